@@ -86,11 +86,12 @@ def headers_of_plug_ins_have_no_page():
     assert sorted(pages) == ["README.md", "turn.md"], pages
 
 
+# sluice/operators.h includes sluice/backend.h, so that it has no page.
 def every_exported_function_stands_in_it_with_a_text():
     with tempfile.TemporaryDirectory() as name:
         reference.main(ROOT / "include/sluice", Path(name))
         text = "\n".join(path.read_text() for path in sorted(Path(name).glob("*.md")) if path.stem != "README")
-    exported = re.findall(r"^(\w+) SLUICE_0", (ROOT / "tests/abi/symbols.txt").read_text(), re.M)
+    exported = re.findall(r"^(?!sluice_(?:num_)?operator)(\w+) SLUICE_0", (ROOT / "tests/abi/symbols.txt").read_text(), re.M)
     assert len(exported) > 60, exported
     missing = [function for function in exported if f" {function}(" not in text and f"*{function}(" not in text]
     assert not missing, f"not in the reference: {missing}"

@@ -35,8 +35,8 @@ int main(int argc, char** argv) {
     }
   });
   for (auto& answer : answers) {
-    const auto count = [&](std::int32_t code, std::int64_t) {
-      if (code != SLUICE_CODE_OK) has_failed = true;
+    const auto count = [&](sluice::RuntimeCode code, std::int64_t) {
+      if (code != sluice::RuntimeCode::kOk) has_failed = true;
       ++num_answers;
       num_answers.notify_all();
     };
@@ -48,6 +48,6 @@ int main(int argc, char** argv) {
   producer.join();
   for (auto n = num_answers.load(); n < answers.size(); n = num_answers) num_answers.wait(n);
 
-  if (has_failed) return fail({SLUICE_STATUS_OK, "a run failed"});
+  if (has_failed) return fail({sluice::Code::kUnknown, "a run failed"});
   for (const auto& answer : answers) print_digit(answer.data());
 }

@@ -21,7 +21,7 @@ static int fail(const sluice::Error& error) {
 static std::optional<sluice::Error> infer_softmax(sluice::OperatorTypes& types) {
   const auto dims = types.dims(0);
   if (types.element(0) != sluice::plugin::kF32 || !dims || dims->size() != 2) {
-    return sluice::Error{SLUICE_INVALID_ARGUMENT, "takes a matrix of floats"};
+    return sluice::Error{sluice::Code::kInvalidArgument, "takes a matrix of floats"};
   }
   types.set_output_like(0, 0);
   return std::nullopt;
@@ -29,7 +29,8 @@ static std::optional<sluice::Error> infer_softmax(sluice::OperatorTypes& types) 
 
 static std::optional<sluice::Error> softmax(const sluice::plugin::Call& call) {
   const float temperature = call.attributes().get_float("temperature", 1);
-  if (temperature <= 0) return sluice::Error{SLUICE_INVALID_ARGUMENT, "temperature is not above 0"};
+  if (temperature <= 0)
+    return sluice::Error{sluice::Code::kInvalidArgument, "temperature is not above 0"};
   const auto x = call.input_elements<float>(0);
   const auto y = call.output_elements<float>(0);
   const auto row = static_cast<std::size_t>(sluice::plugin::dims_of(call.input(0)).back());

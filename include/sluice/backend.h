@@ -5,11 +5,12 @@
  * tensors cross this boundary: no control flow, no sequences, no C++ types, no exceptions.
  *
  * Conventions, unless a function says otherwise:
- *  - Errors: functions return SLUICE_OK or another code below. On failure they write a one-line
- *    text, cut to fit and NUL-terminated, to the caller's `sluice_message`, which may be null.
+ *  - Errors: functions return SLUICE_OK or another code of sluice/status.h. On failure they write a
+ *    one-line text, cut to fit and NUL-terminated, to the caller's `sluice_message`, which may be
+ * null.
  *  - Ownership: a callee borrows pointers for the call. `destroy` frees the object that the
- * matching `create` returned. The host destroys all objects before the backend, and the backend
- * before it closes the library.
+ *    matching `create` returned. The host destroys all objects before the backend, and the backend
+ *    before it closes the library.
  *  - Threads: the host may call functions on distinct objects from several threads at once. It uses
  *    a stream, group or command list from one thread at a time. Kernels are immutable and may be in
  *    any number of command lists.
@@ -27,6 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sluice/status.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -42,21 +45,7 @@ extern "C" {
 #define SLUICE_PLUGIN_EXPORT
 #endif
 
-/* ---- codes and messages ------------------------------------------------------------------- */
-
-/* Numeric values of gRPC status codes; any of those may be returned. */
-typedef int32_t sluice_code;
-#define SLUICE_OK 0
-#define SLUICE_CANCELLED 1
-#define SLUICE_INVALID_ARGUMENT 3
-#define SLUICE_DEADLINE_EXCEEDED 4
-#define SLUICE_NOT_FOUND 5
-#define SLUICE_RESOURCE_EXHAUSTED 8
-#define SLUICE_FAILED_PRECONDITION 9
-#define SLUICE_OUT_OF_RANGE 11
-#define SLUICE_UNIMPLEMENTED 12
-#define SLUICE_INTERNAL 13
-#define SLUICE_UNAVAILABLE 14
+/* ---- messages ------------------------------------------------------------------------------ */
 
 /* A buffer for the text of a failure. */
 typedef struct sluice_message {

@@ -2,7 +2,8 @@
  *
  * Link or dlopen libsluice_compiler; libsluice, which runs packages, does not need it.
  *
- * Errors:    a function that can fail returns SLUICE_STATUS_OK (0) or a gRPC status code.
+ * Errors:    a function that can fail returns SLUICE_OK or another code of sluice/status.h, whose
+ *            prefix the comments leave out.
  *            `sluice_compile_last_error()` returns the text of the calling thread's last failure.
  * Threads:   every function may be called from any thread; one thread at a time uses a package.
  * Protobuf:  the library links the system's libprotobuf and exports none of it. A program that
@@ -24,10 +25,10 @@ typedef struct sluice_package sluice_package;
 typedef struct sluice_trace sluice_trace; /* sluice/trace/trace.h */
 
 /* The model and how to compile it. All fields but struct_size may be zero. Exactly one of `path`,
- * `data`, `from_fd` and `trace` names the model; the call borrows all of them. */
+ * `data`, `has_fd` and `trace` names the model; the call borrows all of them. */
 typedef struct sluice_compile_request {
   uint32_t struct_size; /* sizeof(sluice_compile_request) */
-  uint32_t from_fd;     /* 1: read the regular file `fd` from its start; it stays open */
+  int32_t has_fd;       /* 1: read the regular file `fd` from its start; it stays open */
   int32_t fd;
   int32_t reserved;
   const char* path;   /* an ONNX file; external data lies beside it */
@@ -39,8 +40,8 @@ typedef struct sluice_compile_request {
   const char* backend_dir; /* folder of plug-ins; null: $SLUICE_BACKEND_PATH, then the default */
   /* Called when a phase ("import", "optimize", ...) starts, on the calling thread; may be null. The
    * text lives for the call. It must not throw. */
-  void (*progress)(void* user, const char* phase);
-  void* user; /* first argument of `progress` */
+  void (*progress)(void* user_data, const char* phase);
+  void* user_data; /* first argument of `progress` */
   /* Operators of the program that the model may use, [num_operators]: those of
    * sluice_operator_at. They stay valid until the process ends. */
   const sluice_operator* const* operators;
@@ -52,10 +53,11 @@ typedef struct sluice_compile_request {
 } sluice_compile_request;
 
 /* Compiles. On success `*package` is a handle for sluice_package_free; on failure it is null.
- * Fails: INVALID_ARGUMENT (3) for a damaged model or wrong options; NOT_FOUND (5) for a missing
+ * Fails: INVALID_ARGUMENT for a damaged model or wrong options; NOT_FOUND for a missing
  * file or backend; as sluice_package_save for `output`, which leaves no partial file;
- * UNIMPLEMENTED (12) naming all operators that cannot be compiled. */
-SLUICE_API int32_t sluice_compile(const sluice_compile_request* request, sluice_package** package);
+ * UNIMPLEMENTED naming all operators that cannot be compiled. */
+SLUICE_API sluice_code sluice_compile(const sluice_compile_request* request,
+                                      sluice_package** package);
 
 /* Text of the calling thread's last failure in this library, "" without one. Valid until the
  * thread's next failure. */
@@ -65,13 +67,13 @@ SLUICE_API const char* sluice_compile_last_error(void);
 SLUICE_API size_t sluice_package_num_operations(const sluice_package* package);
 
 /* Writes the package to a file, under another name first, so that readers see all of it or none.
- * A file of that name is replaced. Fails: NOT_FOUND (5), PERMISSION_DENIED (7). */
-SLUICE_API int32_t sluice_package_save(const sluice_package* package, const char* path);
+ * A file of that name is replaced. Fails: NOT_FOUND, PERMISSION_DENIED. */
+SLUICE_API sluice_code sluice_package_save(const sluice_package* package, const char* path);
 
 /* The package as the bytes of a `.sluice` file, aligned to a page. They are built by the first call
- * and live as long as the package. Fails: RESOURCE_EXHAUSTED (8) without memory for them. */
-SLUICE_API int32_t sluice_package_bytes(sluice_package* package, const void** data,
-                                        size_t* size_bytes);
+ * and live as long as the package. Fails: RESOURCE_EXHAUSTED without memory for them. */
+SLUICE_API sluice_code sluice_package_bytes(sluice_package* package, const void** data,
+                                            size_t* size_bytes);
 
 /* Frees the package and its bytes; null is allowed. */
 SLUICE_API void sluice_package_free(sluice_package* package);

@@ -4,7 +4,7 @@
 //   if (!package) return fail(package.error());
 //   package->save("digits.sluice");
 //
-// Errors are values; no function throws. `sluice/compile.h` lists the error codes.
+// Errors are values; no function throws. `sluice/status.h` lists the codes.
 #pragma once
 
 #include <cstddef>
@@ -50,9 +50,9 @@ class Package {
  private:
   friend Expected<Package> compile(sluice_compile_request request, const CompileOptions& options);
   explicit Package(sluice_package* handle) : handle_(handle) {}
-  static std::optional<Error> check(std::int32_t code) {
-    if (code == SLUICE_STATUS_OK) return std::nullopt;
-    return Error{code, sluice_compile_last_error()};
+  static std::optional<Error> check(sluice_code code) {
+    if (code == SLUICE_OK) return std::nullopt;
+    return Error{Code(code), sluice_compile_last_error()};
   }
   std::unique_ptr<sluice_package, detail::Deleter<sluice_package, sluice_package_free>> handle_;
 };
@@ -73,10 +73,10 @@ inline Expected<Package> compile(sluice_compile_request request, const CompileOp
   if (!options.backend_dir.empty()) request.backend_dir = options.backend_dir.c_str();
   if (!options.output.empty()) request.output = options.output.c_str();
   if (options.progress) {
-    request.progress = [](void* user, const char* phase) {
-      static_cast<const CompileOptions*>(user)->progress(phase);
+    request.progress = [](void* user_data, const char* phase) {
+      static_cast<const CompileOptions*>(user_data)->progress(phase);
     };
-    request.user = const_cast<CompileOptions*>(&options);
+    request.user_data = const_cast<CompileOptions*>(&options);
   }
   sluice_package* handle = nullptr;
   if (auto error = Package::check(sluice_compile(&request, &handle))) return *error;

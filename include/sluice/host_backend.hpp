@@ -213,9 +213,9 @@ inline Status HostBackend::make_kernel(const sluice_op& op,
 
 }  // namespace sluice::plugin
 
-// ---- the table
-// ------------------------------------------------------------------------------------- Command
-// lists record kernels and copies; streams run them in order on the thread that submits.
+// ---- the table ----------------------------------------------------------------------------------
+//
+// Command lists record kernels and copies; streams run them in order on the thread that submits.
 
 namespace sluice::plugin::detail {
 

@@ -10,8 +10,8 @@
  * Threads:   every function may be called from any thread. Shape functions and kernels are called
  *            by several threads at once. They may call Sluice, but not for the context or the
  *            request that calls them.
- * Ownership: callees borrow what they are passed for the call. Registered functions, and `user`,
- *            stay valid until the process ends.
+ * Ownership: callees borrow what they are passed for the call. Registered functions, and
+ * `user_data`, stay valid until the process ends.
  *
  * C++ programs may prefer the wrapper in `sluice/operators.hpp`.
  */
@@ -82,16 +82,17 @@ typedef struct sluice_operator {
   int32_t reserved;
   /* Sets the types of the outputs from those of the inputs: when a model is compiled, and for every
    * new shape of a run. Null: each output has the type of input 0. */
-  sluice_code (*infer)(void* user, const sluice_operator_types* types, sluice_message* message);
+  sluice_code (*infer)(void* user_data, const sluice_operator_types* types,
+                       sluice_message* message);
   /* Computes the outputs. */
-  sluice_code (*run)(void* user, const sluice_operator_call* call, sluice_message* message);
-  void* user; /* first argument of both */
+  sluice_code (*run)(void* user_data, const sluice_operator_call* call, sluice_message* message);
+  void* user_data; /* first argument of both */
 } sluice_operator;
 
 /* Registers an operator in this process, for the rest of its life. The library copies the struct
- * and its texts. Fails: INVALID_ARGUMENT (3) for a field that is not allowed, which the message
- * names; ALREADY_EXISTS (6) for an operator that the domain has already. */
-SLUICE_API int32_t sluice_operator_register(const sluice_operator* op);
+ * and its texts. Fails: INVALID_ARGUMENT for a field that is not allowed, which the message
+ * names; ALREADY_EXISTS for an operator that the domain has already. */
+SLUICE_API sluice_code sluice_operator_register(const sluice_operator* op);
 
 /* The registered operators in the order of registration, such as for sluice_compile_request. They
  * live until the process ends. Null if the index is out of range. */

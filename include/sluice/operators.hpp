@@ -12,7 +12,7 @@
 //   if (auto error = sluice::register_operator(std::move(scale))) return fail(*error);
 //
 // Afterwards the process compiles and runs models with the operator. Functions report failures as
-// values; an exception of theirs becomes INTERNAL (13), too. They are called by several threads at
+// values; an exception of theirs becomes INTERNAL, too. They are called by several threads at
 // once and live as long as the process.
 #pragma once
 
@@ -95,20 +95,20 @@ namespace detail {
 inline sluice_code report(const std::optional<Error>& error, sluice_message* message) {
   if (!error) return SLUICE_OK;
   plugin::write_message(message, error->message);
-  return error->code;
+  return static_cast<sluice_code>(error->code);
 }
-inline sluice_code infer_operator(void* user, const sluice_operator_types* types,
+inline sluice_code infer_operator(void* user_data, const sluice_operator_types* types,
                                   sluice_message* message) {
   OperatorTypes view(*types);
-  return report(static_cast<const Operator*>(user)->infer(view), message);
+  return report(static_cast<const Operator*>(user_data)->infer(view), message);
 }
-inline sluice_code run_operator(void* user, const sluice_operator_call* call,
+inline sluice_code run_operator(void* user_data, const sluice_operator_call* call,
                                 sluice_message* message) {
   const auto num_inputs = static_cast<std::size_t>(call->op->num_inputs);
   const auto num_outputs = static_cast<std::size_t>(call->op->num_outputs);
   const plugin::Call view(*call->op, {call->inputs, num_inputs}, {call->outputs, num_outputs},
                           {call->actual_dims, num_outputs}, call->texts);
-  return report(static_cast<const Operator*>(user)->run(view), message);
+  return report(static_cast<const Operator*>(user_data)->run(view), message);
 }
 }  // namespace detail
 
@@ -129,7 +129,7 @@ inline std::optional<Error> register_operator(Operator given) {
   op.max_outputs = kept->max_outputs;
   if (kept->infer) op.infer = detail::infer_operator;
   if (kept->run) op.run = detail::run_operator;
-  op.user = kept.get();
+  op.user_data = kept.get();
   if (auto error = detail::check(sluice_operator_register(&op))) return error;
   kept.release();  // NOLINT(bugprone-unused-return-value): the library keeps it
   return std::nullopt;

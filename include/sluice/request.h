@@ -32,12 +32,12 @@ typedef struct sluice_output_memory {
   int64_t capacity_bytes;
 } sluice_output_memory;
 
-/* Called once, on any thread, when a submitted request ends. `status` is 0 with a `reply`, which
- * the function frees, or an error code with a null reply and the thread's sluice_last_error. It may
- * call functions that do not block, sluice_runtime_submit and sluice_runtime_cancel among them. It
- * should return soon: a callback holds up the group that called it. A C++ exception that leaves it
- * is dropped. */
-typedef void (*sluice_reply_callback)(void* user_data, uint64_t request, int32_t status,
+/* Called once, on any thread, when a submitted request ends. `code` is SLUICE_OK with a `reply`,
+ * which the function frees, or another code with a null reply and the thread's sluice_last_error.
+ * It may call functions that do not block, sluice_runtime_submit and sluice_runtime_cancel among
+ * them. It should return soon: a callback holds up the group that called it. A C++ exception that
+ * leaves it is dropped. */
+typedef void (*sluice_reply_callback)(void* user_data, uint64_t request, sluice_code code,
                                       sluice_reply* reply);
 
 /* Memory for inputs and outputs of requests. */
@@ -51,10 +51,10 @@ typedef struct sluice_shared_memory {
  * inputs in place where the model only computes with them, and copies outputs to it once;
  * sluice_runtime_submit gets outputs in messages. Of a local runtime it is ordinary memory, used in
  * place. No request may use the memory when sluice_release frees it. Blocks.
- * Fails: INVALID_ARGUMENT (3) for a size that is not positive; RESOURCE_EXHAUSTED (8) without
- * memory or over the daemon's limit; FAILED_PRECONDITION (9) over TCP and without a session. */
-SLUICE_API int32_t sluice_runtime_share(sluice_runtime* runtime, int64_t size_bytes,
-                                        const sluice_shared_memory** memory);
+ * Fails: INVALID_ARGUMENT for a size that is not positive; RESOURCE_EXHAUSTED without
+ * memory or over the daemon's limit; FAILED_PRECONDITION over TCP and without a session. */
+SLUICE_API sluice_code sluice_runtime_share(sluice_runtime* runtime, int64_t size_bytes,
+                                            const sluice_shared_memory** memory);
 
 /* An input that lies in the exchange of a daemon, below. */
 typedef struct sluice_exchanged_input {
@@ -65,7 +65,7 @@ typedef struct sluice_exchanged_input {
 typedef struct sluice_request_options {
   uint32_t struct_size;
   int32_t priority;     /* a higher number runs first */
-  int64_t timeout_ns;   /* until the reply; 0: none. Then DEADLINE_EXCEEDED (4). */
+  int64_t timeout_ns;   /* until the reply; 0: none. Then DEADLINE_EXCEEDED. */
   int32_t wants_detail; /* 1: sluice_reply_detail has the times and cores of the request */
   int32_t num_outputs;  /* length of `outputs` */
   const sluice_output_memory* outputs; /* outputs without memory here are in the reply's memory */
@@ -82,50 +82,52 @@ typedef struct sluice_request_options {
 
 /* Runs a model. `inputs` has `num_inputs` elements; `options` may be null. On success `*reply` is
  * to be freed with sluice_reply_free; on failure it is null. Blocks.
- * Fails: INVALID_ARGUMENT (3), code BAD_INPUT; the message names the input, the given and the
- * expected type. RESOURCE_EXHAUSTED (8), code QUEUE_FULL. DEADLINE_EXCEEDED (4). CANCELLED (1) if
- * the model was stopped. FAILED_PRECONDITION (9) if it is not started. UNAVAILABLE (14) if the
+ * Fails: INVALID_ARGUMENT, runtime code BAD_INPUT; the message names the input, the given and the
+ * expected type. RESOURCE_EXHAUSTED, runtime code QUEUE_FULL. DEADLINE_EXCEEDED. CANCELLED if
+ * the model was stopped. FAILED_PRECONDITION if it is not started. UNAVAILABLE if the
  * device or the daemon is lost. */
-SLUICE_API int32_t sluice_runtime_infer(sluice_runtime* runtime, uint64_t model,
-                                        const sluice_named_array* inputs, size_t num_inputs,
-                                        const sluice_request_options* options,
-                                        sluice_reply** reply);
+SLUICE_API sluice_code sluice_runtime_infer(sluice_runtime* runtime, uint64_t model,
+                                            const sluice_named_array* inputs, size_t num_inputs,
+                                            const sluice_request_options* options,
+                                            sluice_reply** reply);
 
 /* Submits a request. With `on_done` the callback takes the reply, and the id serves
  * sluice_runtime_cancel until then; without it the reply waits for poll or wait. After a failure
  * the callback is never called. Fails: as sluice_runtime_infer. */
-SLUICE_API int32_t sluice_runtime_submit(sluice_runtime* runtime, uint64_t model,
-                                         const sluice_named_array* inputs, size_t num_inputs,
-                                         const sluice_request_options* options, uint64_t* request);
+SLUICE_API sluice_code sluice_runtime_submit(sluice_runtime* runtime, uint64_t model,
+                                             const sluice_named_array* inputs, size_t num_inputs,
+                                             const sluice_request_options* options,
+                                             uint64_t* request);
 
 /* Takes the reply of a finished request; its id is spent then, also by a failure of the request.
- * Fails: UNAVAILABLE (14), code PENDING, while the request is in flight; NOT_FOUND (5) for an id
+ * Fails: UNAVAILABLE, runtime code PENDING, while the request is in flight; NOT_FOUND for an id
  * that is unknown or spent; else with the request's error. */
-SLUICE_API int32_t sluice_runtime_poll(sluice_runtime* runtime, uint64_t request,
-                                       sluice_reply** reply);
+SLUICE_API sluice_code sluice_runtime_poll(sluice_runtime* runtime, uint64_t request,
+                                           sluice_reply** reply);
 /* Waits at most `timeout_ns` nanoseconds (-1: without limit), then polls. The calling thread may
  * run requests meanwhile. Blocks. */
-SLUICE_API int32_t sluice_runtime_wait(sluice_runtime* runtime, uint64_t request,
-                                       int64_t timeout_ns, sluice_reply** reply);
-/* Ends a request in flight with CANCELLED (1); no effect on a finished one. Its reply is still to
- * be taken. Fails: NOT_FOUND (5). */
-SLUICE_API int32_t sluice_runtime_cancel(sluice_runtime* runtime, uint64_t request);
+SLUICE_API sluice_code sluice_runtime_wait(sluice_runtime* runtime, uint64_t request,
+                                           int64_t timeout_ns, sluice_reply** reply);
+/* Ends a request in flight with CANCELLED; no effect on a finished one. Its reply is still to
+ * be taken. Fails: NOT_FOUND. */
+SLUICE_API sluice_code sluice_runtime_cancel(sluice_runtime* runtime, uint64_t request);
 
-/* SLUICE_CODE_OK, or SLUICE_CODE_NUMERIC_ERROR from a model with SLUICE_NAN_FLAG. */
-SLUICE_API int32_t sluice_reply_code(const sluice_reply* reply);
+/* SLUICE_RUNTIME_CODE_OK, or SLUICE_RUNTIME_CODE_NUMERIC_ERROR from a model with SLUICE_NAN_FLAG.
+ */
+SLUICE_API sluice_runtime_code sluice_reply_runtime_code(const sluice_reply* reply);
 /* Number of outputs, in the order of the signature. */
 SLUICE_API size_t sluice_reply_num_outputs(const sluice_reply* reply);
 /* Null if the index is out of range. Lives as long as the reply. */
 SLUICE_API const char* sluice_reply_output_name(const sluice_reply* reply, size_t index);
 /* Fills `array` with an output; null means the only one. Its memory lives as long as the reply, or
- * is the caller's. Fails: NOT_FOUND (5); the message lists the names. */
-SLUICE_API int32_t sluice_reply_output(const sluice_reply* reply, const char* name,
-                                       sluice_array* array);
+ * is the caller's. Fails: NOT_FOUND; the message lists the names. */
+SLUICE_API sluice_code sluice_reply_output(const sluice_reply* reply, const char* name,
+                                           sluice_array* array);
 
 /* Writes the index of an output that stays in the exchange, 0 for another one; `name` as above.
- * Such an output has no array here. Fails: NOT_FOUND (5); the message lists the names. */
-SLUICE_API int32_t sluice_reply_exchange(const sluice_reply* reply, const char* name,
-                                         uint64_t* exchange);
+ * Such an output has no array here. Fails: NOT_FOUND; the message lists the names. */
+SLUICE_API sluice_code sluice_reply_exchange(const sluice_reply* reply, const char* name,
+                                             uint64_t* exchange);
 
 /* Where and how long a request ran. */
 typedef struct sluice_reply_detail_info {
@@ -149,20 +151,20 @@ SLUICE_API void sluice_reply_free(sluice_reply* reply);
 
 /* A daemon keeps tensors between requests, each by an index. A tensor belongs to the session that
  * put, kept or fetched it, and leaves when it is removed, when its time to live is over or when the
- * session ends. The functions block, and fail with UNIMPLEMENTED (12) on a local runtime, with
- * NOT_FOUND (5) for an index that is not there for this session, or no longer, and with
- * INVALID_ARGUMENT (3) for a time to live that is negative or over an hour; 0 is the daemon's
+ * session ends. The functions block, and fail with UNIMPLEMENTED on a local runtime, with
+ * NOT_FOUND for an index that is not there for this session, or no longer, and with
+ * INVALID_ARGUMENT for a time to live that is negative or over an hour; 0 is the daemon's
  * default, 60 seconds. */
 
-/* Puts a copy of `array` there. Fails: RESOURCE_EXHAUSTED (8) over the session's limits. */
-SLUICE_API int32_t sluice_runtime_put_tensor(sluice_runtime* runtime, const sluice_array* array,
-                                             int64_t ttl_ns, uint64_t* exchange);
-/* Gives a reply with the tensor as its only output. Fails: RESOURCE_EXHAUSTED (8) for one that is
+/* Puts a copy of `array` there. Fails: RESOURCE_EXHAUSTED over the session's limits. */
+SLUICE_API sluice_code sluice_runtime_put_tensor(sluice_runtime* runtime, const sluice_array* array,
+                                                 int64_t ttl_ns, uint64_t* exchange);
+/* Gives a reply with the tensor as its only output. Fails: RESOURCE_EXHAUSTED for one that is
  * larger than a message of the daemon. */
-SLUICE_API int32_t sluice_runtime_get_tensor(sluice_runtime* runtime, uint64_t exchange,
-                                             sluice_reply** reply);
+SLUICE_API sluice_code sluice_runtime_get_tensor(sluice_runtime* runtime, uint64_t exchange,
+                                                 sluice_reply** reply);
 /* Requests that read it keep it until they end. */
-SLUICE_API int32_t sluice_runtime_remove_tensor(sluice_runtime* runtime, uint64_t exchange);
+SLUICE_API sluice_code sluice_runtime_remove_tensor(sluice_runtime* runtime, uint64_t exchange);
 
 /* What a daemon of another host needs to fetch a tensor. */
 typedef struct sluice_tensor_offer {
@@ -171,10 +173,10 @@ typedef struct sluice_tensor_offer {
 } sluice_tensor_offer;
 
 /* Lets other daemons fetch the tensor while it is there: those that `exchange_peers` of this
- * daemon's settings lists. The same key each time. Fails: FAILED_PRECONDITION (9) if it lists none.
+ * daemon's settings lists. The same key each time. Fails: FAILED_PRECONDITION if it lists none.
  */
-SLUICE_API int32_t sluice_runtime_offer_tensor(sluice_runtime* runtime, uint64_t exchange,
-                                               const sluice_tensor_offer** offer);
+SLUICE_API sluice_code sluice_runtime_offer_tensor(sluice_runtime* runtime, uint64_t exchange,
+                                                   const sluice_tensor_offer** offer);
 
 typedef struct sluice_fetch_options {
   uint32_t struct_size;
@@ -187,13 +189,13 @@ typedef struct sluice_fetch_options {
 
 /* Has this daemon fetch a tensor that another one offers, and writes the index of the copy. The
  * bytes pass between the daemons alone; their settings say with which certificates and tokens.
- * Fails: PERMISSION_DENIED (7) for an address outside of `exchange_sources`, and where the other
- * daemon does not list this one; NOT_FOUND (5) for an index and key that are not offered, or
- * no longer; UNAVAILABLE (14) without an answer of the other daemon; DEADLINE_EXCEEDED (4);
- * RESOURCE_EXHAUSTED (8) over the session's limits, and while too many fetches run. */
-SLUICE_API int32_t sluice_runtime_fetch_tensor(sluice_runtime* runtime,
-                                               const sluice_fetch_options* options,
-                                               uint64_t* exchange);
+ * Fails: PERMISSION_DENIED for an address outside of `exchange_sources`, and where the other
+ * daemon does not list this one; NOT_FOUND for an index and key that are not offered, or
+ * no longer; UNAVAILABLE without an answer of the other daemon; DEADLINE_EXCEEDED;
+ * RESOURCE_EXHAUSTED over the session's limits, and while too many fetches run. */
+SLUICE_API sluice_code sluice_runtime_fetch_tensor(sluice_runtime* runtime,
+                                                   const sluice_fetch_options* options,
+                                                   uint64_t* exchange);
 
 #ifdef __cplusplus
 }

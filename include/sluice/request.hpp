@@ -85,8 +85,8 @@ struct RequestOptions {
 /// The outputs of a request, in memory of its own or the caller's. Movable.
 class Reply {
  public:
-  /// SLUICE_CODE_OK, or SLUICE_CODE_NUMERIC_ERROR.
-  std::int32_t code() const { return sluice_reply_code(handle_.get()); }
+  /// kOk, or kNumericError.
+  RuntimeCode runtime_code() const { return RuntimeCode(sluice_reply_runtime_code(handle_.get())); }
   std::size_t num_outputs() const { return sluice_reply_num_outputs(handle_.get()); }
   /// Requires: index < num_outputs().
   std::string output_name(std::size_t index) const {
@@ -99,8 +99,8 @@ class Reply {
     const auto array = this->array(name);
     if (!array) return array.error();
     if (array->element_type != element_type_of<T>()) {
-      return Error{3, "output \"" + name + "\" has element type number " +
-                          std::to_string(array->element_type)};
+      return Error{Code::kInvalidArgument, "output \"" + name + "\" has element type number " +
+                                               std::to_string(array->element_type)};
     }
     const auto count = static_cast<std::size_t>(array->size_bytes) / sizeof(T);
     return Output<T>{{static_cast<const T*>(array->data), count},
@@ -170,7 +170,8 @@ class Request {
     sluice_reply* reply = nullptr;
     const auto error = detail::check(sluice_runtime_wait(
         runtime_->get(), id_, std::max<std::int64_t>(timeout.count(), 0), &reply));
-    if (error && sluice_last_error_code() == SLUICE_CODE_PENDING) return std::nullopt;
+    if (error && sluice_last_error_runtime_code() == SLUICE_RUNTIME_CODE_PENDING)
+      return std::nullopt;
     id_ = 0;
     if (error) return Expected<Reply>(*error);
     return Expected<Reply>(Reply(reply));
@@ -260,11 +261,10 @@ class LoadedModel {
     auto function = std::make_unique<Function>(std::move(on_done));
     COptions c(inputs, options);
     c.options.user_data = function.get();
-    c.options.on_done = [](void* user_data, std::uint64_t, std::int32_t status,
-                           sluice_reply* reply) {
+    c.options.on_done = [](void* user_data, std::uint64_t, sluice_code code, sluice_reply* reply) {
       const std::unique_ptr<Function> owner(static_cast<Function*>(user_data));
-      if (status != SLUICE_STATUS_OK) {
-        (*owner)(Error{status, sluice_last_error()});
+      if (code != SLUICE_OK) {
+        (*owner)(Error{Code(code), sluice_last_error()});
       } else {
         (*owner)(Reply(reply));
       }

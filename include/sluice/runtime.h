@@ -4,20 +4,19 @@
  *   sluice_runtime_connect  a daemon, `sluiced`, over a Unix socket or TCP
  *
  * Both give the same handle. A function that one of the two does not support fails there with
- * UNIMPLEMENTED (12); its comment says so. All other functions work on both.
+ * UNIMPLEMENTED; its comment says so. All other functions work on both.
  *
- * Errors:    as in sluice/sluice.h. `sluice_last_error_code` has a finer code of the last failure,
- *            `sluice_last_error_remedy` an advice.
- * Threads:   every function may be called from any thread. "Blocks" marks functions that wait; a
- *            callback (sluice/request.h) must not call them and gets FAILED_PRECONDITION (9).
- * Handles:   groups, models and requests are numbers, never used twice in a runtime. A number that
- *            does not exist, or no longer, fails with NOT_FOUND (5). A closed runtime fails with
- *            FAILED_PRECONDITION (9), and so does every runtime in the child of a fork.
- * Ownership: what a function returns through a pointer to const belongs to the caller, who frees it
- *            with sluice_release. It stays valid after sluice_runtime_close.
- * Versions:  structs that the caller fills start with struct_size = sizeof(struct). A program that
- *            was compiled for an older library keeps running with a newer one: fields past its
- *            struct_size have their defaults. All fields may be zero unless stated otherwise.
+ * Errors:    as in sluice/sluice.h. sluice_last_error_runtime_code() is the runtime code of the
+ * last failure (sluice/status.h), sluice_last_error_remedy() an advice. Threads:   every function
+ * may be called from any thread. "Blocks" marks functions that wait; a callback (sluice/request.h)
+ * must not call them and gets FAILED_PRECONDITION. Handles:   groups, models and requests are
+ * numbers, never used twice in a runtime. A number that does not exist, or no longer, fails with
+ * NOT_FOUND. A closed runtime fails with FAILED_PRECONDITION, and so does every runtime in the
+ * child of a fork. Ownership: what a function returns through a pointer to const belongs to the
+ * caller, who frees it with sluice_release. It stays valid after sluice_runtime_close. Versions:
+ * structs that the caller fills start with struct_size = sizeof(struct). A program that was
+ * compiled for an older library keeps running with a newer one: fields past its struct_size have
+ * their defaults. All fields may be zero unless stated otherwise.
  *
  * sluice/request.h runs models. C++ programs may prefer sluice/runtime.hpp.
  */
@@ -32,28 +31,8 @@ extern "C" {
 
 typedef struct sluice_runtime sluice_runtime;
 
-/* Finer codes, with their gRPC code. The numbers never change. */
-enum {
-  SLUICE_CODE_OK = 0,
-  SLUICE_CODE_FAILED = 1,               /* FAILED_PRECONDITION: the call does not fit the state */
-  SLUICE_CODE_INVALID = 2,              /* INVALID_ARGUMENT: a package or an argument */
-  SLUICE_CODE_INVALID_HANDLE = 3,       /* NOT_FOUND */
-  SLUICE_CODE_OUT_OF_RESOURCES = 4,     /* RESOURCE_EXHAUSTED */
-  SLUICE_CODE_TIMEOUT = 5,              /* DEADLINE_EXCEEDED */
-  SLUICE_CODE_DEVICE_ERROR = 6,         /* UNAVAILABLE: a device or a daemon was lost */
-  SLUICE_CODE_QUEUE_FULL = 7,           /* RESOURCE_EXHAUSTED: the message says when to retry */
-  SLUICE_CODE_MODEL_FAILED = 8,         /* FAILED_PRECONDITION: put out of service by an error */
-  SLUICE_CODE_NOT_ENOUGH_CORES = 9,     /* RESOURCE_EXHAUSTED */
-  SLUICE_CODE_UNSUPPORTED_VERSION = 10, /* UNIMPLEMENTED: the package's format */
-  SLUICE_CODE_PENDING = 1000,           /* UNAVAILABLE: the request is not done yet */
-  SLUICE_CODE_CANCELLED = 1001,         /* CANCELLED */
-  SLUICE_CODE_BAD_INPUT = 1002,         /* INVALID_ARGUMENT: missing, or of another type or shape */
-  SLUICE_CODE_NUMERIC_ERROR = 1003,     /* DATA_LOSS: an output holds NaN */
-  SLUICE_CODE_COMPLETED_WITH_ERROR = 1004 /* INTERNAL: a kernel reported an error */
-};
-
-/* The finer code of the calling thread's last failure; 0 if there is none. */
-SLUICE_API int32_t sluice_last_error_code(void);
+/* The runtime code of the calling thread's last failure; 0 if there is none. */
+SLUICE_API sluice_runtime_code sluice_last_error_runtime_code(void);
 /* What to do about the calling thread's last failure, a sentence. A static string. */
 SLUICE_API const char* sluice_last_error_remedy(void);
 
@@ -73,15 +52,15 @@ typedef struct sluice_runtime_options {
 } sluice_runtime_options;
 
 /* Finds devices and plug-ins and creates an engine in this process. `options` may be null. Blocks.
- * Fails: NOT_FOUND (5) for a missing folder, file or device. */
-SLUICE_API int32_t sluice_runtime_create(const sluice_runtime_options* options,
-                                         sluice_runtime** runtime);
+ * Fails: NOT_FOUND for a missing folder, file or device. */
+SLUICE_API sluice_code sluice_runtime_create(const sluice_runtime_options* options,
+                                             sluice_runtime** runtime);
 
 typedef struct sluice_connect_options {
   uint32_t struct_size;
   /* 1: what this runtime makes stays when it closes, and every client may use it. 0: it belongs to
    * a session of the daemon, which ends with this runtime or this process. */
-  int32_t has_no_session;
+  int32_t is_detached;
   const char* session; /* name of the session in the daemon's lists; null: "libsluice" */
   int64_t timeout_ns;  /* wait for the daemon to be there; 0: 5 seconds */
   /* PEM files, over TCP: who signed the daemon's certificate; null: no TLS. For mutual TLS also a
@@ -89,24 +68,29 @@ typedef struct sluice_connect_options {
   const char* ca;
   const char* certificate;
   const char* key;
-  const char* token;   /* over TCP, where the daemon wants one; null: none */
-  int32_t has_no_ring; /* 1: requests go over gRPC even where a ring is possible */
+  const char* token; /* over TCP, where the daemon wants one; null: none */
+  int32_t transport; /* SLUICE_TRANSPORT_ */
 } sluice_connect_options;
+
+enum {
+  SLUICE_TRANSPORT_DEFAULT = 0, /* a ring in shared memory where it is possible; else gRPC */
+  SLUICE_TRANSPORT_GRPC = 1
+};
 
 /* Connects to `sluiced` at `address`: "unix:PATH", "HOST:PORT" or "[IPV6]:PORT"; null for
  * "unix:/run/sluice.sock". `options` may be null. Over a Unix socket, sluice_runtime_infer uses a
  * ring in shared memory. Needs libsluice_client beside libsluice. Blocks.
- * Fails: UNAVAILABLE (14) if no daemon answers; UNIMPLEMENTED (12) without libsluice_client;
- * INVALID_ARGUMENT (3) for the form of an address. */
-SLUICE_API int32_t sluice_runtime_connect(const char* address,
-                                          const sluice_connect_options* options,
-                                          sluice_runtime** runtime);
+ * Fails: UNAVAILABLE if no daemon answers; UNIMPLEMENTED without libsluice_client;
+ * INVALID_ARGUMENT for the form of an address. */
+SLUICE_API sluice_code sluice_runtime_connect(const char* address,
+                                              const sluice_connect_options* options,
+                                              sluice_runtime** runtime);
 
 /* Refuses new calls, gives requests in flight `drain_ns` nanoseconds, cancels the rest, unloads all
  * models and destroys the handle. All requests have their reply, and all callbacks have returned,
  * when the function returns. Waits for calls of other threads. Null is ignored. Blocks.
- * Fails: FAILED_PRECONDITION (9) for a runtime that is closed, and from a callback. */
-SLUICE_API int32_t sluice_runtime_close(sluice_runtime* runtime, int64_t drain_ns);
+ * Fails: FAILED_PRECONDITION for a runtime that is closed, and from a callback. */
+SLUICE_API sluice_code sluice_runtime_close(sluice_runtime* runtime, int64_t drain_ns);
 
 /* ---- devices and core groups ---------------------------------------------------------------- */
 
@@ -126,10 +110,10 @@ typedef struct sluice_device_list {
 } sluice_device_list;
 
 /* The devices of the runtime, in the order of core ranges. */
-SLUICE_API int32_t sluice_runtime_devices(sluice_runtime* runtime,
-                                          const sluice_device_list** devices);
+SLUICE_API sluice_code sluice_runtime_devices(sluice_runtime* runtime,
+                                              const sluice_device_list** devices);
 
-/* Cores of connected devices, reserved together. */
+/* What to reserve: cores of connected devices, together. */
 typedef struct sluice_group_options {
   uint32_t struct_size;
   int32_t num_cores;      /* 0: the longest free range */
@@ -148,21 +132,22 @@ enum {
 };
 
 /* Reserves cores for models that are loaded on the group later. `options` may be null. Blocks.
- * Fails: RESOURCE_EXHAUSTED (8), code NOT_ENOUGH_CORES: the message lists free and owned cores;
- * DEADLINE_EXCEEDED (4); NOT_FOUND (5) for an unknown device. A daemon does not wait: timeout_ns
- * other than 0 is UNIMPLEMENTED (12) there. */
-SLUICE_API int32_t sluice_runtime_create_group(sluice_runtime* runtime,
-                                               const sluice_group_options* options,
-                                               uint64_t* group);
-/* Blocks. Fails: NOT_FOUND (5); FAILED_PRECONDITION (9) while models are loaded on it. */
-SLUICE_API int32_t sluice_runtime_destroy_group(sluice_runtime* runtime, uint64_t group);
+ * Fails: RESOURCE_EXHAUSTED, runtime code NOT_ENOUGH_CORES: the message lists free and owned cores;
+ * DEADLINE_EXCEEDED; NOT_FOUND for an unknown device. A daemon does not wait: timeout_ns
+ * other than 0 is UNIMPLEMENTED there. */
+SLUICE_API sluice_code sluice_runtime_create_group(sluice_runtime* runtime,
+                                                   const sluice_group_options* options,
+                                                   uint64_t* group);
+/* Blocks. Fails: NOT_FOUND; FAILED_PRECONDITION while models are loaded on it. */
+SLUICE_API sluice_code sluice_runtime_destroy_group(sluice_runtime* runtime, uint64_t group);
 
 typedef struct sluice_core {
   int32_t device;
   int32_t core;
 } sluice_core;
 
-typedef struct sluice_group {
+/* A core group. */
+typedef struct sluice_group_info {
   uint64_t group;
   int32_t is_implicit; /* a load created it; it ends with its model */
   int32_t num_models;
@@ -172,34 +157,34 @@ typedef struct sluice_group {
   int64_t num_switches;     /* from one model to another */
   int64_t memory_used_bytes;
   int64_t max_memory_bytes; /* -1: none */
-} sluice_group;
+} sluice_group_info;
 
 typedef struct sluice_group_list {
   size_t count;
-  const sluice_group* const* items;
+  const sluice_group_info* const* items;
 } sluice_group_list;
 
 /* All groups; of a daemon also those of other clients. */
-SLUICE_API int32_t sluice_runtime_groups(sluice_runtime* runtime, const sluice_group_list** groups);
+SLUICE_API sluice_code sluice_runtime_groups(sluice_runtime* runtime,
+                                             const sluice_group_list** groups);
 
 /* ---- models --------------------------------------------------------------------------------- */
 
 enum {
   SLUICE_NAN_PASS = 0, /* outputs are not checked */
-  SLUICE_NAN_FLAG = 1, /* a reply with NaN has the code NUMERIC_ERROR, and its outputs */
-  SLUICE_NAN_FAIL = 2  /* such a request fails with DATA_LOSS (15); not in a daemon */
+  SLUICE_NAN_FLAG = 1, /* a reply with NaN has the runtime code NUMERIC_ERROR, and its outputs */
+  SLUICE_NAN_FAIL = 2  /* such a request fails with DATA_LOSS; not in a daemon */
 };
 
-/* Exactly one of `path`, `data` and `has_fd` gives the `.sluice` package. */
 /* A function: a model that takes turns with others on a lane of cores, gives its memory back when
  * it has had no requests for a while, and starts again with the next one. */
 typedef struct sluice_function_options {
   uint32_t struct_size;
   int32_t share;    /* of its lane's time, against functions of the same priority; 0: 1 */
   int32_t priority; /* a function with a higher one runs first */
-  /* Most rows (first dimension) of waiting requests that are joined to one run; 0: each request
-   * runs alone. The first dimension of all inputs and outputs must be one symbol, and the rows of
-   * the model independent of each other. No request waits for others to come. */
+  /* Largest number of rows (first dimension) of waiting requests that are joined to one run; 0:
+   * each request runs alone. The first dimension of all inputs and outputs must be one symbol, and
+   * the rows of the model independent of each other. No request waits for others to come. */
   int32_t batch_rows;
   int64_t memory_bytes; /* quota of constants and contexts together; 0: none */
   /* From the last request to the unload. 0: 60 s; -1: after each turn; INT64_MAX: never, except to
@@ -207,6 +192,7 @@ typedef struct sluice_function_options {
   int64_t keep_warm_ns;
 } sluice_function_options;
 
+/* How to load a model. Exactly one of `path`, `data` and `has_fd` gives the `.sluice` package. */
 typedef struct sluice_load_options {
   uint32_t struct_size;
   int32_t has_fd;   /* 1: the package is the regular file `fd` */
@@ -220,11 +206,11 @@ typedef struct sluice_load_options {
   int32_t depth;          /* requests that run at a time; 0: chosen by the cores */
   /* Requests that may wait beyond the depth. 0: 64 per slot; -1: none. */
   int32_t queue_limit;
-  int32_t nan_policy; /* SLUICE_NAN_ */
-  int32_t on_demand;  /* 1: loaded at the first request, unloaded for others; not in a daemon */
-  int32_t is_pinned;  /* 1: a model on demand is not unloaded for others */
-  int32_t isolation;  /* SLUICE_ISOLATION_ of the group that the load creates */
-  int64_t timeout_ns; /* for cores that other groups hold: as sluice_group_options */
+  int32_t nan_policy;   /* SLUICE_NAN_ */
+  int32_t is_on_demand; /* 1: loaded at the first request, unloaded for others; not in a daemon */
+  int32_t is_pinned;    /* 1: a model on demand is not unloaded for others */
+  int32_t isolation;    /* SLUICE_ISOLATION_ of the group that the load creates */
+  int64_t timeout_ns;   /* for cores that other groups hold: as sluice_group_options */
   /* Not null: deploys a function. `depth` is the number of its requests in one turn (0: 1). Not
    * with a group or on demand. SLUICE_ISOLATION_PROCESS: in a cell of the daemon. */
   const sluice_function_options* function;
@@ -237,30 +223,32 @@ typedef struct sluice_load_options {
   /* With has_batching. The first dimension of all inputs and outputs must be one symbol or one
    * number, and the rows of the model independent of each other. A request then has any number of
    * rows. */
-  int64_t batch_rows;   /* most rows of a run; 0: the compiled leading dimension */
+  int64_t batch_rows;   /* largest number of rows of a run; 0: the compiled leading dimension */
   int64_t max_delay_ns; /* longest time that a request waits for others */
 } sluice_load_options;
 
 /* Loads a model. Without a group the model has its own group and is started; on a group it is
  * loaded, and sluice_runtime_start starts it. A function takes requests at once and all the time:
  * sluice_runtime_start makes it warm, sluice_runtime_stop cold. Blocks.
- * Fails: NOT_FOUND (5) for a missing file or group; INVALID_ARGUMENT (3) for a file of another
- * format; DATA_LOSS (15) for a damaged file; RESOURCE_EXHAUSTED (8) for too few cores or too little
- * memory; UNIMPLEMENTED (12) for an operation that no backend supports. */
-SLUICE_API int32_t sluice_runtime_load(sluice_runtime* runtime, const sluice_load_options* options,
-                                       uint64_t* model);
+ * Fails: NOT_FOUND for a missing file or group; INVALID_ARGUMENT for a file of another
+ * format; DATA_LOSS for a damaged file; RESOURCE_EXHAUSTED for too few cores or too little
+ * memory; UNIMPLEMENTED for an operation that no backend supports. */
+SLUICE_API sluice_code sluice_runtime_load(sluice_runtime* runtime,
+                                           const sluice_load_options* options, uint64_t* model);
 
 /* Stops a started model, frees its memory, and destroys its implicit group. Requests in flight have
- * `drain_ns` nanoseconds, then end with CANCELLED. Blocks. Fails: NOT_FOUND (5). */
-SLUICE_API int32_t sluice_runtime_unload(sluice_runtime* runtime, uint64_t model, int64_t drain_ns);
+ * `drain_ns` nanoseconds, then end with CANCELLED. Blocks. Fails: NOT_FOUND. */
+SLUICE_API sluice_code sluice_runtime_unload(sluice_runtime* runtime, uint64_t model,
+                                             int64_t drain_ns);
 
 /* One model of a group is started at a time, and it alone takes requests.
- * Fails: FAILED_PRECONDITION (9) while another model of the group is started. */
-SLUICE_API int32_t sluice_runtime_start(sluice_runtime* runtime, uint64_t model);
+ * Fails: FAILED_PRECONDITION while another model of the group is started. */
+SLUICE_API sluice_code sluice_runtime_start(sluice_runtime* runtime, uint64_t model);
 /* Refuses new requests; those in flight as sluice_runtime_unload. Blocks. */
-SLUICE_API int32_t sluice_runtime_stop(sluice_runtime* runtime, uint64_t model, int64_t drain_ns);
+SLUICE_API sluice_code sluice_runtime_stop(sluice_runtime* runtime, uint64_t model,
+                                           int64_t drain_ns);
 /* Makes a failed model a stopped one. Blocks. */
-SLUICE_API int32_t sluice_runtime_reset(sluice_runtime* runtime, uint64_t model);
+SLUICE_API sluice_code sluice_runtime_reset(sluice_runtime* runtime, uint64_t model);
 
 enum {
   SLUICE_MODEL_LOADED = 0,
@@ -286,9 +274,9 @@ typedef struct sluice_footprint {
 } sluice_footprint;
 
 /* Reads sizes; loads nothing. Fails: as sluice_runtime_load for the package. Blocks. */
-SLUICE_API int32_t sluice_runtime_estimate(sluice_runtime* runtime,
-                                           const sluice_load_options* options,
-                                           const sluice_footprint** footprint);
+SLUICE_API sluice_code sluice_runtime_estimate(sluice_runtime* runtime,
+                                               const sluice_load_options* options,
+                                               const sluice_footprint** footprint);
 
 /* Exactly one of `path` and `text` gives the graph as JSON, of at most 1 MiB:
  *   {"functions": ["find=detector", "read=reader"], "edges": ["find.boxes=read.boxes"],
@@ -306,13 +294,13 @@ typedef struct sluice_graph_options {
  * model from then on: sluice_runtime_infer and sluice_runtime_submit run it,
  * sluice_runtime_models lists it, sluice_runtime_unload removes it. A function is unloaded after
  * the graphs that have it. Blocks.
- * Fails: NOT_FOUND (5) for a missing file or function; INVALID_ARGUMENT (3) for JSON of another
+ * Fails: NOT_FOUND for a missing file or function; INVALID_ARGUMENT for JSON of another
  * form, a name of several functions, edges in a circle, and tensors that are unknown or do not fit;
- * PERMISSION_DENIED (7) for a function of another session; RESOURCE_EXHAUSTED (8) for too many
- * graphs; UNIMPLEMENTED (12) by a daemon of an older release. */
-SLUICE_API int32_t sluice_runtime_deploy_graph(sluice_runtime* runtime,
-                                               const sluice_graph_options* options,
-                                               uint64_t* graph);
+ * PERMISSION_DENIED for a function of another session; RESOURCE_EXHAUSTED for too many
+ * graphs; UNIMPLEMENTED by a daemon of an older release. */
+SLUICE_API sluice_code sluice_runtime_deploy_graph(sluice_runtime* runtime,
+                                                   const sluice_graph_options* options,
+                                                   uint64_t* graph);
 
 typedef struct sluice_loaded_model {
   uint64_t model;
@@ -353,21 +341,22 @@ typedef struct sluice_combine_options {
 /* Makes one model of `num_models` started copies of a model: its requests go to the copy that is
  * least busy, and are joined to batches if wanted. sluice_runtime_unload ends it; its models stay
  * loaded and are unloaded after it. Not in a daemon. `options` may be null.
- * Fails: NOT_FOUND (5); INVALID_ARGUMENT (3) for models of different signatures, or for batching of
+ * Fails: NOT_FOUND; INVALID_ARGUMENT for models of different signatures, or for batching of
  * a model without rows. */
-SLUICE_API int32_t sluice_runtime_combine(sluice_runtime* runtime, const uint64_t* models,
-                                          size_t num_models, const sluice_combine_options* options,
-                                          uint64_t* model);
+SLUICE_API sluice_code sluice_runtime_combine(sluice_runtime* runtime, const uint64_t* models,
+                                              size_t num_models,
+                                              const sluice_combine_options* options,
+                                              uint64_t* model);
 
 /* All models; of a daemon also those of other clients. */
-SLUICE_API int32_t sluice_runtime_models(sluice_runtime* runtime,
-                                         const sluice_loaded_model_list** models);
-/* One model. Fails: NOT_FOUND (5). */
-SLUICE_API int32_t sluice_runtime_model(sluice_runtime* runtime, uint64_t model,
-                                        const sluice_loaded_model** description);
-/* The model of this name. Fails: NOT_FOUND (5); the message lists the names. */
-SLUICE_API int32_t sluice_runtime_find_model(sluice_runtime* runtime, const char* name,
-                                             uint64_t* model);
+SLUICE_API sluice_code sluice_runtime_models(sluice_runtime* runtime,
+                                             const sluice_loaded_model_list** models);
+/* One model. Fails: NOT_FOUND. */
+SLUICE_API sluice_code sluice_runtime_model(sluice_runtime* runtime, uint64_t model,
+                                            const sluice_loaded_model** description);
+/* The model of this name. Fails: NOT_FOUND; the message lists the names. */
+SLUICE_API sluice_code sluice_runtime_find_model(sluice_runtime* runtime, const char* name,
+                                                 uint64_t* model);
 
 #ifdef __cplusplus
 }

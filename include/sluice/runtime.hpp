@@ -98,14 +98,14 @@ struct CombineOptions {
 };
 
 struct ConnectOptions {
-  bool has_session = true;
+  bool is_detached = false;  ///< what it makes stays when it closes
   std::string session = {};
   Nanoseconds timeout{0};  ///< 0: 5 seconds
   std::string ca = {};
   std::string certificate = {};
   std::string key = {};
   std::string token = {};
-  bool uses_ring = true;
+  std::int32_t transport = SLUICE_TRANSPORT_DEFAULT;
 };
 
 struct GroupOptions {
@@ -117,7 +117,6 @@ struct GroupOptions {
   Nanoseconds timeout{0};  ///< negative: no limit
 };
 
-/// One of `path`, `package` and `fd` gives the package.
 /// As sluice_function_options.
 struct FunctionOptions {
   std::int32_t share = 1;
@@ -127,6 +126,7 @@ struct FunctionOptions {
   std::int32_t batch_rows = 0;
 };
 
+/// As sluice_load_options: one of `path`, `package` and `fd` gives the package.
 struct LoadOptions {
   std::string path = {};
   std::span<const std::byte> package = {};
@@ -226,7 +226,7 @@ inline ModelInfo info_of(const sluice_loaded_model& model) {
   return info;
 }
 
-inline GroupInfo info_of(const sluice_group& group) {
+inline GroupInfo info_of(const sluice_group_info& group) {
   GroupInfo info;
   info.group = group.group;
   info.is_implicit = group.is_implicit != 0;
@@ -254,7 +254,7 @@ inline sluice_load_options c_options(const LoadOptions& options) {
   c.depth = options.depth;
   c.queue_limit = options.queue_limit;
   c.nan_policy = options.nan_policy;
-  c.on_demand = options.is_on_demand ? 1 : 0;
+  c.is_on_demand = options.is_on_demand ? 1 : 0;
   c.is_pinned = options.is_pinned ? 1 : 0;
   c.isolation = options.isolation;
   c.timeout_ns = options.timeout.count();
@@ -306,14 +306,14 @@ class Runtime {
     };
     sluice_connect_options c = {};
     c.struct_size = sizeof(c);
-    c.has_no_session = options.has_session ? 0 : 1;
+    c.is_detached = options.is_detached ? 1 : 0;
     c.session = text(options.session);
     c.timeout_ns = options.timeout.count();
     c.ca = text(options.ca);
     c.certificate = text(options.certificate);
     c.key = text(options.key);
     c.token = text(options.token);
-    c.has_no_ring = options.uses_ring ? 0 : 1;
+    c.transport = options.transport;
     sluice_runtime* handle = nullptr;
     if (auto error = detail::check(sluice_runtime_connect(text(address), &c, &handle))) {
       return *error;
@@ -344,7 +344,7 @@ class Runtime {
     if (auto error = detail::check(sluice_runtime_groups(get(), &list))) return *error;
     const detail::Snapshot<sluice_group_list> owner(list);
     std::vector<GroupInfo> groups;
-    for (const sluice_group* group : std::span(list->items, list->count)) {
+    for (const sluice_group_info* group : std::span(list->items, list->count)) {
       groups.push_back(detail::info_of(*group));
     }
     return groups;

@@ -1,12 +1,12 @@
 /* Sessions and queues in C: a model whose tensors have sources and sinks.
  *
  *   queues   per tensor a ring of pointers to the caller's memory; a loaded model of a runtime
- * takes the next entries by itself and calls back when it is done with them session  a package with
- * its programs load, main and save: every tensor gets a value, memory or a callback; what has
- * neither is reported before a run
+ *            takes the next entries by itself and calls back when it is done with them
+ *   session  a package with its programs load, main and save: every tensor gets a value, memory or
+ *            a callback; a tensor without any is reported before a run
  *
  * Conventions as in sluice/runtime.h. Both run in this process: on a daemon's runtime queues fail
- * with UNIMPLEMENTED (12).
+ * with UNIMPLEMENTED.
  */
 #ifndef SLUICE_SESSION_H_
 #define SLUICE_SESSION_H_
@@ -25,33 +25,35 @@ typedef struct sluice_queue_options {
 } sluice_queue_options;
 
 /* Called once for every entry that was enqueued, on any thread: the memory is the caller's again.
- * `code` is SLUICE_CODE_OK, CANCELLED if the queues were closed, or the request's error.
+ * `runtime_code` is SLUICE_RUNTIME_CODE_OK, SLUICE_RUNTIME_CODE_CANCELLED if the queues were
+ * closed, or the request's error.
  * `size_bytes` is an output's actual size. It must not block; it may enqueue with timeout_ns 0. */
-typedef void (*sluice_queue_callback)(void* user_data, int32_t code, int64_t size_bytes);
+typedef void (*sluice_queue_callback)(void* user_data, sluice_runtime_code runtime_code,
+                                      int64_t size_bytes);
 
 /* Opens a queue for every output of a started model and every input without a default. When every
  * queue has an entry and the model has room, the first entries become a request, which reads and
  * writes their memory without copies. Requests start in the order of the entries. `options` may be
- * null. Fails: NOT_FOUND (5) for an unknown model; INVALID_ARGUMENT (3) if a tensor's shape does
+ * null. Fails: NOT_FOUND for an unknown model; INVALID_ARGUMENT if a tensor's shape does
  * not follow from a size in bytes: only the first dimension may vary. */
-SLUICE_API int32_t sluice_runtime_open_queues(sluice_runtime* runtime, uint64_t model,
-                                              const sluice_queue_options* options,
-                                              uint64_t* queues);
+SLUICE_API sluice_code sluice_runtime_open_queues(sluice_runtime* runtime, uint64_t model,
+                                                  const sluice_queue_options* options,
+                                                  uint64_t* queues);
 
 /* Adds memory to the queue of the tensor `name`, borrowed until `on_done`, which may be null. One
  * thread at a time enqueues for a tensor. Waits at most `timeout_ns` while the queue is full: 0
- * does not wait, -1 waits without limit. Blocks if timeout_ns is not 0. Fails: RESOURCE_EXHAUSTED
- * (8), code QUEUE_FULL; INVALID_ARGUMENT (3) for null or another size than the tensor's; NOT_FOUND
- * (5); FAILED_PRECONDITION (9) once the queues are closed. */
-SLUICE_API int32_t sluice_runtime_enqueue(sluice_runtime* runtime, uint64_t queues,
-                                          const char* name, void* data, int64_t size_bytes,
-                                          sluice_queue_callback on_done, void* user_data,
-                                          int64_t timeout_ns);
+ * does not wait, -1 waits without limit. Blocks if timeout_ns is not 0. Fails: RESOURCE_EXHAUSTED,
+ * runtime code QUEUE_FULL; INVALID_ARGUMENT for null or another size than the tensor's; NOT_FOUND
+ *; FAILED_PRECONDITION once the queues are closed. */
+SLUICE_API sluice_code sluice_runtime_enqueue(sluice_runtime* runtime, uint64_t queues,
+                                              const char* name, void* data, int64_t size_bytes,
+                                              sluice_queue_callback on_done, void* user_data,
+                                              int64_t timeout_ns);
 
 /* Returns waiting entries with CANCELLED and waits for running requests; every callback has
- * returned at the end. sluice_runtime_close does it for all queues. Blocks. Fails: NOT_FOUND (5).
+ * returned at the end. sluice_runtime_close does it for all queues. Blocks. Fails: NOT_FOUND.
  */
-SLUICE_API int32_t sluice_runtime_close_queues(sluice_runtime* runtime, uint64_t queues);
+SLUICE_API sluice_code sluice_runtime_close_queues(sluice_runtime* runtime, uint64_t queues);
 
 /* ---- sessions ------------------------------------------------------------------------------- */
 
@@ -89,10 +91,11 @@ typedef struct sluice_session_options {
 } sluice_session_options;
 
 /* Opens the package at `path`. `options` may be null. Free with sluice_session_free.
- * Fails: as sluice_model_open; NOT_FOUND (5) for a missing folder; INVALID_ARGUMENT (3) for stored
+ * Fails: as sluice_model_open; NOT_FOUND for a missing folder; INVALID_ARGUMENT for stored
  * data that fits no tensor. */
-SLUICE_API int32_t sluice_session_create(const char* path, const sluice_session_options* options,
-                                         sluice_session** session);
+SLUICE_API sluice_code sluice_session_create(const char* path,
+                                             const sluice_session_options* options,
+                                             sluice_session** session);
 /* Null is allowed. */
 SLUICE_API void sluice_session_free(sluice_session* session);
 
@@ -102,32 +105,34 @@ SLUICE_API size_t sluice_session_num_tensors(const sluice_session* session);
 SLUICE_API const sluice_program_tensor* sluice_session_tensor(const sluice_session* session,
                                                               size_t index);
 
-/* Fills `target`, or reads `source`, during the call. Returns 0, or a status that fails the
- * program. */
-typedef int32_t (*sluice_tensor_callback)(void* user_data, const sluice_array* array);
+/* Fills `target`, or reads `source`, during the call. Returns SLUICE_OK, or a code that fails
+ * the program. */
+typedef sluice_code (*sluice_tensor_callback)(void* user_data, const sluice_array* array);
 
 /* Memory that every run reads; a constant's is copied by the load. Replaces an earlier source.
- * Fails: NOT_FOUND (5); INVALID_ARGUMENT (3) for an output or another type or shape;
- * FAILED_PRECONDITION (9) for a constant after the load. */
-SLUICE_API int32_t sluice_session_bind_source(sluice_session* session, const char* name,
-                                              const sluice_array* array);
+ * Fails: NOT_FOUND; INVALID_ARGUMENT for an output or another type or shape;
+ * FAILED_PRECONDITION for a constant after the load. */
+SLUICE_API sluice_code sluice_session_bind_source(sluice_session* session, const char* name,
+                                                  const sluice_array* array);
 /* A function that fills the tensor whenever a program needs it; for tensors of known shape. */
-SLUICE_API int32_t sluice_session_bind_provider(sluice_session* session, const char* name,
-                                                sluice_tensor_callback provider, void* user_data);
+SLUICE_API sluice_code sluice_session_bind_provider(sluice_session* session, const char* name,
+                                                    sluice_tensor_callback provider,
+                                                    void* user_data);
 /* Memory that every run writes: an output by main, a constant by save. */
-SLUICE_API int32_t sluice_session_bind_sink(sluice_session* session, const char* name, void* data,
-                                            int64_t capacity_bytes);
+SLUICE_API sluice_code sluice_session_bind_sink(sluice_session* session, const char* name,
+                                                void* data, int64_t capacity_bytes);
 /* A function that is called with the tensor. */
-SLUICE_API int32_t sluice_session_bind_consumer(sluice_session* session, const char* name,
-                                                sluice_tensor_callback consumer, void* user_data);
+SLUICE_API sluice_code sluice_session_bind_consumer(sluice_session* session, const char* name,
+                                                    sluice_tensor_callback consumer,
+                                                    void* user_data);
 
 /* Whether every tensor that the program moves has a source or a sink.
- * Fails: FAILED_PRECONDITION (9); the message names the tensors. */
-SLUICE_API int32_t sluice_session_verify(const sluice_session* session, int32_t program);
+ * Fails: FAILED_PRECONDITION; the message names the tensors. */
+SLUICE_API sluice_code sluice_session_verify(const sluice_session* session, int32_t program);
 /* Runs a program: load once, then main and save in any order. Blocks.
- * Fails: as sluice_session_verify; FAILED_PRECONDITION (9) in another order; the status of a
+ * Fails: as sluice_session_verify; FAILED_PRECONDITION in another order; the code of a
  * callback; errors of the model's operations. */
-SLUICE_API int32_t sluice_session_run(sluice_session* session, int32_t program);
+SLUICE_API sluice_code sluice_session_run(sluice_session* session, int32_t program);
 
 #ifdef __cplusplus
 }

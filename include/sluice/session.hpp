@@ -20,7 +20,7 @@ namespace sluice {
 class Queues {
  public:
   /// Called once for every entry: its memory is the caller's again. It must not block.
-  using OnDone = std::function<void(std::int32_t code, std::int64_t size_bytes)>;
+  using OnDone = std::function<void(RuntimeCode runtime_code, std::int64_t size_bytes)>;
 
   /// `capacity` 0: twice the model's depth.
   static Expected<Queues> open(const Runtime& runtime, const LoadedModel& model,
@@ -56,7 +56,7 @@ class Queues {
     return error;
   }
 
-  /// Returns waiting entries with SLUICE_CODE_CANCELLED; every callback has returned at the end.
+  /// Returns waiting entries with RuntimeCode::kCancelled; every callback has returned at the end.
   std::optional<Error> close() {
     if (id_ == 0) return std::nullopt;
     return detail::check(sluice_runtime_close_queues(runtime_.get(), std::exchange(id_, 0)));
@@ -64,9 +64,9 @@ class Queues {
 
  private:
   Queues(Runtime runtime, std::uint64_t id) : runtime_(std::move(runtime)), id_(id) {}
-  static void call(void* user_data, std::int32_t code, std::int64_t size_bytes) {
+  static void call(void* user_data, sluice_runtime_code runtime_code, std::int64_t size_bytes) {
     const std::unique_ptr<OnDone> function(static_cast<OnDone*>(user_data));
-    (*function)(code, size_bytes);
+    (*function)(RuntimeCode(runtime_code), size_bytes);
   }
 
   Runtime runtime_;
@@ -169,9 +169,9 @@ class Session {
     functions_.push_back(std::make_unique<TensorFunction>(std::move(function)));
     return functions_.back().get();
   }
-  static std::int32_t call(void* user_data, const sluice_array* array) {
+  static sluice_code call(void* user_data, const sluice_array* array) {
     const auto error = (*static_cast<TensorFunction*>(user_data))(*array);
-    return error ? error->code : SLUICE_STATUS_OK;
+    return error ? static_cast<sluice_code>(error->code) : SLUICE_OK;
   }
 
   std::vector<std::unique_ptr<TensorFunction>> functions_;  ///< outlive the handle

@@ -1,12 +1,13 @@
 /* Sluice as a library, in C: open a compiled model, bind tensors, run.
  *
- * Errors:    a function that can fail returns SLUICE_STATUS_OK (0) or a gRPC status code.
+ * Errors:    a function that can fail returns SLUICE_OK or another code of sluice/status.h, whose
+ *            prefix the comments leave out.
  *            `sluice_last_error()` returns the text of the calling thread's last failure. A null
- *            handle gives INVALID_ARGUMENT (3), or 0 and null from queries; the functions that free
+ *            handle gives INVALID_ARGUMENT, or 0 and null from queries; the functions that free
  *            accept it.
  * Threads:   a model is immutable and usable from any thread. A context is used by one thread at a
  *            time, but for sluice_context_cancel: a call beside another fails with
- *            FAILED_PRECONDITION (9). Several contexts of one model run in parallel.
+ *            FAILED_PRECONDITION. Several contexts of one model run in parallel.
  * Ownership: the caller frees each handle with its close or free function. A context keeps its
  *            model alive, so their order does not matter.
  *
@@ -18,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sluice/status.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -27,8 +30,6 @@ extern "C" {
 #else
 #define SLUICE_API
 #endif
-
-#define SLUICE_STATUS_OK 0
 
 typedef struct sluice_model sluice_model;
 typedef struct sluice_context sluice_context;
@@ -52,13 +53,14 @@ SLUICE_API const char* sluice_last_error(void);
 /* Hears one event of libsluice: a name and key=value pairs, `model.loaded name="digits" group=3`.
  * The text lives for the call. Called on the thread where the event happens, by several threads at
  * once. It must not call functions of Sluice that block; events of its own calls are dropped. */
-typedef void (*sluice_log_callback)(void* user, int32_t level, const char* event);
+typedef void (*sluice_log_callback)(void* user_data, int32_t level, const char* event);
 
 /* Sets the log callback of the process; null disables logging, the default. Events above the level
- * `most` are dropped. When the function returns, the former callback has
- * returned on every thread. Fails: INVALID_ARGUMENT (3) for an unknown level; FAILED_PRECONDITION
- * (9) in a callback. */
-SLUICE_API int32_t sluice_set_log(sluice_log_callback callback, void* user, int32_t most);
+ * `max_level` are dropped. When the function returns, the former callback has
+ * returned on every thread. Fails: INVALID_ARGUMENT for an unknown level; FAILED_PRECONDITION
+ * in a callback. */
+SLUICE_API sluice_code sluice_set_log(sluice_log_callback callback, void* user_data,
+                                      int32_t max_level);
 
 /* ---- models ------------------------------------------------------------------------------- */
 
@@ -89,29 +91,33 @@ typedef struct sluice_open_options {
 } sluice_open_options;
 
 /* Opens the `.sluice` file at `path` and loads its model. `options` may be null. On success
- * `*model` is a handle for sluice_model_close; on failure it is null. Fails: NOT_FOUND (5) for a
- * missing file or backend; INVALID_ARGUMENT (3) for a file of another format or bad options;
- * DATA_LOSS (15) for a damaged file; UNIMPLEMENTED (12) for an operation that no backend supports.
+ * `*model` is a handle for sluice_model_close; on failure it is null. Fails: NOT_FOUND for a
+ * missing file or backend; INVALID_ARGUMENT for a file of another format or bad options;
+ * DATA_LOSS for a damaged file; UNIMPLEMENTED for an operation that no backend supports.
  */
-SLUICE_API int32_t sluice_model_open(const char* path, const sluice_open_options* options,
-                                     sluice_model** model);
-/* As above for the bytes of a `.sluice` file. SLUICE_BYTES_COPY copies them. SLUICE_BYTES_BORROW
- * reads them in place: they must be aligned to 64 bytes, and stay valid and unchanged until the
- * model is closed and all its contexts are freed. Fails besides: INVALID_ARGUMENT (3) for null
- * bytes, an unknown `ownership`, or borrowed bytes that are not aligned. */
-#define SLUICE_BYTES_COPY 0
-#define SLUICE_BYTES_BORROW 1
-SLUICE_API int32_t sluice_model_open_bytes(const void* bytes, size_t size_bytes, int32_t ownership,
-                                           const sluice_open_options* options,
-                                           sluice_model** model);
-/* As above for an open descriptor of a regular file or a memfd, which is mapped from its start. The
- * descriptor stays the caller's, who may close it afterwards. */
-SLUICE_API int32_t sluice_model_open_fd(int fd, const sluice_open_options* options,
-                                        sluice_model** model);
+SLUICE_API sluice_code sluice_model_open(const char* path, const sluice_open_options* options,
+                                         sluice_model** model);
+
+/* Who owns the bytes of a package. Borrowed ones must be aligned to 64 bytes, and stay valid and
+ * unchanged until the model is closed and all its contexts are freed. */
+#define SLUICE_BYTES_COPY 0   /* the library copies them */
+#define SLUICE_BYTES_BORROW 1 /* the library reads them in place */
+
+/* As sluice_model_open for the bytes of a `.sluice` file. `ownership` is SLUICE_BYTES_. Fails
+ * besides: INVALID_ARGUMENT for null bytes, an unknown `ownership`, or borrowed bytes that are not
+ * aligned. */
+SLUICE_API sluice_code sluice_model_open_bytes(const void* bytes, size_t size_bytes,
+                                               int32_t ownership,
+                                               const sluice_open_options* options,
+                                               sluice_model** model);
+/* As sluice_model_open for an open descriptor of a regular file or a memfd, which is mapped from
+ * its start. The descriptor stays the caller's, who may close it afterwards. */
+SLUICE_API sluice_code sluice_model_open_fd(int fd, const sluice_open_options* options,
+                                            sluice_model** model);
 /* Random operators start from `seed` again: the runs that start from now on give the numbers of a
  * model that was opened with it, in the order of their starts. Any thread may call it. Operators
- * with an attribute `seed` start from that. Fails: INVALID_ARGUMENT (3) for null. */
-SLUICE_API int32_t sluice_model_set_seed(sluice_model* model, uint64_t seed);
+ * with an attribute `seed` start from that. Fails: INVALID_ARGUMENT for null. */
+SLUICE_API sluice_code sluice_model_set_seed(sluice_model* model, uint64_t seed);
 /* Releases the handle; null is allowed. The model stays in memory while contexts use it. */
 SLUICE_API void sluice_model_close(sluice_model* model);
 
@@ -136,9 +142,9 @@ SLUICE_API const sluice_tensor_spec* sluice_model_output(const sluice_model* mod
 /* Facts about the model and its source, in the order of their keys: "producer" ("pytorch 2.9"),
  * "onnx_opset", ... Texts live as long as the model. docs/api.md lists the keys. */
 SLUICE_API size_t sluice_model_num_metadata(const sluice_model* model);
-/* Fails: INVALID_ARGUMENT (3) if the index is out of range. */
-SLUICE_API int32_t sluice_model_metadata_at(const sluice_model* model, size_t index,
-                                            const char** key, const char** value);
+/* Fails: INVALID_ARGUMENT if the index is out of range. */
+SLUICE_API sluice_code sluice_model_metadata_at(const sluice_model* model, size_t index,
+                                                const char** key, const char** value);
 /* The value of `key`; null if the model has none. */
 SLUICE_API const char* sluice_model_metadata(const sluice_model* model, const char* key);
 
@@ -156,7 +162,7 @@ typedef struct sluice_array {
 } sluice_array;
 
 /* Creates a context: an arena and bindings for one run at a time. On failure `*context` is null. */
-SLUICE_API int32_t sluice_context_create(sluice_model* model, sluice_context** context);
+SLUICE_API sluice_code sluice_context_create(sluice_model* model, sluice_context** context);
 /* Frees the context and the memory of its outputs; null is allowed. */
 SLUICE_API void sluice_context_free(sluice_context* context);
 
@@ -164,21 +170,21 @@ SLUICE_API void sluice_context_free(sluice_context* context);
  * context has too. The context borrows `array->data` and reads it in every run until the input is
  * set again. Backend `cpu` reads it in place if the address is a multiple of the element's size;
  * other plug-ins may need 64 bytes, and get a copy. `name` may be null for a model with one input.
- * Fails: NOT_FOUND (5) for an unknown name; INVALID_ARGUMENT (3) if type, shape or size does not
+ * Fails: NOT_FOUND for an unknown name; INVALID_ARGUMENT if type, shape or size does not
  * match the model, or for null and an input without a default; the message names the input, the
  * given and the expected type. */
-SLUICE_API int32_t sluice_context_set_input(sluice_context* context, const char* name,
-                                            const sluice_array* array);
+SLUICE_API sluice_code sluice_context_set_input(sluice_context* context, const char* name,
+                                                const sluice_array* array);
 
 /* Makes runs write the output to the caller's `data`, without a copy if it is aligned to 64 bytes.
  * The context borrows `data`. Null restores the default, memory of the context. A run fails with
- * RESOURCE_EXHAUSTED (8) if the output exceeds `capacity_bytes`.
+ * RESOURCE_EXHAUSTED if the output exceeds `capacity_bytes`.
  *
  * `data` may be the memory of an input, as for a state that each run changes. The run then writes
  * in place if nothing reads the input after the operation that writes, and else copies the output
  * at its end. A run that fails may have changed what it writes in place. */
-SLUICE_API int32_t sluice_context_bind_output(sluice_context* context, const char* name, void* data,
-                                              int64_t capacity_bytes);
+SLUICE_API sluice_code sluice_context_bind_output(sluice_context* context, const char* name,
+                                                  void* data, int64_t capacity_bytes);
 
 /* Bytes that runs of the context have copied: inputs and outputs that operations could not read or
  * write in the caller's memory, and inputs and constants that are outputs too. 0 for null. */
@@ -189,9 +195,9 @@ SLUICE_API int64_t sluice_context_copied_bytes(const sluice_context* context);
 SLUICE_API int64_t sluice_context_recorded_bytes(const sluice_context* context);
 
 /* Runs the model on the inputs. Blocks until the outputs are complete.
- * Fails: FAILED_PRECONDITION (9) if an input is not set; errors of the model's operations, such as
+ * Fails: FAILED_PRECONDITION if an input is not set; errors of the model's operations, such as
  * an index out of range. */
-SLUICE_API int32_t sluice_context_run(sluice_context* context);
+SLUICE_API sluice_code sluice_context_run(sluice_context* context);
 
 /* How to run. All fields but struct_size may be zero. */
 typedef struct sluice_run_options {
@@ -200,22 +206,23 @@ typedef struct sluice_run_options {
   int64_t timeout_ns; /* of the whole run; 0: none */
 } sluice_run_options;
 
-/* As above with a time limit; `options` may be null. A run ends with DEADLINE_EXCEEDED (4) after
- * its limit, with CANCELLED (1) after sluice_context_cancel: before its next segment, its next
- * iteration of a loop, or its next operation whose shape depends on data. Kernels of one segment
- * run to their end. Afterwards the outputs hold arbitrary values, and the context may run again. */
-SLUICE_API int32_t sluice_context_run_with(sluice_context* context,
-                                           const sluice_run_options* options);
+/* As sluice_context_run, with a time limit; `options` may be null. A run ends with
+ * DEADLINE_EXCEEDED after its limit, with CANCELLED after sluice_context_cancel: before its next
+ * segment, its next iteration of a loop, or its next operation whose shape depends on data. Kernels
+ * of one segment run to their end. Afterwards the outputs hold arbitrary values, and the context
+ * may run again. */
+SLUICE_API sluice_code sluice_context_run_with(sluice_context* context,
+                                               const sluice_run_options* options);
 /* Ends the run under way, as sluice_context_run_with says, and returns at once. Any thread may call
- * it until the context is freed. Fails: FAILED_PRECONDITION (9) if no run is under way; a run that
+ * it until the context is freed. Fails: FAILED_PRECONDITION if no run is under way; a run that
  * starts later is not affected. */
-SLUICE_API int32_t sluice_context_cancel(sluice_context* context);
+SLUICE_API sluice_code sluice_context_cancel(sluice_context* context);
 
 /* Fills `array` with an output of the last successful run, in memory of the context or the memory
  * of sluice_context_bind_output. It stays valid until the context runs again or is freed. Fails:
- * NOT_FOUND (5) for an unknown name; FAILED_PRECONDITION (9) before the first run. */
-SLUICE_API int32_t sluice_context_output(sluice_context* context, const char* name,
-                                         sluice_array* array);
+ * NOT_FOUND for an unknown name; FAILED_PRECONDITION before the first run. */
+SLUICE_API sluice_code sluice_context_output(sluice_context* context, const char* name,
+                                             sluice_array* array);
 
 /* ---- outputs that the caller keeps -------------------------------------------------------- */
 
@@ -223,10 +230,10 @@ typedef struct sluice_output sluice_output;
 
 /* Takes an output of the last successful run out of the context, without a copy: it stays valid
  * until sluice_output_free, whatever happens to the context. The next run allocates anew. Fails:
- * NOT_FOUND (5) for an unknown name; FAILED_PRECONDITION (9) before the first run, for an output
+ * NOT_FOUND for an unknown name; FAILED_PRECONDITION before the first run, for an output
  * that was taken already, and for one that is bound. */
-SLUICE_API int32_t sluice_context_take_output(sluice_context* context, const char* name,
-                                              sluice_output** output);
+SLUICE_API sluice_code sluice_context_take_output(sluice_context* context, const char* name,
+                                                  sluice_output** output);
 /* The tensor, which lives as long as `output`. Null for null. */
 SLUICE_API const sluice_array* sluice_output_array(const sluice_output* output);
 /* Frees the tensor. Any thread may call it; null is allowed. */
@@ -236,18 +243,18 @@ SLUICE_API void sluice_output_free(sluice_output* output);
 
 /* Sets an input of type "seq(...)" or "optional(...)" to copies of `elements`. An optional
  * of a tensor has no element or one; an optional of a sequence is set to the sequence. Fails: as
- * sluice_context_set_input; INVALID_ARGUMENT (3) for several elements where one is allowed. */
-SLUICE_API int32_t sluice_context_set_input_elements(sluice_context* context, const char* name,
-                                                     const sluice_array* elements,
-                                                     size_t num_elements);
+ * sluice_context_set_input; INVALID_ARGUMENT for several elements where one is allowed. */
+SLUICE_API sluice_code sluice_context_set_input_elements(sluice_context* context, const char* name,
+                                                         const sluice_array* elements,
+                                                         size_t num_elements);
 /* Number of elements of an output of the last successful run: of a sequence; 0 or 1 of an optional
  * of a tensor; 1 of a tensor. Fails: as sluice_context_output. */
-SLUICE_API int32_t sluice_context_output_length(sluice_context* context, const char* name,
-                                                size_t* num_elements);
+SLUICE_API sluice_code sluice_context_output_length(sluice_context* context, const char* name,
+                                                    size_t* num_elements);
 /* Fills `array` with one element; valid as the array of sluice_context_output is. Fails besides:
- * INVALID_ARGUMENT (3) if the index is out of range. */
-SLUICE_API int32_t sluice_context_output_element(sluice_context* context, const char* name,
-                                                 size_t index, sluice_array* array);
+ * INVALID_ARGUMENT if the index is out of range. */
+SLUICE_API sluice_code sluice_context_output_element(sluice_context* context, const char* name,
+                                                     size_t index, sluice_array* array);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,7 @@
 //   for (float p : context->output<float>("probabilities")->values) ...
 //
 // Errors are values; no function throws. Any thread may use a model; one thread at a time uses a
-// context. A context keeps its model alive. `sluice/sluice.h` lists the error codes.
+// context. A context keeps its model alive. `sluice/status.h` lists the codes.
 #pragma once
 
 #include <chrono>
@@ -32,9 +32,9 @@
 
 namespace sluice {
 
-/// A failure: a gRPC status code and a text for people.
+/// A failure: a code and a text for people.
 struct Error {
-  std::int32_t code = 0;
+  Code code = Code::kOk;
   std::string message;
 };
 
@@ -65,9 +65,9 @@ struct Output {
 };
 
 namespace detail {
-inline std::optional<Error> check(std::int32_t code) {
-  if (code == SLUICE_STATUS_OK) return std::nullopt;
-  return Error{code, sluice_last_error()};
+inline std::optional<Error> check(sluice_code code) {
+  if (code == SLUICE_OK) return std::nullopt;
+  return Error{Code(code), sluice_last_error()};
 }
 template <typename T, void (*Free)(T*)>
 struct Deleter {
@@ -79,23 +79,23 @@ struct Deleter {
 using LogCallback = std::function<void(int level, std::string_view event)>;
 
 /// Sets the log callback of the process; an empty one disables logging. Events above the level
-/// `most` are dropped. When it returns, no thread is in the former callback. Exceptions of a
-/// callback are dropped. Fails: FAILED_PRECONDITION (9) in a callback, or while another thread sets
+/// `max_level` are dropped. When it returns, no thread is in the former callback. Exceptions of a
+/// callback are dropped. Fails: FAILED_PRECONDITION in a callback, or while another thread sets
 /// the log.
-inline std::optional<Error> set_log(LogCallback callback, int most = SLUICE_LOG_INFO) {
+inline std::optional<Error> set_log(LogCallback callback, int max_level = SLUICE_LOG_INFO) {
   static std::mutex mutex;
   static std::unique_ptr<LogCallback> current;
   // Not waited for: its owner may wait for a callback that is here.
   const std::unique_lock lock(mutex, std::try_to_lock);
-  if (!lock.owns_lock()) return Error{9, "another thread sets the log"};
+  if (!lock.owns_lock()) return Error{Code::kFailedPrecondition, "another thread sets the log"};
   auto next = callback ? std::make_unique<LogCallback>(std::move(callback)) : nullptr;
   sluice_log_callback call = nullptr;
   if (next) {
-    call = [](void* user, std::int32_t level, const char* event) {
-      (*static_cast<LogCallback*>(user))(level, event);
+    call = [](void* user_data, std::int32_t level, const char* event) {
+      (*static_cast<LogCallback*>(user_data))(level, event);
     };
   }
-  auto error = detail::check(sluice_set_log(call, next.get(), most));
+  auto error = detail::check(sluice_set_log(call, next.get(), max_level));
   if (!error) current = std::move(next);
   return error;
 }
@@ -139,7 +139,7 @@ class Context {
     return set_input<T>(name, std::span<const T>(values), std::span(dims.begin(), dims.size()));
   }
 
-  /// The input has its default value again. Fails: code 3 for an input without one.
+  /// The input has its default value again. Fails: INVALID_ARGUMENT for an input without one.
   std::optional<Error> reset_input(const std::string& name) {
     return detail::check(sluice_context_set_input(handle_.get(), name.c_str(), nullptr));
   }
@@ -160,7 +160,7 @@ class Context {
   /// Runs the model and blocks until the outputs are complete. nullopt on success.
   std::optional<Error> run() { return detail::check(sluice_context_run(handle_.get())); }
 
-  /// As above; ends with DEADLINE_EXCEEDED (4) after `timeout`, before its next segment, iteration
+  /// As above; ends with DEADLINE_EXCEEDED after `timeout`, before its next segment, iteration
   /// of a loop, or operation whose shape depends on data.
   std::optional<Error> run(std::chrono::nanoseconds timeout) {
     sluice_run_options options = {};
@@ -169,8 +169,8 @@ class Context {
     return detail::check(sluice_context_run_with(handle_.get(), &options));
   }
 
-  /// Ends the run of another thread in the same places, with CANCELLED (1). Any thread may call it.
-  /// Fails: FAILED_PRECONDITION (9) if no run is under way.
+  /// Ends the run of another thread in the same places, with CANCELLED. Any thread may call it.
+  /// Fails: FAILED_PRECONDITION if no run is under way.
   std::optional<Error> cancel() const {
     return detail::check(sluice_context_cancel(handle_.get()));
   }
@@ -250,8 +250,8 @@ class Context {
   template <typename T>
   static Expected<Output<T>> typed(const sluice_array& array, const std::string& name) {
     if (array.element_type != element_type_of<T>()) {
-      return Error{3, "output \"" + name + "\" has element type number " +
-                          std::to_string(array.element_type)};
+      return Error{Code::kInvalidArgument, "output \"" + name + "\" has element type number " +
+                                               std::to_string(array.element_type)};
     }
     const auto count = static_cast<std::size_t>(array.size_bytes) / sizeof(T);
     return Output<T>{{static_cast<const T*>(array.data), count},
@@ -320,7 +320,7 @@ class Model {
     for (std::size_t i = 0; i < sluice_model_num_metadata(handle_.get()); ++i) {
       const char* key = nullptr;
       const char* value = nullptr;
-      if (sluice_model_metadata_at(handle_.get(), i, &key, &value) == SLUICE_STATUS_OK) {
+      if (sluice_model_metadata_at(handle_.get(), i, &key, &value) == SLUICE_OK) {
         facts.emplace(key, value);
       }
     }
@@ -348,7 +348,7 @@ class Model {
   }
   /// `handle` is a reference because the call that gives `code` sets it, and arguments have no
   /// order.
-  static Expected<Model> opened(std::int32_t code, sluice_model* const& handle) {
+  static Expected<Model> opened(sluice_code code, sluice_model* const& handle) {
     if (auto error = detail::check(code)) return *error;
     return Model(handle);
   }

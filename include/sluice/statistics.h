@@ -19,10 +19,10 @@ typedef struct sluice_latency {
   int64_t max_ns;
 } sluice_latency;
 
-typedef struct sluice_code_count {
-  int32_t code; /* SLUICE_CODE_ */
+typedef struct sluice_runtime_code_count {
+  sluice_runtime_code runtime_code;
   int64_t count;
-} sluice_code_count;
+} sluice_runtime_code_count;
 
 /* Counts of a model since its load. */
 typedef struct sluice_model_statistics {
@@ -34,34 +34,34 @@ typedef struct sluice_model_statistics {
   int64_t num_starts;
   int64_t busy_ns; /* time with at least one running segment */
   size_t num_answered;
-  const sluice_code_count* answered; /* [num_answered], replies by code; no zeros */
-  sluice_latency queue;              /* from submission to the first segment */
-  sluice_latency copy;               /* in and out */
+  const sluice_runtime_code_count* answered; /* [num_answered], replies by runtime code; no zeros */
+  sluice_latency queue;                      /* from submission to the first segment */
+  sluice_latency copy;                       /* in and out */
   sluice_latency compute;
   sluice_latency total;   /* from submission to the reply */
   int64_t recorded_bytes; /* kept for shapes of earlier requests, by all slots together */
   int64_t joined;         /* requests that ran together with others */
 } sluice_model_statistics;
 
-/* Fails: NOT_FOUND (5), also for a model on demand that is not in memory. */
-SLUICE_API int32_t sluice_runtime_statistics(sluice_runtime* runtime, uint64_t model,
-                                             const sluice_model_statistics** statistics);
+/* Fails: NOT_FOUND, also for a model on demand that is not in memory. */
+SLUICE_API sluice_code sluice_runtime_statistics(sluice_runtime* runtime, uint64_t model,
+                                                 const sluice_model_statistics** statistics);
 
 enum {
-  SLUICE_HEALTHY = 0,
-  SLUICE_DEGRADED = 1, /* a device was lost, or a reply in a hundred was a timeout or an error */
-  SLUICE_FAILED = 2    /* out of service */
+  SLUICE_HEALTH_HEALTHY = 0,
+  SLUICE_HEALTH_DEGRADED = 1, /* a device was lost, or one reply in a hundred failed or was late */
+  SLUICE_HEALTH_FAILED = 2    /* out of service */
 };
 
 typedef struct sluice_health {
-  int32_t state;      /* SLUICE_HEALTHY, ... */
+  int32_t state;      /* SLUICE_HEALTH_ */
   const char* reason; /* "" if healthy */
   const char* action; /* to take; "" if none */
 } sluice_health;
 
 /* Fails: as sluice_runtime_statistics. */
-SLUICE_API int32_t sluice_runtime_health(sluice_runtime* runtime, uint64_t model,
-                                         const sluice_health** health);
+SLUICE_API sluice_code sluice_runtime_health(sluice_runtime* runtime, uint64_t model,
+                                             const sluice_health** health);
 
 /* A profile records the spans that end between its start and its stop. */
 typedef struct sluice_profile_options {
@@ -73,11 +73,11 @@ typedef struct sluice_profile_options {
   int64_t max_spans; /* new spans replace the oldest; 0: 262144 */
 } sluice_profile_options;
 
-/* `options` may be null. Fails: RESOURCE_EXHAUSTED (8) while four profiles record; NOT_FOUND (5).
+/* `options` may be null. Fails: RESOURCE_EXHAUSTED while four profiles record; NOT_FOUND.
  */
-SLUICE_API int32_t sluice_runtime_start_profile(sluice_runtime* runtime,
-                                                const sluice_profile_options* options,
-                                                uint64_t* profile);
+SLUICE_API sluice_code sluice_runtime_start_profile(sluice_runtime* runtime,
+                                                    const sluice_profile_options* options,
+                                                    uint64_t* profile);
 
 enum {
   SLUICE_SPAN_REQUEST = 0,  /* from submission to reply */
@@ -89,13 +89,13 @@ enum {
 };
 
 typedef struct sluice_span {
-  int32_t kind;      /* SLUICE_SPAN_ */
-  int32_t code;      /* of a request: SLUICE_CODE_ */
-  const char* model; /* its name */
-  const char* name;  /* of an operation; else "" */
-  uint64_t request;  /* number of the request within its model */
-  uint32_t lane;     /* of the model's pipeline */
-  int64_t start_ns;  /* on a monotonic clock */
+  int32_t kind;                     /* SLUICE_SPAN_ */
+  sluice_runtime_code runtime_code; /* of a request */
+  const char* model;                /* its name */
+  const char* name;                 /* of an operation; else "" */
+  uint64_t request;                 /* number of the request within its model */
+  uint32_t lane;                    /* of the model's pipeline */
+  int64_t start_ns;                 /* on a monotonic clock */
   int64_t duration_ns;
 } sluice_span;
 
@@ -107,9 +107,9 @@ typedef struct sluice_profile {
   int64_t duration_ns; /* of the recording */
 } sluice_profile;
 
-/* Ends a profile. Blocks. Fails: NOT_FOUND (5). */
-SLUICE_API int32_t sluice_runtime_stop_profile(sluice_runtime* runtime, uint64_t id,
-                                               const sluice_profile** profile);
+/* Ends a profile. Blocks. Fails: NOT_FOUND. */
+SLUICE_API sluice_code sluice_runtime_stop_profile(sluice_runtime* runtime, uint64_t id,
+                                                   const sluice_profile** profile);
 
 #ifdef __cplusplus
 }

@@ -20,7 +20,7 @@ struct ModelStatistics {
   std::int64_t max_waiting = 0;
   std::int64_t num_starts = 0;
   std::int64_t busy_ns = 0;
-  std::vector<sluice_code_count> answered = {};
+  std::vector<sluice_runtime_code_count> answered = {};
   sluice_latency queue = {};
   sluice_latency copy = {};
   sluice_latency compute = {};
@@ -51,7 +51,7 @@ inline Expected<ModelStatistics> statistics_of(const Runtime& runtime, const Loa
 }
 
 struct Health {
-  std::int32_t state = SLUICE_HEALTHY;
+  std::int32_t state = SLUICE_HEALTH_HEALTHY;
   std::string reason = {};
   std::string action = {};
 };
@@ -96,7 +96,7 @@ class Profile {
 
   /// Ends the recording. Fails if it has ended.
   std::optional<Error> stop() {
-    if (id_ == 0) return Error{9, "the profile was stopped"};
+    if (id_ == 0) return Error{Code::kFailedPrecondition, "the profile was stopped"};
     const sluice_profile* c = nullptr;
     const std::uint64_t id = std::exchange(id_, 0);
     if (auto error = detail::check(sluice_runtime_stop_profile(runtime_.get(), id, &c))) {

@@ -45,7 +45,7 @@ nb::dict describe(const sluice_device& device) {
   return fields;
 }
 
-nb::dict describe(const sluice_group& group) {
+nb::dict describe(const sluice_group_info& group) {
   nb::list cores;
   for (std::size_t i = 0; i < group.num_cores; ++i) {
     cores.append(nb::make_tuple(group.cores[i].device, group.cores[i].core));
@@ -95,7 +95,7 @@ nb::dict describe(const sluice_loaded_model& model) {
 nb::dict describe(const sluice_model_statistics& statistics) {
   nb::dict answered;
   for (std::size_t i = 0; i < statistics.num_answered; ++i) {
-    answered[nb::int_(statistics.answered[i].code)] = statistics.answered[i].count;
+    answered[nb::int_(statistics.answered[i].runtime_code)] = statistics.answered[i].count;
   }
   nb::dict fields;
   fields["accepted"] = statistics.accepted;
@@ -125,7 +125,7 @@ nb::dict describe(const sluice_health& health) {
 nb::dict describe(const sluice_span& span) {
   nb::dict fields;
   fields["kind"] = span.kind;
-  fields["code"] = span.code;
+  fields["runtime_code"] = span.runtime_code;
   fields["model"] = span.model;
   fields["name"] = span.name;
   fields["request"] = span.request;

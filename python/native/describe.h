@@ -9,7 +9,7 @@
 namespace sluice::python {
 
 nanobind::dict describe(const sluice_device& device);
-nanobind::dict describe(const sluice_group& group);
+nanobind::dict describe(const sluice_group_info& group);
 nanobind::dict describe(const sluice_footprint& footprint);
 nanobind::dict describe(const sluice_loaded_model& model);
 nanobind::dict describe(const sluice_model_statistics& statistics);

@@ -7,13 +7,14 @@ namespace nb = nanobind;
 
 namespace sluice::python {
 
-void check(std::int32_t code) {
-  if (code != SLUICE_STATUS_OK) throw Failure(code, sluice_last_error());
+void check(sluice_code code) {
+  if (code != SLUICE_OK) throw Failure(Code(code), sluice_last_error());
 }
 
 void set_python_error(const Failure& failure) {
   const nb::object error =
-      nb::module_::import_("sluice.errors").attr("from_status")(failure.code(), failure.what());
+      nb::module_::import_("sluice.errors")
+          .attr("from_status")(static_cast<sluice_code>(failure.code()), failure.what());
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
 }
 

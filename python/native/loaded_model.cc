@@ -47,7 +47,7 @@ void report_end(void* user_data, std::uint64_t, std::int32_t status, sluice_repl
   std::unique_ptr<Pending> ended(static_cast<Pending*>(user_data));
   ended->status = status;
   ended->reply.reset(reply);
-  if (status != SLUICE_STATUS_OK) ended->message = sluice_last_error();
+  if (status != SLUICE_OK) ended->message = sluice_last_error();
   Replies& replies = *ended->replies;
   replies.push(std::move(ended));
 }
@@ -88,7 +88,7 @@ nb::dict NativeLoadedModel::info() const {
 
 std::vector<InputTensor> NativeLoadedModel::read_inputs(const nb::list& values) const {
   if (values.size() != inputs_.size()) {
-    throw Failure(kInvalidArgument, "as many inputs as the model has");
+    throw Failure(Code::kInvalidArgument, "as many inputs as the model has");
   }
   std::vector<InputTensor> tensors(inputs_.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -99,8 +99,9 @@ std::vector<InputTensor> NativeLoadedModel::read_inputs(const nb::list& values) 
     tensors[i].is_absent = values[i].is_none();
     if (tensors[i].is_absent) continue;
     if (!read_input(values[i], tensors[i]) || tensors[i].is_sequence) {
-      throw Failure(kInvalidArgument, "input \"" + inputs_[i].name +
-                                          "\" is no contiguous array in memory of the processor");
+      throw Failure(
+          Code::kInvalidArgument,
+          "input \"" + inputs_[i].name + "\" is no contiguous array in memory of the processor");
     }
   }
   return tensors;

@@ -67,7 +67,7 @@ class NativeLoadedModel {
  private:
   /// The C interface says of an unknown number only that it is unknown.
   void require_loaded() const {
-    if (is_unloaded_) throw Failure(kFailedPrecondition, "the model was unloaded");
+    if (is_unloaded_) throw Failure(Code::kFailedPrecondition, "the model was unloaded");
   }
   std::vector<InputTensor> read_inputs(const nb::list& values) const;
   ReplyPointer infer(const std::vector<InputTensor>& inputs, const std::vector<WriteArray>& out,

@@ -144,18 +144,18 @@ std::int64_t NativeModel::recorded_bytes() {
 
 void NativeModel::set_seed(std::uint64_t seed) {
   const std::lock_guard lock(mutex_);
-  if (model_ == nullptr) throw Failure(kFailedPrecondition, "the model is closed");
+  if (model_ == nullptr) throw Failure(Code::kFailedPrecondition, "the model is closed");
   check(sluice_model_set_seed(model_, seed));
 }
 
 NativeModel::ContextPointer NativeModel::take_context() {
   if (generation_ != fork_generation()) {
-    throw Failure(kFailedPrecondition,
+    throw Failure(Code::kFailedPrecondition,
                   "the model was loaded before this process forked, and its worker threads are not "
                   "here; load it again, or start processes by the method \"spawn\"");
   }
   const std::lock_guard lock(mutex_);
-  if (model_ == nullptr) throw Failure(kFailedPrecondition, "the model is closed");
+  if (model_ == nullptr) throw Failure(Code::kFailedPrecondition, "the model is closed");
   if (!idle_.empty()) {
     ContextPointer context = std::move(idle_.back());
     idle_.pop_back();
@@ -339,14 +339,15 @@ nb::object NativeModel::call(const nb::args& arguments) {
 nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wanted,
                           const nb::object& out, std::int64_t timeout_ns) {
   if (inputs.size() != inputs_.size() || wanted.size() != outputs_.size()) {
-    throw Failure(kInvalidArgument, "as many inputs and outputs as the model has");
+    throw Failure(Code::kInvalidArgument, "as many inputs and outputs as the model has");
   }
   std::vector<InputTensor> tensors(inputs_.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     tensors[i].is_absent = inputs[i].is_none();
     if (!tensors[i].is_absent && !read_input(inputs[i], tensors[i])) {
-      throw Failure(kInvalidArgument, "input \"" + inputs_[i].name +
-                                          "\" is no contiguous array in memory of the processor");
+      throw Failure(
+          Code::kInvalidArgument,
+          "input \"" + inputs_[i].name + "\" is no contiguous array in memory of the processor");
     }
   }
   const Destination destination = {wanted, read_out(out, outputs_.size())};

@@ -21,7 +21,7 @@ namespace {
 /// Bytes at an address of a multiple of 64, which libsluice reads and writes in place.
 nb::object aligned_bytes(std::int64_t size_bytes) {
   if (size_bytes < 0) {
-    throw sluice::python::Failure(sluice::python::kInvalidArgument, "a size below 0");
+    throw sluice::python::Failure(sluice::Code::kInvalidArgument, "a size below 0");
   }
   sluice::python::OutputTensor output;
   output.memory = sluice::python::allocate(size_bytes);

@@ -33,7 +33,7 @@ void watch_forks() { ::pthread_atfork(nullptr, nullptr, count_fork); }
 NativeCall::NativeCall() {
   if ((g_calls.fetch_add(1) & kEnded) == 0) return;
   g_calls.fetch_sub(1);
-  throw Failure(kFailedPrecondition, "the interpreter is shutting down");
+  throw Failure(Code::kFailedPrecondition, "the interpreter is shutting down");
 }
 
 NativeCall::~NativeCall() { g_calls.fetch_sub(1); }

@@ -15,7 +15,7 @@
 namespace sluice::python {
 namespace {
 
-/// Called by a thread of the runtime, without the GIL. `code` is a SLUICE_CODE_.
+/// Called by a thread of the runtime, without the GIL. `code` is a SLUICE_RUNTIME_CODE_.
 void report_entry(void* user_data, std::int32_t code, std::int64_t size_bytes) {
   std::unique_ptr<Pending> ended(static_cast<Pending*>(user_data));
   ended->status = code;
@@ -49,7 +49,7 @@ class NativeQueues {
     pending->future = std::move(future);
     InputTensor& tensor = pending->inputs.emplace_back();
     if (!read_input(array, tensor) || tensor.is_sequence) {
-      throw Failure(kInvalidArgument, "\"" + name + "\" is no contiguous array");
+      throw Failure(Code::kInvalidArgument, "\"" + name + "\" is no contiguous array");
     }
     const sluice_array view = tensor.view();
     without_gil([&] {

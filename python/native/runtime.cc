@@ -63,7 +63,7 @@ struct Load {
     given.set(options.depth, "depth");
     given.set(options.queue_limit, "queue_limit");
     given.set(options.nan_policy, "nan_policy");
-    given.set(options.on_demand, "on_demand");
+    given.set(options.is_on_demand, "is_on_demand");
     given.set(options.is_pinned, "is_pinned");
     given.set(options.isolation, "isolation");
     given.set(options.timeout_ns, "timeout_ns");
@@ -117,14 +117,14 @@ NativeRuntime* NativeRuntime::connect(const std::string& address, const nb::kwar
   Options given(options);
   sluice_connect_options c = {};
   c.struct_size = sizeof(c);
-  given.set(c.has_no_session, "has_no_session");
+  given.set(c.is_detached, "is_detached");
   given.set_text(c.session, "session");
   given.set(c.timeout_ns, "timeout_ns");
   given.set_text(c.ca, "ca");
   given.set_text(c.certificate, "certificate");
   given.set_text(c.key, "key");
   given.set_text(c.token, "token");
-  given.set(c.has_no_ring, "has_no_ring");
+  given.set(c.transport, "transport");
   const char* where = address.empty() ? nullptr : address.c_str();
   sluice_runtime* handle = nullptr;
   without_gil([&] { check(sluice_runtime_connect(where, &c, &handle)); });
@@ -234,7 +234,7 @@ nb::object NativeRuntime::share(std::int64_t size_bytes) {
 std::uint64_t NativeRuntime::put_tensor(const nb::object& array, std::int64_t ttl_ns) {
   InputTensor tensor;
   if (!read_input(array, tensor) || tensor.is_sequence) {
-    throw Failure(kInvalidArgument, "no contiguous array in memory of the processor");
+    throw Failure(Code::kInvalidArgument, "no contiguous array in memory of the processor");
   }
   const sluice_array view = tensor.view();
   std::uint64_t exchange = 0;

@@ -69,7 +69,7 @@ class NativeSession {
   void bind_source(const std::string& name, const nb::object& array) {
     const auto tensor = std::make_unique<InputTensor>();
     if (!read_input(array, *tensor) || tensor->is_sequence) {
-      throw Failure(kInvalidArgument, "\"" + name + "\" is no contiguous array");
+      throw Failure(Code::kInvalidArgument, "\"" + name + "\" is no contiguous array");
     }
     const sluice_array view = tensor->view();
     check(sluice_session_bind_source(handle_.get(), name.c_str(), &view));
@@ -126,13 +126,14 @@ class NativeSession {
       InputTensor tensor;
       const nb::object given = function();
       if (!read_input(given, tensor) || tensor.is_sequence) {
-        throw Failure(kInvalidArgument, "a provider returns a contiguous array");
+        throw Failure(Code::kInvalidArgument, "a provider returns a contiguous array");
       }
       const sluice_array view = tensor.view();
       if (view.element_type != target->element_type || view.size_bytes != target->size_bytes) {
-        throw Failure(kInvalidArgument, "a provider's array has another type or size: " +
-                                            std::to_string(view.size_bytes) + " bytes instead of " +
-                                            std::to_string(target->size_bytes));
+        throw Failure(
+            Code::kInvalidArgument,
+            "a provider's array has another type or size: " + std::to_string(view.size_bytes) +
+                " bytes instead of " + std::to_string(target->size_bytes));
       }
       std::memcpy(target->data, view.data, static_cast<std::size_t>(view.size_bytes));
       return 0;

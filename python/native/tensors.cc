@@ -21,7 +21,7 @@ constexpr std::size_t kHeaderBytes = 64;  // of a block: its size
 /// what a small model computes. The oldest blocks go beyond a limit. Thread-safe.
 class FreeBlocks {
  public:
-  FreeBlocks() { blocks_.reserve(kMostBlocks + 1); }
+  FreeBlocks() { blocks_.reserve(kMaxBlocks + 1); }
 
   /// A block with room for a header and `size` bytes.
   std::byte* take(std::size_t size) {
@@ -44,7 +44,7 @@ class FreeBlocks {
     const std::lock_guard lock(mutex_);
     blocks_.push_back(block);
     bytes_ += size_of(block);
-    while (bytes_ > kMostBytes || blocks_.size() > kMostBlocks) {
+    while (bytes_ > kMaxBytes || blocks_.size() > kMaxBlocks) {
       bytes_ -= size_of(blocks_.front());
       ::operator delete(blocks_.front(), kAlignment);
       blocks_.erase(blocks_.begin());
@@ -58,8 +58,8 @@ class FreeBlocks {
     return size;
   }
 
-  static constexpr std::size_t kMostBytes = std::size_t{32} << 20U;
-  static constexpr std::size_t kMostBlocks = 128;
+  static constexpr std::size_t kMaxBytes = std::size_t{32} << 20U;
+  static constexpr std::size_t kMaxBlocks = 128;
 
   std::mutex mutex_;
   std::vector<std::byte*> blocks_;  // the oldest first

@@ -8,8 +8,8 @@ PHASES = ("loaded", "started", "stopped", "failed", "unloaded")
 MODES = ("normal", "shared")
 HEALTH_STATES = ("healthy", "degraded", "failed")
 SPAN_KINDS = ("request", "queue", "copy in", "compute", "copy out", "operation")
-#: Ends of requests by their number in sluice/runtime.h.
-CODES = {0: "ok", 1: "failed", 2: "invalid", 3: "invalid handle", 4: "out of resources", 5: "timeout",
+#: Ends of requests by their runtime code, a number of sluice/status.h.
+RUNTIME_CODES = {0: "ok", 1: "failed", 2: "invalid", 3: "invalid handle", 4: "out of resources", 5: "timeout",
          6: "device error", 7: "queue full", 8: "model failed", 9: "not enough cores",
          10: "unsupported version", 1001: "cancelled", 1002: "bad input", 1003: "numeric error",
          1004: "completed with error"}
@@ -115,7 +115,7 @@ class Span(NamedTuple):
     """A part of a request on the clock of a profile."""
 
     kind: str  #: "request", "queue", "copy in", "compute", "copy out", "operation"
-    code: str
+    runtime_code: str  #: of a request: "ok", "timeout", ...
     model: str
     name: str  #: of an operation
     request: int
@@ -134,7 +134,7 @@ def to_model_info(fields: dict[str, Any]) -> ModelInfo:
 
 def to_statistics(fields: dict[str, Any]) -> Statistics:
     latencies = {name: Latency(**fields[name]) for name in ("queue", "copy", "compute", "total")}
-    answered = {CODES.get(code, str(code)): count for code, count in fields["answered"].items()}
+    answered = {RUNTIME_CODES.get(code, str(code)): count for code, count in fields["answered"].items()}
     return Statistics(**{**fields, **latencies, "answered": answered})
 
 
@@ -144,4 +144,4 @@ def to_health(fields: dict[str, Any]) -> Health:
 
 def to_span(fields: dict[str, Any]) -> Span:
     return Span(**{**fields, "kind": SPAN_KINDS[fields["kind"]],
-                   "code": CODES.get(fields["code"], str(fields["code"]))})
+                   "runtime_code": RUNTIME_CODES.get(fields["runtime_code"], str(fields["runtime_code"]))})

@@ -48,24 +48,24 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
         out: Mapping[str, Array] | None = None,
         timeout: float | None = None,
         priority: int = 0,
-        keep: Sequence[str] = (),
+        kept: Sequence[str] = (),
         ttl: float | None = None,
     ) -> dict[str, Any]:
         """Runs a request on inputs by name and returns outputs by name.
 
         `outputs`, `out`: as Model.run. `timeout`: seconds until the reply, else DeadlineExceeded.
-        `priority`: a request of a higher number runs first. `keep`: outputs that stay in a daemon's exchange,
+        `priority`: a request of a higher number runs first. `kept`: outputs that stay in a daemon's exchange,
         for `ttl` seconds or the daemon's default; each is an ExchangedTensor.
         """
         timeout_ns, keep_ns = nanoseconds(timeout, "timeout"), nanoseconds(ttl, "ttl")
-        kept = [spec.name in keep for spec in self.outputs] if keep else []
-        for name in keep:
+        keeps = [spec.name in kept for spec in self.outputs] if kept else []
+        for name in kept:
             self._signature.find_output(name)
         if outputs is not None:
-            outputs = [*outputs, *(name for name in keep if name not in outputs)]
+            outputs = [*outputs, *(name for name in kept if name not in outputs)]
 
         def execute(inputs: list[Any], wanted: list[bool], memory: list[Any] | None) -> list[Any]:
-            results = self._native.run(inputs, wanted, memory, timeout_ns, priority, kept, keep_ns)
+            results = self._native.run(inputs, wanted, memory, timeout_ns, priority, keeps, keep_ns)
             return [ExchangedTensor(self._runtime, item) if isinstance(item, int) else item
                     for item in results]
 

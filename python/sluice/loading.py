@@ -23,26 +23,26 @@ def load(
     threads: int = 0,
     cores: Sequence[int] | None = None,
     backend_dir: Path | None = None,
-    recorded: int = 64 << 20,
+    max_recorded_bytes: int = 64 << 20,
     seed: int | None = None,
 ) -> Model:
     """Loads a `.sluice` package from a path, bytes or an open file descriptor.
 
     A file is mapped, not read. `threads`: number of cores; 0 takes all that the process may use.
-    `cores`: core numbers instead. `backend_dir`: folder of plug-ins, looked into first. `recorded`:
+    `cores`: core numbers instead. `backend_dir`: folder of plug-ins, looked into first. `max_recorded_bytes`:
     bytes of command lists and plans to keep for shapes of earlier calls, at a time and for each call that runs at
     once. `seed`: random operators start from it, so that runs give the same numbers in every load; None starts from
     a number of the system. A package that names states gives a StatefulModel.
     """
     if threads < 0:
         raise InvalidArgument(f"threads must not be negative: {threads}")
-    if recorded < 0:
-        raise InvalidArgument(f"recorded must not be negative: {recorded}")
+    if max_recorded_bytes < 0:
+        raise InvalidArgument(f"max_recorded_bytes must not be negative: {max_recorded_bytes}")
     check_seed(seed)
 
     def open_at(path: str) -> _native.Model:
         folder = os.fspath(backend_dir) if backend_dir is not None else ""
-        return _native.Model(path, threads, list(cores or []), folder, recorded or -1, seed)
+        return _native.Model(path, threads, list(cores or []), folder, max_recorded_bytes or -1, seed)
 
     if isinstance(source, (bytes, bytearray, memoryview)):
         return with_states(_load_bytes(source, open_at))

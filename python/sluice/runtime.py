@@ -21,6 +21,7 @@ from .requests import collector, nanoseconds
 
 ISOLATIONS = ("default", "stream", "process")
 NAN_POLICIES = ("pass", "flag", "fail")
+TRANSPORTS = ("default", "grpc")
 DEFAULT_ADDRESS = "unix:/run/sluice.sock"
 
 
@@ -66,7 +67,7 @@ class Runtime:
     """An engine in this process. Any thread may use it.
 
     `devices`: logical numbers, as `sluice discover` prints them; all by default. `backend_dir`: folder of
-    plug-ins. `simulated_machine`: a JSON file that describes one. `demand_budget`: bytes for models that are
+    plug-ins. `simulated_machine`: a JSON file that describes one. `demand_budget_bytes`: bytes for models that are
     loaded on demand.
     """
 
@@ -76,9 +77,9 @@ class Runtime:
         devices: Sequence[int] = (),
         backend_dir: Path | None = None,
         simulated_machine: Path | None = None,
-        demand_budget: int = 0,
+        demand_budget_bytes: int = 0,
     ) -> None:
-        options: dict[str, Any] = {"demand_budget_bytes": demand_budget}
+        options: dict[str, Any] = {"demand_budget_bytes": demand_budget_bytes}
         if devices:
             options["devices"] = list(devices)
         if backend_dir is not None:
@@ -118,16 +119,16 @@ class Runtime:
         kind: str | None = None,
         devices: Sequence[int] = (),
         isolation: str = "default",
-        memory: int = 0,
+        memory_bytes: int = 0,
         timeout: float | None = 0,
     ) -> CoreGroup:
         """Reserves cores for models that are loaded on the group later.
 
         `num_cores`: 0 for the longest free range. `kind`, `devices`: of which devices. `isolation`: "process"
-        for a worker process of a daemon. `memory`: limit in bytes. `timeout`: seconds to wait for cores that
+        for a worker process of a daemon. `memory_bytes`: limit in bytes. `timeout`: seconds to wait for cores that
         other groups hold; None waits without limit. ResourceExhausted lists free and owned cores.
         """
-        options: dict[str, Any] = {"num_cores": num_cores, "memory_bytes": memory,
+        options: dict[str, Any] = {"num_cores": num_cores, "memory_bytes": memory_bytes,
                                    "isolation": _number_of(isolation, ISOLATIONS, "isolation"),
                                    "timeout_ns": _wait_ns(timeout)}
         if kind is not None:
@@ -143,14 +144,14 @@ class Runtime:
         name: str | None = None,
         group: CoreGroup | int | None = None,
         depth: int = 0,
-        queue: int = 0,
-        nan: str = "pass",
-        on_demand: bool = False,
-        pinned: bool = False,
+        queue_limit: int = 0,
+        nan_policy: str = "pass",
+        is_on_demand: bool = False,
+        is_pinned: bool = False,
         isolation: str = "default",
         timeout: float | None = 0,
-        on_server: bool = False,
-        recorded: int = 64 << 20,
+        is_server_path: bool = False,
+        max_recorded_bytes: int = 64 << 20,
         seed: int | None = None,
         batch_rows: int | None = None,
         max_delay: float = 0,
@@ -158,18 +159,19 @@ class Runtime:
         """Loads a package from a path, bytes, an open file descriptor or a Model.
 
         Without `group` the model has a group of its own and is started. `depth`: requests that run at a time.
-        `queue`: requests that may wait beyond these; 0 means 64 per slot, -1 none. `nan`: "flag" counts
-        replies with NaN, "fail" fails them. `on_demand`: loaded at the first request and unloaded for others
-        unless `pinned`. `timeout`: as for create_group. `on_server`: the path is on the daemon's machine.
-        `recorded`: bytes of command lists and plans that each slot keeps for shapes of earlier requests.
+        `queue_limit`: requests that may wait beyond these; 0 means 64 per slot, -1 none. `nan_policy`: "flag" counts
+        replies with NaN, "fail" fails them. `is_on_demand`: loaded at the first request and unloaded for others
+        unless `is_pinned`. `timeout`: as for create_group. `is_server_path`: the path is on the daemon's machine.
+        `max_recorded_bytes`: bytes of command lists and plans that each slot keeps for shapes of earlier requests.
         `seed`: of random operators, as for sluice.load. `batch_rows`: waiting requests run as one of so many rows,
         0 for the compiled ones, of a model whose rows are independent; `max_delay`: seconds that a request waits
         for others.
         """
         options: dict[str, Any] = {
-            "depth": depth, "queue_limit": queue, "on_demand": int(on_demand), "is_pinned": int(pinned),
-            "is_server_path": int(on_server), "is_owner": not self._keeps, "timeout_ns": _wait_ns(timeout),
-            "nan_policy": _number_of(nan, NAN_POLICIES, "nan"), "max_recorded_bytes": recorded or -1,
+            "depth": depth, "queue_limit": queue_limit, "is_on_demand": int(is_on_demand), "is_pinned": int(is_pinned),
+            "is_server_path": int(is_server_path), "is_owner": not self._keeps, "timeout_ns": _wait_ns(timeout),
+            "nan_policy": _number_of(nan_policy, NAN_POLICIES, "nan_policy"),
+            "max_recorded_bytes": max_recorded_bytes or -1,
             "isolation": _number_of(isolation, ISOLATIONS, "isolation")}
         if seed is not None:
             check_seed(seed)
@@ -192,27 +194,27 @@ class Runtime:
         share: int = 1,
         priority: int = 0,
         concurrency: int = 1,
-        queue: int = 0,
-        memory: int = 0,
+        queue_limit: int = 0,
+        memory_bytes: int = 0,
         keep_warm: float | None = 60,
         batch_rows: int = 0,
         isolation: str = "default",
-        on_server: bool = False,
+        is_server_path: bool = False,
     ) -> LoadedModel:
         """Deploys a function: a model that takes turns with others on a lane of cores.
 
         It takes requests at once; `start` makes it warm, `stop` cold, and a request starts a cold one. `share`: of
-        the lane's time, against functions of one `priority`. `concurrency`: requests in one turn. `memory`: quota
+        the lane's time, against functions of one `priority`. `concurrency`: requests in one turn. `memory_bytes`: quota
         in bytes, 0 for none. `keep_warm`: seconds without requests until it gives its memory back; None keeps it
-        unless another function needs the memory. `batch_rows`: most rows of waiting requests that run as one, for a
-        model whose first dimension is a symbol and whose rows are independent; 0 runs each request alone.
+        unless another function needs the memory. `batch_rows`: largest number of rows of waiting requests that run
+        as one, for a model whose first dimension is a symbol and whose rows are independent; 0 runs each request alone.
         `isolation`: "process" for a cell of a daemon.
         """
         keep_ns = 2**63 - 1 if keep_warm is None else int(keep_warm * 1e9)
         options: dict[str, Any] = {
-            "share": share, "priority": priority, "memory_bytes": memory, "keep_warm_ns": keep_ns or -1,
+            "share": share, "priority": priority, "memory_bytes": memory_bytes, "keep_warm_ns": keep_ns or -1,
             "batch_rows": batch_rows,
-            "depth": concurrency, "queue_limit": queue, "is_server_path": int(on_server),
+            "depth": concurrency, "queue_limit": queue_limit, "is_server_path": int(is_server_path),
             "is_owner": not self._keeps, "isolation": _number_of(isolation, ISOLATIONS, "isolation")}
         if name is None and isinstance(source, Package) and source.file is not None:
             name = "function"
@@ -250,19 +252,19 @@ class Runtime:
         models: Sequence[LoadedModel],
         *,
         name: str | None = None,
-        round_robin: bool = False,
-        queue: int = 0,
+        is_round_robin: bool = False,
+        queue_limit: int = 0,
         batch_rows: int | None = None,
         max_delay: float = 0,
         timeout: float | None = None,
     ) -> LoadedModel:
         """One model of several started copies of a model: a request goes to the least busy copy.
 
-        `round_robin`: copies take turns. `batch_rows`: joins requests to batches of so many rows, 0 for the
+        `is_round_robin`: copies take turns. `batch_rows`: joins requests to batches of so many rows, 0 for the
         compiled dimension; `max_delay`: longest wait for a full batch in seconds. `timeout`: of requests
         without one. Not in a daemon.
         """
-        options: dict[str, Any] = {"is_round_robin": int(round_robin), "queue_limit": queue,
+        options: dict[str, Any] = {"is_round_robin": int(is_round_robin), "queue_limit": queue_limit,
                                    "max_delay_ns": int(max_delay * 1e9),
                                    "timeout_ns": nanoseconds(timeout, "timeout")}
         if batch_rows is not None:
@@ -309,9 +311,9 @@ class Runtime:
 class Client(Runtime):
     """The interface of Runtime over a daemon, `sluiced`, at "unix:PATH" or "HOST:PORT".
 
-    What a client loads belongs to its session, which ends with it, unless `keep` is true: then it stays, and
+    What a client loads belongs to its session, which ends with it, unless `is_detached`: then it stays, and
     every client may use it. `timeout`: seconds to wait for the daemon. `ca`, `certificate`, `key`: PEM files
-    for TLS. `ring`: False sends requests over gRPC even where shared memory is possible.
+    for TLS. `transport`: "grpc" sends requests over gRPC even where shared memory is possible.
     """
 
     def __init__(
@@ -319,21 +321,22 @@ class Client(Runtime):
         address: str = DEFAULT_ADDRESS,
         *,
         session: str | None = None,
-        keep: bool = False,
+        is_detached: bool = False,
         timeout: float = 5,
         ca: Path | None = None,
         certificate: Path | None = None,
         key: Path | None = None,
         token: str | None = None,
-        ring: bool = True,
+        transport: str = "default",
     ) -> None:
-        options: dict[str, Any] = {"has_no_session": int(keep), "has_no_ring": int(not ring),
+        options: dict[str, Any] = {"is_detached": int(is_detached),
+                                   "transport": _number_of(transport, TRANSPORTS, "transport"),
                                    "timeout_ns": nanoseconds(timeout, "timeout")}
         files = {"ca": ca, "certificate": certificate, "key": key}
         options.update((name, os.fspath(path)) for name, path in files.items() if path is not None)
         options.update((name, text) for name, text in (("session", session), ("token", token))
                        if text is not None)
-        self._open(_native.Runtime.connect(address, **options), f"of the daemon at {address}", keep)
+        self._open(_native.Runtime.connect(address, **options), f"of the daemon at {address}", is_detached)
 
     def put(self, array: object, *, ttl: float | None = None) -> ExchangedTensor:
         """Puts a copy of an array into the daemon's exchange, for `ttl` seconds or the daemon's default."""

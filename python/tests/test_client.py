@@ -15,7 +15,7 @@ from daemon import Daemon, running
 
 def test_model_of_a_client_without_session_stays(daemon: Daemon, digits: sluice.Model,
                                                  image: Any) -> None:
-    with sluice.Client(daemon.address, keep=True) as client:
+    with sluice.Client(daemon.address, is_detached=True) as client:
         client.load(digits, name="kept")
     with sluice.Client(daemon.address, session="other") as client:
         kept = client.find("kept")
@@ -42,16 +42,16 @@ def test_path_on_the_server_is_in_its_folders(daemon: Daemon, digits: sluice.Mod
     digits.save(package)
     digits.save(tmp_path / "other.sluice")
     with sluice.Client(daemon.address) as client:
-        model = client.load(package, on_server=True)
+        model = client.load(package, is_server_path=True)
         assert model.name == "served" and model(image).shape == (2, 10)
         with pytest.raises((sluice.PermissionDenied, sluice.NotFound)):
-            client.load(tmp_path / "other.sluice", on_server=True)
+            client.load(tmp_path / "other.sluice", is_server_path=True)
 
 
 def test_what_a_daemon_lacks_is_unimplemented(daemon: Daemon, digits: sluice.Model) -> None:
     with sluice.Client(daemon.address) as client:
         model = client.load(digits)
-        for call in (lambda: client.combine([model]), lambda: client.load(digits, on_demand=True),
+        for call in (lambda: client.combine([model]), lambda: client.load(digits, is_on_demand=True),
                      lambda: client.create_group(1, timeout=1)):
             with pytest.raises(sluice.Unimplemented):
                 call()
@@ -60,7 +60,7 @@ def test_what_a_daemon_lacks_is_unimplemented(daemon: Daemon, digits: sluice.Mod
 @pytest.mark.parametrize("ring", [True, False])
 def test_requests_go_over_the_ring_or_not(daemon: Daemon, digits: sluice.Model, image: Any,
                                           ring: bool) -> None:
-    with sluice.Client(daemon.address, ring=ring) as client:
+    with sluice.Client(daemon.address, transport="default" if ring else "grpc") as client:
         np.testing.assert_array_equal(client.load(digits)(image), digits(image))
 
 
@@ -75,7 +75,7 @@ def test_daemon_that_is_not_there_is_unavailable(tmp_path: pathlib.Path) -> None
 def test_daemon_that_dies_fails_requests(tmp_path: pathlib.Path, slow: sluice.Model) -> None:
     with running(tmp_path) as daemon:
         client = sluice.Client(daemon.address)
-        model, x = client.load(slow, depth=1, queue=10), np.ones(64, np.float32)
+        model, x = client.load(slow, depth=1, queue_limit=10), np.ones(64, np.float32)
         requests = [model.submit(np.int64(90_000_000), x) for _ in range(3)]
         daemon.kill()
         for request in requests:

@@ -47,11 +47,11 @@ def test_strings_and_small_types_stay_what_they_are(client: sluice.Client) -> No
 def test_output_that_is_kept_is_the_next_input(client: sluice.Client) -> None:
     model = client.load(same_type(1))  # f32
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    kept = model.run({"x": x}, keep=["y"], ttl=60)["y"]
+    kept = model.run({"x": x}, kept=["y"], ttl=60)["y"]
     assert isinstance(kept, sluice.ExchangedTensor)
     np.testing.assert_array_equal(model(kept), x)
     with pytest.raises(sluice.NotFound, match='no output "z"'):
-        model.run({"x": x}, keep=["z"])
+        model.run({"x": x}, kept=["z"])
 
 
 def test_index_of_another_client_is_not_found(daemon: Daemon, client: sluice.Client, image: Any) -> None:
@@ -66,7 +66,7 @@ def test_runtime_of_this_process_has_no_exchange(local: sluice.Runtime, client: 
     with pytest.raises(sluice.Unimplemented, match="connect to a daemon"):
         model(client.put(image))
     with pytest.raises(sluice.Unimplemented, match="connect to a daemon"):
-        model.run({"image": image}, keep=["probabilities"])
+        model.run({"image": image}, kept=["probabilities"])
 
 
 def test_daemon_fetches_what_another_one_offers(tmp_path: pathlib.Path, digits: sluice.Model,

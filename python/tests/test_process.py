@@ -132,7 +132,7 @@ RUNTIME_SHUTDOWN = """
     import threading
     import numpy as np, sluice
     {runtime}
-    model = runtime.load({package!r}, depth=1, queue=100)
+    model = runtime.load({package!r}, depth=1, queue_limit=100)
     x = np.ones(64, np.float32)
     answered = threading.Event()
     def call(times):

@@ -36,7 +36,7 @@ def test_runtime_profile_has_spans_of_its_block(runtime: sluice.Runtime, digits:
     assert {span.model for span in both.spans} == {"first", "second"}
     assert {span.model for span in one.spans} == {"second"}
     requests = [span for span in one.spans if span.kind == "request"]
-    assert len(requests) == 1 and requests[0].code == "ok" and requests[0].duration_ns > 0
+    assert len(requests) == 1 and requests[0].runtime_code == "ok" and requests[0].duration_ns > 0
     assert one.num_dropped == 0 and one.duration_ns >= requests[0].duration_ns
 
 

@@ -23,7 +23,7 @@ def x64() -> Any:
 
 
 def test_submitted_requests_finish_in_any_order(runtime: sluice.Runtime, two: sluice.Model) -> None:
-    model = runtime.load(two, queue=100)
+    model = runtime.load(two, queue_limit=100)
     requests = [model.submit(np.full(4, i, np.float32), np.ones(4, np.float32)) for i in range(50)]
     for done in concurrent.futures.as_completed(requests, PATIENCE):
         i = requests.index(done)
@@ -32,7 +32,7 @@ def test_submitted_requests_finish_in_any_order(runtime: sluice.Runtime, two: sl
 
 
 def test_cancel_ends_a_request(runtime: sluice.Runtime, slow: sluice.Model) -> None:
-    model = runtime.load(slow, depth=1, queue=10)
+    model = runtime.load(slow, depth=1, queue_limit=10)
     running_one = model.submit(np.int64(200_000), x64())
     waiting = model.submit(ENDLESS, x64())
     assert waiting.cancel() and waiting.cancelled()
@@ -44,7 +44,7 @@ def test_cancel_ends_a_request(runtime: sluice.Runtime, slow: sluice.Model) -> N
 
 
 def test_deadline_of_a_waiting_request(runtime: sluice.Runtime, slow: sluice.Model) -> None:
-    model = runtime.load(slow, depth=1, queue=10)
+    model = runtime.load(slow, depth=1, queue_limit=10)
     first = model.submit(ENDLESS, x64())
     late = model.submit(LONG, x64(), timeout=0.01)
     with pytest.raises(TimeoutError) as raised:
@@ -54,7 +54,7 @@ def test_deadline_of_a_waiting_request(runtime: sluice.Runtime, slow: sluice.Mod
 
 
 def test_full_queue_refuses(runtime: sluice.Runtime, slow: sluice.Model) -> None:
-    model = runtime.load(slow, depth=1, queue=1)
+    model = runtime.load(slow, depth=1, queue_limit=1)
     running_one = model.submit(ENDLESS, x64())
     accepted, refused = [], 0
     for _ in range(5):
@@ -70,7 +70,7 @@ def test_full_queue_refuses(runtime: sluice.Runtime, slow: sluice.Model) -> None
 
 
 def test_stopped_model_cancels_requests(runtime: sluice.Runtime, slow: sluice.Model) -> None:
-    model = runtime.load(slow, depth=1, queue=10)
+    model = runtime.load(slow, depth=1, queue_limit=10)
     requests = [model.submit(count, x64()) for count in (np.int64(100_000), *[LONG] * 4)]
     eventually(lambda: model.statistics().accepted == 5)  # a daemon accepts them a moment later
     model.stop()
@@ -81,7 +81,7 @@ def test_stopped_model_cancels_requests(runtime: sluice.Runtime, slow: sluice.Mo
 @pytest.mark.parametrize("count", [1000])
 def test_asyncio_takes_no_thread_per_request(runtime: sluice.Runtime, digits: sluice.Model, image: Any,
                                              count: int) -> None:
-    model = runtime.load(digits, queue=count)
+    model = runtime.load(digits, queue_limit=count)
     model(image)
     threads = set()
 
@@ -101,7 +101,7 @@ def test_asyncio_takes_no_thread_per_request(runtime: sluice.Runtime, digits: sl
 
 
 def test_cancelled_task_ends_its_request(runtime: sluice.Runtime, slow: sluice.Model) -> None:
-    model = runtime.load(slow, depth=1, queue=10)
+    model = runtime.load(slow, depth=1, queue_limit=10)
 
     async def main() -> None:
         first = asyncio.ensure_future(model.call_async(np.int64(100_000), x64()))

@@ -69,7 +69,7 @@ def test_wrong_inputs_are_explained(runtime: sluice.Runtime, digits: sluice.Mode
     with pytest.raises(sluice.InvalidArgument, match="timeout must be positive"):
         model.run({"image": image}, timeout=0)
     with pytest.raises(sluice.InvalidArgument, match="'pass', 'flag', 'fail'"):
-        runtime.load(digits, nan="explode")
+        runtime.load(digits, nan_policy="explode")
     with pytest.raises(TypeError):
         runtime.load(3.5)  # type: ignore[arg-type]
 
@@ -122,7 +122,7 @@ def test_functions_share_a_lane_and_start_by_themselves(runtime: sluice.Runtime,
     with pytest.raises(sluice.Error, match="share"):
         runtime.deploy(digits, share=5000)
     with pytest.raises(sluice.Error, match="quota"):
-        runtime.deploy(digits, memory=1)
+        runtime.deploy(digits, memory_bytes=1)
     first.unload()
     second.unload()
     assert not {"first", "second"} & {one.name for one in runtime.models()}
@@ -228,7 +228,7 @@ def test_threads_share_a_model(runtime: sluice.Runtime, digits: sluice.Model, im
 
 def test_copies_of_a_model_serve_as_one(local: sluice.Runtime, digits: sluice.Model, image: Any) -> None:
     copies = [local.load(digits, name=f"copy{i}") for i in range(2)]
-    model = local.combine(copies, round_robin=True, name="both")
+    model = local.combine(copies, is_round_robin=True, name="both")
     for _ in range(4):
         np.testing.assert_array_equal(model(image), digits(image))
     assert [copy.statistics().accepted for copy in copies] == [2, 2]
@@ -258,8 +258,8 @@ def test_loaded_model_joins_waiting_requests(runtime: sluice.Runtime, digits: sl
 
 
 def test_model_on_demand_joins_requests_too(digits: sluice.Model, image: Any) -> None:
-    with sluice.Runtime(demand_budget=1 << 30) as runtime:
-        model = runtime.load(digits, on_demand=True, batch_rows=4, max_delay=60)
+    with sluice.Runtime(demand_budget_bytes=1 << 30) as runtime:
+        model = runtime.load(digits, is_on_demand=True, batch_rows=4, max_delay=60)
         requests = [model.submit(image) for _ in range(2)]
         for request in requests:
             np.testing.assert_allclose(request.result(PATIENCE), digits(image), atol=1e-6)
@@ -267,8 +267,8 @@ def test_model_on_demand_joins_requests_too(digits: sluice.Model, image: Any) ->
 
 
 def test_model_on_demand_is_loaded_by_its_first_request(digits: sluice.Model, image: Any) -> None:
-    with sluice.Runtime(demand_budget=1 << 30) as runtime:
-        model = runtime.load(digits, on_demand=True)
+    with sluice.Runtime(demand_budget_bytes=1 << 30) as runtime:
+        model = runtime.load(digits, is_on_demand=True)
         assert model.info.is_on_demand and model.info.phase == "unloaded"
         assert model(image).shape == (2, 10)
         assert model.info.phase == "started"

@@ -14,17 +14,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int32_t kInvalidArgument = 3;
-constexpr std::int32_t kNotFound = 5;
-constexpr std::int32_t kFailedPrecondition = 9;
+constexpr sluice_code kInvalidArgument = SLUICE_INVALID_ARGUMENT;
+constexpr sluice_code kNotFound = SLUICE_NOT_FOUND;
+constexpr sluice_code kFailedPrecondition = SLUICE_FAILED_PRECONDITION;
 
 class SluiceApi : public testing::Test {
  protected:
   SluiceApi() {
     const auto path = sluice::testing::source_path("tests/golden/package/format_1_0.sluice");
-    EXPECT_EQ(sluice_model_open(path.c_str(), nullptr, &model_), SLUICE_STATUS_OK)
-        << sluice_last_error();
-    EXPECT_EQ(sluice_context_create(model_, &context_), SLUICE_STATUS_OK) << sluice_last_error();
+    EXPECT_EQ(sluice_model_open(path.c_str(), nullptr, &model_), SLUICE_OK) << sluice_last_error();
+    EXPECT_EQ(sluice_context_create(model_, &context_), SLUICE_OK) << sluice_last_error();
   }
   ~SluiceApi() override {
     sluice_context_free(context_);
@@ -60,15 +59,14 @@ TEST_F(SluiceApi, RunsByTheExecutorOfTheOptions) {
     options.struct_size = sizeof(options);
     options.executor = executor;
     sluice_model* model = nullptr;
-    ASSERT_EQ(sluice_model_open(path.c_str(), &options, &model), SLUICE_STATUS_OK)
-        << sluice_last_error();
+    ASSERT_EQ(sluice_model_open(path.c_str(), &options, &model), SLUICE_OK) << sluice_last_error();
     sluice_context* context = nullptr;
-    ASSERT_EQ(sluice_context_create(model, &context), SLUICE_STATUS_OK);
+    ASSERT_EQ(sluice_context_create(model, &context), SLUICE_OK);
     const sluice_array array = image();
-    ASSERT_EQ(sluice_context_set_input(context, nullptr, &array), SLUICE_STATUS_OK);
-    ASSERT_EQ(sluice_context_run(context), SLUICE_STATUS_OK) << sluice_last_error();
+    ASSERT_EQ(sluice_context_set_input(context, nullptr, &array), SLUICE_OK);
+    ASSERT_EQ(sluice_context_run(context), SLUICE_OK) << sluice_last_error();
     sluice_array output = {};
-    ASSERT_EQ(sluice_context_output(context, nullptr, &output), SLUICE_STATUS_OK);
+    ASSERT_EQ(sluice_context_output(context, nullptr, &output), SLUICE_OK);
     const auto* data = static_cast<const float*>(output.data);
     const std::vector<float> values(data, data + output.size_bytes / 4);
     if (expected.empty()) expected = values;
@@ -91,8 +89,8 @@ TEST_F(SluiceApi, TakesASeed) {
   options.has_seed = 1;
   options.seed = UINT64_MAX;
   sluice_model* model = nullptr;
-  ASSERT_EQ(sluice_model_open(path.c_str(), &options, &model), SLUICE_STATUS_OK);
-  EXPECT_EQ(sluice_model_set_seed(model, 0), SLUICE_STATUS_OK);
+  ASSERT_EQ(sluice_model_open(path.c_str(), &options, &model), SLUICE_OK);
+  EXPECT_EQ(sluice_model_set_seed(model, 0), SLUICE_OK);
   EXPECT_EQ(sluice_model_set_seed(nullptr, 0), kInvalidArgument);
   sluice_model_close(model);
 }
@@ -101,10 +99,10 @@ TEST_F(SluiceApi, ContextOutlivesTheModelHandle) {
   sluice_model_close(model_);
   model_ = nullptr;
   const sluice_array array = image();
-  ASSERT_EQ(sluice_context_set_input(context_, nullptr, &array), SLUICE_STATUS_OK);
-  EXPECT_EQ(sluice_context_run(context_), SLUICE_STATUS_OK) << sluice_last_error();
+  ASSERT_EQ(sluice_context_set_input(context_, nullptr, &array), SLUICE_OK);
+  EXPECT_EQ(sluice_context_run(context_), SLUICE_OK) << sluice_last_error();
   sluice_array output = {};
-  ASSERT_EQ(sluice_context_output(context_, nullptr, &output), SLUICE_STATUS_OK);
+  ASSERT_EQ(sluice_context_output(context_, nullptr, &output), SLUICE_OK);
   EXPECT_EQ(output.rank, 2);
   EXPECT_EQ(output.size_bytes, 40);
 }

@@ -23,10 +23,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr std::int32_t kInvalidArgument = 3;
-constexpr std::int32_t kNotFound = 5;
-constexpr std::int32_t kFailedPrecondition = 9;
-constexpr std::int32_t kDataLoss = 15;
+constexpr sluice::Code kInvalidArgument = sluice::Code::kInvalidArgument;
+constexpr sluice::Code kNotFound = sluice::Code::kNotFound;
+constexpr sluice::Code kFailedPrecondition = sluice::Code::kFailedPrecondition;
+constexpr sluice::Code kDataLoss = sluice::Code::kDataLoss;
 
 Context context_of(std::string_view graph_text, std::string_view backend = "cpu") {
   const auto bytes = package::package_bytes(exec::testing::executable_of(graph_text, backend));
@@ -72,9 +72,9 @@ TEST(OpenModel, RefusesDamagedBytesMisalignmentAndClosedDescriptors) {
   EXPECT_THAT(moved.error().message, HasSubstr("aligned to 64"));
   sluice_model* model = nullptr;
   EXPECT_EQ(sluice_model_open_bytes(nullptr, 1, SLUICE_BYTES_COPY, nullptr, &model),
-            kInvalidArgument);
+            SLUICE_INVALID_ARGUMENT);
   EXPECT_EQ(sluice_model_open_bytes(file.data(), file.size(), 7, nullptr, &model),
-            kInvalidArgument);
+            SLUICE_INVALID_ARGUMENT);
   const auto closed = Model::open_fd(-1);
   EXPECT_FALSE(closed);
   EXPECT_THAT(closed.error().message, HasSubstr("file descriptor -1"));
@@ -184,7 +184,7 @@ TEST(Elements, WrongSizeOrTypeIsRefused) {
   EXPECT_EQ(context.set_input_elements("s", {&element, 1})->code, kInvalidArgument);
   element = {values, -12, 1, 1, &dim};
   EXPECT_EQ(context.set_input_elements("s", {&element, 1})->code, kInvalidArgument);
-  EXPECT_EQ(sluice_context_set_input_elements(nullptr, "s", nullptr, 0), kInvalidArgument);
+  EXPECT_EQ(sluice_context_set_input_elements(nullptr, "s", nullptr, 0), SLUICE_INVALID_ARGUMENT);
 }
 
 TEST(Elements, OptionalsHaveNoneOrOne) {

@@ -4,7 +4,7 @@
 
 #include "backend/handle.h"
 #include "backend/handshake.h"
-#include "sluice/topology.h"
+#include "sluice/extensions/topology.h"
 
 namespace sluice::backend {
 namespace {

@@ -1,6 +1,6 @@
 #include "backend/command_list.h"
 
-#include "sluice/step_times.h"
+#include "sluice/extensions/step_times.h"
 
 namespace sluice::backend {
 namespace {

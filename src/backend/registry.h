@@ -60,9 +60,9 @@ class BackendRegistry {
   std::span<const Plugin> all() const;
 
   /// The backend of a name such as "sim", or "sim:1" for one of its devices. Prefers backends of
-  /// the process (add_to_process). Fails: kNotFound naming the backends there are, the devices of
-  /// the backend, or the reason why
-  ///        it did not load.
+  /// the process (add_to_process).
+  /// Fails: kNotFound; the message names the backends, the devices of the backend, or the reason
+  /// why it did not load.
   Result<std::shared_ptr<const Backend>> find(std::string_view name) const;
 
  private:

@@ -1,4 +1,4 @@
-// Errors as values: a code, a message a user can act on, and where it happened.
+// Errors as values: a code of sluice/status.h, a message a user can act on, and where it happened.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,28 +8,9 @@
 #include <string_view>
 #include <utility>
 
-namespace sluice {
+#include "sluice/status.h"
 
-/// Numeric values are those of gRPC status codes, so that a wire layer translates with a cast.
-enum class Code : std::int32_t {
-  kOk = 0,
-  kCancelled = 1,
-  kUnknown = 2,
-  kInvalidArgument = 3,
-  kDeadlineExceeded = 4,
-  kNotFound = 5,
-  kAlreadyExists = 6,
-  kPermissionDenied = 7,
-  kResourceExhausted = 8,
-  kFailedPrecondition = 9,
-  kAborted = 10,
-  kOutOfRange = 11,
-  kUnimplemented = 12,
-  kInternal = 13,
-  kUnavailable = 14,
-  kDataLoss = 15,
-  kUnauthenticated = 16,
-};
+namespace sluice {
 
 /// `kInvalidArgument` -> "invalid argument".
 std::string_view code_name(Code code);

@@ -20,8 +20,7 @@ inline constexpr std::size_t kMaxNameBytes = 256;
 /// Names of clients, models, groups, tokens and tensors stand in lists, logs and metrics. Empty is
 /// no name. `what`: for the message.
 /// Fails: kInvalidArgument for a name that is longer than kMaxNameBytes, is not UTF-8, or has
-/// control
-///        characters.
+/// control characters.
 Status check_name(std::string_view name, std::string_view what);
 
 }  // namespace sluice

@@ -24,29 +24,29 @@ constexpr std::size_t kMaxKnownModels = 1024;
 /// The protocol's minor version since which a ring cancels requests.
 constexpr std::uint32_t kRingCancels = 7;
 
-Result<service::ModelOptions> load_options(const api::LoadWish& wish) {
-  if (wish.is_on_demand) {
+Result<service::ModelOptions> load_options(const api::LoadSettings& settings) {
+  if (settings.is_on_demand) {
     return unimplemented(
         "a daemon decides itself which models it keeps loaded: load on demand is "
         "for a runtime in this process");
   }
-  if (wish.nan_policy == runtime::NanPolicy::kFail) {
+  if (settings.nan_policy == runtime::NanPolicy::kFail) {
     return unimplemented("a daemon flags NaN and does not fail for it: use SLUICE_NAN_FLAG");
   }
-  if (wish.timeout_ns != 0) {
+  if (settings.timeout_ns != 0) {
     return unimplemented("a daemon does not wait for cores: set timeout_ns to 0");
   }
   service::ModelOptions options;
-  options.name = wish.name;
-  options.group = wish.group;
-  options.depth = wish.depth;
-  options.max_waiting = wish.max_waiting;
-  options.flags_nan = wish.nan_policy == runtime::NanPolicy::kFlag;
-  options.isolation = wish.isolation;
-  options.function = wish.function;
-  options.max_recorded_bytes = wish.max_recorded_bytes;
-  options.seed = wish.seed;
-  options.batching = wish.batching;
+  options.name = settings.name;
+  options.group = settings.group;
+  options.depth = settings.depth;
+  options.max_waiting = settings.max_waiting;
+  options.flags_nan = settings.nan_policy == runtime::NanPolicy::kFlag;
+  options.isolation = settings.isolation;
+  options.function = settings.function;
+  options.max_recorded_bytes = settings.max_recorded_bytes;
+  options.seed = settings.seed;
+  options.batching = settings.batching;
   return options;
 }
 
@@ -136,11 +136,11 @@ class RemoteRuntime final : public api::Runtime {
     return SLUICE_TRY(client_->server()).devices;
   }
 
-  Result<std::uint64_t> create_group(const api::GroupWish& wish) override {
-    if (wish.timeout_ns != 0) {
+  Result<std::uint64_t> create_group(const api::GroupSettings& settings) override {
+    if (settings.timeout_ns != 0) {
       return unimplemented("a daemon does not wait for cores: set timeout_ns to 0");
     }
-    const auto entry = SLUICE_TRY(client_->create_group(wish.cores, wish.isolation));
+    const auto entry = SLUICE_TRY(client_->create_group(settings.cores, settings.isolation));
     return static_cast<std::uint64_t>(entry.info.id.value());
   }
   Status destroy_group(std::uint64_t group) override { return client_->destroy_group(group); }
@@ -152,16 +152,17 @@ class RemoteRuntime final : public api::Runtime {
     return infos;
   }
 
-  Result<std::uint64_t> load(const api::LoadWish& wish) override {
-    service::ModelEntry entry = SLUICE_TRY(load_entry(wish));
+  Result<std::uint64_t> load(const api::LoadSettings& settings) override {
+    service::ModelEntry entry = SLUICE_TRY(load_entry(settings));
     remember(entry.info.handle, std::move(entry.signature));
     return entry.info.handle;
   }
-  Result<runtime::Footprint> estimate(const api::LoadWish& wish) override {
-    const auto options = SLUICE_TRY(load_options(wish));
-    if (wish.package.data() != nullptr) return client_->estimate(options, wish.package);
-    if (wish.is_server_path) return client_->estimate(options, wish.path, /*is_upload=*/false);
-    return client_->estimate(options, wish.path, /*is_upload=*/true);
+  Result<runtime::Footprint> estimate(const api::LoadSettings& settings) override {
+    const auto options = SLUICE_TRY(load_options(settings));
+    if (settings.package.data() != nullptr) return client_->estimate(options, settings.package);
+    if (settings.is_server_path)
+      return client_->estimate(options, settings.path, /*is_upload=*/false);
+    return client_->estimate(options, settings.path, /*is_upload=*/true);
   }
   Result<std::uint64_t> deploy_graph(const sandbox::GraphRequest& request) override {
     service::ModelEntry entry = SLUICE_TRY(client_->deploy_graph(request));
@@ -187,7 +188,7 @@ class RemoteRuntime final : public api::Runtime {
     return models;
   }
 
-  Result<std::uint64_t> combine(const api::CombineWish& /*wish*/) override {
+  Result<std::uint64_t> combine(const api::CombineSettings& /*settings*/) override {
     return unimplemented("a daemon's models are not combined: combine models of this process");
   }
   Result<std::shared_ptr<runtime::RequestSink>> sink(std::uint64_t /*model*/) override {
@@ -215,9 +216,9 @@ class RemoteRuntime final : public api::Runtime {
   Result<std::string> offer_tensor(std::uint64_t exchange) override {
     return client_->offer_tensor(exchange);
   }
-  Result<std::uint64_t> fetch_tensor(const api::FetchWish& wish) override {
-    const auto pulled = SLUICE_TRY(
-        client_->pull_tensor({wish.from, wish.exchange, wish.key}, wish.ttl_ns, wish.timeout_ns));
+  Result<std::uint64_t> fetch_tensor(const api::FetchSettings& settings) override {
+    const auto pulled = SLUICE_TRY(client_->pull_tensor(
+        {settings.from, settings.exchange, settings.key}, settings.ttl_ns, settings.timeout_ns));
     return static_cast<std::uint64_t>(pulled.index);
   }
 
@@ -245,8 +246,8 @@ class RemoteRuntime final : public api::Runtime {
     }
     return unknown_model(model);
   }
-  Result<std::uint64_t> start_profile(const runtime::ProfileWish& wish) override {
-    return client_->start_profile(wish);
+  Result<std::uint64_t> start_profile(const runtime::ProfileSettings& settings) override {
+    return client_->start_profile(settings);
   }
   Result<runtime::Profile> stop_profile(std::uint64_t profile) override {
     return client_->stop_profile(profile);
@@ -293,11 +294,11 @@ class RemoteRuntime final : public api::Runtime {
     rpc::client::InferOptions options;
   };
 
-  Result<service::ModelEntry> load_entry(const api::LoadWish& wish) {
-    auto options = SLUICE_TRY(load_options(wish));
-    if (wish.package.data() != nullptr) return client_->upload(options, wish.package);
-    if (wish.is_server_path) return client_->load(options, wish.path);
-    const auto path = std::filesystem::absolute(wish.path);
+  Result<service::ModelEntry> load_entry(const api::LoadSettings& settings) {
+    auto options = SLUICE_TRY(load_options(settings));
+    if (settings.package.data() != nullptr) return client_->upload(options, settings.package);
+    if (settings.is_server_path) return client_->load(options, settings.path);
+    const auto path = std::filesystem::absolute(settings.path);
     // A daemon that sees the file maps it, and shares its pages with other users of it.
     if (is_local_) {
       auto loaded = client_->load(options, path.string());
@@ -385,10 +386,10 @@ class RemoteRuntime final : public api::Runtime {
   /// Null where there is none: the stream carries all requests then.
   std::unique_ptr<rpc::client::RingStream> open_ring() {
     if (!uses_ring_) return nullptr;
-    constexpr std::uint64_t kMostEntries = 256;  // a ring with room to cancel each
+    constexpr std::uint64_t kMaxEntries = 256;  // a ring with room to cancel each
     rpc::client::RingStreamOptions options;
     options.num_entries = static_cast<std::uint32_t>(std::bit_ceil(
-        std::clamp<std::uint64_t>(static_cast<std::uint64_t>(stream_limit_), 1, kMostEntries)));
+        std::clamp<std::uint64_t>(static_cast<std::uint64_t>(stream_limit_), 1, kMaxEntries)));
     // Requests with outputs of unknown size go over the stream.
     options.takes_unknown_outputs = false;
     auto ring = client_->open_ring_stream(options);
@@ -408,23 +409,23 @@ class RemoteRuntime final : public api::Runtime {
 
 }  // namespace
 
-Result<std::unique_ptr<api::Runtime>> connect(const api::ConnectWish& wish) {
+Result<std::unique_ptr<api::Runtime>> connect(const api::ConnectSettings& settings) {
   rpc::client::ClientOptions options;
-  if (!wish.address.empty()) options.address = wish.address;
-  if (wish.timeout_ns > 0) options.connect_timeout_ns = wish.timeout_ns;
-  options.ca = wish.ca;
-  options.certificate = wish.certificate;
-  options.key = wish.key;
-  options.token = wish.token;
-  options.uses_ring = wish.uses_ring;
+  if (!settings.address.empty()) options.address = settings.address;
+  if (settings.timeout_ns > 0) options.connect_timeout_ns = settings.timeout_ns;
+  options.ca = settings.ca;
+  options.certificate = settings.certificate;
+  options.key = settings.key;
+  options.token = settings.token;
+  options.uses_ring = settings.uses_ring;
   const bool is_local = SLUICE_TRY(rpc::wire::parse_address(options.address)).is_unix;
   auto client = SLUICE_TRY(rpc::client::Client::create(options));
-  if (wish.has_session) {
-    SLUICE_TRY(client->open_session(wish.session.empty() ? "libsluice" : wish.session));
+  if (settings.has_session) {
+    SLUICE_TRY(client->open_session(settings.session.empty() ? "libsluice" : settings.session));
   }
   const service::ServerInfo server = SLUICE_TRY(client->server());
   // A ring belongs to a session, and its memory is handed over a Unix socket.
-  const bool has_ring = is_local && wish.has_session && wish.uses_ring &&
+  const bool has_ring = is_local && settings.has_session && settings.uses_ring &&
                         server.protocol_minor >= kRingCancels && !server.side_socket.empty();
   return std::unique_ptr<api::Runtime>(std::make_unique<RemoteRuntime>(
       std::move(client), is_local, has_ring, server.stream_requests));

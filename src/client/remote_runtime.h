@@ -5,9 +5,9 @@
 
 namespace sluice::client {
 
-/// Waits for the daemon, and opens a session unless the wish has none.
+/// Waits for the daemon, and opens a session unless the settings has none.
 /// Fails: kUnavailable if no daemon answers; kInvalidArgument for a malformed address;
 ///        kUnauthenticated.
-Result<std::unique_ptr<api::Runtime>> connect(const api::ConnectWish& wish);
+Result<std::unique_ptr<api::Runtime>> connect(const api::ConnectSettings& settings);
 
 }  // namespace sluice::client

@@ -19,8 +19,8 @@ struct PartitionLimits {
 
 /// Segments that start where the backend changes, at the first operation of each linked model, and
 /// at each operation whose name is in `cuts`; named after the model or that operation. None for
-/// neither cuts nor cores: then the package says nothing. Fails: kInvalidArgument  a name that no
-/// operation has, or one that several have; `cores` has
+/// neither cuts nor cores: then the package says nothing.
+/// Fails: kInvalidArgument  a name that no operation has, or one that several have; `cores` has
 ///                          another length than there are segments (the message names them); cores
 ///                          below 1
 Result<std::vector<package::SegmentSpec>> cut_segments(const package::Executable& executable,

@@ -27,7 +27,7 @@ namespace {
 /// `file` keeps the mapping of a file descriptor alive.
 Result<Source> source_of(const sluice_compile_request& request, Bytes& file) {
   const int named = (request.path != nullptr ? 1 : 0) + (request.data != nullptr ? 1 : 0) +
-                    (request.from_fd != 0 ? 1 : 0) + (request.trace != nullptr ? 1 : 0);
+                    (request.has_fd != 0 ? 1 : 0) + (request.trace != nullptr ? 1 : 0);
   if (named != 1) {
     return invalid_argument("a request names its model by one of path, data, fd and trace, not {}",
                             named);
@@ -74,7 +74,7 @@ Result<package::Executable> compile(const sluice_compile_request& given) {
   std::function<void(std::string_view)> progress;
   if (request.progress != nullptr) {
     progress = [&](std::string_view phase) {
-      request.progress(request.user, std::string(phase).c_str());
+      request.progress(request.user_data, std::string(phase).c_str());
     };
   }
   const auto registry = backend::BackendRegistry::discover(discovery);

@@ -19,8 +19,8 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-constexpr std::int32_t kInvalidArgument = 3;
-constexpr std::int32_t kNotFound = 5;
+constexpr sluice::Code kInvalidArgument = sluice::Code::kInvalidArgument;
+constexpr sluice::Code kNotFound = sluice::Code::kNotFound;
 
 std::string digits() { return testing::source_path("examples/digits/digits.onnx").string(); }
 
@@ -107,7 +107,7 @@ TEST(SluiceCompile, PathBytesAndDescriptorGiveOnePackage) {
   const int fd = ::open(digits().c_str(), O_RDONLY | O_CLOEXEC);
   sluice_compile_request request = {};
   request.fd = fd;
-  request.from_fd = 1;
+  request.has_fd = 1;
   auto from_fd = compile(request, {});
   ::close(fd);
   ASSERT_TRUE(from_path && from_bytes && from_fd);
@@ -153,7 +153,7 @@ TEST(SluiceCompile, BadRequestsAreRefused) {
   EXPECT_EQ(compile({}, {}).error().code, kInvalidArgument);
   sluice_compile_request request = {};
   request.fd = 1 << 20;
-  request.from_fd = 1;
+  request.has_fd = 1;
   EXPECT_THAT(compile(request, {}).error().message, HasSubstr("file descriptor 1048576"));
   request.path = "x";
   EXPECT_THAT(compile(request, {}).error().message,
@@ -165,11 +165,11 @@ TEST(SluiceCompile, NullArgumentsAreRefused) {
   sluice_package* package = nullptr;
   const void* data = nullptr;
   std::size_t size_bytes = 0;
-  EXPECT_EQ(sluice_compile(nullptr, &package), kInvalidArgument);
+  EXPECT_EQ(sluice_compile(nullptr, &package), SLUICE_INVALID_ARGUMENT);
   const sluice_compile_request request = {};
-  EXPECT_EQ(sluice_compile(&request, nullptr), kInvalidArgument);
-  EXPECT_EQ(sluice_package_save(nullptr, "x"), kInvalidArgument);
-  EXPECT_EQ(sluice_package_bytes(nullptr, &data, &size_bytes), kInvalidArgument);
+  EXPECT_EQ(sluice_compile(&request, nullptr), SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(sluice_package_save(nullptr, "x"), SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(sluice_package_bytes(nullptr, &data, &size_bytes), SLUICE_INVALID_ARGUMENT);
   EXPECT_EQ(sluice_package_num_operations(nullptr), 0U);
   sluice_package_free(nullptr);
 }

@@ -263,7 +263,7 @@ TEST(Trace, NullArgumentsOfTheCInterfaceAreRefused) {
   sluice_value value = 0;
   EXPECT_EQ(sluice_trace_create(nullptr, 0, nullptr), kInvalidArgument);
   EXPECT_EQ(sluice_trace_create(nullptr, 1, &trace), kInvalidArgument);
-  ASSERT_EQ(sluice_trace_create(nullptr, 0, &trace), SLUICE_STATUS_OK);
+  ASSERT_EQ(sluice_trace_create(nullptr, 0, &trace), SLUICE_OK);
   EXPECT_EQ(sluice_trace_input(trace, nullptr, "f32[]", &value), kInvalidArgument);
   EXPECT_EQ(sluice_trace_constant(trace, nullptr, nullptr, &value), kInvalidArgument);
   const std::int64_t dim = 3;

@@ -87,7 +87,7 @@ TEST_F(FlightTableTest, IdInFlightIsRefusedUntilItsAnswer) {
 }
 
 TEST_F(FlightTableTest, RefusedRequestLeavesTheTableAndIsNotAnswered) {
-  sink_->refusal = runtime_error(RuntimeCode::kQueueFull, "full");
+  sink_->refusal = runtime::runtime_error(RuntimeCode::kQueueFull, "full");
   const auto quota = std::make_shared<RequestQuota>(1);
   EXPECT_EQ(runtime::runtime_code_of(post(7, quota)), RuntimeCode::kQueueFull);
   EXPECT_FALSE(table_.contains(7));
@@ -108,7 +108,7 @@ TEST_F(FlightTableTest, QuotaCountsARequestFromSubmissionToAnswer) {
 
 TEST_F(FlightTableTest, ClosedQuotaRefusesWithItsReason) {
   const auto quota = std::make_shared<RequestQuota>(8);
-  quota->close(runtime_error(RuntimeCode::kCancelled, "session 3 is closed"));
+  quota->close(runtime::runtime_error(RuntimeCode::kCancelled, "session 3 is closed"));
   EXPECT_EQ(runtime::runtime_code_of(post(1, quota)), RuntimeCode::kCancelled);
 }
 

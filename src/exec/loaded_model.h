@@ -204,8 +204,9 @@ class Context {
   ~Context();
 
   /// Uses the caller's memory until the next call for this input. `run` reads it, without a copy if
-  /// the backends take inputs of its alignment (sluice/input_alignment.h), and never writes it.
-  /// Fails: kInvalidArgument for an index, type, shape or size that the signature does not take.
+  /// the backends take inputs of its alignment (sluice/extensions/input_alignment.h), and never
+  /// writes it. Fails: kInvalidArgument for an index, type, shape or size that the signature does
+  /// not take.
   Status set_input(std::size_t index, const TensorView& tensor);
   /// The input is its default again, as in a new context.
   /// Fails: kInvalidArgument for an index, or an input without a default.

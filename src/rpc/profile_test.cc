@@ -81,15 +81,15 @@ TEST_F(ProfileTest, ProfileBelongsToItsSessionAndEndsWithIt) {
 }
 
 TEST_F(ProfileTest, InvalidProfileOptionsAreRefused) {
-  runtime::ProfileWish wish;
-  wish.max_spans = -1;
-  EXPECT_EQ(client_->start_profile(wish).status().code(), Code::kInvalidArgument);
-  wish = {};
-  wish.limit_ns = INT64_MIN;
-  EXPECT_EQ(client_->start_profile(wish).status().code(), Code::kInvalidArgument);
-  wish = {};
-  wish.model = runtime::ModelHandle(~std::uint64_t{0});
-  EXPECT_EQ(client_->start_profile(wish).status().code(), Code::kNotFound);
+  runtime::ProfileSettings settings;
+  settings.max_spans = -1;
+  EXPECT_EQ(client_->start_profile(settings).status().code(), Code::kInvalidArgument);
+  settings = {};
+  settings.limit_ns = INT64_MIN;
+  EXPECT_EQ(client_->start_profile(settings).status().code(), Code::kInvalidArgument);
+  settings = {};
+  settings.model = runtime::ModelHandle(~std::uint64_t{0});
+  EXPECT_EQ(client_->start_profile(settings).status().code(), Code::kNotFound);
 }
 
 TEST(ProfileMessages, LongProfileIsSplitAndReassembled) {

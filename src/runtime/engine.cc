@@ -222,17 +222,18 @@ Result<Health> Engine::health(ModelHandle handle) const {
                    model->phase() == ModelPhase::kFailed);
 }
 
-Result<std::uint64_t> Engine::start_profile(const ProfileWish& wish) {
+Result<std::uint64_t> Engine::start_profile(const ProfileSettings& settings) {
   ProfileOptions options;
-  options.limit_ns = wish.limit_ns;
-  options.max_spans = wish.max_spans;
-  if (wish.model) options.model = SLUICE_TRY(find(*wish.model))->scheduler()->options().profiled;
-  if (wish.group) {
-    if (groups_.find(*wish.group) == nullptr) {
+  options.limit_ns = settings.limit_ns;
+  options.max_spans = settings.max_spans;
+  if (settings.model)
+    options.model = SLUICE_TRY(find(*settings.model))->scheduler()->options().profiled;
+  if (settings.group) {
+    if (groups_.find(*settings.group) == nullptr) {
       return runtime_error(RuntimeCode::kInvalidHandle, "no core group has handle {}",
-                           wish.group->value());
+                           settings.group->value());
     }
-    options.group = static_cast<std::uint64_t>(wish.group->value());
+    options.group = static_cast<std::uint64_t>(settings.group->value());
   }
   return profiler_.start(options);
 }

@@ -32,7 +32,7 @@ struct EngineOptions {
 };
 
 /// The filter and limits of a profile. Neither group nor model: everything.
-struct ProfileWish {
+struct ProfileSettings {
   std::optional<topology::CoreGroupId> group;
   std::optional<ModelHandle> model;
   std::int64_t limit_ns = ProfileOptions().limit_ns;    ///< of the recording
@@ -140,7 +140,7 @@ class Engine final : public ModelHost {
 
   /// Records everything, a group or a model until `stop_profile`, which returns the profile.
   /// Fails: as Profiler::start; kInvalidHandle for an unknown group or model.
-  Result<std::uint64_t> start_profile(const ProfileWish& wish);
+  Result<std::uint64_t> start_profile(const ProfileSettings& settings);
   /// Fails: kInvalidHandle.
   Result<Profile> stop_profile(std::uint64_t profile) { return profiler_.stop(profile); }
 

@@ -70,9 +70,9 @@ struct Function {
 
   // The lane's mutex guards these.
   runtime::Turns::Id id = {};  ///< given by the lane
-  enum class Wish : std::uint8_t { kNone, kWarm, kCool, kRemove };
-  Wish wish = Wish::kNone;  ///< for the lane's next step, which resets it
-  Status wish_status;
+  enum class Order : std::uint8_t { kNone, kWarm, kCool, kRemove };
+  Order order = Order::kNone;  ///< for the lane's next step, which resets it
+  Status order_status;
   bool is_removed = false;
   bool is_running = false;
   runtime::WaitingLine<std::uint64_t> line;    ///< ids of the requests that wait for a turn

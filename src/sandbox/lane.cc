@@ -55,36 +55,36 @@ void Lane::add(const std::shared_ptr<Function>& function) {
   functions_.emplace(function->id, function);
 }
 
-/// One wish of a function at a time; a second caller waits for the end of the first.
-Status Lane::ask(const std::shared_ptr<Function>& function, Function::Wish wish) {
+/// One order of a function at a time; a second caller waits for the end of the first.
+Status Lane::ask(const std::shared_ptr<Function>& function, Function::Order order) {
   const auto is_free = [&] {
     const std::lock_guard lock(mutex_);
-    return function->wish == Function::Wish::kNone || is_over_;
+    return function->order == Function::Order::kNone || is_over_;
   };
   for (bool is_made = false; !is_made;) {
     wait(is_free, kNoDeadline);
     const std::lock_guard lock(mutex_);
     if (is_over_) return closed();
-    if (function->wish != Function::Wish::kNone) continue;  // another caller was quicker
+    if (function->order != Function::Order::kNone) continue;  // another caller was quicker
     // After the wait: the function may have been removed meanwhile.
-    if (function->is_removed && wish != Function::Wish::kRemove) return removed(function->name);
-    // The step, on whichever thread drives the lane, fulfils the wish: loads and unloads never
+    if (function->is_removed && order != Function::Order::kRemove) return removed(function->name);
+    // The step, on whichever thread drives the lane, fulfils the order: loads and unloads never
     // overlap a turn.
-    function->wish = wish;
-    ++num_wishes_;
+    function->order = order;
+    ++num_orders_;
     is_made = true;
   }
   wait(is_free, kNoDeadline);
   const std::lock_guard lock(mutex_);
-  return function->wish == Function::Wish::kNone ? function->wish_status : closed();
+  return function->order == Function::Order::kNone ? function->order_status : closed();
 }
 
 Status Lane::warm(const std::shared_ptr<Function>& function) {
-  return ask(function, Function::Wish::kWarm);
+  return ask(function, Function::Order::kWarm);
 }
 
 Status Lane::cool(const std::shared_ptr<Function>& function) {
-  return ask(function, Function::Wish::kCool);
+  return ask(function, Function::Order::kCool);
 }
 
 void Lane::remove(const std::shared_ptr<Function>& function) {
@@ -94,7 +94,7 @@ void Lane::remove(const std::shared_ptr<Function>& function) {
   }
   // is_removed is set first, so no request can enter behind the cancellation.
   cancel_all(function.get(), removed(function->name));
-  const Status status = ask(function, Function::Wish::kRemove);
+  const Status status = ask(function, Function::Order::kRemove);
   (void)status;  // a lane that is shut down holds nothing
 }
 

@@ -108,7 +108,7 @@ class Lane final : public runtime::Steppable {
   struct Progress;
   using Lock = std::unique_lock<std::mutex>;
 
-  Status ask(const std::shared_ptr<Function>& function, Function::Wish wish);
+  Status ask(const std::shared_ptr<Function>& function, Function::Order order);
   Status check(const Function& function, const runtime::Request& request) const;
   void leave_line(Pending& pending);
   void note_cooling(const Function& function);
@@ -157,7 +157,7 @@ class Lane final : public runtime::Steppable {
   runtime::Turns turns_{{.min_residency_ns = 0, .max_residency_ns = 0}};
   std::map<runtime::Turns::Id, std::shared_ptr<Function>> functions_;
   std::map<std::uint64_t, std::shared_ptr<Pending>> pending_;
-  int num_wishes_ = 0;
+  int num_orders_ = 0;
   std::int64_t next_deadline_ns_ = kNoDeadline;  ///< of no waiting request before
   std::int64_t next_cooling_ns_ = kNoDeadline;   ///< no function is to be unloaded before
   std::uint64_t next_id_ = 1;

@@ -59,17 +59,17 @@ bool Lane::expire(Lock& lock) {
   return !late.empty();
 }
 
-/// Does what another thread waits for. Whether there was such a wish.
+/// Does what another thread waits for. Whether there was such an order.
 bool Lane::obey(Lock& lock) {
-  if (num_wishes_ == 0) return false;
+  if (num_orders_ == 0) return false;
   const auto it = std::ranges::find_if(
-      functions_, [](const auto& entry) { return entry.second->wish != Function::Wish::kNone; });
+      functions_, [](const auto& entry) { return entry.second->order != Function::Order::kNone; });
   if (it == functions_.end()) return false;
   const std::shared_ptr<Function> function = it->second;
-  const Function::Wish wish = function->wish;
+  const Function::Order order = function->order;
   lock.unlock();
   Status status = ok_status();
-  if (wish == Function::Wish::kWarm) {
+  if (order == Function::Order::kWarm) {
     status = in_some_life([&] { return make_warm(*function); });
   } else if (function->model) {
     unload(*function);
@@ -77,13 +77,13 @@ bool Lane::obey(Lock& lock) {
   lock.lock();
   function->last_used_ns = clock_.now_ns();
   note_cooling(*function);
-  if (wish == Function::Wish::kRemove) {
+  if (order == Function::Order::kRemove) {
     turns_.remove(function->id);
     functions_.erase(function->id);
   }
-  function->wish_status = status;
-  function->wish = Function::Wish::kNone;
-  --num_wishes_;
+  function->order_status = status;
+  function->order = Function::Order::kNone;
+  --num_orders_;
   return true;
 }
 

@@ -28,25 +28,25 @@ SessionInfo ClientSession::info(std::int64_t now_ns) const {
 // lock.
 Status ClientSession::check_open() const {
   if (!is_closed_) return ok_status();
-  return runtime_error(RuntimeCode::kCancelled, "session {} is closed",
-                       static_cast<std::uint64_t>(id_));
+  return runtime::runtime_error(RuntimeCode::kCancelled, "session {} is closed",
+                                static_cast<std::uint64_t>(id_));
 }
 
 Status ClientSession::check_cores(std::int32_t more) const {
   // Subtracted, not added: `more` is a client's number and may be near the largest.
   if (more <= quota_.max_cores - num_cores_) return ok_status();
-  return runtime_error(RuntimeCode::kOutOfResources,
-                       "a session may hold {} cores; this one has {} and asks for {} more",
-                       quota_.max_cores, num_cores_, more);
+  return runtime::runtime_error(RuntimeCode::kOutOfResources,
+                                "a session may hold {} cores; this one has {} and asks for {} more",
+                                quota_.max_cores, num_cores_, more);
 }
 
 Status ClientSession::add_model(runtime::ModelHandle model, std::int32_t num_cores) {
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(check_open());
   if (models_.size() >= static_cast<std::size_t>(quota_.max_models)) {
-    return runtime_error(RuntimeCode::kOutOfResources,
-                         "a session may hold {} models; unload one that is not needed",
-                         quota_.max_models);
+    return runtime::runtime_error(RuntimeCode::kOutOfResources,
+                                  "a session may hold {} models; unload one that is not needed",
+                                  quota_.max_models);
   }
   SLUICE_TRY(check_cores(num_cores));
   models_[model] = num_cores;
@@ -83,16 +83,17 @@ Status ClientSession::add_region(std::uint64_t handle, std::shared_ptr<shm::Regi
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(check_open());
   if (regions_.size() >= static_cast<std::size_t>(quota_.max_regions)) {
-    return runtime_error(RuntimeCode::kOutOfResources,
-                         "a session may share {} regions; unregister one that is not needed",
-                         quota_.max_regions);
+    return runtime::runtime_error(
+        RuntimeCode::kOutOfResources,
+        "a session may share {} regions; unregister one that is not needed", quota_.max_regions);
   }
   // Never negative: region_bytes_ stays at most max_region_bytes.
   const auto left_bytes = static_cast<std::uint64_t>(quota_.max_region_bytes - region_bytes_);
   if (region->size_bytes() > left_bytes) {
-    return runtime_error(RuntimeCode::kOutOfResources,
-                         "a session may share {} bytes; this one shares {} and asks for {} more",
-                         quota_.max_region_bytes, region_bytes_, region->size_bytes());
+    return runtime::runtime_error(
+        RuntimeCode::kOutOfResources,
+        "a session may share {} bytes; this one shares {} and asks for {} more",
+        quota_.max_region_bytes, region_bytes_, region->size_bytes());
   }
   region_bytes_ += static_cast<std::int64_t>(region->size_bytes());
   regions_[handle] = {handle, std::move(region), nullptr};
@@ -103,7 +104,8 @@ Status ClientSession::set_ring(std::uint64_t handle, std::function<void()> stop_
   const std::lock_guard lock(mutex_);
   const auto it = regions_.find(handle);
   if (it == regions_.end()) {
-    return runtime_error(RuntimeCode::kCancelled, "region {} was taken away meanwhile", handle);
+    return runtime::runtime_error(RuntimeCode::kCancelled, "region {} was taken away meanwhile",
+                                  handle);
   }
   // The region exists before its ring, so an unregistration may have come between.
   it->second.stop_ring = std::move(stop_ring);
@@ -202,13 +204,14 @@ Result<std::shared_ptr<ClientSession>> SessionTable::open(std::string client, Pe
 
 Status SessionTable::check_room(const std::string& account) const {
   if (by_id_.size() >= most_) {
-    return runtime_error(RuntimeCode::kOutOfResources,
-                         "{} sessions are open, the most there may be", most_);
+    return runtime::runtime_error(RuntimeCode::kOutOfResources,
+                                  "{} sessions are open, the most there may be", most_);
   }
   const auto it = num_of_account_.find(account);
   if (it == num_of_account_.end() || it->second < quota_.max_sessions) return ok_status();
-  return runtime_error(RuntimeCode::kOutOfResources,
-                       "{} has {} sessions open, the most it may have", account, it->second);
+  return runtime::runtime_error(RuntimeCode::kOutOfResources,
+                                "{} has {} sessions open, the most it may have", account,
+                                it->second);
 }
 
 std::shared_ptr<ClientSession> SessionTable::find(std::string_view token) const {

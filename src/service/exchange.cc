@@ -42,8 +42,8 @@ Result<sandbox::TensorIndex> Service::put_tensor(const Caller& caller, const exe
   SLUICE_TRY(check_session(caller));
   auto memory = allocate_aligned(static_cast<std::uint64_t>(view.size_bytes));
   if (memory == nullptr) {
-    return runtime_error(RuntimeCode::kOutOfResources, "no memory for a tensor of {} bytes",
-                         view.size_bytes);
+    return runtime::runtime_error(RuntimeCode::kOutOfResources,
+                                  "no memory for a tensor of {} bytes", view.size_bytes);
   }
   if (view.size_bytes > 0) {
     std::memcpy(memory.get(), view.data, static_cast<std::size_t>(view.size_bytes));
@@ -57,9 +57,10 @@ Result<std::string> Service::offer_tensor(const Caller& caller, sandbox::TensorI
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
   if (options().exchange_peers.empty()) {
-    return runtime_error(RuntimeCode::kFailed,
-                         "no other daemon may fetch tensors of this one (exchange_listen and "
-                         "exchange_peers in its settings)");
+    return runtime::runtime_error(
+        RuntimeCode::kFailed,
+        "no other daemon may fetch tensors of this one (exchange_listen and "
+        "exchange_peers in its settings)");
   }
   std::string key = SLUICE_TRY(exchange_.offer(caller.session->owner(), index));
   log_.add(LogLevel::kInfo, "exchange.offer exchange={} by={}", static_cast<std::uint64_t>(index),
@@ -92,10 +93,11 @@ Result<PulledTensor> Service::pull_tensor(const Caller& caller, const OfferedTen
   SLUICE_TRY(exchange_.check_ttl(ttl_ns));  // before the bytes are on their way
   const dispatch::Turn turn(num_pulls_, kMaxPulls);
   if (!turn.is_free()) {
-    return runtime_error(RuntimeCode::kOutOfResources,
-                         "{} tensors are being fetched from other hosts; try again when one has "
-                         "come",
-                         kMaxPulls);
+    return runtime::runtime_error(
+        RuntimeCode::kOutOfResources,
+        "{} tensors are being fetched from other hosts; try again when one has "
+        "come",
+        kMaxPulls);
   }
   const Load load = SLUICE_TRY(Load::enter(*caller.session));
   const auto end = [&] { stop.request_stop(); };

@@ -22,9 +22,9 @@ Result<ServedModel> ModelTable::find(runtime::ModelHandle model) const {
   const std::shared_lock lock(mutex_);
   const auto it = models_.find(model);
   if (it != models_.end()) return it->second;
-  return runtime_error(runtime::RuntimeCode::kInvalidHandle,
-                       "no model has handle {:#x}, or no longer",
-                       static_cast<std::uint64_t>(model));
+  return runtime::runtime_error(runtime::RuntimeCode::kInvalidHandle,
+                                "no model has handle {:#x}, or no longer",
+                                static_cast<std::uint64_t>(model));
 }
 
 }  // namespace sluice::service

@@ -117,9 +117,9 @@ Result<runtime::ModelHost*> Service::host_for(const ModelOptions& options) {
   if (options.group) {
     is_process = workers_ != nullptr && workers_->owns(*options.group);
     if (options.isolation && (*options.isolation == runtime::Isolation::kProcess) != is_process) {
-      return runtime_error(RuntimeCode::kInvalid,
-                           "isolation: group {} has its own; leave it out of the load",
-                           options.group->value());
+      return runtime::runtime_error(RuntimeCode::kInvalid,
+                                    "isolation: group {} has its own; leave it out of the load",
+                                    options.group->value());
     }
   }
   if (!is_process) return &engine_;

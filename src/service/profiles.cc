@@ -7,15 +7,15 @@ namespace sluice::service {
 using runtime::RuntimeCode;
 
 Result<std::uint64_t> Service::start_profile(const Caller& caller,
-                                             const runtime::ProfileWish& wish) {
+                                             const runtime::ProfileSettings& settings) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
   const SessionId session = caller.session->id();
-  runtime::ProfileWish own = wish;
-  if (workers_ != nullptr && wish.model) {
-    const auto info = workers_->info(*wish.model);
+  runtime::ProfileSettings own = settings;
+  if (workers_ != nullptr && settings.model) {
+    const auto info = workers_->info(*settings.model);
     // The engine knows the group, and has no model in it.
-    if (info.is_ok()) own = {info->group, std::nullopt, wish.limit_ns, wish.max_spans};
+    if (info.is_ok()) own = {info->group, std::nullopt, settings.limit_ns, settings.max_spans};
   }
   std::uint64_t profile = 0;
   {
@@ -23,13 +23,13 @@ Result<std::uint64_t> Service::start_profile(const Caller& caller,
     profile = SLUICE_TRY(engine_.start_profile(own));
     profile_owners_[profile] = {session, account_of(caller.peer)};
   }
-  if (workers_ != nullptr) workers_->start_profile(profile, wish);
+  if (workers_ != nullptr) workers_->start_profile(profile, settings);
   if (session != kNobody &&
       sessions_.find(session) == nullptr) {  // reclaim may have come before us
     drop_profiles(session);
     if (workers_ != nullptr) workers_->stop_profile(profile, false);
-    return runtime_error(RuntimeCode::kCancelled, "session {} is closed",
-                         static_cast<std::uint64_t>(session));
+    return runtime::runtime_error(RuntimeCode::kCancelled, "session {} is closed",
+                                  static_cast<std::uint64_t>(session));
   }
   log_.add(LogLevel::kInfo, "profile.start profile={} session={}", profile,
            static_cast<std::uint64_t>(session));

@@ -18,12 +18,13 @@ Result<std::shared_ptr<const shm::Region>> find(const ClientSession& session,
                                                 const RegionSlice& place) {
   auto region = session.find_region(place.region);
   if (region == nullptr) {
-    return runtime_error(RuntimeCode::kInvalidHandle,
-                         "this session has no region {}; register it first", place.region);
+    return runtime::runtime_error(RuntimeCode::kInvalidHandle,
+                                  "this session has no region {}; register it first", place.region);
   }
   const Status inside = region->check(place.offset, place.size_bytes);
   if (inside.is_ok()) return std::shared_ptr<const shm::Region>(std::move(region));
-  return runtime_error(RuntimeCode::kBadInput, "region {}: {}", place.region, inside.message());
+  return runtime::runtime_error(RuntimeCode::kBadInput, "region {}: {}", place.region,
+                                inside.message());
 }
 
 }  // namespace
@@ -46,8 +47,8 @@ Result<PlacedInput> open_input(const ClientSession& session, const RegionSlice& 
   }
   auto copy = allocate_aligned(place.size_bytes);
   if (copy == nullptr) {
-    return runtime_error(RuntimeCode::kOutOfResources, "no memory for an input of {} bytes",
-                         place.size_bytes);
+    return runtime::runtime_error(RuntimeCode::kOutOfResources,
+                                  "no memory for an input of {} bytes", place.size_bytes);
   }
   const Status status = region->read(place.offset, {copy.get(), place.size_bytes});
   if (!status.is_ok()) return runtime::with_runtime_code(status, RuntimeCode::kBadInput);
@@ -62,9 +63,10 @@ Result<PlacedOutput> open_output(const ClientSession& session, const RegionSlice
 Status store(const PlacedOutput& output, const exec::TensorView& view, std::string_view name) {
   const auto size_bytes = static_cast<std::uint64_t>(view.size_bytes);
   if (size_bytes > output.place.size_bytes) {
-    return runtime_error(RuntimeCode::kOutOfResources,
-                         "output \"{}\" has {} bytes, and there is room for {}; give it more", name,
-                         size_bytes, output.place.size_bytes);
+    return runtime::runtime_error(
+        RuntimeCode::kOutOfResources,
+        "output \"{}\" has {} bytes, and there is room for {}; give it more", name, size_bytes,
+        output.place.size_bytes);
   }
   const Status status = output.region->write(
       output.place.offset, {static_cast<const std::byte*>(view.data), size_bytes});

@@ -27,8 +27,8 @@ Result<std::uint64_t> Service::add_region(const Caller& caller,
                                           std::shared_ptr<shm::Region> region) {
   SLUICE_TRY(check_ready());
   if (caller.session->id() == kNobody) {
-    return runtime_error(RuntimeCode::kFailed,
-                         "shared memory belongs to a session; open one and send its token");
+    return runtime::runtime_error(
+        RuntimeCode::kFailed, "shared memory belongs to a session; open one and send its token");
   }
   const std::uint64_t handle = next_region_++;
   const auto size_bytes = region->size_bytes();
@@ -73,7 +73,8 @@ Result<RegionInfo> Service::register_name(const Caller& caller, const std::strin
 Status Service::unregister_region(const Caller& caller, std::uint64_t handle) {
   const ClientSession::HeldRegion held = caller.session->remove_region(handle);
   if (held.region == nullptr) {
-    return runtime_error(RuntimeCode::kInvalidHandle, "this session has no region {}", handle);
+    return runtime::runtime_error(RuntimeCode::kInvalidHandle, "this session has no region {}",
+                                  handle);
   }
   if (held.stop_ring) held.stop_ring();
   log_.add(LogLevel::kDebug, "region.unregister region={} session={}", handle,

@@ -13,7 +13,7 @@ namespace {
 using runtime::RuntimeCode;
 
 Status bad(std::string_view what, std::string_view name, std::string_view why) {
-  return runtime_error(RuntimeCode::kBadInput, "{} \"{}\": {}", what, name, why);
+  return runtime::runtime_error(RuntimeCode::kBadInput, "{} \"{}\": {}", what, name, why);
 }
 
 /// All but where its bytes are.
@@ -46,8 +46,8 @@ Result<exec::TensorView> view_of(const shm::RingTensor& from, std::string_view n
 
 Status check_count(std::size_t given, std::size_t taken, std::string_view what) {
   if (given == taken) return ok_status();
-  return runtime_error(RuntimeCode::kBadInput, "the entry has {} {}, the model {}", given, what,
-                       taken);
+  return runtime::runtime_error(RuntimeCode::kBadInput, "the entry has {} {}, the model {}", given,
+                                what, taken);
 }
 
 }  // namespace

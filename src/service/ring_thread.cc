@@ -96,10 +96,10 @@ void RingThread::loop() {
     switch (ring_->server.take(submission)) {
       case shm::RingServer::Take::kEntry: serve(submission); break;
       case shm::RingServer::Take::kBad:
-        ring_->refuse(
-            submission.head.request,
-            runtime_error(RuntimeCode::kBadInput, "an entry of a ring has at most {} tensors",
-                          shm::kMaxRingTensors));
+        ring_->refuse(submission.head.request,
+                      runtime::runtime_error(RuntimeCode::kBadInput,
+                                             "an entry of a ring has at most {} tensors",
+                                             shm::kMaxRingTensors));
         break;
       case shm::RingServer::Take::kNone: rest(); break;
       case shm::RingServer::Take::kBroken:
@@ -126,8 +126,8 @@ void RingThread::serve(const shm::Submission& submission) {
     case shm::SubmissionKind::kRequest: status = submit(submission); break;
     case shm::SubmissionKind::kCancel: return cancel(submission);
     default:
-      status = runtime_error(RuntimeCode::kInvalid, "{} is no kind of submission",
-                             static_cast<std::uint32_t>(submission.head.kind));
+      status = runtime::runtime_error(RuntimeCode::kInvalid, "{} is no kind of submission",
+                                      static_cast<std::uint32_t>(submission.head.kind));
   }
   if (!status.is_ok()) ring_->refuse(submission.head.request, status);
 }
@@ -156,9 +156,9 @@ Status RingThread::submit(const shm::Submission& submission) {
   const bool is_last = !ring_->server.has_submission();
   const auto flight = ring_->flights.enter(head.request, entry->model, is_last);
   if (flight == nullptr) {
-    return runtime_error(RuntimeCode::kInvalid,
-                         "request {}: another one with this id is in flight; give each its own",
-                         head.request);
+    return runtime::runtime_error(
+        RuntimeCode::kInvalid,
+        "request {}: another one with this id is in flight; give each its own", head.request);
   }
   caller_.session->count_ring_request();
   const auto& quota = caller_.session->requests();

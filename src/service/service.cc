@@ -180,8 +180,8 @@ Status Service::check_owner(const Owners& owners, std::uint64_t handle, const Ca
   const std::shared_lock lock(owners_mutex_);
   const auto it = owners.find(handle);
   if (it == owners.end()) {
-    return runtime_error(RuntimeCode::kInvalidHandle, "no {} has handle {:#x}, or no longer", what,
-                         handle);
+    return runtime::runtime_error(RuntimeCode::kInvalidHandle,
+                                  "no {} has handle {:#x}, or no longer", what, handle);
   }
   return check_owner(it->second.session, handle, caller, what);
 }
@@ -281,8 +281,8 @@ void Service::close_session(SessionId id, const Status& reason) {
 Status Service::kill_session(const Caller& caller, SessionId id) {
   const auto session = sessions_.find(id);
   if (session == nullptr) {
-    return runtime_error(RuntimeCode::kInvalidHandle, "no session {} is open",
-                         static_cast<std::uint64_t>(id));
+    return runtime::runtime_error(RuntimeCode::kInvalidHandle, "no session {} is open",
+                                  static_cast<std::uint64_t>(id));
   }
   const std::string account = account_of(caller.peer);
   const bool may = session == caller.session || is_administrator(caller.peer) ||
@@ -313,8 +313,8 @@ Status Service::destroy(topology::CoreGroupId group) {
 
 Status Service::check_workers() const {
   if (workers_ != nullptr) return ok_status();
-  return runtime_error(RuntimeCode::kInvalid,
-                       "isolation: there are no worker processes here; ask for \"stream\"");
+  return runtime::runtime_error(
+      RuntimeCode::kInvalid, "isolation: there are no worker processes here; ask for \"stream\"");
 }
 
 Result<GroupEntry> Service::create_group(const Caller& caller, const topology::CoreRequest& request,

@@ -186,8 +186,7 @@ class Service {
   /// Brings a lost device back. Requests in flight on it end; models that failed are stopped
   /// afterwards, and returned. Blocks.
   /// Fails: as Engine::reset_device; kPermissionDenied for a device with models that the caller
-  /// does
-  ///        not control.
+  /// does not control.
   Result<std::vector<ModelEntry>> reset_device(const Caller& caller, topology::DeviceId device);
   /// All, or the one with this handle. Fails: kInvalidHandle.
   Result<std::vector<ModelEntry>> list_models(std::uint64_t model) const;
@@ -236,9 +235,9 @@ class Service {
   Result<sandbox::ExchangeTable::Lease> get_offered(const Peer& peer, sandbox::TensorIndex index,
                                                     std::string_view key) const;
   /// Puts a copy of a tensor of another daemon into the exchange. Blocks until it is here, or a
-  /// stop of `stop` is requested, the session ends or the daemon shuts down. Fails:
-  /// kPermissionDenied for an address that is none of the settings'; as FetchTensor and
-  ///        Exchange::put; kOutOfResources for too many at a time.
+  /// stop of `stop` is requested, the session ends or the daemon shuts down.
+  /// Fails: as FetchTensor and Exchange::put; kPermissionDenied for an address that the settings
+  /// lack; kOutOfResources for too many at a time.
   Result<PulledTensor> pull_tensor(const Caller& caller, const OfferedTensor& wanted,
                                    std::int64_t ttl_ns, std::stop_source stop);
 
@@ -246,7 +245,8 @@ class Service {
 
   /// Starts a profile for the caller's session; it ends with the session. Fails: as
   /// Engine::start_profile; kUnavailable.
-  Result<std::uint64_t> start_profile(const Caller& caller, const runtime::ProfileWish& wish);
+  Result<std::uint64_t> start_profile(const Caller& caller,
+                                      const runtime::ProfileSettings& settings);
   /// Fails: kInvalidHandle; kPermissionDenied.
   Result<runtime::Profile> stop_profile(const Caller& caller, std::uint64_t profile);
 

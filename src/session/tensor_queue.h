@@ -36,10 +36,10 @@ class TensorQueue {
 
   /// Adds memory of an input or output, which the queue uses until the callback. Waits while the
   /// queue is full, at most until `deadline_ns` on the manager's clock; 0 does not wait. After
-  /// success the callback is called exactly once, else never. Fails: kBadInput  null, or of another
-  /// size than the tensor; names it
+  /// success the callback is called exactly once, else never.
+  /// Fails: kBadInput   null, or of another size than the tensor, which the message names
   ///        kQueueFull  full until the deadline
-  ///        kFailed  closed
+  ///        kFailed     closed
   Status enqueue(void* data, std::int64_t size_bytes, QueueCallback on_done,
                  std::int64_t deadline_ns = 0);
 

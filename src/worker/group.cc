@@ -32,8 +32,8 @@ constexpr std::size_t kMaxNameBytes = 200;
 
 Result<std::shared_ptr<WorkerGroup>> WorkerGroup::create(GroupOptions options) {
   std::shared_ptr<WorkerGroup> group(new WorkerGroup(std::move(options)));
-  group->slot_->clear(
-      runtime_error(RuntimeCode::kDeviceError, "{} starts; try again", group->options_.link.name));
+  group->slot_->clear(runtime::runtime_error(RuntimeCode::kDeviceError, "{} starts; try again",
+                                             group->options_.link.name));
   group->supervisor_ = std::thread([raw = group.get()] { raw->supervise(); });
   std::unique_lock lock(group->mutex_);
   group->changed_.wait(lock, [&] { return group->state_ != State::kStarting; });
@@ -141,9 +141,9 @@ bool WorkerGroup::live_once() {
   link_ = nullptr;
   is_dead_ = false;
   if (!is_over) state_ = State::kRestarting;
-  slot_->clear(is_over
-                   ? runtime_error(RuntimeCode::kInvalidHandle, "{} was ended", options_.link.name)
-                   : reason_);
+  slot_->clear(is_over ? runtime::runtime_error(RuntimeCode::kInvalidHandle, "{} was ended",
+                                                options_.link.name)
+                       : reason_);
   lock.unlock();
   (*link)->close();
   return !is_over;
@@ -220,7 +220,7 @@ void WorkerGroup::set_state(State state, const Status& why) {
 void WorkerGroup::fail_models(const std::string& why) {
   const std::lock_guard change(change_mutex_);
   for (const auto& model : models_) model->set_phase(ModelPhase::kFailed, why);
-  set_state(State::kFailed, runtime_error(RuntimeCode::kDeviceError, "{}", why));
+  set_state(State::kFailed, runtime::runtime_error(RuntimeCode::kDeviceError, "{}", why));
   tell(why);
 }
 
@@ -363,23 +363,24 @@ Status WorkerGroup::reset(RemoteModel& model) {
   return ok_status();
 }
 
-Result<WorkerGroup::Recording> WorkerGroup::start_profile(const runtime::ProfileWish& wish,
+Result<WorkerGroup::Recording> WorkerGroup::start_profile(const runtime::ProfileSettings& settings,
                                                           const RemoteModel* model) {
   const auto link = SLUICE_TRY(slot_->get());
   const json reply = SLUICE_TRY(link->call({{"op", "start_profile"},
                                             {"model", model == nullptr ? 0 : model->worker_model()},
-                                            {"limit_ns", wish.limit_ns},
-                                            {"max_spans", wish.max_spans}},
+                                            {"limit_ns", settings.limit_ns},
+                                            {"max_spans", settings.max_spans}},
                                            -1, kGraceNs));
   const auto profile =
       SLUICE_TRY(JsonValue(reply, "").int_or("profile", 0, 0, std::int64_t{1} << 62));
-  return Recording{link, static_cast<std::uint64_t>(profile), wish.max_spans};
+  return Recording{link, static_cast<std::uint64_t>(profile), settings.max_spans};
 }
 
 Result<runtime::Profile> WorkerGroup::stop_profile(const Recording& recording) {
   const auto link = recording.link.lock();
   if (link == nullptr) {
-    return runtime_error(RuntimeCode::kDeviceError, "the worker that recorded the profile died");
+    return runtime::runtime_error(RuntimeCode::kDeviceError,
+                                  "the worker that recorded the profile died");
   }
   ProfileReader reader(recording.max_spans);
   for (bool is_last = false; !is_last;) {

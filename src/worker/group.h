@@ -74,7 +74,8 @@ class WorkerGroup {
     std::int64_t max_spans = 0;
   };
   /// Fails: as Engine::start_profile; kUnavailable without a worker.
-  Result<Recording> start_profile(const runtime::ProfileWish& wish, const RemoteModel* model);
+  Result<Recording> start_profile(const runtime::ProfileSettings& settings,
+                                  const RemoteModel* model);
   /// Blocks. Times are on the worker's clock, which is the daemon's unless devices are simulated.
   /// Fails: kUnavailable if the worker died since; its spans are lost.
   static Result<runtime::Profile> stop_profile(const Recording& recording);

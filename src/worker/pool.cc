@@ -195,8 +195,9 @@ Result<std::shared_ptr<WorkerPool::Loaded>> WorkerPool::find(ModelHandle handle)
   const auto number = static_cast<std::uint64_t>(handle);
   auto loaded = (number & kPoolBit) != 0 ? models_.find(number & ~kPoolBit) : nullptr;
   if (loaded != nullptr) return loaded;
-  return runtime_error(RuntimeCode::kInvalidHandle, "no model has handle {:#x}, or it was unloaded",
-                       static_cast<std::uint64_t>(handle));
+  return runtime::runtime_error(RuntimeCode::kInvalidHandle,
+                                "no model has handle {:#x}, or it was unloaded",
+                                static_cast<std::uint64_t>(handle));
 }
 
 Result<ModelHandle> WorkerPool::load(const runtime::LoadRequest& request,
@@ -227,7 +228,8 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
   const CoreGroupId id = cores->group().id;
   const auto group = request.group ? find(id) : SLUICE_TRY(make_worker(cores->group()));
   if (group == nullptr) {
-    return runtime_error(RuntimeCode::kInvalidHandle, "group {} was destroyed", id.value());
+    return runtime::runtime_error(RuntimeCode::kInvalidHandle, "group {} was destroyed",
+                                  id.value());
   }
   const int package_fd = package.get();
   const WorkerLoad load = load_of(request);

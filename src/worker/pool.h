@@ -58,9 +58,9 @@ class WorkerPool final : public runtime::ModelHost {
   void describe(std::vector<runtime::GroupInfo>& groups) const;
 
   /// Records what workers run from now on as a part of the engine's `profile`: of the group or
-  /// model that `wish` names, or of all groups, also of those that are made later. A worker that
-  /// dies takes its spans along, and the next one records nothing. Blocks.
-  void start_profile(std::uint64_t profile, const runtime::ProfileWish& wish);
+  /// model that `settings` names, or of all groups, also of those that are made later. A worker
+  /// that dies takes its spans along, and the next one records nothing. Blocks.
+  void start_profile(std::uint64_t profile, const runtime::ProfileSettings& settings);
   /// Ends it; the spans of each worker, if `wants_spans`. Blocks.
   std::vector<runtime::Profile> stop_profile(std::uint64_t profile, bool wants_spans = true);
 
@@ -87,7 +87,7 @@ class WorkerPool final : public runtime::ModelHost {
 
   /// What the workers record of one profile.
   struct Profiling {
-    runtime::ProfileWish wish;
+    runtime::ProfileSettings settings;
     std::map<topology::CoreGroupId, WorkerGroup::Recording> recordings;
   };
 

@@ -11,23 +11,23 @@ using topology::CoreGroupId;
 void WorkerPool::record(Profiling& profiling, CoreGroupId id, WorkerGroup& group,
                         const RemoteModel* model) {
   if (profiling.recordings.contains(id)) return;
-  auto recording = group.start_profile(profiling.wish, model);
+  auto recording = group.start_profile(profiling.settings, model);
   if (recording.is_ok()) profiling.recordings.emplace(id, std::move(*recording));
 }
 
 void WorkerPool::record_all(CoreGroupId id, WorkerGroup& group) {
   const std::lock_guard lock(profiles_mutex_);
   for (auto& [number, profiling] : profiles_) {
-    if (!profiling.wish.group && !profiling.wish.model) record(profiling, id, group);
+    if (!profiling.settings.group && !profiling.settings.model) record(profiling, id, group);
   }
 }
 
-void WorkerPool::start_profile(std::uint64_t profile, const runtime::ProfileWish& wish) {
+void WorkerPool::start_profile(std::uint64_t profile, const runtime::ProfileSettings& settings) {
   const std::lock_guard lock(profiles_mutex_);
   Profiling& profiling = profiles_[profile];
-  profiling.wish = wish;
-  if (wish.model) {
-    const auto loaded = find(*wish.model);
+  profiling.settings = settings;
+  if (settings.model) {
+    const auto loaded = find(*settings.model);
     if (!loaded.is_ok()) return;  // a model of the engine
     record(profiling, (*loaded)->model->info().group, *(*loaded)->group, (*loaded)->model.get());
     return;
@@ -38,7 +38,7 @@ void WorkerPool::start_profile(std::uint64_t profile, const runtime::ProfileWish
     groups = groups_;
   }
   for (const auto& [id, group] : groups) {
-    if (!wish.group || *wish.group == id) record(profiling, id, *group);
+    if (!settings.group || *settings.group == id) record(profiling, id, *group);
   }
 }
 

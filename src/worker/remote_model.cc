@@ -45,18 +45,20 @@ void RemoteModel::set_phase(ModelPhase phase, const std::string& why) {
   switch (phase) {
     case ModelPhase::kStarted: refusal_ = ok_status(); break;
     case ModelPhase::kLoaded:
-      refusal_ =
-          runtime_error(RuntimeCode::kFailed, "model \"{}\" is not started; start it first", name);
+      refusal_ = runtime::runtime_error(RuntimeCode::kFailed,
+                                        "model \"{}\" is not started; start it first", name);
       break;
     case ModelPhase::kStopped:
-      refusal_ =
-          runtime_error(RuntimeCode::kFailed, "model \"{}\" is stopped; start it first", name);
+      refusal_ = runtime::runtime_error(RuntimeCode::kFailed,
+                                        "model \"{}\" is stopped; start it first", name);
       break;
     case ModelPhase::kFailed:
-      refusal_ = runtime_error(RuntimeCode::kModelFailed, "model \"{}\" has failed: {}", name, why);
+      refusal_ = runtime::runtime_error(RuntimeCode::kModelFailed, "model \"{}\" has failed: {}",
+                                        name, why);
       break;
     case ModelPhase::kUnloaded:
-      refusal_ = runtime_error(RuntimeCode::kInvalidHandle, "model \"{}\" is unloaded", name);
+      refusal_ =
+          runtime::runtime_error(RuntimeCode::kInvalidHandle, "model \"{}\" is unloaded", name);
       break;
   }
 }
@@ -78,21 +80,21 @@ void RemoteModel::retire() {
 Status RemoteModel::check(const runtime::Request& request) const {
   const std::size_t expected = parts_.signature.inputs.size();
   if (request.inputs.size() != expected) {
-    return runtime_error(RuntimeCode::kBadInput, "model \"{}\" takes {} inputs, got {}",
-                         parts_.info.name, expected, request.inputs.size());
+    return runtime::runtime_error(RuntimeCode::kBadInput, "model \"{}\" takes {} inputs, got {}",
+                                  parts_.info.name, expected, request.inputs.size());
   }
   for (const runtime::OutputMemory& output : request.outputs) {
     if (output.data == nullptr) continue;
-    return runtime_error(
+    return runtime::runtime_error(
         RuntimeCode::kInvalid,
         "model \"{}\" runs in a worker, whose answers bring their own memory; give "
         "none for its outputs",
         parts_.info.name);
   }
   if (request.deadline_ns != kNoDeadline && request.deadline_ns <= system_clock().now_ns()) {
-    return runtime_error(RuntimeCode::kTimeout,
-                         "model \"{}\": the deadline had passed before the request came",
-                         parts_.info.name);
+    return runtime::runtime_error(RuntimeCode::kTimeout,
+                                  "model \"{}\": the deadline had passed before the request came",
+                                  parts_.info.name);
   }
   return ok_status();
 }
@@ -180,7 +182,7 @@ bool RemoteModel::cancel(std::uint64_t id) {
   if (const auto link = flight->link.lock()) link->cancel(flight->link_id);
   record(*flight, RuntimeCode::kCancelled, nullptr);
   const Status status =
-      runtime_error(RuntimeCode::kCancelled, "model \"{}\": cancelled", parts_.info.name);
+      runtime::runtime_error(RuntimeCode::kCancelled, "model \"{}\": cancelled", parts_.info.name);
   answer(*flight, {RuntimeCode::kCancelled, runtime::ErrorList(status), {}, {}});
   return true;
 }

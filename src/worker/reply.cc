@@ -17,8 +17,8 @@ runtime::ErrorList errors_of(const Bundle& bundle) {
     // The worker is another process that may be damaged: an unknown code, or an error that says OK,
     // counts as failed.
     const auto code = runtime::describe(static_cast<RuntimeCode>(error.runtime_code)).code;
-    errors.add(
-        runtime_error(code == RuntimeCode::kOk ? RuntimeCode::kFailed : code, "{}", error.message));
+    errors.add(runtime::runtime_error(code == RuntimeCode::kOk ? RuntimeCode::kFailed : code, "{}",
+                                      error.message));
   }
   return errors;
 }
@@ -43,12 +43,12 @@ Reply reply_of(Answer answer, const package::Signature& signature, const std::st
   reply.errors = errors_of(bundle);
   const bool has_outputs = bundle.tensors.size() == signature.outputs.size();
   if (reply.code == RuntimeCode::kOk && !has_outputs) {
-    reply = runtime::failed_reply(runtime_error(RuntimeCode::kCompletedWithError,
-                                                "the worker's answer has {} outputs, the model {}",
-                                                bundle.tensors.size(), signature.outputs.size()));
+    reply = runtime::failed_reply(runtime::runtime_error(
+        RuntimeCode::kCompletedWithError, "the worker's answer has {} outputs, the model {}",
+        bundle.tensors.size(), signature.outputs.size()));
   } else if (reply.code != RuntimeCode::kOk && reply.errors.empty()) {
     // Every refusal has a message, even if the worker lost it.
-    reply.errors.add(runtime_error(reply.code, "model \"{}\"", model_name));
+    reply.errors.add(runtime::runtime_error(reply.code, "model \"{}\"", model_name));
   }
   if (has_outputs) {
     for (exec::TensorView& view : bundle.tensors) {

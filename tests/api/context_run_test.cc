@@ -97,7 +97,7 @@ TEST_F(ContextRun, CancelOfAnotherThreadEndsItBeforeTheNextSegment) {
   is_cancelled.notify_all();
   runs.join();
   ASSERT_TRUE(ended);
-  EXPECT_EQ(ended->code, SLUICE_CANCELLED);
+  EXPECT_EQ(ended->code, Code::kCancelled);
   EXPECT_EQ(num_second, 0);
   first = nullptr;
   EXPECT_FALSE(context_.run()) << "the context runs again";
@@ -107,21 +107,21 @@ TEST_F(ContextRun, CancelOfAnotherThreadEndsItBeforeTheNextSegment) {
 TEST_F(ContextRun, CancelWithoutRunIsRefused) {
   const auto error = context_.cancel();
   ASSERT_TRUE(error);
-  EXPECT_EQ(error->code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(error->code, Code::kFailedPrecondition);
   EXPECT_FALSE(context_.run()) << "a later run is not affected";
-  EXPECT_EQ(context_.cancel()->code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(context_.cancel()->code, Code::kFailedPrecondition);
 }
 
 TEST_F(ContextRun, TimeLimitEndsItBeforeTheNextSegment) {
   first = [] { sluice::testing::let_pass(sluice::testing::from_now_ns(milliseconds(30))); };
   const auto ended = context_.run(milliseconds(20));
   ASSERT_TRUE(ended);
-  EXPECT_EQ(ended->code, SLUICE_DEADLINE_EXCEEDED);
+  EXPECT_EQ(ended->code, Code::kDeadlineExceeded);
   EXPECT_EQ(num_second, 0);
   first = nullptr;
   EXPECT_FALSE(context_.run(std::chrono::hours(1)));
   EXPECT_FALSE(context_.run(std::chrono::nanoseconds::max()));
-  EXPECT_EQ(context_.run(milliseconds(-1))->code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(context_.run(milliseconds(-1))->code, Code::kInvalidArgument);
 }
 
 TEST_F(ContextRun, SecondThreadIsRefusedWhileItRuns) {
@@ -135,13 +135,13 @@ TEST_F(ContextRun, SecondThreadIsRefusedWhileItRuns) {
   EXPECT_TRUE(eventually([&] { return has_started.load(); }));
   const auto second = context_.run();
   ASSERT_TRUE(second);
-  EXPECT_EQ(second->code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(second->code, Code::kFailedPrecondition);
   EXPECT_THAT(second->message, HasSubstr("another call uses the context"));
-  EXPECT_EQ(context_.set_input("x", x_, {3})->code, SLUICE_FAILED_PRECONDITION);
-  EXPECT_EQ(context_.bind_output<float>("y", {})->code, SLUICE_FAILED_PRECONDITION);
-  EXPECT_EQ(context_.output<float>("y").error().code, SLUICE_FAILED_PRECONDITION);
-  EXPECT_EQ(context_.take_output<float>("y").error().code, SLUICE_FAILED_PRECONDITION);
-  EXPECT_EQ(context_.output_length("y").error().code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(context_.set_input("x", x_, {3})->code, Code::kFailedPrecondition);
+  EXPECT_EQ(context_.bind_output<float>("y", {})->code, Code::kFailedPrecondition);
+  EXPECT_EQ(context_.output<float>("y").error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(context_.take_output<float>("y").error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(context_.output_length("y").error().code, Code::kFailedPrecondition);
   may_end = true;
   may_end.notify_all();
   runs.join();
@@ -153,7 +153,7 @@ TEST_F(ContextRun, KernelThatRunsItsOwnContextIsRefused) {
   first = [&] { inner = context_.run(); };
   EXPECT_FALSE(context_.run());
   ASSERT_TRUE(inner);
-  EXPECT_EQ(inner->code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(inner->code, Code::kFailedPrecondition);
 }
 
 // Cancels race with runs: each run either succeeds or was cancelled, and the last one succeeds.
@@ -166,7 +166,7 @@ TEST_F(ContextRun, CancelsRaceWithRuns) {
   for (int i = 0; i < 2000; ++i) {
     const auto error = context_.run();
     if (error) {
-      ASSERT_EQ(error->code, SLUICE_CANCELLED) << error->message;
+      ASSERT_EQ(error->code, Code::kCancelled) << error->message;
       ++num_cancelled;
     }
   }
@@ -184,7 +184,7 @@ TEST_F(ContextRun, ThreadsRaceOnOneContext) {
     threads.emplace_back([&] {
       for (int i = 0; i < 500; ++i) {
         for (const auto& error : {context_.set_input("x", x_, {3}), context_.run()}) {
-          EXPECT_TRUE(!error || error->code == SLUICE_FAILED_PRECONDITION) << error->message;
+          EXPECT_TRUE(!error || error->code == Code::kFailedPrecondition) << error->message;
         }
       }
     });

@@ -48,9 +48,8 @@ void use_told(const std::string& name, bool writes_itself) {
     }
     return std::nullopt;
   };
-  constexpr std::int32_t kAlreadyExists = 6;
   const auto error = register_operator(std::move(op));
-  EXPECT_TRUE(!error || error->code == kAlreadyExists) << error->message;
+  EXPECT_TRUE(!error || error->code == Code::kAlreadyExists) << error->message;
 }
 
 Model model_of(const std::vector<OnnxNode>& nodes, const std::vector<std::string>& dims) {
@@ -94,7 +93,7 @@ TEST(DataDependent, ReportOutsideTheBoundIsRefused) {
         for (const Dims& lie : lies) {
           const auto refused = run(*context, {2, 3}, lie);
           ASSERT_FALSE(refused) << kind << " " << lie[0] << "," << lie[1];
-          EXPECT_EQ(refused.error().code, SLUICE_INTERNAL);
+          EXPECT_EQ(refused.error().code, Code::kInternal);
           EXPECT_THAT(refused.error().message, HasSubstr("(com.example.dims::" + kind + ")"));
           EXPECT_THAT(refused.error().message, HasSubstr("at most [2,3]"));
           const auto next = run(*context, {2, 3}, Dims{1, 2});

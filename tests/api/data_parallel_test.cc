@@ -92,7 +92,7 @@ TEST_P(DataParallelIn, ModelOfAnyNumberOfRowsGetsAShareForEachReplica) {
 }
 
 TEST_P(DataParallelIn, WhatCannotBeDividedIsRefused) {
-  EXPECT_EQ(DataParallel::create({}).error().code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(DataParallel::create({}).error().code, Code::kInvalidArgument);
   {
     const auto sums = copies([](Tensor x) { return x.sum(); }, "f32[3,2]");
     const auto none = DataParallel::create({&sums[0], &sums[1]});
@@ -106,8 +106,8 @@ TEST_P(DataParallelIn, WhatCannotBeDividedIsRefused) {
   EXPECT_THAT(parallel->run({}).error().message, HasSubstr("no input"));
   EXPECT_THAT(parallel->run({tensor<float>("x", x, {0, 2})}).error().message,
               HasSubstr("has 0 rows"));
-  EXPECT_EQ(parallel->run({tensor<float>("x", x, {2, 4})}).error().code, SLUICE_INVALID_ARGUMENT);
-  EXPECT_EQ(parallel->run({tensor<float>("z", x, {4, 2})}).error().code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(parallel->run({tensor<float>("x", x, {2, 4})}).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(parallel->run({tensor<float>("z", x, {4, 2})}).error().code, Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -56,9 +56,9 @@ TEST_P(ExchangeIn, TensorThatIsPutIsAnInputUntilItIsRemoved) {
   ASSERT_TRUE(later) << later.error().message;
   EXPECT_THAT(values(*later), ElementsAre(2, 4, 6));
   EXPECT_FALSE(runtime_.remove_tensor(*index));
-  EXPECT_EQ(runtime_.get_tensor(*index).error().code, SLUICE_NOT_FOUND);
-  EXPECT_EQ(runtime_.remove_tensor(*index)->code, SLUICE_NOT_FOUND);
-  EXPECT_EQ(model.infer(inputs).error().code, SLUICE_NOT_FOUND);
+  EXPECT_EQ(runtime_.get_tensor(*index).error().code, Code::kNotFound);
+  EXPECT_EQ(runtime_.remove_tensor(*index)->code, Code::kNotFound);
+  EXPECT_EQ(model.infer(inputs).error().code, Code::kNotFound);
 }
 
 TEST_P(ExchangeIn, OutputThatIsKeptIsTheNextInput) {
@@ -71,8 +71,8 @@ TEST_P(ExchangeIn, OutputThatIsKeptIsTheNextInput) {
   EXPECT_NE(*index, 0U);
   const auto here = reply->output<float>("output");
   ASSERT_FALSE(here) << "its bytes stay in the daemon";
-  EXPECT_EQ(here.error().code, SLUICE_FAILED_PRECONDITION);
-  EXPECT_EQ(reply->exchange("none").error().code, SLUICE_NOT_FOUND);
+  EXPECT_EQ(here.error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(reply->exchange("none").error().code, Code::kNotFound);
   const auto next = model.infer({exchanged("x", *index), exchanged("y", *index)});
   ASSERT_TRUE(next) << next.error().message;
   EXPECT_THAT(values(*next), ElementsAre(4, 8, 12));
@@ -88,15 +88,15 @@ TEST_P(ExchangeIn, WrongTensorsAndTimesAreRefused) {
   EXPECT_THAT(runtime_.put_tensor(good, std::chrono::hours(2)).error().message,
               HasSubstr("time to live"));
   EXPECT_EQ(runtime_.put_tensor(good, std::chrono::seconds(-1)).error().code,
-            SLUICE_INVALID_ARGUMENT);
+            Code::kInvalidArgument);
   auto short_of_bytes = good;
   short_of_bytes.size_bytes = 8;
-  EXPECT_EQ(runtime_.put_tensor(short_of_bytes).error().code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(runtime_.put_tensor(short_of_bytes).error().code, Code::kInvalidArgument);
   auto without_data = good;
   without_data.data = nullptr;
-  EXPECT_EQ(runtime_.put_tensor(without_data).error().code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(runtime_.put_tensor(without_data).error().code, Code::kInvalidArgument);
   EXPECT_EQ(model.infer({exchanged("", 1), exchanged("y", 1)}).error().code,
-            SLUICE_INVALID_ARGUMENT);
+            Code::kInvalidArgument);
   EXPECT_THAT(model.infer({exchanged("x", 1), exchanged("x", 1)}).error().message,
               HasSubstr("\"x\" is given twice"));
   EXPECT_FALSE(model.infer({good, good}, {.kept = {"none"}}));
@@ -117,13 +117,13 @@ TEST(Exchange, LocalRuntimesHaveNoExchange) {
   ASSERT_TRUE(runtime) << runtime.error().message;
   const auto model = runtime->load({.path = digits_package()});
   ASSERT_TRUE(model) << model.error().message;
-  EXPECT_EQ(runtime->put_tensor(image()[0]).error().code, SLUICE_UNIMPLEMENTED);
-  EXPECT_EQ(runtime->get_tensor(1).error().code, SLUICE_UNIMPLEMENTED);
-  EXPECT_EQ(runtime->remove_tensor(1)->code, SLUICE_UNIMPLEMENTED);
-  EXPECT_EQ(runtime->offer_tensor(1).error().code, SLUICE_UNIMPLEMENTED);
-  EXPECT_EQ(runtime->fetch_tensor("host:1", {1, "key"}).error().code, SLUICE_UNIMPLEMENTED);
-  EXPECT_EQ(model->infer({exchanged("image", 1)}).error().code, SLUICE_UNIMPLEMENTED);
-  EXPECT_EQ(model->infer(image(), {.kept = {"probabilities"}}).error().code, SLUICE_UNIMPLEMENTED);
+  EXPECT_EQ(runtime->put_tensor(image()[0]).error().code, Code::kUnimplemented);
+  EXPECT_EQ(runtime->get_tensor(1).error().code, Code::kUnimplemented);
+  EXPECT_EQ(runtime->remove_tensor(1)->code, Code::kUnimplemented);
+  EXPECT_EQ(runtime->offer_tensor(1).error().code, Code::kUnimplemented);
+  EXPECT_EQ(runtime->fetch_tensor("host:1", {1, "key"}).error().code, Code::kUnimplemented);
+  EXPECT_EQ(model->infer({exchanged("image", 1)}).error().code, Code::kUnimplemented);
+  EXPECT_EQ(model->infer(image(), {.kept = {"probabilities"}}).error().code, Code::kUnimplemented);
 }
 
 /// A daemon that offers tensors, and one that may fetch them.
@@ -180,17 +180,17 @@ TEST_F(ExchangeBetweenDaemons, WhatIsNotOfferedOrNotAllowedIsRefused) {
   const auto here = connect(*taker_);
   const auto index = *there.put_tensor(image()[0]);
   auto offer = *there.offer_tensor(index);
-  EXPECT_EQ(here.fetch_tensor("127.0.0.1:1", offer).error().code, 7) << "no source of its settings";
+  EXPECT_EQ(here.fetch_tensor("127.0.0.1:1", offer).error().code, Code::kPermissionDenied)
+      << "no source of its settings";
   EXPECT_THAT(here.fetch_tensor(source_, offer, {.ttl = std::chrono::hours(2)}).error().message,
               HasSubstr("time to live"));
   EXPECT_EQ(here.fetch_tensor(source_, offer, {.timeout = Nanoseconds(-1)}).error().code,
-            SLUICE_INVALID_ARGUMENT);
-  EXPECT_EQ(here.offer_tensor(*here.put_tensor(image()[0])).error().code,
-            SLUICE_FAILED_PRECONDITION)
+            Code::kInvalidArgument);
+  EXPECT_EQ(here.offer_tensor(*here.put_tensor(image()[0])).error().code, Code::kFailedPrecondition)
       << "it serves no peers";
   EXPECT_FALSE(there.remove_tensor(index));
   const auto gone = here.fetch_tensor(source_, offer);
-  EXPECT_EQ(gone.error().code, SLUICE_NOT_FOUND);
+  EXPECT_EQ(gone.error().code, Code::kNotFound);
   EXPECT_THAT(gone.error().message, HasSubstr("offer the tensor again"));
 }
 
@@ -200,7 +200,7 @@ TEST_F(ExchangeBetweenDaemons, FetchFromASilentDaemonEndsAtItsTimeLimit) {
   const auto offer = *there.offer_tensor(*there.put_tensor(image()[0]));
   giver_->suspend();
   const auto late = here.fetch_tensor(source_, offer, {.timeout = std::chrono::milliseconds(50)});
-  EXPECT_EQ(late.error().code, SLUICE_DEADLINE_EXCEEDED) << late.error().message;
+  EXPECT_EQ(late.error().code, Code::kDeadlineExceeded) << late.error().message;
   giver_->end_abruptly();
 }
 

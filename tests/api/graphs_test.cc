@@ -76,7 +76,7 @@ TEST_P(GraphsIn, GraphIsDeployedRunListedAndRemoved) {
   EXPECT_EQ(statistics_of(runtime_, graph)->accepted, 4);
   EXPECT_EQ(runtime_.models()->size(), 3U);
   EXPECT_EQ(runtime_.find_model("chain")->id(), graph.id());
-  EXPECT_EQ(graph.stop()->code, SLUICE_FAILED_PRECONDITION) << "its functions are stopped";
+  EXPECT_EQ(graph.stop()->code, Code::kFailedPrecondition) << "its functions are stopped";
 
   EXPECT_EQ(sluice_runtime_unload(runtime_.get(), adder_.id(), 0), SLUICE_FAILED_PRECONDITION);
   EXPECT_THAT(sluice_last_error(), HasSubstr("graph chain"));
@@ -97,11 +97,11 @@ TEST_P(GraphsIn, GraphComesFromAFileAndNamesFunctionsByTheirHandles) {
 }
 
 TEST_P(GraphsIn, WhatIsNoGraphIsRefusedWithItsPlace) {
-  EXPECT_EQ(refusal({.path = (folder_ / "none.json").string()}).code, SLUICE_NOT_FOUND);
-  EXPECT_EQ(refusal({}).code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(refusal({.path = (folder_ / "none.json").string()}).code, Code::kNotFound);
+  EXPECT_EQ(refusal({}).code, Code::kInvalidArgument);
   EXPECT_THAT(refusal({.path = "a.json", .text = kChain}).message, HasSubstr("exactly one"));
   const auto absent = refusal({.text = R"({"functions": ["a=absent"]})"});
-  EXPECT_EQ(absent.code, SLUICE_NOT_FOUND);
+  EXPECT_EQ(absent.code, Code::kNotFound);
   EXPECT_THAT(absent.message, HasSubstr("\"absent\""));
   EXPECT_THAT(refusal({.text = "{"}).message, HasSubstr("line 1"));
   EXPECT_THAT(refusal({.text = R"({"functions": [1]})"}).message, HasSubstr("graph.functions[0]"));
@@ -109,7 +109,7 @@ TEST_P(GraphsIn, WhatIsNoGraphIsRefusedWithItsPlace) {
                                    "edges": ["a.output=b.x", "b.output=a.x"]})"})
                   .message,
               HasSubstr("circle"));
-  EXPECT_EQ(refusal({.text = std::string((1 << 20) + 1, ' ')}).code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(refusal({.text = std::string((1 << 20) + 1, ' ')}).code, Code::kInvalidArgument);
   const auto model = load();
   EXPECT_FALSE(refusal({.text = R"({"functions": ["format_1_0"]})"}).message.empty())
       << "a model that is no function";
@@ -121,7 +121,7 @@ TEST_P(GraphsIn, WrongInputNamesGraphAndFunction) {
   const std::vector<double> wrong = {1};
   EXPECT_THAT(graph.infer({tensor<double>("a.x", wrong, {1})}).error().message,
               HasSubstr("function a"));
-  EXPECT_EQ(graph.infer({}).error().code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(graph.infer({}).error().code, Code::kInvalidArgument);
 }
 
 TEST_P(GraphsIn, ClosedRuntimeEndsItsGraphs) {
@@ -132,10 +132,10 @@ TEST_P(GraphsIn, ClosedRuntimeEndsItsGraphs) {
   for (Request& request : requests) {
     const auto reply = request.wait();
     if (!reply) {
-      EXPECT_NE(reply.error().code, SLUICE_OK);
+      EXPECT_NE(reply.error().code, Code::kOk);
     }
   }
-  EXPECT_EQ(graph.infer(inputs_).error().code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(graph.infer(inputs_).error().code, Code::kFailedPrecondition);
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ TEST_F(ProgramLog, CallbackThatThrowsOrCallsSluiceDoesNoHarm) {
   const auto model = Model::open("/no/such.sluice");
   ASSERT_FALSE(model);
   ASSERT_TRUE(replaced);
-  EXPECT_EQ(replaced->code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(replaced->code, Code::kFailedPrecondition);
 }
 
 TEST_F(ProgramLog, ThreadsLogWhileTheCallbackIsReplaced) {

@@ -25,7 +25,7 @@ using testing::onnx_model;
 using testing::OnnxNode;
 using testing::OnnxValue;
 
-constexpr std::int32_t kAlreadyExists = 6;
+constexpr sluice::Code kAlreadyExists = sluice::Code::kAlreadyExists;
 
 constexpr const char* kDomain = "com.example";
 
@@ -128,7 +128,7 @@ TEST(Operators, ShapeFunctionSetsTypesAndShapes) {
   Operator transpose = operator_of("Turn");
   transpose.infer = [](OperatorTypes& types) -> std::optional<Error> {
     const auto dims = types.dims(0);
-    if (!dims || dims->size() != 2) return Error{SLUICE_INVALID_ARGUMENT, "x is no matrix"};
+    if (!dims || dims->size() != 2) return Error{Code::kInvalidArgument, "x is no matrix"};
     const std::int64_t turned[] = {(*dims)[1], (*dims)[0]};
     types.set_output(0, plugin::kI64, turned);
     return std::nullopt;
@@ -202,7 +202,7 @@ TEST(Operators, BadShapeFunctionIsNamed) {
     return std::nullopt;
   });
   ASSERT_TRUE(computed);
-  EXPECT_EQ(computed->code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(computed->code, Code::kInvalidArgument);
   EXPECT_THAT(computed->message, HasSubstr("from one that is not known"));
   const auto untyped = with("Untyped", [](OperatorTypes&) -> Answer { return std::nullopt; });
   ASSERT_TRUE(untyped);
@@ -216,7 +216,7 @@ TEST(Operators, BadShapeFunctionIsNamed) {
   const auto throws = with(
       "InferThrows", [](OperatorTypes&) -> Answer { throw std::runtime_error("no shapes today"); });
   ASSERT_TRUE(throws);
-  EXPECT_EQ(throws->code, SLUICE_INTERNAL);
+  EXPECT_EQ(throws->code, Code::kInternal);
   EXPECT_THAT(throws->message, HasSubstr("(com.example::InferThrows): its shape function threw: no "
                                          "shapes today"));
 }
@@ -224,12 +224,12 @@ TEST(Operators, BadShapeFunctionIsNamed) {
 TEST(Operators, FailureOfKernelReachesCaller) {
   Operator fails = operator_of("Fails");
   fails.run = [](const plugin::Call&) -> std::optional<Error> {
-    return Error{SLUICE_FAILED_PRECONDITION, "the table is not loaded"};
+    return Error{Code::kFailedPrecondition, "the table is not loaded"};
   };
   use(std::move(fails));
   const auto failed = error_of(node_of("Fails"));
   ASSERT_TRUE(failed);
-  EXPECT_EQ(failed->code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(failed->code, Code::kFailedPrecondition);
   EXPECT_THAT(failed->message,
               HasSubstr("node \"y\" (com.example::Fails): the table is not loaded"));
   Operator throws = operator_of("Throws");
@@ -237,7 +237,7 @@ TEST(Operators, FailureOfKernelReachesCaller) {
   use(std::move(throws));
   const auto thrown = error_of(node_of("Throws"));
   ASSERT_TRUE(thrown);
-  EXPECT_EQ(thrown->code, SLUICE_INTERNAL);
+  EXPECT_EQ(thrown->code, Code::kInternal);
   EXPECT_THAT(thrown->message, HasSubstr("(com.example::Throws): its kernel threw: oh"));
 }
 
@@ -264,7 +264,7 @@ TEST(Operators, KernelMayRunAnotherModel) {
 TEST(Operators, UnknownOperatorIsRefusedByTheCompiler) {
   const auto error = error_of(node_of("NobodyHasIt"));
   ASSERT_TRUE(error);
-  EXPECT_EQ(error->code, SLUICE_UNIMPLEMENTED);
+  EXPECT_EQ(error->code, Code::kUnimplemented);
   EXPECT_THAT(error->message, HasSubstr("com.example::NobodyHasIt"));
   EXPECT_THAT(error->message, HasSubstr("sluice/operators.h"));
 }
@@ -319,10 +319,10 @@ TEST(Operators, RegistrationInCIsChecked) {
   EXPECT_THAT(sluice_last_error(), HasSubstr("flags 0x40 are unknown"));
   op.flags = 0;
   EXPECT_EQ(sluice_operator_register(&op), 0) << sluice_last_error();
-  EXPECT_EQ(sluice_operator_register(&op), kAlreadyExists);
+  EXPECT_EQ(sluice_operator_register(&op), SLUICE_ALREADY_EXISTS);
   op.domain = "com.microsoft";
   op.name = "FusedMatMul";
-  EXPECT_EQ(sluice_operator_register(&op), kAlreadyExists) << "an operator of Sluice's own";
+  EXPECT_EQ(sluice_operator_register(&op), SLUICE_ALREADY_EXISTS) << "an operator of Sluice's own";
   const sluice_operator* last = sluice_operator_at(sluice_num_operators() - 1);
   ASSERT_NE(last, nullptr);
   EXPECT_STREQ(last->name, "InC");
@@ -359,7 +359,7 @@ TEST(OperatorsDeathTest, ProcessWithoutTheOperatorRefusesThePackage) {
   const auto open = [] {
     const auto model = Model::open(::getenv("SLUICE_TEST_PACKAGE"));
     std::fputs(model ? "opened" : model.error().message.c_str(), stderr);
-    std::_Exit(model ? 0 : model.error().code);
+    std::_Exit(model ? 0 : static_cast<int>(model.error().code));
   };
   EXPECT_EXIT(open(), ::testing::ExitedWithCode(SLUICE_UNIMPLEMENTED),
               "node .y. .com.example::Scale.: no such operator in domain .com.example.*"
@@ -380,7 +380,7 @@ TEST(Operators, DaemonRefusesThePackage) {
     ASSERT_TRUE(group) << group.error().message;
     const auto loaded = runtime->load({.package = package, .group = group->id()});
     ASSERT_FALSE(loaded);
-    EXPECT_EQ(loaded.error().code, SLUICE_NOT_FOUND);
+    EXPECT_EQ(loaded.error().code, Code::kNotFound);
     EXPECT_THAT(loaded.error().message,
                 HasSubstr("operators that a program registers in its own process"));
   }

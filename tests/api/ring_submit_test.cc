@@ -105,9 +105,9 @@ TEST_F(RingSubmit, BothWaysAnswerEachRequestOnce) {
 }
 
 TEST_F(RingSubmit, WithoutARingTheStreamCarriesAll) {
-  auto no_ring = connect({.uses_ring = false});
+  auto no_ring = connect({.transport = SLUICE_TRANSPORT_GRPC});
   EXPECT_TRUE(load(no_ring).submit(image())->wait());
-  auto no_session = connect({.has_session = false});
+  auto no_session = connect({.is_detached = true});
   auto model = load(no_session);
   EXPECT_TRUE(model.submit(image())->wait());
   EXPECT_FALSE(model.unload());

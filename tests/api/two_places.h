@@ -37,7 +37,9 @@ class TwoPlaces : public ::testing::TestWithParam<Place> {
     auto runtime =
         GetParam() == Place::kLocal
             ? Runtime::create()
-            : Runtime::connect(daemon_->address(), {.uses_ring = GetParam() == Place::kRing});
+            : Runtime::connect(daemon_->address(),
+                               {.transport = GetParam() == Place::kRing ? SLUICE_TRANSPORT_DEFAULT
+                                                                        : SLUICE_TRANSPORT_GRPC});
     EXPECT_TRUE(runtime) << runtime.error().message << (daemon_ ? daemon_->output() : "");
     return std::move(*runtime);
   }

@@ -16,6 +16,7 @@
 
 namespace {
 
+using sluice::Code;
 using sluice::testing::eventually;
 using sluice::testing::image;
 using sluice::testing::Place;
@@ -47,10 +48,10 @@ TEST_P(TwoPlaces, GroupTakesTurnsBetweenItsModels) {
   ASSERT_TRUE(group) << group.error().message;
   auto first = load({.path = digits(), .name = "first", .group = group->id()});
   auto second = load({.path = digits(), .name = "second", .group = group->id()});
-  EXPECT_EQ(first.infer(image()).error().code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(first.infer(image()).error().code, Code::kFailedPrecondition);
   EXPECT_FALSE(first.start());
   EXPECT_TRUE(first.infer(image()));
-  EXPECT_EQ(second.start()->code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(second.start()->code, Code::kFailedPrecondition);
   EXPECT_FALSE(first.stop());
   EXPECT_FALSE(second.start());
   EXPECT_TRUE(second.infer(image()));
@@ -103,7 +104,7 @@ TEST_P(TwoPlaces, OutputGoesToTheCallersMemory) {
   const auto reply = model.infer(image(), options);
   ASSERT_TRUE(reply) << reply.error().message;
   EXPECT_EQ(reply->output<float>()->values.data(), memory.data());
-  EXPECT_EQ(model.infer(image(2), options).error().code, 8) << "too small";
+  EXPECT_EQ(model.infer(image(2), options).error().code, Code::kResourceExhausted) << "too small";
 }
 
 TEST_P(TwoPlaces, SharedMemoryHasInputsAndOutputsInPlace) {
@@ -143,19 +144,19 @@ TEST_P(TwoPlaces, EachTensorMayLieInSharedMemoryOrNot) {
   const auto output_only = model.infer(image(), to_shared);
   ASSERT_TRUE(input_only && output_only);
   EXPECT_TRUE(std::ranges::equal(input_only->output<float>()->values, answer));
-  EXPECT_EQ(model.infer(image(2), to_shared).error().code, 8) << "too small";
+  EXPECT_EQ(model.infer(image(2), to_shared).error().code, Code::kResourceExhausted) << "too small";
   *shared = *runtime_.share(64);  // frees the first
   EXPECT_TRUE(model.infer(image()));
-  EXPECT_EQ(runtime_.share(0).error().code, SLUICE_INVALID_ARGUMENT);
-  EXPECT_EQ(runtime_.share(-1).error().code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(runtime_.share(0).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(runtime_.share(-1).error().code, Code::kInvalidArgument);
 }
 
 TEST_P(TwoPlaces, WrongInputIsNamedWithWhatTheModelTakes) {
   const auto model = load();
   const std::vector<float> values(10);
   const auto shape = model.infer({sluice::tensor<float>("image", values, {1, 10})});
-  EXPECT_EQ(shape.error().code, SLUICE_INVALID_ARGUMENT);
-  EXPECT_EQ(sluice_last_error_code(), SLUICE_CODE_BAD_INPUT);
+  EXPECT_EQ(shape.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(sluice_last_error_runtime_code(), SLUICE_RUNTIME_CODE_BAD_INPUT);
   EXPECT_THAT(shape.error().message, HasSubstr("got f32[1,10], model takes f32[N,1,8,8]"));
   EXPECT_THAT(model.infer({}).error().message, HasSubstr("input \"image\" is missing"));
 }
@@ -197,7 +198,7 @@ TEST_P(TwoPlaces, CancelledRequestsEndOnce) {
   for (sluice::Request& request : requests) {
     const auto reply = request.wait();
     if (!reply) {
-      EXPECT_EQ(reply.error().code, 1) << reply.error().message;
+      EXPECT_EQ(reply.error().code, Code::kCancelled) << reply.error().message;
     }
   }
 }
@@ -208,14 +209,14 @@ TEST_P(TwoPlaces, CloseEndsRequestsInFlight) {
   for (int i = 0; i < 40; ++i) {
     ASSERT_FALSE(model.submit(image(64), [&](sluice::Expected<sluice::Reply> reply) {
       if (!reply) {
-        EXPECT_EQ(reply.error().code, 1) << reply.error().message;
+        EXPECT_EQ(reply.error().code, Code::kCancelled) << reply.error().message;
       }
       ++num_replies;
     }));
   }
   EXPECT_FALSE(runtime_.close());
   EXPECT_EQ(num_replies, 40);
-  EXPECT_EQ(model.infer(image()).error().code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(model.infer(image()).error().code, Code::kFailedPrecondition);
 }
 
 TEST_P(TwoPlaces, ThreadsShareARuntime) {
@@ -240,12 +241,12 @@ TEST_P(TwoPlaces, StatisticsCountRequestsAndTimes) {
   ASSERT_TRUE(statistics) << statistics.error().message;
   EXPECT_EQ(statistics->accepted, 5);
   ASSERT_EQ(statistics->answered.size(), 1U);
-  EXPECT_EQ(statistics->answered[0].code, SLUICE_CODE_OK);
+  EXPECT_EQ(statistics->answered[0].runtime_code, SLUICE_RUNTIME_CODE_OK);
   EXPECT_EQ(statistics->answered[0].count, 5);
   EXPECT_EQ(statistics->total.count, 5);
   EXPECT_GE(statistics->total.p99_ns, statistics->total.p50_ns);
   EXPECT_GT(statistics->compute.sum_ns, 0);
-  EXPECT_EQ(sluice::health_of(runtime_, model)->state, SLUICE_HEALTHY);
+  EXPECT_EQ(sluice::health_of(runtime_, model)->state, SLUICE_HEALTH_HEALTHY);
   const sluice_model_statistics* none = nullptr;
   EXPECT_EQ(sluice_runtime_statistics(runtime_.get(), 0, &none), SLUICE_NOT_FOUND);
 }
@@ -288,9 +289,9 @@ TEST(Connecting, AbsentDaemonIsUnavailable) {
   const auto runtime = sluice::Runtime::connect("unix:/tmp/no-sluiced-here.sock",
                                                 {.timeout = std::chrono::milliseconds(50)});
   ASSERT_FALSE(runtime);
-  EXPECT_EQ(runtime.error().code, SLUICE_UNAVAILABLE);
+  EXPECT_EQ(runtime.error().code, Code::kUnavailable);
   EXPECT_THAT(runtime.error().message, HasSubstr("is sluiced running"));
-  EXPECT_EQ(sluice::Runtime::connect("not an address").error().code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(sluice::Runtime::connect("not an address").error().code, Code::kInvalidArgument);
 }
 
 TEST(Connecting, DaemonThatDiesEndsRequestsAsUnavailable) {
@@ -308,16 +309,16 @@ TEST(Connecting, DaemonThatDiesEndsRequestsAsUnavailable) {
   EXPECT_FALSE(requests.front().wait_for(std::chrono::milliseconds(200)));
   daemon.end_abruptly();
   for (sluice::Request& request : requests) {
-    EXPECT_EQ(request.wait().error().code, SLUICE_UNAVAILABLE);
+    EXPECT_EQ(request.wait().error().code, Code::kUnavailable);
   }
-  EXPECT_EQ(model->infer(image()).error().code, SLUICE_UNAVAILABLE);
+  EXPECT_EQ(model->infer(image()).error().code, Code::kUnavailable);
   EXPECT_FALSE(runtime->close());
 }
 
 TEST(Connecting, SessionTakesItsModelsAlong) {
   const sluice::testing::TempDir folder;
   sluice::testing::DaemonProcess daemon(folder);
-  auto watcher = sluice::Runtime::connect(daemon.address(), {.has_session = false});
+  auto watcher = sluice::Runtime::connect(daemon.address(), {.is_detached = true});
   ASSERT_TRUE(watcher) << watcher.error().message;
   {
     auto runtime = sluice::Runtime::connect(daemon.address());

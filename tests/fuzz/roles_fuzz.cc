@@ -276,9 +276,9 @@ class Play {
     const auto by = caller(Role::kMonitor);
     if (!by) return;
     if (number % 2 == 0) {
-      sluice::runtime::ProfileWish wish;
-      wish.max_spans = 16;
-      const auto profile = service_.start_profile(*by, wish);
+      sluice::runtime::ProfileSettings settings;
+      settings.max_spans = 16;
+      const auto profile = service_.start_profile(*by, settings);
       expect(profile.is_ok() == (may_change() && profiles_.size() < kMaxProfiles));
       if (profile.is_ok()) profiles_.push_back(thing_of(*profile));
     } else if (!profiles_.empty()) {

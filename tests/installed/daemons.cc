@@ -17,7 +17,6 @@
 
 extern char** environ;
 
-static constexpr int kUnavailable = 14;
 static std::string folder;
 
 /// A daemon that manages one device of the simulated machine.
@@ -92,7 +91,7 @@ int main(int argc, char** argv) {
   kill(first, SIGKILL);
   show(exit_code(first) == -SIGKILL, "the first daemon is killed");
   const auto lost = one.infer(seven());
-  show(!lost && lost.error().code == kUnavailable, "its clients get UNAVAILABLE");
+  show(!lost && lost.error().code == sluice::Code::kUnavailable, "its clients get UNAVAILABLE");
   show(is_seven(must(two.infer(seven()))), "the second one answers as before");
 
   kill(second, SIGTERM);

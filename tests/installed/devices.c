@@ -1,8 +1,8 @@
 /* What a machine has, and how a program gets cores of it: by kind, by device, at once or after
  * waiting.
  *
- *   devices digits.sluice                          a simulated machine: two devices with two cores
- * each devices digits.sluice unix:/run/sluice.sock    the machine of a daemon
+ *   devices digits.sluice                          a simulated machine: two devices of two cores
+ *   devices digits.sluice unix:/run/sluice.sock    the machine of a daemon
  */
 #define _POSIX_C_SOURCE 200809L /* mkstemp */
 #include <inttypes.h>
@@ -72,7 +72,7 @@ static void wait_policies(sluice_runtime* runtime) {
   show(make_group(runtime, NULL, -1, 4, 0, &all) == 0,
        "a group takes both devices, which are linked");
   show(make_group(runtime, NULL, -1, 1, 0, &none) == 8 &&
-           sluice_last_error_code() == SLUICE_CODE_NOT_ENOUGH_CORES,
+           sluice_last_error_runtime_code() == SLUICE_RUNTIME_CODE_NOT_ENOUGH_CORES,
        "the next one is refused at once");
   printf("       %s\n", sluice_last_error());
   show(make_group(runtime, NULL, -1, 1, 1000000, &none) == 4, "or waits a millisecond in vain");

@@ -7,8 +7,6 @@
 
 #include "show.hpp"
 
-static constexpr int kFailedPrecondition = 9;
-
 int main(int argc, char** argv) {
   const std::string path = argc > 1 ? argv[1] : "digits.sluice";
   auto runtime = open_runtime(argc, argv);
@@ -16,10 +14,12 @@ int main(int argc, char** argv) {
   auto group = must(runtime.create_group({.num_cores = 1}));  // explicit: first the cores
   auto day = must(runtime.load({.path = path, .name = "day", .group = group.id()}));
   auto night = must(runtime.load({.path = path, .name = "night", .group = group.id()}));
-  show(day.infer(seven()).error().code == kFailedPrecondition, "a loaded model takes no requests");
+  show(day.infer(seven()).error().code == sluice::Code::kFailedPrecondition,
+       "a loaded model takes no requests");
   must(day.start());
   show(is_seven(must(day.infer(seven()))), "a started one does");
-  show(night.start()->code == kFailedPrecondition, "no second model of the group starts");
+  show(night.start()->code == sluice::Code::kFailedPrecondition,
+       "no second model of the group starts");
   must(day.stop());
   must(night.start());
   show(is_seven(must(night.infer(seven()))), "it starts once the first has stopped");
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     if (info.group != group.id()) continue;
     show(info.active_model == "night" && info.num_switches == 1, "the group counts the switch");
   }
-  show(sluice_runtime_destroy_group(runtime.get(), group.id()) == kFailedPrecondition,
+  show(sluice_runtime_destroy_group(runtime.get(), group.id()) == SLUICE_FAILED_PRECONDITION,
        "a group with models cannot be destroyed");
 
   std::atomic<bool> is_over = false;

@@ -38,7 +38,8 @@ int main(int argc, char** argv) {
 
   const auto circle = runtime.deploy_graph(
       {.text = R"({"functions": ["scale"], "edges": ["scale.output=scale.pixels"]})"});
-  show(!circle && circle.error().code == 3, "a circle is refused: " + circle.error().message);
+  show(!circle && circle.error().code == sluice::Code::kInvalidArgument,
+       "a circle is refused: " + circle.error().message);
   show(sluice_runtime_unload(runtime.get(), reader.id(), 0) == 9,
        "a function stays while a graph has it");
   must(graph.unload());

@@ -38,7 +38,7 @@ static int print_groups(sluice_runtime* runtime) {
   const sluice_group_list* groups = NULL;
   if (sluice_runtime_groups(runtime, &groups) != 0) return fail();
   for (size_t i = 0; i < groups->count; ++i) {
-    const sluice_group* group = groups->items[i];
+    const sluice_group_info* group = groups->items[i];
     printf("group %" PRIu64 ": %zu cores, %d models, active: %s\n", group->group, group->num_cores,
            group->num_models, group->active_model);
   }

@@ -8,7 +8,7 @@
 #include "show.hpp"
 
 static void show_code(int code, const std::string& claim) {
-  show(sluice_last_error_code() == code, claim);
+  show(sluice_last_error_runtime_code() == code, claim);
   std::printf("       %s\n       %s\n", sluice_last_error(), sluice_last_error_remedy());
 }
 
@@ -28,12 +28,14 @@ static void later(const sluice::LoadedModel& model) {
   auto waiting = must(model.submit(slow()));
   must(waiting.cancel());
   const auto reply = waiting.wait();
-  show(!reply && reply.error().code == 1, "a cancelled request ends with CANCELLED");
-  show_code(SLUICE_CODE_CANCELLED, "which has a code");
+  show(!reply && reply.error().code == sluice::Code::kCancelled,
+       "a cancelled request ends with CANCELLED");
+  show_code(SLUICE_RUNTIME_CODE_CANCELLED, "which has a code");
 
   const auto late = model.infer(slow(), {.timeout = std::chrono::microseconds(1)});
-  show(!late && late.error().code == 4, "a deadline that passes ends a request");
-  show_code(SLUICE_CODE_TIMEOUT, "which has a code");
+  show(!late && late.error().code == sluice::Code::kDeadlineExceeded,
+       "a deadline that passes ends a request");
+  show_code(SLUICE_RUNTIME_CODE_TIMEOUT, "which has a code");
 }
 
 /// One runs, two wait: the more important one is first.
@@ -52,7 +54,7 @@ static void in_order(const sluice::LoadedModel& model) {
                     {.priority = 5}));
   auto refused = model.submit(seven());
   show(!refused || !refused->wait(), "two wait; one more is refused");
-  show_code(SLUICE_CODE_QUEUE_FULL, "with the time to retry");
+  show_code(SLUICE_RUNTIME_CODE_QUEUE_FULL, "with the time to retry");
   must(running.wait());
   for (int n = turn; n < 2; n = turn) turn.wait(n);
   show(high_turn < low_turn, "the request of higher priority overtakes");
@@ -74,20 +76,21 @@ int main(int argc, char** argv) {
 
   const float two[2] = {};
   show(!model.infer({sluice::tensor<float>("image", two, {1, 2})}), "a wrong shape is refused");
-  show_code(SLUICE_CODE_BAD_INPUT, "which has a code");
+  show_code(SLUICE_RUNTIME_CODE_BAD_INPUT, "which has a code");
   show(!runtime.find_model("nobody"), "a model that is not there is not found");
-  show_code(SLUICE_CODE_INVALID_HANDLE, "which has a code");
+  show_code(SLUICE_RUNTIME_CODE_INVALID_HANDLE, "which has a code");
 
   float nan[64];
   std::fill_n(nan, 64, std::nanf(""));
   const std::vector<sluice::InputTensor> bad = {sluice::tensor<float>("image", nan, {1, 1, 8, 8})};
-  show(must(model.infer(bad)).code() == SLUICE_CODE_OK, "NaN passes by default");
+  show(must(model.infer(bad)).runtime_code() == sluice::RuntimeCode::kOk, "NaN passes by default");
   for (const int policy : {SLUICE_NAN_FLAG, SLUICE_NAN_FAIL}) {
     if (policy == SLUICE_NAN_FAIL && argc > 2) continue;  // not in a daemon
     const auto strict = must(runtime.load({.path = path, .nan_policy = policy}));
     const auto reply = strict.infer(bad);
-    show(policy == SLUICE_NAN_FLAG ? reply && reply->code() == SLUICE_CODE_NUMERIC_ERROR
-                                   : !reply && reply.error().code == 15,
+    show(policy == SLUICE_NAN_FLAG
+             ? reply && reply->runtime_code() == sluice::RuntimeCode::kNumericError
+             : !reply && reply.error().code == sluice::Code::kDataLoss,
          policy == SLUICE_NAN_FLAG ? "or is flagged beside the outputs" : "or fails the request");
   }
 }

@@ -24,16 +24,16 @@ static void show_file(std::vector<std::byte> bytes) {
   show(std::string(model.input(0).type) == "f32[256,1,8,8]", "the package has a signature");
   show(model.metadata()["onnx_opset"] == "17", "and facts about its source");
   const auto cut = sluice::Model::open_copy(std::span(bytes).first(bytes.size() / 2));
-  show(!cut && cut.error().code == 15, "half of a package is refused");
+  show(!cut && cut.error().code == sluice::Code::kDataLoss, "half of a package is refused");
   auto altered = bytes;
   for (std::size_t i = 4096; i < altered.size(); i += 512) altered[i] ^= std::byte{1};
   const auto damaged = sluice::Model::open_copy(altered);
-  show(!damaged && damaged.error().code == 15, "altered weights are refused");
+  show(!damaged && damaged.error().code == sluice::Code::kDataLoss, "altered weights are refused");
   std::printf("       %s\n       %s\n", cut.error().message.c_str(),
               damaged.error().message.c_str());
   bytes[0] = std::byte{0};
   const auto other = sluice::Model::open_copy(bytes);
-  show(!other && other.error().code == 3, "another format is refused");
+  show(!other && other.error().code == sluice::Code::kInvalidArgument, "another format is refused");
 }
 
 /// Whether spans of segments overlap in time.

@@ -32,7 +32,8 @@ static void combined(const sluice::Runtime& runtime,
   show(joined > 0, std::to_string(joined) + " of them ran together with others");
   show(is_seven(must(all.infer(seven()))), "it answers synchronously, too");
   const auto late = all.infer(seven(), {.timeout = sluice::Nanoseconds(1)});
-  show(!late && late.error().code == 4, "and a request has a time-out");
+  show(!late && late.error().code == sluice::Code::kDeadlineExceeded,
+       "and a request has a time-out");
   must(all.unload());
 }
 
@@ -49,7 +50,7 @@ static void divided(const std::vector<sluice::LoadedModel>& copies) {
   }
   show(are_right, "a batch of 7 rows is divided over the copies, and joined again");
   const auto uneven = parallel.run({sluice::tensor<float>("image", images, {0, 1, 8, 8})});
-  show(!uneven && uneven.error().code == 3, "no rows are refused");
+  show(!uneven && uneven.error().code == sluice::Code::kInvalidArgument, "no rows are refused");
 }
 
 int main(int argc, char** argv) {

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   int num_images = 0;
   while (!queues.enqueue("image", std::span(kSeven))) ++num_images;
   show(
-      sluice_last_error_code() == SLUICE_CODE_QUEUE_FULL && num_images == 4,
+      sluice_last_error_runtime_code() == SLUICE_RUNTIME_CODE_QUEUE_FULL && num_images == 4,
       "a queue takes as many entries as it was made for, without a place for answers nothing runs");
 
   const auto no_limit = sluice::Nanoseconds(-1);
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
       must(queues.enqueue("image", std::span(kSeven), {}, no_limit));
   });
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const auto on_done = [&, i](std::int32_t, std::int64_t) {
+    const auto on_done = [&, i](sluice::RuntimeCode, std::int64_t) {
       order.push_back(i);
       num_done = num_done + 1;
       num_done.notify_all();
@@ -50,10 +50,10 @@ int main(int argc, char** argv) {
        "the model took images and wrote answers by itself, in the program's memory");
 
   const auto late = queues.enqueue("image", std::span(kSeven).first(10));
-  show(late && late->code == 3, "memory of another size is refused");
+  show(late && late->code == sluice::Code::kInvalidArgument, "memory of another size is refused");
   int num_returned = 0;
-  const auto count = [&](std::int32_t code, std::int64_t) {
-    num_returned += code == SLUICE_CODE_CANCELLED;
+  const auto count = [&](sluice::RuntimeCode code, std::int64_t) {
+    num_returned += code == sluice::RuntimeCode::kCancelled;
   };
   for (int i = 0; i < 3; ++i) must(queues.enqueue("image", std::span(kSeven), count));
   must(queues.close());

@@ -77,12 +77,15 @@ static void callbacks(const std::string& path) {
   must(session.bind_consumer(
       "probabilities", [&](const sluice_array& array) -> std::optional<sluice::Error> {
         num_sevens += is_seven({static_cast<const float*>(array.data), 10}) ? 1 : 0;
-        return ++num_asked < 3 ? std::nullopt : std::optional(sluice::Error{8, "enough"});
+        return ++num_asked < 3
+                   ? std::nullopt
+                   : std::optional(sluice::Error{sluice::Code::kResourceExhausted, "enough"});
       }));
   must(session.run_main());
   must(session.run_main());
   show(num_sevens == 2, "a callback takes the output of every run");
-  show(session.run_main()->code == 8, "and fails the run when it wants to");
+  show(session.run_main()->code == sluice::Code::kResourceExhausted,
+       "and fails the run when it wants to");
 }
 
 int main(int argc, char** argv) {

@@ -24,12 +24,13 @@ inline void show(bool holds, const std::string& claim) {
 template <typename T>
 T must(sluice::Expected<T> result) {
   if (result) return std::move(*result);
-  std::fprintf(stderr, "error %d: %s\n", result.error().code, result.error().message.c_str());
+  std::fprintf(stderr, "error %d: %s\n", static_cast<int>(result.error().code),
+               result.error().message.c_str());
   std::_Exit(1);
 }
 inline void must(const std::optional<sluice::Error>& error) {
   if (!error) return;
-  std::fprintf(stderr, "error %d: %s\n", error->code, error->message.c_str());
+  std::fprintf(stderr, "error %d: %s\n", static_cast<int>(error->code), error->message.c_str());
   std::_Exit(1);
 }
 

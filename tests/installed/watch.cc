@@ -11,7 +11,7 @@ static void statistics(const sluice::Runtime& runtime, const sluice::LoadedModel
   const auto counts = must(sluice::statistics_of(runtime, model));
   std::int64_t num_ok = 0, num_bad = 0;
   for (const auto& [code, count] : counts.answered) {
-    (code == SLUICE_CODE_OK ? num_ok : num_bad) += count;
+    (code == SLUICE_RUNTIME_CODE_OK ? num_ok : num_bad) += count;
   }
   show(counts.total.count >= 20 && num_ok == 20, "20 requests are counted");
   show(counts.compute.p50_ns > 0 && counts.compute.p50_ns <= counts.total.max_ns,
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   statistics(runtime, model);
 
   const auto health = must(sluice::health_of(runtime, model));
-  show(health.state == SLUICE_HEALTHY && health.reason.empty(), "the model is healthy");
+  show(health.state == SLUICE_HEALTH_HEALTHY && health.reason.empty(), "the model is healthy");
 
   auto profile = must(sluice::Profile::start(runtime, model));
   for (int i = 0; i < 5; ++i) must(model.infer(seven()));

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "sluice/step_times.h"
+#include "sluice/extensions/step_times.h"
 
 namespace sluice::cpu {
 

@@ -7,7 +7,7 @@
 #include "plugin/backend.h"
 #include "plugin/step_times.h"
 #include "plugin/variants.h"
-#include "sluice/input_alignment.h"
+#include "sluice/extensions/input_alignment.h"
 #include "sluice/plugin_table.hpp"
 
 namespace sluice::cpu {

@@ -10,7 +10,7 @@
 
 #include "core/isa.h"
 #include "sluice/backend.hpp"
-#include "sluice/variants.h"
+#include "sluice/extensions/variants.h"
 
 namespace sluice::cpu {
 

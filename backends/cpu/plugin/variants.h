@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/variants.h"
+#include "sluice/extensions/variants.h"
 
 namespace sluice::cpu {
 

@@ -41,9 +41,9 @@ std::vector<double> read_doubles(const sluice_tensor& tensor);
 std::vector<std::int64_t> read_ints(const sluice_tensor& tensor);
 
 /// Writes `values` to an output. Floats are rounded to the element type. Integers are truncated as
-/// in a cast, and values out of range become the nearest integer in range. Fails:
-/// SLUICE_INVALID_ARGUMENT if there are not as many values as elements;
-///        SLUICE_UNIMPLEMENTED for a type that is not numeric.
+/// in a cast, and values out of range become the nearest integer in range.
+/// Fails: SLUICE_INVALID_ARGUMENT  there are not as many values as elements
+///        SLUICE_UNIMPLEMENTED     the type is not numeric
 Status write_doubles(const Call& call, int output, std::span<const double> values);
 
 /// Elements of a tensor of type `T` as the type to compute in, without a copy where they are it.

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "engine/simulator.h"
-#include "sluice/events.h"
-#include "sluice/topology.h"
-#include "sluice/virtual_time.h"
+#include "sluice/extensions/events.h"
+#include "sluice/extensions/topology.h"
+#include "sluice/extensions/virtual_time.h"
 
 namespace sluice::sim {
 namespace {

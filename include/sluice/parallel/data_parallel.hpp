@@ -39,16 +39,16 @@ struct JoinedOutput {
 /// models, which are started.
 class DataParallel {
  public:
-  /// Fails: INVALID_ARGUMENT (3)  no replica; replicas of different types; an input or output
-  ///                              whose first dimension is not the batch, or of strings
+  /// Fails: kInvalidArgument  no replica; replicas of different types; an input or output whose
+  ///                          first dimension is not the batch, or of strings
   static Expected<DataParallel> create(std::vector<const LoadedModel*> replicas) {
-    if (replicas.empty()) return Error{kInvalidArgument, "data parallelism needs a model"};
+    if (replicas.empty()) return Error{Code::kInvalidArgument, "data parallelism needs a model"};
     std::optional<ModelInfo> first;
     for (const LoadedModel* replica : replicas) {
       auto info = replica->info();
       if (!info) return info.error();
       if (first && !are_same(*first, *info)) {
-        return Error{kInvalidArgument, "the models take or give different tensors"};
+        return Error{Code::kInvalidArgument, "the models take or give different tensors"};
       }
       if (!first) first = std::move(*info);
     }
@@ -62,9 +62,9 @@ class DataParallel {
   /// Runs all rows and blocks until they are complete. A model of a fixed number of rows gets as
   /// many chunks as that takes, the last padded with copies of the last row; one of any number gets
   /// a chunk per replica. Chunk i runs on replica i modulo the number of replicas, each of which
-  /// has its slots full and one chunk waiting. Fails: INVALID_ARGUMENT (3) for inputs of different
-  /// numbers of rows, or none; what a request
-  ///        reports, of the first chunk that fails.
+  /// has its slots full and one chunk waiting.
+  /// Fails: kInvalidArgument  inputs of different numbers of rows, or none
+  ///        as a request      of the first chunk that fails
   Expected<std::vector<JoinedOutput>> run(const std::vector<InputTensor>& inputs,
                                           const RequestOptions& options = {}) const {
     const auto rows = check(inputs);
@@ -80,7 +80,7 @@ class DataParallel {
       return join(requests[num_joined++], *rows, size, std::min(size, *rows - begin), joined);
     };
     for (std::int64_t begin = 0; begin < *rows; begin += size) {
-      if (requests.size() - num_joined >= most_in_flight()) {
+      if (requests.size() - num_joined >= max_in_flight()) {
         if (auto error = join_next()) return *error;
       }
       const LoadedModel& replica = *replicas_[requests.size() % replicas_.size()];
@@ -96,7 +96,6 @@ class DataParallel {
   }
 
  private:
-  static constexpr std::int32_t kInvalidArgument = 3;
   static constexpr std::int32_t kStrings = 8;  // element type
 
   DataParallel(std::vector<const LoadedModel*> replicas, ModelInfo info, std::int64_t rows)
@@ -117,15 +116,17 @@ class DataParallel {
       for (const TensorInfo& tensor : *tensors) {
         const std::string what = "\"" + tensor.name + "\" is " + tensor.type;
         if (tensor.dims.empty() || tensor.element_type == 0 || tensor.element_type == kStrings) {
-          return Error{kInvalidArgument, what + ", which has no rows of numbers to divide"};
+          return Error{Code::kInvalidArgument, what + ", which has no rows of numbers to divide"};
         }
         if (rows && *rows != tensor.dims.front()) {
-          return Error{kInvalidArgument, what + ", with another first dimension than the others"};
+          return Error{Code::kInvalidArgument,
+                       what + ", with another first dimension than the others"};
         }
         rows = tensor.dims.front();
       }
     }
-    if (!rows || *rows == 0) return Error{kInvalidArgument, "the model has no rows to divide"};
+    if (!rows || *rows == 0)
+      return Error{Code::kInvalidArgument, "the model has no rows to divide"};
     return *rows;
   }
 
@@ -135,12 +136,13 @@ class DataParallel {
     for (const InputTensor& input : inputs) {
       const std::int64_t own = input.dims.empty() ? 0 : input.dims.front();
       if (own <= 0 || (rows && *rows != own) || input.size_bytes % own != 0) {
-        return Error{kInvalidArgument, "input \"" + input.name + "\" has " + std::to_string(own) +
-                                           " rows; inputs have at least one, and the same number"};
+        return Error{Code::kInvalidArgument,
+                     "input \"" + input.name + "\" has " + std::to_string(own) +
+                         " rows; inputs have at least one, and the same number"};
       }
       rows = own;
     }
-    if (!rows) return Error{kInvalidArgument, "no input is given"};
+    if (!rows) return Error{Code::kInvalidArgument, "no input is given"};
     return *rows;
   }
 
@@ -169,7 +171,7 @@ class DataParallel {
     return chunk;
   }
 
-  std::size_t most_in_flight() const {
+  std::size_t max_in_flight() const {
     const std::int32_t waiting = info_.queue_limit > 0 ? 1 : 0;
     return replicas_.size() * static_cast<std::size_t>(std::max(info_.depth, 1) + waiting);
   }
@@ -192,7 +194,7 @@ class DataParallel {
                                      std::int64_t size, std::int64_t taken, const std::string& name,
                                      JoinedOutput& joined) {
     if (array.rank < 1 || (array.dims[0] != size && array.dims[0] != taken)) {
-      return Error{kInvalidArgument,
+      return Error{Code::kInvalidArgument,
                    "output \"" + name + "\" has other rows than the inputs of its chunk"};
     }
     const std::span<const std::int64_t> dims(array.dims, static_cast<std::size_t>(array.rank));
@@ -202,7 +204,8 @@ class DataParallel {
       joined.dims.assign(dims.begin(), dims.end());
       joined.dims.front() = rows;
     } else if (!std::ranges::equal(dims.subspan(1), std::span(joined.dims).subspan(1))) {
-      return Error{kInvalidArgument, "output \"" + name + "\" has another shape in each chunk"};
+      return Error{Code::kInvalidArgument,
+                   "output \"" + name + "\" has another shape in each chunk"};
     }
     const auto* data = static_cast<const std::byte*>(array.data);
     joined.bytes.insert(joined.bytes.end(), data, data + array.size_bytes / dims[0] * taken);

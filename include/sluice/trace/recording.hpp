@@ -39,7 +39,7 @@ struct Refusal {
 };
 
 [[noreturn]] inline void refuse(SourceLine line, const std::string& why,
-                                std::int32_t code = SLUICE_INVALID_ARGUMENT) {
+                                Code code = Code::kInvalidArgument) {
   throw Refusal{{code, line.number == 0 ? why : line.text() + ": " + why}};
 }
 
@@ -64,7 +64,7 @@ class Recording {
   static Recording& current(SourceLine line) {
     if (current_ != nullptr) return *current_;
     refuse(line, "tensors of a trace are used outside of sluice::trace::compile",
-           SLUICE_FAILED_PRECONDITION);
+           Code::kFailedPrecondition);
   }
 
   sluice_value input(const char* name, const char* type) {
@@ -107,8 +107,8 @@ class Recording {
   const sluice_trace* handle() const { return handle_.get(); }
 
  private:
-  static void check(std::int32_t code, SourceLine line) {
-    if (code != SLUICE_STATUS_OK) refuse(line, sluice_compile_last_error(), code);
+  static void check(sluice_code code, SourceLine line) {
+    if (code != SLUICE_OK) refuse(line, sluice_compile_last_error(), Code(code));
   }
   static std::uint64_t next_number() {
     static std::atomic<std::uint64_t> next = 1;

@@ -60,10 +60,9 @@ void record(Function& function, const Input (&inputs)[N], Recording& recording) 
 
 /// Traces `function`, which takes a Tensor per input and returns a Tensor, the model's "output", or
 /// a std::vector<Output>. It runs on the calling thread. Exceptions of the function pass through.
-/// Fails: INVALID_ARGUMENT (3)  a type that cannot be read; what an operator refuses, or a branch
-/// on
-///                              elements, with the line of the program
-///        UNIMPLEMENTED (12)    an unknown operator; what compiling reports
+/// Fails: kInvalidArgument  a type that cannot be read; what an operator refuses, or a branch on
+///                          elements, with the line of the program
+///        kUnimplemented    an unknown operator; what compiling reports
 template <typename Function, std::size_t N>
 Expected<Package> compile(Function&& function, const Input (&inputs)[N],
                           const CompileOptions& options = {}) {

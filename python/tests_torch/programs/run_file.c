@@ -22,8 +22,8 @@ static int32_t run(sluice_context* context, const sluice_model* model, const flo
   const sluice_array input = {(void*)values, size_bytes, spec->element_type, spec->rank,
                               spec->dims};
   int32_t code = sluice_context_set_input(context, spec->name, &input);
-  if (code == SLUICE_STATUS_OK) code = sluice_context_run(context);
-  if (code != SLUICE_STATUS_OK) return code;
+  if (code == SLUICE_OK) code = sluice_context_run(context);
+  if (code != SLUICE_OK) return code;
   return sluice_context_output(context, sluice_model_output(model, 0)->name, output);
 }
 
@@ -32,8 +32,8 @@ int main(int argc, char** argv) {
   sluice_context* context = NULL;
   sluice_array output = {0};
   int32_t code = sluice_model_open(argc > 1 ? argv[1] : "model.sluice", NULL, &model);
-  if (code == SLUICE_STATUS_OK) code = sluice_context_create(model, &context);
-  if (code == SLUICE_STATUS_OK) {
+  if (code == SLUICE_OK) code = sluice_context_create(model, &context);
+  if (code == SLUICE_OK) {
     const size_t count = (size_t)num_elements(sluice_model_input(model, 0));
     float* values = malloc(count * sizeof(float));
     if (values == NULL || fread(values, sizeof(float), count, stdin) != count) {
@@ -46,8 +46,8 @@ int main(int argc, char** argv) {
     }
     free(values);
   }
-  if (code != SLUICE_STATUS_OK) fprintf(stderr, "run_file: %s\n", sluice_last_error());
+  if (code != SLUICE_OK) fprintf(stderr, "run_file: %s\n", sluice_last_error());
   sluice_context_free(context);
   sluice_model_close(model);
-  return code != SLUICE_STATUS_OK;
+  return code != SLUICE_OK;
 }

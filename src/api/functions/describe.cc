@@ -33,8 +33,8 @@ sluice_device item_of(const topology::Device& device) {
   return item;
 }
 
-sluice_group item_of(const runtime::GroupInfo& info, const std::vector<sluice_core>& cores) {
-  sluice_group item = {};
+sluice_group_info item_of(const runtime::GroupInfo& info, const std::vector<sluice_core>& cores) {
+  sluice_group_info item = {};
   item.group = static_cast<std::uint64_t>(info.id.value());
   item.is_implicit = info.origin == topology::GroupOrigin::kImplicit ? 1 : 0;
   item.num_models = info.num_models;

@@ -23,8 +23,8 @@ std::shared_ptr<DeviceList> describe(std::vector<topology::Device> devices);
 struct GroupList {
   std::vector<runtime::GroupInfo> groups;
   std::vector<std::vector<sluice_core>> cores;
-  std::vector<sluice_group> items;
-  std::vector<const sluice_group*> pointers;
+  std::vector<sluice_group_info> items;
+  std::vector<const sluice_group_info*> pointers;
   sluice_group_list public_part = {};
 };
 std::shared_ptr<GroupList> describe(std::vector<runtime::GroupInfo> groups);

@@ -14,7 +14,7 @@ struct OfferPart {
   sluice_tensor_offer public_part = {};
 };
 
-Result<FetchWish> fetch_wish(const sluice_fetch_options* given) {
+Result<FetchSettings> fetch_settings(const sluice_fetch_options* given) {
   const sluice_fetch_options options = read_options(given);
   if (options.from == nullptr || options.key == nullptr || options.exchange == 0) {
     return invalid_argument("a fetch needs from, exchange and key");
@@ -22,7 +22,8 @@ Result<FetchWish> fetch_wish(const sluice_fetch_options* given) {
   if (options.timeout_ns < 0) {
     return invalid_argument("timeout_ns {} must not be negative", options.timeout_ns);
   }
-  return FetchWish{options.from, options.exchange, options.key, options.ttl_ns, options.timeout_ns};
+  return FetchSettings{options.from, options.exchange, options.key, options.ttl_ns,
+                       options.timeout_ns};
 }
 
 }  // namespace
@@ -79,7 +80,7 @@ int32_t sluice_runtime_fetch_tensor(sluice_runtime* runtime, const sluice_fetch_
   return with_runtime_blocking(runtime, [&](Call& call) -> Status {
     if (exchange == nullptr) return null_result();
     *exchange = 0;
-    *exchange = SLUICE_TRY(call->fetch_tensor(SLUICE_TRY(sluice::api::fetch_wish(options))));
+    *exchange = SLUICE_TRY(call->fetch_tensor(SLUICE_TRY(sluice::api::fetch_settings(options))));
     return ok_status();
   });
 }

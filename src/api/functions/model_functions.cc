@@ -42,12 +42,12 @@ Result<runtime::NanPolicy> nan_policy_of(std::int32_t number) {
   }
 }
 
-Result<sandbox::FunctionOptions> function_wish(const sluice_function_options& given,
-                                               const LoadWish& wish) {
-  if (wish.group || wish.is_on_demand) {
-    return invalid_argument("a function runs on a lane: leave out the group and on_demand");
+Result<sandbox::FunctionOptions> function_settings(const sluice_function_options& given,
+                                                   const LoadSettings& settings) {
+  if (settings.group || settings.is_on_demand) {
+    return invalid_argument("a function runs on a lane: leave out the group and is_on_demand");
   }
-  if (wish.batching) {
+  if (settings.batching) {
     return invalid_argument("a function has batch_rows among its own options: set it there");
   }
   const sluice_function_options from = read_options(&given);
@@ -61,47 +61,47 @@ Result<sandbox::FunctionOptions> function_wish(const sluice_function_options& gi
   return options;
 }
 
-Result<LoadWish> load_wish(const sluice_load_options* given) {
+Result<LoadSettings> load_settings(const sluice_load_options* given) {
   if (given == nullptr) return invalid_argument("the load options are null");
   const sluice_load_options options = read_options(given);
-  LoadWish wish;
-  wish.package = SLUICE_TRY(package_bytes(options));
-  wish.is_server_path = options.is_server_path != 0;
+  LoadSettings settings;
+  settings.package = SLUICE_TRY(package_bytes(options));
+  settings.is_server_path = options.is_server_path != 0;
   if (options.path != nullptr) {
-    wish.path = options.path;
-    if (!wish.is_server_path && !std::filesystem::exists(wish.path)) {
-      return make_error(Code::kNotFound, "{}: no such file", wish.path);
+    settings.path = options.path;
+    if (!settings.is_server_path && !std::filesystem::exists(settings.path)) {
+      return make_error(Code::kNotFound, "{}: no such file", settings.path);
     }
   }
-  if (options.name != nullptr) wish.name = options.name;
+  if (options.name != nullptr) settings.name = options.name;
   if (options.group > INT32_MAX) {
     return runtime::runtime_error(runtime::RuntimeCode::kInvalidHandle,
                                   "no core group has handle {}", options.group);
   }
-  if (options.group != 0) wish.group.emplace(static_cast<std::int32_t>(options.group));
-  wish.depth = options.depth;
+  if (options.group != 0) settings.group.emplace(static_cast<std::int32_t>(options.group));
+  settings.depth = options.depth;
   // 0 leaves the default; a negative number lets no request wait.
-  if (options.queue_limit != 0) wish.max_waiting = std::max(options.queue_limit, 0);
-  wish.nan_policy = SLUICE_TRY(nan_policy_of(options.nan_policy));
-  wish.is_on_demand = options.on_demand != 0;
-  wish.is_pinned = options.is_pinned != 0;
-  wish.isolation = SLUICE_TRY(isolation_of(options.isolation));
-  wish.timeout_ns = options.timeout_ns;
+  if (options.queue_limit != 0) settings.max_waiting = std::max(options.queue_limit, 0);
+  settings.nan_policy = SLUICE_TRY(nan_policy_of(options.nan_policy));
+  settings.is_on_demand = options.is_on_demand != 0;
+  settings.is_pinned = options.is_pinned != 0;
+  settings.isolation = SLUICE_TRY(isolation_of(options.isolation));
+  settings.timeout_ns = options.timeout_ns;
   if (options.max_recorded_bytes != 0) {
-    wish.max_recorded_bytes = std::max<std::int64_t>(options.max_recorded_bytes, 0);
+    settings.max_recorded_bytes = std::max<std::int64_t>(options.max_recorded_bytes, 0);
   }
-  if (options.has_seed != 0) wish.seed = options.seed;
+  if (options.has_seed != 0) settings.seed = options.seed;
   if (options.has_batching != 0) {
-    wish.batching = runtime::BatchOptions{options.batch_rows, options.max_delay_ns};
-    SLUICE_TRY(runtime::check(*wish.batching));
+    settings.batching = runtime::BatchOptions{options.batch_rows, options.max_delay_ns};
+    SLUICE_TRY(runtime::check(*settings.batching));
   }
   if (options.function != nullptr)
-    wish.function = SLUICE_TRY(function_wish(*options.function, wish));
-  return wish;
+    settings.function = SLUICE_TRY(function_settings(*options.function, settings));
+  return settings;
 }
 
-Result<CombineWish> combine_wish(const std::uint64_t* models, std::size_t num_models,
-                                 const sluice_combine_options& options) {
+Result<CombineSettings> combine_settings(const std::uint64_t* models, std::size_t num_models,
+                                         const sluice_combine_options& options) {
   if (models == nullptr || num_models == 0 || num_models > kMaxCombined) {
     return invalid_argument("combine between 1 and {} models", kMaxCombined);
   }
@@ -110,20 +110,20 @@ Result<CombineWish> combine_wish(const std::uint64_t* models, std::size_t num_mo
         "queue_limit {}, batch_rows {} and max_delay_ns {} must not be negative",
         options.queue_limit, options.batch_rows, options.max_delay_ns);
   }
-  CombineWish wish;
-  wish.models.assign(models, models + num_models);
-  wish.name = options.name == nullptr ? "combined" : options.name;
+  CombineSettings settings;
+  settings.models.assign(models, models + num_models);
+  settings.name = options.name == nullptr ? "combined" : options.name;
   if (options.is_round_robin != 0) {
-    wish.runner.replicas.choice = session::ReplicaChoice::kRoundRobin;
+    settings.runner.replicas.choice = session::ReplicaChoice::kRoundRobin;
   }
   if (options.queue_limit > 0) {
-    wish.runner.replicas.max_waiting = static_cast<std::size_t>(options.queue_limit);
+    settings.runner.replicas.max_waiting = static_cast<std::size_t>(options.queue_limit);
   }
   if (options.has_batching != 0) {
-    wish.batching = runtime::BatchOptions{options.batch_rows, options.max_delay_ns};
+    settings.batching = runtime::BatchOptions{options.batch_rows, options.max_delay_ns};
   }
-  wish.runner.timeout_ns = options.timeout_ns;
-  return wish;
+  settings.runner.timeout_ns = options.timeout_ns;
+  return settings;
 }
 
 Result<std::uint64_t> find_model(Runtime& runtime, std::string_view name) {
@@ -152,7 +152,7 @@ int32_t sluice_runtime_load(sluice_runtime* runtime, const sluice_load_options* 
   return with_runtime_blocking(runtime, [&](Call& call) -> Status {
     if (model == nullptr) return null_result();
     *model = 0;
-    *model = SLUICE_TRY(call->load(SLUICE_TRY(sluice::api::load_wish(options))));
+    *model = SLUICE_TRY(call->load(SLUICE_TRY(sluice::api::load_settings(options))));
     return ok_status();
   });
 }
@@ -179,8 +179,8 @@ int32_t sluice_runtime_combine(sluice_runtime* runtime, const uint64_t* models, 
     if (model == nullptr) return null_result();
     *model = 0;
     const auto known = sluice::api::read_options(options);
-    *model =
-        SLUICE_TRY(call->combine(SLUICE_TRY(sluice::api::combine_wish(models, num_models, known))));
+    *model = SLUICE_TRY(
+        call->combine(SLUICE_TRY(sluice::api::combine_settings(models, num_models, known))));
     return ok_status();
   });
 }
@@ -192,7 +192,7 @@ int32_t sluice_runtime_estimate(sluice_runtime* runtime, const sluice_load_optio
     *footprint = nullptr;
     auto copy = std::make_shared<sluice::api::FootprintCopy>();
     copy->public_part = sluice::api::describe(
-        SLUICE_TRY(call->estimate(SLUICE_TRY(sluice::api::load_wish(options)))));
+        SLUICE_TRY(call->estimate(SLUICE_TRY(sluice::api::load_settings(options)))));
     sluice::api::give_snapshot(std::move(copy), footprint);
     return ok_status();
   });

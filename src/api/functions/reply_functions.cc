@@ -52,7 +52,7 @@ Status get_output(const InferReply& reply, const char* name, sluice_array& array
 }  // namespace
 }  // namespace sluice::api
 
-int32_t sluice_reply_code(const sluice_reply* reply) {
+int32_t sluice_reply_runtime_code(const sluice_reply* reply) {
   return reply == nullptr ? 0 : static_cast<int32_t>(reply->reply.code);
 }
 

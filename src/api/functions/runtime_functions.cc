@@ -26,36 +26,40 @@ Result<LocalOptions> local_options(const sluice_runtime_options& options) {
   return local;
 }
 
-ConnectWish connect_wish(const char* address, const sluice_connect_options& options) {
+Result<ConnectSettings> connect_settings(const char* address,
+                                         const sluice_connect_options& options) {
+  if (options.transport != SLUICE_TRANSPORT_DEFAULT && options.transport != SLUICE_TRANSPORT_GRPC) {
+    return invalid_argument("transport is {}; expected 0 (default) or 1 (gRPC)", options.transport);
+  }
   const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
-  ConnectWish wish;
-  wish.address = text(address);
-  wish.has_session = options.has_no_session == 0;
-  wish.session = text(options.session);
-  wish.timeout_ns = options.timeout_ns;
-  wish.ca = text(options.ca);
-  wish.certificate = text(options.certificate);
-  wish.key = text(options.key);
-  wish.token = text(options.token);
-  wish.uses_ring = options.has_no_ring == 0;
-  return wish;
+  ConnectSettings settings;
+  settings.address = text(address);
+  settings.has_session = options.is_detached == 0;
+  settings.session = text(options.session);
+  settings.timeout_ns = options.timeout_ns;
+  settings.ca = text(options.ca);
+  settings.certificate = text(options.certificate);
+  settings.key = text(options.key);
+  settings.token = text(options.token);
+  settings.uses_ring = options.transport == SLUICE_TRANSPORT_DEFAULT;
+  return settings;
 }
 
-Result<GroupWish> group_wish(const sluice_group_options& options) {
-  GroupWish wish;
+Result<GroupSettings> group_settings(const sluice_group_options& options) {
+  GroupSettings settings;
   if (options.num_cores < 0 || options.num_devices < 0 || options.memory_bytes < 0) {
     return invalid_argument("num_cores {}, num_devices {} and memory_bytes {} must not be negative",
                             options.num_cores, options.num_devices, options.memory_bytes);
   }
-  wish.cores.num_cores = options.num_cores;
-  wish.cores.memory_bytes = options.memory_bytes;
-  if (options.kind != nullptr) wish.cores.kind = options.kind;
+  settings.cores.num_cores = options.num_cores;
+  settings.cores.memory_bytes = options.memory_bytes;
+  if (options.kind != nullptr) settings.cores.kind = options.kind;
   for (std::int32_t i = 0; options.devices != nullptr && i < options.num_devices; ++i) {
-    wish.cores.devices.emplace_back(options.devices[i]);
+    settings.cores.devices.emplace_back(options.devices[i]);
   }
-  wish.isolation = SLUICE_TRY(isolation_of(options.isolation));
-  wish.timeout_ns = options.timeout_ns;
-  return wish;
+  settings.isolation = SLUICE_TRY(isolation_of(options.isolation));
+  settings.timeout_ns = options.timeout_ns;
+  return settings;
 }
 
 }  // namespace
@@ -69,13 +73,14 @@ using sluice::api::null_result;
 using sluice::api::with_runtime;
 using sluice::api::with_runtime_blocking;
 
-int32_t sluice_last_error_code(void) {
+int32_t sluice_last_error_runtime_code(void) {
   return static_cast<int32_t>(sluice::runtime::runtime_code_of(sluice::api::last_status()));
 }
 
 const char* sluice_last_error_remedy(void) {
   // The table's texts are string literals, which end with a zero.
-  return describe(sluice::runtime::runtime_code_of(sluice::api::last_status())).remedy.data();
+  return sluice::runtime::describe(sluice::runtime::runtime_code_of(sluice::api::last_status()))
+      .remedy.data();
 }
 
 void sluice_release(const void* object) { sluice::api::release_snapshot(object); }
@@ -98,14 +103,15 @@ int32_t sluice_runtime_connect(const char* address, const sluice_connect_options
     if (runtime == nullptr) return null_result();
     *runtime = nullptr;
     SLUICE_TRY(sluice::api::refuse_in_callback());
-    const auto wish = sluice::api::connect_wish(address, sluice::api::read_options(options));
-    *runtime = sluice::api::add_runtime(SLUICE_TRY(sluice::api::connect_runtime(wish)));
+    const auto settings =
+        SLUICE_TRY(sluice::api::connect_settings(address, sluice::api::read_options(options)));
+    *runtime = sluice::api::add_runtime(SLUICE_TRY(sluice::api::connect_runtime(settings)));
     return ok_status();
   });
 }
 
 int32_t sluice_runtime_close(sluice_runtime* runtime, int64_t drain_ns) {
-  if (runtime == nullptr) return SLUICE_STATUS_OK;
+  if (runtime == nullptr) return SLUICE_OK;
   return guard([&] { return sluice::api::close_runtime(runtime, drain_ns); });
 }
 
@@ -123,8 +129,9 @@ int32_t sluice_runtime_create_group(sluice_runtime* runtime, const sluice_group_
   return with_runtime_blocking(runtime, [&](Call& call) -> Status {
     if (group == nullptr) return null_result();
     *group = 0;
-    const auto wish = SLUICE_TRY(sluice::api::group_wish(sluice::api::read_options(options)));
-    *group = SLUICE_TRY(call->create_group(wish));
+    const auto settings =
+        SLUICE_TRY(sluice::api::group_settings(sluice::api::read_options(options)));
+    *group = SLUICE_TRY(call->create_group(settings));
     return ok_status();
   });
 }

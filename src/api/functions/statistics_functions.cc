@@ -8,14 +8,14 @@
 namespace sluice::api {
 namespace {
 
-static_assert(static_cast<int>(runtime::HealthState::kHealthy) == SLUICE_HEALTHY);
-static_assert(static_cast<int>(runtime::HealthState::kFailed) == SLUICE_FAILED);
+static_assert(static_cast<int>(runtime::HealthState::kHealthy) == SLUICE_HEALTH_HEALTHY);
+static_assert(static_cast<int>(runtime::HealthState::kFailed) == SLUICE_HEALTH_FAILED);
 static_assert(static_cast<int>(runtime::SpanKind::kRequest) == SLUICE_SPAN_REQUEST);
 static_assert(static_cast<int>(runtime::SpanKind::kOperation) == SLUICE_SPAN_OPERATION);
 
 // Each copy holds what its public part points to, so that one release frees both.
 struct StatisticsCopy {
-  std::vector<sluice_code_count> answered;
+  std::vector<sluice_runtime_code_count> answered;
   sluice_model_statistics public_part = {};
 };
 
@@ -71,7 +71,7 @@ std::shared_ptr<HealthCopy> copy_of(runtime::Health health) {
 sluice_span span_of(const runtime::ProfileSpan& span, const runtime::Profile& profile) {
   sluice_span copy = {};
   copy.kind = static_cast<std::int32_t>(span.kind);
-  copy.code = static_cast<std::int32_t>(span.code);
+  copy.runtime_code = static_cast<sluice_runtime_code>(span.code);
   copy.model = profile.models[span.model].name.c_str();
   const bool has_name = span.kind == runtime::SpanKind::kOperation;
   copy.name = has_name ? profile.names[span.name].c_str() : "";
@@ -95,8 +95,8 @@ std::shared_ptr<ProfileCopy> copy_of(runtime::Profile profile) {
   return copy;
 }
 
-Result<runtime::ProfileWish> profile_wish(const sluice_profile_options& options) {
-  runtime::ProfileWish wish;
+Result<runtime::ProfileSettings> profile_settings(const sluice_profile_options& options) {
+  runtime::ProfileSettings settings;
   if (options.limit_ns < 0 || options.max_spans < 0) {
     return invalid_argument("limit_ns {} and max_spans {} must not be negative", options.limit_ns,
                             options.max_spans);
@@ -105,11 +105,11 @@ Result<runtime::ProfileWish> profile_wish(const sluice_profile_options& options)
     return runtime::runtime_error(runtime::RuntimeCode::kInvalidHandle,
                                   "no core group has handle {}", options.group);
   }
-  if (options.group != 0) wish.group.emplace(static_cast<std::int32_t>(options.group));
-  if (options.model != 0) wish.model.emplace(runtime::ModelHandle{options.model});
-  if (options.limit_ns > 0) wish.limit_ns = options.limit_ns;
-  if (options.max_spans > 0) wish.max_spans = options.max_spans;
-  return wish;
+  if (options.group != 0) settings.group.emplace(static_cast<std::int32_t>(options.group));
+  if (options.model != 0) settings.model.emplace(runtime::ModelHandle{options.model});
+  if (options.limit_ns > 0) settings.limit_ns = options.limit_ns;
+  if (options.max_spans > 0) settings.max_spans = options.max_spans;
+  return settings;
 }
 
 }  // namespace
@@ -148,8 +148,9 @@ int32_t sluice_runtime_start_profile(sluice_runtime* runtime, const sluice_profi
   return with_runtime(runtime, [&](Call& call) -> Status {
     if (profile == nullptr) return null_result();
     *profile = 0;
-    const auto wish = SLUICE_TRY(sluice::api::profile_wish(sluice::api::read_options(options)));
-    *profile = SLUICE_TRY(call->start_profile(wish));
+    const auto settings =
+        SLUICE_TRY(sluice::api::profile_settings(sluice::api::read_options(options)));
+    *profile = SLUICE_TRY(call->start_profile(settings));
     return ok_status();
   });
 }

@@ -29,7 +29,7 @@ class CustomKernel : public plugin::HostKernel {
     sluice_message message = {text.data(), text.size() - 1};
     // Code of the program: it may throw, which must not cross the plug-in boundary.
     const plugin::Status thrown = plugin::catch_all([&]() -> plugin::Status {
-      return {custom_.run(custom_.user, &given, &message), {}};
+      return {custom_.run(custom_.user_data, &given, &message), {}};
     });
     if (thrown.is_ok()) return plugin::ok();
     const std::string reason = !thrown.text.empty() ? "its kernel threw: " + thrown.text

@@ -68,7 +68,7 @@ class TypeExchange {
                                    sluice_message& message) {
     std::string thrown;
     try {
-      return op.infer(op.user, &types, &message);
+      return op.infer(op.user_data, &types, &message);
     } catch (const std::exception& error) {
       thrown = fmt::format("its shape function threw: {}", error.what());
     } catch (...) {

@@ -94,7 +94,8 @@ Result<RegisteredOperator> read_operator(const sluice_operator& given) {
 bool is_same(const sluice_operator& a, const sluice_operator& b) {
   return a.flags == b.flags && a.version == b.version && a.min_inputs == b.min_inputs &&
          a.max_inputs == b.max_inputs && a.min_outputs == b.min_outputs &&
-         a.max_outputs == b.max_outputs && a.infer == b.infer && a.run == b.run && a.user == b.user;
+         a.max_outputs == b.max_outputs && a.infer == b.infer && a.run == b.run &&
+         a.user_data == b.user_data;
 }
 
 const sluice_operator* find_in(const OperatorList& list, std::string_view domain,

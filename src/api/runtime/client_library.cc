@@ -43,12 +43,12 @@ Result<const ClientTable*> open_table() {
 
 }  // namespace
 
-Result<std::unique_ptr<Runtime>> connect_runtime(const ConnectWish& wish) {
+Result<std::unique_ptr<Runtime>> connect_runtime(const ConnectSettings& settings) {
   static const Result<const ClientTable*> table = open_table();
   if (!table.is_ok()) return table.status();
-  auto runtime = (*table)->connect(wish);
+  auto runtime = (*table)->connect(settings);
   if (runtime.is_ok()) {
-    log_event(LogLevel::kInfo, "daemon.connected address={}", in_quotes(wish.address));
+    log_event(LogLevel::kInfo, "daemon.connected address={}", in_quotes(settings.address));
   }
   return runtime;
 }

@@ -9,7 +9,7 @@
 
 namespace sluice::api {
 
-struct ConnectWish {
+struct ConnectSettings {
   std::string address;  ///< empty: the daemon's default
   bool has_session = true;
   std::string session;  ///< name in the daemon's lists
@@ -26,7 +26,7 @@ struct ConnectWish {
 /// compared.
 struct ClientTable {
   const char* version;
-  Result<std::unique_ptr<Runtime>> (*connect)(const ConnectWish& wish);
+  Result<std::unique_ptr<Runtime>> (*connect)(const ConnectSettings& settings);
 };
 
 /// The one symbol of libsluice_client.
@@ -35,6 +35,6 @@ using ClientEntry = const ClientTable* (*)();
 
 /// Opens libsluice_client beside the library that this code is in, and connects.
 /// Fails: kUnimplemented if the library is not installed or of another version.
-Result<std::unique_ptr<Runtime>> connect_runtime(const ConnectWish& wish);
+Result<std::unique_ptr<Runtime>> connect_runtime(const ConnectSettings& settings);
 
 }  // namespace sluice::api

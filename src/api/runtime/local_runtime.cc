@@ -73,9 +73,9 @@ class LocalRuntime final : public Runtime {
 
   Result<std::vector<topology::Device>> devices() override { return machine_.devices.devices; }
 
-  Result<std::uint64_t> create_group(const GroupWish& wish) override {
-    SLUICE_TRY(refuse_isolation(wish.isolation));
-    const auto id = SLUICE_TRY(engine_.create_group(wish.cores, policy(wish.timeout_ns)));
+  Result<std::uint64_t> create_group(const GroupSettings& settings) override {
+    SLUICE_TRY(refuse_isolation(settings.isolation));
+    const auto id = SLUICE_TRY(engine_.create_group(settings.cores, policy(settings.timeout_ns)));
     return static_cast<std::uint64_t>(id.value());
   }
   Status destroy_group(std::uint64_t group) override {
@@ -86,16 +86,16 @@ class LocalRuntime final : public Runtime {
   }
   Result<std::vector<runtime::GroupInfo>> groups() override { return engine_.list_groups(); }
 
-  Result<std::uint64_t> load(const LoadWish& wish) override {
-    auto request = SLUICE_TRY(request_of(wish));
-    if (wish.is_on_demand) return demand_.add(engine_, std::move(request), wish.is_pinned);
-    if (wish.function) {
-      return static_cast<std::uint64_t>(SLUICE_TRY(functions_.deploy(request, *wish.function)));
+  Result<std::uint64_t> load(const LoadSettings& settings) override {
+    auto request = SLUICE_TRY(request_of(settings));
+    if (settings.is_on_demand) return demand_.add(engine_, std::move(request), settings.is_pinned);
+    if (settings.function) {
+      return static_cast<std::uint64_t>(SLUICE_TRY(functions_.deploy(request, *settings.function)));
     }
     return static_cast<std::uint64_t>(SLUICE_TRY(engine_.load(request)));
   }
-  Result<runtime::Footprint> estimate(const LoadWish& wish) override {
-    return engine_.estimate(SLUICE_TRY(request_of(wish)));
+  Result<runtime::Footprint> estimate(const LoadSettings& settings) override {
+    return engine_.estimate(SLUICE_TRY(request_of(settings)));
   }
   Result<std::uint64_t> deploy_graph(const sandbox::GraphRequest& request) override {
     return static_cast<std::uint64_t>(SLUICE_TRY(graphs_.deploy(request)));
@@ -160,11 +160,11 @@ class LocalRuntime final : public Runtime {
     return found;
   }
 
-  Result<std::uint64_t> combine(const CombineWish& wish) override {
+  Result<std::uint64_t> combine(const CombineSettings& settings) override {
     std::vector<std::shared_ptr<runtime::RequestSink>> replicas;
-    for (const std::uint64_t model : wish.models) replicas.push_back(SLUICE_TRY(sink(model)));
-    auto combined = std::make_shared<CombinedModel>(wish.name, std::move(replicas));
-    SLUICE_TRY(combined->start(wish.runner, wish.batching));
+    for (const std::uint64_t model : settings.models) replicas.push_back(SLUICE_TRY(sink(model)));
+    auto combined = std::make_shared<CombinedModel>(settings.name, std::move(replicas));
+    SLUICE_TRY(combined->start(settings.runner, settings.batching));
     return combined_.add(std::move(combined));
   }
   Result<std::shared_ptr<runtime::RequestSink>> sink(std::uint64_t model) override {
@@ -185,10 +185,10 @@ class LocalRuntime final : public Runtime {
   Result<runtime::Health> health(std::uint64_t model) override {
     return host_of(model).health(SLUICE_TRY(loaded_handle(model)));
   }
-  Result<std::uint64_t> start_profile(const runtime::ProfileWish& wish) override {
-    runtime::ProfileWish wanted = wish;
-    if (wish.model) {
-      wanted.model = SLUICE_TRY(loaded_handle(static_cast<std::uint64_t>(*wish.model)));
+  Result<std::uint64_t> start_profile(const runtime::ProfileSettings& settings) override {
+    runtime::ProfileSettings wanted = settings;
+    if (settings.model) {
+      wanted.model = SLUICE_TRY(loaded_handle(static_cast<std::uint64_t>(*settings.model)));
     }
     return engine_.start_profile(wanted);
   }
@@ -225,8 +225,7 @@ class LocalRuntime final : public Runtime {
 
  private:
   /// Fails: kInvalidHandle for an unknown combined model or model on demand; kFailed for one that
-  /// is
-  ///        there.
+  /// exists.
   Status refuse_change(std::uint64_t model) const {
     if (CombinedModels::is_handle(model)) {
       SLUICE_TRY(combined_.find(model));
@@ -270,23 +269,23 @@ class LocalRuntime final : public Runtime {
     return topology::WaitPolicy::until(after(timeout_ns));
   }
 
-  Result<runtime::LoadRequest> request_of(const LoadWish& wish) {
-    SLUICE_TRY(refuse_isolation(wish.isolation));
+  Result<runtime::LoadRequest> request_of(const LoadSettings& settings) {
+    SLUICE_TRY(refuse_isolation(settings.isolation));
     runtime::LoadRequest request;
-    request.path = wish.path;
-    if (wish.package.data() != nullptr) {
+    request.path = settings.path;
+    if (settings.package.data() != nullptr) {
       request.executable = std::make_shared<const package::Executable>(
-          SLUICE_TRY(package::parse_package(wish.package)));
+          SLUICE_TRY(package::parse_package(settings.package)));
     }
-    request.name = wish.name;
-    request.group = wish.group;
-    request.wait = policy(wish.timeout_ns);
-    request.depth = wish.depth;
-    request.max_waiting = wish.max_waiting;
-    request.nan_policy = wish.nan_policy;
-    request.max_recorded_bytes = wish.max_recorded_bytes;
-    request.batching = wish.batching;
-    if (wish.seed) request.random = exec::RandomSource::create(wish.seed);
+    request.name = settings.name;
+    request.group = settings.group;
+    request.wait = policy(settings.timeout_ns);
+    request.depth = settings.depth;
+    request.max_waiting = settings.max_waiting;
+    request.nan_policy = settings.nan_policy;
+    request.max_recorded_bytes = settings.max_recorded_bytes;
+    request.batching = settings.batching;
+    if (settings.seed) request.random = exec::RandomSource::create(settings.seed);
     return request;
   }
 

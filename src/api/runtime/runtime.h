@@ -22,13 +22,13 @@ namespace sluice::api {
 /// Where waiting for cores ends: 0 at once, -1 never.
 using TimeoutNs = std::int64_t;
 
-struct GroupWish {
+struct GroupSettings {
   topology::CoreRequest cores;
   std::optional<runtime::Isolation> isolation;
   TimeoutNs timeout_ns = 0;
 };
 
-struct LoadWish {
+struct LoadSettings {
   std::string path;
   bool is_server_path = false;
   Bytes package;  ///< in place of `path`; aligned as package::parse_package requires
@@ -59,7 +59,7 @@ inline Status no_exchange() {
 }
 
 /// Several loaded models, or one, that serve as one.
-struct CombineWish {
+struct CombineSettings {
   std::vector<std::uint64_t> models;
   std::string name;
   session::RunnerOptions runner;
@@ -102,7 +102,7 @@ struct InferCall {
 };
 
 /// A tensor that another daemon offers, and how this one fetches it.
-struct FetchWish {
+struct FetchSettings {
   std::string from;  ///< HOST:PORT of the other daemon's exchange
   std::uint64_t exchange = 0;
   std::string key;
@@ -179,12 +179,12 @@ class Runtime {
 
   virtual Result<std::vector<topology::Device>> devices() = 0;
 
-  virtual Result<std::uint64_t> create_group(const GroupWish& wish) = 0;
+  virtual Result<std::uint64_t> create_group(const GroupSettings& settings) = 0;
   virtual Status destroy_group(std::uint64_t group) = 0;
   virtual Result<std::vector<runtime::GroupInfo>> groups() = 0;
 
-  virtual Result<std::uint64_t> load(const LoadWish& wish) = 0;
-  virtual Result<runtime::Footprint> estimate(const LoadWish& wish) = 0;
+  virtual Result<std::uint64_t> load(const LoadSettings& settings) = 0;
+  virtual Result<runtime::Footprint> estimate(const LoadSettings& settings) = 0;
   /// A model from then on. Fails: as sandbox::GraphHost::deploy.
   virtual Result<std::uint64_t> deploy_graph(const sandbox::GraphRequest& request) = 0;
   virtual Status start(std::uint64_t model) = 0;
@@ -195,7 +195,7 @@ class Runtime {
   virtual Result<std::vector<ModelDescription>> models(std::uint64_t model) = 0;
 
   /// Unload it before its models. Fails: kInvalidHandle; as session::ModelRunner::create.
-  virtual Result<std::uint64_t> combine(const CombineWish& wish) = 0;
+  virtual Result<std::uint64_t> combine(const CombineSettings& settings) = 0;
   /// Accepts requests for a model, here or after the model's end. Not after that of the runtime.
   virtual Result<std::shared_ptr<runtime::RequestSink>> sink(std::uint64_t model) = 0;
 
@@ -217,11 +217,13 @@ class Runtime {
   virtual Status remove_tensor(std::uint64_t /*exchange*/) { return no_exchange(); }
   /// The key for other daemons.
   virtual Result<std::string> offer_tensor(std::uint64_t /*exchange*/) { return no_exchange(); }
-  virtual Result<std::uint64_t> fetch_tensor(const FetchWish& /*wish*/) { return no_exchange(); }
+  virtual Result<std::uint64_t> fetch_tensor(const FetchSettings& /*settings*/) {
+    return no_exchange();
+  }
 
   virtual Result<ModelStatistics> statistics(std::uint64_t model) = 0;
   virtual Result<runtime::Health> health(std::uint64_t model) = 0;
-  virtual Result<std::uint64_t> start_profile(const runtime::ProfileWish& wish) = 0;
+  virtual Result<std::uint64_t> start_profile(const runtime::ProfileSettings& settings) = 0;
   virtual Result<runtime::Profile> stop_profile(std::uint64_t profile) = 0;
 
   /// Blocks until the reply.

@@ -21,11 +21,11 @@ namespace {
 using sluice::testing::eventually;
 using ::testing::HasSubstr;
 
-constexpr std::int32_t kCancelled = 1;
-constexpr std::int32_t kInvalidArgument = 3;
-constexpr std::int32_t kDeadlineExceeded = 4;
-constexpr std::int32_t kNotFound = 5;
-constexpr std::int32_t kFailedPrecondition = 9;
+constexpr sluice::Code kCancelled = sluice::Code::kCancelled;
+constexpr sluice::Code kInvalidArgument = sluice::Code::kInvalidArgument;
+constexpr sluice::Code kDeadlineExceeded = sluice::Code::kDeadlineExceeded;
+constexpr sluice::Code kNotFound = sluice::Code::kNotFound;
+constexpr sluice::Code kFailedPrecondition = sluice::Code::kFailedPrecondition;
 
 /// f32[N,1,8,8] to f32[N,10].
 std::string digits() {
@@ -73,7 +73,7 @@ TEST_F(RuntimeApi, ModelOnItsOwnGroupAnswers) {
   EXPECT_EQ(info->inputs.at(0).type, "f32[N,1,8,8]");
   const auto reply = model.infer(image(3), {.wants_detail = true});
   ASSERT_TRUE(reply) << reply.error().message;
-  EXPECT_EQ(reply->code(), SLUICE_CODE_OK);
+  EXPECT_EQ(reply->runtime_code(), sluice::RuntimeCode::kOk);
   EXPECT_EQ(reply->output_name(0), "probabilities");
   const auto output = reply->output<float>();
   ASSERT_TRUE(output) << output.error().message;
@@ -103,7 +103,7 @@ TEST_F(RuntimeApi, ExplicitGroupTakesTurnsBetweenItsModels) {
   ASSERT_EQ(groups->size(), 1U);
   EXPECT_EQ(groups->front().num_models, 2);
   EXPECT_EQ(groups->front().active_model, "second");
-  EXPECT_EQ(sluice_runtime_destroy_group(runtime_.get(), group->id()), kFailedPrecondition);
+  EXPECT_EQ(sluice_runtime_destroy_group(runtime_.get(), group->id()), SLUICE_FAILED_PRECONDITION);
 }
 
 TEST_F(RuntimeApi, PackageComesFromMemoryAndFileDescriptor) {
@@ -136,7 +136,7 @@ TEST_F(RuntimeApi, WrongInputIsNamedWithWhatTheModelTakes) {
   EXPECT_THAT(shape.error().message,
               HasSubstr("input \"image\": got f32[1,4096], model takes f32[N,1,8,8]"));
   const auto name = model.infer({sluice::tensor<float>("picture", pixels_, {64, 1, 8, 8})});
-  EXPECT_EQ(sluice_last_error_code(), SLUICE_CODE_BAD_INPUT);
+  EXPECT_EQ(sluice_last_error_runtime_code(), SLUICE_RUNTIME_CODE_BAD_INPUT);
   EXPECT_THAT(name.error().message, HasSubstr("no input picture; it has \"image\""));
   EXPECT_THAT(model.infer({}).error().message, HasSubstr("input \"image\" is missing"));
   EXPECT_STREQ(sluice_last_error_remedy(), "Send what the model's signature says.");
@@ -164,9 +164,9 @@ TEST_F(RuntimeApi, ReplyIsTakenOnce) {
   const std::uint64_t id = request->id();
   EXPECT_TRUE(request->wait());
   sluice_reply* reply = nullptr;
-  EXPECT_EQ(sluice_runtime_poll(runtime_.get(), id, &reply), kNotFound);
-  EXPECT_EQ(sluice_runtime_cancel(runtime_.get(), id), kNotFound);
-  EXPECT_EQ(sluice_last_error_code(), SLUICE_CODE_INVALID_HANDLE);
+  EXPECT_EQ(sluice_runtime_poll(runtime_.get(), id, &reply), SLUICE_NOT_FOUND);
+  EXPECT_EQ(sluice_runtime_cancel(runtime_.get(), id), SLUICE_NOT_FOUND);
+  EXPECT_EQ(sluice_last_error_runtime_code(), SLUICE_RUNTIME_CODE_INVALID_HANDLE);
 }
 
 TEST_F(RuntimeApi, WaitWithoutTimeDoesNotRunTheRequest) {
@@ -179,7 +179,7 @@ TEST_F(RuntimeApi, WaitWithoutTimeDoesNotRunTheRequest) {
     ASSERT_TRUE(request) << request.error().message;
     if (request->wait_for(sluice::Nanoseconds(0))) continue;
     was_pending = true;
-    EXPECT_EQ(sluice_last_error_code(), SLUICE_CODE_PENDING);
+    EXPECT_EQ(sluice_last_error_runtime_code(), SLUICE_RUNTIME_CODE_PENDING);
     EXPECT_TRUE(request->wait());
   }
   EXPECT_TRUE(was_pending);
@@ -222,11 +222,11 @@ TEST_F(RuntimeApi, CallbackGetsTheReplyAndMaySubmit) {
 TEST_F(RuntimeApi, BlockingCallsInACallbackAreRefused) {
   const auto model = load();
   std::atomic<int> done = 0;
-  std::array<std::int32_t, 3> codes = {};
+  std::array<sluice::Code, 3> codes = {};
   ASSERT_FALSE(model.submit(image(), [&](sluice::Expected<sluice::Reply>) {
     codes[0] = model.infer(image()).error().code;
-    codes[1] = sluice_runtime_close(runtime_.get(), 0);
-    codes[2] = sluice_runtime_unload(runtime_.get(), model.id(), 0);
+    codes[1] = sluice::Code(sluice_runtime_close(runtime_.get(), 0));
+    codes[2] = sluice::Code(sluice_runtime_unload(runtime_.get(), model.id(), 0));
     done = 1;
     done.notify_all();
   }));
@@ -299,9 +299,10 @@ TEST_F(RuntimeApi, UnloadedModelIsNotFound) {
   auto model = load();
   const std::uint64_t id = model.id();
   EXPECT_FALSE(model.unload());
-  EXPECT_EQ(sluice_runtime_start(runtime_.get(), id), kNotFound);
+  EXPECT_EQ(sluice_runtime_start(runtime_.get(), id), SLUICE_NOT_FOUND);
   sluice_reply* reply = nullptr;
-  EXPECT_EQ(sluice_runtime_infer(runtime_.get(), id, nullptr, 0, nullptr, &reply), kNotFound);
+  EXPECT_EQ(sluice_runtime_infer(runtime_.get(), id, nullptr, 0, nullptr, &reply),
+            SLUICE_NOT_FOUND);
   EXPECT_EQ(reply, nullptr);
 }
 
@@ -351,7 +352,7 @@ TEST_F(RuntimeApi, ChildOfAForkHasNoRuntime) {
   ASSERT_TRUE(model.infer(image()));
   const pid_t child = fork();
   if (child == 0) {
-    const bool is_refused = sluice_runtime_close(runtime_.get(), 0) == kFailedPrecondition;
+    const bool is_refused = sluice_runtime_close(runtime_.get(), 0) == SLUICE_FAILED_PRECONDITION;
     _exit(is_refused ? 0 : 1);
   }
   int status = -1;
@@ -363,29 +364,29 @@ TEST_F(RuntimeApi, ChildOfAForkHasNoRuntime) {
 TEST(RuntimeApiErrors, NullAndUnknownHandlesAreRefused) {
   std::uint64_t id = 0;
   sluice_reply* reply = nullptr;
-  EXPECT_EQ(sluice_runtime_create(nullptr, nullptr), kInvalidArgument);
-  EXPECT_EQ(sluice_runtime_load(nullptr, nullptr, &id), kInvalidArgument);
-  EXPECT_EQ(sluice_runtime_infer(nullptr, 1, nullptr, 0, nullptr, &reply), kInvalidArgument);
-  EXPECT_EQ(sluice_runtime_close(nullptr, 0), SLUICE_STATUS_OK);
+  EXPECT_EQ(sluice_runtime_create(nullptr, nullptr), SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(sluice_runtime_load(nullptr, nullptr, &id), SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(sluice_runtime_infer(nullptr, 1, nullptr, 0, nullptr, &reply), SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(sluice_runtime_close(nullptr, 0), SLUICE_OK);
   sluice_reply_free(nullptr);
   sluice_release(nullptr);
   EXPECT_EQ(sluice_reply_num_outputs(nullptr), 0U);
-  EXPECT_EQ(sluice_reply_output(nullptr, nullptr, nullptr), kInvalidArgument);
+  EXPECT_EQ(sluice_reply_output(nullptr, nullptr, nullptr), SLUICE_INVALID_ARGUMENT);
 }
 
 TEST_F(RuntimeApi, BadArgumentsAreRefused) {
   std::uint64_t id = 0;
-  EXPECT_EQ(sluice_runtime_load(runtime_.get(), nullptr, &id), kInvalidArgument);
-  EXPECT_EQ(sluice_runtime_load(runtime_.get(), nullptr, nullptr), kInvalidArgument);
+  EXPECT_EQ(sluice_runtime_load(runtime_.get(), nullptr, &id), SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(sluice_runtime_load(runtime_.get(), nullptr, nullptr), SLUICE_INVALID_ARGUMENT);
   EXPECT_EQ(runtime_.load({.path = digits(), .group = 77}).error().code, kNotFound);
   EXPECT_EQ(runtime_.load({.path = digits(), .group = ~0ULL}).error().code, kNotFound);
   EXPECT_EQ(runtime_.load({.path = "/no/such.sluice"}).error().code, kNotFound);
   EXPECT_EQ(runtime_.load({.path = digits(), .nan_policy = 9}).error().code, kInvalidArgument);
   EXPECT_EQ(runtime_.create_group({.num_cores = -1}).error().code, kInvalidArgument);
-  EXPECT_EQ(sluice_runtime_destroy_group(runtime_.get(), ~0ULL), kNotFound);
-  EXPECT_EQ(sluice_runtime_cancel(runtime_.get(), 12345), kNotFound);
+  EXPECT_EQ(sluice_runtime_destroy_group(runtime_.get(), ~0ULL), SLUICE_NOT_FOUND);
+  EXPECT_EQ(sluice_runtime_cancel(runtime_.get(), 12345), SLUICE_NOT_FOUND);
   const sluice_device_list* list = nullptr;
-  ASSERT_EQ(sluice_runtime_devices(runtime_.get(), &list), SLUICE_STATUS_OK);
+  ASSERT_EQ(sluice_runtime_devices(runtime_.get(), &list), SLUICE_OK);
   sluice_release(list);
   sluice_release(list);  // ignored
 }
@@ -397,7 +398,7 @@ TEST_F(RuntimeApi, ShorterStructOfAnOlderProgramIsRead) {
   options.path = path.c_str();
   options.depth = 1 << 30;  // past the end: not read
   std::uint64_t model = 0;
-  EXPECT_EQ(sluice_runtime_load(runtime_.get(), &options, &model), SLUICE_STATUS_OK)
+  EXPECT_EQ(sluice_runtime_load(runtime_.get(), &options, &model), SLUICE_OK)
       << sluice_last_error();
 }
 

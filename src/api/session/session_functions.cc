@@ -49,14 +49,14 @@ Result<Program> program_of(std::int32_t number) {
 /// The status that a user's function returns; an exception that leaves it becomes one, too.
 Status call_user(sluice_tensor_callback function, void* user_data, const exec::TensorView& view) {
   const sluice_array array = array_of(view);
-  std::int32_t code = SLUICE_STATUS_OK;
+  std::int32_t code = SLUICE_OK;
   try {
     // A function written in C++ may throw; no exception crosses the C interface.
     code = function(user_data, &array);
   } catch (...) {
     return internal_error("the function threw an exception");
   }
-  if (code == SLUICE_STATUS_OK) return ok_status();
+  if (code == SLUICE_OK) return ok_status();
   const bool is_known = code > 0 && code <= static_cast<std::int32_t>(Code::kUnauthenticated);
   return make_error(is_known ? static_cast<Code>(code) : Code::kUnknown,
                     "the function returned status {}", code);

@@ -17,8 +17,8 @@ namespace {
 using sluice::testing::eventually;
 using ::testing::HasSubstr;
 
-constexpr std::int32_t kNotFound = 5;
-constexpr std::int32_t kFailedPrecondition = 9;
+constexpr sluice::Code kNotFound = sluice::Code::kNotFound;
+constexpr sluice::Code kFailedPrecondition = sluice::Code::kFailedPrecondition;
 
 /// "image" f32[N,1,8,8] to "probabilities" f32[N,10].
 std::string digits() {
@@ -56,8 +56,8 @@ TEST_F(QueuesApi, ModelTakesEntriesByItself) {
   std::vector<Answer> answers(kCount);
   std::atomic<int> num_done = 0;
   auto queues = open(4);
-  const auto on_done = [&](std::int32_t code, std::int64_t size_bytes) {
-    EXPECT_EQ(code, SLUICE_CODE_OK);
+  const auto on_done = [&](sluice::RuntimeCode code, std::int64_t size_bytes) {
+    EXPECT_EQ(code, sluice::RuntimeCode::kOk);
     EXPECT_THAT(size_bytes, testing::AnyOf(256, 40));
     ++num_done;
     num_done.notify_all();
@@ -84,13 +84,13 @@ TEST_F(QueuesApi, FullQueueRefusesAndCloseReturnsEntries) {
   auto queues = open(2);
   Image image;
   std::atomic<int> num_cancelled = 0;
-  const auto on_done = [&](std::int32_t code, std::int64_t) {
-    num_cancelled += code == SLUICE_CODE_CANCELLED ? 1 : 0;
+  const auto on_done = [&](sluice::RuntimeCode code, std::int64_t) {
+    num_cancelled += code == sluice::RuntimeCode::kCancelled ? 1 : 0;
   };
   const std::span<const float> pixels(image.pixels);
   int num_accepted = 0;
   while (!queues.enqueue("image", pixels, on_done)) ++num_accepted;
-  EXPECT_EQ(sluice_last_error_code(), SLUICE_CODE_QUEUE_FULL);
+  EXPECT_EQ(sluice_last_error_runtime_code(), SLUICE_RUNTIME_CODE_QUEUE_FULL);
   EXPECT_EQ(num_accepted, 2);
   EXPECT_EQ(queues.enqueue("picture", pixels)->code, kNotFound);
   EXPECT_FALSE(queues.close());
@@ -103,7 +103,7 @@ TEST_F(QueuesApi, ClosingTheRuntimeEndsWaitingEnqueuers) {
   std::atomic<int> num_cancelled = 0;
   std::atomic<bool> is_waiting = false;
   std::jthread producer([&] {
-    const auto on_done = [&](std::int32_t, std::int64_t) { ++num_cancelled; };
+    const auto on_done = [&](sluice::RuntimeCode, std::int64_t) { ++num_cancelled; };
     std::optional<sluice::Error> error;
     while (!error) {
       error = queues.enqueue("image", std::span<const float>(image.pixels), on_done,
@@ -152,7 +152,7 @@ TEST_F(QueuesApi, CombinedModelEndsWithItsRuntime) {
   EXPECT_EQ(combined->infer({}).error().code, kFailedPrecondition);
   std::uint64_t model = 0;
   EXPECT_EQ(sluice_runtime_combine(runtime_.get(), nullptr, 0, nullptr, &model),
-            kFailedPrecondition);
+            SLUICE_FAILED_PRECONDITION);
 }
 
 class SessionApi : public testing::Test {
@@ -193,10 +193,10 @@ TEST_F(SessionApi, ConsumerGetsOutputsAndItsErrorFailsTheRun) {
       "probabilities", [&](const sluice_array& array) -> std::optional<sluice::Error> {
         EXPECT_EQ(array.size_bytes, 40);
         if (++num_calls == 1) return std::nullopt;
-        return sluice::Error{8, "full"};
+        return sluice::Error{sluice::Code::kResourceExhausted, "full"};
       }));
   EXPECT_FALSE(session_.run_main());
-  EXPECT_EQ(session_.run_main()->code, 8);
+  EXPECT_EQ(session_.run_main()->code, sluice::Code::kResourceExhausted);
   EXPECT_EQ(num_calls, 2);
 }
 
@@ -220,9 +220,11 @@ TEST_F(SessionApi, SaveCopiesConstantsBack) {
 TEST_F(SessionApi, BadArgumentsAreRefused) {
   EXPECT_EQ(session_.bind_source("nothing", std::span<const float>(image_.pixels), {64})->code,
             kNotFound);
-  EXPECT_EQ(session_.bind_sink("image", std::span<float>(answer_.values))->code, 3);
-  EXPECT_EQ(session_.bind_source("image", std::span<const float>(image_.pixels), {64})->code, 3);
-  EXPECT_EQ(session_.verify(7)->code, 3);
+  EXPECT_EQ(session_.bind_sink("image", std::span<float>(answer_.values))->code,
+            sluice::Code::kInvalidArgument);
+  EXPECT_EQ(session_.bind_source("image", std::span<const float>(image_.pixels), {64})->code,
+            sluice::Code::kInvalidArgument);
+  EXPECT_EQ(session_.verify(7)->code, sluice::Code::kInvalidArgument);
   EXPECT_EQ(sluice::Session::create("/no/such.sluice").error().code, kNotFound);
   EXPECT_EQ(sluice_session_run(nullptr, 0), 3);
   sluice_session_free(nullptr);

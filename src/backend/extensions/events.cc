@@ -1,6 +1,6 @@
 #include "backend/extensions/events.h"
 
-#include "sluice/events.h"
+#include "sluice/extensions/events.h"
 
 namespace sluice::backend {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "sluice/input_alignment.h"
+#include "sluice/extensions/input_alignment.h"
 
 namespace sluice::backend {
 

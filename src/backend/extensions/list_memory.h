@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "backend/backend.h"
-#include "sluice/step_times.h"
+#include "sluice/extensions/step_times.h"
 
 namespace sluice::backend {
 

@@ -2,7 +2,7 @@
 
 #include "backend/handle.h"
 #include "backend/handshake.h"
-#include "sluice/step_times.h"
+#include "sluice/extensions/step_times.h"
 
 namespace sluice::backend {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "sluice/variants.h"
+#include "sluice/extensions/variants.h"
 
 namespace sluice::backend {
 

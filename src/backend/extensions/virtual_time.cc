@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backend/handle.h"
-#include "sluice/virtual_time.h"
+#include "sluice/extensions/virtual_time.h"
 
 namespace sluice::backend {
 

@@ -58,7 +58,7 @@ struct Tuning {
   TuneReport report;
 };
 
-/// Measures the tactics that backends offer (sluice/variants.h) within the model, as
+/// Measures the tactics that backends offer (sluice/extensions/variants.h) within the model, as
 /// search_tactics says, on `inputs`, one for each of the model's; puts the winners on the
 /// operations as their attribute `sluice_variant`, and packs constants anew where they want another
 /// form, if the executable had any packed. If no tactic gains, the executable is returned

@@ -18,7 +18,7 @@ struct ListTime {
   std::size_t stream = 0;     ///< one per group of cores
   std::int64_t start_ns = 0;  ///< of `system_clock()`: submission
   std::int64_t end_ns = 0;    ///< when the executor learnt of the end
-  /// Kernels and copies, if the backend tells (sluice/step_times.h).
+  /// Kernels and copies, if the backend tells (sluice/extensions/step_times.h).
   std::vector<backend::StepTime> steps;
 };
 

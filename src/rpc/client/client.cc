@@ -237,9 +237,9 @@ class GrpcClient final : public Client {
     return wire::from_proto(response);
   }
 
-  Result<std::uint64_t> start_profile(const runtime::ProfileWish& wish) override {
+  Result<std::uint64_t> start_profile(const runtime::ProfileSettings& settings) override {
     v1::StartProfileRequest request;
-    wire::to_proto(wish, request);
+    wire::to_proto(settings, request);
     v1::StartProfileResponse response;
     SLUICE_TRY(call(&Stub::StartProfile, request, response));
     return response.profile();

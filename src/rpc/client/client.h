@@ -93,7 +93,7 @@ class Client {
   virtual Result<service::ServerStatistics> all_statistics() = 0;
 
   /// Starts a profile of the daemon, or of the session if the client has one. Returns its id.
-  virtual Result<std::uint64_t> start_profile(const runtime::ProfileWish& wish) = 0;
+  virtual Result<std::uint64_t> start_profile(const runtime::ProfileSettings& settings) = 0;
   virtual Result<runtime::Profile> stop_profile(std::uint64_t profile) = 0;
 
   /// Zeroed memory that the session shares with the daemon. Inputs of `infer` inside it, at offsets

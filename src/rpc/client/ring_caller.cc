@@ -105,7 +105,7 @@ Status RingCaller::wait(Entry& entry, std::int64_t timeout_ns) {
     if (waited_ns > kSleepNs && !is_daemon_there()) is_dead_.store(true);
     if (timeout_ns > 0 && waited_ns > kGraceNs && waited_ns - kGraceNs > timeout_ns) {
       entry.is_abandoned = true;
-      return runtime_error(RuntimeCode::kTimeout, "no answer within {} ns", timeout_ns);
+      return runtime::runtime_error(RuntimeCode::kTimeout, "no answer within {} ns", timeout_ns);
     }
     if (is_over) {
       entry.is_abandoned = true;

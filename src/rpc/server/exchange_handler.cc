@@ -62,7 +62,8 @@ Handlers::Unary* Handlers::PutTensor(Context* context, const v1::PutTensorReques
   return answer_now(*this, *context, [&](const service::Caller& caller) -> Status {
     const v1::Tensor& tensor = request->tensor();
     if (tensor.has_place() || tensor.exchange() != 0) {
-      return runtime_error(runtime::RuntimeCode::kBadInput, "a tensor to put comes with its data");
+      return runtime::runtime_error(runtime::RuntimeCode::kBadInput,
+                                    "a tensor to put comes with its data");
     }
     const exec::TensorView view = SLUICE_TRY(wire::view_of(tensor));
     const auto index = SLUICE_TRY(service_.put_tensor(caller, view, request->ttl_ns()));
@@ -77,9 +78,9 @@ Handlers::Unary* Handlers::GetTensor(Context* context, const v1::GetTensorReques
     const auto lease = SLUICE_TRY(service_.exchange().get(
         caller.session->owner(), sandbox::TensorIndex{request->exchange()}));
     if (lease->view.size_bytes > max_answer_bytes_) {
-      return runtime_error(runtime::RuntimeCode::kOutOfResources,
-                           "the tensor has {} bytes, a message at most {}", lease->view.size_bytes,
-                           max_answer_bytes_);
+      return runtime::runtime_error(runtime::RuntimeCode::kOutOfResources,
+                                    "the tensor has {} bytes, a message at most {}",
+                                    lease->view.size_bytes, max_answer_bytes_);
     }
     return catch_no_memory([&] {
       wire::to_proto(lease->view, "", *response->mutable_tensor());

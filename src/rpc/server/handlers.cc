@@ -73,10 +73,11 @@ Status Handlers::reserve_upload(std::int64_t bytes) {
   // uploading_bytes_ may exceed a limit that a reload has lowered; the difference is negative then,
   // and nothing fits.
   if (bytes > limit - uploading_bytes_) {
-    return runtime_error(runtime::RuntimeCode::kOutOfResources,
-                         "an upload of {} bytes: at most {} are taken at a time, and {} are on "
-                         "their way",
-                         bytes, limit, uploading_bytes_);
+    return runtime::runtime_error(
+        runtime::RuntimeCode::kOutOfResources,
+        "an upload of {} bytes: at most {} are taken at a time, and {} are on "
+        "their way",
+        bytes, limit, uploading_bytes_);
   }
   uploading_bytes_ += bytes;
   return ok_status();
@@ -265,8 +266,8 @@ Handlers::Unary* Handlers::GetStatistics(Context* context, const v1::GetStatisti
 Handlers::Unary* Handlers::StartProfile(Context* context, const v1::StartProfileRequest* request,
                                         v1::StartProfileResponse* response) {
   return now(context, Role::kMonitor, [&](const service::Caller& caller) -> Status {
-    const auto wish = SLUICE_TRY(wire::from_proto(*request));
-    response->set_profile(SLUICE_TRY(service_.start_profile(caller, wish)));
+    const auto settings = SLUICE_TRY(wire::from_proto(*request));
+    response->set_profile(SLUICE_TRY(service_.start_profile(caller, settings)));
     return ok_status();
   });
 }

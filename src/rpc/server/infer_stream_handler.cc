@@ -105,8 +105,8 @@ class StreamCall final
         if (!take_request(std::move(message))) return;
         break;
       default:
-        end(runtime_error(RuntimeCode::kInvalid, "message {}: neither a request nor a cancel",
-                          message->id()));
+        end(runtime::runtime_error(RuntimeCode::kInvalid,
+                                   "message {}: neither a request nor a cancel", message->id()));
         return;
     }
     read_next();
@@ -165,8 +165,9 @@ class StreamCall final
       --num_held_;
       --num_unanswered_;
     }
-    end(runtime_error(RuntimeCode::kInvalid,
-                      "request {}: another one with this id is in flight; give each its own", id));
+    end(runtime::runtime_error(
+        RuntimeCode::kInvalid,
+        "request {}: another one with this id is in flight; give each its own", id));
   }
 
   Status submit(const std::shared_ptr<Work>& work, Message message) {
@@ -210,7 +211,8 @@ class StreamCall final
 
   static Result<std::int64_t> deadline_of(std::int64_t timeout_ns, const Clock& clock) {
     if (timeout_ns < 0) {
-      return runtime_error(RuntimeCode::kInvalid, "timeout_ns: {} is negative", timeout_ns);
+      return runtime::runtime_error(RuntimeCode::kInvalid, "timeout_ns: {} is negative",
+                                    timeout_ns);
     }
     const std::int64_t now_ns = clock.now_ns();
     return timeout_ns == 0 || timeout_ns > kNoDeadline - now_ns ? kNoDeadline : now_ns + timeout_ns;

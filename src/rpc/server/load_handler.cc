@@ -52,30 +52,33 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
     switch (message_.part_case()) {
       case v1::LoadModelRequest::kOptions: return take_options();
       case v1::LoadModelRequest::kChunk: return take_chunk();
-      default: return runtime_error(RuntimeCode::kInvalid, "neither options nor a chunk came");
+      default:
+        return runtime::runtime_error(RuntimeCode::kInvalid, "neither options nor a chunk came");
     }
   }
 
   Status take_options() {
-    if (options_) return runtime_error(RuntimeCode::kInvalid, "options came twice");
-    wire::LoadWish wish = SLUICE_TRY(
+    if (options_) return runtime::runtime_error(RuntimeCode::kInvalid, "options came twice");
+    wire::LoadSettings settings = SLUICE_TRY(
         wire::from_proto(message_.options(), handlers_.service().options().max_upload_bytes));
-    if (wish.upload_bytes > 0) {
-      upload_ = SLUICE_TRY(Upload::create(wish.upload_bytes));
+    if (settings.upload_bytes > 0) {
+      upload_ = SLUICE_TRY(Upload::create(settings.upload_bytes));
       idle_ = std::make_unique<IdleLimit>(handlers_.service().options().upload_idle_ns, [this] {
-        finish(runtime_error(RuntimeCode::kTimeout, "the upload stands still; send it again"));
+        finish(runtime::runtime_error(RuntimeCode::kTimeout,
+                                      "the upload stands still; send it again"));
       });
     }
-    only_estimates_ = wish.only_estimates;
-    path_ = std::move(wish.path);
-    options_ = std::move(wish.options);
+    only_estimates_ = settings.only_estimates;
+    path_ = std::move(settings.path);
+    options_ = std::move(settings.options);
     return ok_status();
   }
 
   Status take_chunk() {
-    if (!options_) return runtime_error(RuntimeCode::kInvalid, "a chunk came before the options");
+    if (!options_)
+      return runtime::runtime_error(RuntimeCode::kInvalid, "a chunk came before the options");
     if (upload_ == nullptr) {
-      return runtime_error(RuntimeCode::kInvalid, "a chunk came for a load by path");
+      return runtime::runtime_error(RuntimeCode::kInvalid, "a chunk came for a load by path");
     }
     // Room is taken as bytes come: what a client only announces keeps nobody else out.
     const auto bytes = static_cast<std::int64_t>(message_.chunk().size());
@@ -90,7 +93,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
     if (idle_ != nullptr) idle_->stop();
     if (is_finished_) return ok_status();
     if (is_cancelled_) return make_error(Code::kCancelled, "the client is gone");
-    if (!options_) return runtime_error(RuntimeCode::kInvalid, "no options came");
+    if (!options_) return runtime::runtime_error(RuntimeCode::kInvalid, "no options came");
     return handlers_.threads().run([this] { finish(catch_no_memory([this] { return load(); })); });
   }
 

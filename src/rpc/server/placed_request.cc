@@ -14,9 +14,9 @@ Result<std::size_t> output_index(const package::Signature& signature, const std:
   if (it != signature.outputs.end()) {
     return static_cast<std::size_t>(it - signature.outputs.begin());
   }
-  return runtime_error(runtime::RuntimeCode::kBadInput, "the model has no output \"{}\"",
-                       // The name is a client's and may be as long as a message.
-                       name.substr(0, 200));
+  return runtime::runtime_error(runtime::RuntimeCode::kBadInput, "the model has no output \"{}\"",
+                                // The name is a client's and may be as long as a message.
+                                name.substr(0, 200));
 }
 
 Result<sandbox::KeptOutputs> kept_outputs(service::Service& service,
@@ -147,7 +147,7 @@ Status write_answer(const runtime::Reply& reply, const package::Signature& signa
                     std::int64_t limit_bytes, ByteCharge& charge, v1::InferResponse& to) {
   const std::int64_t size_bytes = answer_bytes(reply, placed);
   if (size_bytes > limit_bytes) {
-    return runtime_error(
+    return runtime::runtime_error(
         runtime::RuntimeCode::kOutOfResources,
         "the answer has {} bytes, a message at most {}; place the outputs in shared "
         "memory, or raise max_message_bytes",

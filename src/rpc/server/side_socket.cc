@@ -182,16 +182,16 @@ void SideSocket::answer(Connection& connection) {
 Result<std::uint64_t> SideSocket::serve(Connection& connection) {
   const wire::SideRequest& request = connection.request;
   if (request.magic != wire::kSideMagic || request.version != wire::kSideVersion) {
-    return runtime_error(RuntimeCode::kUnsupportedVersion,
-                         "no request of version {} of the side socket's protocol",
-                         wire::kSideVersion);
+    return runtime::runtime_error(RuntimeCode::kUnsupportedVersion,
+                                  "no request of version {} of the side socket's protocol",
+                                  wire::kSideVersion);
   }
   const std::string_view token(request.token.data(),
                                strnlen(request.token.data(), request.token.size()));
   connection.caller =
       SLUICE_TRY(service_.caller_of(service::Role::kInference, token, connection.peer));
   if (!connection.fd.is_valid()) {
-    return runtime_error(RuntimeCode::kInvalid, "no memfd came with the request");
+    return runtime::runtime_error(RuntimeCode::kInvalid, "no memfd came with the request");
   }
   switch (static_cast<wire::SideKind>(request.kind)) {
     case wire::SideKind::kMemory:
@@ -199,7 +199,7 @@ Result<std::uint64_t> SideSocket::serve(Connection& connection) {
     case wire::SideKind::kRing:
       return service_.register_ring(connection.caller, connection.fd.get(), request.size_bytes);
   }
-  return runtime_error(RuntimeCode::kInvalid, "{} is no kind of region", request.kind);
+  return runtime::runtime_error(RuntimeCode::kInvalid, "{} is no kind of region", request.kind);
 }
 
 }  // namespace sluice::rpc::server

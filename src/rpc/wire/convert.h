@@ -35,14 +35,14 @@ Result<topology::CoreGroupId> group_from_proto(std::uint64_t handle);
 /// None for an empty name.
 Result<std::optional<runtime::Isolation>> isolation_from_proto(const std::string& name);
 /// A load, but for the bytes of its upload.
-struct LoadWish {
+struct LoadSettings {
   service::ModelOptions options;
   bool only_estimates = false;
   std::int64_t upload_bytes = 0;  ///< at most the limit; 0: a load by path
   std::string path;               ///< of the server
 };
 /// Fails: kInvalid; kOutOfResources for an upload that is larger than the limit.
-Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload_bytes);
+Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_upload_bytes);
 /// Without the source of the package.
 void to_proto(const service::ModelOptions& from, v1::LoadOptions& to);
 service::ServerInfo from_proto(const v1::GetServerResponse& from);

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 TEST(Error, EveryRuntimeCodeRoundTrips) {
   for (const runtime::RuntimeCodeInfo& info : runtime::runtime_codes()) {
     if (info.code == RuntimeCode::kOk) continue;
-    const Status sent = runtime_error(info.code, "what {}", info.name);
+    const Status sent = runtime::runtime_error(info.code, "what {}", info.name);
     const Status came = from_grpc(to_grpc(sent));
     EXPECT_EQ(came.code(), sent.code());
     EXPECT_EQ(runtime::runtime_code_of(came), info.code);
@@ -31,12 +31,12 @@ TEST(Error, ForeignDetailsAreIgnored) {
 
 TEST(Error, LongMessagesFitATrailer) {
   const grpc::Status status =
-      to_grpc(runtime_error(RuntimeCode::kFailed, "{}", std::string(1 << 20, 'x')));
+      to_grpc(runtime::runtime_error(RuntimeCode::kFailed, "{}", std::string(1 << 20, 'x')));
   EXPECT_LT(status.error_message().size() + status.error_details().size(), 8000U);
 }
 
 TEST(Error, InvalidUtf8KeepsTheDetailReadable) {
-  const Status came = from_grpc(to_grpc(runtime_error(RuntimeCode::kQueueFull, "a\xFF")));
+  const Status came = from_grpc(to_grpc(runtime::runtime_error(RuntimeCode::kQueueFull, "a\xFF")));
   EXPECT_EQ(runtime::runtime_code_of(came), RuntimeCode::kQueueFull);
   EXPECT_THAT(came.message(), HasSubstr("a?"));
 }

@@ -9,6 +9,7 @@
 namespace sluice::rpc::wire {
 namespace {
 
+using runtime::runtime_error;
 using runtime::RuntimeCode;
 
 service::Peer peer_of(const v1::Peer& from) {
@@ -100,50 +101,50 @@ Result<topology::CoreRequest> from_proto(const v1::CreateGroupRequest& from) {
   return request;
 }
 
-Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload_bytes) {
-  LoadWish wish;
-  wish.options.name = from.name();
-  if (from.group() != 0) wish.options.group = SLUICE_TRY(group_from_proto(from.group()));
+Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_upload_bytes) {
+  LoadSettings settings;
+  settings.options.name = from.name();
+  if (from.group() != 0) settings.options.group = SLUICE_TRY(group_from_proto(from.group()));
   // 0 stands for the default, as every absent field of the protocol does.
   if (from.depth() < 0 || from.depth() > runtime::kMaxDepth) {
     return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 0 and {}",
                          from.depth(), runtime::kMaxDepth);
   }
-  wish.options.depth = from.depth();
+  settings.options.depth = from.depth();
   if (from.has_queue_limit()) {
     if (from.queue_limit() < 0 || from.queue_limit() > runtime::kMaxWaiting) {
       return runtime_error(RuntimeCode::kInvalid, "a queue_limit of {} is not between 0 and {}",
                            from.queue_limit(), runtime::kMaxWaiting);
     }
-    wish.options.max_waiting = from.queue_limit();
+    settings.options.max_waiting = from.queue_limit();
   }
   if (from.weight() < 0 || from.weight() > runtime::kMaxWeight) {
     return runtime_error(RuntimeCode::kInvalid, "a weight of {} is not between 0 and {}",
                          from.weight(), runtime::kMaxWeight);
   }
   // Clients from before weights send none, which means an equal share.
-  wish.options.weight = std::max(from.weight(), 1);
+  settings.options.weight = std::max(from.weight(), 1);
   if (from.has_max_recorded_bytes()) {
     if (from.max_recorded_bytes() < 0) {
       return runtime_error(RuntimeCode::kInvalid, "max_recorded_bytes is {}; it is 0 or more",
                            from.max_recorded_bytes());
     }
-    wish.options.max_recorded_bytes = from.max_recorded_bytes();
+    settings.options.max_recorded_bytes = from.max_recorded_bytes();
   }
   if (from.has_batch_rows()) {
-    wish.options.batching = runtime::BatchOptions{from.batch_rows(), from.max_delay_ns()};
-    SLUICE_TRY(runtime::check(*wish.options.batching));
+    settings.options.batching = runtime::BatchOptions{from.batch_rows(), from.max_delay_ns()};
+    SLUICE_TRY(runtime::check(*settings.options.batching));
   } else if (from.max_delay_ns() != 0) {
     return runtime_error(RuntimeCode::kInvalid, "max_delay_ns without batch_rows joins nothing");
   }
-  wish.options.flags_nan = from.flag_nan();
-  if (from.has_seed()) wish.options.seed = from.seed();
-  wish.options.isolation = SLUICE_TRY(isolation_from_proto(from.isolation()));
-  if (from.has_function()) wish.options.function = SLUICE_TRY(from_proto(from.function()));
-  wish.only_estimates = from.only_estimate();
+  settings.options.flags_nan = from.flag_nan();
+  if (from.has_seed()) settings.options.seed = from.seed();
+  settings.options.isolation = SLUICE_TRY(isolation_from_proto(from.isolation()));
+  if (from.has_function()) settings.options.function = SLUICE_TRY(from_proto(from.function()));
+  settings.only_estimates = from.only_estimate();
   if (from.source_case() == v1::LoadOptions::kPath) {
-    wish.path = from.path();
-    return wish;
+    settings.path = from.path();
+    return settings;
   }
   if (from.source_case() != v1::LoadOptions::kUploadBytes || from.upload_bytes() == 0) {
     return runtime_error(RuntimeCode::kInvalid, "neither a path nor the size of an upload");
@@ -155,8 +156,8 @@ Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload
                          "path",
                          from.upload_bytes(), max_upload_bytes);
   }
-  wish.upload_bytes = static_cast<std::int64_t>(from.upload_bytes());
-  return wish;
+  settings.upload_bytes = static_cast<std::int64_t>(from.upload_bytes());
+  return settings;
 }
 
 Result<topology::CoreGroupId> group_from_proto(std::uint64_t handle) {

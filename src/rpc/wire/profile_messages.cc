@@ -84,16 +84,16 @@ void to_proto(const ProfileSpan& from, Part::Span& to) {
 
 }  // namespace
 
-Result<runtime::ProfileWish> from_proto(const v1::StartProfileRequest& from) {
-  runtime::ProfileWish wish;
-  if (from.group() != 0) wish.group = SLUICE_TRY(group_from_proto(from.group()));
-  if (from.model() != 0) wish.model = runtime::ModelHandle(from.model());
-  if (from.limit_ns() != 0) wish.limit_ns = from.limit_ns();
-  if (from.max_spans() != 0) wish.max_spans = from.max_spans();
-  return wish;
+Result<runtime::ProfileSettings> from_proto(const v1::StartProfileRequest& from) {
+  runtime::ProfileSettings settings;
+  if (from.group() != 0) settings.group = SLUICE_TRY(group_from_proto(from.group()));
+  if (from.model() != 0) settings.model = runtime::ModelHandle(from.model());
+  if (from.limit_ns() != 0) settings.limit_ns = from.limit_ns();
+  if (from.max_spans() != 0) settings.max_spans = from.max_spans();
+  return settings;
 }
 
-void to_proto(const runtime::ProfileWish& from, v1::StartProfileRequest& to) {
+void to_proto(const runtime::ProfileSettings& from, v1::StartProfileRequest& to) {
   if (from.group) to.set_group(static_cast<std::uint64_t>(from.group->value()));
   if (from.model) to.set_model(static_cast<std::uint64_t>(*from.model));
   to.set_limit_ns(from.limit_ns);

@@ -7,8 +7,8 @@
 namespace sluice::rpc::wire {
 
 /// Fails: kInvalid for a group's handle that cannot be. Limits are the profiler's to check.
-Result<runtime::ProfileWish> from_proto(const v1::StartProfileRequest& from);
-void to_proto(const runtime::ProfileWish& from, v1::StartProfileRequest& to);
+Result<runtime::ProfileSettings> from_proto(const v1::StartProfileRequest& from);
+void to_proto(const runtime::ProfileSettings& from, v1::StartProfileRequest& to);
 
 /// A profile in parts of at most some hundred KB.
 class ProfileParts {

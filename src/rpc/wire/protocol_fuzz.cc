@@ -110,32 +110,32 @@ void check(const v1::Region& from) { static_cast<void>(from_proto(from)); }
 
 void check(const v1::LoadOptions& from) {
   constexpr std::int64_t kLimitBytes = 1 << 20;
-  const auto wish = from_proto(from, kLimitBytes);
-  if (!wish.is_ok()) {
-    require(!wish.status().message().empty());
+  const auto settings = from_proto(from, kLimitBytes);
+  if (!settings.is_ok()) {
+    require(!settings.status().message().empty());
     return;
   }
-  require(wish->upload_bytes >= 0 && wish->upload_bytes <= kLimitBytes);
-  require(wish->upload_bytes == 0 || wish->path.empty());
-  require(wish->options.depth >= 0 && wish->options.depth <= runtime::kMaxDepth);
-  const int waiting = wish->options.max_waiting.value_or(0);
+  require(settings->upload_bytes >= 0 && settings->upload_bytes <= kLimitBytes);
+  require(settings->upload_bytes == 0 || settings->path.empty());
+  require(settings->options.depth >= 0 && settings->options.depth <= runtime::kMaxDepth);
+  const int waiting = settings->options.max_waiting.value_or(0);
   require(waiting >= 0 && waiting <= runtime::kMaxWaiting);
-  require(!wish->options.group || wish->options.group->value() > 0);
+  require(!settings->options.group || settings->options.group->value() > 0);
 }
 
-/// Starts the profiler with the decoded wish, so that the fuzzer reaches the profiler's limits.
+/// Starts the profiler with the decoded settings, so that the fuzzer reaches the profiler's limits.
 void check(const v1::StartProfileRequest& from) {
-  const auto wish = from_proto(from);
-  if (!wish.is_ok()) return;
+  const auto settings = from_proto(from);
+  if (!settings.is_ok()) return;
   static ManualClock clock;
   runtime::Profiler profiler(clock);
   runtime::ProfileOptions options;
-  options.limit_ns = wish->limit_ns;
-  options.max_spans = wish->max_spans;
+  options.limit_ns = settings->limit_ns;
+  options.max_spans = settings->max_spans;
   const auto id = profiler.start(options);
   require(id.is_ok() == profiler.is_on());
   v1::StartProfileRequest back;
-  to_proto(*wish, back);
+  to_proto(*settings, back);
   require(from_proto(back).is_ok());
 }
 

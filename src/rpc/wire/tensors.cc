@@ -16,8 +16,8 @@ constexpr int kMaxDimensions = 64;
 constexpr std::int64_t kMaxPlacedBytes = std::int64_t{1} << 62;
 
 Status bad_tensor(const v1::Tensor& tensor, std::string_view why) {
-  return runtime_error(RuntimeCode::kBadInput, "tensor \"{}\": {}", tensor.name().substr(0, 200),
-                       why);
+  return runtime::runtime_error(RuntimeCode::kBadInput, "tensor \"{}\": {}",
+                                tensor.name().substr(0, 200), why);
 }
 
 std::string names_of(const std::vector<package::TensorSpec>& specs) {
@@ -110,8 +110,9 @@ Result<std::vector<exec::TensorView>> inputs_of(const v1::InferRequest& request,
       views[i] = *value;
       continue;
     }
-    return runtime_error(RuntimeCode::kBadInput, "input \"{}\" is missing; the model takes {}",
-                         signature.inputs[i].name, names_of(signature.inputs));
+    return runtime::runtime_error(RuntimeCode::kBadInput,
+                                  "input \"{}\" is missing; the model takes {}",
+                                  signature.inputs[i].name, names_of(signature.inputs));
   }
   return views;
 }

@@ -81,8 +81,8 @@ class Loader {
   Result<Footprint> estimate(const LoadRequest& request);
 
   /// Ends soon after `stop` is requested: between two operations or constants in preparation, or
-  /// two blocks of a copy. A failed load releases all its resources. Fails: kInvalid,
-  /// kUnsupportedVersion  the package
+  /// two blocks of a copy. A failed load releases all its resources.
+  /// Fails: kInvalid, kUnsupportedVersion  the package
   ///        kInvalidHandle                 the group
   ///        kNotEnoughCores, kOutOfResources
   ///        kTimeout                       the cores were not free by the deadline of `wait`

@@ -118,9 +118,9 @@ class CpuProfile : public ::testing::Test {
 
 TEST_F(CpuProfile, OperationSpansLieInTheirSegmentSpan) {
   const ModelHandle model = engine_.load(load_of(add_relu())).value();
-  ProfileWish wish;
-  wish.model = model;
-  const auto id = engine_.start_profile(wish).value();
+  ProfileSettings settings;
+  settings.model = model;
+  const auto id = engine_.start_profile(settings).value();
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(engine_.infer(model, request_of(1)).code, RuntimeCode::kOk);
   }
@@ -149,12 +149,12 @@ TEST_F(CpuProfile, NothingIsRecordedAfterItsEnd) {
 }
 
 TEST_F(CpuProfile, UnknownModelsAndGroupsAreRefused) {
-  ProfileWish wish;
-  wish.model = ModelHandle(77);
-  EXPECT_EQ(engine_.start_profile(wish).status().code(), Code::kNotFound);
-  wish = {};
-  wish.group = topology::CoreGroupId(77);
-  EXPECT_EQ(engine_.start_profile(wish).status().code(), Code::kNotFound);
+  ProfileSettings settings;
+  settings.model = ModelHandle(77);
+  EXPECT_EQ(engine_.start_profile(settings).status().code(), Code::kNotFound);
+  settings = {};
+  settings.group = topology::CoreGroupId(77);
+  EXPECT_EQ(engine_.start_profile(settings).status().code(), Code::kNotFound);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // The result of a call or a request as a number.
 //
-// The numbers 0 to 10 and 1000 to 1004 are part of the interface and never change. Each has a gRPC
-// code and a remedy for the user.
+// The numbers stand in sluice/status.h. Each has a status code and a remedy for the user.
 #pragma once
 
 #include <span>
@@ -13,24 +12,7 @@
 
 namespace sluice::runtime {
 
-enum class RuntimeCode : std::int32_t {
-  kOk = 0,
-  kFailed = 1,               ///< the call does not fit the state, or no other code applies
-  kInvalid = 2,              ///< a package or an argument is not valid
-  kInvalidHandle = 3,        ///< no model, group or request has this handle
-  kOutOfResources = 4,       ///< memory of host or device, or another resource
-  kTimeout = 5,              ///< the deadline passed
-  kDeviceError = 6,          ///< a device failed or was lost
-  kQueueFull = 7,            ///< the model's waiting line is full; the message says when to retry
-  kModelFailed = 8,          ///< the model was put out of service by an earlier error
-  kNotEnoughCores = 9,       ///< too few free cores, or too few cores in the group
-  kUnsupportedVersion = 10,  ///< the package's format or a plug-in's ABI
-  kPending = 1000,           ///< the request is not done yet
-  kCancelled = 1001,
-  kBadInput = 1002,            ///< an input is missing, or its type, shape or size is wrong
-  kNumericError = 1003,        ///< done, but an output holds NaN
-  kCompletedWithError = 1004,  ///< the model ran, and a kernel reported an error
-};
+using sluice::RuntimeCode;
 
 struct RuntimeCodeInfo {
   RuntimeCode code = RuntimeCode::kOk;

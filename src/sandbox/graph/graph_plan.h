@@ -77,8 +77,7 @@ struct GraphPlan {
 
 /// `sinks`: of the nodes' functions, in their order.
 /// Fails: kInvalid naming functions and tensors: edges in a circle, types that do not fit, two
-/// edges
-///        to one input, names that are unknown or not unique, too many nodes or edges.
+/// edges to one input, names that are unknown or not unique, too many nodes or edges.
 Result<GraphPlan> plan_graph(const GraphRequest& request,
                              std::vector<std::shared_ptr<runtime::RequestSink>> sinks);
 

@@ -18,8 +18,8 @@ inline constexpr std::int32_t kDeviceMapMinor = 0;
 std::string print_device_map(const DeviceMap& map);
 
 /// Checks types and ranges, that ids count up from 0, and that each link joins two devices of the
-/// map once. Ignores unknown fields. Fails: kInvalidArgument     with the position in the text and
-/// the expected value
+/// map once. Ignores unknown fields.
+/// Fails: kInvalidArgument     with the position in the text and the expected value
 ///        kFailedPrecondition  another major version
 Result<DeviceMap> parse_device_map(std::string_view text);
 

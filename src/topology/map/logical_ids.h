@@ -31,8 +31,8 @@ DeviceMap with_logical_ids(DeviceMap map);
 bool are_adjacent(const DeviceMap& map, const Device& a, const Device& b);
 
 /// The part of a machine that one runtime owns: the devices `ids` in an order of adjacent devices,
-/// and their links. Devices of different kinds or plug-ins are ordered separately. Fails:
-/// kInvalidArgument     no id, or an id twice
+/// and their links. Devices of different kinds or plug-ins are ordered separately.
+/// Fails: kInvalidArgument     no id, or an id twice
 ///        kNotFound            the map has no such device
 ///        kFailedPrecondition  devices of one kind do not form one chain; the message names the gap
 Result<DeviceMap> select_devices(const DeviceMap& map, std::span<const DeviceId> ids);

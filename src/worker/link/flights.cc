@@ -41,8 +41,8 @@ Flights::Flights(std::shared_ptr<Arena> arena, std::string name)
 
 Status Flights::submit_locked(const shm::Submission& entry) {
   if (ring_.submit(entry)) return ok_status();
-  return runtime_error(RuntimeCode::kQueueFull, "{}: {} requests are on their way to it", name_,
-                       kRingEntries);
+  return runtime::runtime_error(RuntimeCode::kQueueFull, "{}: {} requests are on their way to it",
+                                name_, kRingEntries);
 }
 
 Result<std::uint64_t> Flights::infer(Inference& inference) {
@@ -149,7 +149,7 @@ void Flights::expire(std::int64_t now_ns) {
     }
   }
   for (const auto& on_answer : expired) {
-    on_answer(failure(runtime_error(RuntimeCode::kTimeout, "{} does not answer", name_)));
+    on_answer(failure(runtime::runtime_error(RuntimeCode::kTimeout, "{} does not answer", name_)));
   }
 }
 

@@ -194,10 +194,11 @@ void WorkerLink::die() {
         silent_ns_ > options_.silence_limit_ns
             ? fmt::format("was ended because it did not answer for {} s", silent_ns_ / kSecondNs)
             : "died of " + end;
-    cause = is_closing ? runtime_error(RuntimeCode::kCancelled, "{} was ended", options_.name)
-                       : runtime_error(RuntimeCode::kDeviceError, "{} {}{}", options_.name, what,
-                                       is_ready_ ? "; it is being restarted, try again"
-                                                 : " before it was ready");
+    cause = is_closing
+                ? runtime::runtime_error(RuntimeCode::kCancelled, "{} was ended", options_.name)
+                : runtime::runtime_error(
+                      RuntimeCode::kDeviceError, "{} {}{}", options_.name, what,
+                      is_ready_ ? "; it is being restarted, try again" : " before it was ready");
     is_dead_ = true;
     cause_ = cause;
     for (auto& [id, call] : calls_) {

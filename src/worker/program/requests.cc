@@ -134,7 +134,8 @@ Status Requests::submit(const shm::Submission& entry) {
   request.wants_detail = true;
   const auto flight = flights_.enter(answer->request, model, !ring_.has_submission());
   if (flight == nullptr) {
-    return runtime_error(RuntimeCode::kInvalid, "request {} is in flight already", answer->request);
+    return runtime::runtime_error(RuntimeCode::kInvalid, "request {} is in flight already",
+                                  answer->request);
   }
   if (!flight->is_for_this_thread()) {
     request.on_done = [this, answer](runtime::Reply reply) {

@@ -203,12 +203,12 @@ class Server {
   }
 
   Result<json> start_profile(const JsonValue& body) {
-    runtime::ProfileWish wish;
+    runtime::ProfileSettings settings;
     const std::int64_t model = SLUICE_TRY(body.int_or("model", 0, 0, kMaxInt64));
-    if (model != 0) wish.model = ModelHandle(static_cast<std::uint64_t>(model));
-    wish.limit_ns = SLUICE_TRY(body.int_or("limit_ns", wish.limit_ns, 1, kMaxInt64));
-    wish.max_spans = SLUICE_TRY(body.int_or("max_spans", wish.max_spans, 1, kMaxInt64));
-    return json({{"profile", SLUICE_TRY(engine_->start_profile(wish))}});
+    if (model != 0) settings.model = ModelHandle(static_cast<std::uint64_t>(model));
+    settings.limit_ns = SLUICE_TRY(body.int_or("limit_ns", settings.limit_ns, 1, kMaxInt64));
+    settings.max_spans = SLUICE_TRY(body.int_or("max_spans", settings.max_spans, 1, kMaxInt64));
+    return json({{"profile", SLUICE_TRY(engine_->start_profile(settings))}});
   }
 
   static Result<std::uint64_t> profile_of(const JsonValue& body) {

@@ -31,8 +31,8 @@ constexpr std::uint64_t rounded(std::uint64_t size, std::uint64_t step) {
 constexpr std::uint64_t kFirst = rounded(shm::ring_bytes(kRingEntries), kStepBytes);
 
 Status no_memory(std::uint64_t size_bytes, std::string_view why) {
-  return runtime_error(runtime::RuntimeCode::kOutOfResources,
-                       "no shared memory for {} bytes of a worker's: {}", size_bytes, why);
+  return runtime::runtime_error(runtime::RuntimeCode::kOutOfResources,
+                                "no shared memory for {} bytes of a worker's: {}", size_bytes, why);
 }
 
 }  // namespace

@@ -18,8 +18,7 @@ namespace sluice::tool {
 /// Takes f64, f32, f16, bf16, all integers, bool (true or false) and strings. Floats are rounded to
 /// the nearest value of their type; the words "nan", "inf" and "-inf" stand for what JSON lacks.
 /// Fails: kInvalidArgument naming the member that is wrong, the element that does not fit its type,
-/// or
-///        text over 256 MiB; kUnimplemented for other element types.
+/// or text over 256 MiB; kUnimplemented for other element types.
 Result<Value> parse_json_value(std::string_view text);
 
 /// The same form, on one line. Fails: kUnimplemented for other element types.

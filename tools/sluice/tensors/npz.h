@@ -11,8 +11,9 @@
 namespace sluice::tool {
 
 /// The tensor that numpy.savez stored under `name`, in memory of its own. Reads compressed files
-/// too. Fails: kNotFound naming the tensors that the file has; kDataLoss for a damaged archive;
-///        kInvalidArgument for a tensor over 8 GiB; as package::parse_npy.
+/// too.
+/// Fails: kNotFound naming the tensors that the file has; kDataLoss for a damaged archive;
+/// kInvalidArgument for a tensor over 8 GiB; as package::parse_npy.
 Result<ir::Constant> parse_npz(const Bytes& file, std::string_view name);
 /// Fails also: as map_file.
 Result<ir::Constant> read_npz(const std::filesystem::path& path, std::string_view name);

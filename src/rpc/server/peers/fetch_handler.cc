@@ -18,9 +18,9 @@ namespace {
 constexpr int kMaxFetches = 256;
 
 Status too_many() {
-  return runtime_error(runtime::RuntimeCode::kOutOfResources,
-                       "{} tensors are being fetched from this daemon; try again when one has gone",
-                       kMaxFetches);
+  return runtime::runtime_error(
+      runtime::RuntimeCode::kOutOfResources,
+      "{} tensors are being fetched from this daemon; try again when one has gone", kMaxFetches);
 }
 
 /// Sends a tensor, and holds its lease meanwhile. A peer that takes nothing for a while is ended:
@@ -85,7 +85,8 @@ Result<sandbox::ExchangeTable::Lease> FetchHandler::find(const grpc::CallbackSer
   grpc::ProtoBufferReader reader(&bytes);
   v1::FetchTensorRequest wanted;
   if (!reader.status().ok() || !wanted.ParseFromZeroCopyStream(&reader)) {
-    return runtime_error(runtime::RuntimeCode::kInvalid, "the request is no FetchTensorRequest");
+    return runtime::runtime_error(runtime::RuntimeCode::kInvalid,
+                                  "the request is no FetchTensorRequest");
   }
   return service_.get_offered(peer, sandbox::TensorIndex{wanted.exchange()}, wanted.key());
 }

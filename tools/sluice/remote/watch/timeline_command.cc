@@ -37,21 +37,22 @@ class TimelineCommand : public Command {
   Result<int> run() override {
     const auto client = SLUICE_TRY(remote_.connect());
     if (stopped_ > 0) return write(SLUICE_TRY(client->stop_profile(stopped_)));
-    runtime::ProfileWish wish;
-    wish.max_spans = spans_;
-    if (!model_.empty()) wish.model = runtime::ModelHandle(SLUICE_TRY(find_model(*client, model_)));
-    if (group_ != 0) wish.group = topology::CoreGroupId(group_);
-    if (is_start_) return start(*client, wish);
+    runtime::ProfileSettings settings;
+    settings.max_spans = spans_;
+    if (!model_.empty())
+      settings.model = runtime::ModelHandle(SLUICE_TRY(find_model(*client, model_)));
+    if (group_ != 0) settings.group = topology::CoreGroupId(group_);
+    if (is_start_) return start(*client, settings);
     // The session takes the profile with it, should this be interrupted.
     SLUICE_TRY(client->open_session("sluice timeline"));
-    const std::uint64_t profile = SLUICE_TRY(client->start_profile(wish));
+    const std::uint64_t profile = SLUICE_TRY(client->start_profile(settings));
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds_));
     return write(SLUICE_TRY(client->stop_profile(profile)));
   }
 
  private:
-  Result<int> start(rpc::client::Client& client, const runtime::ProfileWish& wish) const {
-    const std::uint64_t profile = SLUICE_TRY(client.start_profile(wish));
+  Result<int> start(rpc::client::Client& client, const runtime::ProfileSettings& settings) const {
+    const std::uint64_t profile = SLUICE_TRY(client.start_profile(settings));
     if (remote_.is_json) {
       print_json("profile", profile);
     } else {

@@ -3,8 +3,8 @@
  *
  * Conventions as in sluice/backend.h. Functions are safe from several threads at once. Links never
  * change while the backend lives. */
-#ifndef SLUICE_TOPOLOGY_H_
-#define SLUICE_TOPOLOGY_H_
+#ifndef SLUICE_EXTENSIONS_TOPOLOGY_H_
+#define SLUICE_EXTENSIONS_TOPOLOGY_H_
 
 #include "sluice/backend.h"
 
@@ -39,8 +39,8 @@ typedef struct sluice_device_reset {
   uint32_t struct_size;
   uint32_t reserved;
   /* Work in flight on the device ends with SLUICE_UNAVAILABLE. Groups, streams and memory of the
-   * device stay valid, and its memory holds what it held: a device that loses it answers 15
-   * (data loss), and what was loaded on it must be loaded again. May be called while other
+   * device stay valid, and its memory holds what it held: a device that loses it answers
+   * SLUICE_DATA_LOSS, and what was loaded on it must be loaded again. May be called while other
    * threads use the device. */
   sluice_code (*reset)(sluice_backend* backend, int32_t device, sluice_message* message);
 } sluice_device_reset;
@@ -48,4 +48,4 @@ typedef struct sluice_device_reset {
 #ifdef __cplusplus
 }
 #endif
-#endif /* SLUICE_TOPOLOGY_H_ */
+#endif /* SLUICE_EXTENSIONS_TOPOLOGY_H_ */

@@ -5,8 +5,8 @@
  * `stream_wait`, which runs the simulation until the stream is done or the timeout has passed,
  * `stream_destroy`, and `advance_to`. Conventions as in sluice/backend.h. Functions are safe from
  * several threads at once. */
-#ifndef SLUICE_VIRTUAL_TIME_H_
-#define SLUICE_VIRTUAL_TIME_H_
+#ifndef SLUICE_EXTENSIONS_VIRTUAL_TIME_H_
+#define SLUICE_EXTENSIONS_VIRTUAL_TIME_H_
 
 #include "sluice/backend.h"
 
@@ -50,4 +50,4 @@ typedef struct sluice_virtual_time {
 #ifdef __cplusplus
 }
 #endif
-#endif /* SLUICE_VIRTUAL_TIME_H_ */
+#endif /* SLUICE_EXTENSIONS_VIRTUAL_TIME_H_ */

@@ -2,8 +2,8 @@
  *
  * Conventions as in sluice/backend.h. One thread at a time uses an event and the streams that it
  * is recorded on or waited for. Streams may be of any groups of the backend. */
-#ifndef SLUICE_EVENTS_H_
-#define SLUICE_EVENTS_H_
+#ifndef SLUICE_EXTENSIONS_EVENTS_H_
+#define SLUICE_EXTENSIONS_EVENTS_H_
 
 #include "sluice/backend.h"
 
@@ -33,4 +33,4 @@ typedef struct sluice_events {
 #ifdef __cplusplus
 }
 #endif
-#endif /* SLUICE_EVENTS_H_ */
+#endif /* SLUICE_EXTENSIONS_EVENTS_H_ */

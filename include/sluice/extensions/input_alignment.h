@@ -1,8 +1,8 @@
 /* The extension "sluice.input_alignment/1" of a plug-in: its kernels read a model's inputs at
  * addresses of less alignment than SLUICE_ALIGNMENT, so that the host need not copy them. Without
  * the extension the host copies such inputs. Conventions as in sluice/backend.h. */
-#ifndef SLUICE_INPUT_ALIGNMENT_H_
-#define SLUICE_INPUT_ALIGNMENT_H_
+#ifndef SLUICE_EXTENSIONS_INPUT_ALIGNMENT_H_
+#define SLUICE_EXTENSIONS_INPUT_ALIGNMENT_H_
 
 #include "sluice/backend.h"
 
@@ -23,4 +23,4 @@ typedef struct sluice_input_alignment {
 #ifdef __cplusplus
 }
 #endif
-#endif /* SLUICE_INPUT_ALIGNMENT_H_ */
+#endif /* SLUICE_EXTENSIONS_INPUT_ALIGNMENT_H_ */

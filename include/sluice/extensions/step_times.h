@@ -1,7 +1,7 @@
 /* The extension "sluice.step_times/1" of a plug-in: it reports the duration of each step of a
  * command list to an observer. Conventions as in sluice/backend.h. */
-#ifndef SLUICE_STEP_TIMES_H_
-#define SLUICE_STEP_TIMES_H_
+#ifndef SLUICE_EXTENSIONS_STEP_TIMES_H_
+#define SLUICE_EXTENSIONS_STEP_TIMES_H_
 
 #include "sluice/backend.h"
 
@@ -22,7 +22,8 @@ typedef struct sluice_step_time {
 } sluice_step_time;
 
 /* Receives `steps[i]` in the order of execution. Must not call the plug-in. */
-typedef void (*sluice_step_observer)(void* user, const sluice_step_time* steps, int32_t num_steps);
+typedef void (*sluice_step_observer)(void* user_data, const sluice_step_time* steps,
+                                     int32_t num_steps);
 
 typedef struct sluice_step_times {
   uint32_t struct_size;
@@ -30,7 +31,7 @@ typedef struct sluice_step_times {
    * to any group of the plug-in, then calls `observer` on this thread, after its list has run and
    * before it returns. Lists of other threads are not reported. Observed lists may take slightly
    * longer. */
-  void (*observe)(sluice_backend* backend, sluice_step_observer observer, void* user);
+  void (*observe)(sluice_backend* backend, sluice_step_observer observer, void* user_data);
 } sluice_step_times;
 
 /* The extension "sluice.list_memory/1" of a plug-in: the number of bytes that a command list holds,
@@ -63,4 +64,4 @@ typedef struct sluice_list_exchange {
 #ifdef __cplusplus
 }
 #endif
-#endif /* SLUICE_STEP_TIMES_H_ */
+#endif /* SLUICE_EXTENSIONS_STEP_TIMES_H_ */
