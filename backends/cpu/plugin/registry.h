@@ -47,6 +47,7 @@ std::vector<OpEntry> row_entries();
 std::vector<OpEntry> reduce_entries();
 std::vector<OpEntry> attention_entries();
 std::vector<OpEntry> recurrent_entries();
+std::vector<OpEntry> gru_entries();
 std::vector<OpEntry> copy_entries();
 std::vector<OpEntry> conv_entries();
 std::vector<OpEntry> byte_conv_entries();

@@ -123,6 +123,15 @@ class TestOp {
         {name, SLUICE_ATTRIBUTE_TEXT, 1, nullptr, nullptr, &texts_.back(), nullptr});
     return *this;
   }
+  TestOp& attribute_texts(const char* name, const std::vector<const char*>& values) {
+    text_lists_.emplace_back();
+    for (const char* value : values) {
+      text_lists_.back().push_back({value, static_cast<std::int64_t>(std::strlen(value))});
+    }
+    attributes_.push_back({name, SLUICE_ATTRIBUTE_TEXTS, static_cast<std::int64_t>(values.size()),
+                           nullptr, nullptr, text_lists_.back().data(), nullptr});
+    return *this;
+  }
   /// A body step; registers as in backend.h. The last one is the result.
   TestOp& step(const char* kind, std::vector<std::int32_t> registers) {
     registers_.push_back(std::move(registers));
@@ -236,6 +245,7 @@ class TestOp {
   std::list<Shape> ints_;
   std::list<std::vector<float>> floats_;
   std::list<sluice_text> texts_;
+  std::list<std::vector<sluice_text>> text_lists_;
   std::list<std::vector<std::int32_t>> registers_;
   std::vector<sluice_operand> inputs_;
   std::vector<sluice_operand> body_inputs_;
