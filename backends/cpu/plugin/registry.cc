@@ -17,7 +17,7 @@ std::map<Key, OpEntry> join_families() {
         join_entries(),        lrn_entries(),         resize_entries(),     tree_entries(),
         find_key_entries(),    distance_entries(),    pad_entries(),        indexed_entries(),
         select_entries(),      cumulative_entries(),  group_norm_entries(), narrow_matrix_entries(),
-        grid_sample_entries(), gru_entries()}) {
+        grid_sample_entries(), gru_entries(),         spectrum_entries()}) {
     for (const OpEntry& entry : family) all.emplace(Key(entry.domain, entry.kind), entry);
   }
   return all;

@@ -48,6 +48,7 @@ std::vector<OpEntry> reduce_entries();
 std::vector<OpEntry> attention_entries();
 std::vector<OpEntry> recurrent_entries();
 std::vector<OpEntry> gru_entries();
+std::vector<OpEntry> spectrum_entries();
 std::vector<OpEntry> copy_entries();
 std::vector<OpEntry> conv_entries();
 std::vector<OpEntry> byte_conv_entries();
