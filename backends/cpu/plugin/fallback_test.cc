@@ -17,18 +17,15 @@ namespace {
 /// strings.
 constexpr std::string_view kGeneric =
     "Acos Acosh AffineGrid Asin Asinh Atan Atanh Attention BatchNormalization Bernoulli "
-    "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow CastLike "
-    "CausalConvWithState CenterCropPad Col2Im Compress Constant ConstantOfShape "
-    "ConvInteger ConvTranspose Cosh CumProd DeformConv DepthToSpace Det Dropout "
-    "DynamicQuantizeLinear Einsum EyeLike Flatten GlobalLpPool HammingWindow "
-    "HannWindow Hardmax LinearAttention LpNormalization LpPool MatMulInteger "
-    "MaxRoiPool MaxUnpool MeanVarianceNormalization MelWeightMatrix Mod Multinomial "
+    "BitCast BlackmanWindow CastLike CausalConvWithState CenterCropPad Compress Constant "
+    "ConvInteger Cosh CumProd Det Dropout DynamicQuantizeLinear Einsum Flatten GlobalLpPool "
+    "HammingWindow HannWindow Hardmax LinearAttention LpNormalization LpPool MatMulInteger "
+    "MaxRoiPool MaxUnpool MeanVarianceNormalization MelWeightMatrix Multinomial "
     "NegativeLogLikelihoodLoss NonMaxSuppression NonZero OneHot QLinearConv QLinearMatMul "
     "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Range ReduceLogSum "
-    "ReduceLogSumExp ReduceProd RegexFullMatch Reshape ReverseSequence RoiAlign "
-    "RotaryEmbedding Scatter Shape Sinh Size SoftmaxCrossEntropyLoss "
-    "SpaceToDepth Squeeze StringConcat StringNormalizer SwiGLU Tan TensorScatter "
-    "TfIdfVectorizer Tile Trilu Unique Unsqueeze sluice::CouplePairs sluice::ImagePixels "
+    "ReduceLogSumExp ReduceProd RegexFullMatch Reshape RoiAlign RotaryEmbedding Scatter Shape "
+    "Sinh Size SoftmaxCrossEntropyLoss Squeeze StringConcat StringNormalizer SwiGLU Tan "
+    "TensorScatter TfIdfVectorizer Unique Unsqueeze sluice::CouplePairs sluice::ImagePixels "
     "sluice::ImageSize sluice::StringSplitTexts sluice::StringSplitWidth "
     "sluice::TokenizerTexts sluice::TokenizerWidth";
 

@@ -10,14 +10,37 @@ using Key = std::pair<std::string_view, std::string_view>;
 
 std::map<Key, OpEntry> join_families() {
   std::map<Key, OpEntry> all;
-  for (const auto& family :
-       {matrix_entries(),      elementwise_entries(), row_entries(),        reduce_entries(),
-        attention_entries(),   recurrent_entries(),   copy_entries(),       conv_entries(),
-        pool_entries(),        byte_conv_entries(),   quantize_entries(),   reorder_entries(),
-        join_entries(),        lrn_entries(),         resize_entries(),     tree_entries(),
-        find_key_entries(),    distance_entries(),    pad_entries(),        indexed_entries(),
-        select_entries(),      cumulative_entries(),  group_norm_entries(), narrow_matrix_entries(),
-        grid_sample_entries(), gru_entries(),         spectrum_entries()}) {
+  for (const auto& family : {matrix_entries(),
+                             elementwise_entries(),
+                             row_entries(),
+                             reduce_entries(),
+                             attention_entries(),
+                             recurrent_entries(),
+                             copy_entries(),
+                             conv_entries(),
+                             pool_entries(),
+                             byte_conv_entries(),
+                             quantize_entries(),
+                             reorder_entries(),
+                             join_entries(),
+                             lrn_entries(),
+                             resize_entries(),
+                             tree_entries(),
+                             find_key_entries(),
+                             distance_entries(),
+                             pad_entries(),
+                             indexed_entries(),
+                             select_entries(),
+                             cumulative_entries(),
+                             group_norm_entries(),
+                             narrow_matrix_entries(),
+                             grid_sample_entries(),
+                             gru_entries(),
+                             spectrum_entries(),
+                             rearrange_entries(),
+                             line_entries(),
+                             deform_conv_entries(),
+                             column_transpose_entries()}) {
     for (const OpEntry& entry : family) all.emplace(Key(entry.domain, entry.kind), entry);
   }
   return all;

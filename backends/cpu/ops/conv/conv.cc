@@ -12,6 +12,7 @@
 #include "conv/winograd/winograd.h"
 #include "core/divide.h"
 #include "core/float_buffer.h"
+#include "ops/columns/column_op.h"
 #include "ops/conv/conv_op.h"
 #include "ops/conv/conv_tactics.h"
 #include "ops/elementwise/elementwise.h"
@@ -111,7 +112,7 @@ std::optional<WeightsForm> form_at_hand(const sluice_op& op, const ConvShape& sh
 
 sluice_packing conv_packing(const sluice_op& op, int input, Isa isa) {
   sluice_packing result = {};
-  if (input != 1) return result;
+  if (input != 1 || !check_conv(op).is_ok()) return result;
   const ConvShape shape = conv_weights_shape(op);
   const WeightsForm form = form_at_hand(op, shape, isa).value_or(best_form(op, shape, isa));
   result.size_bytes = form.bytes();
@@ -232,6 +233,7 @@ class Conv : public Kernel {
 };
 
 Status make_conv(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (!check_conv(op).is_ok()) return make_column_conv(op, isa, kernel);
   ConvOp conv;
   if (Status status = read_conv(op, &conv); !status.is_ok()) return status;
   const auto form = form_at_hand(op, conv.shape, isa);
@@ -244,18 +246,30 @@ Status make_conv(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) 
   return plugin::ok();
 }
 
-sluice_layout conv_layout(const sluice_op& /*op*/) { return SLUICE_LAYOUT_C16; }
+Status check_any_conv(const sluice_op& op) {
+  const Status status = check_conv(op);
+  return status.is_ok() || !check_column_conv(op).is_ok() ? status : plugin::ok();
+}
+
+sluice_layout conv_layout(const sluice_op& op) {
+  return check_conv(op).is_ok() ? SLUICE_LAYOUT_C16 : SLUICE_LAYOUT_ROW_MAJOR;
+}
+
+std::vector<std::string> conv_tactic_names(const sluice_op& op, Isa isa, int workers) {
+  if (!check_conv(op).is_ok()) return {};
+  return list_conv_tactics(op, isa, workers);
+}
 
 }  // namespace
 
 std::vector<OpEntry> conv_entries() {
   return {{.kind = "Conv",
-           .check = check_conv,
+           .check = check_any_conv,
            .make = make_conv,
            .packing = conv_packing,
            .pack = pack,
            .preferred_layout = conv_layout,
-           .tactics = list_conv_tactics,
+           .tactics = conv_tactic_names,
            .num_required_inputs = 2}};
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/copy/strided_copy.h"
+#include "ops/copy/one_copy.h"
 #include "ops/operands/checks.h"
 #include "ops/operands/constants.h"
 #include "plugin/registry.h"
@@ -17,56 +17,6 @@ namespace {
 using plugin::Attributes;
 using plugin::dims_of;
 using plugin::unimplemented;
-
-/// Elements are whole bytes in row-major order, and nothing is fused.
-Status check_movable(const sluice_op& op) {
-  if (op.body != nullptr) return unimplemented("fused body");
-  for (const auto& operands : {plugin::inputs_of(op), plugin::outputs_of(op)}) {
-    for (const sluice_operand& operand : operands) {
-      if (plugin::is_absent(operand.tensor)) continue;
-      const int bits = plugin::element_bits(operand.tensor.element_type);
-      if (bits < 8) return unimplemented("elements that are not whole bytes");
-      if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) return unimplemented("blocked layout");
-    }
-  }
-  if (op.outputs[0].tensor.element_type != op.inputs[0].tensor.element_type) {
-    return plugin::invalid_argument(plugin::kind_of(op) + ": the output has another element type");
-  }
-  return plugin::ok();
-}
-
-Dims dense_strides(std::span<const std::int64_t> dims) { return broadcast_strides(dims, dims); }
-
-// ---- one strided copy from input 0 to output 0
-// --------------------------------------------------------
-
-class OneCopy : public Kernel {
- public:
-  OneCopy(const sluice_op& op, StridedCopy copy, std::int64_t offset_elements = 0)
-      : Kernel(op),
-        copy_(std::move(copy)),
-        offset_bytes_(offset_elements * element_bytes(op.inputs[0].tensor)) {}
-
-  void run(const Run& run, int, const Worker& worker) const override {
-    copy_.run(run.input<std::byte>(0) + offset_bytes_, run.output<std::byte>(0), worker);
-  }
-  void extents(Extents& extents) const override {
-    const Reach reach = copy_.reach();
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    const bool is_far = __builtin_mul_overflow(reach.lowest, copy_.element_bytes(), &begin) ||
-                        __builtin_mul_overflow(reach.end, copy_.element_bytes(), &end) ||
-                        __builtin_add_overflow(begin, offset_bytes_, &begin) ||
-                        __builtin_add_overflow(end, offset_bytes_, &end);
-    if (copy_.elements() > 0) extents.reads_between(0, is_far ? -1 : begin, end);
-    extents.writes(0, {copy_.elements(), copy_.element_bytes()});
-  }
-  double cost_ns() const override { return copy_.cost_ns(); }
-
- private:
-  StridedCopy copy_;
-  std::int64_t offset_bytes_;
-};
 
 StridedCopy copy_to_output(const sluice_op& op, const Dims& from) {
   const sluice_tensor& out = op.outputs[0].tensor;

@@ -1,10 +1,13 @@
 // Elements read and written by index: GatherElements, GatherND, ScatterElements, ScatterND.
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "ops/elementwise/numbers_of.h"
 #include "ops/operands/broadcast.h"
 #include "ops/operands/checks.h"
 #include "plugin/registry.h"
@@ -32,18 +35,36 @@ class IndexReader {
     const std::int64_t index = given < 0 ? given + length : given;
     return index >= 0 && index < length ? index : -1;
   }
+  /// The first of `count` that is outside of `length` places; `count` if there is none.
+  std::int64_t first_outside(std::int64_t count, std::int64_t length) const {
+    return is_wide_ ? first_outside(static_cast<const std::int64_t*>(data_), count, length)
+                    : first_outside(static_cast<const std::int32_t*>(data_), count, length);
+  }
 
  private:
+  template <typename Index>
+  static std::int64_t first_outside(const Index* indices, std::int64_t count, std::int64_t length) {
+    std::int64_t i = 0;
+    while (i < count && indices[i] < length && indices[i] >= -length) ++i;
+    return i;
+  }
+
   bool is_wide_;
   const void* data_;
 };
+
+/// Parts whose places are found together.
+constexpr std::int64_t kFoundTogether = 256;
 
 /// Where the parts of a tensor lie that a tensor of indices names.
 class IndexedPlaces {
  public:
   virtual ~IndexedPlaces() = default;
-  /// The offset of part `i` in elements; -1 if an index is outside.
-  virtual std::int64_t at(const IndexReader& indices, std::int64_t i) const = 0;
+  /// The offsets of parts [first, first + size) in elements; -1 where an index is outside.
+  virtual void find(const IndexReader& indices, std::int64_t first, std::int64_t size,
+                    std::int64_t* offsets) const = 0;
+  /// The first part of which an index is outside; `count` if there is none.
+  virtual std::int64_t first_outside(const IndexReader& indices) const = 0;
   /// The error of part `i`, an index of which is outside.
   virtual Status outside(const IndexReader& indices, std::int64_t i) const = 0;
 
@@ -63,14 +84,26 @@ class PlacesAlongAxis : public IndexedPlaces {
     count = product(indices, 0, static_cast<std::int64_t>(indices.size()));
   }
 
-  std::int64_t at(const IndexReader& indices, std::int64_t i) const override {
-    const std::int64_t index = indices.at(i, length_);
-    if (index < 0) return -1;
-    std::int64_t offset = index * strides_[axis_];
-    for (std::size_t d = dims_.size(); d-- > 0; i /= dims_[d]) {
-      if (d != axis_) offset += i % dims_[d] * strides_[d];
+  void find(const IndexReader& indices, std::int64_t first, std::int64_t size,
+            std::int64_t* offsets) const override {
+    const std::size_t last = dims_.size() - 1;
+    std::int64_t row = first / dims_[last];
+    std::int64_t column = first % dims_[last];
+    for (std::int64_t i = 0; i < size; ++row, column = 0) {
+      std::int64_t base = 0;
+      std::int64_t rest = row;
+      for (std::size_t d = last; d-- > 0; rest /= dims_[d]) {
+        if (d != axis_) base += rest % dims_[d] * strides_[d];
+      }
+      const std::int64_t step = axis_ == last ? 0 : strides_[last];
+      for (; i < size && column < dims_[last]; ++i, ++column) {
+        const std::int64_t index = indices.at(first + i, length_);
+        offsets[i] = index < 0 ? -1 : base + index * strides_[axis_] + column * step;
+      }
     }
-    return offset;
+  }
+  std::int64_t first_outside(const IndexReader& indices) const override {
+    return indices.first_outside(count, length_);
   }
   Status outside(const IndexReader& indices, std::int64_t i) const override {
     return plugin::index_outside(indices.raw(i), static_cast<std::int64_t>(axis_), length_);
@@ -101,7 +134,16 @@ class PlacesByPoint : public IndexedPlaces {
     elements = product(data, batch + depth_, static_cast<std::int64_t>(data.size()));
   }
 
-  std::int64_t at(const IndexReader& indices, std::int64_t i) const override {
+  void find(const IndexReader& indices, std::int64_t first, std::int64_t size,
+            std::int64_t* offsets) const override {
+    for (std::int64_t i = 0; i < size; ++i) offsets[i] = at(indices, first + i);
+  }
+  std::int64_t first_outside(const IndexReader& indices) const override {
+    std::int64_t i = 0;
+    while (i < count && at(indices, i) >= 0) ++i;
+    return i;
+  }
+  std::int64_t at(const IndexReader& indices, std::int64_t i) const {
     std::int64_t offset = batch_ == 0 ? 0 : i / per_batch_ * strides_[batch_ - 1];
     for (std::int64_t k = 0; k < depth_; ++k) {
       const std::size_t axis = batch_ + static_cast<std::size_t>(k);
@@ -137,13 +179,18 @@ class GatherPlaces : public Kernel {
   void run(const Run& run, int, const Worker& worker) const override {
     const IndexReader indices(op().inputs[1].tensor, run.input<void>(1));
     if (worker.index == 0) check_all(run, indices);
-    const std::int64_t size = element_bytes(op().inputs[0].tensor);
     const Share share = share_of(places_->count, 64, worker);
-    for (std::int64_t i = share.begin; i < share.end; ++i) {
-      const std::int64_t place = places_->at(indices, i);
-      if (place < 0) continue;
-      std::memcpy(run.output<std::byte>(0) + i * bytes_, run.input<std::byte>(0) + place * size,
-                  static_cast<std::size_t>(bytes_));
+    std::int64_t places[kFoundTogether];
+    for (std::int64_t i = share.begin; i < share.end; i += kFoundTogether) {
+      const std::int64_t size = std::min(kFoundTogether, share.end - i);
+      places_->find(indices, i, size, places);
+      const std::byte* from = run.input<std::byte>(0);
+      std::byte* to = run.output<std::byte>(0) + i * bytes_;
+      switch (bytes_) {
+        case 4: gather<4>(from, places, size, to); break;
+        case 8: gather<8>(from, places, size, to); break;
+        default: gather<0>(from, places, size, to);
+      }
     }
   }
 
@@ -155,23 +202,51 @@ class GatherPlaces : public Kernel {
   }
 
  private:
-  void check_all(const Run& run, const IndexReader& indices) const {
-    for (std::int64_t i = 0; i < places_->count; ++i) {
-      if (places_->at(indices, i) < 0) return run.fail(places_->outside(indices, i));
+  /// kBytes: of parts of one element; 0 for others.
+  template <int kBytes>
+  void gather(const std::byte* from, const std::int64_t* places, std::int64_t count,
+              std::byte* to) const {
+    const std::int64_t element = element_bytes(op().inputs[0].tensor);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (places[i] < 0) continue;
+      if constexpr (kBytes > 0) {
+        std::memcpy(to + i * kBytes, from + places[i] * element, kBytes);
+      } else {
+        std::memcpy(to + i * bytes_, from + places[i] * element, static_cast<std::size_t>(bytes_));
+      }
     }
+  }
+
+  void check_all(const Run& run, const IndexReader& indices) const {
+    const std::int64_t i = places_->first_outside(indices);
+    if (i < places_->count) run.fail(places_->outside(indices, i));
   }
 
   std::unique_ptr<IndexedPlaces> places_;
   std::int64_t bytes_;
 };
 
+/// How updates meet what is there; null if they replace it, or have no fast form.
+TypedLoop scatter_loop(const sluice_op& op, Isa isa) {
+  const auto reduction = plugin::Attributes(op).get_text("reduction", "none");
+  const std::optional<Number> type = number_of(op.inputs[0].tensor.element_type);
+  if (reduction == "none" || !type || op.inputs[0].tensor.element_type == plugin::kBool)
+    return nullptr;
+  const TypedOp op_of = reduction == "add"   ? TypedOp::kAdd
+                        : reduction == "mul" ? TypedOp::kMul
+                        : reduction == "max" ? TypedOp::kMax
+                                             : TypedOp::kMin;
+  return SLUICE_CPU_PICK(isa, typed_loop)(op_of, *type);
+}
+
 /// The data is copied by all workers; then one writes the updates, of which later ones win.
 class ScatterPlaces : public Kernel {
  public:
-  ScatterPlaces(const sluice_op& op, std::unique_ptr<IndexedPlaces> places)
+  ScatterPlaces(const sluice_op& op, std::unique_ptr<IndexedPlaces> places, Isa isa)
       : Kernel(op),
         places_(std::move(places)),
-        bytes_(places_->elements * element_bytes(op.inputs[0].tensor)) {}
+        bytes_(places_->elements * element_bytes(op.inputs[0].tensor)),
+        combine_(scatter_loop(op, isa)) {}
 
   int phases() const override { return 2; }
 
@@ -199,17 +274,27 @@ class ScatterPlaces : public Kernel {
  private:
   void write_updates(const Run& run) const {
     const IndexReader indices(op().inputs[1].tensor, run.input<void>(1));
-    const std::int64_t size = element_bytes(op().inputs[0].tensor);
-    for (std::int64_t i = 0; i < places_->count; ++i) {
-      const std::int64_t place = places_->at(indices, i);
-      if (place < 0) return run.fail(places_->outside(indices, i));
-      std::memcpy(run.output<std::byte>(0) + place * size, run.input<std::byte>(2) + i * bytes_,
-                  static_cast<std::size_t>(bytes_));
+    const std::int64_t bytes = element_bytes(op().inputs[0].tensor);
+    std::int64_t places[kFoundTogether];
+    for (std::int64_t i = 0; i < places_->count; i += kFoundTogether) {
+      const std::int64_t size = std::min(kFoundTogether, places_->count - i);
+      places_->find(indices, i, size, places);
+      for (std::int64_t k = 0; k < size; ++k) {
+        if (places[k] < 0) return run.fail(places_->outside(indices, i + k));
+        std::byte* to = run.output<std::byte>(0) + places[k] * bytes;
+        const std::byte* from = run.input<std::byte>(2) + (i + k) * bytes_;
+        if (combine_ != nullptr) {
+          combine_(to, 1, from, 1, to, places_->elements);
+        } else {
+          std::memcpy(to, from, static_cast<std::size_t>(bytes_));
+        }
+      }
     }
   }
 
   std::unique_ptr<IndexedPlaces> places_;
   std::int64_t bytes_;
+  TypedLoop combine_ = nullptr;
 };
 
 Status check_indexed(const sluice_op& op) {
@@ -234,8 +319,10 @@ Status check_indexed(const sluice_op& op) {
 
 Status check_scatter(const sluice_op& op) {
   if (op.num_inputs < 3) return unimplemented("no updates");
-  if (plugin::Attributes(op).get_text("reduction", "none") != "none")
+  const auto reduction = plugin::Attributes(op).get_text("reduction", "none");
+  if (reduction != "none" && scatter_loop(op, Isa::kPortable) == nullptr) {
     return unimplemented("reduction");
+  }
   if (op.inputs[2].tensor.element_type != op.inputs[0].tensor.element_type) {
     return unimplemented("updates of another type");
   }
@@ -272,15 +359,15 @@ std::unique_ptr<IndexedPlaces> places_by_point(const sluice_op& op, std::int64_t
   return std::make_unique<PlacesByPoint>(data, indices, batch);
 }
 
-template <typename Indexed>
+template <typename Indexed, typename... More>
 Status make_indexed(const sluice_op& op, std::unique_ptr<IndexedPlaces> places, int parts_operand,
-                    std::unique_ptr<Kernel>* kernel) {
+                    std::unique_ptr<Kernel>* kernel, More... more) {
   const sluice_tensor& parts =
       parts_operand == 0 ? op.outputs[0].tensor : op.inputs[parts_operand].tensor;
   if (places == nullptr || places->count * places->elements != plugin::num_elements(parts)) {
     return unimplemented("shapes that do not fit");
   }
-  *kernel = std::make_unique<Indexed>(op, std::move(places));
+  *kernel = std::make_unique<Indexed>(op, std::move(places), more...);
   return plugin::ok();
 }
 
@@ -291,11 +378,11 @@ Status make_gather_nd(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel)
   const std::int64_t batch = plugin::Attributes(op).get_int("batch_dims");
   return make_indexed<GatherPlaces>(op, places_by_point(op, batch), 0, kernel);
 }
-Status make_scatter_elements(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
-  return make_indexed<ScatterPlaces>(op, places_along_axis(op), 2, kernel);
+Status make_scatter_elements(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  return make_indexed<ScatterPlaces>(op, places_along_axis(op), 2, kernel, isa);
 }
-Status make_scatter_nd(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
-  return make_indexed<ScatterPlaces>(op, places_by_point(op, 0), 2, kernel);
+Status make_scatter_nd(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  return make_indexed<ScatterPlaces>(op, places_by_point(op, 0), 2, kernel, isa);
 }
 
 }  // namespace

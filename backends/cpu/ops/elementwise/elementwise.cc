@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "ops/elementwise/typed.h"
 #include "ops/elementwise/types.h"
 #include "ops/operands/blocked.h"
 #include "plugin/registry.h"
@@ -195,6 +196,7 @@ Status translate(const sluice_op& op, Chain* chain) {
 
 Status check(const sluice_op& op) {
   if (op.num_outputs != 1) return plugin::unimplemented("several outputs");
+  if (is_typed(op)) return check_typed(op);
   Chain chain;
   if (Status status = translate(op, &chain); !status.is_ok()) return status;
   if (chain.result_type != op.outputs[0].tensor.element_type) {
@@ -236,6 +238,7 @@ class Elementwise : public Kernel {
 };
 
 Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (is_typed(op)) return make_typed(op, isa, kernel);
   Chain chain;
   if (Status status = translate(op, &chain); !status.is_ok()) return status;
   *kernel = std::make_unique<Elementwise>(op, std::move(chain), isa);
@@ -250,7 +253,9 @@ std::vector<OpEntry> elementwise_entries() {
                                    .check = check,
                                    .make = make,
                                    .num_required_inputs = 0}};
-  for (const char* kind : elementwise_kinds()) {
+  std::vector<const char*> kinds = elementwise_kinds();
+  for (const char* kind : typed_kinds()) kinds.push_back(kind);
+  for (const char* kind : kinds) {
     entries.push_back({.kind = kind, .check = check, .make = make});
   }
   return entries;

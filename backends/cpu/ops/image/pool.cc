@@ -4,7 +4,9 @@
 
 #include "kernels/bytes/bytes.h"
 #include "kernels/image/pool_row.h"
+#include "ops/image/volume_pool.h"
 #include "ops/image/window.h"
+#include "ops/operands/checks.h"
 #include "plugin/registry.h"
 
 namespace sluice::cpu {
@@ -33,6 +35,9 @@ struct PoolShape {
 
 PoolShape pool_shape(const sluice_op& op) {
   const sluice_tensor& x = op.inputs[0].tensor;
+  if (x.rank == 5) {  // of which only whole volumes are pooled here
+    return {x.dims[0] * x.dims[1], 1, {x.dims[2] * x.dims[3], x.dims[4]}, {}};
+  }
   const bool blocked = x.layout == SLUICE_LAYOUT_C16;
   return {x.dims[0] * (blocked ? blocks_of(x.dims[1]) : x.dims[1]), blocked ? kBlock : 1,
           spatial_extent(dims_of(x)), spatial_extent(dims_of(op.outputs[0].tensor))};
@@ -62,8 +67,14 @@ Status check_pool(const sluice_op& op) {
 
 bool is_bytes(const sluice_op& op) { return op.inputs[0].tensor.element_type == plugin::kU8; }
 
+bool is_volume(const sluice_op& op) { return op.inputs[0].tensor.rank == 5; }
+
+Status check_average_pool(const sluice_op& op) {
+  return is_volume(op) ? check_volume_pool(op) : check_pool(op);
+}
+
 Status check_max_pool(const sluice_op& op) {
-  if (!is_bytes(op)) return check_pool(op);
+  if (!is_bytes(op)) return check_average_pool(op);
   const sluice_tensor& x = op.inputs[0].tensor;
   const bool is_blocked = x.layout == SLUICE_LAYOUT_C16 && (x.rank == 3 || x.rank == 4);
   return is_blocked ? check_pool_window(op) : unimplemented("not a c16 image");
@@ -207,6 +218,7 @@ Status check_extents(const Window& w) {
 
 template <PoolKind kKind>
 Status make_pool(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (is_volume(op)) return make_volume_pool(op, kKind == PoolKind::kMax, isa, kernel);
   if (Status status = check_extents(pool_window(op)); !status.is_ok()) return status;
   if (is_bytes(op)) {
     *kernel = std::make_unique<BytePool>(op, isa);
@@ -221,6 +233,7 @@ Status make_pool(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) 
 /// Blocked input gives blocked output, or row-major output with equal bytes.
 Status check_global(const sluice_op& op) {
   Status status = check_operands(op);
+  if (status.is_ok() && is_volume(op)) return check_plain_f32(op);
   if (status.is_ok()) status = check_image(op.inputs[0].tensor);
   if (!status.is_ok()) return status;
   const sluice_tensor& x = op.inputs[0].tensor;
@@ -271,12 +284,13 @@ Status make_global(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel
 }  // namespace
 
 std::vector<OpEntry> pool_entries() {
-  return {{.kind = "MaxPool", .check = check_max_pool, .make = make_pool<PoolKind::kMax>},
-          {.kind = "AveragePool", .check = check_pool, .make = make_pool<PoolKind::kAverage>},
-          {.kind = "GlobalMaxPool", .check = check_global, .make = make_global<PoolKind::kMax>},
-          {.kind = "GlobalAveragePool",
-           .check = check_global,
-           .make = make_global<PoolKind::kAverage>}};
+  return {
+      {.kind = "MaxPool", .check = check_max_pool, .make = make_pool<PoolKind::kMax>},
+      {.kind = "AveragePool", .check = check_average_pool, .make = make_pool<PoolKind::kAverage>},
+      {.kind = "GlobalMaxPool", .check = check_global, .make = make_global<PoolKind::kMax>},
+      {.kind = "GlobalAveragePool",
+       .check = check_global,
+       .make = make_global<PoolKind::kAverage>}};
 }
 
 }  // namespace sluice::cpu

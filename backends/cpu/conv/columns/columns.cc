@@ -1,0 +1,134 @@
+#include "conv/columns/columns.h"
+
+#include <algorithm>
+
+namespace sluice::cpu {
+namespace {
+
+constexpr std::int64_t kLargest = std::int64_t{1} << 30;
+
+bool read_numbers(const sluice_op& op, const char* name, std::size_t count, std::int64_t least,
+                  std::int64_t* to) {
+  const auto given = plugin::Attributes(op).get_ints(name);
+  for (std::size_t i = 0; i < given.size() && given.size() == count; ++i) {
+    if (given[i] < least || given[i] > kLargest) return false;
+    to[i] = given[i];
+  }
+  return given.empty() || given.size() == count;
+}
+
+/// Padding that makes the windows cover the image, the odd one behind or in front.
+void pad_same(bool is_upper, ColumnWindow* w) {
+  for (int d = 0; d < ColumnWindow::kAxes; ++d) {
+    const std::int64_t covered =
+        (w->windows[d] - 1) * w->stride[d] + (w->kernel[d] - 1) * w->dilation[d] + 1;
+    const std::int64_t total = std::max<std::int64_t>(0, covered - w->image[d]);
+    w->pad[d] = is_upper ? total / 2 : (total + 1) / 2;
+    w->pad_end[d] = total - w->pad[d];
+  }
+}
+
+/// Windows of a row whose tap at `shift` lies inside an image of `size`.
+Share inside(const ColumnWindow& w, std::int64_t shift, std::int64_t begin, std::int64_t end) {
+  const std::int64_t stride = w.stride[2];
+  const std::int64_t from = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+  const std::int64_t to = shift >= w.image[2] ? 0 : (w.image[2] - 1 - shift) / stride + 1;
+  const std::int64_t low = std::clamp(from, begin, end);
+  return {low, std::clamp(to, low, end)};
+}
+
+/// Calls `visit(tap row begin, row of the plane or -1, first window, end, shift)` for the part of
+/// each row of windows that lies in [first, first + count), for each tap.
+template <typename Visit>
+void for_each_segment(const ColumnWindow& w, std::int64_t first, std::int64_t count,
+                      const Visit& visit) {
+  const std::int64_t width = w.windows[2];
+  const std::int64_t end = first + count;
+  for (std::int64_t row = first / width; row * width < end; ++row) {
+    const std::int64_t begin = std::max(first - row * width, std::int64_t{0});
+    const std::int64_t stop = std::min(end - row * width, width);
+    const std::int64_t at = row * width + begin - first;
+    std::int64_t tap = 0;
+    for (std::int64_t kd = 0; kd < w.kernel[0]; ++kd) {
+      const std::int64_t d = row / w.windows[1] * w.stride[0] + kd * w.dilation[0] - w.pad[0];
+      for (std::int64_t kh = 0; kh < w.kernel[1]; ++kh) {
+        const std::int64_t h = row % w.windows[1] * w.stride[1] + kh * w.dilation[1] - w.pad[1];
+        const bool is_inside = d >= 0 && d < w.image[0] && h >= 0 && h < w.image[1];
+        const std::int64_t line = is_inside ? (d * w.image[1] + h) * w.image[2] : -1;
+        for (std::int64_t kw = 0; kw < w.kernel[2]; ++kw, ++tap) {
+          visit(tap, at, line, Share{begin, stop}, kw * w.dilation[2] - w.pad[2]);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool ColumnWindow::is_identity() const {
+  for (int d = 0; d < kAxes; ++d) {
+    if (kernel[d] != 1 || stride[d] != 1 || pad[d] != 0 || windows[d] != image[d]) return false;
+  }
+  return true;
+}
+
+Status read_column_window(const sluice_op& op, std::span<const std::int64_t> kernel,
+                          std::span<const std::int64_t> windows,
+                          std::span<const std::int64_t> image, ColumnWindow* w) {
+  const std::size_t rank = image.size();
+  if (rank < 1 || rank > ColumnWindow::kAxes || kernel.size() != rank || windows.size() != rank) {
+    return plugin::unimplemented("a window of other axes");
+  }
+  const std::size_t skipped = ColumnWindow::kAxes - rank;
+  for (std::size_t i = 0; i < rank; ++i) {
+    for (const std::int64_t dim : {kernel[i], windows[i], image[i]}) {
+      if (dim < 1 || dim > kLargest) return plugin::unimplemented("a window without extent");
+    }
+    w->kernel[skipped + i] = kernel[i];
+    w->windows[skipped + i] = windows[i];
+    w->image[skipped + i] = image[i];
+  }
+  std::int64_t pads[2 * ColumnWindow::kAxes] = {};
+  const auto auto_pad = plugin::Attributes(op).get_text("auto_pad", "NOTSET");
+  const bool is_fit = read_numbers(op, "strides", rank, 1, w->stride + skipped) &&
+                      read_numbers(op, "dilations", rank, 1, w->dilation + skipped) &&
+                      (auto_pad != "NOTSET" || read_numbers(op, "pads", 2 * rank, 0, pads));
+  if (!is_fit) return plugin::unimplemented("attributes of the window");
+  std::copy_n(pads, rank, w->pad + skipped);
+  std::copy_n(pads + rank, rank, w->pad_end + skipped);
+  if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") pad_same(auto_pad == "SAME_UPPER", w);
+  return plugin::ok();
+}
+
+void fill_columns(const ColumnWindow& w, const float* plane, std::int64_t first, std::int64_t count,
+                  float* columns, std::int64_t row) {
+  for_each_segment(w, first, count, [&](auto tap, auto at, auto line, Share all, auto shift) {
+    float* to = columns + tap * row + at - all.begin;
+    const Share some = line < 0 ? Share{all.end, all.end} : inside(w, shift, all.begin, all.end);
+    std::fill(to + all.begin, to + some.begin, 0.0F);
+    const float* from = plane + line + shift;
+    if (w.stride[2] == 1) {
+      if (some.begin < some.end) std::copy(from + some.begin, from + some.end, to + some.begin);
+    } else {
+      for (std::int64_t i = some.begin; i < some.end; ++i) to[i] = from[i * w.stride[2]];
+    }
+    std::fill(to + some.end, to + all.end, 0.0F);
+  });
+}
+
+void add_columns(const ColumnWindow& w, const float* columns, std::int64_t row, std::int64_t first,
+                 std::int64_t count, float* plane) {
+  for_each_segment(w, first, count, [&](auto tap, auto at, auto line, Share all, auto shift) {
+    if (line < 0) return;
+    const float* from = columns + tap * row + at - all.begin;
+    float* to = plane + line + shift;
+    const Share some = inside(w, shift, all.begin, all.end);
+    if (w.stride[2] == 1) {
+      for (std::int64_t i = some.begin; i < some.end; ++i) to[i] += from[i];
+    } else {
+      for (std::int64_t i = some.begin; i < some.end; ++i) to[i * w.stride[2]] += from[i];
+    }
+  });
+}
+
+}  // namespace sluice::cpu

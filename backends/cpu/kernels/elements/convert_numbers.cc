@@ -1,0 +1,119 @@
+#include "core/simd.h"
+#include "kernels/elements/numbers.h"
+#include "kernels/elements/typed.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+/// Of floats that no integer of 32 bits holds.
+template <typename From>
+SLUICE_CPU_INLINE std::int64_t saturated(From x) {
+  if (x != x) return 0;
+  if (x >= static_cast<From>(9223372036854775808.0)) return INT64_MAX;
+  return x < static_cast<From>(-9223372036854775808.0) ? INT64_MIN : static_cast<std::int64_t>(x);
+}
+
+template <typename From, typename To>
+SLUICE_CPU_INLINE To saturated_to(From x) {
+  const std::int64_t whole = saturated(x);
+  if constexpr (std::is_same_v<To, std::int32_t>) {
+    return static_cast<To>(whole > INT32_MAX ? INT32_MAX : whole < INT32_MIN ? INT32_MIN : whole);
+  }
+  return static_cast<To>(whole);
+}
+
+/// Numbers that are looked at together: if all fit 32 bits, vectors convert them.
+constexpr std::int64_t kBlock = 64;
+
+template <typename From, typename To>
+void cut(const From* from, To* to, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += kBlock) {
+    const std::int64_t end = i + kBlock < count ? i + kBlock : count;
+    std::int32_t outside = 0;
+    for (std::int64_t j = i; j < end; ++j) {
+      const bool fits =
+          from[j] > static_cast<From>(-2147483648.0) && from[j] < static_cast<From>(2147483648.0);
+      outside |= fits ? 0 : 1;
+    }
+    if (outside != 0) {
+      for (std::int64_t j = i; j < end; ++j) to[j] = saturated_to<From, To>(from[j]);
+    } else {
+      for (std::int64_t j = i; j < end; ++j) {
+        to[j] = static_cast<To>(static_cast<std::int32_t>(from[j]));
+      }
+    }
+  }
+}
+
+/// Integers of 64 bits become floats by way of 32 bits where those hold them: there are
+/// instructions.
+template <typename From, typename To>
+void widen(const From* from, To* to, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += kBlock) {
+    const std::int64_t end = i + kBlock < count ? i + kBlock : count;
+    std::int64_t outside = 0;
+    for (std::int64_t j = i; j < end; ++j) {
+      outside |= static_cast<std::int64_t>(from[j]) ^ static_cast<std::int32_t>(from[j]);
+    }
+    if (outside != 0) {
+      for (std::int64_t j = i; j < end; ++j) to[j] = static_cast<To>(from[j]);
+    } else {
+      for (std::int64_t j = i; j < end; ++j) {
+        to[j] = static_cast<To>(static_cast<std::int32_t>(from[j]));
+      }
+    }
+  }
+}
+
+template <typename From, typename To>
+void convert(const void* from_data, void* to_data, std::int64_t count) {
+  const auto* from = static_cast<const From*>(from_data);
+  auto* to = static_cast<To*>(to_data);
+  if constexpr (kIsFloat<From> && !kIsFloat<To>) {
+    cut(from, to, count);
+  } else if constexpr (!kIsFloat<From> && kIsFloat<To> && sizeof(From) == 8) {
+    widen(from, to, count);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<To>(from[i]);
+  }
+}
+
+template <typename From>
+void test(const void* from_data, void* to_data, std::int64_t count) {
+  const auto* from = static_cast<const From*>(from_data);
+  auto* to = static_cast<std::uint8_t*>(to_data);
+  for (std::int64_t i = 0; i < count; ++i) to[i] = from[i] != From{0} ? 1 : 0;
+}
+
+/// Unsigned types of more than 8 bits are rare: they have none.
+template <typename From>
+ConvertLoop convert_from(Number to, bool to_bool) {
+  if (to_bool) return test<From>;
+  switch (to) {
+    case Number::kU8: return convert<From, std::uint8_t>;
+    case Number::kI8: return convert<From, std::int8_t>;
+    case Number::kI16: return convert<From, std::int16_t>;
+    case Number::kI32: return convert<From, std::int32_t>;
+    case Number::kI64: return convert<From, std::int64_t>;
+    case Number::kF32: return convert<From, float>;
+    case Number::kF64: return convert<From, double>;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+ConvertLoop convert_loop(Number from, Number to, bool to_bool) {
+  switch (from) {
+    case Number::kU8: return convert_from<std::uint8_t>(to, to_bool);
+    case Number::kI8: return convert_from<std::int8_t>(to, to_bool);
+    case Number::kI16: return convert_from<std::int16_t>(to, to_bool);
+    case Number::kI32: return convert_from<std::int32_t>(to, to_bool);
+    case Number::kI64: return convert_from<std::int64_t>(to, to_bool);
+    case Number::kF32: return convert_from<float>(to, to_bool);
+    case Number::kF64: return convert_from<double>(to, to_bool);
+    default: return nullptr;
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -1,0 +1,312 @@
+#include "kernels/elements/typed.h"
+
+#include "core/simd.h"
+#include "kernels/elements/numbers.h"
+
+// From libm, declared here: <cmath> would bring inline functions (see core/simd.h).
+extern "C" {
+float fmodf(float, float);
+double fmod(double, double);
+}
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+template <TypedOp kOp, typename T>
+SLUICE_CPU_INLINE T quotient(T a, T b) {
+  if constexpr (kIsFloat<T>) {
+    return a / b;
+  } else if constexpr (sizeof(T) < 8) {  // exact in double, which is divided in vectors
+    const double whole = static_cast<double>(a) / static_cast<double>(b == 0 ? T{1} : b);
+    if constexpr (sizeof(T) == 4 && kIsSigned<T>) {
+      return static_cast<T>(whole > 2147483647.0 ? -2147483648.0 : whole);
+    } else {
+      return static_cast<T>(static_cast<std::int64_t>(whole));
+    }
+  } else {
+    if (b == 0) return 0;
+    if constexpr (kIsSigned<T>) {
+      if (b == -1) return static_cast<T>(0 - static_cast<std::uint64_t>(a));
+      const bool is_short = ((a | b) >> 31) == 0;
+      if (is_short) return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
+    }
+    return a / b;
+  }
+}
+
+/// fmodf in a few steps where the quotient has few digits: its multiple of b is subtracted exactly,
+/// and rounding made it at most one too large.
+SLUICE_CPU_INLINE float short_fmod(float a, float b) {
+  const float whole = a / b;
+  if (!(__builtin_fabsf(whole) < 4194304.0f) || __builtin_fabsf(b) < 1e-30f) return fmodf(a, b);
+  const auto times = static_cast<float>(static_cast<std::int32_t>(whole));
+  float r = __builtin_fmaf(-times, b, a);
+  const float step = __builtin_copysignf(b, a);
+  if (r != 0 && (r < 0) != (a < 0)) r += step;
+  return __builtin_copysignf(__builtin_fabsf(r) >= __builtin_fabsf(b) ? r - step : r, a);
+}
+
+template <TypedOp kOp, typename T>
+SLUICE_CPU_INLINE T rest(T a, T b) {
+  if constexpr (sizeof(T) == 4 && kIsFloat<T>) {
+    const T r = short_fmod(a, b);
+    if constexpr (kOp == TypedOp::kRemainder) return r;
+    if (r == 0) return __builtin_copysignf(r, b);
+    return (r < 0) != (b < 0) ? r + b : r;
+  } else if constexpr (kIsFloat<T>) {
+    const T r = fmod(a, b);
+    if constexpr (kOp == TypedOp::kRemainder) return r;
+    if (r == 0) return __builtin_copysign(r, b);
+    return (r < 0) != (b < 0) ? r + b : r;
+  } else {
+    using U = UnsignedOf<T>;
+    const T r =
+        static_cast<T>(static_cast<U>(a) -
+                       static_cast<U>(static_cast<U>(quotient<kOp>(a, b)) * static_cast<U>(b)));
+    if constexpr (kOp == TypedOp::kRemainder || !kIsSigned<T>) return r;
+    return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
+  }
+}
+
+template <TypedOp kOp, typename T>
+SLUICE_CPU_INLINE T shifted(T a, T b) {
+  constexpr int kBits = static_cast<int>(sizeof(T)) * 8;
+  bool is_out = b >= kBits;
+  if constexpr (kIsSigned<T>) is_out = is_out || b < 0;
+  const auto bits = static_cast<int>(b) & (kBits - 1);
+  if constexpr (kOp == TypedOp::kShiftLeft) {
+    return is_out ? T{0} : static_cast<T>(static_cast<UnsignedOf<T>>(a) << bits);
+  } else {
+    T filled = 0;
+    if constexpr (kIsSigned<T>) filled = static_cast<T>(a < 0 ? -1 : 0);
+    return is_out ? filled : static_cast<T>(a >> bits);
+  }
+}
+
+template <TypedOp kOp, typename T>
+SLUICE_CPU_INLINE T extreme(T a, T b) {
+  const T better = kOp == TypedOp::kMax ? (a < b ? b : a) : (b < a ? b : a);
+  if constexpr (!kIsFloat<T>) return better;
+  return a != a ? a : b != b ? b : better;
+}
+
+template <typename T>
+SLUICE_CPU_INLINE T sign_of(T a) {
+  if constexpr (!kIsSigned<T> && !kIsFloat<T>) return a > 0 ? T{1} : T{0};
+  if constexpr (kIsSigned<T>) return a > 0 ? T{1} : a < 0 ? static_cast<T>(-1) : a;
+}
+
+/// In unsigned numbers, where integers wrap.
+template <TypedOp kOp, typename T>
+SLUICE_CPU_INLINE T wrapped(T a, T b) {
+  using U = WrapOf<T>;
+  const U x = static_cast<U>(a);
+  const U y = static_cast<U>(b);
+  if constexpr (kOp == TypedOp::kAdd) return static_cast<T>(x + y);
+  if constexpr (kOp == TypedOp::kSub) return static_cast<T>(x - y);
+  if constexpr (kOp == TypedOp::kMul) return static_cast<T>(x * y);
+  if constexpr (kOp == TypedOp::kNeg) return kIsFloat<T> ? -a : static_cast<T>(U{0} - x);
+  if constexpr (kIsFloat<T>) return static_cast<T>(__builtin_fabs(static_cast<double>(a)));
+  if constexpr (kIsSigned<T>) return a < 0 ? static_cast<T>(U{0} - x) : a;
+  return a;
+}
+
+template <TypedOp kOp, typename T>
+SLUICE_CPU_INLINE auto apply(T a, T b) {
+  using Flag = std::uint8_t;
+  if constexpr (kOp == TypedOp::kDiv) return quotient<kOp>(a, b);
+  if constexpr (kOp == TypedOp::kMod || kOp == TypedOp::kRemainder) return rest<kOp>(a, b);
+  if constexpr (kOp == TypedOp::kMin || kOp == TypedOp::kMax) return extreme<kOp>(a, b);
+  if constexpr (kOp == TypedOp::kShiftLeft || kOp == TypedOp::kShiftRight)
+    return shifted<kOp>(a, b);
+  if constexpr (kOp == TypedOp::kEqual) return static_cast<Flag>(a == b);
+  if constexpr (kOp == TypedOp::kLess) return static_cast<Flag>(a < b);
+  if constexpr (kOp == TypedOp::kLessOrEqual) return static_cast<Flag>(a <= b);
+  if constexpr (kOp == TypedOp::kBoth) return static_cast<Flag>((a != 0) & (b != 0));
+  if constexpr (kOp == TypedOp::kEither) return static_cast<Flag>((a | b) != 0);
+  if constexpr (kOp == TypedOp::kUnlike) return static_cast<Flag>((a != 0) != (b != 0));
+  if constexpr (kOp == TypedOp::kAlike) return static_cast<Flag>((a != 0) == (b != 0));
+  if constexpr (kOp == TypedOp::kIsZero) return static_cast<Flag>(a == 0);
+  if constexpr (kOp == TypedOp::kSign) return sign_of(a);
+  if constexpr (kOp == TypedOp::kAnd) return static_cast<T>(a & b);
+  if constexpr (kOp == TypedOp::kOr) return static_cast<T>(a | b);
+  if constexpr (kOp == TypedOp::kXor) return static_cast<T>(a ^ b);
+  if constexpr (kOp == TypedOp::kInvert) return static_cast<T>(~a);
+  if constexpr (kOp == TypedOp::kAdd || kOp == TypedOp::kSub || kOp == TypedOp::kMul ||
+                kOp == TypedOp::kNeg || kOp == TypedOp::kAbs) {
+    return wrapped<kOp>(a, b);
+  }
+}
+
+template <TypedOp kOp, typename T>
+void loop(const void* a_data, std::int64_t a_step, const void* b_data, std::int64_t b_step,
+          void* out_data, std::int64_t count) {
+  using Out = decltype(apply<kOp>(T{}, T{}));
+  const auto* a = static_cast<const T*>(a_data);
+  const auto* b = static_cast<const T*>(b_data);
+  auto* out = static_cast<Out*>(out_data);
+  if (kOp >= TypedOp::kAbs) {
+    for (std::int64_t i = 0; i < count; ++i) out[i] = apply<kOp>(a[i * a_step], T{1});
+  } else if (b_step == 0) {
+    const T y = *b;
+    for (std::int64_t i = 0; i < count; ++i) out[i] = apply<kOp>(a[i * a_step], y);
+  } else if (a_step == 0) {
+    const T x = *a;
+    for (std::int64_t i = 0; i < count; ++i) out[i] = apply<kOp>(x, b[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) out[i] = apply<kOp>(a[i], b[i]);
+  }
+}
+
+template <TypedOp kOp>
+TypedLoop of_number(Number type) {
+  switch (type) {
+    case Number::kU8: return loop<kOp, std::uint8_t>;
+    case Number::kI8: return loop<kOp, std::int8_t>;
+    case Number::kU16: return loop<kOp, std::uint16_t>;
+    case Number::kI16: return loop<kOp, std::int16_t>;
+    case Number::kU32: return loop<kOp, std::uint32_t>;
+    case Number::kI32: return loop<kOp, std::int32_t>;
+    case Number::kU64: return loop<kOp, std::uint64_t>;
+    case Number::kI64: return loop<kOp, std::int64_t>;
+    case Number::kF64: return loop<kOp, double>;
+    case Number::kF32: break;
+  }
+  constexpr bool kHasFloats = kOp == TypedOp::kMod || kOp == TypedOp::kRemainder ||
+                              kOp == TypedOp::kMin || kOp == TypedOp::kMax;
+  if constexpr (kHasFloats) return loop<kOp, float>;
+  return nullptr;
+}
+
+/// Of operations whose bits do not depend on the sign.
+template <TypedOp kOp>
+TypedLoop of_width(Number type) {
+  switch (type) {
+    case Number::kU8:
+    case Number::kI8: return loop<kOp, std::uint8_t>;
+    case Number::kU16:
+    case Number::kI16: return loop<kOp, std::uint16_t>;
+    case Number::kU32:
+    case Number::kI32: return loop<kOp, std::uint32_t>;
+    case Number::kU64:
+    case Number::kI64: return loop<kOp, std::uint64_t>;
+    default: return nullptr;
+  }
+}
+
+template <TypedOp kOp>
+TypedLoop of_width_or_double(Number type) {
+  if (type == Number::kF64) return loop<kOp, double>;
+  if constexpr (kOp == TypedOp::kAdd || kOp == TypedOp::kMul) {
+    if (type == Number::kF32) return loop<kOp, float>;
+  }
+  return of_width<kOp>(type);
+}
+
+template <TypedOp kOp>
+TypedLoop of_integer(Number type) {
+  if (type == Number::kF64) return nullptr;
+  switch (type) {
+    case Number::kI8: return loop<kOp, std::int8_t>;
+    case Number::kI16: return loop<kOp, std::int16_t>;
+    case Number::kI32: return loop<kOp, std::int32_t>;
+    case Number::kI64: return loop<kOp, std::int64_t>;
+    default: return of_width<kOp>(type);
+  }
+}
+
+template <TypedOp kOp>
+TypedLoop of_byte(Number type) {
+  return type == Number::kU8 ? loop<kOp, std::uint8_t> : nullptr;
+}
+
+template <typename T>
+bool any_zero(const void* data, std::int64_t count) {
+  const auto* values = static_cast<const T*>(data);
+  int zeros = 0;
+  for (std::int64_t i = 0; i < count; ++i) zeros |= values[i] == 0 ? 1 : 0;
+  return zeros != 0;
+}
+
+template <typename T>
+void choose(const std::uint8_t* where, const void* a_data, const void* b_data,
+            const std::int64_t* steps, void* out_data, std::int64_t count) {
+  const auto* a = static_cast<const T*>(a_data);
+  const auto* b = static_cast<const T*>(b_data);
+  auto* out = static_cast<T*>(out_data);
+  if (steps[0] == 0) {
+    const T* from = *where != 0 ? a : b;
+    const std::int64_t step = *where != 0 ? steps[1] : steps[2];
+    for (std::int64_t i = 0; i < count; ++i) out[i] = from[i * step];
+  } else if (steps[1] == 0 && steps[2] == 0) {
+    const T x = *a;
+    const T y = *b;
+    for (std::int64_t i = 0; i < count; ++i) out[i] = where[i] != 0 ? x : y;
+  } else if (steps[1] == 0) {
+    const T x = *a;
+    for (std::int64_t i = 0; i < count; ++i) out[i] = where[i] != 0 ? x : b[i];
+  } else if (steps[2] == 0) {
+    const T y = *b;
+    for (std::int64_t i = 0; i < count; ++i) out[i] = where[i] != 0 ? a[i] : y;
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T x = a[i];
+      const T y = b[i];
+      out[i] = where[i] != 0 ? x : y;
+    }
+  }
+}
+
+}  // namespace
+
+TypedLoop typed_loop(TypedOp op, Number type) {
+  switch (op) {
+    case TypedOp::kAdd: return of_width_or_double<TypedOp::kAdd>(type);
+    case TypedOp::kSub: return of_width_or_double<TypedOp::kSub>(type);
+    case TypedOp::kMul: return of_width_or_double<TypedOp::kMul>(type);
+    case TypedOp::kDiv: return of_number<TypedOp::kDiv>(type);
+    case TypedOp::kMod: return of_number<TypedOp::kMod>(type);
+    case TypedOp::kRemainder: return of_number<TypedOp::kRemainder>(type);
+    case TypedOp::kMin: return of_number<TypedOp::kMin>(type);
+    case TypedOp::kMax: return of_number<TypedOp::kMax>(type);
+    case TypedOp::kAnd: return of_width<TypedOp::kAnd>(type);
+    case TypedOp::kOr: return of_width<TypedOp::kOr>(type);
+    case TypedOp::kXor: return of_width<TypedOp::kXor>(type);
+    case TypedOp::kShiftLeft: return of_width<TypedOp::kShiftLeft>(type);
+    case TypedOp::kShiftRight: return of_integer<TypedOp::kShiftRight>(type);
+    case TypedOp::kEqual: return of_width_or_double<TypedOp::kEqual>(type);
+    case TypedOp::kLess: return of_number<TypedOp::kLess>(type);
+    case TypedOp::kLessOrEqual: return of_number<TypedOp::kLessOrEqual>(type);
+    case TypedOp::kBoth: return of_byte<TypedOp::kBoth>(type);
+    case TypedOp::kEither: return of_byte<TypedOp::kEither>(type);
+    case TypedOp::kUnlike: return of_byte<TypedOp::kUnlike>(type);
+    case TypedOp::kAlike: return of_byte<TypedOp::kAlike>(type);
+    case TypedOp::kAbs: return of_number<TypedOp::kAbs>(type);
+    case TypedOp::kNeg: return of_width_or_double<TypedOp::kNeg>(type);
+    case TypedOp::kSign: return of_number<TypedOp::kSign>(type);
+    case TypedOp::kInvert: return of_width<TypedOp::kInvert>(type);
+    case TypedOp::kIsZero: return of_byte<TypedOp::kIsZero>(type);
+  }
+  return nullptr;
+}
+
+bool has_zero(const void* data, std::int64_t element_bytes, std::int64_t count) {
+  switch (element_bytes) {
+    case 1: return any_zero<std::uint8_t>(data, count);
+    case 2: return any_zero<std::uint16_t>(data, count);
+    case 4: return any_zero<std::uint32_t>(data, count);
+    default: return any_zero<std::uint64_t>(data, count);
+  }
+}
+
+WhereLoop where_loop(std::int64_t element_bytes) {
+  switch (element_bytes) {
+    case 1: return choose<std::uint8_t>;
+    case 2: return choose<std::uint16_t>;
+    case 4: return choose<std::uint32_t>;
+    case 8: return choose<std::uint64_t>;
+    default: return nullptr;
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

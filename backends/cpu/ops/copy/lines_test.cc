@@ -1,0 +1,146 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "testing/agreement.h"
+#include "testing/test_support.h"
+
+namespace sluice::cpu {
+namespace {
+
+using Longs = std::vector<std::int64_t>;
+
+Agreement exactly(const char* kind, int version = 16) {
+  return {.kind = kind, .version = version, .float_outputs = {}};
+}
+
+TEST(CpuLines, CutsTriangles) {
+  for (const std::int64_t upper : {0, 1}) {
+    for (const std::int64_t k : {-20, -2, 0, 1, 5, 20}) {
+      expect_agreement(
+          [&](TestOp& op) {
+            op.input({3, 5, 7}, random_floats(105, 1))
+                .input<std::int64_t>({}, {k})
+                .output({3, 5, 7});
+            op.attribute("upper", upper);
+          },
+          exactly("Trilu"));
+    }
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<std::int64_t>({4, 4}, Longs(16, 9)).output<std::int64_t>({4, 4});
+          op.attribute("upper", upper);
+        },
+        exactly("Trilu"));
+  }
+}
+
+TEST(CpuLines, ReversesSequences) {
+  for (const std::int64_t time : {0, 1}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input({5, 5, 3}, random_floats(75, 1)).input<std::int64_t>({5}, {5, 1, 0, 3, 2});
+          op.output({5, 5, 3}).attribute("time_axis", time).attribute("batch_axis", 1 - time);
+        },
+        exactly("ReverseSequence", 10));
+  }
+  TestOp op("ReverseSequence", "", 10);
+  op.input({2, 1}, {1, 2}).input<std::int64_t>({1}, {3}).output({2, 1});
+  EXPECT_FALSE(op.run(Backend(), 1).is_ok());
+}
+
+TEST(CpuLines, FillsAndMakesDiagonals) {
+  expect_agreement(
+      [](TestOp& op) {
+        op.input<std::int64_t>({3}, {3, 50, 61}).output({3, 50, 61});
+      },
+      exactly("ConstantOfShape", 9));
+  for (const std::int64_t k : {-9, -1, 0, 3, 9}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input({4, 6}, random_floats(24, 1)).output({4, 6}).attribute("k", k);
+        },
+        exactly("EyeLike", 9));
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input({4, 6}, random_floats(24, 1)).output<std::int64_t>({4, 6}).attribute("k", k);
+          op.attribute("dtype", std::int64_t{7});
+        },
+        exactly("EyeLike", 9));
+  }
+}
+
+TEST(CpuLines, MovesChannelsIntoBlocks) {
+  for (const char* mode : {"DCR", "CRD"}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input({2, 27, 4, 5}, random_floats(1080, 1)).output({2, 3, 12, 15});
+          op.attribute("blocksize", std::int64_t{3}).attribute("mode", mode);
+        },
+        exactly("DepthToSpace", 13));
+  }
+  expect_agreement(
+      [](TestOp& op) {
+        op.input({2, 3, 4, 6}, random_floats(144, 1)).output({2, 12, 2, 3});
+        op.attribute("blocksize", std::int64_t{2});
+      },
+      exactly("SpaceToDepth", 13));
+}
+
+TEST(CpuLines, RepeatsTiles) {
+  expect_agreement(
+      [](TestOp& op) {
+        op.input({2, 3, 5}, random_floats(30, 1)).input<std::int64_t>({3}, {2, 1, 3});
+        op.output({4, 3, 15});
+      },
+      exactly("Tile", 13));
+  expect_agreement(
+      [](TestOp& op) {
+        op.input<std::uint8_t>({4}, {1, 2, 3, 4}).input<std::int64_t>({1}, {0});
+        op.output<std::uint8_t>({0});
+      },
+      exactly("Tile", 13));
+}
+
+TEST(CpuLines, ScattersWithEveryReduction) {
+  for (const char* reduction : {"none", "add", "mul", "max", "min"}) {
+    for (const std::int64_t axis : {0, 1, 2}) {
+      expect_agreement(
+          [&](TestOp& op) {
+            std::vector<float> updates = random_floats(60, 2);
+            updates[7] = std::numeric_limits<float>::quiet_NaN();
+            Longs indices;
+            for (std::int64_t i = 0; i < 60; ++i) indices.push_back(i % 5 == 4 ? -1 : i % 3);
+            op.input({3, 4, 5}, random_floats(60, 1)).input<std::int64_t>({3, 4, 5}, indices);
+            op.input({3, 4, 5}, updates).output({3, 4, 5});
+            op.attribute("axis", axis).attribute("reduction", reduction);
+          },
+          {.kind = "ScatterElements", .version = 18});
+    }
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<std::int64_t>({4, 3}, Longs(12, 5)).input<std::int64_t>({3, 1}, {0, -1, 0});
+          op.input<std::int64_t>({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}).output<std::int64_t>({4, 3});
+          op.attribute("reduction", reduction);
+        },
+        exactly("ScatterND", 18));
+  }
+}
+
+TEST(CpuLines, GathersElementsOfEveryAxis) {
+  for (const std::int64_t axis : {0, 1, 2}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          Longs indices;
+          for (std::int64_t i = 0; i < 700; ++i) indices.push_back(i % 7 - 3);
+          op.input<double>({7, 10, 10}, std::vector<double>(700, 2.5));
+          op.input<std::int64_t>({7, 10, 10}, indices).output<double>({7, 10, 10});
+          op.attribute("axis", axis);
+        },
+        exactly("GatherElements", 13));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cpu

@@ -1,0 +1,385 @@
+#include "ops/elementwise/typed.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "kernels/elements/typed.h"
+#include "ops/elementwise/numbers_of.h"
+#include "ops/operands/broadcast.h"
+#include "ops/operands/checks.h"
+#include "ops/operands/constants.h"
+
+namespace sluice::cpu {
+namespace {
+
+using plugin::dims_of;
+using plugin::unimplemented;
+
+/// Elements that one call of a loop takes, so that what several steps pass on stays near.
+constexpr std::int64_t kTypedColumns = 8192;
+
+enum class Arity : std::uint8_t { kUnary, kBinary, kVariadic, kClip };
+
+struct TypedMeaning {
+  TypedOp op;
+  Arity shape = Arity::kBinary;
+  bool is_swapped = false;
+};
+
+const std::map<std::string_view, TypedMeaning>& typed_meanings() {
+  static const std::map<std::string_view, TypedMeaning> kMeanings = {
+      {"Abs", {TypedOp::kAbs, Arity::kUnary}},
+      {"Add", {TypedOp::kAdd}},
+      {"And", {TypedOp::kBoth}},
+      {"BitShift", {TypedOp::kShiftLeft}},
+      {"BitwiseAnd", {TypedOp::kAnd}},
+      {"BitwiseNot", {TypedOp::kInvert, Arity::kUnary}},
+      {"BitwiseOr", {TypedOp::kOr}},
+      {"BitwiseXor", {TypedOp::kXor}},
+      {"Clip", {TypedOp::kMax, Arity::kClip}},
+      {"Div", {TypedOp::kDiv}},
+      {"Equal", {TypedOp::kEqual}},
+      {"Greater", {TypedOp::kLess, Arity::kBinary, true}},
+      {"GreaterOrEqual", {TypedOp::kLessOrEqual, Arity::kBinary, true}},
+      {"Less", {TypedOp::kLess}},
+      {"LessOrEqual", {TypedOp::kLessOrEqual}},
+      {"Max", {TypedOp::kMax, Arity::kVariadic}},
+      {"Min", {TypedOp::kMin, Arity::kVariadic}},
+      {"Mod", {TypedOp::kMod}},
+      {"Mul", {TypedOp::kMul}},
+      {"Neg", {TypedOp::kNeg, Arity::kUnary}},
+      {"Not", {TypedOp::kIsZero, Arity::kUnary}},
+      {"Or", {TypedOp::kEither}},
+      {"Sign", {TypedOp::kSign, Arity::kUnary}},
+      {"Sub", {TypedOp::kSub}},
+      {"Sum", {TypedOp::kAdd, Arity::kVariadic}},
+      {"Xor", {TypedOp::kUnlike}},
+  };
+  return kMeanings;
+}
+
+/// The operation's meaning for its attributes and type; none if it has no form.
+std::optional<TypedMeaning> meaning_of(const sluice_op& op) {
+  const auto found = typed_meanings().find(op.kind);
+  if (found == typed_meanings().end()) return std::nullopt;
+  TypedMeaning meaning = found->second;
+  const plugin::Attributes attributes(op);
+  const bool is_sum = meaning.op == TypedOp::kAdd && meaning.shape == Arity::kVariadic;
+  if (is_sum && op.inputs[0].tensor.element_type != plugin::kF64) return std::nullopt;
+  if (meaning.op == TypedOp::kMod && attributes.get_int("fmod") != 0)
+    meaning.op = TypedOp::kRemainder;
+  if (meaning.op == TypedOp::kShiftLeft && attributes.get_text("direction") != "LEFT") {
+    if (attributes.get_text("direction") != "RIGHT") return std::nullopt;
+    meaning.op = TypedOp::kShiftRight;
+  }
+  if (op.inputs[0].tensor.element_type == plugin::kBool) {
+    if (meaning.op == TypedOp::kEqual) meaning.op = TypedOp::kAlike;
+    const bool is_logic = meaning.op >= TypedOp::kBoth && meaning.op <= TypedOp::kAlike;
+    if (!is_logic && meaning.op != TypedOp::kIsZero) return std::nullopt;
+  }
+  return meaning;
+}
+
+bool gives_flags(TypedOp op) {
+  return (op >= TypedOp::kEqual && op <= TypedOp::kAlike) || op == TypedOp::kIsZero;
+}
+
+bool is_where(const sluice_op& op) { return std::string_view(op.kind) == "Where"; }
+bool is_mod(const sluice_op& op) { return std::string_view(op.kind) == "Mod"; }
+
+bool divides(TypedOp op) {
+  return op == TypedOp::kDiv || op == TypedOp::kMod || op == TypedOp::kRemainder;
+}
+
+/// The output and its operands, walked together along the last dimension.
+class TypedWalk {
+ public:
+  explicit TypedWalk(const sluice_op& op) {
+    const auto out = dims_of(op.outputs[0].tensor);
+    std::vector<Dims> strides = {broadcast_strides(out, out)};
+    bytes_.push_back(element_bytes(op.outputs[0].tensor));
+    for (const sluice_operand& input : plugin::inputs_of(op)) {
+      const bool is_there = !plugin::is_absent(input.tensor);
+      strides.push_back(is_there ? broadcast_strides(dims_of(input.tensor), out)
+                                 : Dims(out.size(), 0));
+      bytes_.push_back(is_there ? element_bytes(input.tensor) : 0);
+    }
+    walk_ = collapse(out, std::move(strides));
+    elements_ = product(out, 0, static_cast<std::int64_t>(out.size()));
+    columns_ = std::max<std::int64_t>(walk_.dims.back(), 1);
+    pieces_ = (columns_ + kTypedColumns - 1) / kTypedColumns;
+    for (const Dims& operand : walk_.strides) steps_.push_back(operand.back());
+  }
+
+  std::int64_t elements() const { return elements_; }
+  std::int64_t step(int operand) const { return steps_[static_cast<std::size_t>(operand) + 1]; }
+  Reach reach(int operand) const {
+    return reach_of(walk_.dims, walk_.strides[static_cast<std::size_t>(operand) + 1]);
+  }
+
+  /// Calls `visit(offsets, count)` with the byte offsets of the output and the operands, for this
+  /// worker's pieces.
+  template <typename Visit>
+  void run(const Worker& worker, const Visit& visit) const {
+    if (elements_ == 0) return;
+    const Share share = share_of(elements_ / columns_ * pieces_, 1, worker);
+    std::vector<std::int64_t> offsets(steps_.size());
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const std::int64_t first = i % pieces_ * kTypedColumns;
+      std::int64_t row = i / pieces_;
+      for (std::size_t o = 0; o < offsets.size(); ++o) offsets[o] = first * steps_[o];
+      for (std::size_t d = walk_.dims.size() - 1; d-- > 0; row /= walk_.dims[d]) {
+        const std::int64_t at = row % walk_.dims[d];
+        for (std::size_t o = 0; o < offsets.size(); ++o) offsets[o] += at * walk_.strides[o][d];
+      }
+      for (std::size_t o = 0; o < offsets.size(); ++o) offsets[o] *= bytes_[o];
+      visit(offsets, std::min(kTypedColumns, columns_ - first));
+    }
+  }
+
+ private:
+  Walk walk_;
+  std::vector<std::int64_t> bytes_;
+  std::vector<std::int64_t> steps_;
+  std::int64_t elements_ = 0;
+  std::int64_t columns_ = 1;
+  std::int64_t pieces_ = 1;
+};
+
+/// A base of operations that walk their operands.
+class TypedKernel : public Kernel {
+ public:
+  explicit TypedKernel(const sluice_op& op) : Kernel(op), walk_(op) {}
+
+  void extents(Extents& extents) const override {
+    for (int i = 0; i < op().num_inputs; ++i) {
+      if (plugin::is_absent(op().inputs[i].tensor)) continue;
+      extents.reads(i, {walk_.reach(i).end, element_bytes(op().inputs[i].tensor)});
+    }
+    extents.writes(0, {walk_.elements(), element_bytes(op().outputs[0].tensor)});
+  }
+
+ protected:
+  TypedWalk walk_;
+};
+
+/// Input 0, and a loop with each of the others behind it.
+class TypedFold : public TypedKernel {
+ public:
+  TypedFold(const sluice_op& op, const TypedMeaning& meaning, Isa isa)
+      : TypedKernel(op), meaning_(meaning), has_zero_(SLUICE_CPU_PICK(isa, has_zero)) {
+    const Number type = *number_of(op.inputs[0].tensor.element_type);
+    loop_ = SLUICE_CPU_PICK(isa, typed_loop)(meaning.op, type);
+    lower_ = SLUICE_CPU_PICK(isa, typed_loop)(TypedOp::kMin, type);
+    checks_divisors_ = divides(meaning.op) && type != Number::kF32 && type != Number::kF64;
+  }
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    if (checks_divisors_ && worker.index == 0) check_divisors(run);
+    const std::int64_t bytes = element_bytes(op().outputs[0].tensor);
+    walk_.run(worker, [&](const std::vector<std::int64_t>& offsets, std::int64_t count) {
+      std::byte* out = run.output<std::byte>(0) + offsets[0];
+      const auto input = [&](int i) {
+        return run.input<std::byte>(i) + offsets[static_cast<std::size_t>(i) + 1];
+      };
+      if (meaning_.shape == Arity::kUnary) {
+        return loop_(input(0), walk_.step(0), input(0), walk_.step(0), out, count);
+      }
+      if (meaning_.is_swapped) {
+        return loop_(input(1), walk_.step(1), input(0), walk_.step(0), out, count);
+      }
+      const std::byte* from = input(0);
+      std::int64_t step = walk_.step(0);
+      for (int i = 1; i < op().num_inputs; ++i) {
+        if (plugin::is_absent(op().inputs[i].tensor)) continue;
+        const bool is_upper = meaning_.shape == Arity::kClip && i == 2;
+        (is_upper ? lower_ : loop_)(from, step, input(i), walk_.step(i), out, count);
+        from = out;
+        step = 1;
+      }
+      if (from != out) copy(from, step, out, count, bytes);
+    });
+  }
+
+  double cost_ns() const override {
+    const double each = checks_divisors_ ? 2 : 0.3;
+    return static_cast<double>(walk_.elements()) * each * std::max(op().num_inputs - 1, 1);
+  }
+
+ private:
+  /// Of an operation without a second operand.
+  static void copy(const std::byte* from, std::int64_t step, std::byte* out, std::int64_t count,
+                   std::int64_t bytes) {
+    for (std::int64_t i = 0; step == 0 && i < count; ++i) {
+      std::memcpy(out + i * bytes, from, static_cast<std::size_t>(bytes));
+    }
+    if (step != 0) std::memmove(out, from, static_cast<std::size_t>(count * bytes));
+  }
+
+  void check_divisors(const Run& run) const {
+    const sluice_tensor& divisors = op().inputs[1].tensor;
+    if (!has_zero_(run.input<void>(1), element_bytes(divisors), plugin::num_elements(divisors)))
+      return;
+    run.fail(plugin::invalid_argument(plugin::kind_of(op()) + ": integer division by zero"));
+  }
+
+  TypedMeaning meaning_;
+  TypedLoop loop_;
+  TypedLoop lower_;
+  decltype(&portable::has_zero) has_zero_;
+  bool checks_divisors_;
+};
+
+class TypedWhere : public TypedKernel {
+ public:
+  TypedWhere(const sluice_op& op, Isa isa)
+      : TypedKernel(op),
+        loop_(SLUICE_CPU_PICK(isa, where_loop)(element_bytes(op.outputs[0].tensor))) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const std::int64_t steps[] = {walk_.step(0), walk_.step(1), walk_.step(2)};
+    walk_.run(worker, [&](const std::vector<std::int64_t>& offsets, std::int64_t count) {
+      loop_(run.input<std::uint8_t>(0) + offsets[1], run.input<std::byte>(1) + offsets[2],
+            run.input<std::byte>(2) + offsets[3], steps, run.output<std::byte>(0) + offsets[0],
+            count);
+    });
+  }
+  double cost_ns() const override { return static_cast<double>(walk_.elements()) * 0.5; }
+
+ private:
+  WhereLoop loop_;
+};
+
+class TypedCast : public Kernel {
+ public:
+  TypedCast(const sluice_op& op, ConvertLoop loop)
+      : Kernel(op), loop_(loop), elements_(plugin::num_elements(op.outputs[0].tensor)) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share share = share_of(elements_, 4096, worker);
+    const std::int64_t from = element_bytes(op().inputs[0].tensor);
+    const std::int64_t to = element_bytes(op().outputs[0].tensor);
+    loop_(run.input<std::byte>(0) + share.begin * from, run.output<std::byte>(0) + share.begin * to,
+          share.end - share.begin);
+  }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {elements_, element_bytes(op().inputs[0].tensor)});
+    extents.writes(0, {elements_, element_bytes(op().outputs[0].tensor)});
+  }
+  double cost_ns() const override { return static_cast<double>(elements_) * 0.3; }
+
+ private:
+  ConvertLoop loop_;
+  std::int64_t elements_;
+};
+
+bool is_cast(const sluice_op& op) { return std::string_view(op.kind) == "Cast"; }
+
+ConvertLoop cast_loop(const sluice_op& op, Isa isa) {
+  const sluice_element_type from = op.inputs[0].tensor.element_type;
+  const sluice_element_type to = op.outputs[0].tensor.element_type;
+  const auto source = number_of(from);
+  const auto target = number_of(to);
+  if (!source || !target || (from == plugin::kBool && to == plugin::kBool)) return nullptr;
+  return SLUICE_CPU_PICK(isa, convert_loop)(*source, *target, to == plugin::kBool);
+}
+
+bool is_own_type(sluice_element_type type) { return number_of(type) && type != plugin::kF32; }
+
+Status check_broadcasts(const sluice_op& op) {
+  for (const auto& operands : {plugin::inputs_of(op), plugin::outputs_of(op)}) {
+    for (const sluice_operand& operand : operands) {
+      if (plugin::is_absent(operand.tensor)) continue;
+      if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) return unimplemented("blocked layout");
+      if (!broadcasts_to(dims_of(operand.tensor), dims_of(op.outputs[0].tensor))) {
+        return plugin::invalid_argument(
+            plugin::kind_of(op) + ": operand " + plugin::to_string(dims_of(operand.tensor)) +
+            " does not broadcast to " + plugin::to_string(dims_of(op.outputs[0].tensor)));
+      }
+    }
+  }
+  return plugin::ok();
+}
+
+Status check_types(const sluice_op& op, const TypedMeaning& meaning) {
+  const sluice_element_type type = op.inputs[0].tensor.element_type;
+  for (const sluice_operand& input : plugin::inputs_of(op)) {
+    if (!plugin::is_absent(input.tensor) && input.tensor.element_type != type) {
+      return unimplemented("operands of unlike types");
+    }
+  }
+  const sluice_element_type result = gives_flags(meaning.op) ? plugin::kBool : type;
+  if (op.outputs[0].tensor.element_type != result) return unimplemented("a result of another type");
+  const bool is_one = meaning.shape == Arity::kUnary;
+  const bool is_two = meaning.shape == Arity::kBinary;
+  if ((is_one && op.num_inputs != 1) || (is_two && op.num_inputs != 2)) {
+    return unimplemented("another number of operands");
+  }
+  if (SLUICE_CPU_PICK(Isa::kPortable, typed_loop)(meaning.op, *number_of(type)) == nullptr) {
+    return unimplemented("no form for the type");
+  }
+  return plugin::ok();
+}
+
+}  // namespace
+
+bool is_typed(const sluice_op& op) {
+  if (op.body != nullptr || op.num_inputs < 1 || op.num_outputs != 1) return false;
+  for (const sluice_operand& operand : plugin::outputs_of(op)) {
+    if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) return false;
+  }
+  if (is_cast(op)) return cast_loop(op, Isa::kPortable) != nullptr;
+  if (is_where(op)) return op.num_inputs == 3 && is_own_type(op.inputs[1].tensor.element_type);
+  const auto meaning = meaning_of(op);
+  const sluice_element_type type = op.inputs[0].tensor.element_type;
+  if (is_mod(op) && type == plugin::kF32) return true;
+  return is_own_type(type) && meaning && check_types(op, *meaning).is_ok();
+}
+
+Status check_typed(const sluice_op& op) {
+  if (is_cast(op)) {
+    return same_dims(op.inputs[0].tensor, op.outputs[0].tensor) ? plugin::ok()
+                                                                : unimplemented("another shape");
+  }
+  if (is_where(op)) {
+    const sluice_element_type type = op.outputs[0].tensor.element_type;
+    const bool fits = op.inputs[0].tensor.element_type == plugin::kBool &&
+                      op.inputs[1].tensor.element_type == type &&
+                      op.inputs[2].tensor.element_type == type;
+    return fits ? check_broadcasts(op) : unimplemented("operands of unlike types");
+  }
+  const auto meaning = meaning_of(op);
+  if (!meaning) return unimplemented("attributes");
+  if (Status status = check_types(op, *meaning); !status.is_ok()) return status;
+  if (meaning->shape == Arity::kClip) {
+    for (int i = 1; i < op.num_inputs; ++i) {
+      const sluice_tensor& bound = op.inputs[i].tensor;
+      if (!plugin::is_absent(bound) && bound.rank != 0) return unimplemented("bounds with axes");
+    }
+  } else {
+    for (const sluice_operand& input : plugin::inputs_of(op)) {
+      if (plugin::is_absent(input.tensor)) return unimplemented("an operand is missing");
+    }
+  }
+  return check_broadcasts(op);
+}
+
+Status make_typed(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (is_cast(op)) {
+    *kernel = std::make_unique<TypedCast>(op, cast_loop(op, isa));
+  } else if (is_where(op)) {
+    *kernel = std::make_unique<TypedWhere>(op, isa);
+  } else {
+    *kernel = std::make_unique<TypedFold>(op, *meaning_of(op), isa);
+  }
+  return plugin::ok();
+}
+
+std::vector<const char*> typed_kinds() {
+  return {"BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Mod"};
+}
+
+}  // namespace sluice::cpu

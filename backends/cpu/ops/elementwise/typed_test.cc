@@ -1,0 +1,229 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "testing/agreement.h"
+
+namespace sluice::cpu {
+namespace {
+
+/// Ends of the type, zeros (unless it divides) and numbers between.
+template <typename T>
+std::vector<T> numbers(std::int64_t count, int seed, bool has_zero = true) {
+  using Limits = std::numeric_limits<T>;
+  const T some[] = {Limits::max(), Limits::lowest(), T(0),  T(1), T(-1),
+                    T(7),          T(100),           T(-3), T(2), T(64)};
+  std::vector<T> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T value = some[static_cast<std::size_t>((i * 7 + i / 10 + seed) % 10)];
+    values.push_back(value == T(0) && !has_zero ? T(3) : value);
+  }
+  return values;
+}
+
+template <typename T>
+void expect_binary(const char* kind, bool gives_flags) {
+  const bool has_zero = std::string(kind) != "Div" && std::string(kind) != "Mod";
+  const Shape shapes[][2] = {{{3, 41}, {3, 41}}, {{3, 41}, {41}}, {{3, 1}, {41}}, {{1}, {3, 41}},
+                             {{3, 41}, {}},      {{0, 41}, {41}}, {{}, {}}};
+  for (const auto& [a, b] : shapes) {
+    const auto size = [](const Shape& dims) {
+      std::int64_t count = 1;
+      for (const std::int64_t dim : dims) count *= dim;
+      return count;
+    };
+    Shape out = size(a) == 0 ? a : a.empty() && b.empty() ? Shape{} : Shape{3, 41};
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<T>(a, numbers<T>(size(a), 1));
+          op.input<T>(b, numbers<T>(size(b), 4, has_zero));
+          gives_flags ? op.output<std::uint8_t>(out).set_output_type(0, plugin::kBool)
+                      : op.output<T>(out);
+        },
+        {.kind = kind, .version = 19, .float_outputs = {}});
+  }
+}
+
+template <typename T>
+void expect_arithmetic() {
+  for (const char* kind : {"Add", "Sub", "Mul", "Div", "Mod", "Max", "Min", "Sum"}) {
+    // Sum is of floats; Mod of floats has a test of its own.
+    if (std::string(kind) == (std::is_floating_point_v<T> ? "Mod" : "Sum")) continue;
+    expect_binary<T>(kind, false);
+  }
+  for (const char* kind : {"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"}) {
+    expect_binary<T>(kind, true);
+  }
+}
+
+TEST(CpuTyped, AgreesInEveryType) {
+  expect_arithmetic<std::int64_t>();
+  expect_arithmetic<std::int32_t>();
+  expect_arithmetic<std::uint16_t>();
+  expect_arithmetic<std::uint8_t>();
+  expect_arithmetic<std::int8_t>();
+  expect_arithmetic<double>();
+}
+
+TEST(CpuTyped, AgreesOnBits) {
+  for (const char* kind : {"BitwiseAnd", "BitwiseOr", "BitwiseXor"}) {
+    expect_binary<std::int64_t>(kind, false);
+    expect_binary<std::uint16_t>(kind, false);
+  }
+  for (const char* direction : {"LEFT", "RIGHT"}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<std::int64_t>({77}, numbers<std::int64_t>(77, 1));
+          op.input<std::int64_t>({77}, numbers<std::int64_t>(77, 4)).output<std::int64_t>({77});
+          op.attribute("direction", direction);
+        },
+        {.kind = "BitShift", .float_outputs = {}});
+  }
+}
+
+TEST(CpuTyped, AgreesOnOneOperand) {
+  for (const char* kind : {"Abs", "Neg", "Sign", "BitwiseNot"}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<std::int32_t>({5, 7}, numbers<std::int32_t>(35, 2)).output<std::int32_t>({5, 7});
+        },
+        {.kind = kind, .float_outputs = {}});
+  }
+}
+
+TEST(CpuTyped, RemainsWithTheSignOfADividend) {
+  for (const std::int64_t fmod : {0, 1}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input({6}, {5.5F, -5.5F, 0, -3, 3, 1e30F}).input({6}, {2, 2, -2, -2, 7, 3});
+          op.output({6}).attribute("fmod", fmod);
+        },
+        {.kind = "Mod", .float_outputs = {}});
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<std::int64_t>({33}, numbers<std::int64_t>(33, 2));
+          op.input<std::int64_t>({33}, numbers<std::int64_t>(33, 5, false))
+              .output<std::int64_t>({33});
+          op.attribute("fmod", fmod);
+        },
+        {.kind = "Mod", .float_outputs = {}});
+  }
+}
+
+TEST(CpuTyped, RefusesDivisionByZero) {
+  for (const char* kind : {"Div", "Mod"}) {
+    TestOp op(kind, "", 14);
+    op.input<std::int64_t>({3}, {1, 2, 3})
+        .input<std::int64_t>({3}, {1, 0, 1})
+        .output<std::int64_t>({3});
+    EXPECT_EQ(op.run(Backend(), 2).code, SLUICE_INVALID_ARGUMENT) << kind;
+  }
+}
+
+TEST(CpuTyped, AgreesOnLogic) {
+  const std::vector<std::uint8_t> a = {0, 1, 0, 1, 1};
+  const std::vector<std::uint8_t> b = {0, 0, 1, 1, 0};
+  for (const char* kind : {"And", "Or", "Xor", "Equal", "Not"}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<std::uint8_t>({5}, a).set_input_type(0, plugin::kBool);
+          if (std::string(kind) != "Not") {
+            op.input<std::uint8_t>({5}, b).set_input_type(1, plugin::kBool);
+          }
+          op.output<std::uint8_t>({5}).set_output_type(0, plugin::kBool);
+        },
+        {.kind = kind, .version = 19, .float_outputs = {}});
+  }
+}
+
+TEST(CpuTyped, ClipsBetweenBoundsThatMayBeAbsent) {
+  for (const int bounds : {0, 1, 2, 3}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<std::int64_t>({37}, numbers<std::int64_t>(37, 1));
+          (bounds & 1) != 0 ? op.input<std::int64_t>({}, {-1}) : op.absent_input();
+          if ((bounds & 2) != 0) op.input<std::int64_t>({}, {50});
+          op.output<std::int64_t>({37});
+        },
+        {.kind = "Clip", .version = 13, .float_outputs = {}});
+  }
+}
+
+TEST(CpuTyped, ChoosesElementsOfEveryWidth) {
+  const auto expect = [](auto zero, const Shape& where, const Shape& a, const Shape& b) {
+    using T = decltype(zero);
+    const auto size = [](const Shape& dims) {
+      return dims.empty() ? 1 : dims[0] * (dims.size() > 1 ? dims[1] : 1);
+    };
+    expect_agreement(
+        [&](TestOp& op) {
+          std::vector<std::uint8_t> flags;
+          for (std::int64_t i = 0; i < size(where); ++i) flags.push_back(i % 3 == 0 ? 1 : 0);
+          op.input<std::uint8_t>(where, flags).set_input_type(0, plugin::kBool);
+          op.input<T>(a, numbers<T>(size(a), 1));
+          op.input<T>(b, numbers<T>(size(b), 5));
+          op.output<T>({4, 19});
+        },
+        {.kind = "Where", .version = 16, .float_outputs = {}});
+  };
+  for (const Shape& where : {Shape{4, 19}, Shape{4, 1}, Shape{19}}) {
+    expect(std::int64_t{}, where, {4, 19}, {});
+    expect(std::int32_t{}, where, {}, {4, 19});
+    expect(std::uint8_t{}, where, {4, 19}, {4, 19});
+    expect(double{}, where, {19}, {4, 1});
+  }
+}
+
+template <typename From, typename To>
+void expect_cast(const std::vector<From>& values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  expect_agreement(
+      [&](TestOp& op) {
+        op.input<From>({count}, values);
+        op.output<To>({count});
+      },
+      {.kind = "Cast", .version = 13, .float_outputs = {}});
+}
+
+template <typename From>
+void expect_casts(const std::vector<From>& values) {
+  if constexpr (!std::is_same_v<From, std::int64_t>) expect_cast<From, std::int64_t>(values);
+  if constexpr (!std::is_same_v<From, std::int32_t>) expect_cast<From, std::int32_t>(values);
+  if constexpr (!std::is_same_v<From, std::uint8_t>) expect_cast<From, std::uint8_t>(values);
+  if constexpr (!std::is_same_v<From, std::int8_t>) expect_cast<From, std::int8_t>(values);
+  if constexpr (!std::is_same_v<From, float>) expect_cast<From, float>(values);
+  if constexpr (!std::is_same_v<From, double>) expect_cast<From, double>(values);
+  const auto count = static_cast<std::int64_t>(values.size());
+  expect_agreement(
+      [&](TestOp& op) {
+        op.input<From>({count}, values);
+        op.output<std::uint8_t>({count});
+        op.set_output_type(0, plugin::kBool);
+      },
+      {.kind = "Cast", .version = 13, .float_outputs = {}});
+}
+
+TEST(CpuTyped, CastsBetweenAllTypes) {
+  expect_casts(numbers<std::int64_t>(150, 1));
+  expect_casts(numbers<std::int32_t>(150, 1));
+  expect_casts(numbers<std::uint8_t>(150, 1));
+  expect_casts(numbers<std::int8_t>(150, 1));
+  // In whole blocks that fit 32 bits, and in others.
+  for (const double large : {300.0, 3e9, 1e19, std::numeric_limits<double>::infinity()}) {
+    std::vector<double> values = {0, -0.0, 0.5, -0.5, 1.5, -1.5, 255.5, 256, -129, 65536.25};
+    for (int i = 0; i < 90; ++i) values.push_back(i - 45.25);
+    values[17] = large;
+    values[85] = -large;
+    std::vector<float> narrow;
+    for (const double value : values) narrow.push_back(static_cast<float>(value));
+    expect_casts(values);
+    expect_casts(narrow);
+    values[3] = std::numeric_limits<double>::quiet_NaN();
+    expect_casts(values);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cpu

@@ -1,0 +1,142 @@
+#include "ops/image/volume_pool.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "conv/columns/columns.h"
+#include "kernels/image/pool_row.h"
+#include "ops/operands/checks.h"
+
+namespace sluice::cpu {
+namespace {
+
+/// Taps of a window beginning at `first` that lie in [begin, end).
+Share taps_within(std::int64_t first, std::int64_t dilation, std::int64_t taps, std::int64_t begin,
+                  std::int64_t end) {
+  const std::int64_t from = first < begin ? (begin - first + dilation - 1) / dilation : 0;
+  const std::int64_t to = first < end ? std::min((end - first + dilation - 1) / dilation, taps) : 0;
+  return {std::min(from, std::max(from, to)), std::max(from, to)};
+}
+
+/// Each row of the output folds what the two-dimensional windows of its slices give.
+class VolumePool : public Kernel {
+ public:
+  VolumePool(const sluice_op& op, const ColumnWindow& window, bool is_max, Isa isa)
+      : Kernel(op),
+        window_(window),
+        planes_(op.inputs[0].tensor.dims[0] * op.inputs[0].tensor.dims[1]),
+        counts_pads_(plugin::Attributes(op).get_int("count_include_pad") != 0),
+        pool_row_(SLUICE_CPU_PICK(isa, pool_row)) {
+    const bool counts = counts_pads_;
+    row_.kind = is_max ? PoolKind::kMax : PoolKind::kAverage;
+    row_.input_row = window.dilation[1] * window.image[2];
+    row_.input_cols = window.image[2];
+    row_.output_cols = window.windows[2];
+    row_.kernel_cols = window.kernel[2];
+    row_.stride = window.stride[2];
+    row_.dilation = window.dilation[2];
+    row_.pad_begin = window.pad[2];
+    row_.counted_begin = counts ? -window.pad[2] : 0;
+    row_.counted_end = window.image[2] + (counts ? window.pad_end[2] : 0);
+  }
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share share = share_of(planes_ * window_.windows[0] * window_.windows[1], 1, worker);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const std::int64_t plane = i / (window_.windows[0] * window_.windows[1]);
+      run_row(run.input<float>(0) + plane * window_.pixels(),
+              i / window_.windows[1] % window_.windows[0], i % window_.windows[1],
+              run.output<float>(0) + i * window_.windows[2],
+              reinterpret_cast<float*>(worker.scratch));
+    }
+  }
+
+  void extents(Extents& extents) const override {
+    extents.reads(0, {planes_, window_.pixels(), sizeof(float)});
+    extents.writes(0, {planes_, window_.places(), sizeof(float)});
+  }
+  std::int64_t scratch_bytes() const override {
+    return (window_.image[2] + window_.windows[2]) * static_cast<std::int64_t>(sizeof(float));
+  }
+  double cost_ns() const override {
+    return static_cast<double>(planes_ * window_.places() * window_.kernel[0]) *
+           static_cast<double>(window_.kernel[1] + window_.kernel[2]) * 0.2;
+  }
+
+ private:
+  Share taps(int axis, std::int64_t at, std::int64_t before, std::int64_t behind) const {
+    return taps_within(at * window_.stride[axis] - window_.pad[axis], window_.dilation[axis],
+                       window_.kernel[axis], -before, window_.image[axis] + behind);
+  }
+  std::int64_t counted(int axis, std::int64_t at) const {
+    const Share all = counts_pads_ ? taps(axis, at, window_.pad[axis], window_.pad_end[axis])
+                                   : taps(axis, at, 0, 0);
+    return all.end - all.begin;
+  }
+
+  void run_row(const float* plane, std::int64_t depth, std::int64_t height, float* out,
+               float* scratch) const {
+    PoolRow row = row_;
+    row.columns = scratch;
+    const Share slices = taps(0, depth, 0, 0);
+    const Share rows = taps(1, height, 0, 0);
+    row.rows = rows.end - rows.begin;
+    row.counted_rows = counted(1, height);
+    const std::int64_t h =
+        height * window_.stride[1] - window_.pad[1] + rows.begin * window_.dilation[1];
+    if (slices.begin == slices.end) row.rows = 0;
+    for (std::int64_t k = slices.begin; k < std::max(slices.end, slices.begin + 1); ++k) {
+      const std::int64_t d = depth * window_.stride[0] - window_.pad[0] + k * window_.dilation[0];
+      row.input = row.rows > 0 ? plane + (d * window_.image[1] + h) * window_.image[2] : plane;
+      row.output = k == slices.begin ? out : scratch + window_.image[2];
+      pool_row_(row);
+      if (k > slices.begin) fold(row.output, out);
+    }
+    const std::int64_t count = counted(0, depth);
+    if (row_.kind == PoolKind::kMax || count < 2) return;
+    for (std::int64_t i = 0; i < window_.windows[2]; ++i) out[i] /= static_cast<float>(count);
+  }
+
+  /// A NaN is the largest.
+  void fold(const float* from, float* to) const {
+    for (std::int64_t i = 0; i < window_.windows[2]; ++i) {
+      const bool is_larger = from[i] > to[i] || from[i] != from[i];
+      to[i] = row_.kind == PoolKind::kAverage ? to[i] + from[i]
+              : is_larger && to[i] == to[i]   ? from[i]
+                                              : to[i];
+    }
+  }
+
+  ColumnWindow window_;
+  std::int64_t planes_;
+  bool counts_pads_;
+  decltype(&portable::pool_row) pool_row_;
+  PoolRow row_;
+};
+
+}  // namespace
+
+Status check_volume_pool(const sluice_op& op) {
+  if (op.num_outputs > 1 && !plugin::is_absent(op.outputs[1].tensor)) {
+    return plugin::unimplemented("indices");
+  }
+  if (op.inputs[0].tensor.rank != 5 || op.outputs[0].tensor.rank != 5) {
+    return plugin::unimplemented("other ranks");
+  }
+  return check_plain_f32(op);
+}
+
+Status make_volume_pool(const sluice_op& op, bool is_max, Isa isa,
+                        std::unique_ptr<Kernel>* kernel) {
+  const auto x = plugin::dims_of(op.inputs[0].tensor);
+  const auto y = plugin::dims_of(op.outputs[0].tensor);
+  ColumnWindow window;
+  const Status status = read_column_window(op, plugin::Attributes(op).get_ints("kernel_shape"),
+                                           y.subspan(2), x.subspan(2), &window);
+  if (!status.is_ok()) return status;
+  if (x[0] != y[0] || x[1] != y[1]) return plugin::unimplemented("shapes that do not fit");
+  *kernel = std::make_unique<VolumePool>(op, window, is_max, isa);
+  return plugin::ok();
+}
+
+}  // namespace sluice::cpu
