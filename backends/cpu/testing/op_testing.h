@@ -132,6 +132,13 @@ class TestOp {
                            nullptr, nullptr, text_lists_.back().data(), nullptr});
     return *this;
   }
+  template <typename T>
+  TestOp& attribute_value(const char* name, const std::vector<T>& values) {
+    tensors_.push_back(operand({static_cast<std::int64_t>(values.size())}, values, true).tensor);
+    attributes_.push_back(
+        {name, SLUICE_ATTRIBUTE_TENSOR, 1, nullptr, nullptr, nullptr, &tensors_.back()});
+    return *this;
+  }
   /// A body step; registers as in backend.h. The last one is the result.
   TestOp& step(const char* kind, std::vector<std::int32_t> registers) {
     registers_.push_back(std::move(registers));
@@ -245,6 +252,7 @@ class TestOp {
   std::list<Shape> ints_;
   std::list<std::vector<float>> floats_;
   std::list<sluice_text> texts_;
+  std::list<sluice_tensor> tensors_;
   std::list<std::vector<sluice_text>> text_lists_;
   std::list<std::vector<std::int32_t>> registers_;
   std::vector<sluice_operand> inputs_;

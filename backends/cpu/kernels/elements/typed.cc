@@ -3,12 +3,6 @@
 #include "core/simd.h"
 #include "kernels/elements/numbers.h"
 
-// From libm, declared here: <cmath> would bring inline functions (see core/simd.h).
-extern "C" {
-float fmodf(float, float);
-double fmod(double, double);
-}
-
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
@@ -34,38 +28,13 @@ SLUICE_CPU_INLINE T quotient(T a, T b) {
   }
 }
 
-/// fmodf in a few steps where the quotient has few digits: its multiple of b is subtracted exactly,
-/// and rounding made it at most one too large.
-SLUICE_CPU_INLINE float short_fmod(float a, float b) {
-  const float whole = a / b;
-  if (!(__builtin_fabsf(whole) < 4194304.0f) || __builtin_fabsf(b) < 1e-30f) return fmodf(a, b);
-  const auto times = static_cast<float>(static_cast<std::int32_t>(whole));
-  float r = __builtin_fmaf(-times, b, a);
-  const float step = __builtin_copysignf(b, a);
-  if (r != 0 && (r < 0) != (a < 0)) r += step;
-  return __builtin_copysignf(__builtin_fabsf(r) >= __builtin_fabsf(b) ? r - step : r, a);
-}
-
 template <TypedOp kOp, typename T>
 SLUICE_CPU_INLINE T rest(T a, T b) {
-  if constexpr (sizeof(T) == 4 && kIsFloat<T>) {
-    const T r = short_fmod(a, b);
-    if constexpr (kOp == TypedOp::kRemainder) return r;
-    if (r == 0) return __builtin_copysignf(r, b);
-    return (r < 0) != (b < 0) ? r + b : r;
-  } else if constexpr (kIsFloat<T>) {
-    const T r = fmod(a, b);
-    if constexpr (kOp == TypedOp::kRemainder) return r;
-    if (r == 0) return __builtin_copysign(r, b);
-    return (r < 0) != (b < 0) ? r + b : r;
-  } else {
-    using U = UnsignedOf<T>;
-    const T r =
-        static_cast<T>(static_cast<U>(a) -
-                       static_cast<U>(static_cast<U>(quotient<kOp>(a, b)) * static_cast<U>(b)));
-    if constexpr (kOp == TypedOp::kRemainder || !kIsSigned<T>) return r;
-    return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
-  }
+  using U = UnsignedOf<T>;
+  const T r = static_cast<T>(
+      static_cast<U>(a) - static_cast<U>(static_cast<U>(quotient<kOp>(a, b)) * static_cast<U>(b)));
+  if constexpr (kOp == TypedOp::kRemainder || !kIsSigned<T>) return r;
+  return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
 }
 
 template <TypedOp kOp, typename T>
@@ -169,12 +138,14 @@ TypedLoop of_number(Number type) {
     case Number::kI32: return loop<kOp, std::int32_t>;
     case Number::kU64: return loop<kOp, std::uint64_t>;
     case Number::kI64: return loop<kOp, std::int64_t>;
-    case Number::kF64: return loop<kOp, double>;
+    case Number::kF64:
     case Number::kF32: break;
   }
-  constexpr bool kHasFloats = kOp == TypedOp::kMod || kOp == TypedOp::kRemainder ||
-                              kOp == TypedOp::kMin || kOp == TypedOp::kMax;
-  if constexpr (kHasFloats) return loop<kOp, float>;
+  constexpr bool kIsRest = kOp == TypedOp::kMod || kOp == TypedOp::kRemainder;
+  if constexpr (!kIsRest) {
+    if (type == Number::kF64) return loop<kOp, double>;
+  }
+  if constexpr (kOp == TypedOp::kMin || kOp == TypedOp::kMax) return loop<kOp, float>;
   return nullptr;
 }
 

@@ -17,7 +17,7 @@ enum class TypedOp : std::uint8_t {
   kSub,
   kMul,
   kDiv,        ///< cut towards zero
-  kMod,        ///< with the sign of b
+  kMod,        ///< of integers, with the sign of b
   kRemainder,  ///< with the sign of a
   kMin,        ///< NaN if either is
   kMax,

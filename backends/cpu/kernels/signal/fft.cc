@@ -5,30 +5,36 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
+using VecD = double __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));
+
 /// A complex number of each lane.
 struct Complex {
-  Vec re;
-  Vec im;
+  VecD re;
+  VecD im;
 };
 
-constexpr std::int64_t kPoint = 2 * kLanes;  ///< floats of a point of all lanes
+constexpr int kWide = kLanes / 2;           ///< lanes of doubles
+constexpr std::int64_t kPoint = 2 * kWide;  ///< doubles of a point of all lanes
 
-SLUICE_CPU_INLINE Complex get(const float* p) { return {load(p), load(p + kLanes)}; }
-SLUICE_CPU_INLINE void put(float* p, Complex z) {
-  store(p, z.re);
-  store(p + kLanes, z.im);
+SLUICE_CPU_INLINE VecD load_wide(const double* p) {
+  VecD v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+SLUICE_CPU_INLINE void store_wide(double* p, VecD v) { __builtin_memcpy(p, &v, sizeof v); }
+
+SLUICE_CPU_INLINE Complex get(const double* p) { return {load_wide(p), load_wide(p + kWide)}; }
+SLUICE_CPU_INLINE void put(double* p, Complex z) {
+  store_wide(p, z.re);
+  store_wide(p + kWide, z.im);
 }
 SLUICE_CPU_INLINE Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
 SLUICE_CPU_INLINE Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
-SLUICE_CPU_INLINE Complex scaled(Complex a, float f) {
-  return {a.re * broadcast(f), a.im * broadcast(f)};
-}
+SLUICE_CPU_INLINE Complex scaled(Complex a, double f) { return {a.re * f, a.im * f}; }
 /// a * -i.
 SLUICE_CPU_INLINE Complex turned(Complex a) { return {a.im, -a.re}; }
-SLUICE_CPU_INLINE Complex times(Complex a, const float* w) {
-  const Vec re = broadcast(w[0]);
-  const Vec im = broadcast(w[1]);
-  return {fnmadd(a.im, im, a.re * re), fmadd(a.im, re, a.re * im)};
+SLUICE_CPU_INLINE Complex times(Complex a, const double* w) {
+  return {a.re * w[0] - a.im * w[1], a.im * w[0] + a.re * w[1]};
 }
 
 template <int kRadix>
@@ -40,8 +46,8 @@ SLUICE_CPU_INLINE void butterfly(Complex (&a)[kRadix]) {
   }
   if constexpr (kRadix == 3) {
     const Complex sum = a[1] + a[2];
-    const Complex turn = scaled(turned(a[1] - a[2]), 0.866025404f);
-    const Complex middle = a[0] - scaled(sum, 0.5f);
+    const Complex turn = scaled(turned(a[1] - a[2]), 0.86602540378443864676);
+    const Complex middle = a[0] - scaled(sum, 0.5);
     a[0] = a[0] + sum;
     a[1] = middle + turn;
     a[2] = middle - turn;
@@ -61,10 +67,12 @@ SLUICE_CPU_INLINE void butterfly(Complex (&a)[kRadix]) {
     const Complex s2 = a[2] + a[3];
     const Complex d1 = turned(a[1] - a[4]);
     const Complex d2 = turned(a[2] - a[3]);
-    const Complex m1 = a[0] + scaled(s1, 0.309016994f) - scaled(s2, 0.809016994f);
-    const Complex m2 = a[0] - scaled(s1, 0.809016994f) + scaled(s2, 0.309016994f);
-    const Complex t1 = scaled(d1, 0.951056516f) + scaled(d2, 0.587785252f);
-    const Complex t2 = scaled(d1, 0.587785252f) - scaled(d2, 0.951056516f);
+    const Complex m1 =
+        a[0] + scaled(s1, 0.30901699437494742410) - scaled(s2, 0.80901699437494742410);
+    const Complex m2 =
+        a[0] - scaled(s1, 0.80901699437494742410) + scaled(s2, 0.30901699437494742410);
+    const Complex t1 = scaled(d1, 0.95105651629515357212) + scaled(d2, 0.58778525229247312917);
+    const Complex t2 = scaled(d1, 0.58778525229247312917) - scaled(d2, 0.95105651629515357212);
     a[0] = a[0] + s1 + s2;
     a[1] = m1 + t1;
     a[2] = m2 + t2;
@@ -75,17 +83,17 @@ SLUICE_CPU_INLINE void butterfly(Complex (&a)[kRadix]) {
 
 /// One stage over transforms of `n` points, `stride` of which lie interleaved.
 template <int kRadix>
-void run_stage(std::int64_t n, std::int64_t stride, const float* twiddles, const float* x,
-               float* y) {
+void run_stage(std::int64_t n, std::int64_t stride, const double* twiddles, const double* x,
+               double* y) {
   const std::int64_t part = n / kRadix;
   for (std::int64_t q = 0; q < part; ++q) {
-    const float* w = twiddles + q * (kRadix - 1) * 2;
+    const double* w = twiddles + q * (kRadix - 1) * 2;
     for (std::int64_t k = 0; k < stride; ++k) {
       Complex a[kRadix];
       SLUICE_CPU_UNROLL
       for (int r = 0; r < kRadix; ++r) a[r] = get(x + (k + stride * (q + part * r)) * kPoint);
       butterfly(a);
-      float* to = y + (k + stride * kRadix * q) * kPoint;
+      double* to = y + (k + stride * kRadix * q) * kPoint;
       put(to, a[0]);
       SLUICE_CPU_UNROLL
       for (int r = 1; r < kRadix; ++r) put(to + stride * r * kPoint, times(a[r], w + (r - 1) * 2));
@@ -94,8 +102,8 @@ void run_stage(std::int64_t n, std::int64_t stride, const float* twiddles, const
 }
 
 /// The same for a radix without code of its own.
-void run_any_stage(int radix, std::int64_t n, std::int64_t stride, const float* twiddles,
-                   const float* roots, const float* x, float* y) {
+void run_any_stage(int radix, std::int64_t n, std::int64_t stride, const double* twiddles,
+                   const double* roots, const double* x, double* y) {
   const std::int64_t part = n / radix;
   for (std::int64_t q = 0; q < part; ++q) {
     for (std::int64_t k = 0; k < stride; ++k) {
@@ -113,7 +121,7 @@ void run_any_stage(int radix, std::int64_t n, std::int64_t stride, const float* 
 }
 
 /// Transforms what is in `a`, with room in `b`; returns which of the two holds the result.
-float* run_stages(const FftStages& stages, float* a, float* b) {
+double* run_stages(const FftStages& stages, double* a, double* b) {
   std::int64_t n = stages.length;
   std::int64_t stride = 1;
   for (int i = 0; i < stages.count; ++i) {
@@ -127,7 +135,7 @@ float* run_stages(const FftStages& stages, float* a, float* b) {
     }
     n /= radix;
     stride *= radix;
-    float* const done = b;
+    double* const done = b;
     b = a;
     a = done;
   }
@@ -135,18 +143,18 @@ float* run_stages(const FftStages& stages, float* a, float* b) {
 }
 
 /// Point `n` of line `lane`, whose imaginary part counts as negative in a mirrored half.
-SLUICE_CPU_INLINE void read_point(const FftLines& lines, int lane, std::int64_t n, float sign,
-                                  float* to) {
+SLUICE_CPU_INLINE void read_point(const FftLines& lines, int lane, std::int64_t n, double sign,
+                                  double* to) {
   const float* from = lines.x[lane] + n * lines.x_step;
-  const float factor = lines.window == nullptr ? 1 : lines.window[n];
-  const float re = from[0] * factor;
-  const float im = lines.x_parts == 2 ? sign * from[1] * factor : 0;
+  const double factor = lines.window == nullptr ? 1 : static_cast<double>(lines.window[n]);
+  const double re = static_cast<double>(from[0]) * factor;
+  const double im = lines.x_parts == 2 ? sign * static_cast<double>(from[1]) * factor : 0;
   // The inverse transform is the transform with the parts exchanged before and after it.
   to[lane] = lines.is_inverse ? im : re;
-  to[kLanes + lane] = lines.is_inverse ? re : im;
+  to[kWide + lane] = lines.is_inverse ? re : im;
 }
 
-void read_lines(const FftLines& lines, std::int64_t length, float* to) {
+void read_lines(const FftLines& lines, std::int64_t length, double* to) {
   const std::int64_t half = length / 2 + 1;
   for (std::int64_t n = 0; n < length; ++n, to += kPoint) {
     const bool is_mirror = lines.is_mirrored && n >= half;
@@ -155,35 +163,36 @@ void read_lines(const FftLines& lines, std::int64_t length, float* to) {
     for (int lane = 0; lane < count; ++lane) {
       read_point(lines, lane, from, is_mirror ? -1 : 1, to);
     }
-    for (int lane = count; lane < kLanes; ++lane) to[lane] = to[kLanes + lane] = 0;
+    for (int lane = count; lane < kWide; ++lane) to[lane] = to[kWide + lane] = 0;
   }
 }
 
-void write_lines(const FftLines& lines, float scale, const float* from) {
+void write_lines(const FftLines& lines, double scale, const double* from) {
   for (std::int64_t n = 0; n < lines.bins; ++n, from += kPoint) {
-    const float* re = lines.is_inverse ? from + kLanes : from;
-    const float* im = lines.is_inverse ? from : from + kLanes;
+    const double* re = lines.is_inverse ? from + kWide : from;
+    const double* im = lines.is_inverse ? from : from + kWide;
     for (int lane = 0; lane < lines.count; ++lane) {
       float* to = lines.y[lane] + n * lines.y_step;
-      to[0] = re[lane] * scale;
-      if (lines.y_parts == 2) to[1] = im[lane] * scale;
+      to[0] = static_cast<float>(re[lane] * scale);
+      if (lines.y_parts == 2) to[1] = static_cast<float>(im[lane] * scale);
     }
   }
 }
 
 /// The transform as a convolution: multiplied by a chirp, convolved with its inverse, multiplied.
-float* run_chirp(const FftPlan& plan, float* a, float* b) {
+double* run_chirp(const FftPlan& plan, double* a, double* b) {
   for (std::int64_t n = 0; n < plan.length; ++n) {
     put(a + n * kPoint, times(get(a + n * kPoint), plan.chirp + n * 2));
   }
-  for (std::int64_t n = plan.length; n < plan.stages.length; ++n) put(a + n * kPoint, Complex{Vec{}, Vec{}});
-  float* spectrum = run_stages(plan.stages, a, b);
-  float* other = spectrum == a ? b : a;
+  for (std::int64_t n = plan.length; n < plan.stages.length; ++n)
+    put(a + n * kPoint, Complex{VecD{}, VecD{}});
+  double* spectrum = run_stages(plan.stages, a, b);
+  double* other = spectrum == a ? b : a;
   for (std::int64_t n = 0; n < plan.stages.length; ++n) {
     const Complex z = times(get(spectrum + n * kPoint), plan.filter + n * 2);
     put(spectrum + n * kPoint, {z.im, z.re});
   }
-  float* result = run_stages(plan.stages, spectrum, other);
+  double* result = run_stages(plan.stages, spectrum, other);
   for (std::int64_t n = 0; n < plan.length; ++n) {
     const Complex z = get(result + n * kPoint);
     put(result + n * kPoint, times({z.im, z.re}, plan.chirp + n * 2));
@@ -193,19 +202,19 @@ float* run_chirp(const FftPlan& plan, float* a, float* b) {
 
 }  // namespace
 
-int fft_lanes() { return kLanes; }
+int fft_lanes() { return kWide; }
 
 std::int64_t fft_scratch_bytes(const FftPlan& plan) {
-  return 2 * plan.stages.length * kPoint * static_cast<std::int64_t>(sizeof(float));
+  return 2 * plan.stages.length * kPoint * static_cast<std::int64_t>(sizeof(double));
 }
 
-void run_fft(const FftPlan& plan, const FftLines& lines, float* scratch) {
-  float* a = scratch;
-  float* b = scratch + plan.stages.length * kPoint;
+void run_fft(const FftPlan& plan, const FftLines& lines, double* scratch) {
+  double* a = scratch;
+  double* b = scratch + plan.stages.length * kPoint;
   read_lines(lines, plan.length, a);
-  const float* result =
+  const double* result =
       plan.chirp == nullptr ? run_stages(plan.stages, a, b) : run_chirp(plan, a, b);
-  write_lines(lines, lines.is_inverse ? 1.0f / static_cast<float>(plan.length) : 1.0f, result);
+  write_lines(lines, lines.is_inverse ? 1.0 / static_cast<double>(plan.length) : 1.0, result);
 }
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -8,9 +8,10 @@ namespace sluice::cpu {
 
 inline constexpr int kFftMaxStages = 40;
 inline constexpr int kFftMaxRadix = 13;
-inline constexpr int kFftMaxLanes = 16;
+inline constexpr int kFftMaxLanes = 8;
 
-/// A transform of `length` points as one stage per factor (Stockham's order, which needs no
+/// A transform of `length` points, in double (errors of floats would remain where terms
+/// cancel), as one stage per factor (Stockham's order, which needs no
 /// permutation). Made by make_fft_tables; its owner keeps the tables.
 struct FftStages {
   std::int64_t length = 1;
@@ -18,9 +19,9 @@ struct FftStages {
   int radix[kFftMaxStages] = {};
   /// Of the stages that have it: cos and sin of -2 pi q r / n for each q < n / radix and 1 <= r <
   /// radix.
-  const float* twiddles[kFftMaxStages] = {};
-  /// Of stages whose radix has no code of its own: cos and sin of -2 pi j k / radix.
-  const float* roots[kFftMaxStages] = {};
+  const double* twiddles[kFftMaxStages] = {};
+  /// cos and sin of -2 pi j k / radix, for stages of a generic radix.
+  const double* roots[kFftMaxStages] = {};
 };
 
 /// A transform of any length. Lengths with a prime factor above kFftMaxRadix are convolutions with
@@ -28,8 +29,8 @@ struct FftStages {
 struct FftPlan {
   std::int64_t length = 1;
   FftStages stages;
-  const float* chirp = nullptr;   ///< null: `stages` are the transform itself; else [length][2]
-  const float* filter = nullptr;  ///< transform of the chirp's other factor, [stages.length][2]
+  const double* chirp = nullptr;   ///< null: `stages` are the transform itself; else [length][2]
+  const double* filter = nullptr;  ///< transform of the chirp's other factor, [stages.length][2]
 };
 
 /// As many lines as the instruction set has lanes are transformed side by side.
@@ -54,6 +55,6 @@ SLUICE_CPU_EACH_ISA(int fft_lanes();)
 SLUICE_CPU_EACH_ISA(std::int64_t fft_scratch_bytes(const FftPlan& plan);)
 
 /// Requires: lines.count <= fft_lanes().
-SLUICE_CPU_EACH_ISA(void run_fft(const FftPlan& plan, const FftLines& lines, float* scratch);)
+SLUICE_CPU_EACH_ISA(void run_fft(const FftPlan& plan, const FftLines& lines, double* scratch);)
 
 }  // namespace sluice::cpu

@@ -320,7 +320,9 @@ Status check_indexed(const sluice_op& op) {
 Status check_scatter(const sluice_op& op) {
   if (op.num_inputs < 3) return unimplemented("no updates");
   const auto reduction = plugin::Attributes(op).get_text("reduction", "none");
-  if (reduction != "none" && scatter_loop(op, Isa::kPortable) == nullptr) {
+  const bool is_known =
+      reduction == "add" || reduction == "mul" || reduction == "max" || reduction == "min";
+  if (reduction != "none" && (!is_known || scatter_loop(op, Isa::kPortable) == nullptr)) {
     return unimplemented("reduction");
   }
   if (op.inputs[2].tensor.element_type != op.inputs[0].tensor.element_type) {

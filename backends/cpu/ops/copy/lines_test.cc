@@ -54,6 +54,13 @@ TEST(CpuLines, FillsAndMakesDiagonals) {
   expect_agreement(
       [](TestOp& op) {
         op.input<std::int64_t>({3}, {3, 50, 61}).output({3, 50, 61});
+        op.attribute_value<float>("value", {2.5F});
+      },
+      exactly("ConstantOfShape", 9));
+  expect_agreement(
+      [](TestOp& op) {
+        op.input<std::int64_t>({2}, {3, 5000}).output<std::int64_t>({3, 5000});
+        op.attribute_value<std::int64_t>("value", {-7});
       },
       exactly("ConstantOfShape", 9));
   for (const std::int64_t k : {-9, -1, 0, 3, 9}) {
@@ -80,12 +87,14 @@ TEST(CpuLines, MovesChannelsIntoBlocks) {
         },
         exactly("DepthToSpace", 13));
   }
-  expect_agreement(
-      [](TestOp& op) {
-        op.input({2, 3, 4, 6}, random_floats(144, 1)).output({2, 12, 2, 3});
-        op.attribute("blocksize", std::int64_t{2});
-      },
-      exactly("SpaceToDepth", 13));
+  for (const char* mode : {"DCR", "CRD"}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input({2, 3, 4, 6}, random_floats(144, 1)).output({2, 12, 2, 3});
+          op.attribute("blocksize", std::int64_t{2}).attribute("mode", mode);
+        },
+        exactly("SpaceToDepth", 28));
+  }
 }
 
 TEST(CpuLines, RepeatsTiles) {
@@ -101,6 +110,14 @@ TEST(CpuLines, RepeatsTiles) {
         op.output<std::uint8_t>({0});
       },
       exactly("Tile", 13));
+}
+
+TEST(CpuLines, RefusesRepeatsThatGiveAnotherShape) {
+  for (const std::int64_t repeats : {-1, 0, 3}) {
+    TestOp op("Tile", "", 13);
+    op.input({2}, {1, 2}).input<std::int64_t>({1}, {repeats}).output({4});
+    EXPECT_FALSE(op.run(Backend(), 2).is_ok());
+  }
 }
 
 TEST(CpuLines, ScattersWithEveryReduction) {

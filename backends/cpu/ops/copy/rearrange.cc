@@ -59,19 +59,35 @@ Status make_depth_to_space(const sluice_op& op, Isa, std::unique_ptr<Kernel>* ke
 }
 
 Status make_space_to_depth(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
-  return make_blocks(op, true, false, kernel);
+  return make_blocks(op, true, plugin::Attributes(op).get_text("mode", "DCR") == "CRD", kernel);
 }
 
+/// The host knows the shape, which the repeats of the run must give.
+class TileCopy : public OneCopy {
+ public:
+  using OneCopy::OneCopy;
+
+  void run(const Run& run, int phase, const Worker& worker) const override {
+    const auto in = plugin::dims_of(op().inputs[0].tensor);
+    const auto out = plugin::dims_of(op().outputs[0].tensor);
+    for (std::size_t d = 0; worker.index == 0 && d < in.size(); ++d) {
+      if (run.input<std::int64_t>(1)[d] == out[d] / in[d]) continue;
+      run.fail(plugin::invalid_argument("Tile: the repeats do not give the output " +
+                                        plugin::to_string(out)));
+      break;
+    }
+    OneCopy::run(run, phase, worker);
+  }
+  void extents(Extents& extents) const override {
+    OneCopy::extents(extents);
+    extents.reads(1, {op().inputs[0].tensor.rank, sizeof(std::int64_t)});
+  }
+};
+
 Status check_tile(const sluice_op& op) {
-  if (op.inputs[0].tensor.rank != op.outputs[0].tensor.rank) {
-    return plugin::unimplemented("a result of another rank");
-  }
-  for (const sluice_operand& operand : {op.inputs[0], op.outputs[0]}) {
-    if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR)
-      return plugin::unimplemented("blocked layout");
-  }
-  if (plugin::element_bits(op.inputs[0].tensor.element_type) < 8) {
-    return plugin::unimplemented("elements that are not whole bytes");
+  if (op.inputs[0].tensor.rank != op.outputs[0].tensor.rank ||
+      op.inputs[1].tensor.element_type != plugin::kI64) {
+    return plugin::unimplemented("a result of another rank, or repeats of another type");
   }
   return check_movable(op);
 }
@@ -88,7 +104,7 @@ Status make_tile(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
     from.insert(from.end(), {0, dense[d]});
   }
   StridedCopy copy(dims, from, dense_strides(dims), element_bytes(op.inputs[0].tensor));
-  *kernel = std::make_unique<OneCopy>(op, std::move(copy));
+  *kernel = std::make_unique<TileCopy>(op, std::move(copy));
   return plugin::ok();
 }
 

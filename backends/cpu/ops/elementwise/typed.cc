@@ -335,7 +335,7 @@ bool is_typed(const sluice_op& op) {
   if (is_where(op)) return op.num_inputs == 3 && is_own_type(op.inputs[1].tensor.element_type);
   const auto meaning = meaning_of(op);
   const sluice_element_type type = op.inputs[0].tensor.element_type;
-  if (is_mod(op) && type == plugin::kF32) return true;
+  if (is_mod(op) && type == plugin::kF64) return false;  // whose remainders are the C library's
   return is_own_type(type) && meaning && check_types(op, *meaning).is_ok();
 }
 

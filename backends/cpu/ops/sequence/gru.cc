@@ -86,7 +86,7 @@ Status check_gru(const sluice_op& op) {
   return check_operands(op);
 }
 
-/// All of the plan that does not depend on X.
+/// Reads the fields of the plan that weights and attributes determine.
 GruPlan plan_of(const sluice_op& op) {
   const plugin::Attributes attributes(op);
   GruPlan plan;

@@ -9,11 +9,11 @@ namespace sluice::cpu {
 namespace {
 
 /// Appends cos and sin of -2 pi turns / whole.
-void add_root(std::int64_t turns, std::int64_t whole, std::vector<float>& table) {
+void add_root(std::int64_t turns, std::int64_t whole, std::vector<double>& table) {
   const double angle =
       -2 * std::numbers::pi * static_cast<double>(turns % whole) / static_cast<double>(whole);
-  table.push_back(static_cast<float>(std::cos(angle)));
-  table.push_back(static_cast<float>(std::sin(angle)));
+  table.push_back(std::cos(angle));
+  table.push_back(std::sin(angle));
 }
 
 /// The factors of `length`, fours first; empty if one is above kFftMaxRadix.
@@ -36,7 +36,7 @@ FftTables::FftTables(std::int64_t length) {
   if (!is_smooth) add_chirp();
 }
 
-const float* FftTables::keep(std::vector<float> table) {
+const double* FftTables::keep(std::vector<double> table) {
   tables_.push_back(std::move(table));
   return tables_.back().data();
 }
@@ -46,11 +46,11 @@ FftStages FftTables::stages_of(std::int64_t length) {
   stages.length = length;
   std::int64_t n = length;
   for (const int radix : factors_of(length)) {
-    std::vector<float> twiddles;
+    std::vector<double> twiddles;
     for (std::int64_t q = 0; q < n / radix; ++q) {
       for (std::int64_t r = 1; r < radix; ++r) add_root(q * r, n, twiddles);
     }
-    std::vector<float> roots;
+    std::vector<double> roots;
     for (std::int64_t j = 0; radix > 5 && j < radix; ++j) {
       for (std::int64_t k = 0; k < radix; ++k) add_root(j * k, radix, roots);
     }
@@ -68,9 +68,8 @@ FftStages FftTables::stages_of(std::int64_t length) {
 void FftTables::add_chirp() {
   const std::int64_t length = plan_.length;
   const std::int64_t padded = plan_.stages.length;
-  std::vector<float> chirp;
+  std::vector<double> chirp;
   for (std::int64_t j = 0; j < length; ++j) add_root(j * j, 2 * length, chirp);
-  // In double, as its errors would add up: the filter's transform is computed only once.
   std::vector<double> re(static_cast<std::size_t>(padded));
   std::vector<double> im(re.size());
   for (std::int64_t j = 0; j < length; ++j) {
@@ -98,13 +97,13 @@ void FftTables::add_chirp() {
       }
     }
   }
-  std::vector<float> filter(2 * re.size());
+  std::vector<double> filter(2 * re.size());
   const int bits = std::bit_width(static_cast<std::uint64_t>(padded)) - 1;
   for (std::size_t i = 0; i < re.size(); ++i) {
     std::size_t reversed = 0;
     for (int bit = 0; bit < bits; ++bit) reversed |= (i >> bit & 1) << (bits - 1 - bit);
-    filter[2 * reversed] = static_cast<float>(re[i]);
-    filter[2 * reversed + 1] = static_cast<float>(im[i]);
+    filter[2 * reversed] = re[i];
+    filter[2 * reversed + 1] = im[i];
   }
   plan_.chirp = keep(std::move(chirp));
   plan_.filter = keep(std::move(filter));

@@ -23,9 +23,9 @@ class FftTables {
  private:
   FftStages stages_of(std::int64_t length);
   void add_chirp();
-  const float* keep(std::vector<float> table);
+  const double* keep(std::vector<double> table);
 
-  std::deque<std::vector<float>> tables_;
+  std::deque<std::vector<double>> tables_;
   FftPlan plan_;
 };
 
