@@ -7,8 +7,8 @@
 
 namespace sluice::cpu {
 
-/// A window over an image of one to three dimensions. Leading axes that an image lacks have extent 1.
-/// Window `p` has tap `t` at p * stride + t * dilation - pad of the image.
+/// A window over an image of one to three dimensions. Leading axes that an image lacks have
+/// extent 1. Window `p` has tap `t` at p * stride + t * dilation - pad of the image.
 struct ColumnWindow {
   static constexpr int kAxes = 3;
   std::int64_t image[kAxes] = {1, 1, 1};

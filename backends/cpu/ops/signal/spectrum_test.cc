@@ -72,8 +72,8 @@ TEST(CpuSpectrum, TransformsEveryAxisCutOrExtended) {
   }
 }
 
-/// Into every bin. The reference kernel has it in the imaginary part of bin 0, too, where the sum of
-/// a real line has no term.
+/// Into every bin. The reference kernel has it in the imaginary part of bin 0, too, where the sum
+/// of a real line has no term.
 TEST(CpuSpectrum, SpreadsNan) {
   for (const std::int64_t length : {8, 15, 17}) {
     std::vector<float> x = random_floats(length, 1);
