@@ -67,6 +67,49 @@ subgraph @0 "main" {
   }
 }
 
+std::size_t product(const std::vector<std::int64_t>& dims) {
+  std::size_t all = 1;
+  for (const std::int64_t dim : dims) all *= static_cast<std::size_t>(dim);
+  return all;
+}
+
+/// The axis is one of the first item; a shorter item has no place for it.
+TEST(Sequence, ItemsOfDifferentRanksCannotBeJoined) {
+  using Dims = std::vector<std::int64_t>;
+  struct Case {
+    Dims first;
+    Dims second;
+    int axis;
+    int new_axis;
+  };
+  const Case cases[] = {{{2, 3}, {}, 2, 1},     {{2, 3}, {}, -1, 1},       {{4}, {}, 1, 1},
+                        {{2, 2, 2}, {2}, 3, 1}, {{2, 3}, {2, 3, 1}, 0, 1}, {{}, {1}, 0, 1},
+                        {{2, 3}, {}, 1, 0},     {{2, 3}, {6}, -1, 0},      {{4}, {4, 1}, 0, 0},
+                        {{2, 3}, {2, 4}, 0, 1}, {{2, 3}, {3, 3}, 1, 0}};
+  for (const Case& one : cases) {
+    const LoadedModel model = load(fmt::format(R"(
+subgraph @0 "main" {{
+  input %a : f32[{}]
+  input %b : f32[{}]
+  [%s : seq(f32[?])] = SequenceConstruct.11[%a, %b]
+  [%joined : f32[?]] = ConcatFromSequence.11[%s] {{axis = {}, new_axis = {}}}
+  output [%joined]
+}}
+)",
+                                               fmt::join(one.first, ","),
+                                               fmt::join(one.second, ","), one.axis, one.new_axis));
+    Context context = make_context(model);
+    const auto ones = [](const Dims& dims) {
+      return Aligned<float>(std::vector<float>(product(dims), 1.0F));
+    };
+    Aligned<float> first = ones(one.first);
+    Aligned<float> second = ones(one.second);
+    ASSERT_TRUE(context.set_input(0, f32_view(first, one.first)).is_ok());
+    ASSERT_TRUE(context.set_input(1, f32_view(second, one.second)).is_ok());
+    EXPECT_THAT(context.run().message(), HasSubstr("cannot be joined")) << one.axis;
+  }
+}
+
 TEST(Sequence, SequenceOfWrongTypeIsRefused) {
   const LoadedModel model = load(R"(
 subgraph @0 "main" {

@@ -103,19 +103,18 @@ namespace {
 /// The items, each with the dimension along which they are joined: a new dimension of 1 if they are
 /// stacked.
 Result<std::vector<TensorView>> parts_of(const Sequence& sequence, std::size_t axis, bool stacks) {
+  const TensorView& first = sequence.items.front()->view;
   std::vector<TensorView> parts;
   for (const auto& item : sequence.items) {
     TensorView part = item->view;
-    if (stacks) part.dims.insert(part.dims.begin() + static_cast<std::ptrdiff_t>(axis), 1);
     std::vector<std::int64_t> others = part.dims;
-    if (!parts.empty() && others.size() == parts.front().dims.size()) {
-      others[axis] = parts.front().dims[axis];
-    }
-    if (!parts.empty() && others != parts.front().dims) {
-      return StepCall::error("items {} and {} cannot be joined",
-                             type_of(sequence.items.front()->view).to_string(),
+    const bool has_rank = others.size() == first.dims.size();  // else `axis` may be none of its own
+    if (has_rank && !stacks) others[axis] = first.dims[axis];
+    if (others != first.dims) {
+      return StepCall::error("items {} and {} cannot be joined", type_of(first).to_string(),
                              type_of(item->view).to_string());
     }
+    if (stacks) part.dims.insert(part.dims.begin() + static_cast<std::ptrdiff_t>(axis), 1);
     parts.push_back(std::move(part));
   }
   return parts;
