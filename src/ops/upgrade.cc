@@ -48,6 +48,7 @@ ir::Constant float_scalar(ir::ElementType element, float value) {
     case ir::ElementType::kF64: return scalar<double>(element, value);
     // Attributes are f32; the input that replaces one has the type of the data.
     case ir::ElementType::kF16: return scalar<std::uint16_t>(element, ir::narrow_to_f16(value));
+    case ir::ElementType::kBf16: return scalar<std::uint16_t>(element, ir::narrow_to_bf16(value));
     default: return ir::make_f32_constant({value}, {});
   }
 }

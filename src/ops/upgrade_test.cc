@@ -20,8 +20,8 @@ class AttributeToInput : public testing::Test {
   const ir::Constant* constant(std::size_t input) {
     return graph_.main().find_constant(operation_.input(input));
   }
-  std::uint16_t f16_bound(float value) {
-    set_data(ir::ElementType::kF16);
+  std::uint16_t bound(ir::ElementType element, float value) {
+    set_data(element);
     operation_.attributes.set("max", value);
     attribute_to_input_like_data(graph_.main(), operation_, "max", 1);
     std::uint16_t bits = 0;
@@ -58,8 +58,10 @@ TEST_F(AttributeToInput, SkippedInputsAreAbsent) {
 }
 
 TEST_F(AttributeToInput, BoundsOfHalvesAreHalves) {
-  EXPECT_EQ(f16_bound(1.0F), 0x3c00);
+  EXPECT_EQ(bound(ir::ElementType::kF16, 1.0F), 0x3c00);
   EXPECT_EQ(constant(1)->type.to_string(), "f16[]");
+  EXPECT_EQ(bound(ir::ElementType::kBf16, 1.0F), 0x3f80);
+  EXPECT_EQ(constant(1)->type.to_string(), "bf16[]");
 }
 
 TEST_F(AttributeToInput, UnknownTypeIsTakenFromTheDataLater) {
