@@ -74,6 +74,11 @@ def is_bf16(query: Query) -> bool:
     return query.inputs[0].dtype == BF16
 
 
+def has_tiny(query: Query) -> bool:
+    x = np.abs(query.inputs[0].astype(np.float64))
+    return bool(((x > 0) & (x < 1e-18)).any())
+
+
 def is_skipping_pool(query: Query) -> bool:
     kernel, strides = query.attribute("kernel_shape", []), query.attribute("strides", [])
     is_same = query.attribute("auto_pad", b"NOTSET").startswith(b"SAME")
@@ -171,6 +176,8 @@ TABLE = [
         "cut to an integer: a rounding before that decides between two of them"),
     Row(("GroupNormalization", "DFT", "STFT"), is_f64, Opinion.NONE,
         "onnxruntime calculates in f32 within, and so does the reference evaluator"),
+    Row(("LpNormalization",), has_tiny, Opinion.FORMULA,
+        "both square in f32, where 1e-25 becomes 0"),
     Row(("LpNormalization",), is_short, Opinion.FORMULA,
         "onnxruntime refuses some; the reference evaluator squares in the type itself, where 300 "
         "overflows, and sums without the absolute value for p = 1"),
@@ -201,11 +208,17 @@ TABLE = [
     Row(("BatchNormalization", "InstanceNormalization", "LayerNormalization",
          "GroupNormalization", "RMSNormalization"), is_bf16,
         Opinion.NONE, "onnxruntime refuses, and the reference evaluator rounds each step"),
-    Row(REDUCTIONS, is_bf16, Opinion.NONE,
+    Row((*REDUCTIONS, "CumSum"), is_bf16, Opinion.NONE,
         "onnxruntime refuses, and the reference evaluator adds in bf16: a sum of many stops growing"),
     Row(("MaxPool", "AveragePool", "LpPool"), is_short, Opinion.NONE,
         "onnxruntime refuses most of it, and the reference evaluator pads one side less "
         "under SAME_LOWER"),
+    Row(("AveragePool",), lambda q: is_not_f32(q) and q.attribute("ceil_mode", 0) == 1, Opinion.NONE,
+        "onnxruntime has f32 only, and the reference evaluator counts what lies behind the last "
+        "window's padding"),
+    Row(("Slice",), lambda q: is_bf16(q) and len(q.inputs) > 4 and bool((q.inputs[4] < 0).any()),
+        Opinion.NONE, "onnxruntime refuses, and the reference evaluator starts before the first "
+        "element where the standard starts at it"),
     Row(("GlobalMaxPool",), lambda q: is_not_f32(q) and q.inputs[0].ndim != 4, Opinion.NONE,
         "onnxruntime has f32 only, and the reference evaluator pools two dimensions, of an image"),
     Row(("Gather",), is_text, Opinion.REFERENCE,

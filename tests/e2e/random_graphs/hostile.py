@@ -2,7 +2,7 @@
 
 Where only integers are hostile, both backends must give the same values. Under NaN and infinity
 the order of a sum decides what comes out, so that there they need only both answer or both refuse.
-The same holds where a hostile integer becomes a float: no noise has told whether its digits count,
+The same holds where a hostile integer becomes a float or is scaled by one: no noise has told whether its digits count,
 and a mean of numbers near 2**31, or the arcsine of a tanh near 1, has none left.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from random_graphs import tolerance
 from random_graphs.assemble import Arrays, model_of, symbols_of, write_folder
-from random_graphs.case import Case
+from random_graphs.case import ROUNDERS, Case
 from random_graphs.evaluate import walk
 from random_graphs.values import INTEGERS
 
@@ -46,14 +46,16 @@ TO_FLOATS = {"Cast", "CastLike", "DequantizeLinear"}
 
 
 def becomes_float(case: Case, names: Iterable[str]) -> bool:
-    """Whether an integer of those names is cast to a float, which the results show. An index is
-    none: both backends select the same elements."""
+    """Whether an integer of those names is cast to a float, which the results show, or scaled by
+    one. An index is none: both backends select the same elements."""
     types = {value.name: value.dtype for value in case.values}
     hostile_names = {name for name in names if types[name] in INTEGERS}
     for fragment in case.fragments:
         kinds = {node.op_type for node in walk(fragment.nodes)}
         if hostile_names.isdisjoint(fragment.inputs):
             continue
+        if kinds & ROUNDERS:
+            return True
         if kinds & TO_FLOATS and any(tolerance.is_float(types[name]) for name in fragment.outputs):
             return True
         hostile_names |= {name for name in fragment.outputs if types[name] in INTEGERS}

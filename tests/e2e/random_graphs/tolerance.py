@@ -83,8 +83,9 @@ def outward(twin: np.ndarray, clean: np.ndarray, signs: np.ndarray) -> np.ndarra
 
 def disturb(array: np.ndarray, signs: np.ndarray, of_largest: float) -> np.ndarray:
     """`array` with the noise of its type: relative to each element, and to `of_largest` of the
-    largest where an operator adds many terms up. Zeros stay zero otherwise. Noise that the type
-    would round away becomes one place: other runtimes keep more digits between operations."""
+    largest where an operator adds many terms up. Zeros stay zero otherwise, and what noise takes
+    past zero becomes zero: terms that cancel leave 0 in one runtime and a rounding in another. Noise
+    that the type would round away becomes one place: other runtimes keep more digits."""
     row = tolerance_of(array.dtype)
     if row is None or array.size == 0:
         return array
@@ -93,6 +94,7 @@ def disturb(array: np.ndarray, signs: np.ndarray, of_largest: float) -> np.ndarr
     with np.errstate(invalid="ignore", over="ignore"):
         largest = float(np.abs(wide).max()) if of_largest else 0.0
         noisy = wide * (1 + step * signs) + step * of_largest * largest * signs
+        noisy = np.where(noisy * np.sign(wide) < 0, 0.0, noisy)
         moved = np.where(np.isfinite(wide), noisy, wide).astype(array.dtype)
         is_stuck = (moved == array) & (noisy != wide) & np.isfinite(wide)
         towards = np.copysign(np.inf, noisy - wide).astype(array.dtype)
