@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 
 #include "conv/columns/columns.h"
 #include "kernels/matrix/gemm.h"
