@@ -105,8 +105,15 @@ const ir::Shape* InferenceContext::shape(std::size_t index) const {
 }
 
 const Values* InferenceContext::values(std::size_t index) const {
-  const bool is_known = index < inputs_.size() && inputs_[index]->values.has_value();
-  return is_known ? &*inputs_[index]->values : nullptr;
+  if (index >= inputs_.size()) return nullptr;
+  const OperandFacts& facts = *inputs_[index];
+  if (facts.values) return &*facts.values;
+  // Integers that a run gives are known where there are none: no later inference learns them.
+  static const Values kNone;
+  const ir::Type& type = facts.type;
+  const bool is_none = type.is_tensor() && ir::is_integer(type.element()) && type.is_static() &&
+                       ir::num_elements(*type.shape()) == 0;
+  return is_none ? &kNone : nullptr;
 }
 
 std::optional<std::vector<std::int64_t>> InferenceContext::static_values(std::size_t index) const {

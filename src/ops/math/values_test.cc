@@ -123,6 +123,25 @@ TEST_F(ShapeArithmetic, ReshapeRefusesAnotherNumberOfElements) {
   EXPECT_NE(type_of(add("Reshape", {y, ints({4, 2})})).find("6 elements"), std::string::npos);
 }
 
+/// No run tells more of a list without elements.
+TEST_F(ShapeArithmetic, ListWithoutElementsIsKnownBeforeTheRun) {
+  const auto given = [&](ir::Shape shape) {
+    const auto id = main().add_operand({"", ir::Type::tensor(ir::ElementType::kI64, shape), {}});
+    main().inputs.push_back(id);
+    return id;
+  };
+  const auto none = given({0});
+  EXPECT_EQ(type_of(add("Expand", {x_, none})), "f32[N,12,64]");
+  EXPECT_EQ(type_of(add("Unsqueeze", {x_, none})), "f32[N,12,64]");
+  EXPECT_EQ(type_of(add("Squeeze", {x_, none})), "f32[N,12,64]");
+  EXPECT_EQ(type_of(add("Slice", {x_, none, none})), "f32[N,12,64]");
+  EXPECT_EQ(type_of(add("Tile", {scalar(7), none})), "i64[]");
+  EXPECT_EQ(type_of(add("Reshape", {given({1, 1}), none})), "i64[]");
+  EXPECT_EQ(type_of(add("ReduceSum", {x_, none}, {{"keepdims", std::int64_t{0}}})), "f32[]");
+  EXPECT_THAT(type_of(add("Reshape", {given({0, 3, 4}), none})),
+              testing::HasSubstr("[0,3,4] has 0 elements, the new shape [] takes 1"));
+}
+
 TEST_F(ShapeArithmetic, SplitThatDoesNotSumUpIsRefused) {
   const auto half = add("Split", {x_, ints({10})}, {{"axis", std::int64_t{1}}});
   EXPECT_NE(type_of(half).find("parts sum to 10"), std::string::npos);
