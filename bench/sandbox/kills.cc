@@ -2,9 +2,11 @@
 //
 //     kills PACKAGE [KILLS [CELLS]]
 //
-// Of 100 kills 70 hit a cell, 29 a guest (a client with a session, a function and tensors of its
-// own) and one the daemon, the cells' supervisor. The program fails if a request is not answered
-// exactly once, if a request fails whose cell was not killed meanwhile, or if something is left.
+// Each cell has four functions, two of which join requests where the package allows it. Of 100
+// kills 70 hit a cell, 29 a guest (a client with a session, a function and tensors of its own) and
+// one the daemon, the cells' supervisor. One in ten of the cells is stopped (SIGSTOP) instead of
+// killed. The program fails if a request is not answered exactly once, if a request fails whose
+// cell was not hit meanwhile, if a function does not answer again, or if something is left.
 #include <fmt/core.h>
 #include <signal.h>
 #include <spawn.h>
@@ -100,10 +102,11 @@ struct Outage {
   std::int64_t end_ns = 0;
 };
 
-/// One function per cell.
+constexpr std::size_t kFunctionsOfACell = 4;
+
 struct Deployment {
-  std::vector<std::uint64_t> functions;
-  std::vector<std::int64_t> groups;
+  std::vector<std::vector<std::uint64_t>> functions;  ///< by cell
+  std::vector<std::int64_t> groups;                   ///< by cell
 };
 
 class Test {
@@ -137,7 +140,7 @@ class Test {
   void run_round(std::int64_t num_kills) {
     daemon_.emplace(
         start_daemon(folder_, {"--function-cells", std::to_string(num_cells_), "--worker-restarts",
-                               "1000000", "--stream-requests", "65536"}));
+                               "1000000", "--worker-silence", "1", "--stream-requests", "65536"}));
     const auto control = connect(address_);
     deploy(*control);
     const std::size_t idle_files = num_open_files(daemon_->id());
@@ -151,7 +154,7 @@ class Test {
     for (std::int64_t i = 0; i + 1 < num_kills; ++i) {
       pause(static_cast<std::int64_t>(random_() % 20) * kMs);
       if (random_() % 99 < 70) {
-        kill_cell(*control, random_() % num_cells_);
+        hit_cell(*control, random_() % num_cells_, random_() % 10 == 0 ? SIGSTOP : SIGKILL);
       } else {
         kill_guest(*control);
       }
@@ -165,19 +168,36 @@ class Test {
 
   void deploy(Client& client) {
     deployment_ = {};
+    for (std::size_t i = 0; i < num_cells_ * kFunctionsOfACell; ++i) {
+      const auto entry = deploy_function(client, i);
+      const std::int64_t group = entry.info.group.value();
+      const auto known = std::ranges::find(deployment_.groups, group);
+      const auto cell = static_cast<std::size_t>(known - deployment_.groups.begin());
+      if (known == deployment_.groups.end()) {
+        deployment_.groups.push_back(group);
+        deployment_.functions.emplace_back();
+      }
+      deployment_.functions[cell].push_back(entry.info.handle);
+    }
+    if (deployment_.groups.size() != num_cells_) refuse("a cell has no function");
+  }
+
+  service::ModelEntry deploy_function(Client& client, std::size_t number) const {
     service::ModelOptions options;
+    options.name = fmt::format("function-{}", number);
     options.function = sandbox::FunctionOptions();
     options.isolation = runtime::Isolation::kProcess;
     options.max_waiting = 16'384;
-    for (std::size_t i = 0; i < num_cells_; ++i) {
-      options.name = fmt::format("cell-{}", i);
-      const auto entry = value_of(client.upload(options, package_));
-      deployment_.functions.push_back(entry.info.handle);
-      deployment_.groups.push_back(entry.info.group.value());
+    if (number / num_cells_ % 2 == 1) {
+      options.function->batch_rows = 4;
+      auto joining = client.upload(options, package_);
+      if (joining.is_ok()) return *joining;
+      options.function->batch_rows = 0;  // the package has no free first dimension
     }
+    return value_of(client.upload(options, package_));
   }
 
-  /// Bursts of requests to the cell's function, open loop, on one stream.
+  /// Bursts of requests to the cell's functions in turn, open loop, on one stream.
   void send(std::size_t cell) {
     const auto client = connect(address_);
     const auto stream = value_of(client->open_stream());
@@ -205,7 +225,8 @@ class Test {
           id = mine.size();
           mine.push_back({cell, now_ns(), 0, 0, false, ""});
         }
-        if (!stream->send(id, deployment_.functions[cell], inputs_.tensors).is_ok()) break;
+        const auto& functions = deployment_.functions[cell];
+        if (!stream->send(id, functions[id % functions.size()], inputs_.tensors).is_ok()) break;
       }
       pause(20 * kMs);
     }
@@ -222,24 +243,26 @@ class Test {
     refuse("a cell has no group");
   }
 
-  void kill_cell(Client& control, std::size_t cell) {
+  void hit_cell(Client& control, std::size_t cell, int signal) {
     const runtime::WorkerInfo worker = worker_of(control, cell);
     if (worker.process < 0) return;
     Outage outage = {cell, now_ns(), 0};
-    kill(static_cast<pid_t>(worker.process), SIGKILL);
-    wait_for_answer(control, cell);
+    kill(static_cast<pid_t>(worker.process), signal);
+    wait_for_answers(control, cell);
     outage.end_ns = now_ns();
     outages_.push_back(outage);
-    cell_recoveries_ns_.push_back(outage.end_ns - outage.begin_ns);
+    const std::int64_t took_ns = outage.end_ns - outage.begin_ns;
+    (signal == SIGSTOP ? stop_recoveries_ns_ : cell_recoveries_ns_).push_back(took_ns);
   }
 
-  /// An answer of the cell that the kill did not precede.
-  void wait_for_answer(Client& client, std::size_t cell) {
+  /// One of each function of the cell.
+  void wait_for_answers(Client& client, std::size_t cell) {
     const std::int64_t deadline_ns = now_ns() + kRecoveryLimitNs;
-    while (now_ns() < deadline_ns) {
-      if (client.infer(deployment_.functions[cell], inputs_.tensors).is_ok()) return;
+    for (const std::uint64_t function : deployment_.functions[cell]) {
+      while (!client.infer(function, inputs_.tensors).is_ok()) {
+        if (now_ns() > deadline_ns) refuse(fmt::format("cell {} does not come back", cell));
+      }
     }
-    refuse(fmt::format("cell {} does not come back", cell));
   }
 
   /// A process of this program, see `be_guest`.
@@ -288,7 +311,7 @@ class Test {
     daemon_.emplace(start_daemon(folder_, {"--function-cells", std::to_string(num_cells_)}));
     const auto again = connect(address_);
     deploy(*again);
-    for (std::size_t cell = 0; cell < num_cells_; ++cell) wait_for_answer(*again, cell);
+    for (std::size_t cell = 0; cell < num_cells_; ++cell) wait_for_answers(*again, cell);
     daemon_recoveries_ns_.push_back(now_ns() - begin_ns);
     daemon_.reset();
   }
@@ -308,7 +331,8 @@ class Test {
   }
 
   void check_leaks(Client& control, std::size_t idle_files) {
-    if (value_of(control.list_models()).size() != num_cells_) wrong("a function is left");
+    const std::size_t num_functions = num_cells_ * kFunctionsOfACell;
+    if (value_of(control.list_models()).size() != num_functions) wrong("a function is left");
     if (value_of(control.list_groups()).size() != num_cells_) wrong("a group is left");
     const std::int64_t deadline_ns = now_ns() + 5000 * kMs;
     while (num_open_files(daemon_->id()) > idle_files + 2 && now_ns() < deadline_ns)
@@ -338,6 +362,7 @@ class Test {
                  static_cast<double>(quantile(durations_ns, 0.99)) / kMs);
     };
     row("cell", cell_recoveries_ns_);
+    row("cell, stopped", stop_recoveries_ns_);
     row("guest", guest_recoveries_ns_);
     row("daemon", daemon_recoveries_ns_);
   }
@@ -356,6 +381,7 @@ class Test {
   std::vector<Sent> sent_;
   std::vector<Outage> outages_;
   std::vector<std::int64_t> cell_recoveries_ns_;
+  std::vector<std::int64_t> stop_recoveries_ns_;
   std::vector<std::int64_t> guest_recoveries_ns_;
   std::vector<std::int64_t> daemon_recoveries_ns_;
   std::int64_t num_requests_ = 0;

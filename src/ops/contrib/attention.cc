@@ -41,7 +41,7 @@ Result<OperandId> key_places(Lowering& op, const Keys& keys) {
 /// Which keys lie behind the end of their batch entry, or before its start: the ends [B], or ends
 /// and starts, one after the other, [2 * B].
 Result<OperandId> outside_of(Lowering& op, std::size_t index, const Keys& keys) {
-  const ir::Dim given = SLUICE_TRY(op.shape(index))[0];
+  const ir::Dim given = SLUICE_TRY(op.size(index, 0));
   OperandId ends = SLUICE_TRY(as_wide(op, op.input(index))), starts;
   if (given == keys.batch * 2 && given != keys.batch) {
     const auto halves =
@@ -143,7 +143,7 @@ Result<Parts> read_parts(Lowering& op, std::int64_t heads) {
 
 Status lower_multi_head(Lowering& op) {
   Parts parts = SLUICE_TRY(read_parts(op, SLUICE_TRY(count_heads(op))));
-  Keys keys = {.batch = SLUICE_TRY(op.shape(0))[0], .lengths = {{parts.k, 2}}};
+  Keys keys = {.batch = SLUICE_TRY(op.size(0, 0)), .lengths = {{parts.k, 2}}};
   if (op.has(6)) keys.lengths.emplace_back(op.input(6), 2);
   parts.mask = SLUICE_TRY(sum_of(op, SLUICE_TRY(padding_mask(op, 4, keys)), op.input(5)));
   for (const std::size_t i : {8, 9}) {
@@ -178,7 +178,7 @@ Status finish_packed(Lowering& op, OperandId rows, std::size_t mask, std::size_t
   const auto parts = SLUICE_TRY(op.emit_many("Split", {rows, lengths}, 3, split));
   Lowering::Inputs inputs;
   for (const OperandId part : parts) inputs.push_back(SLUICE_TRY(split_heads(op, part, heads)));
-  Keys keys = {.batch = SLUICE_TRY(op.shape(0))[0], .lengths = {{op.input(0), 1}}};
+  Keys keys = {.batch = SLUICE_TRY(op.size(0, 0)), .lengths = {{op.input(0), 1}}};
   if (op.has(past)) keys.lengths.emplace_back(op.input(past), 3);
   const OperandId hidden = SLUICE_TRY(padding_mask(op, mask, keys));
   inputs.push_back(SLUICE_TRY(sum_of(op, hidden, op.input(bias))));

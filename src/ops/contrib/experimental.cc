@@ -39,9 +39,9 @@ Status check_image(const Lowering& op) {
 
 /// One number for each channel.
 Status check_bias(const Lowering& op, std::int64_t numbers) {
-  const auto shape = op.shape(0);
-  if (!shape.is_ok() || !shape.value()[1].is_known()) return ok_status();
-  const std::int64_t channels = shape.value()[1].value();
+  const auto size = op.size(0, 1);
+  if (!size.is_ok() || !size.value().is_known()) return ok_status();
+  const std::int64_t channels = size.value().value();
   if (channels == numbers) return ok_status();
   return op.error("bias has {} numbers for {} channels", numbers, channels);
 }
@@ -67,7 +67,7 @@ using Pixels = std::vector<std::int64_t>;
 /// reaches out of the image.
 Result<std::int64_t> crop_end(const Lowering& op, std::size_t axis, std::int64_t first,
                               std::int64_t far_border, std::optional<std::int64_t> size) {
-  const ir::Dim dim = SLUICE_TRY(op.shape(0))[axis];
+  const ir::Dim dim = SLUICE_TRY(op.size(0, axis));
   const std::int64_t end = size ? first + *size : SLUICE_TRY(op.dim(0, axis)) - far_border;
   if (end > first && (!dim.is_known() || end <= dim.value())) return end;
   return op.error("it keeps pixels {} to {} of axis {}, which has {}", first, end, axis,

@@ -23,10 +23,15 @@ Result<std::size_t> Lowering::rank(std::size_t index) const {
   return SLUICE_TRY(shape(index)).size();
 }
 
-Result<std::int64_t> Lowering::dim(std::size_t index, std::size_t axis) const {
+Result<ir::Dim> Lowering::size(std::size_t index, std::size_t axis) const {
   const auto dims = SLUICE_TRY(shape(index));
-  if (axis >= dims.size()) return error("input {} has rank {}", index, dims.size());
-  if (dims[axis].is_known()) return dims[axis].value();
+  if (axis < dims.size()) return dims[axis];
+  return error("input {} has rank {}; it needs a dimension {}", index, dims.size(), axis);
+}
+
+Result<std::int64_t> Lowering::dim(std::size_t index, std::size_t axis) const {
+  const ir::Dim known = SLUICE_TRY(size(index, axis));
+  if (known.is_known()) return known.value();
   return unimplemented(
       "dimension {} of input {} is unknown; export the model with a fixed dimension", axis, index);
 }

@@ -50,6 +50,8 @@ class Lowering {
   /// Fails: kUnimplemented if it is not known.
   Result<std::vector<ir::Dim>> shape(std::size_t index) const;
   Result<std::size_t> rank(std::size_t index) const;
+  /// A dimension, which may be a symbol. Fails: as `shape`; for an axis that the input lacks.
+  Result<ir::Dim> size(std::size_t index, std::size_t axis) const;
   /// A dimension that must be a number. `index` of an input, `axis` from the front.
   Result<std::int64_t> dim(std::size_t index, std::size_t axis) const;
 
