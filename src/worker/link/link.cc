@@ -180,9 +180,10 @@ void WorkerLink::watch(std::int64_t now_ns) {
 
 // ---- its end
 
-/// On the reader's thread, once. Order matters: `is_dead_` refuses new calls before the calls and
-/// requests in flight are answered, so none is left unanswered. `flights_` answers without
-/// `mutex_`, because its callbacks submit again.
+/// On the reader's thread, once. Order matters: the owner learns of the death before anybody whom
+/// it fails, so that who asks again meets the next worker. `is_dead_` refuses new calls before the
+/// calls and requests in flight are answered, so none is left unanswered. `flights_` answers
+/// without `mutex_`, because its callbacks submit again.
 void WorkerLink::die() {
   const std::string end = process_->end();
   Status cause;
@@ -199,6 +200,10 @@ void WorkerLink::die() {
                 : runtime::runtime_error(
                       RuntimeCode::kDeviceError, "{} {}{}", options_.name, what,
                       is_ready_ ? "; it is being restarted, try again" : " before it was ready");
+  }
+  if (!is_closing && on_death_) on_death_(cause);
+  {
+    const std::lock_guard lock(mutex_);
     is_dead_ = true;
     cause_ = cause;
     for (auto& [id, call] : calls_) {
@@ -207,7 +212,6 @@ void WorkerLink::die() {
     answered_.notify_all();
   }
   flights_.end(cause);
-  if (!is_closing && on_death_) on_death_(cause);
 }
 
 }  // namespace sluice::worker

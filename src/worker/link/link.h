@@ -32,7 +32,7 @@ struct LinkOptions {
 class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
  public:
   /// Blocks until the worker is ready. It lives as long as the calling thread at most. `on_death`
-  /// is told the cause once, after all requests were answered with it, unless `close` came first.
+  /// is told the cause once, before all requests are answered with it, unless `close` came first.
   /// Fails: kUnavailable with what happened to it; what it reported.
   static Result<std::shared_ptr<WorkerLink>> start(const LinkOptions& options,
                                                    std::function<void(const Status&)> on_death);
