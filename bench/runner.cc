@@ -10,6 +10,7 @@
 
 #include "exec/loaded_model.h"
 #include "package/package.h"
+#include "runtime/request/request.h"
 #include "session/inline_model.h"
 #include "session/model_runner.h"
 
@@ -20,10 +21,10 @@ constexpr int kRuns = 20'000;
 constexpr int kRounds = 2;  // of both, in turn
 
 /// Zeros for every input, symbolic dimensions as 1.
-std::vector<exec::TensorView> make_inputs(const package::Signature& signature,
-                                          std::vector<MutableBytes>& memory) {
-  std::vector<exec::TensorView> inputs;
-  for (const package::TensorSpec& spec : signature.inputs) {
+std::vector<terms::TensorView> make_inputs(const terms::Signature& signature,
+                                           std::vector<MutableBytes>& memory) {
+  std::vector<terms::TensorView> inputs;
+  for (const terms::TensorSpec& spec : signature.inputs) {
     std::vector<std::int64_t> dims;
     for (const ir::Dim& dim : *spec.type.shape()) dims.push_back(dim.is_known() ? dim.value() : 1);
     const ir::Type type =
@@ -73,7 +74,7 @@ Status bench(const char* path, int num_threads) {
     runtime::Request request;
     request.inputs = inputs;
     const runtime::Reply reply = runner->run(std::move(request));
-    if (reply.code != runtime::RuntimeCode::kOk) status = reply.errors.to_status();
+    if (reply.code != RuntimeCode::kOk) status = reply.errors.to_status();
   };
   std::vector<double> direct_us;
   std::vector<double> runner_us;

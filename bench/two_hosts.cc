@@ -123,7 +123,7 @@ class Exchange {
               (folder_ / "token").string(), "--max-message-bytes", most});
     start(1, {"--exchange-sources", source, "--exchange-token-file", (folder_ / "token").string()});
     const auto size = static_cast<std::int64_t>(bytes.size());
-    const exec::TensorView view = {bytes.data(), size, ir::ElementType::kU8, {size}};
+    const terms::TensorView view = {bytes.data(), size, ir::ElementType::kU8, {size}};
     wanted_.address = source;
     wanted_.exchange = value_of(clients_[0]->put_tensor(view, std::int64_t{3600} * 1'000'000'000));
     wanted_.key = value_of(clients_[0]->offer_tensor(wanted_.exchange));
@@ -156,7 +156,7 @@ class Exchange {
   const fs::path folder_;
   std::vector<Process> daemons_;
   std::vector<std::unique_ptr<Client>> clients_;
-  service::OfferedTensor wanted_;
+  terms::OfferedTensor wanted_;
 };
 
 double median(std::vector<double> values) {

@@ -137,7 +137,7 @@ class Bench {
 
   /// Everybody's, so that calls without a session reach it too.
   std::uint64_t load(const package::Executable& executable, int depth,
-                     const std::optional<runtime::BatchOptions>& batching = {}) {
+                     const std::optional<terms::BatchOptions>& batching = {}) {
     const std::string path = folder_ + "/m.sluice";
     check(package::write_package(executable, path));
     if (nobody_ == nullptr) {
@@ -145,7 +145,7 @@ class Bench {
       options.address = fmt::format("unix:{}/sluice.sock", folder_);
       nobody_ = value_of(rpc::client::Client::create(options));
     }
-    service::ModelOptions options;
+    terms::LoadOptions options;
     options.depth = depth;
     options.batching = batching;
     return value_of(nobody_->upload(options, path)).info.handle;
@@ -180,7 +180,7 @@ class Bench {
     fmt::print("1 KB unary over gRPC   {:8.1f} us, echo {:.1f} us: {:.2f} (at most 1.30)\n", unary,
                echo, unary / echo);
     std::vector<float> x(256, 1.0F);
-    const exec::TensorView view = {x.data(), 1024, ir::ElementType::kF32, {256}};
+    const terms::TensorView view = {x.data(), 1024, ir::ElementType::kF32, {256}};
     const auto through = [&](rpc::client::Client& client) {
       value_of(client.infer(model, {{"x", view}}));
     };
@@ -217,7 +217,7 @@ class Bench {
       check(engine.infer(handle, std::move(request)).errors.to_status());
     };
     const auto there = [&](void* from, const rpc::client::InferOptions& how) {
-      const exec::TensorView view = {from, kIn, ir::ElementType::kF32, dims};
+      const terms::TensorView view = {from, kIn, ir::ElementType::kF32, dims};
       value_of(client_->infer(model, {{"x", view}}, how));
     };
     const auto [local, remote] = compare(
@@ -253,7 +253,7 @@ class Bench {
       std::vector<double> joined;
       for (int round = 0; round < 3; ++round) {
         alone.push_back(flood_model(*executable, request, {}));
-        joined.push_back(flood_model(*executable, request, runtime::BatchOptions{32, 0}));
+        joined.push_back(flood_model(*executable, request, terms::BatchOptions{32, 0}));
       }
       const double one = median(alone);
       const double many = median(joined);
@@ -263,7 +263,7 @@ class Bench {
   }
 
   double flood_model(const package::Executable& executable, v1::InferRequest request,
-                     const std::optional<runtime::BatchOptions>& batching) {
+                     const std::optional<terms::BatchOptions>& batching) {
     const std::uint64_t model = load(executable, 2, batching);
     request.set_model(model);
     const double per_second = flood_grpc(*stub_, request);

@@ -44,7 +44,7 @@ std::vector<std::uint64_t> load_all(rpc::client::Client& client, const std::stri
   for (int i = 0; i < kModels; ++i) {
     const std::string path = fmt::format("{}/{}.sluice", folder, i);
     check(package::write_package(*products(4 + i % 9, kWidth, 4), path));
-    service::ModelOptions options;
+    terms::LoadOptions options;
     options.name = fmt::format("model {}", i);
     handles.push_back(value_of(client.upload(options, path)).info.handle);
     fs::remove(path);
@@ -66,7 +66,7 @@ std::int64_t work(const std::string& folder, const std::vector<std::uint64_t>& m
   std::mt19937 random(seed);
   auto choose = zipf();
   std::vector<float> x(4 * kWidth, 1.0F);
-  const exec::TensorView view = {x.data(), 4 * kWidth * 4, ir::ElementType::kF32, {4, kWidth}};
+  const terms::TensorView view = {x.data(), 4 * kWidth * 4, ir::ElementType::kF32, {4, kWidth}};
   std::int64_t num_refused = 0;
   const std::int64_t end_ns = system_clock().now_ns() + kRunNs;
   for (std::int64_t now_ns = 0; (now_ns = system_clock().now_ns()) < end_ns;) {
@@ -115,7 +115,7 @@ void run() {
     }
     for (std::thread& thread : threads) thread.join();
     print(latencies);
-    for (const service::GroupEntry& group : value_of(client->list_groups())) {
+    for (const terms::GroupEntry& group : value_of(client->list_groups())) {
       fmt::print("group {}: {} models on {} cores, {:.0f} switches a second\n",
                  group.info.id.value(), group.info.num_models, group.info.cores.size(),
                  static_cast<double>(group.info.num_switches) * 1e9 / kRunNs);

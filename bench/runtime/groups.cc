@@ -19,7 +19,7 @@ namespace sluice::bench {
 namespace {
 
 using runtime::Engine;
-using runtime::ModelHandle;
+using terms::ModelHandle;
 
 constexpr std::int64_t kTurnNs = 200'000'000;
 constexpr int kTurns = 15;

@@ -11,14 +11,14 @@ namespace {
 constexpr int kWidth = 64;
 constexpr int kRequests = 2'000;
 
-double ns_per_request(runtime::Engine& engine, runtime::ModelHandle model) {
+double ns_per_request(runtime::Engine& engine, terms::ModelHandle model) {
   Caller caller(kWidth);
   const std::int64_t start = engine.clock().now_ns();
   for (int i = 0; i < kRequests; ++i) caller.infer(engine, model);
   return static_cast<double>(engine.clock().now_ns() - start) / kRequests;
 }
 
-double best_of(int rounds, runtime::Engine& engine, runtime::ModelHandle model) {
+double best_of(int rounds, runtime::Engine& engine, terms::ModelHandle model) {
   std::vector<double> times;
   for (int i = 0; i < rounds; ++i) times.push_back(ns_per_request(engine, model));
   std::ranges::sort(times);
@@ -30,7 +30,7 @@ void run() {
   const auto registry = backend::BackendRegistry::discover();
   runtime::ThreadDrivers drivers;
   runtime::Engine engine(registry, drivers, this_machine());
-  topology::CoreRequest cores;
+  terms::CoreRequest cores;
   cores.num_cores = 1;
   runtime::LoadRequest request;
   request.group = value_of(engine.create_group(cores));

@@ -54,9 +54,9 @@ inline std::shared_ptr<const package::Executable> products(int layers, int width
 }
 
 inline runtime::EngineOptions this_machine() {
-  topology::Device device;
-  device.id = topology::DeviceId(0);
-  device.kind = std::string(topology::kCpuKind);
+  terms::Device device;
+  device.id = terms::DeviceId(0);
+  device.kind = std::string(terms::kCpuKind);
   for (const std::int32_t cpu : topology::usable_cpus()) device.cpus.push_back({cpu});
   device.num_cores = static_cast<std::int32_t>(device.cpus.size());
   runtime::EngineOptions options;
@@ -82,7 +82,7 @@ class Caller {
     return request;
   }
 
-  void infer(runtime::Engine& engine, runtime::ModelHandle model) {
+  void infer(runtime::Engine& engine, terms::ModelHandle model) {
     check(engine.infer(model, request()).errors.to_status());
   }
 

@@ -12,7 +12,7 @@ namespace {
 
 using runtime::Cookie;
 using runtime::Engine;
-using runtime::ModelHandle;
+using terms::ModelHandle;
 
 constexpr std::int64_t kTurnNs = 300'000'000;
 constexpr int kTurns = 11;

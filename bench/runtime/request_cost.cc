@@ -44,13 +44,13 @@ void run() {
     check(context.run());
   });
 
-  runtime::ModelStatistics statistics({{{topology::DeviceId(0), 1}}});
+  runtime::ModelStatistics statistics({{{terms::DeviceId(0), 1}}});
   std::int64_t value = 1;
   const double counting = best_ns(engine.clock(), [&] {
     value = value * 6364136223846793005 + 1;
     const std::int64_t some = (value >> 40) & 0xFFFFF;
     statistics.count_accepted();
-    statistics.count_answer(runtime::RuntimeCode::kOk);
+    statistics.count_answer(RuntimeCode::kOk);
     statistics.record({some, 0, some + 1, some + 2});
     statistics.add_busy(some);
     statistics.add_lane_busy(0, some);

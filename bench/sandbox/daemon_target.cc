@@ -14,9 +14,9 @@ constexpr int kConcurrency = 8;
 /// Zeros for every input. Keeps their memory.
 class Inputs {
  public:
-  explicit Inputs(const package::Signature& signature) {
-    for (const package::TensorSpec& spec : signature.inputs) {
-      exec::TensorView view;
+  explicit Inputs(const terms::Signature& signature) {
+    for (const terms::TensorSpec& spec : signature.inputs) {
+      terms::TensorView view;
       view.element = spec.type.element();
       view.dims = dims_of(spec);
       view.size_bytes = bytes_of(spec);
@@ -25,11 +25,11 @@ class Inputs {
       tensors_.push_back({spec.name, std::move(view)});
     }
   }
-  const std::vector<rpc::client::NamedTensor>& tensors() const { return tensors_; }
+  const std::vector<terms::NamedTensor>& tensors() const { return tensors_; }
 
  private:
   std::vector<std::vector<std::byte>> bytes_;
-  std::vector<rpc::client::NamedTensor> tensors_;
+  std::vector<terms::NamedTensor> tensors_;
 };
 
 Result<std::unique_ptr<rpc::client::Client>> connect(const std::string& address) {
@@ -82,12 +82,12 @@ class DaemonTarget final : public Target {
 
   /// Packages of one kind share their mapping: it is loaded by path.
   Status deploy(const LoadFunction& function, const DaemonOptions& wanted) {
-    service::ModelOptions options;
+    terms::LoadOptions options;
     options.name = function.name;
     options.max_waiting = kMaxWaiting;
     options.depth = kConcurrency;
     if (wanted.are_functions) {
-      options.function = sandbox::FunctionOptions();
+      options.function = terms::FunctionOptions();
       options.function->batch_rows = wanted.batch_rows;
     }
     const auto entry = SLUICE_TRY(client_->load(options, function.package));
@@ -113,13 +113,13 @@ Result<std::function<Status()>> prepare_daemon_start(const std::string& address,
                                                      const LoadFunction& function, bool is_cold) {
   const std::shared_ptr<rpc::client::Client> control = SLUICE_TRY(connect(address));
   std::uint64_t handle = 0;
-  for (const service::ModelEntry& entry : SLUICE_TRY(control->list_models())) {
+  for (const terms::ModelEntry& entry : SLUICE_TRY(control->list_models())) {
     if (entry.info.name == function.name) handle = entry.info.handle;
   }
   if (handle == 0) {
-    service::ModelOptions options;
+    terms::LoadOptions options;
     options.name = function.name;
-    options.function = sandbox::FunctionOptions();
+    options.function = terms::FunctionOptions();
     handle = SLUICE_TRY(control->load(options, function.package)).info.handle;
   }
   SLUICE_TRY(is_cold ? control->stop(handle) : control->start(handle));

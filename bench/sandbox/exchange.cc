@@ -15,9 +15,9 @@ namespace {
 
 constexpr OwnerId kOwner{1};
 
-runtime::OutputTensor tensor_of(std::int64_t size_bytes) {
+terms::OutputTensor tensor_of(std::int64_t size_bytes) {
   auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(size_bytes));
-  runtime::OutputTensor tensor;
+  terms::OutputTensor tensor;
   tensor.view.data = bytes->data();
   tensor.view.size_bytes = size_bytes;
   tensor.owner = std::move(bytes);
@@ -36,7 +36,7 @@ struct Cost {
 
 /// Medians of `rounds`.
 Cost measure(Exchange& exchange, std::int64_t size_bytes, int rounds) {
-  const runtime::OutputTensor tensor = tensor_of(size_bytes);
+  const terms::OutputTensor tensor = tensor_of(size_bytes);
   std::vector<std::int64_t> put_ns;
   std::vector<std::int64_t> get_ns;
   for (int i = 0; i < rounds; ++i) {

@@ -69,9 +69,9 @@ class Inputs {
  public:
   explicit Inputs(const std::string& package) {
     const auto executable = value_of(package::read_package(package));
-    for (const package::TensorSpec& spec : package::signature_of(executable.graph).inputs) {
+    for (const terms::TensorSpec& spec : package::signature_of(executable.graph).inputs) {
       bytes_.emplace_back(static_cast<std::size_t>(bytes_of(spec)));
-      exec::TensorView view;
+      terms::TensorView view;
       view.element = spec.type.element();
       view.dims = dims_of(spec);
       view.size_bytes = bytes_of(spec);
@@ -79,7 +79,7 @@ class Inputs {
       tensors.push_back({spec.name, std::move(view)});
     }
   }
-  std::vector<rpc::client::NamedTensor> tensors;
+  std::vector<terms::NamedTensor> tensors;
 
  private:
   std::vector<std::vector<std::byte>> bytes_;
@@ -182,11 +182,11 @@ class Test {
     if (deployment_.groups.size() != num_cells_) refuse("a cell has no function");
   }
 
-  service::ModelEntry deploy_function(Client& client, std::size_t number) const {
-    service::ModelOptions options;
+  terms::ModelEntry deploy_function(Client& client, std::size_t number) const {
+    terms::LoadOptions options;
     options.name = fmt::format("function-{}", number);
-    options.function = sandbox::FunctionOptions();
-    options.isolation = runtime::Isolation::kProcess;
+    options.function = terms::FunctionOptions();
+    options.isolation = terms::Isolation::kProcess;
     options.max_waiting = 16'384;
     if (number / num_cells_ % 2 == 1) {
       options.function->batch_rows = 4;
@@ -236,15 +236,15 @@ class Test {
     sent_.insert(sent_.end(), mine.begin(), mine.end());
   }
 
-  runtime::WorkerInfo worker_of(Client& client, std::size_t cell) const {
-    for (const service::GroupEntry& entry : value_of(client.list_groups())) {
+  terms::WorkerInfo worker_of(Client& client, std::size_t cell) const {
+    for (const terms::GroupEntry& entry : value_of(client.list_groups())) {
       if (entry.info.id.value() == deployment_.groups[cell]) return entry.info.worker;
     }
     refuse("a cell has no group");
   }
 
   void hit_cell(Client& control, std::size_t cell, int signal) {
-    const runtime::WorkerInfo worker = worker_of(control, cell);
+    const terms::WorkerInfo worker = worker_of(control, cell);
     if (worker.process < 0) return;
     Outage outage = {cell, now_ns(), 0};
     kill(static_cast<pid_t>(worker.process), signal);
@@ -296,7 +296,7 @@ class Test {
   void kill_daemon() {
     std::vector<pid_t> workers;
     const auto control = connect(address_);
-    for (const service::GroupEntry& entry : value_of(control->list_groups())) {
+    for (const terms::GroupEntry& entry : value_of(control->list_groups())) {
       workers.push_back(static_cast<pid_t>(entry.info.worker.process));
     }
     const std::int64_t begin_ns = now_ns();
@@ -396,10 +396,10 @@ class Test {
   const Inputs inputs(package);
   const auto client = connect(address);
   (void)value_of(client->open_session("guest"));
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.name = "guest";
-  options.function = sandbox::FunctionOptions();
-  options.isolation = runtime::Isolation::kProcess;
+  options.function = terms::FunctionOptions();
+  options.isolation = terms::Isolation::kProcess;
   const auto entry = value_of(client->upload(options, package));
   while (true) {
     (void)client->put_tensor(inputs.tensors.front().view).is_ok();

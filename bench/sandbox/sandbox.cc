@@ -57,11 +57,11 @@ std::unique_ptr<rpc::client::Client> connect(const Setup& setup) {
 /// Zeros for every input.
 class Inputs {
  public:
-  explicit Inputs(const package::Signature& signature) {
-    for (const package::TensorSpec& spec : signature.inputs) {
+  explicit Inputs(const terms::Signature& signature) {
+    for (const terms::TensorSpec& spec : signature.inputs) {
       const auto dims = spec.type.static_dims();
       if (!dims) check(invalid_argument("input \"{}\" has no static shape", spec.name));
-      exec::TensorView view;
+      terms::TensorView view;
       view.element = spec.type.element();
       view.dims = *dims;
       const auto count = ir::num_elements(*spec.type.shape());
@@ -72,7 +72,7 @@ class Inputs {
       tensors.push_back({spec.name, std::move(view)});
     }
   }
-  std::vector<rpc::client::NamedTensor> tensors;
+  std::vector<terms::NamedTensor> tensors;
 
  private:
   std::map<std::string, std::vector<std::byte>> bytes_;
@@ -95,7 +95,7 @@ void run_process(const Setup& setup, const Inputs& inputs) {
   static const std::string program =
       (fs::canonical("/proc/self/exe").parent_path().parent_path() / "bin/sluice").string();
   std::vector<std::string> words = {program, "run", setup.model};
-  for (const rpc::client::NamedTensor& input : inputs.tensors) {
+  for (const terms::NamedTensor& input : inputs.tensors) {
     words.insert(words.end(), {"--input", input.name + "=zeros"});
   }
   std::vector<char*> arguments;
@@ -150,11 +150,11 @@ void compare_starts(const Setup& setup, std::uint64_t function, const Inputs& in
 
 void divide_time(const Setup& setup, const Inputs& inputs) {
   const auto client = connect(setup);
-  service::ModelOptions options;
+  terms::LoadOptions options;
   std::vector<std::uint64_t> functions;
   for (const std::int32_t share : {1, 2, 5}) {
     options.name = fmt::format("share {}", share);
-    options.function = sandbox::FunctionOptions{.share = share};
+    options.function = terms::FunctionOptions{.share = share};
     functions.push_back(value_of(client->upload(options, setup.model)).info.handle);
   }
   const auto division =
@@ -178,8 +178,8 @@ void run(Setup setup) {
   setup.address = "unix:" + setup.folder + "/sluice.sock";
   const Process daemon = start_daemon(setup.folder);
   const auto client = connect(setup);
-  service::ModelOptions options;
-  options.function = sandbox::FunctionOptions();
+  terms::LoadOptions options;
+  options.function = terms::FunctionOptions();
   std::vector<std::uint64_t> functions;
   std::optional<Inputs> inputs;
   for (std::int64_t i = 0; i < setup.num_functions; ++i) {

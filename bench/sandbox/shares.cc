@@ -9,17 +9,17 @@ namespace {
 
 constexpr int kCallers = 4;
 
-sandbox::FunctionState state_of(rpc::client::Client& client, std::uint64_t function) {
+terms::FunctionState state_of(rpc::client::Client& client, std::uint64_t function) {
   const auto entries = client.list_models(function);
   const bool is_function = entries.is_ok() && entries->size() == 1 && entries->front().function;
-  return is_function ? *entries->front().function : sandbox::FunctionState();
+  return is_function ? *entries->front().function : terms::FunctionState();
 }
 
 }  // namespace
 
 Division divide(const std::function<std::unique_ptr<rpc::client::Client>()>& connect,
                 const std::vector<std::uint64_t>& functions,
-                const std::vector<rpc::client::NamedTensor>& inputs, std::int64_t duration_ns) {
+                const std::vector<terms::NamedTensor>& inputs, std::int64_t duration_ns) {
   std::atomic<bool> is_over = false;
   std::vector<std::thread> callers;
   for (std::size_t i = 0; i < functions.size() * kCallers; ++i) {
@@ -40,7 +40,7 @@ Division divide(const std::function<std::unique_ptr<rpc::client::Client>()>& con
   double sum_shares = 0;
   Division division;
   for (std::size_t i = 0; i < functions.size(); ++i) {
-    const sandbox::FunctionState state = state_of(*client, functions[i]);
+    const terms::FunctionState state = state_of(*client, functions[i]);
     busy[i] += static_cast<double>(state.busy_ns);
     division.parts.push_back({static_cast<double>(state.options.share), busy[i]});
     sum_busy += busy[i];

@@ -22,6 +22,6 @@ struct Division {
 /// `functions` are on one lane.
 Division divide(const std::function<std::unique_ptr<rpc::client::Client>()>& connect,
                 const std::vector<std::uint64_t>& functions,
-                const std::vector<rpc::client::NamedTensor>& inputs, std::int64_t duration_ns);
+                const std::vector<terms::NamedTensor>& inputs, std::int64_t duration_ns);
 
 }  // namespace sluice::bench

@@ -18,12 +18,12 @@ struct LoadFunction {
   std::string name;
   std::string onnx;     ///< path, for onnxruntime
   std::string package;  ///< path, compiled from it
-  package::Signature signature;
+  terms::Signature signature;
 };
 
 /// `dims` of the signature, with 1 for symbols; zeros as values.
-std::vector<std::int64_t> dims_of(const package::TensorSpec& spec);
-std::int64_t bytes_of(const package::TensorSpec& spec);
+std::vector<std::int64_t> dims_of(const terms::TensorSpec& spec);
+std::int64_t bytes_of(const terms::TensorSpec& spec);
 
 struct TargetAnswer {
   std::size_t request = 0;

@@ -35,7 +35,7 @@ Status get_output(sluice_context& context, const char* name, sluice_array& array
     return invalid_argument("output \"{}\" is a {}; sluice_context_output_element reads it",
                             spec.name, spec.type);
   }
-  const exec::TensorView& view = context.context.output(index);
+  const terms::TensorView& view = context.context.output(index);
   if (view.element == ir::ElementType::kUndefined) {
     return make_error(Code::kFailedPrecondition,
                       "output \"{}\" has no tensor: the context has not run, or it was taken",

@@ -17,10 +17,9 @@ constexpr std::int32_t kMaxRank = 64;
 
 }  // namespace
 
-std::vector<std::unique_ptr<SpecStorage>> store_specs(
-    const std::vector<package::TensorSpec>& specs) {
+std::vector<std::unique_ptr<SpecStorage>> store_specs(const std::vector<terms::TensorSpec>& specs) {
   std::vector<std::unique_ptr<SpecStorage>> stored;
-  for (const package::TensorSpec& spec : specs) {
+  for (const terms::TensorSpec& spec : specs) {
     auto storage = std::make_unique<SpecStorage>();
     storage->name = spec.name;
     storage->type = spec.type.to_string();
@@ -94,18 +93,17 @@ Result<std::size_t> find_spec(const std::vector<std::unique_ptr<SpecStorage>>& s
 Result<std::size_t> find_input(const OpenModel& open, const char* name) {
   auto found = find_spec(open.inputs, name, "input");
   if (found.is_ok() || name == nullptr) return found;
-  return Status(
-      found.status().code(),
-      found.status().message() + package::fixed_input_hint(open.loaded.signature(), name));
+  return Status(found.status().code(),
+                found.status().message() + terms::fixed_input_hint(open.loaded.signature(), name));
 }
 
-Result<exec::TensorView> view_of(const sluice_array& array) {
-  exec::TensorView view;
+Result<terms::TensorView> view_of(const sluice_array& array) {
+  terms::TensorView view;
   SLUICE_TRY(read_view(array, view));
   return view;
 }
 
-Status read_view(const sluice_array& array, exec::TensorView& view) {
+Status read_view(const sluice_array& array, terms::TensorView& view) {
   const auto element = ir::element_type_from_onnx(array.element_type);
   if (!element) return invalid_argument("element type number {} is unknown", array.element_type);
   if (array.rank < 0 || array.rank > kMaxRank || (array.rank > 0 && array.dims == nullptr)) {
@@ -119,7 +117,7 @@ Status read_view(const sluice_array& array, exec::TensorView& view) {
   return ok_status();
 }
 
-sluice_array array_of(const exec::TensorView& view) {
+sluice_array array_of(const terms::TensorView& view) {
   return {view.data, view.size_bytes, static_cast<std::int32_t>(view.element),
           static_cast<std::int32_t>(view.dims.size()), view.dims.data()};
 }

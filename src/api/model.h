@@ -20,8 +20,7 @@ struct SpecStorage {
   sluice_tensor_spec spec = {};
 };
 
-std::vector<std::unique_ptr<SpecStorage>> store_specs(
-    const std::vector<package::TensorSpec>& specs);
+std::vector<std::unique_ptr<SpecStorage>> store_specs(const std::vector<terms::TensorSpec>& specs);
 
 /// Shared by the handle and by contexts, whichever lives longer.
 struct OpenModel {
@@ -42,10 +41,10 @@ Result<std::size_t> find_spec(const std::vector<std::unique_ptr<SpecStorage>>& s
 /// The same among the model's inputs; the error names an option that may make `name` one.
 Result<std::size_t> find_input(const OpenModel& open, const char* name);
 
-Result<exec::TensorView> view_of(const sluice_array& array);
+Result<terms::TensorView> view_of(const sluice_array& array);
 /// As `view_of`, into a view that many calls reuse: its dimensions keep their memory.
-Status read_view(const sluice_array& array, exec::TensorView& view);
-sluice_array array_of(const exec::TensorView& view);
+Status read_view(const sluice_array& array, terms::TensorView& view);
+sluice_array array_of(const terms::TensorView& view);
 
 }  // namespace sluice::api
 
@@ -56,7 +55,7 @@ struct sluice_model {
 struct sluice_context {
   std::shared_ptr<const sluice::api::OpenModel> open;
   sluice::exec::Context context;
-  bool has_run = false;                 // once, successfully
-  sluice::exec::TensorView given = {};  // scratch of sluice_context_set_input
+  bool has_run = false;                  // once, successfully
+  sluice::terms::TensorView given = {};  // scratch of sluice_context_set_input
   sluice::api::ContextControl control = {};
 };

@@ -23,13 +23,13 @@ Result<exec::Value> value_of(const ir::Type& type, std::span<const sluice_array>
   }
   std::vector<std::shared_ptr<const exec::Tensor>> tensors;
   for (const sluice_array& element : elements) {
-    const exec::TensorView view = SLUICE_TRY(view_of(element));
-    const auto size = ir::storage_bytes(exec::type_of(view));
+    const terms::TensorView view = SLUICE_TRY(view_of(element));
+    const auto size = ir::storage_bytes(terms::type_of(view));
     const bool is_text = view.element == ir::ElementType::kString;
     if (view.size_bytes < 0 || (view.data == nullptr && view.size_bytes > 0) ||
         (!is_text && size != view.size_bytes)) {
       return invalid_argument("element {}: {} takes {} bytes, got {}{}", tensors.size(),
-                              exec::type_of(view).to_string(), size.value_or(-1), view.size_bytes,
+                              terms::type_of(view).to_string(), size.value_or(-1), view.size_bytes,
                               view.data == nullptr ? " at null" : "");
     }
     // Copied, because the elements of a sequence have no binding that would keep the caller's
@@ -48,23 +48,23 @@ Result<exec::Value> value_of(const ir::Type& type, std::span<const sluice_array>
 Status set_elements(sluice_context& context, const char* name,
                     std::span<const sluice_array> elements) {
   const auto index = SLUICE_TRY(find_input(*context.open, name));
-  const package::TensorSpec& spec = context.open->loaded.signature().inputs[index];
+  const terms::TensorSpec& spec = context.open->loaded.signature().inputs[index];
   auto value =
       SLUICE_TRY(value_of(spec.type, elements).with_context("input \"" + spec.name + "\""));
   return context.context.set_input_value(index, std::move(value));
 }
 
 /// The tensors of an output, valid until the context changes.
-Result<std::vector<const exec::TensorView*>> elements_of(const sluice_context& context,
-                                                         const char* name) {
+Result<std::vector<const terms::TensorView*>> elements_of(const sluice_context& context,
+                                                          const char* name) {
   const auto index = SLUICE_TRY(find_spec(context.open->outputs, name, "output"));
-  const package::TensorSpec& spec = context.open->loaded.signature().outputs[index];
+  const terms::TensorSpec& spec = context.open->loaded.signature().outputs[index];
   if (!context.has_run) {
     return make_error(Code::kFailedPrecondition, "the context has not run yet");
   }
-  std::vector<const exec::TensorView*> views;
+  std::vector<const terms::TensorView*> views;
   if (spec.type.is_tensor()) {
-    const exec::TensorView& view = context.context.output(index);
+    const terms::TensorView& view = context.context.output(index);
     if (view.element != ir::ElementType::kUndefined) views.push_back(&view);
     return views;
   }

@@ -25,7 +25,7 @@ class [[nodiscard]] Status {
 
   bool is_ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
-  /// A finer code of the layer that failed (runtime/request/runtime_code.h); 0 for none. Added
+  /// A finer code of the layer that failed (terms/runtime_code.h); 0 for none. Added
   /// context keeps it.
   std::int32_t detail() const { return detail_; }
   const std::string& message() const { return message_; }

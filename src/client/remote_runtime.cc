@@ -8,76 +8,64 @@
 #include <mutex>
 #include <utility>
 
-#include "api/runtime/arrange.h"
 #include "client/requests.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::client {
 namespace {
 
 using api::InferCall;
 using api::unknown_model;
-using runtime::RuntimeCode;
-using SharedSignature = std::shared_ptr<const package::Signature>;
+using SharedSignature = std::shared_ptr<const terms::Signature>;
 
 // As in rpc/client/client.cc: signatures that are forgotten are asked for again.
 constexpr std::size_t kMaxKnownModels = 1024;
 /// The protocol's minor version since which a ring cancels requests.
 constexpr std::uint32_t kRingCancels = 7;
 
-Result<service::ModelOptions> load_options(const api::LoadSettings& settings) {
+Result<terms::LoadOptions> load_options(const api::LoadSettings& settings) {
   if (settings.is_on_demand) {
     return unimplemented(
         "a daemon decides itself which models it keeps loaded: load on demand is "
         "for a runtime in this process");
   }
-  if (settings.nan_policy == runtime::NanPolicy::kFail) {
+  if (settings.options.nan_policy == terms::NanPolicy::kFail) {
     return unimplemented("a daemon flags NaN and does not fail for it: use SLUICE_NAN_FLAG");
   }
   if (settings.timeout_ns != 0) {
     return unimplemented("a daemon does not wait for cores: set timeout_ns to 0");
   }
-  service::ModelOptions options;
-  options.name = settings.name;
-  options.group = settings.group;
-  options.depth = settings.depth;
-  options.max_waiting = settings.max_waiting;
-  options.flags_nan = settings.nan_policy == runtime::NanPolicy::kFlag;
-  options.isolation = settings.isolation;
-  options.function = settings.function;
-  options.max_recorded_bytes = settings.max_recorded_bytes;
-  options.seed = settings.seed;
-  options.batching = settings.batching;
-  return options;
+  return settings.options;
 }
 
 /// The daemon may not see the file: another user, container or machine.
 bool should_upload(const Status& status) {
   return status.code() == Code::kPermissionDenied || status.code() == Code::kNotFound ||
-         runtime::runtime_code_of(status) == RuntimeCode::kInvalid;
+         terms::runtime_code_of(status) == RuntimeCode::kInvalid;
 }
 
 api::InferReply refusal(const Status& status) {
   api::InferReply reply;
   reply.status = status;
-  reply.code = runtime::runtime_code_of(status);
+  reply.code = terms::runtime_code_of(status);
   return reply;
 }
 
 /// Moves outputs to the caller's memory. Fails: kOutOfResources.
-Status place_outputs(const std::vector<InferCall::Output>& wanted,
-                     const package::Signature& signature, api::InferReply& reply) {
+Status place_outputs(const std::vector<terms::NamedMemory>& wanted,
+                     const terms::Signature& signature, api::InferReply& reply) {
   if (wanted.empty()) return ok_status();
-  const auto places = SLUICE_TRY(api::arrange_outputs(wanted, signature));
+  const auto places = SLUICE_TRY(terms::arrange_outputs(wanted, signature));
   for (std::size_t i = 0; i < std::min(places.size(), reply.outputs.size()); ++i) {
     if (places[i] < 0) continue;
-    const runtime::OutputMemory& memory = wanted[static_cast<std::size_t>(places[i])].memory;
-    exec::TensorView& view = reply.outputs[i].view;
+    const terms::OutputMemory& memory = wanted[static_cast<std::size_t>(places[i])].memory;
+    terms::TensorView& view = reply.outputs[i].view;
     // A tensor that stays in the exchange has no bytes here.
     if (memory.data == nullptr || reply.outputs[i].exchange != 0) continue;
     if (view.size_bytes > memory.capacity_bytes) {
-      return runtime::runtime_error(RuntimeCode::kOutOfResources,
-                                    "output \"{}\" has {} bytes, its memory {}",
-                                    reply.outputs[i].name, view.size_bytes, memory.capacity_bytes);
+      return terms::runtime_error(RuntimeCode::kOutOfResources,
+                                  "output \"{}\" has {} bytes, its memory {}",
+                                  reply.outputs[i].name, view.size_bytes, memory.capacity_bytes);
     }
     // Equal where the daemon wrote to shared memory itself (place_in_shared).
     if (view.size_bytes > 0 && view.data != memory.data) {
@@ -89,24 +77,17 @@ Status place_outputs(const std::vector<InferCall::Output>& wanted,
 }
 
 api::InferReply reply_of(Result<rpc::client::InferReply> answer,
-                         const std::vector<InferCall::Output>& outputs,
-                         const package::Signature& signature, bool has_detail) {
+                         const std::vector<terms::NamedMemory>& outputs,
+                         const terms::Signature& signature, bool has_detail) {
   if (!answer.is_ok()) return refusal(answer.status());
   api::InferReply reply;
   reply.code = answer->code;
-  for (rpc::client::NamedTensor& output : answer->outputs) {
-    reply.outputs.push_back({std::move(output.name), std::move(output.view), output.exchange});
-  }
+  reply.outputs = std::move(answer->outputs);
   reply.detail = std::move(answer->detail);
   reply.has_detail = has_detail;
   reply.owner = std::move(answer->owner);
   const Status placed = place_outputs(outputs, signature, reply);
   return placed.is_ok() ? std::move(reply) : refusal(placed);
-}
-
-api::Latency latency_of(const service::Latency& latency) {
-  return {latency.count,  latency.sum_ns, latency.p50_ns,
-          latency.p90_ns, latency.p99_ns, latency.max_ns};
 }
 
 class RemoteFlight final : public api::Flight {
@@ -132,7 +113,7 @@ class RemoteRuntime final : public api::Runtime {
         uses_ring_(uses_ring),
         stream_limit_(stream_limit) {}
 
-  Result<std::vector<topology::Device>> devices() override {
+  Result<std::vector<terms::Device>> devices() override {
     return SLUICE_TRY(client_->server()).devices;
   }
 
@@ -144,28 +125,28 @@ class RemoteRuntime final : public api::Runtime {
     return static_cast<std::uint64_t>(entry.info.id.value());
   }
   Status destroy_group(std::uint64_t group) override { return client_->destroy_group(group); }
-  Result<std::vector<runtime::GroupInfo>> groups() override {
-    std::vector<runtime::GroupInfo> infos;
-    for (service::GroupEntry& entry : SLUICE_TRY(client_->list_groups())) {
+  Result<std::vector<terms::GroupInfo>> groups() override {
+    std::vector<terms::GroupInfo> infos;
+    for (terms::GroupEntry& entry : SLUICE_TRY(client_->list_groups())) {
       infos.push_back(std::move(entry.info));
     }
     return infos;
   }
 
   Result<std::uint64_t> load(const api::LoadSettings& settings) override {
-    service::ModelEntry entry = SLUICE_TRY(load_entry(settings));
+    terms::ModelEntry entry = SLUICE_TRY(load_entry(settings));
     remember(entry.info.handle, std::move(entry.signature));
     return entry.info.handle;
   }
-  Result<runtime::Footprint> estimate(const api::LoadSettings& settings) override {
+  Result<terms::Footprint> estimate(const api::LoadSettings& settings) override {
     const auto options = SLUICE_TRY(load_options(settings));
     if (settings.package.data() != nullptr) return client_->estimate(options, settings.package);
     if (settings.is_server_path)
       return client_->estimate(options, settings.path, /*is_upload=*/false);
     return client_->estimate(options, settings.path, /*is_upload=*/true);
   }
-  Result<std::uint64_t> deploy_graph(const sandbox::GraphRequest& request) override {
-    service::ModelEntry entry = SLUICE_TRY(client_->deploy_graph(request));
+  Result<std::uint64_t> deploy_graph(const terms::GraphRequest& request) override {
+    terms::ModelEntry entry = SLUICE_TRY(client_->deploy_graph(request));
     remember(entry.info.handle, std::move(entry.signature));
     return entry.info.handle;
   }
@@ -181,7 +162,7 @@ class RemoteRuntime final : public api::Runtime {
 
   Result<std::vector<api::ModelDescription>> models(std::uint64_t model) override {
     std::vector<api::ModelDescription> models;
-    for (service::ModelEntry& entry : SLUICE_TRY(client_->list_models(model))) {
+    for (terms::ModelEntry& entry : SLUICE_TRY(client_->list_models(model))) {
       models.push_back({std::move(entry.info), std::move(entry.signature), false});
     }
     if (model != 0 && models.empty()) return unknown_model(model);
@@ -206,7 +187,7 @@ class RemoteRuntime final : public api::Runtime {
     return api::SharedMemory{tensors->memory(), owner};
   }
 
-  Result<std::uint64_t> put_tensor(const exec::TensorView& view, std::int64_t ttl_ns) override {
+  Result<std::uint64_t> put_tensor(const terms::TensorView& view, std::int64_t ttl_ns) override {
     return client_->put_tensor(view, ttl_ns);
   }
   api::InferReply get_tensor(std::uint64_t exchange) override {
@@ -222,34 +203,21 @@ class RemoteRuntime final : public api::Runtime {
     return static_cast<std::uint64_t>(pulled.index);
   }
 
-  Result<api::ModelStatistics> statistics(std::uint64_t model) override {
-    const auto all = SLUICE_TRY(client_->statistics(model));
+  Result<terms::ModelStatistics> statistics(std::uint64_t model) override {
+    auto all = SLUICE_TRY(client_->statistics(model));
     if (model == 0 || all.empty()) return unknown_model(model);
-    const service::ModelStatistics& one = all.front();
-    return api::ModelStatistics{one.accepted,
-                                one.refused,
-                                one.waiting,
-                                one.max_waiting,
-                                one.starts,
-                                one.busy_ns,
-                                one.answered,
-                                latency_of(one.queue),
-                                latency_of(one.copy),
-                                latency_of(one.compute),
-                                latency_of(one.total),
-                                one.recorded_bytes,
-                                one.joined};
+    return std::move(all.front());
   }
-  Result<runtime::Health> health(std::uint64_t model) override {
-    for (service::ModelHealth& one : SLUICE_TRY(client_->health()).models) {
+  Result<terms::Health> health(std::uint64_t model) override {
+    for (terms::ModelHealth& one : SLUICE_TRY(client_->health()).models) {
       if (one.model == model) return std::move(one.health);
     }
     return unknown_model(model);
   }
-  Result<std::uint64_t> start_profile(const runtime::ProfileSettings& settings) override {
+  Result<std::uint64_t> start_profile(const terms::ProfileSettings& settings) override {
     return client_->start_profile(settings);
   }
-  Result<runtime::Profile> stop_profile(std::uint64_t profile) override {
+  Result<terms::Profile> stop_profile(std::uint64_t profile) override {
     return client_->stop_profile(profile);
   }
 
@@ -290,11 +258,11 @@ class RemoteRuntime final : public api::Runtime {
  private:
   struct Prepared {
     SharedSignature signature;
-    std::vector<rpc::client::NamedTensor> inputs;
+    std::vector<terms::NamedTensor> inputs;
     rpc::client::InferOptions options;
   };
 
-  Result<service::ModelEntry> load_entry(const api::LoadSettings& settings) {
+  Result<terms::ModelEntry> load_entry(const api::LoadSettings& settings) {
     auto options = SLUICE_TRY(load_options(settings));
     if (settings.package.data() != nullptr) return client_->upload(options, settings.package);
     if (settings.is_server_path) return client_->load(options, settings.path);
@@ -316,14 +284,14 @@ class RemoteRuntime final : public api::Runtime {
       if (it != signatures_.end()) return it->second;
     }
     if (model == 0) {
-      return runtime::runtime_error(RuntimeCode::kInvalidHandle, "0 is the handle of no model");
+      return terms::runtime_error(RuntimeCode::kInvalidHandle, "0 is the handle of no model");
     }
     auto found = SLUICE_TRY(models(model));
     return remember(model, std::move(found.front().signature));
   }
 
-  SharedSignature remember(std::uint64_t model, package::Signature signature) {
-    auto shared = std::make_shared<const package::Signature>(std::move(signature));
+  SharedSignature remember(std::uint64_t model, terms::Signature signature) {
+    auto shared = std::make_shared<const terms::Signature>(std::move(signature));
     const std::lock_guard lock(mutex_);
     if (signatures_.size() >= kMaxKnownModels) signatures_.clear();
     signatures_[model] = shared;
@@ -333,11 +301,11 @@ class RemoteRuntime final : public api::Runtime {
   Result<Prepared> prepare(const InferCall& call) {
     Prepared prepared;
     prepared.signature = SLUICE_TRY(signature_of(call.model));
-    const auto places = SLUICE_TRY(api::arrange_inputs(call.inputs, *prepared.signature));
+    const auto places = SLUICE_TRY(terms::arrange_inputs(call.inputs, *prepared.signature));
     for (std::size_t i = 0; i < places.size(); ++i) {
       // arrange_inputs has checked that an absent input has a default.
       if (places[i] < 0) continue;  // the daemon has the default
-      const InferCall::Input& input = call.inputs[static_cast<std::size_t>(places[i])];
+      const terms::NamedTensor& input = call.inputs[static_cast<std::size_t>(places[i])];
       prepared.inputs.push_back({prepared.signature->inputs[i].name, input.view, input.exchange});
     }
     prepared.options.timeout_ns = call.timeout_ns;
@@ -351,8 +319,8 @@ class RemoteRuntime final : public api::Runtime {
   /// Asks the daemon to write outputs to the caller's memory where that is shared with it.
   Status place_in_shared(const InferCall& call, Prepared& prepared) const {
     if (call.outputs.empty()) return ok_status();
-    for (const int place : SLUICE_TRY(api::arrange_outputs(call.outputs, *prepared.signature))) {
-      runtime::OutputMemory memory;
+    for (const int place : SLUICE_TRY(terms::arrange_outputs(call.outputs, *prepared.signature))) {
+      terms::OutputMemory memory;
       if (place >= 0) memory = call.outputs[static_cast<std::size_t>(place)].memory;
       if (!shared_.find(memory.data, memory.capacity_bytes)) memory = {};
       prepared.options.outputs.push_back(memory);
@@ -361,7 +329,7 @@ class RemoteRuntime final : public api::Runtime {
   }
 
   static Status closing() {
-    return runtime::runtime_error(RuntimeCode::kFailed, "the runtime is being closed");
+    return terms::runtime_error(RuntimeCode::kFailed, "the runtime is being closed");
   }
   /// A stream that ends because the runtime is being closed is no fault of the daemon.
   Status closing_or(const Status& status) {
@@ -423,7 +391,7 @@ Result<std::unique_ptr<api::Runtime>> connect(const api::ConnectSettings& settin
   if (settings.has_session) {
     SLUICE_TRY(client->open_session(settings.session.empty() ? "libsluice" : settings.session));
   }
-  const service::ServerInfo server = SLUICE_TRY(client->server());
+  const terms::ServerInfo server = SLUICE_TRY(client->server());
   // A ring belongs to a session, and its memory is handed over a Unix socket.
   const bool has_ring = is_local && settings.has_session && settings.uses_ring &&
                         server.protocol_minor >= kRingCancels && !server.side_socket.empty();

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <utility>
 
+#include "terms/runtime_code.h"
+
 namespace sluice::client {
 
 using rpc::client::InferReply;
@@ -34,7 +36,7 @@ Requests::Requests(std::unique_ptr<RingStream> ring, OpenStream open_stream, std
 }
 
 Result<std::uint64_t> Requests::send(std::uint64_t model,
-                                     const std::vector<rpc::client::NamedTensor>& inputs,
+                                     const std::vector<terms::NamedTensor>& inputs,
                                      const rpc::client::InferOptions& options, OnAnswer on_answer) {
   const std::uint64_t id = SLUICE_TRY(enter(model, options.timeout_ns, std::move(on_answer)));
   if (may_use_ring(model)) {
@@ -59,10 +61,10 @@ Result<std::uint64_t> Requests::enter(std::uint64_t model, std::int64_t timeout_
   if (is_over_) return over();
   // A sender that the daemon does not read from may be the reader, in an OnAnswer.
   if (in_flight_.size() >= limit_) {
-    return runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
-                                  "{} requests of this client are in flight, which is the "
-                                  "daemon's limit: wait for a reply",
-                                  limit_);
+    return terms::runtime_error(RuntimeCode::kQueueFull,
+                                "{} requests of this client are in flight, which is the "
+                                "daemon's limit: wait for a reply",
+                                limit_);
   }
   InFlight request = {std::move(on_answer), model};
   request.way = ring_ != nullptr ? kRing : kStream;
@@ -197,7 +199,7 @@ void Requests::read(Way way, InferStream& stream) {
     answer((*next)->id, std::move((*next)->reply));
   }
   if (why.is_ok() || why.code() == Code::kCancelled) {
-    why = runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runtime was closed");
+    why = terms::runtime_error(RuntimeCode::kCancelled, "the runtime was closed");
   }
   end(way, why);
 }
@@ -236,8 +238,8 @@ std::vector<OnAnswer> Requests::take_late(TimePoint now) {
 }
 
 void Requests::keep_time() {
-  const Status status = runtime::runtime_error(
-      runtime::RuntimeCode::kTimeout, "the daemon did not answer within the request's time limit");
+  const Status status = terms::runtime_error(
+      RuntimeCode::kTimeout, "the daemon did not answer within the request's time limit");
   std::unique_lock lock(mutex_);
   while (!is_over_ || !in_flight_.empty()) {
     TimePoint next = TimePoint::max();

@@ -38,8 +38,7 @@ class Requests {
   /// Returns an id for `cancel`. `on_answer` is called exactly once unless this fails.
   /// Fails: kUnavailable after the end of the stream or the ring; kQueueFull at the limit; as
   /// `open_stream`.
-  Result<std::uint64_t> send(std::uint64_t model,
-                             const std::vector<rpc::client::NamedTensor>& inputs,
+  Result<std::uint64_t> send(std::uint64_t model, const std::vector<terms::NamedTensor>& inputs,
                              const rpc::client::InferOptions& options, OnAnswer on_answer);
   void cancel(std::uint64_t id);
   /// Waits until `is_done`, at most `timeout_ns`, -1 without limit. `is_done` is evaluated after

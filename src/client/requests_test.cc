@@ -6,15 +6,17 @@
 #include <set>
 #include <string>
 
+#include "terms/runtime_code.h"
+
 namespace sluice::client {
 namespace {
 
 using rpc::client::InferOptions;
 using rpc::client::InferReply;
 using rpc::client::InferStream;
-using rpc::client::NamedTensor;
 using rpc::client::RingStream;
 using rpc::client::StreamAnswer;
+using terms::NamedTensor;
 using ::testing::ElementsAre;
 
 /// What happened, in order.
@@ -171,8 +173,8 @@ TEST_F(RequestsTest, EndOfTheRingAnswersItsRequestsOnceAndNoOthers) {
 
 TEST_F(RequestsTest, LimitCountsBothWays) {
   for (int i = 0; i < 8; ++i) send(1, i % 2 == 0);
-  EXPECT_EQ(runtime::runtime_code_of(requests_->send(1, {}, {}, nullptr).status()),
-            runtime::RuntimeCode::kQueueFull);
+  EXPECT_EQ(terms::runtime_code_of(requests_->send(1, {}, {}, nullptr).status()),
+            RuntimeCode::kQueueFull);
   requests_->close(0);
   EXPECT_EQ(num_answers(), 8U);
 }

@@ -32,7 +32,7 @@ Status check_names(const ir::Subgraph& subgraph, const std::set<std::string>& na
   return ok_status();
 }
 
-Result<passes::ValueRange> range_of(const exec::TensorView& view) {
+Result<passes::ValueRange> range_of(const terms::TensorView& view) {
   const std::span<const float> values(static_cast<const float*>(view.data),
                                       static_cast<std::size_t>(view.size_bytes) / sizeof(float));
   passes::ValueRange range;
@@ -94,7 +94,7 @@ int Quantizer::num_convolutions() const {
       main.order(), [&](ir::OperationId at) { return main.operation(at).is("Conv"); }));
 }
 
-Status Quantizer::observe(std::span<const exec::TensorView> inputs) {
+Status Quantizer::observe(std::span<const terms::TensorView> inputs) {
   if (inputs.size() != signature_.inputs.size()) {
     return invalid_argument("{} tensors, the model takes {}", inputs.size(),
                             signature_.inputs.size());

@@ -36,17 +36,17 @@ class Quantizer {
   static Result<Quantizer> create(ir::Graph graph, const backend::BackendRegistry& registry,
                                   QuantizeOptions options);
 
-  const package::Signature& signature() const { return signature_; }
+  const terms::Signature& signature() const { return signature_; }
   int num_convolutions() const;  ///< in the graph
   int num_quantized() const { return static_cast<int>(plan_.convolutions.size()); }
 
   /// Runs one sample, a tensor per input, in f32.
   /// Fails: kInvalidArgument for tensors that do not match the inputs or activations that are not
   ///        finite.
-  Status observe(std::span<const exec::TensorView> inputs);
+  Status observe(std::span<const terms::TensorView> inputs);
 
   /// Output `index` of the sample observed last, in f32; valid until the next.
-  const exec::TensorView& output(std::size_t index) const { return context_->output(index); }
+  const terms::TensorView& output(std::size_t index) const { return context_->output(index); }
 
   /// Fails: kFailedPrecondition if nothing was observed; what compile() reports.
   Result<package::Executable> finish() const;
@@ -60,7 +60,7 @@ class Quantizer {
   QuantizeOptions options_;
   ir::Graph graph_;
   passes::QuantizationPlan plan_;
-  package::Signature signature_;
+  terms::Signature signature_;
   std::shared_ptr<exec::LoadedModel> model_;
   std::shared_ptr<exec::Context> context_;
   std::map<ir::OperandId, passes::ValueRange> ranges_;

@@ -79,7 +79,7 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.answer_bytes = settings.answer_bytes;
   options.drain_limit_ns = settings.drain_seconds * kNsPerSecond;
   options.hang_limit_ns = settings.hang_seconds * kNsPerSecond;
-  options.isolation = SLUICE_TRY(runtime::parse_isolation(settings.isolation));
+  options.isolation = SLUICE_TRY(terms::parse_isolation(settings.isolation));
   options.functions.num_lanes = static_cast<std::int32_t>(settings.function_lanes);
   options.functions.num_cells = static_cast<std::int32_t>(settings.function_cells);
   options.functions.lane_cores = static_cast<std::int32_t>(settings.function_lane_cores);
@@ -132,7 +132,7 @@ rpc::server::TlsFiles exchange_tls_files(const Settings& settings) {
 }
 
 /// As a peer of others. Files are read for each fetch, so a new certificate needs no reload.
-service::FetchTensor fetch_with(const Settings& settings) {
+terms::FetchTensor fetch_with(const Settings& settings) {
   rpc::client::ClientOptions peer;
   peer.ca = settings.exchange_ca;
   if (!peer.ca.empty()) {
@@ -141,8 +141,8 @@ service::FetchTensor fetch_with(const Settings& settings) {
   }
   return [peer, token_file = settings.exchange_token_file,
           idle_ns = settings.upload_idle_seconds * kNsPerSecond](
-             const service::OfferedTensor& wanted, const service::TakeRoom& take_room,
-             const std::stop_token& stop) -> Result<runtime::OutputTensor> {
+             const terms::OfferedTensor& wanted, const terms::TakeRoom& take_room,
+             const std::stop_token& stop) -> Result<terms::OutputTensor> {
     rpc::client::ClientOptions options = peer;
     options.address = wanted.address;
     options.token = SLUICE_TRY(read_own_token(token_file));
@@ -269,8 +269,8 @@ Status Daemon::load_models() {
 
 Status Daemon::start_metrics(const rpc::server::UnixSocketOptions& unix_socket) {
   if (settings_.metrics.empty()) return ok_status();
-  const auto answer = [this](const std::string& path, const service::Peer& peer) {
-    const Status allowed = service_->authorize(peer, service::Role::kMonitor);
+  const auto answer = [this](const std::string& path, const terms::Peer& peer) {
+    const Status allowed = service_->authorize(peer, terms::Role::kMonitor);
     if (!allowed.is_ok()) {
       return HttpAnswer{403, std::string(kPlainText), allowed.message() + "\n"};
     }

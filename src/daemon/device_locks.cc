@@ -27,7 +27,7 @@ Status system_error(const fs::path& path) {
 }
 
 /// The name must be stable across restarts: the bus address, or kind and number if there is none.
-std::string file_name(const topology::Device& device) {
+std::string file_name(const terms::Device& device) {
   std::string name =
       device.kind + "-" +
       (device.bus_address.empty() ? std::to_string(device.id.value()) : device.bus_address);
@@ -40,7 +40,7 @@ std::string file_name(const topology::Device& device) {
 
 /// Of the machine. Processors are no devices that a second daemon could break, and simulated
 /// devices exist once for each daemon.
-std::string machine_name(const topology::Device& device) {
+std::string machine_name(const terms::Device& device) {
   const bool is_hardware = device.kind != "sim" && device.kind != "cpu";
   if (!is_hardware || device.bus_address.empty()) return "";
   return "sluice-device/" + file_name(device);
@@ -87,13 +87,13 @@ Result<DeviceLocks> DeviceLocks::take(const fs::path& folder, const topology::De
     return system_error(folder);
   }
   DeviceLocks locks;
-  for (const topology::Device& device : devices.devices) {
+  for (const terms::Device& device : devices.devices) {
     SLUICE_TRY(locks.take_one(folder, device, owner));
   }
   return locks;
 }
 
-Status DeviceLocks::take_one(const fs::path& folder, const topology::Device& device,
+Status DeviceLocks::take_one(const fs::path& folder, const terms::Device& device,
                              const std::string& owner) {
   const fs::path path = folder / file_name(device);
   const int fd = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -111,7 +111,7 @@ Status DeviceLocks::take_one(const fs::path& folder, const topology::Device& dev
   return take_name(device);
 }
 
-Status DeviceLocks::take_name(const topology::Device& device) {
+Status DeviceLocks::take_name(const terms::Device& device) {
   const std::string name = machine_name(device);
   if (name.empty()) return ok_status();
   const auto [address, size] = address_of(name);

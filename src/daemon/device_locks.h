@@ -32,9 +32,9 @@ class DeviceLocks {
   ~DeviceLocks();
 
  private:
-  Status take_one(const std::filesystem::path& folder, const topology::Device& device,
+  Status take_one(const std::filesystem::path& folder, const terms::Device& device,
                   const std::string& owner);
-  Status take_name(const topology::Device& device);
+  Status take_name(const terms::Device& device);
 
   std::vector<int> fds_;
 };

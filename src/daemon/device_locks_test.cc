@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 /// A device of this kind at an address that no other process names.
 topology::DeviceMap one(const std::string& kind, int function = 0) {
   topology::DeviceMap map;
-  topology::Device device;
+  terms::Device device;
   device.kind = kind;
   device.name = "pretended";
   device.bus_address = fmt::format("{:04x}:ff:1f.{}", getpid() & 0xFFFF, function);

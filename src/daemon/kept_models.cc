@@ -17,21 +17,22 @@ constexpr std::size_t kMaxModels = 1 << 20;
 Result<KeptModel> read_model(const JsonValue& value) {
   KeptModel model;
   model.path = SLUICE_TRY(SLUICE_TRY(value.field("path")).as_text());
-  service::ModelOptions& options = model.options;
+  terms::LoadOptions& options = model.options;
   options.name = SLUICE_TRY(value.text_or("name", ""));
-  options.depth = static_cast<int>(SLUICE_TRY(value.int_or("depth", 0, 0, runtime::kMaxDepth)));
-  options.weight = static_cast<int>(SLUICE_TRY(value.int_or("weight", 1, 1, runtime::kMaxWeight)));
-  const auto waiting = SLUICE_TRY(value.int_or("queue_limit", -1, -1, runtime::kMaxWaiting));
+  options.depth = static_cast<int>(SLUICE_TRY(value.int_or("depth", 0, 0, terms::kMaxDepth)));
+  options.weight = static_cast<int>(SLUICE_TRY(value.int_or("weight", 1, 1, terms::kMaxWeight)));
+  const auto waiting = SLUICE_TRY(value.int_or("queue_limit", -1, -1, terms::kMaxWaiting));
   if (waiting >= 0) options.max_waiting = static_cast<int>(waiting);
   const auto recorded = SLUICE_TRY(
       value.int_or("max_recorded_bytes", -1, -1, std::numeric_limits<std::int64_t>::max()));
   if (recorded >= 0) options.max_recorded_bytes = recorded;
   if (value.has("batch_rows")) {
-    options.batching = runtime::BatchOptions{
-        SLUICE_TRY(value.int_or("batch_rows", 0, 0, runtime::kMaxBatchRows)),
+    options.batching = terms::BatchOptions{
+        SLUICE_TRY(value.int_or("batch_rows", 0, 0, terms::kMaxBatchRows)),
         SLUICE_TRY(value.int_or("max_delay_ns", 0, 0, std::numeric_limits<std::int64_t>::max()))};
   }
-  options.flags_nan = SLUICE_TRY(value.int_or("flag_nan", 0, 0, 1)) == 1;
+  const bool flags_nan = SLUICE_TRY(value.int_or("flag_nan", 0, 0, 1)) == 1;
+  options.nan_policy = flags_nan ? terms::NanPolicy::kFlag : terms::NanPolicy::kPass;
   if (value.has("seed")) {
     const auto field = SLUICE_TRY(value.field("seed"));
     options.seed = static_cast<std::uint64_t>(SLUICE_TRY(field.as_int(INT64_MIN, INT64_MAX)));
@@ -39,17 +40,18 @@ Result<KeptModel> read_model(const JsonValue& value) {
   const std::string isolation = SLUICE_TRY(value.text_or("isolation", ""));
   model.user = SLUICE_TRY(value.int_or("user", -1, -1, std::int64_t{1} << 32));
   model.token = SLUICE_TRY(value.text_or("token", ""));
-  if (!isolation.empty()) options.isolation = SLUICE_TRY(runtime::parse_isolation(isolation));
+  if (!isolation.empty()) options.isolation = SLUICE_TRY(terms::parse_isolation(isolation));
   return model;
 }
 
 nlohmann::ordered_json to_json(const KeptModel& model) {
-  const service::ModelOptions& options = model.options;
-  nlohmann::ordered_json json = {{"path", model.path},
-                                 {"name", options.name},
-                                 {"depth", options.depth},
-                                 {"weight", options.weight},
-                                 {"flag_nan", options.flags_nan ? 1 : 0}};
+  const terms::LoadOptions& options = model.options;
+  nlohmann::ordered_json json = {
+      {"path", model.path},
+      {"name", options.name},
+      {"depth", options.depth},
+      {"weight", options.weight},
+      {"flag_nan", options.nan_policy == terms::NanPolicy::kFlag ? 1 : 0}};
   if (options.max_waiting) json["queue_limit"] = *options.max_waiting;
   if (options.max_recorded_bytes) json["max_recorded_bytes"] = *options.max_recorded_bytes;
   if (options.batching) {
@@ -59,7 +61,7 @@ nlohmann::ordered_json to_json(const KeptModel& model) {
   if (model.user >= 0) json["user"] = model.user;
   if (!model.token.empty()) json["token"] = model.token;
   if (options.seed) json["seed"] = static_cast<std::int64_t>(*options.seed);  // its bits
-  if (options.isolation) json["isolation"] = runtime::isolation_name(*options.isolation);
+  if (options.isolation) json["isolation"] = terms::isolation_name(*options.isolation);
   return json;
 }
 
@@ -93,11 +95,11 @@ Status KeptModels::restore(service::Service& service) {
     return text.status().with_context("state_file");
   }
   // Set after the file was read: models that restore loads below are added like those of clients.
-  service.set_model_events({[this](runtime::ModelHandle handle, const std::string& path,
-                                   const service::ModelOptions& options, const service::Peer& by) {
+  service.set_model_events({[this](terms::ModelHandle handle, const std::string& path,
+                                   const terms::LoadOptions& options, const terms::Peer& by) {
                               add(handle, {path, options, by.user, by.token});
                             },
-                            [this](runtime::ModelHandle handle) { remove(handle); }});
+                            [this](terms::ModelHandle handle) { remove(handle); }});
   for (KeptModel& model : models) {
     const auto entry = service.load_again(model.options, model.path, model.user, model.token);
     if (entry.is_ok()) continue;  // `add` has it
@@ -110,14 +112,14 @@ Status KeptModels::restore(service::Service& service) {
   return ok_status();
 }
 
-void KeptModels::add(runtime::ModelHandle handle, KeptModel model) {
+void KeptModels::add(terms::ModelHandle handle, KeptModel model) {
   const std::lock_guard lock(mutex_);
   loaded_.insert_or_assign(handle, std::move(model));
   // Under the lock, so that files are written in the order of the changes.
   write();
 }
 
-void KeptModels::remove(runtime::ModelHandle handle) {
+void KeptModels::remove(terms::ModelHandle handle) {
   const std::lock_guard lock(mutex_);
   if (loaded_.erase(handle) > 0) write();
 }

@@ -13,8 +13,8 @@ namespace sluice::daemon {
 
 struct KeptModel {
   std::string path;
-  service::ModelOptions options;  ///< without a group
-  std::int64_t user = -1;         ///< who loaded it, as service::Peer
+  terms::LoadOptions options;  ///< without a group
+  std::int64_t user = -1;      ///< who loaded it, as terms::Peer
   std::string token = {};
 };
 
@@ -36,14 +36,14 @@ class KeptModels {
   Status restore(service::Service& service);
 
  private:
-  void add(runtime::ModelHandle handle, KeptModel model);
-  void remove(runtime::ModelHandle handle);
+  void add(terms::ModelHandle handle, KeptModel model);
+  void remove(terms::ModelHandle handle);
   void write() const;
 
   const std::string path_;
   service::Log& log_;
   std::mutex mutex_;  ///< guards the members below, and the file
-  std::map<runtime::ModelHandle, KeptModel> loaded_;
+  std::map<terms::ModelHandle, KeptModel> loaded_;
   std::vector<KeptModel> absent_;  ///< did not load
 };
 

@@ -14,9 +14,9 @@ TEST(KeptModels, PrintedModelsParseBack) {
   model.options.depth = 4;
   model.options.weight = 7;
   model.options.max_waiting = 0;
-  model.options.flags_nan = true;
+  model.options.nan_policy = terms::NanPolicy::kFlag;
   model.options.seed = UINT64_MAX;
-  model.options.isolation = runtime::Isolation::kProcess;
+  model.options.isolation = terms::Isolation::kProcess;
   model.user = 1000;
   model.token = "alice";
   const auto parsed = parse_kept_models(print_kept_models({model, {.path = "/b", .options = {}}}));
@@ -28,9 +28,9 @@ TEST(KeptModels, PrintedModelsParseBack) {
   EXPECT_EQ(back.options.depth, 4);
   EXPECT_EQ(back.options.weight, 7);
   EXPECT_EQ(back.options.max_waiting, 0);
-  EXPECT_TRUE(back.options.flags_nan);
+  EXPECT_EQ(back.options.nan_policy, terms::NanPolicy::kFlag);
   EXPECT_EQ(back.options.seed, UINT64_MAX);
-  EXPECT_EQ(back.options.isolation, runtime::Isolation::kProcess);
+  EXPECT_EQ(back.options.isolation, terms::Isolation::kProcess);
   EXPECT_EQ(back.user, 1000);
   EXPECT_EQ(back.token, "alice");
   EXPECT_EQ(parsed->back().user, -1);

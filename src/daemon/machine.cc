@@ -26,16 +26,16 @@ Result<backend::BackendRegistry> find_backends(const Settings& settings) {
 }
 
 /// "0000:1c:00.0", "1c:00.0", or a logical id: "2".
-Result<topology::DeviceId> find_named(const topology::DeviceMap& map, const std::string& name) {
-  if (const topology::Device* device = find_device_at(map, name)) return device->id;
+Result<terms::DeviceId> find_named(const topology::DeviceMap& map, const std::string& name) {
+  if (const terms::Device* device = find_device_at(map, name)) return device->id;
   std::int32_t number = -1;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   if (error == std::errc() && end == name.data() + name.size() && number >= 0) {
-    if (find_device(map, topology::DeviceId(number)) != nullptr) return topology::DeviceId(number);
+    if (find_device(map, terms::DeviceId(number)) != nullptr) return terms::DeviceId(number);
   }
   std::string there;
-  for (const topology::Device& device : map.devices) {
-    there += (there.empty() ? "" : ", ") + describe(device);
+  for (const terms::Device& device : map.devices) {
+    there += (there.empty() ? "" : ", ") + topology::describe(device);
   }
   return make_error(Code::kNotFound, "-t {}: no such device; there are: {}", name,
                     there.empty() ? "none" : there);
@@ -46,7 +46,7 @@ std::optional<topology::DeviceMap> find_boot_map() {
   auto map = topology::read_device_map(kBootMap);
   if (!map.is_ok()) return std::nullopt;
   const std::vector<std::int32_t> usable = topology::usable_cpus();
-  for (const topology::Device& device : map->devices) {
+  for (const terms::Device& device : map->devices) {
     for (const auto& threads : device.cpus) {
       for (const std::int32_t cpu : threads) {
         if (std::ranges::find(usable, cpu) == usable.end()) return std::nullopt;
@@ -67,7 +67,7 @@ Result<topology::DeviceMap> find_devices(const Settings& settings,
   options.only_simulated = !settings.sim.empty();
   auto map = SLUICE_TRY(topology::discover_devices(backends, options));
   if (settings.devices.empty()) return map;
-  std::vector<topology::DeviceId> ids;
+  std::vector<terms::DeviceId> ids;
   for (const std::string& name : settings.devices) {
     ids.push_back(SLUICE_TRY(find_named(map, name)));
   }

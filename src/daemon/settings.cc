@@ -324,7 +324,7 @@ Status check_settings(const Settings& settings) {
   SLUICE_TRY(check_metrics(settings.metrics));
   SLUICE_TRY(check_exchange(settings));
   SLUICE_TRY(service::parse_role_rules(settings.roles));
-  SLUICE_TRY(runtime::parse_isolation(settings.isolation));
+  SLUICE_TRY(terms::parse_isolation(settings.isolation));
   (void)SLUICE_TRY(parse_transfer_policy(settings.transfer_policy));
   if (settings.tls_certificate.empty() != settings.tls_key.empty()) {
     return invalid_argument("tls_certificate and tls_key belong together: give both or none");

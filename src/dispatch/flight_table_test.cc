@@ -13,12 +13,11 @@ namespace {
 
 using runtime::Reply;
 using runtime::Request;
-using runtime::RuntimeCode;
 
 /// Keeps requests until `answer`, or answers while somebody waits.
 class FakeSink final : public runtime::RequestSink {
  public:
-  const package::Signature& signature() const override { return signature_; }
+  const terms::Signature& signature() const override { return signature_; }
   int depth() const override { return 1; }
   Clock& clock() const override { return system_clock(); }
   Result<std::uint64_t> submit(Request& request) override {
@@ -50,7 +49,7 @@ class FakeSink final : public runtime::RequestSink {
   int num_waits = 0;
 
  private:
-  package::Signature signature_;
+  terms::Signature signature_;
 };
 
 class FlightTableTest : public ::testing::Test {
@@ -87,9 +86,9 @@ TEST_F(FlightTableTest, IdInFlightIsRefusedUntilItsAnswer) {
 }
 
 TEST_F(FlightTableTest, RefusedRequestLeavesTheTableAndIsNotAnswered) {
-  sink_->refusal = runtime::runtime_error(RuntimeCode::kQueueFull, "full");
+  sink_->refusal = terms::runtime_error(RuntimeCode::kQueueFull, "full");
   const auto quota = std::make_shared<RequestQuota>(1);
-  EXPECT_EQ(runtime::runtime_code_of(post(7, quota)), RuntimeCode::kQueueFull);
+  EXPECT_EQ(terms::runtime_code_of(post(7, quota)), RuntimeCode::kQueueFull);
   EXPECT_FALSE(table_.contains(7));
   EXPECT_EQ(quota->num_in_flight(), 0);
   EXPECT_TRUE(codes_.empty());
@@ -98,7 +97,7 @@ TEST_F(FlightTableTest, RefusedRequestLeavesTheTableAndIsNotAnswered) {
 TEST_F(FlightTableTest, QuotaCountsARequestFromSubmissionToAnswer) {
   const auto quota = std::make_shared<RequestQuota>(1);
   ASSERT_TRUE(post(1, quota).is_ok());
-  EXPECT_EQ(runtime::runtime_code_of(post(2, quota)), RuntimeCode::kQueueFull);
+  EXPECT_EQ(terms::runtime_code_of(post(2, quota)), RuntimeCode::kQueueFull);
   EXPECT_EQ(sink_->requests.size(), 1U);
   sink_->answer(0);
   EXPECT_EQ(quota->num_in_flight(), 0);
@@ -108,8 +107,8 @@ TEST_F(FlightTableTest, QuotaCountsARequestFromSubmissionToAnswer) {
 
 TEST_F(FlightTableTest, ClosedQuotaRefusesWithItsReason) {
   const auto quota = std::make_shared<RequestQuota>(8);
-  quota->close(runtime::runtime_error(RuntimeCode::kCancelled, "session 3 is closed"));
-  EXPECT_EQ(runtime::runtime_code_of(post(1, quota)), RuntimeCode::kCancelled);
+  quota->close(terms::runtime_error(RuntimeCode::kCancelled, "session 3 is closed"));
+  EXPECT_EQ(terms::runtime_code_of(post(1, quota)), RuntimeCode::kCancelled);
 }
 
 TEST_F(FlightTableTest, CancelReachesTheModelOnceTheRequestIsSubmitted) {

@@ -32,7 +32,7 @@ class ModelRef {
         joins_(sink_->batch_rows() > 1) {}
 
   runtime::RequestSink& sink() const { return *sink_; }
-  const package::Signature& signature() const { return signature_; }
+  const terms::Signature& signature() const { return signature_; }
   /// The engine's clock, which may be a simulation's.
   Clock& clock() const { return clock_; }
   bool reads_in_place(std::size_t input) const {
@@ -48,7 +48,7 @@ class ModelRef {
 
  private:
   const std::shared_ptr<runtime::RequestSink> sink_;
-  const package::Signature& signature_;  ///< the sink's, as is the clock
+  const terms::Signature& signature_;  ///< the sink's, as is the clock
   Clock& clock_;
   const std::vector<bool> in_place_inputs_;
   const bool is_remote_;

@@ -1,6 +1,6 @@
 #include "dispatch/request_quota.h"
 
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::dispatch {
 
@@ -9,9 +9,9 @@ Status RequestQuota::enter() {
   // Under the lock: after close() returns, no request has entered unseen.
   SLUICE_TRY(Status(closed_));
   if (num_in_flight_ >= max_in_flight_) {
-    return runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
-                                  "a session may have {} requests in flight; wait for an answer",
-                                  max_in_flight_);
+    return terms::runtime_error(RuntimeCode::kQueueFull,
+                                "a session may have {} requests in flight; wait for an answer",
+                                max_in_flight_);
   }
   ++num_in_flight_;
   return ok_status();

@@ -129,9 +129,9 @@ Status check_operations(ir::Graph& graph) {
 }
 
 /// Callers give and take tensors in row-major order.
-Status check_layouts(const package::Signature& signature) {
+Status check_layouts(const terms::Signature& signature) {
   for (const auto* tensors : {&signature.inputs, &signature.outputs}) {
-    for (const package::TensorSpec& spec : *tensors) {
+    for (const terms::TensorSpec& spec : *tensors) {
       if (!spec.type.is_tensor() || spec.type.layout() == ir::Layout::kRowMajor) continue;
       return invalid_argument("tensor \"{}\" of the signature is {}; it must be row-major",
                               spec.name, spec.type.to_string());
@@ -361,7 +361,7 @@ Result<LoadedModel> ReadyModel::place(const LoadOptions& options,
   return LoadedModel(std::move(model));
 }
 
-const package::Signature& LoadedModel::signature() const { return state_->signature; }
+const terms::Signature& LoadedModel::signature() const { return state_->signature; }
 
 const package::Executable& LoadedModel::executable() const { return state_->executable; }
 
@@ -385,7 +385,7 @@ std::int64_t LoadedModel::context_bytes() const {
   const auto& plan = state_->main().static_plan;
   if (!plan) return -1;
   std::int64_t total = plan->placement->layout.arena_bytes;
-  for (const package::TensorSpec& spec : state_->signature.outputs) {
+  for (const terms::TensorSpec& spec : state_->signature.outputs) {
     total += ir::run_bytes(spec.type).value_or(0);
   }
   return total;

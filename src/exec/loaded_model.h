@@ -74,10 +74,7 @@ struct LoadOptions {
 
 /// Checks a tensor against its specification.
 /// Fails: kInvalidArgument naming the tensor, the type given and the type that the model takes.
-Status check_input(const package::TensorSpec& spec, const TensorView& tensor);
-
-/// The input of a request that leaves it out, in memory of the model; nullopt if it has no default.
-std::optional<TensorView> default_of(const package::TensorSpec& spec);
+Status check_input(const terms::TensorSpec& spec, const terms::TensorView& tensor);
 
 class Context;
 class RunTrace;
@@ -122,7 +119,7 @@ class LoadedModel {
   /// For later loads; does not keep this model's cores.
   ReadyModel ready() const;
 
-  const package::Signature& signature() const;
+  const terms::Signature& signature() const;
   const package::Executable& executable() const;
 
   /// Random operators of the runs that start from now on start from `seed`.
@@ -207,7 +204,7 @@ class Context {
   /// the backends take inputs of its alignment (sluice/extensions/input_alignment.h), and never
   /// writes it. Fails: kInvalidArgument for an index, type, shape or size that the signature does
   /// not take.
-  Status set_input(std::size_t index, const TensorView& tensor);
+  Status set_input(std::size_t index, const terms::TensorView& tensor);
   /// The input is its default again, as in a new context.
   /// Fails: kInvalidArgument for an index, or an input without a default.
   Status reset_input(std::size_t index);
@@ -250,7 +247,7 @@ class Context {
   Status finish();
 
   /// Of the last run that succeeded. Its memory stays valid until the next run.
-  const TensorView& output(std::size_t index) const;
+  const terms::TensorView& output(std::size_t index) const;
   /// Of the last run that succeeded, for outputs that are sequences or optionals; empty for
   /// tensors.
   const Value& output_value(std::size_t index) const;

@@ -24,7 +24,7 @@ struct ModelState {
 
   std::shared_ptr<const package::Executable> executable_owner;  // shared by all placements
   const package::Executable& executable;
-  package::Signature signature;
+  terms::Signature signature;
   LoadOptions options;
   ExecutorKind executor = ExecutorKind::kLinear;  ///< never kAsCompiled
   std::vector<std::shared_ptr<const backend::Backend>> backends;

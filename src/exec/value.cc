@@ -20,7 +20,7 @@ Result<TensorPtr> decode(const TensorPtr& tensor) {
                                            static_cast<std::size_t>(tensor->view.size_bytes));
   const auto texts =
       SLUICE_TRY(backend::decode_texts({type_of(tensor->view), Bytes(tensor, encoded)}));
-  TensorView view = tensor->view;
+  terms::TensorView view = tensor->view;
   view.data = const_cast<sluice_text*>(texts.data());  // NOLINT: it is copied
   view.size_bytes = static_cast<std::int64_t>(texts.size() * sizeof(sluice_text));
   return copy_tensor(view);
@@ -58,16 +58,7 @@ Result<Value> convert(const Value& value, const Convert& function) {
 
 }  // namespace
 
-ir::Type type_of(const TensorView& view) {
-  return ir::Type::tensor(view.element, ir::Shape(view.dims.begin(), view.dims.end()));
-}
-
-std::optional<std::int64_t> storage_bytes(const TensorView& view) {
-  const auto elements = checked_product(view.dims);
-  return elements ? ir::storage_bytes(view.element, *elements) : std::nullopt;
-}
-
-Result<TensorPtr> copy_tensor(const TensorView& view) {
+Result<TensorPtr> copy_tensor(const terms::TensorView& view) {
   auto memory = std::make_shared<AlignedBuffer>();
   SLUICE_TRY(memory->reserve(view.size_bytes));
   if (view.size_bytes > 0) {

@@ -8,31 +8,19 @@
 
 #include "base/result.h"
 #include "ir/attribute.h"
-#include "ir/type.h"
+#include "terms/tensors/tensor.h"
 
 namespace sluice::exec {
 
-/// A tensor in memory that the view does not own, in row-major order.
-struct TensorView {
-  void* data = nullptr;
-  std::int64_t size_bytes = 0;
-  ir::ElementType element = ir::ElementType::kUndefined;
-  std::vector<std::int64_t> dims;
-};
-
-ir::Type type_of(const TensorView& view);
-/// As ir::storage_bytes of its type; allocates nothing.
-std::optional<std::int64_t> storage_bytes(const TensorView& view);
-
 /// A tensor that several values share. Immutable; its memory is aligned to 64 bytes.
 struct Tensor {
-  TensorView view;
+  terms::TensorView view;
   std::shared_ptr<const void> memory;  ///< keeps `view.data` alive
 };
 
 /// A copy in memory of its own.
 /// Fails: kResourceExhausted.
-Result<std::shared_ptr<const Tensor>> copy_tensor(const TensorView& view);
+Result<std::shared_ptr<const Tensor>> copy_tensor(const terms::TensorView& view);
 
 struct Sequence {
   ir::ElementType element = ir::ElementType::kUndefined;  ///< of its items; undefined if not told

@@ -16,9 +16,9 @@ Status Executable::verify(const Bytes& data, std::string_view what) const {
 
 namespace {
 
-std::vector<TensorSpec> specs_of(const ir::Subgraph& subgraph,
-                                 const std::vector<ir::OperandId>& operands) {
-  std::vector<TensorSpec> specs;
+std::vector<terms::TensorSpec> specs_of(const ir::Subgraph& subgraph,
+                                        const std::vector<ir::OperandId>& operands) {
+  std::vector<terms::TensorSpec> specs;
   for (const ir::OperandId id : operands) {
     const ir::Operand& operand = subgraph.operand(id);
     const ir::Shape* shape = operand.type.is_tensor() ? operand.type.shape() : nullptr;
@@ -41,14 +41,14 @@ bool takes(const ir::Type& type, const ir::Constant& value) {
   return type.shape() == nullptr || std::ranges::equal(*type.shape(), *own.shape(), fits);
 }
 
-void add_defaults(const ir::Subgraph& main, std::vector<TensorSpec>& inputs) {
+void add_defaults(const ir::Subgraph& main, std::vector<terms::TensorSpec>& inputs) {
   for (const ir::OperationId id : main.order()) {
     const ir::Operation& operation = main.operation(id);
     if (!operation.is("InputOrDefault", "sluice")) continue;
     const auto place = std::ranges::find(main.inputs, operation.input(0));
     const ir::Constant* constant = main.find_constant(operation.input(1));
     if (place == main.inputs.end() || constant == nullptr) continue;
-    TensorSpec& spec = inputs[static_cast<std::size_t>(place - main.inputs.begin())];
+    terms::TensorSpec& spec = inputs[static_cast<std::size_t>(place - main.inputs.begin())];
     if (!takes(spec.type, *constant)) continue;
     spec.has_default = true;
     spec.batch_axis = -1;  // a default has rows of its own
@@ -58,21 +58,12 @@ void add_defaults(const ir::Subgraph& main, std::vector<TensorSpec>& inputs) {
 
 }  // namespace
 
-Signature signature_of(const ir::Graph& graph) {
+terms::Signature signature_of(const ir::Graph& graph) {
   const ir::Subgraph& main = graph.main();
-  Signature signature = {specs_of(main, main.inputs), specs_of(main, main.outputs)};
+  terms::Signature signature = {specs_of(main, main.inputs), specs_of(main, main.outputs)};
   add_defaults(main, signature.inputs);
   signature.has_fixed_inputs = graph.metadata.contains(ir::kFixedInputsFact);
   return signature;
-}
-
-std::string fixed_input_hint(const Signature& signature, std::string_view name) {
-  if (!signature.has_fixed_inputs) return "";
-  return fmt::format(
-      "; initializers that its file lists as inputs are constants: compile with --overridable {} "
-      "to "
-      "give such an input",
-      name);
 }
 
 }  // namespace sluice::package

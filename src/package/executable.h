@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "ir/graph.h"
 #include "plan/arena_layout.h"
+#include "terms/tensors/signature.h"
 
 namespace sluice::package {
 
@@ -67,29 +68,6 @@ struct Executable {
 ///        less than one core, or hold operations of two backends.
 Result<std::vector<SegmentSpec>> segments_of(const Executable& executable);
 
-/// One input or output of an executable.
-struct TensorSpec {
-  std::string name;
-  ir::Type type;
-  /// Axis along which requests may be joined: the leading dimension where it is a symbol; else -1.
-  int batch_axis = -1;
-  /// Whether a request may leave the input out.
-  bool has_default = false;
-  /// The value of an input that is left out; null in a client. Shared with the executable.
-  std::shared_ptr<const ir::Constant> default_value = nullptr;
-};
-
-struct Signature {
-  std::vector<TensorSpec> inputs;  ///< those with defaults last
-  std::vector<TensorSpec> outputs;
-  /// Whether the model was compiled with constants for initializers that its file lists as inputs.
-  bool has_fixed_inputs = false;
-};
-
-Signature signature_of(const ir::Graph& graph);
-
-/// What an error about a name that is no input adds: that `name` may be a fixed input, and the
-/// option that makes it one of the model. Empty for a model without fixed inputs.
-std::string fixed_input_hint(const Signature& signature, std::string_view name);
+terms::Signature signature_of(const ir::Graph& graph);
 
 }  // namespace sluice::package

@@ -164,7 +164,7 @@ TEST_F(PackageTest, SectionsAreListedWithTheirPlaces) {
 }
 
 TEST(SignatureOf, LeadingSymbolIsTheBatchAxis) {
-  const Signature signature = signature_of(example().graph);
+  const terms::Signature signature = signature_of(example().graph);
   EXPECT_EQ(signature.inputs[0].name, "x");
   EXPECT_EQ(signature.inputs[0].batch_axis, 0);
   EXPECT_EQ(signature.outputs[1].batch_axis, -1);

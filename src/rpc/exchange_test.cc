@@ -33,7 +33,7 @@ class ExchangeTest : public testing::ServingTest<runtime::ThreadDrivers> {
   ExchangeTest() : ServingTest(options_for_peers()) {
     server::PeerServerOptions options;
     options.address = wire::parse_address("127.0.0.1:0").value();
-    options.tokens = {{"knock", service::Roles::all(), "guest"}};
+    options.tokens = {{"knock", terms::Roles::all(), "guest"}};
     peers_ = server::PeerServer::start(service_, options).value();
   }
   ~ExchangeTest() override {
@@ -43,10 +43,10 @@ class ExchangeTest : public testing::ServingTest<runtime::ThreadDrivers> {
 
   /// A tensor that is offered, put by a session of nobody.
   void offer(std::int64_t size_bytes) {
-    caller_ = service_.caller_of(service::Role::kInference, "", {"unix:/s", 1, 0, 0}).value();
+    caller_ = service_.caller_of(terms::Role::kInference, "", {"unix:/s", 1, 0, 0}).value();
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size_bytes));
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = byte_at(i);
-    const exec::TensorView view = {bytes.data(), size_bytes, ir::ElementType::kU8, {size_bytes}};
+    const terms::TensorView view = {bytes.data(), size_bytes, ir::ElementType::kU8, {size_bytes}};
     index_ = service_.put_tensor(caller_, view, 0).value();
     key_ = service_.offer_tensor(caller_, index_).value();
   }
@@ -54,7 +54,7 @@ class ExchangeTest : public testing::ServingTest<runtime::ThreadDrivers> {
   /// Differs between messages, whose size is no multiple of 251.
   static std::uint8_t byte_at(std::size_t i) { return static_cast<std::uint8_t>(i % 251); }
 
-  static bool is_as_offered(const exec::TensorView& view) {
+  static bool is_as_offered(const terms::TensorView& view) {
     const auto* bytes = static_cast<const std::uint8_t*>(view.data);
     for (std::size_t i = 0; i < static_cast<std::size_t>(view.size_bytes); ++i) {
       if (bytes[i] != byte_at(i)) return false;
@@ -62,15 +62,15 @@ class ExchangeTest : public testing::ServingTest<runtime::ThreadDrivers> {
     return true;
   }
 
-  Result<runtime::OutputTensor> fetch(const service::TakeRoom& take_room,
-                                      const std::stop_token& stop = {}) const {
+  Result<terms::OutputTensor> fetch(const terms::TakeRoom& take_room,
+                                    const std::stop_token& stop = {}) const {
     return client::fetch_tensor({.address = peers_->address(), .token = "knock"},
                                 static_cast<std::uint64_t>(index_), key_, take_room, kIdleNs, stop);
   }
 
   std::unique_ptr<server::PeerServer> peers_;
   service::Caller caller_;
-  sandbox::TensorIndex index_ = {};
+  terms::TensorIndex index_ = {};
   std::string key_;
 };
 
@@ -98,20 +98,19 @@ TEST_F(ExchangeTest, SessionThatHasEndedPutsNothing) {
   const auto session = service_.open_session("short", {"unix:/s", 1, 0, 0}).value();
   const service::Caller caller = {session, session->peer()};
   std::vector<std::byte> bytes(16);
-  const exec::TensorView view = {bytes.data(), 16, ir::ElementType::kU8, {16}};
+  const terms::TensorView view = {bytes.data(), 16, ir::ElementType::kU8, {16}};
   ASSERT_TRUE(service_.put_tensor(caller, view, 0).is_ok());
   service_.close_session(session->id(), make_error(Code::kAborted, "over"));
   const auto late = service_.put_tensor(caller, view, 0);
-  EXPECT_EQ(runtime::runtime_code_of(late.status()), runtime::RuntimeCode::kCancelled);
+  EXPECT_EQ(terms::runtime_code_of(late.status()), RuntimeCode::kCancelled);
   EXPECT_EQ(service_.exchange().usage(session->owner()).num_tensors, 0);
 }
 
 TEST_F(ExchangeTest, TensorWithoutRoomIsNotFetched) {
   offer(1024);
-  const auto tensor = fetch([](std::int64_t) {
-    return runtime::runtime_error(runtime::RuntimeCode::kOutOfResources, "no room");
-  });
-  EXPECT_EQ(runtime::runtime_code_of(tensor.status()), runtime::RuntimeCode::kOutOfResources);
+  const auto tensor = fetch(
+      [](std::int64_t) { return terms::runtime_error(RuntimeCode::kOutOfResources, "no room"); });
+  EXPECT_EQ(terms::runtime_code_of(tensor.status()), RuntimeCode::kOutOfResources);
 }
 
 TEST_F(ExchangeTest, ServerEndsAtOnceDuringAFetch) {
@@ -177,7 +176,7 @@ TEST(TensorChunks, MessagesOfAnotherFormAreRefused) {
 }
 
 TEST(TensorChunks, HeadWhoseSizeContradictsItsShapeIsRefused) {
-  exec::TensorView view = {nullptr, 16, ir::ElementType::kF32, {4}};
+  terms::TensorView view = {nullptr, 16, ir::ElementType::kF32, {4}};
   auto good = wire::write_tensor_head(view);
   EXPECT_EQ(wire::read_tensor_head(good)->size_bytes, 16);
   view.size_bytes = 17;

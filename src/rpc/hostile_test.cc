@@ -16,7 +16,6 @@
 namespace sluice::rpc {
 namespace {
 
-using runtime::RuntimeCode;
 using ::testing::HasSubstr;
 
 constexpr std::uint64_t kStale = 0x7'0000'0001;
@@ -91,7 +90,7 @@ class HostileTest : public testing::ServingTest<runtime::ThreadDrivers> {
   std::uint64_t model_ = 0;
 };
 
-RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+RuntimeCode code_of(const Status& status) { return terms::runtime_code_of(status); }
 
 TEST_F(HostileTest, MismatchedRequestsAreBadInputNamingTheTensor) {
   struct Case {
@@ -378,13 +377,13 @@ TEST_F(HostileTest, RequiredSessionsLeaveOthersOnlyTheView) {
 
 TEST_F(HostileTest, ModelWithoutASessionIsControlledByItsUser) {
   service::Caller stranger =
-      service_.caller_of(service::Role::kAny, "", {"unix:", 1, 12345, 1}).value();
-  const runtime::ModelHandle model{model_};
+      service_.caller_of(terms::Role::kAny, "", {"unix:", 1, 12345, 1}).value();
+  const terms::ModelHandle model{model_};
   EXPECT_TRUE(service_.find_model(stranger, model).is_ok()) << "all may use it";
   EXPECT_EQ(service_.stop(stranger, model, 0).code(), Code::kPermissionDenied);
   EXPECT_EQ(service_.unload(stranger, model, 0).code(), Code::kPermissionDenied);
   const service::Caller root =
-      service_.caller_of(service::Role::kAny, "", {"unix:", 1, 0, 0}).value();
+      service_.caller_of(terms::Role::kAny, "", {"unix:", 1, 0, 0}).value();
   EXPECT_TRUE(service_.stop(root, model, 0).is_ok());
   EXPECT_TRUE(service_.start(root, model).is_ok());
 }

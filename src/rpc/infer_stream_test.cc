@@ -19,7 +19,6 @@
 namespace sluice::rpc {
 namespace {
 
-using runtime::RuntimeCode;
 using sluice::testing::eventually;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
@@ -33,7 +32,7 @@ class InferStreamTest : public testing::ServingTest<runtime::ManualDrivers> {
     client_ = client::Client::create({.address = address()}).value();
     stub_ =
         v1::Runtime::NewStub(grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
-    service::ModelOptions load;
+    terms::LoadOptions load;
     load.depth = 8;
     const auto model = client_->load(load, package_);
     EXPECT_TRUE(model.is_ok()) << model.status().to_string();
@@ -47,12 +46,12 @@ class InferStreamTest : public testing::ServingTest<runtime::ManualDrivers> {
     return options;
   }
 
-  static std::int64_t answered(const service::ModelStatistics& statistics) {
+  static std::int64_t answered(const terms::ModelStatistics& statistics) {
     std::int64_t sum = 0;
     for (const auto& [code, count] : statistics.answered) sum += count;
     return sum;
   }
-  service::ModelStatistics statistics() const { return service_.statistics(model_)->front(); }
+  terms::ModelStatistics statistics() const { return service_.statistics(model_)->front(); }
   void wait_for_accepted(std::int64_t count) const {
     EXPECT_TRUE(eventually([&] { return statistics().accepted >= count; }));
   }
@@ -87,7 +86,7 @@ class InferStreamTest : public testing::ServingTest<runtime::ManualDrivers> {
   std::uint64_t model_ = 0;
 };
 
-RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+RuntimeCode code_of(const Status& status) { return terms::runtime_code_of(status); }
 
 TEST_F(InferStreamTest, RepliesCarryTheirRequestIds) {
   const auto stream = client_->open_stream().value();

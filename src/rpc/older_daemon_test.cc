@@ -52,8 +52,8 @@ TEST(OlderDaemon, ThatJoinsNoRequestsIsReported) {
   const auto client = client::Client::create({.address = address});
   ASSERT_TRUE(client.is_ok()) << client.status().to_string();
 
-  service::ModelOptions options;
-  options.function = sandbox::FunctionOptions();
+  terms::LoadOptions options;
+  options.function = terms::FunctionOptions();
   const auto alone = (*client)->load(options, "/m.sluice");
   ASSERT_TRUE(alone.is_ok()) << alone.status().to_string();
   EXPECT_EQ(daemon.unloaded, 0U);
@@ -63,8 +63,8 @@ TEST(OlderDaemon, ThatJoinsNoRequestsIsReported) {
   EXPECT_THAT(joined.status().message(), HasSubstr("batch_rows"));
   EXPECT_EQ(daemon.unloaded, 17U) << "nothing stays behind";
 
-  service::ModelOptions batched;
-  batched.batching = runtime::BatchOptions{16, 0};
+  terms::LoadOptions batched;
+  batched.batching = terms::BatchOptions{16, 0};
   const auto plain = (*client)->load(batched, "/m.sluice");
   EXPECT_EQ(plain.status().code(), Code::kUnimplemented);
   EXPECT_THAT(plain.status().message(), HasSubstr("takes no batch_rows"));

@@ -13,10 +13,10 @@
 namespace sluice::rpc {
 namespace {
 
-using runtime::Profile;
-using runtime::ProfileSpan;
-using runtime::SpanKind;
 using sluice::testing::eventually;
+using terms::Profile;
+using terms::ProfileSpan;
+using terms::SpanKind;
 using ::testing::HasSubstr;
 
 class ProfileTest : public testing::ServingTest<runtime::ThreadDrivers> {
@@ -81,14 +81,14 @@ TEST_F(ProfileTest, ProfileBelongsToItsSessionAndEndsWithIt) {
 }
 
 TEST_F(ProfileTest, InvalidProfileOptionsAreRefused) {
-  runtime::ProfileSettings settings;
+  terms::ProfileSettings settings;
   settings.max_spans = -1;
   EXPECT_EQ(client_->start_profile(settings).status().code(), Code::kInvalidArgument);
   settings = {};
   settings.limit_ns = INT64_MIN;
   EXPECT_EQ(client_->start_profile(settings).status().code(), Code::kInvalidArgument);
   settings = {};
-  settings.model = runtime::ModelHandle(~std::uint64_t{0});
+  settings.model = terms::ModelHandle(~std::uint64_t{0});
   EXPECT_EQ(client_->start_profile(settings).status().code(), Code::kNotFound);
 }
 
@@ -98,7 +98,7 @@ TEST(ProfileMessages, LongProfileIsSplitAndReassembled) {
   profile.start_ns = 100;
   profile.duration_ns = 200;
   for (std::uint32_t i = 0; i < 200; ++i) {
-    profile.models.push_back({"m" + std::to_string(i), i, {{{}, {{topology::DeviceId(1), 3}}}}});
+    profile.models.push_back({"m" + std::to_string(i), i, {{{}, {{terms::DeviceId(1), 3}}}}});
   }
   for (int i = 0; i < 3000; ++i) profile.names.push_back("\xff op " + std::to_string(i));
   for (std::uint32_t i = 0; i < 20000; ++i) {

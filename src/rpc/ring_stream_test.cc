@@ -12,7 +12,6 @@
 namespace sluice::rpc {
 namespace {
 
-using runtime::RuntimeCode;
 using ::testing::HasSubstr;
 
 class RingStreamTest : public testing::ServingTest<runtime::ThreadDrivers> {
@@ -20,9 +19,9 @@ class RingStreamTest : public testing::ServingTest<runtime::ThreadDrivers> {
   RingStreamTest() : ServingTest(service::ServiceOptions{}) {
     client_ = std::move(client::Client::create({.address = address()})).value();
     EXPECT_TRUE(client_->open_session("test").is_ok());
-    service::ModelOptions options;
+    terms::LoadOptions options;
     options.max_waiting = 1024;
-    options.function = sandbox::FunctionOptions();
+    options.function = terms::FunctionOptions();
     for (const char* name : {"first", "second"}) {
       options.name = name;
       const auto function = client_->load(options, package_);
@@ -35,7 +34,7 @@ class RingStreamTest : public testing::ServingTest<runtime::ThreadDrivers> {
     stop();
   }
 
-  static std::vector<client::NamedTensor> inputs(std::vector<float>& x) {
+  static std::vector<terms::NamedTensor> inputs(std::vector<float>& x) {
     return {{"x", {x.data(), 16, ir::ElementType::kF32, {4}}}};
   }
   static Status send(client::InferStream& stream, std::uint64_t id, std::uint64_t function) {
@@ -130,7 +129,7 @@ TEST_F(RingStreamTest, CancelEndsARequestThatWaits) {
       const auto answer = std::move(stream->next()).value();
       ASSERT_TRUE(answer);
       if (!answer->reply.is_ok()) {
-        EXPECT_EQ(runtime::runtime_code_of(answer->reply.status()), RuntimeCode::kCancelled);
+        EXPECT_EQ(terms::runtime_code_of(answer->reply.status()), RuntimeCode::kCancelled);
         ++num_cancelled_;
       }
     }

@@ -23,7 +23,6 @@
 namespace sluice::rpc {
 namespace {
 
-using runtime::RuntimeCode;
 using sluice::testing::eventually;
 using sluice::testing::ProcessFigures;
 using ::testing::ElementsAre;
@@ -38,7 +37,7 @@ ProcessFigures figures() { return sluice::testing::figures_of(getpid()); }
 class SharedMemoryTest : public testing::ServingTest<runtime::ThreadDrivers> {
  protected:
   SharedMemoryTest() : ServingTest(options()) {
-    service::ModelOptions load;
+    terms::LoadOptions load;
     load.depth = 4;
     const auto model = client(false, false)->upload(load, package_);
     EXPECT_TRUE(model.is_ok()) << model.status().to_string();
@@ -74,13 +73,13 @@ class SharedMemoryTest : public testing::ServingTest<runtime::ThreadDrivers> {
     std::vector<float> y;
     do {  // a model takes so many requests at a time, of whoever comes first
       y = answer(client, x.data(), {});
-    } while (runtime::runtime_code_of(status_) == RuntimeCode::kQueueFull);
+    } while (terms::runtime_code_of(status_) == RuntimeCode::kQueueFull);
     return y;
   }
   /// Empty if it fails; `status_` says why.
   std::vector<float> answer(client::Client& client, const void* x,
                             const client::InferOptions& options) const {
-    const exec::TensorView view = {const_cast<void*>(x), 16, ir::ElementType::kF32, {4}};
+    const terms::TensorView view = {const_cast<void*>(x), 16, ir::ElementType::kF32, {4}};
     const auto reply = client.infer(model_, {{"x", view}}, options);
     status_ = reply.is_ok() ? ok_status() : reply.status();
     if (!reply.is_ok()) return {};
@@ -92,7 +91,7 @@ class SharedMemoryTest : public testing::ServingTest<runtime::ThreadDrivers> {
   mutable Status status_;
 };
 
-RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+RuntimeCode code_of(const Status& status) { return terms::runtime_code_of(status); }
 
 TEST_F(SharedMemoryTest, InputsAndOutputsMayEachBeSharedOrNot) {
   for (const bool uses_ring : {false, true}) {
@@ -153,7 +152,7 @@ TEST_F(SharedMemoryTest, ManyThreadsShareARing) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 200; ++i) {
         const std::vector<float> x(4, static_cast<float>(t * 1000 + i));
-        const exec::TensorView view = {
+        const terms::TensorView view = {
             const_cast<float*>(x.data()), 16, ir::ElementType::kF32, {4}};
         const auto reply = own->infer(model_, {{"x", view}});
         if (!reply.is_ok()) {
@@ -172,7 +171,7 @@ TEST_F(SharedMemoryTest, RingErrorsEqualGrpcErrors) {
   const auto with_ring = client(true);
   const auto without = client(false);
   const std::vector<float> x(5, 1.0F);
-  const exec::TensorView view = {const_cast<float*>(x.data()), 20, ir::ElementType::kF32, {5}};
+  const terms::TensorView view = {const_cast<float*>(x.data()), 20, ir::ElementType::kF32, {5}};
   const Status one = with_ring->infer(model_, {{"x", view}}).status();
   const Status other = without->infer(model_, {{"x", view}}).status();
   EXPECT_EQ(one.code(), other.code());

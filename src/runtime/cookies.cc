@@ -6,9 +6,9 @@ namespace sluice::runtime {
 namespace {
 
 Status stale(Cookie cookie) {
-  return runtime_error(RuntimeCode::kInvalidHandle,
-                       "no request has cookie {:#x}, or its answer was taken",
-                       static_cast<std::uint64_t>(cookie));
+  return terms::runtime_error(RuntimeCode::kInvalidHandle,
+                              "no request has cookie {:#x}, or its answer was taken",
+                              static_cast<std::uint64_t>(cookie));
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ Reply CookieTable::poll(Cookie cookie) {
   const auto posted = posted_.find(static_cast<std::uint64_t>(cookie));
   if (posted == nullptr) return failed_reply(stale(cookie));
   if (!posted->is_done.load(std::memory_order_acquire)) {
-    return failed_reply(runtime_error(RuntimeCode::kPending, "the request is not done yet"));
+    return failed_reply(terms::runtime_error(RuntimeCode::kPending, "the request is not done yet"));
   }
   // Of several concurrent callers, the one that removes the entry gets the reply.
   if (posted_.remove(static_cast<std::uint64_t>(cookie)) == nullptr) {

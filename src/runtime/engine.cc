@@ -14,9 +14,10 @@ Status closed() {
                 "the runtime is shut down");
 }
 
-Status unknown_model(ModelHandle handle) {
-  return runtime_error(RuntimeCode::kInvalidHandle, "no model has handle {:#x}, or it was unloaded",
-                       static_cast<std::uint64_t>(handle));
+Status unknown_model(terms::ModelHandle handle) {
+  return terms::runtime_error(RuntimeCode::kInvalidHandle,
+                              "no model has handle {:#x}, or it was unloaded",
+                              static_cast<std::uint64_t>(handle));
 }
 
 }  // namespace
@@ -40,24 +41,24 @@ Status Engine::check_open() const {
   return is_open_ ? ok_status() : closed();
 }
 
-Result<topology::CoreGroupId> Engine::create_group(const topology::CoreRequest& request,
-                                                   const topology::WaitPolicy& wait,
-                                                   const std::stop_token& stop) {
+Result<terms::CoreGroupId> Engine::create_group(const terms::CoreRequest& request,
+                                                const topology::WaitPolicy& wait,
+                                                const std::stop_token& stop) {
   SLUICE_TRY(check_open());
   return groups_.create(request, wait, stop);
 }
 
-Status Engine::destroy_group(topology::CoreGroupId id) { return groups_.destroy(id); }
+Status Engine::destroy_group(terms::CoreGroupId id) { return groups_.destroy(id); }
 
 Result<Loader::Entered> Engine::enter(const LoadRequest& request, const std::stop_token& stop) {
   SLUICE_TRY(check_open());
   return loader_.enter(request, stop);
 }
 
-std::vector<GroupInfo> Engine::list_groups() const {
-  std::vector<GroupInfo> infos;
+std::vector<terms::GroupInfo> Engine::list_groups() const {
+  std::vector<terms::GroupInfo> infos;
   for (const topology::CoreGroups::Listed& listed : groups_.core_groups().list()) {
-    GroupInfo info;
+    terms::GroupInfo info;
     info.id = listed.group->id;
     info.origin = listed.group->origin;
     info.cores = listed.group->cores;
@@ -73,7 +74,7 @@ std::vector<GroupInfo> Engine::list_groups() const {
   return infos;
 }
 
-Result<ModelHandle> Engine::load(const LoadRequest& request, const std::stop_token& stop) {
+Result<terms::ModelHandle> Engine::load(const LoadRequest& request, const std::stop_token& stop) {
   SLUICE_TRY(check_open());
   auto model = SLUICE_TRY(loader_.load(request, stop));
   {
@@ -83,7 +84,7 @@ Result<ModelHandle> Engine::load(const LoadRequest& request, const std::stop_tok
     if (is_open_) {
       const std::string name = in_quotes(model->info().name);
       const auto group = model->group()->group().id.value();
-      const ModelHandle handle{models_.insert(std::move(model))};
+      const terms::ModelHandle handle{models_.insert(std::move(model))};
       log_event(LogLevel::kInfo, "model.loaded name={} model={} group={}", name,
                 static_cast<std::uint64_t>(handle), group);
       return handle;
@@ -96,9 +97,9 @@ Result<ModelHandle> Engine::load(const LoadRequest& request, const std::stop_tok
 
 Status Engine::add_on_demand(const std::string& name, LoadRequest request, bool is_pinned) {
   if (request.group) {
-    return runtime_error(RuntimeCode::kInvalid,
-                         "model \"{}\": loaded on demand it has a group of its own; name no group",
-                         name);
+    return terms::runtime_error(
+        RuntimeCode::kInvalid,
+        "model \"{}\": loaded on demand it has a group of its own; name no group", name);
   }
   if (request.name.empty()) request.name = name;
   const std::lock_guard lock(requests_mutex_);
@@ -119,24 +120,24 @@ DemandLoader::Actions Engine::demand_actions() {
     return SLUICE_TRY(estimate(SLUICE_TRY(request_on_demand(name)))).total_bytes();
   };
   actions.load = [this](const std::string& name) -> Result<DemandLoader::Loaded> {
-    const ModelHandle handle = SLUICE_TRY(load(SLUICE_TRY(request_on_demand(name))));
+    const terms::ModelHandle handle = SLUICE_TRY(load(SLUICE_TRY(request_on_demand(name))));
     const auto loaded = info(handle);
     // Another call may have unloaded the model already: then it occupies nothing.
     const std::int64_t bytes = loaded.is_ok() ? loaded->footprint.total_bytes() : 0;
     return DemandLoader::Loaded{static_cast<std::uint64_t>(handle), bytes};
   };
   actions.unload = [this](std::uint64_t handle) {
-    const Status status = unload(ModelHandle{handle});
+    const Status status = unload(terms::ModelHandle{handle});
     (void)status;  // another call unloaded it first
   };
   actions.is_usable = [this](std::uint64_t handle) {
     const auto model = models_.find(handle);
-    return model != nullptr && model->phase() == ModelPhase::kStarted;
+    return model != nullptr && model->phase() == terms::ModelPhase::kStarted;
   };
   return actions;
 }
 
-Result<std::shared_ptr<Model>> Engine::find(ModelHandle handle) const {
+Result<std::shared_ptr<Model>> Engine::find(terms::ModelHandle handle) const {
   auto model = models_.find(static_cast<std::uint64_t>(handle));
   if (model == nullptr) return unknown_model(handle);
   return model;
@@ -149,39 +150,40 @@ std::int64_t Engine::hang_deadline_ns(std::int64_t drain_deadline_ns) const {
                                                       : start + options_.hang_limit_ns;
 }
 
-Status Engine::start(ModelHandle handle) {
+Status Engine::start(terms::ModelHandle handle) {
   SLUICE_TRY(SLUICE_TRY(find(handle))->start());
   log_event(LogLevel::kInfo, "model.started model={}", static_cast<std::uint64_t>(handle));
   return ok_status();
 }
 
-Status Engine::stop(ModelHandle handle, std::int64_t drain_deadline_ns) {
+Status Engine::stop(terms::ModelHandle handle, std::int64_t drain_deadline_ns) {
   const auto model = SLUICE_TRY(find(handle));
   SLUICE_TRY(model->stop(drain_deadline_ns, hang_deadline_ns(drain_deadline_ns)));
   log_event(LogLevel::kInfo, "model.stopped model={}", static_cast<std::uint64_t>(handle));
   return ok_status();
 }
 
-Status Engine::reset(ModelHandle handle) { return SLUICE_TRY(find(handle))->reset(); }
+Status Engine::reset(terms::ModelHandle handle) { return SLUICE_TRY(find(handle))->reset(); }
 
-Status Engine::reset_device(topology::DeviceId device) {
-  const topology::Device* found = topology::find_device(options_.devices, device);
+Status Engine::reset_device(terms::DeviceId device) {
+  const terms::Device* found = topology::find_device(options_.devices, device);
   if (found == nullptr) {
-    return runtime_error(RuntimeCode::kInvalid, "there is no device {}", device.value());
+    return terms::runtime_error(RuntimeCode::kInvalid, "there is no device {}", device.value());
   }
   if (found->backend.empty()) {
-    return runtime_error(RuntimeCode::kInvalid, "{} has no driver that could reset it",
-                         topology::describe(*found));
+    return terms::runtime_error(RuntimeCode::kInvalid, "{} has no driver that could reset it",
+                                topology::describe(*found));
   }
   const auto backend = SLUICE_TRY(backends_.find(found->backend));
   const Status status = backend::reset_device(*backend, found->backend_index);
   if (status.is_ok()) return status;
   const bool is_lacking = status.code() == Code::kUnimplemented;
-  return with_runtime_code(status, is_lacking ? RuntimeCode::kInvalid : RuntimeCode::kDeviceError)
+  return terms::with_runtime_code(status,
+                                  is_lacking ? RuntimeCode::kInvalid : RuntimeCode::kDeviceError)
       .with_context(topology::describe(*found));
 }
 
-Status Engine::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
+Status Engine::unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) {
   // The handle is invalid before the model drains: no request can arrive any more, and a second
   // unload finds nothing.
   const auto model = models_.remove(static_cast<std::uint64_t>(handle));
@@ -197,14 +199,14 @@ void Engine::unload(const std::shared_ptr<Model>& model, std::int64_t drain_dead
   groups_.leave(model->group()->group().id);
 }
 
-Result<ModelInfo> Engine::info(ModelHandle handle) const {
-  ModelInfo info = SLUICE_TRY(find(handle))->info();
+Result<terms::ModelInfo> Engine::info(terms::ModelHandle handle) const {
+  terms::ModelInfo info = SLUICE_TRY(find(handle))->info();
   info.handle = static_cast<std::uint64_t>(handle);
   return info;
 }
 
-std::vector<ModelInfo> Engine::list_models() const {
-  std::vector<ModelInfo> infos;
+std::vector<terms::ModelInfo> Engine::list_models() const {
+  std::vector<terms::ModelInfo> infos;
   for (const auto& [handle, model] : models_.all()) {
     infos.push_back(model->info());
     infos.back().handle = handle;
@@ -212,17 +214,17 @@ std::vector<ModelInfo> Engine::list_models() const {
   return infos;
 }
 
-Result<ModelStatisticsSnapshot> Engine::statistics(ModelHandle handle) const {
+Result<ModelStatisticsSnapshot> Engine::statistics(terms::ModelHandle handle) const {
   return SLUICE_TRY(find(handle))->scheduler()->statistics().snapshot();
 }
 
-Result<Health> Engine::health(ModelHandle handle) const {
+Result<terms::Health> Engine::health(terms::ModelHandle handle) const {
   const auto model = SLUICE_TRY(find(handle));
   return health_of(model->scheduler()->statistics().snapshot(),
-                   model->phase() == ModelPhase::kFailed);
+                   model->phase() == terms::ModelPhase::kFailed);
 }
 
-Result<std::uint64_t> Engine::start_profile(const ProfileSettings& settings) {
+Result<std::uint64_t> Engine::start_profile(const terms::ProfileSettings& settings) {
   ProfileOptions options;
   options.limit_ns = settings.limit_ns;
   options.max_spans = settings.max_spans;
@@ -230,19 +232,19 @@ Result<std::uint64_t> Engine::start_profile(const ProfileSettings& settings) {
     options.model = SLUICE_TRY(find(*settings.model))->scheduler()->options().profiled;
   if (settings.group) {
     if (groups_.find(*settings.group) == nullptr) {
-      return runtime_error(RuntimeCode::kInvalidHandle, "no core group has handle {}",
-                           settings.group->value());
+      return terms::runtime_error(RuntimeCode::kInvalidHandle, "no core group has handle {}",
+                                  settings.group->value());
     }
     options.group = static_cast<std::uint64_t>(settings.group->value());
   }
   return profiler_.start(options);
 }
 
-Result<std::shared_ptr<RequestSink>> Engine::sink(ModelHandle handle) const {
+Result<std::shared_ptr<RequestSink>> Engine::sink(terms::ModelHandle handle) const {
   return std::shared_ptr<RequestSink>(SLUICE_TRY(find(handle))->scheduler());
 }
 
-Reply Engine::infer(ModelHandle handle, Request request) {
+Reply Engine::infer(terms::ModelHandle handle, Request request) {
   const auto model = find(handle);
   if (!model.is_ok()) {
     return failed_reply(model.status());
@@ -250,7 +252,7 @@ Reply Engine::infer(ModelHandle handle, Request request) {
   return runtime::infer(*(*model)->scheduler(), std::move(request));
 }
 
-Result<Cookie> Engine::post(ModelHandle handle, Request& request) {
+Result<Cookie> Engine::post(terms::ModelHandle handle, Request& request) {
   return cookies_.post(SLUICE_TRY(find(handle))->scheduler(), request);
 }
 

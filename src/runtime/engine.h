@@ -31,26 +31,6 @@ struct EngineOptions {
   device::TransferOptions transfers = {};
 };
 
-/// The filter and limits of a profile. Neither group nor model: everything.
-struct ProfileSettings {
-  std::optional<topology::CoreGroupId> group;
-  std::optional<ModelHandle> model;
-  std::int64_t limit_ns = ProfileOptions().limit_ns;    ///< of the recording
-  std::int64_t max_spans = ProfileOptions().max_spans;  ///< new spans replace the oldest
-};
-
-struct GroupInfo {
-  topology::CoreGroupId id = {};
-  topology::GroupOrigin origin = topology::GroupOrigin::kExplicit;
-  std::vector<topology::CoreRef> cores;
-  std::int32_t num_models = 0;
-  std::string active_model;  ///< empty if none is started
-  std::int64_t num_switches = 0;
-  std::int64_t memory_used_bytes = 0;
-  std::int64_t max_memory_bytes = topology::MemoryBudget::kUnlimited;
-  WorkerInfo worker;  ///< of a group in process isolation
-};
-
 /// Safe from any thread. Callbacks of requests may only submit and cancel. Every Status has a
 /// RuntimeCode. Times are on `clock()`.
 class Engine final : public ModelHost {
@@ -68,32 +48,35 @@ class Engine final : public ModelHost {
 
   /// Requests for the same devices are served in order, loads included.
   /// Fails: kNotEnoughCores, kInvalid; kTimeout at the deadline of `wait`; kCancelled.
-  Result<topology::CoreGroupId> create_group(
-      const topology::CoreRequest& request,
+  Result<terms::CoreGroupId> create_group(
+      const terms::CoreRequest& request,
       const topology::WaitPolicy& wait = topology::WaitPolicy::fail(),
       const std::stop_token& stop = {});
   /// Fails: kInvalidHandle; kFailed while models are on it.
-  Status destroy_group(topology::CoreGroupId id);
-  std::vector<GroupInfo> list_groups() const;
+  Status destroy_group(terms::CoreGroupId id);
+  std::vector<terms::GroupInfo> list_groups() const;
   std::int32_t num_free_cores() { return groups_.core_groups().num_free_cores(); }
 
   // Cores of models that another host runs: the engine does the bookkeeping.
 
   /// Null for an unknown group.
-  std::shared_ptr<GroupScheduler> find_group(topology::CoreGroupId id) const {
+  std::shared_ptr<GroupScheduler> find_group(terms::CoreGroupId id) const {
     return groups_.find(id);
   }
   /// Reserves the request's group, or a new group of the size that the model needs, for a model of
   /// another host until `leave`. Fails: as the group part of `load`. Blocks.
   Result<Loader::Entered> enter(const LoadRequest& request, const std::stop_token& stop);
   /// Ends the reservation; destroys an implicit group.
-  void leave(topology::CoreGroupId id) { groups_.leave(id); }
+  void leave(terms::CoreGroupId id) { groups_.leave(id); }
 
   // ---- models
 
   /// Fails: as Loader::load. Blocks; ends soon after `stop` is requested.
-  Result<ModelHandle> load(const LoadRequest& request, const std::stop_token& stop = {}) override;
-  Result<Footprint> estimate(const LoadRequest& request) { return loader_.estimate(request); }
+  Result<terms::ModelHandle> load(const LoadRequest& request,
+                                  const std::stop_token& stop = {}) override;
+  Result<terms::Footprint> estimate(const LoadRequest& request) {
+    return loader_.estimate(request);
+  }
   /// As Loader::open.
   Result<std::shared_ptr<CachedPackage>> open(const LoadRequest& request) {
     return loader_.open(request);
@@ -111,28 +94,28 @@ class Engine final : public ModelHost {
   Result<DemandLoader::Use> use(const std::string& name) { return on_demand_.use(name); }
   bool is_loaded(const std::string& name) const { return on_demand_.is_loaded(name); }
   /// The handle of a model on demand while it is loaded.
-  std::optional<ModelHandle> find_loaded(const std::string& name) const {
+  std::optional<terms::ModelHandle> find_loaded(const std::string& name) const {
     const auto handle = on_demand_.find_loaded(name);
-    return handle ? std::optional(ModelHandle{*handle}) : std::nullopt;
+    return handle ? std::optional(terms::ModelHandle{*handle}) : std::nullopt;
   }
 
-  Status start(ModelHandle handle) override;
+  Status start(terms::ModelHandle handle) override;
   /// Cancels requests in flight at `drain_deadline_ns`.
-  Status stop(ModelHandle handle, std::int64_t drain_deadline_ns = 0) override;
-  Status reset(ModelHandle handle) override;
+  Status stop(terms::ModelHandle handle, std::int64_t drain_deadline_ns = 0) override;
+  Status reset(terms::ModelHandle handle) override;
   /// Brings a lost device back; requests in flight on it end. Its models stay failed until they are
   /// reset. Fails: kInvalid for no such device, or one whose plug-in cannot; what the plug-in
   /// answers.
-  Status reset_device(topology::DeviceId device);
+  Status reset_device(terms::DeviceId device);
   /// Stops, then frees the model's memory and its implicit group. The handle is stale at once.
-  Status unload(ModelHandle handle, std::int64_t drain_deadline_ns = 0) override;
+  Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns = 0) override;
 
-  Result<ModelInfo> info(ModelHandle handle) const override;
-  std::vector<ModelInfo> list_models() const override;
-  Result<ModelStatisticsSnapshot> statistics(ModelHandle handle) const override;
-  Result<Health> health(ModelHandle handle) const override;
+  Result<terms::ModelInfo> info(terms::ModelHandle handle) const override;
+  std::vector<terms::ModelInfo> list_models() const override;
+  Result<ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
+  Result<terms::Health> health(terms::ModelHandle handle) const override;
   /// Fails: kInvalidHandle.
-  Result<GroupReport> report(topology::CoreGroupId id) const;
+  Result<GroupReport> report(terms::CoreGroupId id) const;
   /// Of every device, in the order of the map.
   std::vector<DeviceReport> report_devices() const;
 
@@ -140,17 +123,17 @@ class Engine final : public ModelHost {
 
   /// Records everything, a group or a model until `stop_profile`, which returns the profile.
   /// Fails: as Profiler::start; kInvalidHandle for an unknown group or model.
-  Result<std::uint64_t> start_profile(const ProfileSettings& settings);
+  Result<std::uint64_t> start_profile(const terms::ProfileSettings& settings);
   /// Fails: kInvalidHandle.
-  Result<Profile> stop_profile(std::uint64_t profile) { return profiler_.stop(profile); }
+  Result<terms::Profile> stop_profile(std::uint64_t profile) { return profiler_.stop(profile); }
 
   // ---- inference
 
   /// Accepts requests for a model. Stays valid after the unload, and refuses requests then.
-  Result<std::shared_ptr<RequestSink>> sink(ModelHandle handle) const override;
+  Result<std::shared_ptr<RequestSink>> sink(terms::ModelHandle handle) const override;
   /// Blocks until the reply.
-  Reply infer(ModelHandle handle, Request request);
-  Result<Cookie> post(ModelHandle handle, Request& request);
+  Reply infer(terms::ModelHandle handle, Request request);
+  Result<Cookie> post(terms::ModelHandle handle, Request& request);
   Reply poll(Cookie cookie) { return cookies_.poll(cookie); }
   Reply wait(Cookie cookie, std::int64_t deadline_ns) { return cookies_.wait(cookie, deadline_ns); }
   std::vector<Cookie> completed(std::span<const Cookie> cookies) const {
@@ -163,10 +146,10 @@ class Engine final : public ModelHost {
   void shutdown(std::int64_t drain_deadline_ns = 0) override;
 
  private:
-  Result<std::shared_ptr<Model>> find(ModelHandle handle) const;
+  Result<std::shared_ptr<Model>> find(terms::ModelHandle handle) const;
   Status check_open() const;
   void unload(const std::shared_ptr<Model>& model, std::int64_t drain_deadline_ns);
-  DeviceReport report(const topology::Device& device) const;
+  DeviceReport report(const terms::Device& device) const;
   DemandLoader::Actions demand_actions();
   Result<LoadRequest> request_on_demand(const std::string& name) const;
   std::int64_t hang_deadline_ns(std::int64_t drain_deadline_ns) const;

@@ -72,7 +72,7 @@ class EngineJoining : public ::testing::Test {
   EngineJoining()
       : drivers_(clock_), engine_(testing::registry(), drivers_, {testing::pretended_cpu_map(1)}) {}
 
-  void load(std::string_view graph, const BatchOptions& batching, LoadRequest load = {}) {
+  void load(std::string_view graph, const terms::BatchOptions& batching, LoadRequest load = {}) {
     load.executable = testing::model_of(graph);
     load.name = "m";
     load.depth = 1;
@@ -106,7 +106,7 @@ class EngineJoining : public ::testing::Test {
   ManualClock clock_;
   ManualDrivers drivers_;
   Engine engine_;
-  ModelHandle model_{0};
+  terms::ModelHandle model_{0};
   std::shared_ptr<RequestSink> sink_;
 };
 
@@ -237,7 +237,7 @@ TEST_F(EngineJoining, RequestThatFailsAJoinedRunFailsAlone) {
 
 TEST_F(EngineJoining, NanOfOneRequestIsNotTheOthers) {
   LoadRequest flags;
-  flags.nan_policy = NanPolicy::kFail;
+  flags.nan_policy = terms::NanPolicy::kFail;
   load(kAnyRows, {8, 0}, flags);
   ask(row(1));
   ask(row(std::numeric_limits<float>::quiet_NaN()));
@@ -292,7 +292,7 @@ TEST_F(EngineJoining, FullLineRefusesAndSaysSo) {
   load(kAnyRows, {4, 1'000'000}, narrow);
   for (int i = 0; i < 5; ++i) ask(request<float>({1, 2}, {1, 2}));
   Request more = row(1);
-  EXPECT_EQ(runtime_code_of(sink_->submit(more).status()), RuntimeCode::kQueueFull);
+  EXPECT_EQ(terms::runtime_code_of(sink_->submit(more).status()), RuntimeCode::kQueueFull);
 }
 
 TEST_F(EngineJoining, EndOfTheModelAnswersWaitingRequests) {
@@ -305,11 +305,11 @@ TEST_F(EngineJoining, EndOfTheModelAnswersWaitingRequests) {
 }
 
 TEST_F(EngineJoining, ModelWithoutOneNumberOfRowsIsRefused) {
-  const auto refusal = [&](std::string_view graph, const BatchOptions& batching) {
+  const auto refusal = [&](std::string_view graph, const terms::BatchOptions& batching) {
     LoadRequest load = testing::load_of(testing::model_of(graph));
     load.batching = batching;
     const auto model = engine_.load(load);
-    EXPECT_EQ(runtime_code_of(model.status()), RuntimeCode::kInvalid);
+    EXPECT_EQ(terms::runtime_code_of(model.status()), RuntimeCode::kInvalid);
     return model.status().message();
   };
   EXPECT_THAT(refusal(R"(
@@ -330,7 +330,8 @@ subgraph @0 "main" {
 TEST(EngineJoiningThreads, CancelsAndDeadlinesAmongJoinedRequestsAnswerEachOnce) {
   ThreadDrivers drivers;
   Engine engine(testing::registry(), drivers, {testing::pretended_cpu_map(1)});
-  for (const BatchOptions& batching : {BatchOptions{16, 0}, BatchOptions{16, 20'000}}) {
+  for (const terms::BatchOptions& batching :
+       {terms::BatchOptions{16, 0}, terms::BatchOptions{16, 20'000}}) {
     LoadRequest load = testing::load_of(testing::model_of(kAnyRows));
     load.batching = batching;
     load.max_waiting = 1024;

@@ -64,8 +64,8 @@ class Player {
     ASSERT_EQ(engine_.list_groups().size(), rules_.groups.size());
     const auto infos = engine_.list_models();
     ASSERT_EQ(infos.size(), rules_.models.size());
-    for (const ModelInfo& info : infos) {
-      ASSERT_EQ(info.phase, rules_.models.at(ModelHandle(info.handle)).phase);
+    for (const terms::ModelInfo& info : infos) {
+      ASSERT_EQ(info.phase, rules_.models.at(terms::ModelHandle(info.handle)).phase);
     }
   }
 
@@ -86,15 +86,15 @@ class Player {
     if (ever.size() >= 64) ever.erase(ever.begin());
     ever.push_back(handle);
   }
-  ModelHandle any_model() { return any(rules_.models, models_); }
+  terms::ModelHandle any_model() { return any(rules_.models, models_); }
   Cookie any_cookie() { return any(rules_.cookies, cookies_); }
 
   void expect(const Status& status, RuntimeCode expected, const char* call) {
-    ASSERT_EQ(runtime_code_of(status), expected) << call << ": " << status.to_string();
+    ASSERT_EQ(terms::runtime_code_of(status), expected) << call << ": " << status.to_string();
   }
 
   void create_group() {
-    topology::CoreRequest request;
+    terms::CoreRequest request;
     request.num_cores = static_cast<std::int32_t>(1 + pick(4));
     const bool fits = rules_.has_free_range(request.num_cores);
     const auto group = engine_.create_group(request);
@@ -104,15 +104,15 @@ class Player {
     remember(groups_, *group);
   }
 
-  std::vector<topology::CoreRef> cores_of(topology::CoreGroupId id) const {
-    for (const GroupInfo& info : engine_.list_groups()) {
+  std::vector<terms::CoreRef> cores_of(terms::CoreGroupId id) const {
+    for (const terms::GroupInfo& info : engine_.list_groups()) {
       if (info.id == id) return info.cores;
     }
     return {};
   }
 
   void destroy_group() {
-    const topology::CoreGroupId group = any(rules_.groups, groups_);
+    const terms::CoreGroupId group = any(rules_.groups, groups_);
     expect(engine_.destroy_group(group), rules_.on_destroy(group), "destroy_group");
   }
 
@@ -127,7 +127,7 @@ class Player {
     const auto model = engine_.load(request);
     expect(model.status(), refusal.value_or(RuntimeCode::kOk), "load");
     if (!model.is_ok()) return;
-    const topology::CoreGroupId group = engine_.info(*model).value().group;
+    const terms::CoreGroupId group = engine_.info(*model).value().group;
     if (!request.group) {
       ASSERT_TRUE(rules_.take(group, cores_of(group), true));
     }
@@ -137,20 +137,20 @@ class Player {
   }
 
   void start() {
-    const ModelHandle model = any_model();
+    const terms::ModelHandle model = any_model();
     expect(engine_.start(model), rules_.on_start(model), "start");
   }
   void stop() {
-    const ModelHandle model = any_model();
+    const terms::ModelHandle model = any_model();
     expect(engine_.stop(model), rules_.on_stop(model), "stop");
   }
   void unload() {
-    const ModelHandle model = any_model();
+    const terms::ModelHandle model = any_model();
     expect(engine_.unload(model), rules_.on_unload(model), "unload");
   }
 
   void infer() {
-    const ModelHandle model = any_model();
+    const terms::ModelHandle model = any_model();
     const RuntimeCode expected = rules_.on_post(model);
     const auto value = static_cast<float>(pick(1000));
     const Reply reply = engine_.infer(model, testing::request_of(value));
@@ -161,7 +161,7 @@ class Player {
   }
 
   void post() {
-    const ModelHandle model = any_model();
+    const terms::ModelHandle model = any_model();
     const RuntimeCode expected = rules_.on_post(model);
     Request request = testing::request_of(1);
     request.priority = static_cast<std::int32_t>(pick(3));
@@ -218,8 +218,8 @@ class Player {
   std::mt19937_64 random_;
   EngineRules rules_{kCores};
   std::vector<std::shared_ptr<const package::Executable>> executables_;
-  std::vector<topology::CoreGroupId> groups_;
-  std::vector<ModelHandle> models_;
+  std::vector<terms::CoreGroupId> groups_;
+  std::vector<terms::ModelHandle> models_;
   std::vector<Cookie> cookies_;
 };
 
@@ -245,10 +245,10 @@ void play_freely(Engine& engine, std::uint64_t seed, std::uint64_t count,
                  const std::shared_ptr<const package::Executable>& executable,
                  std::atomic<std::int64_t>& answers) {
   std::mt19937_64 random(seed);
-  std::vector<ModelHandle> own;
+  std::vector<terms::ModelHandle> own;
   const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   for (std::uint64_t i = 0; i < count; ++i) {
-    const ModelHandle model = own.empty() ? ModelHandle{} : own[pick(own.size())];
+    const terms::ModelHandle model = own.empty() ? terms::ModelHandle{} : own[pick(own.size())];
     switch (pick(8)) {
       case 0: {
         const auto loaded = engine.load(testing::load_of(executable));

@@ -38,8 +38,8 @@ class SimTest : public ::testing::Test {
  protected:
   SimTest() : sim_(machine()), drivers_(*sim_.time) {
     EngineOptions options;
-    topology::Device device;
-    device.id = topology::DeviceId(0);
+    terms::Device device;
+    device.id = terms::DeviceId(0);
     device.kind = sim_.backend->devices()[0].kind;
     device.backend = "sim";
     device.backend_index = 0;
@@ -50,13 +50,13 @@ class SimTest : public ::testing::Test {
   }
 
   /// `cores` of an explicit group; 0 for an implicit one. Started.
-  ModelHandle load(std::vector<std::int32_t> segments, int depth, std::int32_t cores = 0,
-                   std::optional<int> max_waiting = std::nullopt) {
+  terms::ModelHandle load(std::vector<std::int32_t> segments, int depth, std::int32_t cores = 0,
+                          std::optional<int> max_waiting = std::nullopt) {
     LoadRequest request = load_of(add_relu_in(std::move(segments), "sim"));
     request.depth = depth;
     request.max_waiting = max_waiting;
     if (cores > 0) {
-      topology::CoreRequest group;
+      terms::CoreRequest group;
       group.num_cores = cores;
       request.group = engine_->create_group(group).value();
     }
@@ -69,7 +69,7 @@ class SimTest : public ::testing::Test {
   }
 
   /// Virtual time of `count` requests with `depth` of them in flight at any time.
-  std::int64_t run(ModelHandle model, int depth, int count) {
+  std::int64_t run(terms::ModelHandle model, int depth, int count) {
     const auto sink = engine_->sink(model).value();
     int submitted = 0;
     int done = 0;
@@ -96,7 +96,7 @@ class SimTest : public ::testing::Test {
 };
 
 TEST_F(SimTest, RequestTimeIsTheSumOfCopiesAndKernels) {
-  const ModelHandle model = load({1, 1}, 1);
+  const terms::ModelHandle model = load({1, 1}, 1);
   Request request = request_of(1);
   request.wants_detail = true;
   const Reply reply = engine_->infer(model, request);
@@ -110,7 +110,7 @@ TEST_F(SimTest, RequestTimeIsTheSumOfCopiesAndKernels) {
 TEST_F(SimTest, ThroughputIsWithinFivePercentOfTheAnalyticBoundAtAnyDepth) {
   constexpr int kCount = 400;
   for (const int depth : {1, 2, 4, 8}) {
-    const ModelHandle model = load({1, 1}, depth);
+    const terms::ModelHandle model = load({1, 1}, depth);
     // A request every total/depth, but no faster than the slowest stage.
     const double interval =
         std::max(static_cast<double>(kTotalNs) / depth, static_cast<double>(kKernelNs));
@@ -123,19 +123,19 @@ TEST_F(SimTest, ThroughputIsWithinFivePercentOfTheAnalyticBoundAtAnyDepth) {
 }
 
 TEST_F(SimTest, NormalModePipelinesRequestsThroughSegmentsAndCopiesOfTheNextOverlap) {
-  const ModelHandle one = load({1, 1}, 1);
+  const terms::ModelHandle one = load({1, 1}, 1);
   const std::int64_t serial = run(one, 1, 100);
   ASSERT_TRUE(engine_->unload(one).is_ok());
-  const ModelHandle four = load({1, 1}, 4);
+  const terms::ModelHandle four = load({1, 1}, 4);
   const std::int64_t pipelined = run(four, 4, 100);
   EXPECT_LT(pipelined, serial / 2);
 }
 
 TEST_F(SimTest, SharedModeThroughputMatchesTheAnalyticModel) {
   constexpr int kCount = 200;
-  const ModelHandle normal = load({1, 1}, 4, 2);
-  const ModelHandle shared = load({1, 1}, 4, 1);
-  ASSERT_EQ(engine_->info(shared).value().mode, LoadMode::kShared);
+  const terms::ModelHandle normal = load({1, 1}, 4, 2);
+  const terms::ModelHandle shared = load({1, 1}, 4, 1);
+  ASSERT_EQ(engine_->info(shared).value().mode, terms::LoadMode::kShared);
   const auto pipelined = static_cast<double>(run(normal, 4, kCount));
   const auto serial = static_cast<double>(run(shared, 4, kCount));
   // One request at a time against one every slowest stage.
@@ -144,8 +144,8 @@ TEST_F(SimTest, SharedModeThroughputMatchesTheAnalyticModel) {
 }
 
 TEST_F(SimTest, ModelsOfDifferentGroupsRunInParallel) {
-  const ModelHandle a = load({2}, 1);
-  const ModelHandle b = load({2}, 1);
+  const terms::ModelHandle a = load({2}, 1);
+  const terms::ModelHandle b = load({2}, 1);
   Request first = request_of(1);
   Request second = request_of(2);
   const std::int64_t start = sim_.time->now_ns();
@@ -158,7 +158,7 @@ TEST_F(SimTest, ModelsOfDifferentGroupsRunInParallel) {
 }
 
 TEST_F(SimTest, PendingCookiesAreNotDoneAndWaitsEndAtTheirDeadline) {
-  const ModelHandle model = load({1, 1}, 2);
+  const terms::ModelHandle model = load({1, 1}, 2);
   Request request = request_of(1);
   const Cookie cookie = engine_->post(model, request).value();
   EXPECT_EQ(engine_->poll(cookie).code, RuntimeCode::kPending);
@@ -168,19 +168,19 @@ TEST_F(SimTest, PendingCookiesAreNotDoneAndWaitsEndAtTheirDeadline) {
 }
 
 TEST_F(SimTest, FullQueueRefusesAndServesAgainWhenThereIsRoom) {
-  const ModelHandle model = load({1, 1}, 2, 0, 0);
+  const terms::ModelHandle model = load({1, 1}, 2, 0, 0);
   Request requests[3] = {request_of(1), request_of(2), request_of(3)};
   const Cookie first = engine_->post(model, requests[0]).value();
   ASSERT_TRUE(engine_->post(model, requests[1]).is_ok());
   const Status full = engine_->post(model, requests[2]).status();
-  EXPECT_EQ(runtime_code_of(full), RuntimeCode::kQueueFull);
+  EXPECT_EQ(terms::runtime_code_of(full), RuntimeCode::kQueueFull);
   EXPECT_THAT(full.message(), HasSubstr("its queue limit is 0"));
   EXPECT_EQ(engine_->wait(first, kNoDeadline).code, RuntimeCode::kOk);
   EXPECT_TRUE(engine_->post(model, requests[2]).is_ok());
 }
 
 TEST_F(SimTest, DeadlinesPassWhileWaitingAndWhileRunning) {
-  const ModelHandle model = load({1, 1}, 3, 1);  // shared: one slot
+  const terms::ModelHandle model = load({1, 1}, 3, 1);  // shared: one slot
   Request running = request_of(1);
   Request waiting = request_of(2);
   const std::int64_t now = sim_.time->now_ns();
@@ -198,7 +198,7 @@ TEST_F(SimTest, DeadlinesPassWhileWaitingAndWhileRunning) {
 }
 
 TEST_F(SimTest, BorrowedMemoryIsHeldUntilTheStageIsDone) {
-  const ModelHandle model = load({1, 1}, 1);
+  const terms::ModelHandle model = load({1, 1}, 1);
   Request request = request_of(1);
   const auto owner = std::move(request.memory_owner);
   const std::int64_t now = sim_.time->now_ns();
@@ -208,7 +208,7 @@ TEST_F(SimTest, BorrowedMemoryIsHeldUntilTheStageIsDone) {
 }
 
 TEST_F(SimTest, HigherPriorityGoesFirst) {
-  const ModelHandle model = load({1, 1}, 3, 1);
+  const terms::ModelHandle model = load({1, 1}, 3, 1);
   std::vector<int> order;
   const auto sink = engine_->sink(model).value();
   for (const int priority : {0, 1, 2}) {
@@ -222,7 +222,7 @@ TEST_F(SimTest, HigherPriorityGoesFirst) {
 }
 
 TEST_F(SimTest, CancelledRequestIsAnsweredInEveryStage) {
-  const ModelHandle model = load({1, 1}, 2, 1);
+  const terms::ModelHandle model = load({1, 1}, 2, 1);
   Request running = request_of(1);
   Request waiting = request_of(2);
   const Cookie a = engine_->post(model, running).value();
@@ -236,7 +236,7 @@ TEST_F(SimTest, CancelledRequestIsAnsweredInEveryStage) {
 }
 
 TEST_F(SimTest, FailedKernelFailsItsRequestOnly) {
-  const ModelHandle model = load({1, 1}, 1);
+  const terms::ModelHandle model = load({1, 1}, 1);
   ASSERT_TRUE(sim_.time->inject_fault(R"({"kind": "failed_kernel", "operator": "Relu"})").is_ok());
   const Reply reply = engine_->infer(model, request_of(1));
   EXPECT_EQ(reply.code, RuntimeCode::kCompletedWithError);
@@ -245,7 +245,7 @@ TEST_F(SimTest, FailedKernelFailsItsRequestOnly) {
 }
 
 TEST_F(SimTest, LostDeviceFailsAllRequestsAndResetRecoversTheModel) {
-  const ModelHandle model = load({1, 1}, 3);
+  const terms::ModelHandle model = load({1, 1}, 3);
   std::vector<Cookie> cookies;
   for (int i = 0; i < 3; ++i) {
     Request request = request_of(1);
@@ -257,29 +257,30 @@ TEST_F(SimTest, LostDeviceFailsAllRequestsAndResetRecoversTheModel) {
   for (const Cookie cookie : cookies) {
     EXPECT_EQ(engine_->wait(cookie, kNoDeadline).code, RuntimeCode::kDeviceError);
   }
-  EXPECT_EQ(engine_->info(model).value().phase, ModelPhase::kFailed);
-  EXPECT_EQ(engine_->health(model).value().state, HealthState::kFailed);
+  EXPECT_EQ(engine_->info(model).value().phase, terms::ModelPhase::kFailed);
+  EXPECT_EQ(engine_->health(model).value().state, terms::HealthState::kFailed);
   EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kModelFailed);
-  EXPECT_EQ(runtime_code_of(engine_->start(model)), RuntimeCode::kModelFailed);
-  EXPECT_EQ(runtime_code_of(engine_->stop(model)), RuntimeCode::kModelFailed);
+  EXPECT_EQ(terms::runtime_code_of(engine_->start(model)), RuntimeCode::kModelFailed);
+  EXPECT_EQ(terms::runtime_code_of(engine_->stop(model)), RuntimeCode::kModelFailed);
 
-  EXPECT_EQ(runtime_code_of(engine_->reset_device(topology::DeviceId(99))), RuntimeCode::kInvalid);
-  ASSERT_TRUE(engine_->reset_device(topology::DeviceId(0)).is_ok());
+  EXPECT_EQ(terms::runtime_code_of(engine_->reset_device(terms::DeviceId(99))),
+            RuntimeCode::kInvalid);
+  ASSERT_TRUE(engine_->reset_device(terms::DeviceId(0)).is_ok());
   ASSERT_TRUE(engine_->reset(model).is_ok());
-  EXPECT_EQ(engine_->info(model).value().phase, ModelPhase::kStopped);
+  EXPECT_EQ(engine_->info(model).value().phase, terms::ModelPhase::kStopped);
   ASSERT_TRUE(engine_->start(model).is_ok());
   EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
-  EXPECT_EQ(engine_->health(model).value().state, HealthState::kDegraded);
+  EXPECT_EQ(engine_->health(model).value().state, terms::HealthState::kDegraded);
 }
 
 TEST_F(SimTest, HungKernelTimesOutAndStopAbandonsItsDevice) {
-  const ModelHandle model = load({1, 1}, 2);
+  const terms::ModelHandle model = load({1, 1}, 2);
   ASSERT_TRUE(sim_.time->inject_fault(R"({"kind": "hung_kernel", "operator": "Add"})").is_ok());
   Request request = request_of(1);
   request.deadline_ns = sim_.time->now_ns() + 100'000;
   EXPECT_EQ(engine_->infer(model, request).code, RuntimeCode::kTimeout);
-  EXPECT_EQ(runtime_code_of(engine_->stop(model)), RuntimeCode::kDeviceError);
-  EXPECT_EQ(engine_->info(model).value().phase, ModelPhase::kFailed);
+  EXPECT_EQ(terms::runtime_code_of(engine_->stop(model)), RuntimeCode::kDeviceError);
+  EXPECT_EQ(engine_->info(model).value().phase, terms::ModelPhase::kFailed);
   ASSERT_TRUE(sim_.time->clear_all_faults().is_ok());
   EXPECT_TRUE(engine_->unload(model).is_ok());
   EXPECT_EQ(engine_->num_free_cores(), 4);
@@ -287,7 +288,7 @@ TEST_F(SimTest, HungKernelTimesOutAndStopAbandonsItsDevice) {
 
 TEST_F(SimTest, UnloadInFlightLetsRequestsFinishOrCancelsThemAtTheDeadline) {
   for (const bool has_time : {true, false}) {
-    const ModelHandle model = load({1, 1}, 1);
+    const terms::ModelHandle model = load({1, 1}, 1);
     Request request = request_of(1);
     const Cookie cookie = engine_->post(model, request).value();
     const std::int64_t drain_ns = has_time ? sim_.time->now_ns() + 10 * kTotalNs : 0;
@@ -298,7 +299,7 @@ TEST_F(SimTest, UnloadInFlightLetsRequestsFinishOrCancelsThemAtTheDeadline) {
 
 TEST_F(SimTest, UnloadReturnsTheDevicesMemory) {
   const std::int64_t before = sim_.time->memory_used_bytes(0);
-  const ModelHandle model = load({1, 1}, 4);
+  const terms::ModelHandle model = load({1, 1}, 4);
   EXPECT_GE(sim_.time->memory_used_bytes(0) - before, 4 * 2 * 16)
       << "inputs and outputs of 4 slots";
   ASSERT_TRUE(engine_->unload(model).is_ok());

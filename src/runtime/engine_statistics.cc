@@ -7,25 +7,25 @@
 namespace sluice::runtime {
 namespace {
 
-using Items = std::vector<topology::MemoryBudget::Item>;
+using Items = std::vector<terms::MemoryItem>;
 
 bool has_failed(const GroupScheduler& group) {
   const auto active = group.active();
   return active != nullptr && active->has_failed();
 }
 
-std::int64_t busy_on(const ModelStatisticsSnapshot& requests, topology::DeviceId device) {
+std::int64_t busy_on(const ModelStatisticsSnapshot& requests, terms::DeviceId device) {
   const auto found = requests.core_busy_ns.find(device);
   return found == requests.core_busy_ns.end() ? 0 : found->second;
 }
 
-std::int32_t cores_on(const topology::CoreGroup& group, topology::DeviceId device) {
+std::int32_t cores_on(const topology::CoreGroup& group, terms::DeviceId device) {
   return static_cast<std::int32_t>(
-      std::ranges::count(group.cores, device, &topology::CoreRef::device));
+      std::ranges::count(group.cores, device, &terms::CoreRef::device));
 }
 
 void sort_items(Items& items) {
-  std::ranges::stable_sort(items, std::greater(), &topology::MemoryBudget::Item::bytes);
+  std::ranges::stable_sort(items, std::greater(), &terms::MemoryItem::bytes);
 }
 
 /// Allocated bytes of an own-memory device.
@@ -54,11 +54,11 @@ Items reserved(const std::vector<std::shared_ptr<GroupScheduler>>& groups) {
 
 }  // namespace
 
-Result<GroupReport> Engine::report(topology::CoreGroupId id) const {
+Result<GroupReport> Engine::report(terms::CoreGroupId id) const {
   const auto group = groups_.find(id);
   if (group == nullptr) {
-    return runtime_error(RuntimeCode::kInvalidHandle, "no core group {}, or it was destroyed",
-                         id.value());
+    return terms::runtime_error(RuntimeCode::kInvalidHandle,
+                                "no core group {}, or it was destroyed", id.value());
   }
   const topology::MemoryBudget& budget = *group->group().budget;
   GroupReport report;
@@ -77,11 +77,11 @@ Result<GroupReport> Engine::report(topology::CoreGroupId id) const {
 
 std::vector<DeviceReport> Engine::report_devices() const {
   std::vector<DeviceReport> reports;
-  for (const topology::Device& device : groups_.map().devices) reports.push_back(report(device));
+  for (const terms::Device& device : groups_.map().devices) reports.push_back(report(device));
   return reports;
 }
 
-DeviceReport Engine::report(const topology::Device& device) const {
+DeviceReport Engine::report(const terms::Device& device) const {
   DeviceReport report;
   report.id = device.id;
   report.requests = groups_.statistics_of(device.id);

@@ -23,7 +23,7 @@ using testing::pretended_cpu_map;
 using testing::registry;
 using testing::request_of;
 
-RuntimeCode code_of(const Status& status) { return runtime_code_of(status); }
+RuntimeCode code_of(const Status& status) { return terms::runtime_code_of(status); }
 
 /// Threads or none: the same rules.
 class EngineTest : public ::testing::TestWithParam<bool> {
@@ -37,22 +37,22 @@ class EngineTest : public ::testing::TestWithParam<bool> {
     engine_ = std::make_unique<Engine>(registry(), drivers, std::move(options));
   }
 
-  ModelHandle load(const LoadRequest& request) {
+  terms::ModelHandle load(const LoadRequest& request) {
     auto handle = engine_->load(request);
     EXPECT_TRUE(handle.is_ok()) << handle.status().to_string();
-    return handle.is_ok() ? *handle : ModelHandle{};
+    return handle.is_ok() ? *handle : terms::ModelHandle{};
   }
-  ModelHandle load_on(topology::CoreGroupId group, const std::string& name = "m") {
+  terms::ModelHandle load_on(terms::CoreGroupId group, const std::string& name = "m") {
     LoadRequest request = load_of(add_relu(), name);
     request.group = group;
     return load(request);
   }
-  topology::CoreGroupId group_of(int cores) {
-    topology::CoreRequest request;
+  terms::CoreGroupId group_of(int cores) {
+    terms::CoreRequest request;
     request.num_cores = cores;
     auto group = engine_->create_group(request);
     EXPECT_TRUE(group.is_ok()) << group.status().to_string();
-    return group.is_ok() ? *group : topology::CoreGroupId();
+    return group.is_ok() ? *group : terms::CoreGroupId();
   }
 
   ThreadDrivers threads_;
@@ -65,11 +65,11 @@ INSTANTIATE_TEST_SUITE_P(Drivers, EngineTest, ::testing::Bool(), [](const auto& 
 });
 
 TEST_P(EngineTest, ImplicitLoadMakesAGroupStartsAndUnloadReturnsTheCores) {
-  const ModelHandle model = load(load_of(add_relu_in({2, 1})));
+  const terms::ModelHandle model = load(load_of(add_relu_in({2, 1})));
   EXPECT_EQ(engine_->num_free_cores(), 1);
-  const ModelInfo info = engine_->info(model).value();
-  EXPECT_EQ(info.phase, ModelPhase::kStarted);
-  EXPECT_EQ(info.mode, LoadMode::kNormal);
+  const terms::ModelInfo info = engine_->info(model).value();
+  EXPECT_EQ(info.phase, terms::ModelPhase::kStarted);
+  EXPECT_EQ(info.mode, terms::LoadMode::kNormal);
   EXPECT_TRUE(info.is_implicit);
   const Reply reply = engine_->infer(model, request_of(1));
   ASSERT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
@@ -87,7 +87,7 @@ TEST_P(EngineTest, ImplicitLoadFailsWhereFreeCoresAreTooFewForNormalMode) {
 }
 
 TEST_P(EngineTest, ImplicitGroupRefusesASecondModel) {
-  const ModelHandle model = load(load_of(add_relu()));
+  const terms::ModelHandle model = load(load_of(add_relu()));
   LoadRequest second = load_of(add_relu(), "second");
   second.group = engine_->info(model).value().group;
   EXPECT_EQ(code_of(engine_->load(second).status()), RuntimeCode::kFailed);
@@ -96,17 +96,17 @@ TEST_P(EngineTest, ImplicitGroupRefusesASecondModel) {
 TEST_P(EngineTest, ExplicitGroupWithCoresForAllLoadsInNormalMode) {
   LoadRequest request = load_of(add_relu_in({2, 1}));
   request.group = group_of(3);
-  const ModelInfo info = engine_->info(load(request)).value();
-  EXPECT_EQ(info.mode, LoadMode::kNormal);
-  EXPECT_EQ(info.phase, ModelPhase::kLoaded) << "an explicit load is not started";
+  const terms::ModelInfo info = engine_->info(load(request)).value();
+  EXPECT_EQ(info.mode, terms::LoadMode::kNormal);
+  EXPECT_EQ(info.phase, terms::ModelPhase::kLoaded) << "an explicit load is not started";
   EXPECT_EQ(info.depth, 4) << "cores and one more";
 }
 
 TEST_P(EngineTest, ExplicitGroupWithCoresForTheLargestLoadsInSharedMode) {
   LoadRequest request = load_of(add_relu_in({2, 1}));
   request.group = group_of(2);
-  const ModelHandle model = load(request);
-  EXPECT_EQ(engine_->info(model).value().mode, LoadMode::kShared);
+  const terms::ModelHandle model = load(request);
+  EXPECT_EQ(engine_->info(model).value().mode, terms::LoadMode::kShared);
   EXPECT_EQ(engine_->info(model).value().num_slots, 1U) << "no pipelining";
   ASSERT_TRUE(engine_->start(model).is_ok());
   EXPECT_THAT(floats(engine_->infer(model, request_of(1)).outputs.at(0)), ElementsAre(2, 0, 4, 0));
@@ -124,15 +124,15 @@ TEST_P(EngineTest, ExplicitGroupTooSmallForTheLargestRefusesTheLoad) {
 TEST_P(EngineTest, SingleSegmentNeedsTheSameCoresInBothModes) {
   LoadRequest request = load_of(add_relu_in({2}));
   request.group = group_of(2);
-  EXPECT_EQ(engine_->info(load(request)).value().mode, LoadMode::kNormal);
+  EXPECT_EQ(engine_->info(load(request)).value().mode, terms::LoadMode::kNormal);
   request.group = group_of(1);
   EXPECT_EQ(code_of(engine_->load(request).status()), RuntimeCode::kNotEnoughCores);
 }
 
 TEST_P(EngineTest, SecondStartInAGroupIsRefusedWithRemedy) {
-  const topology::CoreGroupId group = group_of(1);
-  const ModelHandle first = load_on(group, "first");
-  const ModelHandle second = load_on(group, "second");
+  const terms::CoreGroupId group = group_of(1);
+  const terms::ModelHandle first = load_on(group, "first");
+  const terms::ModelHandle second = load_on(group, "second");
   ASSERT_TRUE(engine_->start(first).is_ok());
   const Status status = engine_->start(second);
   EXPECT_EQ(code_of(status), RuntimeCode::kFailed);
@@ -146,18 +146,18 @@ TEST_P(EngineTest, SecondStartInAGroupIsRefusedWithRemedy) {
 }
 
 TEST_P(EngineTest, LoadsAndUnloadsDoNotDisturbARunningModel) {
-  const topology::CoreGroupId group = group_of(1);
-  const ModelHandle running = load_on(group, "running");
+  const terms::CoreGroupId group = group_of(1);
+  const terms::ModelHandle running = load_on(group, "running");
   ASSERT_TRUE(engine_->start(running).is_ok());
-  const ModelHandle other = load_on(group, "other");
+  const terms::ModelHandle other = load_on(group, "other");
   EXPECT_EQ(engine_->infer(running, request_of(1)).code, RuntimeCode::kOk);
   EXPECT_TRUE(engine_->unload(other).is_ok());
   EXPECT_EQ(engine_->infer(running, request_of(1)).code, RuntimeCode::kOk);
 }
 
 TEST_P(EngineTest, GroupIsDestroyedOnlyAfterItsLastModel) {
-  const topology::CoreGroupId group = group_of(2);
-  const ModelHandle model = load_on(group);
+  const terms::CoreGroupId group = group_of(2);
+  const terms::ModelHandle model = load_on(group);
   EXPECT_EQ(code_of(engine_->destroy_group(group)), RuntimeCode::kFailed);
   ASSERT_TRUE(engine_->unload(model).is_ok());
   EXPECT_TRUE(engine_->destroy_group(group).is_ok());
@@ -166,11 +166,11 @@ TEST_P(EngineTest, GroupIsDestroyedOnlyAfterItsLastModel) {
 }
 
 TEST_P(EngineTest, HandlesAreStaleAfterUnload) {
-  const ModelHandle model = load(load_of(add_relu()));
+  const terms::ModelHandle model = load(load_of(add_relu()));
   ASSERT_TRUE(engine_->unload(model).is_ok());
-  const ModelHandle next = load(load_of(add_relu()));
+  const terms::ModelHandle next = load(load_of(add_relu()));
   EXPECT_NE(model, next);
-  for (const ModelHandle stale : {model, ModelHandle{0}, ModelHandle{~0ULL}}) {
+  for (const terms::ModelHandle stale : {model, terms::ModelHandle{0}, terms::ModelHandle{~0ULL}}) {
     EXPECT_EQ(code_of(engine_->start(stale)), RuntimeCode::kInvalidHandle);
     EXPECT_EQ(code_of(engine_->stop(stale)), RuntimeCode::kInvalidHandle);
     EXPECT_EQ(code_of(engine_->unload(stale)), RuntimeCode::kInvalidHandle);
@@ -180,7 +180,7 @@ TEST_P(EngineTest, HandlesAreStaleAfterUnload) {
 }
 
 TEST_P(EngineTest, DoubleStartAndDoubleStopAreRefused) {
-  const ModelHandle model = load_on(group_of(1));
+  const terms::ModelHandle model = load_on(group_of(1));
   EXPECT_EQ(code_of(engine_->stop(model)), RuntimeCode::kFailed);
   ASSERT_TRUE(engine_->start(model).is_ok());
   EXPECT_EQ(code_of(engine_->start(model)), RuntimeCode::kFailed);
@@ -190,7 +190,7 @@ TEST_P(EngineTest, DoubleStartAndDoubleStopAreRefused) {
 }
 
 TEST_P(EngineTest, AsynchronousRequestsAreIdentifiedByCookie) {
-  const ModelHandle model = load(load_of(add_relu()));
+  const terms::ModelHandle model = load(load_of(add_relu()));
   Request request = request_of(1);
   const auto cookie = engine_->post(model, request);
   ASSERT_TRUE(cookie.is_ok()) << cookie.status().to_string();
@@ -201,7 +201,7 @@ TEST_P(EngineTest, AsynchronousRequestsAreIdentifiedByCookie) {
 }
 
 TEST_P(EngineTest, WrongInputsAreBadInput) {
-  const ModelHandle model = load(load_of(add_relu()));
+  const terms::ModelHandle model = load(load_of(add_relu()));
   EXPECT_EQ(engine_->infer(model, Request()).code, RuntimeCode::kBadInput);
   Request request = request_of(1);
   request.inputs[0].dims = {2, 2};
@@ -212,17 +212,17 @@ TEST_P(EngineTest, WrongInputsAreBadInput) {
 }
 
 TEST_P(EngineTest, DeadlineInThePastIsATimeoutAtOnce) {
-  const ModelHandle model = load(load_of(add_relu()));
+  const terms::ModelHandle model = load(load_of(add_relu()));
   Request request = request_of(1);
   request.deadline_ns = engine_->clock().now_ns() - 1;
   EXPECT_EQ(engine_->infer(model, request).code, RuntimeCode::kTimeout);
 }
 
 TEST_P(EngineTest, DetailNamesBackendsCoresAndTimes) {
-  const ModelHandle model = load(load_of(add_relu()));
+  const terms::ModelHandle model = load(load_of(add_relu()));
   Request request = request_of(1);
   request.wants_detail = true;
-  const ReplyDetail detail = engine_->infer(model, request).detail;
+  const terms::ReplyDetail detail = engine_->infer(model, request).detail;
   EXPECT_THAT(detail.backends, ElementsAre("cpu"));
   EXPECT_THAT(detail.cores, ElementsAre(0));
   EXPECT_GT(detail.compute_ns, 0);
@@ -231,14 +231,15 @@ TEST_P(EngineTest, DetailNamesBackendsCoresAndTimes) {
 
 TEST_P(EngineTest, NanPolicyPassesFlagsOrFails) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const NanPolicy policy : {NanPolicy::kPass, NanPolicy::kFlag, NanPolicy::kFail}) {
+  for (const terms::NanPolicy policy :
+       {terms::NanPolicy::kPass, terms::NanPolicy::kFlag, terms::NanPolicy::kFail}) {
     LoadRequest request = load_of(add_relu());
     request.nan_policy = policy;
-    const ModelHandle model = load(request);
+    const terms::ModelHandle model = load(request);
     const Reply reply = engine_->infer(model, request_of(nan));
     EXPECT_EQ(reply.code,
-              policy == NanPolicy::kPass ? RuntimeCode::kOk : RuntimeCode::kNumericError);
-    EXPECT_EQ(reply.outputs.size(), policy == NanPolicy::kFail ? 0U : 1U);
+              policy == terms::NanPolicy::kPass ? RuntimeCode::kOk : RuntimeCode::kNumericError);
+    EXPECT_EQ(reply.outputs.size(), policy == terms::NanPolicy::kFail ? 0U : 1U);
     EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
     ASSERT_TRUE(engine_->unload(model).is_ok());
   }
@@ -246,8 +247,8 @@ TEST_P(EngineTest, NanPolicyPassesFlagsOrFails) {
 
 TEST_P(EngineTest, ExecutableLoadedTwiceIsSharedAndRunsInParallelGroups) {
   const auto executable = add_relu();
-  const ModelHandle first = load(load_of(executable, "a"));
-  const ModelHandle second = load(load_of(executable, "b"));
+  const terms::ModelHandle first = load(load_of(executable, "a"));
+  const terms::ModelHandle second = load(load_of(executable, "b"));
   EXPECT_FALSE(engine_->info(first).value().shares_package);
   EXPECT_TRUE(engine_->info(second).value().shares_package);
   EXPECT_NE(engine_->info(first).value().group, engine_->info(second).value().group);
@@ -298,7 +299,7 @@ TEST_P(EngineTest, EstimateReportsTheFootprintWithoutALoad) {
 }
 
 TEST_P(EngineTest, ShutdownAnswersEveryRequest) {
-  const ModelHandle model = load(load_of(add_relu()));
+  const terms::ModelHandle model = load(load_of(add_relu()));
   std::atomic<int> answers = 0;
   int taken = 0;
   const auto sink = engine_->sink(model).value();
@@ -320,7 +321,7 @@ TEST_P(EngineTest, ManyCallersOfOneModelAllGetTheirOwnAnswer) {
   if (!GetParam()) GTEST_SKIP() << "without threads one caller drives at a time";
   LoadRequest request = load_of(add_relu());
   request.depth = 8;
-  const ModelHandle model = load(request);
+  const terms::ModelHandle model = load(request);
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller) {
     callers.emplace_back([&, caller] {

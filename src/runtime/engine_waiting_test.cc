@@ -92,7 +92,7 @@ class WaitingLineTest : public ::testing::Test {
   std::vector<RuntimeCode> codes_;
   ThreadDrivers threads_;
   std::unique_ptr<Engine> engine_;
-  ModelHandle model_ = {};
+  terms::ModelHandle model_ = {};
   std::shared_ptr<RequestSink> sink_;
 };
 
@@ -135,7 +135,7 @@ TEST_F(WaitingLineTest, FullLineRefusesAndSaysWhenToRetry) {
   fill();
   EXPECT_EQ(engine_->statistics(model_)->waiting, kMaxWaiting);
   const Status refused = submit(9).status();
-  EXPECT_EQ(runtime_code_of(refused), RuntimeCode::kQueueFull);
+  EXPECT_EQ(terms::runtime_code_of(refused), RuntimeCode::kQueueFull);
   EXPECT_THAT(refused.message(), HasSubstr("4 requests wait, and its queue limit is 4; retry in "));
   release();
   wait_for(kMaxWaiting + 1);
@@ -215,7 +215,7 @@ TEST_F(WaitingLineTest, QueueLimitsOutOfRangeAreRefused) {
     LoadRequest load = load_of(add_relu());
     load.max_waiting = limit;
     const Status status = engine_->load(load).status();
-    EXPECT_EQ(runtime_code_of(status), RuntimeCode::kInvalid);
+    EXPECT_EQ(terms::runtime_code_of(status), RuntimeCode::kInvalid);
     EXPECT_THAT(status.message(), HasSubstr("queue limit"));
   }
 }

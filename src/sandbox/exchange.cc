@@ -24,9 +24,9 @@ void Exchange::run() {
 
 Status Exchange::check_ttl(std::int64_t ttl_ns) const {
   if (ttl_ns >= 0 && ttl_ns <= options_.max_ttl_ns) return ok_status();
-  return runtime::runtime_error(runtime::RuntimeCode::kInvalid,
-                                "a time to live of {} ns is not between 0 and {}", ttl_ns,
-                                options_.max_ttl_ns);
+  return terms::runtime_error(RuntimeCode::kInvalid,
+                              "a time to live of {} ns is not between 0 and {}", ttl_ns,
+                              options_.max_ttl_ns);
 }
 
 void Exchange::add(OwnerId owner) {
@@ -41,15 +41,15 @@ Result<ExchangeTable::Room> Exchange::reserve(OwnerId owner, std::int64_t bytes)
   return table_.reserve(owner, bytes, options_.limits);
 }
 
-Result<TensorIndex> Exchange::put(OwnerId owner, runtime::OutputTensor tensor,
-                                  std::int64_t ttl_ns) {
+Result<terms::TensorIndex> Exchange::put(OwnerId owner, terms::OutputTensor tensor,
+                                         std::int64_t ttl_ns) {
   SLUICE_TRY(check_ttl(ttl_ns));
   ExchangeTable::Room room = SLUICE_TRY(reserve(owner, tensor.view.size_bytes));
   return put(owner, std::move(tensor), std::move(room), ttl_ns);
 }
 
-Result<TensorIndex> Exchange::put(OwnerId owner, runtime::OutputTensor tensor,
-                                  ExchangeTable::Room room, std::int64_t ttl_ns) {
+Result<terms::TensorIndex> Exchange::put(OwnerId owner, terms::OutputTensor tensor,
+                                         ExchangeTable::Room room, std::int64_t ttl_ns) {
   SLUICE_TRY(check_ttl(ttl_ns));
   const std::int64_t expires_ns =
       clock_.now_ns() + (ttl_ns == 0 ? options_.default_ttl_ns : ttl_ns);
@@ -60,22 +60,23 @@ Result<TensorIndex> Exchange::put(OwnerId owner, runtime::OutputTensor tensor,
   return index;
 }
 
-Result<std::string> Exchange::offer(OwnerId owner, TensorIndex index) {
+Result<std::string> Exchange::offer(OwnerId owner, terms::TensorIndex index) {
   const std::lock_guard lock(mutex_);
   return table_.offer(owner, index);
 }
 
-Result<ExchangeTable::Lease> Exchange::get_offered(TensorIndex index, std::string_view key) const {
+Result<ExchangeTable::Lease> Exchange::get_offered(terms::TensorIndex index,
+                                                   std::string_view key) const {
   const std::lock_guard lock(mutex_);
   return table_.get_offered(index, key);
 }
 
-Result<ExchangeTable::Lease> Exchange::get(OwnerId owner, TensorIndex index) const {
+Result<ExchangeTable::Lease> Exchange::get(OwnerId owner, terms::TensorIndex index) const {
   const std::lock_guard lock(mutex_);
   return table_.get(owner, index);
 }
 
-Status Exchange::remove(OwnerId owner, TensorIndex index) {
+Status Exchange::remove(OwnerId owner, terms::TensorIndex index) {
   const std::lock_guard lock(mutex_);
   return table_.remove(owner, index);
 }

@@ -28,20 +28,21 @@ class Exchange {
   void add(OwnerId owner);
   /// Keeps the tensor for `ttl_ns`; 0: the default. Copies nothing.
   /// Fails: as ExchangeTable::put; kInvalid for a time to live that is negative or too long.
-  Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, std::int64_t ttl_ns = 0);
+  Result<terms::TensorIndex> put(OwnerId owner, terms::OutputTensor tensor,
+                                 std::int64_t ttl_ns = 0);
   /// Fails: kInvalid for a time to live that is negative or too long.
   Status check_ttl(std::int64_t ttl_ns) const;
   /// Room for a tensor that is yet to come, and to put it there. Fails: as ExchangeTable::reserve
   /// and as put.
   Result<ExchangeTable::Room> reserve(OwnerId owner, std::int64_t bytes);
-  Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, ExchangeTable::Room room,
-                          std::int64_t ttl_ns);
+  Result<terms::TensorIndex> put(OwnerId owner, terms::OutputTensor tensor,
+                                 ExchangeTable::Room room, std::int64_t ttl_ns);
   /// The tensor where it lies. Fails: as ExchangeTable::get.
-  Result<ExchangeTable::Lease> get(OwnerId owner, TensorIndex index) const;
-  Status remove(OwnerId owner, TensorIndex index);
+  Result<ExchangeTable::Lease> get(OwnerId owner, terms::TensorIndex index) const;
+  Status remove(OwnerId owner, terms::TensorIndex index);
   /// For other hosts. Fails: as in ExchangeTable.
-  Result<std::string> offer(OwnerId owner, TensorIndex index);
-  Result<ExchangeTable::Lease> get_offered(TensorIndex index, std::string_view key) const;
+  Result<std::string> offer(OwnerId owner, terms::TensorIndex index);
+  Result<ExchangeTable::Lease> get_offered(terms::TensorIndex index, std::string_view key) const;
   void drop(OwnerId owner);
   ExchangeUsage usage(OwnerId owner) const;
 

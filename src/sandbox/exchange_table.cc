@@ -4,8 +4,7 @@
 
 namespace sluice::sandbox {
 
-using runtime::runtime_error;
-using runtime::RuntimeCode;
+using terms::runtime_error;
 
 namespace {
 
@@ -41,25 +40,26 @@ Result<ExchangeTable::Room> ExchangeTable::reserve(OwnerId owner, std::int64_t b
   });
 }
 
-Result<TensorIndex> ExchangeTable::put(OwnerId owner, runtime::OutputTensor tensor,
-                                       std::int64_t expires_ns, const ExchangeLimits& limits) {
+Result<terms::TensorIndex> ExchangeTable::put(OwnerId owner, terms::OutputTensor tensor,
+                                              std::int64_t expires_ns,
+                                              const ExchangeLimits& limits) {
   Room room = SLUICE_TRY(reserve(owner, tensor.view.size_bytes, limits));
   return put(owner, std::move(tensor), expires_ns, std::move(room));
 }
 
-Result<TensorIndex> ExchangeTable::put(OwnerId owner, runtime::OutputTensor tensor,
-                                       std::int64_t expires_ns, Room room) {
+Result<terms::TensorIndex> ExchangeTable::put(OwnerId owner, terms::OutputTensor tensor,
+                                              std::int64_t expires_ns, Room room) {
   if (tensor.owner == nullptr) {
     return runtime_error(RuntimeCode::kInvalid, "the exchange keeps no memory of a caller");
   }
   if (!counts_.contains(owner)) return owner_has_ended();
   // The memory goes before its room: a tensor that counts no more holds none.
-  const Lease lease(new runtime::OutputTensor(std::move(tensor)),
-                    [room = std::move(room)](const runtime::OutputTensor* dead) mutable {
+  const Lease lease(new terms::OutputTensor(std::move(tensor)),
+                    [room = std::move(room)](const terms::OutputTensor* dead) mutable {
                       delete dead;
                       room = nullptr;
                     });
-  const TensorIndex index{++last_index_};
+  const terms::TensorIndex index{++last_index_};
   entries_[index] = {owner, expires_ns, lease};
   by_expiry_.emplace(expires_ns, index);
   by_owner_[owner].insert(index);
@@ -67,7 +67,7 @@ Result<TensorIndex> ExchangeTable::put(OwnerId owner, runtime::OutputTensor tens
 }
 
 Result<ExchangeTable::Entries::const_iterator> ExchangeTable::find(OwnerId owner,
-                                                                   TensorIndex index) const {
+                                                                   terms::TensorIndex index) const {
   const auto it = entries_.find(index);
   // One message for both: an index of another owner reveals nothing.
   if (it != entries_.end() && it->second.owner == owner) return it;
@@ -76,23 +76,23 @@ Result<ExchangeTable::Entries::const_iterator> ExchangeTable::find(OwnerId owner
                        static_cast<std::uint64_t>(index));
 }
 
-Result<ExchangeTable::Lease> ExchangeTable::get(OwnerId owner, TensorIndex index) const {
+Result<ExchangeTable::Lease> ExchangeTable::get(OwnerId owner, terms::TensorIndex index) const {
   return SLUICE_TRY(find(owner, index))->second.tensor;
 }
 
-Status ExchangeTable::remove(OwnerId owner, TensorIndex index) {
+Status ExchangeTable::remove(OwnerId owner, terms::TensorIndex index) {
   erase(SLUICE_TRY(find(owner, index)));
   return ok_status();
 }
 
-Result<std::string> ExchangeTable::offer(OwnerId owner, TensorIndex index) {
+Result<std::string> ExchangeTable::offer(OwnerId owner, terms::TensorIndex index) {
   (void)SLUICE_TRY(find(owner, index));
   std::string& key = entries_.at(index).key;
   if (key.empty()) key = SLUICE_TRY(make_secret());
   return key;
 }
 
-Result<ExchangeTable::Lease> ExchangeTable::get_offered(TensorIndex index,
+Result<ExchangeTable::Lease> ExchangeTable::get_offered(terms::TensorIndex index,
                                                         std::string_view key) const {
   const auto it = entries_.find(index);
   if (it != entries_.end() && !it->second.key.empty() && is_same_secret(it->second.key, key)) {
@@ -117,8 +117,8 @@ void ExchangeTable::erase(Entries::const_iterator entry) {
 void ExchangeTable::drop(OwnerId owner) {
   const auto owned = by_owner_.find(owner);
   if (owned != by_owner_.end()) {
-    const std::set<TensorIndex> indices = owned->second;  // `erase` changes the original
-    for (const TensorIndex index : indices) erase(entries_.find(index));
+    const std::set<terms::TensorIndex> indices = owned->second;  // `erase` changes the original
+    for (const terms::TensorIndex index : indices) erase(entries_.find(index));
   }
   counts_.erase(owner);
 }

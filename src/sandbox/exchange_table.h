@@ -11,14 +11,12 @@
 #include <utility>
 
 #include "runtime/request/request.h"
+#include "terms/tensors/exchange.h"
 
 namespace sluice::sandbox {
 
 /// Who put a tensor: a session of the daemon.
 enum class OwnerId : std::uint64_t {};
-/// Names a tensor of the exchange; never given twice. 0 is no index.
-enum class TensorIndex : std::uint64_t {};
-
 /// Limits of each owner. Tensors that were removed count until their last lease ends.
 struct ExchangeLimits {
   std::int64_t max_bytes = std::int64_t{1} << 30;
@@ -43,7 +41,7 @@ struct ExchangeUsage {
 class ExchangeTable {
  public:
   /// A tensor that somebody reads; copies count. Its bytes stay where they are.
-  using Lease = std::shared_ptr<const runtime::OutputTensor>;
+  using Lease = std::shared_ptr<const terms::OutputTensor>;
 
   /// Counts a tensor of the owner that is yet to come, until the last copy goes.
   using Room = std::shared_ptr<const void>;
@@ -55,22 +53,22 @@ class ExchangeTable {
   /// `tensor.owner` keeps the bytes alive and unchanged. It leaves the table at `expires_ns`.
   /// Requires: `room` is of this owner and of the tensor's size.
   /// Fails: kInvalid for a tensor whose memory nobody owns; kCancelled for an owner that has ended.
-  Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, std::int64_t expires_ns,
-                          Room room);
+  Result<terms::TensorIndex> put(OwnerId owner, terms::OutputTensor tensor, std::int64_t expires_ns,
+                                 Room room);
   /// The same with room of its own. Fails: as reserve, too.
-  Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, std::int64_t expires_ns,
-                          const ExchangeLimits& limits);
+  Result<terms::TensorIndex> put(OwnerId owner, terms::OutputTensor tensor, std::int64_t expires_ns,
+                                 const ExchangeLimits& limits);
   /// Fails: kInvalidHandle for an unknown index, one that has left the table, or another owner's.
-  Result<Lease> get(OwnerId owner, TensorIndex index) const;
+  Result<Lease> get(OwnerId owner, terms::TensorIndex index) const;
   /// Fails: as `get`.
-  Status remove(OwnerId owner, TensorIndex index);
+  Status remove(OwnerId owner, terms::TensorIndex index);
   /// Other hosts may read the tensor from now on, if they say the key, which is a secret of this
   /// tensor: an index alone means another tensor once the daemon was started again. The same key
   /// each time. Fails: as `get`; kUnavailable as make_secret.
-  Result<std::string> offer(OwnerId owner, TensorIndex index);
+  Result<std::string> offer(OwnerId owner, terms::TensorIndex index);
   /// What `offer` gave a key for. Fails: kInvalidHandle for a tensor that has left the table, was
   /// not offered, or has another key.
-  Result<Lease> get_offered(TensorIndex index, std::string_view key) const;
+  Result<Lease> get_offered(terms::TensorIndex index, std::string_view key) const;
   /// The owner ends: all its tensors leave the table, and no others come.
   void drop(OwnerId owner);
   /// Tensors whose time is over leave the table.
@@ -93,15 +91,15 @@ class ExchangeTable {
     Lease tensor;
     std::string key = {};  ///< empty: not offered
   };
-  using Entries = std::map<TensorIndex, Entry>;
+  using Entries = std::map<terms::TensorIndex, Entry>;
 
-  Result<Entries::const_iterator> find(OwnerId owner, TensorIndex index) const;
+  Result<Entries::const_iterator> find(OwnerId owner, terms::TensorIndex index) const;
   void erase(Entries::const_iterator entry);
 
   std::uint64_t last_index_ = 0;
   Entries entries_;
-  std::set<std::pair<std::int64_t, TensorIndex>> by_expiry_;
-  std::map<OwnerId, std::set<TensorIndex>> by_owner_;
+  std::set<std::pair<std::int64_t, terms::TensorIndex>> by_expiry_;
+  std::map<OwnerId, std::set<terms::TensorIndex>> by_owner_;
   std::map<OwnerId, std::shared_ptr<Counts>> counts_;  ///< of owners that have not ended
 };
 

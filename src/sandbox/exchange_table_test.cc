@@ -10,14 +10,13 @@
 namespace sluice::sandbox {
 namespace {
 
-using runtime::OutputTensor;
-using runtime::RuntimeCode;
+using terms::OutputTensor;
 
 constexpr OwnerId kMine{1};
 constexpr OwnerId kOther{2};
 constexpr ExchangeLimits kLimits = {1000, 10};
 
-RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+RuntimeCode code_of(const Status& status) { return terms::runtime_code_of(status); }
 
 /// With two owners.
 ExchangeTable table_of_two() {
@@ -164,7 +163,7 @@ struct Model {
     bool is_in_table = true;
     int num_leases = 0;
   };
-  std::map<TensorIndex, Tensor> tensors;
+  std::map<terms::TensorIndex, Tensor> tensors;
 
   ExchangeUsage usage(OwnerId owner) const {
     ExchangeUsage usage;
@@ -224,13 +223,13 @@ class RandomOperations {
     return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n));
   }
   /// A known index, or in one of twenty calls an index that the table does not have.
-  TensorIndex any_index() {
+  terms::TensorIndex any_index() {
     if (model_.tensors.empty() || below(20) == 0) {
-      return TensorIndex{static_cast<std::uint64_t>(below(1000))};
+      return terms::TensorIndex{static_cast<std::uint64_t>(below(1000))};
     }
     return std::next(model_.tensors.begin(), below(std::ssize(model_.tensors)))->first;
   }
-  Model::Tensor* find(OwnerId owner, TensorIndex index) {
+  Model::Tensor* find(OwnerId owner, terms::TensorIndex index) {
     const auto it = model_.tensors.find(index);
     const bool is_there =
         it != model_.tensors.end() && it->second.is_in_table && it->second.owner == owner;
@@ -247,7 +246,7 @@ class RandomOperations {
     ASSERT_EQ(index.is_ok(), fits);
     if (fits) model_.tensors[*index] = {owner, bytes, expires_ns};
   }
-  void get(OwnerId owner, TensorIndex index) {
+  void get(OwnerId owner, terms::TensorIndex index) {
     Model::Tensor* const expected = find(owner, index);
     auto lease = table_.get(owner, index);
     ASSERT_EQ(lease.is_ok(), expected != nullptr);
@@ -261,7 +260,7 @@ class RandomOperations {
     --model_.tensors.at(it->first).num_leases;
     leases_.erase(it);
   }
-  void remove(OwnerId owner, TensorIndex index) {
+  void remove(OwnerId owner, terms::TensorIndex index) {
     Model::Tensor* const expected = find(owner, index);
     ASSERT_EQ(table_.remove(owner, index).is_ok(), expected != nullptr);
     if (expected != nullptr) expected->is_in_table = false;
@@ -285,7 +284,7 @@ class RandomOperations {
   std::mt19937 random_;
   ExchangeTable table_;
   Model model_;
-  std::vector<std::pair<TensorIndex, ExchangeTable::Lease>> leases_;
+  std::vector<std::pair<terms::TensorIndex, ExchangeTable::Lease>> leases_;
   int num_living_ = 0;
   std::int64_t now_ns_ = 0;
 };

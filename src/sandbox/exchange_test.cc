@@ -16,9 +16,9 @@ using sluice::testing::eventually;
 
 constexpr OwnerId kMine{1};
 
-runtime::OutputTensor tensor_of(std::int64_t size_bytes) {
+terms::OutputTensor tensor_of(std::int64_t size_bytes) {
   auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(size_bytes));
-  runtime::OutputTensor tensor;
+  terms::OutputTensor tensor;
   tensor.view.data = bytes->data();
   tensor.view.size_bytes = size_bytes;
   tensor.owner = std::move(bytes);
@@ -73,7 +73,7 @@ TEST(Exchange, PutAndGetLeaveTheBytesWhereTheyAreAtAnySize) {
   exchange.add(kMine);
   for (const std::int64_t size_bytes :
        {std::int64_t{4}, std::int64_t{1} << 20, std::int64_t{1} << 28}) {
-    const runtime::OutputTensor tensor = tensor_of(size_bytes);
+    const terms::OutputTensor tensor = tensor_of(size_bytes);
     for (int i = 0; i < 100; ++i) {
       const auto index = exchange.put(kMine, tensor);
       ASSERT_TRUE(index.is_ok());

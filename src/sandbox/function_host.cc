@@ -8,12 +8,13 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/engine.h"
+
 namespace sluice::sandbox {
 
 using runtime::LoadRequest;
-using runtime::ModelHandle;
-using runtime::runtime_error;
-using runtime::RuntimeCode;
+using terms::ModelHandle;
+using terms::runtime_error;
 
 namespace {
 
@@ -22,14 +23,14 @@ Status check_request(const LoadRequest& request) {
     return runtime_error(RuntimeCode::kInvalid,
                          "a function runs on a lane of functions; leave out the group");
   }
-  if (request.depth < 0 || request.depth > runtime::kMaxDepth) {
+  if (request.depth < 0 || request.depth > terms::kMaxDepth) {
     return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}",
-                         request.depth, runtime::kMaxDepth);
+                         request.depth, terms::kMaxDepth);
   }
   const int waiting = request.max_waiting.value_or(0);
-  if (waiting >= 0 && waiting <= runtime::kMaxWaiting) return ok_status();
+  if (waiting >= 0 && waiting <= terms::kMaxWaiting) return ok_status();
   return runtime_error(RuntimeCode::kInvalid, "a queue limit of {} is not between 0 and {}",
-                       waiting, runtime::kMaxWaiting);
+                       waiting, terms::kMaxWaiting);
 }
 
 Status check_footprint(const Function& function) {
@@ -66,11 +67,16 @@ Status keep_file(Function& function) {
 
 }  // namespace
 
+FunctionHost::FunctionHost(runtime::Engine& engine, const FunctionHostOptions& options)
+    : engine_(engine), options_(options), daemons_(host_of(engine)) {}
+
+Clock& FunctionHost::clock() { return engine_.clock(); }
+
 LaneHost FunctionHost::host_of(runtime::Engine& engine) {
   return {&engine, [&engine](const auto& request) { return engine.create_group(request); },
-          [&engine](topology::CoreGroupId group) { return engine.destroy_group(group); },
-          [](topology::CoreGroupId /*group*/) { return HostLife(); },
-          [](topology::CoreGroupId /*group*/) { return ok_status(); }};
+          [&engine](terms::CoreGroupId group) { return engine.destroy_group(group); },
+          [](terms::CoreGroupId /*group*/) { return HostLife(); },
+          [](terms::CoreGroupId /*group*/) { return ok_status(); }};
 }
 
 Result<std::shared_ptr<FunctionSink>> FunctionHost::find(ModelHandle handle) const {
@@ -84,8 +90,8 @@ Result<std::shared_ptr<FunctionSink>> FunctionHost::find(ModelHandle handle) con
 
 /// Maps the package and checks it against the options.
 Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
-                                                     const FunctionOptions& options,
-                                                     runtime::Isolation isolation) {
+                                                     const terms::FunctionOptions& options,
+                                                     terms::Isolation isolation) {
   SLUICE_TRY(check(options));
   SLUICE_TRY(check_request(request));
   auto function = std::make_shared<Function>();
@@ -97,12 +103,12 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   function->load.name = function->name;
   function->load.depth = std::max(1, request.depth);
   function->max_waiting =
-      request.max_waiting.value_or(runtime::kWaitingPerSlot * function->load.depth);
+      request.max_waiting.value_or(terms::kWaitingPerSlot * function->load.depth);
   function->load.max_waiting = 0;  // requests wait in the lane
   // Opened once: every later start uses this mapping, whatever happens to the file's name.
   function->load.package = SLUICE_TRY(engine_.open(request));
   const auto executable = SLUICE_TRY(function->load.package->executable());
-  if (isolation == runtime::Isolation::kProcess) {
+  if (isolation == terms::Isolation::kProcess) {
     SLUICE_TRY(keep_file(*function));  // a cell's process prepares it
   } else {
     function->load.package->keep_ready();
@@ -112,9 +118,10 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   function->signature = package::signature_of(executable->graph);
   if (options.batch_rows > 1) {
     // No delay: only requests that wait for a turn anyway are joined.
-    function->load.batching = runtime::BatchOptions{options.batch_rows, 0};
-    function->joining = SLUICE_TRY(join_rule(fmt::format("function \"{}\"", function->name),
-                                             function->signature, *function->load.batching));
+    function->load.batching = terms::BatchOptions{options.batch_rows, 0};
+    function->joining =
+        SLUICE_TRY(runtime::join_rule(fmt::format("function \"{}\"", function->name),
+                                      function->signature, *function->load.batching));
     function->signature = function->joining->signature;
   }
   function->footprint = SLUICE_TRY(engine_.estimate(function->load));
@@ -124,8 +131,8 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
 
 /// A new lane while there are fewer of its kind than the options allow, else the one with the
 /// least expected load.
-Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(runtime::Isolation isolation) {
-  const bool is_cell = isolation == runtime::Isolation::kProcess;
+Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(terms::Isolation isolation) {
+  const bool is_cell = isolation == terms::Isolation::kProcess;
   const LaneHost& host = is_cell ? cells_ : daemons_;
   if (host.models == nullptr) {
     return runtime_error(RuntimeCode::kInvalid, "isolation: there are no cells here; leave it out");
@@ -156,8 +163,9 @@ Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(runtime::Isolation isola
                                    [](const auto& lane) { return lane->expected_load(); });
 }
 
-Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request, const FunctionOptions& options,
-                                         runtime::Isolation isolation) {
+Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request,
+                                         const terms::FunctionOptions& options,
+                                         terms::Isolation isolation) {
   // Serialises deployments and removals, so that a lane that is empty now is still empty when it is
   // dropped. Lock order: change_mutex_, then lanes_mutex_.
   const std::lock_guard change(change_mutex_);
@@ -189,12 +197,12 @@ Result<ModelHandle> FunctionHost::load(const LoadRequest& request, const std::st
   return deploy(request, {});
 }
 
-Result<FunctionState> FunctionHost::state(ModelHandle handle) const {
+Result<terms::FunctionState> FunctionHost::state(ModelHandle handle) const {
   const auto sink = SLUICE_TRY(find(handle));
   return sink->lane()->state(*sink->function());
 }
 
-bool FunctionHost::owns(topology::CoreGroupId group) const {
+bool FunctionHost::owns(terms::CoreGroupId group) const {
   const std::lock_guard lock(lanes_mutex_);
   return std::ranges::any_of(lanes_, [&](const auto& lane) { return lane->group() == group; });
 }
@@ -226,15 +234,15 @@ void FunctionHost::drop_lane_if_empty(const std::shared_ptr<Lane>& lane) {
   std::erase(lanes_, lane);
 }
 
-Result<runtime::ModelInfo> FunctionHost::info(ModelHandle handle) const {
+Result<terms::ModelInfo> FunctionHost::info(ModelHandle handle) const {
   const auto sink = SLUICE_TRY(find(handle));
-  runtime::ModelInfo info = sink->lane()->info(*sink->function());
+  terms::ModelInfo info = sink->lane()->info(*sink->function());
   info.handle = static_cast<std::uint64_t>(handle);
   return info;
 }
 
-std::vector<runtime::ModelInfo> FunctionHost::list_models() const {
-  std::vector<runtime::ModelInfo> infos;
+std::vector<terms::ModelInfo> FunctionHost::list_models() const {
+  std::vector<terms::ModelInfo> infos;
   for (const auto& [handle, sink] : functions_.all()) {
     infos.push_back(sink->lane()->info(*sink->function()));
     infos.back().handle = handle | kFunctionBit;
@@ -247,7 +255,7 @@ Result<runtime::ModelStatisticsSnapshot> FunctionHost::statistics(ModelHandle ha
   return sink->lane()->statistics(*sink->function());
 }
 
-Result<runtime::Health> FunctionHost::health(ModelHandle handle) const {
+Result<terms::Health> FunctionHost::health(ModelHandle handle) const {
   const auto sink = SLUICE_TRY(find(handle));
   return sink->lane()->health(*sink->function());
 }

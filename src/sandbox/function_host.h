@@ -10,6 +10,10 @@
 #include "runtime/handle_table.h"
 #include "sandbox/function_sink.h"
 
+namespace sluice::runtime {
+class Engine;
+}
+
 namespace sluice::sandbox {
 
 struct FunctionHostOptions {
@@ -29,8 +33,7 @@ class FunctionHost final : public runtime::ModelHost {
   static bool is_handle(std::uint64_t model) { return (model & kFunctionBit) != 0; }
 
   /// `engine` outlives the host.
-  FunctionHost(runtime::Engine& engine, const FunctionHostOptions& options)
-      : engine_(engine), options_(options), daemons_(host_of(engine)) {}
+  FunctionHost(runtime::Engine& engine, const FunctionHostOptions& options);
   /// Shuts down and cancels requests in flight.
   ~FunctionHost() override { shutdown(0); }
 
@@ -38,7 +41,7 @@ class FunctionHost final : public runtime::ModelHost {
   /// host.
   void set_cells(LaneHost cells) { cells_ = std::move(cells); }
 
-  Clock& clock() override { return engine_.clock(); }
+  Clock& clock() override;
 
   /// Deploys the package of `request` and leaves the function warm. `request.depth` is the
   /// function's concurrency (0: 1): its requests in one turn. The name, not necessarily unique,
@@ -46,40 +49,40 @@ class FunctionHost final : public runtime::ModelHost {
   /// Fails: as Engine::load; kInvalid for options out of range, a request with a group, or a cell
   ///        where there are none;
   ///        kOutOfResources for a package over its quota; kNotEnoughCores for the first lane.
-  Result<runtime::ModelHandle> deploy(const runtime::LoadRequest& request,
-                                      const FunctionOptions& options,
-                                      runtime::Isolation isolation = runtime::Isolation::kStream);
+  Result<terms::ModelHandle> deploy(const runtime::LoadRequest& request,
+                                    const terms::FunctionOptions& options,
+                                    terms::Isolation isolation = terms::Isolation::kStream);
   /// Fails: kInvalidHandle.
-  Result<FunctionState> state(runtime::ModelHandle handle) const;
+  Result<terms::FunctionState> state(terms::ModelHandle handle) const;
   /// Whether the group is a lane's; the engine lists the models on it too, if they are warm.
-  bool owns(topology::CoreGroupId group) const;
+  bool owns(terms::CoreGroupId group) const;
 
   /// As `deploy` with default options.
-  Result<runtime::ModelHandle> load(const runtime::LoadRequest& request,
-                                    const std::stop_token& stop) override;
+  Result<terms::ModelHandle> load(const runtime::LoadRequest& request,
+                                  const std::stop_token& stop) override;
   /// Makes the function warm before its next request.
-  Status start(runtime::ModelHandle handle) override;
+  Status start(terms::ModelHandle handle) override;
   /// Makes the function cold after its current turn. It still takes requests.
-  Status stop(runtime::ModelHandle handle, std::int64_t drain_deadline_ns) override;
-  Status reset(runtime::ModelHandle handle) override { return stop(handle, 0); }
+  Status stop(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
+  Status reset(terms::ModelHandle handle) override { return stop(handle, 0); }
   /// Removes the function and cancels its requests; a lane without functions gives its cores back.
-  Status unload(runtime::ModelHandle handle, std::int64_t drain_deadline_ns) override;
+  Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
 
-  Result<runtime::ModelInfo> info(runtime::ModelHandle handle) const override;
-  std::vector<runtime::ModelInfo> list_models() const override;
-  Result<runtime::ModelStatisticsSnapshot> statistics(runtime::ModelHandle handle) const override;
-  Result<runtime::Health> health(runtime::ModelHandle handle) const override;
-  Result<std::shared_ptr<runtime::RequestSink>> sink(runtime::ModelHandle handle) const override;
+  Result<terms::ModelInfo> info(terms::ModelHandle handle) const override;
+  std::vector<terms::ModelInfo> list_models() const override;
+  Result<runtime::ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
+  Result<terms::Health> health(terms::ModelHandle handle) const override;
+  Result<std::shared_ptr<runtime::RequestSink>> sink(terms::ModelHandle handle) const override;
 
   void shutdown(std::int64_t drain_deadline_ns) override;
 
  private:
   static LaneHost host_of(runtime::Engine& engine);
-  Result<std::shared_ptr<FunctionSink>> find(runtime::ModelHandle handle) const;
+  Result<std::shared_ptr<FunctionSink>> find(terms::ModelHandle handle) const;
   Result<std::shared_ptr<Function>> open(const runtime::LoadRequest& request,
-                                         const FunctionOptions& options,
-                                         runtime::Isolation isolation);
-  Result<std::shared_ptr<Lane>> choose_lane(runtime::Isolation isolation);
+                                         const terms::FunctionOptions& options,
+                                         terms::Isolation isolation);
+  Result<std::shared_ptr<Lane>> choose_lane(terms::Isolation isolation);
   void drop_lane_if_empty(const std::shared_ptr<Lane>& lane);
 
   runtime::Engine& engine_;

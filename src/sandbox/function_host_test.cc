@@ -17,14 +17,13 @@
 namespace sluice::sandbox {
 namespace {
 
-using runtime::ModelHandle;
 using runtime::Reply;
-using runtime::RuntimeCode;
 using runtime::testing::add_relu;
 using runtime::testing::floats;
 using runtime::testing::load_of;
 using runtime::testing::request_of;
 using sluice::testing::eventually;
+using terms::ModelHandle;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -34,19 +33,19 @@ class FunctionHostTest : public ::testing::Test {
       : engine_(runtime::testing::registry(), drivers_, {runtime::testing::pretended_cpu_map(4)}),
         host_(engine_, {}) {}
 
-  ModelHandle deploy(const std::string& name, const FunctionOptions& options = {}) {
+  ModelHandle deploy(const std::string& name, const terms::FunctionOptions& options = {}) {
     const auto handle = host_.deploy(load_of(executable_, name), options);
     EXPECT_TRUE(handle.is_ok()) << handle.status().to_string();
     return handle.is_ok() ? *handle : ModelHandle{0};
   }
   Reply infer(ModelHandle handle, float value) {
     const auto sink = host_.sink(handle);
-    if (!sink.is_ok()) return {runtime::runtime_code_of(sink.status()), {}, {}, {}};
+    if (!sink.is_ok()) return {terms::runtime_code_of(sink.status()), {}, {}, {}};
     return runtime::infer(**sink, request_of(value));
   }
-  FunctionState state(ModelHandle handle) { return host_.state(handle).value(); }
+  terms::FunctionState state(ModelHandle handle) { return host_.state(handle).value(); }
   /// Waits, because a step after the last reply unloads.
-  bool becomes(ModelHandle handle, FunctionPhase phase) {
+  bool becomes(ModelHandle handle, terms::FunctionPhase phase) {
     return eventually([&] { return state(handle).phase == phase; });
   }
 
@@ -165,30 +164,30 @@ TEST_F(FunctionHostTest, BusyFunctionsGetTheirSharesOfTheLaneWithinFivePercent) 
 
 TEST_F(FunctionHostTest, FunctionScalesToZeroAfterItsKeepWarmTimeAndStartsAgain) {
   const ModelHandle handle = deploy("f", {.keep_warm_ns = 0});
-  ASSERT_TRUE(becomes(handle, FunctionPhase::kCold));
+  ASSERT_TRUE(becomes(handle, terms::FunctionPhase::kCold));
   EXPECT_EQ(state(handle).held_bytes, 0);
   EXPECT_TRUE(engine_.list_models().empty());
   EXPECT_EQ(infer(handle, 2).code, RuntimeCode::kOk);
   EXPECT_EQ(state(handle).num_starts, 2);
-  EXPECT_TRUE(becomes(handle, FunctionPhase::kCold));
+  EXPECT_TRUE(becomes(handle, terms::FunctionPhase::kCold));
   EXPECT_EQ(host_.statistics(handle)->num_answered(), 1) << "counters outlive the unload";
 }
 
 TEST_F(FunctionHostTest, StartMakesAFunctionWarmAndStopMakesItCold) {
-  const ModelHandle handle = deploy("f", {.keep_warm_ns = kAlwaysWarm});
-  EXPECT_EQ(state(handle).phase, FunctionPhase::kWarm);
+  const ModelHandle handle = deploy("f", {.keep_warm_ns = terms::kAlwaysWarm});
+  EXPECT_EQ(state(handle).phase, terms::FunctionPhase::kWarm);
   EXPECT_GT(state(handle).held_bytes, 0);
   ASSERT_TRUE(host_.stop(handle, 0).is_ok());
-  EXPECT_EQ(state(handle).phase, FunctionPhase::kCold);
+  EXPECT_EQ(state(handle).phase, terms::FunctionPhase::kCold);
   ASSERT_TRUE(host_.start(handle).is_ok());
-  EXPECT_EQ(state(handle).phase, FunctionPhase::kWarm);
+  EXPECT_EQ(state(handle).phase, terms::FunctionPhase::kWarm);
   EXPECT_EQ(state(handle).num_starts, 2);
 }
 
 TEST_F(FunctionHostTest, QuotaRefusesAFunctionThatTakesMore) {
   const auto handle = host_.deploy(load_of(executable_, "big"), {.memory_bytes = 1});
   ASSERT_FALSE(handle.is_ok());
-  EXPECT_EQ(runtime::runtime_code_of(handle.status()), RuntimeCode::kOutOfResources);
+  EXPECT_EQ(terms::runtime_code_of(handle.status()), RuntimeCode::kOutOfResources);
   EXPECT_THAT(handle.status().message(), HasSubstr("quota"));
   EXPECT_EQ(engine_.num_free_cores(), 4);
   deploy("small", {.memory_bytes = 1 << 20});
@@ -207,8 +206,8 @@ TEST_F(FunctionHostTest, DeploymentThatCannotBeLoadedLeavesNothingBehind) {
   runtime::LoadRequest request = load_of(add_relu("no-such-backend"), "f");
   EXPECT_FALSE(host_.deploy(request, {}).is_ok());
   request = load_of(executable_, "f");
-  request.group = topology::CoreGroupId(1);
-  EXPECT_EQ(runtime::runtime_code_of(host_.deploy(request, {}).status()), RuntimeCode::kInvalid);
+  request.group = terms::CoreGroupId(1);
+  EXPECT_EQ(terms::runtime_code_of(host_.deploy(request, {}).status()), RuntimeCode::kInvalid);
   EXPECT_FALSE(host_.deploy(load_of(executable_, "f"), {.share = 0}).is_ok());
   EXPECT_TRUE(host_.list_models().empty());
   EXPECT_EQ(engine_.num_free_cores(), 4);
@@ -227,7 +226,7 @@ TEST_F(FunctionHostTest, RemovalAnswersEveryRequestOnce) {
   ASSERT_TRUE(host_.unload(handle, 0).is_ok());
   EXPECT_EQ(num_answers, num_accepted);
   runtime::Request late = request_of(1);
-  EXPECT_EQ(runtime::runtime_code_of(sink->submit(late).status()), RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(terms::runtime_code_of(sink->submit(late).status()), RuntimeCode::kInvalidHandle);
   EXPECT_FALSE(host_.state(handle).is_ok());
 }
 
@@ -254,7 +253,7 @@ TEST_F(FunctionHostTest, FullLineRefusesAndSaysSo) {
   };
   EXPECT_TRUE(submit().is_ok()) << "the place of the next turn";
   const auto refused = submit();
-  EXPECT_EQ(runtime::runtime_code_of(refused.status()), RuntimeCode::kQueueFull);
+  EXPECT_EQ(terms::runtime_code_of(refused.status()), RuntimeCode::kQueueFull);
   may_go_on = true;
   host_.shutdown(kNoDeadline);
   EXPECT_EQ(num_answers, 1);

@@ -17,7 +17,7 @@ class FunctionSink final : public runtime::RequestSink {
   const std::shared_ptr<Function>& function() const { return function_; }
   const std::shared_ptr<Lane>& lane() const { return lane_; }
 
-  const package::Signature& signature() const override { return function_->signature; }
+  const terms::Signature& signature() const override { return function_->signature; }
   int depth() const override { return function_->load.depth; }
   Clock& clock() const override { return lane_->clock(); }
   Result<std::uint64_t> submit(runtime::Request& request) override {

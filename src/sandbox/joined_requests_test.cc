@@ -17,7 +17,6 @@ namespace sluice::sandbox {
 namespace {
 
 using runtime::Reply;
-using runtime::RuntimeCode;
 using sluice::testing::eventually;
 using ::testing::Each;
 using ::testing::HasSubstr;
@@ -54,14 +53,14 @@ class JoinedRowsTest : public ::testing::Test {
       : engine_(runtime::testing::registry(), drivers_, {runtime::testing::pretended_cpu_map(1)}),
         host_(engine_, {}) {}
 
-  void deploy(std::string_view graph, const FunctionOptions& options) {
+  void deploy(std::string_view graph, const terms::FunctionOptions& options) {
     const auto load = runtime::testing::load_of(runtime::testing::model_of(graph), "f");
     const auto handle = host_.deploy(load, options);
     ASSERT_TRUE(handle.is_ok()) << handle.status().to_string();
     handle_ = *handle;
     sink_ = host_.sink(handle_).value();
   }
-  FunctionState state() { return host_.state(handle_).value(); }
+  terms::FunctionState state() { return host_.state(handle_).value(); }
 
   template <typename T>
   static runtime::Request request(const std::vector<T>& values, std::vector<std::int64_t> dims) {
@@ -104,7 +103,7 @@ class JoinedRowsTest : public ::testing::Test {
   runtime::ThreadDrivers drivers_;
   runtime::Engine engine_;
   FunctionHost host_;
-  runtime::ModelHandle handle_{0};
+  terms::ModelHandle handle_{0};
   std::shared_ptr<runtime::RequestSink> sink_;
   std::deque<Asked> asked_;
   std::atomic<bool> is_held_ = false;
@@ -250,7 +249,7 @@ subgraph @0 "main" {
   output [%y]
 }
 )");
-  EXPECT_EQ(runtime::runtime_code_of(fixed), RuntimeCode::kInvalid);
+  EXPECT_EQ(terms::runtime_code_of(fixed), RuntimeCode::kInvalid);
   EXPECT_THAT(fixed.message(), HasSubstr("was compiled for 4 rows"));
   const Status sum = refusal(R"(
 subgraph @0 "main" {

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "runtime/statistics/health.h"
+
 namespace sluice::sandbox {
 
 using runtime::Reply;
 using runtime::Request;
-using runtime::runtime_error;
-using runtime::RuntimeCode;
+using terms::runtime_error;
 
 namespace {
 
@@ -25,7 +26,7 @@ Status Lane::closed() {
                 "the lane of the function is shut down");
 }
 
-Lane::Lane(LaneHost host, topology::CoreGroupId group)
+Lane::Lane(LaneHost host, terms::CoreGroupId group)
     : host_(std::move(host)),
       clock_(host_.models->clock()),
       group_(group),
@@ -98,27 +99,27 @@ void Lane::remove(const std::shared_ptr<Function>& function) {
   (void)status;  // a lane that is shut down holds nothing
 }
 
-FunctionState Lane::state(const Function& function) const {
+terms::FunctionState Lane::state(const Function& function) const {
   // Before the lock: statistics() takes it, too.
   const std::int64_t num_joined = function.joining ? statistics(function).joined : 0;
   const std::lock_guard lock(mutex_);
-  FunctionState state = function.state;
+  terms::FunctionState state = function.state;
   state.options = function.options;
   state.num_joined = num_joined;
   if (function.is_running) {
-    state.phase = FunctionPhase::kRunning;
+    state.phase = terms::FunctionPhase::kRunning;
   } else {
-    state.phase = function.model ? FunctionPhase::kWarm : FunctionPhase::kCold;
+    state.phase = function.model ? terms::FunctionPhase::kWarm : terms::FunctionPhase::kCold;
   }
   return state;
 }
 
-runtime::ModelInfo Lane::info(const Function& function) const {
+terms::ModelInfo Lane::info(const Function& function) const {
   const std::lock_guard lock(mutex_);
-  runtime::ModelInfo info = function.info;
+  terms::ModelInfo info = function.info;
   info.name = function.name;
   info.group = group_;
-  info.phase = runtime::ModelPhase::kStarted;  // it takes requests, cold or warm
+  info.phase = terms::ModelPhase::kStarted;  // it takes requests, cold or warm
   info.depth = function.load.depth;
   info.max_waiting = function.max_waiting;
   info.footprint = function.footprint;
@@ -127,7 +128,7 @@ runtime::ModelInfo Lane::info(const Function& function) const {
 }
 
 runtime::ModelStatisticsSnapshot Lane::statistics(const Function& function) const {
-  std::optional<runtime::ModelHandle> model;
+  std::optional<terms::ModelHandle> model;
   runtime::ModelStatisticsSnapshot sum;
   std::int64_t num_waiting = 0;
   {
@@ -145,15 +146,15 @@ runtime::ModelStatisticsSnapshot Lane::statistics(const Function& function) cons
   return sum;
 }
 
-runtime::Health Lane::health(const Function& function) const {
-  std::optional<runtime::ModelHandle> model;
+terms::Health Lane::health(const Function& function) const {
+  std::optional<terms::ModelHandle> model;
   {
     const std::lock_guard lock(mutex_);
     model = function.model;
   }
   if (model) {
     const auto now = host_.models->health(*model);
-    if (now.is_ok() && now->state != runtime::HealthState::kHealthy) return *now;
+    if (now.is_ok() && now->state != terms::HealthState::kHealthy) return *now;
   }
   return runtime::health_of(statistics(function), /*has_failed=*/false);
 }

@@ -25,11 +25,11 @@ struct HostLife {
 /// lane is a cell: what its process does to itself, the functions of other lanes do not notice.
 struct LaneHost {
   runtime::ModelHost* models = nullptr;  ///< outlives its lanes
-  std::function<Result<topology::CoreGroupId>(const topology::CoreRequest&)> create_group;
-  std::function<Status(topology::CoreGroupId)> destroy_group;
-  std::function<HostLife(topology::CoreGroupId)> life;
+  std::function<Result<terms::CoreGroupId>(const terms::CoreRequest&)> create_group;
+  std::function<Status(terms::CoreGroupId)> destroy_group;
+  std::function<HostLife(terms::CoreGroupId)> life;
   /// Starts the process of a group that failed, because it died too often. Blocks.
-  std::function<Status(topology::CoreGroupId)> revive;
+  std::function<Status(terms::CoreGroupId)> revive;
 };
 
 /// Runs one function at a time. A step takes as many requests of the function whose turn it is as
@@ -49,10 +49,10 @@ struct LaneHost {
 class Lane final : public runtime::Steppable {
  public:
   /// `group` is one that `host` created; the lane destroys it in `shutdown`.
-  Lane(LaneHost host, topology::CoreGroupId group);
+  Lane(LaneHost host, terms::CoreGroupId group);
   ~Lane() override;
 
-  topology::CoreGroupId group() const { return group_; }
+  terms::CoreGroupId group() const { return group_; }
   Clock& clock() const { return clock_; }
   const runtime::ModelHost* host() const { return host_.models; }
   /// Grows with the shares of the lane's functions, and with the bytes that their requests read.
@@ -69,11 +69,11 @@ class Lane final : public runtime::Steppable {
   /// Blocks, as `warm`.
   void remove(const std::shared_ptr<Function>& function);
 
-  FunctionState state(const Function& function) const;
-  runtime::ModelInfo info(const Function& function) const;
+  terms::FunctionState state(const Function& function) const;
+  terms::ModelInfo info(const Function& function) const;
   runtime::ModelStatisticsSnapshot statistics(const Function& function) const;
   /// Of its model in the host while it is warm, and of what it answered.
-  runtime::Health health(const Function& function) const;
+  terms::Health health(const Function& function) const;
 
   // As RequestSink says. A request whose inputs do not fit is accepted, and its reply is kBadInput.
   Result<std::uint64_t> submit(const std::shared_ptr<Function>& function,
@@ -135,10 +135,10 @@ class Lane final : public runtime::Steppable {
   Status make_warm(Function& function);
   Status make_active(Function& function);
   bool has_failed(const Function& function) const;
-  runtime::ModelPhase phase_in_host(const Function& function) const;
+  terms::ModelPhase phase_in_host(const Function& function) const;
   void recover(Function& function);
   Status load(Function& function);
-  Status check_quota(const Function& function, const runtime::ModelInfo& info) const;
+  Status check_quota(const Function& function, const terms::ModelInfo& info) const;
   bool make_room();
   void unload(Function& function);
 
@@ -150,7 +150,7 @@ class Lane final : public runtime::Steppable {
 
   const LaneHost host_;
   Clock& clock_;
-  const topology::CoreGroupId group_;
+  const terms::CoreGroupId group_;
 
   mutable std::mutex mutex_;      ///< guards the members up to `is_over_`
   std::condition_variable ends_;  ///< `is_over_` was set

@@ -14,13 +14,12 @@
 namespace sluice::sandbox {
 namespace {
 
-using runtime::ModelHandle;
-using runtime::ModelPhase;
 using runtime::Reply;
-using runtime::runtime_error;
-using runtime::RuntimeCode;
+using terms::ModelHandle;
+using terms::ModelPhase;
+using terms::runtime_error;
 
-constexpr topology::CoreGroupId kGroup{7};
+constexpr terms::CoreGroupId kGroup{7};
 
 /// The rules of worker::WorkerGroup without processes: models keep their phases over a death, an
 /// order of a dead cell fails, a model starts if none is started, and a group that died too often
@@ -30,10 +29,10 @@ class DyingCell final : public runtime::ModelHost {
   explicit DyingCell(std::uint64_t seed) : random_(seed) {}
 
   LaneHost host() {
-    return {this, [](const auto&) -> Result<topology::CoreGroupId> { return kGroup; },
-            [](topology::CoreGroupId) { return ok_status(); },
-            [this](topology::CoreGroupId) { return life(); },
-            [this](topology::CoreGroupId) { return revive(); }};
+    return {this, [](const auto&) -> Result<terms::CoreGroupId> { return kGroup; },
+            [](terms::CoreGroupId) { return ok_status(); },
+            [this](terms::CoreGroupId) { return life(); },
+            [this](terms::CoreGroupId) { return revive(); }};
   }
   /// Of one order in so many; 0: the cell lives.
   void set_deaths(int one_in) {
@@ -74,19 +73,19 @@ class DyingCell final : public runtime::ModelHost {
     models_.erase(static_cast<std::uint64_t>(handle));
     return ok_status();
   }
-  Result<runtime::ModelInfo> info(ModelHandle handle) const override {
+  Result<terms::ModelInfo> info(ModelHandle handle) const override {
     const std::lock_guard lock(mutex_);
     const auto it = models_.find(static_cast<std::uint64_t>(handle));
     if (it == models_.end()) return runtime_error(RuntimeCode::kInvalidHandle, "no such model");
-    runtime::ModelInfo info;
+    terms::ModelInfo info;
     info.phase = it->second;
     return info;
   }
-  std::vector<runtime::ModelInfo> list_models() const override { return {}; }
+  std::vector<terms::ModelInfo> list_models() const override { return {}; }
   Result<runtime::ModelStatisticsSnapshot> statistics(ModelHandle) const override {
     return runtime::ModelStatisticsSnapshot();
   }
-  Result<runtime::Health> health(ModelHandle) const override { return runtime::Health(); }
+  Result<terms::Health> health(ModelHandle) const override { return terms::Health(); }
   Result<std::shared_ptr<runtime::RequestSink>> sink(ModelHandle handle) const override {
     auto* self = const_cast<DyingCell*>(this);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
     return std::shared_ptr<runtime::RequestSink>(std::make_shared<Sink>(*self, handle));
@@ -98,7 +97,7 @@ class DyingCell final : public runtime::ModelHost {
   class Sink final : public runtime::RequestSink {
    public:
     Sink(DyingCell& cell, ModelHandle handle) : cell_(cell), handle_(handle) {}
-    const package::Signature& signature() const override { return signature_; }
+    const terms::Signature& signature() const override { return signature_; }
     int depth() const override { return 1; }
     Clock& clock() const override { return system_clock(); }
     Result<std::uint64_t> submit(runtime::Request& request) override {
@@ -114,7 +113,7 @@ class DyingCell final : public runtime::ModelHost {
    private:
     DyingCell& cell_;
     const ModelHandle handle_;
-    const package::Signature signature_;
+    const terms::Signature signature_;
   };
 
   // Requires, here and below: mutex_ is held.
@@ -214,7 +213,7 @@ class LaneDeaths : public ::testing::TestWithParam<std::uint64_t> {
       function = make_function(num_functions_++);
     } else if (what <= 2) {
       const Status status = what == 1 ? lane_->warm(function) : lane_->cool(function);
-      EXPECT_TRUE(status.is_ok() || runtime::runtime_code_of(status) == RuntimeCode::kDeviceError)
+      EXPECT_TRUE(status.is_ok() || terms::runtime_code_of(status) == RuntimeCode::kDeviceError)
           << status.to_string();
     } else {
       const RuntimeCode code = ask(function);

@@ -6,8 +6,7 @@
 
 namespace sluice::sandbox {
 
-using runtime::runtime_error;
-using runtime::RuntimeCode;
+using terms::runtime_error;
 
 namespace {
 
@@ -188,7 +187,7 @@ void Lane::learn_phases() {
   }
   active_ = nullptr;
   for (const auto& function : warm) {
-    if (phase_in_host(*function) == runtime::ModelPhase::kStarted) active_ = function.get();
+    if (phase_in_host(*function) == terms::ModelPhase::kStarted) active_ = function.get();
     recover(*function);
   }
 }
@@ -216,18 +215,18 @@ Status Lane::make_active(Function& function) {
 /// In this life: of the next one's failures the lane learns all together.
 bool Lane::has_failed(const Function& function) const {
   return host_.life(group_).number == life_ &&
-         phase_in_host(function) == runtime::ModelPhase::kFailed;
+         phase_in_host(function) == terms::ModelPhase::kFailed;
 }
 
 /// Requires: the function has a model.
-runtime::ModelPhase Lane::phase_in_host(const Function& function) const {
+terms::ModelPhase Lane::phase_in_host(const Function& function) const {
   const auto info = host_.models->info(*function.model);
-  return info.is_ok() ? info->phase : runtime::ModelPhase::kFailed;
+  return info.is_ok() ? info->phase : terms::ModelPhase::kFailed;
 }
 
 /// A model that failed is loaded anew. Requires: the function has a model.
 void Lane::recover(Function& function) {
-  if (phase_in_host(function) != runtime::ModelPhase::kFailed) return;
+  if (phase_in_host(function) != terms::ModelPhase::kFailed) return;
   const Status reset = host_.models->reset(*function.model);
   (void)reset;  // without success the load fails and says why
   unload(function);
@@ -237,8 +236,8 @@ void Lane::recover(Function& function) {
 Status Lane::load(Function& function) {
   const std::int64_t start_ns = clock_.now_ns();
   auto model = host_.models->load(function.load, {});
-  while (!model.is_ok() &&
-         runtime::runtime_code_of(model.status()) == RuntimeCode::kOutOfResources && make_room()) {
+  while (!model.is_ok() && terms::runtime_code_of(model.status()) == RuntimeCode::kOutOfResources &&
+         make_room()) {
     model = host_.models->load(function.load, {});
   }
   SLUICE_TRY(Status(model.status()));
@@ -262,7 +261,7 @@ Status Lane::load(Function& function) {
   return ok_status();
 }
 
-Status Lane::check_quota(const Function& function, const runtime::ModelInfo& info) const {
+Status Lane::check_quota(const Function& function, const terms::ModelInfo& info) const {
   const std::int64_t quota = function.options.memory_bytes;
   const std::int64_t held =
       info.footprint.constants_bytes + info.footprint.packed_bytes + info.slots_bytes;
@@ -288,7 +287,7 @@ bool Lane::make_room() {
 }
 
 void Lane::unload(Function& function) {
-  const runtime::ModelHandle model = *function.model;
+  const terms::ModelHandle model = *function.model;
   auto last = host_.models->statistics(model);
   {
     const std::lock_guard lock(mutex_);

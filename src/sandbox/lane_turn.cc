@@ -7,7 +7,6 @@ namespace sluice::sandbox {
 
 using runtime::Reply;
 using runtime::Request;
-using runtime::RuntimeCode;
 
 struct Lane::Progress {
   std::atomic<std::size_t> num_left = 0;  ///< requests

@@ -6,15 +6,11 @@
 #include "base/system/secret.h"
 
 namespace sluice::service {
-namespace {
+namespace {}  // namespace
 
-using runtime::RuntimeCode;
-
-}  // namespace
-
-SessionInfo ClientSession::info(std::int64_t now_ns) const {
+terms::SessionInfo ClientSession::info(std::int64_t now_ns) const {
   const std::lock_guard lock(mutex_);
-  SessionInfo info = {id_, client_, peer_};
+  terms::SessionInfo info = {id_, client_, peer_};
   info.age_ns = now_ns - opened_ns_;
   info.num_models = static_cast<std::int32_t>(models_.size());
   info.num_groups = static_cast<std::int32_t>(groups_.size());
@@ -28,25 +24,25 @@ SessionInfo ClientSession::info(std::int64_t now_ns) const {
 // lock.
 Status ClientSession::check_open() const {
   if (!is_closed_) return ok_status();
-  return runtime::runtime_error(RuntimeCode::kCancelled, "session {} is closed",
-                                static_cast<std::uint64_t>(id_));
+  return terms::runtime_error(RuntimeCode::kCancelled, "session {} is closed",
+                              static_cast<std::uint64_t>(id_));
 }
 
 Status ClientSession::check_cores(std::int32_t more) const {
   // Subtracted, not added: `more` is a client's number and may be near the largest.
   if (more <= quota_.max_cores - num_cores_) return ok_status();
-  return runtime::runtime_error(RuntimeCode::kOutOfResources,
-                                "a session may hold {} cores; this one has {} and asks for {} more",
-                                quota_.max_cores, num_cores_, more);
+  return terms::runtime_error(RuntimeCode::kOutOfResources,
+                              "a session may hold {} cores; this one has {} and asks for {} more",
+                              quota_.max_cores, num_cores_, more);
 }
 
-Status ClientSession::add_model(runtime::ModelHandle model, std::int32_t num_cores) {
+Status ClientSession::add_model(terms::ModelHandle model, std::int32_t num_cores) {
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(check_open());
   if (models_.size() >= static_cast<std::size_t>(quota_.max_models)) {
-    return runtime::runtime_error(RuntimeCode::kOutOfResources,
-                                  "a session may hold {} models; unload one that is not needed",
-                                  quota_.max_models);
+    return terms::runtime_error(RuntimeCode::kOutOfResources,
+                                "a session may hold {} models; unload one that is not needed",
+                                quota_.max_models);
   }
   SLUICE_TRY(check_cores(num_cores));
   models_[model] = num_cores;
@@ -54,7 +50,7 @@ Status ClientSession::add_model(runtime::ModelHandle model, std::int32_t num_cor
   return ok_status();
 }
 
-Status ClientSession::add_group(topology::CoreGroupId group, std::int32_t num_cores) {
+Status ClientSession::add_group(terms::CoreGroupId group, std::int32_t num_cores) {
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(check_open());
   SLUICE_TRY(check_cores(num_cores));
@@ -63,7 +59,7 @@ Status ClientSession::add_group(topology::CoreGroupId group, std::int32_t num_co
   return ok_status();
 }
 
-void ClientSession::remove_model(runtime::ModelHandle model) {
+void ClientSession::remove_model(terms::ModelHandle model) {
   const std::lock_guard lock(mutex_);
   const auto it = models_.find(model);
   if (it == models_.end()) return;
@@ -71,7 +67,7 @@ void ClientSession::remove_model(runtime::ModelHandle model) {
   models_.erase(it);
 }
 
-void ClientSession::remove_group(topology::CoreGroupId group) {
+void ClientSession::remove_group(terms::CoreGroupId group) {
   const std::lock_guard lock(mutex_);
   const auto it = groups_.find(group);
   if (it == groups_.end()) return;
@@ -83,14 +79,14 @@ Status ClientSession::add_region(std::uint64_t handle, std::shared_ptr<shm::Regi
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(check_open());
   if (regions_.size() >= static_cast<std::size_t>(quota_.max_regions)) {
-    return runtime::runtime_error(
-        RuntimeCode::kOutOfResources,
-        "a session may share {} regions; unregister one that is not needed", quota_.max_regions);
+    return terms::runtime_error(RuntimeCode::kOutOfResources,
+                                "a session may share {} regions; unregister one that is not needed",
+                                quota_.max_regions);
   }
   // Never negative: region_bytes_ stays at most max_region_bytes.
   const auto left_bytes = static_cast<std::uint64_t>(quota_.max_region_bytes - region_bytes_);
   if (region->size_bytes() > left_bytes) {
-    return runtime::runtime_error(
+    return terms::runtime_error(
         RuntimeCode::kOutOfResources,
         "a session may share {} bytes; this one shares {} and asks for {} more",
         quota_.max_region_bytes, region_bytes_, region->size_bytes());
@@ -104,8 +100,8 @@ Status ClientSession::set_ring(std::uint64_t handle, std::function<void()> stop_
   const std::lock_guard lock(mutex_);
   const auto it = regions_.find(handle);
   if (it == regions_.end()) {
-    return runtime::runtime_error(RuntimeCode::kCancelled, "region {} was taken away meanwhile",
-                                  handle);
+    return terms::runtime_error(RuntimeCode::kCancelled, "region {} was taken away meanwhile",
+                                handle);
   }
   // The region exists before its ring, so an unregistration may have come between.
   it->second.stop_ring = std::move(stop_ring);
@@ -185,7 +181,7 @@ ClientSession::Holdings ClientSession::close(const Status& reason) {
   return holdings;
 }
 
-Result<std::shared_ptr<ClientSession>> SessionTable::open(std::string client, Peer peer,
+Result<std::shared_ptr<ClientSession>> SessionTable::open(std::string client, terms::Peer peer,
                                                           std::int64_t now_ns) {
   // Before the lock: the system may be slow to give random bytes.
   std::string token = SLUICE_TRY(make_secret());
@@ -193,7 +189,7 @@ Result<std::shared_ptr<ClientSession>> SessionTable::open(std::string client, Pe
   if (is_closed_) return make_error(Code::kUnavailable, "the daemon is shutting down");
   const std::string account = account_of(peer);
   SLUICE_TRY(check_room(account));
-  const SessionId id{next_id_++};
+  const terms::SessionId id{next_id_++};
   auto session = std::make_shared<ClientSession>(id, std::move(client), std::move(peer),
                                                  std::move(token), now_ns, quota_);
   by_id_[id] = session;
@@ -204,14 +200,13 @@ Result<std::shared_ptr<ClientSession>> SessionTable::open(std::string client, Pe
 
 Status SessionTable::check_room(const std::string& account) const {
   if (by_id_.size() >= most_) {
-    return runtime::runtime_error(RuntimeCode::kOutOfResources,
-                                  "{} sessions are open, the most there may be", most_);
+    return terms::runtime_error(RuntimeCode::kOutOfResources,
+                                "{} sessions are open, the most there may be", most_);
   }
   const auto it = num_of_account_.find(account);
   if (it == num_of_account_.end() || it->second < quota_.max_sessions) return ok_status();
-  return runtime::runtime_error(RuntimeCode::kOutOfResources,
-                                "{} has {} sessions open, the most it may have", account,
-                                it->second);
+  return terms::runtime_error(RuntimeCode::kOutOfResources,
+                              "{} has {} sessions open, the most it may have", account, it->second);
 }
 
 std::shared_ptr<ClientSession> SessionTable::find(std::string_view token) const {
@@ -220,13 +215,13 @@ std::shared_ptr<ClientSession> SessionTable::find(std::string_view token) const 
   return it == by_token_.end() ? nullptr : by_id_.at(it->second);
 }
 
-std::shared_ptr<ClientSession> SessionTable::find(SessionId id) const {
+std::shared_ptr<ClientSession> SessionTable::find(terms::SessionId id) const {
   const std::lock_guard lock(mutex_);
   const auto it = by_id_.find(id);
   return it == by_id_.end() ? nullptr : it->second;
 }
 
-bool SessionTable::remove(SessionId id) {
+bool SessionTable::remove(terms::SessionId id) {
   const std::lock_guard lock(mutex_);
   const auto it = by_id_.find(id);
   if (it == by_id_.end()) return false;
@@ -271,20 +266,21 @@ std::shared_ptr<ClientSession> CommonHoldings::find(const std::string& account,
   const std::lock_guard lock(mutex_);
   std::shared_ptr<ClientSession>& found = by_account_[account];
   if (found == nullptr) {
-    found = std::make_shared<ClientSession>(kNobody, "", Peer{}, "", started_ns_, quota);
+    found =
+        std::make_shared<ClientSession>(terms::kNobody, "", terms::Peer{}, "", started_ns_, quota);
     found->set_owner(sandbox::OwnerId{kFirstOwner + by_account_.size()});
     on_owner_(found->owner());
   }
   return found;
 }
 
-void CommonHoldings::remove_model(runtime::ModelHandle model) {
+void CommonHoldings::remove_model(terms::ModelHandle model) {
   const std::lock_guard lock(mutex_);
   // Lock order: mutex_ of this table, then that of a session; a session takes no lock of the table.
   for (const auto& [account, session] : by_account_) session->remove_model(model);
 }
 
-void CommonHoldings::remove_group(topology::CoreGroupId group) {
+void CommonHoldings::remove_group(terms::CoreGroupId group) {
   const std::lock_guard lock(mutex_);
   for (const auto& [account, session] : by_account_) session->remove_group(group);
 }

@@ -15,8 +15,8 @@
 #include "base/byte_budget.h"
 #include "dispatch/request_quota.h"
 #include "sandbox/exchange_table.h"
-#include "service/types.h"
 #include "shm/region.h"
+#include "terms/server/server.h"
 
 namespace sluice::service {
 
@@ -38,7 +38,7 @@ struct SessionQuota {
 ///     open --close--> closed: takes nothing more
 class ClientSession {
  public:
-  ClientSession(SessionId id, std::string client, Peer peer, std::string token,
+  ClientSession(terms::SessionId id, std::string client, terms::Peer peer, std::string token,
                 std::int64_t opened_ns, const SessionQuota& quota)
       : id_(id),
         owner_{static_cast<std::uint64_t>(id)},
@@ -50,23 +50,23 @@ class ClientSession {
         requests_(std::make_shared<dispatch::RequestQuota>(quota.max_in_flight)),
         answers_(std::make_shared<ByteBudget>(quota.max_answer_bytes, quota.all_answers)) {}
 
-  SessionId id() const { return id_; }
+  terms::SessionId id() const { return id_; }
   /// Of its tensors in the exchange.
   sandbox::OwnerId owner() const { return owner_; }
   /// Requires: nobody uses it yet.
   void set_owner(sandbox::OwnerId owner) { owner_ = owner; }
   const std::string& client() const { return client_; }
-  const Peer& peer() const { return peer_; }
+  const terms::Peer& peer() const { return peer_; }
   const std::string& token() const { return token_; }
-  SessionInfo info(std::int64_t now_ns) const;
+  terms::SessionInfo info(std::int64_t now_ns) const;
 
   /// Makes the session the owner of the model. `num_cores`: the cores of its implicit group.
   /// Fails: kOutOfResources over the quota; kCancelled if the session is closed. The caller keeps
   /// the model on failure.
-  Status add_model(runtime::ModelHandle model, std::int32_t num_cores);
-  Status add_group(topology::CoreGroupId group, std::int32_t num_cores);
-  void remove_model(runtime::ModelHandle model);
-  void remove_group(topology::CoreGroupId group);
+  Status add_model(terms::ModelHandle model, std::int32_t num_cores);
+  Status add_group(terms::CoreGroupId group, std::int32_t num_cores);
+  void remove_model(terms::ModelHandle model);
+  void remove_group(terms::CoreGroupId group);
 
   /// Shared memory, under a handle that nobody else has. Fails: as add_model.
   Status add_region(std::uint64_t handle, std::shared_ptr<shm::Region> region);
@@ -105,8 +105,8 @@ class ClientSession {
   bool on_close(std::function<void(const Status&)> listener);
 
   struct Holdings {
-    std::vector<runtime::ModelHandle> models;
-    std::vector<topology::CoreGroupId> groups;
+    std::vector<terms::ModelHandle> models;
+    std::vector<terms::CoreGroupId> groups;
     std::vector<HeldRegion> regions;
   };
   /// Closes the session: calls its listener, then returns its holdings. A second call returns none.
@@ -116,10 +116,10 @@ class ClientSession {
   Status check_open() const;
   Status check_cores(std::int32_t more) const;
 
-  const SessionId id_;
+  const terms::SessionId id_;
   sandbox::OwnerId owner_;
   const std::string client_;
-  const Peer peer_;
+  const terms::Peer peer_;
   const std::string token_;
   const std::int64_t opened_ns_;
   const SessionQuota quota_;
@@ -128,8 +128,8 @@ class ClientSession {
   mutable std::mutex mutex_;
   bool is_closed_ = false;
   std::int32_t num_cores_ = 0;
-  std::map<runtime::ModelHandle, std::int32_t> models_;  ///< with the cores of its own group
-  std::map<topology::CoreGroupId, std::int32_t> groups_;
+  std::map<terms::ModelHandle, std::int32_t> models_;  ///< with the cores of its own group
+  std::map<terms::CoreGroupId, std::int32_t> groups_;
   std::map<std::uint64_t, HeldRegion> regions_;
   std::int64_t region_bytes_ = 0;
   std::atomic<std::int64_t> num_ring_requests_ = 0;
@@ -149,12 +149,13 @@ class SessionTable {
   void set_quota(const SessionQuota& quota);
   /// With a token of 128 random bits. Fails: kOutOfResources for too many of all or of the peer's
   /// account; kUnavailable once closed.
-  Result<std::shared_ptr<ClientSession>> open(std::string client, Peer peer, std::int64_t now_ns);
+  Result<std::shared_ptr<ClientSession>> open(std::string client, terms::Peer peer,
+                                              std::int64_t now_ns);
   /// Null if no open session has this token, or id.
   std::shared_ptr<ClientSession> find(std::string_view token) const;
-  std::shared_ptr<ClientSession> find(SessionId id) const;
+  std::shared_ptr<ClientSession> find(terms::SessionId id) const;
   /// It is found no longer. False if it was not there.
-  bool remove(SessionId id);
+  bool remove(terms::SessionId id);
   /// By id.
   std::vector<std::shared_ptr<ClientSession>> all() const;
   /// No session opens any more.
@@ -168,8 +169,8 @@ class SessionTable {
   SessionQuota quota_;
   bool is_closed_ = false;
   std::uint64_t next_id_ = 1;
-  std::map<SessionId, std::shared_ptr<ClientSession>> by_id_;
-  std::map<std::string, SessionId, std::less<>> by_token_;
+  std::map<terms::SessionId, std::shared_ptr<ClientSession>> by_id_;
+  std::map<std::string, terms::SessionId, std::less<>> by_token_;
   std::map<std::string, std::int32_t> num_of_account_;
 };
 
@@ -187,8 +188,8 @@ class CommonHoldings {
   /// The daemon's own: no quota bounds what its administrator lists in the settings.
   std::shared_ptr<ClientSession> of_daemon();
   /// Of whichever account has it.
-  void remove_model(runtime::ModelHandle model);
-  void remove_group(topology::CoreGroupId group);
+  void remove_model(terms::ModelHandle model);
+  void remove_group(terms::CoreGroupId group);
 
  private:
   std::shared_ptr<ClientSession> find(const std::string& account, const SessionQuota& quota);

@@ -11,15 +11,14 @@
 namespace sluice::service {
 namespace {
 
-using runtime::ModelHandle;
-using runtime::RuntimeCode;
+using terms::CoreGroupId;
+using terms::ModelHandle;
 using ::testing::ElementsAre;
-using topology::CoreGroupId;
 
-RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+RuntimeCode code_of(const Status& status) { return terms::runtime_code_of(status); }
 
 ClientSession session_of(SessionQuota quota) {
-  return ClientSession(SessionId{7}, "test", Peer{}, "token", 0, quota);
+  return ClientSession(terms::SessionId{7}, "test", terms::Peer{}, "token", 0, quota);
 }
 
 TEST(ClientSession, QuotasAreEnforcedAndReleasedAmountsReturn) {
@@ -111,7 +110,7 @@ TEST(SessionTable, TokensAreUniqueAndValidForOpenSessionsOnly) {
   SessionTable table({});
   std::set<std::string> tokens;
   for (int i = 0; i < 100; ++i) {
-    const auto session = table.open("client", Peer{}, 0);
+    const auto session = table.open("client", terms::Peer{}, 0);
     ASSERT_TRUE(session.is_ok());
     EXPECT_EQ((*session)->token().size(), 32U);
     tokens.insert((*session)->token());
@@ -127,22 +126,22 @@ TEST(SessionTable, TokensAreUniqueAndValidForOpenSessionsOnly) {
 
 TEST(SessionTable, LimitsTheNumberOfSessionsAndRefusesAfterClose) {
   SessionTable table({}, 2);
-  ASSERT_TRUE(table.open("a", Peer{}, 0).is_ok());
-  ASSERT_TRUE(table.open("b", Peer{}, 0).is_ok());
-  EXPECT_EQ(code_of(table.open("c", Peer{}, 0).status()), RuntimeCode::kOutOfResources);
+  ASSERT_TRUE(table.open("a", terms::Peer{}, 0).is_ok());
+  ASSERT_TRUE(table.open("b", terms::Peer{}, 0).is_ok());
+  EXPECT_EQ(code_of(table.open("c", terms::Peer{}, 0).status()), RuntimeCode::kOutOfResources);
   table.close();
-  EXPECT_EQ(table.open("d", Peer{}, 0).status().code(), Code::kUnavailable);
+  EXPECT_EQ(table.open("d", terms::Peer{}, 0).status().code(), Code::kUnavailable);
 }
 
 TEST(SessionTable, AccountLeavesRoomForOthers) {
   SessionQuota quota;
   quota.max_sessions = 2;
   SessionTable table(quota);
-  const Peer alice = {"unix:/s", 1, 4'000'001};
+  const terms::Peer alice = {"unix:/s", 1, 4'000'001};
   const auto first = table.open("a", alice, 0).value();
   ASSERT_TRUE(table.open("b", alice, 0).is_ok());
   EXPECT_EQ(code_of(table.open("c", alice, 0).status()), RuntimeCode::kOutOfResources);
-  EXPECT_TRUE(table.open("d", Peer{"unix:/s", 1, 4'000'002}, 0).is_ok());
+  EXPECT_TRUE(table.open("d", terms::Peer{"unix:/s", 1, 4'000'002}, 0).is_ok());
   ASSERT_TRUE(table.remove(first->id()));
   EXPECT_TRUE(table.open("e", alice, 0).is_ok());
 }
@@ -157,11 +156,11 @@ TEST(CommonHoldings, EveryAccountHasItsOwn) {
   EXPECT_EQ(owners, (std::vector{alice->owner(), token->owner()}));
   EXPECT_EQ(alice, common.of("user 1"));
   EXPECT_NE(alice->owner(), token->owner());
-  EXPECT_TRUE(alice->add_model(runtime::ModelHandle{1}, 1).is_ok());
-  EXPECT_EQ(code_of(alice->add_model(runtime::ModelHandle{2}, 1)), RuntimeCode::kOutOfResources);
-  EXPECT_TRUE(token->add_model(runtime::ModelHandle{2}, 1).is_ok());
-  common.remove_model(runtime::ModelHandle{1});
-  EXPECT_TRUE(alice->add_model(runtime::ModelHandle{3}, 1).is_ok());
+  EXPECT_TRUE(alice->add_model(terms::ModelHandle{1}, 1).is_ok());
+  EXPECT_EQ(code_of(alice->add_model(terms::ModelHandle{2}, 1)), RuntimeCode::kOutOfResources);
+  EXPECT_TRUE(token->add_model(terms::ModelHandle{2}, 1).is_ok());
+  common.remove_model(terms::ModelHandle{1});
+  EXPECT_TRUE(alice->add_model(terms::ModelHandle{3}, 1).is_ok());
 }
 
 }  // namespace

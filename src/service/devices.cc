@@ -2,17 +2,18 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/engine.h"
 #include "service/service.h"
 
 namespace sluice::service {
 
-using runtime::ModelHandle;
+using terms::ModelHandle;
 
 /// Those that have a core of it.
-std::vector<Service::HostedModel> Service::models_on(topology::DeviceId device) const {
-  std::set<topology::CoreGroupId> groups;
-  for (const runtime::GroupInfo& group : all_groups()) {
-    if (std::ranges::find(group.cores, device, &topology::CoreRef::device) != group.cores.end()) {
+std::vector<Service::HostedModel> Service::models_on(terms::DeviceId device) const {
+  std::set<terms::CoreGroupId> groups;
+  for (const terms::GroupInfo& group : all_groups()) {
+    if (std::ranges::find(group.cores, device, &terms::CoreRef::device) != group.cores.end()) {
       groups.insert(group.id);
     }
   }
@@ -21,8 +22,8 @@ std::vector<Service::HostedModel> Service::models_on(topology::DeviceId device) 
   return models;
 }
 
-Result<std::vector<ModelEntry>> Service::reset_device(const Caller& caller,
-                                                      topology::DeviceId device) {
+Result<std::vector<terms::ModelEntry>> Service::reset_device(const Caller& caller,
+                                                             terms::DeviceId device) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
   const std::vector<HostedModel> models = models_on(device);
@@ -38,13 +39,13 @@ Result<std::vector<ModelEntry>> Service::reset_device(const Caller& caller,
   SLUICE_TRY(engine_.reset_device(device));
   log_.add(LogLevel::kInfo, "device.reset device={} session={} by={}", device.value(),
            static_cast<std::uint64_t>(caller.session->id()), in_quotes(account_of(caller.peer)));
-  std::vector<ModelEntry> stopped;
+  std::vector<terms::ModelEntry> stopped;
   for (const HostedModel& one : models) {
     const ModelHandle handle{one.info.handle};
     const auto info = one.host->info(handle);
-    if (!info.is_ok() || info->phase != runtime::ModelPhase::kFailed) continue;
+    if (!info.is_ok() || info->phase != terms::ModelPhase::kFailed) continue;
     SLUICE_TRY(one.host->reset(handle));
-    for (ModelEntry& entry : SLUICE_TRY(list_models(one.info.handle))) {
+    for (terms::ModelEntry& entry : SLUICE_TRY(list_models(one.info.handle))) {
       stopped.push_back(std::move(entry));
     }
   }

@@ -3,13 +3,12 @@
 #include <cstring>
 #include <utility>
 
+#include "base/system/aligned_memory.h"
 #include "dispatch/turn.h"
 #include "service/region_slices.h"
 #include "service/service.h"
 
 namespace sluice::service {
-
-using runtime::RuntimeCode;
 
 namespace {
 
@@ -36,28 +35,28 @@ class Load {
 
 }  // namespace
 
-Result<sandbox::TensorIndex> Service::put_tensor(const Caller& caller, const exec::TensorView& view,
-                                                 std::int64_t ttl_ns) {
+Result<terms::TensorIndex> Service::put_tensor(const Caller& caller, const terms::TensorView& view,
+                                               std::int64_t ttl_ns) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
   auto memory = allocate_aligned(static_cast<std::uint64_t>(view.size_bytes));
   if (memory == nullptr) {
-    return runtime::runtime_error(RuntimeCode::kOutOfResources,
-                                  "no memory for a tensor of {} bytes", view.size_bytes);
+    return terms::runtime_error(RuntimeCode::kOutOfResources, "no memory for a tensor of {} bytes",
+                                view.size_bytes);
   }
   if (view.size_bytes > 0) {
     std::memcpy(memory.get(), view.data, static_cast<std::size_t>(view.size_bytes));
   }
-  runtime::OutputTensor tensor = {view, memory};
+  terms::OutputTensor tensor = {view, memory};
   tensor.view.data = memory.get();
   return exchange_.put(caller.session->owner(), std::move(tensor), ttl_ns);
 }
 
-Result<std::string> Service::offer_tensor(const Caller& caller, sandbox::TensorIndex index) {
+Result<std::string> Service::offer_tensor(const Caller& caller, terms::TensorIndex index) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
   if (options().exchange_peers.empty()) {
-    return runtime::runtime_error(
+    return terms::runtime_error(
         RuntimeCode::kFailed,
         "no other daemon may fetch tensors of this one (exchange_listen and "
         "exchange_peers in its settings)");
@@ -68,10 +67,10 @@ Result<std::string> Service::offer_tensor(const Caller& caller, sandbox::TensorI
   return key;
 }
 
-Result<sandbox::ExchangeTable::Lease> Service::get_offered(const Peer& peer,
-                                                           sandbox::TensorIndex index,
+Result<sandbox::ExchangeTable::Lease> Service::get_offered(const terms::Peer& peer,
+                                                           terms::TensorIndex index,
                                                            std::string_view key) const {
-  SLUICE_TRY(authorize(peer, Role::kFetch));
+  SLUICE_TRY(authorize(peer, terms::Role::kFetch));
   SLUICE_TRY(check_ready());
   return exchange_.get_offered(index, key);
 }
@@ -85,15 +84,16 @@ Status Service::check_source(const std::string& address) const {
                             in_quotes(address)));
 }
 
-Result<PulledTensor> Service::pull_tensor(const Caller& caller, const OfferedTensor& wanted,
-                                          std::int64_t ttl_ns, std::stop_source stop) {
+Result<terms::PulledTensor> Service::pull_tensor(const Caller& caller,
+                                                 const terms::OfferedTensor& wanted,
+                                                 std::int64_t ttl_ns, std::stop_source stop) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
   SLUICE_TRY(check_source(wanted.address));
   SLUICE_TRY(exchange_.check_ttl(ttl_ns));  // before the bytes are on their way
   const dispatch::Turn turn(num_pulls_, kMaxPulls);
   if (!turn.is_free()) {
-    return runtime::runtime_error(
+    return terms::runtime_error(
         RuntimeCode::kOutOfResources,
         "{} tensors are being fetched from other hosts; try again when one has "
         "come",
@@ -108,8 +108,8 @@ Result<PulledTensor> Service::pull_tensor(const Caller& caller, const OfferedTen
     room = SLUICE_TRY(exchange_.reserve(caller.session->owner(), bytes));
     return ok_status();
   };
-  runtime::OutputTensor tensor = SLUICE_TRY(fetch_(wanted, take_room, stop.get_token()));
-  PulledTensor pulled = {{}, tensor.view};
+  terms::OutputTensor tensor = SLUICE_TRY(fetch_(wanted, take_room, stop.get_token()));
+  terms::PulledTensor pulled = {{}, tensor.view};
   pulled.view.data = nullptr;
   pulled.index = SLUICE_TRY(
       exchange_.put(caller.session->owner(), std::move(tensor), std::move(room), ttl_ns));

@@ -4,29 +4,30 @@
 #include <cstdint>
 #include <vector>
 
-#include "service/types.h"
+#include "runtime/statistics/group_statistics.h"
+#include "terms/server/server.h"
 
 namespace sluice::service {
 
 struct ModelMetrics {
-  runtime::ModelInfo info;
+  terms::ModelInfo info;
   runtime::ModelStatisticsSnapshot requests;
 };
 
 /// At about one moment: each part is taken by itself.
 struct Metrics {
-  ServerInfo server;
+  terms::ServerInfo server;
   DescriptorUse descriptors;
   std::int64_t num_refused_connections = 0;
   std::int64_t num_huge_pages = 0;  ///< of 2 MiB, reserved
   std::int64_t num_huge_pages_taken = 0;
-  std::vector<SessionInfo> sessions;
+  std::vector<terms::SessionInfo> sessions;
   std::vector<ModelMetrics> models;
   std::vector<runtime::GroupReport> groups;
   std::vector<runtime::DeviceReport> devices;
   struct Worker {
-    topology::CoreGroupId group = {};
-    runtime::WorkerInfo info;
+    terms::CoreGroupId group = {};
+    terms::WorkerInfo info;
   };
   std::vector<Worker> workers;  ///< of the groups that have one
 };

@@ -5,12 +5,12 @@
 
 namespace sluice::service {
 
-void ModelTable::add(runtime::ModelHandle model, ServedModel served) {
+void ModelTable::add(terms::ModelHandle model, ServedModel served) {
   const std::unique_lock lock(mutex_);
   models_.insert_or_assign(model, std::move(served));
 }
 
-std::optional<ServedModel> ModelTable::remove(runtime::ModelHandle model) {
+std::optional<ServedModel> ModelTable::remove(terms::ModelHandle model) {
   const std::unique_lock lock(mutex_);
   // One of several threads gets the entry, the others nothing.
   auto node = models_.extract(model);
@@ -18,13 +18,13 @@ std::optional<ServedModel> ModelTable::remove(runtime::ModelHandle model) {
   return std::move(node.mapped());
 }
 
-Result<ServedModel> ModelTable::find(runtime::ModelHandle model) const {
+Result<ServedModel> ModelTable::find(terms::ModelHandle model) const {
   const std::shared_lock lock(mutex_);
   const auto it = models_.find(model);
   if (it != models_.end()) return it->second;
-  return runtime::runtime_error(runtime::RuntimeCode::kInvalidHandle,
-                                "no model has handle {:#x}, or no longer",
-                                static_cast<std::uint64_t>(model));
+  return terms::runtime_error(RuntimeCode::kInvalidHandle,
+                              "no model has handle {:#x}, or no longer",
+                              static_cast<std::uint64_t>(model));
 }
 
 }  // namespace sluice::service

@@ -9,13 +9,13 @@
 #include <string>
 
 #include "dispatch/model_ref.h"
-#include "service/types.h"
+#include "terms/server/server.h"
 
 namespace sluice::service {
 
 /// Of a model from the end of its load to the end of its unload.
 struct ServedModel {
-  SessionId owner = kNobody;
+  terms::SessionId owner = terms::kNobody;
   std::string account;                 ///< who loaded it
   runtime::ModelHost* host = nullptr;  ///< outlives the table
   std::shared_ptr<dispatch::ModelRef> ref;
@@ -24,15 +24,15 @@ struct ServedModel {
 /// Safe across threads.
 class ModelTable {
  public:
-  void add(runtime::ModelHandle model, ServedModel served);
+  void add(terms::ModelHandle model, ServedModel served);
   /// What was there.
-  std::optional<ServedModel> remove(runtime::ModelHandle model);
+  std::optional<ServedModel> remove(terms::ModelHandle model);
   /// Fails: kInvalidHandle.
-  Result<ServedModel> find(runtime::ModelHandle model) const;
+  Result<ServedModel> find(terms::ModelHandle model) const;
 
  private:
   mutable std::shared_mutex mutex_;
-  std::map<runtime::ModelHandle, ServedModel> models_;
+  std::map<terms::ModelHandle, ServedModel> models_;
 };
 
 }  // namespace sluice::service

@@ -6,13 +6,15 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "exec/random/random_source.h"
+#include "package/executable.h"
+#include "runtime/engine.h"
 #include "service/service.h"
 #include "worker/pool.h"
 
 namespace sluice::service {
 
-using runtime::ModelHandle;
-using runtime::RuntimeCode;
+using terms::ModelHandle;
 
 namespace {
 
@@ -52,14 +54,14 @@ Result<fs::path> check_path(const fs::path& path, const std::vector<fs::path>& f
 
 Status check_names(std::span<const std::string> names, std::string_view what) {
   for (const std::string& name : names) {
-    SLUICE_TRY(runtime::with_runtime_code(check_name(name, what), RuntimeCode::kInvalid));
+    SLUICE_TRY(terms::with_runtime_code(check_name(name, what), RuntimeCode::kInvalid));
   }
   return ok_status();
 }
 
-Status check_names(const package::Signature& signature) {
+Status check_names(const terms::Signature& signature) {
   for (const auto* tensors : {&signature.inputs, &signature.outputs}) {
-    for (const package::TensorSpec& tensor : *tensors) {
+    for (const terms::TensorSpec& tensor : *tensors) {
       SLUICE_TRY(check_names({&tensor.name, 1}, "tensor"));
     }
   }
@@ -83,7 +85,7 @@ Result<ServedModel> Service::find_to_control(const Caller& caller, ModelHandle m
 }
 
 Result<runtime::LoadRequest> Service::load_request(
-    const ModelOptions& options, const fs::path& path,
+    const terms::LoadOptions& options, const fs::path& path,
     std::shared_ptr<const package::Executable> executable) const {
   runtime::LoadRequest request = load_request(options);
   if (executable == nullptr)
@@ -92,34 +94,26 @@ Result<runtime::LoadRequest> Service::load_request(
   return request;
 }
 
-runtime::LoadRequest Service::load_request(const ModelOptions& options) {
-  runtime::LoadRequest request;
-  request.name = options.name;
-  request.group = options.group;
-  request.depth = options.depth;
-  request.max_waiting = options.max_waiting;
-  request.weight = options.weight;
-  request.max_recorded_bytes = options.max_recorded_bytes;
-  request.batching = options.batching;
-  request.nan_policy = options.flags_nan ? runtime::NanPolicy::kFlag : runtime::NanPolicy::kPass;
+runtime::LoadRequest Service::load_request(const terms::LoadOptions& options) {
+  runtime::LoadRequest request(options);
   if (options.seed) request.random = exec::RandomSource::create(options.seed);
   return request;
 }
 
 /// The functions', an explicit group's, or that of the isolation asked for.
-Result<runtime::ModelHost*> Service::host_for(const ModelOptions& options) {
+Result<runtime::ModelHost*> Service::host_for(const terms::LoadOptions& options) {
   if (options.function) {
-    if (options.isolation == runtime::Isolation::kProcess) SLUICE_TRY(check_workers());
+    if (options.isolation == terms::Isolation::kProcess) SLUICE_TRY(check_workers());
     return functions_.get();
   }
   bool is_process =
-      options.isolation.value_or(this->options().isolation) == runtime::Isolation::kProcess;
+      options.isolation.value_or(this->options().isolation) == terms::Isolation::kProcess;
   if (options.group) {
     is_process = workers_ != nullptr && workers_->owns(*options.group);
-    if (options.isolation && (*options.isolation == runtime::Isolation::kProcess) != is_process) {
-      return runtime::runtime_error(RuntimeCode::kInvalid,
-                                    "isolation: group {} has its own; leave it out of the load",
-                                    options.group->value());
+    if (options.isolation && (*options.isolation == terms::Isolation::kProcess) != is_process) {
+      return terms::runtime_error(RuntimeCode::kInvalid,
+                                  "isolation: group {} has its own; leave it out of the load",
+                                  options.group->value());
     }
   }
   if (!is_process) return &engine_;
@@ -127,16 +121,16 @@ Result<runtime::ModelHost*> Service::host_for(const ModelOptions& options) {
   return workers_;
 }
 
-Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& options,
-                                 const fs::path& path,
-                                 std::shared_ptr<const package::Executable> executable,
-                                 int package_fd) {
+Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadOptions& options,
+                                        const fs::path& path,
+                                        std::shared_ptr<const package::Executable> executable,
+                                        int package_fd) {
   SLUICE_TRY(check_session(caller));
   auto request = SLUICE_TRY(load_request(options, path, std::move(executable)));
   request.package_fd = package_fd;
   // Only what outlives its client and needs nothing else to exist: no upload, no session, no group.
   const bool is_restorable = !request.path.empty() && !options.group && !options.function &&
-                             caller.session->id() == kNobody && model_events_.on_load;
+                             caller.session->id() == terms::kNobody && model_events_.on_load;
   auto entry = load(caller, options, std::move(request));
   if (entry.is_ok() && is_restorable) {
     const ModelHandle handle{entry->info.handle};
@@ -146,22 +140,24 @@ Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& optio
   return entry;
 }
 
-Result<ModelEntry> Service::load_own(const ModelOptions& options, const fs::path& path) {
+Result<terms::ModelEntry> Service::load_own(const terms::LoadOptions& options,
+                                            const fs::path& path) {
   runtime::LoadRequest request = load_request(options);
   request.path = path;
-  const Peer daemon{"", getpid(), static_cast<std::int64_t>(geteuid()), -1};
+  const terms::Peer daemon{"", getpid(), static_cast<std::int64_t>(geteuid()), -1};
   return load(Caller{common_.of_daemon(), daemon}, options, std::move(request));
 }
 
-Result<ModelEntry> Service::load_again(const ModelOptions& options, const fs::path& path,
-                                       std::int64_t user, const std::string& token) {
-  Peer peer = {"", -1, user, -1};
+Result<terms::ModelEntry> Service::load_again(const terms::LoadOptions& options,
+                                              const fs::path& path, std::int64_t user,
+                                              const std::string& token) {
+  terms::Peer peer = {"", -1, user, -1};
   peer.token = token;
   return load(Caller{common_.of(account_of(peer)), peer}, options, path, nullptr);
 }
 
-Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& options,
-                                 runtime::LoadRequest request) {
+Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadOptions& options,
+                                        runtime::LoadRequest request) {
   SLUICE_TRY(check_ready());
   const std::string name = options.name.empty() ? request.path.stem().string() : options.name;
   SLUICE_TRY(check_names({&name, 1}, "model"));
@@ -177,10 +173,10 @@ Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& optio
 }
 
 /// The end of a load that the session has entered.
-Result<ModelEntry> Service::enter_loaded(const Caller& caller, runtime::ModelHost& host,
-                                         Result<ModelHandle> model) {
-  Result<ModelEntry> entry =
-      model.is_ok() ? enter_model(caller, host, *model) : Result<ModelEntry>(model.status());
+Result<terms::ModelEntry> Service::enter_loaded(const Caller& caller, runtime::ModelHost& host,
+                                                Result<ModelHandle> model) {
+  Result<terms::ModelEntry> entry =
+      model.is_ok() ? enter_model(caller, host, *model) : Result<terms::ModelEntry>(model.status());
   // After enter_model: a session that ends waits for this, and then finds the model among its
   // holdings.
   caller.session->leave_load();
@@ -195,13 +191,13 @@ Result<ModelEntry> Service::enter_loaded(const Caller& caller, runtime::ModelHos
   return entry;
 }
 
-Result<ModelEntry> Service::deploy_graph(const Caller& caller, sandbox::GraphRequest request) {
+Result<terms::ModelEntry> Service::deploy_graph(const Caller& caller, terms::GraphRequest request) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
   SLUICE_TRY(sandbox::check_size(request));
   if (request.name.empty()) request.name = "graph";
   SLUICE_TRY(check_names({&request.name, 1}, "graph"));
-  for (const sandbox::GraphNode& node : request.nodes) {  // a graph keeps them from being removed
+  for (const terms::GraphNode& node : request.nodes) {  // a graph keeps them from being removed
     SLUICE_TRY(find_to_control(caller, node.function).with_context(node.name.substr(0, 64)));
   }
   SLUICE_TRY(caller.session->enter_load());
@@ -209,18 +205,19 @@ Result<ModelEntry> Service::deploy_graph(const Caller& caller, sandbox::GraphReq
 }
 
 Result<ModelHandle> Service::load_on(runtime::ModelHost& host, const runtime::LoadRequest& request,
-                                     const ModelOptions& options, const std::stop_token& stop) {
+                                     const terms::LoadOptions& options,
+                                     const std::stop_token& stop) {
   if (options.function) {
     return functions_->deploy(request, *options.function,
-                              options.isolation.value_or(runtime::Isolation::kStream));
+                              options.isolation.value_or(terms::Isolation::kStream));
   }
   return host.load(request, stop);
 }
 
-ModelEntry Service::describe(runtime::ModelInfo info, SessionId session,
-                             const package::Signature& signature) const {
+terms::ModelEntry Service::describe(terms::ModelInfo info, terms::SessionId session,
+                                    const terms::Signature& signature) const {
   const auto state = functions_->state(ModelHandle{info.handle});
-  ModelEntry entry{std::move(info), session, signature};
+  terms::ModelEntry entry{std::move(info), session, signature};
   if (state.is_ok()) entry.function = *state;
   auto graph = graphs_->state(ModelHandle{entry.info.handle});
   if (graph.is_ok()) entry.graph = std::move(*graph);
@@ -228,13 +225,13 @@ ModelEntry Service::describe(runtime::ModelInfo info, SessionId session,
 }
 
 /// The model is the session's from now on, or gone.
-Result<ModelEntry> Service::enter_model(const Caller& caller, runtime::ModelHost& host,
-                                        ModelHandle model) {
-  const runtime::ModelInfo info = SLUICE_TRY(host.info(model));
+Result<terms::ModelEntry> Service::enter_model(const Caller& caller, runtime::ModelHost& host,
+                                               ModelHandle model) {
+  const terms::ModelInfo info = SLUICE_TRY(host.info(model));
   auto sink = SLUICE_TRY(host.sink(model));
   std::int32_t num_cores = 0;
   if (info.is_implicit) {
-    for (const runtime::GroupInfo& group : engine_.list_groups()) {
+    for (const terms::GroupInfo& group : engine_.list_groups()) {
       const bool is_made_by_it = group.id == info.group && group.num_models == 1;
       // A model that shares another's group costs the session no cores of its own.
       if (is_made_by_it) num_cores = static_cast<std::int32_t>(group.cores.size());
@@ -246,8 +243,8 @@ Result<ModelEntry> Service::enter_model(const Caller& caller, runtime::ModelHost
                                   Owner{caller.session->id(), account_of(caller.peer)});
     if (owner->second.session != caller.session->id()) owner->second = {};
   }
-  const SessionId session = caller.session->id();
-  ModelEntry entry = describe(info, session, sink->signature());
+  const terms::SessionId session = caller.session->id();
+  terms::ModelEntry entry = describe(info, session, sink->signature());
   // Before the session has it: a session that closes now makes add_model fail, and the model goes
   // again.
   models_.add(model, {session, account_of(caller.peer), &host,
@@ -262,8 +259,7 @@ Result<ModelEntry> Service::enter_model(const Caller& caller, runtime::ModelHost
   return status;
 }
 
-void Service::forget_model(ModelHandle model, const runtime::ModelInfo& info,
-                           const Caller& caller) {
+void Service::forget_model(ModelHandle model, const terms::ModelInfo& info, const Caller& caller) {
   const auto served = models_.remove(model);
   if (!served) return;  // another thread was first
   if (model_events_.on_unload) model_events_.on_unload(model);
@@ -271,16 +267,15 @@ void Service::forget_model(ModelHandle model, const runtime::ModelInfo& info,
     const std::unique_lock lock(owners_mutex_);
     group_owners_.erase(static_cast<std::uint64_t>(info.group.value()));
   }
-  if (served->owner == kNobody) {
+  if (served->owner == terms::kNobody) {
     common_.remove_model(model);
   } else {
     caller.session->remove_model(model);
   }
 }
 
-Result<runtime::Footprint> Service::estimate(
-    const ModelOptions& options, const fs::path& path,
-    std::shared_ptr<const package::Executable> executable) {
+Result<terms::Footprint> Service::estimate(const terms::LoadOptions& options, const fs::path& path,
+                                           std::shared_ptr<const package::Executable> executable) {
   return engine_.estimate(SLUICE_TRY(load_request(options, path, std::move(executable))));
 }
 
@@ -297,7 +292,7 @@ Status Service::stop(const Caller& caller, ModelHandle model, std::int64_t drain
 
 Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
   runtime::ModelHost& host = *SLUICE_TRY(find_to_control(caller, model)).host;
-  const runtime::ModelInfo info = SLUICE_TRY(host.info(model));
+  const terms::ModelInfo info = SLUICE_TRY(host.info(model));
   SLUICE_TRY(graphs_->check_unused(model).with_context(info.name));
   // A session that ends waits for it: until the model is gone its group cannot go.
   SLUICE_TRY(caller.session->enter_load());
@@ -325,14 +320,14 @@ Result<std::vector<Service::HostedModel>> Service::select_models(std::uint64_t m
   return std::vector<HostedModel>{{host, SLUICE_TRY(host->info(handle))}};
 }
 
-Result<std::vector<ModelEntry>> Service::list_models(std::uint64_t model) const {
-  std::vector<ModelEntry> entries;
+Result<std::vector<terms::ModelEntry>> Service::list_models(std::uint64_t model) const {
+  std::vector<terms::ModelEntry> entries;
   for (HostedModel& hosted : SLUICE_TRY(select_models(model))) {
     const ModelHandle handle{hosted.info.handle};
     const auto sink = hosted.host->sink(handle);
     if (!sink.is_ok()) continue;               // unloaded meanwhile
     const auto served = models_.find(handle);  // not there while it is being loaded
-    const SessionId session = served.is_ok() ? served->owner : kNobody;
+    const terms::SessionId session = served.is_ok() ? served->owner : terms::kNobody;
     entries.push_back(describe(std::move(hosted.info), session, (*sink)->signature()));
   }
   return entries;
@@ -341,12 +336,13 @@ Result<std::vector<ModelEntry>> Service::list_models(std::uint64_t model) const 
 Result<std::shared_ptr<dispatch::ModelRef>> Service::find_model(const Caller& caller,
                                                                 ModelHandle model) const {
   SLUICE_TRY(check_ready());
-  SLUICE_TRY(authorize(caller.peer, Role::kInference));
+  SLUICE_TRY(authorize(caller.peer, terms::Role::kInference));
   return SLUICE_TRY(find_own(caller, model)).ref;
 }
 
-Result<Admission> Service::admit(std::string_view token, Peer peer, ModelHandle model) const {
-  Caller caller = SLUICE_TRY(caller_of(Role::kInference, token, std::move(peer)));
+Result<Admission> Service::admit(std::string_view token, terms::Peer peer,
+                                 ModelHandle model) const {
+  Caller caller = SLUICE_TRY(caller_of(terms::Role::kInference, token, std::move(peer)));
   auto ref = SLUICE_TRY(find_model(caller, model));
   return Admission{std::move(caller), std::move(ref)};
 }

@@ -1,17 +1,16 @@
 // The part of Service that takes profiles.
+#include "runtime/engine.h"
 #include "service/service.h"
 #include "worker/pool.h"
 
 namespace sluice::service {
 
-using runtime::RuntimeCode;
-
 Result<std::uint64_t> Service::start_profile(const Caller& caller,
-                                             const runtime::ProfileSettings& settings) {
+                                             const terms::ProfileSettings& settings) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
-  const SessionId session = caller.session->id();
-  runtime::ProfileSettings own = settings;
+  const terms::SessionId session = caller.session->id();
+  terms::ProfileSettings own = settings;
   if (workers_ != nullptr && settings.model) {
     const auto info = workers_->info(*settings.model);
     // The engine knows the group, and has no model in it.
@@ -24,23 +23,23 @@ Result<std::uint64_t> Service::start_profile(const Caller& caller,
     profile_owners_[profile] = {session, account_of(caller.peer)};
   }
   if (workers_ != nullptr) workers_->start_profile(profile, settings);
-  if (session != kNobody &&
+  if (session != terms::kNobody &&
       sessions_.find(session) == nullptr) {  // reclaim may have come before us
     drop_profiles(session);
     if (workers_ != nullptr) workers_->stop_profile(profile, false);
-    return runtime::runtime_error(RuntimeCode::kCancelled, "session {} is closed",
-                                  static_cast<std::uint64_t>(session));
+    return terms::runtime_error(RuntimeCode::kCancelled, "session {} is closed",
+                                static_cast<std::uint64_t>(session));
   }
   log_.add(LogLevel::kInfo, "profile.start profile={} session={}", profile,
            static_cast<std::uint64_t>(session));
   return profile;
 }
 
-Result<runtime::Profile> Service::stop_profile(const Caller& caller, std::uint64_t profile) {
+Result<terms::Profile> Service::stop_profile(const Caller& caller, std::uint64_t profile) {
   SLUICE_TRY(check_control(profile_owners_, profile, caller, "profile"));
   auto taken = SLUICE_TRY(engine_.stop_profile(profile));
   if (workers_ != nullptr) {
-    for (runtime::Profile& part : workers_->stop_profile(profile)) {
+    for (terms::Profile& part : workers_->stop_profile(profile)) {
       append(taken, std::move(part));
     }
   }
@@ -53,7 +52,7 @@ Result<runtime::Profile> Service::stop_profile(const Caller& caller, std::uint64
   return taken;
 }
 
-void Service::drop_profiles(SessionId session) {
+void Service::drop_profiles(terms::SessionId session) {
   std::vector<std::uint64_t> dropped;
   {
     const std::unique_lock lock(owners_mutex_);

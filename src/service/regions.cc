@@ -6,17 +6,15 @@
 
 namespace sluice::service {
 
-using runtime::RuntimeCode;
-
 namespace {
 
 Status coded(const Status& status) {
   const bool is_scarce = status.code() == Code::kResourceExhausted;
-  return runtime::with_runtime_code(
-      status, is_scarce ? RuntimeCode::kOutOfResources : RuntimeCode::kInvalid);
+  return terms::with_runtime_code(status,
+                                  is_scarce ? RuntimeCode::kOutOfResources : RuntimeCode::kInvalid);
 }
 
-RegionInfo info_of(const ClientSession::HeldRegion& held) {
+terms::RegionInfo info_of(const ClientSession::HeldRegion& held) {
   return {held.handle, held.region->name(), static_cast<std::int64_t>(held.region->size_bytes()),
           held.stop_ring != nullptr};
 }
@@ -26,9 +24,9 @@ RegionInfo info_of(const ClientSession::HeldRegion& held) {
 Result<std::uint64_t> Service::add_region(const Caller& caller,
                                           std::shared_ptr<shm::Region> region) {
   SLUICE_TRY(check_ready());
-  if (caller.session->id() == kNobody) {
-    return runtime::runtime_error(
-        RuntimeCode::kFailed, "shared memory belongs to a session; open one and send its token");
+  if (caller.session->id() == terms::kNobody) {
+    return terms::runtime_error(RuntimeCode::kFailed,
+                                "shared memory belongs to a session; open one and send its token");
   }
   const std::uint64_t handle = next_region_++;
   const auto size_bytes = region->size_bytes();
@@ -59,7 +57,7 @@ Result<std::uint64_t> Service::register_ring(const Caller& caller, int fd,
   return status;
 }
 
-Result<RegionInfo> Service::register_name(const Caller& caller, const std::string& name) {
+Result<terms::RegionInfo> Service::register_name(const Caller& caller, const std::string& name) {
   if (caller.peer.user < 0) {
     return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalid),
                   "memory is shared over a Unix socket only: connect over unix:/PATH");
@@ -67,14 +65,15 @@ Result<RegionInfo> Service::register_name(const Caller& caller, const std::strin
   auto region = shm::Region::open(name, caller.peer.user);
   if (!region.is_ok()) return coded(region.status());
   const auto size_bytes = static_cast<std::int64_t>((*region)->size_bytes());
-  return RegionInfo{SLUICE_TRY(add_region(caller, std::move(*region))), name, size_bytes, false};
+  return terms::RegionInfo{SLUICE_TRY(add_region(caller, std::move(*region))), name, size_bytes,
+                           false};
 }
 
 Status Service::unregister_region(const Caller& caller, std::uint64_t handle) {
   const ClientSession::HeldRegion held = caller.session->remove_region(handle);
   if (held.region == nullptr) {
-    return runtime::runtime_error(RuntimeCode::kInvalidHandle, "this session has no region {}",
-                                  handle);
+    return terms::runtime_error(RuntimeCode::kInvalidHandle, "this session has no region {}",
+                                handle);
   }
   if (held.stop_ring) held.stop_ring();
   log_.add(LogLevel::kDebug, "region.unregister region={} session={}", handle,
@@ -82,8 +81,8 @@ Status Service::unregister_region(const Caller& caller, std::uint64_t handle) {
   return ok_status();
 }
 
-std::vector<RegionInfo> Service::list_regions(const Caller& caller) const {
-  std::vector<RegionInfo> infos;
+std::vector<terms::RegionInfo> Service::list_regions(const Caller& caller) const {
+  std::vector<terms::RegionInfo> infos;
   for (const ClientSession::HeldRegion& held : caller.session->list_regions()) {
     infos.push_back(info_of(held));
   }

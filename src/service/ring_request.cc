@@ -10,14 +10,12 @@
 namespace sluice::service {
 namespace {
 
-using runtime::RuntimeCode;
-
 Status bad(std::string_view what, std::string_view name, std::string_view why) {
-  return runtime::runtime_error(RuntimeCode::kBadInput, "{} \"{}\": {}", what, name, why);
+  return terms::runtime_error(RuntimeCode::kBadInput, "{} \"{}\": {}", what, name, why);
 }
 
 /// All but where its bytes are.
-Result<exec::TensorView> view_of(const shm::RingTensor& from, std::string_view name) {
+Result<terms::TensorView> view_of(const shm::RingTensor& from, std::string_view name) {
   const auto element = ir::element_type_from_onnx(from.element_type);
   if (!element) return bad("tensor", name, fmt::format("{} is no element type", from.element_type));
   if (*element == ir::ElementType::kString) {
@@ -28,7 +26,7 @@ Result<exec::TensorView> view_of(const shm::RingTensor& from, std::string_view n
         "tensor", name,
         fmt::format("{} dimensions, at most {} fit a ring's entry", from.rank, shm::kMaxRingRank));
   }
-  exec::TensorView view;
+  terms::TensorView view;
   view.element = *element;
   view.dims.assign(from.dims.begin(), from.dims.begin() + from.rank);
   const auto count = checked_product(view.dims);
@@ -46,27 +44,27 @@ Result<exec::TensorView> view_of(const shm::RingTensor& from, std::string_view n
 
 Status check_count(std::size_t given, std::size_t taken, std::string_view what) {
   if (given == taken) return ok_status();
-  return runtime::runtime_error(RuntimeCode::kBadInput, "the entry has {} {}, the model {}", given,
-                                what, taken);
+  return terms::runtime_error(RuntimeCode::kBadInput, "the entry has {} {}, the model {}", given,
+                              what, taken);
 }
 
 }  // namespace
 
-Result<std::vector<exec::TensorView>> read_ring_request(const shm::Submission& entry,
-                                                        const dispatch::ModelRef& model,
-                                                        const ClientSession& session,
-                                                        PlacedTensors& placed) {
-  const package::Signature& signature = model.signature();
+Result<std::vector<terms::TensorView>> read_ring_request(const shm::Submission& entry,
+                                                         const dispatch::ModelRef& model,
+                                                         const ClientSession& session,
+                                                         PlacedTensors& placed) {
+  const terms::Signature& signature = model.signature();
   SLUICE_TRY(check_count(entry.head.num_inputs, signature.inputs.size(), "inputs"));
   SLUICE_TRY(check_count(entry.head.num_outputs, signature.outputs.size(), "outputs"));
-  std::vector<exec::TensorView> inputs;
+  std::vector<terms::TensorView> inputs;
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     // The caller has copied the entry out of shared memory: the client cannot change what is
     // checked here.
     const shm::RingTensor& tensor = entry.tensors[i];
     const std::string& name = signature.inputs[i].name;
-    exec::TensorView view = SLUICE_TRY(view_of(tensor, name));
-    const RegionSlice place{tensor.region, tensor.offset, tensor.bytes};
+    terms::TensorView view = SLUICE_TRY(view_of(tensor, name));
+    const terms::RegionSlice place{tensor.region, tensor.offset, tensor.bytes};
     auto input = SLUICE_TRY(open_input(session, place, model.reads_in_place(i)).with_context(name));
     view.data = input.data;
     inputs.push_back(std::move(view));
@@ -83,12 +81,12 @@ Result<std::vector<exec::TensorView>> read_ring_request(const shm::Submission& e
 }
 
 void write_completion(const runtime::Reply& reply, const PlacedTensors& placed,
-                      const package::Signature& signature, shm::Completion& to) {
+                      const terms::Signature& signature, shm::Completion& to) {
   if (reply.outputs.empty() && reply.code != RuntimeCode::kOk) {
     return write_completion(reply.errors.to_status(), to);
   }
   for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
-    const exec::TensorView& view = reply.outputs[i].view;
+    const terms::TensorView& view = reply.outputs[i].view;
     Status status = ok_status();
     if (view.dims.size() > shm::kMaxRingRank) {
       status = bad("output", signature.outputs[i].name, "too many dimensions for a ring's entry");
@@ -112,7 +110,7 @@ void write_completion(const runtime::Reply& reply, const PlacedTensors& placed,
 
 void write_completion(const Status& status, shm::Completion& to) {
   to.head.status_code = static_cast<std::int32_t>(status.code());
-  to.head.runtime_code = static_cast<std::int32_t>(runtime::runtime_code_of(status));
+  to.head.runtime_code = static_cast<std::int32_t>(terms::runtime_code_of(status));
   // An entry has a fixed size; a long message is cut.
   const std::size_t size = std::min(status.message().size(), to.message.size());
   to.head.message_bytes = static_cast<std::uint32_t>(size);

@@ -12,14 +12,14 @@ namespace sluice::service {
 /// The inputs by signature index, from an entry that was copied out of a ring; `placed` gets what
 /// they and the outputs hold. Requires: no more tensors than fit an entry.
 /// Fails: kBadInput naming the tensor; as open_input and open_output.
-Result<std::vector<exec::TensorView>> read_ring_request(const shm::Submission& entry,
-                                                        const dispatch::ModelRef& model,
-                                                        const ClientSession& session,
-                                                        PlacedTensors& placed);
+Result<std::vector<terms::TensorView>> read_ring_request(const shm::Submission& entry,
+                                                         const dispatch::ModelRef& model,
+                                                         const ClientSession& session,
+                                                         PlacedTensors& placed);
 
 /// Stores the outputs where `placed` says. What fails becomes the completion's message.
 void write_completion(const runtime::Reply& reply, const PlacedTensors& placed,
-                      const package::Signature& signature, shm::Completion& to);
+                      const terms::Signature& signature, shm::Completion& to);
 void write_completion(const Status& status, shm::Completion& to);
 
 }  // namespace sluice::service

@@ -7,7 +7,6 @@
 namespace sluice::service {
 
 using dispatch::FlightTable;
-using runtime::RuntimeCode;
 
 namespace {
 
@@ -97,9 +96,9 @@ void RingThread::loop() {
       case shm::RingServer::Take::kEntry: serve(submission); break;
       case shm::RingServer::Take::kBad:
         ring_->refuse(submission.head.request,
-                      runtime::runtime_error(RuntimeCode::kBadInput,
-                                             "an entry of a ring has at most {} tensors",
-                                             shm::kMaxRingTensors));
+                      terms::runtime_error(RuntimeCode::kBadInput,
+                                           "an entry of a ring has at most {} tensors",
+                                           shm::kMaxRingTensors));
         break;
       case shm::RingServer::Take::kNone: rest(); break;
       case shm::RingServer::Take::kBroken:
@@ -126,8 +125,8 @@ void RingThread::serve(const shm::Submission& submission) {
     case shm::SubmissionKind::kRequest: status = submit(submission); break;
     case shm::SubmissionKind::kCancel: return cancel(submission);
     default:
-      status = runtime::runtime_error(RuntimeCode::kInvalid, "{} is no kind of submission",
-                                      static_cast<std::uint32_t>(submission.head.kind));
+      status = terms::runtime_error(RuntimeCode::kInvalid, "{} is no kind of submission",
+                                    static_cast<std::uint32_t>(submission.head.kind));
   }
   if (!status.is_ok()) ring_->refuse(submission.head.request, status);
 }
@@ -142,7 +141,7 @@ void RingThread::cancel(const shm::Submission& submission) {
 Status RingThread::submit(const shm::Submission& submission) {
   const shm::SubmissionHead& head = submission.head;
   const auto entry = std::make_shared<Entry>();
-  entry->model = SLUICE_TRY(service_.find_model(caller_, runtime::ModelHandle(head.model)));
+  entry->model = SLUICE_TRY(service_.find_model(caller_, terms::ModelHandle(head.model)));
   runtime::Request request;
   request.inputs =
       SLUICE_TRY(read_ring_request(submission, *entry->model, *caller_.session, entry->placed));
@@ -156,7 +155,7 @@ Status RingThread::submit(const shm::Submission& submission) {
   const bool is_last = !ring_->server.has_submission();
   const auto flight = ring_->flights.enter(head.request, entry->model, is_last);
   if (flight == nullptr) {
-    return runtime::runtime_error(
+    return terms::runtime_error(
         RuntimeCode::kInvalid,
         "request {}: another one with this id is in flight; give each its own", head.request);
   }

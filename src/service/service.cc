@@ -7,19 +7,18 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "runtime/engine.h"
 #include "service/clients/refusals.h"
 #include "worker/pool.h"
 
 namespace sluice::service {
-
-using runtime::RuntimeCode;
 
 namespace {
 
 // Rises with every addition to the protocol; clients ask for it before they use an addition.
 constexpr std::uint32_t kProtocolMinor = 9;
 
-std::uint64_t number_of(topology::CoreGroupId group) {
+std::uint64_t number_of(terms::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());
 }
 
@@ -77,15 +76,15 @@ void Service::set_options(ServiceOptions options) {
   options_ = std::move(options);
 }
 
-ServerInfo Service::server() const {
+terms::ServerInfo Service::server() const {
   const ServiceOptions options = this->options();
-  ServerInfo info;
+  terms::ServerInfo info;
   info.version = options.version;
   info.protocol_minor = kProtocolMinor;
   info.process = getpid();
   info.uptime_ns = system_clock().now_ns() - started_ns_;
   info.state = is_draining_ ? "draining" : "ready";
-  for (const topology::Device& device : devices_.devices) info.num_cores += device.num_cores;
+  for (const terms::Device& device : devices_.devices) info.num_cores += device.num_cores;
   info.num_free_cores = engine_.num_free_cores();
   info.devices = devices_.devices;
   info.max_upload_bytes = options.max_upload_bytes;
@@ -95,21 +94,21 @@ ServerInfo Service::server() const {
   return info;
 }
 
-ServerInfo Service::server(const Caller& caller) const {
-  ServerInfo info = server();
+terms::ServerInfo Service::server(const Caller& caller) const {
+  terms::ServerInfo info = server();
   info.account = account_of(caller.peer);
   info.roles = access_.roles_of(caller.peer);
   return info;
 }
 
-ServerHealth Service::health() const {
-  ServerHealth all;
+terms::ServerHealth Service::health() const {
+  terms::ServerHealth all;
   all.is_ready = !is_draining_;
   if (is_draining_) all.reason = "the daemon is shutting down";
   all.descriptors = descriptor_use();
   all.num_refused_connections = num_refused_connections();
   for (const HostedModel& model : all_models()) {
-    auto health = model.host->health(runtime::ModelHandle{model.info.handle});
+    auto health = model.host->health(terms::ModelHandle{model.info.handle});
     if (!health.is_ok()) continue;  // unloaded meanwhile
     all.models.push_back({model.info.handle, model.info.name, std::move(*health)});
   }
@@ -121,16 +120,16 @@ void Service::set_workers(worker::WorkerPool* workers) {
   if (workers == nullptr) return;
   functions_->set_cells(
       {workers, [workers](const auto& request) { return workers->create_group(request, true); },
-       [workers](topology::CoreGroupId group) { return workers->destroy_group(group); },
-       [workers](topology::CoreGroupId group) {
+       [workers](terms::CoreGroupId group) { return workers->destroy_group(group); },
+       [workers](terms::CoreGroupId group) {
          using State = sandbox::HostLife::State;
-         const runtime::WorkerInfo worker = workers->worker_of(group);
+         const terms::WorkerInfo worker = workers->worker_of(group);
          const bool restarts = worker.state == "restarting" || worker.state == "starting";
          const State up = restarts ? State::kRestarts : State::kServes;
          return sandbox::HostLife{worker.state == "failed" ? State::kFailed : up,
                                   worker.num_restarts};
        },
-       [workers](topology::CoreGroupId group) { return workers->revive(group); }});
+       [workers](terms::CoreGroupId group) { return workers->revive(group); }});
 }
 
 std::vector<Service::HostedModel> Service::all_models() const {
@@ -139,7 +138,7 @@ std::vector<Service::HostedModel> Service::all_models() const {
                                                     graphs_.get()};
   for (runtime::ModelHost* host : hosts) {
     if (host == nullptr) continue;
-    for (runtime::ModelInfo& info : host->list_models()) {
+    for (terms::ModelInfo& info : host->list_models()) {
       // A host's model of a warm function is the function's business.
       const bool is_hosts = host == &engine_ || host == workers_;
       if (is_hosts && functions_->owns(info.group)) continue;
@@ -149,8 +148,8 @@ std::vector<Service::HostedModel> Service::all_models() const {
   return all;
 }
 
-std::vector<runtime::GroupInfo> Service::all_groups() const {
-  std::vector<runtime::GroupInfo> all = engine_.list_groups();
+std::vector<terms::GroupInfo> Service::all_groups() const {
+  std::vector<terms::GroupInfo> all = engine_.list_groups();
   if (workers_ != nullptr) workers_->describe(all);
   return all;
 }
@@ -164,15 +163,15 @@ Status Service::check_ready() const {
 Status Service::check_session(const Caller& caller) const {
   // An atomic instead of options(): every request passes here.
   if (!requires_session_.load(std::memory_order_relaxed)) return ok_status();
-  if (caller.session->id() != kNobody) return ok_status();
+  if (caller.session->id() != terms::kNobody) return ok_status();
   return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kFailed),
                 "this daemon serves clients with a session only (require_session); open one");
 }
 
-SessionId Service::owner(const Owners& owners, std::uint64_t handle) const {
+terms::SessionId Service::owner(const Owners& owners, std::uint64_t handle) const {
   const std::shared_lock lock(owners_mutex_);
   const auto it = owners.find(handle);
-  return it == owners.end() ? kNobody : it->second.session;
+  return it == owners.end() ? terms::kNobody : it->second.session;
 }
 
 Status Service::check_owner(const Owners& owners, std::uint64_t handle, const Caller& caller,
@@ -180,15 +179,15 @@ Status Service::check_owner(const Owners& owners, std::uint64_t handle, const Ca
   const std::shared_lock lock(owners_mutex_);
   const auto it = owners.find(handle);
   if (it == owners.end()) {
-    return runtime::runtime_error(RuntimeCode::kInvalidHandle,
-                                  "no {} has handle {:#x}, or no longer", what, handle);
+    return terms::runtime_error(RuntimeCode::kInvalidHandle, "no {} has handle {:#x}, or no longer",
+                                what, handle);
   }
   return check_owner(it->second.session, handle, caller, what);
 }
 
-Status Service::check_owner(SessionId owner, std::uint64_t handle, const Caller& caller,
+Status Service::check_owner(terms::SessionId owner, std::uint64_t handle, const Caller& caller,
                             std::string_view what) {
-  if (owner == kNobody || owner == caller.session->id()) return ok_status();
+  if (owner == terms::kNobody || owner == caller.session->id()) return ok_status();
   return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
                 fmt::format("{} {:#x} belongs to session {}; only that session may use it", what,
                             handle, static_cast<std::uint64_t>(owner)));
@@ -197,7 +196,7 @@ Status Service::check_owner(SessionId owner, std::uint64_t handle, const Caller&
 Status Service::check_control(const Owner& owner, std::uint64_t handle, const Caller& caller,
                               std::string_view what) {
   SLUICE_TRY(check_owner(owner.session, handle, caller, what));
-  const bool may = owner.session != kNobody || account_of(caller.peer) == owner.account ||
+  const bool may = owner.session != terms::kNobody || account_of(caller.peer) == owner.account ||
                    is_administrator(caller.peer);
   if (may) return ok_status();
   return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
@@ -215,9 +214,9 @@ Status Service::check_control(const Owners& owners, std::uint64_t handle, const 
 
 // ---- sessions
 
-Result<std::shared_ptr<ClientSession>> Service::open_session(std::string client, Peer peer) {
+Result<std::shared_ptr<ClientSession>> Service::open_session(std::string client, terms::Peer peer) {
   SLUICE_TRY(check_ready());
-  SLUICE_TRY(runtime::with_runtime_code(check_name(client, "client"), RuntimeCode::kInvalid));
+  SLUICE_TRY(terms::with_runtime_code(check_name(client, "client"), RuntimeCode::kInvalid));
   auto session =
       SLUICE_TRY(sessions_.open(std::move(client), std::move(peer), system_clock().now_ns()));
   exchange_.add(session->owner());  // before the client has the token
@@ -227,7 +226,8 @@ Result<std::shared_ptr<ClientSession>> Service::open_session(std::string client,
   return session;
 }
 
-Result<Caller> Service::caller_of(Role role, std::string_view token, Peer peer) const {
+Result<Caller> Service::caller_of(terms::Role role, std::string_view token,
+                                  terms::Peer peer) const {
   SLUICE_TRY(authorize(peer, role));
   // Clients without a session share one per account, so that the quotas hold for them together.
   if (token.empty()) return Caller{common_.of(account_of(peer)), std::move(peer)};
@@ -247,7 +247,7 @@ void Service::reclaim(const std::shared_ptr<ClientSession>& session, const Statu
   }
   drop_profiles(session->id());
   session->wait_for_loads();  // which find the session closed and leave nothing behind
-  for (const runtime::ModelHandle model : held.models) {
+  for (const terms::ModelHandle model : held.models) {
     const auto served = models_.find(model);
     if (!served.is_ok()) continue;  // the session itself unloads it at the same time
     const auto info = served->host->info(model);
@@ -257,7 +257,7 @@ void Service::reclaim(const std::shared_ptr<ClientSession>& session, const Statu
     if (info.is_ok()) forget_model(model, *info, Caller{session, {}});
   }
   exchange_.drop(session->owner());
-  for (const topology::CoreGroupId group : held.groups) {
+  for (const terms::CoreGroupId group : held.groups) {
     const Status status = destroy(group);
     if (!status.is_ok() && status.code() != Code::kNotFound) {
       log_.add(LogLevel::kError, "session.leak group={} reason={}", group.value(),
@@ -271,18 +271,18 @@ void Service::reclaim(const std::shared_ptr<ClientSession>& session, const Statu
            in_quotes(reason.message()));
 }
 
-void Service::close_session(SessionId id, const Status& reason) {
+void Service::close_session(terms::SessionId id, const Status& reason) {
   const auto session = sessions_.find(id);
   // remove() is true for one caller only: a client's close and an administrator's kill reclaim
   // once.
   if (session != nullptr && sessions_.remove(id)) reclaim(session, reason);
 }
 
-Status Service::kill_session(const Caller& caller, SessionId id) {
+Status Service::kill_session(const Caller& caller, terms::SessionId id) {
   const auto session = sessions_.find(id);
   if (session == nullptr) {
-    return runtime::runtime_error(RuntimeCode::kInvalidHandle, "no session {} is open",
-                                  static_cast<std::uint64_t>(id));
+    return terms::runtime_error(RuntimeCode::kInvalidHandle, "no session {} is open",
+                                static_cast<std::uint64_t>(id));
   }
   const std::string account = account_of(caller.peer);
   const bool may = session == caller.session || is_administrator(caller.peer) ||
@@ -297,36 +297,37 @@ Status Service::kill_session(const Caller& caller, SessionId id) {
   return ok_status();
 }
 
-std::vector<SessionInfo> Service::list_sessions() const {
+std::vector<terms::SessionInfo> Service::list_sessions() const {
   const std::int64_t now_ns = system_clock().now_ns();
-  std::vector<SessionInfo> infos;
+  std::vector<terms::SessionInfo> infos;
   for (const auto& session : sessions_.all()) infos.push_back(session->info(now_ns));
   return infos;
 }
 
 // ---- groups
 
-Status Service::destroy(topology::CoreGroupId group) {
+Status Service::destroy(terms::CoreGroupId group) {
   const bool has_worker = workers_ != nullptr && workers_->owns(group);
   return has_worker ? workers_->destroy_group(group) : engine_.destroy_group(group);
 }
 
 Status Service::check_workers() const {
   if (workers_ != nullptr) return ok_status();
-  return runtime::runtime_error(
-      RuntimeCode::kInvalid, "isolation: there are no worker processes here; ask for \"stream\"");
+  return terms::runtime_error(RuntimeCode::kInvalid,
+                              "isolation: there are no worker processes here; ask for \"stream\"");
 }
 
-Result<GroupEntry> Service::create_group(const Caller& caller, const topology::CoreRequest& request,
-                                         std::optional<runtime::Isolation> isolation) {
+Result<terms::GroupEntry> Service::create_group(const Caller& caller,
+                                                const terms::CoreRequest& request,
+                                                std::optional<terms::Isolation> isolation) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
-  const bool is_process = isolation.value_or(options().isolation) == runtime::Isolation::kProcess;
+  const bool is_process = isolation.value_or(options().isolation) == terms::Isolation::kProcess;
   if (is_process) SLUICE_TRY(check_workers());
-  const topology::CoreGroupId id =
+  const terms::CoreGroupId id =
       SLUICE_TRY(is_process ? workers_->create_group(request) : engine_.create_group(request));
-  GroupEntry entry = {{}, caller.session->id()};
-  for (runtime::GroupInfo& info : all_groups()) {
+  terms::GroupEntry entry = {{}, caller.session->id()};
+  for (terms::GroupInfo& info : all_groups()) {
     if (info.id == id) entry.info = std::move(info);
   }
   {
@@ -349,17 +350,17 @@ Result<GroupEntry> Service::create_group(const Caller& caller, const topology::C
   return entry;
 }
 
-Status Service::destroy_group(const Caller& caller, topology::CoreGroupId group) {
+Status Service::destroy_group(const Caller& caller, terms::CoreGroupId group) {
   SLUICE_TRY(check_session(caller));
   SLUICE_TRY(check_control(group_owners_, number_of(group), caller, "group"));
   // Read before the entry is erased.
-  const SessionId owned_by = owner(group_owners_, number_of(group));
+  const terms::SessionId owned_by = owner(group_owners_, number_of(group));
   SLUICE_TRY(destroy(group));
   {
     const std::unique_lock lock(owners_mutex_);
     group_owners_.erase(number_of(group));
   }
-  if (owned_by == kNobody) {
+  if (owned_by == terms::kNobody) {
     common_.remove_group(group);
   } else {
     caller.session->remove_group(group);
@@ -369,10 +370,10 @@ Status Service::destroy_group(const Caller& caller, topology::CoreGroupId group)
   return ok_status();
 }
 
-std::vector<GroupEntry> Service::list_groups() const {
-  std::vector<GroupEntry> entries;
-  for (runtime::GroupInfo& info : all_groups()) {
-    const SessionId session = owner(group_owners_, number_of(info.id));
+std::vector<terms::GroupEntry> Service::list_groups() const {
+  std::vector<terms::GroupEntry> entries;
+  for (terms::GroupInfo& info : all_groups()) {
+    const terms::SessionId session = owner(group_owners_, number_of(info.id));
     entries.push_back({std::move(info), session});
   }
   return entries;
@@ -399,7 +400,7 @@ void Service::shutdown(std::int64_t drain_ns) {
   for (const auto& session : sessions_.all()) close_session(session->id(), reason);
 }
 
-Watchdog::Watch Service::watch(const runtime::ModelHost& host, runtime::ModelHandle model,
+Watchdog::Watch Service::watch(const runtime::ModelHost& host, terms::ModelHandle model,
                                std::string_view what, std::int64_t drain_ns) {
   const auto info = host.info(model);
   const std::string name = info.is_ok() ? in_quotes(info->name) : "";

@@ -11,13 +11,20 @@
 #include "base/system/watchdog.h"
 #include "sandbox/exchange.h"
 #include "sandbox/function_host.h"
+#include "sandbox/graph/graph_host.h"
 #include "service/client_session.h"
 #include "service/clients/access.h"
 #include "service/log.h"
 #include "service/metrics.h"
 #include "service/model_table.h"
-#include "topology/cores/core_request.h"
+#include "terms/core_request.h"
+#include "terms/load.h"
+#include "terms/server/profile.h"
+#include "topology/map/device_map.h"
 
+namespace sluice::runtime {
+class Engine;
+}
 namespace sluice::worker {
 class WorkerPool;
 }
@@ -52,7 +59,7 @@ struct ServiceOptions {
   /// Models without a group share cores and take turns when all cores are in use.
   bool shares_cores = true;
   /// Of groups for which nobody says.
-  runtime::Isolation isolation = runtime::Isolation::kStream;
+  terms::Isolation isolation = terms::Isolation::kStream;
   sandbox::FunctionHostOptions functions = {};
   sandbox::ExchangeOptions exchange = {};
   /// Daemons of other hosts that may fetch what clients offer; none: nobody.
@@ -64,16 +71,16 @@ struct ServiceOptions {
 /// On whose behalf a call is made.
 struct Caller {
   std::shared_ptr<ClientSession> session;  ///< never null; kNobody's for a call without a token
-  Peer peer;
+  terms::Peer peer;
 };
 
 /// Receives the models that clients load by path, without a session and without a group. A daemon
 /// can load such a model again from its file alone. Called from any thread, several at a time.
 struct ModelEvents {
-  std::function<void(runtime::ModelHandle, const std::string& path, const ModelOptions&,
-                     const Peer& by)>
+  std::function<void(terms::ModelHandle, const std::string& path, const terms::LoadOptions&,
+                     const terms::Peer& by)>
       on_load;
-  std::function<void(runtime::ModelHandle)> on_unload;  ///< of any model
+  std::function<void(terms::ModelHandle)> on_unload;  ///< of any model
 };
 
 /// What a request needs of the service.
@@ -113,40 +120,42 @@ class Service {
     on_hang_ = std::move(on_hang);
   }
   /// Fetches tensors of other hosts for pull_tensor. Before clients call.
-  void set_fetch(FetchTensor fetch) { fetch_ = std::move(fetch); }
+  void set_fetch(terms::FetchTensor fetch) { fetch_ = std::move(fetch); }
   /// Before clients call.
   void set_model_events(ModelEvents events) { model_events_ = std::move(events); }
 
-  ServerInfo server() const;
+  terms::ServerInfo server() const;
   /// With the account and the roles of the caller.
-  ServerInfo server(const Caller& caller) const;
-  ServerHealth health() const;
+  terms::ServerInfo server(const Caller& caller) const;
+  terms::ServerHealth health() const;
 
   // ---- sessions
 
   /// Fails: kOutOfResources, kUnavailable.
-  Result<std::shared_ptr<ClientSession>> open_session(std::string client, Peer peer);
+  Result<std::shared_ptr<ClientSession>> open_session(std::string client, terms::Peer peer);
   /// Blocks until all that the session held is free again. Nothing happens the second time.
-  void close_session(SessionId id, const Status& reason);
+  void close_session(terms::SessionId id, const Status& reason);
   /// Somebody else's session: one of the same account, or the caller is an administrator.
   /// Blocks. Fails: kInvalidHandle; kPermissionDenied.
-  Status kill_session(const Caller& caller, SessionId id);
-  std::vector<SessionInfo> list_sessions() const;
+  Status kill_session(const Caller& caller, terms::SessionId id);
+  std::vector<terms::SessionInfo> list_sessions() const;
   /// Empty token: nobody's. `role`: of the call that is made.
   /// Fails: kPermissionDenied without the role; kUnauthenticated for a token of no open session.
-  Result<Caller> caller_of(Role role, std::string_view token, Peer peer) const;
+  Result<Caller> caller_of(terms::Role role, std::string_view token, terms::Peer peer) const;
   /// As caller_of, for doors that need no session. Fails: kPermissionDenied.
-  Status authorize(const Peer& peer, Role role) const { return access_.check(peer, role); }
-  Roles roles_of(const Peer& peer) const { return access_.roles_of(peer); }
+  Status authorize(const terms::Peer& peer, terms::Role role) const {
+    return access_.check(peer, role);
+  }
+  terms::Roles roles_of(const terms::Peer& peer) const { return access_.roles_of(peer); }
 
   // ---- groups
 
   /// Blocks with `isolation` process, until the worker is ready. None: the default.
-  Result<GroupEntry> create_group(const Caller& caller, const topology::CoreRequest& request,
-                                  std::optional<runtime::Isolation> isolation = {});
+  Result<terms::GroupEntry> create_group(const Caller& caller, const terms::CoreRequest& request,
+                                         std::optional<terms::Isolation> isolation = {});
   /// Blocks until the group's threads have ended.
-  Status destroy_group(const Caller& caller, topology::CoreGroupId group);
-  std::vector<GroupEntry> list_groups() const;
+  Status destroy_group(const Caller& caller, terms::CoreGroupId group);
+  std::vector<terms::GroupEntry> list_groups() const;
 
   // ---- models
 
@@ -157,41 +166,43 @@ class Service {
   /// `package_fd`.
   /// Fails: as Engine::load; kPermissionDenied for a path outside of the model folders or the group
   ///        of another session; kOutOfResources over the session's quota.
-  Result<ModelEntry> load(const Caller& caller, const ModelOptions& options,
-                          const std::filesystem::path& path,
-                          std::shared_ptr<const package::Executable> executable,
-                          int package_fd = -1);
+  Result<terms::ModelEntry> load(const Caller& caller, const terms::LoadOptions& options,
+                                 const std::filesystem::path& path,
+                                 std::shared_ptr<const package::Executable> executable,
+                                 int package_fd = -1);
   /// Deploys a graph of functions, which is a model from now on. Its functions cannot be removed
   /// before it.
   /// Fails: as GraphHost::deploy; kPermissionDenied for a function that the caller may not remove;
   ///        kOutOfResources over the session's quota.
-  Result<ModelEntry> deploy_graph(const Caller& caller, sandbox::GraphRequest request);
+  Result<terms::ModelEntry> deploy_graph(const Caller& caller, terms::GraphRequest request);
   /// For the daemon itself: from any folder, for nobody, without an event. Blocks. Fails: as load.
-  Result<ModelEntry> load_own(const ModelOptions& options, const std::filesystem::path& path);
+  Result<terms::ModelEntry> load_own(const terms::LoadOptions& options,
+                                     const std::filesystem::path& path);
   /// For a daemon that starts again: as that client's load without a session. Blocks. Fails: as
   /// load.
-  Result<ModelEntry> load_again(const ModelOptions& options, const std::filesystem::path& path,
-                                std::int64_t user, const std::string& token);
+  Result<terms::ModelEntry> load_again(const terms::LoadOptions& options,
+                                       const std::filesystem::path& path, std::int64_t user,
+                                       const std::string& token);
   /// As load, but nothing is loaded. Blocks.
-  Result<runtime::Footprint> estimate(const ModelOptions& options,
-                                      const std::filesystem::path& path,
-                                      std::shared_ptr<const package::Executable> executable);
-  Status start(const Caller& caller, runtime::ModelHandle model);
+  Result<terms::Footprint> estimate(const terms::LoadOptions& options,
+                                    const std::filesystem::path& path,
+                                    std::shared_ptr<const package::Executable> executable);
+  Status start(const Caller& caller, terms::ModelHandle model);
   /// Blocks, up to `drain_ns` and the time a stage takes.
-  Status stop(const Caller& caller, runtime::ModelHandle model, std::int64_t drain_ns);
+  Status stop(const Caller& caller, terms::ModelHandle model, std::int64_t drain_ns);
   /// As stop.
-  Status unload(const Caller& caller, runtime::ModelHandle model, std::int64_t drain_ns);
+  Status unload(const Caller& caller, terms::ModelHandle model, std::int64_t drain_ns);
   /// Blocks.
-  Status reset(const Caller& caller, runtime::ModelHandle model);
+  Status reset(const Caller& caller, terms::ModelHandle model);
   /// Brings a lost device back. Requests in flight on it end; models that failed are stopped
   /// afterwards, and returned. Blocks.
   /// Fails: as Engine::reset_device; kPermissionDenied for a device with models that the caller
   /// does not control.
-  Result<std::vector<ModelEntry>> reset_device(const Caller& caller, topology::DeviceId device);
+  Result<std::vector<terms::ModelEntry>> reset_device(const Caller& caller, terms::DeviceId device);
   /// All, or the one with this handle. Fails: kInvalidHandle.
-  Result<std::vector<ModelEntry>> list_models(std::uint64_t model) const;
-  Result<std::vector<ModelStatistics>> statistics(std::uint64_t model) const;
-  ServerStatistics all_statistics() const;
+  Result<std::vector<terms::ModelEntry>> list_models(std::uint64_t model) const;
+  Result<std::vector<terms::ModelStatistics>> statistics(std::uint64_t model) const;
+  terms::ServerStatistics all_statistics() const;
   Metrics metrics() const;
 
   // ---- shared memory: all of it belongs to a session
@@ -206,10 +217,10 @@ class Service {
   Result<std::uint64_t> register_ring(const Caller& caller, int fd, std::uint64_t size_bytes);
   /// POSIX shared memory of the caller's user. Fails: as Region::open; kPermissionDenied for a
   /// caller on another machine; else as register_memory.
-  Result<RegionInfo> register_name(const Caller& caller, const std::string& name);
+  Result<terms::RegionInfo> register_name(const Caller& caller, const std::string& name);
   /// Requests in flight keep the memory; a ring ends. Blocks. Fails: kInvalidHandle.
   Status unregister_region(const Caller& caller, std::uint64_t handle);
-  std::vector<RegionInfo> list_regions(const Caller& caller) const;
+  std::vector<terms::RegionInfo> list_regions(const Caller& caller) const;
 
   // ---- inference
 
@@ -217,38 +228,38 @@ class Service {
   /// again, because streams and rings outlive a change of the rules.
   /// Fails: kInvalidHandle, kPermissionDenied, kUnavailable while shutting down.
   Result<std::shared_ptr<dispatch::ModelRef>> find_model(const Caller& caller,
-                                                         runtime::ModelHandle model) const;
+                                                         terms::ModelHandle model) const;
   /// Caller and model of a request that comes by itself. Fails: as caller_of and find_model.
-  Result<Admission> admit(std::string_view token, Peer peer, runtime::ModelHandle model) const;
+  Result<Admission> admit(std::string_view token, terms::Peer peer, terms::ModelHandle model) const;
 
   // ---- the exchange: tensors that stay between requests, of the session that put them
 
   sandbox::Exchange& exchange() { return exchange_; }
   /// Puts a copy. Fails: as Exchange::put; kUnavailable.
-  Result<sandbox::TensorIndex> put_tensor(const Caller& caller, const exec::TensorView& view,
-                                          std::int64_t ttl_ns);
+  Result<terms::TensorIndex> put_tensor(const Caller& caller, const terms::TensorView& view,
+                                        std::int64_t ttl_ns);
 
   /// Lets daemons of other hosts fetch the tensor; they say index and key.
   /// Fails: as Exchange::offer; kFailed where no daemon may.
-  Result<std::string> offer_tensor(const Caller& caller, sandbox::TensorIndex index);
+  Result<std::string> offer_tensor(const Caller& caller, terms::TensorIndex index);
   /// For another daemon. Fails: kPermissionDenied for one that may not; as Exchange::get_offered.
-  Result<sandbox::ExchangeTable::Lease> get_offered(const Peer& peer, sandbox::TensorIndex index,
+  Result<sandbox::ExchangeTable::Lease> get_offered(const terms::Peer& peer,
+                                                    terms::TensorIndex index,
                                                     std::string_view key) const;
   /// Puts a copy of a tensor of another daemon into the exchange. Blocks until it is here, or a
   /// stop of `stop` is requested, the session ends or the daemon shuts down.
   /// Fails: as FetchTensor and Exchange::put; kPermissionDenied for an address that the settings
   /// lack; kOutOfResources for too many at a time.
-  Result<PulledTensor> pull_tensor(const Caller& caller, const OfferedTensor& wanted,
-                                   std::int64_t ttl_ns, std::stop_source stop);
+  Result<terms::PulledTensor> pull_tensor(const Caller& caller, const terms::OfferedTensor& wanted,
+                                          std::int64_t ttl_ns, std::stop_source stop);
 
   // ---- profiles: they cover the whole daemon, requests of other sessions included
 
   /// Starts a profile for the caller's session; it ends with the session. Fails: as
   /// Engine::start_profile; kUnavailable.
-  Result<std::uint64_t> start_profile(const Caller& caller,
-                                      const runtime::ProfileSettings& settings);
+  Result<std::uint64_t> start_profile(const Caller& caller, const terms::ProfileSettings& settings);
   /// Fails: kInvalidHandle; kPermissionDenied.
-  Result<runtime::Profile> stop_profile(const Caller& caller, std::uint64_t profile);
+  Result<terms::Profile> stop_profile(const Caller& caller, std::uint64_t profile);
 
   /// Refuses new sessions, loads and requests from now on. Requests in flight continue.
   void start_draining();
@@ -257,13 +268,13 @@ class Service {
 
  private:
   struct Owner {
-    SessionId session = kNobody;
+    terms::SessionId session = terms::kNobody;
     std::string account;  ///< empty: administrators alone control it
   };
   using Owners = std::map<std::uint64_t, Owner>;
   struct HostedModel {
     runtime::ModelHost* host = nullptr;
-    runtime::ModelInfo info;
+    terms::ModelInfo info;
   };
 
   SessionQuota quota_of(const ServiceOptions& options) const;
@@ -271,18 +282,18 @@ class Service {
   /// For calls that make, use or change something. Fails: kPermissionDenied without a session where
   /// one is required.
   Status check_session(const Caller& caller) const;
-  Result<runtime::ModelHost*> host_for(const ModelOptions& options);
+  Result<runtime::ModelHost*> host_for(const terms::LoadOptions& options);
   Status check_workers() const;
-  Status destroy(topology::CoreGroupId group);
+  Status destroy(terms::CoreGroupId group);
   std::vector<HostedModel> all_models() const;
-  std::vector<HostedModel> models_on(topology::DeviceId device) const;
-  ModelEntry describe(runtime::ModelInfo info, SessionId session,
-                      const package::Signature& signature) const;
+  std::vector<HostedModel> models_on(terms::DeviceId device) const;
+  terms::ModelEntry describe(terms::ModelInfo info, terms::SessionId session,
+                             const terms::Signature& signature) const;
   Result<std::vector<HostedModel>> select_models(std::uint64_t model) const;
-  std::vector<runtime::GroupInfo> all_groups() const;
+  std::vector<terms::GroupInfo> all_groups() const;
   Status check_owner(const Owners& owners, std::uint64_t handle, const Caller& caller,
                      std::string_view what) const;
-  static Status check_owner(SessionId owner, std::uint64_t handle, const Caller& caller,
+  static Status check_owner(terms::SessionId owner, std::uint64_t handle, const Caller& caller,
                             std::string_view what);
   /// As check_owner, to change or remove it. Fails: kPermissionDenied also for what a client of
   /// another account made without a session.
@@ -290,32 +301,31 @@ class Service {
                               std::string_view what);
   Status check_control(const Owners& owners, std::uint64_t handle, const Caller& caller,
                        std::string_view what) const;
-  Result<ServedModel> find_own(const Caller& caller, runtime::ModelHandle model) const;
+  Result<ServedModel> find_own(const Caller& caller, terms::ModelHandle model) const;
   /// To start, stop, reset or unload it. Fails: as find_own and check_control.
-  Result<ServedModel> find_to_control(const Caller& caller, runtime::ModelHandle model) const;
-  static runtime::LoadRequest load_request(const ModelOptions& options);
+  Result<ServedModel> find_to_control(const Caller& caller, terms::ModelHandle model) const;
+  static runtime::LoadRequest load_request(const terms::LoadOptions& options);
   Result<runtime::LoadRequest> load_request(
-      const ModelOptions& options, const std::filesystem::path& path,
+      const terms::LoadOptions& options, const std::filesystem::path& path,
       std::shared_ptr<const package::Executable> executable) const;
-  Result<ModelEntry> load(const Caller& caller, const ModelOptions& options,
-                          runtime::LoadRequest request);
-  Result<ModelEntry> enter_loaded(const Caller& caller, runtime::ModelHost& host,
-                                  Result<runtime::ModelHandle> model);
-  Result<ModelEntry> enter_model(const Caller& caller, runtime::ModelHost& host,
-                                 runtime::ModelHandle model);
+  Result<terms::ModelEntry> load(const Caller& caller, const terms::LoadOptions& options,
+                                 runtime::LoadRequest request);
+  Result<terms::ModelEntry> enter_loaded(const Caller& caller, runtime::ModelHost& host,
+                                         Result<terms::ModelHandle> model);
+  Result<terms::ModelEntry> enter_model(const Caller& caller, runtime::ModelHost& host,
+                                        terms::ModelHandle model);
   Status check_source(const std::string& address) const;
-  SessionId owner(const Owners& owners, std::uint64_t handle) const;
-  void forget_model(runtime::ModelHandle model, const runtime::ModelInfo& info,
-                    const Caller& caller);
-  Result<runtime::ModelHandle> load_on(runtime::ModelHost& host,
-                                       const runtime::LoadRequest& request,
-                                       const ModelOptions& options, const std::stop_token& stop);
+  terms::SessionId owner(const Owners& owners, std::uint64_t handle) const;
+  void forget_model(terms::ModelHandle model, const terms::ModelInfo& info, const Caller& caller);
+  Result<terms::ModelHandle> load_on(runtime::ModelHost& host, const runtime::LoadRequest& request,
+                                     const terms::LoadOptions& options,
+                                     const std::stop_token& stop);
   Result<std::uint64_t> add_region(const Caller& caller, std::shared_ptr<shm::Region> region);
   void reclaim(const std::shared_ptr<ClientSession>& session, const Status& reason);
-  void drop_profiles(SessionId session);
+  void drop_profiles(terms::SessionId session);
   std::int64_t drain_deadline_ns(std::int64_t drain_ns) const;
   /// While `host` stops or unloads the model. A worker that hangs is killed by its pool.
-  Watchdog::Watch watch(const runtime::ModelHost& host, runtime::ModelHandle model,
+  Watchdog::Watch watch(const runtime::ModelHost& host, terms::ModelHandle model,
                         std::string_view what, std::int64_t drain_ns);
   std::int64_t hang_ns(std::int64_t drain_ns) const;
 
@@ -324,7 +334,7 @@ class Service {
   sandbox::Exchange exchange_;  ///< before the functions, whose last requests put outputs into it
   const std::unique_ptr<sandbox::FunctionHost> functions_;
   const std::unique_ptr<sandbox::GraphHost> graphs_;  ///< of the functions
-  FetchTensor fetch_;
+  terms::FetchTensor fetch_;
   std::atomic<int> num_pulls_ = 0;
   std::stop_source stop_pulls_;
   ModelEvents model_events_;

@@ -1,21 +1,17 @@
 // The part of Service that tells what models, groups and devices did.
 #include "base/system/huge_pages.h"
+#include "runtime/engine.h"
 #include "service/clients/refusals.h"
 #include "service/service.h"
 
 namespace sluice::service {
 
-using runtime::ModelHandle;
+using terms::ModelHandle;
 
 namespace {
 
-Latency latency_of(const runtime::HistogramSnapshot& histogram) {
-  return {histogram.count(),          histogram.sum_ns(),          histogram.quantile_ns(0.5),
-          histogram.quantile_ns(0.9), histogram.quantile_ns(0.99), histogram.max_ns()};
-}
-
-std::vector<Latency::Bucket> buckets_of(const runtime::HistogramSnapshot& histogram) {
-  std::vector<Latency::Bucket> buckets;
+std::vector<terms::Latency::Bucket> buckets_of(const runtime::HistogramSnapshot& histogram) {
+  std::vector<terms::Latency::Bucket> buckets;
   for (std::size_t i = 0; i < histogram.counts().size(); ++i) {
     const std::int64_t count = histogram.counts()[i];
     if (count > 0) buckets.push_back({runtime::HistogramBuckets::lower_bound_ns(i), count});
@@ -23,32 +19,16 @@ std::vector<Latency::Bucket> buckets_of(const runtime::HistogramSnapshot& histog
   return buckets;
 }
 
-ModelStatistics statistics_of(const runtime::ModelInfo& info,
-                              const runtime::ModelStatisticsSnapshot& snapshot) {
-  ModelStatistics all = {info.handle,
-                         info.name,
-                         snapshot.accepted,
-                         snapshot.refused,
-                         snapshot.waiting,
-                         snapshot.max_waiting,
-                         snapshot.answered,
-                         snapshot.started,
-                         snapshot.busy_ns,
-                         {},
-                         {},
-                         {},
-                         {},
-                         snapshot.recorded_bytes,
-                         snapshot.joined};
-  all.queue = latency_of(snapshot.queue);
-  all.copy = latency_of(snapshot.copy);
-  all.compute = latency_of(snapshot.compute);
-  all.total = latency_of(snapshot.total);
+terms::ModelStatistics statistics_of(const terms::ModelInfo& info,
+                                     const runtime::ModelStatisticsSnapshot& snapshot) {
+  terms::ModelStatistics all = runtime::summary_of(snapshot);
+  all.model = info.handle;
+  all.name = info.name;
   all.total.buckets = buckets_of(snapshot.total);
   return all;
 }
 
-Usage usage_of(std::uint64_t id, const runtime::UsageReport& report) {
+terms::Usage usage_of(std::uint64_t id, const runtime::UsageReport& report) {
   return {id,
           report.num_cores,
           report.num_cores,
@@ -61,8 +41,8 @@ Usage usage_of(std::uint64_t id, const runtime::UsageReport& report) {
 
 }  // namespace
 
-Result<std::vector<ModelStatistics>> Service::statistics(std::uint64_t model) const {
-  std::vector<ModelStatistics> all;
+Result<std::vector<terms::ModelStatistics>> Service::statistics(std::uint64_t model) const {
+  std::vector<terms::ModelStatistics> all;
   for (const HostedModel& hosted : SLUICE_TRY(select_models(model))) {
     const auto snapshot = hosted.host->statistics(ModelHandle{hosted.info.handle});
     if (snapshot.is_ok()) all.push_back(statistics_of(hosted.info, *snapshot));
@@ -70,17 +50,17 @@ Result<std::vector<ModelStatistics>> Service::statistics(std::uint64_t model) co
   return all;
 }
 
-ServerStatistics Service::all_statistics() const {
-  ServerStatistics all;
+terms::ServerStatistics Service::all_statistics() const {
+  terms::ServerStatistics all;
   auto models = statistics(0);
   if (models.is_ok()) all.models = std::move(*models);
-  for (const runtime::GroupInfo& group : engine_.list_groups()) {
+  for (const terms::GroupInfo& group : engine_.list_groups()) {
     const auto report = engine_.report(group.id);
     if (!report.is_ok()) continue;  // destroyed meanwhile
     all.groups.push_back(usage_of(static_cast<std::uint64_t>(group.id.value()), *report));
   }
   for (const runtime::DeviceReport& report : engine_.report_devices()) {
-    Usage usage = usage_of(static_cast<std::uint64_t>(report.id.value()), report);
+    terms::Usage usage = usage_of(static_cast<std::uint64_t>(report.id.value()), report);
     usage.num_reserved_cores = report.num_reserved_cores;
     all.devices.push_back(std::move(usage));
   }
@@ -102,11 +82,11 @@ Metrics Service::metrics() const {
     if (!requests.is_ok()) continue;  // unloaded meanwhile
     all.models.push_back({std::move(hosted.info), std::move(*requests)});
   }
-  for (const runtime::GroupInfo& group : all_groups()) {
+  for (const terms::GroupInfo& group : all_groups()) {
     auto report = engine_.report(group.id);
     if (!report.is_ok()) continue;  // destroyed meanwhile
     all.groups.push_back(std::move(*report));
-    const bool has_worker = group.worker.isolation == runtime::Isolation::kProcess;
+    const bool has_worker = group.worker.isolation == terms::Isolation::kProcess;
     if (has_worker) all.workers.push_back({group.id, group.worker});
   }
   all.devices = engine_.report_devices();

@@ -23,18 +23,17 @@ Result<std::unique_ptr<InlineModel>> InlineModel::create(
 Status InlineModel::check(const runtime::Request& request) const {
   const auto& specs = signature().inputs;
   if (request.inputs.size() != specs.size()) {
-    return runtime::runtime_error(runtime::RuntimeCode::kBadInput,
-                                  "got {} inputs, the model takes {}", request.inputs.size(),
-                                  specs.size());
+    return terms::runtime_error(RuntimeCode::kBadInput, "got {} inputs, the model takes {}",
+                                request.inputs.size(), specs.size());
   }
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const Status status = exec::check_input(specs[i], request.inputs[i]);
-    if (!status.is_ok()) return runtime::with_runtime_code(status, runtime::RuntimeCode::kBadInput);
+    if (!status.is_ok()) return terms::with_runtime_code(status, RuntimeCode::kBadInput);
   }
   const std::int64_t now_ns = clock_.now_ns();
   if (request.deadline_ns <= now_ns) {
-    return runtime::runtime_error(runtime::RuntimeCode::kTimeout, "the deadline passed {} ns ago",
-                                  now_ns - request.deadline_ns);
+    return terms::runtime_error(RuntimeCode::kTimeout, "the deadline passed {} ns ago",
+                                now_ns - request.deadline_ns);
   }
   return ok_status();
 }
@@ -43,8 +42,8 @@ Status InlineModel::enter_locked() {
   // No waiting line beyond the slots: a request that is accepted always finds a free slot when it
   // is taken.
   if (in_flight_ == pipeline_.num_slots()) {
-    return runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
-                                  "{} requests are in flight, the most there may be", in_flight_);
+    return terms::runtime_error(RuntimeCode::kQueueFull,
+                                "{} requests are in flight, the most there may be", in_flight_);
   }
   ++in_flight_;
   return ok_status();
@@ -89,7 +88,7 @@ bool InlineModel::cancel(std::uint64_t id) {
     --in_flight_;
   }
   cancelled->request.on_done(runtime::failed_reply(
-      runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the request was cancelled")));
+      terms::runtime_error(RuntimeCode::kCancelled, "the request was cancelled")));
   tell_waiters();
   return true;
 }
@@ -149,14 +148,13 @@ runtime::Reply InlineModel::run(std::size_t slot, const runtime::Request& reques
                                 const std::function<Status(std::size_t)>& before_segment) {
   const std::int64_t started_ns = clock_.now_ns();
   if (started_ns >= request.deadline_ns) {
-    return runtime::failed_reply(runtime::runtime_error(runtime::RuntimeCode::kTimeout,
-                                                        "the deadline passed before it started"));
+    return runtime::failed_reply(
+        terms::runtime_error(RuntimeCode::kTimeout, "the deadline passed before it started"));
   }
   const std::int64_t deadline_ns = request.deadline_ns;
   const auto checkpoint = [this, deadline_ns] {
     if (clock_.now_ns() < deadline_ns) return ok_status();
-    return runtime::runtime_error(runtime::RuntimeCode::kTimeout,
-                                  "the deadline passed while running");
+    return terms::runtime_error(RuntimeCode::kTimeout, "the deadline passed while running");
   };
   Status status = pipeline_.prepare(slot, request, checkpoint);
   if (status.is_ok()) status = pipeline_.run(slot, before_segment);

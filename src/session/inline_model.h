@@ -25,7 +25,7 @@ class InlineModel final : public runtime::RequestSink {
       std::shared_ptr<device::DeviceServiceTable> devices = nullptr);
 
   const exec::LoadedModel& loaded() const { return pipeline_.model(); }
-  const package::Signature& signature() const override { return pipeline_.model().signature(); }
+  const terms::Signature& signature() const override { return pipeline_.model().signature(); }
   int depth() const override { return static_cast<int>(pipeline_.num_slots()); }
   Clock& clock() const override { return clock_; }
   Result<std::uint64_t> submit(runtime::Request& request) override;

@@ -6,9 +6,9 @@
 namespace sluice::session {
 namespace {
 
-std::string list_names(const std::vector<package::TensorSpec>& specs) {
+std::string list_names(const std::vector<terms::TensorSpec>& specs) {
   std::string names;
-  for (const package::TensorSpec& spec : specs) {
+  for (const terms::TensorSpec& spec : specs) {
     names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", spec.name);
   }
   return names;
@@ -16,18 +16,14 @@ std::string list_names(const std::vector<package::TensorSpec>& specs) {
 
 template <typename Value>
 Status check_names(const std::map<std::string, Value, std::less<>>& values,
-                   const std::vector<package::TensorSpec>& specs,
-                   const package::Signature& signature) {
+                   const std::vector<terms::TensorSpec>& specs, const terms::Signature& signature) {
   const bool is_input = &specs == &signature.inputs;
   for (const auto& [name, value] : values) {
-    const auto is_it = [&name = name](const package::TensorSpec& spec) {
-      return spec.name == name;
-    };
+    const auto is_it = [&name = name](const terms::TensorSpec& spec) { return spec.name == name; };
     if (std::ranges::any_of(specs, is_it)) continue;
-    return runtime::runtime_error(runtime::RuntimeCode::kBadInput,
-                                  "the model has no {} \"{}\"; it has {}{}",
-                                  is_input ? "input" : "output", name, list_names(specs),
-                                  is_input ? package::fixed_input_hint(signature, name) : "");
+    return terms::runtime_error(RuntimeCode::kBadInput, "the model has no {} \"{}\"; it has {}{}",
+                                is_input ? "input" : "output", name, list_names(specs),
+                                is_input ? terms::fixed_input_hint(signature, name) : "");
   }
   return ok_status();
 }
@@ -35,7 +31,7 @@ Status check_names(const std::map<std::string, Value, std::less<>>& values,
 }  // namespace
 
 Result<std::unique_ptr<ModelRunner>> ModelRunner::create(
-    std::vector<runtime::RequestSink*> replicas, const RunnerOptions& options) {
+    std::vector<runtime::RequestSink*> replicas, const terms::RunnerOptions& options) {
   std::unique_ptr<ModelRunner> runner(new ModelRunner(options));
   runner->replicas_ = SLUICE_TRY(ReplicaSet::create(std::move(replicas), options.replicas));
   if (options.has_timer) runner->timer_ = std::thread([self = runner.get()] { self->keep_time(); });
@@ -46,26 +42,25 @@ ModelRunner::~ModelRunner() { shutdown(); }
 
 Result<runtime::Request> ModelRunner::make_request(const NamedInputs& inputs,
                                                    const NamedOutputs& outputs) const {
-  const package::Signature& names = signature();
+  const terms::Signature& names = signature();
   SLUICE_TRY(check_names(inputs, names.inputs, names));
   SLUICE_TRY(check_names(outputs, names.outputs, names));
   runtime::Request request;
-  for (const package::TensorSpec& spec : names.inputs) {
+  for (const terms::TensorSpec& spec : names.inputs) {
     const auto it = inputs.find(spec.name);
     if (it == inputs.end()) {
-      if (const auto value = exec::default_of(spec)) {
+      if (const auto value = terms::default_of(spec)) {
         request.inputs.push_back(*value);
         continue;
       }
-      return runtime::runtime_error(runtime::RuntimeCode::kBadInput,
-                                    "input \"{}\" of type {} is missing", spec.name,
-                                    spec.type.to_string());
+      return terms::runtime_error(RuntimeCode::kBadInput, "input \"{}\" of type {} is missing",
+                                  spec.name, spec.type.to_string());
     }
     request.inputs.push_back(it->second);
   }
-  for (const package::TensorSpec& spec : names.outputs) {
+  for (const terms::TensorSpec& spec : names.outputs) {
     const auto it = outputs.find(spec.name);
-    request.outputs.push_back(it == outputs.end() ? runtime::OutputMemory{} : it->second);
+    request.outputs.push_back(it == outputs.end() ? terms::OutputMemory{} : it->second);
   }
   return request;
 }

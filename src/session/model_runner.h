@@ -14,17 +14,8 @@
 
 namespace sluice::session {
 
-struct RunnerOptions {
-  ReplicaOptions replicas;
-  /// For requests without a deadline; 0: none.
-  std::int64_t timeout_ns = 0;
-  /// Starts a thread that applies deadlines. Without it the owner calls `step`, as tests
-  /// with their own clock do.
-  bool has_timer = true;
-};
-
-using NamedInputs = std::map<std::string, exec::TensorView, std::less<>>;
-using NamedOutputs = std::map<std::string, runtime::OutputMemory, std::less<>>;
+using NamedInputs = std::map<std::string, terms::TensorView, std::less<>>;
+using NamedOutputs = std::map<std::string, terms::OutputMemory, std::less<>>;
 
 /// Replicas and deadlines behind three calls. Safe from any thread, except destruction.
 class ModelRunner {
@@ -32,13 +23,13 @@ class ModelRunner {
   /// Borrows the replicas. Requires: started replicas of one model.
   /// Fails: as ReplicaSet.
   static Result<std::unique_ptr<ModelRunner>> create(std::vector<runtime::RequestSink*> replicas,
-                                                     const RunnerOptions& options = {});
+                                                     const terms::RunnerOptions& options = {});
   ModelRunner(const ModelRunner&) = delete;
   ModelRunner& operator=(const ModelRunner&) = delete;
   /// Shuts down.
   ~ModelRunner();
 
-  const package::Signature& signature() const { return sink().signature(); }
+  const terms::Signature& signature() const { return sink().signature(); }
   /// The replicas: to cancel and to wait.
   runtime::RequestSink& sink() const { return *replicas_; }
   /// Accepts the request and returns an id for RequestSink::cancel. Fails: as RequestSink::submit.
@@ -64,11 +55,11 @@ class ModelRunner {
   void shutdown();
 
  private:
-  explicit ModelRunner(const RunnerOptions& options) : options_(options) {}
+  explicit ModelRunner(const terms::RunnerOptions& options) : options_(options) {}
   Result<std::uint64_t> enter(runtime::Request& request);
   void keep_time();
 
-  RunnerOptions options_;
+  terms::RunnerOptions options_;
   std::unique_ptr<ReplicaSet> replicas_;
   std::atomic<int> num_callers_ = 0;
   std::atomic<bool> is_shut_down_ = false;

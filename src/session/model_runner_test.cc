@@ -21,14 +21,14 @@ using testing::rows;
 using testing::view_of;
 
 std::unique_ptr<ModelRunner> make(std::vector<runtime::RequestSink*> replicas,
-                                  const RunnerOptions& options) {
+                                  const terms::RunnerOptions& options) {
   auto runner = ModelRunner::create(std::move(replicas), options);
   EXPECT_TRUE(runner.is_ok()) << runner.status().to_string();
   return std::move(runner).value();
 }
 
-RunnerOptions without_timer() {
-  RunnerOptions options;
+terms::RunnerOptions without_timer() {
+  terms::RunnerOptions options;
   options.has_timer = false;
   return options;
 }
@@ -58,7 +58,7 @@ TEST(ModelRunner, RunsByNamesAndWaits) {
   auto request = runner->make_request({{"x", view_of(x)}}, {{"y", {y.data(), 16}}});
   ASSERT_TRUE(request.is_ok()) << request.status().to_string();
   const runtime::Reply reply = runner->run(std::move(request).value());
-  EXPECT_EQ(reply.code, runtime::RuntimeCode::kOk);
+  EXPECT_EQ(reply.code, RuntimeCode::kOk);
   EXPECT_EQ(y, doubled(x));
 }
 
@@ -79,7 +79,7 @@ TEST(ModelRunner, BadInputIsAnAnswerThatNamesTheTensor) {
   const auto runner = make({&model}, without_timer());
   auto x = rows(3, 1);
   const runtime::Reply reply = runner->run(request_of(x));
-  EXPECT_EQ(reply.code, runtime::RuntimeCode::kBadInput);
+  EXPECT_EQ(reply.code, RuntimeCode::kBadInput);
   EXPECT_EQ(reply.errors.entries()[0].message, "input \"x\": got f32[3,2], model takes f32[2,2]");
 }
 
@@ -103,16 +103,16 @@ TEST(ModelRunner, RefusalIsReportedThroughTheCallback) {
   const auto runner = make({&model}, without_timer());
   auto x = rows(3, 1);
   runtime::Request request = request_of(x);
-  runtime::RuntimeCode code = runtime::RuntimeCode::kOk;
+  RuntimeCode code = RuntimeCode::kOk;
   request.on_done = [&](const runtime::Reply& reply) { code = reply.code; };
   runner->run_with_callback(std::move(request));
-  EXPECT_EQ(code, runtime::RuntimeCode::kBadInput);
+  EXPECT_EQ(code, RuntimeCode::kBadInput);
 }
 
 TEST(ModelRunner, RequestsWithoutADeadlineGetTheRunners) {
   ManualClock clock;
   FakeModel model(1, 1, clock);
-  RunnerOptions options = without_timer();
+  terms::RunnerOptions options = without_timer();
   options.timeout_ns = 100;
   const auto runner = make({&model}, options);
   auto x = rows(1, 1);
@@ -121,10 +121,9 @@ TEST(ModelRunner, RequestsWithoutADeadlineGetTheRunners) {
   EXPECT_EQ(runner->step(), 100);
   clock.advance(100);
   (void)runner->step();
-  EXPECT_EQ(waiting.get().code, runtime::RuntimeCode::kTimeout);
+  EXPECT_EQ(waiting.get().code, RuntimeCode::kTimeout);
   model.complete();
-  EXPECT_EQ(running.get().code, runtime::RuntimeCode::kOk)
-      << "once it runs the model keeps the deadline";
+  EXPECT_EQ(running.get().code, RuntimeCode::kOk) << "once it runs the model keeps the deadline";
 }
 
 TEST(ModelRunner, ShutdownAnswersAllRequestsAndRefusesNewOnes) {
@@ -136,9 +135,9 @@ TEST(ModelRunner, ShutdownAnswersAllRequestsAndRefusesNewOnes) {
   auto running = run_later(*runner, x);
   auto waiting = run_later(*runner, x);
   runner->shutdown();
-  EXPECT_EQ(running.get().code, runtime::RuntimeCode::kOk);
-  EXPECT_EQ(waiting.get().code, runtime::RuntimeCode::kCancelled);
-  EXPECT_EQ(runner->run(request_of(x)).code, runtime::RuntimeCode::kFailed);
+  EXPECT_EQ(running.get().code, RuntimeCode::kOk);
+  EXPECT_EQ(waiting.get().code, RuntimeCode::kCancelled);
+  EXPECT_EQ(runner->run(request_of(x)).code, RuntimeCode::kFailed);
   runner->shutdown();
 }
 
@@ -155,7 +154,7 @@ void run_many_callers(bool shuts_down_early) {
       for (int i = 0; i < 150; ++i) {
         auto x = rows(1, static_cast<float>(seed * 1000 + static_cast<std::uint32_t>(i)));
         const runtime::Reply reply = runner->run(request_of(x));
-        const bool is_ok = reply.code == runtime::RuntimeCode::kOk;
+        const bool is_ok = reply.code == RuntimeCode::kOk;
         if (is_ok) {
           ASSERT_EQ(floats(reply.outputs.at(0)), doubled(x));
         } else {

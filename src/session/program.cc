@@ -15,7 +15,7 @@ std::vector<ProgramTensor> list_tensors(const package::Executable& executable) {
     if (constant == nullptr || main.operand(id).name.empty()) continue;
     tensors.push_back({main.operand(id).name, constant->type, TensorRole::kConstant});
   }
-  const package::Signature signature = package::signature_of(executable.graph);
+  const terms::Signature signature = package::signature_of(executable.graph);
   for (const auto& spec : signature.inputs) {
     tensors.push_back({spec.name, spec.type, TensorRole::kInput, spec.default_value});
   }

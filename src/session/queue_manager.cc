@@ -9,7 +9,7 @@
 namespace sluice::session {
 namespace {
 
-Status check_spec(const package::TensorSpec& spec) {
+Status check_spec(const terms::TensorSpec& spec) {
   const ir::Shape* shape = spec.type.is_tensor() ? spec.type.shape() : nullptr;
   const auto is_known = [](const ir::Dim& dim) { return dim.is_known(); };
   const bool has_text = spec.type.element() == ir::ElementType::kString;
@@ -32,13 +32,13 @@ Result<std::unique_ptr<QueueManager>> QueueManager::create(runtime::RequestSink&
       options.capacity > 0 ? options.capacity : 2 * static_cast<std::size_t>(depth);
   std::unique_ptr<QueueManager> manager(new QueueManager(model));
   const auto pump = [self = manager.get()] { self->pump(); };
-  const package::Signature& signature = model.signature();
-  for (const package::TensorSpec& spec : signature.inputs) {
+  const terms::Signature& signature = model.signature();
+  for (const terms::TensorSpec& spec : signature.inputs) {
     if (spec.has_default) continue;  // always the default: no queue
     SLUICE_TRY(check_spec(spec));
     manager->inputs_.emplace_back(spec, false, capacity, model.clock(), pump);
   }
-  for (const package::TensorSpec& spec : signature.outputs) {
+  for (const terms::TensorSpec& spec : signature.outputs) {
     manager->outputs_.emplace_back(spec, true, capacity, model.clock(), pump);
   }
   for (int i = 0; i < depth; ++i) {
@@ -67,11 +67,11 @@ TensorQueue* QueueManager::find(std::string_view name) {
 }
 
 Status QueueManager::no_queue(std::string_view name) const {
-  const package::Signature& signature = model_.signature();
-  const auto spec = std::ranges::find(signature.inputs, name, &package::TensorSpec::name);
+  const terms::Signature& signature = model_.signature();
+  const auto spec = std::ranges::find(signature.inputs, name, &terms::TensorSpec::name);
   if (spec == signature.inputs.end()) {
     return make_error(Code::kNotFound, "the model has no tensor \"{}\"{}", name,
-                      package::fixed_input_hint(signature, name));
+                      terms::fixed_input_hint(signature, name));
   }
   return make_error(Code::kNotFound,
                     "input \"{}\" has a default and therefore no queue: a request may give it",
@@ -95,7 +95,7 @@ void QueueManager::start_requests() {
     }
     const Status status = start(*slot);
     if (status.is_ok()) continue;
-    if (runtime::runtime_code_of(status) == runtime::RuntimeCode::kQueueFull) {
+    if (terms::runtime_code_of(status) == RuntimeCode::kQueueFull) {
       // Its records have left the rings and cannot go back: the next pump starts this slot first,
       // in order.
       stalled_ = slot;
@@ -131,9 +131,9 @@ void QueueManager::take_records(Slot& slot) {
 Status QueueManager::start(Slot& slot) {
   runtime::Request request;
   std::size_t next = 0;
-  for (const package::TensorSpec& spec : model_.signature().inputs) {
+  for (const terms::TensorSpec& spec : model_.signature().inputs) {
     if (spec.has_default) {
-      request.inputs.push_back(exec::default_of(spec).value_or(exec::TensorView()));
+      request.inputs.push_back(terms::default_of(spec).value_or(terms::TensorView()));
       continue;
     }
     const auto& record = slot.inputs[next];
@@ -171,13 +171,13 @@ void QueueManager::finish(Slot& slot, const runtime::Reply& reply) {
 }
 
 void QueueManager::cancel_waiting() {
-  const runtime::Reply cancelled = {runtime::RuntimeCode::kCancelled, {}, {}, {}};
+  const runtime::Reply cancelled = {RuntimeCode::kCancelled, {}, {}, {}};
   if (Slot* slot = std::exchange(stalled_, nullptr)) finish(*slot, cancelled);
   for (auto* queues : {&inputs_, &outputs_}) {
     for (TensorQueue& queue : *queues) {
       TensorQueue::Record record;
       while (queue.ring_.try_pop(record) == RingResult::kDone) {
-        record.on_done({runtime::RuntimeCode::kCancelled, 0});
+        record.on_done({RuntimeCode::kCancelled, 0});
       }
     }
   }

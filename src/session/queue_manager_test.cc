@@ -68,7 +68,7 @@ TEST_F(QueueManagerTest, TensorBytesAreReadAndWrittenInPlace) {
   EXPECT_EQ(seen_in_.count, 0);
   model.complete();
   EXPECT_EQ(seen_in_.count, 1);
-  EXPECT_EQ(seen_out_.last.code, runtime::RuntimeCode::kOk);
+  EXPECT_EQ(seen_out_.last.code, RuntimeCode::kOk);
   EXPECT_EQ(seen_out_.last.size_bytes, 24);
   EXPECT_EQ(y, doubled(x));
 }
@@ -99,11 +99,10 @@ TEST_F(QueueManagerTest, FullQueueRefusesOrWaitsUntilTheDeadline) {
   ASSERT_TRUE(queue.enqueue(x.data(), 8, {}).is_ok());
   ASSERT_TRUE(queue.enqueue(x.data(), 8, {}).is_ok());
   const Status full = queue.enqueue(x.data(), 8, {});
-  EXPECT_EQ(runtime::runtime_code_of(full), runtime::RuntimeCode::kQueueFull);
+  EXPECT_EQ(terms::runtime_code_of(full), RuntimeCode::kQueueFull);
   EXPECT_THAT(full.message(), HasSubstr("\"x\" is full"));
   std::thread late([&] {
-    EXPECT_EQ(runtime::runtime_code_of(queue.enqueue(x.data(), 8, {}, 10)),
-              runtime::RuntimeCode::kQueueFull);
+    EXPECT_EQ(terms::runtime_code_of(queue.enqueue(x.data(), 8, {}, 10)), RuntimeCode::kQueueFull);
   });
   EXPECT_TRUE(eventually([&] { return clock_.num_waiting() != 0; }));
   clock_.advance(10);
@@ -122,7 +121,7 @@ TEST_F(QueueManagerTest, WrongSizesAreNamed) {
   const auto manager = make(model);
   auto x = rows(3, 1);
   const Status small = manager->find("x")->enqueue(x.data(), 16, seen_in_.callback());
-  EXPECT_EQ(runtime::runtime_code_of(small), runtime::RuntimeCode::kBadInput);
+  EXPECT_EQ(terms::runtime_code_of(small), RuntimeCode::kBadInput);
   EXPECT_EQ(small.message(), "\"x\": got 16 bytes, f32[3,2] takes 24");
   EXPECT_FALSE(manager->find("x")->enqueue(nullptr, 24, {}).is_ok());
   EXPECT_FALSE(manager->find("y")->enqueue(x.data(), 16, {}).is_ok()) << "too small for the output";
@@ -149,19 +148,19 @@ TEST_F(QueueManagerTest, FailedRequestReportsToEveryTensor) {
   std::vector<float> y(2);
   ASSERT_TRUE(manager->find("x")->enqueue(x.data(), 8, seen_in_.callback()).is_ok());
   ASSERT_TRUE(manager->find("y")->enqueue(y.data(), 8, seen_out_.callback()).is_ok());
-  model.complete(runtime::runtime_error(runtime::RuntimeCode::kDeviceError, "lost"));
-  EXPECT_EQ(seen_in_.last.code, runtime::RuntimeCode::kDeviceError);
-  EXPECT_EQ(seen_out_.last.code, runtime::RuntimeCode::kDeviceError);
+  model.complete(terms::runtime_error(RuntimeCode::kDeviceError, "lost"));
+  EXPECT_EQ(seen_in_.last.code, RuntimeCode::kDeviceError);
+  EXPECT_EQ(seen_out_.last.code, RuntimeCode::kDeviceError);
 }
 
 TEST_F(QueueManagerTest, RefusedRequestReportsToEveryTensor) {
   FakeModel model(1, 1, clock_);
   const auto manager = make(model);
-  model.refuse(runtime::runtime_error(runtime::RuntimeCode::kFailed, "not started"));
+  model.refuse(terms::runtime_error(RuntimeCode::kFailed, "not started"));
   auto x = rows(1, 1);
   ASSERT_TRUE(manager->find("x")->enqueue(x.data(), 8, seen_in_.callback()).is_ok());
   ASSERT_TRUE(manager->find("y")->enqueue(x.data(), 8, seen_out_.callback()).is_ok());
-  EXPECT_EQ(seen_in_.last.code, runtime::RuntimeCode::kFailed);
+  EXPECT_EQ(seen_in_.last.code, RuntimeCode::kFailed);
   EXPECT_EQ(seen_out_.count, 1);
 }
 
@@ -176,11 +175,11 @@ TEST_F(QueueManagerTest, CloseAnswersAllRequests) {
   }
   ASSERT_TRUE(manager->find("y")->enqueue(y.data(), 8, seen_out_.callback()).is_ok());
   manager->close();
-  EXPECT_EQ(seen_out_.last.code, runtime::RuntimeCode::kOk) << "what ran completes";
+  EXPECT_EQ(seen_out_.last.code, RuntimeCode::kOk) << "what ran completes";
   EXPECT_EQ(seen_in_.count, 3);
-  EXPECT_EQ(seen_in_.last.code, runtime::RuntimeCode::kOk);
-  EXPECT_EQ(runtime::runtime_code_of(manager->find("x")->enqueue(x.data(), 8, {})),
-            runtime::RuntimeCode::kFailed);
+  EXPECT_EQ(seen_in_.last.code, RuntimeCode::kOk);
+  EXPECT_EQ(terms::runtime_code_of(manager->find("x")->enqueue(x.data(), 8, {})),
+            RuntimeCode::kFailed);
 }
 
 TEST_F(QueueManagerTest, ThreadsPerTensorAndARunnerKeepTheOrder) {

@@ -17,8 +17,8 @@ constexpr std::uint64_t kLineBit = std::uint64_t{1} << 63U;
 /// end.
 constexpr std::int64_t kRetryNs = 100'000;
 
-Status is_same_signature(const package::Signature& a, const package::Signature& b) {
-  const auto is_same = [](const package::TensorSpec& x, const package::TensorSpec& y) {
+Status is_same_signature(const terms::Signature& a, const terms::Signature& b) {
+  const auto is_same = [](const terms::TensorSpec& x, const terms::TensorSpec& y) {
     return x.name == y.name && x.type == y.type;
   };
   if (std::ranges::equal(a.inputs, b.inputs, is_same) &&
@@ -31,7 +31,7 @@ Status is_same_signature(const package::Signature& a, const package::Signature& 
 }  // namespace
 
 Result<std::unique_ptr<ReplicaSet>> ReplicaSet::create(std::vector<runtime::RequestSink*> replicas,
-                                                       const ReplicaOptions& options) {
+                                                       const terms::ReplicaOptions& options) {
   if (replicas.empty()) return invalid_argument("replicas: there is none");
   std::unique_ptr<ReplicaSet> set(new ReplicaSet(options));
   for (runtime::RequestSink* sink : replicas) {
@@ -51,14 +51,13 @@ int ReplicaSet::depth() const {
 
 Result<std::uint64_t> ReplicaSet::submit(runtime::Request& request) {
   if (is_shut_down_.load(std::memory_order_acquire)) {
-    return runtime::runtime_error(runtime::RuntimeCode::kFailed, "the runner was shut down");
+    return terms::runtime_error(RuntimeCode::kFailed, "the runner was shut down");
   }
   // While requests wait, new ones join the line: they must not overtake a higher priority.
   const bool has_line = num_waiting_.load(std::memory_order_acquire) > 0;
   if (!has_line) {
     auto id = offer(request);
-    if (id.is_ok() || runtime::runtime_code_of(id.status()) != runtime::RuntimeCode::kQueueFull)
-      return id;
+    if (id.is_ok() || terms::runtime_code_of(id.status()) != RuntimeCode::kQueueFull) return id;
   }
   auto id = enter_line(request);
   if (id.is_ok()) start_waiting();  // a replica may have room again
@@ -77,8 +76,8 @@ Result<std::uint64_t> ReplicaSet::offer(runtime::Request& request) {
   const std::size_t turn =
       turn_.fetch_add(1, std::memory_order_relaxed) / static_cast<std::size_t>(batch_rows());
   const int places = places_of(request);
-  Status status = runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
-                                         "every replica has its depth in flight");
+  Status status =
+      terms::runtime_error(RuntimeCode::kQueueFull, "every replica has its depth in flight");
   for (std::size_t i = 0; i < replicas_.size(); ++i) {
     Replica* replica = choose(turn + i);
     if (replica == nullptr) break;
@@ -100,7 +99,7 @@ Result<std::uint64_t> ReplicaSet::offer(runtime::Request& request) {
     replica->in_flight.fetch_sub(places, std::memory_order_acq_rel);
     replica->open.fetch_sub(1, std::memory_order_acq_rel);
     status = std::move(id).status();
-    if (runtime::runtime_code_of(status) != runtime::RuntimeCode::kQueueFull) break;
+    if (terms::runtime_code_of(status) != RuntimeCode::kQueueFull) break;
   }
   return status;
 }
@@ -115,7 +114,7 @@ ReplicaSet::Replica* ReplicaSet::choose(std::size_t turn) {
     Replica& replica = replicas_[(turn + i) % replicas_.size()];
     const int in_flight = replica.in_flight.load(std::memory_order_relaxed);
     if (in_flight >= replica.sink->depth()) continue;
-    if (options_.choice == ReplicaChoice::kRoundRobin) return &replica;
+    if (options_.choice == terms::ReplicaChoice::kRoundRobin) return &replica;
     const std::int64_t runs = in_flight / rows_of_run;
     if (best != nullptr && (runs > least || (runs == least && in_flight <= most_joined))) continue;
     best = &replica;
@@ -140,16 +139,16 @@ void ReplicaSet::OnDone::operator()(runtime::Reply reply) {
 Result<std::uint64_t> ReplicaSet::enter_line(runtime::Request& request) {
   const std::int64_t now_ns = clock().now_ns();
   if (request.deadline_ns <= now_ns) {
-    return runtime::runtime_error(runtime::RuntimeCode::kTimeout, "the deadline passed {} ns ago",
-                                  now_ns - request.deadline_ns);
+    return terms::runtime_error(RuntimeCode::kTimeout, "the deadline passed {} ns ago",
+                                now_ns - request.deadline_ns);
   }
   const std::lock_guard lock(mutex_);
   if (is_shut_down_.load(std::memory_order_acquire)) {
-    return runtime::runtime_error(runtime::RuntimeCode::kFailed, "the runner was shut down");
+    return terms::runtime_error(RuntimeCode::kFailed, "the runner was shut down");
   }
   if (line_.size() >= options_.max_waiting) {
-    return runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
-                                  "every replica is busy and {} requests wait", line_.size());
+    return terms::runtime_error(RuntimeCode::kQueueFull,
+                                "every replica is busy and {} requests wait", line_.size());
   }
   const std::uint64_t id = kLineBit | ++num_lined_up_;
   // The reply erases the entry, on whatever thread it comes.
@@ -176,7 +175,7 @@ void ReplicaSet::start_waiting() {
       const std::uint64_t id = waiting->id;
       auto in_flight = offer(waiting->request);
       if (!in_flight.is_ok()) {
-        if (runtime::runtime_code_of(in_flight.status()) == runtime::RuntimeCode::kQueueFull) {
+        if (terms::runtime_code_of(in_flight.status()) == RuntimeCode::kQueueFull) {
           put_back(std::move(*waiting));
           return;
         }
@@ -208,7 +207,7 @@ void ReplicaSet::put_back(runtime::PendingRequest waiting) {
       return;
     }
   }
-  end(waiting, runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner shuts down"));
+  end(waiting, terms::runtime_error(RuntimeCode::kCancelled, "the runner shuts down"));
 }
 
 /// Answers a request that left the line.
@@ -223,8 +222,7 @@ bool ReplicaSet::cancel(std::uint64_t id) {
     if (auto waiting = line_.take(id)) {
       count_waiting();
       lock.unlock();
-      end(*waiting,
-          runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the request was cancelled"));
+      end(*waiting, terms::runtime_error(RuntimeCode::kCancelled, "the request was cancelled"));
       return true;
     }
     const auto it = left_line_.find(id);
@@ -245,8 +243,8 @@ std::int64_t ReplicaSet::expire() {
     count_waiting();
   }
   for (const runtime::PendingRequest& waiting : expired) {
-    end(waiting, runtime::runtime_error(runtime::RuntimeCode::kTimeout,
-                                        "the deadline passed while it waited"));
+    end(waiting,
+        terms::runtime_error(RuntimeCode::kTimeout, "the deadline passed while it waited"));
   }
   start_waiting();
   const bool is_idle = std::ranges::all_of(
@@ -301,8 +299,7 @@ void ReplicaSet::shutdown() {
     count_waiting();
   }
   for (const runtime::PendingRequest& waiting : cancelled) {
-    end(waiting,
-        runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner was shut down"));
+    end(waiting, terms::runtime_error(RuntimeCode::kCancelled, "the runner was shut down"));
   }
   for (Replica& replica : replicas_) {
     const auto is_done = [&] { return replica.open.load(std::memory_order_acquire) == 0; };

@@ -13,16 +13,9 @@
 
 #include "base/serial_pump.h"
 #include "runtime/inference/waiting_line.h"
+#include "terms/replicas.h"
 
 namespace sluice::session {
-
-enum class ReplicaChoice : std::uint8_t { kLeastLoaded, kRoundRobin };
-
-struct ReplicaOptions {
-  ReplicaChoice choice = ReplicaChoice::kLeastLoaded;
-  /// Requests that may wait while every replica is full; one more is refused.
-  std::size_t max_waiting = 1024;
-};
 
 /// Submits each request to a replica, chosen by the fewest runs in flight or in turn; requests that
 /// a replica joins go to it until its run is full. If all replicas are full, a request waits in
@@ -37,12 +30,10 @@ class ReplicaSet final : public runtime::RequestSink {
   /// Borrows the replicas. Requires: they answer all submitted requests before their end.
   /// Fails: kInvalidArgument without replicas, or for different signatures.
   static Result<std::unique_ptr<ReplicaSet>> create(std::vector<runtime::RequestSink*> replicas,
-                                                    const ReplicaOptions& options);
+                                                    const terms::ReplicaOptions& options);
   ~ReplicaSet() override;
 
-  const package::Signature& signature() const override {
-    return replicas_.front().sink->signature();
-  }
+  const terms::Signature& signature() const override { return replicas_.front().sink->signature(); }
   /// The sum over the replicas, plus the line.
   int depth() const override;
   std::int64_t batch_rows() const override { return replicas_.front().sink->batch_rows(); }
@@ -74,7 +65,7 @@ class ReplicaSet final : public runtime::RequestSink {
     void operator()(runtime::Reply reply);
   };
 
-  explicit ReplicaSet(const ReplicaOptions& options) : options_(options) {}
+  explicit ReplicaSet(const terms::ReplicaOptions& options) : options_(options) {}
   Replica* choose(std::size_t turn);
   int places_of(const runtime::Request& request) const;
   Result<std::uint64_t> offer(runtime::Request& request);
@@ -86,7 +77,7 @@ class ReplicaSet final : public runtime::RequestSink {
   void end(const runtime::PendingRequest& waiting, const Status& why);
   void wake_parked();
 
-  ReplicaOptions options_;
+  terms::ReplicaOptions options_;
   std::deque<Replica> replicas_;
   std::atomic<std::size_t> turn_ = 0;
   std::atomic<bool> is_shut_down_ = false;

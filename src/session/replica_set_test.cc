@@ -23,7 +23,7 @@ using testing::view_of;
 class ReplicaSetTest : public ::testing::Test {
  protected:
   std::unique_ptr<ReplicaSet> make(std::vector<runtime::RequestSink*> replicas,
-                                   const ReplicaOptions& options = {}) {
+                                   const terms::ReplicaOptions& options = {}) {
     auto set = ReplicaSet::create(std::move(replicas), options);
     EXPECT_TRUE(set.is_ok()) << set.status().to_string();
     return std::move(set).value();
@@ -45,7 +45,7 @@ class ReplicaSetTest : public ::testing::Test {
 
   ManualClock clock_;
   std::vector<float> x_ = rows(1, 1);
-  std::vector<runtime::RuntimeCode> codes_;
+  std::vector<RuntimeCode> codes_;
 };
 
 TEST_F(ReplicaSetTest, LeastLoadedReplicaIsNext) {
@@ -67,7 +67,7 @@ TEST_F(ReplicaSetTest, LeastLoadedReplicaIsNext) {
 TEST_F(ReplicaSetTest, RoundRobinTakesTurns) {
   FakeModel a(4, 1, clock_);
   FakeModel b(4, 1, clock_);
-  const auto set = make({&a, &b}, {ReplicaChoice::kRoundRobin, 8});
+  const auto set = make({&a, &b}, {terms::ReplicaChoice::kRoundRobin, 8});
   for (int i = 0; i < 3; ++i) {
     submit(*set);
     a.complete();
@@ -81,11 +81,11 @@ TEST_F(ReplicaSetTest, RoundRobinTakesTurns) {
 TEST_F(ReplicaSetTest, WhenAllAreFullRequestsWaitInLine) {
   FakeModel a(1, 1, clock_);
   FakeModel b(1, 1, clock_);
-  const auto set = make({&a, &b}, {ReplicaChoice::kLeastLoaded, 2});
+  const auto set = make({&a, &b}, {terms::ReplicaChoice::kLeastLoaded, 2});
   for (int i = 0; i < 4; ++i) submit(*set);
   runtime::Request one_more = request();
   const auto refused = set->submit(one_more);
-  EXPECT_EQ(runtime::runtime_code_of(refused.status()), runtime::RuntimeCode::kQueueFull);
+  EXPECT_EQ(terms::runtime_code_of(refused.status()), RuntimeCode::kQueueFull);
   EXPECT_TRUE(one_more.on_done) << "left as it was";
   while (a.complete() || b.complete()) {
   }
@@ -134,9 +134,9 @@ TEST_F(ReplicaSetTest, DeadlineInLineIsKept) {
   EXPECT_EQ(set->expire(), 100);
   clock_.advance(100);
   EXPECT_EQ(set->expire(), 200);
-  EXPECT_THAT(codes_, ElementsAre(runtime::RuntimeCode::kTimeout));
+  EXPECT_THAT(codes_, ElementsAre(RuntimeCode::kTimeout));
   runtime::Request past = request(50);
-  EXPECT_EQ(runtime::runtime_code_of(set->submit(past).status()), runtime::RuntimeCode::kTimeout);
+  EXPECT_EQ(terms::runtime_code_of(set->submit(past).status()), RuntimeCode::kTimeout);
   while (a.complete()) {
   }
   EXPECT_EQ(codes_.size(), 3U);
@@ -154,7 +154,7 @@ TEST_F(ReplicaSetTest, WaitingForAnAnswerKeepsTheLinesDeadlinesToo) {
   EXPECT_TRUE(eventually([&] { return clock_.num_waiting() != 0; }));
   clock_.advance(100);
   waiter.join();
-  EXPECT_THAT(codes_, ElementsAre(runtime::RuntimeCode::kTimeout));
+  EXPECT_THAT(codes_, ElementsAre(RuntimeCode::kTimeout));
   a.complete();
 }
 
@@ -164,7 +164,7 @@ TEST_F(ReplicaSetTest, WaitingRequestsCanBeCancelled) {
   const std::uint64_t running = submit(*set);
   const std::uint64_t waiting = submit(*set);
   EXPECT_TRUE(set->cancel(waiting));
-  EXPECT_THAT(codes_, ElementsAre(runtime::RuntimeCode::kCancelled));
+  EXPECT_THAT(codes_, ElementsAre(RuntimeCode::kCancelled));
   EXPECT_FALSE(set->cancel(waiting));
   EXPECT_FALSE(set->cancel(running)) << "this model cancels nothing";
   a.complete();
@@ -177,10 +177,10 @@ TEST_F(ReplicaSetTest, ShutdownAnswersAllRequests) {
   const auto set = make({&a, &b});
   for (int i = 0; i < 5; ++i) submit(*set);
   set->shutdown();
-  EXPECT_EQ(std::ranges::count(codes_, runtime::RuntimeCode::kOk), 2);
-  EXPECT_EQ(std::ranges::count(codes_, runtime::RuntimeCode::kCancelled), 3);
+  EXPECT_EQ(std::ranges::count(codes_, RuntimeCode::kOk), 2);
+  EXPECT_EQ(std::ranges::count(codes_, RuntimeCode::kCancelled), 3);
   runtime::Request late = request();
-  EXPECT_EQ(runtime::runtime_code_of(set->submit(late).status()), runtime::RuntimeCode::kFailed);
+  EXPECT_EQ(terms::runtime_code_of(set->submit(late).status()), RuntimeCode::kFailed);
 }
 
 /// On models that run requests in `wait`, the sleeper may be the only one there is to run it.

@@ -12,7 +12,7 @@
 namespace sluice::session {
 namespace {
 
-exec::TensorView view_of(const ir::Type& type, const void* data, std::size_t size) {
+terms::TensorView view_of(const ir::Type& type, const void* data, std::size_t size) {
   return {const_cast<void*>(data), static_cast<std::int64_t>(size), type.element(),  // NOLINT
           type.static_dims().value_or(std::vector<std::int64_t>{})};
 }
@@ -30,11 +30,11 @@ Status not_in_state(std::string_view wanted) {
   return make_error(Code::kFailedPrecondition, "the session is not {}", wanted);
 }
 
-Status give(const TensorSink& sink, const exec::TensorView& view, std::string_view name) {
+Status give(const TensorSink& sink, const terms::TensorView& view, std::string_view name) {
   if (const auto* consumer = std::get_if<DataConsumer>(&sink)) {
     return (*consumer)(view).with_context(fmt::format("taking \"{}\"", name));
   }
-  const auto& memory = std::get<runtime::OutputMemory>(sink);
+  const auto& memory = std::get<terms::OutputMemory>(sink);
   if (memory.capacity_bytes < view.size_bytes) {
     return make_error(Code::kResourceExhausted, "\"{}\" has {} bytes, the memory bound to it {}",
                       name, view.size_bytes, memory.capacity_bytes);
@@ -106,7 +106,7 @@ Status Session::bind_source(std::string_view name, TensorSource source) {
   const ProgramTensor* tensor = find(name);
   if (tensor == nullptr) {
     return make_error(Code::kNotFound, "the model has no tensor \"{}\"{}", name,
-                      package::fixed_input_hint(package::signature_of(executable_.graph), name));
+                      terms::fixed_input_hint(package::signature_of(executable_.graph), name));
   }
   if (tensor->role == TensorRole::kOutput) {
     return invalid_argument("\"{}\" is an output: it has a sink, no source", name);
@@ -114,10 +114,10 @@ Status Session::bind_source(std::string_view name, TensorSource source) {
   const bool is_constant = tensor->role == TensorRole::kConstant;
   // Constants are moved once, by load(); inputs may be bound again at any time.
   if (is_constant && (model_ || is_stopped_)) return not_in_state("new: its constants are loaded");
-  exec::TensorView view;
+  terms::TensorView view;
   if (const auto* value = std::get_if<ir::Constant>(&source)) {
     view = view_of(value->type, value->data.data(), value->data.size());
-  } else if (const auto* given = std::get_if<exec::TensorView>(&source)) {
+  } else if (const auto* given = std::get_if<terms::TensorView>(&source)) {
     view = *given;
   } else if (!tensor->type.is_static()) {
     return invalid_argument("\"{}\" is {}: a callback fills tensors of known shape only", name,
@@ -166,7 +166,7 @@ Result<exec::ConstantsByName> Session::gather_constants() {
       constants.emplace(tensor.name, *value);
       continue;
     }
-    const exec::TensorView view = input_of(tensor);
+    const terms::TensorView view = input_of(tensor);
     SLUICE_TRY(provide(tensor, view));
     const auto* data = static_cast<const std::byte*>(view.data);
     constants.emplace(
@@ -180,7 +180,7 @@ Result<exec::ConstantsByName> Session::gather_constants() {
 }
 
 /// The tensor of a source; the session owns memory that a provider will fill.
-exec::TensorView Session::input_of(const ProgramTensor& tensor) {
+terms::TensorView Session::input_of(const ProgramTensor& tensor) {
   const auto found = sources_.find(tensor.name);
   if (found == sources_.end()) {
     const ir::Constant& value = *tensor.default_value;
@@ -190,7 +190,7 @@ exec::TensorView Session::input_of(const ProgramTensor& tensor) {
   if (const auto* value = std::get_if<ir::Constant>(&source)) {
     return view_of(value->type, value->data.data(), value->data.size());
   }
-  if (const auto* view = std::get_if<exec::TensorView>(&source)) return *view;
+  if (const auto* view = std::get_if<terms::TensorView>(&source)) return *view;
   auto it = provided_.find(tensor.name);
   if (it == provided_.end()) {
     const auto size = static_cast<std::size_t>(ir::storage_bytes(tensor.type).value_or(0));
@@ -201,7 +201,7 @@ exec::TensorView Session::input_of(const ProgramTensor& tensor) {
 }
 
 /// Lets the provider of a tensor, if it has one, fill the tensor's memory.
-Status Session::provide(const ProgramTensor& tensor, const exec::TensorView& target) {
+Status Session::provide(const ProgramTensor& tensor, const terms::TensorView& target) {
   const auto found = sources_.find(tensor.name);
   if (found == sources_.end()) return ok_status();  // its default
   const auto* provider = std::get_if<DataProvider>(&found->second);
@@ -237,8 +237,8 @@ Status Session::run_main() {
       inputs.push_back(&tensor);
     } else if (tensor.role == TensorRole::kOutput) {
       const TensorSink& sink = sinks_.find(tensor.name)->second;
-      const auto* memory = std::get_if<runtime::OutputMemory>(&sink);
-      request.outputs.push_back(memory != nullptr ? *memory : runtime::OutputMemory{});
+      const auto* memory = std::get_if<terms::OutputMemory>(&sink);
+      request.outputs.push_back(memory != nullptr ? *memory : terms::OutputMemory{});
       sinks.emplace_back(tensor.name, memory != nullptr ? nullptr : &sink);
     }
   }
@@ -251,7 +251,7 @@ Status Session::run_main() {
     return ok_status();
   };
   const runtime::Reply reply = model_->run_now(request, provide_for);
-  if (reply.code != runtime::RuntimeCode::kOk) return reply.errors.to_status();
+  if (reply.code != RuntimeCode::kOk) return reply.errors.to_status();
   for (std::size_t i = 0; i < sinks.size(); ++i) {
     const auto& [name, sink] = sinks[i];
     if (sink != nullptr) SLUICE_TRY(give(*sink, reply.outputs[i].view, name));

@@ -18,14 +18,14 @@
 namespace sluice::session {
 
 /// Called when a program needs a tensor. Fills `target`, whose type, dimensions and size are given.
-using DataProvider = std::function<Status(const exec::TensorView& target)>;
+using DataProvider = std::function<Status(const terms::TensorView& target)>;
 /// Called with a tensor of a program. `source` is valid during the call.
-using DataConsumer = std::function<Status(const exec::TensorView& source)>;
+using DataConsumer = std::function<Status(const terms::TensorView& source)>;
 
 /// A value, memory of the user that every run reads, or a callback.
-using TensorSource = std::variant<ir::Constant, exec::TensorView, DataProvider>;
+using TensorSource = std::variant<ir::Constant, terms::TensorView, DataProvider>;
 /// Memory of the user that every run writes, or a callback.
-using TensorSink = std::variant<runtime::OutputMemory, DataConsumer>;
+using TensorSink = std::variant<terms::OutputMemory, DataConsumer>;
 
 /// Maps a file of raw bytes as a tensor of `type`.
 /// Fails: as map_file does; kInvalidArgument if the sizes differ.
@@ -99,8 +99,8 @@ class Session {
   const ProgramTensor* find(std::string_view name) const;
   Status require_loaded() const;
   Result<exec::ConstantsByName> gather_constants();
-  exec::TensorView input_of(const ProgramTensor& tensor);
-  Status provide(const ProgramTensor& tensor, const exec::TensorView& target);
+  terms::TensorView input_of(const ProgramTensor& tensor);
+  Status provide(const ProgramTensor& tensor, const terms::TensorView& target);
   Result<Bytes> current_value(const ir::Constant& constant) const;
 
   package::Executable executable_;

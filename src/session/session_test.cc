@@ -50,8 +50,8 @@ class SessionTest : public ::testing::Test {
   /// Binds x, y and s to memory of this test, loads and runs once.
   void run(Session& session) {
     ASSERT_TRUE(session.bind_source("x", f32_view(x_, {2})).is_ok());
-    ASSERT_TRUE(session.bind_sink("y", runtime::OutputMemory{y_.data(), 8}).is_ok());
-    ASSERT_TRUE(session.bind_sink("s", runtime::OutputMemory{s_.data(), 8}).is_ok());
+    ASSERT_TRUE(session.bind_sink("y", terms::OutputMemory{y_.data(), 8}).is_ok());
+    ASSERT_TRUE(session.bind_sink("s", terms::OutputMemory{s_.data(), 8}).is_ok());
     const Status loaded = session.load(registry());
     ASSERT_TRUE(loaded.is_ok()) << loaded.to_string();
     const Status run = session.run_main();
@@ -117,7 +117,7 @@ TEST_F(SessionTest, PredicatesSelectAutomaticBindings) {
 
 TEST_F(SessionTest, VerifyNamesEveryTensorWithoutSourceOrSink) {
   const auto session = make();
-  ASSERT_TRUE(session->bind_sink("y", runtime::OutputMemory{y_.data(), 8}).is_ok());
+  ASSERT_TRUE(session->bind_sink("y", terms::OutputMemory{y_.data(), 8}).is_ok());
   ASSERT_TRUE(session->load(registry()).is_ok());
   const Status status = session->run_main();
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
@@ -130,19 +130,19 @@ TEST_F(SessionTest, CallbacksMoveDataWhenAProgramAsks) {
   float next = 1;
   std::vector<float> seen;
   ASSERT_TRUE(session
-                  ->bind_source("x", DataProvider([&](const exec::TensorView& target) {
+                  ->bind_source("x", DataProvider([&](const terms::TensorView& target) {
                                   static_cast<float*>(target.data)[0] = next++;
                                   static_cast<float*>(target.data)[1] = 0;
                                   return ok_status();
                                 }))
                   .is_ok());
   ASSERT_TRUE(session
-                  ->bind_sink("y", DataConsumer([&](const exec::TensorView& source) {
+                  ->bind_sink("y", DataConsumer([&](const terms::TensorView& source) {
                                 seen.push_back(static_cast<const float*>(source.data)[0]);
                                 return ok_status();
                               }))
                   .is_ok());
-  ASSERT_TRUE(session->bind_sink("s", runtime::OutputMemory{s_.data(), 8}).is_ok());
+  ASSERT_TRUE(session->bind_sink("s", terms::OutputMemory{s_.data(), 8}).is_ok());
   ASSERT_TRUE(session->load(registry()).is_ok());
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(session->run_main().is_ok());
   EXPECT_THAT(seen, ElementsAre(11, 12, 13));
@@ -152,7 +152,7 @@ TEST_F(SessionTest, ProgramContinuesOnceItsDataIsBound) {
   const auto session = make();
   std::vector<std::string> events;
   ASSERT_TRUE(session
-                  ->bind_source("x", DataProvider([&](const exec::TensorView& target) {
+                  ->bind_source("x", DataProvider([&](const terms::TensorView& target) {
                                   events.emplace_back("asked for x");
                                   std::fill_n(static_cast<float*>(target.data), 2, 5.0F);
                                   events.emplace_back("x is there");
@@ -160,13 +160,14 @@ TEST_F(SessionTest, ProgramContinuesOnceItsDataIsBound) {
                                 }))
                   .is_ok());
   for (const char* name : {"y", "s"}) {
-    ASSERT_TRUE(session
-                    ->bind_sink(name, DataConsumer([&events, name](const exec::TensorView& source) {
-                                  const float first = static_cast<const float*>(source.data)[0];
-                                  events.push_back(fmt::format("{} is {}", name, first));
-                                  return ok_status();
-                                }))
-                    .is_ok());
+    ASSERT_TRUE(
+        session
+            ->bind_sink(name, DataConsumer([&events, name](const terms::TensorView& source) {
+                          const float first = static_cast<const float*>(source.data)[0];
+                          events.push_back(fmt::format("{} is {}", name, first));
+                          return ok_status();
+                        }))
+            .is_ok());
   }
   ASSERT_TRUE(session->load(registry()).is_ok());
   EXPECT_TRUE(events.empty()) << "nothing is asked for before the program that wants it";
@@ -177,7 +178,7 @@ TEST_F(SessionTest, ProgramContinuesOnceItsDataIsBound) {
 TEST_F(SessionTest, ProviderErrorFailsTheRun) {
   const auto session = make();
   ASSERT_TRUE(session
-                  ->bind_source("c", DataProvider([](const exec::TensorView&) {
+                  ->bind_source("c", DataProvider([](const terms::TensorView&) {
                                   return Status(Code::kUnavailable, "the store is down");
                                 }))
                   .is_ok());
@@ -189,7 +190,7 @@ TEST_F(SessionTest, SaveBringsSelectedConstantsBack) {
   const auto session = make();
   ASSERT_TRUE(session->bind_source("c", pair_of(7, 8)).is_ok());
   Aligned<float> saved({0, 0});
-  ASSERT_TRUE(session->bind_sink("c", runtime::OutputMemory{saved.data(), 8}).is_ok());
+  ASSERT_TRUE(session->bind_sink("c", terms::OutputMemory{saved.data(), 8}).is_ok());
   EXPECT_EQ(session->run_save().code(), Code::kFailedPrecondition) << "nothing is loaded";
   run(*session);
   ASSERT_TRUE(session->run_save().is_ok());
@@ -209,8 +210,8 @@ TEST_F(SessionTest, StoredDataCanBeAnInput) {
   SessionOptions options;
   options.stored.emplace("x", pair_of(4, 6));
   const auto session = make(std::move(options));
-  ASSERT_TRUE(session->bind_sink("y", runtime::OutputMemory{y_.data(), 8}).is_ok());
-  ASSERT_TRUE(session->bind_sink("s", runtime::OutputMemory{s_.data(), 8}).is_ok());
+  ASSERT_TRUE(session->bind_sink("y", terms::OutputMemory{y_.data(), 8}).is_ok());
+  ASSERT_TRUE(session->bind_sink("s", terms::OutputMemory{s_.data(), 8}).is_ok());
   ASSERT_TRUE(session->load(registry()).is_ok());
   ASSERT_TRUE(session->run_main().is_ok());
   EXPECT_EQ(y_.data()[0], 14);
@@ -242,15 +243,15 @@ subgraph @0 "main" {
   auto session = Session::create(std::move(executable), system_clock()).value();
   Aligned<float> z({0, 0});
   float seen = 0;
-  const auto provide = [&](const exec::TensorView& target) {
+  const auto provide = [&](const terms::TensorView& target) {
     seen = y_.data()[0];
     std::fill_n(static_cast<float*>(target.data), 2, 100.0F);
     return ok_status();
   };
   ASSERT_TRUE(session->bind_source("x", f32_view(x_, {2})).is_ok());
   ASSERT_TRUE(session->bind_source("late", DataProvider(provide)).is_ok());
-  ASSERT_TRUE(session->bind_sink("y", runtime::OutputMemory{y_.data(), 8}).is_ok());
-  ASSERT_TRUE(session->bind_sink("z", runtime::OutputMemory{z.data(), 8}).is_ok());
+  ASSERT_TRUE(session->bind_sink("y", terms::OutputMemory{y_.data(), 8}).is_ok());
+  ASSERT_TRUE(session->bind_sink("z", terms::OutputMemory{z.data(), 8}).is_ok());
   ASSERT_TRUE(session->load(registry()).is_ok());
   for (int run = 0; run < 2; ++run) {
     y_.data()[0] = -1;
@@ -267,7 +268,7 @@ TEST_F(SessionTest, WrongSourcesAreNamed) {
               HasSubstr("\"x\": got f32[3], model takes f32[2]"));
   EXPECT_EQ(session->bind_source("q", f32_view(three, {3})).code(), Code::kNotFound);
   EXPECT_EQ(session->bind_source("y", f32_view(x_, {2})).code(), Code::kInvalidArgument);
-  EXPECT_EQ(session->bind_sink("x", runtime::OutputMemory{y_.data(), 8}).code(),
+  EXPECT_EQ(session->bind_sink("x", terms::OutputMemory{y_.data(), 8}).code(),
             Code::kInvalidArgument);
   SessionOptions options;
   options.stored.emplace("q", pair_of(1, 2));
@@ -345,7 +346,7 @@ TEST_F(SessionTest, ItsModelServesQueuesAndRunners) {
   auto request = (*runner)->make_request({{"x", f32_view(x_, {2})}});
   ASSERT_TRUE(request.is_ok());
   const runtime::Reply reply = (*runner)->run(std::move(request).value());
-  EXPECT_EQ(reply.code, runtime::RuntimeCode::kOk);
+  EXPECT_EQ(reply.code, RuntimeCode::kOk);
   EXPECT_EQ(exec::testing::floats(reply.outputs.at(1).view)[1], 3);
 }
 

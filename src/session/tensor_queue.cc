@@ -4,8 +4,8 @@
 
 namespace sluice::session {
 
-TensorQueue::TensorQueue(package::TensorSpec spec, bool is_output, std::size_t capacity,
-                         Clock& clock, std::function<void()> on_enqueued)
+TensorQueue::TensorQueue(terms::TensorSpec spec, bool is_output, std::size_t capacity, Clock& clock,
+                         std::function<void()> on_enqueued)
     : spec_(std::move(spec)),
       is_output_(is_output),
       clock_(clock),
@@ -28,13 +28,12 @@ Status TensorQueue::check(const void* data, std::int64_t size_bytes) const {
   const bool is_size_right = is_output_ ? has_unknown_rows_ || size_bytes >= unit_bytes_
                                         : is_rows || size_bytes == unit_bytes_;
   if (size_bytes < 0 || !is_size_right) {
-    return runtime::runtime_error(
-        runtime::RuntimeCode::kBadInput, "\"{}\": got {} bytes, {} takes {}{}", spec_.name,
-        size_bytes, spec_.type.to_string(), unit_bytes_, has_unknown_rows_ ? " for each row" : "");
+    return terms::runtime_error(RuntimeCode::kBadInput, "\"{}\": got {} bytes, {} takes {}{}",
+                                spec_.name, size_bytes, spec_.type.to_string(), unit_bytes_,
+                                has_unknown_rows_ ? " for each row" : "");
   }
   if (data == nullptr && size_bytes > 0) {
-    return runtime::runtime_error(runtime::RuntimeCode::kBadInput, "\"{}\": its data is null",
-                                  spec_.name);
+    return terms::runtime_error(RuntimeCode::kBadInput, "\"{}\": its data is null", spec_.name);
   }
   return ok_status();
 }
@@ -58,12 +57,11 @@ Status TensorQueue::enqueue(void* data, std::int64_t size_bytes, QueueCallback o
   switch (result) {
     case RingResult::kDone: break;
     case RingResult::kNotNow:
-      return runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
-                                    "the queue of \"{}\" is full: {} wait", spec_.name,
-                                    ring_.capacity());
+      return terms::runtime_error(RuntimeCode::kQueueFull, "the queue of \"{}\" is full: {} wait",
+                                  spec_.name, ring_.capacity());
     case RingResult::kClosed:
-      return runtime::runtime_error(runtime::RuntimeCode::kFailed, "the queue of \"{}\" is closed",
-                                    spec_.name);
+      return terms::runtime_error(RuntimeCode::kFailed, "the queue of \"{}\" is closed",
+                                  spec_.name);
   }
   on_enqueued_();
   return ok_status();

@@ -12,7 +12,7 @@ namespace sluice::session {
 
 /// The result of an entry, whose memory returns to its owner.
 struct QueueCompletion {
-  runtime::RuntimeCode code = runtime::RuntimeCode::kOk;
+  RuntimeCode code = RuntimeCode::kOk;
   std::int64_t size_bytes = 0;  ///< an output's actual size; an input's as enqueued
 };
 
@@ -31,7 +31,7 @@ struct QueueCallback {
 class TensorQueue {
  public:
   /// `on_enqueued` is called after every entry, by the thread that enqueued it.
-  TensorQueue(package::TensorSpec spec, bool is_output, std::size_t capacity, Clock& clock,
+  TensorQueue(terms::TensorSpec spec, bool is_output, std::size_t capacity, Clock& clock,
               std::function<void()> on_enqueued);
 
   /// Adds memory of an input or output, which the queue uses until the callback. Waits while the
@@ -43,7 +43,7 @@ class TensorQueue {
   Status enqueue(void* data, std::int64_t size_bytes, QueueCallback on_done,
                  std::int64_t deadline_ns = 0);
 
-  const package::TensorSpec& spec() const { return spec_; }
+  const terms::TensorSpec& spec() const { return spec_; }
   std::size_t capacity() const { return ring_.capacity(); }
   /// Waiting entries, without those of a running request.
   std::size_t size() const { return ring_.size(); }
@@ -60,7 +60,7 @@ class TensorQueue {
   /// Requires: `check` was ok with this size.
   std::vector<std::int64_t> dims_of(std::int64_t size_bytes) const;
 
-  package::TensorSpec spec_;
+  terms::TensorSpec spec_;
   bool is_output_;
   std::int64_t unit_bytes_ =
       -1;  ///< bytes with a leading dimension of 1 in place of an unknown one; -1 if unknown

@@ -10,8 +10,7 @@ namespace sluice::worker {
 
 using nlohmann::json;
 using runtime::ModelAction;
-using runtime::ModelPhase;
-using runtime::RuntimeCode;
+using terms::ModelPhase;
 
 namespace {
 
@@ -32,8 +31,8 @@ constexpr std::size_t kMaxNameBytes = 200;
 
 Result<std::shared_ptr<WorkerGroup>> WorkerGroup::create(GroupOptions options) {
   std::shared_ptr<WorkerGroup> group(new WorkerGroup(std::move(options)));
-  group->slot_->clear(runtime::runtime_error(RuntimeCode::kDeviceError, "{} starts; try again",
-                                             group->options_.link.name));
+  group->slot_->clear(terms::runtime_error(RuntimeCode::kDeviceError, "{} starts; try again",
+                                           group->options_.link.name));
   group->supervisor_ = std::thread([raw = group.get()] { raw->supervise(); });
   std::unique_lock lock(group->mutex_);
   group->changed_.wait(lock, [&] { return group->state_ != State::kStarting; });
@@ -141,8 +140,8 @@ bool WorkerGroup::live_once() {
   link_ = nullptr;
   is_dead_ = false;
   if (!is_over) state_ = State::kRestarting;
-  slot_->clear(is_over ? runtime::runtime_error(RuntimeCode::kInvalidHandle, "{} was ended",
-                                                options_.link.name)
+  slot_->clear(is_over ? terms::runtime_error(RuntimeCode::kInvalidHandle, "{} was ended",
+                                              options_.link.name)
                        : reason_);
   lock.unlock();
   (*link)->close();
@@ -220,14 +219,14 @@ void WorkerGroup::set_state(State state, const Status& why) {
 void WorkerGroup::fail_models(const std::string& why) {
   const std::lock_guard change(change_mutex_);
   for (const auto& model : models_) model->set_phase(ModelPhase::kFailed, why);
-  set_state(State::kFailed, runtime::runtime_error(RuntimeCode::kDeviceError, "{}", why));
+  set_state(State::kFailed, terms::runtime_error(RuntimeCode::kDeviceError, "{}", why));
   tell(why);
 }
 
-runtime::WorkerInfo WorkerGroup::info() const {
+terms::WorkerInfo WorkerGroup::info() const {
   const std::lock_guard lock(mutex_);
-  runtime::WorkerInfo info;
-  info.isolation = runtime::Isolation::kProcess;
+  terms::WorkerInfo info;
+  info.isolation = terms::Isolation::kProcess;
   info.process = link_ == nullptr ? -1 : link_->process();
   info.num_restarts = num_restarts_;
   switch (state_) {
@@ -261,7 +260,7 @@ json WorkerGroup::load_message(const WorkerLoad& load) {
   json message = {{"op", "load"},
                   {"name", load.name.substr(0, kMaxNameBytes)},
                   {"depth", load.depth},
-                  {"flags_nan", load.nan_policy == runtime::NanPolicy::kFlag ? 1 : 0}};
+                  {"flags_nan", load.nan_policy == terms::NanPolicy::kFlag ? 1 : 0}};
   if (load.max_waiting) message["max_waiting"] = *load.max_waiting;
   if (load.max_recorded_bytes) message["max_recorded_bytes"] = *load.max_recorded_bytes;
   if (load.batching) {
@@ -318,7 +317,7 @@ Status WorkerGroup::stop(RemoteModel& model, std::int64_t drain_ns) {
                                          .with_context(fmt::format("model \"{}\"", model.name())));
   const auto link = SLUICE_TRY(slot_->get());
   const Status status = ask_about(model, "stop", drain_ns);
-  const bool is_of_device = runtime::runtime_code_of(status) == RuntimeCode::kDeviceError;
+  const bool is_of_device = terms::runtime_code_of(status) == RuntimeCode::kDeviceError;
   if (is_of_device && !link->is_dead()) model.set_phase(ModelPhase::kFailed, status.message());
   SLUICE_TRY(Status(status));
   model.set_phase(next);
@@ -363,7 +362,7 @@ Status WorkerGroup::reset(RemoteModel& model) {
   return ok_status();
 }
 
-Result<WorkerGroup::Recording> WorkerGroup::start_profile(const runtime::ProfileSettings& settings,
+Result<WorkerGroup::Recording> WorkerGroup::start_profile(const terms::ProfileSettings& settings,
                                                           const RemoteModel* model) {
   const auto link = SLUICE_TRY(slot_->get());
   const json reply = SLUICE_TRY(link->call({{"op", "start_profile"},
@@ -376,11 +375,11 @@ Result<WorkerGroup::Recording> WorkerGroup::start_profile(const runtime::Profile
   return Recording{link, static_cast<std::uint64_t>(profile), settings.max_spans};
 }
 
-Result<runtime::Profile> WorkerGroup::stop_profile(const Recording& recording) {
+Result<terms::Profile> WorkerGroup::stop_profile(const Recording& recording) {
   const auto link = recording.link.lock();
   if (link == nullptr) {
-    return runtime::runtime_error(RuntimeCode::kDeviceError,
-                                  "the worker that recorded the profile died");
+    return terms::runtime_error(RuntimeCode::kDeviceError,
+                                "the worker that recorded the profile died");
   }
   ProfileReader reader(recording.max_spans);
   for (bool is_last = false; !is_last;) {

@@ -51,7 +51,7 @@ class WorkerGroup {
   void close();
 
   const std::shared_ptr<LinkSlot>& slot() const { return slot_; }
-  runtime::WorkerInfo info() const;
+  terms::WorkerInfo info() const;
   /// Of the model that is started; empty if none is.
   std::string active_model() const;
   std::int64_t num_switches() const;
@@ -74,11 +74,10 @@ class WorkerGroup {
     std::int64_t max_spans = 0;
   };
   /// Fails: as Engine::start_profile; kUnavailable without a worker.
-  Result<Recording> start_profile(const runtime::ProfileSettings& settings,
-                                  const RemoteModel* model);
+  Result<Recording> start_profile(const terms::ProfileSettings& settings, const RemoteModel* model);
   /// Blocks. Times are on the worker's clock, which is the daemon's unless devices are simulated.
   /// Fails: kUnavailable if the worker died since; its spans are lost.
-  static Result<runtime::Profile> stop_profile(const Recording& recording);
+  static Result<terms::Profile> stop_profile(const Recording& recording);
   static void drop_profile(const Recording& recording);
 
   /// Always succeeds; the model is retired.

@@ -11,9 +11,8 @@
 namespace sluice::worker {
 
 using nlohmann::json;
-using runtime::ModelHandle;
-using runtime::RuntimeCode;
-using topology::CoreGroupId;
+using terms::CoreGroupId;
+using terms::ModelHandle;
 
 namespace {
 
@@ -30,7 +29,7 @@ Status shut_down() {
 
 std::vector<runtime::LaneCores> count_cores(const topology::CoreGroup& group) {
   std::vector<runtime::LaneCores> all;
-  for (const topology::CoreRef& core : group.cores) {
+  for (const terms::CoreRef& core : group.cores) {
     const auto it = std::ranges::find(all, core.device, &runtime::LaneCores::device);
     if (it == all.end()) {
       all.push_back({core.device, 1});
@@ -44,7 +43,7 @@ std::vector<runtime::LaneCores> count_cores(const topology::CoreGroup& group) {
 /// Reserves what the worker holds in the daemon's account of the group. Both have the same limit,
 /// so a reservation that fails here is an estimate that differs, and is left out.
 std::vector<topology::MemoryLease> lease(topology::MemoryBudget& budget,
-                                         const runtime::Footprint& footprint) {
+                                         const terms::Footprint& footprint) {
   std::vector<topology::MemoryLease> leases;
   const auto add = [&](std::string_view category, std::int64_t bytes) {
     auto lease = topology::MemoryLease::reserve(budget, category, bytes);
@@ -58,9 +57,9 @@ std::vector<topology::MemoryLease> lease(topology::MemoryBudget& budget,
 
 /// The system-call filter knows what these devices need. Drivers of others need more.
 bool can_be_filtered(const topology::DeviceMap& map, const topology::CoreGroup& group) {
-  return std::ranges::all_of(group.cores, [&](const topology::CoreRef& core) {
-    const topology::Device* device = find_device(map, core.device);
-    return device != nullptr && (device->kind == topology::kCpuKind || device->kind == "sim");
+  return std::ranges::all_of(group.cores, [&](const terms::CoreRef& core) {
+    const terms::Device* device = find_device(map, core.device);
+    return device != nullptr && (device->kind == terms::kCpuKind || device->kind == "sim");
   });
 }
 
@@ -151,7 +150,7 @@ void WorkerPool::end_worker(CoreGroupId group) {
   last->close();
 }
 
-Result<CoreGroupId> WorkerPool::create_group(const topology::CoreRequest& request, bool has_spare) {
+Result<CoreGroupId> WorkerPool::create_group(const terms::CoreRequest& request, bool has_spare) {
   const CoreGroupId id = SLUICE_TRY(engine_.create_group(request));
   const auto cores = engine_.find_group(id);
   const Status status =
@@ -174,13 +173,13 @@ Status WorkerPool::revive(CoreGroupId group) {
   return found == nullptr ? ok_status() : found->revive();
 }
 
-runtime::WorkerInfo WorkerPool::worker_of(CoreGroupId group) const {
+terms::WorkerInfo WorkerPool::worker_of(CoreGroupId group) const {
   const auto found = find(group);
-  return found == nullptr ? runtime::WorkerInfo() : found->info();
+  return found == nullptr ? terms::WorkerInfo() : found->info();
 }
 
-void WorkerPool::describe(std::vector<runtime::GroupInfo>& groups) const {
-  for (runtime::GroupInfo& info : groups) {
+void WorkerPool::describe(std::vector<terms::GroupInfo>& groups) const {
+  for (terms::GroupInfo& info : groups) {
     const auto group = find(info.id);
     if (group == nullptr) continue;
     info.worker = group->info();
@@ -195,9 +194,9 @@ Result<std::shared_ptr<WorkerPool::Loaded>> WorkerPool::find(ModelHandle handle)
   const auto number = static_cast<std::uint64_t>(handle);
   auto loaded = (number & kPoolBit) != 0 ? models_.find(number & ~kPoolBit) : nullptr;
   if (loaded != nullptr) return loaded;
-  return runtime::runtime_error(RuntimeCode::kInvalidHandle,
-                                "no model has handle {:#x}, or it was unloaded",
-                                static_cast<std::uint64_t>(handle));
+  return terms::runtime_error(RuntimeCode::kInvalidHandle,
+                              "no model has handle {:#x}, or it was unloaded",
+                              static_cast<std::uint64_t>(handle));
 }
 
 Result<ModelHandle> WorkerPool::load(const runtime::LoadRequest& request,
@@ -228,15 +227,14 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
   const CoreGroupId id = cores->group().id;
   const auto group = request.group ? find(id) : SLUICE_TRY(make_worker(cores->group()));
   if (group == nullptr) {
-    return runtime::runtime_error(RuntimeCode::kInvalidHandle, "group {} was destroyed",
-                                  id.value());
+    return terms::runtime_error(RuntimeCode::kInvalidHandle, "group {} was destroyed", id.value());
   }
   const int package_fd = package.get();
   const WorkerLoad load = load_of(request);
   std::optional<runtime::JoinRule> rule;
   if (load.batching) {
-    rule = SLUICE_TRY(join_rule(fmt::format("model \"{}\"", load.name),
-                                package::signature_of(executable.graph), *load.batching));
+    rule = SLUICE_TRY(runtime::join_rule(fmt::format("model \"{}\"", load.name),
+                                         package::signature_of(executable.graph), *load.batching));
   }
   const auto make = [&](const json& loaded) {
     RemoteModel::Parts parts;
@@ -304,7 +302,7 @@ Status WorkerPool::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
 }
 
 void WorkerPool::unload(const Loaded& loaded, std::int64_t drain_deadline_ns) {
-  const runtime::ModelInfo info = loaded.model->info();
+  const terms::ModelInfo info = loaded.model->info();
   loaded.group->unload(loaded.model, drain_deadline_ns - clock().now_ns());
   if (const auto cores = engine_.find_group(info.group)) {
     cores->statistics().retire(*loaded.model->statistics());
@@ -313,14 +311,14 @@ void WorkerPool::unload(const Loaded& loaded, std::int64_t drain_deadline_ns) {
   engine_.leave(info.group);
 }
 
-Result<runtime::ModelInfo> WorkerPool::info(ModelHandle handle) const {
-  runtime::ModelInfo info = SLUICE_TRY(find(handle))->model->info();
+Result<terms::ModelInfo> WorkerPool::info(ModelHandle handle) const {
+  terms::ModelInfo info = SLUICE_TRY(find(handle))->model->info();
   info.handle = static_cast<std::uint64_t>(handle);
   return info;
 }
 
-std::vector<runtime::ModelInfo> WorkerPool::list_models() const {
-  std::vector<runtime::ModelInfo> infos;
+std::vector<terms::ModelInfo> WorkerPool::list_models() const {
+  std::vector<terms::ModelInfo> infos;
   for (const auto& [handle, loaded] : models_.all()) {
     infos.push_back(loaded->model->info());
     infos.back().handle = handle | kPoolBit;
@@ -332,13 +330,13 @@ Result<runtime::ModelStatisticsSnapshot> WorkerPool::statistics(ModelHandle hand
   return SLUICE_TRY(find(handle))->model->statistics()->snapshot();
 }
 
-Result<runtime::Health> WorkerPool::health(ModelHandle handle) const {
+Result<terms::Health> WorkerPool::health(ModelHandle handle) const {
   const auto loaded = SLUICE_TRY(find(handle));
-  const bool has_failed = loaded->model->phase() == runtime::ModelPhase::kFailed;
-  runtime::Health health = health_of(loaded->model->statistics()->snapshot(), has_failed);
-  const runtime::WorkerInfo worker = loaded->group->info();
+  const bool has_failed = loaded->model->phase() == terms::ModelPhase::kFailed;
+  terms::Health health = health_of(loaded->model->statistics()->snapshot(), has_failed);
+  const terms::WorkerInfo worker = loaded->group->info();
   if (worker.state == "ready" || has_failed) return health;
-  return runtime::Health{runtime::HealthState::kDegraded, worker.reason, "Wait, or reset it."};
+  return terms::Health{terms::HealthState::kDegraded, worker.reason, "Wait, or reset it."};
 }
 
 Result<std::shared_ptr<runtime::RequestSink>> WorkerPool::sink(ModelHandle handle) const {

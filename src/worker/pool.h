@@ -41,42 +41,42 @@ class WorkerPool final : public runtime::ModelHost {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  bool owns(topology::CoreGroupId group) const { return find(group) != nullptr; }
+  bool owns(terms::CoreGroupId group) const { return find(group) != nullptr; }
 
   /// Cores, and a worker for them; `has_spare`: and another that waits for its death. Blocks until
   /// the worker is ready.
   /// Fails: as Engine::create_group; kUnavailable where the worker does not start.
-  Result<topology::CoreGroupId> create_group(const topology::CoreRequest& request,
-                                             bool has_spare = false);
+  Result<terms::CoreGroupId> create_group(const terms::CoreRequest& request,
+                                          bool has_spare = false);
   /// Blocks. Fails: as Engine::destroy_group.
-  Status destroy_group(topology::CoreGroupId group);
+  Status destroy_group(terms::CoreGroupId group);
   /// Of a group of the pool; else of one without a worker.
-  runtime::WorkerInfo worker_of(topology::CoreGroupId group) const;
+  terms::WorkerInfo worker_of(terms::CoreGroupId group) const;
   /// As WorkerGroup::revive; nothing for a group without worker.
-  Status revive(topology::CoreGroupId group);
+  Status revive(terms::CoreGroupId group);
   /// Adds what the engine cannot know of the pool's groups.
-  void describe(std::vector<runtime::GroupInfo>& groups) const;
+  void describe(std::vector<terms::GroupInfo>& groups) const;
 
   /// Records what workers run from now on as a part of the engine's `profile`: of the group or
   /// model that `settings` names, or of all groups, also of those that are made later. A worker
   /// that dies takes its spans along, and the next one records nothing. Blocks.
-  void start_profile(std::uint64_t profile, const runtime::ProfileSettings& settings);
+  void start_profile(std::uint64_t profile, const terms::ProfileSettings& settings);
   /// Ends it; the spans of each worker, if `wants_spans`. Blocks.
-  std::vector<runtime::Profile> stop_profile(std::uint64_t profile, bool wants_spans = true);
+  std::vector<terms::Profile> stop_profile(std::uint64_t profile, bool wants_spans = true);
 
   // ModelHost; groups of requests are the pool's.
   Clock& clock() override { return system_clock(); }
-  Result<runtime::ModelHandle> load(const runtime::LoadRequest& request,
-                                    const std::stop_token& stop) override;
-  Status start(runtime::ModelHandle handle) override;
-  Status stop(runtime::ModelHandle handle, std::int64_t drain_deadline_ns) override;
-  Status reset(runtime::ModelHandle handle) override;
-  Status unload(runtime::ModelHandle handle, std::int64_t drain_deadline_ns) override;
-  Result<runtime::ModelInfo> info(runtime::ModelHandle handle) const override;
-  std::vector<runtime::ModelInfo> list_models() const override;
-  Result<runtime::ModelStatisticsSnapshot> statistics(runtime::ModelHandle handle) const override;
-  Result<runtime::Health> health(runtime::ModelHandle handle) const override;
-  Result<std::shared_ptr<runtime::RequestSink>> sink(runtime::ModelHandle handle) const override;
+  Result<terms::ModelHandle> load(const runtime::LoadRequest& request,
+                                  const std::stop_token& stop) override;
+  Status start(terms::ModelHandle handle) override;
+  Status stop(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
+  Status reset(terms::ModelHandle handle) override;
+  Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
+  Result<terms::ModelInfo> info(terms::ModelHandle handle) const override;
+  std::vector<terms::ModelInfo> list_models() const override;
+  Result<runtime::ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
+  Result<terms::Health> health(terms::ModelHandle handle) const override;
+  Result<std::shared_ptr<runtime::RequestSink>> sink(terms::ModelHandle handle) const override;
   void shutdown(std::int64_t drain_deadline_ns) override;
 
  private:
@@ -87,23 +87,23 @@ class WorkerPool final : public runtime::ModelHost {
 
   /// What the workers record of one profile.
   struct Profiling {
-    runtime::ProfileSettings settings;
-    std::map<topology::CoreGroupId, WorkerGroup::Recording> recordings;
+    terms::ProfileSettings settings;
+    std::map<terms::CoreGroupId, WorkerGroup::Recording> recordings;
   };
 
-  static void record(Profiling& profiling, topology::CoreGroupId id, WorkerGroup& group,
+  static void record(Profiling& profiling, terms::CoreGroupId id, WorkerGroup& group,
                      const RemoteModel* model = nullptr);
-  void record_all(topology::CoreGroupId id, WorkerGroup& group);
+  void record_all(terms::CoreGroupId id, WorkerGroup& group);
 
-  std::shared_ptr<WorkerGroup> find(topology::CoreGroupId group) const;
-  Result<std::shared_ptr<Loaded>> find(runtime::ModelHandle handle) const;
+  std::shared_ptr<WorkerGroup> find(terms::CoreGroupId group) const;
+  Result<std::shared_ptr<Loaded>> find(terms::ModelHandle handle) const;
   Result<std::shared_ptr<WorkerGroup>> make_worker(const topology::CoreGroup& cores,
                                                    bool has_spare = false);
-  void end_worker(topology::CoreGroupId group);
-  Result<runtime::ModelHandle> load_on(const runtime::LoadRequest& request,
-                                       const std::shared_ptr<runtime::GroupScheduler>& cores,
-                                       const package::Executable& executable, shm::Fd package,
-                                       const std::stop_token& stop);
+  void end_worker(terms::CoreGroupId group);
+  Result<terms::ModelHandle> load_on(const runtime::LoadRequest& request,
+                                     const std::shared_ptr<runtime::GroupScheduler>& cores,
+                                     const package::Executable& executable, shm::Fd package,
+                                     const std::stop_token& stop);
   void unload(const Loaded& loaded, std::int64_t drain_deadline_ns);
 
   runtime::Engine& engine_;
@@ -112,7 +112,7 @@ class WorkerPool final : public runtime::ModelHost {
   std::map<std::uint64_t, Profiling> profiles_;
   mutable std::mutex mutex_;
   bool is_open_ = true;
-  std::map<topology::CoreGroupId, std::shared_ptr<WorkerGroup>> groups_;
+  std::map<terms::CoreGroupId, std::shared_ptr<WorkerGroup>> groups_;
   runtime::HandleTable<Loaded> models_;
 };
 

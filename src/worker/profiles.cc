@@ -5,7 +5,7 @@
 
 namespace sluice::worker {
 
-using topology::CoreGroupId;
+using terms::CoreGroupId;
 
 /// A worker that does not answer, or takes four profiles already, records nothing.
 void WorkerPool::record(Profiling& profiling, CoreGroupId id, WorkerGroup& group,
@@ -22,7 +22,7 @@ void WorkerPool::record_all(CoreGroupId id, WorkerGroup& group) {
   }
 }
 
-void WorkerPool::start_profile(std::uint64_t profile, const runtime::ProfileSettings& settings) {
+void WorkerPool::start_profile(std::uint64_t profile, const terms::ProfileSettings& settings) {
   const std::lock_guard lock(profiles_mutex_);
   Profiling& profiling = profiles_[profile];
   profiling.settings = settings;
@@ -42,7 +42,7 @@ void WorkerPool::start_profile(std::uint64_t profile, const runtime::ProfileSett
   }
 }
 
-std::vector<runtime::Profile> WorkerPool::stop_profile(std::uint64_t profile, bool wants_spans) {
+std::vector<terms::Profile> WorkerPool::stop_profile(std::uint64_t profile, bool wants_spans) {
   Profiling ended;
   {
     const std::lock_guard lock(profiles_mutex_);
@@ -51,7 +51,7 @@ std::vector<runtime::Profile> WorkerPool::stop_profile(std::uint64_t profile, bo
     ended = std::move(it->second);
     profiles_.erase(it);
   }
-  std::vector<runtime::Profile> taken;
+  std::vector<terms::Profile> taken;
   for (const auto& [id, recording] : ended.recordings) {
     if (!wants_spans) {
       WorkerGroup::drop_profile(recording);
@@ -59,7 +59,7 @@ std::vector<runtime::Profile> WorkerPool::stop_profile(std::uint64_t profile, bo
     }
     auto part = WorkerGroup::stop_profile(recording);
     if (!part.is_ok()) continue;  // the worker died
-    for (runtime::ProfiledModel& model : part->models) {
+    for (terms::ProfiledModel& model : part->models) {
       model.group = static_cast<std::uint64_t>(id.value());
     }
     taken.push_back(std::move(*part));

@@ -8,9 +8,8 @@
 
 namespace sluice::worker {
 
-using runtime::ModelPhase;
 using runtime::Reply;
-using runtime::RuntimeCode;
+using terms::ModelPhase;
 
 namespace {
 
@@ -27,8 +26,8 @@ RemoteModel::RemoteModel(Parts parts)
   set_phase(ModelPhase::kLoaded);
 }
 
-runtime::ModelInfo RemoteModel::info() const {
-  runtime::ModelInfo info = parts_.info;
+terms::ModelInfo RemoteModel::info() const {
+  terms::ModelInfo info = parts_.info;
   info.phase = phase();
   return info;
 }
@@ -45,20 +44,20 @@ void RemoteModel::set_phase(ModelPhase phase, const std::string& why) {
   switch (phase) {
     case ModelPhase::kStarted: refusal_ = ok_status(); break;
     case ModelPhase::kLoaded:
-      refusal_ = runtime::runtime_error(RuntimeCode::kFailed,
-                                        "model \"{}\" is not started; start it first", name);
+      refusal_ = terms::runtime_error(RuntimeCode::kFailed,
+                                      "model \"{}\" is not started; start it first", name);
       break;
     case ModelPhase::kStopped:
-      refusal_ = runtime::runtime_error(RuntimeCode::kFailed,
-                                        "model \"{}\" is stopped; start it first", name);
+      refusal_ = terms::runtime_error(RuntimeCode::kFailed,
+                                      "model \"{}\" is stopped; start it first", name);
       break;
     case ModelPhase::kFailed:
-      refusal_ = runtime::runtime_error(RuntimeCode::kModelFailed, "model \"{}\" has failed: {}",
-                                        name, why);
+      refusal_ =
+          terms::runtime_error(RuntimeCode::kModelFailed, "model \"{}\" has failed: {}", name, why);
       break;
     case ModelPhase::kUnloaded:
       refusal_ =
-          runtime::runtime_error(RuntimeCode::kInvalidHandle, "model \"{}\" is unloaded", name);
+          terms::runtime_error(RuntimeCode::kInvalidHandle, "model \"{}\" is unloaded", name);
       break;
   }
 }
@@ -80,21 +79,21 @@ void RemoteModel::retire() {
 Status RemoteModel::check(const runtime::Request& request) const {
   const std::size_t expected = parts_.signature.inputs.size();
   if (request.inputs.size() != expected) {
-    return runtime::runtime_error(RuntimeCode::kBadInput, "model \"{}\" takes {} inputs, got {}",
-                                  parts_.info.name, expected, request.inputs.size());
+    return terms::runtime_error(RuntimeCode::kBadInput, "model \"{}\" takes {} inputs, got {}",
+                                parts_.info.name, expected, request.inputs.size());
   }
-  for (const runtime::OutputMemory& output : request.outputs) {
+  for (const terms::OutputMemory& output : request.outputs) {
     if (output.data == nullptr) continue;
-    return runtime::runtime_error(
+    return terms::runtime_error(
         RuntimeCode::kInvalid,
         "model \"{}\" runs in a worker, whose answers bring their own memory; give "
         "none for its outputs",
         parts_.info.name);
   }
   if (request.deadline_ns != kNoDeadline && request.deadline_ns <= system_clock().now_ns()) {
-    return runtime::runtime_error(RuntimeCode::kTimeout,
-                                  "model \"{}\": the deadline had passed before the request came",
-                                  parts_.info.name);
+    return terms::runtime_error(RuntimeCode::kTimeout,
+                                "model \"{}\": the deadline had passed before the request came",
+                                parts_.info.name);
   }
   return ok_status();
 }
@@ -182,8 +181,8 @@ bool RemoteModel::cancel(std::uint64_t id) {
   if (const auto link = flight->link.lock()) link->cancel(flight->link_id);
   record(*flight, RuntimeCode::kCancelled, nullptr);
   const Status status =
-      runtime::runtime_error(RuntimeCode::kCancelled, "model \"{}\": cancelled", parts_.info.name);
-  answer(*flight, {RuntimeCode::kCancelled, runtime::ErrorList(status), {}, {}});
+      terms::runtime_error(RuntimeCode::kCancelled, "model \"{}\": cancelled", parts_.info.name);
+  answer(*flight, {RuntimeCode::kCancelled, terms::ErrorList(status), {}, {}});
   return true;
 }
 

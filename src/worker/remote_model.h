@@ -50,10 +50,10 @@ struct WorkerLoad {
   std::string name;
   int depth = 0;
   std::optional<int> max_waiting;
-  runtime::NanPolicy nan_policy = runtime::NanPolicy::kPass;
+  terms::NanPolicy nan_policy = terms::NanPolicy::kPass;
   std::optional<std::int64_t> max_recorded_bytes = {};
   std::optional<std::uint64_t> seed;  ///< of random operators
-  std::optional<runtime::BatchOptions> batching;
+  std::optional<terms::BatchOptions> batching;
 };
 
 /// Survives the death of its worker, with phase, package and statistics. `submit` copies the inputs
@@ -63,12 +63,12 @@ class RemoteModel final : public runtime::RequestSink,
                           public std::enable_shared_from_this<RemoteModel> {
  public:
   struct Parts {
-    runtime::ModelInfo info;  ///< without handle and phase
-    package::Signature signature;
+    terms::ModelInfo info;  ///< without handle and phase
+    terms::Signature signature;
     std::int64_t batch_rows = 1;            ///< of a joined run
     shm::Fd package;                        ///< for loading it again, and
     WorkerLoad load;                        ///< how
-    runtime::ReplyDetail where;             ///< group and cores
+    terms::ReplyDetail where;               ///< group and cores
     std::vector<runtime::LaneCores> cores;  ///< of the group, which a request keeps busy
     std::vector<topology::MemoryLease> memory;
     std::shared_ptr<LinkSlot> link;
@@ -79,13 +79,13 @@ class RemoteModel final : public runtime::RequestSink,
 
   const Parts& parts() const { return parts_; }
   const std::string& name() const { return parts_.info.name; }
-  runtime::ModelInfo info() const;
-  runtime::ModelPhase phase() const;
+  terms::ModelInfo info() const;
+  terms::ModelPhase phase() const;
   /// The model has this handle in the worker that lives now.
   void set_worker_model(std::uint64_t handle) { worker_model_ = handle; }
   std::uint64_t worker_model() const { return worker_model_; }
   /// Requests are refused unless it is started; `kFailed` with what made it so.
-  void set_phase(runtime::ModelPhase phase, const std::string& why = "");
+  void set_phase(terms::ModelPhase phase, const std::string& why = "");
   void count_start() { statistics_->count_start(); }
   /// No request is taken any more; those in flight are answered with kCancelled. Frees the package.
   void retire();
@@ -93,7 +93,7 @@ class RemoteModel final : public runtime::RequestSink,
 
   // ---- for requests
 
-  const package::Signature& signature() const override { return parts_.signature; }
+  const terms::Signature& signature() const override { return parts_.signature; }
   int depth() const override { return parts_.info.depth * static_cast<int>(parts_.batch_rows); }
   std::int64_t batch_rows() const override { return parts_.batch_rows; }
   Clock& clock() const override { return system_clock(); }
@@ -118,7 +118,7 @@ class RemoteModel final : public runtime::RequestSink,
   std::optional<Flight> leave(std::uint64_t id);
   void take(std::uint64_t id, Answer answer);
   void answer(const Flight& flight, runtime::Reply reply);
-  void record(const Flight& flight, runtime::RuntimeCode code, const ToldNumbers* numbers);
+  void record(const Flight& flight, RuntimeCode code, const ToldNumbers* numbers);
 
   Parts parts_;
   const std::shared_ptr<runtime::ModelStatistics> statistics_;
@@ -130,7 +130,7 @@ class RemoteModel final : public runtime::RequestSink,
   mutable std::mutex mutex_;
   std::condition_variable heard_;
   std::uint64_t num_told_ = 0;
-  runtime::ModelPhase phase_ = runtime::ModelPhase::kLoaded;
+  terms::ModelPhase phase_ = terms::ModelPhase::kLoaded;
   Status refusal_;
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Flight> flights_;

@@ -7,18 +7,17 @@
 namespace sluice::worker {
 
 using runtime::Reply;
-using runtime::RuntimeCode;
 
 namespace {
 
-runtime::ErrorList errors_of(const Bundle& bundle) {
-  runtime::ErrorList errors;
+terms::ErrorList errors_of(const Bundle& bundle) {
+  terms::ErrorList errors;
   for (const Bundle::Error& error : bundle.errors) {
     // The worker is another process that may be damaged: an unknown code, or an error that says OK,
     // counts as failed.
-    const auto code = runtime::describe(static_cast<RuntimeCode>(error.runtime_code)).code;
-    errors.add(runtime::runtime_error(code == RuntimeCode::kOk ? RuntimeCode::kFailed : code, "{}",
-                                      error.message));
+    const auto code = terms::describe(static_cast<RuntimeCode>(error.runtime_code)).code;
+    errors.add(terms::runtime_error(code == RuntimeCode::kOk ? RuntimeCode::kFailed : code, "{}",
+                                    error.message));
   }
   return errors;
 }
@@ -35,23 +34,23 @@ std::vector<std::string> split(const std::string& text) {
 
 }  // namespace
 
-Reply reply_of(Answer answer, const package::Signature& signature, const std::string& model_name,
-               bool wants_detail, const runtime::ReplyDetail& where) {
+Reply reply_of(Answer answer, const terms::Signature& signature, const std::string& model_name,
+               bool wants_detail, const terms::ReplyDetail& where) {
   Bundle& bundle = answer.bundle;
   Reply reply;
   reply.code = answer.code;
   reply.errors = errors_of(bundle);
   const bool has_outputs = bundle.tensors.size() == signature.outputs.size();
   if (reply.code == RuntimeCode::kOk && !has_outputs) {
-    reply = runtime::failed_reply(runtime::runtime_error(
+    reply = runtime::failed_reply(terms::runtime_error(
         RuntimeCode::kCompletedWithError, "the worker's answer has {} outputs, the model {}",
         bundle.tensors.size(), signature.outputs.size()));
   } else if (reply.code != RuntimeCode::kOk && reply.errors.empty()) {
     // Every refusal has a message, even if the worker lost it.
-    reply.errors.add(runtime::runtime_error(reply.code, "model \"{}\"", model_name));
+    reply.errors.add(terms::runtime_error(reply.code, "model \"{}\"", model_name));
   }
   if (has_outputs) {
-    for (exec::TensorView& view : bundle.tensors) {
+    for (terms::TensorView& view : bundle.tensors) {
       reply.outputs.push_back({std::move(view), answer.memory});
     }
   }

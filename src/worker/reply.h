@@ -15,9 +15,9 @@ namespace sluice::worker {
 /// Converts a worker's answer to a valid reply. kOk has all outputs of `signature`, each with the
 /// bytes of its shape; every other code has an error. `where`: the daemon's part of the detail,
 /// which is filled if `wants_detail`.
-runtime::Reply reply_of(Answer answer, const package::Signature& signature,
+runtime::Reply reply_of(Answer answer, const terms::Signature& signature,
                         const std::string& model_name, bool wants_detail,
-                        const runtime::ReplyDetail& where);
+                        const terms::ReplyDetail& where);
 
 using ToldNumbers = std::array<std::int64_t, 5>;  ///< of an answer, as protocol/setup.h says
 

@@ -7,10 +7,8 @@
 namespace sluice::worker {
 namespace {
 
-using runtime::RuntimeCode;
-
-package::Signature one_output() {
-  package::Signature signature;
+terms::Signature one_output() {
+  terms::Signature signature;
   signature.outputs = {{"y", ir::parse_type("f32[4]").value()}};
   return signature;
 }
@@ -31,7 +29,7 @@ TEST(WorkerReply, FailureWithoutReasonGetsADefaultReason) {
 TEST(ToldTimes, SumsOverCoresNeverOverflow) {
   constexpr std::int64_t kMaxInt64 = std::numeric_limits<std::int64_t>::max();
   ToldTimes times;
-  runtime::ModelStatistics statistics({{{topology::DeviceId(0), 512}}});
+  runtime::ModelStatistics statistics({{{terms::DeviceId(0), 512}}});
   const ToldNumbers numbers = {kMaxInt64, -1, kMaxInt64, 0};
   for (int i = 0; i < 1000; ++i) {
     const auto told = times.next(numbers, 1000);
@@ -43,7 +41,7 @@ TEST(ToldTimes, SumsOverCoresNeverOverflow) {
   }
   const auto snapshot = statistics.snapshot();
   EXPECT_GT(snapshot.busy_ns, 0);
-  EXPECT_EQ(snapshot.core_busy_ns.at(topology::DeviceId(0)), 512 * snapshot.busy_ns);
+  EXPECT_EQ(snapshot.core_busy_ns.at(terms::DeviceId(0)), 512 * snapshot.busy_ns);
   EXPECT_GT(snapshot.compute.sum_ns(), 0);
 }
 

@@ -15,7 +15,6 @@
 namespace sluice::rpc {
 namespace {
 
-using runtime::RuntimeCode;
 using sluice::testing::eventually;
 using ::testing::HasSubstr;
 
@@ -74,7 +73,7 @@ class ModelLimitsTest : public testing::ServingTest<runtime::ThreadDrivers> {
   std::uint64_t load(std::string_view text) {
     const std::string path = (folder_ / "own.sluice").string();
     EXPECT_TRUE(package::write_package(exec::testing::executable_of(text), path).is_ok());
-    service::ModelOptions options;
+    terms::LoadOptions options;
     options.depth = 1;
     options.max_waiting = 1000;
     const auto model = client_->load(options, path);
@@ -82,7 +81,7 @@ class ModelLimitsTest : public testing::ServingTest<runtime::ThreadDrivers> {
     return model.is_ok() ? model->info.handle : 0;
   }
 
-  static client::NamedTensor size_of(std::int64_t& count) {
+  static terms::NamedTensor size_of(std::int64_t& count) {
     return {"shape", {&count, 8, ir::ElementType::kI64, {1}}};
   }
   Result<client::InferReply> ask_for(std::uint64_t model, std::int64_t count) {
@@ -100,7 +99,7 @@ class ModelLimitsTest : public testing::ServingTest<runtime::ThreadDrivers> {
   std::unique_ptr<client::Client> client_;
 };
 
-RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+RuntimeCode code_of(const Status& status) { return terms::runtime_code_of(status); }
 
 TEST_F(ModelLimitsTest, AnswerBeyondAMessageIsAnErrorOfItsRequestOnly) {
   const std::uint64_t model = load(kSizeFromInput);

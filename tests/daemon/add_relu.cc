@@ -20,7 +20,7 @@ std::string write_model(const TempDir& folder, const std::string& name,
 
 Result<std::vector<float>> infer(rpc::client::Client& client, std::uint64_t model, float value) {
   std::vector<float> x(4, value);
-  const exec::TensorView view = {x.data(), 16, ir::ElementType::kF32, {4}};
+  const terms::TensorView view = {x.data(), 16, ir::ElementType::kF32, {4}};
   const auto reply = SLUICE_TRY(client.infer(model, {{"x", view}}));
   const auto* data = static_cast<const float*>(reply.outputs.at(0).view.data);
   return std::vector<float>(data, data + 4);

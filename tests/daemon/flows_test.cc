@@ -10,21 +10,21 @@
 #include "daemon/add_relu.h"
 #include "daemon/running_daemon.h"
 #include "support/eventually.h"
+#include "terms/runtime_code.h"
 
 namespace sluice {
 namespace {
 
-using runtime::ModelPhase;
-using runtime::RuntimeCode;
 using sluice::testing::eventually;
 using sluice::testing::infer;
 using sluice::testing::RunningDaemon;
 using sluice::testing::TempDir;
 using sluice::testing::write_model;
+using terms::ModelPhase;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+RuntimeCode code_of(const Status& status) { return terms::runtime_code_of(status); }
 template <typename T>
 RuntimeCode code_of(const Result<T>& result) {
   return result.is_ok() ? RuntimeCode::kOk : code_of(result.status());
@@ -57,12 +57,12 @@ void FlowsTest::run_explicit_flow(rpc::client::Client& client, std::int32_t core
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
   EXPECT_EQ(group->info.cores.size(), static_cast<std::size_t>(cores));
   const auto handle = static_cast<std::uint64_t>(group->info.id.value());
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.group = group->info.id;
   options.name = "first";
   const auto first = client.load(options, three_cores_);
   ASSERT_TRUE(first.is_ok()) << first.status().to_string();
-  EXPECT_EQ(first->info.mode, cores >= 3 ? runtime::LoadMode::kNormal : runtime::LoadMode::kShared);
+  EXPECT_EQ(first->info.mode, cores >= 3 ? terms::LoadMode::kNormal : terms::LoadMode::kShared);
   EXPECT_EQ(first->info.phase, ModelPhase::kLoaded);
   options.name = "second";
   const auto second = client.upload(options, one_core_);
@@ -94,10 +94,10 @@ void FlowsTest::run_implicit_flow(rpc::client::Client& client) {
   const auto model = client.load({}, three_cores_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   EXPECT_EQ(model->info.phase, ModelPhase::kStarted);
-  EXPECT_EQ(model->info.mode, runtime::LoadMode::kNormal);
+  EXPECT_EQ(model->info.mode, terms::LoadMode::kNormal);
   EXPECT_TRUE(model->info.is_implicit);
   EXPECT_EQ(model->info.name, "three");
-  service::ModelOptions onto;
+  terms::LoadOptions onto;
   onto.group = model->info.group;
   EXPECT_EQ(code_of(client.load(onto, one_core_)), RuntimeCode::kFailed)
       << "an implicit group takes no second model";
@@ -135,7 +135,7 @@ TEST_F(FlowsTest, LoadWithoutEnoughCoresIsRefused) {
   EXPECT_EQ(code_of(client->create_group({.num_cores = 3})), RuntimeCode::kNotEnoughCores);
   const auto small = client->create_group({.num_cores = 2});
   ASSERT_TRUE(small.is_ok());
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.group = small->info.id;
   EXPECT_EQ(code_of(client->load(options, five_cores_)), RuntimeCode::kNotEnoughCores);
 }
@@ -149,7 +149,7 @@ TEST_F(FlowsTest, SessionsCannotUseEachOthersObjects) {
   const auto model = owner->load({}, one_core_);
   ASSERT_TRUE(model.is_ok());
   const std::uint64_t handle = model->info.handle;
-  service::ModelOptions onto;
+  terms::LoadOptions onto;
   onto.group = group->info.id;
   for (const Status& status :
        {infer(*other, handle, 1).status(), other->stop(handle), other->unload(handle),

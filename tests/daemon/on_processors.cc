@@ -32,7 +32,7 @@ std::string map_of(int processor, const std::string& bus_address, std::int64_t m
 
 }  // namespace
 
-std::vector<rpc::client::NamedTensor> input_x(std::vector<float>& x) {
+std::vector<terms::NamedTensor> input_x(std::vector<float>& x) {
   const auto size = static_cast<std::int64_t>(x.size());
   return {{"x", {x.data(), size * 4, ir::ElementType::kF32, {size}}}};
 }

@@ -16,7 +16,7 @@ namespace sluice::testing {
 inline constexpr std::int64_t kMiB = 1 << 20;
 
 /// The input x of a request; `x` stays the caller's.
-std::vector<rpc::client::NamedTensor> input_x(std::vector<float>& x);
+std::vector<terms::NamedTensor> input_x(std::vector<float>& x);
 
 class OnProcessors : public ::testing::Test {
  protected:

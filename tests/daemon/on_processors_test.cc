@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "daemon/steady_requests.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::testing {
 namespace {
 
-using runtime::RuntimeCode;
 using ::testing::ElementsAre;
 
 /// The graph of y = x + c, with c of this size.
@@ -70,7 +70,7 @@ TEST_F(OnProcessors, LoadsAndUnloadsGoOnBesideRequestsOfTheirGroup) {
   const auto client = daemon->client();
   const auto group = client->create_group({.num_cores = 1});
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.group = group->info.id;
   options.name = "running";
   const auto running = client->load(options, small_);
@@ -100,10 +100,10 @@ TEST_F(OnProcessors, LoadGetsAllThatItNeedsOrNothing) {
   const auto daemon = start("a", 0, 4 * kMiB);
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();
-  const auto expect_refusal = [&](const service::ModelOptions& options, const std::string& package,
+  const auto expect_refusal = [&](const terms::LoadOptions& options, const std::string& package,
                                   RuntimeCode code) {
     const auto model = client->load(options, package);
-    EXPECT_EQ(runtime::runtime_code_of(model.status()), code) << model.status().to_string();
+    EXPECT_EQ(terms::runtime_code_of(model.status()), code) << model.status().to_string();
     EXPECT_TRUE(client->list_models()->empty());
   };
   const std::string large = write("large", sum_with(8 * kMiB));
@@ -115,7 +115,7 @@ TEST_F(OnProcessors, LoadGetsAllThatItNeedsOrNothing) {
 
   const auto group = client->create_group({.num_cores = 1});
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-  service::ModelOptions onto;
+  terms::LoadOptions onto;
   onto.group = group->info.id;
   expect_refusal(onto, large, RuntimeCode::kOutOfResources);
   EXPECT_EQ(client->list_groups()->front().info.memory_used_bytes, 0);
@@ -136,9 +136,9 @@ TEST_F(OnProcessors, AnswersHaveTheCodeOfTheirEnd) {
   const auto client = daemon->client();
   const auto group = client->create_group({.num_cores = 1});
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.group = group->info.id;
-  options.flags_nan = true;
+  options.nan_policy = terms::NanPolicy::kFlag;
   const auto sum = client->load(options, small_);
   const auto pick = client->load(options, write("pick", R"(subgraph @0 "main" {
   input %x : f32[4]
@@ -151,10 +151,9 @@ TEST_F(OnProcessors, AnswersHaveTheCodeOfTheirEnd) {
   std::vector<float> four(4, 1.0F);
   std::vector<float> five(5, 1.0F);
   std::vector<float> nan(4, std::numeric_limits<float>::quiet_NaN());
-  const auto code_of = [&](std::uint64_t model,
-                           const std::vector<rpc::client::NamedTensor>& inputs) {
+  const auto code_of = [&](std::uint64_t model, const std::vector<terms::NamedTensor>& inputs) {
     const auto reply = client->infer(model, inputs);
-    return reply.is_ok() ? reply->code : runtime::runtime_code_of(reply.status());
+    return reply.is_ok() ? reply->code : terms::runtime_code_of(reply.status());
   };
   EXPECT_EQ(code_of(sum->info.handle, input_x(four)), RuntimeCode::kFailed) << "not started";
   EXPECT_EQ(code_of(0x123456789, input_x(four)), RuntimeCode::kInvalidHandle);

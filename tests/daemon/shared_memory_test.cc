@@ -27,7 +27,7 @@ TEST(SharedMemoryOfDeadClients, IsReleasedWithoutAffectingOthers) {
   ASSERT_TRUE(daemon.is_ok()) << daemon.status().to_string();
   const auto other = (*daemon)->client("other");
   const auto nobody = (*daemon)->client();
-  service::ModelOptions load;
+  terms::LoadOptions load;
   load.depth = 4;
   const auto model = nobody->upload(load, write_model(folder, "m", {1}));
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();

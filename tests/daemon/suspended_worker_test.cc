@@ -13,19 +13,18 @@
 #include "daemon/on_processors.h"
 #include "support/eventually.h"
 #include "support/process.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::testing {
 namespace {
-
-using runtime::RuntimeCode;
 
 /// A model in a worker process, which is suspended, and a stream of requests to it.
 class SuspendedWorker : public OnProcessors {
  protected:
   SuspendedWorker()
       : daemon_(start("a", 0, 64 * kMiB, {"--worker-silence", "600"})), client_(daemon_->client()) {
-    service::ModelOptions options;
-    options.isolation = runtime::Isolation::kProcess;
+    terms::LoadOptions options;
+    options.isolation = terms::Isolation::kProcess;
     options.depth = kDepth;
     const auto model = client_->load(options, small_);
     EXPECT_TRUE(model.is_ok()) << model.status().to_string();
@@ -41,7 +40,7 @@ class SuspendedWorker : public OnProcessors {
     EXPECT_TRUE(status.is_ok()) << status.to_string();
     std::ranges::fill(x, -99.0F);  // the request has its own copy by now
   }
-  service::ModelStatistics statistics() { return client_->statistics(model_)->front(); }
+  terms::ModelStatistics statistics() { return client_->statistics(model_)->front(); }
   void wait_until_accepted(std::int64_t count) {
     EXPECT_TRUE(eventually([&] { return statistics().accepted >= count; }));
   }
@@ -50,7 +49,7 @@ class SuspendedWorker : public OnProcessors {
     const auto answer = stream_->next();
     if (!answer.is_ok() || !answer->has_value()) return {0, RuntimeCode::kOk};
     const Result<rpc::client::InferReply>& reply = (*answer)->reply;
-    return {(*answer)->id, reply.is_ok() ? reply->code : runtime::runtime_code_of(reply.status())};
+    return {(*answer)->id, reply.is_ok() ? reply->code : terms::runtime_code_of(reply.status())};
   }
 
   static constexpr int kDepth = 3;

@@ -4,11 +4,11 @@
 #include <thread>
 
 #include "daemon/on_processors.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::testing {
 namespace {
 
-using runtime::RuntimeCode;
 using ::testing::HasSubstr;
 
 class WaitingLine : public OnProcessors {
@@ -51,8 +51,8 @@ TEST_F(WaitingLine, WorkerQueuesTheRequestsOfManyClients) {
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();
-  service::ModelOptions options;
-  options.isolation = runtime::Isolation::kProcess;
+  terms::LoadOptions options;
+  options.isolation = terms::Isolation::kProcess;
   const auto model = client->load(options, small_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   EXPECT_EQ(model->info.max_waiting, 64 * model->info.depth);
@@ -60,20 +60,20 @@ TEST_F(WaitingLine, WorkerQueuesTheRequestsOfManyClients) {
 }
 
 /// With a queue limit of 0, clients are refused as soon as every context is taken.
-class QueueLimit : public WaitingLine, public ::testing::WithParamInterface<runtime::Isolation> {};
+class QueueLimit : public WaitingLine, public ::testing::WithParamInterface<terms::Isolation> {};
 
-INSTANTIATE_TEST_SUITE_P(
-    Isolations, QueueLimit,
-    ::testing::Values(runtime::Isolation::kStream, runtime::Isolation::kProcess),
-    [](const auto& isolation) {
-      return std::string(isolation.param == runtime::Isolation::kStream ? "Stream" : "Process");
-    });
+INSTANTIATE_TEST_SUITE_P(Isolations, QueueLimit,
+                         ::testing::Values(terms::Isolation::kStream, terms::Isolation::kProcess),
+                         [](const auto& isolation) {
+                           return std::string(
+                               isolation.param == terms::Isolation::kStream ? "Stream" : "Process");
+                         });
 
 TEST_P(QueueLimit, LimitOfTheLoadReachesTheModel) {
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.isolation = GetParam();
   options.depth = 1;
   options.max_waiting = 3;
@@ -83,7 +83,7 @@ TEST_P(QueueLimit, LimitOfTheLoadReachesTheModel) {
   EXPECT_EQ(model->info.max_waiting, 3);
   options.max_waiting = 65'537;
   const auto refused = client->load(options, small_).status();
-  EXPECT_EQ(runtime::runtime_code_of(refused), RuntimeCode::kInvalid);
+  EXPECT_EQ(terms::runtime_code_of(refused), RuntimeCode::kInvalid);
   EXPECT_THAT(refused.message(), HasSubstr("queue_limit"));
 }
 

@@ -13,12 +13,11 @@
 #include "daemon/running_daemon.h"
 #include "support/eventually.h"
 #include "support/process.h"
+#include "terms/runtime_code.h"
 
 namespace sluice {
 namespace {
 
-using runtime::Isolation;
-using runtime::RuntimeCode;
 using sluice::testing::DaemonSetup;
 using sluice::testing::eventually;
 using sluice::testing::infer;
@@ -27,6 +26,7 @@ using sluice::testing::state_of;
 using sluice::testing::status_of;
 using sluice::testing::TempDir;
 using sluice::testing::write_model;
+using terms::Isolation;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -42,7 +42,7 @@ class WorkersTest : public ::testing::Test {
     three_cores_ = write_model(folder_, "three", {2, 1});
   }
 
-  static runtime::WorkerInfo worker_of(rpc::client::Client& client, topology::CoreGroupId group) {
+  static terms::WorkerInfo worker_of(rpc::client::Client& client, terms::CoreGroupId group) {
     const auto groups = client.list_groups();
     EXPECT_TRUE(groups.is_ok()) << groups.status().to_string();
     for (const auto& one : *groups) {
@@ -60,12 +60,12 @@ class WorkersTest : public ::testing::Test {
 TEST_F(WorkersTest, ImplicitGroupRunsInAWorkerOfItsOwn) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.isolation = Isolation::kProcess;
   const auto model = client->load(options, three_cores_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
-  EXPECT_EQ(model->info.phase, runtime::ModelPhase::kStarted);
-  EXPECT_EQ(model->info.mode, runtime::LoadMode::kNormal);
+  EXPECT_EQ(model->info.phase, terms::ModelPhase::kStarted);
+  EXPECT_EQ(model->info.mode, terms::LoadMode::kNormal);
   const auto worker = worker_of(*client, model->info.group);
   EXPECT_EQ(worker.isolation, Isolation::kProcess);
   EXPECT_EQ(worker.state, "ready");
@@ -89,7 +89,7 @@ TEST_F(WorkersTest, ModelsOfAnExplicitGroupShareItsWorker) {
   const auto client = daemon_->client("user");
   const auto group = client->create_group({.num_cores = 3}, Isolation::kProcess);
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.group = group->info.id;
   const auto first = client->upload(options, three_cores_);
   ASSERT_TRUE(first.is_ok()) << first.status().to_string();
@@ -97,12 +97,11 @@ TEST_F(WorkersTest, ModelsOfAnExplicitGroupShareItsWorker) {
   ASSERT_TRUE(second.is_ok()) << second.status().to_string();
   const std::uint64_t a = first->info.handle;
   const std::uint64_t b = second->info.handle;
-  EXPECT_EQ(runtime::runtime_code_of(infer(*client, a, 1).status()), RuntimeCode::kFailed);
+  EXPECT_EQ(terms::runtime_code_of(infer(*client, a, 1).status()), RuntimeCode::kFailed);
   ASSERT_TRUE(client->start(a).is_ok());
-  EXPECT_EQ(runtime::runtime_code_of(client->start(b)), RuntimeCode::kFailed)
-      << "another is active";
+  EXPECT_EQ(terms::runtime_code_of(client->start(b)), RuntimeCode::kFailed) << "another is active";
   EXPECT_THAT(infer(*client, a, 2).value(), ElementsAre(3, 0, 5, 0));
-  EXPECT_EQ(runtime::runtime_code_of(
+  EXPECT_EQ(terms::runtime_code_of(
                 client->destroy_group(static_cast<std::uint64_t>(group->info.id.value()))),
             RuntimeCode::kFailed)
       << "models are on it";
@@ -116,7 +115,7 @@ TEST_F(WorkersTest, ModelsOfAnExplicitGroupShareItsWorker) {
 }
 
 /// Kills the worker of a group and waits until another one serves.
-void kill_worker(rpc::client::Client& client, topology::CoreGroupId group, std::int64_t process) {
+void kill_worker(rpc::client::Client& client, terms::CoreGroupId group, std::int64_t process) {
   ASSERT_GT(process, 1);
   ASSERT_EQ(kill(static_cast<pid_t>(process), SIGKILL), 0);
   EXPECT_TRUE(eventually([&] {
@@ -135,7 +134,7 @@ TEST_F(WorkersTest, DeadWorkerIsRestartedWithItsModels) {
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
   const auto beside = client->load({}, one_core_);  // in the daemon
   ASSERT_TRUE(beside.is_ok());
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.group = group->info.id;
   const auto started = client->upload(options, three_cores_);
   const auto loaded = client->load(options, one_core_);
@@ -150,7 +149,7 @@ TEST_F(WorkersTest, DeadWorkerIsRestartedWithItsModels) {
     EXPECT_THAT(after.reason, HasSubstr("died of signal 9 (SIGKILL)"));
     EXPECT_THAT(infer(*client, started->info.handle, 2).value(), ElementsAre(3, 0, 5, 0));
     EXPECT_THAT(infer(*client, beside->info.handle, 2).value(), ElementsAre(3, 0, 5, 0));
-    EXPECT_EQ(runtime::runtime_code_of(client->start(loaded->info.handle)), RuntimeCode::kFailed)
+    EXPECT_EQ(terms::runtime_code_of(client->start(loaded->info.handle)), RuntimeCode::kFailed)
         << "another is active, still";
   }
   ASSERT_TRUE(client->stop(started->info.handle).is_ok());
@@ -161,7 +160,7 @@ TEST_F(WorkersTest, DeadWorkerIsRestartedWithItsModels) {
 TEST_F(WorkersTest, RequestsOfADeadWorkerAreAnsweredAtOnceWithTheCause) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.isolation = Isolation::kProcess;
   options.depth = 4;
   const auto model = client->load(options, one_core_);
@@ -201,14 +200,14 @@ TEST_F(WorkersTest, SessionEndDuringUnloadLeavesNoGroup) {
   const auto client = daemon_->client("user");
   const auto group = client->create_group({.num_cores = 1}, Isolation::kProcess);
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.group = group->info.id;
   const auto model = client->load(options, one_core_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   const auto process = static_cast<pid_t>(group->info.worker.process);
   ASSERT_TRUE(sluice::testing::suspend(process));  // so that the unload takes its time
   const auto admin = daemon_->client();
-  const service::SessionId session = admin->list_sessions()->front().id;
+  const terms::SessionId session = admin->list_sessions()->front().id;
   std::thread unloading([&] { (void)client->unload(model->info.handle).is_ok(); });
   EXPECT_TRUE(eventually([&] { return admin->list_models()->empty(); }));
   std::thread closing([&] { EXPECT_TRUE(daemon_->client()->close_session(session).is_ok()); });
@@ -258,7 +257,7 @@ class FewRestartsTest : public WorkersTest {
 TEST_F(FewRestartsTest, CrashLoopingWorkerStaysDownUntilReset) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.isolation = Isolation::kProcess;
   const auto model = client->load(options, one_core_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
@@ -266,13 +265,12 @@ TEST_F(FewRestartsTest, CrashLoopingWorkerStaysDownUntilReset) {
   kill_worker(*client, model->info.group, worker_of(*client, model->info.group).process);
   kill(static_cast<pid_t>(worker_of(*client, model->info.group).process), SIGKILL);
   EXPECT_TRUE(eventually([&] { return worker_of(*client, model->info.group).state == "failed"; }));
-  EXPECT_EQ(client->list_models(handle)->front().info.phase, runtime::ModelPhase::kFailed);
-  EXPECT_EQ(runtime::runtime_code_of(infer(*client, handle, 1).status()),
-            RuntimeCode::kModelFailed);
+  EXPECT_EQ(client->list_models(handle)->front().info.phase, terms::ModelPhase::kFailed);
+  EXPECT_EQ(terms::runtime_code_of(infer(*client, handle, 1).status()), RuntimeCode::kModelFailed);
   EXPECT_EQ(client->server()->num_free_cores, 15) << "the group keeps its cores";
   const Status reset = client->reset(handle);
   ASSERT_TRUE(reset.is_ok()) << reset.to_string();
-  EXPECT_EQ(client->list_models(handle)->front().info.phase, runtime::ModelPhase::kStopped);
+  EXPECT_EQ(client->list_models(handle)->front().info.phase, terms::ModelPhase::kStopped);
   ASSERT_TRUE(client->start(handle).is_ok());
   EXPECT_THAT(infer(*client, handle, 2).value(), ElementsAre(3, 0, 5, 0));
 }

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(with_logical_ids(*map));
   CoreAllocator allocator(*map);
   if (allocator.num_cores() > 256) return 0;
-  static_cast<void>(allocator.reserve(CoreGroupId(1), {.num_cores = 2}).is_ok());
-  static_cast<void>(allocator.reserve(CoreGroupId(2), {}).is_ok());
+  static_cast<void>(allocator.reserve(sluice::terms::CoreGroupId(1), {.num_cores = 2}).is_ok());
+  static_cast<void>(allocator.reserve(sluice::terms::CoreGroupId(2), {}).is_ok());
   return 0;
 }

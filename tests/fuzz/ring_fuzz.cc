@@ -27,9 +27,9 @@ constexpr std::size_t kBytes = shm::ring_bytes(kEntries) + 4096;
 constexpr std::uint64_t kRegion = 1;
 
 /// x: f32[N,4] and i: i64[2]; y: f32[N,4].
-const sluice::package::Signature& signature() {
+const sluice::terms::Signature& signature() {
   static const auto kSignature = [] {
-    sluice::package::Signature made;
+    sluice::terms::Signature made;
     made.inputs = {{"x", sluice::ir::parse_type("f32[N,4]").value()},
                    {"i", sluice::ir::parse_type("i64[2]").value()}};
     made.outputs = {{"y", sluice::ir::parse_type("f32[N,4]").value()}};
@@ -42,7 +42,7 @@ const sluice::package::Signature& signature() {
 struct Fixture {
   shm::SharedMemory memory = shm::SharedMemory::create(kBytes).value();
   std::shared_ptr<shm::Region> region = shm::Region::adopt(memory.fd(), kBytes).value();
-  ClientSession session{sluice::service::SessionId{1}, "fuzz", {}, "token", 0, {}};
+  ClientSession session{sluice::terms::SessionId{1}, "fuzz", {}, "token", 0, {}};
 
   Fixture() {
     if (!session.add_region(kRegion, region).is_ok()) std::abort();
@@ -52,7 +52,7 @@ struct Fixture {
 /// Takes no requests: the fuzzer itself answers.
 class Sink final : public sluice::runtime::RequestSink {
  public:
-  const sluice::package::Signature& signature() const override { return ::signature(); }
+  const sluice::terms::Signature& signature() const override { return ::signature(); }
   int depth() const override { return 1; }
   sluice::Clock& clock() const override { return sluice::system_clock(); }
   sluice::Result<std::uint64_t> submit(sluice::runtime::Request& /*request*/) override {
@@ -71,7 +71,7 @@ const sluice::dispatch::ModelRef& model() {
 }
 
 /// As an engine would answer: an output of the first input's size.
-sluice::runtime::Reply reply_to(const std::vector<sluice::exec::TensorView>& inputs,
+sluice::runtime::Reply reply_to(const std::vector<sluice::terms::TensorView>& inputs,
                                 const sluice::service::PlacedTensors& placed) {
   sluice::runtime::Reply reply;
   reply.outputs.push_back({inputs[0], placed.owners[0]});
@@ -98,7 +98,7 @@ void serve(shm::RingServer& ring, const shm::Submission& entry, const ClientSess
   if (!inputs.is_ok()) {
     sluice::service::write_completion(inputs.status(), completion);
   } else {
-    for (const sluice::exec::TensorView& view : *inputs) {
+    for (const sluice::terms::TensorView& view : *inputs) {
       // Every byte of each input is readable.
       const auto* bytes = static_cast<const volatile char*>(view.data);
       for (std::int64_t i = 0; i < view.size_bytes; i += 64) (void)bytes[i];

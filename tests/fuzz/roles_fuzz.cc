@@ -11,14 +11,16 @@
 #include <vector>
 
 #include "backend/registry.h"
+#include "runtime/engine.h"
 #include "runtime/inference/thread_driver.h"
 #include "service/service.h"
 
 namespace {
 
 namespace service = sluice::service;
+namespace terms = sluice::terms;
 namespace topology = sluice::topology;
-using service::Role;
+using terms::Role;
 
 constexpr std::int32_t kCores = 8;
 constexpr std::int32_t kQuotaCores = 3;
@@ -36,8 +38,8 @@ constexpr Bits kControl = 4;
 
 Bits with_monitor(Bits bits) { return (bits & kControl) != 0 ? bits | kMonitor : bits; }
 
-service::Roles roles_of(Bits bits) {
-  service::Roles roles;
+terms::Roles roles_of(Bits bits) {
+  terms::Roles roles;
   for (const Role role : {Role::kMonitor, Role::kInference, Role::kControl}) {
     if ((bits & static_cast<Bits>(role)) != 0) roles.add(role);
   }
@@ -46,7 +48,7 @@ service::Roles roles_of(Bits bits) {
 
 topology::DeviceMap eight_cores() {
   topology::DeviceMap map;
-  topology::Device device;
+  terms::Device device;
   device.kind = "cpu";
   device.name = "pretended";
   device.num_cores = kCores;
@@ -116,14 +118,14 @@ class Play {
   }
 
  private:
-  service::Peer peer() const {
+  terms::Peer peer() const {
     if (user_ == 2) {
-      service::Peer remote = {"127.0.0.1:1"};
+      terms::Peer remote = {"127.0.0.1:1"};
       remote.token = "t";
       remote.token_roles = roles_of(rules_.token);
       return remote;
     }
-    service::Peer local = {"unix:/s", 1, kFirstUser + static_cast<std::int64_t>(user_), 1};
+    terms::Peer local = {"unix:/s", 1, kFirstUser + static_cast<std::int64_t>(user_), 1};
     if (user_ == 1) local.more_groups = {kGroup};
     return local;
   }
@@ -221,7 +223,7 @@ class Play {
   void create_group() {
     const auto by = caller(Role::kControl);
     if (!by) return;
-    topology::CoreRequest one_core;
+    terms::CoreRequest one_core;
     one_core.num_cores = 1;
     const auto group = service_.create_group(*by, one_core);
     const bool has_room = groups_.size() < kCores && cores_in_use() < kQuotaCores;
@@ -239,7 +241,7 @@ class Play {
     const auto by = caller(Role::kControl);
     if (!by || groups_.empty()) return;
     const auto at = groups_.begin() + static_cast<std::ptrdiff_t>(number % groups_.size());
-    const topology::CoreGroupId id(static_cast<std::int32_t>(at->handle));
+    const terms::CoreGroupId id(static_cast<std::int32_t>(at->handle));
     // Without a session or with one, a user may remove a group that was made without a session.
     const bool may = may_change() && owns(*at);
     expect(service_.destroy_group(*by, id).is_ok() == may);
@@ -265,7 +267,7 @@ class Play {
     const auto by = caller(Role::kInference);
     if (!by || tensors_.empty()) return;
     const Thing& tensor = tensors_[number % tensors_.size()];
-    const sluice::sandbox::TensorIndex index{tensor.handle};
+    const sluice::terms::TensorIndex index{tensor.handle};
     const bool is_own =
         tensor.session == nullptr ? session_ == nullptr && tensor.user == user_ : owns(tensor);
     expect(service_.exchange().get(by->session->owner(), index).is_ok() == is_own);
@@ -276,7 +278,7 @@ class Play {
     const auto by = caller(Role::kMonitor);
     if (!by) return;
     if (number % 2 == 0) {
-      sluice::runtime::ProfileSettings settings;
+      sluice::terms::ProfileSettings settings;
       settings.max_spans = 16;
       const auto profile = service_.start_profile(*by, settings);
       expect(profile.is_ok() == (may_change() && profiles_.size() < kMaxProfiles));
@@ -302,7 +304,7 @@ class Play {
       forget(0);
     }
     for (const Thing& group : groups_) {
-      const topology::CoreGroupId id(static_cast<std::int32_t>(group.handle));
+      const terms::CoreGroupId id(static_cast<std::int32_t>(group.handle));
       expect(service_.destroy_group(root, id).is_ok());
     }
     for (const Thing& profile : profiles_) {
@@ -317,9 +319,9 @@ class Play {
     expect(service_.server().num_free_cores == kCores && service_.list_sessions().empty());
   }
 
-  service::Peer with_any_role() const {
-    service::Peer remote = peer();
-    remote.token_roles = service::Roles::all();
+  terms::Peer with_any_role() const {
+    terms::Peer remote = peer();
+    remote.token_roles = terms::Roles::all();
     return remote;
   }
 

@@ -53,15 +53,15 @@ T next(Bytes& from) {
   return value;
 }
 
-void touch(const sluice::exec::TensorView& view) {
+void touch(const sluice::terms::TensorView& view) {
   const auto* bytes = static_cast<const volatile char*>(view.data);
   for (std::int64_t i = 0; i < view.size_bytes; ++i) (void)bytes[i];
 }
 
 /// y: f32[N,4] and t: string[N].
-const sluice::package::Signature& signature() {
+const sluice::terms::Signature& signature() {
   static const auto kSignature = [] {
-    sluice::package::Signature made;
+    sluice::terms::Signature made;
     made.outputs = {{"y", sluice::ir::parse_type("f32[N,4]").value()},
                     {"t", sluice::ir::parse_type("string[N]").value()}};
     return made;
@@ -107,10 +107,9 @@ class HostileWorker {
 struct Client {
   int num_answers = 0;
   sluice::worker::ToldTimes times;
-  sluice::runtime::ModelStatistics statistics{{{{sluice::topology::DeviceId(0), 1024}}}};
+  sluice::runtime::ModelStatistics statistics{{{{sluice::terms::DeviceId(0), 1024}}}};
 
   void take(sluice::worker::Answer answer) {
-    using sluice::runtime::RuntimeCode;
     ++num_answers;
     const auto told = times.next(answer.bundle.numbers, 1000);
     statistics.record(told);
@@ -118,9 +117,9 @@ struct Client {
     statistics.add_lane_busy(0, told.compute_ns);
     (void)statistics.snapshot();
     const auto reply = sluice::worker::reply_of(std::move(answer), signature(), "model", true, {});
-    require(!reply.outputs.empty() || reply.code != RuntimeCode::kOk);
+    require(!reply.outputs.empty() || reply.code != sluice::RuntimeCode::kOk);
     require(reply.outputs.empty() || reply.outputs.size() == signature().outputs.size());
-    require(reply.code == RuntimeCode::kOk || !reply.errors.empty());
+    require(reply.code == sluice::RuntimeCode::kOk || !reply.errors.empty());
     for (const auto& output : reply.outputs) touch(output.view);
   }
 };
@@ -180,7 +179,7 @@ void try_page(std::string_view text) {
   require(profile.spans.size() <= kMaxSpans);
   for (const auto& span : profile.spans) {
     require(span.model < profile.models.size());
-    const bool is_named = span.kind == sluice::runtime::SpanKind::kOperation;
+    const bool is_named = span.kind == sluice::terms::SpanKind::kOperation;
     require(!is_named || span.name < profile.names.size());
   }
 }

@@ -78,7 +78,7 @@ Result<std::vector<Values>> GraphRunner::run(std::vector<HostTensor> inputs) con
   SLUICE_TRY(context.run());
   std::vector<Values> outputs;
   for (std::size_t i = 0; i < model_.signature().outputs.size(); ++i) {
-    const exec::TensorView& view = context.output(i);
+    const terms::TensorView& view = context.output(i);
     const std::span bytes(static_cast<const std::byte*>(view.data),
                           static_cast<std::size_t>(view.size_bytes));
     outputs.push_back({view.element, view.dims, testing::decode(view.element, bytes)});

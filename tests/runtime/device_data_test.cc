@@ -21,16 +21,15 @@ std::int64_t count_of(const std::string& text, const std::string& part) {
 }
 
 std::int64_t bytes_of(const DeviceReport& report, std::string_view category) {
-  const auto found =
-      std::ranges::find(report.memory, category, &topology::MemoryBudget::Item::category);
+  const auto found = std::ranges::find(report.memory, category, &terms::MemoryItem::category);
   return found == report.memory.end() ? 0 : found->bytes;
 }
 
 class DeviceConstants : public ::testing::Test {
  protected:
-  ModelHandle load_on(std::int32_t device) {
+  terms::ModelHandle load_on(std::int32_t device) {
     LoadRequest request = load_of(executable_);
-    request.where.devices = {topology::DeviceId(device)};
+    request.where.devices = {terms::DeviceId(device)};
     return machine_.load(request);
   }
   std::int64_t constants_on(std::size_t device) {
@@ -42,16 +41,16 @@ class DeviceConstants : public ::testing::Test {
 };
 
 TEST_F(DeviceConstants, AreUploadedOnceForAllModelsOfAPackageOnADevice) {
-  const ModelHandle first = load_on(0);
+  const terms::ModelHandle first = load_on(0);
   EXPECT_EQ(constants_on(0), 16);
   EXPECT_EQ(count_of(machine_.time().log(), "copy_start"), 1);
-  const ModelHandle second = load_on(0);
+  const terms::ModelHandle second = load_on(0);
   EXPECT_EQ(constants_on(0), 16);
   EXPECT_EQ(count_of(machine_.time().log(), "copy_start"), 1) << "they are there";
   load_on(1);
   EXPECT_EQ(constants_on(1), 16);
   EXPECT_EQ(count_of(machine_.time().log(), "copy_start"), 2) << "another device has its own";
-  for (const ModelHandle model : {first, second}) {
+  for (const terms::ModelHandle model : {first, second}) {
     const Reply reply = machine_.engine().infer(model, request_of(1));
     ASSERT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
     EXPECT_THAT(floats(reply.outputs.at(0)), ElementsAre(2, 0, 4, 0));
@@ -59,8 +58,8 @@ TEST_F(DeviceConstants, AreUploadedOnceForAllModelsOfAPackageOnADevice) {
 }
 
 TEST_F(DeviceConstants, LeaveTheDeviceWithTheLastModelThatReadsThem) {
-  const ModelHandle first = load_on(0);
-  const ModelHandle second = load_on(0);
+  const terms::ModelHandle first = load_on(0);
+  const terms::ModelHandle second = load_on(0);
   ASSERT_TRUE(machine_.engine().unload(first).is_ok());
   EXPECT_EQ(constants_on(0), 16);
   EXPECT_EQ(machine_.engine().infer(second, request_of(1)).code, RuntimeCode::kOk);
@@ -72,7 +71,7 @@ TEST_F(DeviceConstants, LeaveTheDeviceWithTheLastModelThatReadsThem) {
 TEST_F(DeviceConstants, OversizedConstantsFailTheLoadAndLeaveNothing) {
   ASSERT_TRUE(machine_.time().inject_fault(R"({"kind": "memory_exhausted", "count": 0})").is_ok());
   const Status status = machine_.engine().load(load_of(executable_)).status();
-  EXPECT_EQ(runtime_code_of(status), RuntimeCode::kOutOfResources);
+  EXPECT_EQ(terms::runtime_code_of(status), RuntimeCode::kOutOfResources);
   EXPECT_THAT(status.message(), HasSubstr("constant \"c\""));
   EXPECT_EQ(machine_.engine().num_free_cores(), 8);
   ASSERT_TRUE(machine_.time().clear_all_faults().is_ok());
@@ -86,7 +85,7 @@ TEST_F(DeviceConstants, CancelledLoadLeavesNoConstants) {
     if (phase == LoadPhase::kAllocating) stop.request_stop();
   };
   const auto handle = machine_.engine().load(request, stop.get_token());
-  EXPECT_EQ(runtime_code_of(handle.status()), RuntimeCode::kCancelled);
+  EXPECT_EQ(terms::runtime_code_of(handle.status()), RuntimeCode::kCancelled);
   EXPECT_EQ(machine_.time().memory_used_bytes(0), 0);
   EXPECT_EQ(machine_.engine().num_free_cores(), 8);
 }
@@ -103,7 +102,7 @@ TEST(DeviceSession, MovesItsTensorsThroughTheDevicesTransfers) {
   exec::testing::Aligned<float> x({1, 2, 3, 4});
   exec::testing::Aligned<float> y({0, 0, 0, 0});
   ASSERT_TRUE(session->bind_source("x", exec::testing::f32_view(x, {4})).is_ok());
-  ASSERT_TRUE(session->bind_sink("y", OutputMemory{y.data(), 16}).is_ok());
+  ASSERT_TRUE(session->bind_sink("y", terms::OutputMemory{y.data(), 16}).is_ok());
   const Status loaded = session->load(sim.registry);
   ASSERT_TRUE(loaded.is_ok()) << loaded.to_string();
   EXPECT_EQ(count_of(sim.time->log(), "to_device"), 1) << "the stored constant, before any run";
@@ -115,7 +114,7 @@ TEST(DeviceSession, MovesItsTensorsThroughTheDevicesTransfers) {
   const auto services = options.devices->find("sim", 0);
   EXPECT_EQ(services->memory.usage().bytes_of(device::MemoryCategory::kTensors), 32);
   exec::testing::Aligned<float> saved({0, 0, 0, 0});
-  ASSERT_TRUE(session->bind_sink("c", OutputMemory{saved.data(), 16}).is_ok());
+  ASSERT_TRUE(session->bind_sink("c", terms::OutputMemory{saved.data(), 16}).is_ok());
   ASSERT_TRUE(session->run_save().is_ok());
   EXPECT_EQ(count_of(sim.time->log(), "to_host"), 2) << "save reads the device's copy";
   EXPECT_EQ(saved.data()[3], 100);

@@ -13,7 +13,7 @@ using namespace testing;  // NOLINT(google-build-using-namespace)
 
 class InferenceClaims : public ManualEngineTest {
  protected:
-  ModelHandle load_of_depth(int depth) {
+  terms::ModelHandle load_of_depth(int depth) {
     LoadRequest request = load_of(add_relu());
     request.depth = depth;
     request.max_waiting = 0;
@@ -36,7 +36,7 @@ TEST_F(InferenceClaims, AsynchronousCallReturnsBeforeTheInferenceIsDone) {
 }
 
 TEST_F(InferenceClaims, EveryPendingRequestHasItsOwnCookieAndAnswer) {
-  const ModelHandle model = load_of_depth(3);
+  const terms::ModelHandle model = load_of_depth(3);
   const std::vector<Cookie> cookies = {post(model, 1), post(model, 2), post(model, 3)};
   EXPECT_NE(cookies[0], cookies[1]);
   EXPECT_NE(cookies[1], cookies[2]);
@@ -49,7 +49,7 @@ TEST_F(InferenceClaims, EveryPendingRequestHasItsOwnCookieAndAnswer) {
 }
 
 TEST_F(InferenceClaims, CompletionCanBeCheckedForManyBeforeAnyIsTaken) {
-  const ModelHandle model = load_of_depth(2);
+  const terms::ModelHandle model = load_of_depth(2);
   const std::vector<Cookie> cookies = {post(model, 1), post(model, 2)};
   const auto all_done = [&] { return engine_->completed(cookies).size() == 2; };
   ASSERT_TRUE(drivers_.wait(all_done, kNoDeadline));
@@ -57,7 +57,7 @@ TEST_F(InferenceClaims, CompletionCanBeCheckedForManyBeforeAnyIsTaken) {
 }
 
 TEST_F(InferenceClaims, PendingRequestCanBeCancelled) {
-  const ModelHandle model = load(load_of(add_relu()));
+  const terms::ModelHandle model = load(load_of(add_relu()));
   const Cookie cookie = post(model, 1);
   ASSERT_TRUE(engine_->cancel(cookie).is_ok());
   EXPECT_EQ(engine_->wait(cookie, kNoDeadline).code, RuntimeCode::kCancelled);
@@ -77,26 +77,26 @@ TEST_F(InferenceClaims, FailureHasACodeOfItsOwnAndAListOfErrorsWithRemedies) {
 }
 
 TEST_F(InferenceClaims, RequestIsCheckedBeforeItIsQueued) {
-  const ModelHandle model = load_of_depth(1);
+  const terms::ModelHandle model = load_of_depth(1);
   Request request = request_of(1);
   request.inputs.clear();
-  EXPECT_EQ(runtime_code_of(engine_->post(model, request).status()), RuntimeCode::kBadInput);
+  EXPECT_EQ(terms::runtime_code_of(engine_->post(model, request).status()), RuntimeCode::kBadInput);
   post(model, 1);  // the only place is still free
 }
 
 TEST_F(InferenceClaims, QueueHasAsManyPlacesAsTheLoadSaid) {
-  const ModelHandle model = load_of_depth(3);
+  const terms::ModelHandle model = load_of_depth(3);
   EXPECT_EQ(engine_->info(model)->depth, 3);
   std::vector<Cookie> cookies;
   for (int i = 0; i < 3; ++i) cookies.push_back(post(model, 1));
   Request fourth = request_of(1);
-  EXPECT_EQ(runtime_code_of(engine_->post(model, fourth).status()), RuntimeCode::kQueueFull);
+  EXPECT_EQ(terms::runtime_code_of(engine_->post(model, fourth).status()), RuntimeCode::kQueueFull);
   EXPECT_EQ(engine_->wait(cookies[0], kNoDeadline).code, RuntimeCode::kOk);
   EXPECT_TRUE(engine_->post(model, fourth).is_ok());
 }
 
 TEST_F(InferenceClaims, NextInputsAreTakenBeforeTheLastInferenceIsDone) {
-  const ModelHandle model = load_of_depth(2);
+  const terms::ModelHandle model = load_of_depth(2);
   const Cookie first = post(model, 1);
   const Cookie second = post(model, 2);
   EXPECT_EQ(engine_->poll(first).code, RuntimeCode::kPending);
@@ -110,12 +110,12 @@ TEST_F(InferenceClaims, MemoryGrowsWithTheDepthBySlots) {
     request.depth = depth;
     return engine_->estimate(request).value();
   };
-  const Footprint one = footprint_of(1);
-  const Footprint four = footprint_of(4);
+  const terms::Footprint one = footprint_of(1);
+  const terms::Footprint four = footprint_of(4);
   EXPECT_GT(one.context_bytes, 0);
   EXPECT_EQ(four.total_bytes() - one.total_bytes(), 3 * one.context_bytes);
-  const ModelHandle shallow = load_of_depth(1);
-  const ModelHandle deep = load_of_depth(4);
+  const terms::ModelHandle shallow = load_of_depth(1);
+  const terms::ModelHandle deep = load_of_depth(4);
   EXPECT_EQ(engine_->info(deep)->slots_bytes, 4 * engine_->info(shallow)->slots_bytes);
 }
 
@@ -127,8 +127,8 @@ TEST_F(InferenceClaims, DefaultDepthIsCoresAndOneMore) {
 TEST_F(InferenceClaims, SharedModelTakesOneRequestAtATime) {
   LoadRequest request = load_of(add_relu_in({2, 1}));
   request.group = group_of(2);
-  const ModelHandle model = load(request);
-  EXPECT_EQ(engine_->info(model)->mode, LoadMode::kShared);
+  const terms::ModelHandle model = load(request);
+  EXPECT_EQ(engine_->info(model)->mode, terms::LoadMode::kShared);
   EXPECT_EQ(engine_->info(model)->num_slots, 1U);
   EXPECT_EQ(engine_->info(model)->depth, 1);
 }

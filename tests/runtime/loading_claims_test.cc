@@ -15,7 +15,7 @@ using namespace testing;  // NOLINT(google-build-using-namespace)
 class LoadingClaims : public ManualEngineTest {};
 
 TEST_F(LoadingClaims, ManyModelsAreLoadedOnOneGroupAndItsCoresCountOnce) {
-  const topology::CoreGroupId group = group_of(2);
+  const terms::CoreGroupId group = group_of(2);
   for (const char* name : {"a", "b", "c"}) load_on(group, name);
   EXPECT_EQ(engine_->num_free_cores(), 2);
   EXPECT_EQ(engine_->list_groups()[0].num_models, 3);
@@ -23,14 +23,14 @@ TEST_F(LoadingClaims, ManyModelsAreLoadedOnOneGroupAndItsCoresCountOnce) {
 }
 
 TEST_F(LoadingClaims, LoadedModelIsReadyOrStopped) {
-  const ModelHandle model = load_on(group_of(1), "m");
-  EXPECT_EQ(engine_->info(model)->phase, ModelPhase::kLoaded);
+  const terms::ModelHandle model = load_on(group_of(1), "m");
+  EXPECT_EQ(engine_->info(model)->phase, terms::ModelPhase::kLoaded);
   EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kFailed);
   ASSERT_TRUE(engine_->start(model).is_ok());
-  EXPECT_EQ(engine_->info(model)->phase, ModelPhase::kStarted);
+  EXPECT_EQ(engine_->info(model)->phase, terms::ModelPhase::kStarted);
   EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
   ASSERT_TRUE(engine_->stop(model).is_ok());
-  EXPECT_EQ(engine_->info(model)->phase, ModelPhase::kStopped);
+  EXPECT_EQ(engine_->info(model)->phase, terms::ModelPhase::kStopped);
   EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kFailed);
 }
 
@@ -38,12 +38,12 @@ TEST_F(LoadingClaims, UnloadingReturnsTheMemoryThatLoadingTook) {
   topology::DeviceMap map = pretended_cpu_map(4);
   map.devices[0].memory_bytes = 1 << 20;
   make(std::move(map));
-  const topology::CoreGroupId group = group_of(4);
+  const terms::CoreGroupId group = group_of(4);
   EXPECT_EQ(engine_->list_groups()[0].memory_used_bytes, 0);
-  const ModelHandle first = load_on(group, "first");
+  const terms::ModelHandle first = load_on(group, "first");
   const std::int64_t of_one = engine_->list_groups()[0].memory_used_bytes;
   EXPECT_GT(of_one, 0);
-  const ModelHandle second = load_on(group, "second");
+  const terms::ModelHandle second = load_on(group, "second");
   EXPECT_GT(engine_->list_groups()[0].memory_used_bytes, of_one);
   ASSERT_TRUE(engine_->unload(first).is_ok());
   ASSERT_TRUE(engine_->unload(second).is_ok());
@@ -51,7 +51,7 @@ TEST_F(LoadingClaims, UnloadingReturnsTheMemoryThatLoadingTook) {
 }
 
 TEST_F(LoadingClaims, UnloadingAStartedModelOfAnExplicitGroupKeepsTheCores) {
-  const ModelHandle model = load_on(group_of(3), "m");
+  const terms::ModelHandle model = load_on(group_of(3), "m");
   ASSERT_TRUE(engine_->start(model).is_ok());
   ASSERT_TRUE(engine_->unload(model).is_ok());
   EXPECT_EQ(engine_->num_free_cores(), 1);
@@ -65,20 +65,20 @@ TEST_F(LoadingClaims, InvalidPackageIsRefusedWithoutUsingResources) {
   request.path = folder / "m.sluice";
   const Status status = engine_->load(request).status();
   EXPECT_FALSE(status.is_ok());
-  EXPECT_EQ(runtime_code_of(status), RuntimeCode::kInvalid);
+  EXPECT_EQ(terms::runtime_code_of(status), RuntimeCode::kInvalid);
   EXPECT_THAT(status.message(), HasSubstr("m.sluice"));
   EXPECT_EQ(engine_->num_free_cores(), 4);
   EXPECT_TRUE(engine_->list_models().empty());
 }
 
 TEST_F(LoadingClaims, EveryLoadHasAHandleOfItsOwn) {
-  const topology::CoreGroupId group = group_of(1);
-  const ModelHandle first = load_on(group, "same");
-  const ModelHandle second = load_on(group, "same");
+  const terms::CoreGroupId group = group_of(1);
+  const terms::ModelHandle first = load_on(group, "same");
+  const terms::ModelHandle second = load_on(group, "same");
   EXPECT_NE(first, second);
   ASSERT_TRUE(engine_->start(first).is_ok());
-  EXPECT_EQ(engine_->info(first)->phase, ModelPhase::kStarted);
-  EXPECT_EQ(engine_->info(second)->phase, ModelPhase::kLoaded);
+  EXPECT_EQ(engine_->info(first)->phase, terms::ModelPhase::kStarted);
+  EXPECT_EQ(engine_->info(second)->phase, terms::ModelPhase::kLoaded);
   ASSERT_TRUE(engine_->stop(first).is_ok());
   ASSERT_TRUE(engine_->unload(first).is_ok());
   EXPECT_TRUE(engine_->start(second).is_ok());
@@ -86,8 +86,8 @@ TEST_F(LoadingClaims, EveryLoadHasAHandleOfItsOwn) {
 
 TEST_F(LoadingClaims, CopiesOnDifferentCoresShareTheRequests) {
   const auto executable = add_relu();
-  const ModelHandle left = load(load_of(executable, "left"));
-  const ModelHandle right = load(load_of(executable, "right"));
+  const terms::ModelHandle left = load(load_of(executable, "left"));
+  const terms::ModelHandle right = load(load_of(executable, "right"));
   EXPECT_EQ(engine_->num_free_cores(), 2);
   EXPECT_NE(engine_->info(left)->group, engine_->info(right)->group);
   const Cookie on_left = post(left, 1);
@@ -103,26 +103,26 @@ TEST_F(LoadingClaims, SegmentsOfFourAndOneCoresNeedFiveOrFourShared) {
   make(pretended_cpu_map(5));
   LoadRequest request = load_of(add_relu_in({4, 1}));
   request.group = group_of(5);
-  EXPECT_EQ(engine_->info(load(request))->mode, LoadMode::kNormal);
+  EXPECT_EQ(engine_->info(load(request))->mode, terms::LoadMode::kNormal);
   make(pretended_cpu_map(5));
   request.group = group_of(4);
-  EXPECT_EQ(engine_->info(load(request))->mode, LoadMode::kShared);
+  EXPECT_EQ(engine_->info(load(request))->mode, terms::LoadMode::kShared);
   make(pretended_cpu_map(5));
   request.group = group_of(3);
-  EXPECT_EQ(runtime_code_of(engine_->load(request).status()), RuntimeCode::kNotEnoughCores);
+  EXPECT_EQ(terms::runtime_code_of(engine_->load(request).status()), RuntimeCode::kNotEnoughCores);
 }
 
 TEST_F(LoadingClaims, ImplicitLoadNeverShares) {
   group_of(1);  // three of four cores are left; shared mode needs two
   const auto handle = engine_->load(load_of(add_relu_in({2, 2})));
-  EXPECT_EQ(runtime_code_of(handle.status()), RuntimeCode::kNotEnoughCores);
+  EXPECT_EQ(terms::runtime_code_of(handle.status()), RuntimeCode::kNotEnoughCores);
   EXPECT_EQ(engine_->num_free_cores(), 3);
 }
 
 TEST_F(LoadingClaims, LoadsAndUnloadsLeaveRunningRequestsAlone) {
-  const topology::CoreGroupId group = group_of(1);
-  const ModelHandle running = load_on(group, "running");
-  const ModelHandle stopped = load_on(group, "stopped");
+  const terms::CoreGroupId group = group_of(1);
+  const terms::ModelHandle running = load_on(group, "running");
+  const terms::ModelHandle stopped = load_on(group, "stopped");
   ASSERT_TRUE(engine_->start(running).is_ok());
   const Cookie cookie = post(running, 1);  // in flight: nobody has waited yet
   load_on(group, "new");

@@ -21,25 +21,25 @@ class ManualEngineTest : public ::testing::Test {
     engine_ = std::make_unique<Engine>(registry(), drivers_, EngineOptions{std::move(map)});
   }
 
-  ModelHandle load(const LoadRequest& request) {
+  terms::ModelHandle load(const LoadRequest& request) {
     const auto handle = engine_->load(request);
     EXPECT_TRUE(handle.is_ok()) << handle.status().to_string();
-    return handle.is_ok() ? *handle : ModelHandle{};
+    return handle.is_ok() ? *handle : terms::ModelHandle{};
   }
 
-  topology::CoreGroupId group_of(std::int32_t cores) {
+  terms::CoreGroupId group_of(std::int32_t cores) {
     const auto group = engine_->create_group({.num_cores = cores});
     EXPECT_TRUE(group.is_ok()) << group.status().to_string();
-    return group.is_ok() ? *group : topology::CoreGroupId();
+    return group.is_ok() ? *group : terms::CoreGroupId();
   }
 
-  ModelHandle load_on(topology::CoreGroupId group, const std::string& name) {
+  terms::ModelHandle load_on(terms::CoreGroupId group, const std::string& name) {
     LoadRequest request = load_of(add_relu(), name);
     request.group = group;
     return load(request);
   }
 
-  Cookie post(ModelHandle model, float value) {
+  Cookie post(terms::ModelHandle model, float value) {
     Request request = request_of(value);
     const auto cookie = engine_->post(model, request);
     EXPECT_TRUE(cookie.is_ok()) << cookie.status().to_string();

@@ -28,7 +28,7 @@ class OnDemandTest : public ManualEngineTest {
   Reply reply_of(const std::string& name) {
     const auto use = engine_->use(name);
     if (!use.is_ok()) return failed_reply(use.status());
-    return engine_->infer(ModelHandle{use->handle()}, request_of(1));
+    return engine_->infer(terms::ModelHandle{use->handle()}, request_of(1));
   }
   void infer(const std::string& name) {
     const Reply reply = reply_of(name);
@@ -42,7 +42,7 @@ TEST_F(OnDemandTest, FirstUseLoadsAndALaterOneFindsItLoaded) {
   EXPECT_FALSE(engine_->is_loaded("a"));
   EXPECT_TRUE(engine_->list_models().empty());
   infer("a");
-  const ModelInfo info = engine_->list_models().at(0);
+  const terms::ModelInfo info = engine_->list_models().at(0);
   infer("a");
   EXPECT_EQ(engine_->list_models().at(0).handle, info.handle);
   EXPECT_EQ(info.name, "a");
@@ -81,9 +81,9 @@ TEST_F(OnDemandTest, ModelInUseIsNotTakenAway) {
 TEST_F(OnDemandTest, StoppedOrUnloadedModelIsReloaded) {
   add({"a"});
   infer("a");
-  ASSERT_TRUE(engine_->unload(ModelHandle(engine_->list_models().at(0).handle)).is_ok());
+  ASSERT_TRUE(engine_->unload(terms::ModelHandle(engine_->list_models().at(0).handle)).is_ok());
   infer("a");
-  ASSERT_TRUE(engine_->stop(ModelHandle(engine_->list_models().at(0).handle)).is_ok());
+  ASSERT_TRUE(engine_->stop(terms::ModelHandle(engine_->list_models().at(0).handle)).is_ok());
   infer("a");
   EXPECT_EQ(engine_->list_models().size(), 1U);
 }
@@ -111,19 +111,19 @@ class WaitForCoresTest : public ManualEngineTest {
 
 TEST_F(WaitForCoresTest, LoadWithoutWaitPolicyFailsAtOnce) {
   group_of(4);
-  EXPECT_EQ(runtime_code_of(engine_->load(load_of(add_relu())).status()),
+  EXPECT_EQ(terms::runtime_code_of(engine_->load(load_of(add_relu())).status()),
             RuntimeCode::kNotEnoughCores);
   LoadRequest request = load_of(add_relu());
   request.wait = topology::WaitPolicy::until(soon());
-  EXPECT_EQ(runtime_code_of(engine_->load(request).status()), RuntimeCode::kTimeout);
+  EXPECT_EQ(terms::runtime_code_of(engine_->load(request).status()), RuntimeCode::kTimeout);
   EXPECT_EQ(
-      runtime_code_of(
+      terms::runtime_code_of(
           engine_->create_group({.num_cores = 1}, topology::WaitPolicy::until(soon())).status()),
       RuntimeCode::kTimeout);
 }
 
 TEST_F(WaitForCoresTest, WaitingLoadGetsReturnedCores) {
-  const topology::CoreGroupId group = group_of(4);
+  const terms::CoreGroupId group = group_of(4);
   LoadRequest request = load_of(add_relu_in({2, 2}));
   request.wait = topology::WaitPolicy::wait();
   std::atomic<bool> is_placing = false;
@@ -147,7 +147,7 @@ TEST_F(WaitForCoresTest, CancelAndShutdownWakeWaiters) {
   auto cancelled = std::async(std::launch::async, load);
   EXPECT_TRUE(eventually([&] { return num_placing == 1; }));
   stop.request_stop();
-  EXPECT_EQ(runtime_code_of(cancelled.get().status()), RuntimeCode::kCancelled);
+  EXPECT_EQ(terms::runtime_code_of(cancelled.get().status()), RuntimeCode::kCancelled);
   stop = {};
   auto waiting = std::async(std::launch::async, load);
   EXPECT_TRUE(eventually([&] { return num_placing == 2; }));

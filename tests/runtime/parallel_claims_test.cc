@@ -28,8 +28,8 @@ TEST(ParallelClaims, ModelsOnDifferentGroupsTakeNoTimeFromEachOther) {
   SimEngine machine(R"({"devices": [{"cores": 4, "compute": {"kernel_ns": 20000},
       "copy": {"to_device": {"latency_ns": 1, "bytes_per_s": 1e15, "engines": 2},
                "to_host": {"latency_ns": 1, "bytes_per_s": 1e15, "engines": 2}}}]})");
-  const ModelHandle left = machine.load(two_segments());
-  const ModelHandle right = machine.load(two_segments());
+  const terms::ModelHandle left = machine.load(two_segments());
+  const terms::ModelHandle right = machine.load(two_segments());
   const std::int64_t alone = machine.run({left}, kCount);
   const std::int64_t together = machine.run({left, right}, kCount);
   EXPECT_NEAR(static_cast<double>(together), static_cast<double>(alone),
@@ -40,10 +40,10 @@ TEST(ParallelClaims, HungDeviceAndItsLossLeaveOtherGroupsAtTheirSpeed) {
   constexpr int kCount = 100;
   SimEngine machine(kTwoDevices);
   LoadRequest request = two_segments();
-  request.where.devices = {topology::DeviceId(0)};
-  const ModelHandle healthy = machine.load(request);
-  request.where.devices = {topology::DeviceId(1)};
-  const ModelHandle hung = machine.load(request);
+  request.where.devices = {terms::DeviceId(0)};
+  const terms::ModelHandle healthy = machine.load(request);
+  request.where.devices = {terms::DeviceId(1)};
+  const terms::ModelHandle hung = machine.load(request);
   const std::int64_t alone = machine.run({healthy}, kCount);
   ASSERT_TRUE(machine.time().inject_fault(R"({"kind": "hung_kernel", "device": 1})").is_ok());
   Request doomed = request_of(1);
@@ -58,7 +58,7 @@ TEST(ParallelClaims, HungDeviceAndItsLossLeaveOtherGroupsAtTheirSpeed) {
 TEST(ParallelClaims, DefaultDepthKeepsEverySegmentBusy) {
   constexpr int kCount = 400;
   SimEngine machine(kTwoDevices);
-  const ModelHandle model = machine.load(two_segments());
+  const terms::ModelHandle model = machine.load(two_segments());
   EXPECT_EQ(machine.engine().info(model)->depth, 3) << "two cores and one more";
   const auto taken = static_cast<double>(machine.run({model}, kCount));
   const double bound = static_cast<double>(kKernelNs) * kCount;  // a request each slowest stage
@@ -68,7 +68,7 @@ TEST(ParallelClaims, DefaultDepthKeepsEverySegmentBusy) {
 
 TEST(ParallelClaims, SeveralRequestsAreInDifferentSegmentsAtOnce) {
   SimEngine machine(kTwoDevices);
-  const ModelHandle model = machine.load(two_segments(2));
+  const terms::ModelHandle model = machine.load(two_segments(2));
   const std::int64_t taken = machine.run({model}, 2);
   // The second request is in the first segment while the first one is in the second: three kernels'
   // time instead of four, and a copy in and out.
@@ -83,7 +83,7 @@ TEST(ParallelClaims, InSharedModeTheCoresSwitchFromSegmentToSegment) {
                                      "to_host": {"latency_ns": 1, "bytes_per_s": 1e15}}}]})");
     LoadRequest request = two_segments();
     request.group = machine.engine().create_group({.num_cores = cores}).value();
-    const ModelHandle model = machine.load(request);
+    const terms::ModelHandle model = machine.load(request);
     EXPECT_TRUE(machine.engine().start(model).is_ok());
     machine.run({model}, 1);  // the first program of a group pays no switch
     return machine.run({model}, 1);
@@ -98,10 +98,10 @@ TEST(ParallelClaims, SegmentsOnTheHostRunBesideTheDevicesAndCountForTheDepth) {
   package::Executable mixed = *add_relu("sim");
   mixed.backends = {"sim", "cpu"};
   mixed.backend_of = {{0, 1}};  // Add on the device, Relu on the host's processors
-  const ModelHandle model =
+  const terms::ModelHandle model =
       machine.load(load_of(std::make_shared<const package::Executable>(std::move(mixed))));
-  const ModelInfo info = machine.engine().info(model).value();
-  EXPECT_EQ(info.mode, LoadMode::kNormal);
+  const terms::ModelInfo info = machine.engine().info(model).value();
+  EXPECT_EQ(info.mode, terms::LoadMode::kNormal);
   EXPECT_EQ(info.depth, 3) << "one core, one segment on the host, one more";
   EXPECT_EQ(machine.engine().num_free_cores(), 3) << "the host's segment takes no core";
   Request request = request_of(1);

@@ -20,7 +20,6 @@ namespace {
 
 using exec::testing::Aligned;
 using exec::testing::executable_of;
-using runtime::RuntimeCode;
 
 /// A model of an engine whose own thread computes: callers only enqueue.
 class QueueClaims : public ::testing::Test {
@@ -43,7 +42,7 @@ class QueueClaims : public ::testing::Test {
   runtime::ThreadDrivers drivers_;
   runtime::Engine engine_{runtime::testing::registry(), drivers_,
                           runtime::EngineOptions{runtime::testing::cpu_map(1)}};
-  std::optional<runtime::ModelHandle> loaded_;
+  std::optional<terms::ModelHandle> loaded_;
   std::shared_ptr<runtime::RequestSink> sink_;
 };
 

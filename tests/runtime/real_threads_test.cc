@@ -52,21 +52,21 @@ Request slow_request(float value) {
   return request;
 }
 
-std::int64_t end_of(const ProfileSpan& span) { return span.start_ns + span.duration_ns; }
+std::int64_t end_of(const terms::ProfileSpan& span) { return span.start_ns + span.duration_ns; }
 
-std::vector<ProfileSpan> compute_spans(const Profile& profile) {
-  std::vector<ProfileSpan> spans;
-  for (const ProfileSpan& span : profile.spans) {
-    if (span.kind == SpanKind::kCompute) spans.push_back(span);
+std::vector<terms::ProfileSpan> compute_spans(const terms::Profile& profile) {
+  std::vector<terms::ProfileSpan> spans;
+  for (const terms::ProfileSpan& span : profile.spans) {
+    if (span.kind == terms::SpanKind::kCompute) spans.push_back(span);
   }
   return spans;
 }
 
 /// Nanoseconds in which spans of lane 0 and of lane 1 overlap.
-std::int64_t overlap_of_lanes(const std::vector<ProfileSpan>& spans) {
+std::int64_t overlap_of_lanes(const std::vector<terms::ProfileSpan>& spans) {
   std::int64_t overlap_ns = 0;
-  for (const ProfileSpan& a : spans) {
-    for (const ProfileSpan& b : spans) {
+  for (const terms::ProfileSpan& a : spans) {
+    for (const terms::ProfileSpan& b : spans) {
       if (a.lane != 0 || b.lane != 1) continue;
       const std::int64_t end_ns = std::min(end_of(a), end_of(b));
       overlap_ns += std::max<std::int64_t>(end_ns - std::max(a.start_ns, b.start_ns), 0);
@@ -77,12 +77,12 @@ std::int64_t overlap_of_lanes(const std::vector<ProfileSpan>& spans) {
 
 class RealThreads : public ::testing::Test {
  protected:
-  ModelHandle load(std::shared_ptr<const package::Executable> executable) {
+  terms::ModelHandle load(std::shared_ptr<const package::Executable> executable) {
     const auto handle = engine_.load(load_of(std::move(executable)));
     EXPECT_TRUE(handle.is_ok()) << handle.status().to_string();
-    return handle.is_ok() ? *handle : ModelHandle{};
+    return handle.is_ok() ? *handle : terms::ModelHandle{};
   }
-  Cookie post(ModelHandle model, float value) {
+  Cookie post(terms::ModelHandle model, float value) {
     Request request = slow_request(value);
     const auto cookie = engine_.post(model, request);
     EXPECT_TRUE(cookie.is_ok()) << cookie.status().to_string();
@@ -109,7 +109,7 @@ class RealProcessors : public RealThreads {
 };
 
 TEST_F(RealThreads, PostReturnsWhileTheInferenceComputes) {
-  const ModelHandle model = load(slow_identity());
+  const terms::ModelHandle model = load(slow_identity());
   std::set<Cookie> cookies;
   bool was_pending = false;
   for (int i = 0; i < kTries && !was_pending; ++i) {
@@ -122,7 +122,7 @@ TEST_F(RealThreads, PostReturnsWhileTheInferenceComputes) {
 }
 
 TEST_F(RealThreads, NextRequestsAreTakenBeforeTheFirstIsDone) {
-  const ModelHandle model = load(slow_identity());  // depth 2
+  const terms::ModelHandle model = load(slow_identity());  // depth 2
   bool was_pending = false;
   for (int i = 0; i < kTries && !was_pending; ++i) {
     const Cookie first = post(model, 1);
@@ -135,8 +135,8 @@ TEST_F(RealThreads, NextRequestsAreTakenBeforeTheFirstIsDone) {
 }
 
 TEST_F(RealThreads, ModelsOnDifferentGroupsComputeAtTheSameTime) {
-  const ModelHandle left = load(slow_identity());
-  const ModelHandle right = load(slow_identity());
+  const terms::ModelHandle left = load(slow_identity());
+  const terms::ModelHandle right = load(slow_identity());
   bool overlapped = false;
   for (int i = 0; i < kTries && !overlapped; ++i) {
     const auto profile = engine_.start_profile({}).value();
@@ -155,9 +155,9 @@ TEST_F(RealThreads, ModelsOnDifferentGroupsComputeAtTheSameTime) {
 TEST_F(RealProcessors, PipelinedRequestsPassTheSegmentsInOrder) {
   constexpr int kRounds = 3;
   if (engine_.num_free_cores() < 2) GTEST_SKIP() << "this process may use one processor only";
-  const ModelHandle model = load(slow_identity_in_two());
-  const ModelInfo info = engine_.info(model).value();
-  EXPECT_EQ(info.mode, LoadMode::kNormal);
+  const terms::ModelHandle model = load(slow_identity_in_two());
+  const terms::ModelInfo info = engine_.info(model).value();
+  EXPECT_EQ(info.mode, terms::LoadMode::kNormal);
   ASSERT_EQ(info.depth, 3) << "two cores and one more";
   const auto profile = engine_.start_profile({}).value();
   for (int round = 0; round < kRounds; ++round) {
@@ -167,7 +167,7 @@ TEST_F(RealProcessors, PipelinedRequestsPassTheSegmentsInOrder) {
       expect_answer(cookies[static_cast<std::size_t>(i)], static_cast<float>(i));
     }
   }
-  std::map<std::uint64_t, std::vector<ProfileSpan>> of_request;
+  std::map<std::uint64_t, std::vector<terms::ProfileSpan>> of_request;
   for (const auto& span : compute_spans(engine_.stop_profile(profile).value())) {
     of_request[span.request].push_back(span);
   }
@@ -181,7 +181,7 @@ TEST_F(RealProcessors, PipelinedRequestsPassTheSegmentsInOrder) {
 
 TEST_F(RealProcessors, SegmentsOfOneModelComputeAtTheSameTime) {
   if (engine_.num_free_cores() < 2) GTEST_SKIP() << "this process may use one processor only";
-  const ModelHandle model = load(slow_identity_in_two());
+  const terms::ModelHandle model = load(slow_identity_in_two());
   std::int64_t overlap_ns = 0;
   for (int i = 0; i < kTries && overlap_ns == 0; ++i) {
     const auto profile = engine_.start_profile({}).value();
@@ -198,7 +198,7 @@ TEST_F(RealProcessors, SegmentsOfOneModelComputeAtTheSameTime) {
 
 TEST_F(RealProcessors, StopAnswersRequestsWhileTheirSegmentsRun) {
   if (engine_.num_free_cores() < 2) GTEST_SKIP() << "this process may use one processor only";
-  const ModelHandle model = load(slow_identity_in_two());
+  const terms::ModelHandle model = load(slow_identity_in_two());
   for (int round = 0; round < 3; ++round) {
     std::vector<Cookie> cookies;
     for (int i = 0; i < 5; ++i) cookies.push_back(post(model, static_cast<float>(i)));
@@ -215,16 +215,16 @@ TEST_F(RealProcessors, StopAnswersRequestsWhileTheirSegmentsRun) {
 }
 
 TEST_F(RealThreads, GroupWithoutANumberTakesTheLongestFreeRun) {
-  topology::CoreRequest second_core;
+  terms::CoreRequest second_core;
   second_core.num_cores = 1;
-  second_core.first = topology::CoreRef{topology::DeviceId(0), 1};
+  second_core.first = terms::CoreRef{terms::DeviceId(0), 1};
   ASSERT_TRUE(engine_.create_group(second_core).is_ok());  // leaves core 0, and cores 2 and 3
   const auto group = engine_.create_group({});
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
   std::vector<std::int32_t> cores;
-  for (const GroupInfo& info : engine_.list_groups()) {
+  for (const terms::GroupInfo& info : engine_.list_groups()) {
     if (info.id != *group) continue;
-    for (const topology::CoreRef& core : info.cores) cores.push_back(core.core);
+    for (const terms::CoreRef& core : info.cores) cores.push_back(core.core);
   }
   EXPECT_THAT(cores, ::testing::ElementsAre(2, 3)) << "the list tells which cores it got";
   EXPECT_EQ(engine_.num_free_cores(), 1);
@@ -232,7 +232,7 @@ TEST_F(RealThreads, GroupWithoutANumberTakesTheLongestFreeRun) {
   request.group = *group;
   const auto model = engine_.load(request);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
-  EXPECT_EQ(engine_.info(*model)->mode, LoadMode::kNormal) << "a core for each segment";
+  EXPECT_EQ(engine_.info(*model)->mode, terms::LoadMode::kNormal) << "a core for each segment";
   ASSERT_TRUE(engine_.start(*model).is_ok());
   expect_answer(post(*model, 5), 5);
 }

@@ -21,8 +21,8 @@ std::vector<std::string> categories(const UsageReport& report) {
 
 class ReportTest : public ::testing::Test {
  protected:
-  ModelHandle load() { return machine_.load(load_of(add_relu_in({2, 1}, "sim"))); }
-  GroupReport group_of(ModelHandle model) {
+  terms::ModelHandle load() { return machine_.load(load_of(add_relu_in({2, 1}, "sim"))); }
+  GroupReport group_of(terms::ModelHandle model) {
     return machine_.engine().report(machine_.engine().info(model)->group).value();
   }
   DeviceReport device() { return machine_.engine().report_devices().at(0); }
@@ -31,7 +31,7 @@ class ReportTest : public ::testing::Test {
 };
 
 TEST_F(ReportTest, GroupCountsItsRequestsAndItsCoresTime) {
-  const ModelHandle model = load();
+  const terms::ModelHandle model = load();
   machine_.run({model}, 10);
   const GroupReport report = group_of(model);
   EXPECT_EQ(report.requests.num_answered(), 10);
@@ -42,11 +42,11 @@ TEST_F(ReportTest, GroupCountsItsRequestsAndItsCoresTime) {
   EXPECT_GT(report.utilisation(), 0.5);
   EXPECT_LE(report.utilisation(), 1);
   EXPECT_THAT(categories(report), ::testing::UnorderedElementsAre("constants", "slots"));
-  EXPECT_EQ(report.health.state, HealthState::kHealthy);
+  EXPECT_EQ(report.health.state, terms::HealthState::kHealthy);
 }
 
 TEST_F(ReportTest, DeviceTotalsIncludeDestroyedGroups) {
-  const ModelHandle model = load();
+  const terms::ModelHandle model = load();
   machine_.run({model}, 10);
   DeviceReport report = device();
   EXPECT_EQ(report.num_groups, 1);
@@ -66,25 +66,26 @@ TEST_F(ReportTest, DeviceTotalsIncludeDestroyedGroups) {
 }
 
 TEST_F(ReportTest, ErrorsAreCountedByKindAndHealthNamesTheRemedy) {
-  const ModelHandle model = load();
+  const terms::ModelHandle model = load();
   ASSERT_TRUE(machine_.time().inject_fault(R"({"kind": "failed_kernel"})").is_ok());
   EXPECT_EQ(machine_.engine().infer(model, request_of(1)).code, RuntimeCode::kCompletedWithError);
-  EXPECT_EQ(group_of(model).health.state, HealthState::kDegraded);
+  EXPECT_EQ(group_of(model).health.state, terms::HealthState::kDegraded);
   ASSERT_TRUE(machine_.time().inject_fault(R"({"kind": "lost_device", "device": 0})").is_ok());
   EXPECT_EQ(machine_.engine().infer(model, request_of(1)).code, RuntimeCode::kDeviceError);
   for (const UsageReport& report : {UsageReport(group_of(model)), UsageReport(device())}) {
     EXPECT_EQ(report.requests.num_errors(), 2);
     EXPECT_EQ(report.requests.answered.size(), 2U) << "one of each kind";
-    EXPECT_EQ(report.health.state, HealthState::kFailed);
+    EXPECT_EQ(report.health.state, terms::HealthState::kFailed);
     EXPECT_THAT(report.health.action, HasSubstr("reset the model"));
   }
 }
 
 TEST_F(ReportTest, UnknownGroupIsAnInvalidHandle) {
-  const ModelHandle model = load();
-  const topology::CoreGroupId group = machine_.engine().info(model)->group;
+  const terms::ModelHandle model = load();
+  const terms::CoreGroupId group = machine_.engine().info(model)->group;
   ASSERT_TRUE(machine_.engine().unload(model).is_ok());
-  EXPECT_EQ(runtime_code_of(machine_.engine().report(group).status()), RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(terms::runtime_code_of(machine_.engine().report(group).status()),
+            RuntimeCode::kInvalidHandle);
 }
 
 class HostReportTest : public ManualEngineTest {};
@@ -95,9 +96,9 @@ TEST_F(HostReportTest, HostMemoryIncludesReservationsOfLoads) {
 }
 
 TEST_F(HostReportTest, SwitchesOfAGroupAreCounted) {
-  const topology::CoreGroupId group = group_of(1);
-  const ModelHandle first = load_on(group, "first");
-  const ModelHandle second = load_on(group, "second");
+  const terms::CoreGroupId group = group_of(1);
+  const terms::ModelHandle first = load_on(group, "first");
+  const terms::ModelHandle second = load_on(group, "second");
   ASSERT_TRUE(engine_->start(first).is_ok());
   ASSERT_TRUE(engine_->stop(first).is_ok());
   ASSERT_TRUE(engine_->start(second).is_ok());

@@ -19,7 +19,6 @@ using exec::testing::executable_of;
 using exec::testing::f32_view;
 using runtime::Reply;
 using runtime::Request;
-using runtime::RuntimeCode;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -47,7 +46,7 @@ class ProgramClaims : public ::testing::TestWithParam<const char*> {
   }
 
   void provide(const std::string& name, float value) {
-    const auto fill = [this, name, value](const exec::TensorView& target) {
+    const auto fill = [this, name, value](const terms::TensorView& target) {
       std::fill_n(static_cast<float*>(target.data), 2, value);
       moved_.push_back(name);
       return ok_status();
@@ -55,7 +54,7 @@ class ProgramClaims : public ::testing::TestWithParam<const char*> {
     ASSERT_TRUE(session_->bind_source(name, DataProvider(fill)).is_ok());
   }
   void consume(const std::string& name) {
-    const auto read = [this, name](const exec::TensorView& source) {
+    const auto read = [this, name](const terms::TensorView& source) {
       values_[name] = static_cast<const float*>(source.data)[1];
       moved_.push_back(name);
       return ok_status();
@@ -129,7 +128,7 @@ subgraph @0 "main" {
   output [%y]
 }
 )"));
-    load.batching = runtime::BatchOptions();
+    load.batching = terms::BatchOptions();
     const auto model = engine_.load(load);
     EXPECT_TRUE(model.is_ok()) << model.status().to_string();
     if (model.is_ok()) sink_ = engine_.sink(*model).value();

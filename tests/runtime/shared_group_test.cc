@@ -13,17 +13,17 @@ using namespace testing;  // NOLINT(google-build-using-namespace)
 
 class SharedGroup : public ManualEngineTest {
  protected:
-  Result<ModelHandle> load(const std::string& name, std::vector<std::int32_t> cores = {1}) {
+  Result<terms::ModelHandle> load(const std::string& name, std::vector<std::int32_t> cores = {1}) {
     LoadRequest request = load_of(add_relu_in(std::move(cores)), name);
     request.may_share = true;
     return engine_->load(request);
   }
-  void expect_answer(ModelHandle model) {
+  void expect_answer(terms::ModelHandle model) {
     const Reply reply = engine_->infer(model, request_of(1));
     ASSERT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
     EXPECT_THAT(floats(reply.outputs.at(0)), ElementsAre(2, 0, 4, 0));
   }
-  topology::CoreGroupId group_of_model(ModelHandle model) {
+  terms::CoreGroupId group_of_model(terms::ModelHandle model) {
     return engine_->info(model).value().group;
   }
 };
@@ -45,7 +45,7 @@ TEST_F(SharedGroup, ModelsBeyondTheCoresJoinTheGroupsWithTheFewest) {
 
 TEST_F(SharedGroup, RequestsOfAllModelsAreAnsweredAndSwitchesCounted) {
   group_of(3);  // leaves one core
-  std::vector<ModelHandle> models;
+  std::vector<terms::ModelHandle> models;
   for (const char* name : {"a", "b", "c"}) models.push_back(load(name).value());
   std::vector<Cookie> cookies;
   for (int i = 0; i < 30; ++i) {
@@ -55,7 +55,7 @@ TEST_F(SharedGroup, RequestsOfAllModelsAreAnsweredAndSwitchesCounted) {
   for (const Cookie cookie : cookies) {
     EXPECT_EQ(engine_->wait(cookie, kNoDeadline).code, RuntimeCode::kOk);
   }
-  const GroupInfo info = engine_->list_groups().back();
+  const terms::GroupInfo info = engine_->list_groups().back();
   EXPECT_EQ(info.num_models, 3);
   EXPECT_GE(info.num_switches, 2);
 }
@@ -65,15 +65,15 @@ TEST_F(SharedGroup, CutModelJoinsASmallerGroupInSharedMode) {
   ASSERT_TRUE(load("small").is_ok());
   const auto cut = load("cut", {1, 1});
   ASSERT_TRUE(cut.is_ok()) << cut.status().to_string();
-  EXPECT_EQ(engine_->info(*cut)->mode, LoadMode::kShared);
+  EXPECT_EQ(engine_->info(*cut)->mode, terms::LoadMode::kShared);
   expect_answer(*cut);
-  EXPECT_EQ(runtime_code_of(load("wide", {2}).status()), RuntimeCode::kNotEnoughCores);
+  EXPECT_EQ(terms::runtime_code_of(load("wide", {2}).status()), RuntimeCode::kNotEnoughCores);
 }
 
 TEST_F(SharedGroup, StopUnloadAndResetConcernOneModel) {
   group_of(3);
-  const ModelHandle a = load("a").value();
-  const ModelHandle b = load("b").value();
+  const terms::ModelHandle a = load("a").value();
+  const terms::ModelHandle b = load("b").value();
   expect_answer(a);
   ASSERT_TRUE(engine_->stop(a).is_ok());
   EXPECT_EQ(engine_->infer(a, request_of(1)).code, RuntimeCode::kFailed);
@@ -89,7 +89,7 @@ TEST_F(SharedGroup, StopUnloadAndResetConcernOneModel) {
 TEST_F(SharedGroup, LoadsThatDoNotShareStayAlone) {
   group_of(3);
   ASSERT_TRUE(engine_->load(load_of(add_relu())).is_ok());
-  EXPECT_EQ(runtime_code_of(load("guest").status()), RuntimeCode::kNotEnoughCores)
+  EXPECT_EQ(terms::runtime_code_of(load("guest").status()), RuntimeCode::kNotEnoughCores)
       << "the owner did not allow guests";
   LoadRequest heavy = load_of(add_relu());
   heavy.weight = 0;
@@ -98,8 +98,8 @@ TEST_F(SharedGroup, LoadsThatDoNotShareStayAlone) {
 
 TEST_F(SharedGroup, WaitingRequestsKeepTheirDeadlinesAndMayBeCancelled) {
   group_of(3);
-  const ModelHandle a = load("a").value();
-  const ModelHandle b = load("b").value();
+  const terms::ModelHandle a = load("a").value();
+  const terms::ModelHandle b = load("b").value();
   std::vector<Cookie> cookies;
   for (int i = 0; i < 10; ++i) {
     Request request = request_of(1);

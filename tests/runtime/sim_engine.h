@@ -20,8 +20,8 @@ namespace sluice::runtime::testing {
 inline topology::DeviceMap map_of(const backend::Backend& backend) {
   topology::DeviceMap map;
   for (const backend::DeviceInfo& info : backend.devices()) {
-    topology::Device device;
-    device.id = topology::DeviceId(static_cast<std::int32_t>(map.devices.size()));
+    terms::Device device;
+    device.id = terms::DeviceId(static_cast<std::int32_t>(map.devices.size()));
     device.kind = info.kind;
     device.backend = backend.name();
     device.backend_index = device.id.value();
@@ -47,18 +47,18 @@ class SimEngine {
   ManualDrivers& drivers() { return drivers_; }
   const sluice::testing::Sim& sim() const { return sim_; }
 
-  ModelHandle load(const LoadRequest& request) {
+  terms::ModelHandle load(const LoadRequest& request) {
     const auto handle = engine_->load(request);
     EXPECT_TRUE(handle.is_ok()) << handle.status().to_string();
-    return handle.is_ok() ? *handle : ModelHandle{};
+    return handle.is_ok() ? *handle : terms::ModelHandle{};
   }
 
   /// Virtual time of `count` requests to each of `models`, with as many in flight as each depth
   /// allows.
-  std::int64_t run(const std::vector<ModelHandle>& models, int count) {
+  std::int64_t run(const std::vector<terms::ModelHandle>& models, int count) {
     std::vector<std::unique_ptr<Flow>> flows;
     const std::int64_t start_ns = time().now_ns();
-    for (const ModelHandle model : models) {
+    for (const terms::ModelHandle model : models) {
       flows.push_back(std::make_unique<Flow>(engine_->sink(model).value(), count));
       flows.back()->fill();
     }

@@ -1,6 +1,6 @@
 #include "api/functions/callbacks.h"
 
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::api {
 namespace {
@@ -14,9 +14,9 @@ InCallback::~InCallback() { --g_depth; }
 
 Status refuse_in_callback() {
   if (g_depth == 0) return ok_status();
-  return runtime::runtime_error(runtime::RuntimeCode::kFailed,
-                                "this function blocks, and a callback must not: its thread runs "
-                                "the requests; submit, or call it on another thread");
+  return terms::runtime_error(RuntimeCode::kFailed,
+                              "this function blocks, and a callback must not: its thread runs "
+                              "the requests; submit, or call it on another thread");
 }
 
 }  // namespace sluice::api

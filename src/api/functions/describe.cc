@@ -6,13 +6,13 @@ namespace sluice::api {
 namespace {
 
 // The numbers of the C interface are those of the enumerations.
-static_assert(static_cast<int>(runtime::ModelPhase::kLoaded) == SLUICE_MODEL_LOADED);
-static_assert(static_cast<int>(runtime::ModelPhase::kStarted) == SLUICE_MODEL_STARTED);
-static_assert(static_cast<int>(runtime::ModelPhase::kStopped) == SLUICE_MODEL_STOPPED);
-static_assert(static_cast<int>(runtime::ModelPhase::kFailed) == SLUICE_MODEL_FAILED);
-static_assert(static_cast<int>(runtime::ModelPhase::kUnloaded) == SLUICE_MODEL_UNLOADED);
-static_assert(static_cast<int>(runtime::LoadMode::kNormal) == SLUICE_LOAD_NORMAL);
-static_assert(static_cast<int>(runtime::LoadMode::kShared) == SLUICE_LOAD_SHARED);
+static_assert(static_cast<int>(terms::ModelPhase::kLoaded) == SLUICE_MODEL_LOADED);
+static_assert(static_cast<int>(terms::ModelPhase::kStarted) == SLUICE_MODEL_STARTED);
+static_assert(static_cast<int>(terms::ModelPhase::kStopped) == SLUICE_MODEL_STOPPED);
+static_assert(static_cast<int>(terms::ModelPhase::kFailed) == SLUICE_MODEL_FAILED);
+static_assert(static_cast<int>(terms::ModelPhase::kUnloaded) == SLUICE_MODEL_UNLOADED);
+static_assert(static_cast<int>(terms::LoadMode::kNormal) == SLUICE_LOAD_NORMAL);
+static_assert(static_cast<int>(terms::LoadMode::kShared) == SLUICE_LOAD_SHARED);
 
 /// Requires: `items` does not move any more.
 template <typename List>
@@ -21,7 +21,7 @@ void point_to_items(List& list) {
   list.public_part = {list.pointers.size(), list.pointers.data()};
 }
 
-sluice_device item_of(const topology::Device& device) {
+sluice_device item_of(const terms::Device& device) {
   sluice_device item = {};
   item.id = device.id.value();
   item.num_cores = device.num_cores;
@@ -33,10 +33,10 @@ sluice_device item_of(const topology::Device& device) {
   return item;
 }
 
-sluice_group_info item_of(const runtime::GroupInfo& info, const std::vector<sluice_core>& cores) {
+sluice_group_info item_of(const terms::GroupInfo& info, const std::vector<sluice_core>& cores) {
   sluice_group_info item = {};
   item.group = static_cast<std::uint64_t>(info.id.value());
-  item.is_implicit = info.origin == topology::GroupOrigin::kImplicit ? 1 : 0;
+  item.is_implicit = info.origin == terms::GroupOrigin::kImplicit ? 1 : 0;
   item.num_models = info.num_models;
   item.num_cores = cores.size();
   item.cores = cores.data();
@@ -56,21 +56,20 @@ std::vector<const sluice_tensor_spec*> pointers_to(
 
 }  // namespace
 
-std::shared_ptr<DeviceList> describe(std::vector<topology::Device> devices) {
+std::shared_ptr<DeviceList> describe(std::vector<terms::Device> devices) {
   auto list = std::make_shared<DeviceList>();
   list->devices = std::move(devices);
-  for (const topology::Device& device : list->devices) list->items.push_back(item_of(device));
+  for (const terms::Device& device : list->devices) list->items.push_back(item_of(device));
   point_to_items(*list);
   return list;
 }
 
-std::shared_ptr<GroupList> describe(std::vector<runtime::GroupInfo> groups) {
+std::shared_ptr<GroupList> describe(std::vector<terms::GroupInfo> groups) {
   auto list = std::make_shared<GroupList>();
   list->groups = std::move(groups);
-  for (const runtime::GroupInfo& info : list->groups) {
+  for (const terms::GroupInfo& info : list->groups) {
     std::vector<sluice_core>& cores = list->cores.emplace_back();
-    for (const topology::CoreRef core : info.cores)
-      cores.push_back({core.device.value(), core.core});
+    for (const terms::CoreRef core : info.cores) cores.push_back({core.device.value(), core.core});
   }
   for (std::size_t i = 0; i < list->groups.size(); ++i) {
     list->items.push_back(item_of(list->groups[i], list->cores[i]));
@@ -79,7 +78,7 @@ std::shared_ptr<GroupList> describe(std::vector<runtime::GroupInfo> groups) {
   return list;
 }
 
-sluice_footprint describe(const runtime::Footprint& footprint) {
+sluice_footprint describe(const terms::Footprint& footprint) {
   sluice_footprint copy = {};
   copy.constants_bytes = footprint.constants_bytes;
   copy.packed_bytes = footprint.packed_bytes;
@@ -92,7 +91,7 @@ sluice_footprint describe(const runtime::Footprint& footprint) {
 
 std::shared_ptr<LoadedModelCopy> describe(const ModelDescription& model) {
   auto copy = std::make_shared<LoadedModelCopy>();
-  const runtime::ModelInfo& info = model.info;
+  const terms::ModelInfo& info = model.info;
   copy->name = info.name;
   copy->inputs = store_specs(model.signature.inputs);
   copy->outputs = store_specs(model.signature.outputs);

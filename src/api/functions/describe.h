@@ -13,26 +13,26 @@
 namespace sluice::api {
 
 struct DeviceList {
-  std::vector<topology::Device> devices;
+  std::vector<terms::Device> devices;
   std::vector<sluice_device> items;
   std::vector<const sluice_device*> pointers;
   sluice_device_list public_part = {};
 };
-std::shared_ptr<DeviceList> describe(std::vector<topology::Device> devices);
+std::shared_ptr<DeviceList> describe(std::vector<terms::Device> devices);
 
 struct GroupList {
-  std::vector<runtime::GroupInfo> groups;
+  std::vector<terms::GroupInfo> groups;
   std::vector<std::vector<sluice_core>> cores;
   std::vector<sluice_group_info> items;
   std::vector<const sluice_group_info*> pointers;
   sluice_group_list public_part = {};
 };
-std::shared_ptr<GroupList> describe(std::vector<runtime::GroupInfo> groups);
+std::shared_ptr<GroupList> describe(std::vector<terms::GroupInfo> groups);
 
 struct FootprintCopy {
   sluice_footprint public_part = {};
 };
-sluice_footprint describe(const runtime::Footprint& footprint);
+sluice_footprint describe(const terms::Footprint& footprint);
 
 struct LoadedModelCopy {
   std::string name;

@@ -28,7 +28,7 @@ Result<std::uint64_t> deploy(Runtime& runtime, const sluice_graph_options* given
   if (given == nullptr) return invalid_argument("the graph options are null");
   const sluice_graph_options options = read_options(given);
   auto file = SLUICE_TRY(graph_file(options));
-  std::vector<runtime::ModelInfo> models;
+  std::vector<terms::ModelInfo> models;
   for (ModelDescription& model : SLUICE_TRY(runtime.models(0))) {
     models.push_back(std::move(model.info));
   }

@@ -32,32 +32,32 @@ Result<Bytes> package_bytes(const sluice_load_options& options) {
   return MutableBytes::copy_of({data, options.size_bytes}).freeze();
 }
 
-Result<runtime::NanPolicy> nan_policy_of(std::int32_t number) {
+Result<terms::NanPolicy> nan_policy_of(std::int32_t number) {
   switch (number) {
-    case SLUICE_NAN_PASS: return runtime::NanPolicy::kPass;
-    case SLUICE_NAN_FLAG: return runtime::NanPolicy::kFlag;
-    case SLUICE_NAN_FAIL: return runtime::NanPolicy::kFail;
+    case SLUICE_NAN_PASS: return terms::NanPolicy::kPass;
+    case SLUICE_NAN_FLAG: return terms::NanPolicy::kFlag;
+    case SLUICE_NAN_FAIL: return terms::NanPolicy::kFail;
     default:
       return invalid_argument("nan_policy is {}; expected 0 (pass), 1 (flag) or 2 (fail)", number);
   }
 }
 
-Result<sandbox::FunctionOptions> function_settings(const sluice_function_options& given,
-                                                   const LoadSettings& settings) {
-  if (settings.group || settings.is_on_demand) {
+Result<terms::FunctionOptions> function_settings(const sluice_function_options& given,
+                                                 const LoadSettings& settings) {
+  if (settings.options.group || settings.is_on_demand) {
     return invalid_argument("a function runs on a lane: leave out the group and is_on_demand");
   }
-  if (settings.batching) {
+  if (settings.options.batching) {
     return invalid_argument("a function has batch_rows among its own options: set it there");
   }
   const sluice_function_options from = read_options(&given);
-  sandbox::FunctionOptions options;
+  terms::FunctionOptions options;
   if (from.share != 0) options.share = from.share;
   options.priority = from.priority;
   options.memory_bytes = from.memory_bytes;
   if (from.keep_warm_ns != 0) options.keep_warm_ns = std::max<std::int64_t>(from.keep_warm_ns, 0);
   options.batch_rows = from.batch_rows;
-  SLUICE_TRY(sandbox::check(options));
+  SLUICE_TRY(terms::check(options));
   return options;
 }
 
@@ -65,6 +65,7 @@ Result<LoadSettings> load_settings(const sluice_load_options* given) {
   if (given == nullptr) return invalid_argument("the load options are null");
   const sluice_load_options options = read_options(given);
   LoadSettings settings;
+  terms::LoadOptions& load = settings.options;
   settings.package = SLUICE_TRY(package_bytes(options));
   settings.is_server_path = options.is_server_path != 0;
   if (options.path != nullptr) {
@@ -73,30 +74,30 @@ Result<LoadSettings> load_settings(const sluice_load_options* given) {
       return make_error(Code::kNotFound, "{}: no such file", settings.path);
     }
   }
-  if (options.name != nullptr) settings.name = options.name;
+  if (options.name != nullptr) load.name = options.name;
   if (options.group > INT32_MAX) {
-    return runtime::runtime_error(runtime::RuntimeCode::kInvalidHandle,
-                                  "no core group has handle {}", options.group);
+    return terms::runtime_error(RuntimeCode::kInvalidHandle, "no core group has handle {}",
+                                options.group);
   }
-  if (options.group != 0) settings.group.emplace(static_cast<std::int32_t>(options.group));
-  settings.depth = options.depth;
+  if (options.group != 0) load.group.emplace(static_cast<std::int32_t>(options.group));
+  load.depth = options.depth;
   // 0 leaves the default; a negative number lets no request wait.
-  if (options.queue_limit != 0) settings.max_waiting = std::max(options.queue_limit, 0);
-  settings.nan_policy = SLUICE_TRY(nan_policy_of(options.nan_policy));
+  if (options.queue_limit != 0) load.max_waiting = std::max(options.queue_limit, 0);
+  load.nan_policy = SLUICE_TRY(nan_policy_of(options.nan_policy));
   settings.is_on_demand = options.is_on_demand != 0;
   settings.is_pinned = options.is_pinned != 0;
-  settings.isolation = SLUICE_TRY(isolation_of(options.isolation));
+  load.isolation = SLUICE_TRY(isolation_of(options.isolation));
   settings.timeout_ns = options.timeout_ns;
   if (options.max_recorded_bytes != 0) {
-    settings.max_recorded_bytes = std::max<std::int64_t>(options.max_recorded_bytes, 0);
+    load.max_recorded_bytes = std::max<std::int64_t>(options.max_recorded_bytes, 0);
   }
-  if (options.has_seed != 0) settings.seed = options.seed;
+  if (options.has_seed != 0) load.seed = options.seed;
   if (options.has_batching != 0) {
-    settings.batching = runtime::BatchOptions{options.batch_rows, options.max_delay_ns};
-    SLUICE_TRY(runtime::check(*settings.batching));
+    load.batching = terms::BatchOptions{options.batch_rows, options.max_delay_ns};
+    SLUICE_TRY(terms::check(*load.batching));
   }
   if (options.function != nullptr)
-    settings.function = SLUICE_TRY(function_settings(*options.function, settings));
+    load.function = SLUICE_TRY(function_settings(*options.function, settings));
   return settings;
 }
 
@@ -114,13 +115,13 @@ Result<CombineSettings> combine_settings(const std::uint64_t* models, std::size_
   settings.models.assign(models, models + num_models);
   settings.name = options.name == nullptr ? "combined" : options.name;
   if (options.is_round_robin != 0) {
-    settings.runner.replicas.choice = session::ReplicaChoice::kRoundRobin;
+    settings.runner.replicas.choice = terms::ReplicaChoice::kRoundRobin;
   }
   if (options.queue_limit > 0) {
     settings.runner.replicas.max_waiting = static_cast<std::size_t>(options.queue_limit);
   }
   if (options.has_batching != 0) {
-    settings.batching = runtime::BatchOptions{options.batch_rows, options.max_delay_ns};
+    settings.batching = terms::BatchOptions{options.batch_rows, options.max_delay_ns};
   }
   settings.runner.timeout_ns = options.timeout_ns;
   return settings;
@@ -132,9 +133,9 @@ Result<std::uint64_t> find_model(Runtime& runtime, std::string_view name) {
     if (model.info.name == name) return model.info.handle;
     known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", model.info.name);
   }
-  return runtime::runtime_error(runtime::RuntimeCode::kInvalidHandle,
-                                "no model has the name \"{}\"; loaded are: {}", name,
-                                known.empty() ? "none" : known);
+  return terms::runtime_error(RuntimeCode::kInvalidHandle,
+                              "no model has the name \"{}\"; loaded are: {}", name,
+                              known.empty() ? "none" : known);
 }
 
 }  // namespace
@@ -213,8 +214,8 @@ int32_t sluice_runtime_model(sluice_runtime* runtime, uint64_t model,
     if (description == nullptr) return null_result();
     *description = nullptr;
     if (model == 0) {
-      return sluice::runtime::runtime_error(sluice::runtime::RuntimeCode::kInvalidHandle,
-                                            "0 is the handle of no model");
+      return sluice::terms::runtime_error(sluice::RuntimeCode::kInvalidHandle,
+                                          "0 is the handle of no model");
     }
     const auto found = SLUICE_TRY(call->models(model));
     sluice::api::give_snapshot(sluice::api::describe(found.front()), description);

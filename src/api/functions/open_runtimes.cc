@@ -30,9 +30,8 @@ Table& table() {
 }
 
 Status closed() {
-  return runtime::runtime_error(
-      runtime::RuntimeCode::kFailed,
-      "the runtime is closed, or was opened before this process was forked");
+  return terms::runtime_error(
+      RuntimeCode::kFailed, "the runtime is closed, or was opened before this process was forked");
 }
 
 }  // namespace

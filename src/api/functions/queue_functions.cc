@@ -12,8 +12,8 @@ constexpr std::int32_t kMaxCapacity = 1 << 20;
 Result<std::shared_ptr<OpenQueues>> find_queues(const Call& call, std::uint64_t queues) {
   auto found = call.queues().find(queues);
   if (found != nullptr) return found;
-  return runtime::runtime_error(runtime::RuntimeCode::kInvalidHandle,
-                                "no queues have handle {:#x}, or they were closed", queues);
+  return terms::runtime_error(RuntimeCode::kInvalidHandle,
+                              "no queues have handle {:#x}, or they were closed", queues);
 }
 
 Result<std::uint64_t> open_queues(const Call& call, std::uint64_t model,

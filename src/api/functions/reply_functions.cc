@@ -10,7 +10,7 @@ std::unique_ptr<sluice_reply> make_reply(InferReply reply) {
   auto made = std::make_unique<sluice_reply>();
   made->reply = std::move(reply);
   if (!made->reply.has_detail) return made;
-  const runtime::ReplyDetail& detail = made->reply.detail;
+  const terms::ReplyDetail& detail = made->reply.detail;
   for (const std::string& backend : detail.backends) made->backends.push_back(backend.c_str());
   made->detail = {detail.group,          detail.queue_ns,      detail.copy_ns,
                   detail.compute_ns,     detail.cores.size(),  detail.cores.data(),
@@ -26,9 +26,9 @@ Status give(InferReply reply, sluice_reply** to) {
 
 namespace {
 
-Result<const InferCall::Input*> find_output(const InferReply& reply, const char* name) {
+Result<const terms::NamedTensor*> find_output(const InferReply& reply, const char* name) {
   std::string known;
-  for (const InferCall::Input& output : reply.outputs) {
+  for (const terms::NamedTensor& output : reply.outputs) {
     if (name == nullptr ? reply.outputs.size() == 1 : output.name == name) return &output;
     known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", output.name);
   }
@@ -37,13 +37,13 @@ Result<const InferCall::Input*> find_output(const InferReply& reply, const char*
 }
 
 Status get_output(const InferReply& reply, const char* name, sluice_array& array) {
-  const InferCall::Input& output = *SLUICE_TRY(find_output(reply, name));
+  const terms::NamedTensor& output = *SLUICE_TRY(find_output(reply, name));
   if (output.exchange != 0) {
     return make_error(Code::kFailedPrecondition,
                       "output \"{}\" stays in the exchange; sluice_runtime_get_tensor gives it",
                       output.name);
   }
-  const exec::TensorView& view = output.view;
+  const terms::TensorView& view = output.view;
   array = {view.data, view.size_bytes, static_cast<std::int32_t>(view.element),
            static_cast<std::int32_t>(view.dims.size()), view.dims.data()};
   return ok_status();

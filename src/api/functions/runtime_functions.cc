@@ -74,12 +74,12 @@ using sluice::api::with_runtime;
 using sluice::api::with_runtime_blocking;
 
 int32_t sluice_last_error_runtime_code(void) {
-  return static_cast<int32_t>(sluice::runtime::runtime_code_of(sluice::api::last_status()));
+  return static_cast<int32_t>(sluice::terms::runtime_code_of(sluice::api::last_status()));
 }
 
 const char* sluice_last_error_remedy(void) {
   // The table's texts are string literals, which end with a zero.
-  return sluice::runtime::describe(sluice::runtime::runtime_code_of(sluice::api::last_status()))
+  return sluice::terms::describe(sluice::terms::runtime_code_of(sluice::api::last_status()))
       .remedy.data();
 }
 

@@ -8,10 +8,10 @@
 namespace sluice::api {
 namespace {
 
-static_assert(static_cast<int>(runtime::HealthState::kHealthy) == SLUICE_HEALTH_HEALTHY);
-static_assert(static_cast<int>(runtime::HealthState::kFailed) == SLUICE_HEALTH_FAILED);
-static_assert(static_cast<int>(runtime::SpanKind::kRequest) == SLUICE_SPAN_REQUEST);
-static_assert(static_cast<int>(runtime::SpanKind::kOperation) == SLUICE_SPAN_OPERATION);
+static_assert(static_cast<int>(terms::HealthState::kHealthy) == SLUICE_HEALTH_HEALTHY);
+static_assert(static_cast<int>(terms::HealthState::kFailed) == SLUICE_HEALTH_FAILED);
+static_assert(static_cast<int>(terms::SpanKind::kRequest) == SLUICE_SPAN_REQUEST);
+static_assert(static_cast<int>(terms::SpanKind::kOperation) == SLUICE_SPAN_OPERATION);
 
 // Each copy holds what its public part points to, so that one release frees both.
 struct StatisticsCopy {
@@ -20,23 +20,24 @@ struct StatisticsCopy {
 };
 
 struct HealthCopy {
-  runtime::Health health;
+  terms::Health health;
   sluice_health public_part = {};
 };
 
 struct ProfileCopy {
-  runtime::Profile profile;
+  terms::Profile profile;
   std::vector<sluice_span> spans;
   std::vector<const sluice_span*> pointers;
   sluice_profile public_part = {};
 };
 
-sluice_latency latency_of(const Latency& latency) {
+sluice_latency latency_of(const terms::Latency& latency) {
   return {latency.count,  latency.sum_ns, latency.p50_ns,
           latency.p90_ns, latency.p99_ns, latency.max_ns};
 }
 
-std::shared_ptr<StatisticsCopy> copy_of(std::uint64_t model, const ModelStatistics& statistics) {
+std::shared_ptr<StatisticsCopy> copy_of(std::uint64_t model,
+                                        const terms::ModelStatistics& statistics) {
   auto copy = std::make_shared<StatisticsCopy>();
   for (const auto& [code, count] : statistics.answered) {
     copy->answered.push_back({static_cast<std::int32_t>(code), count});
@@ -47,7 +48,7 @@ std::shared_ptr<StatisticsCopy> copy_of(std::uint64_t model, const ModelStatisti
   part.refused = statistics.refused;
   part.waiting = statistics.waiting;
   part.max_waiting = statistics.max_waiting;
-  part.num_starts = statistics.num_starts;
+  part.num_starts = statistics.starts;
   part.busy_ns = statistics.busy_ns;
   part.num_answered = copy->answered.size();
   part.answered = copy->answered.data();
@@ -60,7 +61,7 @@ std::shared_ptr<StatisticsCopy> copy_of(std::uint64_t model, const ModelStatisti
   return copy;
 }
 
-std::shared_ptr<HealthCopy> copy_of(runtime::Health health) {
+std::shared_ptr<HealthCopy> copy_of(terms::Health health) {
   auto copy = std::make_shared<HealthCopy>();
   copy->health = std::move(health);
   copy->public_part = {static_cast<std::int32_t>(copy->health.state), copy->health.reason.c_str(),
@@ -68,12 +69,12 @@ std::shared_ptr<HealthCopy> copy_of(runtime::Health health) {
   return copy;
 }
 
-sluice_span span_of(const runtime::ProfileSpan& span, const runtime::Profile& profile) {
+sluice_span span_of(const terms::ProfileSpan& span, const terms::Profile& profile) {
   sluice_span copy = {};
   copy.kind = static_cast<std::int32_t>(span.kind);
   copy.runtime_code = static_cast<sluice_runtime_code>(span.code);
   copy.model = profile.models[span.model].name.c_str();
-  const bool has_name = span.kind == runtime::SpanKind::kOperation;
+  const bool has_name = span.kind == terms::SpanKind::kOperation;
   copy.name = has_name ? profile.names[span.name].c_str() : "";
   copy.request = span.request;
   copy.lane = span.lane;
@@ -82,10 +83,10 @@ sluice_span span_of(const runtime::ProfileSpan& span, const runtime::Profile& pr
   return copy;
 }
 
-std::shared_ptr<ProfileCopy> copy_of(runtime::Profile profile) {
+std::shared_ptr<ProfileCopy> copy_of(terms::Profile profile) {
   auto copy = std::make_shared<ProfileCopy>();
   copy->profile = std::move(profile);
-  for (const runtime::ProfileSpan& span : copy->profile.spans) {
+  for (const terms::ProfileSpan& span : copy->profile.spans) {
     copy->spans.push_back(span_of(span, copy->profile));
   }
   // After the loop above: a growing vector would move the spans.
@@ -95,18 +96,18 @@ std::shared_ptr<ProfileCopy> copy_of(runtime::Profile profile) {
   return copy;
 }
 
-Result<runtime::ProfileSettings> profile_settings(const sluice_profile_options& options) {
-  runtime::ProfileSettings settings;
+Result<terms::ProfileSettings> profile_settings(const sluice_profile_options& options) {
+  terms::ProfileSettings settings;
   if (options.limit_ns < 0 || options.max_spans < 0) {
     return invalid_argument("limit_ns {} and max_spans {} must not be negative", options.limit_ns,
                             options.max_spans);
   }
   if (options.group > INT32_MAX) {
-    return runtime::runtime_error(runtime::RuntimeCode::kInvalidHandle,
-                                  "no core group has handle {}", options.group);
+    return terms::runtime_error(RuntimeCode::kInvalidHandle, "no core group has handle {}",
+                                options.group);
   }
   if (options.group != 0) settings.group.emplace(static_cast<std::int32_t>(options.group));
-  if (options.model != 0) settings.model.emplace(runtime::ModelHandle{options.model});
+  if (options.model != 0) settings.model.emplace(terms::ModelHandle{options.model});
   if (options.limit_ns > 0) settings.limit_ns = options.limit_ns;
   if (options.max_spans > 0) settings.max_spans = options.max_spans;
   return settings;

@@ -4,8 +4,8 @@
 
 namespace sluice::api {
 
-Status CombinedModel::start(const session::RunnerOptions& options,
-                            const std::optional<runtime::BatchOptions>& batching) {
+Status CombinedModel::start(const terms::RunnerOptions& options,
+                            const std::optional<terms::BatchOptions>& batching) {
   std::vector<runtime::RequestSink*> sinks;
   for (const auto& replica : replicas_) {
     if (batching) SLUICE_TRY(replica->join(*batching));

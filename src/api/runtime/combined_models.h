@@ -18,11 +18,11 @@ class CombinedModel final : public runtime::RequestSink {
   CombinedModel(std::string name, std::vector<std::shared_ptr<runtime::RequestSink>> replicas)
       : name_(std::move(name)), replicas_(std::move(replicas)) {}
   /// Before all other calls. Fails: as RequestSink::join and session::ModelRunner::create.
-  Status start(const session::RunnerOptions& options,
-               const std::optional<runtime::BatchOptions>& batching);
+  Status start(const terms::RunnerOptions& options,
+               const std::optional<terms::BatchOptions>& batching);
 
   const std::string& name() const { return name_; }
-  const package::Signature& signature() const override { return runner_->signature(); }
+  const terms::Signature& signature() const override { return runner_->signature(); }
   int depth() const override { return runner_->sink().depth(); }
   std::int64_t batch_rows() const override { return runner_->sink().batch_rows(); }
   Clock& clock() const override { return runner_->sink().clock(); }

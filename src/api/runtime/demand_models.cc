@@ -17,8 +17,8 @@ Result<std::uint64_t> DemandModels::add(runtime::Engine& engine, runtime::LoadRe
   entry.name = request.name.empty() ? request.path.stem().string() : request.name;
   entry.signature = package::signature_of(request.executable->graph);
   if (request.batching) {
-    entry.signature = SLUICE_TRY(join_rule(fmt::format("model \"{}\"", entry.name), entry.signature,
-                                           *request.batching))
+    entry.signature = SLUICE_TRY(runtime::join_rule(fmt::format("model \"{}\"", entry.name),
+                                                    entry.signature, *request.batching))
                           .signature;
   }
   entry.footprint = SLUICE_TRY(engine.estimate(request));

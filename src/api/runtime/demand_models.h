@@ -16,8 +16,8 @@ class DemandModels {
   struct Entry {
     std::string key;  ///< in the engine; unique, while users may give a name twice
     std::string name;
-    package::Signature signature;
-    runtime::Footprint footprint;
+    terms::Signature signature;
+    terms::Footprint footprint;
   };
 
   /// Distinguishes these handles from the engine's, which count from below.

@@ -15,39 +15,16 @@
 namespace sluice::api {
 namespace {
 
-using runtime::RuntimeCode;
-
-Status refuse_isolation(const std::optional<runtime::Isolation>& isolation) {
-  if (isolation != runtime::Isolation::kProcess) return ok_status();
+Status refuse_isolation(const std::optional<terms::Isolation>& isolation) {
+  if (isolation != terms::Isolation::kProcess) return ok_status();
   return unimplemented(
       "groups of this runtime run in this process; only a daemon has worker processes");
-}
-
-Latency latency_of(const runtime::HistogramSnapshot& histogram) {
-  return {histogram.count(),          histogram.sum_ns(),          histogram.quantile_ns(0.5),
-          histogram.quantile_ns(0.9), histogram.quantile_ns(0.99), histogram.max_ns()};
-}
-
-ModelStatistics statistics_of(const runtime::ModelStatisticsSnapshot& snapshot) {
-  return {snapshot.accepted,
-          snapshot.refused,
-          snapshot.waiting,
-          snapshot.max_waiting,
-          snapshot.started,
-          snapshot.busy_ns,
-          snapshot.answered,
-          latency_of(snapshot.queue),
-          latency_of(snapshot.copy),
-          latency_of(snapshot.compute),
-          latency_of(snapshot.total),
-          snapshot.recorded_bytes,
-          snapshot.joined};
 }
 
 InferReply refusal(const Status& status) {
   InferReply reply;
   reply.status = status;
-  reply.code = runtime::runtime_code_of(status);
+  reply.code = terms::runtime_code_of(status);
   return reply;
 }
 
@@ -71,7 +48,7 @@ class LocalRuntime final : public Runtime {
       : machine_(std::move(machine)),
         engine_(machine_.plugins, *machine_.drivers, std::move(options)) {}
 
-  Result<std::vector<topology::Device>> devices() override { return machine_.devices.devices; }
+  Result<std::vector<terms::Device>> devices() override { return machine_.devices.devices; }
 
   Result<std::uint64_t> create_group(const GroupSettings& settings) override {
     SLUICE_TRY(refuse_isolation(settings.isolation));
@@ -80,38 +57,39 @@ class LocalRuntime final : public Runtime {
   }
   Status destroy_group(std::uint64_t group) override {
     // A handle outside the range of group ids becomes an invalid id: the engine says NOT_FOUND.
-    const auto id = group > INT32_MAX ? topology::CoreGroupId()
-                                      : topology::CoreGroupId(static_cast<std::int32_t>(group));
+    const auto id = group > INT32_MAX ? terms::CoreGroupId()
+                                      : terms::CoreGroupId(static_cast<std::int32_t>(group));
     return engine_.destroy_group(id);
   }
-  Result<std::vector<runtime::GroupInfo>> groups() override { return engine_.list_groups(); }
+  Result<std::vector<terms::GroupInfo>> groups() override { return engine_.list_groups(); }
 
   Result<std::uint64_t> load(const LoadSettings& settings) override {
     auto request = SLUICE_TRY(request_of(settings));
     if (settings.is_on_demand) return demand_.add(engine_, std::move(request), settings.is_pinned);
-    if (settings.function) {
-      return static_cast<std::uint64_t>(SLUICE_TRY(functions_.deploy(request, *settings.function)));
+    if (settings.options.function) {
+      return static_cast<std::uint64_t>(
+          SLUICE_TRY(functions_.deploy(request, *settings.options.function)));
     }
     return static_cast<std::uint64_t>(SLUICE_TRY(engine_.load(request)));
   }
-  Result<runtime::Footprint> estimate(const LoadSettings& settings) override {
+  Result<terms::Footprint> estimate(const LoadSettings& settings) override {
     return engine_.estimate(SLUICE_TRY(request_of(settings)));
   }
-  Result<std::uint64_t> deploy_graph(const sandbox::GraphRequest& request) override {
+  Result<std::uint64_t> deploy_graph(const terms::GraphRequest& request) override {
     return static_cast<std::uint64_t>(SLUICE_TRY(graphs_.deploy(request)));
   }
 
   Status start(std::uint64_t model) override {
     SLUICE_TRY(refuse_change(model));
-    return host_of(model).start(runtime::ModelHandle{model});
+    return host_of(model).start(terms::ModelHandle{model});
   }
   Status stop(std::uint64_t model, std::int64_t drain_ns) override {
     SLUICE_TRY(refuse_change(model));
-    return host_of(model).stop(runtime::ModelHandle{model}, after(drain_ns));
+    return host_of(model).stop(terms::ModelHandle{model}, after(drain_ns));
   }
   Status reset(std::uint64_t model) override {
     SLUICE_TRY(refuse_change(model));
-    return host_of(model).reset(runtime::ModelHandle{model});
+    return host_of(model).reset(terms::ModelHandle{model});
   }
   Status unload(std::uint64_t model, std::int64_t drain_ns) override {
     if (CombinedModels::is_handle(model)) {
@@ -119,8 +97,8 @@ class LocalRuntime final : public Runtime {
       return ok_status();
     }
     if (!DemandModels::is_handle(model)) {
-      SLUICE_TRY(graphs_.check_unused(runtime::ModelHandle{model}));
-      return host_of(model).unload(runtime::ModelHandle{model}, after(drain_ns));
+      SLUICE_TRY(graphs_.check_unused(terms::ModelHandle{model}));
+      return host_of(model).unload(terms::ModelHandle{model}, after(drain_ns));
     }
     // Removed first: from here on no request can load the model again.
     const auto entry = SLUICE_TRY(demand_.remove(model));
@@ -139,13 +117,13 @@ class LocalRuntime final : public Runtime {
       for (const auto& [handle, one] : combined_.all()) found.push_back(describe(handle, *one));
       add_models(graphs_, found);
       add_models(functions_, found);
-      for (const runtime::ModelInfo& info : engine_.list_models()) {
+      for (const terms::ModelInfo& info : engine_.list_models()) {
         if (functions_.owns(info.group)) continue;  // the function's business
         const auto is_it = [&](const auto& one) {
-          return engine_.find_loaded(one.second->key) == runtime::ModelHandle{info.handle};
+          return engine_.find_loaded(one.second->key) == terms::ModelHandle{info.handle};
         };
         if (std::ranges::any_of(on_demand, is_it)) continue;
-        const auto sink = engine_.sink(runtime::ModelHandle{info.handle});
+        const auto sink = engine_.sink(terms::ModelHandle{info.handle});
         if (sink.is_ok()) found.push_back({info, (*sink)->signature(), false});
       }
     } else if (CombinedModels::is_handle(model)) {
@@ -153,8 +131,8 @@ class LocalRuntime final : public Runtime {
     } else if (DemandModels::is_handle(model)) {
       found.push_back(describe(model, *SLUICE_TRY(demand_.find(model))));
     } else {
-      auto info = SLUICE_TRY(host_of(model).info(runtime::ModelHandle{model}));
-      const auto sink = SLUICE_TRY(host_of(model).sink(runtime::ModelHandle{model}));
+      auto info = SLUICE_TRY(host_of(model).info(terms::ModelHandle{model}));
+      const auto sink = SLUICE_TRY(host_of(model).sink(terms::ModelHandle{model}));
       found.push_back({std::move(info), sink->signature(), false});
     }
     return found;
@@ -172,27 +150,28 @@ class LocalRuntime final : public Runtime {
       return std::shared_ptr<runtime::RequestSink>(SLUICE_TRY(combined_.find(model)));
     }
     SLUICE_TRY(refuse_change(model));
-    return host_of(model).sink(runtime::ModelHandle{model});
+    return host_of(model).sink(terms::ModelHandle{model});
   }
 
   Result<SharedMemory> share(std::int64_t size_bytes) override {
     return allocate_pages(size_bytes);
   }
 
-  Result<ModelStatistics> statistics(std::uint64_t model) override {
-    return statistics_of(SLUICE_TRY(host_of(model).statistics(SLUICE_TRY(loaded_handle(model)))));
+  Result<terms::ModelStatistics> statistics(std::uint64_t model) override {
+    return runtime::summary_of(
+        SLUICE_TRY(host_of(model).statistics(SLUICE_TRY(loaded_handle(model)))));
   }
-  Result<runtime::Health> health(std::uint64_t model) override {
+  Result<terms::Health> health(std::uint64_t model) override {
     return host_of(model).health(SLUICE_TRY(loaded_handle(model)));
   }
-  Result<std::uint64_t> start_profile(const runtime::ProfileSettings& settings) override {
-    runtime::ProfileSettings wanted = settings;
+  Result<std::uint64_t> start_profile(const terms::ProfileSettings& settings) override {
+    terms::ProfileSettings wanted = settings;
     if (settings.model) {
       wanted.model = SLUICE_TRY(loaded_handle(static_cast<std::uint64_t>(*settings.model)));
     }
     return engine_.start_profile(wanted);
   }
-  Result<runtime::Profile> stop_profile(std::uint64_t profile) override {
+  Result<terms::Profile> stop_profile(std::uint64_t profile) override {
     return engine_.stop_profile(profile);
   }
 
@@ -229,13 +208,13 @@ class LocalRuntime final : public Runtime {
   Status refuse_change(std::uint64_t model) const {
     if (CombinedModels::is_handle(model)) {
       SLUICE_TRY(combined_.find(model));
-      return runtime::runtime_error(RuntimeCode::kFailed,
-                                    "a combined model is started and stopped by its models");
+      return terms::runtime_error(RuntimeCode::kFailed,
+                                  "a combined model is started and stopped by its models");
     }
     if (!DemandModels::is_handle(model)) return ok_status();
     SLUICE_TRY(demand_.find(model));
-    return runtime::runtime_error(RuntimeCode::kFailed,
-                                  "a model on demand is started and stopped by its requests");
+    return terms::runtime_error(RuntimeCode::kFailed,
+                                "a model on demand is started and stopped by its requests");
   }
 
   struct Prepared {
@@ -245,8 +224,8 @@ class LocalRuntime final : public Runtime {
   };
 
   static void add_models(const runtime::ModelHost& host, std::vector<ModelDescription>& to) {
-    for (runtime::ModelInfo& info : host.list_models()) {
-      const auto sink = host.sink(runtime::ModelHandle{info.handle});
+    for (terms::ModelInfo& info : host.list_models()) {
+      const auto sink = host.sink(terms::ModelHandle{info.handle});
       if (sink.is_ok()) to.push_back({std::move(info), (*sink)->signature(), false});
     }
   }
@@ -270,22 +249,15 @@ class LocalRuntime final : public Runtime {
   }
 
   Result<runtime::LoadRequest> request_of(const LoadSettings& settings) {
-    SLUICE_TRY(refuse_isolation(settings.isolation));
-    runtime::LoadRequest request;
+    SLUICE_TRY(refuse_isolation(settings.options.isolation));
+    runtime::LoadRequest request(settings.options);
     request.path = settings.path;
     if (settings.package.data() != nullptr) {
       request.executable = std::make_shared<const package::Executable>(
           SLUICE_TRY(package::parse_package(settings.package)));
     }
-    request.name = settings.name;
-    request.group = settings.group;
     request.wait = policy(settings.timeout_ns);
-    request.depth = settings.depth;
-    request.max_waiting = settings.max_waiting;
-    request.nan_policy = settings.nan_policy;
-    request.max_recorded_bytes = settings.max_recorded_bytes;
-    request.batching = settings.batching;
-    if (settings.seed) request.random = exec::RandomSource::create(settings.seed);
+    if (settings.options.seed) request.random = exec::RandomSource::create(settings.options.seed);
     return request;
   }
 
@@ -293,7 +265,7 @@ class LocalRuntime final : public Runtime {
     ModelDescription description;
     description.info.handle = handle;
     description.info.name = combined.name();
-    description.info.phase = runtime::ModelPhase::kStarted;
+    description.info.phase = terms::ModelPhase::kStarted;
     description.info.depth = combined.depth();
     description.signature = combined.signature();
     return description;
@@ -303,12 +275,12 @@ class LocalRuntime final : public Runtime {
     ModelDescription description;
     const auto loaded = engine_.find_loaded(entry.key);
     auto info = loaded ? engine_.info(*loaded)
-                       : Result<runtime::ModelInfo>(make_error(Code::kNotFound, "not loaded"));
+                       : Result<terms::ModelInfo>(make_error(Code::kNotFound, "not loaded"));
     if (info.is_ok()) {
       description.info = std::move(*info);
     } else {
       description.info.name = entry.name;
-      description.info.phase = runtime::ModelPhase::kUnloaded;
+      description.info.phase = terms::ModelPhase::kUnloaded;
       description.info.footprint = entry.footprint;
     }
     description.info.handle = handle;
@@ -318,29 +290,29 @@ class LocalRuntime final : public Runtime {
   }
 
   /// The engine's handle. Fails: kInvalidHandle, also for a model on demand that is not in memory.
-  Result<runtime::ModelHandle> loaded_handle(std::uint64_t model) {
+  Result<terms::ModelHandle> loaded_handle(std::uint64_t model) {
     if (CombinedModels::is_handle(model)) {
-      return runtime::runtime_error(RuntimeCode::kInvalidHandle,
-                                    "a combined model has no statistics: ask its models");
+      return terms::runtime_error(RuntimeCode::kInvalidHandle,
+                                  "a combined model has no statistics: ask its models");
     }
-    if (!DemandModels::is_handle(model)) return runtime::ModelHandle{model};
+    if (!DemandModels::is_handle(model)) return terms::ModelHandle{model};
     const auto entry = SLUICE_TRY(demand_.find(model));
     const auto loaded = engine_.find_loaded(entry->key);
     if (loaded) return *loaded;
-    return runtime::runtime_error(RuntimeCode::kInvalidHandle,
-                                  "model \"{}\" is not in memory now: its next request loads it",
-                                  entry->name);
+    return terms::runtime_error(RuntimeCode::kInvalidHandle,
+                                "model \"{}\" is not in memory now: its next request loads it",
+                                entry->name);
   }
 
   Result<Prepared> prepare(const InferCall& call) {
     if (call.uses_exchange()) return no_exchange();
     Prepared prepared;
-    runtime::ModelHandle handle{call.model};
+    terms::ModelHandle handle{call.model};
     if (DemandModels::is_handle(call.model)) {
       const auto entry = SLUICE_TRY(demand_.find(call.model));
       prepared.use =
           std::make_shared<runtime::DemandLoader::Use>(SLUICE_TRY(engine_.use(entry->key)));
-      handle = runtime::ModelHandle{prepared.use->handle()};
+      handle = terms::ModelHandle{prepared.use->handle()};
     }
     prepared.sink = SLUICE_TRY(sink(static_cast<std::uint64_t>(handle)));
     prepared.request = SLUICE_TRY(arrange(call, prepared.sink->signature()));

@@ -11,7 +11,7 @@ namespace sluice::api {
 
 struct LocalOptions {
   std::vector<std::filesystem::path> plugins;
-  std::vector<topology::DeviceId> devices;  ///< empty: all
+  std::vector<terms::DeviceId> devices;     ///< empty: all
   std::filesystem::path simulated_machine;  ///< empty: this machine
   std::int64_t demand_budget_bytes = 0;     ///< 0: no limit
 };

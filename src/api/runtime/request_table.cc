@@ -5,16 +5,14 @@
 namespace sluice::api {
 namespace {
 
-using runtime::RuntimeCode;
-
 Status spent(std::uint64_t request) {
-  return runtime::runtime_error(RuntimeCode::kInvalidHandle,
-                                "no request has id {:#x}, or its reply was taken", request);
+  return terms::runtime_error(RuntimeCode::kInvalidHandle,
+                              "no request has id {:#x}, or its reply was taken", request);
 }
 
 Status goes_to_callback(std::uint64_t request) {
-  return runtime::runtime_error(RuntimeCode::kFailed,
-                                "the reply of request {:#x} goes to its callback", request);
+  return terms::runtime_error(RuntimeCode::kFailed,
+                              "the reply of request {:#x} goes to its callback", request);
 }
 
 }  // namespace
@@ -55,7 +53,7 @@ Result<InferReply> RequestTable::poll(std::uint64_t request) {
   const auto posted = SLUICE_TRY(find(request));
   if (posted->has_callback) return goes_to_callback(request);
   if (!posted->is_done.load(std::memory_order_acquire)) {
-    return runtime::runtime_error(RuntimeCode::kPending, "the request is not done yet");
+    return terms::runtime_error(RuntimeCode::kPending, "the request is not done yet");
   }
   // Of several concurrent callers, the one that removes the entry gets the reply.
   if (posted_.remove(request) == nullptr) return spent(request);

@@ -11,11 +11,19 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "package/executable.h"
-#include "runtime/engine.h"
-#include "sandbox/function.h"
-#include "sandbox/graph/graph_plan.h"
-#include "session/model_runner.h"
+#include "terms/core_request.h"
+#include "terms/graph.h"
+#include "terms/load.h"
+#include "terms/replicas.h"
+#include "terms/runtime_code.h"
+#include "terms/server/profile.h"
+#include "terms/server/statistics.h"
+#include "terms/tensors/request.h"
+#include "terms/tensors/signature.h"
+
+namespace sluice::runtime {
+class RequestSink;
+}
 
 namespace sluice::api {
 
@@ -23,33 +31,24 @@ namespace sluice::api {
 using TimeoutNs = std::int64_t;
 
 struct GroupSettings {
-  topology::CoreRequest cores;
-  std::optional<runtime::Isolation> isolation;
+  terms::CoreRequest cores;
+  std::optional<terms::Isolation> isolation;
   TimeoutNs timeout_ns = 0;
 };
 
 struct LoadSettings {
+  terms::LoadOptions options;
   std::string path;
   bool is_server_path = false;
   Bytes package;  ///< in place of `path`; aligned as package::parse_package requires
-  std::string name;
-  std::optional<topology::CoreGroupId> group;
-  int depth = 0;
-  std::optional<int> max_waiting;
-  runtime::NanPolicy nan_policy = runtime::NanPolicy::kPass;
   bool is_on_demand = false;
   bool is_pinned = false;
-  std::optional<runtime::Isolation> isolation;
   TimeoutNs timeout_ns = 0;
-  std::optional<sandbox::FunctionOptions> function = {};
-  std::optional<std::int64_t> max_recorded_bytes = {};
-  std::optional<std::uint64_t> seed = {};              ///< of random operators
-  std::optional<runtime::BatchOptions> batching = {};  ///< none: every request runs alone
 };
 
 inline Status unknown_model(std::uint64_t model) {
-  return runtime::runtime_error(runtime::RuntimeCode::kInvalidHandle,
-                                "no model has handle {:#x}, or it was unloaded", model);
+  return terms::runtime_error(RuntimeCode::kInvalidHandle,
+                              "no model has handle {:#x}, or it was unloaded", model);
 }
 
 /// For calls about the exchange, which daemons alone have.
@@ -62,33 +61,22 @@ inline Status no_exchange() {
 struct CombineSettings {
   std::vector<std::uint64_t> models;
   std::string name;
-  session::RunnerOptions runner;
-  std::optional<runtime::BatchOptions> batching;  ///< none: requests run one by one
+  terms::RunnerOptions runner;
+  std::optional<terms::BatchOptions> batching;  ///< none: requests run one by one
 };
 
 struct ModelDescription {
-  runtime::ModelInfo info;
-  package::Signature signature;
+  terms::ModelInfo info;
+  terms::Signature signature;
   bool is_on_demand = false;
 };
 
 /// One inference. Tensors without a name are in the order of the signature. Memory is borrowed
 /// until the reply.
 struct InferCall {
-  struct Input {
-    std::string name;
-    exec::TensorView view;
-    /// Index of a tensor in the exchange, which `view` does not hold then; 0: none.
-    std::uint64_t exchange = 0;
-  };
-  struct Output {
-    std::string name;
-    runtime::OutputMemory memory;
-  };
-
   std::uint64_t model = 0;
-  std::vector<Input> inputs;
-  std::vector<Output> outputs;
+  std::vector<terms::NamedTensor> inputs;
+  std::vector<terms::NamedMemory> outputs;
   std::int64_t timeout_ns = 0;  ///< 0: none
   std::int32_t priority = 0;
   bool wants_detail = false;
@@ -97,7 +85,8 @@ struct InferCall {
 
   bool uses_exchange() const {
     return !kept_outputs.empty() ||
-           std::ranges::any_of(inputs, [](const Input& input) { return input.exchange != 0; });
+           std::ranges::any_of(inputs,
+                               [](const terms::NamedTensor& input) { return input.exchange != 0; });
   }
 };
 
@@ -112,9 +101,9 @@ struct FetchSettings {
 
 struct InferReply {
   Status status;  ///< an error comes without outputs
-  runtime::RuntimeCode code = runtime::RuntimeCode::kOk;
-  std::vector<InferCall::Input> outputs;
-  runtime::ReplyDetail detail;
+  RuntimeCode code = RuntimeCode::kOk;
+  std::vector<terms::NamedTensor> outputs;
+  terms::ReplyDetail detail;
   bool has_detail = false;            ///< the call wanted it
   std::shared_ptr<const void> owner;  ///< of the outputs' memory
 };
@@ -123,32 +112,6 @@ struct InferReply {
 struct SharedMemory {
   std::span<std::byte> memory;
   std::shared_ptr<const void> owner;
-};
-
-struct Latency {
-  std::int64_t count = 0;
-  std::int64_t sum_ns = 0;
-  std::int64_t p50_ns = 0;
-  std::int64_t p90_ns = 0;
-  std::int64_t p99_ns = 0;
-  std::int64_t max_ns = 0;
-};
-
-/// Of a model since its load.
-struct ModelStatistics {
-  std::int64_t accepted = 0;
-  std::int64_t refused = 0;
-  std::int64_t waiting = 0;
-  std::int64_t max_waiting = 0;
-  std::int64_t num_starts = 0;
-  std::int64_t busy_ns = 0;
-  std::vector<runtime::CodeCount> answered;
-  Latency queue;
-  Latency copy;
-  Latency compute;
-  Latency total;
-  std::int64_t recorded_bytes = 0;
-  std::int64_t joined = 0;
 };
 
 using OnReply = std::function<void(InferReply)>;
@@ -177,16 +140,16 @@ class Runtime {
   /// Requires: `shutdown` has returned, and no call is running.
   virtual ~Runtime() = default;
 
-  virtual Result<std::vector<topology::Device>> devices() = 0;
+  virtual Result<std::vector<terms::Device>> devices() = 0;
 
   virtual Result<std::uint64_t> create_group(const GroupSettings& settings) = 0;
   virtual Status destroy_group(std::uint64_t group) = 0;
-  virtual Result<std::vector<runtime::GroupInfo>> groups() = 0;
+  virtual Result<std::vector<terms::GroupInfo>> groups() = 0;
 
   virtual Result<std::uint64_t> load(const LoadSettings& settings) = 0;
-  virtual Result<runtime::Footprint> estimate(const LoadSettings& settings) = 0;
+  virtual Result<terms::Footprint> estimate(const LoadSettings& settings) = 0;
   /// A model from then on. Fails: as sandbox::GraphHost::deploy.
-  virtual Result<std::uint64_t> deploy_graph(const sandbox::GraphRequest& request) = 0;
+  virtual Result<std::uint64_t> deploy_graph(const terms::GraphRequest& request) = 0;
   virtual Status start(std::uint64_t model) = 0;
   virtual Status stop(std::uint64_t model, std::int64_t drain_ns) = 0;
   virtual Status reset(std::uint64_t model) = 0;
@@ -204,7 +167,7 @@ class Runtime {
 
   /// Tensors that stay between requests, by an index. These fail with no_exchange() unless the
   /// runtime is a daemon.
-  virtual Result<std::uint64_t> put_tensor(const exec::TensorView& /*view*/,
+  virtual Result<std::uint64_t> put_tensor(const terms::TensorView& /*view*/,
                                            std::int64_t /*ttl_ns*/) {
     return no_exchange();
   }
@@ -221,10 +184,10 @@ class Runtime {
     return no_exchange();
   }
 
-  virtual Result<ModelStatistics> statistics(std::uint64_t model) = 0;
-  virtual Result<runtime::Health> health(std::uint64_t model) = 0;
-  virtual Result<std::uint64_t> start_profile(const runtime::ProfileSettings& settings) = 0;
-  virtual Result<runtime::Profile> stop_profile(std::uint64_t profile) = 0;
+  virtual Result<terms::ModelStatistics> statistics(std::uint64_t model) = 0;
+  virtual Result<terms::Health> health(std::uint64_t model) = 0;
+  virtual Result<std::uint64_t> start_profile(const terms::ProfileSettings& settings) = 0;
+  virtual Result<terms::Profile> stop_profile(std::uint64_t profile) = 0;
 
   /// Blocks until the reply.
   virtual InferReply infer(const InferCall& call) = 0;

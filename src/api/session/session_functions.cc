@@ -47,7 +47,7 @@ Result<Program> program_of(std::int32_t number) {
 }
 
 /// The status that a user's function returns; an exception that leaves it becomes one, too.
-Status call_user(sluice_tensor_callback function, void* user_data, const exec::TensorView& view) {
+Status call_user(sluice_tensor_callback function, void* user_data, const terms::TensorView& view) {
   const sluice_array array = array_of(view);
   std::int32_t code = SLUICE_OK;
   try {
@@ -160,7 +160,7 @@ int32_t sluice_session_bind_provider(sluice_session* session, const char* name,
     if (session == nullptr || name == nullptr || provider == nullptr)
       return null_argument("the session or an argument");
     return session->session->bind_source(
-        name, sluice::session::DataProvider([=](const sluice::exec::TensorView& target) {
+        name, sluice::session::DataProvider([=](const sluice::terms::TensorView& target) {
           return sluice::api::call_user(provider, user_data, target);
         }));
   });
@@ -172,7 +172,7 @@ int32_t sluice_session_bind_sink(sluice_session* session, const char* name, void
     if (session == nullptr || name == nullptr || data == nullptr || capacity_bytes < 0) {
       return null_argument("the session or an argument");
     }
-    return session->session->bind_sink(name, sluice::runtime::OutputMemory{data, capacity_bytes});
+    return session->session->bind_sink(name, sluice::terms::OutputMemory{data, capacity_bytes});
   });
 }
 
@@ -182,7 +182,7 @@ int32_t sluice_session_bind_consumer(sluice_session* session, const char* name,
     if (session == nullptr || name == nullptr || consumer == nullptr)
       return null_argument("the session or an argument");
     return session->session->bind_sink(
-        name, sluice::session::DataConsumer([=](const sluice::exec::TensorView& source) {
+        name, sluice::session::DataConsumer([=](const sluice::terms::TensorView& source) {
           return sluice::api::call_user(consumer, user_data, source);
         }));
   });

@@ -71,7 +71,7 @@ class Trial {
 
 bool has_static_inputs(const package::Executable& executable) {
   const auto inputs = package::signature_of(executable.graph).inputs;
-  return std::ranges::all_of(inputs, [](const package::TensorSpec& spec) {
+  return std::ranges::all_of(inputs, [](const terms::TensorSpec& spec) {
     return spec.type.is_tensor() && spec.type.is_static() && ir::storage_bytes(spec.type);
   });
 }

@@ -131,8 +131,8 @@ Status run(const exec::LoadedModel& model, exec::Context& context, std::int64_t 
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const bool is_x = inputs[i].name == "x";
     SLUICE_TRY(context.set_input(
-        i, is_x ? exec::TensorView{x.data(), rows * 16, ir::ElementType::kF32, {rows, 4}}
-                : exec::TensorView{&go, 1, ir::ElementType::kBool, {}}));
+        i, is_x ? terms::TensorView{x.data(), rows * 16, ir::ElementType::kF32, {rows, 4}}
+                : terms::TensorView{&go, 1, ir::ElementType::kBool, {}}));
   }
   return context.run();
 }

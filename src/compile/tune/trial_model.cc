@@ -95,7 +95,7 @@ void apply_tactics(std::span<const TunableGroup> groups, std::span<const int> ch
 }
 
 TrialMaker::TrialMaker(const package::Executable& executable, std::span<const TunableGroup> groups,
-                       std::span<const exec::TensorView> inputs, Backends backends,
+                       std::span<const terms::TensorView> inputs, Backends backends,
                        const backend::BackendRegistry& registry, int num_threads)
     : executable_(executable),
       groups_(groups),

@@ -23,7 +23,7 @@ class TrialMaker {
  public:
   /// All arguments outlive it.
   TrialMaker(const package::Executable& executable, std::span<const TunableGroup> groups,
-             std::span<const exec::TensorView> inputs, Backends backends,
+             std::span<const terms::TensorView> inputs, Backends backends,
              const backend::BackendRegistry& registry, int num_threads);
 
   /// A model that has run once.
@@ -38,7 +38,7 @@ class TrialMaker {
 
   const package::Executable& executable_;
   std::span<const TunableGroup> groups_;
-  std::span<const exec::TensorView> inputs_;
+  std::span<const terms::TensorView> inputs_;
   Backends backends_;
   const backend::BackendRegistry& registry_;
   int num_threads_;

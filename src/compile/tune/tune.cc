@@ -13,8 +13,8 @@ namespace sluice::compile {
 namespace {
 
 /// The graph for inputs of these shapes.
-Result<ir::Graph> with_shapes(const ir::Graph& graph, std::span<const exec::TensorView> inputs) {
-  const package::Signature signature = package::signature_of(graph);
+Result<ir::Graph> with_shapes(const ir::Graph& graph, std::span<const terms::TensorView> inputs) {
+  const terms::Signature signature = package::signature_of(graph);
   if (inputs.size() != signature.inputs.size()) {
     return invalid_argument("{} tensors, the model takes {}", inputs.size(),
                             signature.inputs.size());
@@ -75,7 +75,7 @@ std::vector<TunedGroup> changes(std::span<const TunableGroup> groups,
 
 }  // namespace
 
-Result<Tuning> tune(package::Executable executable, std::span<const exec::TensorView> inputs,
+Result<Tuning> tune(package::Executable executable, std::span<const terms::TensorView> inputs,
                     const backend::BackendRegistry& registry, const TuneOptions& options,
                     const Clock& clock) {
   const auto backends = SLUICE_TRY(find_backends(registry, executable.backends));

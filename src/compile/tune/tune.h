@@ -68,7 +68,7 @@ struct Tuning {
 /// tactic, or has another instruction set, uses its default.
 /// Fails: kInvalidArgument for inputs that do not match the model's; what loading and running
 ///        report.
-Result<Tuning> tune(package::Executable executable, std::span<const exec::TensorView> inputs,
+Result<Tuning> tune(package::Executable executable, std::span<const terms::TensorView> inputs,
                     const backend::BackendRegistry& registry, const TuneOptions& options,
                     const Clock& clock = system_clock());
 

@@ -79,7 +79,7 @@ class Network : public ::testing::Test {
   }
 
   std::vector<Aligned<float>> values_;
-  exec::TensorView input_;
+  terms::TensorView input_;
 };
 
 const TunableGroup* find_group(const std::vector<TunableGroup>& groups, std::size_t position) {
@@ -221,7 +221,7 @@ subgraph @0 "main" {
   EXPECT_TRUE(groups_of(executable).empty()) << "nothing is known of N";
   std::vector<float> values(200 * 300, 0.5F);
   Aligned<float> rows(values);
-  const std::vector<exec::TensorView> inputs = {f32_view(rows, {200, 300})};
+  const std::vector<terms::TensorView> inputs = {f32_view(rows, {200, 300})};
   TuneOptions options;
   options.seconds = 0.1;
   const auto tuning = tune(executable, inputs, registry(), options);

@@ -90,7 +90,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const rpc::wire::Address& 
   server->thread_ = std::thread([raw = server.get()] { raw->loop(); });
   if (address.is_unix) {
     unix_socket.path = address.path;
-    const auto on_accept = [raw = server.get()](int fd, const service::Peer& peer) {
+    const auto on_accept = [raw = server.get()](int fd, const terms::Peer& peer) {
       raw->add(fd, peer);
     };
     server->unix_listener_ =
@@ -123,7 +123,7 @@ HttpServer::~HttpServer() {
   }
 }
 
-void HttpServer::add(int fd, const service::Peer& peer) {
+void HttpServer::add(int fd, const terms::Peer& peer) {
   {
     const std::lock_guard lock(added_mutex_);
     added_.emplace_back(fd, peer);
@@ -191,7 +191,7 @@ void HttpServer::accept_all() {
   for (int i = 0; i < kBacklog; ++i) {
     const int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
-      add(fd, service::Peer{"metrics"});
+      add(fd, terms::Peer{"metrics"});
       continue;
     }
     if (would_block() || errno == ECONNABORTED) return;

@@ -33,7 +33,7 @@ class HttpServer {
  public:
   /// Returns the content of a path for a client. Called on the server's thread, for one request at
   /// a time.
-  using Answer = std::function<HttpAnswer(const std::string& path, const service::Peer& peer)>;
+  using Answer = std::function<HttpAnswer(const std::string& path, const terms::Peer& peer)>;
 
   static constexpr std::int64_t kDeadlineNs = 5'000'000'000;
   static constexpr std::size_t kMaxConnections = 32;
@@ -57,7 +57,7 @@ class HttpServer {
   enum class Phase { kReading, kWriting, kEnding };
   struct Connection {
     int fd = -1;
-    service::Peer peer;
+    terms::Peer peer;
     std::int64_t deadline_ns = 0;
     Phase phase = Phase::kReading;
     std::string bytes = {};  ///< read so far, or left to write
@@ -65,7 +65,7 @@ class HttpServer {
 
   HttpServer(Answer answer, service::Log& log) : answer_(std::move(answer)), log_(log) {}
   Status listen(rpc::wire::Address address);
-  void add(int fd, const service::Peer& peer);
+  void add(int fd, const terms::Peer& peer);
   void loop();
   bool wait();
   void accept_all();
@@ -84,7 +84,7 @@ class HttpServer {
   int wake_fd_ = -1;
   std::atomic<bool> is_over_ = false;
   std::mutex added_mutex_;
-  std::vector<std::pair<int, service::Peer>> added_;  ///< by the Unix listener's thread
+  std::vector<std::pair<int, terms::Peer>> added_;  ///< by the Unix listener's thread
   std::list<Connection> connections_;
   std::thread thread_;
   std::unique_ptr<rpc::server::UnixListener>

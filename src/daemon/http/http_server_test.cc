@@ -68,7 +68,7 @@ class Connection {
 class HttpServerTest : public ::testing::Test {
  protected:
   std::unique_ptr<HttpServer> start(const std::string& address) {
-    const auto answer = [this](const std::string& path, const service::Peer& /*peer*/) {
+    const auto answer = [this](const std::string& path, const terms::Peer& /*peer*/) {
       return HttpAnswer{path == "/metrics" ? 200 : 404, std::string(kPlainText), body_};
     };
     auto server = HttpServer::start(*rpc::wire::parse_address(address), {}, answer, log_);

@@ -25,7 +25,7 @@ bool shape_fits(const ir::Type& declared, const std::vector<std::int64_t>& dims)
 
 }  // namespace
 
-Status check_input(const package::TensorSpec& spec, const TensorView& tensor) {
+Status check_input(const terms::TensorSpec& spec, const terms::TensorView& tensor) {
   if (!spec.type.is_tensor()) {
     return invalid_argument("input \"{}\" is a {}, not a tensor", spec.name, spec.type.to_string());
   }
@@ -46,24 +46,13 @@ Status check_input(const package::TensorSpec& spec, const TensorView& tensor) {
   return ok_status();
 }
 
-std::optional<TensorView> default_of(const package::TensorSpec& spec) {
-  if (spec.default_value == nullptr) return std::nullopt;
-  const ir::Constant& constant = *spec.default_value;
-  const std::optional<std::vector<std::int64_t>> dims = constant.type.static_dims();
-  if (!dims) return std::nullopt;
-  // Read only, as Context::set_input says.
-  auto* data = const_cast<std::byte*>(constant.data.data());  // NOLINT
-  return TensorView{data, static_cast<std::int64_t>(constant.data.size()), constant.type.element(),
-                    *dims};
-}
-
 namespace {
 
 /// Whether a value is of the type that the model declares.
 bool fits(const ir::Type& declared, const Value& value) {
   using Kind = ir::Type::Kind;
   if (declared.kind() == Kind::kOptional) return value.is_empty() || fits(declared.item(), value);
-  const auto is_fit = [](const ir::Type& type, const TensorView& view) {
+  const auto is_fit = [](const ir::Type& type, const terms::TensorView& view) {
     return type.kind() == Kind::kUnknown ||
            (type.element() == view.element && shape_fits(type, view.dims) &&
             (view.element == ir::ElementType::kString || storage_bytes(view) == view.size_bytes));
@@ -77,7 +66,7 @@ bool fits(const ir::Type& declared, const Value& value) {
   return true;
 }
 
-std::span<const sluice_text> texts_of(const TensorView& view) {
+std::span<const sluice_text> texts_of(const terms::TensorView& view) {
   return {static_cast<const sluice_text*>(view.data),
           static_cast<std::size_t>(view.size_bytes) / sizeof(sluice_text)};
 }
@@ -132,10 +121,10 @@ class Run {
     return ok_status();
   }
 
-  const package::TensorSpec& input_spec(std::size_t i) const {
+  const terms::TensorSpec& input_spec(std::size_t i) const {
     return state_.model->signature.inputs[i];
   }
-  const package::TensorSpec& output_spec(std::size_t i) const {
+  const terms::TensorSpec& output_spec(std::size_t i) const {
     return state_.model->signature.outputs[i];
   }
 
@@ -168,7 +157,7 @@ class Run {
         Bytes(nullptr, {bytes, static_cast<std::size_t>(input.view.size_bytes)})};
     const auto texts = SLUICE_TRY(
         backend::decode_texts(encoded).with_context("input \"" + input_spec(index).name + "\""));
-    TensorView view = input.view;
+    terms::TensorView view = input.view;
     // Elements of 16 bytes that point into the caller's bytes, which therefore live until the run
     // has ended.
     view.size_bytes = static_cast<std::int64_t>(texts.size() * sizeof(sluice_text));
@@ -205,7 +194,7 @@ class Run {
     return ok_status();
   }
 
-  static Status encode(BoundOutput& to, const TensorView& from) {
+  static Status encode(BoundOutput& to, const terms::TensorView& from) {
     to.view.size_bytes = SLUICE_TRY(backend::encoded_bytes(texts_of(from)));
     SLUICE_TRY(to.encoded.reserve(to.view.size_bytes));
     to.view.data = to.encoded.data();
@@ -222,7 +211,7 @@ Status no_input(const ContextState& state, std::size_t index) {
   return invalid_argument("input {} does not exist; the model has {}", index, state.inputs.size());
 }
 
-Status take_input(ContextState& state, std::size_t index, const TensorView& tensor) {
+Status take_input(ContextState& state, std::size_t index, const terms::TensorView& tensor) {
   SLUICE_TRY(check_input(state.model->signature.inputs[index], tensor));
   BoundInput& input = state.inputs[index];
   input.view = tensor;
@@ -262,7 +251,7 @@ Result<Context> LoadedModel::create_context(const std::stop_token& stop,
   }
   state->inputs.resize(state_->signature.inputs.size());
   for (std::size_t i = 0; i < state->inputs.size(); ++i) {
-    const auto value = default_of(state_->signature.inputs[i]);
+    const auto value = terms::default_of(state_->signature.inputs[i]);
     // A default is an input like any other, bound from the beginning.
     if (value) SLUICE_TRY(take_input(*state, i, *value));
   }
@@ -278,22 +267,22 @@ Result<Context> LoadedModel::create_context(const std::stop_token& stop,
   return Context(std::move(state));
 }
 
-Status Context::set_input(std::size_t index, const TensorView& tensor) {
+Status Context::set_input(std::size_t index, const terms::TensorView& tensor) {
   if (index >= state_->inputs.size()) return no_input(*state_, index);
   return take_input(*state_, index, tensor);
 }
 
 Status Context::reset_input(std::size_t index) {
   if (index >= state_->inputs.size()) return no_input(*state_, index);
-  const package::TensorSpec& spec = state_->model->signature.inputs[index];
-  const auto value = default_of(spec);
+  const terms::TensorSpec& spec = state_->model->signature.inputs[index];
+  const auto value = terms::default_of(spec);
   if (!value) return invalid_argument("input \"{}\" has no default value", spec.name);
   return take_input(*state_, index, *value);
 }
 
 Status Context::set_input_value(std::size_t index, Value value) {
   if (index >= state_->inputs.size()) return no_input(*state_, index);
-  const package::TensorSpec& spec = state_->model->signature.inputs[index];
+  const terms::TensorSpec& spec = state_->model->signature.inputs[index];
   if (!fits(spec.type, value)) {
     return invalid_argument("input \"{}\": got {}, model takes {}", spec.name, value.describe(),
                             spec.type.to_string());
@@ -309,7 +298,7 @@ Status Context::bind_output(std::size_t index, void* data, std::int64_t capacity
     return invalid_argument("output {} does not exist; the model has {}", index,
                             state_->outputs.size());
   }
-  const package::TensorSpec& spec = state_->model->signature.outputs[index];
+  const terms::TensorSpec& spec = state_->model->signature.outputs[index];
   if (!spec.type.is_tensor()) {
     return invalid_argument("output \"{}\" is a {}; memory is bound to tensors", spec.name,
                             spec.type.to_string());
@@ -346,7 +335,9 @@ Status Context::finish() {
   return catch_no_memory([&] { return Run(*state_).finish(); });
 }
 
-const TensorView& Context::output(std::size_t index) const { return state_->outputs[index].view; }
+const terms::TensorView& Context::output(std::size_t index) const {
+  return state_->outputs[index].view;
+}
 
 const Value& Context::output_value(std::size_t index) const { return state_->outputs[index].value; }
 

@@ -18,7 +18,7 @@ namespace sluice::exec {
 /// An input as the caller set it.
 struct BoundInput {
   bool is_set = false;
-  TensorView view;
+  terms::TensorView view;
   const void* address = nullptr;  ///< the caller's memory, or `staging` if that is not aligned
   AlignedBuffer staging;
   Value value;  ///< if it was set as a value
@@ -28,7 +28,7 @@ struct BoundInput {
 struct BoundOutput {
   void* bound = nullptr;
   std::int64_t capacity_bytes = 0;
-  TensorView view;
+  terms::TensorView view;
   AlignedBuffer encoded;  ///< strings as offsets and bytes
   Value value;
 };

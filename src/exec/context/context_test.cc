@@ -82,7 +82,7 @@ TEST(Context, CopiesWhereMemoryIsNotAligned) {
   Context context = make_context(model);
   Aligned<float> x({0, 1, 1, 1, 1});
   Aligned<float> y({9, 9, 9, 9, 9});
-  const TensorView view = {x.data() + 1, 16, ir::ElementType::kF32, {4}};
+  const terms::TensorView view = {x.data() + 1, 16, ir::ElementType::kF32, {4}};
   ASSERT_TRUE(context.set_input(0, view).is_ok());
   ASSERT_TRUE(context.bind_output(0, y.data() + 1, 16).is_ok());
   ASSERT_TRUE(context.run().is_ok());

@@ -37,7 +37,7 @@ RunKey FrameRunner::input_key() const {
   RunKey key = {code_.id.value(), -1};
   for (std::size_t i = 0; i < frame_.inputs.size(); ++i) {
     if (!code_.is_tensor(code_.subgraph->inputs[i])) continue;
-    const TensorView& view = frame_.inputs[i];
+    const terms::TensorView& view = frame_.inputs[i];
     // The rank separates the dimensions of neighbouring inputs: [2,3],[4] and [2],[3,4] differ.
     key.push_back(static_cast<std::int64_t>(view.element));
     key.push_back(static_cast<std::int64_t>(view.dims.size()));
@@ -101,7 +101,7 @@ Facts FrameRunner::first_facts() const {
   const ir::Subgraph& subgraph = *code_.subgraph;
   for (std::size_t i = 0; i < subgraph.inputs.size(); ++i) {
     const ir::OperandId id = subgraph.inputs[i];
-    const TensorView& view = frame_.inputs[i];
+    const terms::TensorView& view = frame_.inputs[i];
     if (!code_.is_tensor(id)) {
       facts.set(id, {subgraph.operand(id).type, std::nullopt, std::nullopt});
     } else if (code_.is_shape_input[i]) {

@@ -28,7 +28,7 @@ Frame::Frame(const SubgraphCode& code_to_run, void* texts) : code(code_to_run) {
   if (code.static_plan == nullptr) values.resize(subgraph.num_operands());
 }
 
-void Frame::set_input(std::size_t index, const TensorView& tensor) {
+void Frame::set_input(std::size_t index, const terms::TensorView& tensor) {
   inputs[index] = tensor;  // reuses the memory of the dimensions
   bindings[index] = tensor.data;
 }

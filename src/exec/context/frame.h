@@ -20,8 +20,8 @@ struct FrameOutput {
   bool is_skipped = false;  ///< no one reads it: not copied
   void* target = nullptr;   ///< where this run writes
   AlignedBuffer own;
-  TensorView view;  ///< of the last run, in `bound` or `own`
-  Value value;      ///< of the last run, where the output is no tensor
+  terms::TensorView view;  ///< of the last run, in `bound` or `own`
+  Value value;             ///< of the last run, where the output is no tensor
 };
 
 /// What random operators read, as `sluice::RandomState` gives it. No two runs of a subgraph get the
@@ -38,7 +38,7 @@ struct Frame {
   explicit Frame(const SubgraphCode& code_to_run, void* texts);
 
   const SubgraphCode& code;
-  std::vector<TensorView> inputs;  ///< of tensors; their addresses stand in `bindings` too
+  std::vector<terms::TensorView> inputs;  ///< of tensors; their addresses stand in `bindings` too
   std::vector<FrameOutput> outputs;
   std::vector<void*> bindings;  ///< see plan::BindingNumbers
   AlignedBuffer arena;
@@ -53,7 +53,7 @@ struct Frame {
   std::uint64_t call_number = 0;
   std::unique_ptr<Recording> static_recording;
 
-  void set_input(std::size_t index, const TensorView& tensor);
+  void set_input(std::size_t index, const terms::TensorView& tensor);
   /// The tensor of an input lies at `data` instead.
   void move_input(std::size_t index, void* data);
   /// Whether a result may be written straight to the memory that the caller bound to an output. It

@@ -86,7 +86,7 @@ Status FrameRunner::finish() {
 bool FrameRunner::fits_static_plan() const {
   for (std::size_t i = 0; i < frame_.inputs.size(); ++i) {
     const ir::Type& declared = code_.subgraph->operand(code_.subgraph->inputs[i]).type;
-    const TensorView& given = frame_.inputs[i];
+    const terms::TensorView& given = frame_.inputs[i];
     if (given.element != declared.element() || given.dims != code_.static_dims[i]) return false;
   }
   return true;

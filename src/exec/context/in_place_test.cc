@@ -106,7 +106,7 @@ subgraph @0 "main" {
   Aligned<float> memory(std::vector<float>(32, 1.0F));
   auto context = model.create_context();
   ASSERT_TRUE(context.is_ok());
-  const TensorView x = {memory.data(), 64, ir::ElementType::kF32, {16}};
+  const terms::TensorView x = {memory.data(), 64, ir::ElementType::kF32, {16}};
   ASSERT_TRUE(context.value().set_input(0, x).is_ok());
   ASSERT_TRUE(context.value().bind_output(0, memory.data(), 128).is_ok());
   ASSERT_TRUE(context.value().run().is_ok());

@@ -32,8 +32,9 @@ subgraph @0 "main" {
 )";
 
 template <typename T>
-TensorView view_at(std::vector<std::byte>& memory, std::size_t offset, ir::ElementType element,
-                   std::vector<std::int64_t> dims, const std::vector<T>& values) {
+terms::TensorView view_at(std::vector<std::byte>& memory, std::size_t offset,
+                          ir::ElementType element, std::vector<std::int64_t> dims,
+                          const std::vector<T>& values) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
   std::byte* data = memory.data() + (64 - address % 64) + offset;
   std::memcpy(data, values.data(), values.size() * sizeof(T));
@@ -70,7 +71,7 @@ class AtOffset {
     EXPECT_TRUE(status.is_ok()) << status.to_string();
     std::vector<std::string> outputs;
     for (std::size_t i = 0; i < 7; ++i) {
-      const TensorView& view = context_.output(i);
+      const terms::TensorView& view = context_.output(i);
       outputs.emplace_back(static_cast<const char*>(view.data),
                            static_cast<std::size_t>(view.size_bytes));
     }
@@ -80,7 +81,7 @@ class AtOffset {
   std::int64_t memory_bytes() const { return context_.memory_bytes(); }
 
  private:
-  void set(std::size_t index, const TensorView& view) {
+  void set(std::size_t index, const terms::TensorView& view) {
     const Status status = context_.set_input(index, view);
     EXPECT_TRUE(status.is_ok()) << status.to_string();
   }

@@ -431,15 +431,15 @@ std::vector<WrittenOutput> written_outputs_of(const SubgraphCode& code, const Ra
   return written;
 }
 
-std::vector<TensorView> output_views_of(const SubgraphCode& code, const RangePlan& plan) {
-  std::vector<TensorView> views;
+std::vector<terms::TensorView> output_views_of(const SubgraphCode& code, const RangePlan& plan) {
+  std::vector<terms::TensorView> views;
   if (plan.range.end < code.subgraph->order().size() || plan.range.has_executor_end ||
       plan.range.has_data_dependent_end) {
     return views;
   }
   views.reserve(code.subgraph->outputs.size());
   for (const ir::OperandId id : code.subgraph->outputs) {
-    TensorView& view = views.emplace_back();
+    terms::TensorView& view = views.emplace_back();
     if (!code.is_tensor(id)) continue;
     const ir::Type& type = plan.facts.type_of(id);
     view = {nullptr, *ir::run_bytes(type), type.element(), *type.static_dims()};
@@ -488,7 +488,7 @@ void RecordedLists::count_bytes(std::int64_t* sum) {
 
 std::int64_t Recording::bytes() const {
   return static_cast<std::int64_t>(sizeof(*this) + outputs.size() * sizeof(WrittenOutput) +
-                                   output_views.size() * sizeof(TensorView)) +
+                                   output_views.size() * sizeof(terms::TensorView)) +
          plan->bytes();
 }
 

@@ -70,7 +70,7 @@ struct Recording {
   std::vector<WrittenOutput> outputs;
   /// By output of the subgraph, without address: what a range that ends the run always gives. Empty
   /// where results of the last step decide.
-  std::vector<TensorView> output_views;
+  std::vector<terms::TensorView> output_views;
   std::shared_ptr<RecordedLists> lists;
 
   /// An estimate of its memory and that of its plan, without the lists.

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = plan::Place::Kind;
 
-ir::Constant as_constant(const TensorView& view) {
+ir::Constant as_constant(const terms::TensorView& view) {
   return {type_of(view), Bytes(nullptr, {static_cast<const std::byte*>(view.data),
                                          static_cast<std::size_t>(view.size_bytes)})};
 }
@@ -25,7 +25,7 @@ const void* tensor_address(const Frame& frame, const plan::Place& place) {
 
 // ---- inputs ----
 
-Result<TensorView> StepCall::tensor(std::size_t index) const {
+Result<terms::TensorView> StepCall::tensor(std::size_t index) const {
   if (!has_input(index)) return error("input {} is missing", index);
   const ir::OperandId id = operation_.inputs[index];
   if (!is_tensor(index)) {
@@ -40,11 +40,12 @@ Result<TensorView> StepCall::tensor(std::size_t index) const {
   if (!dims || !size || (address == nullptr && *size > 0)) {
     return internal_error("input {} of type {} has no memory", index, type.to_string());
   }
-  return TensorView{const_cast<void*>(address), *size, type.element(), *dims};  // NOLINT: read only
+  return terms::TensorView{const_cast<void*>(address), *size, type.element(),
+                           *dims};  // NOLINT: read only
 }
 
 Result<std::vector<std::int64_t>> StepCall::integers(std::size_t index) const {
-  const TensorView view = SLUICE_TRY(tensor(index));
+  const terms::TensorView view = SLUICE_TRY(tensor(index));
   auto values = ir::integer_values(as_constant(view));
   if (values) return std::move(*values);
   return error("input {} must hold integers, not {}", index, type_of(view).to_string());
@@ -99,7 +100,7 @@ FrameOutput* StepCall::find_output(std::size_t index) const {
   return &frame_.outputs[static_cast<std::size_t>(place.binding - numbers.output(0))];
 }
 
-Status StepCall::give(std::size_t index, const TensorView& tensor, AlignedBuffer& memory) {
+Status StepCall::give(std::size_t index, const terms::TensorView& tensor, AlignedBuffer& memory) {
   if (!has_output(index)) return ok_status();
   const ir::OperandId id = operation_.outputs[index];
   if (!frame_.code.is_tensor(id)) {
@@ -132,7 +133,7 @@ Status StepCall::give(std::size_t index, const TensorView& tensor, AlignedBuffer
   return ok_status();
 }
 
-Status StepCall::give_copy(std::size_t index, const TensorView& tensor) {
+Status StepCall::give_copy(std::size_t index, const terms::TensorView& tensor) {
   if (!has_output(index)) return ok_status();
   AlignedBuffer copy;
   SLUICE_TRY(copy.reserve(tensor.size_bytes));
@@ -192,7 +193,7 @@ Status pass_value(Frame& callee, std::size_t to, Value value) {
   return ok_status();
 }
 
-Status pass_tensor(Frame& callee, std::size_t to, const TensorView& tensor) {
+Status pass_tensor(Frame& callee, std::size_t to, const terms::TensorView& tensor) {
   if (!callee.code.is_tensor(callee.code.subgraph->inputs[to])) {
     return pass_value(callee, to, Value{SLUICE_TRY(copy_tensor(tensor)), nullptr});
   }

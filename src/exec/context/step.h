@@ -39,7 +39,7 @@ class StepCall {
     return has_input(index) && frame_.code.is_tensor(operation_.inputs[index]);
   }
   /// Fails: kInvalidArgument for an absent input or one that is not a tensor.
-  Result<TensorView> tensor(std::size_t index) const;
+  Result<terms::TensorView> tensor(std::size_t index) const;
   /// The only element of an integer or bool tensor.
   /// Fails: kInvalidArgument.
   Result<std::int64_t> integer(std::size_t index) const;
@@ -60,8 +60,8 @@ class StepCall {
   bool has_output(std::size_t index) const { return operation_.output(index).is_valid(); }
   /// Stores a tensor that lies in `memory`. Swaps buffers instead of copying: `memory` holds
   /// another buffer afterwards.
-  Status give(std::size_t index, const TensorView& tensor, AlignedBuffer& memory);
-  Status give_copy(std::size_t index, const TensorView& tensor);
+  Status give(std::size_t index, const terms::TensorView& tensor, AlignedBuffer& memory);
+  Status give_copy(std::size_t index, const terms::TensorView& tensor);
   Status give_integer(std::size_t index, ir::ElementType element, std::int64_t value);
   Status give(std::size_t index, Value value);
   /// Stores output `from` of a frame that has run, and takes over its memory.
@@ -108,7 +108,7 @@ class StepCall {
 /// Fails: kInvalidArgument where a tensor is needed.
 Status pass_value(Frame& callee, std::size_t to, Value value);
 /// As above for a tensor that outlives the callee's run.
-Status pass_tensor(Frame& callee, std::size_t to, const TensorView& tensor);
+Status pass_tensor(Frame& callee, std::size_t to, const terms::TensorView& tensor);
 
 /// Runs the operation of the step.
 /// Fails: kUnimplemented for an operator that the executor does not run.

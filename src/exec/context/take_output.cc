@@ -32,7 +32,7 @@ Result<Tensor> Context::take_output(std::size_t index) {
   memory->end_charge();
   written.target = nullptr;
   written.view = {};
-  return Tensor{std::exchange(output.view, TensorView{}), std::move(memory)};
+  return Tensor{std::exchange(output.view, terms::TensorView{}), std::move(memory)};
 }
 
 }  // namespace sluice::exec

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using testing::i64_view;
 using testing::load;
 
-TensorView bool_view(Aligned<std::uint8_t>& values) {
+terms::TensorView bool_view(Aligned<std::uint8_t>& values) {
   return {values.data(), 1, ir::ElementType::kBool, {}};
 }
 

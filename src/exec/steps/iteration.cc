@@ -47,7 +47,7 @@ Status Carried::start(StepCall& call, std::size_t input) {
   return ok_status();
 }
 
-void Carried::start(const TensorView& tensor) {
+void Carried::start(const terms::TensorView& tensor) {
   is_tensor_ = true;
   view_ = tensor;
 }
@@ -100,7 +100,7 @@ Status Stack::bind(FrameOutput& output) {
   return ok_status();
 }
 
-Status Stack::add(const TensorView& item) {
+Status Stack::add(const terms::TensorView& item) {
   if (count_ == 0) {
     first_ = item;
     const std::int64_t elements = product(item.dims, 0, item.dims.size());
@@ -124,8 +124,8 @@ Status Stack::pad(std::int64_t count) {
   return ok_status();
 }
 
-TensorView Stack::view(const ir::Type& unrun) const {
-  TensorView all = {memory_.data(), count_ * item_bytes_, first_.element, {count_}};
+terms::TensorView Stack::view(const ir::Type& unrun) const {
+  terms::TensorView all = {memory_.data(), count_ * item_bytes_, first_.element, {count_}};
   if (first_.element != ir::ElementType::kUndefined) {
     all.dims.insert(all.dims.end(), first_.dims.begin(), first_.dims.end());
     return all;
@@ -140,7 +140,7 @@ TensorView Stack::view(const ir::Type& unrun) const {
 
 // ---- Slices ----
 
-Result<Slices> Slices::create(const TensorView& tensor, std::size_t axis) {
+Result<Slices> Slices::create(const terms::TensorView& tensor, std::size_t axis) {
   Slices slices;
   slices.tensor_ = tensor;
   slices.count_ = tensor.dims[axis];
@@ -153,7 +153,7 @@ Result<Slices> Slices::create(const TensorView& tensor, std::size_t axis) {
   return slices;
 }
 
-Result<TensorView> Slices::at(std::int64_t index) {
+Result<terms::TensorView> Slices::at(std::int64_t index) {
   auto* first = static_cast<std::byte*>(tensor_.data) + index * row_bytes_;
   if (num_rows_ == 1 && backend::is_aligned(first)) {
     slice_.data = first;
@@ -168,8 +168,8 @@ Result<TensorView> Slices::at(std::int64_t index) {
   return slice_;
 }
 
-Status move_leading_axis(const TensorView& source, std::size_t axis, AlignedBuffer& target,
-                         TensorView& result) {
+Status move_leading_axis(const terms::TensorView& source, std::size_t axis, AlignedBuffer& target,
+                         terms::TensorView& result) {
   const std::int64_t count = source.dims[0];
   const std::int64_t num_rows = product(source.dims, 1, axis + 1);
   const std::int64_t row_bytes =

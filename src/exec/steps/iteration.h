@@ -14,7 +14,7 @@ class Carried {
  public:
   /// The value before the first iteration; a tensor must outlive the loop.
   Status start(StepCall& call, std::size_t input);
-  void start(const TensorView& tensor);
+  void start(const terms::TensorView& tensor);
 
   /// Passes the current value to the body.
   Status pass(Frame& body, std::size_t input);
@@ -24,11 +24,11 @@ class Carried {
   Status give(StepCall& call, std::size_t output);
 
   bool is_tensor() const { return is_tensor_; }
-  const TensorView& view() const { return view_; }
+  const terms::TensorView& view() const { return view_; }
 
  private:
   bool is_tensor_ = false;
-  TensorView view_;  ///< the initial value's memory, or `memory_`
+  terms::TensorView view_;  ///< the initial value's memory, or `memory_`
   AlignedBuffer memory_;
   Value value_;  ///< what is no tensor
 };
@@ -44,14 +44,14 @@ class Stack {
   Status bind(FrameOutput& output);
   /// Fails: kInvalidArgument if the type differs from the first item's; kUnimplemented for elements
   ///        that do not fill bytes; kResourceExhausted.
-  Status add(const TensorView& item);
+  Status add(const terms::TensorView& item);
   /// Appends zeros until there are `count` items.
   Status pad(std::int64_t count);
 
   std::int64_t count() const { return count_; }
   /// All items as one tensor. Without items: zero items of type `unrun`, its unknown dimensions
   /// taken as 0.
-  TensorView view(const ir::Type& unrun) const;
+  terms::TensorView view(const ir::Type& unrun) const;
   AlignedBuffer& memory() { return memory_; }
 
  private:
@@ -61,7 +61,7 @@ class Stack {
   std::int64_t expected_;
   std::int64_t count_ = 0;
   std::int64_t item_bytes_ = 0;
-  TensorView first_;  ///< type of the items; its data is not kept
+  terms::TensorView first_;  ///< type of the items; its data is not kept
   AlignedBuffer memory_;
 };
 
@@ -71,16 +71,16 @@ class Slices {
   /// `tensor` outlives this.
   /// Requires: axis < rank.
   /// Fails: kUnimplemented for elements that do not fill bytes.
-  static Result<Slices> create(const TensorView& tensor, std::size_t axis);
+  static Result<Slices> create(const terms::TensorView& tensor, std::size_t axis);
 
   std::int64_t count() const { return count_; }
   /// A view of the slice if it is contiguous and aligned; otherwise a copy, valid until the next
   /// call.
-  Result<TensorView> at(std::int64_t index);
+  Result<terms::TensorView> at(std::int64_t index);
 
  private:
-  TensorView tensor_;
-  TensorView slice_;
+  terms::TensorView tensor_;
+  terms::TensorView slice_;
   std::int64_t count_ = 0;
   std::int64_t num_rows_ = 1;  ///< product of the dimensions before the axis
   std::int64_t row_bytes_ = 0;
@@ -88,7 +88,7 @@ class Slices {
 };
 
 /// Copies `source`, items along dimension 0, to `target` with that dimension at `axis`.
-Status move_leading_axis(const TensorView& source, std::size_t axis, AlignedBuffer& target,
-                         TensorView& result);
+Status move_leading_axis(const terms::TensorView& source, std::size_t axis, AlignedBuffer& target,
+                         terms::TensorView& result);
 
 }  // namespace sluice::exec

@@ -29,7 +29,7 @@ class Counter {
 
  private:
   AlignedBuffer memory_;
-  TensorView view_;
+  terms::TensorView view_;
 };
 
 class Loop {
@@ -109,7 +109,7 @@ class Loop {
   }
 
   Status read_condition() {
-    const TensorView& view = body_.outputs[0].view;
+    const terms::TensorView& view = body_.outputs[0].view;
     if (view.element != ir::ElementType::kBool || view.size_bytes != 1) {
       return StepCall::error("the body's condition must be one bool, not {}",
                              type_of(view).to_string());

@@ -25,8 +25,10 @@ class Scan {
   std::size_t num_states() const { return operands_.num_states; }
   std::size_t num_inputs() const { return operands_.num_scan_inputs; }
   std::size_t num_outputs() const { return operands_.num_scan_outputs; }
-  Result<TensorView> state(std::size_t i) const { return call_.tensor(operands_.first_state + i); }
-  Result<TensorView> scanned(std::size_t i) const {
+  Result<terms::TensorView> state(std::size_t i) const {
+    return call_.tensor(operands_.first_state + i);
+  }
+  Result<terms::TensorView> scanned(std::size_t i) const {
     return call_.tensor(operands_.first_state + num_states() + i);
   }
 
@@ -76,7 +78,7 @@ class Scan {
     for (std::size_t i = 0; i < num_states(); ++i) states[i].start(SLUICE_TRY(state(i)));
     std::vector<Slices> inputs;
     for (std::size_t i = 0; i < num_inputs(); ++i) {
-      const TensorView tensor = SLUICE_TRY(scanned(i));
+      const terms::TensorView tensor = SLUICE_TRY(scanned(i));
       const auto axis =
           SLUICE_TRY(ops::normalize_axis(attribute("scan_input_axes", i), tensor.dims.size()));
       inputs.push_back(SLUICE_TRY(Slices::create(tensor, static_cast<std::size_t>(axis))));
@@ -100,7 +102,7 @@ class Scan {
 
   Status give_output(std::size_t index, Stack& stack) {
     const std::size_t output = num_states() + index;
-    TensorView all = stack.view(stack.count() > 0 ? ir::Type() : unrun_type(output));
+    terms::TensorView all = stack.view(stack.count() > 0 ? ir::Type() : unrun_type(output));
     if (!call_.has_output(output)) return ok_status();
     if (attribute("scan_output_directions", index) != 0) SLUICE_TRY(reverse(all, stack.memory()));
     const auto axis =
@@ -111,7 +113,7 @@ class Scan {
     return call_.give(output, all, moved);
   }
 
-  static Status reverse(TensorView& all, AlignedBuffer& memory) {
+  static Status reverse(terms::TensorView& all, AlignedBuffer& memory) {
     Slices slices = SLUICE_TRY(Slices::create(all, 0));
     Stack turned(slices.count());
     for (std::int64_t i = slices.count(); i-- > 0;) {
@@ -146,7 +148,7 @@ class Scan {
     return give_batch(results, batch, most);
   }
 
-  static Result<Slices> batch_of(const TensorView& tensor, std::size_t least_rank) {
+  static Result<Slices> batch_of(const terms::TensorView& tensor, std::size_t least_rank) {
     if (tensor.dims.size() < least_rank) {
       return StepCall::error("{} has no batch dimension", type_of(tensor).to_string());
     }
@@ -214,7 +216,7 @@ class Scan {
   Status give_batch(std::vector<Stack>& results, std::int64_t batch, std::int64_t most) {
     for (std::size_t i = 0; i < results.size(); ++i) {
       const bool is_state = i < num_states();
-      TensorView all = results[i].view(batch > 0 ? ir::Type() : unrun_type(i));
+      terms::TensorView all = results[i].view(batch > 0 ? ir::Type() : unrun_type(i));
       if (batch == 0 && !is_state) all.dims.insert(all.dims.begin() + 1, most);
       SLUICE_TRY(call_.give(i, all, results[i].memory()));
     }

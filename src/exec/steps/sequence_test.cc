@@ -224,7 +224,7 @@ subgraph @2 "else" {
   for (const std::uint8_t value : {1, 0}) {
     *condition.data() = value;
     run(context);
-    const TensorView& y = context.output(0);
+    const terms::TensorView& y = context.output(0);
     const auto wanted = value == 1 ? encoded({"one", "", "drei", "<>"}) : words;
     EXPECT_THAT(y.dims, ElementsAre(value == 1 ? 4 : 3));
     ASSERT_EQ(y.size_bytes, static_cast<std::int64_t>(wanted.size()));

@@ -15,7 +15,7 @@ struct Rows {
   std::int64_t unit_bytes = 0;
 };
 
-Result<Rows> rows_of(const TensorView& tensor, std::size_t axis) {
+Result<Rows> rows_of(const terms::TensorView& tensor, std::size_t axis) {
   Rows rows;
   rows.count = tensor.dims[axis];
   std::int64_t unit = 1;
@@ -73,7 +73,7 @@ Result<std::vector<std::int64_t>> part_lengths(StepCall& call, std::int64_t tota
 }  // namespace
 
 Status run_split_to_sequence(StepCall& call) {
-  const TensorView whole = SLUICE_TRY(call.tensor(0));
+  const terms::TensorView whole = SLUICE_TRY(call.tensor(0));
   const auto axis = static_cast<std::size_t>(
       SLUICE_TRY(ops::normalize_axis(call.int_attribute("axis"), whole.dims.size())));
   const Rows rows = SLUICE_TRY(rows_of(whole, axis));
@@ -83,7 +83,7 @@ Status run_split_to_sequence(StepCall& call) {
   std::int64_t begin = 0;
   for (const std::int64_t length : SLUICE_TRY(part_lengths(call, rows.count))) {
     const Rows part = {rows.num_rows, length, rows.unit_bytes};
-    TensorView view = whole;
+    terms::TensorView view = whole;
     view.dims[axis] = length;
     view.size_bytes = part.num_rows * length * part.unit_bytes;
     auto memory = std::make_shared<AlignedBuffer>();
@@ -102,11 +102,12 @@ namespace {
 
 /// The items, each with the dimension along which they are joined: a new dimension of 1 if they are
 /// stacked.
-Result<std::vector<TensorView>> parts_of(const Sequence& sequence, std::size_t axis, bool stacks) {
-  const TensorView& first = sequence.items.front()->view;
-  std::vector<TensorView> parts;
+Result<std::vector<terms::TensorView>> parts_of(const Sequence& sequence, std::size_t axis,
+                                                bool stacks) {
+  const terms::TensorView& first = sequence.items.front()->view;
+  std::vector<terms::TensorView> parts;
   for (const auto& item : sequence.items) {
-    TensorView part = item->view;
+    terms::TensorView part = item->view;
     std::vector<std::int64_t> others = part.dims;
     const bool has_rank = others.size() == first.dims.size();  // else `axis` may be none of its own
     if (has_rank && !stacks) others[axis] = first.dims[axis];
@@ -130,10 +131,10 @@ Status run_concat_from_sequence(StepCall& call) {
   const auto axis =
       static_cast<std::size_t>(SLUICE_TRY(ops::normalize_axis(call.int_attribute("axis"), rank)));
   const auto parts = SLUICE_TRY(parts_of(*sequence, axis, stacks));
-  TensorView whole = parts.front();
+  terms::TensorView whole = parts.front();
   whole.size_bytes = 0;
   whole.dims[axis] = 0;
-  for (const TensorView& part : parts) {
+  for (const terms::TensorView& part : parts) {
     whole.size_bytes += part.size_bytes;
     whole.dims[axis] += part.dims[axis];
   }
@@ -142,7 +143,7 @@ Status run_concat_from_sequence(StepCall& call) {
   whole.data = memory.data();
   const Rows rows = SLUICE_TRY(rows_of(whole, axis));
   std::int64_t begin = 0;
-  for (const TensorView& part : parts) {
+  for (const terms::TensorView& part : parts) {
     copy_part(rows, static_cast<std::byte*>(whole.data), begin, SLUICE_TRY(rows_of(part, axis)),
               static_cast<std::byte*>(part.data), false);
     begin += part.dims[axis];

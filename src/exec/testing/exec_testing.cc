@@ -58,15 +58,15 @@ LoadedModel load(std::string_view graph_text, std::string_view backend, int num_
   return std::move(model).value();
 }
 
-TensorView f32_view(Aligned<float>& values, std::vector<std::int64_t> dims) {
+terms::TensorView f32_view(Aligned<float>& values, std::vector<std::int64_t> dims) {
   return {values.data(), values.size_bytes(), ir::ElementType::kF32, std::move(dims)};
 }
 
-TensorView i64_view(Aligned<std::int64_t>& values, std::vector<std::int64_t> dims) {
+terms::TensorView i64_view(Aligned<std::int64_t>& values, std::vector<std::int64_t> dims) {
   return {values.data(), values.size_bytes(), ir::ElementType::kI64, std::move(dims)};
 }
 
-std::vector<float> floats(const TensorView& view) {
+std::vector<float> floats(const terms::TensorView& view) {
   const auto* data = static_cast<const float*>(view.data);
   return {data, data + view.size_bytes / 4};
 }

@@ -62,9 +62,9 @@ class Aligned {
   MutableBytes bytes_;
 };
 
-TensorView f32_view(Aligned<float>& values, std::vector<std::int64_t> dims);
-TensorView i64_view(Aligned<std::int64_t>& values, std::vector<std::int64_t> dims);
+terms::TensorView f32_view(Aligned<float>& values, std::vector<std::int64_t> dims);
+terms::TensorView i64_view(Aligned<std::int64_t>& values, std::vector<std::int64_t> dims);
 
-std::vector<float> floats(const TensorView& view);
+std::vector<float> floats(const terms::TensorView& view);
 
 }  // namespace sluice::exec::testing

@@ -142,7 +142,7 @@ TEST(LoadedModel, ConstantsThatAreOnlyPackedMayBeLeftOut) {
   auto context = model->create_context();
   ASSERT_TRUE(context.is_ok()) << context.status().to_string();
   std::vector<float> x(64, 1);
-  const TensorView view = {
+  const terms::TensorView view = {
       reinterpret_cast<std::byte*>(x.data()), 256, ir::ElementType::kF32, {1, 64}};
   ASSERT_TRUE(context->set_input(0, view).is_ok());
   ASSERT_TRUE(context->run().is_ok());

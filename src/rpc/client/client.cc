@@ -36,8 +36,8 @@ using Stub = v1::Runtime::Stub;
 
 /// The models of a response that lists some.
 template <typename Response>
-Result<std::vector<service::ModelEntry>> models_of(const Response& response) {
-  std::vector<service::ModelEntry> models;
+Result<std::vector<terms::ModelEntry>> models_of(const Response& response) {
+  std::vector<terms::ModelEntry> models;
   for (const v1::Model& one : response.models()) {
     models.push_back(SLUICE_TRY(wire::from_proto(one)));
   }
@@ -59,7 +59,7 @@ class GrpcClient final : public Client {
     (void)status;  // that we cancelled it
   }
 
-  Result<service::SessionId> open_session(const std::string& name) override {
+  Result<terms::SessionId> open_session(const std::string& name) override {
     const std::lock_guard lock(session_mutex_);
     if (lease_ != nullptr) return make_error(Code::kFailedPrecondition, "a session is open");
     SLUICE_TRY(connection_.wait_for_daemon());
@@ -77,42 +77,42 @@ class GrpcClient final : public Client {
     }
     token_ = response.token();
     connection_.begin_session();
-    return service::SessionId(response.session());
+    return terms::SessionId(response.session());
   }
 
-  Result<service::ServerInfo> server() override {
+  Result<terms::ServerInfo> server() override {
     v1::GetServerResponse response;
     SLUICE_TRY(ask(&Stub::GetServer, v1::GetServerRequest(), response));
     return wire::from_proto(response);
   }
 
-  Result<service::ServerHealth> health() override {
+  Result<terms::ServerHealth> health() override {
     v1::GetHealthResponse response;
     SLUICE_TRY(ask(&Stub::GetHealth, v1::GetHealthRequest(), response));
     return wire::from_proto(response);
   }
 
-  Result<std::vector<service::SessionInfo>> list_sessions() override {
+  Result<std::vector<terms::SessionInfo>> list_sessions() override {
     v1::ListSessionsResponse response;
     SLUICE_TRY(ask(&Stub::ListSessions, v1::ListSessionsRequest(), response));
-    std::vector<service::SessionInfo> sessions;
+    std::vector<terms::SessionInfo> sessions;
     for (const v1::Session& session : response.sessions())
       sessions.push_back(wire::from_proto(session));
     return sessions;
   }
 
-  Status close_session(service::SessionId session) override {
+  Status close_session(terms::SessionId session) override {
     v1::CloseSessionRequest request;
     request.set_session(static_cast<std::uint64_t>(session));
     v1::CloseSessionResponse response;
     return call(&Stub::CloseSession, request, response);
   }
 
-  Result<service::GroupEntry> create_group(const topology::CoreRequest& wanted,
-                                           std::optional<runtime::Isolation> isolation) override {
+  Result<terms::GroupEntry> create_group(const terms::CoreRequest& wanted,
+                                         std::optional<terms::Isolation> isolation) override {
     v1::CreateGroupRequest request;
     wire::to_proto(wanted, request);
-    if (isolation) request.set_isolation(std::string(runtime::isolation_name(*isolation)));
+    if (isolation) request.set_isolation(std::string(terms::isolation_name(*isolation)));
     v1::CreateGroupResponse response;
     SLUICE_TRY(call(&Stub::CreateGroup, request, response));
     return wire::from_proto(response.group());
@@ -125,49 +125,49 @@ class GrpcClient final : public Client {
     return call(&Stub::DestroyGroup, request, response);
   }
 
-  Result<std::vector<service::GroupEntry>> list_groups() override {
+  Result<std::vector<terms::GroupEntry>> list_groups() override {
     v1::ListGroupsResponse response;
     SLUICE_TRY(ask(&Stub::ListGroups, v1::ListGroupsRequest(), response));
-    std::vector<service::GroupEntry> groups;
+    std::vector<terms::GroupEntry> groups;
     for (const v1::Group& group : response.groups()) groups.push_back(wire::from_proto(group));
     return groups;
   }
 
-  Result<service::ModelEntry> load(const service::ModelOptions& options,
-                                   const std::string& path) override {
+  Result<terms::ModelEntry> load(const terms::LoadOptions& options,
+                                 const std::string& path) override {
     v1::LoadModelResponse response;
     SLUICE_TRY(send_load(options, path, nullptr, /*only_estimate=*/false, response));
     return loaded(options, response);
   }
 
-  Result<service::ModelEntry> upload(const service::ModelOptions& options,
-                                     const std::string& path) override {
+  Result<terms::ModelEntry> upload(const terms::LoadOptions& options,
+                                   const std::string& path) override {
     return upload(options, SLUICE_TRY(map_file(path)));
   }
 
-  Result<service::ModelEntry> upload(const service::ModelOptions& options,
-                                     const Bytes& package) override {
+  Result<terms::ModelEntry> upload(const terms::LoadOptions& options,
+                                   const Bytes& package) override {
     v1::LoadModelResponse response;
     SLUICE_TRY(send_load(options, "", &package, /*only_estimate=*/false, response));
     return loaded(options, response);
   }
 
-  Result<runtime::Footprint> estimate(const service::ModelOptions& options, const std::string& path,
-                                      bool is_upload) override {
+  Result<terms::Footprint> estimate(const terms::LoadOptions& options, const std::string& path,
+                                    bool is_upload) override {
     if (is_upload) return estimate(options, SLUICE_TRY(map_file(path)));
     v1::LoadModelResponse response;
     SLUICE_TRY(send_load(options, path, nullptr, /*only_estimate=*/true, response));
     return wire::from_proto(response.footprint());
   }
 
-  Result<runtime::Footprint> estimate(const service::ModelOptions& options,
-                                      const Bytes& package) override {
+  Result<terms::Footprint> estimate(const terms::LoadOptions& options,
+                                    const Bytes& package) override {
     v1::LoadModelResponse response;
     SLUICE_TRY(send_load(options, "", &package, /*only_estimate=*/true, response));
     return wire::from_proto(response.footprint());
   }
 
-  Result<service::ModelEntry> deploy_graph(const sandbox::GraphRequest& graph) override {
+  Result<terms::ModelEntry> deploy_graph(const terms::GraphRequest& graph) override {
     v1::DeployGraphRequest request;
     wire::to_proto(graph, request);
     v1::DeployGraphResponse response;
@@ -205,7 +205,7 @@ class GrpcClient final : public Client {
     return call(&Stub::ResetModel, request, response);
   }
 
-  Result<std::vector<service::ModelEntry>> reset_device(std::int32_t device) override {
+  Result<std::vector<terms::ModelEntry>> reset_device(std::int32_t device) override {
     v1::ResetDeviceRequest request;
     request.set_device(device);
     v1::ResetDeviceResponse response;
@@ -213,7 +213,7 @@ class GrpcClient final : public Client {
     return models_of(response);
   }
 
-  Result<std::vector<service::ModelEntry>> list_models(std::uint64_t model) override {
+  Result<std::vector<terms::ModelEntry>> list_models(std::uint64_t model) override {
     v1::ListModelsRequest request;
     request.set_model(model);
     v1::ListModelsResponse response;
@@ -221,23 +221,23 @@ class GrpcClient final : public Client {
     return models_of(response);
   }
 
-  Result<std::vector<service::ModelStatistics>> statistics(std::uint64_t model) override {
+  Result<std::vector<terms::ModelStatistics>> statistics(std::uint64_t model) override {
     v1::GetStatisticsRequest request;
     request.set_model(model);
     v1::GetStatisticsResponse response;
     SLUICE_TRY(ask(&Stub::GetStatistics, request, response));
-    std::vector<service::ModelStatistics> all;
+    std::vector<terms::ModelStatistics> all;
     for (const v1::ModelStatistics& one : response.models()) all.push_back(wire::from_proto(one));
     return all;
   }
 
-  Result<service::ServerStatistics> all_statistics() override {
+  Result<terms::ServerStatistics> all_statistics() override {
     v1::GetStatisticsResponse response;
     SLUICE_TRY(ask(&Stub::GetStatistics, v1::GetStatisticsRequest(), response));
     return wire::from_proto(response);
   }
 
-  Result<std::uint64_t> start_profile(const runtime::ProfileSettings& settings) override {
+  Result<std::uint64_t> start_profile(const terms::ProfileSettings& settings) override {
     v1::StartProfileRequest request;
     wire::to_proto(settings, request);
     v1::StartProfileResponse response;
@@ -245,14 +245,14 @@ class GrpcClient final : public Client {
     return response.profile();
   }
 
-  Result<runtime::Profile> stop_profile(std::uint64_t id) override {
+  Result<terms::Profile> stop_profile(std::uint64_t id) override {
     SLUICE_TRY(connection_.wait_for_daemon());
     grpc::ClientContext context;
     prepare(context);
     v1::StopProfileRequest request;
     request.set_profile(id);
     const auto reader = connection_.stub().StopProfile(&context, request);
-    runtime::Profile profile;
+    terms::Profile profile;
     v1::StopProfileResponse part;
     Status read = ok_status();
     while (reader->Read(&part)) {
@@ -266,7 +266,7 @@ class GrpcClient final : public Client {
     return profile;
   }
 
-  Result<std::uint64_t> put_tensor(const exec::TensorView& view, std::int64_t ttl_ns) override {
+  Result<std::uint64_t> put_tensor(const terms::TensorView& view, std::int64_t ttl_ns) override {
     v1::PutTensorRequest request;
     wire::to_proto(view, "", *request.mutable_tensor());
     request.set_ttl_ns(ttl_ns);
@@ -301,8 +301,8 @@ class GrpcClient final : public Client {
     return response.key();
   }
 
-  Result<service::PulledTensor> pull_tensor(const service::OfferedTensor& wanted,
-                                            std::int64_t ttl_ns, std::int64_t timeout_ns) override {
+  Result<terms::PulledTensor> pull_tensor(const terms::OfferedTensor& wanted, std::int64_t ttl_ns,
+                                          std::int64_t timeout_ns) override {
     v1::PullTensorRequest request;
     request.set_from(wanted.address);
     request.set_exchange(wanted.exchange);
@@ -311,24 +311,25 @@ class GrpcClient final : public Client {
     v1::PullTensorResponse response;
     SLUICE_TRY(call(&Stub::PullTensor, request, response, timeout_ns));
     response.mutable_tensor()->set_exchange(response.exchange());
-    return service::PulledTensor{sandbox::TensorIndex{response.exchange()},
-                                 SLUICE_TRY(wire::view_of(response.tensor()))};
+    return terms::PulledTensor{terms::TensorIndex{response.exchange()},
+                               SLUICE_TRY(wire::view_of(response.tensor()))};
   }
 
-  Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
+  Result<InferReply> infer(std::uint64_t model, const std::vector<terms::NamedTensor>& inputs,
                            const InferOptions& options) override {
     const auto entry = uses_ring() || !options.outputs.empty() ? model_entry(model) : nullptr;
     // The ring carries no indexes of the exchange.
-    const bool uses_exchange =
-        !options.kept_outputs.empty() ||
-        std::ranges::any_of(inputs, [](const NamedTensor& input) { return input.exchange != 0; });
+    const bool uses_exchange = !options.kept_outputs.empty() ||
+                               std::ranges::any_of(inputs, [](const terms::NamedTensor& input) {
+                                 return input.exchange != 0;
+                               });
     if (const auto ring = entry == nullptr || uses_exchange ? nullptr : find_ring()) {
       // Nothing if the request does not fit an entry of the ring; gRPC carries it then.
       auto reply = ring->infer(*entry, inputs, options, shared_);
       if (reply) return std::move(*reply);
     }
     v1::InferRequest request;
-    const package::Signature* signature = entry == nullptr ? nullptr : &entry->signature;
+    const terms::Signature* signature = entry == nullptr ? nullptr : &entry->signature;
     SLUICE_TRY(write_infer(model, inputs, options, shared_, signature, request));
     auto response = std::make_shared<v1::InferResponse>();
     SLUICE_TRY(call(&Stub::Infer, request, *response, options.timeout_ns));
@@ -371,10 +372,10 @@ class GrpcClient final : public Client {
     return call(&Stub::UnregisterRegion, request, response);
   }
 
-  Result<std::vector<service::RegionInfo>> list_regions() override {
+  Result<std::vector<terms::RegionInfo>> list_regions() override {
     v1::ListRegionsResponse response;
     SLUICE_TRY(ask(&Stub::ListRegions, v1::ListRegionsRequest(), response));
-    std::vector<service::RegionInfo> regions;
+    std::vector<terms::RegionInfo> regions;
     for (const v1::Region& region : response.regions()) regions.push_back(wire::from_proto(region));
     return regions;
   }
@@ -405,7 +406,7 @@ class GrpcClient final : public Client {
   Status why_ring_ended() const {
     const grpc::Status status = connection_.try_call();
     if (!status.ok()) return connection_.no_daemon(status);
-    return Status(Code::kUnavailable, static_cast<std::int32_t>(runtime::RuntimeCode::kFailed),
+    return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
                   "the daemon has ended the ring: the session is over, or the daemon is ending");
   }
 
@@ -439,8 +440,8 @@ class GrpcClient final : public Client {
   }
 
   /// `package`: null for the package at `path` of the daemon's machine.
-  Status send_load(const service::ModelOptions& options, const std::string& path,
-                   const Bytes* package, bool only_estimate, v1::LoadModelResponse& response) {
+  Status send_load(const terms::LoadOptions& options, const std::string& path, const Bytes* package,
+                   bool only_estimate, v1::LoadModelResponse& response) {
     const Bytes file = package == nullptr ? Bytes() : *package;
     SLUICE_TRY(connection_.wait_for_daemon());
     SLUICE_TRY(check_takes(options));
@@ -468,7 +469,7 @@ class GrpcClient final : public Client {
   }
 
   /// An older daemon would read past an option and serve otherwise.
-  Status check_takes(const service::ModelOptions& options) {
+  Status check_takes(const terms::LoadOptions& options) {
     const std::uint32_t since = options.batching ? kBatches : options.seed ? kSeeds : 0;
     if (since == 0 || SLUICE_TRY(server()).protocol_minor >= since) return ok_status();
     return unimplemented("the daemon at {} takes no {}: it is an older one; update it",
@@ -476,8 +477,8 @@ class GrpcClient final : public Client {
   }
 
   /// A daemon of an older release reads past what it does not know: such a function is removed.
-  Result<service::ModelEntry> loaded(const service::ModelOptions& options,
-                                     const v1::LoadModelResponse& response) {
+  Result<terms::ModelEntry> loaded(const terms::LoadOptions& options,
+                                   const v1::LoadModelResponse& response) {
     auto entry = SLUICE_TRY(wire::from_proto(response.model()));
     const bool joins = entry.function && entry.function->options.batch_rows > 0;
     if (!options.function || options.function->batch_rows == 0 || joins) return entry;
@@ -519,7 +520,7 @@ class GrpcClient final : public Client {
   }
 
   /// Asked for once: a handle is never another model's. Null if there is none.
-  std::shared_ptr<const service::ModelEntry> model_entry(std::uint64_t model) {
+  std::shared_ptr<const terms::ModelEntry> model_entry(std::uint64_t model) {
     if (model == 0) return nullptr;
     {
       const std::lock_guard lock(ring_mutex_);
@@ -528,7 +529,7 @@ class GrpcClient final : public Client {
     }
     auto entries = list_models(model);
     if (!entries.is_ok() || entries->size() != 1) return nullptr;
-    const auto entry = std::make_shared<const service::ModelEntry>(std::move(entries->front()));
+    const auto entry = std::make_shared<const terms::ModelEntry>(std::move(entries->front()));
     // Two threads may have asked at once; both entries say the same.
     const std::lock_guard lock(ring_mutex_);
     if (models_.size() > kMaxKnownModels) models_.clear();
@@ -543,7 +544,7 @@ class GrpcClient final : public Client {
   std::mutex ring_mutex_;
   bool has_tried_ring_ = false;
   std::shared_ptr<RingCaller> ring_;
-  std::map<std::uint64_t, std::shared_ptr<const service::ModelEntry>> models_;
+  std::map<std::uint64_t, std::shared_ptr<const terms::ModelEntry>> models_;
   grpc::ClientContext lease_context_;
   std::unique_ptr<grpc::ClientReader<v1::OpenSessionResponse>> lease_;
 };

@@ -10,7 +10,11 @@
 #include "rpc/client/infer_stream.h"
 #include "rpc/client/shared_tensors.h"
 #include "rpc/wire/address.h"
-#include "service/types.h"
+#include "terms/core_request.h"
+#include "terms/load.h"
+#include "terms/server/profile.h"
+#include "terms/server/server.h"
+#include "terms/tensors/exchange.h"
 
 namespace sluice::rpc::client {
 
@@ -52,49 +56,49 @@ class Client {
   virtual ~Client() = default;
 
   /// Opens a session for all later calls, which ends with the client. `name` appears in lists.
-  virtual Result<service::SessionId> open_session(const std::string& name) = 0;
+  virtual Result<terms::SessionId> open_session(const std::string& name) = 0;
 
-  virtual Result<service::ServerInfo> server() = 0;
-  virtual Result<service::ServerHealth> health() = 0;
-  virtual Result<std::vector<service::SessionInfo>> list_sessions() = 0;
-  virtual Status close_session(service::SessionId session) = 0;
+  virtual Result<terms::ServerInfo> server() = 0;
+  virtual Result<terms::ServerHealth> health() = 0;
+  virtual Result<std::vector<terms::SessionInfo>> list_sessions() = 0;
+  virtual Status close_session(terms::SessionId session) = 0;
 
   /// No `isolation`: the daemon's default.
-  virtual Result<service::GroupEntry> create_group(
-      const topology::CoreRequest& request, std::optional<runtime::Isolation> isolation = {}) = 0;
+  virtual Result<terms::GroupEntry> create_group(
+      const terms::CoreRequest& request, std::optional<terms::Isolation> isolation = {}) = 0;
   virtual Status destroy_group(std::uint64_t group) = 0;
-  virtual Result<std::vector<service::GroupEntry>> list_groups() = 0;
+  virtual Result<std::vector<terms::GroupEntry>> list_groups() = 0;
 
   /// `path`: on the daemon's machine, in one of its model folders.
-  virtual Result<service::ModelEntry> load(const service::ModelOptions& options,
-                                           const std::string& path) = 0;
+  virtual Result<terms::ModelEntry> load(const terms::LoadOptions& options,
+                                         const std::string& path) = 0;
   /// Sends the package at `path`, of this machine.
-  virtual Result<service::ModelEntry> upload(const service::ModelOptions& options,
-                                             const std::string& path) = 0;
+  virtual Result<terms::ModelEntry> upload(const terms::LoadOptions& options,
+                                           const std::string& path) = 0;
   /// Sends a package that is in memory.
-  virtual Result<service::ModelEntry> upload(const service::ModelOptions& options,
-                                             const Bytes& package) = 0;
+  virtual Result<terms::ModelEntry> upload(const terms::LoadOptions& options,
+                                           const Bytes& package) = 0;
   /// What a load would take; `is_upload` as the first two above.
-  virtual Result<runtime::Footprint> estimate(const service::ModelOptions& options,
-                                              const std::string& path, bool is_upload) = 0;
-  virtual Result<runtime::Footprint> estimate(const service::ModelOptions& options,
-                                              const Bytes& package) = 0;
+  virtual Result<terms::Footprint> estimate(const terms::LoadOptions& options,
+                                            const std::string& path, bool is_upload) = 0;
+  virtual Result<terms::Footprint> estimate(const terms::LoadOptions& options,
+                                            const Bytes& package) = 0;
   /// Deploys a graph of functions that are deployed; a model from then on.
-  virtual Result<service::ModelEntry> deploy_graph(const sandbox::GraphRequest& request) = 0;
+  virtual Result<terms::ModelEntry> deploy_graph(const terms::GraphRequest& request) = 0;
   virtual Status unload(std::uint64_t model, std::int64_t drain_ns = 0) = 0;
   virtual Status start(std::uint64_t model) = 0;
   virtual Status stop(std::uint64_t model, std::int64_t drain_ns = 0) = 0;
   virtual Status reset(std::uint64_t model) = 0;
   /// The models that had failed on the device, and are stopped now.
-  virtual Result<std::vector<service::ModelEntry>> reset_device(std::int32_t device) = 0;
+  virtual Result<std::vector<terms::ModelEntry>> reset_device(std::int32_t device) = 0;
   /// 0: all.
-  virtual Result<std::vector<service::ModelEntry>> list_models(std::uint64_t model = 0) = 0;
-  virtual Result<std::vector<service::ModelStatistics>> statistics(std::uint64_t model = 0) = 0;
-  virtual Result<service::ServerStatistics> all_statistics() = 0;
+  virtual Result<std::vector<terms::ModelEntry>> list_models(std::uint64_t model = 0) = 0;
+  virtual Result<std::vector<terms::ModelStatistics>> statistics(std::uint64_t model = 0) = 0;
+  virtual Result<terms::ServerStatistics> all_statistics() = 0;
 
   /// Starts a profile of the daemon, or of the session if the client has one. Returns its id.
-  virtual Result<std::uint64_t> start_profile(const runtime::ProfileSettings& settings) = 0;
-  virtual Result<runtime::Profile> stop_profile(std::uint64_t profile) = 0;
+  virtual Result<std::uint64_t> start_profile(const terms::ProfileSettings& settings) = 0;
+  virtual Result<terms::Profile> stop_profile(std::uint64_t profile) = 0;
 
   /// Zeroed memory that the session shares with the daemon. Inputs of `infer` inside it, at offsets
   /// that are multiples of 64, are not copied to the daemon. Over a Unix socket only. Unregister
@@ -105,11 +109,11 @@ class Client {
   virtual Result<std::shared_ptr<SharedTensors>> share(const std::string& name) = 0;
   virtual Status unregister_region(std::uint64_t region) = 0;
   /// The session's.
-  virtual Result<std::vector<service::RegionInfo>> list_regions() = 0;
+  virtual Result<std::vector<terms::RegionInfo>> list_regions() = 0;
 
   /// Puts a copy of the tensor into the daemon's exchange, for `ttl_ns` (0: the daemon's default).
   /// Returns its index, which later requests of the session take as an input.
-  virtual Result<std::uint64_t> put_tensor(const exec::TensorView& view,
+  virtual Result<std::uint64_t> put_tensor(const terms::TensorView& view,
                                            std::int64_t ttl_ns = 0) = 0;
   /// A reply with one output without a name.
   virtual Result<InferReply> get_tensor(std::uint64_t exchange) = 0;
@@ -118,11 +122,12 @@ class Client {
   virtual Result<std::string> offer_tensor(std::uint64_t exchange) = 0;
   /// Has the daemon fetch a tensor that another one offers, and keep the copy for `ttl_ns` (0: the
   /// daemon's default). Fails: kTimeout after `timeout_ns` (0: no limit).
-  virtual Result<service::PulledTensor> pull_tensor(const service::OfferedTensor& wanted,
-                                                    std::int64_t ttl_ns = 0,
-                                                    std::int64_t timeout_ns = 0) = 0;
+  virtual Result<terms::PulledTensor> pull_tensor(const terms::OfferedTensor& wanted,
+                                                  std::int64_t ttl_ns = 0,
+                                                  std::int64_t timeout_ns = 0) = 0;
 
-  virtual Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
+  virtual Result<InferReply> infer(std::uint64_t model,
+                                   const std::vector<terms::NamedTensor>& inputs,
                                    const InferOptions& options = {}) = 0;
   /// Many requests on one call, in this client's session if it has one. Ends before the client.
   virtual Result<std::unique_ptr<InferStream>> open_stream() = 0;

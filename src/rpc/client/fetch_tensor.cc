@@ -11,11 +11,11 @@
 #include <span>
 #include <utility>
 
+#include "base/system/aligned_memory.h"
 #include "proto/sluice/v1/exchange.pb.h"
 #include "rpc/client/credentials.h"
 #include "rpc/wire/error.h"
 #include "rpc/wire/tensor_chunks.h"
-#include "service/region_slices.h"
 
 namespace sluice::rpc::client {
 namespace {
@@ -142,16 +142,16 @@ Status ended_early(FetchCall& call) {
   return said.is_ok() ? make_error(Code::kInternal, "the answer ends too early") : said;
 }
 
-Result<runtime::OutputTensor> read_tensor(FetchCall& call, const service::TakeRoom& take_room,
-                                          std::chrono::nanoseconds idle,
-                                          const std::stop_token& stop) {
+Result<terms::OutputTensor> read_tensor(FetchCall& call, const terms::TakeRoom& take_room,
+                                        std::chrono::nanoseconds idle,
+                                        const std::stop_token& stop) {
   Buffer* message = SLUICE_TRY(call.next(idle, stop));
   if (message == nullptr) return ended_early(call);
-  runtime::OutputTensor tensor;
+  terms::OutputTensor tensor;
   tensor.view = SLUICE_TRY(wire::read_tensor_head(*message));
   const auto size = static_cast<std::size_t>(tensor.view.size_bytes);
   SLUICE_TRY(take_room(tensor.view.size_bytes));
-  const auto memory = service::allocate_aligned(size);
+  const auto memory = allocate_aligned(size);
   if (memory == nullptr) {
     return make_error(Code::kResourceExhausted, "no memory for a tensor of {} bytes", size);
   }
@@ -171,10 +171,9 @@ Result<runtime::OutputTensor> read_tensor(FetchCall& call, const service::TakeRo
 
 }  // namespace
 
-Result<runtime::OutputTensor> fetch_tensor(const ClientOptions& peer, std::uint64_t exchange,
-                                           const std::string& key,
-                                           const service::TakeRoom& take_room, std::int64_t idle_ns,
-                                           const std::stop_token& stop) {
+Result<terms::OutputTensor> fetch_tensor(const ClientOptions& peer, std::uint64_t exchange,
+                                         const std::string& key, const terms::TakeRoom& take_room,
+                                         std::int64_t idle_ns, const std::stop_token& stop) {
   keep_window_in_heap();
   const auto channel = SLUICE_TRY(connect(peer));
   grpc::GenericStub stub(channel);

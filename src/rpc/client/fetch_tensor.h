@@ -4,7 +4,6 @@
 #include <stop_token>
 
 #include "rpc/client/client.h"
-#include "service/types.h"
 
 namespace sluice::rpc::client {
 
@@ -13,9 +12,8 @@ namespace sluice::rpc::client {
 /// requested, and when nothing has come for `idle_ns`. Safe from any thread.
 /// Fails: kUnavailable if nobody answers there in time; what the other daemon says; what
 /// `take_room` says; kCancelled; kDeadlineExceeded; kInternal for an answer that is none.
-Result<runtime::OutputTensor> fetch_tensor(const ClientOptions& peer, std::uint64_t exchange,
-                                           const std::string& key,
-                                           const service::TakeRoom& take_room, std::int64_t idle_ns,
-                                           const std::stop_token& stop);
+Result<terms::OutputTensor> fetch_tensor(const ClientOptions& peer, std::uint64_t exchange,
+                                         const std::string& key, const terms::TakeRoom& take_room,
+                                         std::int64_t idle_ns, const std::stop_token& stop);
 
 }  // namespace sluice::rpc::client

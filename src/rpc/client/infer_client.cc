@@ -6,15 +6,15 @@
 
 namespace sluice::rpc::client {
 
-Status write_infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
+Status write_infer(std::uint64_t model, const std::vector<terms::NamedTensor>& inputs,
                    const InferOptions& options, const SharedTable& shared,
-                   const package::Signature* signature, v1::InferRequest& to) {
+                   const terms::Signature* signature, v1::InferRequest& to) {
   to.set_model(model);
   to.set_priority(options.priority);
   to.set_wants_detail(options.wants_detail);
   for (const std::string& name : options.kept_outputs) to.add_kept_outputs(name);
   to.set_keep_ns(options.keep_ns);
-  for (const NamedTensor& input : inputs) {
+  for (const terms::NamedTensor& input : inputs) {
     if (input.exchange != 0) {
       v1::Tensor& tensor = *to.add_inputs();
       tensor.set_name(input.name);
@@ -22,14 +22,14 @@ Status write_infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
       continue;
     }
     const auto place = shared.find(input.view.data, input.view.size_bytes);
-    exec::TensorView view = input.view;
+    terms::TensorView view = input.view;
     // The bytes of a shared tensor travel in no message: its place stands for them.
     if (place) view.size_bytes = 0;
     wire::to_proto(view, input.name, *to.add_inputs());
     if (place) wire::to_proto(*place, *to.mutable_inputs()->rbegin()->mutable_place());
   }
   for (std::size_t i = 0; i < options.outputs.size(); ++i) {
-    const runtime::OutputMemory& memory = options.outputs[i];
+    const terms::OutputMemory& memory = options.outputs[i];
     // Null: the answer carries this output.
     if (memory.data == nullptr) continue;
     const auto place = shared.find(memory.data, memory.capacity_bytes);
@@ -47,10 +47,10 @@ Status write_infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
 Result<InferReply> read_infer(std::shared_ptr<const v1::InferResponse> response,
                               const InferOptions& options) {
   InferReply reply;
-  reply.code = static_cast<runtime::RuntimeCode>(response->runtime_code());
+  reply.code = static_cast<RuntimeCode>(response->runtime_code());
   for (const v1::Tensor& output : response->outputs()) {
     const std::size_t index = reply.outputs.size();
-    exec::TensorView view = SLUICE_TRY(wire::view_of(output));
+    terms::TensorView view = SLUICE_TRY(wire::view_of(output));
     if (output.has_place()) {
       // The daemon is another process: a place that was not offered would become a pointer of this
       // one.

@@ -31,7 +31,7 @@ class GrpcStream final : public InferStream {
     (void)status;  // that we cancelled it
   }
 
-  Status send(std::uint64_t id, std::uint64_t model, const std::vector<NamedTensor>& inputs,
+  Status send(std::uint64_t id, std::uint64_t model, const std::vector<terms::NamedTensor>& inputs,
               const InferOptions& options) override {
     if (!options.outputs.empty()) {
       return invalid_argument("outputs of a stream come in its answers; use `infer` to place them");

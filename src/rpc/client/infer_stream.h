@@ -6,17 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "service/types.h"
+#include "base/result.h"
+#include "terms/tensors/request.h"
+#include "terms/tensors/tensor.h"
 
 namespace sluice::rpc::client {
-
-/// An input of a request; its memory is borrowed for the call.
-struct NamedTensor {
-  std::string name;
-  exec::TensorView view;
-  /// Index of a tensor in the daemon's exchange, which `view` does not hold then; 0: none.
-  std::uint64_t exchange = 0;
-};
 
 struct InferOptions {
   std::int64_t timeout_ns = 0;  ///< 0: none
@@ -24,7 +18,7 @@ struct InferOptions {
   bool wants_detail = false;
   /// By signature index; may be shorter. Where an output should go: memory of `Client::share`. Null
   /// data: the answer brings memory of its own. Not for streams.
-  std::vector<runtime::OutputMemory> outputs = {};
+  std::vector<terms::OutputMemory> outputs = {};
   /// Names of outputs that stay in the exchange, for `keep_ns` (0: the daemon's default); the reply
   /// has their indexes.
   std::vector<std::string> kept_outputs = {};
@@ -32,9 +26,9 @@ struct InferOptions {
 };
 
 struct InferReply {
-  runtime::RuntimeCode code = runtime::RuntimeCode::kOk;  ///< or kNumericError
-  std::vector<NamedTensor> outputs;
-  runtime::ReplyDetail detail;
+  RuntimeCode code = RuntimeCode::kOk;  ///< or kNumericError
+  std::vector<terms::NamedTensor> outputs;
+  terms::ReplyDetail detail;
   std::shared_ptr<const void> owner;  ///< of the outputs' memory
 };
 
@@ -62,7 +56,8 @@ class InferStream {
   /// copied.
   /// Fails: kInvalidArgument for memory of outputs; kUnavailable after the end of the stream, whose
   /// reason `next` returns.
-  virtual Status send(std::uint64_t id, std::uint64_t model, const std::vector<NamedTensor>& inputs,
+  virtual Status send(std::uint64_t id, std::uint64_t model,
+                      const std::vector<terms::NamedTensor>& inputs,
                       const InferOptions& options = {}) = 0;
   /// Completes the request with kCancelled unless its reply is already being sent. Fails: as
   /// `send`.
@@ -84,7 +79,7 @@ class RingStream : public InferStream {
   /// As `send`, without blocking for an entry. False, and nothing has happened, if the ring cannot
   /// carry the request, has no free entry, or is over.
   virtual bool try_send(std::uint64_t id, std::uint64_t model,
-                        const std::vector<NamedTensor>& inputs,
+                        const std::vector<terms::NamedTensor>& inputs,
                         const InferOptions& options = {}) = 0;
   /// Blocks until the daemon has passed on to their models all requests that were sent, or the
   /// stream is over. What another stream sends then comes after them.

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.h"
+#include "terms/runtime_code.h"
+
 namespace sluice::rpc::client {
 namespace {
-
-using runtime::RuntimeCode;
 
 constexpr std::uint32_t kEntries = 32;
 constexpr std::uint64_t kEntryBytes = std::uint64_t{1} << 20;
@@ -60,7 +61,7 @@ void RingCaller::give_back(Entry* entry) {
   free_.push_back(entry);
 }
 
-std::optional<Result<InferReply>> RingCaller::infer(const service::ModelEntry& model,
+std::optional<Result<InferReply>> RingCaller::infer(const terms::ModelEntry& model,
                                                     const Inputs& inputs,
                                                     const InferOptions& options,
                                                     const SharedTable& shared) {
@@ -105,7 +106,7 @@ Status RingCaller::wait(Entry& entry, std::int64_t timeout_ns) {
     if (waited_ns > kSleepNs && !is_daemon_there()) is_dead_.store(true);
     if (timeout_ns > 0 && waited_ns > kGraceNs && waited_ns - kGraceNs > timeout_ns) {
       entry.is_abandoned = true;
-      return runtime::runtime_error(RuntimeCode::kTimeout, "no answer within {} ns", timeout_ns);
+      return terms::runtime_error(RuntimeCode::kTimeout, "no answer within {} ns", timeout_ns);
     }
     if (is_over) {
       entry.is_abandoned = true;
@@ -136,7 +137,7 @@ void RingCaller::look(std::unique_lock<std::mutex>& lock) {
   done_.notify_all();
 }
 
-Result<InferReply> RingCaller::reply_of(Entry* entry, const service::ModelEntry& model,
+Result<InferReply> RingCaller::reply_of(Entry* entry, const terms::ModelEntry& model,
                                         const InferOptions& options) {
   const std::shared_ptr<const void> owner(
       entry, [ring = shared_from_this()](Entry* used) { ring->give_back(used); });

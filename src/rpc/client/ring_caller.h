@@ -32,8 +32,8 @@ class RingCaller : public std::enable_shared_from_this<RingCaller> {
 
   /// Blocks. Returns nullopt if the ring cannot carry this request (too large for an entry or its
   /// memory, no free entry, unknown output shapes, ring closed); the caller then uses gRPC.
-  std::optional<Result<InferReply>> infer(const service::ModelEntry& model,
-                                          const std::vector<NamedTensor>& inputs,
+  std::optional<Result<InferReply>> infer(const terms::ModelEntry& model,
+                                          const std::vector<terms::NamedTensor>& inputs,
                                           const InferOptions& options, const SharedTable& shared);
 
   /// Of no use any more.
@@ -45,14 +45,14 @@ class RingCaller : public std::enable_shared_from_this<RingCaller> {
     bool is_done = false;
     bool is_abandoned = false;  ///< nobody waits; it is free when it is answered
   };
-  using Inputs = std::vector<NamedTensor>;
+  using Inputs = std::vector<terms::NamedTensor>;
 
   Entry* take_entry();
   void give_back(Entry* entry);
   Status wait(Entry& entry, std::int64_t timeout_ns);
   void look(std::unique_lock<std::mutex>& lock);
   bool is_daemon_there() const;
-  Result<InferReply> reply_of(Entry* entry, const service::ModelEntry& model,
+  Result<InferReply> reply_of(Entry* entry, const terms::ModelEntry& model,
                               const InferOptions& options);
 
   const shm::SharedMemory memory_;

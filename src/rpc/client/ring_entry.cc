@@ -6,6 +6,8 @@
 #include <string>
 
 #include "base/checked.h"
+#include "shm/region.h"
+#include "terms/server/server.h"
 
 namespace sluice::rpc::client {
 namespace {
@@ -21,9 +23,9 @@ class EntryMemory {
       : region_(region), offset_(offset), memory_(memory) {}
 
   /// Nothing when it is used up.
-  std::optional<service::RegionSlice> take(std::uint64_t size) {
+  std::optional<terms::RegionSlice> take(std::uint64_t size) {
     if (size > memory_.size() || aligned(size) > memory_.size() - used_) return std::nullopt;
-    const service::RegionSlice place = {region_, offset_ + used_, size};
+    const terms::RegionSlice place = {region_, offset_ + used_, size};
     used_ += aligned(size);
     return place;
   }
@@ -31,7 +33,7 @@ class EntryMemory {
   std::uint64_t left_bytes() const {
     return (memory_.size() - used_) & ~(shm::kPlaceAlignment - 1);
   }
-  std::byte* at(const service::RegionSlice& place) const {
+  std::byte* at(const terms::RegionSlice& place) const {
     return memory_.data() + (place.offset - offset_);
   }
 
@@ -42,14 +44,14 @@ class EntryMemory {
   std::uint64_t used_ = 0;
 };
 
-void put(const service::RegionSlice& place, shm::RingTensor& to) {
+void put(const terms::RegionSlice& place, shm::RingTensor& to) {
   to.region = place.region;
   to.offset = place.offset;
   to.bytes = place.size_bytes;
 }
 
 /// False if the entry has no room for it.
-bool describe(const exec::TensorView& view, shm::RingTensor& to) {
+bool describe(const terms::TensorView& view, shm::RingTensor& to) {
   if (view.dims.size() > shm::kMaxRingRank || view.element == ir::ElementType::kString) {
     return false;
   }
@@ -75,7 +77,7 @@ std::optional<std::uint64_t> static_size_of(const ir::Type& type) {
 /// An input of another rank gives none: the daemon refuses it.
 class SymbolValues {
  public:
-  SymbolValues(const package::Signature& signature, const shm::Submission& submission) {
+  SymbolValues(const terms::Signature& signature, const shm::Submission& submission) {
     for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
       const ir::Type& type = signature.inputs[i].type;
       const shm::RingTensor& tensor = submission.tensors[i];
@@ -105,16 +107,16 @@ class SymbolValues {
   std::map<std::string, ir::Dim, std::less<>> values_;
 };
 
-const NamedTensor* find_input(const std::vector<NamedTensor>& inputs, std::size_t index,
-                              const std::string& name) {
+const terms::NamedTensor* find_input(const std::vector<terms::NamedTensor>& inputs,
+                                     std::size_t index, const std::string& name) {
   if (index < inputs.size() && inputs[index].name == name) return &inputs[index];
-  const auto it = std::ranges::find(inputs, name, &NamedTensor::name);
+  const auto it = std::ranges::find(inputs, name, &terms::NamedTensor::name);
   return it == inputs.end() ? nullptr : &*it;
 }
 
 /// Room for each output. Those of unknown size get equal parts of what the others leave.
-bool place_outputs(RingEntry& entry, const package::Signature& signature,
-                   const InferOptions& options, const SharedTable& shared, EntryMemory& memory) {
+bool place_outputs(RingEntry& entry, const terms::Signature& signature, const InferOptions& options,
+                   const SharedTable& shared, EntryMemory& memory) {
   shm::RingTensor* tensors = &entry.submission.tensors[signature.inputs.size()];
   std::vector<std::size_t> unknown;
   std::optional<SymbolValues> symbols;
@@ -125,7 +127,7 @@ bool place_outputs(RingEntry& entry, const package::Signature& signature,
     return symbols->size_of(type);
   };
   for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
-    std::optional<service::RegionSlice> place;
+    std::optional<terms::RegionSlice> place;
     if (i < options.outputs.size() && options.outputs[i].data != nullptr) {
       place = shared.find(options.outputs[i].data, options.outputs[i].capacity_bytes);
     } else if (const auto size = output_size(i)) {
@@ -145,10 +147,10 @@ bool place_outputs(RingEntry& entry, const package::Signature& signature,
 
 }  // namespace
 
-bool fill(RingEntry& entry, const service::ModelEntry& model,
-          const std::vector<NamedTensor>& inputs, const InferOptions& options,
+bool fill(RingEntry& entry, const terms::ModelEntry& model,
+          const std::vector<terms::NamedTensor>& inputs, const InferOptions& options,
           const SharedTable& shared) {
-  const package::Signature& signature = model.signature;
+  const terms::Signature& signature = model.signature;
   const std::size_t num_tensors = signature.inputs.size() + signature.outputs.size();
   if (num_tensors > shm::kMaxRingTensors || inputs.size() != signature.inputs.size()) return false;
   entry.submission.head = {};
@@ -160,9 +162,9 @@ bool fill(RingEntry& entry, const service::ModelEntry& model,
   entry.submission.head.num_outputs = static_cast<std::uint32_t>(signature.outputs.size());
   EntryMemory memory(entry.region, entry.offset, entry.memory);
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
-    const NamedTensor* input = find_input(inputs, i, signature.inputs[i].name);
+    const terms::NamedTensor* input = find_input(inputs, i, signature.inputs[i].name);
     if (input == nullptr || input->view.size_bytes < 0) return false;
-    const exec::TensorView& view = input->view;
+    const terms::TensorView& view = input->view;
     if (!describe(view, entry.submission.tensors[i])) return false;
     auto place = shared.find(view.data, view.size_bytes);
     if (!place) {
@@ -176,7 +178,7 @@ bool fill(RingEntry& entry, const service::ModelEntry& model,
 }
 
 Result<InferReply> read_reply(const RingEntry& entry, const shm::Completion& completion,
-                              const service::ModelEntry& model, const InferOptions& options,
+                              const terms::ModelEntry& model, const InferOptions& options,
                               std::shared_ptr<const void> owner) {
   const shm::CompletionHead& head = completion.head;
   if (head.status_code != 0) {
@@ -184,11 +186,11 @@ Result<InferReply> read_reply(const RingEntry& entry, const shm::Completion& com
                   std::string(completion.message.data(), head.message_bytes));
   }
   InferReply reply;
-  reply.code = static_cast<runtime::RuntimeCode>(head.runtime_code);
+  reply.code = static_cast<RuntimeCode>(head.runtime_code);
   for (std::size_t i = 0; i < head.num_outputs && i < model.signature.outputs.size(); ++i) {
     const shm::RingTensor& tensor = completion.outputs[i];
     const shm::RingTensor& asked = entry.submission.tensors[entry.submission.head.num_inputs + i];
-    exec::TensorView view;
+    terms::TensorView view;
     const bool is_placed = i < options.outputs.size() && options.outputs[i].data != nullptr;
     view.data =
         is_placed ? options.outputs[i].data : entry.memory.data() + (asked.offset - entry.offset);

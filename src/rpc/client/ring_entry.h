@@ -10,6 +10,7 @@
 #include "rpc/client/infer_stream.h"
 #include "rpc/client/shared_tensors.h"
 #include "shm/ring_layout.h"
+#include "terms/server/server.h"
 
 namespace sluice::rpc::client {
 
@@ -27,15 +28,15 @@ struct RingEntry {
 
 /// Writes the submission and copies inputs that are not in `shared`. False if the entry cannot
 /// carry the request: too many or too large tensors, strings, outputs of unknown size.
-bool fill(RingEntry& entry, const service::ModelEntry& model,
-          const std::vector<NamedTensor>& inputs, const InferOptions& options,
+bool fill(RingEntry& entry, const terms::ModelEntry& model,
+          const std::vector<terms::NamedTensor>& inputs, const InferOptions& options,
           const SharedTable& shared);
 
 /// The reply to the entry's submission. Its outputs are views of the entry's memory, or of the
 /// memory that `options` names. `owner` gives the entry back.
 /// Fails: as the daemon says.
 Result<InferReply> read_reply(const RingEntry& entry, const shm::Completion& completion,
-                              const service::ModelEntry& model, const InferOptions& options,
+                              const terms::ModelEntry& model, const InferOptions& options,
                               std::shared_ptr<const void> owner);
 
 }  // namespace sluice::rpc::client

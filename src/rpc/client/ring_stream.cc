@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rpc/client/stream_ring.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::rpc::client {
 namespace {
@@ -23,7 +24,7 @@ class StreamOverRing final : public RingStream {
         shared_(shared) {}
   ~StreamOverRing() override { ring_->abort(); }
 
-  Status send(std::uint64_t id, std::uint64_t model, const std::vector<NamedTensor>& inputs,
+  Status send(std::uint64_t id, std::uint64_t model, const std::vector<terms::NamedTensor>& inputs,
               const InferOptions& options) override {
     auto entry_of_model = find_model_(model);
     if (entry_of_model == nullptr) return invalid_argument("the daemon has no model {:#x}", model);
@@ -40,7 +41,8 @@ class StreamOverRing final : public RingStream {
     return submit(entry, id, std::move(entry_of_model)) ? ok_status() : over();
   }
 
-  bool try_send(std::uint64_t id, std::uint64_t model, const std::vector<NamedTensor>& inputs,
+  bool try_send(std::uint64_t id, std::uint64_t model,
+                const std::vector<terms::NamedTensor>& inputs,
                 const InferOptions& options) override {
     if (ring_->is_over() || !is_carried(inputs, options)) return false;
     auto entry_of_model = find_model_(model);
@@ -80,8 +82,9 @@ class StreamOverRing final : public RingStream {
   }
 
  private:
-  static bool is_carried(const std::vector<NamedTensor>& inputs, const InferOptions& options) {
-    for (const NamedTensor& input : inputs) {
+  static bool is_carried(const std::vector<terms::NamedTensor>& inputs,
+                         const InferOptions& options) {
+    for (const terms::NamedTensor& input : inputs) {
       if (input.exchange != 0) return false;
     }
     return !options.wants_detail && options.outputs.empty() && options.kept_outputs.empty() &&
@@ -89,17 +92,17 @@ class StreamOverRing final : public RingStream {
   }
 
   static Status over() {
-    return Status(Code::kUnavailable, static_cast<std::int32_t>(runtime::RuntimeCode::kFailed),
+    return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
                   "the stream is over: it was closed, or the daemon ended the ring");
   }
   Status reason() const {
     if (!ring_->is_aborted()) return find_reason_();
-    return runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the stream was aborted");
+    return terms::runtime_error(RuntimeCode::kCancelled, "the stream was aborted");
   }
 
   /// False after `close`; the entry is free then.
   bool submit(StreamRing::Entry* entry, std::uint64_t id,
-              std::shared_ptr<const service::ModelEntry> model) {
+              std::shared_ptr<const terms::ModelEntry> model) {
     entry->id = id;
     entry->model = std::move(model);
     if (ring_->submit(*entry)) return true;

@@ -11,7 +11,7 @@
 namespace sluice::rpc::client {
 
 /// Finds what a request needs to know of its model; null if there is none.
-using FindModel = std::function<std::shared_ptr<const service::ModelEntry>(std::uint64_t)>;
+using FindModel = std::function<std::shared_ptr<const terms::ModelEntry>(std::uint64_t)>;
 /// Why the daemon has ended a ring.
 using FindReason = std::function<Status()>;
 

@@ -1,5 +1,7 @@
 #include "rpc/client/shared_tensors.h"
 
+#include "shm/region.h"
+
 namespace sluice::rpc::client {
 
 void SharedTable::add(const std::shared_ptr<SharedTensors>& shared) {
@@ -16,8 +18,8 @@ void SharedTable::remove(std::uint64_t region) {
   });
 }
 
-std::optional<service::RegionSlice> SharedTable::find(const void* data,
-                                                      std::int64_t size_bytes) const {
+std::optional<terms::RegionSlice> SharedTable::find(const void* data,
+                                                    std::int64_t size_bytes) const {
   const std::lock_guard lock(mutex_);
   if (by_address_.empty() || data == nullptr || size_bytes < 0) return std::nullopt;
   const auto* first = static_cast<const std::byte*>(data);
@@ -32,7 +34,7 @@ std::optional<service::RegionSlice> SharedTable::find(const void* data,
       offset % shm::kPlaceAlignment != 0) {
     return std::nullopt;
   }
-  return service::RegionSlice{shared->region(), offset, size};
+  return terms::RegionSlice{shared->region(), offset, size};
 }
 
 }  // namespace sluice::rpc::client

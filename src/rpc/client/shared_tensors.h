@@ -6,8 +6,8 @@
 #include <mutex>
 #include <optional>
 
-#include "service/region_slices.h"
 #include "shm/shared_memory.h"
+#include "terms/tensors/exchange.h"
 
 namespace sluice::rpc::client {
 
@@ -33,7 +33,7 @@ class SharedTable {
   void remove(std::uint64_t region);
   /// The region slice of `size_bytes` at `data`; nullopt unless all bytes are shared and the offset
   /// is aligned.
-  std::optional<service::RegionSlice> find(const void* data, std::int64_t size_bytes) const;
+  std::optional<terms::RegionSlice> find(const void* data, std::int64_t size_bytes) const;
 
  private:
   mutable std::mutex mutex_;

@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "shm/region.h"
+
 namespace sluice::rpc::client {
 namespace {
 

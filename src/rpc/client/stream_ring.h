@@ -25,7 +25,7 @@ class StreamRing : public std::enable_shared_from_this<StreamRing> {
  public:
   struct Entry : RingEntry {
     std::uint64_t id = 0;  ///< the caller's
-    std::shared_ptr<const service::ModelEntry> model;
+    std::shared_ptr<const terms::ModelEntry> model;
     bool is_in_flight = false;
   };
 

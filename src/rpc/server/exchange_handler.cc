@@ -15,7 +15,7 @@ template <typename Work>
 grpc::ServerUnaryReactor* answer_now(const Handlers& handlers, grpc::CallbackServerContext& context,
                                      const Work& work) {
   auto* reactor = context.DefaultReactor();
-  const auto caller = handlers.caller_of(context, service::Role::kInference);
+  const auto caller = handlers.caller_of(context, terms::Role::kInference);
   reactor->Finish(wire::to_grpc(caller.is_ok() ? work(*caller) : caller.status()));
   return reactor;
 }
@@ -25,7 +25,7 @@ class PullCall final : public grpc::ServerUnaryReactor {
  public:
   PullCall(Handlers& handlers, const grpc::CallbackServerContext& context,
            const v1::PullTensorRequest& request, v1::PullTensorResponse& response) {
-    auto caller = handlers.caller_of(context, service::Role::kInference);
+    auto caller = handlers.caller_of(context, terms::Role::kInference);
     Status status = caller.is_ok() ? ok_status() : caller.status();
     if (status.is_ok()) {
       status = handlers.threads().run(
@@ -62,10 +62,9 @@ Handlers::Unary* Handlers::PutTensor(Context* context, const v1::PutTensorReques
   return answer_now(*this, *context, [&](const service::Caller& caller) -> Status {
     const v1::Tensor& tensor = request->tensor();
     if (tensor.has_place() || tensor.exchange() != 0) {
-      return runtime::runtime_error(runtime::RuntimeCode::kBadInput,
-                                    "a tensor to put comes with its data");
+      return terms::runtime_error(RuntimeCode::kBadInput, "a tensor to put comes with its data");
     }
-    const exec::TensorView view = SLUICE_TRY(wire::view_of(tensor));
+    const terms::TensorView view = SLUICE_TRY(wire::view_of(tensor));
     const auto index = SLUICE_TRY(service_.put_tensor(caller, view, request->ttl_ns()));
     response->set_exchange(static_cast<std::uint64_t>(index));
     return ok_status();
@@ -75,12 +74,12 @@ Handlers::Unary* Handlers::PutTensor(Context* context, const v1::PutTensorReques
 Handlers::Unary* Handlers::GetTensor(Context* context, const v1::GetTensorRequest* request,
                                      v1::GetTensorResponse* response) {
   return answer_now(*this, *context, [&](const service::Caller& caller) -> Status {
-    const auto lease = SLUICE_TRY(service_.exchange().get(
-        caller.session->owner(), sandbox::TensorIndex{request->exchange()}));
+    const auto lease = SLUICE_TRY(
+        service_.exchange().get(caller.session->owner(), terms::TensorIndex{request->exchange()}));
     if (lease->view.size_bytes > max_answer_bytes_) {
-      return runtime::runtime_error(runtime::RuntimeCode::kOutOfResources,
-                                    "the tensor has {} bytes, a message at most {}",
-                                    lease->view.size_bytes, max_answer_bytes_);
+      return terms::runtime_error(RuntimeCode::kOutOfResources,
+                                  "the tensor has {} bytes, a message at most {}",
+                                  lease->view.size_bytes, max_answer_bytes_);
     }
     return catch_no_memory([&] {
       wire::to_proto(lease->view, "", *response->mutable_tensor());
@@ -93,14 +92,14 @@ Handlers::Unary* Handlers::RemoveTensor(Context* context, const v1::RemoveTensor
                                         v1::RemoveTensorResponse* /*response*/) {
   return answer_now(*this, *context, [&](const service::Caller& caller) {
     return service_.exchange().remove(caller.session->owner(),
-                                      sandbox::TensorIndex{request->exchange()});
+                                      terms::TensorIndex{request->exchange()});
   });
 }
 
 Handlers::Unary* Handlers::OfferTensor(Context* context, const v1::OfferTensorRequest* request,
                                        v1::OfferTensorResponse* response) {
   return answer_now(*this, *context, [&](const service::Caller& caller) -> Status {
-    const sandbox::TensorIndex index{request->exchange()};
+    const terms::TensorIndex index{request->exchange()};
     response->set_key(SLUICE_TRY(service_.offer_tensor(caller, index)));
     return ok_status();
   });

@@ -7,8 +7,8 @@
 
 namespace sluice::rpc::server {
 
-using runtime::ModelHandle;
-using service::Role;
+using terms::ModelHandle;
+using terms::Role;
 
 namespace {
 
@@ -45,8 +45,8 @@ Result<service::AccessToken> Handlers::token_of(const grpc::CallbackServerContex
 }
 
 /// Fails: kUnauthenticated over TCP without one of the tokens.
-Result<service::Peer> Handlers::peer_of(const grpc::CallbackServerContext& context) const {
-  service::Peer peer = peers_.find(context.peer());
+Result<terms::Peer> Handlers::peer_of(const grpc::CallbackServerContext& context) const {
+  terms::Peer peer = peers_.find(context.peer());
   // The mode of a Unix socket protects it.
   if (peer.is_local() || tokens_.is_empty()) return peer;
   service::AccessToken token = SLUICE_TRY(token_of(context));
@@ -56,14 +56,14 @@ Result<service::Peer> Handlers::peer_of(const grpc::CallbackServerContext& conte
 }
 
 Result<service::Caller> Handlers::caller_of(const grpc::CallbackServerContext& context,
-                                            service::Role role) const {
-  service::Peer peer = SLUICE_TRY(peer_of(context));
+                                            terms::Role role) const {
+  terms::Peer peer = SLUICE_TRY(peer_of(context));
   return service_.caller_of(role, metadata_of(context, kSessionKey), std::move(peer));
 }
 
 Result<service::Admission> Handlers::admit(const grpc::CallbackServerContext& context,
-                                           runtime::ModelHandle model) const {
-  service::Peer peer = SLUICE_TRY(peer_of(context));
+                                           terms::ModelHandle model) const {
+  terms::Peer peer = SLUICE_TRY(peer_of(context));
   return service_.admit(metadata_of(context, kSessionKey), std::move(peer), model);
 }
 
@@ -73,8 +73,8 @@ Status Handlers::reserve_upload(std::int64_t bytes) {
   // uploading_bytes_ may exceed a limit that a reload has lowered; the difference is negative then,
   // and nothing fits.
   if (bytes > limit - uploading_bytes_) {
-    return runtime::runtime_error(
-        runtime::RuntimeCode::kOutOfResources,
+    return terms::runtime_error(
+        RuntimeCode::kOutOfResources,
         "an upload of {} bytes: at most {} are taken at a time, and {} are on "
         "their way",
         bytes, limit, uploading_bytes_);
@@ -149,7 +149,7 @@ Handlers::Unary* Handlers::CloseSession(Context* context, const v1::CloseSession
                                         v1::CloseSessionResponse* /*response*/) {
   return later(context, Role::kControl,
                [this, id = request->session()](const service::Caller& caller) {
-                 return service_.kill_session(caller, service::SessionId(id));
+                 return service_.kill_session(caller, terms::SessionId(id));
                });
 }
 
@@ -231,7 +231,7 @@ Handlers::Unary* Handlers::ResetDevice(Context* context, const v1::ResetDeviceRe
                                        v1::ResetDeviceResponse* response) {
   return later(context, Role::kControl,
                [this, request, response](const service::Caller& caller) -> Status {
-                 const topology::DeviceId device(request->device());
+                 const terms::DeviceId device(request->device());
                  for (const auto& model : SLUICE_TRY(service_.reset_device(caller, device))) {
                    wire::to_proto(model, *response->add_models());
                  }

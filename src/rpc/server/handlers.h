@@ -38,10 +38,10 @@ class Handlers final : public v1::Runtime::CallbackService {
   /// On whose behalf a call is made that needs `role`.
   /// Fails: as Service::caller_of; kUnauthenticated over TCP without one of the tokens.
   Result<service::Caller> caller_of(const grpc::CallbackServerContext& context,
-                                    service::Role role) const;
+                                    terms::Role role) const;
   /// Caller and model of a unary request. Fails: as caller_of and Service::find_model.
   Result<service::Admission> admit(const grpc::CallbackServerContext& context,
-                                   runtime::ModelHandle model) const;
+                                   terms::ModelHandle model) const;
   UploadedPackages& uploads() { return uploads_; }
   /// Bytes for an upload, until they are given back. Fails: kOutOfResources.
   Status reserve_upload(std::int64_t bytes);
@@ -111,11 +111,11 @@ class Handlers final : public v1::Runtime::CallbackService {
 
  private:
   Result<service::AccessToken> token_of(const grpc::CallbackServerContext& context) const;
-  Result<service::Peer> peer_of(const grpc::CallbackServerContext& context) const;
+  Result<terms::Peer> peer_of(const grpc::CallbackServerContext& context) const;
   template <typename Work>
-  Unary* now(Context* context, service::Role role, const Work& work);
+  Unary* now(Context* context, terms::Role role, const Work& work);
   template <typename Work>
-  Unary* later(Context* context, service::Role role, Work work);
+  Unary* later(Context* context, terms::Role role, Work work);
 
   service::Service& service_;
   const PeerTable& peers_;

@@ -41,7 +41,7 @@ Result<runtime::Request> request_of(Handlers& handlers, const grpc::CallbackServ
 /// Fills the call's response. `messages.charge` is the session's.
 grpc::Status answer(const runtime::Reply& reply, const dispatch::ModelRef& model,
                     std::int64_t limit_bytes, InferMessages& messages) {
-  if (reply.code != runtime::RuntimeCode::kOk && reply.outputs.empty()) {
+  if (reply.code != RuntimeCode::kOk && reply.outputs.empty()) {
     return wire::to_grpc(reply.errors);
   }
   return wire::to_grpc(write_answer(reply, model.signature(), messages.request.wants_detail(),
@@ -91,7 +91,7 @@ grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext&
   // The allocator of this call's messages made the holder.
   const auto* holder = static_cast<InferHolder*>(context.GetRpcAllocatorState());
   const Messages& messages = holder->messages();
-  const auto admission = handlers.admit(context, runtime::ModelHandle(wanted.model()));
+  const auto admission = handlers.admit(context, terms::ModelHandle(wanted.model()));
   if (!admission.is_ok()) return finish(context, wire::to_grpc(admission.status()));
   auto charge = ByteCharge::take(admission->caller.session->answers(), 0);
   if (!charge.is_ok()) return finish(context, wire::to_grpc(charge.status()));

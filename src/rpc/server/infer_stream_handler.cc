@@ -11,8 +11,6 @@
 namespace sluice::rpc::server {
 namespace {
 
-using runtime::RuntimeCode;
-
 /// Requests of one client, answered as they finish. A request is *held* from reading its message
 /// until sending its reply. At the limit of held requests, or of bytes of answers, the call reads
 /// at most one more message and parks it, so a client within the limits can always cancel. The
@@ -39,7 +37,7 @@ class StreamCall final
         max_held_(service_.options().stream_requests),
         max_held_bytes_(service_.options().stream_answer_bytes),
         max_answer_bytes_(handlers.max_answer_bytes()) {
-    auto caller = handlers.caller_of(context, service::Role::kInference);
+    auto caller = handlers.caller_of(context, terms::Role::kInference);
     if (!caller.is_ok()) {
       Finish(wire::to_grpc(caller.status()));
       return;
@@ -105,8 +103,8 @@ class StreamCall final
         if (!take_request(std::move(message))) return;
         break;
       default:
-        end(runtime::runtime_error(RuntimeCode::kInvalid,
-                                   "message {}: neither a request nor a cancel", message->id()));
+        end(terms::runtime_error(RuntimeCode::kInvalid,
+                                 "message {}: neither a request nor a cancel", message->id()));
         return;
     }
     read_next();
@@ -115,7 +113,7 @@ class StreamCall final
   /// Whether to read on.
   bool take_request(Message message) {
     const std::uint64_t id = message->id();
-    auto model = service_.find_model(caller_, runtime::ModelHandle(message->request().model()));
+    auto model = service_.find_model(caller_, terms::ModelHandle(message->request().model()));
     const std::int64_t known_bytes = model.is_ok() ? least_answer_bytes((*model)->signature()) : 0;
     Result<ByteCharge> charge = ByteCharge();
     {
@@ -165,9 +163,9 @@ class StreamCall final
       --num_held_;
       --num_unanswered_;
     }
-    end(runtime::runtime_error(
-        RuntimeCode::kInvalid,
-        "request {}: another one with this id is in flight; give each its own", id));
+    end(terms::runtime_error(RuntimeCode::kInvalid,
+                             "request {}: another one with this id is in flight; give each its own",
+                             id));
   }
 
   Status submit(const std::shared_ptr<Work>& work, Message message) {
@@ -211,8 +209,7 @@ class StreamCall final
 
   static Result<std::int64_t> deadline_of(std::int64_t timeout_ns, const Clock& clock) {
     if (timeout_ns < 0) {
-      return runtime::runtime_error(RuntimeCode::kInvalid, "timeout_ns: {} is negative",
-                                    timeout_ns);
+      return terms::runtime_error(RuntimeCode::kInvalid, "timeout_ns: {} is negative", timeout_ns);
     }
     const std::int64_t now_ns = clock.now_ns();
     return timeout_ns == 0 || timeout_ns > kNoDeadline - now_ns ? kNoDeadline : now_ns + timeout_ns;

@@ -11,8 +11,6 @@
 namespace sluice::rpc::server {
 namespace {
 
-using runtime::RuntimeCode;
-
 ///     (start) --options: path--> loading --> done
 ///        |                          ^
 ///        +--options: upload--> receiving --the client has sent all--> loading
@@ -23,7 +21,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
   LoadCall(Handlers& handlers, const grpc::CallbackServerContext& context,
            v1::LoadModelResponse& response)
       : handlers_(handlers), response_(response) {
-    auto caller = handlers_.caller_of(context, service::Role::kControl);
+    auto caller = handlers_.caller_of(context, terms::Role::kControl);
     if (!caller.is_ok()) {
       finish(caller.status());
       return;
@@ -53,19 +51,19 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
       case v1::LoadModelRequest::kOptions: return take_options();
       case v1::LoadModelRequest::kChunk: return take_chunk();
       default:
-        return runtime::runtime_error(RuntimeCode::kInvalid, "neither options nor a chunk came");
+        return terms::runtime_error(RuntimeCode::kInvalid, "neither options nor a chunk came");
     }
   }
 
   Status take_options() {
-    if (options_) return runtime::runtime_error(RuntimeCode::kInvalid, "options came twice");
+    if (options_) return terms::runtime_error(RuntimeCode::kInvalid, "options came twice");
     wire::LoadSettings settings = SLUICE_TRY(
         wire::from_proto(message_.options(), handlers_.service().options().max_upload_bytes));
     if (settings.upload_bytes > 0) {
       upload_ = SLUICE_TRY(Upload::create(settings.upload_bytes));
       idle_ = std::make_unique<IdleLimit>(handlers_.service().options().upload_idle_ns, [this] {
-        finish(runtime::runtime_error(RuntimeCode::kTimeout,
-                                      "the upload stands still; send it again"));
+        finish(
+            terms::runtime_error(RuntimeCode::kTimeout, "the upload stands still; send it again"));
       });
     }
     only_estimates_ = settings.only_estimates;
@@ -76,9 +74,9 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
 
   Status take_chunk() {
     if (!options_)
-      return runtime::runtime_error(RuntimeCode::kInvalid, "a chunk came before the options");
+      return terms::runtime_error(RuntimeCode::kInvalid, "a chunk came before the options");
     if (upload_ == nullptr) {
-      return runtime::runtime_error(RuntimeCode::kInvalid, "a chunk came for a load by path");
+      return terms::runtime_error(RuntimeCode::kInvalid, "a chunk came for a load by path");
     }
     // Room is taken as bytes come: what a client only announces keeps nobody else out.
     const auto bytes = static_cast<std::int64_t>(message_.chunk().size());
@@ -93,7 +91,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
     if (idle_ != nullptr) idle_->stop();
     if (is_finished_) return ok_status();
     if (is_cancelled_) return make_error(Code::kCancelled, "the client is gone");
-    if (!options_) return runtime::runtime_error(RuntimeCode::kInvalid, "no options came");
+    if (!options_) return terms::runtime_error(RuntimeCode::kInvalid, "no options came");
     return handlers_.threads().run([this] { finish(catch_no_memory([this] { return load(); })); });
   }
 
@@ -114,9 +112,9 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
     }
     const auto entry = SLUICE_TRY(handlers_.service().load(
         caller_, *options_, path_, std::move(executable), upload == nullptr ? -1 : upload->fd()));
-    if (is_cancelled_ && caller_.session->id() == service::kNobody) {
+    if (is_cancelled_ && caller_.session->id() == terms::kNobody) {
       // Nobody knows the handle, and no session's end will free it.
-      return handlers_.service().unload(caller_, runtime::ModelHandle(entry.info.handle), 0);
+      return handlers_.service().unload(caller_, terms::ModelHandle(entry.info.handle), 0);
     }
     wire::to_proto(entry, *response_.mutable_model());
     wire::to_proto(entry.info.footprint, *response_.mutable_footprint());
@@ -129,7 +127,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
   std::atomic<bool> is_finished_ = false;
   service::Caller caller_;
   v1::LoadModelRequest message_;
-  std::optional<service::ModelOptions> options_;
+  std::optional<terms::LoadOptions> options_;
   bool only_estimates_ = false;
   std::string path_;
   std::int64_t reserved_bytes_ = 0;

@@ -9,20 +9,20 @@
 namespace sluice::rpc::server {
 namespace {
 
-Result<std::size_t> output_index(const package::Signature& signature, const std::string& name) {
-  const auto it = std::ranges::find(signature.outputs, name, &package::TensorSpec::name);
+Result<std::size_t> output_index(const terms::Signature& signature, const std::string& name) {
+  const auto it = std::ranges::find(signature.outputs, name, &terms::TensorSpec::name);
   if (it != signature.outputs.end()) {
     return static_cast<std::size_t>(it - signature.outputs.begin());
   }
-  return runtime::runtime_error(runtime::RuntimeCode::kBadInput, "the model has no output \"{}\"",
-                                // The name is a client's and may be as long as a message.
-                                name.substr(0, 200));
+  return terms::runtime_error(RuntimeCode::kBadInput, "the model has no output \"{}\"",
+                              // The name is a client's and may be as long as a message.
+                              name.substr(0, 200));
 }
 
 Result<sandbox::KeptOutputs> kept_outputs(service::Service& service,
                                           const service::ClientSession& session,
                                           const v1::InferRequest& wanted,
-                                          const package::Signature& signature) {
+                                          const terms::Signature& signature) {
   sandbox::KeptOutputs kept;
   if (wanted.kept_outputs().empty()) return kept;
   kept.exchange = &service.exchange();
@@ -36,11 +36,11 @@ Result<sandbox::KeptOutputs> kept_outputs(service::Service& service,
 }
 
 /// The message has the type and the shape; the bytes stay where they are.
-Status keep(const sandbox::KeptOutputs& kept, const runtime::OutputTensor& tensor,
+Status keep(const sandbox::KeptOutputs& kept, const terms::OutputTensor& tensor,
             const std::string& name, v1::Tensor& to) {
   const auto index =
       SLUICE_TRY(kept.exchange->put(kept.owner, tensor, kept.ttl_ns).with_context(name));
-  exec::TensorView without_bytes = tensor.view;
+  terms::TensorView without_bytes = tensor.view;
   without_bytes.size_bytes = 0;
   wire::to_proto(without_bytes, name, to);
   to.set_exchange(static_cast<std::uint64_t>(index));
@@ -49,7 +49,7 @@ Status keep(const sandbox::KeptOutputs& kept, const runtime::OutputTensor& tenso
 
 /// By signature index. Empty if the request places no outputs.
 Result<std::vector<service::PlacedOutput>> open_outputs(const v1::InferRequest& wanted,
-                                                        const package::Signature& signature,
+                                                        const terms::Signature& signature,
                                                         const service::ClientSession& session) {
   std::vector<service::PlacedOutput> outputs;
   if (wanted.output_places().empty()) return outputs;
@@ -62,13 +62,13 @@ Result<std::vector<service::PlacedOutput>> open_outputs(const v1::InferRequest& 
   return outputs;
 }
 
-Status put_in_place(const service::PlacedOutput& placed, const exec::TensorView& view,
+Status put_in_place(const service::PlacedOutput& placed, const terms::TensorView& view,
                     const std::string& name, v1::Tensor& to) {
   SLUICE_TRY(service::store(placed, view, name));
-  exec::TensorView without_bytes = view;
+  terms::TensorView without_bytes = view;
   without_bytes.size_bytes = 0;
   wire::to_proto(without_bytes, name, to);
-  service::RegionSlice place = placed.place;
+  terms::RegionSlice place = placed.place;
   place.size_bytes = static_cast<std::uint64_t>(view.size_bytes);
   wire::to_proto(place, *to.mutable_place());
   return ok_status();
@@ -90,12 +90,12 @@ std::int64_t answer_bytes(const runtime::Reply& reply, const service::PlacedTens
   return total;
 }
 
-Status write_outputs(const runtime::Reply& reply, const package::Signature& signature,
+Status write_outputs(const runtime::Reply& reply, const terms::Signature& signature,
                      bool wants_detail, const service::PlacedTensors& placed,
                      v1::InferResponse& to) {
   to.set_runtime_code(static_cast<std::int32_t>(reply.code));
   for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
-    const exec::TensorView& view = reply.outputs[i].view;
+    const terms::TensorView& view = reply.outputs[i].view;
     const std::string& name = signature.outputs[i].name;
     if (placed.kept.keeps(i)) {
       SLUICE_TRY(keep(placed.kept, reply.outputs[i], name, *to.add_outputs()));
@@ -111,20 +111,20 @@ Status write_outputs(const runtime::Reply& reply, const package::Signature& sign
 
 }  // namespace
 
-Result<std::vector<exec::TensorView>> open_request(service::Service& service,
-                                                   const service::ClientSession& session,
-                                                   const v1::InferRequest& wanted,
-                                                   const dispatch::ModelRef& model,
-                                                   service::PlacedTensors& placed) {
-  const auto open = [&](std::size_t i, const service::RegionSlice& place) -> Result<void*> {
+Result<std::vector<terms::TensorView>> open_request(service::Service& service,
+                                                    const service::ClientSession& session,
+                                                    const v1::InferRequest& wanted,
+                                                    const dispatch::ModelRef& model,
+                                                    service::PlacedTensors& placed) {
+  const auto open = [&](std::size_t i, const terms::RegionSlice& place) -> Result<void*> {
     auto input = SLUICE_TRY(service::open_input(session, place, model.reads_in_place(i)));
     // The region stays mapped until the answer, even if the client unregisters it.
     placed.owners.push_back(std::move(input.owner));
     return input.data;
   };
-  const auto find = [&](std::uint64_t index) -> Result<exec::TensorView> {
-    auto lease = SLUICE_TRY(service.exchange().get(session.owner(), sandbox::TensorIndex{index}));
-    const exec::TensorView view = lease->view;  // read only, where it lies
+  const auto find = [&](std::uint64_t index) -> Result<terms::TensorView> {
+    auto lease = SLUICE_TRY(service.exchange().get(session.owner(), terms::TensorIndex{index}));
+    const terms::TensorView view = lease->view;  // read only, where it lies
     placed.owners.push_back(std::move(lease));
     return view;
   };
@@ -134,21 +134,21 @@ Result<std::vector<exec::TensorView>> open_request(service::Service& service,
   return inputs;
 }
 
-std::int64_t least_answer_bytes(const package::Signature& signature) {
+std::int64_t least_answer_bytes(const terms::Signature& signature) {
   std::int64_t total = 0;
-  for (const package::TensorSpec& spec : signature.outputs) {
+  for (const terms::TensorSpec& spec : signature.outputs) {
     total += ir::storage_bytes(spec.type).value_or(0);
   }
   return total;
 }
 
-Status write_answer(const runtime::Reply& reply, const package::Signature& signature,
+Status write_answer(const runtime::Reply& reply, const terms::Signature& signature,
                     bool wants_detail, const service::PlacedTensors& placed,
                     std::int64_t limit_bytes, ByteCharge& charge, v1::InferResponse& to) {
   const std::int64_t size_bytes = answer_bytes(reply, placed);
   if (size_bytes > limit_bytes) {
-    return runtime::runtime_error(
-        runtime::RuntimeCode::kOutOfResources,
+    return terms::runtime_error(
+        RuntimeCode::kOutOfResources,
         "the answer has {} bytes, a message at most {}; place the outputs in shared "
         "memory, or raise max_message_bytes",
         size_bytes, limit_bytes);

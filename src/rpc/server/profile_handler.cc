@@ -29,10 +29,9 @@ class StopProfileCall final : public grpc::ServerWriteReactor<v1::StopProfileRes
   void OnDone() override { delete this; }
 
  private:
-  static Result<runtime::Profile> stop(Handlers& handlers,
-                                       const grpc::CallbackServerContext& context,
-                                       std::uint64_t profile) {
-    const auto caller = SLUICE_TRY(handlers.caller_of(context, service::Role::kMonitor));
+  static Result<terms::Profile> stop(Handlers& handlers, const grpc::CallbackServerContext& context,
+                                     std::uint64_t profile) {
+    const auto caller = SLUICE_TRY(handlers.caller_of(context, terms::Role::kMonitor));
     return handlers.service().stop_profile(caller, profile);
   }
 

@@ -77,7 +77,7 @@ class GrpcServer final : public Server {
     SLUICE_TRY(check_addresses(options));
     TlsContext tls;
     if (!options.tls.certificate.empty()) tls = SLUICE_TRY(read_tls(options.tls));
-    const auto hand_over = [this](int fd, const service::Peer& peer) { serve(fd, peer); };
+    const auto hand_over = [this](int fd, const terms::Peer& peer) { serve(fd, peer); };
     door_ = std::make_unique<TcpDoor>(hand_over, connections_, service_.log(), std::move(tls));
     server_ = builder.BuildAndStart();
     if (server_ != nullptr) return ok_status();
@@ -97,7 +97,7 @@ class GrpcServer final : public Server {
   }
 
   /// Hands a connection to gRPC, which closes it in the end.
-  void serve(int fd, const service::Peer& peer) {
+  void serve(int fd, const terms::Peer& peer) {
     peers_.set(fd, peer);
     service_.log().add(service::LogLevel::kDebug,
                        "connection.open fd={} process={} user={} address={}", fd, peer.process,
@@ -110,7 +110,7 @@ class GrpcServer final : public Server {
     options.path = path;
     const auto inherited = all.inherited_sockets.find(path);
     if (inherited != all.inherited_sockets.end()) options.inherited_fd = inherited->second;
-    const auto on_accept = [this](int fd, const service::Peer& peer) {
+    const auto on_accept = [this](int fd, const terms::Peer& peer) {
       const std::string user = fmt::format("user {}", peer.user);
       if (admit(connections_, fd, peer, user, service_.log())) serve(fd, peer);
     };

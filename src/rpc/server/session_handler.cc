@@ -59,7 +59,7 @@ class SessionCall final : public grpc::ServerWriteReactor<v1::OpenSessionRespons
 
   Result<std::shared_ptr<service::ClientSession>> open(const grpc::CallbackServerContext& context,
                                                        const std::string& client) {
-    const auto caller = SLUICE_TRY(handlers_.caller_of(context, service::Role::kAny));
+    const auto caller = SLUICE_TRY(handlers_.caller_of(context, terms::Role::kAny));
     return handlers_.service().open_session(client, caller.peer);
   }
 

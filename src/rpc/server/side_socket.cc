@@ -14,8 +14,6 @@
 
 namespace sluice::rpc::server {
 
-using runtime::RuntimeCode;
-
 namespace {
 
 /// Without a ring; rings are counted by their sessions.
@@ -34,7 +32,7 @@ void ring(int event_fd) {
 
 struct SideSocket::Connection {
   shm::Fd socket;
-  service::Peer peer;
+  terms::Peer peer;
   std::int64_t since_ns = 0;
   wire::SideRequest request;
   std::size_t num_bytes = 0;  ///< of the request, that have come
@@ -61,7 +59,7 @@ Result<std::unique_ptr<SideSocket>> SideSocket::create(service::Service& service
     return make_error(Code::kResourceExhausted, "socket {}: no descriptor left", options.path);
   }
   side->thread_ = std::thread([raw = side.get()] { raw->loop(); });
-  const auto on_accept = [raw = side.get()](int fd, const service::Peer& peer) {
+  const auto on_accept = [raw = side.get()](int fd, const terms::Peer& peer) {
     raw->add(fd, peer);
   };
   side->listener_ = SLUICE_TRY(UnixListener::create(options, on_accept, service.log()));
@@ -78,7 +76,7 @@ SideSocket::~SideSocket() {
   thread_.join();
 }
 
-void SideSocket::add(int fd, const service::Peer& peer) {
+void SideSocket::add(int fd, const terms::Peer& peer) {
   auto connection = std::make_unique<Connection>();
   connection->socket = shm::Fd(fd);
   connection->peer = peer;
@@ -166,7 +164,7 @@ void SideSocket::answer(Connection& connection) {
   } else {
     const Status& status = region.status();
     answer.status_code = static_cast<std::int32_t>(status.code());
-    answer.runtime_code = static_cast<std::int32_t>(runtime::runtime_code_of(status));
+    answer.runtime_code = static_cast<std::int32_t>(terms::runtime_code_of(status));
     const std::size_t size = std::min(status.message().size(), answer.message.size());
     answer.message_bytes = static_cast<std::uint16_t>(size);
     std::memcpy(answer.message.data(), status.message().data(), size);
@@ -182,16 +180,16 @@ void SideSocket::answer(Connection& connection) {
 Result<std::uint64_t> SideSocket::serve(Connection& connection) {
   const wire::SideRequest& request = connection.request;
   if (request.magic != wire::kSideMagic || request.version != wire::kSideVersion) {
-    return runtime::runtime_error(RuntimeCode::kUnsupportedVersion,
-                                  "no request of version {} of the side socket's protocol",
-                                  wire::kSideVersion);
+    return terms::runtime_error(RuntimeCode::kUnsupportedVersion,
+                                "no request of version {} of the side socket's protocol",
+                                wire::kSideVersion);
   }
   const std::string_view token(request.token.data(),
                                strnlen(request.token.data(), request.token.size()));
   connection.caller =
-      SLUICE_TRY(service_.caller_of(service::Role::kInference, token, connection.peer));
+      SLUICE_TRY(service_.caller_of(terms::Role::kInference, token, connection.peer));
   if (!connection.fd.is_valid()) {
-    return runtime::runtime_error(RuntimeCode::kInvalid, "no memfd came with the request");
+    return terms::runtime_error(RuntimeCode::kInvalid, "no memfd came with the request");
   }
   switch (static_cast<wire::SideKind>(request.kind)) {
     case wire::SideKind::kMemory:
@@ -199,7 +197,7 @@ Result<std::uint64_t> SideSocket::serve(Connection& connection) {
     case wire::SideKind::kRing:
       return service_.register_ring(connection.caller, connection.fd.get(), request.size_bytes);
   }
-  return runtime::runtime_error(RuntimeCode::kInvalid, "{} is no kind of region", request.kind);
+  return terms::runtime_error(RuntimeCode::kInvalid, "{} is no kind of region", request.kind);
 }
 
 }  // namespace sluice::rpc::server

@@ -35,7 +35,7 @@ class SideSocket {
   struct Connection;
 
   SideSocket(service::Service& service, service::CallThreads& threads);
-  void add(int fd, const service::Peer& peer);
+  void add(int fd, const terms::Peer& peer);
   void loop();
   void drop_oldest();
   void look_after(Connection& connection, std::int64_t now_ns);

@@ -9,11 +9,9 @@
 
 #include "package/header.h"
 #include "package/package.h"
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::rpc::server {
-
-using runtime::RuntimeCode;
 
 Result<std::shared_ptr<const package::Executable>> UploadedPackages::parse(Bytes file) {
   const std::uint64_t checksum = package::checksum_of(file.view());
@@ -47,8 +45,8 @@ std::shared_ptr<const UploadedPackages::Package> UploadedPackages::find_locked(
 Result<std::unique_ptr<Upload>> Upload::create(std::int64_t size_bytes) {
   const int fd = memfd_create("sluice-upload", MFD_CLOEXEC);
   if (fd < 0) {
-    return runtime::runtime_error(RuntimeCode::kOutOfResources, "no memory for an upload: {}",
-                                  std::strerror(errno));
+    return terms::runtime_error(RuntimeCode::kOutOfResources, "no memory for an upload: {}",
+                                std::strerror(errno));
   }
   return std::unique_ptr<Upload>(new Upload(fd, size_bytes));
 }
@@ -57,18 +55,18 @@ Upload::~Upload() { close(fd_); }
 
 Status Upload::append(std::span<const char> bytes) {
   if (static_cast<std::int64_t>(bytes.size()) > size_bytes_ - received_bytes_) {
-    return runtime::runtime_error(RuntimeCode::kInvalid,
-                                  "the upload brings more than the {} bytes that it announced",
-                                  size_bytes_);
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "the upload brings more than the {} bytes that it announced",
+                                size_bytes_);
   }
   while (!bytes.empty()) {
     // Written, not mapped: where memory lacks, that is an error and no signal.
     const ssize_t written = write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
-      return runtime::runtime_error(RuntimeCode::kOutOfResources,
-                                    "no memory for an upload of {} bytes: {}", size_bytes_,
-                                    std::strerror(errno));
+      return terms::runtime_error(RuntimeCode::kOutOfResources,
+                                  "no memory for an upload of {} bytes: {}", size_bytes_,
+                                  std::strerror(errno));
     }
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     received_bytes_ += written;
@@ -78,14 +76,14 @@ Status Upload::append(std::span<const char> bytes) {
 
 Result<std::shared_ptr<const package::Executable>> Upload::finish(UploadedPackages& packages) {
   if (received_bytes_ != size_bytes_) {
-    return runtime::runtime_error(RuntimeCode::kInvalid, "the upload ended after {} of {} bytes",
-                                  received_bytes_, size_bytes_);
+    return terms::runtime_error(RuntimeCode::kInvalid, "the upload ended after {} of {} bytes",
+                                received_bytes_, size_bytes_);
   }
   const auto size = static_cast<std::size_t>(size_bytes_);
   void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd_, 0);
   if (data == MAP_FAILED) {
-    return runtime::runtime_error(RuntimeCode::kOutOfResources, "mapping an upload of {} bytes: {}",
-                                  size_bytes_, std::strerror(errno));
+    return terms::runtime_error(RuntimeCode::kOutOfResources, "mapping an upload of {} bytes: {}",
+                                size_bytes_, std::strerror(errno));
   }
   const std::shared_ptr<const void> owner(data, [size](void* mapped) { munmap(mapped, size); });
   auto executable = packages.parse(Bytes(owner, {static_cast<const std::byte*>(data), size}));
@@ -93,7 +91,7 @@ Result<std::shared_ptr<const package::Executable>> Upload::finish(UploadedPackag
     const auto code = executable.status().code() == Code::kUnimplemented
                           ? RuntimeCode::kUnsupportedVersion
                           : RuntimeCode::kInvalid;
-    return runtime::with_runtime_code(executable.status(), code);
+    return terms::with_runtime_code(executable.status(), code);
   }
   return executable;
 }

@@ -15,8 +15,8 @@ std::string shortened(std::string_view text, std::size_t most) {
   return text.size() <= most ? valid_utf8(text) : valid_utf8(text.substr(0, most)) + "...";
 }
 
-v1::ErrorDetail detail_of(runtime::RuntimeCode code) {
-  const runtime::RuntimeCodeInfo& info = runtime::describe(code);
+v1::ErrorDetail detail_of(RuntimeCode code) {
+  const terms::RuntimeCodeInfo& info = terms::describe(code);
   v1::ErrorDetail detail;
   detail.set_runtime_code(static_cast<std::int32_t>(code));
   detail.set_name(std::string(info.name));
@@ -37,21 +37,21 @@ grpc::Status as_grpc(const v1::ErrorStatus& from) {
 
 /// `plain` with the code that its peer sent, or else with what it suggests.
 Status with_code_of(const Status& plain, const v1::ErrorStatus& sent) {
-  auto runtime_code = runtime::runtime_code_of(plain);
+  auto runtime_code = terms::runtime_code_of(plain);
   v1::ErrorDetail detail;
   if (sent.details_size() > 0 && sent.details(0).UnpackTo(&detail)) {
-    runtime_code = runtime::describe(static_cast<runtime::RuntimeCode>(detail.runtime_code())).code;
+    runtime_code = terms::describe(static_cast<RuntimeCode>(detail.runtime_code())).code;
   }
-  return runtime::with_runtime_code(plain, runtime_code);
+  return terms::with_runtime_code(plain, runtime_code);
 }
 
 }  // namespace
 
 void to_proto(const Status& status, v1::ErrorStatus& to) {
-  fill(status, detail_of(runtime::runtime_code_of(status)), to);
+  fill(status, detail_of(terms::runtime_code_of(status)), to);
 }
 
-void to_proto(const runtime::ErrorList& errors, v1::ErrorStatus& to) {
+void to_proto(const terms::ErrorList& errors, v1::ErrorStatus& to) {
   v1::ErrorDetail detail = detail_of(errors.code());
   for (const auto& entry :
        errors.entries().subspan(0, std::min(errors.entries().size(), kMaxCauses))) {
@@ -76,7 +76,7 @@ grpc::Status to_grpc(const Status& status) {
   return as_grpc(all);
 }
 
-grpc::Status to_grpc(const runtime::ErrorList& errors) {
+grpc::Status to_grpc(const terms::ErrorList& errors) {
   v1::ErrorStatus all;
   to_proto(errors, all);
   return as_grpc(all);

@@ -6,16 +6,15 @@
 namespace sluice::rpc::wire {
 namespace {
 
-using runtime::RuntimeCode;
 using ::testing::HasSubstr;
 
 TEST(Error, EveryRuntimeCodeRoundTrips) {
-  for (const runtime::RuntimeCodeInfo& info : runtime::runtime_codes()) {
+  for (const terms::RuntimeCodeInfo& info : terms::runtime_codes()) {
     if (info.code == RuntimeCode::kOk) continue;
-    const Status sent = runtime::runtime_error(info.code, "what {}", info.name);
+    const Status sent = terms::runtime_error(info.code, "what {}", info.name);
     const Status came = from_grpc(to_grpc(sent));
     EXPECT_EQ(came.code(), sent.code());
-    EXPECT_EQ(runtime::runtime_code_of(came), info.code);
+    EXPECT_EQ(terms::runtime_code_of(came), info.code);
     EXPECT_EQ(came.message(), sent.message());
   }
   EXPECT_TRUE(from_grpc(to_grpc(ok_status())).is_ok());
@@ -31,13 +30,13 @@ TEST(Error, ForeignDetailsAreIgnored) {
 
 TEST(Error, LongMessagesFitATrailer) {
   const grpc::Status status =
-      to_grpc(runtime::runtime_error(RuntimeCode::kFailed, "{}", std::string(1 << 20, 'x')));
+      to_grpc(terms::runtime_error(RuntimeCode::kFailed, "{}", std::string(1 << 20, 'x')));
   EXPECT_LT(status.error_message().size() + status.error_details().size(), 8000U);
 }
 
 TEST(Error, InvalidUtf8KeepsTheDetailReadable) {
-  const Status came = from_grpc(to_grpc(runtime::runtime_error(RuntimeCode::kQueueFull, "a\xFF")));
-  EXPECT_EQ(runtime::runtime_code_of(came), RuntimeCode::kQueueFull);
+  const Status came = from_grpc(to_grpc(terms::runtime_error(RuntimeCode::kQueueFull, "a\xFF")));
+  EXPECT_EQ(terms::runtime_code_of(came), RuntimeCode::kQueueFull);
   EXPECT_THAT(came.message(), HasSubstr("a?"));
 }
 

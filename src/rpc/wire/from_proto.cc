@@ -5,26 +5,26 @@
 
 #include "rpc/wire/convert.h"
 #include "rpc/wire/function_messages.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::rpc::wire {
 namespace {
 
-using runtime::runtime_error;
-using runtime::RuntimeCode;
+using terms::runtime_error;
 
-service::Peer peer_of(const v1::Peer& from) {
+terms::Peer peer_of(const v1::Peer& from) {
   return {from.address(), from.process(), from.user(), from.group()};
 }
 
-Result<package::TensorSpec> spec_of(const v1::TensorSpec& from) {
+Result<terms::TensorSpec> spec_of(const v1::TensorSpec& from) {
   // Not within the braces: what stands before an early return there is never destroyed.
   ir::Type type = SLUICE_TRY(ir::parse_type(from.type()));
-  return package::TensorSpec{from.name(), std::move(type), from.batch_axis(), from.has_default()};
+  return terms::TensorSpec{from.name(), std::move(type), from.batch_axis(), from.has_default()};
 }
 
-service::Latency latency_of(const v1::Latency& from) {
-  service::Latency to = {from.count(),  from.sum_ns(), from.p50_ns(),
-                         from.p90_ns(), from.p99_ns(), from.max_ns()};
+terms::Latency latency_of(const v1::Latency& from) {
+  terms::Latency to = {from.count(),  from.sum_ns(), from.p50_ns(),
+                       from.p90_ns(), from.p99_ns(), from.max_ns()};
   // A message may have lists of different lengths; what has no partner is left out.
   const int num_buckets = std::min(from.bucket_bounds_ns_size(), from.bucket_counts_size());
   for (int i = 0; i < num_buckets; ++i) {
@@ -44,20 +44,20 @@ Enum by_name(const std::array<Enum, kCount>& values, std::string_view name,
   return values.back();
 }
 
-runtime::Health health_of(const std::string& state, const std::string& reason,
-                          const std::string& action) {
-  using runtime::HealthState;
+terms::Health health_of(const std::string& state, const std::string& reason,
+                        const std::string& action) {
+  using terms::HealthState;
   constexpr std::array kStates = {HealthState::kHealthy, HealthState::kDegraded,
                                   HealthState::kFailed};
-  return {by_name(kStates, state, &runtime::health_name), reason, action};
+  return {by_name(kStates, state, &terms::health_name), reason, action};
 }
 
-runtime::CodeCount count_of(const v1::ModelStatistics::CodeCount& from) {
+terms::CodeCount count_of(const v1::ModelStatistics::CodeCount& from) {
   return {static_cast<RuntimeCode>(from.runtime_code()), from.count()};
 }
 
-service::Usage usage_of(const v1::Usage& from) {
-  service::Usage to;
+terms::Usage usage_of(const v1::Usage& from) {
+  terms::Usage to;
   to.id = from.id();
   to.num_cores = from.cores();
   to.num_reserved_cores = from.reserved_cores();
@@ -76,26 +76,26 @@ Status not_negative(std::int64_t number, std::string_view what) {
 
 }  // namespace
 
-Result<topology::CoreRequest> from_proto(const v1::CreateGroupRequest& from) {
+Result<terms::CoreRequest> from_proto(const v1::CreateGroupRequest& from) {
   // The daemon reads these messages from clients: every number is checked before it becomes a size
   // or an id.
   SLUICE_TRY(not_negative(from.cores(), "cores"));
   SLUICE_TRY(not_negative(from.devices(), "devices"));
   SLUICE_TRY(not_negative(from.memory_bytes(), "memory_bytes"));
-  topology::CoreRequest request;
+  terms::CoreRequest request;
   request.num_cores = from.cores();
   request.num_devices = from.devices();
   if (from.has_first()) {
     SLUICE_TRY(not_negative(from.first().device(), "first.device"));
     SLUICE_TRY(not_negative(from.first().core(), "first.core"));
-    request.first = {topology::DeviceId(from.first().device()), from.first().core()};
+    request.first = {terms::DeviceId(from.first().device()), from.first().core()};
   }
   request.memory_bytes = from.memory_bytes();
   request.kind = from.kind();
   request.features.assign(from.features().begin(), from.features().end());
   for (const std::int32_t id : from.only_devices()) {
     SLUICE_TRY(not_negative(id, "only_devices"));
-    request.devices.push_back(topology::DeviceId(id));
+    request.devices.push_back(terms::DeviceId(id));
   }
   request.bus_addresses.assign(from.only_bus_addresses().begin(), from.only_bus_addresses().end());
   return request;
@@ -106,21 +106,21 @@ Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_up
   settings.options.name = from.name();
   if (from.group() != 0) settings.options.group = SLUICE_TRY(group_from_proto(from.group()));
   // 0 stands for the default, as every absent field of the protocol does.
-  if (from.depth() < 0 || from.depth() > runtime::kMaxDepth) {
+  if (from.depth() < 0 || from.depth() > terms::kMaxDepth) {
     return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 0 and {}",
-                         from.depth(), runtime::kMaxDepth);
+                         from.depth(), terms::kMaxDepth);
   }
   settings.options.depth = from.depth();
   if (from.has_queue_limit()) {
-    if (from.queue_limit() < 0 || from.queue_limit() > runtime::kMaxWaiting) {
+    if (from.queue_limit() < 0 || from.queue_limit() > terms::kMaxWaiting) {
       return runtime_error(RuntimeCode::kInvalid, "a queue_limit of {} is not between 0 and {}",
-                           from.queue_limit(), runtime::kMaxWaiting);
+                           from.queue_limit(), terms::kMaxWaiting);
     }
     settings.options.max_waiting = from.queue_limit();
   }
-  if (from.weight() < 0 || from.weight() > runtime::kMaxWeight) {
+  if (from.weight() < 0 || from.weight() > terms::kMaxWeight) {
     return runtime_error(RuntimeCode::kInvalid, "a weight of {} is not between 0 and {}",
-                         from.weight(), runtime::kMaxWeight);
+                         from.weight(), terms::kMaxWeight);
   }
   // Clients from before weights send none, which means an equal share.
   settings.options.weight = std::max(from.weight(), 1);
@@ -132,12 +132,12 @@ Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_up
     settings.options.max_recorded_bytes = from.max_recorded_bytes();
   }
   if (from.has_batch_rows()) {
-    settings.options.batching = runtime::BatchOptions{from.batch_rows(), from.max_delay_ns()};
-    SLUICE_TRY(runtime::check(*settings.options.batching));
+    settings.options.batching = terms::BatchOptions{from.batch_rows(), from.max_delay_ns()};
+    SLUICE_TRY(terms::check(*settings.options.batching));
   } else if (from.max_delay_ns() != 0) {
     return runtime_error(RuntimeCode::kInvalid, "max_delay_ns without batch_rows joins nothing");
   }
-  settings.options.flags_nan = from.flag_nan();
+  if (from.flag_nan()) settings.options.nan_policy = terms::NanPolicy::kFlag;
   if (from.has_seed()) settings.options.seed = from.seed();
   settings.options.isolation = SLUICE_TRY(isolation_from_proto(from.isolation()));
   if (from.has_function()) settings.options.function = SLUICE_TRY(from_proto(from.function()));
@@ -160,22 +160,22 @@ Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_up
   return settings;
 }
 
-Result<topology::CoreGroupId> group_from_proto(std::uint64_t handle) {
+Result<terms::CoreGroupId> group_from_proto(std::uint64_t handle) {
   // Handles are 64 bits in the protocol and 32 within: larger ones name no group.
   if (handle == 0 || handle > std::uint64_t{std::numeric_limits<std::int32_t>::max()}) {
     return runtime_error(RuntimeCode::kInvalidHandle, "no group has handle {:#x}", handle);
   }
-  return topology::CoreGroupId(static_cast<std::int32_t>(handle));
+  return terms::CoreGroupId(static_cast<std::int32_t>(handle));
 }
 
-Result<std::optional<runtime::Isolation>> isolation_from_proto(const std::string& name) {
-  std::optional<runtime::Isolation> isolation;
-  if (!name.empty()) isolation = SLUICE_TRY(runtime::parse_isolation(name));
+Result<std::optional<terms::Isolation>> isolation_from_proto(const std::string& name) {
+  std::optional<terms::Isolation> isolation;
+  if (!name.empty()) isolation = SLUICE_TRY(terms::parse_isolation(name));
   return isolation;
 }
 
-service::ServerInfo from_proto(const v1::GetServerResponse& from) {
-  service::ServerInfo to;
+terms::ServerInfo from_proto(const v1::GetServerResponse& from) {
+  terms::ServerInfo to;
   to.version = from.version();
   to.protocol_minor = from.protocol_minor();
   to.process = from.process();
@@ -188,11 +188,11 @@ service::ServerInfo from_proto(const v1::GetServerResponse& from) {
   to.model_folders.assign(from.model_folders().begin(), from.model_folders().end());
   to.side_socket = from.side_socket();
   to.account = from.account();
-  const auto roles = service::parse_roles(from.roles());
+  const auto roles = terms::parse_roles(from.roles());
   if (roles.is_ok()) to.roles = *roles;  // a daemon before minor version 6 tells none
   for (const auto& one : from.devices()) {
-    topology::Device device;
-    device.id = topology::DeviceId(one.id());
+    terms::Device device;
+    device.id = terms::DeviceId(one.id());
     device.kind = one.kind();
     device.name = one.name();
     device.bus_address = one.bus_address();
@@ -203,8 +203,8 @@ service::ServerInfo from_proto(const v1::GetServerResponse& from) {
   return to;
 }
 
-service::ServerHealth from_proto(const v1::GetHealthResponse& from) {
-  service::ServerHealth to = {from.ready(), from.reason(), {}};
+terms::ServerHealth from_proto(const v1::GetHealthResponse& from) {
+  terms::ServerHealth to = {from.ready(), from.reason(), {}};
   to.descriptors = {from.descriptors(), from.max_descriptors()};
   to.num_refused_connections = from.refused_connections();
   for (const auto& one : from.models()) {
@@ -214,12 +214,12 @@ service::ServerHealth from_proto(const v1::GetHealthResponse& from) {
   return to;
 }
 
-service::RegionInfo from_proto(const v1::Region& from) {
+terms::RegionInfo from_proto(const v1::Region& from) {
   return {from.handle(), from.name(), from.bytes(), from.is_ring()};
 }
 
-service::SessionInfo from_proto(const v1::Session& from) {
-  return {service::SessionId(from.id()),
+terms::SessionInfo from_proto(const v1::Session& from) {
+  return {terms::SessionId(from.id()),
           from.client(),
           peer_of(from.peer()),
           from.age_ns(),
@@ -230,21 +230,20 @@ service::SessionInfo from_proto(const v1::Session& from) {
           from.ring_requests()};
 }
 
-service::GroupEntry from_proto(const v1::Group& from) {
-  service::GroupEntry to;
-  to.info.id = topology::CoreGroupId(static_cast<std::int32_t>(from.handle()));
-  to.info.origin =
-      from.implicit() ? topology::GroupOrigin::kImplicit : topology::GroupOrigin::kExplicit;
+terms::GroupEntry from_proto(const v1::Group& from) {
+  terms::GroupEntry to;
+  to.info.id = terms::CoreGroupId(static_cast<std::int32_t>(from.handle()));
+  to.info.origin = from.implicit() ? terms::GroupOrigin::kImplicit : terms::GroupOrigin::kExplicit;
   for (const v1::Core& core : from.cores()) {
-    to.info.cores.push_back({topology::DeviceId(core.device()), core.core()});
+    to.info.cores.push_back({terms::DeviceId(core.device()), core.core()});
   }
   to.info.num_models = from.models();
   to.info.active_model = from.active_model();
   to.info.num_switches = from.switches();
   to.info.memory_used_bytes = from.memory_used_bytes();
   to.info.max_memory_bytes = from.max_memory_bytes();
-  to.session = service::SessionId(from.session());
-  const auto isolation = runtime::parse_isolation(from.isolation());
+  to.session = terms::SessionId(from.session());
+  const auto isolation = terms::parse_isolation(from.isolation());
   if (isolation.is_ok()) to.info.worker.isolation = *isolation;
   to.info.worker.process = from.worker_process();
   to.info.worker.num_restarts = from.worker_restarts();
@@ -253,28 +252,28 @@ service::GroupEntry from_proto(const v1::Group& from) {
   return to;
 }
 
-runtime::Footprint from_proto(const v1::Footprint& from) {
+terms::Footprint from_proto(const v1::Footprint& from) {
   return {from.constants_bytes(), from.packed_bytes(), from.context_bytes(), from.context_known(),
           from.depth()};
 }
 
-Result<service::ModelEntry> from_proto(const v1::Model& from) {
-  using runtime::ModelPhase;
+Result<terms::ModelEntry> from_proto(const v1::Model& from) {
+  using terms::ModelPhase;
   constexpr std::array kPhases = {ModelPhase::kLoaded, ModelPhase::kStarted, ModelPhase::kStopped,
                                   ModelPhase::kFailed, ModelPhase::kUnloaded};
-  service::ModelEntry to;
+  terms::ModelEntry to;
   to.info.handle = from.handle();
   to.info.name = from.name();
-  to.info.phase = by_name(kPhases, from.phase(), &runtime::phase_name);
-  to.info.group = topology::CoreGroupId(static_cast<std::int32_t>(from.group()));
+  to.info.phase = by_name(kPhases, from.phase(), &terms::phase_name);
+  to.info.group = terms::CoreGroupId(static_cast<std::int32_t>(from.group()));
   to.info.is_implicit = from.implicit();
-  to.info.mode = from.shared_mode() ? runtime::LoadMode::kShared : runtime::LoadMode::kNormal;
+  to.info.mode = from.shared_mode() ? terms::LoadMode::kShared : terms::LoadMode::kNormal;
   to.info.depth = from.depth();
   to.info.max_waiting = from.queue_limit();
   to.info.shares_package = from.shares_package();
   to.info.footprint = from_proto(from.footprint());
   to.info.slots_bytes = from.slots_bytes();
-  to.session = service::SessionId(from.session());
+  to.session = terms::SessionId(from.session());
   if (from.has_function()) to.function = from_proto(from.function());
   if (from.has_graph()) to.graph = from_proto(from.graph());
   for (const auto& spec : from.inputs()) to.signature.inputs.push_back(SLUICE_TRY(spec_of(spec)));
@@ -283,8 +282,8 @@ Result<service::ModelEntry> from_proto(const v1::Model& from) {
   return to;
 }
 
-service::ModelStatistics from_proto(const v1::ModelStatistics& from) {
-  service::ModelStatistics to;
+terms::ModelStatistics from_proto(const v1::ModelStatistics& from) {
+  terms::ModelStatistics to;
   to.model = from.model();
   to.name = from.name();
   to.accepted = from.accepted();
@@ -303,16 +302,16 @@ service::ModelStatistics from_proto(const v1::ModelStatistics& from) {
   return to;
 }
 
-service::ServerStatistics from_proto(const v1::GetStatisticsResponse& from) {
-  service::ServerStatistics to;
+terms::ServerStatistics from_proto(const v1::GetStatisticsResponse& from) {
+  terms::ServerStatistics to;
   for (const auto& one : from.models()) to.models.push_back(from_proto(one));
   for (const auto& one : from.groups()) to.groups.push_back(usage_of(one));
   for (const auto& one : from.devices()) to.devices.push_back(usage_of(one));
   return to;
 }
 
-runtime::ReplyDetail from_proto(const v1::InferDetail& from) {
-  runtime::ReplyDetail to;
+terms::ReplyDetail from_proto(const v1::InferDetail& from) {
+  terms::ReplyDetail to;
   to.group = from.group();
   to.cores.assign(from.cores().begin(), from.cores().end());
   to.backends.assign(from.backends().begin(), from.backends().end());

@@ -4,8 +4,8 @@ namespace sluice::rpc::wire {
 namespace {
 
 /// An absent share is 1, an absent keep-warm time the default.
-sandbox::FunctionOptions options_of(const v1::FunctionOptions& from) {
-  sandbox::FunctionOptions to;
+terms::FunctionOptions options_of(const v1::FunctionOptions& from) {
+  terms::FunctionOptions to;
   if (from.share() != 0) to.share = from.share();
   to.priority = from.priority();
   to.memory_bytes = from.memory_bytes();
@@ -14,25 +14,25 @@ sandbox::FunctionOptions options_of(const v1::FunctionOptions& from) {
   return to;
 }
 
-void to_proto(const sandbox::GraphNode& from, v1::GraphNode& to) {
+void to_proto(const terms::GraphNode& from, v1::GraphNode& to) {
   to.set_name(from.name);
   to.set_function(static_cast<std::uint64_t>(from.function));
 }
 
-sandbox::GraphNode node_of(const v1::GraphNode& from) {
-  return {from.name(), runtime::ModelHandle{from.function()}};
+terms::GraphNode node_of(const v1::GraphNode& from) {
+  return {from.name(), terms::ModelHandle{from.function()}};
 }
 
-void to_proto(const sandbox::GraphPort& from, v1::GraphPort& to) {
+void to_proto(const terms::GraphPort& from, v1::GraphPort& to) {
   to.set_node(from.node);
   to.set_tensor(from.tensor);
 }
 
-sandbox::GraphPort port_of(const v1::GraphPort& from) { return {from.node(), from.tensor()}; }
+terms::GraphPort port_of(const v1::GraphPort& from) { return {from.node(), from.tensor()}; }
 
 }  // namespace
 
-void to_proto(const sandbox::FunctionOptions& from, v1::FunctionOptions& to) {
+void to_proto(const terms::FunctionOptions& from, v1::FunctionOptions& to) {
   to.set_share(from.share);
   to.set_priority(from.priority);
   to.set_memory_bytes(from.memory_bytes);
@@ -40,15 +40,15 @@ void to_proto(const sandbox::FunctionOptions& from, v1::FunctionOptions& to) {
   to.set_batch_rows(from.batch_rows);
 }
 
-Result<sandbox::FunctionOptions> from_proto(const v1::FunctionOptions& from) {
-  const sandbox::FunctionOptions options = options_of(from);
-  SLUICE_TRY(sandbox::check(options));
+Result<terms::FunctionOptions> from_proto(const v1::FunctionOptions& from) {
+  const terms::FunctionOptions options = options_of(from);
+  SLUICE_TRY(terms::check(options));
   return options;
 }
 
-void to_proto(const sandbox::FunctionState& from, v1::FunctionState& to) {
+void to_proto(const terms::FunctionState& from, v1::FunctionState& to) {
   to_proto(from.options, *to.mutable_options());
-  to.set_phase(std::string(sandbox::phase_name(from.phase)));
+  to.set_phase(std::string(terms::phase_name(from.phase)));
   to.set_held_bytes(from.held_bytes);
   to.set_requests(from.num_requests);
   to.set_starts(from.num_starts);
@@ -57,10 +57,10 @@ void to_proto(const sandbox::FunctionState& from, v1::FunctionState& to) {
   to.set_joined(from.num_joined);
 }
 
-sandbox::FunctionState from_proto(const v1::FunctionState& from) {
-  sandbox::FunctionState to;
+terms::FunctionState from_proto(const v1::FunctionState& from) {
+  terms::FunctionState to;
   to.options = options_of(from.options());
-  to.phase = sandbox::parse_function_phase(from.phase());
+  to.phase = terms::parse_function_phase(from.phase());
   to.held_bytes = from.held_bytes();
   to.num_requests = from.requests();
   to.num_starts = from.starts();
@@ -70,29 +70,29 @@ sandbox::FunctionState from_proto(const v1::FunctionState& from) {
   return to;
 }
 
-void to_proto(const sandbox::GraphState& from, v1::GraphState& to) {
-  for (const sandbox::GraphNode& node : from.nodes) to_proto(node, *to.add_nodes());
+void to_proto(const terms::GraphState& from, v1::GraphState& to) {
+  for (const terms::GraphNode& node : from.nodes) to_proto(node, *to.add_nodes());
 }
 
-sandbox::GraphState from_proto(const v1::GraphState& from) {
-  sandbox::GraphState to;
+terms::GraphState from_proto(const v1::GraphState& from) {
+  terms::GraphState to;
   for (const v1::GraphNode& node : from.nodes()) to.nodes.push_back(node_of(node));
   return to;
 }
 
-void to_proto(const sandbox::GraphRequest& from, v1::DeployGraphRequest& to) {
+void to_proto(const terms::GraphRequest& from, v1::DeployGraphRequest& to) {
   to.set_name(from.name);
-  for (const sandbox::GraphNode& node : from.nodes) to_proto(node, *to.add_nodes());
-  for (const sandbox::GraphEdge& edge : from.edges) {
+  for (const terms::GraphNode& node : from.nodes) to_proto(node, *to.add_nodes());
+  for (const terms::GraphEdge& edge : from.edges) {
     v1::GraphEdge& one = *to.add_edges();
     to_proto(edge.from, *one.mutable_from());
     to_proto(edge.to, *one.mutable_to());
   }
-  for (const sandbox::GraphPort& port : from.outputs) to_proto(port, *to.add_outputs());
+  for (const terms::GraphPort& port : from.outputs) to_proto(port, *to.add_outputs());
 }
 
-sandbox::GraphRequest from_proto(const v1::DeployGraphRequest& from) {
-  sandbox::GraphRequest to;
+terms::GraphRequest from_proto(const v1::DeployGraphRequest& from) {
+  terms::GraphRequest to;
   to.name = from.name();
   for (const v1::GraphNode& node : from.nodes()) to.nodes.push_back(node_of(node));
   for (const v1::GraphEdge& edge : from.edges()) {

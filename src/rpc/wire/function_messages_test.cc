@@ -6,11 +6,11 @@ namespace sluice::rpc::wire {
 namespace {
 
 TEST(FunctionMessages, CarryOptionsAndCountersThereAndBack) {
-  sandbox::FunctionState state;
+  terms::FunctionState state;
   state.options = {
       .share = 7, .priority = -2, .memory_bytes = 1 << 20, .keep_warm_ns = 0, .batch_rows = 16};
   state.num_joined = 9;
-  state.phase = sandbox::FunctionPhase::kWarm;
+  state.phase = terms::FunctionPhase::kWarm;
   state.held_bytes = 12;
   state.num_requests = 34;
   state.num_starts = 5;
@@ -18,14 +18,14 @@ TEST(FunctionMessages, CarryOptionsAndCountersThereAndBack) {
   state.busy_ns = 7000;
   v1::FunctionState message;
   to_proto(state, message);
-  const sandbox::FunctionState back = from_proto(message);
+  const terms::FunctionState back = from_proto(message);
   EXPECT_EQ(back.options.share, 7);
   EXPECT_EQ(back.options.priority, -2);
   EXPECT_EQ(back.options.memory_bytes, 1 << 20);
   EXPECT_EQ(back.options.keep_warm_ns, 0);
   EXPECT_EQ(back.options.batch_rows, 16);
   EXPECT_EQ(back.num_joined, 9);
-  EXPECT_EQ(back.phase, sandbox::FunctionPhase::kWarm);
+  EXPECT_EQ(back.phase, terms::FunctionPhase::kWarm);
   EXPECT_EQ(back.held_bytes, 12);
   EXPECT_EQ(back.num_requests, 34);
   EXPECT_EQ(back.num_starts, 5);
@@ -37,7 +37,7 @@ TEST(FunctionMessages, AbsentOptionsAreTheDefaults) {
   const auto options = from_proto(v1::FunctionOptions());
   ASSERT_TRUE(options.is_ok());
   EXPECT_EQ(options->share, 1);
-  EXPECT_EQ(options->keep_warm_ns, sandbox::FunctionOptions().keep_warm_ns);
+  EXPECT_EQ(options->keep_warm_ns, terms::FunctionOptions().keep_warm_ns);
 }
 
 TEST(FunctionMessages, RefuseOptionsOutOfRange) {

@@ -9,10 +9,10 @@
 namespace sluice::rpc::wire {
 namespace {
 
-using runtime::ProfiledModel;
-using runtime::ProfileSpan;
-using runtime::SpanKind;
-using runtime::StageKind;
+using terms::ProfiledModel;
+using terms::ProfileSpan;
+using terms::SpanKind;
+using terms::StageKind;
 using Part = v1::StopProfileResponse;
 
 // Of one part: names are at most 160 bytes, spans some 30.
@@ -49,7 +49,7 @@ void to_proto(const ProfiledModel& from, Part::Model& to) {
   for (const ProfiledModel::Lane& lane : from.lanes) {
     Part::Lane& told = *to.add_lanes();
     told.set_kind(to_proto(span_kind(lane.kind)));
-    for (const topology::CoreRef& core : lane.cores) {
+    for (const terms::CoreRef& core : lane.cores) {
       told.add_devices(core.device.value());
       told.add_cores(core.core);
     }
@@ -65,7 +65,7 @@ ProfiledModel from_proto(const Part::Model& from) {
     read.kind = stage_kind(lane.kind());
     // Two lists that belong together; a daemon with a fault may send different lengths.
     for (int i = 0; i < std::min(lane.devices_size(), lane.cores_size()); ++i) {
-      read.cores.push_back({topology::DeviceId(lane.devices(i)), lane.cores(i)});
+      read.cores.push_back({terms::DeviceId(lane.devices(i)), lane.cores(i)});
     }
   }
   return to;
@@ -84,16 +84,16 @@ void to_proto(const ProfileSpan& from, Part::Span& to) {
 
 }  // namespace
 
-Result<runtime::ProfileSettings> from_proto(const v1::StartProfileRequest& from) {
-  runtime::ProfileSettings settings;
+Result<terms::ProfileSettings> from_proto(const v1::StartProfileRequest& from) {
+  terms::ProfileSettings settings;
   if (from.group() != 0) settings.group = SLUICE_TRY(group_from_proto(from.group()));
-  if (from.model() != 0) settings.model = runtime::ModelHandle(from.model());
+  if (from.model() != 0) settings.model = terms::ModelHandle(from.model());
   if (from.limit_ns() != 0) settings.limit_ns = from.limit_ns();
   if (from.max_spans() != 0) settings.max_spans = from.max_spans();
   return settings;
 }
 
-void to_proto(const runtime::ProfileSettings& from, v1::StartProfileRequest& to) {
+void to_proto(const terms::ProfileSettings& from, v1::StartProfileRequest& to) {
   if (from.group) to.set_group(static_cast<std::uint64_t>(from.group->value()));
   if (from.model) to.set_model(static_cast<std::uint64_t>(*from.model));
   to.set_limit_ns(from.limit_ns);
@@ -116,14 +116,14 @@ bool ProfileParts::next(v1::StopProfileResponse& part) {
   return is_first || part.models_size() > 0 || part.names_size() > 0 || part.spans_size() > 0;
 }
 
-Status add_part(const v1::StopProfileResponse& part, runtime::Profile& profile) {
+Status add_part(const v1::StopProfileResponse& part, terms::Profile& profile) {
   for (const Part::Model& model : part.models()) profile.models.push_back(from_proto(model));
   for (const std::string& name : part.names()) profile.names.push_back(name);
   for (const Part::Span& from : part.spans()) {
     const SpanKind kind = SLUICE_TRY(from_proto(from.kind()));
     profile.spans.push_back({kind, from.model(), from.lane(), from.name(), from.request(),
                              from.start_ns(), from.duration_ns(),
-                             static_cast<runtime::RuntimeCode>(from.runtime_code())});
+                             static_cast<RuntimeCode>(from.runtime_code())});
   }
   if (part.dropped() != 0) profile.num_dropped = part.dropped();
   if (part.start_ns() != 0) profile.start_ns = part.start_ns();
@@ -131,7 +131,7 @@ Status add_part(const v1::StopProfileResponse& part, runtime::Profile& profile) 
   return ok_status();
 }
 
-Status check_profile(const runtime::Profile& profile) {
+Status check_profile(const terms::Profile& profile) {
   for (const ProfileSpan& span : profile.spans) {
     const bool is_named = span.kind == SpanKind::kOperation;
     const bool is_on_lane = span.kind != SpanKind::kRequest && span.kind != SpanKind::kQueue;

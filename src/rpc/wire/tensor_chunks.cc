@@ -26,7 +26,7 @@ Status no_message() { return invalid_argument("a message of the tensor has anoth
 
 }  // namespace
 
-grpc::ByteBuffer write_tensor_head(const exec::TensorView& view) {
+grpc::ByteBuffer write_tensor_head(const terms::TensorView& view) {
   v1::FetchTensorResponse head;
   head.mutable_tensor()->set_element_type(static_cast<std::int32_t>(view.element));
   for (const std::int64_t dim : view.dims) head.mutable_tensor()->add_shape(dim);
@@ -35,7 +35,7 @@ grpc::ByteBuffer write_tensor_head(const exec::TensorView& view) {
   return {&slice, 1};
 }
 
-Result<exec::TensorView> read_tensor_head(grpc::ByteBuffer& message) {
+Result<terms::TensorView> read_tensor_head(grpc::ByteBuffer& message) {
   if (message.Length() > static_cast<std::size_t>(kMaxHeadBytes)) return no_message();
   grpc::ProtoBufferReader bytes(&message);
   v1::FetchTensorResponse head;
@@ -49,9 +49,9 @@ Result<exec::TensorView> read_tensor_head(grpc::ByteBuffer& message) {
   return view_of(head.tensor());
 }
 
-grpc::ByteBuffer write_tensor_chunk(const std::shared_ptr<const runtime::OutputTensor>& tensor,
+grpc::ByteBuffer write_tensor_chunk(const std::shared_ptr<const terms::OutputTensor>& tensor,
                                     std::size_t offset, std::size_t size_bytes) {
-  using Lease = std::shared_ptr<const runtime::OutputTensor>;
+  using Lease = std::shared_ptr<const terms::OutputTensor>;
   std::array<std::uint8_t, 10> front = {};
   std::uint8_t* end = CodedOutputStream::WriteTagToArray(kChunkTag, front.data());
   end = CodedOutputStream::WriteVarint32ToArray(static_cast<std::uint32_t>(size_bytes), end);

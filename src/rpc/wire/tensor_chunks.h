@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/result.h"
-#include "runtime/request/request.h"
+#include "terms/tensors/tensor.h"
 
 namespace sluice::rpc::wire {
 
@@ -16,14 +16,14 @@ namespace sluice::rpc::wire {
 inline constexpr std::size_t kTensorChunkBytes = std::size_t{1} << 20;
 
 /// The message that begins it: type, shape and size of the tensor.
-grpc::ByteBuffer write_tensor_head(const exec::TensorView& view);
+grpc::ByteBuffer write_tensor_head(const terms::TensorView& view);
 /// A view without data.
 /// Fails: kInvalidArgument for no such message, or a size that type and shape contradict.
-Result<exec::TensorView> read_tensor_head(grpc::ByteBuffer& message);
+Result<terms::TensorView> read_tensor_head(grpc::ByteBuffer& message);
 
 /// A message with these bytes of the tensor, where they lie: it holds the tensor for as long as
 /// gRPC holds the message.
-grpc::ByteBuffer write_tensor_chunk(const std::shared_ptr<const runtime::OutputTensor>& tensor,
+grpc::ByteBuffer write_tensor_chunk(const std::shared_ptr<const terms::OutputTensor>& tensor,
                                     std::size_t offset, std::size_t size_bytes);
 /// Copies the message's bytes to the front of `to`; how many there are.
 /// Fails: kInvalidArgument for no such message, an empty one, or one larger than `to`.

@@ -6,39 +6,38 @@
 #include "base/checked.h"
 #include "base/utf8.h"
 #include "rpc/wire/convert.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::rpc::wire {
 namespace {
-
-using runtime::RuntimeCode;
 
 constexpr int kMaxDimensions = 64;
 constexpr std::int64_t kMaxPlacedBytes = std::int64_t{1} << 62;
 
 Status bad_tensor(const v1::Tensor& tensor, std::string_view why) {
-  return runtime::runtime_error(RuntimeCode::kBadInput, "tensor \"{}\": {}",
-                                tensor.name().substr(0, 200), why);
+  return terms::runtime_error(RuntimeCode::kBadInput, "tensor \"{}\": {}",
+                              tensor.name().substr(0, 200), why);
 }
 
-std::string names_of(const std::vector<package::TensorSpec>& specs) {
+std::string names_of(const std::vector<terms::TensorSpec>& specs) {
   std::vector<std::string_view> names;
-  for (const package::TensorSpec& spec : specs) names.push_back(spec.name);
+  for (const terms::TensorSpec& spec : specs) names.push_back(spec.name);
   return fmt::format("\"{}\"", fmt::join(names, "\", \""));
 }
 
-Result<std::size_t> index_of(const package::Signature& signature, const v1::Tensor& tensor) {
-  const auto it = std::ranges::find(signature.inputs, tensor.name(), &package::TensorSpec::name);
+Result<std::size_t> index_of(const terms::Signature& signature, const v1::Tensor& tensor) {
+  const auto it = std::ranges::find(signature.inputs, tensor.name(), &terms::TensorSpec::name);
   if (it != signature.inputs.end()) {
     return static_cast<std::size_t>(it - signature.inputs.begin());
   }
-  return bad_tensor(
-      tensor, fmt::format("no such input; the model takes {}{}",
-                          signature.inputs.empty() ? "none" : names_of(signature.inputs),
-                          package::fixed_input_hint(signature, tensor.name().substr(0, 200))));
+  return bad_tensor(tensor,
+                    fmt::format("no such input; the model takes {}{}",
+                                signature.inputs.empty() ? "none" : names_of(signature.inputs),
+                                terms::fixed_input_hint(signature, tensor.name().substr(0, 200))));
 }
 
 /// The exchange has the bytes.
-Result<exec::TensorView> view_of_kept(const v1::Tensor& from, exec::TensorView view) {
+Result<terms::TensorView> view_of_kept(const v1::Tensor& from, terms::TensorView view) {
   if (from.has_place() || !from.data().empty()) {
     return bad_tensor(from, "it has an index and data or a place; give one of them");
   }
@@ -48,7 +47,7 @@ Result<exec::TensorView> view_of_kept(const v1::Tensor& from, exec::TensorView v
 
 }  // namespace
 
-Result<exec::TensorView> view_of(const v1::Tensor& from) {
+Result<terms::TensorView> view_of(const v1::Tensor& from) {
   const auto element = ir::element_type_from_onnx(from.element_type());
   if (!element) {
     return bad_tensor(from, fmt::format("{} is no element type", from.element_type()));
@@ -57,7 +56,7 @@ Result<exec::TensorView> view_of(const v1::Tensor& from) {
     return bad_tensor(from, fmt::format("{} dimensions, at most {} are taken", from.shape_size(),
                                         kMaxDimensions));
   }
-  exec::TensorView view;
+  terms::TensorView view;
   view.element = *element;
   view.dims.assign(from.shape().begin(), from.shape().end());
   if (from.exchange() != 0) return view_of_kept(from, std::move(view));
@@ -83,10 +82,10 @@ Result<exec::TensorView> view_of(const v1::Tensor& from) {
                                 fmt::join(view.dims, ","), size.value_or(-1), view.size_bytes));
 }
 
-Result<std::vector<exec::TensorView>> inputs_of(const v1::InferRequest& request,
-                                                const package::Signature& signature,
-                                                const OpenPlace& open, const FindTensor& find) {
-  std::vector<exec::TensorView> views(signature.inputs.size());
+Result<std::vector<terms::TensorView>> inputs_of(const v1::InferRequest& request,
+                                                 const terms::Signature& signature,
+                                                 const OpenPlace& open, const FindTensor& find) {
+  std::vector<terms::TensorView> views(signature.inputs.size());
   std::vector<bool> has_come(views.size());
   for (const v1::Tensor& tensor : request.inputs()) {
     const std::size_t index = SLUICE_TRY(index_of(signature, tensor));
@@ -106,28 +105,28 @@ Result<std::vector<exec::TensorView>> inputs_of(const v1::InferRequest& request,
   }
   for (std::size_t i = 0; i < views.size(); ++i) {
     if (has_come[i]) continue;
-    if (const auto value = exec::default_of(signature.inputs[i])) {
+    if (const auto value = terms::default_of(signature.inputs[i])) {
       views[i] = *value;
       continue;
     }
-    return runtime::runtime_error(RuntimeCode::kBadInput,
-                                  "input \"{}\" is missing; the model takes {}",
-                                  signature.inputs[i].name, names_of(signature.inputs));
+    return terms::runtime_error(RuntimeCode::kBadInput,
+                                "input \"{}\" is missing; the model takes {}",
+                                signature.inputs[i].name, names_of(signature.inputs));
   }
   return views;
 }
 
-service::RegionSlice from_proto(const v1::Place& from) {
+terms::RegionSlice from_proto(const v1::Place& from) {
   return {from.region(), from.offset(), from.bytes()};
 }
 
-void to_proto(const service::RegionSlice& from, v1::Place& to) {
+void to_proto(const terms::RegionSlice& from, v1::Place& to) {
   to.set_region(from.region);
   to.set_offset(from.offset);
   to.set_bytes(from.size_bytes);
 }
 
-void to_proto(const exec::TensorView& from, std::string_view name, v1::Tensor& to) {
+void to_proto(const terms::TensorView& from, std::string_view name, v1::Tensor& to) {
   to.set_name(valid_utf8(name));
   to.set_element_type(static_cast<std::int32_t>(from.element));
   to.mutable_shape()->Assign(from.dims.begin(), from.dims.end());

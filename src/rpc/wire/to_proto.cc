@@ -6,7 +6,7 @@
 namespace sluice::rpc::wire {
 namespace {
 
-void set_peer(const service::Peer& from, v1::Peer& to) {
+void set_peer(const terms::Peer& from, v1::Peer& to) {
   // protobuf refuses a message with a string that is not UTF-8: names from files, peers and
   // plug-ins are cleaned.
   to.set_address(valid_utf8(from.address));
@@ -15,51 +15,51 @@ void set_peer(const service::Peer& from, v1::Peer& to) {
   to.set_group(from.group);
 }
 
-void set_spec(const package::TensorSpec& from, v1::TensorSpec& to) {
+void set_spec(const terms::TensorSpec& from, v1::TensorSpec& to) {
   to.set_name(valid_utf8(from.name));
   to.set_type(valid_utf8(from.type.to_string()));
   to.set_batch_axis(from.batch_axis);
   to.set_has_default(from.has_default);
 }
 
-void set_latency(const service::Latency& from, v1::Latency& to) {
+void set_latency(const terms::Latency& from, v1::Latency& to) {
   to.set_count(from.count);
   to.set_sum_ns(from.sum_ns);
   to.set_p50_ns(from.p50_ns);
   to.set_p90_ns(from.p90_ns);
   to.set_p99_ns(from.p99_ns);
   to.set_max_ns(from.max_ns);
-  for (const service::Latency::Bucket& bucket : from.buckets) {
+  for (const terms::Latency::Bucket& bucket : from.buckets) {
     to.add_bucket_bounds_ns(bucket.bound_ns);
     to.add_bucket_counts(bucket.count);
   }
 }
 
-void set_count(const runtime::CodeCount& from, v1::ModelStatistics::CodeCount& to) {
+void set_count(const terms::CodeCount& from, v1::ModelStatistics::CodeCount& to) {
   to.set_runtime_code(static_cast<std::int32_t>(from.code));
   to.set_count(from.count);
 }
 
-void set_usage(const service::Usage& from, v1::Usage& to) {
+void set_usage(const terms::Usage& from, v1::Usage& to) {
   to.set_id(from.id);
   to.set_cores(from.num_cores);
   to.set_reserved_cores(from.num_reserved_cores);
   to.set_age_ns(from.age_ns);
   to.set_core_busy_ns(from.core_busy_ns);
-  for (const runtime::CodeCount& count : from.answered) set_count(count, *to.add_answered());
+  for (const terms::CodeCount& count : from.answered) set_count(count, *to.add_answered());
   for (const auto& item : from.memory) {
     auto* one = to.add_memory();
     one->set_category(valid_utf8(item.category));
     one->set_bytes(item.bytes);
   }
-  to.set_health(std::string(runtime::health_name(from.health.state)));
+  to.set_health(std::string(terms::health_name(from.health.state)));
   to.set_reason(valid_utf8(from.health.reason));
   to.set_action(valid_utf8(from.health.action));
 }
 
 }  // namespace
 
-void to_proto(const service::ServerInfo& from, v1::GetServerResponse& to) {
+void to_proto(const terms::ServerInfo& from, v1::GetServerResponse& to) {
   to.set_version(from.version);
   to.set_protocol_minor(from.protocol_minor);
   to.set_process(from.process);
@@ -72,8 +72,8 @@ void to_proto(const service::ServerInfo& from, v1::GetServerResponse& to) {
   for (const std::string& folder : from.model_folders) to.add_model_folders(valid_utf8(folder));
   to.set_side_socket(valid_utf8(from.side_socket));
   to.set_account(from.account);
-  to.set_roles(service::to_string(from.roles));
-  for (const topology::Device& device : from.devices) {
+  to.set_roles(terms::to_string(from.roles));
+  for (const terms::Device& device : from.devices) {
     auto* one = to.add_devices();
     one->set_id(device.id.value());
     one->set_kind(valid_utf8(device.kind));
@@ -84,23 +84,23 @@ void to_proto(const service::ServerInfo& from, v1::GetServerResponse& to) {
   }
 }
 
-void to_proto(const service::ServerHealth& from, v1::GetHealthResponse& to) {
+void to_proto(const terms::ServerHealth& from, v1::GetHealthResponse& to) {
   to.set_ready(from.is_ready);
   to.set_reason(from.reason);
   to.set_descriptors(from.descriptors.num_open);
   to.set_max_descriptors(from.descriptors.max_open);
   to.set_refused_connections(from.num_refused_connections);
-  for (const service::ModelHealth& model : from.models) {
+  for (const terms::ModelHealth& model : from.models) {
     auto* one = to.add_models();
     one->set_model(model.model);
     one->set_name(valid_utf8(model.name));
-    one->set_state(std::string(runtime::health_name(model.health.state)));
+    one->set_state(std::string(terms::health_name(model.health.state)));
     one->set_reason(valid_utf8(model.health.reason));
     one->set_action(model.health.action);
   }
 }
 
-void to_proto(const service::SessionInfo& from, v1::Session& to) {
+void to_proto(const terms::SessionInfo& from, v1::Session& to) {
   to.set_id(static_cast<std::uint64_t>(from.id));
   to.set_client(valid_utf8(from.client));
   set_peer(from.peer, *to.mutable_peer());
@@ -112,10 +112,10 @@ void to_proto(const service::SessionInfo& from, v1::Session& to) {
   to.set_ring_requests(from.num_ring_requests);
 }
 
-void to_proto(const service::GroupEntry& from, v1::Group& to) {
+void to_proto(const terms::GroupEntry& from, v1::Group& to) {
   to.set_handle(static_cast<std::uint64_t>(from.info.id.value()));
-  to.set_implicit(from.info.origin == topology::GroupOrigin::kImplicit);
-  for (const topology::CoreRef& core : from.info.cores) {
+  to.set_implicit(from.info.origin == terms::GroupOrigin::kImplicit);
+  for (const terms::CoreRef& core : from.info.cores) {
     auto* one = to.add_cores();
     one->set_device(core.device.value());
     one->set_core(core.core);
@@ -126,17 +126,17 @@ void to_proto(const service::GroupEntry& from, v1::Group& to) {
   to.set_memory_used_bytes(from.info.memory_used_bytes);
   to.set_max_memory_bytes(from.info.max_memory_bytes);
   to.set_session(static_cast<std::uint64_t>(from.session));
-  const runtime::WorkerInfo& worker = from.info.worker;
-  to.set_isolation(std::string(runtime::isolation_name(worker.isolation)));
+  const terms::WorkerInfo& worker = from.info.worker;
+  to.set_isolation(std::string(terms::isolation_name(worker.isolation)));
   // Groups within the daemon leave the worker's fields at their defaults.
-  if (worker.isolation != runtime::Isolation::kProcess) return;
+  if (worker.isolation != terms::Isolation::kProcess) return;
   to.set_worker_process(worker.process);
   to.set_worker_restarts(worker.num_restarts);
   to.set_worker_state(worker.state);
   to.set_worker_reason(valid_utf8(worker.reason));
 }
 
-void to_proto(const runtime::Footprint& from, v1::Footprint& to) {
+void to_proto(const terms::Footprint& from, v1::Footprint& to) {
   to.set_constants_bytes(from.constants_bytes);
   to.set_packed_bytes(from.packed_bytes);
   to.set_context_bytes(from.context_bytes);
@@ -145,20 +145,20 @@ void to_proto(const runtime::Footprint& from, v1::Footprint& to) {
   to.set_total_bytes(from.total_bytes());
 }
 
-void to_proto(const service::RegionInfo& from, v1::Region& to) {
+void to_proto(const terms::RegionInfo& from, v1::Region& to) {
   to.set_handle(from.handle);
   to.set_name(valid_utf8(from.name));
   to.set_bytes(from.size_bytes);
   to.set_is_ring(from.is_ring);
 }
 
-void to_proto(const service::ModelEntry& from, v1::Model& to) {
+void to_proto(const terms::ModelEntry& from, v1::Model& to) {
   to.set_handle(from.info.handle);
   to.set_name(valid_utf8(from.info.name));
-  to.set_phase(std::string(runtime::phase_name(from.info.phase)));
+  to.set_phase(std::string(terms::phase_name(from.info.phase)));
   to.set_group(static_cast<std::uint64_t>(from.info.group.value()));
   to.set_implicit(from.info.is_implicit);
-  to.set_shared_mode(from.info.mode == runtime::LoadMode::kShared);
+  to.set_shared_mode(from.info.mode == terms::LoadMode::kShared);
   to.set_depth(from.info.depth);
   to.set_queue_limit(from.info.max_waiting);
   to.set_shares_package(from.info.shares_package);
@@ -172,14 +172,14 @@ void to_proto(const service::ModelEntry& from, v1::Model& to) {
   to.set_has_fixed_inputs(from.signature.has_fixed_inputs);
 }
 
-void to_proto(const service::ModelStatistics& from, v1::ModelStatistics& to) {
+void to_proto(const terms::ModelStatistics& from, v1::ModelStatistics& to) {
   to.set_model(from.model);
   to.set_name(valid_utf8(from.name));
   to.set_accepted(from.accepted);
   to.set_refused(from.refused);
   to.set_waiting(from.waiting);
   to.set_max_waiting(from.max_waiting);
-  for (const runtime::CodeCount& count : from.answered) set_count(count, *to.add_answered());
+  for (const terms::CodeCount& count : from.answered) set_count(count, *to.add_answered());
   to.set_starts(from.starts);
   to.set_busy_ns(from.busy_ns);
   to.set_recorded_bytes(from.recorded_bytes);
@@ -190,13 +190,13 @@ void to_proto(const service::ModelStatistics& from, v1::ModelStatistics& to) {
   set_latency(from.total, *to.mutable_total());
 }
 
-void to_proto(const service::ServerStatistics& from, v1::GetStatisticsResponse& to) {
-  for (const service::ModelStatistics& model : from.models) to_proto(model, *to.add_models());
-  for (const service::Usage& group : from.groups) set_usage(group, *to.add_groups());
-  for (const service::Usage& device : from.devices) set_usage(device, *to.add_devices());
+void to_proto(const terms::ServerStatistics& from, v1::GetStatisticsResponse& to) {
+  for (const terms::ModelStatistics& model : from.models) to_proto(model, *to.add_models());
+  for (const terms::Usage& group : from.groups) set_usage(group, *to.add_groups());
+  for (const terms::Usage& device : from.devices) set_usage(device, *to.add_devices());
 }
 
-void to_proto(const topology::CoreRequest& from, v1::CreateGroupRequest& to) {
+void to_proto(const terms::CoreRequest& from, v1::CreateGroupRequest& to) {
   to.set_cores(from.num_cores);
   to.set_devices(from.num_devices);
   if (from.first) {
@@ -206,11 +206,11 @@ void to_proto(const topology::CoreRequest& from, v1::CreateGroupRequest& to) {
   to.set_memory_bytes(from.memory_bytes);
   to.set_kind(from.kind);
   for (const std::string& feature : from.features) to.add_features(feature);
-  for (const topology::DeviceId id : from.devices) to.add_only_devices(id.value());
+  for (const terms::DeviceId id : from.devices) to.add_only_devices(id.value());
   for (const std::string& address : from.bus_addresses) to.add_only_bus_addresses(address);
 }
 
-void to_proto(const runtime::ReplyDetail& from, v1::InferDetail& to) {
+void to_proto(const terms::ReplyDetail& from, v1::InferDetail& to) {
   to.set_group(from.group);
   to.mutable_cores()->Assign(from.cores.begin(), from.cores.end());
   for (const std::string& backend : from.backends) to.add_backends(backend);
@@ -219,12 +219,12 @@ void to_proto(const runtime::ReplyDetail& from, v1::InferDetail& to) {
   to.set_compute_ns(from.compute_ns);
 }
 
-void to_proto(const service::ModelOptions& from, v1::LoadOptions& to) {
+void to_proto(const terms::LoadOptions& from, v1::LoadOptions& to) {
   to.set_name(from.name);
   if (from.group) to.set_group(static_cast<std::uint64_t>(from.group->value()));
   to.set_depth(from.depth);
   if (from.max_waiting) to.set_queue_limit(*from.max_waiting);
-  to.set_flag_nan(from.flags_nan);
+  to.set_flag_nan(from.nan_policy == terms::NanPolicy::kFlag);
   if (from.seed) to.set_seed(*from.seed);
   if (from.max_recorded_bytes) to.set_max_recorded_bytes(*from.max_recorded_bytes);
   if (from.batching) {
@@ -232,7 +232,7 @@ void to_proto(const service::ModelOptions& from, v1::LoadOptions& to) {
     to.set_max_delay_ns(from.batching->max_delay_ns);
   }
   to.set_weight(from.weight);
-  if (from.isolation) to.set_isolation(std::string(runtime::isolation_name(*from.isolation)));
+  if (from.isolation) to.set_isolation(std::string(terms::isolation_name(*from.isolation)));
   if (from.function) to_proto(*from.function, *to.mutable_function());
 }
 

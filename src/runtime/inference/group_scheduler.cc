@@ -39,9 +39,9 @@ Status GroupScheduler::activate(const std::shared_ptr<ModelScheduler>& model) {
     // A lost device leaves its model started; it answers with its failure and gives way.
     while (!started_.empty() && started_.front().model->has_failed()) remove(started_.front());
     if (!started_.empty()) {
-      return runtime_error(RuntimeCode::kFailed,
-                           "core group {} is running model \"{}\"; stop that first",
-                           group_->id.value(), started_.front().model->options().name);
+      return terms::runtime_error(RuntimeCode::kFailed,
+                                  "core group {} is running model \"{}\"; stop that first",
+                                  group_->id.value(), started_.front().model->options().name);
     }
   }
   if (started_.size() == 1) started_.front().charged = started_.front().model->work();

@@ -11,49 +11,50 @@ namespace {
 Status group_error(const Status& status) {
   switch (status.code()) {
     case Code::kResourceExhausted:
-    case Code::kFailedPrecondition: return with_runtime_code(status, RuntimeCode::kNotEnoughCores);
-    case Code::kDeadlineExceeded: return with_runtime_code(status, RuntimeCode::kTimeout);
-    case Code::kCancelled: return with_runtime_code(status, RuntimeCode::kCancelled);
-    case Code::kUnavailable: return with_runtime_code(status, RuntimeCode::kFailed);
-    default: return with_runtime_code(status, RuntimeCode::kInvalid);
+    case Code::kFailedPrecondition:
+      return terms::with_runtime_code(status, RuntimeCode::kNotEnoughCores);
+    case Code::kDeadlineExceeded: return terms::with_runtime_code(status, RuntimeCode::kTimeout);
+    case Code::kCancelled: return terms::with_runtime_code(status, RuntimeCode::kCancelled);
+    case Code::kUnavailable: return terms::with_runtime_code(status, RuntimeCode::kFailed);
+    default: return terms::with_runtime_code(status, RuntimeCode::kInvalid);
   }
 }
 
 Status handle_error(const Status& status) {
   const bool is_unknown = status.code() == Code::kNotFound;
-  return with_runtime_code(status, is_unknown ? RuntimeCode::kInvalidHandle : RuntimeCode::kFailed);
+  return terms::with_runtime_code(status,
+                                  is_unknown ? RuntimeCode::kInvalidHandle : RuntimeCode::kFailed);
 }
 
-std::set<topology::DeviceId> devices_of(const topology::CoreGroup& group) {
-  std::set<topology::DeviceId> devices;
-  for (const topology::CoreRef& core : group.cores) devices.insert(core.device);
+std::set<terms::DeviceId> devices_of(const topology::CoreGroup& group) {
+  std::set<terms::DeviceId> devices;
+  for (const terms::CoreRef& core : group.cores) devices.insert(core.device);
   return devices;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<GroupScheduler>> GroupTable::make(const topology::CoreRequest& request,
+Result<std::shared_ptr<GroupScheduler>> GroupTable::make(const terms::CoreRequest& request,
                                                          const topology::WaitPolicy& wait,
-                                                         topology::GroupOrigin origin,
-                                                         bool is_shared,
+                                                         terms::GroupOrigin origin, bool is_shared,
                                                          const std::stop_token& stop) {
   auto group = manager_.acquire(request, wait, origin, stop);
   // Without mutex_: acquire may wait for cores until a deadline.
   if (!group.is_ok()) return group_error(group.status());
-  const topology::CoreGroupId id = (*group)->id;
+  const terms::CoreGroupId id = (*group)->id;
   auto scheduler = std::make_shared<GroupScheduler>(std::move(*group), drivers_, is_shared);
   const std::lock_guard lock(mutex_);
   schedulers_[id] = scheduler;
   return scheduler;
 }
 
-Result<topology::CoreGroupId> GroupTable::create(const topology::CoreRequest& request,
-                                                 const topology::WaitPolicy& wait,
-                                                 const std::stop_token& stop) {
-  return SLUICE_TRY(make(request, wait, topology::GroupOrigin::kExplicit, false, stop))->group().id;
+Result<terms::CoreGroupId> GroupTable::create(const terms::CoreRequest& request,
+                                              const topology::WaitPolicy& wait,
+                                              const std::stop_token& stop) {
+  return SLUICE_TRY(make(request, wait, terms::GroupOrigin::kExplicit, false, stop))->group().id;
 }
 
-Status GroupTable::destroy(topology::CoreGroupId id) {
+Status GroupTable::destroy(terms::CoreGroupId id) {
   const Status status = groups_.destroy(id);
   if (!status.is_ok()) return handle_error(status);
   std::shared_ptr<GroupScheduler>
@@ -65,16 +66,17 @@ Status GroupTable::destroy(topology::CoreGroupId id) {
   return ok_status();
 }
 
-Result<std::shared_ptr<GroupScheduler>> GroupTable::enter(topology::CoreGroupId id) {
+Result<std::shared_ptr<GroupScheduler>> GroupTable::enter(terms::CoreGroupId id) {
   const Status status = groups_.add_model(id);
   if (!status.is_ok()) return handle_error(status);
   return find(id);
 }
 
 /// Tries one device after the other. Null if the cores of all are in use.
-Result<std::shared_ptr<GroupScheduler>> GroupTable::make_implicit(
-    const topology::CoreRequest& request, bool is_shared, const std::stop_token& stop) {
-  const std::vector<topology::DeviceId> candidates = groups_.candidates(request);
+Result<std::shared_ptr<GroupScheduler>> GroupTable::make_implicit(const terms::CoreRequest& request,
+                                                                  bool is_shared,
+                                                                  const std::stop_token& stop) {
+  const std::vector<terms::DeviceId> candidates = groups_.candidates(request);
   std::size_t first = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -83,10 +85,10 @@ Result<std::shared_ptr<GroupScheduler>> GroupTable::make_implicit(
   }
   std::shared_ptr<GroupScheduler> made;
   for (std::size_t i = 0; made == nullptr && i < candidates.size(); ++i) {
-    topology::CoreRequest on_one = request;
+    terms::CoreRequest on_one = request;
     on_one.devices = {candidates[(first + i) % candidates.size()]};
-    auto group = make(on_one, topology::WaitPolicy::fail(), topology::GroupOrigin::kImplicit,
-                      is_shared, stop);
+    auto group =
+        make(on_one, topology::WaitPolicy::fail(), terms::GroupOrigin::kImplicit, is_shared, stop);
     // A device whose cores are taken is passed over; only the last resort, make() in enter_new,
     // waits.
     if (group.is_ok()) made = std::move(*group);
@@ -97,33 +99,34 @@ Result<std::shared_ptr<GroupScheduler>> GroupTable::make_implicit(
   return made;
 }
 
-Result<std::shared_ptr<GroupScheduler>> GroupTable::enter_new(const topology::CoreRequest& request,
+Result<std::shared_ptr<GroupScheduler>> GroupTable::enter_new(const terms::CoreRequest& request,
                                                               const topology::WaitPolicy& wait,
                                                               const std::stop_token& stop) {
   auto made = SLUICE_TRY(make_implicit(request, /*is_shared=*/false, stop));
   if (made != nullptr) return made;
-  made = SLUICE_TRY(make(request, wait, topology::GroupOrigin::kImplicit, false, stop));
+  made = SLUICE_TRY(make(request, wait, terms::GroupOrigin::kImplicit, false, stop));
   const Status status = groups_.add_model(made->group().id);
   if (!status.is_ok()) return handle_error(status);
   return made;
 }
 
-Result<std::shared_ptr<GroupScheduler>> GroupTable::enter_shared(
-    const topology::CoreRequest& request, std::int32_t min_cores, const topology::WaitPolicy& wait,
-    const std::stop_token& stop) {
+Result<std::shared_ptr<GroupScheduler>> GroupTable::enter_shared(const terms::CoreRequest& request,
+                                                                 std::int32_t min_cores,
+                                                                 const topology::WaitPolicy& wait,
+                                                                 const std::stop_token& stop) {
   auto group = SLUICE_TRY(make_implicit(request, /*is_shared=*/true, stop));
   if (group == nullptr) group = join(request, min_cores);
   return group != nullptr ? group : enter_new(request, wait, stop);
 }
 
 /// Null if there is none.
-std::shared_ptr<GroupScheduler> GroupTable::join(const topology::CoreRequest& request,
+std::shared_ptr<GroupScheduler> GroupTable::join(const terms::CoreRequest& request,
                                                  std::int32_t min_cores) {
-  topology::CoreRequest least = request;
+  terms::CoreRequest least = request;
   least.num_cores = min_cores;
   // Models that take turns need the cores of their largest segment, not a range with parts.
   least.parts.clear();
-  const std::vector<topology::DeviceId> devices = groups_.candidates(least);
+  const std::vector<terms::DeviceId> devices = groups_.candidates(least);
   std::vector<topology::CoreGroups::Listed> listed = groups_.list();
   std::ranges::stable_sort(listed, {}, &topology::CoreGroups::Listed::num_models);
   for (const auto& [group, num_models] : listed) {
@@ -131,7 +134,7 @@ std::shared_ptr<GroupScheduler> GroupTable::join(const topology::CoreRequest& re
     if (scheduler == nullptr || !scheduler->is_shared()) continue;
     if (static_cast<std::int32_t>(group->cores.size()) < min_cores) continue;
     if (request.first && group->cores.front() != *request.first) continue;
-    const auto is_eligible = [&](topology::DeviceId device) {
+    const auto is_eligible = [&](terms::DeviceId device) {
       return std::ranges::find(devices, device) != devices.end();
     };
     if (!std::ranges::all_of(devices_of(*group), is_eligible)) continue;
@@ -140,7 +143,7 @@ std::shared_ptr<GroupScheduler> GroupTable::join(const topology::CoreRequest& re
   return nullptr;
 }
 
-void GroupTable::leave(topology::CoreGroupId id) {
+void GroupTable::leave(terms::CoreGroupId id) {
   // The group is still there: others use it, or a client created it.
   if (!groups_.remove_model(id).is_ok() || groups_.find(id).is_ok()) return;
   std::shared_ptr<GroupScheduler> last;  // as in destroy
@@ -151,22 +154,22 @@ void GroupTable::leave(topology::CoreGroupId id) {
   forget(it);
 }
 
-std::shared_ptr<GroupScheduler> GroupTable::find(topology::CoreGroupId id) const {
+std::shared_ptr<GroupScheduler> GroupTable::find(terms::CoreGroupId id) const {
   const std::lock_guard lock(mutex_);
   const auto it = schedulers_.find(id);
   return it == schedulers_.end() ? nullptr : it->second;
 }
 
 void GroupTable::forget(
-    std::map<topology::CoreGroupId, std::shared_ptr<GroupScheduler>>::iterator group) {
+    std::map<terms::CoreGroupId, std::shared_ptr<GroupScheduler>>::iterator group) {
   // Counters of devices never fall, although their groups go.
   const ModelStatisticsSnapshot done = group->second->statistics().snapshot();
-  for (const topology::DeviceId device : devices_of(group->second->group()))
+  for (const terms::DeviceId device : devices_of(group->second->group()))
     retired_[device].merge(done);
   schedulers_.erase(group);
 }
 
-ModelStatisticsSnapshot GroupTable::statistics_of(topology::DeviceId device) const {
+ModelStatisticsSnapshot GroupTable::statistics_of(terms::DeviceId device) const {
   const std::lock_guard lock(mutex_);
   const auto found = retired_.find(device);
   ModelStatisticsSnapshot sum;

@@ -26,52 +26,50 @@ class GroupTable {
   /// Waits in turn with other requests for the same devices.
   /// Fails: kNotEnoughCores, kInvalid; kTimeout at the deadline of `wait`; kCancelled; kFailed
   /// after `close`.
-  Result<topology::CoreGroupId> create(const topology::CoreRequest& request,
-                                       const topology::WaitPolicy& wait,
-                                       const std::stop_token& stop);
+  Result<terms::CoreGroupId> create(const terms::CoreRequest& request,
+                                    const topology::WaitPolicy& wait, const std::stop_token& stop);
   /// Fails: kInvalidHandle; kFailed while models are on it.
-  Status destroy(topology::CoreGroupId id);
+  Status destroy(terms::CoreGroupId id);
 
   /// Before a load on an explicit group. Fails: kInvalidHandle; kFailed for an implicit group.
-  Result<std::shared_ptr<GroupScheduler>> enter(topology::CoreGroupId id);
+  Result<std::shared_ptr<GroupScheduler>> enter(terms::CoreGroupId id);
   /// Creates an implicit group and enters it. Rotates among eligible devices.
   /// Fails: as `create`.
-  Result<std::shared_ptr<GroupScheduler>> enter_new(const topology::CoreRequest& request,
+  Result<std::shared_ptr<GroupScheduler>> enter_new(const terms::CoreRequest& request,
                                                     const topology::WaitPolicy& wait,
                                                     const std::stop_token& stop);
   /// As `enter_new`; but if the cores are in use, enters the shared group with the fewest models
   /// that has `min_cores` cores on eligible devices. Waits only if there is none.
-  Result<std::shared_ptr<GroupScheduler>> enter_shared(const topology::CoreRequest& request,
+  Result<std::shared_ptr<GroupScheduler>> enter_shared(const terms::CoreRequest& request,
                                                        std::int32_t min_cores,
                                                        const topology::WaitPolicy& wait,
                                                        const std::stop_token& stop);
-  void leave(topology::CoreGroupId id);
+  void leave(terms::CoreGroupId id);
   /// Ends all waits for cores with kFailed; later requests fail, too.
   void close() { manager_.close(); }
 
-  std::shared_ptr<GroupScheduler> find(topology::CoreGroupId id) const;
+  std::shared_ptr<GroupScheduler> find(terms::CoreGroupId id) const;
   std::vector<std::shared_ptr<GroupScheduler>> all() const;
   /// Of all groups with cores of the device, destroyed ones included.
-  ModelStatisticsSnapshot statistics_of(topology::DeviceId device) const;
+  ModelStatisticsSnapshot statistics_of(terms::DeviceId device) const;
 
  private:
-  void forget(std::map<topology::CoreGroupId, std::shared_ptr<GroupScheduler>>::iterator group);
-  Result<std::shared_ptr<GroupScheduler>> make(const topology::CoreRequest& request,
+  void forget(std::map<terms::CoreGroupId, std::shared_ptr<GroupScheduler>>::iterator group);
+  Result<std::shared_ptr<GroupScheduler>> make(const terms::CoreRequest& request,
                                                const topology::WaitPolicy& wait,
-                                               topology::GroupOrigin origin, bool is_shared,
+                                               terms::GroupOrigin origin, bool is_shared,
                                                const std::stop_token& stop);
-  Result<std::shared_ptr<GroupScheduler>> make_implicit(const topology::CoreRequest& request,
+  Result<std::shared_ptr<GroupScheduler>> make_implicit(const terms::CoreRequest& request,
                                                         bool is_shared,
                                                         const std::stop_token& stop);
-  std::shared_ptr<GroupScheduler> join(const topology::CoreRequest& request,
-                                       std::int32_t min_cores);
+  std::shared_ptr<GroupScheduler> join(const terms::CoreRequest& request, std::int32_t min_cores);
 
   topology::CoreGroups groups_;
   topology::DeviceManager manager_;
   DriverSource& drivers_;
   mutable std::mutex mutex_;
-  std::map<topology::CoreGroupId, std::shared_ptr<GroupScheduler>> schedulers_;
-  std::map<topology::DeviceId, ModelStatisticsSnapshot> retired_;  ///< of destroyed groups
+  std::map<terms::CoreGroupId, std::shared_ptr<GroupScheduler>> schedulers_;
+  std::map<terms::DeviceId, ModelStatisticsSnapshot> retired_;  ///< of destroyed groups
   std::size_t next_device_ = 0;
 };
 

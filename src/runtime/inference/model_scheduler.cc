@@ -14,8 +14,8 @@ ModelScheduler::ModelScheduler(std::unique_ptr<Pipeline> pipeline, SchedulerOpti
       clock_(clock),
       statistics_(std::make_shared<ModelStatistics>(options_.lanes)),
       num_slots_(pipeline_->num_slots()) {
-  refusal_ = runtime_error(RuntimeCode::kFailed, "model \"{}\" is not started; start it first",
-                           options_.name);
+  refusal_ = terms::runtime_error(RuntimeCode::kFailed,
+                                  "model \"{}\" is not started; start it first", options_.name);
   open_slots();
 }
 
@@ -51,13 +51,13 @@ void ModelScheduler::open_slots() {
 Status ModelScheduler::check(const Request& request) const {
   const std::size_t expected = signature().inputs.size();
   if (request.inputs.size() != expected) {
-    return runtime_error(RuntimeCode::kBadInput, "model \"{}\" takes {} inputs, got {}",
-                         options_.name, expected, request.inputs.size());
+    return terms::runtime_error(RuntimeCode::kBadInput, "model \"{}\" takes {} inputs, got {}",
+                                options_.name, expected, request.inputs.size());
   }
   if (request.deadline_ns != kNoDeadline && request.deadline_ns <= clock_.now_ns()) {
-    return runtime_error(RuntimeCode::kTimeout,
-                         "model \"{}\": the deadline had passed before the request came",
-                         options_.name);
+    return terms::runtime_error(RuntimeCode::kTimeout,
+                                "model \"{}\": the deadline had passed before the request came",
+                                options_.name);
   }
   return ok_status();
 }
@@ -123,8 +123,9 @@ bool ModelScheduler::cancel(std::uint64_t id) {
     }
   }
   if (ended) {
-    answer_error(*ended, runtime_error(RuntimeCode::kCancelled, "model \"{}\": cancelled while {}",
-                                       options_.name, when));
+    answer_error(*ended,
+                 terms::runtime_error(RuntimeCode::kCancelled, "model \"{}\": cancelled while {}",
+                                      options_.name, when));
     release_one();
   }
   if (driver_ != nullptr) driver_->notify();
@@ -142,7 +143,7 @@ void ModelScheduler::cancel_all(const std::string& why) {
     }
   }
   for (PendingRequest& pending : ended) {
-    answer_error(pending, runtime_error(RuntimeCode::kCancelled, "{}", why));
+    answer_error(pending, terms::runtime_error(RuntimeCode::kCancelled, "{}", why));
     release_one();
   }
   if (driver_ != nullptr) driver_->notify();
@@ -177,7 +178,8 @@ void ModelScheduler::answer(PendingRequest& pending, Reply reply) {
   }
   statistics_->count_answer(reply.code);
   if (is_profiled()) {
-    profile(SpanKind::kRequest, pending.id, pending.submitted_ns, clock_.now_ns(), 0, reply.code);
+    profile(terms::SpanKind::kRequest, pending.id, pending.submitted_ns, clock_.now_ns(), 0,
+            reply.code);
   }
   // Moved out: the callback may destroy what owns this request.
   const auto on_done = std::move(pending.request.on_done);

@@ -17,6 +17,7 @@
 #include "runtime/profile/profiler.h"
 #include "runtime/request/joined_rows.h"
 #include "runtime/statistics/model_statistics.h"
+#include "terms/load.h"
 
 namespace sluice::runtime {
 
@@ -25,13 +26,13 @@ struct SchedulerOptions {
   int depth = 1;
   int max_waiting = 0;  ///< requests beyond `depth`; one more is refused
   int weight = 1;       ///< among the models that share a group
-  NanPolicy nan_policy = NanPolicy::kPass;
-  ReplyDetail where;                                 ///< group, cores and backends
+  terms::NanPolicy nan_policy = terms::NanPolicy::kPass;
+  terms::ReplyDetail where;                          ///< group, cores and backends
   std::vector<std::vector<LaneCores>> lanes = {};    ///< of the pipeline, for statistics
   std::vector<std::vector<std::int32_t>> cpus = {};  ///< by lane: affinity of its thread
   /// Gets the spans of requests while a profile is recording; outlives the scheduler. Null: none.
   Profiler* profiler = nullptr;
-  std::shared_ptr<const ProfiledModel> profiled = nullptr;  ///< the model in the profile
+  std::shared_ptr<const terms::ProfiledModel> profiled = nullptr;  ///< the model in the profile
 };
 
 /// A request waits in the line until a slot is free, passes the stages in that slot, and is
@@ -63,14 +64,14 @@ class ModelScheduler final : public RequestSink, public Steppable {
   ModelScheduler(std::unique_ptr<Pipeline> pipeline, SchedulerOptions options, Clock& clock);
 
   // RequestSink
-  const package::Signature& signature() const override {
+  const terms::Signature& signature() const override {
     return *signature_.load(std::memory_order_acquire);
   }
   int depth() const override { return options_.depth * static_cast<int>(batch_rows()); }
   std::int64_t batch_rows() const override { return batch_rows_.load(std::memory_order_acquire); }
   Clock& clock() const override { return clock_; }
   /// Requests that wait already run alone.
-  Status join(const BatchOptions& options) override;
+  Status join(const terms::BatchOptions& options) override;
   Result<std::uint64_t> submit(Request& request) override;
   bool cancel(std::uint64_t id) override;
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
@@ -160,7 +161,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   void release_one();
   bool is_profiled() const { return options_.profiler != nullptr && options_.profiler->is_on(); }
   /// A span of the request `id` has ended.
-  void profile(SpanKind kind, std::uint64_t id, std::int64_t start_ns, std::int64_t end_ns,
+  void profile(terms::SpanKind kind, std::uint64_t id, std::int64_t start_ns, std::int64_t end_ns,
                std::size_t lane = 0, RuntimeCode code = RuntimeCode::kOk);
   void open_slots();
 
@@ -217,8 +218,8 @@ class ModelScheduler final : public RequestSink, public Steppable {
 
   std::unique_ptr<Pipeline> pipeline_;
   std::vector<std::int64_t> recorded_bytes_;  ///< by slot, after its last request
-  const package::Signature model_signature_;
-  std::atomic<const package::Signature*> signature_;  ///< the model's, or the rule's
+  const terms::Signature model_signature_;
+  std::atomic<const terms::Signature*> signature_;  ///< the model's, or the rule's
   const SchedulerOptions options_;
   Clock& clock_;
   std::shared_ptr<Driver> driver_;

@@ -11,7 +11,7 @@
 
 namespace sluice::runtime {
 
-Status ModelScheduler::join(const BatchOptions& options) {
+Status ModelScheduler::join(const terms::BatchOptions& options) {
   auto rule = std::make_shared<const JoinRule>(
       SLUICE_TRY(join_rule(fmt::format("model \"{}\"", options_.name), model_signature_, options)));
   const std::lock_guard lock(mutex_);
@@ -19,9 +19,9 @@ Status ModelScheduler::join(const BatchOptions& options) {
     const bool is_same =
         joining_->max_rows == rule->max_rows && joining_->max_delay_ns == rule->max_delay_ns;
     if (is_same) return ok_status();
-    return runtime_error(RuntimeCode::kInvalid,
-                         "model \"{}\" joins up to {} rows after at most {} ns already",
-                         options_.name, joining_->max_rows, joining_->max_delay_ns);
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "model \"{}\" joins up to {} rows after at most {} ns already",
+                                options_.name, joining_->max_rows, joining_->max_delay_ns);
   }
   joining_ = std::move(rule);
   batch_rows_.store(joining_->max_rows, std::memory_order_release);
@@ -109,12 +109,13 @@ Status ModelScheduler::copy_parts(Running& running) {
     }
   }
   for (PendingRequest& pending : cancelled) {
-    answer_error(pending, runtime_error(RuntimeCode::kCancelled,
-                                        "model \"{}\": cancelled while waiting", options_.name));
+    answer_error(pending,
+                 terms::runtime_error(RuntimeCode::kCancelled,
+                                      "model \"{}\": cancelled while waiting", options_.name));
     release_one();
   }
   if (joined) return ok_status();
-  return runtime_error(RuntimeCode::kOutOfResources, "no memory to join requests");
+  return terms::runtime_error(RuntimeCode::kOutOfResources, "no memory to join requests");
 }
 
 /// Removes the part `id`, whose inputs nobody reads; marks it, or the only request of the slot, if
@@ -158,9 +159,9 @@ std::vector<PendingRequest> ModelScheduler::take_parts(Running& running, std::in
 bool ModelScheduler::expire_parts(Running& running, std::int64_t now_ns) {
   std::vector<PendingRequest> expired = take_parts(running, now_ns);
   for (PendingRequest& pending : expired) {
-    answer_error(pending,
-                 runtime_error(RuntimeCode::kTimeout,
-                               "model \"{}\": the deadline passed while running", options_.name));
+    answer_error(pending, terms::runtime_error(RuntimeCode::kTimeout,
+                                               "model \"{}\": the deadline passed while running",
+                                               options_.name));
     release_one();
   }
   return !expired.empty();
@@ -226,7 +227,8 @@ bool ModelScheduler::takes_passes(const Running& running) const {
 
 Status ModelScheduler::prepare_pass(Running& running) {
   auto pass = rows_from(running.pending.request, running.first_row, *running.rule);
-  if (!pass) return runtime_error(RuntimeCode::kOutOfResources, "no memory for the last rows");
+  if (!pass)
+    return terms::runtime_error(RuntimeCode::kOutOfResources, "no memory for the last rows");
   running.pass = std::move(*pass);
   return pipeline_->prepare(running.slot, running.pass, checkpoint_of(running));
 }
@@ -236,9 +238,9 @@ void ModelScheduler::complete_pass(Running& running, const Reply& reply) {
   const std::int64_t max_rows = running.rule->max_rows;
   Status status = reply.errors.to_status();
   if (status.is_ok() && !has_rows(reply, max_rows)) {
-    status = runtime_error(RuntimeCode::kCompletedWithError,
-                           "model \"{}\": an output has no row for each row of the inputs",
-                           options_.name);
+    status = terms::runtime_error(RuntimeCode::kCompletedWithError,
+                                  "model \"{}\": an output has no row for each row of the inputs",
+                                  options_.name);
   }
   if (status.is_ok()) {
     status = add_rows(reply, running.first_row, rows, running.pending.request, signature(),

@@ -15,7 +15,7 @@ std::string name_of(const StepTime& step) {
 
 }  // namespace
 
-void ModelScheduler::profile(SpanKind kind, std::uint64_t id, std::int64_t start_ns,
+void ModelScheduler::profile(terms::SpanKind kind, std::uint64_t id, std::int64_t start_ns,
                              std::int64_t end_ns, std::size_t lane, RuntimeCode code) {
   const EndedSpan span = {kind,       static_cast<std::uint32_t>(lane), id, start_ns, end_ns, code,
                           /*name=*/{}};
@@ -23,7 +23,7 @@ void ModelScheduler::profile(SpanKind kind, std::uint64_t id, std::int64_t start
 }
 
 Status ModelScheduler::start_pipeline(const Running& running) {
-  const bool is_compute = pipeline_->kind(running.stage) == StageKind::kCompute;
+  const bool is_compute = pipeline_->kind(running.stage) == terms::StageKind::kCompute;
   if (is_compute && is_profiled()) return start_observed(running);
   return pipeline_->start(running.slot, running.stage);
 }
@@ -47,8 +47,8 @@ Status ModelScheduler::start_observed(const Running& running) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::int64_t end_ns = steps[i].start_ns + steps[i].duration_ns;
     if (steps[i].start_ns < running.stage_start_ns || end_ns > now_ns) continue;
-    spans.push_back({SpanKind::kOperation, lane, running.pending.id, steps[i].start_ns, end_ns,
-                     RuntimeCode::kOk, names[i]});
+    spans.push_back({terms::SpanKind::kOperation, lane, running.pending.id, steps[i].start_ns,
+                     end_ns, RuntimeCode::kOk, names[i]});
   }
   options_.profiler->add(options_.profiled, spans);
   return status;

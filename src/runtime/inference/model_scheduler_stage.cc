@@ -17,7 +17,8 @@ void ModelScheduler::open_lanes() {
   if (driver_ == nullptr || !driver_->has_threads()) return;
   std::vector<bool> computes(lanes_.size(), false);
   for (std::size_t stage = 0; stage < pipeline_->num_stages(); ++stage) {
-    if (pipeline_->kind(stage) == StageKind::kCompute) computes[pipeline_->lane(stage)] = true;
+    if (pipeline_->kind(stage) == terms::StageKind::kCompute)
+      computes[pipeline_->lane(stage)] = true;
   }
   if (std::ranges::count(computes, true) < 2) return;
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -39,7 +40,7 @@ bool ModelScheduler::start_stage(Running& running) {
   if (running.stage == 0 && running.first_row == 0) {
     running.times.queue_ns = running.stage_start_ns - running.pending.submitted_ns;
     if (is_profiled()) {
-      profile(SpanKind::kQueue, running.pending.id, running.pending.submitted_ns,
+      profile(terms::SpanKind::kQueue, running.pending.id, running.pending.submitted_ns,
               running.stage_start_ns);
     }
   }
@@ -64,14 +65,14 @@ Status ModelScheduler::run_on_thread(Running& running) {
 
 void ModelScheduler::leave_stage(Running& running, std::int64_t end_ns) {
   const std::int64_t duration_ns = end_ns - running.stage_start_ns;
-  const bool is_compute = pipeline_->kind(running.stage) == StageKind::kCompute;
+  const bool is_compute = pipeline_->kind(running.stage) == terms::StageKind::kCompute;
   (is_compute ? running.times.compute_ns : running.times.copy_ns) += duration_ns;
   running.times.total_ns = end_ns - running.pending.submitted_ns;
   const std::size_t lane = pipeline_->lane(running.stage);
   statistics_->add_lane_busy(lane, duration_ns);
   if (is_profiled()) {
-    profile(span_kind(pipeline_->kind(running.stage)), running.pending.id, running.stage_start_ns,
-            end_ns, lane);
+    profile(terms::span_kind(pipeline_->kind(running.stage)), running.pending.id,
+            running.stage_start_ns, end_ns, lane);
   }
   lanes_[lane].is_taken = false;
   lanes_[lane].last_ns = duration_ns;

@@ -12,10 +12,10 @@ Status ModelScheduler::classify(const Status& status) const {
   const std::string message = fmt::format("model \"{}\": {}", options_.name, status.message());
   if (status.detail() != 0) return Status(status.code(), status.detail(), message);
   switch (status.code()) {
-    case Code::kUnavailable: return runtime_error(RuntimeCode::kDeviceError, "{}", message);
+    case Code::kUnavailable: return terms::runtime_error(RuntimeCode::kDeviceError, "{}", message);
     case Code::kResourceExhausted:
-      return runtime_error(RuntimeCode::kOutOfResources, "{}", message);
-    default: return runtime_error(RuntimeCode::kCompletedWithError, "{}", message);
+      return terms::runtime_error(RuntimeCode::kOutOfResources, "{}", message);
+    default: return terms::runtime_error(RuntimeCode::kCompletedWithError, "{}", message);
   }
 }
 
@@ -80,10 +80,10 @@ bool ModelScheduler::drop_expired(std::int64_t now_ns) {
     line_deadline_ns_ = line_.next_deadline_ns();
   }
   for (PendingRequest& pending : expired) {
-    answer_error(
-        pending,
-        runtime_error(RuntimeCode::kTimeout,
-                      "model \"{}\": the deadline passed while waiting for a slot", options_.name));
+    answer_error(pending,
+                 terms::runtime_error(RuntimeCode::kTimeout,
+                                      "model \"{}\": the deadline passed while waiting for a slot",
+                                      options_.name));
     release_one();
   }
   return !expired.empty();
@@ -107,11 +107,11 @@ bool ModelScheduler::drop_running(std::int64_t now_ns) {
 /// inside the run: a model with loops has one stage, which may never end by itself.
 Status ModelScheduler::reason_to_end(const Running& running, std::int64_t now_ns) const {
   if (running.is_cancelled.load(std::memory_order_relaxed)) {
-    return runtime_error(RuntimeCode::kCancelled, "cancelled while running");
+    return terms::runtime_error(RuntimeCode::kCancelled, "cancelled while running");
   }
   if (running.is_joined) return ok_status();  // its parts have deadlines of their own
   if (running.pending.request.deadline_ns <= now_ns) {
-    return runtime_error(RuntimeCode::kTimeout, "the deadline passed while running");
+    return terms::runtime_error(RuntimeCode::kTimeout, "the deadline passed while running");
   }
   return ok_status();
 }
@@ -228,21 +228,21 @@ Reply ModelScheduler::make_reply(Running& running) {
 }
 
 void ModelScheduler::apply_nan_policy(Reply& reply) const {
-  if (options_.nan_policy == NanPolicy::kPass) return;
+  if (options_.nan_policy == terms::NanPolicy::kPass) return;
   for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
     if (!holds_nan(reply.outputs[i].view)) continue;
     const Status status =
-        runtime_error(RuntimeCode::kNumericError, "model \"{}\": output \"{}\" holds NaN",
-                      options_.name, signature().outputs[i].name);
+        terms::runtime_error(RuntimeCode::kNumericError, "model \"{}\": output \"{}\" holds NaN",
+                             options_.name, signature().outputs[i].name);
     reply.code = RuntimeCode::kNumericError;
     reply.errors.add(status);
   }
-  const bool keeps = options_.nan_policy == NanPolicy::kFlag;
+  const bool keeps = options_.nan_policy == terms::NanPolicy::kFlag;
   if (reply.code != RuntimeCode::kOk && !keeps) reply.outputs.clear();
 }
 
 void ModelScheduler::fail(Running& running, const Status& status) {
-  if (runtime_code_of(status) == RuntimeCode::kDeviceError) return fail_all(status);
+  if (terms::runtime_code_of(status) == RuntimeCode::kDeviceError) return fail_all(status);
   // One request of several may be the cause.
   if (running.is_joined) return run_alone(running);
   end(running, status);
@@ -268,10 +268,10 @@ void ModelScheduler::fail_all(const Status& status) {
   std::vector<PendingRequest> waiting;
   {
     const std::lock_guard lock(mutex_);
-    refusal_ =
-        runtime_error(RuntimeCode::kModelFailed,
-                      "model \"{}\" is out of service since its device failed; reset or reload it",
-                      options_.name);
+    refusal_ = terms::runtime_error(
+        RuntimeCode::kModelFailed,
+        "model \"{}\" is out of service since its device failed; reset or reload it",
+        options_.name);
     waiting = line_.take_all();
   }
   // After refusal_ is set: no request enters between the two.

@@ -7,7 +7,7 @@ namespace {
 
 /// All bits of `exponent` set and any below them: a NaN in every IEEE format.
 template <typename Word>
-bool any_nan(const exec::TensorView& tensor, Word exponent) {
+bool any_nan(const terms::TensorView& tensor, Word exponent) {
   const auto* bytes = static_cast<const std::byte*>(tensor.data);
   const auto sign = static_cast<Word>(~(static_cast<Word>(~Word{0}) >> 1U));
   const std::int64_t count = tensor.size_bytes / static_cast<std::int64_t>(sizeof(Word));
@@ -22,7 +22,7 @@ bool any_nan(const exec::TensorView& tensor, Word exponent) {
 
 }  // namespace
 
-bool holds_nan(const exec::TensorView& tensor) {
+bool holds_nan(const terms::TensorView& tensor) {
   switch (tensor.element) {
     case ir::ElementType::kF16: return any_nan<std::uint16_t>(tensor, 0x7C00);
     case ir::ElementType::kBf16: return any_nan<std::uint16_t>(tensor, 0x7F80);

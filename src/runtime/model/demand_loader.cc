@@ -3,13 +3,14 @@
 #include <utility>
 
 #include "base/log/event_log.h"
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::runtime {
 namespace {
 
 Status unknown(const std::string& name) {
-  return runtime_error(RuntimeCode::kInvalid, "no model is called \"{}\"; add it first", name);
+  return terms::runtime_error(RuntimeCode::kInvalid, "no model is called \"{}\"; add it first",
+                              name);
 }
 
 }  // namespace
@@ -28,7 +29,7 @@ Status DemandLoader::add(const std::string& name, bool is_pinned) {
   Entry entry;
   entry.is_pinned = is_pinned;
   if (entries_.emplace(name, entry).second) return ok_status();
-  return runtime_error(RuntimeCode::kInvalid, "a model is called \"{}\" already", name);
+  return terms::runtime_error(RuntimeCode::kInvalid, "a model is called \"{}\" already", name);
 }
 
 Status DemandLoader::pin(const std::string& name, bool is_pinned) {
@@ -88,7 +89,7 @@ Result<DemandLoader::Loaded> DemandLoader::load_making_room(const std::string& n
     lock.unlock();
     auto loaded = actions_.load(name);
     lock.lock();
-    const RuntimeCode code = runtime_code_of(loaded.status());
+    const RuntimeCode code = terms::runtime_code_of(loaded.status());
     const bool lacks_room =
         code == RuntimeCode::kNotEnoughCores || code == RuntimeCode::kOutOfResources;
     if (!lacks_room || !evict_one(lock)) return loaded;
@@ -99,10 +100,11 @@ Status DemandLoader::make_room(const std::string& name, std::int64_t bytes,
                                std::unique_lock<std::mutex>& lock) {
   while (used_bytes_ > budget_bytes_ - bytes) {
     if (evict_one(lock)) continue;
-    return runtime_error(RuntimeCode::kOutOfResources,
-                         "model \"{}\" takes {} bytes; of {} are {} in use, and nothing else may "
-                         "be unloaded: unpin a model, or raise the budget",
-                         name, bytes, budget_bytes_, used_bytes_);
+    return terms::runtime_error(
+        RuntimeCode::kOutOfResources,
+        "model \"{}\" takes {} bytes; of {} are {} in use, and nothing else may "
+        "be unloaded: unpin a model, or raise the budget",
+        name, bytes, budget_bytes_, used_bytes_);
   }
   return ok_status();
 }

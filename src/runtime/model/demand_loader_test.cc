@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::runtime {
 namespace {
@@ -27,7 +27,8 @@ class DemandLoaderTest : public ::testing::Test {
   Result<DemandLoader::Loaded> load() {
     const int num_loaded = num_loads_ - num_unloads_;
     if (num_loaded >= num_places_) {
-      return runtime_error(RuntimeCode::kNotEnoughCores, "all {} places are taken", num_loaded);
+      return terms::runtime_error(RuntimeCode::kNotEnoughCores, "all {} places are taken",
+                                  num_loaded);
     }
     ++num_loads_;
     return DemandLoader::Loaded{++next_, 10};
@@ -71,7 +72,7 @@ TEST_F(DemandLoaderTest, PinnedAndUsedModelsStay) {
 TEST_F(DemandLoaderTest, ErrorSaysWhenNothingCanBeUnloaded) {
   std::vector<DemandLoader::Use> uses;
   for (const char* name : {"a", "b", "c"}) uses.push_back(loader_.use(name).value());
-  EXPECT_EQ(runtime_code_of(loader_.use("d").status()), RuntimeCode::kOutOfResources);
+  EXPECT_EQ(terms::runtime_code_of(loader_.use("d").status()), RuntimeCode::kOutOfResources);
   uses.clear();
   touch("d");
 }
@@ -84,7 +85,7 @@ TEST_F(DemandLoaderTest, UnloadsAnotherModelToFreeCores) {
   EXPECT_EQ(loader_.loaded_bytes(), 20);
   const auto first = loader_.use("b");
   const auto second = loader_.use("c");
-  EXPECT_EQ(runtime_code_of(loader_.use("d").status()), RuntimeCode::kNotEnoughCores)
+  EXPECT_EQ(terms::runtime_code_of(loader_.use("d").status()), RuntimeCode::kNotEnoughCores)
       << "nothing may go";
 }
 
@@ -98,7 +99,7 @@ TEST_F(DemandLoaderTest, FailedModelIsReloaded) {
 }
 
 TEST_F(DemandLoaderTest, UnknownNamesAreRefused) {
-  EXPECT_EQ(runtime_code_of(loader_.use("x").status()), RuntimeCode::kInvalid);
+  EXPECT_EQ(terms::runtime_code_of(loader_.use("x").status()), RuntimeCode::kInvalid);
   EXPECT_FALSE(loader_.pin("x", true).is_ok());
   EXPECT_FALSE(loader_.add("a", false).is_ok());
 }

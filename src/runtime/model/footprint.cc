@@ -24,17 +24,8 @@ std::int64_t constants_of(const ir::Graph& graph) {
 
 }  // namespace
 
-std::int64_t Footprint::total_bytes() const {
-  return constants_bytes + packed_bytes + context_bytes * depth;
-}
-
-std::string Footprint::to_string() const {
-  return fmt::format("{} bytes of constants, {} packed, {}{} for each of {} slots", constants_bytes,
-                     packed_bytes, is_context_known ? "" : "at least ", context_bytes, depth);
-}
-
-Footprint estimate_footprint(const package::Executable& executable, std::int32_t depth) {
-  Footprint footprint;
+terms::Footprint estimate_footprint(const package::Executable& executable, std::int32_t depth) {
+  terms::Footprint footprint;
   footprint.depth = depth;
   footprint.constants_bytes = constants_of(executable.graph);
   for (const package::PackedConstant& packed : executable.packed) {
@@ -42,7 +33,7 @@ Footprint estimate_footprint(const package::Executable& executable, std::int32_t
   }
   footprint.is_context_known = executable.plan.has_value();
   if (executable.plan) footprint.context_bytes += executable.plan->arena_bytes;
-  for (const package::TensorSpec& spec : package::signature_of(executable.graph).outputs) {
+  for (const terms::TensorSpec& spec : package::signature_of(executable.graph).outputs) {
     footprint.context_bytes += ir::storage_bytes(spec.type).value_or(0);
   }
   return footprint;

@@ -1,10 +1,7 @@
 // The states of a loaded model and their transitions.
 #pragma once
 
-#include <cstdint>
-#include <string_view>
-
-#include "base/result.h"
+#include "terms/model.h"
 
 namespace sluice::runtime {
 
@@ -21,12 +18,9 @@ namespace sluice::runtime {
 ///               unloaded
 ///
 /// A load starts a model on an implicit group. A failed model refuses requests with kModelFailed.
-enum class ModelPhase : std::uint8_t { kLoaded, kStarted, kStopped, kFailed, kUnloaded };
 enum class ModelAction : std::uint8_t { kStart, kStop, kReset, kUnload, kFail };
 
-std::string_view phase_name(ModelPhase phase);
-
 /// Fails: kFailed, or kModelFailed for a failed model; the message has the remedy.
-Result<ModelPhase> next_phase(ModelPhase phase, ModelAction action);
+Result<terms::ModelPhase> next_phase(terms::ModelPhase phase, ModelAction action);
 
 }  // namespace sluice::runtime

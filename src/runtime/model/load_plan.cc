@@ -3,27 +3,27 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::runtime {
 namespace {
 
 /// The first `count` consecutive cores from `begin` on that lie on one device; nullopt if none do.
 /// Moves `begin` behind them.
-std::optional<std::vector<topology::CoreRef>> take_run(std::span<const topology::CoreRef> cores,
-                                                       std::size_t& begin, std::int32_t count) {
+std::optional<std::vector<terms::CoreRef>> take_run(std::span<const terms::CoreRef> cores,
+                                                    std::size_t& begin, std::int32_t count) {
   const auto wanted = static_cast<std::size_t>(count);
   for (std::size_t at = begin; at + wanted <= cores.size(); ++at) {
     if (cores[at].device != cores[at + wanted - 1].device) continue;
     begin = at + wanted;
-    return std::vector<topology::CoreRef>(cores.begin() + static_cast<std::ptrdiff_t>(at),
-                                          cores.begin() + static_cast<std::ptrdiff_t>(begin));
+    return std::vector<terms::CoreRef>(cores.begin() + static_cast<std::ptrdiff_t>(at),
+                                       cores.begin() + static_cast<std::ptrdiff_t>(begin));
   }
   return std::nullopt;
 }
 
 std::optional<LoadPlan> plan_normal(std::span<const SegmentNeed> needs,
-                                    std::span<const topology::CoreRef> cores) {
+                                    std::span<const terms::CoreRef> cores) {
   LoadPlan plan;
   std::size_t begin = 0;
   for (const SegmentNeed& need : needs) {
@@ -37,11 +37,11 @@ std::optional<LoadPlan> plan_normal(std::span<const SegmentNeed> needs,
 }
 
 std::optional<LoadPlan> plan_shared(std::span<const SegmentNeed> needs,
-                                    std::span<const topology::CoreRef> cores) {
+                                    std::span<const terms::CoreRef> cores) {
   std::size_t begin = 0;
   const auto run = take_run(cores, begin, cores_for_shared(needs));
   if (!run) return std::nullopt;
-  LoadPlan plan = {LoadMode::kShared, {}};
+  LoadPlan plan = {terms::LoadMode::kShared, {}};
   for (const SegmentNeed& need : needs) {
     plan.cores.emplace_back();
     if (need.is_on_group) plan.cores.back() = *run;
@@ -72,15 +72,16 @@ std::vector<std::int32_t> parts_of_range(std::span<const SegmentNeed> needs) {
 }
 
 Result<LoadPlan> plan_load(std::span<const SegmentNeed> needs,
-                           std::span<const topology::CoreRef> cores, bool may_share) {
+                           std::span<const terms::CoreRef> cores, bool may_share) {
   if (auto plan = plan_normal(needs, cores)) return std::move(*plan);
   if (may_share) {
     if (auto plan = plan_shared(needs, cores)) return std::move(*plan);
   }
-  return runtime_error(RuntimeCode::kNotEnoughCores,
-                       "the model needs {} cores, {} in shared mode, those of a segment on one "
-                       "device; the group has {}",
-                       cores_for_normal(needs), cores_for_shared(needs), cores.size());
+  return terms::runtime_error(
+      RuntimeCode::kNotEnoughCores,
+      "the model needs {} cores, {} in shared mode, those of a segment on one "
+      "device; the group has {}",
+      cores_for_normal(needs), cores_for_shared(needs), cores.size());
 }
 
 }  // namespace sluice::runtime

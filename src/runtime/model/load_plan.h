@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "topology/map/device_map.h"
+#include "terms/model.h"
 
 namespace sluice::runtime {
-
-enum class LoadMode : std::uint8_t {
-  kNormal,  ///< each segment has its own cores: requests run in different segments at once
-  kShared,  ///< segments take turns on the same cores: one request runs at a time
-};
 
 /// The cores that a segment needs; 0 for a segment on the host's processors in a group of another
 /// kind.
@@ -25,8 +20,8 @@ struct SegmentNeed {
 };
 
 struct LoadPlan {
-  LoadMode mode = LoadMode::kNormal;
-  std::vector<std::vector<topology::CoreRef>>
+  terms::LoadMode mode = terms::LoadMode::kNormal;
+  std::vector<std::vector<terms::CoreRef>>
       cores;  ///< by segment; empty for a segment without cores of the group
 };
 
@@ -43,6 +38,6 @@ std::vector<std::int32_t> parts_of_range(std::span<const SegmentNeed> needs);
 /// the order of the group's core range. A model of one segment is always in normal mode. Fails:
 /// kNotEnoughCores; the message has both numbers.
 Result<LoadPlan> plan_load(std::span<const SegmentNeed> needs,
-                           std::span<const topology::CoreRef> cores, bool may_share);
+                           std::span<const terms::CoreRef> cores, bool may_share);
 
 }  // namespace sluice::runtime

@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::runtime {
 namespace {
 
-std::vector<topology::CoreRef> cores(std::vector<std::pair<int, int>> refs) {
-  std::vector<topology::CoreRef> made;
-  for (const auto& [device, core] : refs) made.push_back({topology::DeviceId(device), core});
+std::vector<terms::CoreRef> cores(std::vector<std::pair<int, int>> refs) {
+  std::vector<terms::CoreRef> made;
+  for (const auto& [device, core] : refs) made.push_back({terms::DeviceId(device), core});
   return made;
 }
 
@@ -19,7 +19,7 @@ TEST(LoadPlan, NormalModeTakesTheSumOfAllSegmentsCores) {
   EXPECT_EQ(cores_for_normal(kFourAndOne), 5);
   const auto plan = plan_load(kFourAndOne, cores({{0, 0}, {0, 1}, {0, 2}, {0, 3}, {1, 0}}), true);
   ASSERT_TRUE(plan.is_ok()) << plan.status().to_string();
-  EXPECT_EQ(plan->mode, LoadMode::kNormal);
+  EXPECT_EQ(plan->mode, terms::LoadMode::kNormal);
   EXPECT_EQ(plan->cores[0].size(), 4U);
   EXPECT_EQ(plan->cores[1], cores({{1, 0}}));
 }
@@ -29,18 +29,18 @@ TEST(LoadPlan, SharedModeTakesTheCoresOfTheLargestSegment) {
   const auto group = cores({{0, 0}, {0, 1}, {0, 2}, {0, 3}});
   const auto plan = plan_load(kFourAndOne, group, true);
   ASSERT_TRUE(plan.is_ok()) << plan.status().to_string();
-  EXPECT_EQ(plan->mode, LoadMode::kShared);
+  EXPECT_EQ(plan->mode, terms::LoadMode::kShared);
   EXPECT_EQ(plan->cores[0], plan->cores[1]);
 }
 
 TEST(LoadPlan, FewerCoresThanTheLargestSegmentAreRefused) {
   const auto plan = plan_load(kFourAndOne, cores({{0, 0}, {0, 1}, {0, 2}}), true);
-  EXPECT_EQ(runtime_code_of(plan.status()), RuntimeCode::kNotEnoughCores);
+  EXPECT_EQ(terms::runtime_code_of(plan.status()), RuntimeCode::kNotEnoughCores);
 }
 
 TEST(LoadPlan, ImplicitLoadsAreNeverShared) {
   const auto group = cores({{0, 0}, {0, 1}, {0, 2}, {0, 3}});
-  EXPECT_EQ(runtime_code_of(plan_load(kFourAndOne, group, false).status()),
+  EXPECT_EQ(terms::runtime_code_of(plan_load(kFourAndOne, group, false).status()),
             RuntimeCode::kNotEnoughCores);
 }
 
@@ -63,7 +63,7 @@ TEST(LoadPlan, SegmentsOfTheHostTakeNoCores) {
   EXPECT_EQ(cores_for_normal(mixed), 2);
   const auto plan = plan_load(mixed, cores({{0, 0}, {0, 1}}), true);
   ASSERT_TRUE(plan.is_ok());
-  EXPECT_EQ(plan->mode, LoadMode::kNormal);
+  EXPECT_EQ(plan->mode, terms::LoadMode::kNormal);
   EXPECT_TRUE(plan->cores[0].empty());
 }
 

@@ -12,7 +12,7 @@ namespace sluice::runtime {
 namespace {
 
 Status cancelled(const std::string& name) {
-  return runtime_error(RuntimeCode::kCancelled, "loading model \"{}\" was cancelled", name);
+  return terms::runtime_error(RuntimeCode::kCancelled, "loading model \"{}\" was cancelled", name);
 }
 
 std::string name_of(const LoadRequest& request) {
@@ -24,37 +24,40 @@ std::string name_of(const LoadRequest& request) {
 /// lane becomes free.
 int default_depth(const SegmentTargets& targets, const LoadPlan& plan) {
   // Segments that take turns on the same cores cannot overlap, so more slots would only wait.
-  if (plan.mode == LoadMode::kShared) return 1;
-  return std::min(kMaxDepth, cores_for_normal(targets.needs) + targets.num_host_segments() + 1);
+  if (plan.mode == terms::LoadMode::kShared) return 1;
+  return std::min(terms::kMaxDepth,
+                  cores_for_normal(targets.needs) + targets.num_host_segments() + 1);
 }
 
 Status check_limits(const LoadRequest& request) {
-  SLUICE_TRY(with_runtime_code(check_name(name_of(request), "model"), RuntimeCode::kInvalid));
-  if (request.depth < 0 || request.depth > kMaxDepth) {
-    return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}",
-                         request.depth, kMaxDepth);
+  SLUICE_TRY(
+      terms::with_runtime_code(check_name(name_of(request), "model"), RuntimeCode::kInvalid));
+  if (request.depth < 0 || request.depth > terms::kMaxDepth) {
+    return terms::runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}",
+                                request.depth, terms::kMaxDepth);
   }
   const int waiting = request.max_waiting.value_or(0);
-  if (waiting < 0 || waiting > kMaxWaiting) {
-    return runtime_error(RuntimeCode::kInvalid, "a queue limit of {} is not between 0 and {}",
-                         waiting, kMaxWaiting);
+  if (waiting < 0 || waiting > terms::kMaxWaiting) {
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "a queue limit of {} is not between 0 and {}", waiting,
+                                terms::kMaxWaiting);
   }
-  if (request.weight < 1 || request.weight > kMaxWeight) {
-    return runtime_error(RuntimeCode::kInvalid, "a weight of {} is not between 1 and {}",
-                         request.weight, kMaxWeight);
+  if (request.weight < 1 || request.weight > terms::kMaxWeight) {
+    return terms::runtime_error(RuntimeCode::kInvalid, "a weight of {} is not between 1 and {}",
+                                request.weight, terms::kMaxWeight);
   }
   return ok_status();
 }
 
 /// Adds the footprint to the error of a group without enough memory.
-Status too_large(const Status& status, const Footprint& footprint) {
-  return with_runtime_code(
+Status too_large(const Status& status, const terms::Footprint& footprint) {
+  return terms::with_runtime_code(
       status.with_context(fmt::format("the model takes {}", footprint.to_string())),
       RuntimeCode::kOutOfResources);
 }
 
 Result<std::vector<topology::MemoryLease>> lease(topology::MemoryBudget& budget,
-                                                 const Footprint& footprint) {
+                                                 const terms::Footprint& footprint) {
   std::vector<topology::MemoryLease> leases;
   const auto add = [&](std::string_view category, std::int64_t bytes) -> Status {
     // A category without bytes would still be listed in messages.
@@ -72,9 +75,9 @@ Result<std::vector<topology::MemoryLease>> lease(topology::MemoryBudget& budget,
 std::vector<std::vector<LaneCores>> cores_by_lane(const Pipeline& pipeline, const LoadPlan& plan) {
   std::vector<std::vector<LaneCores>> lanes(pipeline.num_lanes());
   for (std::size_t stage = 0; stage < pipeline.num_stages(); ++stage) {
-    if (pipeline.kind(stage) != StageKind::kCompute) continue;
+    if (pipeline.kind(stage) != terms::StageKind::kCompute) continue;
     std::vector<LaneCores>& lane = lanes[pipeline.lane(stage)];
-    const std::vector<topology::CoreRef>& cores = plan.cores[pipeline.segment(stage)];
+    const std::vector<terms::CoreRef>& cores = plan.cores[pipeline.segment(stage)];
     // The first segment of a lane counts: others have the same cores.
     if (cores.empty() || !lane.empty()) continue;
     lane.push_back({cores.front().device, static_cast<std::int32_t>(cores.size())});
@@ -88,57 +91,47 @@ std::vector<std::vector<std::int32_t>> cpus_by_lane(const Pipeline& pipeline, co
   std::vector<std::vector<std::int32_t>> lanes(pipeline.num_lanes());
   for (std::size_t stage = 0; stage < pipeline.num_stages(); ++stage) {
     std::vector<std::int32_t>& lane = lanes[pipeline.lane(stage)];
-    if (pipeline.kind(stage) != StageKind::kCompute || !lane.empty()) continue;
+    if (pipeline.kind(stage) != terms::StageKind::kCompute || !lane.empty()) continue;
     lane = topology::cpus_of(map, plan.cores[pipeline.segment(stage)]);
   }
   return lanes;
 }
 
-std::shared_ptr<const ProfiledModel> profiled(const ModelInfo& info, const Pipeline& pipeline,
-                                              const LoadPlan& plan) {
-  auto model = std::make_shared<ProfiledModel>();
+std::shared_ptr<const terms::ProfiledModel> profiled(const terms::ModelInfo& info,
+                                                     const Pipeline& pipeline,
+                                                     const LoadPlan& plan) {
+  auto model = std::make_shared<terms::ProfiledModel>();
   model->name = info.name;
   model->group = static_cast<std::uint64_t>(info.group.value());
   model->lanes.resize(pipeline.num_lanes());
   for (std::size_t stage = 0; stage < pipeline.num_stages(); ++stage) {
-    ProfiledModel::Lane& lane = model->lanes[pipeline.lane(stage)];
+    terms::ProfiledModel::Lane& lane = model->lanes[pipeline.lane(stage)];
     lane.kind = pipeline.kind(stage);
-    if (lane.kind == StageKind::kCompute) lane.cores = plan.cores[pipeline.segment(stage)];
+    if (lane.kind == terms::StageKind::kCompute) lane.cores = plan.cores[pipeline.segment(stage)];
   }
   return model;
 }
 
-ReplyDetail where(const GroupScheduler& group, const SegmentTargets& targets) {
-  ReplyDetail detail;
+terms::ReplyDetail where(const GroupScheduler& group, const SegmentTargets& targets) {
+  terms::ReplyDetail detail;
   detail.group = static_cast<std::uint64_t>(group.group().id.value());
-  for (const topology::CoreRef& core : group.group().cores) detail.cores.push_back(core.core);
+  for (const terms::CoreRef& core : group.group().cores) detail.cores.push_back(core.core);
   for (const auto& backend : targets.backends) detail.backends.push_back(backend->name());
   return detail;
 }
 
 }  // namespace
 
-std::string_view phase_name(LoadPhase phase) {
-  switch (phase) {
-    case LoadPhase::kReading: return "reading";
-    case LoadPhase::kPlacing: return "placing";
-    case LoadPhase::kPreparing: return "preparing";
-    case LoadPhase::kAllocating: return "allocating";
-    case LoadPhase::kDone: break;
-  }
-  return "done";
-}
-
 Result<std::shared_ptr<CachedPackage>> Loader::open(const LoadRequest& request) {
   if (request.package != nullptr) return request.package;
   if (request.executable != nullptr) return cache_.open(request.executable);
   if (request.path.empty()) {
-    return runtime_error(RuntimeCode::kInvalid, "neither a path nor an executable to load");
+    return terms::runtime_error(RuntimeCode::kInvalid, "neither a path nor an executable to load");
   }
   return cache_.open(request.path);
 }
 
-Result<Footprint> Loader::estimate(const LoadRequest& request) {
+Result<terms::Footprint> Loader::estimate(const LoadRequest& request) {
   SLUICE_TRY(check_limits(request));
   const auto package = SLUICE_TRY(open(request));
   const auto executable = SLUICE_TRY(package->executable());
@@ -151,7 +144,7 @@ Result<std::shared_ptr<GroupScheduler>> Loader::find_group(const LoadRequest& re
                                                            const SegmentTargets& targets,
                                                            const std::stop_token& stop) {
   if (request.group) return groups_.enter(*request.group);
-  topology::CoreRequest wanted = request.where;
+  terms::CoreRequest wanted = request.where;
   if (wanted.kind.empty()) wanted.kind = targets.kind;
   wanted.num_cores = cores_for_normal(targets.needs);
   wanted.parts = parts_of_range(targets.needs);
@@ -210,7 +203,7 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   options.bring_constant = exec::bring_to(devices_);
   options.max_recorded_bytes = request.max_recorded_bytes.value_or(options.max_recorded_bytes);
   options.random = request.random;
-  const bool is_shared_mode = parts.plan.mode == LoadMode::kShared;
+  const bool is_shared_mode = parts.plan.mode == terms::LoadMode::kShared;
   const int depth = request.depth > 0 ? request.depth : default_depth(targets, parts.plan);
   const int num_slots = is_shared_mode ? 1 : depth;
 
@@ -234,7 +227,7 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   parts.info.is_implicit = !request.group.has_value();
   parts.info.mode = parts.plan.mode;
   parts.info.depth = depth;
-  parts.info.max_waiting = request.max_waiting.value_or(kWaitingPerSlot * depth);
+  parts.info.max_waiting = request.max_waiting.value_or(terms::kWaitingPerSlot * depth);
   parts.info.num_slots = pipeline->num_slots();
   parts.info.shares_package = placed.is_shared;
   parts.info.slots_bytes = pipeline->memory_bytes();

@@ -14,23 +14,6 @@
 
 namespace sluice::runtime {
 
-/// A description of a loaded model.
-struct ModelInfo {
-  std::uint64_t handle = 0;
-  std::string name;
-  ModelPhase phase = ModelPhase::kLoaded;
-  topology::CoreGroupId group = {};
-  bool is_implicit = false;  ///< the group was created by the load and ends with the model
-  LoadMode mode = LoadMode::kNormal;
-  int depth = 1;
-  int max_waiting = 0;  ///< requests that may wait beyond `depth`
-  std::size_t num_slots = 1;
-  bool shares_package = false;        ///< another model of the package was loaded before it
-  Footprint footprint;                ///< as estimated
-  std::int64_t slots_bytes = 0;       ///< as measured: contexts and device buffers
-  std::vector<bool> in_place_inputs;  ///< find_in_place_inputs
-};
-
 /// The parts of a model and its phase. Safe from any thread; calls that change the phase are
 /// serialised. `unload` frees the memory.
 class Model {
@@ -43,15 +26,15 @@ class Model {
     LoadPlan plan;
     std::vector<topology::MemoryLease> memory;  ///< by category
     std::shared_ptr<device::DeviceServiceTable> devices;
-    ModelInfo info;
+    terms::ModelInfo info;
   };
 
   explicit Model(Parts parts) : parts_(std::move(parts)) {}
 
   const std::shared_ptr<ModelScheduler>& scheduler() const { return parts_.scheduler; }
   const std::shared_ptr<GroupScheduler>& group() const { return parts_.group; }
-  ModelPhase phase() const;
-  ModelInfo info() const;
+  terms::ModelPhase phase() const;
+  terms::ModelInfo info() const;
 
   /// Fails: as next_phase; kFailed while another model of the group is active.
   Status start();
@@ -66,13 +49,13 @@ class Model {
   void unload(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns);
 
  private:
-  ModelPhase phase_locked() const;
-  Result<ModelPhase> check(ModelAction action) const;
+  terms::ModelPhase phase_locked() const;
+  Result<terms::ModelPhase> check(ModelAction action) const;
   bool drain(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns);
 
   mutable std::mutex change_mutex_;  ///< held through a transition
   mutable std::mutex mutex_;         ///< guards phase_
-  ModelPhase phase_ = ModelPhase::kLoaded;
+  terms::ModelPhase phase_ = terms::ModelPhase::kLoaded;
   Parts parts_;
 };
 

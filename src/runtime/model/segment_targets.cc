@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 #include "topology/cores/plugin_cores.h"
 
 namespace sluice::runtime {
@@ -29,19 +29,20 @@ std::int32_t SegmentTargets::num_host_segments() const {
 Result<SegmentTargets> find_targets(const package::Executable& executable,
                                     const backend::BackendRegistry& backends) {
   const auto specs = package::segments_of(executable);
-  if (!specs.is_ok()) return with_runtime_code(specs.status(), RuntimeCode::kInvalid);
-  SegmentTargets targets = {std::string(topology::kCpuKind), {}, {}};
+  if (!specs.is_ok()) return terms::with_runtime_code(specs.status(), RuntimeCode::kInvalid);
+  SegmentTargets targets = {std::string(terms::kCpuKind), {}, {}};
   for (std::size_t i = 0; i < specs->size(); ++i) {
     const package::SegmentSpec& spec = (*specs)[i];
     const std::size_t end = i + 1 < specs->size() ? (*specs)[i + 1].first_operation
                                                   : executable.backend_of.front().size();
     const std::size_t number = backend_of(executable, spec.first_operation, end);
     if (number >= executable.backends.size()) {
-      return runtime_error(RuntimeCode::kInvalid, "segment \"{}\" has no backend", spec.name);
+      return terms::runtime_error(RuntimeCode::kInvalid, "segment \"{}\" has no backend",
+                                  spec.name);
     }
     auto backend = backends.find(executable.backends[number]);
-    if (!backend.is_ok()) return with_runtime_code(backend.status(), RuntimeCode::kInvalid);
-    if (kind_of(**backend) != topology::kCpuKind) targets.kind = kind_of(**backend);
+    if (!backend.is_ok()) return terms::with_runtime_code(backend.status(), RuntimeCode::kInvalid);
+    if (kind_of(**backend) != terms::kCpuKind) targets.kind = kind_of(**backend);
     targets.needs.push_back({spec.name, spec.cores, true});
     targets.backends.push_back(std::move(*backend));
   }
@@ -55,7 +56,7 @@ Result<exec::LoadOptions> place_segments(const SegmentTargets& targets, const Lo
                                          const topology::DeviceMap& map) {
   exec::LoadOptions options;
   // Several segments, and segments of devices, overlap those of other requests instead.
-  const bool is_whole = targets.needs.size() == 1 && targets.kind == topology::kCpuKind;
+  const bool is_whole = targets.needs.size() == 1 && targets.kind == terms::kCpuKind;
   options.executor = is_whole ? exec::ExecutorKind::kAsCompiled : exec::ExecutorKind::kLinear;
   const std::vector<std::int32_t> cpus = topology::usable_cpus();
   for (std::size_t i = 0; i < targets.needs.size(); ++i) {

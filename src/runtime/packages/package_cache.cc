@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "package/package.h"
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::runtime {
 namespace {
@@ -15,11 +15,11 @@ Result<std::string> identity_of(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::path canonical = std::filesystem::canonical(path, error);
   if (error) {
-    return runtime_error(RuntimeCode::kInvalid, "{}: {}", path.string(), error.message());
+    return terms::runtime_error(RuntimeCode::kInvalid, "{}: {}", path.string(), error.message());
   }
   const auto size = std::filesystem::file_size(canonical, error);
   if (error) {
-    return runtime_error(RuntimeCode::kInvalid, "{}: not a file", path.string());
+    return terms::runtime_error(RuntimeCode::kInvalid, "{}: not a file", path.string());
   }
   const auto time = std::filesystem::last_write_time(canonical, error).time_since_epoch().count();
   // Size and time detect a replaced file without reading it.
@@ -34,7 +34,8 @@ Result<std::shared_ptr<const package::Executable>> CachedPackage::executable() {
     auto executable = package::read_package(path_);
     if (!executable.is_ok()) {
       const bool is_version = executable.status().code() == Code::kUnimplemented;
-      return with_runtime_code(executable.status(), is_version ? RuntimeCode::kUnsupportedVersion
+      return terms::with_runtime_code(executable.status(), is_version
+                                                               ? RuntimeCode::kUnsupportedVersion
                                                                : RuntimeCode::kInvalid);
     }
     executable_ = std::make_shared<const package::Executable>(std::move(*executable));

@@ -5,11 +5,11 @@
 namespace sluice::runtime {
 namespace {
 
-Result<std::vector<device::PooledMemory>> allocate(const std::vector<package::TensorSpec>& specs,
+Result<std::vector<device::PooledMemory>> allocate(const std::vector<terms::TensorSpec>& specs,
                                                    device::MemoryPool& memory,
                                                    const std::string& name) {
   std::vector<device::PooledMemory> buffers;
-  for (const package::TensorSpec& spec : specs) {
+  for (const terms::TensorSpec& spec : specs) {
     const std::int64_t size_bytes = ir::storage_bytes(spec.type).value_or(0);
     buffers.push_back(
         SLUICE_TRY(memory.allocate(size_bytes, name, device::MemoryCategory::kTensors)));
@@ -19,7 +19,7 @@ Result<std::vector<device::PooledMemory>> allocate(const std::vector<package::Te
 
 }  // namespace
 
-Result<std::unique_ptr<DeviceIo>> DeviceIo::create(const package::Signature& signature,
+Result<std::unique_ptr<DeviceIo>> DeviceIo::create(const terms::Signature& signature,
                                                    const DeviceEnd& first, const DeviceEnd& last,
                                                    const std::string& name) {
   auto inputs = SLUICE_TRY(allocate(signature.inputs, first.services->memory, name));

@@ -22,7 +22,7 @@ class DeviceIo {
  public:
   /// `first` and `last` are the devices of the model's first and last segment. Reports of their
   /// memory call the model `name`.
-  static Result<std::unique_ptr<DeviceIo>> create(const package::Signature& signature,
+  static Result<std::unique_ptr<DeviceIo>> create(const terms::Signature& signature,
                                                   const DeviceEnd& first, const DeviceEnd& last,
                                                   const std::string& name);
 

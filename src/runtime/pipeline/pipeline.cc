@@ -39,18 +39,18 @@ Result<OwnedMemory> allocate(std::int64_t size_bytes) {
 constexpr std::int64_t kLeastTakenBytes = std::int64_t{64} << 10;
 
 /// An output of dynamic shape, which lies in the context's memory.
-Result<OutputTensor> take_dynamic(exec::Context& context, std::size_t index) {
-  exec::TensorView view = context.output(index);
+Result<terms::OutputTensor> take_dynamic(exec::Context& context, std::size_t index) {
+  terms::TensorView view = context.output(index);
   if (view.size_bytes >= kLeastTakenBytes) {
     exec::Tensor taken = SLUICE_TRY(context.take_output(index));
-    return OutputTensor{std::move(taken.view), std::move(taken.memory)};
+    return terms::OutputTensor{std::move(taken.view), std::move(taken.memory)};
   }
   OwnedMemory memory = SLUICE_TRY(allocate(view.size_bytes));
   if (view.size_bytes > 0) {
     std::memcpy(memory.data, view.data, static_cast<std::size_t>(view.size_bytes));
   }
   view.data = memory.data;
-  return OutputTensor{std::move(view), std::move(memory.owner)};
+  return terms::OutputTensor{std::move(view), std::move(memory.owner)};
 }
 
 }  // namespace
@@ -87,9 +87,9 @@ bool Pipeline::runs_in_parts() const {
 }
 
 void Pipeline::add_stages(bool has_copies) {
-  if (has_copies) stages_.push_back({StageKind::kCopyIn, 0, num_lanes_++});
+  if (has_copies) stages_.push_back({terms::StageKind::kCopyIn, 0, num_lanes_++});
   if (!runs_in_parts()) {
-    stages_.push_back({StageKind::kCompute, 0, num_lanes_++});
+    stages_.push_back({terms::StageKind::kCompute, 0, num_lanes_++});
     return;
   }
   // Segments on the same cores share a lane: two slots must not run on one group at a time.
@@ -103,9 +103,9 @@ void Pipeline::add_stages(bool has_copies) {
       groups.push_back(group);
       lanes.push_back(num_lanes_++);
     }
-    stages_.push_back({StageKind::kCompute, segment, lanes[at]});
+    stages_.push_back({terms::StageKind::kCompute, segment, lanes[at]});
   }
-  if (has_copies) stages_.push_back({StageKind::kCopyOut, 0, num_lanes_++});
+  if (has_copies) stages_.push_back({terms::StageKind::kCopyOut, 0, num_lanes_++});
 }
 
 std::int64_t Pipeline::memory_bytes() const {
@@ -121,15 +121,15 @@ Status Pipeline::prepare(std::size_t index, const Request& request, exec::Checkp
   Slot& slot = slots_[index];
   slot.context.set_checkpoint(std::move(checkpoint));
   for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    exec::TensorView view = request.inputs[i];
+    terms::TensorView view = request.inputs[i];
     if (slot.device != nullptr) view.data = slot.device->input(i);
     const Status status = slot.context.set_input(i, view);
     // Whatever a context refuses here is the request's fault, not the model's.
-    if (!status.is_ok()) return with_runtime_code(status, RuntimeCode::kBadInput);
+    if (!status.is_ok()) return terms::with_runtime_code(status, RuntimeCode::kBadInput);
   }
   slot.urgency = {request.deadline_ns, request.priority};
   slot.sources.clear();
-  for (const exec::TensorView& input : request.inputs) slot.sources.push_back(input.data);
+  for (const terms::TensorView& input : request.inputs) slot.sources.push_back(input.data);
   return bind_outputs(slot, request);
 }
 
@@ -137,7 +137,7 @@ Status Pipeline::bind_outputs(Slot& slot, const Request& request) {
   const auto& specs = model_.signature().outputs;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     slot.owners[i] = nullptr;
-    slot.targets[i] = i < request.outputs.size() ? request.outputs[i] : OutputMemory{};
+    slot.targets[i] = i < request.outputs.size() ? request.outputs[i] : terms::OutputMemory{};
     const auto size = ir::storage_bytes(specs[i].type);
     // An output of dynamic shape gets memory of the context until take_outputs.
     if (slot.targets[i].data == nullptr && size) {
@@ -147,10 +147,11 @@ Status Pipeline::bind_outputs(Slot& slot, const Request& request) {
     }
     // Checked before the run: the copy out writes the whole output. A host run checks in finish().
     if (slot.device != nullptr && slot.targets[i].capacity_bytes < size.value_or(0)) {
-      return runtime_error(RuntimeCode::kBadInput, "output \"{}\" has {} bytes, its memory {}",
-                           specs[i].name, *size, slot.targets[i].capacity_bytes);
+      return terms::runtime_error(RuntimeCode::kBadInput,
+                                  "output \"{}\" has {} bytes, its memory {}", specs[i].name, *size,
+                                  slot.targets[i].capacity_bytes);
     }
-    OutputMemory bound = slot.targets[i];
+    terms::OutputMemory bound = slot.targets[i];
     if (slot.device != nullptr) bound = {slot.device->output(i), *size};
     SLUICE_TRY(slot.context.bind_output(i, bound.data, bound.capacity_bytes));
   }
@@ -158,16 +159,16 @@ Status Pipeline::bind_outputs(Slot& slot, const Request& request) {
 }
 
 bool Pipeline::is_last_compute(std::size_t stage) const {
-  return stage + 1 == stages_.size() || stages_[stage + 1].kind == StageKind::kCopyOut;
+  return stage + 1 == stages_.size() || stages_[stage + 1].kind == terms::StageKind::kCopyOut;
 }
 
 Status Pipeline::start(std::size_t index, std::size_t number) {
   Slot& slot = slots_[index];
   const Stage& stage = stages_[number];
   switch (stage.kind) {
-    case StageKind::kCopyIn: return slot.device->start_copy_in(slot.sources, slot.urgency);
-    case StageKind::kCopyOut: return start_copy_out(slot);
-    case StageKind::kCompute: break;
+    case terms::StageKind::kCopyIn: return slot.device->start_copy_in(slot.sources, slot.urgency);
+    case terms::StageKind::kCopyOut: return start_copy_out(slot);
+    case terms::StageKind::kCompute: break;
   }
   if (!runs_in_parts()) return slot.context.run();
   if (stage.segment == 0) SLUICE_TRY(slot.context.begin());
@@ -176,7 +177,7 @@ Status Pipeline::start(std::size_t index, std::size_t number) {
 
 Status Pipeline::start_copy_out(Slot& slot) {
   std::vector<void*> targets;
-  for (const OutputMemory& target : slot.targets) targets.push_back(target.data);
+  for (const terms::OutputMemory& target : slot.targets) targets.push_back(target.data);
   return slot.device->start_copy_out(targets, slot.urgency);
 }
 
@@ -218,8 +219,8 @@ void Pipeline::abandon(std::size_t index) {
 Result<bool> Pipeline::poll(std::size_t index, std::size_t number) {
   Slot& slot = slots_[index];
   const Stage& stage = stages_[number];
-  if (stage.kind == StageKind::kCopyIn) return slot.device->poll_copy_in();
-  if (stage.kind == StageKind::kCopyOut) return slot.device->poll_copy_out();
+  if (stage.kind == terms::StageKind::kCopyIn) return slot.device->poll_copy_in();
+  if (stage.kind == terms::StageKind::kCopyOut) return slot.device->poll_copy_out();
   if (!runs_in_parts()) return true;
   const bool is_done = SLUICE_TRY(slot.context.poll_segment(stage.segment));
   // `finish` checks the sizes of outputs, which the copy out then reads.
@@ -227,15 +228,15 @@ Result<bool> Pipeline::poll(std::size_t index, std::size_t number) {
   return is_done;
 }
 
-Result<std::vector<OutputTensor>> Pipeline::take_outputs(std::size_t index) {
+Result<std::vector<terms::OutputTensor>> Pipeline::take_outputs(std::size_t index) {
   Slot& slot = slots_[index];
-  std::vector<OutputTensor> outputs;
+  std::vector<terms::OutputTensor> outputs;
   for (std::size_t i = 0; i < slot.targets.size(); ++i) {
     if (slot.targets[i].data == nullptr) {
       outputs.push_back(SLUICE_TRY(take_dynamic(slot.context, i)));
       continue;
     }
-    OutputTensor output = {slot.context.output(i), std::move(slot.owners[i])};
+    terms::OutputTensor output = {slot.context.output(i), std::move(slot.owners[i])};
     // The context's view is of device memory; the copy out has brought the bytes here.
     if (slot.device != nullptr) output.view.data = slot.targets[i].data;
     outputs.push_back(std::move(output));

@@ -11,10 +11,9 @@
 #include "exec/loaded_model.h"
 #include "runtime/pipeline/device_io.h"
 #include "runtime/request/request.h"
+#include "terms/server/profile.h"
 
 namespace sluice::runtime {
-
-enum class StageKind : std::uint8_t { kCopyIn, kCompute, kCopyOut };
 
 /// A request occupies a slot: a context, and on own-memory devices buffers. It passes the stages
 /// copy in, one per segment, copy out; a model of dynamic shapes has one stage for everything. A
@@ -33,7 +32,7 @@ class Pipeline {
   std::size_t num_slots() const { return slots_.size(); }
   std::size_t num_stages() const { return stages_.size(); }
   std::size_t num_lanes() const { return num_lanes_; }
-  StageKind kind(std::size_t stage) const { return stages_[stage].kind; }
+  terms::StageKind kind(std::size_t stage) const { return stages_[stage].kind; }
   std::size_t lane(std::size_t stage) const { return stages_[stage].lane; }
   /// Of a compute stage. A model of dynamic shapes has one such stage, which reports its first
   /// segment.
@@ -61,11 +60,11 @@ class Pipeline {
   /// started.
   void abandon(std::size_t slot);
   /// After the last stage.
-  Result<std::vector<OutputTensor>> take_outputs(std::size_t slot);
+  Result<std::vector<terms::OutputTensor>> take_outputs(std::size_t slot);
 
  private:
   struct Stage {
-    StageKind kind = StageKind::kCompute;
+    terms::StageKind kind = terms::StageKind::kCompute;
     std::size_t segment = 0;
     std::size_t lane = 0;
   };
@@ -74,7 +73,7 @@ class Pipeline {
     std::unique_ptr<DeviceIo> device;           // null without copy stages
     std::vector<void*> sources;                 // the request's inputs
     std::vector<std::shared_ptr<void>> owners;  // of outputs without memory of the caller
-    std::vector<OutputMemory> targets;          // memory of the outputs
+    std::vector<terms::OutputMemory> targets;   // memory of the outputs
     device::Urgency urgency;                    // of the request's copies
   };
 

@@ -21,26 +21,27 @@ constexpr const char* kMachine = R"({"devices": [{"cores": 4, "compute": {"kerne
              "to_host": {"latency_ns": 5000, "bytes_per_s": 1e15}}}]})";
 
 /// By kind, of all spans of a profile.
-std::map<SpanKind, std::int64_t> sums_of(const Profile& profile) {
-  std::map<SpanKind, std::int64_t> sums;
-  for (const ProfileSpan& span : profile.spans) sums[span.kind] += span.duration_ns;
+std::map<terms::SpanKind, std::int64_t> sums_of(const terms::Profile& profile) {
+  std::map<terms::SpanKind, std::int64_t> sums;
+  for (const terms::ProfileSpan& span : profile.spans) sums[span.kind] += span.duration_ns;
   return sums;
 }
 
-std::map<SpanKind, int> counts_of(const Profile& profile) {
-  std::map<SpanKind, int> counts;
-  for (const ProfileSpan& span : profile.spans) ++counts[span.kind];
+std::map<terms::SpanKind, int> counts_of(const terms::Profile& profile) {
+  std::map<terms::SpanKind, int> counts;
+  for (const terms::ProfileSpan& span : profile.spans) ++counts[span.kind];
   return counts;
 }
 
-std::int64_t end_of(const ProfileSpan& span) { return span.start_ns + span.duration_ns; }
+std::int64_t end_of(const terms::ProfileSpan& span) { return span.start_ns + span.duration_ns; }
 
 /// Every span lies in a span of `kind` of its request, and on its lane where `on_lane`.
-void expect_nested(const Profile& profile, SpanKind inner, SpanKind outer, bool on_lane) {
-  for (const ProfileSpan& span : profile.spans) {
+void expect_nested(const terms::Profile& profile, terms::SpanKind inner, terms::SpanKind outer,
+                   bool on_lane) {
+  for (const terms::ProfileSpan& span : profile.spans) {
     if (span.kind != inner) continue;
     int around = 0;
-    for (const ProfileSpan& other : profile.spans) {
+    for (const terms::ProfileSpan& other : profile.spans) {
       if (other.kind != outer || other.request != span.request || other.model != span.model) {
         continue;
       }
@@ -51,10 +52,10 @@ void expect_nested(const Profile& profile, SpanKind inner, SpanKind outer, bool 
   }
 }
 
-void expect_parts_in_requests(const Profile& profile) {
-  for (const SpanKind kind :
-       {SpanKind::kQueue, SpanKind::kCopyIn, SpanKind::kCompute, SpanKind::kCopyOut}) {
-    expect_nested(profile, kind, SpanKind::kRequest, /*on_lane=*/false);
+void expect_parts_in_requests(const terms::Profile& profile) {
+  for (const terms::SpanKind kind : {terms::SpanKind::kQueue, terms::SpanKind::kCopyIn,
+                                     terms::SpanKind::kCompute, terms::SpanKind::kCopyOut}) {
+    expect_nested(profile, kind, terms::SpanKind::kRequest, /*on_lane=*/false);
   }
 }
 
@@ -63,8 +64,8 @@ TEST(EngineProfile, SumsOfSpansAreTheStatistics) {
   ASSERT_TRUE(sim.is_ok()) << sim.status().to_string();
   ManualDrivers drivers(*sim->time);
   EngineOptions options;
-  topology::Device device;
-  device.id = topology::DeviceId(0);
+  terms::Device device;
+  device.id = terms::DeviceId(0);
   device.kind = sim->backend->devices()[0].kind;
   device.backend = "sim";
   device.backend_index = 0;
@@ -73,7 +74,7 @@ TEST(EngineProfile, SumsOfSpansAreTheStatistics) {
   Engine engine(sim->registry, drivers, std::move(options));
   LoadRequest load = load_of(add_relu_in({1, 1}, "sim"));
   load.depth = 3;
-  const ModelHandle model = engine.load(load).value();
+  const terms::ModelHandle model = engine.load(load).value();
   const auto id = engine.start_profile({});
   ASSERT_TRUE(id.is_ok()) << id.status().to_string();
   int left = 3;  // in parallel, so that requests wait for each other's lane
@@ -87,22 +88,23 @@ TEST(EngineProfile, SumsOfSpansAreTheStatistics) {
     ASSERT_TRUE(sink->submit(request).is_ok());
   }
   ASSERT_TRUE(sink->wait([&] { return left == 0; }, kNoDeadline));
-  const Profile profile = engine.stop_profile(*id).value();
+  const terms::Profile profile = engine.stop_profile(*id).value();
 
   auto counts = counts_of(profile);
-  EXPECT_EQ(counts[SpanKind::kRequest], 3);
-  EXPECT_EQ(counts[SpanKind::kQueue], 3);
-  EXPECT_EQ(counts[SpanKind::kCopyIn], 3);
-  EXPECT_EQ(counts[SpanKind::kCompute], 6) << "two segments each";
-  EXPECT_EQ(counts[SpanKind::kCopyOut], 3);
-  EXPECT_EQ(counts[SpanKind::kOperation], 0) << "the simulator tells of none";
+  EXPECT_EQ(counts[terms::SpanKind::kRequest], 3);
+  EXPECT_EQ(counts[terms::SpanKind::kQueue], 3);
+  EXPECT_EQ(counts[terms::SpanKind::kCopyIn], 3);
+  EXPECT_EQ(counts[terms::SpanKind::kCompute], 6) << "two segments each";
+  EXPECT_EQ(counts[terms::SpanKind::kCopyOut], 3);
+  EXPECT_EQ(counts[terms::SpanKind::kOperation], 0) << "the simulator tells of none";
   const ModelStatisticsSnapshot statistics = engine.statistics(model).value();
   auto sums = sums_of(profile);
-  EXPECT_EQ(sums[SpanKind::kQueue], statistics.queue.sum_ns());
-  EXPECT_EQ(sums[SpanKind::kCopyIn] + sums[SpanKind::kCopyOut], statistics.copy.sum_ns());
-  EXPECT_EQ(sums[SpanKind::kCompute], statistics.compute.sum_ns());
-  EXPECT_EQ(sums[SpanKind::kRequest], statistics.total.sum_ns());
-  EXPECT_GE(sums[SpanKind::kCompute], 6 * 20'000);
+  EXPECT_EQ(sums[terms::SpanKind::kQueue], statistics.queue.sum_ns());
+  EXPECT_EQ(sums[terms::SpanKind::kCopyIn] + sums[terms::SpanKind::kCopyOut],
+            statistics.copy.sum_ns());
+  EXPECT_EQ(sums[terms::SpanKind::kCompute], statistics.compute.sum_ns());
+  EXPECT_EQ(sums[terms::SpanKind::kRequest], statistics.total.sum_ns());
+  EXPECT_GE(sums[terms::SpanKind::kCompute], 6 * 20'000);
   expect_parts_in_requests(profile);
   ASSERT_EQ(profile.models.size(), 1U);
   EXPECT_EQ(profile.models[0].lanes.size(), 4U) << "copies and two segments";
@@ -117,43 +119,43 @@ class CpuProfile : public ::testing::Test {
 };
 
 TEST_F(CpuProfile, OperationSpansLieInTheirSegmentSpan) {
-  const ModelHandle model = engine_.load(load_of(add_relu())).value();
-  ProfileSettings settings;
+  const terms::ModelHandle model = engine_.load(load_of(add_relu())).value();
+  terms::ProfileSettings settings;
   settings.model = model;
   const auto id = engine_.start_profile(settings).value();
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(engine_.infer(model, request_of(1)).code, RuntimeCode::kOk);
   }
-  const Profile profile = engine_.stop_profile(id).value();
+  const terms::Profile profile = engine_.stop_profile(id).value();
   auto counts = counts_of(profile);
-  EXPECT_EQ(counts[SpanKind::kRequest], 5);
-  EXPECT_EQ(counts[SpanKind::kCompute], 5);
-  EXPECT_GE(counts[SpanKind::kOperation], 5);
+  EXPECT_EQ(counts[terms::SpanKind::kRequest], 5);
+  EXPECT_EQ(counts[terms::SpanKind::kCompute], 5);
+  EXPECT_GE(counts[terms::SpanKind::kOperation], 5);
   expect_parts_in_requests(profile);
-  expect_nested(profile, SpanKind::kOperation, SpanKind::kCompute, /*on_lane=*/true);
+  expect_nested(profile, terms::SpanKind::kOperation, terms::SpanKind::kCompute, /*on_lane=*/true);
   bool has_add = false;
   for (const std::string& name : profile.names) has_add |= name.find("Add") != std::string::npos;
   EXPECT_TRUE(has_add);
-  EXPECT_EQ(sums_of(profile)[SpanKind::kCompute],
+  EXPECT_EQ(sums_of(profile)[terms::SpanKind::kCompute],
             engine_.statistics(model).value().compute.sum_ns());
 }
 
 TEST_F(CpuProfile, NothingIsRecordedAfterItsEnd) {
-  const ModelHandle model = engine_.load(load_of(add_relu())).value();
+  const terms::ModelHandle model = engine_.load(load_of(add_relu())).value();
   const auto before = engine_.start_profile({}).value();
   const auto after = engine_.start_profile({}).value();
   EXPECT_TRUE(engine_.stop_profile(before).is_ok());
   EXPECT_EQ(engine_.infer(model, request_of(1)).code, RuntimeCode::kOk);
-  EXPECT_EQ(counts_of(engine_.stop_profile(after).value())[SpanKind::kRequest], 1);
+  EXPECT_EQ(counts_of(engine_.stop_profile(after).value())[terms::SpanKind::kRequest], 1);
   EXPECT_EQ(engine_.stop_profile(before).status().code(), Code::kNotFound);
 }
 
 TEST_F(CpuProfile, UnknownModelsAndGroupsAreRefused) {
-  ProfileSettings settings;
-  settings.model = ModelHandle(77);
+  terms::ProfileSettings settings;
+  settings.model = terms::ModelHandle(77);
   EXPECT_EQ(engine_.start_profile(settings).status().code(), Code::kNotFound);
   settings = {};
-  settings.group = topology::CoreGroupId(77);
+  settings.group = terms::CoreGroupId(77);
   EXPECT_EQ(engine_.start_profile(settings).status().code(), Code::kNotFound);
 }
 

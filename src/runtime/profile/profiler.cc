@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "terms/runtime_code.h"
+
 namespace sluice::runtime {
 namespace {
 
@@ -18,12 +20,14 @@ constexpr std::string_view kOtherName = "(other)";
 
 Result<std::uint64_t> Profiler::start(const ProfileOptions& options) {
   if (options.max_spans < 1 || options.max_spans > kMaxSpans) {
-    return runtime_error(RuntimeCode::kInvalid, "a profile of {} spans is not between 1 and {}",
-                         options.max_spans, kMaxSpans);
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "a profile of {} spans is not between 1 and {}", options.max_spans,
+                                kMaxSpans);
   }
   if (options.limit_ns < 1 || options.limit_ns > kMaxLimitNs) {
-    return runtime_error(RuntimeCode::kInvalid, "a profile of {} ns is not between 1 ns and {} s",
-                         options.limit_ns, kMaxLimitNs / 1'000'000'000);
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "a profile of {} ns is not between 1 ns and {} s", options.limit_ns,
+                                kMaxLimitNs / 1'000'000'000);
   }
   auto recording = std::make_unique<Recording>();
   recording->options = options;
@@ -33,10 +37,11 @@ Result<std::uint64_t> Profiler::start(const ProfileOptions& options) {
   if (recordings_.size() >= kMaxProfiles) {
     std::vector<std::uint64_t> ids;
     for (const auto& [id, other] : recordings_) ids.push_back(id);
-    return runtime_error(RuntimeCode::kOutOfResources,
-                         "{} profiles are being taken or wait to be fetched, the most there may "
-                         "be; stop one of {}",
-                         kMaxProfiles, fmt::join(ids, ", "));
+    return terms::runtime_error(
+        RuntimeCode::kOutOfResources,
+        "{} profiles are being taken or wait to be fetched, the most there may "
+        "be; stop one of {}",
+        kMaxProfiles, fmt::join(ids, ", "));
   }
   recordings_[next_id_] = std::move(recording);
   // Stages read this number without the lock; a span more or less at the beginning does not matter.
@@ -44,16 +49,17 @@ Result<std::uint64_t> Profiler::start(const ProfileOptions& options) {
   return next_id_++;
 }
 
-Result<Profile> Profiler::stop(std::uint64_t id) {
+Result<terms::Profile> Profiler::stop(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   // The spans go with the recording: a profile is fetched once.
   const auto it = recordings_.find(id);
   if (it == recordings_.end()) {
-    return runtime_error(RuntimeCode::kInvalidHandle, "there is no profile {}, or no longer", id);
+    return terms::runtime_error(RuntimeCode::kInvalidHandle, "there is no profile {}, or no longer",
+                                id);
   }
   Recording& recording = *it->second;
   end(recording, std::min(clock_.now_ns(), recording.end_ns));
-  Profile profile = std::move(recording.profile);
+  terms::Profile profile = std::move(recording.profile);
   // A full recording is a ring: its oldest span is at `next`.
   std::rotate(profile.spans.begin(),
               profile.spans.begin() + static_cast<std::ptrdiff_t>(recording.next),
@@ -69,13 +75,13 @@ void Profiler::end(Recording& recording, std::int64_t end_ns) {
 }
 
 bool Profiler::wants(const Recording& recording,
-                     const std::shared_ptr<const ProfiledModel>& model) {
+                     const std::shared_ptr<const terms::ProfiledModel>& model) {
   const ProfileOptions& options = recording.options;
   if (options.model != nullptr && options.model != model) return false;
   return !options.group || *options.group == model->group;
 }
 
-void Profiler::add(const std::shared_ptr<const ProfiledModel>& model,
+void Profiler::add(const std::shared_ptr<const terms::ProfiledModel>& model,
                    std::span<const EndedSpan> spans) {
   if (spans.empty()) return;
   const std::lock_guard lock(mutex_);
@@ -95,16 +101,16 @@ void Profiler::add(const std::shared_ptr<const ProfiledModel>& model,
 }
 
 void Profiler::add_to(Recording& recording, std::uint32_t model, const EndedSpan& ended) {
-  ProfileSpan span = {ended.kind,
-                      model,
-                      ended.lane,
-                      0,
-                      ended.request,
-                      ended.start_ns,
-                      ended.end_ns - ended.start_ns,
-                      ended.code};
-  if (ended.kind == SpanKind::kOperation) span.name = name_index(recording, ended.name);
-  std::vector<ProfileSpan>& spans = recording.profile.spans;
+  terms::ProfileSpan span = {ended.kind,
+                             model,
+                             ended.lane,
+                             0,
+                             ended.request,
+                             ended.start_ns,
+                             ended.end_ns - ended.start_ns,
+                             ended.code};
+  if (ended.kind == terms::SpanKind::kOperation) span.name = name_index(recording, ended.name);
+  std::vector<terms::ProfileSpan>& spans = recording.profile.spans;
   if (spans.size() < static_cast<std::size_t>(recording.options.max_spans)) {
     spans.push_back(span);
     return;
@@ -114,8 +120,8 @@ void Profiler::add_to(Recording& recording, std::uint32_t model, const EndedSpan
   ++recording.profile.num_dropped;
 }
 
-std::optional<std::uint32_t> Profiler::index_of(Recording& recording,
-                                                const std::shared_ptr<const ProfiledModel>& model) {
+std::optional<std::uint32_t> Profiler::index_of(
+    Recording& recording, const std::shared_ptr<const terms::ProfiledModel>& model) {
   const auto next = static_cast<std::uint32_t>(recording.profile.models.size());
   // Loads and unloads during a recording must not let it grow without a limit.
   if (next >= kMaxModels && !recording.models.contains(model)) return std::nullopt;

@@ -8,8 +8,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::shared_ptr<const ProfiledModel> model_of(std::uint64_t group) {
-  auto model = std::make_shared<ProfiledModel>();
+std::shared_ptr<const terms::ProfiledModel> model_of(std::uint64_t group) {
+  auto model = std::make_shared<terms::ProfiledModel>();
   model->name = "m";
   model->group = group;
   return model;
@@ -18,20 +18,20 @@ std::shared_ptr<const ProfiledModel> model_of(std::uint64_t group) {
 class ProfilerTest : public ::testing::Test {
  protected:
   /// A request numbered `request` that ends now.
-  void add(const std::shared_ptr<const ProfiledModel>& model, std::uint64_t request) {
+  void add(const std::shared_ptr<const terms::ProfiledModel>& model, std::uint64_t request) {
     const std::int64_t now_ns = clock_.now_ns();
-    const EndedSpan span = {SpanKind::kRequest, 0, request, now_ns, now_ns};
+    const EndedSpan span = {terms::SpanKind::kRequest, 0, request, now_ns, now_ns};
     profiler_.add(model, {&span, 1});
   }
-  static std::vector<std::uint64_t> requests(const Profile& profile) {
+  static std::vector<std::uint64_t> requests(const terms::Profile& profile) {
     std::vector<std::uint64_t> numbers;
-    for (const ProfileSpan& span : profile.spans) numbers.push_back(span.request);
+    for (const terms::ProfileSpan& span : profile.spans) numbers.push_back(span.request);
     return numbers;
   }
 
   ManualClock clock_;
   Profiler profiler_{clock_};
-  const std::shared_ptr<const ProfiledModel> model_ = model_of(1);
+  const std::shared_ptr<const terms::ProfiledModel> model_ = model_of(1);
 };
 
 TEST_F(ProfilerTest, IsOnWhileAProfileRecords) {
@@ -59,7 +59,7 @@ TEST_F(ProfilerTest, RecordsTheSelectedGroupOrModelOnly) {
   add(other_of_group, 2);
   add(of_group_two, 3);
   EXPECT_THAT(requests(profiler_.stop(all).value()), ::testing::ElementsAre(1, 2, 3));
-  const Profile of_group = profiler_.stop(group).value();
+  const terms::Profile of_group = profiler_.stop(group).value();
   EXPECT_THAT(requests(of_group), ::testing::ElementsAre(3));
   EXPECT_EQ(of_group.models.size(), 1U);
   EXPECT_THAT(requests(profiler_.stop(model).value()), ::testing::ElementsAre(1));
@@ -70,22 +70,22 @@ TEST_F(ProfilerTest, KeepsNewestSpansAndCountsDroppedOnes) {
   options.max_spans = 3;
   const auto id = profiler_.start(options).value();
   for (std::uint64_t request = 1; request <= 8; ++request) add(model_, request);
-  const Profile profile = profiler_.stop(id).value();
+  const terms::Profile profile = profiler_.stop(id).value();
   EXPECT_THAT(requests(profile), ::testing::ElementsAre(6, 7, 8));
   EXPECT_EQ(profile.num_dropped, 5);
 }
 
 TEST_F(ProfilerTest, AppendedSpansFollowEachOtherAndKeepTheirModelAndName) {
-  Profile all;
+  terms::Profile all;
   all.models.push_back({"here", 1, {}});
   all.names = {"Add"};
-  all.spans = {{SpanKind::kOperation, 0, 0, 0, 1, 10, 5, RuntimeCode::kOk}};
-  Profile more;
+  all.spans = {{terms::SpanKind::kOperation, 0, 0, 0, 1, 10, 5, RuntimeCode::kOk}};
+  terms::Profile more;
   more.models.push_back({"there", 2, {}});
   more.names = {"Relu"};
   more.num_dropped = 4;
-  more.spans = {{SpanKind::kOperation, 0, 0, 0, 7, 2, 3, RuntimeCode::kOk},
-                {SpanKind::kRequest, 0, 0, 0, 7, 0, 20, RuntimeCode::kOk}};
+  more.spans = {{terms::SpanKind::kOperation, 0, 0, 0, 7, 2, 3, RuntimeCode::kOk},
+                {terms::SpanKind::kRequest, 0, 0, 0, 7, 0, 20, RuntimeCode::kOk}};
   append(all, more);
   EXPECT_THAT(requests(all), ::testing::ElementsAre(7, 1, 7));
   EXPECT_EQ(all.models.at(all.spans[0].model).name, "there");
@@ -103,7 +103,7 @@ TEST_F(ProfilerTest, EndsByItselfAndWaitsToBeFetched) {
   clock_.advance(101);
   add(model_, 2);
   EXPECT_FALSE(profiler_.is_on());
-  const Profile profile = profiler_.stop(id).value();
+  const terms::Profile profile = profiler_.stop(id).value();
   EXPECT_THAT(requests(profile), ::testing::ElementsAre(1));
   EXPECT_EQ(profile.duration_ns, 100);
 }
@@ -135,10 +135,10 @@ TEST_F(ProfilerTest, NamesAreBoundedInNumberAndLength) {
   const auto id = profiler_.start({}).value();
   for (int i = 0; i < 20000; ++i) {
     const std::string name = std::to_string(i) + std::string(1000, 'x');
-    const EndedSpan span = {SpanKind::kOperation, 0, 1, 0, 0, RuntimeCode::kOk, name};
+    const EndedSpan span = {terms::SpanKind::kOperation, 0, 1, 0, 0, RuntimeCode::kOk, name};
     profiler_.add(model_, {&span, 1});
   }
-  const Profile profile = profiler_.stop(id).value();
+  const terms::Profile profile = profiler_.stop(id).value();
   EXPECT_EQ(profile.spans.size(), 20000U);
   EXPECT_EQ(profile.names.size(), 16385U);
   EXPECT_EQ(profile.names.at(profile.spans.back().name), "(other)");

@@ -6,6 +6,8 @@
 #include <new>
 #include <vector>
 
+#include "exec/loaded_model.h"
+
 namespace sluice::runtime {
 namespace {
 
@@ -24,8 +26,8 @@ const ir::Dim* leading_dim(const ir::Type& type) {
   return &shape->front();
 }
 
-package::TensorSpec with_any_rows(const package::TensorSpec& spec) {
-  package::TensorSpec result = spec;
+terms::TensorSpec with_any_rows(const terms::TensorSpec& spec) {
+  terms::TensorSpec result = spec;
   ir::Shape shape = *spec.type.shape();
   shape.front() = ir::Dim::symbol("batch");
   result.type = spec.type.with_shape(shape);
@@ -51,7 +53,7 @@ void copy_bytes(void* target, const void* source, std::int64_t size_bytes) {
 }
 
 /// `view` with `rows` of its rows, from row `first` on.
-exec::TensorView slice(exec::TensorView view, std::int64_t first, std::int64_t rows) {
+terms::TensorView slice(terms::TensorView view, std::int64_t first, std::int64_t rows) {
   const std::int64_t row_bytes = view.size_bytes / view.dims.front();
   view.data = bytes_at(view.data, first * row_bytes);
   view.size_bytes = rows * row_bytes;
@@ -60,8 +62,8 @@ exec::TensorView slice(exec::TensorView view, std::int64_t first, std::int64_t r
 }
 
 /// The parts one behind the other in new memory, and zeros up to `num_rows`. False without memory.
-bool gather(std::span<const exec::TensorView> parts, std::int64_t num_rows, Copies& copies,
-            exec::TensorView& joined) {
+bool gather(std::span<const terms::TensorView> parts, std::int64_t num_rows, Copies& copies,
+            terms::TensorView& joined) {
   const std::int64_t row_bytes = parts.front().size_bytes / parts.front().dims.front();
   joined = parts.front();
   joined.dims.front() = num_rows;
@@ -70,7 +72,7 @@ bool gather(std::span<const exec::TensorView> parts, std::int64_t num_rows, Copi
   if (memory == nullptr) return false;
   joined.data = memory.get();
   std::int64_t at = 0;
-  for (const exec::TensorView& part : parts) {
+  for (const terms::TensorView& part : parts) {
     copy_bytes(bytes_at(joined.data, at), part.data, part.size_bytes);
     at += part.size_bytes;
   }
@@ -80,72 +82,65 @@ bool gather(std::span<const exec::TensorView> parts, std::int64_t num_rows, Copi
   return true;
 }
 
-Status too_small(std::size_t i, std::int64_t size_bytes, const OutputMemory& memory,
-                 const package::Signature& signature) {
-  return runtime_error(RuntimeCode::kOutOfResources,
-                       "output \"{}\" has {} bytes, the memory bound to it {}",
-                       signature.outputs[i].name, size_bytes, memory.capacity_bytes);
+Status too_small(std::size_t i, std::int64_t size_bytes, const terms::OutputMemory& memory,
+                 const terms::Signature& signature) {
+  return terms::runtime_error(RuntimeCode::kOutOfResources,
+                              "output \"{}\" has {} bytes, the memory bound to it {}",
+                              signature.outputs[i].name, size_bytes, memory.capacity_bytes);
 }
 
-OutputMemory memory_for(const Request& request, std::size_t i) {
-  return i < request.outputs.size() ? request.outputs[i] : OutputMemory{};
+terms::OutputMemory memory_for(const Request& request, std::size_t i) {
+  return i < request.outputs.size() ? request.outputs[i] : terms::OutputMemory{};
 }
 
 }  // namespace
 
-Status check(const BatchOptions& options) {
-  if (options.rows < 0 || options.rows > kMaxBatchRows) {
-    return runtime_error(RuntimeCode::kInvalid, "batch_rows: {} is not between 0 and {}",
-                         options.rows, kMaxBatchRows);
-  }
-  if (options.max_delay_ns >= 0) return ok_status();
-  return runtime_error(RuntimeCode::kInvalid, "max_delay: {} ns is negative", options.max_delay_ns);
-}
-
-Result<JoinRule> join_rule(std::string_view model, const package::Signature& signature,
-                           const BatchOptions& options) {
+Result<JoinRule> join_rule(std::string_view model, const terms::Signature& signature,
+                           const terms::BatchOptions& options) {
   SLUICE_TRY(check(options));
   if (signature.inputs.empty()) {
-    return runtime_error(RuntimeCode::kInvalid, "{} cannot join requests: its model has no inputs",
-                         model);
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "{} cannot join requests: its model has no inputs", model);
   }
   const ir::Dim* rows = leading_dim(signature.inputs.front().type);
   JoinRule rule = {options.rows, options.max_delay_ns, rows != nullptr && rows->is_known(), {}};
-  const auto check = [&](const package::TensorSpec& spec, std::string_view what) -> Status {
+  const auto check = [&](const terms::TensorSpec& spec, std::string_view what) -> Status {
     if (spec.has_default) {
-      return runtime_error(RuntimeCode::kInvalid,
-                           "{} cannot join requests: input \"{}\" has a default, which has rows of "
-                           "its own: compile the model with --overridable none, or leave out "
-                           "batch_rows",
-                           model, spec.name);
+      return terms::runtime_error(
+          RuntimeCode::kInvalid,
+          "{} cannot join requests: input \"{}\" has a default, which has rows of "
+          "its own: compile the model with --overridable none, or leave out "
+          "batch_rows",
+          model, spec.name);
     }
     const ir::Dim* own = leading_dim(spec.type);
     if (rows != nullptr && own != nullptr && *own == *rows) return ok_status();
-    return runtime_error(RuntimeCode::kInvalid,
-                         "{} cannot join requests: {} \"{}\" is {}; the first dimension of all "
-                         "inputs and outputs must be the same, as in f32[N,10]: compile the model "
-                         "so, or leave out batch_rows",
-                         model, what, spec.name, spec.type.to_string());
+    return terms::runtime_error(
+        RuntimeCode::kInvalid,
+        "{} cannot join requests: {} \"{}\" is {}; the first dimension of all "
+        "inputs and outputs must be the same, as in f32[N,10]: compile the model "
+        "so, or leave out batch_rows",
+        model, what, spec.name, spec.type.to_string());
   };
-  for (const package::TensorSpec& spec : signature.inputs) SLUICE_TRY(check(spec, "input"));
-  for (const package::TensorSpec& spec : signature.outputs) SLUICE_TRY(check(spec, "output"));
+  for (const terms::TensorSpec& spec : signature.inputs) SLUICE_TRY(check(spec, "input"));
+  for (const terms::TensorSpec& spec : signature.outputs) SLUICE_TRY(check(spec, "output"));
   // 0 rows with a fixed dimension means the number that the model was compiled for.
   if (rule.is_padded && rule.max_rows == 0) rule.max_rows = rows->value();
   if (rule.max_rows < 1) {
-    return runtime_error(RuntimeCode::kInvalid,
-                         "{} takes any number of rows: say how many make a batch", model);
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "{} takes any number of rows: say how many make a batch", model);
   }
   if (rule.is_padded && rule.max_rows != rows->value()) {
-    return runtime_error(RuntimeCode::kInvalid,
-                         "{} was compiled for {} rows and cannot run batches of {}", model,
-                         rows->value(), rule.max_rows);
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "{} was compiled for {} rows and cannot run batches of {}", model,
+                                rows->value(), rule.max_rows);
   }
   // Requests of a padded model may have any number of rows, so the signature that checks them says
   // so.
   rule.signature = signature;
   if (rule.is_padded) {
-    for (package::TensorSpec& spec : rule.signature.inputs) spec = with_any_rows(spec);
-    for (package::TensorSpec& spec : rule.signature.outputs) spec = with_any_rows(spec);
+    for (terms::TensorSpec& spec : rule.signature.inputs) spec = with_any_rows(spec);
+    for (terms::TensorSpec& spec : rule.signature.outputs) spec = with_any_rows(spec);
   }
   return rule;
 }
@@ -153,7 +148,7 @@ Result<JoinRule> join_rule(std::string_view model, const package::Signature& sig
 std::int64_t rows_of(const Request& request, const JoinRule& rule) {
   if (request.inputs.size() != rule.signature.inputs.size()) return 0;
   for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    const exec::TensorView& view = request.inputs[i];
+    const terms::TensorView& view = request.inputs[i];
     if (!exec::check_input(rule.signature.inputs[i], view).is_ok()) return 0;
     if (view.dims.front() != request.inputs.front().dims.front()) return 0;
   }
@@ -164,7 +159,7 @@ std::int64_t rows_of(const Request& request, const JoinRule& rule) {
 
 bool has_same_rows(const Request& a, const Request& b) {
   return std::ranges::equal(
-      a.inputs, b.inputs, [](const exec::TensorView& one, const exec::TensorView& other) {
+      a.inputs, b.inputs, [](const terms::TensorView& one, const terms::TensorView& other) {
         return one.element == other.element &&
                std::ranges::equal(std::span(one.dims).subspan(1), std::span(other.dims).subspan(1));
       });
@@ -186,7 +181,7 @@ std::optional<Request> joined_request(std::span<const Request* const> requests,
   if (rule.is_padded) num_rows = rule.max_rows;
   const auto copies = std::make_shared<Copies>();
   for (std::size_t i = 0; i < requests.front()->inputs.size(); ++i) {
-    std::vector<exec::TensorView> parts;
+    std::vector<terms::TensorView> parts;
     for (const Request* request : requests) parts.push_back(request->inputs[i]);
     if (!gather(parts, num_rows, *copies, joined.inputs.emplace_back())) return std::nullopt;
   }
@@ -197,10 +192,10 @@ std::optional<Request> joined_request(std::span<const Request* const> requests,
 std::optional<Request> rows_from(const Request& whole, std::int64_t first, const JoinRule& rule) {
   Request request;
   const auto copies = std::make_shared<Copies>();
-  for (const exec::TensorView& input : whole.inputs) {
+  for (const terms::TensorView& input : whole.inputs) {
     const std::int64_t rows = std::min(rule.max_rows, input.dims.front() - first);
-    const exec::TensorView part = slice(input, first, rows);
-    exec::TensorView& view = request.inputs.emplace_back(part);
+    const terms::TensorView part = slice(input, first, rows);
+    terms::TensorView& view = request.inputs.emplace_back(part);
     // A whole pass is read where it lies; only the last one is copied, to be padded.
     if (rows == rule.max_rows) continue;
     if (!gather(std::span(&part, 1), rule.max_rows, *copies, view)) return std::nullopt;
@@ -211,19 +206,19 @@ std::optional<Request> rows_from(const Request& whole, std::int64_t first, const
 
 bool has_rows(const Reply& reply, std::int64_t num_rows) {
   return !reply.outputs.empty() &&
-         std::ranges::all_of(reply.outputs, [num_rows](const OutputTensor& output) {
+         std::ranges::all_of(reply.outputs, [num_rows](const terms::OutputTensor& output) {
            return !output.view.dims.empty() && output.view.dims.front() == num_rows;
          });
 }
 
 Reply part_of(const Reply& joined, std::int64_t first_row, std::int64_t rows,
-              const Request& request, const package::Signature& signature) {
+              const Request& request, const terms::Signature& signature) {
   Reply reply;
   if (request.wants_detail) reply.detail = joined.detail;
   for (std::size_t i = 0; i < joined.outputs.size(); ++i) {
-    OutputTensor output = joined.outputs[i];
+    terms::OutputTensor output = joined.outputs[i];
     output.view = slice(output.view, first_row, rows);
-    if (const OutputMemory memory = memory_for(request, i); memory.data != nullptr) {
+    if (const terms::OutputMemory memory = memory_for(request, i); memory.data != nullptr) {
       if (memory.capacity_bytes < output.view.size_bytes) {
         return failed_reply(too_small(i, output.view.size_bytes, memory, signature));
       }
@@ -238,19 +233,19 @@ Reply part_of(const Reply& joined, std::int64_t first_row, std::int64_t rows,
 }
 
 Status add_rows(const Reply& part, std::int64_t first, std::int64_t rows, const Request& request,
-                const package::Signature& signature, Reply& whole) {
+                const terms::Signature& signature, Reply& whole) {
   const bool is_first = whole.outputs.empty();
   if (is_first) whole.outputs.resize(part.outputs.size());
   for (std::size_t i = 0; i < part.outputs.size(); ++i) {
-    const exec::TensorView& from = part.outputs[i].view;
+    const terms::TensorView& from = part.outputs[i].view;
     const std::int64_t num_rows = from.dims.front();
     const std::int64_t row_bytes = from.size_bytes / num_rows;
-    OutputTensor& to = whole.outputs[i];
+    terms::OutputTensor& to = whole.outputs[i];
     if (is_first) {
       to.view = from;
       to.view.dims.front() = rows;
       to.view.size_bytes = rows * row_bytes;
-      const OutputMemory memory = memory_for(request, i);
+      const terms::OutputMemory memory = memory_for(request, i);
       to.view.data = memory.data;
       if (memory.data == nullptr) {
         auto own = allocate(to.view.size_bytes);
@@ -260,9 +255,9 @@ Status add_rows(const Reply& part, std::int64_t first, std::int64_t rows, const 
         return too_small(i, to.view.size_bytes, memory, signature);
       }
       if (to.view.data == nullptr) {
-        return runtime_error(RuntimeCode::kOutOfResources,
-                             "no memory for output \"{}\" of {} bytes", signature.outputs[i].name,
-                             to.view.size_bytes);
+        return terms::runtime_error(RuntimeCode::kOutOfResources,
+                                    "no memory for output \"{}\" of {} bytes",
+                                    signature.outputs[i].name, to.view.size_bytes);
       }
     }
     copy_bytes(bytes_at(to.view.data, first * row_bytes), from.data,

@@ -12,25 +12,20 @@
 
 namespace sluice::runtime {
 
-inline constexpr std::int64_t kMaxBatchRows = 65536;
-
 /// The rules by which requests of one model are joined.
 struct JoinRule {
   std::int64_t max_rows = 0;      ///< of a run
   std::int64_t max_delay_ns = 0;  ///< the longest time that a request waits for others
   /// The model was compiled for `max_rows` rows and no others: zeros fill a run up.
   bool is_padded = false;
-  package::Signature signature;  ///< the model's; the leading dimensions are a symbol
+  terms::Signature signature;  ///< the model's; the leading dimensions are a symbol
 };
-
-/// Fails: kInvalid for options out of range.
-Status check(const BatchOptions& options);
 
 /// The leading dimensions of all inputs and outputs must be one symbol, or one number, which is
 /// the number of rows then. `model` is what messages call it, as in `model "m"`.
 /// Fails: kInvalid, naming the tensor; for options out of range.
-Result<JoinRule> join_rule(std::string_view model, const package::Signature& signature,
-                           const BatchOptions& options);
+Result<JoinRule> join_rule(std::string_view model, const terms::Signature& signature,
+                           const terms::BatchOptions& options);
 
 /// Rows of a request that can be joined; 0 for one that must run alone, perhaps to its error.
 std::int64_t rows_of(const Request& request, const JoinRule& rule);
@@ -53,10 +48,10 @@ bool has_rows(const Reply& reply, std::int64_t num_rows);
 /// memory of the joined outputs; an output for which the request brings memory is copied to that
 /// memory. A reply of kOutOfResources says which memory is too small. Requires: has_rows.
 Reply part_of(const Reply& joined, std::int64_t first_row, std::int64_t rows,
-              const Request& request, const package::Signature& signature);
+              const Request& request, const terms::Signature& signature);
 /// Copies the rows of `part` into the reply of `rows` rows to `request`, from row `first` on. The
 /// first call makes the outputs. Fails: kOutOfResources. Requires: has_rows.
 Status add_rows(const Reply& part, std::int64_t first, std::int64_t rows, const Request& request,
-                const package::Signature& signature, Reply& whole);
+                const terms::Signature& signature, Reply& whole);
 
 }  // namespace sluice::runtime

@@ -5,12 +5,12 @@
 namespace sluice::runtime {
 
 Reply failed_reply(const Status& status) {
-  return {runtime_code_of(status), ErrorList(status), {}, {}};
+  return {terms::runtime_code_of(status), terms::ErrorList(status), {}, {}};
 }
 
-Status RequestSink::join(const BatchOptions& /*options*/) {
-  return runtime_error(RuntimeCode::kInvalid,
-                       "requests are joined where the model runs: load it with batch_rows");
+Status RequestSink::join(const terms::BatchOptions& /*options*/) {
+  return terms::runtime_error(RuntimeCode::kInvalid,
+                              "requests are joined where the model runs: load it with batch_rows");
 }
 
 Reply infer(RequestSink& sink, Request request) {
@@ -26,9 +26,10 @@ Reply infer(RequestSink& sink, Request request) {
 Status queue_full(std::string_view model, int num_waiting, int max_waiting,
                   std::int64_t retry_after_ns) {
   constexpr std::int64_t kNsPerMs = 1'000'000;
-  return runtime_error(RuntimeCode::kQueueFull,
-                       "model \"{}\": {} requests wait, and its queue limit is {}; retry in {} ms",
-                       model, num_waiting, max_waiting, (retry_after_ns + kNsPerMs - 1) / kNsPerMs);
+  return terms::runtime_error(
+      RuntimeCode::kQueueFull,
+      "model \"{}\": {} requests wait, and its queue limit is {}; retry in {} ms", model,
+      num_waiting, max_waiting, (retry_after_ns + kNsPerMs - 1) / kNsPerMs);
 }
 
 }  // namespace sluice::runtime

@@ -9,43 +9,19 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "exec/loaded_model.h"
-#include "package/executable.h"
-#include "runtime/request/runtime_code.h"
+#include "terms/function.h"
+#include "terms/runtime_code.h"
+#include "terms/tensors/request.h"
+#include "terms/tensors/signature.h"
 
 namespace sluice::runtime {
-
-/// A caller's memory for an output. Null data: the runtime allocates the output.
-struct OutputMemory {
-  void* data = nullptr;
-  std::int64_t capacity_bytes = 0;
-};
-
-/// An output of a reply. `owner` keeps the runtime's memory alive; null if the caller owns the
-/// memory.
-struct OutputTensor {
-  exec::TensorView view;
-  std::shared_ptr<const void> owner;
-};
-
-/// The time a request took, and the hardware that ran it.
-struct ReplyDetail {
-  std::uint64_t group = 0;            ///< handle of the core group
-  std::vector<std::int32_t> cores;    ///< logical ids
-  std::vector<std::string> backends;  ///< by segment
-  std::int64_t queue_ns = 0;          ///< from submission to the first stage
-  std::int64_t copy_ns = 0;           ///< in and out
-  std::int64_t compute_ns = 0;        ///< all segments
-  std::int64_t recorded_bytes = 0;    ///< of all slots, as in statistics
-  bool is_joined = false;             ///< the request ran together with others
-};
 
 struct Reply {
   /// kOk, or kNumericError with outputs if the model flags NaN. Other codes come without outputs.
   RuntimeCode code = RuntimeCode::kOk;
-  ErrorList errors;
-  std::vector<OutputTensor> outputs;  ///< by signature index; empty after an error
-  ReplyDetail detail;                 ///< filled if the request wants it
+  terms::ErrorList errors;
+  std::vector<terms::OutputTensor> outputs;  ///< by signature index; empty after an error
+  terms::ReplyDetail detail;                 ///< filled if the request wants it
 };
 
 /// The reply of a request that fails before a model runs it.
@@ -53,8 +29,8 @@ Reply failed_reply(const Status& status);
 
 /// Submitted once.
 struct Request {
-  std::vector<exec::TensorView> inputs;  ///< all, by signature index
-  std::vector<OutputMemory> outputs;     ///< by signature index; may be shorter
+  std::vector<terms::TensorView> inputs;     ///< all, by signature index
+  std::vector<terms::OutputMemory> outputs;  ///< by signature index; may be shorter
   /// Keeps the memory of inputs and outputs alive, which a device may use after the reply: an
   /// expired or cancelled request is answered at once. Null: the caller keeps the memory until the
   /// reply, and the reply waits for the running stage.
@@ -72,12 +48,6 @@ struct Request {
   std::function<void(Reply)> on_done;
 };
 
-/// How waiting requests of a model are joined to one run, along the leading dimension.
-struct BatchOptions {
-  std::int64_t rows = 0;          ///< of a run at most; 0: the compiled leading dimension
-  std::int64_t max_delay_ns = 0;  ///< the longest time that a request waits for others
-};
-
 /// Accepts requests: a started model, a replica set. Safe from any thread.
 class RequestSink {
  public:
@@ -86,7 +56,7 @@ class RequestSink {
   RequestSink& operator=(const RequestSink&) = delete;
   virtual ~RequestSink() = default;
 
-  virtual const package::Signature& signature() const = 0;
+  virtual const terms::Signature& signature() const = 0;
   /// Requests that run at the same time, joined ones too. A sink may accept more, which wait.
   virtual int depth() const = 0;
   /// Rows of a joined run at most; 1: every request runs alone.
@@ -94,7 +64,7 @@ class RequestSink {
   /// Joins waiting requests from now on, whoever sends them, and takes them with any number of
   /// rows: the signature and the depth may change. It stays so.
   /// Fails: kInvalid for a model whose requests cannot be joined, or are joined otherwise.
-  virtual Status join(const BatchOptions& options);
+  virtual Status join(const terms::BatchOptions& options);
   virtual Clock& clock() const = 0;
 
   /// Accepts the request and returns an id for `cancel`. A refused request stays as it was, and its

@@ -10,9 +10,6 @@
 
 namespace sluice::runtime {
 
-/// Weights of models and shares of functions; each gets time in proportion.
-inline constexpr int kMaxWeight = 1000;
-
 struct TurnOptions {
   /// A member with requests keeps its turn at least this long although others wait.
   std::int64_t min_residency_ns = 2'000'000;

@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "terms/function.h"
+
 namespace sluice::runtime {
 namespace {
 
@@ -78,7 +80,7 @@ TEST(Turns, BusyFunctionsShareTimeByTheirWeightsWhateverARunTakes) {
 
 TEST(Turns, RunsShorterThanAWeightAreNotForgotten) {
   Turns turns(kRunByRun);
-  const std::vector<Id> all = {turns.add(kMaxWeight), turns.add(kMaxWeight)};
+  const std::vector<Id> all = {turns.add(terms::kMaxWeight), turns.add(terms::kMaxWeight)};
   Busy busy(turns);
   busy.request_ns = {{all[0], 1}, {all[1], 3}};
   busy.run(all, 40'000);

@@ -34,22 +34,22 @@ struct UsageReport {
   std::int64_t core_busy_ns = 0;  ///< time of kernels, multiplied by their number of cores
   /// By category, the largest first: allocated bytes of an own-memory device, else bytes that loads
   /// reserved.
-  std::vector<topology::MemoryBudget::Item> memory;
-  Health health;
+  std::vector<terms::MemoryItem> memory;
+  terms::Health health;
 
   /// The share of the cores' time in kernels.
   double utilisation() const;
 };
 
 struct GroupReport : UsageReport {
-  topology::CoreGroupId id = {};
+  terms::CoreGroupId id = {};
   std::int64_t num_switches = 0;  ///< from one model to another
   std::int64_t memory_peak_bytes = 0;
   std::int64_t max_memory_bytes = topology::MemoryBudget::kUnlimited;
 };
 
 struct DeviceReport : UsageReport {
-  topology::DeviceId id = {};
+  terms::DeviceId id = {};
   std::int32_t num_groups = 0;
   std::int32_t num_reserved_cores = 0;  ///< of groups
 };

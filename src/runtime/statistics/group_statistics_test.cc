@@ -5,8 +5,8 @@
 namespace sluice::runtime {
 namespace {
 
-const topology::DeviceId kFirst(0);
-const topology::DeviceId kSecond(1);
+const terms::DeviceId kFirst(0);
+const terms::DeviceId kSecond(1);
 
 std::shared_ptr<ModelStatistics> two_lanes() {
   return std::make_shared<ModelStatistics>(

@@ -2,43 +2,36 @@
 
 #include <algorithm>
 
+#include "terms/runtime_code.h"
+
 namespace sluice::runtime {
 namespace {
 
 constexpr std::int64_t kTolerated = 100;  // a model is degraded from one error in this many replies
 
 std::int64_t count_of(const ModelStatisticsSnapshot& statistics, RuntimeCode code) {
-  const auto found = std::ranges::find(statistics.answered, code, &CodeCount::code);
+  const auto found = std::ranges::find(statistics.answered, code, &terms::CodeCount::code);
   return found == statistics.answered.end() ? 0 : found->count;
 }
 
 }  // namespace
 
-std::string_view health_name(HealthState state) {
-  switch (state) {
-    case HealthState::kHealthy: return "healthy";
-    case HealthState::kDegraded: return "degraded";
-    case HealthState::kFailed: break;
-  }
-  return "failed";
-}
-
-Health health_of(const ModelStatisticsSnapshot& statistics, bool has_failed) {
+terms::Health health_of(const ModelStatisticsSnapshot& statistics, bool has_failed) {
   if (has_failed) {
-    return {HealthState::kFailed, "its device was lost",
+    return {terms::HealthState::kFailed, "its device was lost",
             "reset the model when its device works again, or load it elsewhere"};
   }
   if (count_of(statistics, RuntimeCode::kDeviceError) > 0) {
-    return {HealthState::kDegraded, "its device was lost and came back",
+    return {terms::HealthState::kDegraded, "its device was lost and came back",
             "watch the device; replace it if that happens again"};
   }
   const std::int64_t total = statistics.num_answered();
   for (const RuntimeCode code : {RuntimeCode::kCompletedWithError, RuntimeCode::kTimeout}) {
     const std::int64_t count = count_of(statistics, code);
     if (count == 0 || count * kTolerated < total) continue;
-    return {HealthState::kDegraded,
-            fmt::format("{} of {} answers were \"{}\"", count, total, describe(code).name),
-            std::string(describe(code).remedy)};
+    return {terms::HealthState::kDegraded,
+            fmt::format("{} of {} answers were \"{}\"", count, total, terms::describe(code).name),
+            std::string(terms::describe(code).remedy)};
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/statistics/counter.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::runtime {
 
@@ -22,8 +23,8 @@ void ModelStatisticsSnapshot::merge(const ModelStatisticsSnapshot& other) {
   compute.merge(other.compute);
   total.merge(other.total);
   for (const auto& [device, theirs_ns] : other.core_busy_ns) core_busy_ns[device] += theirs_ns;
-  for (const CodeCount& theirs : other.answered) {
-    const auto mine = std::ranges::find(answered, theirs.code, &CodeCount::code);
+  for (const terms::CodeCount& theirs : other.answered) {
+    const auto mine = std::ranges::find(answered, theirs.code, &terms::CodeCount::code);
     if (mine == answered.end()) {
       answered.push_back(theirs);
     } else {
@@ -34,12 +35,12 @@ void ModelStatisticsSnapshot::merge(const ModelStatisticsSnapshot& other) {
 
 std::int64_t ModelStatisticsSnapshot::num_answered() const {
   std::int64_t total_count = 0;
-  for (const CodeCount& entry : answered) total_count += entry.count;
+  for (const terms::CodeCount& entry : answered) total_count += entry.count;
   return total_count;
 }
 
 std::int64_t ModelStatisticsSnapshot::num_errors() const {
-  const auto ok = std::ranges::find(answered, RuntimeCode::kOk, &CodeCount::code);
+  const auto ok = std::ranges::find(answered, RuntimeCode::kOk, &terms::CodeCount::code);
   return num_answered() - (ok == answered.end() ? 0 : ok->count);
 }
 
@@ -76,7 +77,7 @@ ModelStatisticsSnapshot ModelStatistics::snapshot() const {
   snapshot.joined = joined_.load(std::memory_order_relaxed);
   snapshot.busy_ns = busy_ns_.load(std::memory_order_relaxed);
   snapshot.recorded_bytes = this->recorded_bytes();
-  for (const RuntimeCodeInfo& info : runtime_codes()) {
+  for (const terms::RuntimeCodeInfo& info : terms::runtime_codes()) {
     const std::int64_t count = answered_[index_of(info.code)].load(std::memory_order_relaxed);
     if (count > 0) snapshot.answered.push_back({info.code, count});
   }
@@ -92,6 +93,28 @@ ModelStatisticsSnapshot ModelStatistics::snapshot() const {
   snapshot.compute = compute_.snapshot();
   snapshot.total = total_.snapshot();
   return snapshot;
+}
+
+terms::ModelStatistics summary_of(const ModelStatisticsSnapshot& snapshot) {
+  const auto latency_of = [](const HistogramSnapshot& times) {
+    return terms::Latency{times.count(),          times.sum_ns(),          times.quantile_ns(0.5),
+                          times.quantile_ns(0.9), times.quantile_ns(0.99), times.max_ns()};
+  };
+  terms::ModelStatistics summary;
+  summary.accepted = snapshot.accepted;
+  summary.refused = snapshot.refused;
+  summary.waiting = snapshot.waiting;
+  summary.max_waiting = snapshot.max_waiting;
+  summary.answered = snapshot.answered;
+  summary.starts = snapshot.started;
+  summary.busy_ns = snapshot.busy_ns;
+  summary.queue = latency_of(snapshot.queue);
+  summary.copy = latency_of(snapshot.copy);
+  summary.compute = latency_of(snapshot.compute);
+  summary.total = latency_of(snapshot.total);
+  summary.recorded_bytes = snapshot.recorded_bytes;
+  summary.joined = snapshot.joined;
+  return summary;
 }
 
 }  // namespace sluice::runtime

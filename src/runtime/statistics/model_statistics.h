@@ -8,31 +8,24 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/request/runtime_code.h"
 #include "runtime/statistics/histogram.h"
-#include "topology/map/device_map.h"
+#include "terms/server/statistics.h"
 
 namespace sluice::runtime {
 
-/// The number of requests that ended with a runtime code.
-struct CodeCount {
-  RuntimeCode code = RuntimeCode::kOk;
-  std::int64_t count = 0;
-};
-
 /// Mergeable plain data.
 struct ModelStatisticsSnapshot {
-  std::int64_t accepted = 0;        ///< requests
-  std::int64_t refused = 0;         ///< requests
-  std::int64_t waiting = 0;         ///< requests beyond the model's slots now
-  std::int64_t max_waiting = 0;     ///< the largest `waiting` since the load
-  std::vector<CodeCount> answered;  ///< by code, kOk included; no zeros
-  std::int64_t started = 0;         ///< number of starts
-  std::int64_t joined = 0;          ///< requests that ran together with others
-  std::int64_t busy_ns = 0;         ///< time with at least one running stage
-  std::int64_t recorded_bytes = 0;  ///< kept for shapes of earlier requests, by all slots
+  std::int64_t accepted = 0;               ///< requests
+  std::int64_t refused = 0;                ///< requests
+  std::int64_t waiting = 0;                ///< requests beyond the model's slots now
+  std::int64_t max_waiting = 0;            ///< the largest `waiting` since the load
+  std::vector<terms::CodeCount> answered;  ///< by code, kOk included; no zeros
+  std::int64_t started = 0;                ///< number of starts
+  std::int64_t joined = 0;                 ///< requests that ran together with others
+  std::int64_t busy_ns = 0;                ///< time with at least one running stage
+  std::int64_t recorded_bytes = 0;         ///< kept for shapes of earlier requests, by all slots
   /// Kernel time multiplied by the cores of the segment.
-  std::map<topology::DeviceId, std::int64_t> core_busy_ns;
+  std::map<terms::DeviceId, std::int64_t> core_busy_ns;
   HistogramSnapshot queue;  ///< from submission to the first stage
   HistogramSnapshot copy;   ///< in and out
   HistogramSnapshot compute;
@@ -42,6 +35,9 @@ struct ModelStatisticsSnapshot {
   std::int64_t num_answered() const;
   std::int64_t num_errors() const;
 };
+
+/// What clients are told of it; without the model's handle and name, and without buckets.
+terms::ModelStatistics summary_of(const ModelStatisticsSnapshot& snapshot);
 
 /// Times of a request that was answered.
 struct RequestTimes {
@@ -53,7 +49,7 @@ struct RequestTimes {
 
 /// Cores on which a lane of a pipeline runs.
 struct LaneCores {
-  topology::DeviceId device;
+  terms::DeviceId device;
   std::int32_t num_cores = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/statistics/health.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::runtime {
 namespace {
@@ -12,12 +13,13 @@ using ::testing::HasSubstr;
 
 TEST(ModelStatistics, CountsAnswersByCode) {
   ModelStatistics statistics;
-  for (const RuntimeCodeInfo& info : runtime_codes()) statistics.count_answer(info.code);
+  for (const terms::RuntimeCodeInfo& info : terms::runtime_codes())
+    statistics.count_answer(info.code);
   statistics.count_answer(RuntimeCode::kTimeout);
   const ModelStatisticsSnapshot snapshot = statistics.snapshot();
   EXPECT_EQ(snapshot.num_answered(), 17);
   EXPECT_EQ(snapshot.num_errors(), 16);
-  for (const CodeCount& entry : snapshot.answered) {
+  for (const terms::CodeCount& entry : snapshot.answered) {
     EXPECT_EQ(entry.count, entry.code == RuntimeCode::kTimeout ? 2 : 1);
   }
 }
@@ -40,14 +42,14 @@ TEST(ModelStatistics, MergingAddsBothSides) {
 TEST(Health, ReportsStateReasonAndRemedy) {
   ModelStatistics statistics;
   for (int i = 0; i < 1000; ++i) statistics.count_answer(RuntimeCode::kOk);
-  EXPECT_EQ(health_of(statistics.snapshot(), false).state, HealthState::kHealthy);
+  EXPECT_EQ(health_of(statistics.snapshot(), false).state, terms::HealthState::kHealthy);
   for (int i = 0; i < 20; ++i) statistics.count_answer(RuntimeCode::kTimeout);
-  const Health degraded = health_of(statistics.snapshot(), false);
-  EXPECT_EQ(degraded.state, HealthState::kDegraded);
+  const terms::Health degraded = health_of(statistics.snapshot(), false);
+  EXPECT_EQ(degraded.state, terms::HealthState::kDegraded);
   EXPECT_THAT(degraded.reason, HasSubstr("20 of 1020"));
   EXPECT_FALSE(degraded.action.empty());
-  const Health failed = health_of(statistics.snapshot(), true);
-  EXPECT_EQ(failed.state, HealthState::kFailed);
+  const terms::Health failed = health_of(statistics.snapshot(), true);
+  EXPECT_EQ(failed.state, terms::HealthState::kFailed);
   EXPECT_THAT(failed.action, HasSubstr("reset"));
 }
 

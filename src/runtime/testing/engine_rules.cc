@@ -8,19 +8,19 @@ namespace sluice::runtime::testing {
 bool EngineRules::has_free_range(std::int32_t length) const {
   std::int32_t run = 0;
   std::int32_t longest = 0;
-  for (const topology::CoreGroupId owner : owner_) {
+  for (const terms::CoreGroupId owner : owner_) {
     run = owner == kFree ? run + 1 : 0;
     longest = std::max(longest, run);
   }
   return longest >= length;
 }
 
-bool EngineRules::take(topology::CoreGroupId id, const std::vector<topology::CoreRef>& cores,
+bool EngineRules::take(terms::CoreGroupId id, const std::vector<terms::CoreRef>& cores,
                        bool is_implicit) {
   Group group = {{}, is_implicit, {}};
   for (std::size_t i = 0; i < cores.size(); ++i) {
     if (i > 0 && cores[i].core != cores[i - 1].core + 1) return false;
-    topology::CoreGroupId& owner = owner_[static_cast<std::size_t>(cores[i].core)];
+    terms::CoreGroupId& owner = owner_[static_cast<std::size_t>(cores[i].core)];
     if (owner != kFree) return false;
     owner = id;
     group.cores.push_back(cores[i].core);
@@ -28,7 +28,7 @@ bool EngineRules::take(topology::CoreGroupId id, const std::vector<topology::Cor
   return groups.emplace(id, std::move(group)).second;
 }
 
-void EngineRules::release(topology::CoreGroupId id) {
+void EngineRules::release(terms::CoreGroupId id) {
   std::ranges::replace(owner_, id, kFree);
   groups.erase(id);
 }
@@ -37,7 +37,7 @@ std::int32_t EngineRules::num_free() const {
   return static_cast<std::int32_t>(std::ranges::count(owner_, kFree));
 }
 
-RuntimeCode EngineRules::on_destroy(topology::CoreGroupId id) {
+RuntimeCode EngineRules::on_destroy(terms::CoreGroupId id) {
   const auto it = groups.find(id);
   if (it == groups.end()) return RuntimeCode::kInvalidHandle;
   if (it->second.is_implicit || !it->second.models.empty()) return RuntimeCode::kFailed;
@@ -46,7 +46,7 @@ RuntimeCode EngineRules::on_destroy(topology::CoreGroupId id) {
 }
 
 std::optional<RuntimeCode> EngineRules::refuses_load(
-    const std::vector<std::int32_t>& segments, std::optional<topology::CoreGroupId> group) const {
+    const std::vector<std::int32_t>& segments, std::optional<terms::CoreGroupId> group) const {
   const std::int32_t sum = std::accumulate(segments.begin(), segments.end(), 0);
   const std::int32_t most = *std::ranges::max_element(segments);
   if (!group) {
@@ -61,47 +61,50 @@ std::optional<RuntimeCode> EngineRules::refuses_load(
   return std::nullopt;
 }
 
-void EngineRules::on_loaded(ModelHandle handle, topology::CoreGroupId group, int max_in_flight) {
+void EngineRules::on_loaded(terms::ModelHandle handle, terms::CoreGroupId group,
+                            int max_in_flight) {
   Group& on = groups.at(group);
   on.models.insert(handle);
-  models[handle] = {
-      group, on.is_implicit ? ModelPhase::kStarted : ModelPhase::kLoaded, max_in_flight, {}};
+  models[handle] = {group,
+                    on.is_implicit ? terms::ModelPhase::kStarted : terms::ModelPhase::kLoaded,
+                    max_in_flight,
+                    {}};
 }
 
-RuntimeCode EngineRules::on_start(ModelHandle handle) {
+RuntimeCode EngineRules::on_start(terms::ModelHandle handle) {
   const auto it = models.find(handle);
   if (it == models.end()) return RuntimeCode::kInvalidHandle;
-  for (const ModelHandle other : groups.at(it->second.group).models) {
-    if (models.at(other).phase == ModelPhase::kStarted) return RuntimeCode::kFailed;
+  for (const terms::ModelHandle other : groups.at(it->second.group).models) {
+    if (models.at(other).phase == terms::ModelPhase::kStarted) return RuntimeCode::kFailed;
   }
-  it->second.phase = ModelPhase::kStarted;
+  it->second.phase = terms::ModelPhase::kStarted;
   return RuntimeCode::kOk;
 }
 
-RuntimeCode EngineRules::on_stop(ModelHandle handle) {
+RuntimeCode EngineRules::on_stop(terms::ModelHandle handle) {
   const auto it = models.find(handle);
   if (it == models.end()) return RuntimeCode::kInvalidHandle;
-  if (it->second.phase != ModelPhase::kStarted) return RuntimeCode::kFailed;
+  if (it->second.phase != terms::ModelPhase::kStarted) return RuntimeCode::kFailed;
   cancel_all(it->second);
-  it->second.phase = ModelPhase::kStopped;
+  it->second.phase = terms::ModelPhase::kStopped;
   return RuntimeCode::kOk;
 }
 
-RuntimeCode EngineRules::on_unload(ModelHandle handle) {
+RuntimeCode EngineRules::on_unload(terms::ModelHandle handle) {
   const auto it = models.find(handle);
   if (it == models.end()) return RuntimeCode::kInvalidHandle;
   cancel_all(it->second);
-  const topology::CoreGroupId group = it->second.group;
+  const terms::CoreGroupId group = it->second.group;
   models.erase(it);
   groups.at(group).models.erase(handle);
   if (groups.at(group).is_implicit) release(group);
   return RuntimeCode::kOk;
 }
 
-RuntimeCode EngineRules::on_post(ModelHandle handle) const {
+RuntimeCode EngineRules::on_post(terms::ModelHandle handle) const {
   const auto it = models.find(handle);
   if (it == models.end()) return RuntimeCode::kInvalidHandle;
-  if (it->second.phase != ModelPhase::kStarted) return RuntimeCode::kFailed;
+  if (it->second.phase != terms::ModelPhase::kStarted) return RuntimeCode::kFailed;
   const bool is_full = static_cast<int>(it->second.in_flight.size()) >= it->second.max_in_flight;
   return is_full ? RuntimeCode::kQueueFull : RuntimeCode::kOk;
 }

@@ -19,43 +19,42 @@ class EngineRules {
   struct Group {
     std::vector<std::int32_t> cores;
     bool is_implicit = false;
-    std::set<ModelHandle> models;
+    std::set<terms::ModelHandle> models;
   };
   struct Model {
-    topology::CoreGroupId group = {};
-    ModelPhase phase = ModelPhase::kLoaded;
+    terms::CoreGroupId group = {};
+    terms::ModelPhase phase = terms::ModelPhase::kLoaded;
     int max_in_flight = 1;
     std::set<Cookie> in_flight;
   };
 
-  std::map<topology::CoreGroupId, Group> groups;
-  std::map<ModelHandle, Model> models;
+  std::map<terms::CoreGroupId, Group> groups;
+  std::map<terms::ModelHandle, Model> models;
   /// What poll will answer, by cookie; kPending while in flight.
   std::map<Cookie, RuntimeCode> cookies;
 
   bool has_free_range(std::int32_t length) const;
   /// Whether these cores were free and lie in a row; takes them.
-  bool take(topology::CoreGroupId id, const std::vector<topology::CoreRef>& cores,
-            bool is_implicit);
-  void release(topology::CoreGroupId id);
+  bool take(terms::CoreGroupId id, const std::vector<terms::CoreRef>& cores, bool is_implicit);
+  void release(terms::CoreGroupId id);
   std::int32_t num_free() const;
 
-  RuntimeCode on_destroy(topology::CoreGroupId id);
+  RuntimeCode on_destroy(terms::CoreGroupId id);
   /// nullopt: the load must succeed.
   std::optional<RuntimeCode> refuses_load(const std::vector<std::int32_t>& segments,
-                                          std::optional<topology::CoreGroupId> group) const;
-  void on_loaded(ModelHandle handle, topology::CoreGroupId group, int max_in_flight);
-  RuntimeCode on_start(ModelHandle handle);
-  RuntimeCode on_stop(ModelHandle handle);
-  RuntimeCode on_unload(ModelHandle handle);
-  RuntimeCode on_post(ModelHandle handle) const;
+                                          std::optional<terms::CoreGroupId> group) const;
+  void on_loaded(terms::ModelHandle handle, terms::CoreGroupId group, int max_in_flight);
+  RuntimeCode on_start(terms::ModelHandle handle);
+  RuntimeCode on_stop(terms::ModelHandle handle);
+  RuntimeCode on_unload(terms::ModelHandle handle);
+  RuntimeCode on_post(terms::ModelHandle handle) const;
   /// Somebody waits: all that is in flight gets done.
   void on_wait();
 
  private:
-  static constexpr topology::CoreGroupId kFree = {};
+  static constexpr terms::CoreGroupId kFree = {};
   void cancel_all(Model& model);
-  std::vector<topology::CoreGroupId> owner_;
+  std::vector<terms::CoreGroupId> owner_;
 };
 
 }  // namespace sluice::runtime::testing

@@ -21,10 +21,10 @@ subgraph @0 "main" {
 }
 )";
 
-topology::Device cpu_device(std::vector<std::vector<std::int32_t>> cpus) {
-  topology::Device device;
-  device.id = topology::DeviceId(0);
-  device.kind = std::string(topology::kCpuKind);
+terms::Device cpu_device(std::vector<std::vector<std::int32_t>> cpus) {
+  terms::Device device;
+  device.id = terms::DeviceId(0);
+  device.kind = std::string(terms::kCpuKind);
   device.name = "processor";
   device.num_cores = static_cast<std::int32_t>(cpus.size());
   device.cpus = std::move(cpus);
@@ -85,7 +85,7 @@ Request request_of(float value) {
   return request;
 }
 
-std::vector<float> floats(const OutputTensor& output) {
+std::vector<float> floats(const terms::OutputTensor& output) {
   const auto* data = static_cast<const float*>(output.view.data);
   return {data, data + output.view.size_bytes / 4};
 }

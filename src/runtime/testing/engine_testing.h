@@ -32,7 +32,7 @@ std::shared_ptr<const package::Executable> add_relu_in(std::vector<std::int32_t>
 /// A request for add_relu with memory of its own: x = [value, ...].
 Request request_of(float value);
 /// The elements of an f32 output.
-std::vector<float> floats(const OutputTensor& output);
+std::vector<float> floats(const terms::OutputTensor& output);
 
 LoadRequest load_of(std::shared_ptr<const package::Executable> executable, std::string name = "m");
 

@@ -8,8 +8,6 @@
 
 namespace sluice::sandbox {
 
-using runtime::RuntimeCode;
-
 int FunctionGraph::depth() const {
   int least = std::numeric_limits<int>::max();
   for (const GraphStep& step : plan_.steps) least = std::min(least, step.sink->depth());
@@ -18,7 +16,7 @@ int FunctionGraph::depth() const {
 
 Status FunctionGraph::check_open() const {
   if (!is_closed_) return ok_status();
-  return runtime::runtime_error(RuntimeCode::kFailed, "graph {} is being removed", name());
+  return terms::runtime_error(RuntimeCode::kFailed, "graph {} is being removed", name());
 }
 
 Result<std::uint64_t> FunctionGraph::submit(runtime::Request& request) {
@@ -28,8 +26,8 @@ Result<std::uint64_t> FunctionGraph::submit(runtime::Request& request) {
     const std::lock_guard lock(mutex_);
     SLUICE_TRY(check_open());
     if (request.inputs.size() != signature().inputs.size()) {
-      return runtime::runtime_error(RuntimeCode::kBadInput, "graph {} has {} inputs, {} came",
-                                    name(), signature().inputs.size(), request.inputs.size());
+      return terms::runtime_error(RuntimeCode::kBadInput, "graph {} has {} inputs, {} came", name(),
+                                  signature().inputs.size(), request.inputs.size());
     }
     id = ++last_id_;
     run = std::make_shared<GraphRun>(shared_from_this(), id);

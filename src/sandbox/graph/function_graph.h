@@ -27,15 +27,15 @@ class FunctionGraph final : public runtime::RequestSink,
                             public std::enable_shared_from_this<FunctionGraph> {
  public:
   /// `exchange` and `clock` outlive the graph. Without an exchange nothing counts what waits.
-  FunctionGraph(GraphRequest request, GraphPlan plan, Exchange* exchange, Clock& clock)
+  FunctionGraph(terms::GraphRequest request, GraphPlan plan, Exchange* exchange, Clock& clock)
       : request_(std::move(request)), plan_(std::move(plan)), exchange_(exchange), clock_(clock) {}
 
   const std::string& name() const { return request_.name; }
-  const std::vector<GraphNode>& nodes() const { return request_.nodes; }
+  const std::vector<terms::GraphNode>& nodes() const { return request_.nodes; }
   const GraphPlan& plan() const { return plan_; }
   runtime::ModelStatisticsSnapshot statistics() const { return statistics_.snapshot(); }
 
-  const package::Signature& signature() const override { return plan_.signature; }
+  const terms::Signature& signature() const override { return plan_.signature; }
   /// As the function with the smallest one.
   int depth() const override;
   Clock& clock() const override { return clock_; }
@@ -53,9 +53,9 @@ class FunctionGraph final : public runtime::RequestSink,
 
   Status check_open() const;
   /// The run has answered.
-  void leave(std::uint64_t id, runtime::RuntimeCode code, const runtime::RequestTimes& times);
+  void leave(std::uint64_t id, RuntimeCode code, const runtime::RequestTimes& times);
 
-  const GraphRequest request_;
+  const terms::GraphRequest request_;
   const GraphPlan plan_;
   Exchange* const exchange_;
   Clock& clock_;

@@ -28,19 +28,19 @@ GraphFile::Function function_of(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-bool has_handle(const runtime::ModelInfo& model, std::string_view text) {
+bool has_handle(const terms::ModelInfo& model, std::string_view text) {
   return text == fmt::format("{:#x}", model.handle) || text == std::to_string(model.handle);
 }
 
 /// A handle wins over a name: names are anybody's choice.
-Result<runtime::ModelHandle> find_function(const std::string& text,
-                                           const std::vector<runtime::ModelInfo>& models) {
+Result<terms::ModelHandle> find_function(const std::string& text,
+                                         const std::vector<terms::ModelInfo>& models) {
   std::vector<std::uint64_t> found;
-  for (const runtime::ModelInfo& model : models) {
-    if (has_handle(model, text)) return runtime::ModelHandle{model.handle};
+  for (const terms::ModelInfo& model : models) {
+    if (has_handle(model, text)) return terms::ModelHandle{model.handle};
     if (model.name == text) found.push_back(model.handle);
   }
-  if (found.size() == 1) return runtime::ModelHandle{found.front()};
+  if (found.size() == 1) return terms::ModelHandle{found.front()};
   const std::string shown = text.substr(0, 100);
   if (!found.empty()) {
     return invalid_argument("{} models are called \"{}\"; name one by its handle", found.size(),
@@ -67,18 +67,18 @@ Result<GraphFile> parse_graph_file(std::string_view text) {
   }
   for (const JsonValue& item : SLUICE_TRY(all.items_or_none("edges", kMaxGraphEdges))) {
     const std::string edge = SLUICE_TRY(item.as_text());
-    file.edges.push_back(SLUICE_TRY(GraphEdge::parse(edge).with_context(item.path())));
+    file.edges.push_back(SLUICE_TRY(terms::GraphEdge::parse(edge).with_context(item.path())));
   }
   for (const JsonValue& item : SLUICE_TRY(all.items_or_none("outputs", kMaxGraphEdges))) {
     const std::string port = SLUICE_TRY(item.as_text());
-    file.outputs.push_back(SLUICE_TRY(GraphPort::parse(port).with_context(item.path())));
+    file.outputs.push_back(SLUICE_TRY(terms::GraphPort::parse(port).with_context(item.path())));
   }
   return file;
 }
 
-Result<GraphRequest> to_request(GraphFile file, std::string name,
-                                const std::vector<runtime::ModelInfo>& models) {
-  GraphRequest request;
+Result<terms::GraphRequest> to_request(GraphFile file, std::string name,
+                                       const std::vector<terms::ModelInfo>& models) {
+  terms::GraphRequest request;
   request.name = std::move(name);
   for (GraphFile::Function& one : file.functions) {
     const auto function = SLUICE_TRY(find_function(one.function, models));

@@ -19,8 +19,8 @@ struct GraphFile {
     std::string function;  ///< the name or handle of one that is deployed
   };
   std::vector<Function> functions;
-  std::vector<GraphEdge> edges;
-  std::vector<GraphPort> outputs;
+  std::vector<terms::GraphEdge> edges;
+  std::vector<terms::GraphPort> outputs;
 };
 
 /// {"functions": ["detect=detector", "classify=classifier"],
@@ -33,7 +33,7 @@ Result<GraphFile> parse_graph_file(std::string_view text);
 /// is written as lists show it, 0x160000000, or decimal.
 /// Fails: kNotFound for a function that is none of `models`; kInvalidArgument for a name of
 /// several.
-Result<GraphRequest> to_request(GraphFile file, std::string name,
-                                const std::vector<runtime::ModelInfo>& models);
+Result<terms::GraphRequest> to_request(GraphFile file, std::string name,
+                                       const std::vector<terms::ModelInfo>& models);
 
 }  // namespace sluice::sandbox

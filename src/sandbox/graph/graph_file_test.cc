@@ -16,9 +16,9 @@ TEST(GraphFile, NamesFunctionsEdgesAndOutputs) {
   EXPECT_EQ(file->functions[0].name + "," + file->functions[0].function, "a,detector");
   EXPECT_EQ(file->functions[1].name + "," + file->functions[1].function, "classifier,classifier");
   ASSERT_EQ(file->edges.size(), 1U);
-  EXPECT_EQ(file->edges[0].from, (GraphPort{"a", "out.x"}));
-  EXPECT_EQ(file->edges[0].to, (GraphPort{"classifier", "in"}));
-  EXPECT_EQ(file->outputs, (std::vector<GraphPort>{{"a", "out.x"}}));
+  EXPECT_EQ(file->edges[0].from, (terms::GraphPort{"a", "out.x"}));
+  EXPECT_EQ(file->edges[0].to, (terms::GraphPort{"classifier", "in"}));
+  EXPECT_EQ(file->outputs, (std::vector<terms::GraphPort>{{"a", "out.x"}}));
 }
 
 TEST(GraphFile, ErrorsNameThePlace) {
@@ -41,7 +41,7 @@ TEST(GraphFile, TextsOverTheLimitAreRefused) {
 }
 
 TEST(GraphFile, FunctionsAreFoundByNameOrHandle) {
-  std::vector<runtime::ModelInfo> models(4);
+  std::vector<terms::ModelInfo> models(4);
   models[0].name = "0x11";  // the handle of another model
   models[0].handle = 0x10;
   models[1].name = "twin";

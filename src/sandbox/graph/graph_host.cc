@@ -3,19 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/statistics/health.h"
+
 namespace sluice::sandbox {
 
-using runtime::ModelHandle;
-using runtime::runtime_error;
-using runtime::RuntimeCode;
+using terms::ModelHandle;
+using terms::runtime_error;
 
 namespace {
 
-runtime::ModelInfo info_of(std::uint64_t handle, const FunctionGraph& graph) {
-  runtime::ModelInfo info;
+terms::ModelInfo info_of(std::uint64_t handle, const FunctionGraph& graph) {
+  terms::ModelInfo info;
   info.handle = handle;
   info.name = graph.name();
-  info.phase = runtime::ModelPhase::kStarted;
+  info.phase = terms::ModelPhase::kStarted;
   info.depth = graph.depth();
   // The slots are the functions'.
   info.num_slots = 0;
@@ -38,7 +39,7 @@ Result<std::shared_ptr<FunctionGraph>> GraphHost::find(ModelHandle handle) const
                        number);
 }
 
-Result<ModelHandle> GraphHost::deploy(GraphRequest request) {
+Result<ModelHandle> GraphHost::deploy(terms::GraphRequest request) {
   // Two deployments at once could both pass the limit.
   const std::lock_guard change(change_mutex_);
   if (graphs_.all().size() >= kMaxGraphs) {
@@ -46,7 +47,7 @@ Result<ModelHandle> GraphHost::deploy(GraphRequest request) {
                          "{} graphs are deployed, which is the limit; remove one", kMaxGraphs);
   }
   std::vector<std::shared_ptr<runtime::RequestSink>> sinks;
-  for (const GraphNode& node : request.nodes) {
+  for (const terms::GraphNode& node : request.nodes) {
     // A sink keeps its function's lane alive; check_unused keeps the function deployed.
     sinks.push_back(SLUICE_TRY(functions_.sink(node.function).with_context(node.name)));
   }
@@ -56,13 +57,13 @@ Result<ModelHandle> GraphHost::deploy(GraphRequest request) {
                      kGraphBits);
 }
 
-Result<GraphState> GraphHost::state(ModelHandle handle) const {
-  return GraphState{SLUICE_TRY(find(handle))->nodes()};
+Result<terms::GraphState> GraphHost::state(ModelHandle handle) const {
+  return terms::GraphState{SLUICE_TRY(find(handle))->nodes()};
 }
 
 Status GraphHost::check_unused(ModelHandle function) const {
   for (const auto& [handle, graph] : graphs_.all()) {
-    const auto node = std::ranges::find(graph->nodes(), function, &GraphNode::function);
+    const auto node = std::ranges::find(graph->nodes(), function, &terms::GraphNode::function);
     if (node == graph->nodes().end()) continue;
     return runtime_error(RuntimeCode::kFailed,
                          "graph {} ({:#x}) has it as {}; remove the graph first", graph->name(),
@@ -97,12 +98,12 @@ Status GraphHost::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
   return find(handle).status();  // another thread was first
 }
 
-Result<runtime::ModelInfo> GraphHost::info(ModelHandle handle) const {
+Result<terms::ModelInfo> GraphHost::info(ModelHandle handle) const {
   return info_of(static_cast<std::uint64_t>(handle), *SLUICE_TRY(find(handle)));
 }
 
-std::vector<runtime::ModelInfo> GraphHost::list_models() const {
-  std::vector<runtime::ModelInfo> infos;
+std::vector<terms::ModelInfo> GraphHost::list_models() const {
+  std::vector<terms::ModelInfo> infos;
   for (const auto& [handle, graph] : graphs_.all()) {
     infos.push_back(info_of(handle | kGraphBits, *graph));
   }
@@ -113,7 +114,7 @@ Result<runtime::ModelStatisticsSnapshot> GraphHost::statistics(ModelHandle handl
   return SLUICE_TRY(find(handle))->statistics();
 }
 
-Result<runtime::Health> GraphHost::health(ModelHandle handle) const {
+Result<terms::Health> GraphHost::health(ModelHandle handle) const {
   return runtime::health_of(SLUICE_TRY(statistics(handle)), /*has_failed=*/false);
 }
 

@@ -12,11 +12,6 @@
 
 namespace sluice::sandbox {
 
-/// A graph as lists show it.
-struct GraphState {
-  std::vector<GraphNode> nodes;
-};
-
 /// A model host whose models are graphs of the functions of another host. Handles are equal to none
 /// of the other hosts'. Safe from any thread. Every Status has a RuntimeCode.
 class GraphHost final : public runtime::ModelHost {
@@ -35,35 +30,35 @@ class GraphHost final : public runtime::ModelHost {
 
   /// Checks the graph and takes requests from now on.
   /// Fails: as plan_graph; kInvalidHandle for a node that is no function; kOutOfResources.
-  Result<runtime::ModelHandle> deploy(GraphRequest request);
+  Result<terms::ModelHandle> deploy(terms::GraphRequest request);
   /// Fails: kInvalidHandle.
-  Result<GraphState> state(runtime::ModelHandle handle) const;
+  Result<terms::GraphState> state(terms::ModelHandle handle) const;
   /// Fails: kFailed, naming a graph that has the function.
-  Status check_unused(runtime::ModelHandle function) const;
+  Status check_unused(terms::ModelHandle function) const;
 
   Clock& clock() override { return functions_.clock(); }
   /// Fails: a package is no graph.
-  Result<runtime::ModelHandle> load(const runtime::LoadRequest& request,
-                                    const std::stop_token& stop) override;
+  Result<terms::ModelHandle> load(const runtime::LoadRequest& request,
+                                  const std::stop_token& stop) override;
   // A graph is always started, and holds no memory. These fail: kFailed.
-  Status start(runtime::ModelHandle handle) override;
-  Status stop(runtime::ModelHandle handle, std::int64_t drain_deadline_ns) override;
-  Status reset(runtime::ModelHandle handle) override;
+  Status start(terms::ModelHandle handle) override;
+  Status stop(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
+  Status reset(terms::ModelHandle handle) override;
   /// Removes the graph; its functions stay. Blocks until its requests are answered, which are
   /// cancelled at the deadline.
-  Status unload(runtime::ModelHandle handle, std::int64_t drain_deadline_ns) override;
+  Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
 
-  Result<runtime::ModelInfo> info(runtime::ModelHandle handle) const override;
-  std::vector<runtime::ModelInfo> list_models() const override;
-  Result<runtime::ModelStatisticsSnapshot> statistics(runtime::ModelHandle handle) const override;
-  Result<runtime::Health> health(runtime::ModelHandle handle) const override;
-  Result<std::shared_ptr<runtime::RequestSink>> sink(runtime::ModelHandle handle) const override;
+  Result<terms::ModelInfo> info(terms::ModelHandle handle) const override;
+  std::vector<terms::ModelInfo> list_models() const override;
+  Result<runtime::ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
+  Result<terms::Health> health(terms::ModelHandle handle) const override;
+  Result<std::shared_ptr<runtime::RequestSink>> sink(terms::ModelHandle handle) const override;
 
   /// Before the functions'. All graphs drain to the same deadline.
   void shutdown(std::int64_t drain_deadline_ns) override;
 
  private:
-  Result<std::shared_ptr<FunctionGraph>> find(runtime::ModelHandle handle) const;
+  Result<std::shared_ptr<FunctionGraph>> find(terms::ModelHandle handle) const;
 
   FunctionHost& functions_;
   Exchange* const exchange_;

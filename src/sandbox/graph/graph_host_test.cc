@@ -14,12 +14,11 @@
 namespace sluice::sandbox {
 namespace {
 
-using runtime::ModelHandle;
 using runtime::Reply;
-using runtime::RuntimeCode;
 using runtime::testing::floats;
 using runtime::testing::request_of;
 using sluice::testing::eventually;
+using terms::ModelHandle;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -41,12 +40,13 @@ class GraphHostTest : public ::testing::Test {
 
   Result<ModelHandle> deploy(const std::vector<std::string>& edges,
                              const std::vector<std::string>& outputs = {}) {
-    GraphRequest request;
+    terms::GraphRequest request;
     request.name = "g";
     request.nodes = {{"a", handles_[0]}, {"b", handles_[1]}, {"c", handles_[2]}};
-    for (const std::string& edge : edges) request.edges.push_back(GraphEdge::parse(edge).value());
+    for (const std::string& edge : edges)
+      request.edges.push_back(terms::GraphEdge::parse(edge).value());
     for (const std::string& port : outputs) {
-      request.outputs.push_back(GraphPort::parse(port).value());
+      request.outputs.push_back(terms::GraphPort::parse(port).value());
     }
     return graphs_.deploy(std::move(request));
   }
@@ -136,24 +136,23 @@ TEST_F(GraphHostTest, DeadlineIsTheWholeRequests) {
 TEST_F(GraphHostTest, FunctionInUseIsNamedUntilTheGraphGoes) {
   const auto graph = deploy({"a.y=b.x", "b.y=c.x"});
   const Status used = graphs_.check_unused(handles_[1]);
-  EXPECT_EQ(runtime::runtime_code_of(used), RuntimeCode::kFailed);
+  EXPECT_EQ(terms::runtime_code_of(used), RuntimeCode::kFailed);
   EXPECT_THAT(used.message(), HasSubstr("graph g"));
   ASSERT_TRUE(graphs_.unload(*graph, 0).is_ok());
   EXPECT_TRUE(graphs_.check_unused(handles_[1]).is_ok());
-  EXPECT_EQ(runtime::runtime_code_of(graphs_.info(*graph).status()), RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(terms::runtime_code_of(graphs_.info(*graph).status()), RuntimeCode::kInvalidHandle);
   EXPECT_TRUE(graphs_.list_models().empty());
 }
 
 TEST_F(GraphHostTest, GraphsOfWhatIsNoFunctionAreRefused) {
-  GraphRequest request;
+  terms::GraphRequest request;
   request.nodes = {{"a", ModelHandle{1}}};
-  EXPECT_EQ(runtime::runtime_code_of(graphs_.deploy(request).status()),
-            RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(terms::runtime_code_of(graphs_.deploy(request).status()), RuntimeCode::kInvalidHandle);
   const auto graph = deploy({});
   request.nodes = {{"a", *graph}};
-  EXPECT_EQ(runtime::runtime_code_of(graphs_.deploy(request).status()), RuntimeCode::kInvalidHandle)
+  EXPECT_EQ(terms::runtime_code_of(graphs_.deploy(request).status()), RuntimeCode::kInvalidHandle)
       << "a graph is no function";
-  EXPECT_EQ(runtime::runtime_code_of(graphs_.stop(*graph, 0)), RuntimeCode::kFailed);
+  EXPECT_EQ(terms::runtime_code_of(graphs_.stop(*graph, 0)), RuntimeCode::kFailed);
 }
 
 /// Requests that others cancel, and a removal amid them: each is answered once.

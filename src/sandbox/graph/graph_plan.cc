@@ -7,9 +7,8 @@
 
 namespace sluice::sandbox {
 
-using package::TensorSpec;
-using runtime::runtime_error;
-using runtime::RuntimeCode;
+using terms::runtime_error;
+using terms::TensorSpec;
 
 namespace {
 
@@ -45,7 +44,8 @@ bool fits(const ir::Type& from, const ir::Type& to) {
 /// Finds places of tensors, orders nodes, and writes the plan.
 class Planner {
  public:
-  Planner(const GraphRequest& request, std::vector<std::shared_ptr<runtime::RequestSink>> sinks)
+  Planner(const terms::GraphRequest& request,
+          std::vector<std::shared_ptr<runtime::RequestSink>> sinks)
       : request_(request), sinks_(std::move(sinks)) {}
 
   Result<GraphPlan> plan() {
@@ -66,7 +66,7 @@ class Planner {
     friend auto operator<=>(const Place& a, const Place& b) = default;
   };
 
-  const package::Signature& signature(std::size_t node) const { return sinks_[node]->signature(); }
+  const terms::Signature& signature(std::size_t node) const { return sinks_[node]->signature(); }
 
   Status check_nodes() {
     SLUICE_TRY(check_size(request_));
@@ -81,13 +81,13 @@ class Planner {
     return ok_status();
   }
 
-  Result<Place> find(const GraphPort& port, bool is_output) const {
+  Result<Place> find(const terms::GraphPort& port, bool is_output) const {
     const auto node = nodes_.find(port.node);
     if (node == nodes_.end()) {
       return invalid("{}: the graph has no function of this name",
                      port.to_string().substr(0, kMaxShownBytes));
     }
-    const package::Signature& all = signature(node->second);
+    const terms::Signature& all = signature(node->second);
     const std::vector<TensorSpec>& specs = is_output ? all.outputs : all.inputs;
     const auto it = std::ranges::find(specs, port.tensor, &TensorSpec::name);
     if (it != specs.end()) {
@@ -101,7 +101,7 @@ class Planner {
   }
 
   Status take_edges() {
-    for (const GraphEdge& edge : request_.edges) {
+    for (const terms::GraphEdge& edge : request_.edges) {
       const Place from = SLUICE_TRY(find(edge.from, true));
       const Place to = SLUICE_TRY(find(edge.to, false));
       const ir::Type& given = signature(from.node).outputs[from.index].type;
@@ -119,7 +119,7 @@ class Planner {
   }
 
   Status take_outputs() {
-    for (const GraphPort& port : request_.outputs) {
+    for (const terms::GraphPort& port : request_.outputs) {
       is_wanted_[SLUICE_TRY(find(port, true))] = true;
     }
     return ok_status();
@@ -205,7 +205,7 @@ class Planner {
     }
   }
 
-  const GraphRequest& request_;
+  const terms::GraphRequest& request_;
   const std::vector<std::shared_ptr<runtime::RequestSink>> sinks_;
   std::map<std::string, std::size_t> nodes_;
   std::map<Place, Place> feeds_;  ///< input: the output that it takes
@@ -218,26 +218,7 @@ class Planner {
 
 }  // namespace
 
-Result<GraphPort> GraphPort::parse(std::string_view text) {
-  const std::size_t dot = text.find('.');
-  if (dot != std::string_view::npos && dot > 0 && dot + 1 < text.size()) {
-    return GraphPort{std::string(text.substr(0, dot)), std::string(text.substr(dot + 1))};
-  }
-  return invalid("\"{}\" is not of the form FUNCTION.TENSOR", text.substr(0, kMaxShownBytes));
-}
-
-Result<GraphEdge> GraphEdge::parse(std::string_view text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos) {
-    return invalid("\"{}\" is not of the form FUNCTION.OUTPUT=FUNCTION.INPUT",
-                   text.substr(0, kMaxShownBytes));
-  }
-  GraphPort from = SLUICE_TRY(GraphPort::parse(text.substr(0, equals)));
-  GraphPort to = SLUICE_TRY(GraphPort::parse(text.substr(equals + 1)));
-  return GraphEdge{std::move(from), std::move(to)};
-}
-
-Status check_size(const GraphRequest& request) {
+Status check_size(const terms::GraphRequest& request) {
   if (request.nodes.empty()) return invalid("a graph has at least one function");
   if (request.nodes.size() <= kMaxGraphNodes && request.edges.size() <= kMaxGraphEdges &&
       request.outputs.size() <= kMaxGraphEdges) {
@@ -246,7 +227,7 @@ Status check_size(const GraphRequest& request) {
   return invalid("a graph has at most {} functions and {} edges", kMaxGraphNodes, kMaxGraphEdges);
 }
 
-Result<GraphPlan> plan_graph(const GraphRequest& request,
+Result<GraphPlan> plan_graph(const terms::GraphRequest& request,
                              std::vector<std::shared_ptr<runtime::RequestSink>> sinks) {
   return Planner(request, std::move(sinks)).plan();
 }

@@ -8,47 +8,15 @@
 #include <vector>
 
 #include "runtime/model_host.h"
+#include "terms/graph.h"
 
 namespace sluice::sandbox {
 
 inline constexpr std::size_t kMaxGraphNodes = 256;
 inline constexpr std::size_t kMaxGraphEdges = 4096;
 
-/// A tensor of a node, "detect.boxes".
-struct GraphPort {
-  std::string node;
-  std::string tensor;  ///< name of an input or output of its function
-
-  /// Splits at the first '.'. Fails: kInvalid.
-  static Result<GraphPort> parse(std::string_view text);
-  std::string to_string() const { return node + "." + tensor; }
-  friend bool operator==(const GraphPort& a, const GraphPort& b) = default;
-};
-
-/// From an output to an input.
-struct GraphEdge {
-  GraphPort from;
-  GraphPort to;
-
-  /// "detect.boxes=classify.boxes". Fails: kInvalid.
-  static Result<GraphEdge> parse(std::string_view text);
-};
-
-/// A use of a function; several nodes may use one.
-struct GraphNode {
-  std::string name;  ///< unique; letters, digits, '_' and '-'
-  runtime::ModelHandle function = {};
-};
-
-struct GraphRequest {
-  std::string name;
-  std::vector<GraphNode> nodes;
-  std::vector<GraphEdge> edges;    ///< an output may have several, an input has at most one
-  std::vector<GraphPort> outputs;  ///< outputs of the graph besides those without an edge
-};
-
 /// Fails: kInvalid for too many nodes, edges or outputs, or no node.
-Status check_size(const GraphRequest& request);
+Status check_size(const terms::GraphRequest& request);
 
 /// Where a tensor of a run comes from: an input of the graph, or an output of a step.
 struct GraphSource {
@@ -71,14 +39,14 @@ struct GraphPlan {
   std::vector<GraphStep> steps;
   /// Tensors are named "node.tensor": inputs without an edge, outputs without one and those asked
   /// for, each in the order of the nodes.
-  package::Signature signature;
+  terms::Signature signature;
   std::vector<GraphSource> outputs;  ///< by the signature
 };
 
 /// `sinks`: of the nodes' functions, in their order.
 /// Fails: kInvalid naming functions and tensors: edges in a circle, types that do not fit, two
 /// edges to one input, names that are unknown or not unique, too many nodes or edges.
-Result<GraphPlan> plan_graph(const GraphRequest& request,
+Result<GraphPlan> plan_graph(const terms::GraphRequest& request,
                              std::vector<std::shared_ptr<runtime::RequestSink>> sinks);
 
 }  // namespace sluice::sandbox

@@ -22,7 +22,7 @@ class Typed final : public runtime::RequestSink {
       signature_.outputs.push_back({name, ir::parse_type(type).value(), -1});
     }
   }
-  const package::Signature& signature() const override { return signature_; }
+  const terms::Signature& signature() const override { return signature_; }
   int depth() const override { return 1; }
   Clock& clock() const override { return system_clock(); }
   Result<std::uint64_t> submit(runtime::Request& /*request*/) override {
@@ -35,7 +35,7 @@ class Typed final : public runtime::RequestSink {
   void tell_waiters() override {}
 
  private:
-  package::Signature signature_;
+  terms::Signature signature_;
 };
 
 std::shared_ptr<runtime::RequestSink> same(const std::string& type) {
@@ -43,19 +43,21 @@ std::shared_ptr<runtime::RequestSink> same(const std::string& type) {
                                  std::vector<std::pair<std::string, std::string>>{{"y", type}});
 }
 
-GraphRequest request_of(const std::vector<std::string>& nodes,
-                        const std::vector<std::string>& edges,
-                        const std::vector<std::string>& outputs = {}) {
-  GraphRequest request;
+terms::GraphRequest request_of(const std::vector<std::string>& nodes,
+                               const std::vector<std::string>& edges,
+                               const std::vector<std::string>& outputs = {}) {
+  terms::GraphRequest request;
   for (const std::string& node : nodes) request.nodes.push_back({node, {}});
-  for (const std::string& edge : edges) request.edges.push_back(GraphEdge::parse(edge).value());
-  for (const std::string& port : outputs) request.outputs.push_back(GraphPort::parse(port).value());
+  for (const std::string& edge : edges)
+    request.edges.push_back(terms::GraphEdge::parse(edge).value());
+  for (const std::string& port : outputs)
+    request.outputs.push_back(terms::GraphPort::parse(port).value());
   return request;
 }
 
-std::vector<std::string> names(const std::vector<package::TensorSpec>& specs) {
+std::vector<std::string> names(const std::vector<terms::TensorSpec>& specs) {
   std::vector<std::string> all;
-  for (const package::TensorSpec& spec : specs) all.push_back(spec.name);
+  for (const terms::TensorSpec& spec : specs) all.push_back(spec.name);
   return all;
 }
 
@@ -85,9 +87,10 @@ TEST(GraphPlan, TensorOfSeveralReadersIsReleasedByTheLastUnlessItIsAnOutput) {
 }
 
 TEST(GraphPlan, ErrorsNameFunctionsAndTensors) {
-  const auto refusal = [](const GraphRequest& request, const std::string& second = "f32[4]") {
+  const auto refusal = [](const terms::GraphRequest& request,
+                          const std::string& second = "f32[4]") {
     const auto plan = plan_graph(request, {same("f32[4]"), same(second)});
-    EXPECT_EQ(runtime::runtime_code_of(plan.status()), runtime::RuntimeCode::kInvalid);
+    EXPECT_EQ(terms::runtime_code_of(plan.status()), RuntimeCode::kInvalid);
     return plan.is_ok() ? std::string() : plan.status().message();
   };
   const std::vector<std::string> ab = {"a", "b"};
@@ -107,9 +110,10 @@ TEST(GraphPlan, ErrorsNameFunctionsAndTensors) {
 }
 
 TEST(GraphPlan, PortsSplitAtTheFirstDot) {
-  EXPECT_EQ(GraphPort::parse("a.b.c").value(), (GraphPort{"a", "b.c"}));
-  for (const char* bad : {"", ".", "a", "a.", ".b"}) EXPECT_FALSE(GraphPort::parse(bad).is_ok());
-  EXPECT_FALSE(GraphEdge::parse("a.y").is_ok());
+  EXPECT_EQ(terms::GraphPort::parse("a.b.c").value(), (terms::GraphPort{"a", "b.c"}));
+  for (const char* bad : {"", ".", "a", "a.", ".b"})
+    EXPECT_FALSE(terms::GraphPort::parse(bad).is_ok());
+  EXPECT_FALSE(terms::GraphEdge::parse("a.y").is_ok());
 }
 
 }  // namespace

@@ -6,16 +6,15 @@
 
 namespace sluice::sandbox {
 
-using runtime::OutputTensor;
 using runtime::Reply;
 using runtime::Request;
-using runtime::runtime_error;
-using runtime::RuntimeCode;
+using terms::OutputTensor;
+using terms::runtime_error;
 
 namespace {
 
 /// What the functions took together, and where they ran.
-void add(runtime::ReplyDetail& all, const runtime::ReplyDetail& one) {
+void add(terms::ReplyDetail& all, const terms::ReplyDetail& one) {
   all.group = one.group;
   for (const std::int32_t core : one.cores) {
     if (std::ranges::find(all.cores, core) == all.cores.end()) all.cores.push_back(core);
@@ -140,9 +139,9 @@ Status GraphRun::keep(std::size_t step, std::vector<OutputTensor> outputs) {
   return ok_status();
 }
 
-void GraphRun::fail(std::size_t step, const runtime::ErrorList& errors) {
+void GraphRun::fail(std::size_t step, const terms::ErrorList& errors) {
   Reply reply;
-  for (const runtime::ErrorList::Entry& entry : errors.entries()) {
+  for (const terms::ErrorList::Entry& entry : errors.entries()) {
     reply.errors.add(runtime_error(entry.code, "{}: {}", where(step), entry.message));
   }
   reply.code = reply.errors.code();
@@ -170,7 +169,7 @@ Reply GraphRun::collect() {
 Status GraphRun::copy_to_caller(std::size_t output) {
   const GraphSource& source = graph_->plan().outputs[output];
   OutputTensor& tensor = results_[source.step][source.index].tensor;
-  const runtime::OutputMemory& to = request_.outputs[output];
+  const terms::OutputMemory& to = request_.outputs[output];
   const std::int64_t size = tensor.view.size_bytes;
   if (size > to.capacity_bytes) {
     return runtime_error(RuntimeCode::kBadInput, "output {} has {} bytes, its memory {}",

@@ -30,7 +30,7 @@ class GraphRun final : public std::enable_shared_from_this<GraphRun> {
 
  private:
   struct Kept {
-    runtime::OutputTensor tensor;
+    terms::OutputTensor tensor;
     ExchangeTable::Room room;  ///< null: it is not counted
   };
 
@@ -38,8 +38,8 @@ class GraphRun final : public std::enable_shared_from_this<GraphRun> {
   std::string where(std::size_t step) const;
   runtime::Request request_of(std::size_t step);
   void take(std::size_t step, runtime::Reply reply);
-  Status keep(std::size_t step, std::vector<runtime::OutputTensor> outputs);
-  void fail(std::size_t step, const runtime::ErrorList& errors);
+  Status keep(std::size_t step, std::vector<terms::OutputTensor> outputs);
+  void fail(std::size_t step, const terms::ErrorList& errors);
   void finish(runtime::Reply reply);
   runtime::Reply collect();
   Status copy_to_caller(std::size_t output);
@@ -49,8 +49,8 @@ class GraphRun final : public std::enable_shared_from_this<GraphRun> {
   const std::int64_t start_ns_;
   runtime::Request request_;
   std::vector<std::vector<Kept>> results_;  ///< by step
-  runtime::RuntimeCode code_ = runtime::RuntimeCode::kOk;
-  runtime::ReplyDetail detail_;
+  RuntimeCode code_ = RuntimeCode::kOk;
+  terms::ReplyDetail detail_;
 
   std::mutex mutex_;  ///< guards the rest; never held while a function is called
   bool is_cancelled_ = false;

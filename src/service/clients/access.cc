@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "base/utf8.h"
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::service {
 namespace {
@@ -44,7 +44,7 @@ std::int64_t group_named(const char* name) {
   return entry == nullptr ? -1 : static_cast<std::int64_t>(entry->gr_gid);
 }
 
-bool names(const RoleRule& rule, const Peer& peer) {
+bool names(const RoleRule& rule, const terms::Peer& peer) {
   switch (rule.who) {
     case Who::kUser: return peer.user == rule.id;
     case Who::kGroup:
@@ -65,7 +65,8 @@ Result<RoleRule> parse_role_rule(std::string_view text) {
   }
   const std::string_view who = text.substr(0, equals);
   RoleRule rule;
-  rule.roles = SLUICE_TRY(parse_roles(text.substr(equals + 1)).with_context(std::string(who)));
+  rule.roles =
+      SLUICE_TRY(terms::parse_roles(text.substr(equals + 1)).with_context(std::string(who)));
   constexpr std::string_view kUser = "user:";
   constexpr std::string_view kGroup = "group:";
   if (who.starts_with(kUser)) {
@@ -127,14 +128,14 @@ std::shared_ptr<const std::vector<RoleRule>> Access::rules() const {
   return rules_;
 }
 
-Roles Access::roles_of(const Peer& peer) const {
+terms::Roles Access::roles_of(const terms::Peer& peer) const {
   // First: rules that name everybody must not lock the administrator out.
-  if (is_administrator(peer)) return Roles::all();
+  if (is_administrator(peer)) return terms::Roles::all();
   if (!peer.token.empty()) return peer.token_roles;
-  if (!has_rules_.load(std::memory_order_acquire)) return Roles::all();
+  if (!has_rules_.load(std::memory_order_acquire)) return terms::Roles::all();
   const auto rules = this->rules();
-  if (rules->empty()) return Roles::all();
-  Roles roles;
+  if (rules->empty()) return terms::Roles::all();
+  terms::Roles roles;
   bool is_named = false;
   for (const RoleRule& rule : *rules) {
     if (!names(rule, peer)) continue;
@@ -149,7 +150,7 @@ Roles Access::roles_of(const Peer& peer) const {
   return roles;
 }
 
-Status Access::check_fetch(const Peer& peer) const {
+Status Access::check_fetch(const terms::Peer& peer) const {
   const auto is_peer = [&](const ExchangePeer& one) {
     const bool by_certificate = one.by == ExchangePeer::By::kCertificate;
     return one.name == (by_certificate ? peer.certificate : peer.token);
@@ -158,17 +159,17 @@ Status Access::check_fetch(const Peer& peer) const {
   if (std::ranges::any_of(exchange_peers_, is_peer)) return ok_status();
   std::string who = peer.certificate.empty() ? "" : fmt::format("certificate {}", peer.certificate);
   if (!peer.token.empty()) who += fmt::format("{}token {}", who.empty() ? "" : ", ", peer.token);
-  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(runtime::RuntimeCode::kFailed),
+  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kFailed),
                 fmt::format("{} is not in this daemon's exchange_peers",
                             who.empty() ? "a caller without a certificate or a token" : who));
 }
 
-Status Access::check(const Peer& peer, Role role) const {
-  if (role == Role::kFetch) return check_fetch(peer);
-  const Roles roles = roles_of(peer);
+Status Access::check(const terms::Peer& peer, terms::Role role) const {
+  if (role == terms::Role::kFetch) return check_fetch(peer);
+  const terms::Roles roles = roles_of(peer);
   if (roles.open(role)) return ok_status();
-  using runtime::RuntimeCode;
-  const auto needed = role == Role::kAny ? "a role" : fmt::format("the role {}", role_name(role));
+  const auto needed =
+      role == terms::Role::kAny ? "a role" : fmt::format("the role {}", terms::role_name(role));
   return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kFailed),
                 fmt::format("this call needs {}; {} has {} (roles and token_file in the "
                             "daemon's settings)",

@@ -17,7 +17,7 @@ struct RoleRule {
   enum class Who { kUser, kGroup, kRemote, kOthers };
   Who who = Who::kOthers;
   std::int64_t id = -1;  ///< of the user or group
-  Roles roles;
+  terms::Roles roles;
 };
 
 /// "user:alice=inference,monitor", "group:ops=control", "remote=inference", "others=none". A user
@@ -47,13 +47,13 @@ class Access {
   void set_rules(std::vector<RoleRule> rules);
   /// Who has the role kFetch, from now on; nobody else has it, not even administrators.
   void set_exchange_peers(std::vector<ExchangePeer> peers);
-  Roles roles_of(const Peer& peer) const;
+  terms::Roles roles_of(const terms::Peer& peer) const;
   /// Fails: kPermissionDenied naming the role that is missing.
-  Status check(const Peer& peer, Role role) const;
+  Status check(const terms::Peer& peer, terms::Role role) const;
 
  private:
   std::shared_ptr<const std::vector<RoleRule>> rules() const;
-  Status check_fetch(const Peer& peer) const;
+  Status check_fetch(const terms::Peer& peer) const;
 
   std::atomic<bool> has_rules_ =
       false;  ///< spares every request of a daemon without rules the lock

@@ -13,13 +13,14 @@ using ::testing::HasSubstr;
 constexpr std::int64_t kAlice = 4'000'001;
 constexpr std::int64_t kBob = 4'000'002;
 
-Peer user(std::int64_t id, std::int64_t group = 4'000'009, std::vector<std::int64_t> more = {}) {
-  Peer peer = {"unix:/s", 1, id, group};
+terms::Peer user(std::int64_t id, std::int64_t group = 4'000'009,
+                 std::vector<std::int64_t> more = {}) {
+  terms::Peer peer = {"unix:/s", 1, id, group};
   peer.more_groups = std::move(more);
   return peer;
 }
 
-Roles roles(std::string_view text) { return parse_roles(text).value(); }
+terms::Roles roles(std::string_view text) { return terms::parse_roles(text).value(); }
 
 Access access_with(std::vector<std::string> rules) {
   return Access(parse_role_rules(rules).value());
@@ -29,10 +30,10 @@ TEST(Roles, AreReadAndWritten) {
   EXPECT_EQ(to_string(roles("inference,monitor")), "monitor,inference");
   EXPECT_EQ(to_string(roles("none")), "none");
   EXPECT_EQ(to_string(roles("control")), "monitor,control") << "control contains monitor";
-  EXPECT_EQ(roles("control,inference"), Roles::all());
+  EXPECT_EQ(roles("control,inference"), terms::Roles::all());
   for (const char* bad :
        {"", "Inference", "inference,", "inference monitor", "all", "none,control"}) {
-    EXPECT_THAT(parse_roles(bad).status().message(), HasSubstr("is no role")) << bad;
+    EXPECT_THAT(terms::parse_roles(bad).status().message(), HasSubstr("is no role")) << bad;
   }
 }
 
@@ -48,8 +49,8 @@ TEST(RoleRules, NameUsersGroupsAndOthers) {
 }
 
 TEST(Access, WithoutRulesEveryClientHasAllRoles) {
-  EXPECT_EQ(Access().roles_of(user(kAlice)), Roles::all());
-  EXPECT_EQ(Access().roles_of(Peer{}), Roles::all());
+  EXPECT_EQ(Access().roles_of(user(kAlice)), terms::Roles::all());
+  EXPECT_EQ(Access().roles_of(terms::Peer{}), terms::Roles::all());
 }
 
 TEST(Access, RulesOfAUserAndItsGroupsAddUp) {
@@ -58,21 +59,21 @@ TEST(Access, RulesOfAUserAndItsGroupsAddUp) {
   EXPECT_EQ(access.roles_of(user(kAlice, 77)), roles("inference,monitor"));
   EXPECT_EQ(access.roles_of(user(kAlice, 1, {5, 77})), roles("inference,monitor"));
   EXPECT_EQ(access.roles_of(user(kBob, 77)), roles("monitor"));
-  EXPECT_EQ(access.roles_of(user(kBob)), Roles());
+  EXPECT_EQ(access.roles_of(user(kBob)), terms::Roles());
 }
 
 TEST(Access, OthersAreThoseThatNoRuleNames) {
   const Access access = access_with({"user:4000001=none", "others=inference", "remote=monitor"});
-  EXPECT_EQ(access.roles_of(user(kAlice)), Roles());
+  EXPECT_EQ(access.roles_of(user(kAlice)), terms::Roles());
   EXPECT_EQ(access.roles_of(user(kBob)), roles("inference"));
-  EXPECT_EQ(access.roles_of(Peer{"127.0.0.1:5"}), roles("monitor"));
-  EXPECT_EQ(access_with({"user:4000001=control"}).roles_of(user(kBob)), Roles())
+  EXPECT_EQ(access.roles_of(terms::Peer{"127.0.0.1:5"}), roles("monitor"));
+  EXPECT_EQ(access_with({"user:4000001=control"}).roles_of(user(kBob)), terms::Roles())
       << "rules without others leave them nothing";
 }
 
 TEST(Access, TokenHasItsOwnRoles) {
   const Access access = access_with({"remote=control"});
-  Peer peer = {"127.0.0.1:5"};
+  terms::Peer peer = {"127.0.0.1:5"};
   peer.token = "scraper";
   peer.token_roles = roles("monitor");
   EXPECT_EQ(access.roles_of(peer), roles("monitor"));
@@ -81,39 +82,39 @@ TEST(Access, TokenHasItsOwnRoles) {
 
 TEST(Access, AdministratorsHaveAllRoles) {
   const Access access = access_with({"others=none"});
-  EXPECT_EQ(access.roles_of(user(0)), Roles::all());
-  EXPECT_EQ(access.roles_of(user(geteuid())), Roles::all());
+  EXPECT_EQ(access.roles_of(user(0)), terms::Roles::all());
+  EXPECT_EQ(access.roles_of(user(geteuid())), terms::Roles::all());
 }
 
 TEST(Access, RefusalNamesTheRoleAndTheAccount) {
   const Access access = access_with({"others=monitor"});
-  EXPECT_TRUE(access.check(user(kAlice), Role::kMonitor).is_ok());
-  EXPECT_TRUE(access.check(user(kAlice), Role::kAny).is_ok());
-  const Status status = access.check(user(kAlice), Role::kControl);
+  EXPECT_TRUE(access.check(user(kAlice), terms::Role::kMonitor).is_ok());
+  EXPECT_TRUE(access.check(user(kAlice), terms::Role::kAny).is_ok());
+  const Status status = access.check(user(kAlice), terms::Role::kControl);
   EXPECT_EQ(status.code(), Code::kPermissionDenied);
   EXPECT_THAT(status.message(), HasSubstr("needs the role control; user 4000001 has monitor"));
-  EXPECT_THAT(access_with({"others=none"}).check(user(kAlice), Role::kAny).message(),
+  EXPECT_THAT(access_with({"others=none"}).check(user(kAlice), terms::Role::kAny).message(),
               HasSubstr("needs a role; user 4000001 has none"));
 }
 
 TEST(Access, TensorsOfTheExchangeAreFetchedByNamedPeersAlone) {
   Access access;
-  Peer by_certificate{"ipv4:10.0.0.1:1"};
+  terms::Peer by_certificate{"ipv4:10.0.0.1:1"};
   by_certificate.certificate = "host-b";
-  Peer by_token{"ipv4:10.0.0.2:1"};
+  terms::Peer by_token{"ipv4:10.0.0.2:1"};
   by_token.token = "host-c";
-  by_token.token_roles = Roles::all();
-  const Peer root{"unix:/s", 1, 0, 0};
-  for (const Peer& peer : {by_certificate, by_token, root}) {
-    EXPECT_EQ(access.check(peer, Role::kFetch).code(), Code::kPermissionDenied);
+  by_token.token_roles = terms::Roles::all();
+  const terms::Peer root{"unix:/s", 1, 0, 0};
+  for (const terms::Peer& peer : {by_certificate, by_token, root}) {
+    EXPECT_EQ(access.check(peer, terms::Role::kFetch).code(), Code::kPermissionDenied);
   }
   const std::vector<std::string> texts = {"certificate:host-b", "token:host-c"};
   access.set_exchange_peers(parse_exchange_peers(texts).value());
-  EXPECT_TRUE(access.check(by_certificate, Role::kFetch).is_ok());
-  EXPECT_TRUE(access.check(by_token, Role::kFetch).is_ok());
-  EXPECT_FALSE(access.check(root, Role::kFetch).is_ok());
+  EXPECT_TRUE(access.check(by_certificate, terms::Role::kFetch).is_ok());
+  EXPECT_TRUE(access.check(by_token, terms::Role::kFetch).is_ok());
+  EXPECT_FALSE(access.check(root, terms::Role::kFetch).is_ok());
   by_token.token = "host-b";  // a token is no certificate
-  EXPECT_FALSE(access.check(by_token, Role::kFetch).is_ok());
+  EXPECT_FALSE(access.check(by_token, terms::Role::kFetch).is_ok());
   for (const std::string bad : {"host-b", "certificate:", "token:\n", "user:root"}) {
     EXPECT_FALSE(parse_exchange_peers(std::vector<std::string>{bad}).is_ok()) << bad;
   }

@@ -5,12 +5,12 @@
 
 namespace sluice::service {
 
-std::string account_of(const Peer& peer) {
+std::string account_of(const terms::Peer& peer) {
   if (peer.is_local()) return fmt::format("user {}", peer.user);
   return peer.token.empty() ? "remote" : fmt::format("token {}", peer.token);
 }
 
-bool is_administrator(const Peer& peer) {
+bool is_administrator(const terms::Peer& peer) {
   static const auto own_user = static_cast<std::int64_t>(geteuid());  // no system call per request
   return peer.user == 0 || (peer.is_local() && peer.user == own_user);
 }

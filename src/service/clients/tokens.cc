@@ -27,7 +27,7 @@ Result<AccessToken> parse_token(const std::vector<std::string_view>& words) {
   AccessToken token = {std::string(words[0])};
   if (words.size() > 3) return invalid_argument("expected SECRET ROLES NAME, found more words");
   if (words.size() > 1) {
-    const auto roles = parse_roles(words[1]);
+    const auto roles = terms::parse_roles(words[1]);
     // The word may be a part of a secret with a blank, so it is not repeated.
     if (!roles.is_ok())
       return invalid_argument("the second word must be roles, as inference,monitor");

@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "service/clients/roles.h"
+#include "terms/server/roles.h"
 
 namespace sluice::service {
 
 struct AccessToken {
   std::string secret;
-  Roles roles = Roles::all();
+  terms::Roles roles = terms::Roles::all();
   /// In lists, logs and messages; tokens of one name share quotas and models. Empty: one is made.
   std::string name = {};
 };

@@ -15,10 +15,10 @@ TEST(Tokens, LinesHaveSecretRolesAndName) {
   ASSERT_TRUE(tokens.is_ok()) << tokens.status().to_string();
   ASSERT_EQ(tokens->size(), 3U);
   EXPECT_EQ((*tokens)[0].secret, "plain");
-  EXPECT_EQ((*tokens)[0].roles, Roles::all());
-  EXPECT_EQ((*tokens)[1].roles, parse_roles("monitor").value());
+  EXPECT_EQ((*tokens)[0].roles, terms::Roles::all());
+  EXPECT_EQ((*tokens)[1].roles, terms::parse_roles("monitor").value());
   EXPECT_EQ((*tokens)[2].name, "alice");
-  EXPECT_EQ((*tokens)[2].roles, Roles::all());
+  EXPECT_EQ((*tokens)[2].roles, terms::Roles::all());
 }
 
 TEST(Tokens, MistakesNameTheLineAndNoSecret) {

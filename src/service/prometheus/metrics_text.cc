@@ -5,6 +5,7 @@
 
 #include "base/system/heap.h"
 #include "service/prometheus/text.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::service {
 namespace {
@@ -18,8 +19,8 @@ struct Source {
   const ModelStatisticsSnapshot* requests;
 };
 
-std::string code_label(runtime::RuntimeCode code) {
-  std::string name(runtime::describe(code).name);
+std::string code_label(RuntimeCode code) {
+  std::string name(terms::describe(code).name);
   std::ranges::replace(name, ' ', '_');
   return name;
 }
@@ -52,7 +53,7 @@ void add_requests(PrometheusText& text, const std::string& of, const std::vector
   text.begin(of + "_requests_answered_total", "counter",
              "Requests answered, by runtime code; all but ok are errors.");
   for (const Source& one : sources) {
-    for (const runtime::CodeCount& count : one.requests->answered) {
+    for (const terms::CodeCount& count : one.requests->answered) {
       text.add(with(one.labels, "code", code_label(count.code)), count.count);
     }
   }
@@ -109,19 +110,19 @@ void add_server(PrometheusText& text, const Metrics& metrics) {
   text.begin("sessions", "gauge", "Open sessions.");
   text.add({}, static_cast<std::int64_t>(metrics.sessions.size()));
   std::int64_t num_in_flight = 0;
-  for (const SessionInfo& session : metrics.sessions) num_in_flight += session.num_in_flight;
+  for (const terms::SessionInfo& session : metrics.sessions) num_in_flight += session.num_in_flight;
   text.begin("session_requests_in_flight", "gauge",
              "Requests of sessions that wait for an answer.");
   text.add({}, num_in_flight);
 }
 
 void add_models(PrometheusText& text, const std::vector<ModelMetrics>& models) {
-  using runtime::ModelPhase;
+  using terms::ModelPhase;
   text.begin("model_phase", "gauge", "1 for the phase that the model is in, 0 for the others.");
   for (const ModelMetrics& model : models) {
     for (const ModelPhase phase :
          {ModelPhase::kLoaded, ModelPhase::kStarted, ModelPhase::kStopped, ModelPhase::kFailed}) {
-      text.add(with(labels_of(model), "phase", std::string(runtime::phase_name(phase))),
+      text.add(with(labels_of(model), "phase", std::string(terms::phase_name(phase))),
                model.info.phase == phase ? 1 : 0);
     }
   }
@@ -159,7 +160,7 @@ void add_usage(PrometheusText& text, const std::string& of, const std::vector<Re
   }
   text.begin(of + "_healthy", "gauge", "1 if healthy, 0 if degraded or failed.");
   for (const auto& report : reports) {
-    text.add(labels_of(report), report.health.state == runtime::HealthState::kHealthy ? 1 : 0);
+    text.add(labels_of(report), report.health.state == terms::HealthState::kHealthy ? 1 : 0);
   }
   add_requests(text, of, reports);
 }
@@ -190,7 +191,7 @@ void add_workers(PrometheusText& text, const std::vector<Metrics::Worker>& worke
 
 void add_devices(PrometheusText& text, const Metrics& metrics) {
   text.begin("device_info", "gauge", "Always 1; what the device is stands in the labels.");
-  for (const topology::Device& device : metrics.server.devices) {
+  for (const terms::Device& device : metrics.server.devices) {
     text.add({{"device", std::to_string(device.id.value())},
               {"kind", device.kind},
               {"device_name", device.name},
@@ -198,7 +199,7 @@ void add_devices(PrometheusText& text, const Metrics& metrics) {
              1);
   }
   text.begin("device_memory_capacity_bytes", "gauge", "Memory of a device, if known.");
-  for (const topology::Device& device : metrics.server.devices) {
+  for (const terms::Device& device : metrics.server.devices) {
     if (device.memory_bytes == 0) continue;
     text.add({{"device", std::to_string(device.id.value())}}, device.memory_bytes);
   }

@@ -13,7 +13,6 @@
 namespace sluice::service {
 namespace {
 
-using runtime::RuntimeCode;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -37,8 +36,8 @@ Metrics example() {
   metrics.descriptors = {40, 1024};
   metrics.num_refused_connections = 3;
   metrics.server.num_cores = 8;
-  topology::Device device;
-  device.id = topology::DeviceId(0);
+  terms::Device device;
+  device.id = terms::DeviceId(0);
   device.kind = "sim";
   device.name = "a \"b\" \\ c\nd";
   device.memory_bytes = 1024;
@@ -48,21 +47,21 @@ Metrics example() {
   ModelMetrics model;
   model.info.handle = 0x100000000;
   model.info.name = "resnet";
-  model.info.group = topology::CoreGroupId(1);
-  model.info.phase = runtime::ModelPhase::kStarted;
+  model.info.group = terms::CoreGroupId(1);
+  model.info.phase = terms::ModelPhase::kStarted;
   model.requests = requests_of({1023, 1024, 5'000'000});
   metrics.models = {model};
   runtime::GroupReport group;
-  group.id = topology::CoreGroupId(1);
+  group.id = terms::CoreGroupId(1);
   group.memory = {{"constants", 512}};
   group.requests = model.requests;
   metrics.groups = {group};
   runtime::DeviceReport used;
-  used.id = topology::DeviceId(0);
+  used.id = terms::DeviceId(0);
   used.core_busy_ns = 250'000'000;
   used.requests = model.requests;
   metrics.devices = {used};
-  metrics.workers = {{topology::CoreGroupId(1), {runtime::Isolation::kProcess, 7, 3, "ready", ""}}};
+  metrics.workers = {{terms::CoreGroupId(1), {terms::Isolation::kProcess, 7, 3, "ready", ""}}};
   return metrics;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/statistics/histogram.h"
+
 namespace sluice::service {
 namespace {
 

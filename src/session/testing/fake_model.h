@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/loaded_model.h"
 #include "runtime/request/request.h"
 
 namespace sluice::session::testing {
@@ -20,7 +21,7 @@ class FakeModel final : public runtime::RequestSink {
     signature_ = {{{"x", type, 0}}, {{"y", type, 0}}};
   }
 
-  const package::Signature& signature() const override { return signature_; }
+  const terms::Signature& signature() const override { return signature_; }
   int depth() const override { return depth_; }
   Clock& clock() const override { return clock_; }
 
@@ -28,10 +29,10 @@ class FakeModel final : public runtime::RequestSink {
     const std::lock_guard lock(mutex_);
     if (!refusal_.is_ok()) return refusal_;
     if (static_cast<int>(requests_.size()) >= depth_) {
-      return runtime::runtime_error(runtime::RuntimeCode::kQueueFull, "full");
+      return terms::runtime_error(RuntimeCode::kQueueFull, "full");
     }
     const Status status = exec::check_input(signature_.inputs[0], request.inputs.at(0));
-    if (!status.is_ok()) return runtime::with_runtime_code(status, runtime::RuntimeCode::kBadInput);
+    if (!status.is_ok()) return terms::with_runtime_code(status, RuntimeCode::kBadInput);
     ++num_submitted_;
     rows_seen_.push_back(request.inputs[0].dims[0]);
     requests_.push_back(std::move(request));
@@ -95,8 +96,8 @@ class FakeModel final : public runtime::RequestSink {
 
  private:
   static runtime::Reply compute(const runtime::Request& request) {
-    const exec::TensorView& x = request.inputs[0];
-    runtime::OutputTensor y = {x, nullptr};
+    const terms::TensorView& x = request.inputs[0];
+    terms::OutputTensor y = {x, nullptr};
     const std::size_t count = static_cast<std::size_t>(x.size_bytes) / sizeof(float);
     if (!request.outputs.empty() && request.outputs[0].data != nullptr) {
       y.view.data = request.outputs[0].data;
@@ -108,12 +109,12 @@ class FakeModel final : public runtime::RequestSink {
     for (std::size_t i = 0; i < count; ++i) {
       static_cast<float*>(y.view.data)[i] = 2 * static_cast<const float*>(x.data)[i];
     }
-    return {runtime::RuntimeCode::kOk, {}, {std::move(y)}, {}};
+    return {RuntimeCode::kOk, {}, {std::move(y)}, {}};
   }
 
   int depth_;
   Clock& clock_;
-  package::Signature signature_;
+  terms::Signature signature_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<runtime::Request> requests_;
@@ -135,12 +136,12 @@ inline std::vector<float> doubled(std::vector<float> values) {
   return values;
 }
 
-inline exec::TensorView view_of(std::vector<float>& values) {
+inline terms::TensorView view_of(std::vector<float>& values) {
   const auto count = static_cast<std::int64_t>(values.size());
   return {values.data(), count * 4, ir::ElementType::kF32, {count / 2, 2}};
 }
 
-inline std::vector<float> floats(const runtime::OutputTensor& output) {
+inline std::vector<float> floats(const terms::OutputTensor& output) {
   const auto* data = static_cast<const float*>(output.view.data);
   return {data, data + output.view.size_bytes / 4};
 }

@@ -9,16 +9,16 @@ namespace sluice::topology {
 namespace {
 
 void give_back(CoreState& state, const Reservation& reservation) {
-  for (const CoreRef& core : reservation.cores) state.owners.erase(core);
+  for (const terms::CoreRef& core : reservation.cores) state.owners.erase(core);
   for (const MemoryShare& share : reservation.memory) {
     state.free_bytes[share.device] += share.bytes;
   }
 }
 
-Status check_device(const DeviceMap& map, DeviceId id) {
+Status check_device(const DeviceMap& map, terms::DeviceId id) {
   if (find_device(map, id) != nullptr) return ok_status();
   std::vector<std::int32_t> known;
-  for (const Device& device : map.devices) known.push_back(device.id.value());
+  for (const terms::Device& device : map.devices) known.push_back(device.id.value());
   return make_error(Code::kNotFound, "no device {}; there are: {}", id.value(),
                     fmt::join(known, ", "));
 }
@@ -26,22 +26,22 @@ Status check_device(const DeviceMap& map, DeviceId id) {
 Status check_address(const DeviceMap& map, const std::string& address) {
   if (find_device_at(map, address) != nullptr) return ok_status();
   std::vector<std::string> known;
-  for (const Device& device : map.devices) {
+  for (const terms::Device& device : map.devices) {
     if (!device.bus_address.empty()) known.push_back(device.bus_address);
   }
   return make_error(Code::kNotFound, "no device at bus address \"{}\"; there are: {}", address,
                     known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
 }
 
-Status check_first(const DeviceMap& map, CoreRef first) {
+Status check_first(const DeviceMap& map, terms::CoreRef first) {
   SLUICE_TRY(check_device(map, first.device));
-  const Device& device = *find_device(map, first.device);
+  const terms::Device& device = *find_device(map, first.device);
   if (first.core >= 0 && first.core < device.num_cores) return ok_status();
   return make_error(Code::kNotFound, "{} has no core {}; it has {}", describe(device), first.core,
                     device.num_cores);
 }
 
-Status check_numbers(const CoreRequest& request) {
+Status check_numbers(const terms::CoreRequest& request) {
   if (request.num_cores < 0 || request.num_devices < 0 || request.memory_bytes < 0) {
     return invalid_argument("{} cores, {} devices, {} bytes: none may be below 0",
                             request.num_cores, request.num_devices, request.memory_bytes);
@@ -56,10 +56,10 @@ Status check_numbers(const CoreRequest& request) {
 }
 
 /// The request with bus addresses in the form of the map.
-CoreRequest with_full_addresses(const DeviceMap& map, CoreRequest request) {
+terms::CoreRequest with_full_addresses(const DeviceMap& map, terms::CoreRequest request) {
   for (std::string& address : request.bus_addresses) {
     // Users may leave out the domain ("1c:00.0"); later comparisons are of whole strings.
-    if (const Device* device = find_device_at(map, address)) address = device->bus_address;
+    if (const terms::Device* device = find_device_at(map, address)) address = device->bus_address;
   }
   return request;
 }
@@ -71,7 +71,7 @@ std::string plural(std::int64_t count, std::string_view noun) {
 std::string what_there_is(const DeviceMap& map) {
   std::set<std::string> kinds;
   std::set<std::string> features;
-  for (const Device& device : map.devices) {
+  for (const terms::Device& device : map.devices) {
     if (device.num_cores == 0) continue;
     kinds.insert(device.kind);
     features.insert(device.features.begin(), device.features.end());
@@ -83,7 +83,7 @@ std::string what_there_is(const DeviceMap& map) {
 
 }  // namespace
 
-std::string describe(const CoreRequest& request) {
+std::string describe(const terms::CoreRequest& request) {
   std::string text = request.num_cores == 0 ? (request.num_devices > 0 ? "" : "any core range")
                                             : plural(request.num_cores, "core");
   if (request.num_devices > 0) {
@@ -98,7 +98,7 @@ std::string describe(const CoreRequest& request) {
   }
   if (request.memory_bytes > 0) text += fmt::format(" and {} bytes", request.memory_bytes);
   std::vector<std::int32_t> ids;
-  for (const DeviceId id : request.devices) ids.push_back(id.value());
+  for (const terms::DeviceId id : request.devices) ids.push_back(id.value());
   if (!ids.empty()) text += fmt::format(" on device {}", fmt::join(ids, ", "));
   if (!request.bus_addresses.empty()) {
     text += fmt::format(" at {}", fmt::join(request.bus_addresses, ", "));
@@ -113,19 +113,20 @@ std::string describe(const CoreRequest& request) {
 CoreAllocator::CoreAllocator(DeviceMap map)
     : map_(std::move(map)), chains_(core_chains(map_)), state_(empty_state(map_)) {}
 
-Result<Reservation> CoreAllocator::reserve(CoreGroupId owner, const CoreRequest& request) {
+Result<Reservation> CoreAllocator::reserve(terms::CoreGroupId owner,
+                                           const terms::CoreRequest& request) {
   SLUICE_TRY(check(request));
-  const CoreRequest wanted = with_full_addresses(map_, request);
+  const terms::CoreRequest wanted = with_full_addresses(map_, request);
   // Nothing changes unless the whole request fits: cores and memory are taken together.
   auto found = find_cores(map_, chains_, state_, wanted);
   if (!found) return explain_not_now(wanted);
-  for (const CoreRef& core : found->cores) state_.owners[core] = owner;
+  for (const terms::CoreRef& core : found->cores) state_.owners[core] = owner;
   for (const MemoryShare& share : found->memory) state_.free_bytes[share.device] -= share.bytes;
   granted_[owner] = *found;
   return *std::move(found);
 }
 
-void CoreAllocator::release(CoreGroupId owner) {
+void CoreAllocator::release(terms::CoreGroupId owner) {
   const auto it = granted_.find(owner);
   // A release that comes twice gives back nothing.
   if (it == granted_.end()) return;
@@ -147,38 +148,38 @@ std::int32_t CoreAllocator::longest_free_range() const {
   return topology::longest_free_range(map_, chains_, state_, {});
 }
 
-CoreGroupId CoreAllocator::owner_of(CoreRef core) const {
+terms::CoreGroupId CoreAllocator::owner_of(terms::CoreRef core) const {
   const auto it = state_.owners.find(core);
-  return it == state_.owners.end() ? CoreGroupId() : it->second;
+  return it == state_.owners.end() ? terms::CoreGroupId() : it->second;
 }
 
-std::int64_t CoreAllocator::free_memory(DeviceId device) const {
+std::int64_t CoreAllocator::free_memory(terms::DeviceId device) const {
   const auto it = state_.free_bytes.find(device);
   return it == state_.free_bytes.end() ? 0 : it->second;
 }
 
-std::vector<DeviceId> CoreAllocator::candidates(const CoreRequest& request) const {
-  const CoreRequest wanted = with_full_addresses(map_, request);
-  std::vector<DeviceId> found;
-  for (const Device& device : map_.devices) {
+std::vector<terms::DeviceId> CoreAllocator::candidates(const terms::CoreRequest& request) const {
+  const terms::CoreRequest wanted = with_full_addresses(map_, request);
+  std::vector<terms::DeviceId> found;
+  for (const terms::Device& device : map_.devices) {
     const bool is_first = !wanted.first || wanted.first->device == device.id;
     if (is_first && is_eligible(device, wanted)) found.push_back(device.id);
   }
   return found;
 }
 
-Status CoreAllocator::check(const CoreRequest& request) const {
+Status CoreAllocator::check(const terms::CoreRequest& request) const {
   SLUICE_TRY(check_names(request));
-  const CoreRequest wanted = with_full_addresses(map_, request);
+  const terms::CoreRequest wanted = with_full_addresses(map_, request);
   // Searched on an empty machine: "never" and "not now" are different errors, and only "not now" is
   // worth waiting for.
   const bool is_possible = find_cores(map_, chains_, empty_state(map_), wanted).has_value();
   return is_possible ? ok_status() : explain_never(wanted);
 }
 
-Status CoreAllocator::check_names(const CoreRequest& request) const {
+Status CoreAllocator::check_names(const terms::CoreRequest& request) const {
   SLUICE_TRY(check_numbers(request));
-  for (const DeviceId id : request.devices) SLUICE_TRY(check_device(map_, id));
+  for (const terms::DeviceId id : request.devices) SLUICE_TRY(check_device(map_, id));
   for (const std::string& address : request.bus_addresses) {
     SLUICE_TRY(check_address(map_, address));
   }
@@ -186,22 +187,22 @@ Status CoreAllocator::check_names(const CoreRequest& request) const {
   return ok_status();
 }
 
-Status CoreAllocator::explain_never(const CoreRequest& request) const {
+Status CoreAllocator::explain_never(const terms::CoreRequest& request) const {
   const bool has_device = std::ranges::any_of(
-      map_.devices, [&](const Device& device) { return is_eligible(device, request); });
+      map_.devices, [&](const terms::Device& device) { return is_eligible(device, request); });
   if (!has_device) {
     return make_error(Code::kFailedPrecondition, "{}: no device of this machine is such; {}",
                       describe(request), what_there_is(map_));
   }
   // The message names the first condition whose removal would make the request possible.
-  CoreRequest without_memory = request;
+  terms::CoreRequest without_memory = request;
   without_memory.memory_bytes = 0;
   const CoreState empty = empty_state(map_);
   if (request.memory_bytes > 0 && find_cores(map_, chains_, empty, without_memory)) {
     return make_error(Code::kFailedPrecondition, "{}: the devices have less memory than that",
                       describe(request));
   }
-  CoreRequest whole = request;
+  terms::CoreRequest whole = request;
   whole.parts.clear();
   if (!request.parts.empty() && find_cores(map_, chains_, empty, whole)) {
     return make_error(Code::kFailedPrecondition,
@@ -215,26 +216,27 @@ Status CoreAllocator::explain_never(const CoreRequest& request) const {
                     describe(request), topology::longest_free_range(map_, chains_, empty, request));
 }
 
-Status CoreAllocator::explain_not_now(const CoreRequest& request) const {
+Status CoreAllocator::explain_not_now(const terms::CoreRequest& request) const {
   const std::int32_t longest = topology::longest_free_range(map_, chains_, state_, request);
   std::string text =
       fmt::format("{}: not free now; {} free, the longest free range of eligible cores is {}",
                   describe(request), plural(num_free(), "core"), longest);
-  CoreRequest without_memory = request;
+  terms::CoreRequest without_memory = request;
   without_memory.memory_bytes = 0;
   if (request.memory_bytes > 0 && find_cores(map_, chains_, state_, without_memory)) {
     text += "; the cores are free, the memory is not";
   }
   std::vector<std::int32_t> helpers;
-  for (const CoreGroupId id : who_would_help(request)) helpers.push_back(id.value());
+  for (const terms::CoreGroupId id : who_would_help(request)) helpers.push_back(id.value());
   text += helpers.empty() ? "; several core groups would have to be destroyed"
                           : fmt::format("; enough would be free without core group {}",
                                         fmt::join(helpers, " or "));
   return Status(Code::kResourceExhausted, std::move(text));
 }
 
-std::vector<CoreGroupId> CoreAllocator::who_would_help(const CoreRequest& request) const {
-  std::vector<CoreGroupId> helpers;
+std::vector<terms::CoreGroupId> CoreAllocator::who_would_help(
+    const terms::CoreRequest& request) const {
+  std::vector<terms::CoreGroupId> helpers;
   for (const auto& [owner, reservation] : granted_) {
     // One search for each group: this runs only when an error message is written.
     if (find_cores(map_, chains_, state_without(owner), request)) helpers.push_back(owner);
@@ -242,7 +244,7 @@ std::vector<CoreGroupId> CoreAllocator::who_would_help(const CoreRequest& reques
   return helpers;
 }
 
-CoreState CoreAllocator::state_without(CoreGroupId owner) const {
+CoreState CoreAllocator::state_without(terms::CoreGroupId owner) const {
   CoreState state = state_;
   give_back(state, granted_.at(owner));
   return state;

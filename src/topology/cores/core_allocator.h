@@ -29,38 +29,38 @@ class CoreAllocator {
   ///        kFailedPrecondition  the request needs more than the whole machine has
   ///        kResourceExhausted   too few cores are free now; the message lists missing cores, free
   ///                             cores, and groups whose release would help
-  Result<Reservation> reserve(CoreGroupId owner, const CoreRequest& request);
+  Result<Reservation> reserve(terms::CoreGroupId owner, const terms::CoreRequest& request);
 
   /// Whether the machine could satisfy the request with every core free. Fails: as reserve, except
   /// kResourceExhausted.
-  Status check(const CoreRequest& request) const;
+  Status check(const terms::CoreRequest& request) const;
 
   /// Frees the cores and memory of `owner`, if any.
-  void release(CoreGroupId owner);
+  void release(terms::CoreGroupId owner);
 
   std::int32_t num_cores() const;
   std::int32_t num_free() const;
   /// Length of the longest free core range.
   std::int32_t longest_free_range() const;
   /// The group that owns this core; an invalid id for a free core.
-  CoreGroupId owner_of(CoreRef core) const;
+  terms::CoreGroupId owner_of(terms::CoreRef core) const;
   /// Unreserved memory of a device; 0 if the map does not know its memory.
-  std::int64_t free_memory(DeviceId device) const;
+  std::int64_t free_memory(terms::DeviceId device) const;
 
   /// The devices that could serve a request, busy or not, in the map's order.
-  std::vector<DeviceId> candidates(const CoreRequest& request) const;
+  std::vector<terms::DeviceId> candidates(const terms::CoreRequest& request) const;
 
  private:
-  Status check_names(const CoreRequest& request) const;
-  Status explain_never(const CoreRequest& request) const;
-  Status explain_not_now(const CoreRequest& request) const;
-  std::vector<CoreGroupId> who_would_help(const CoreRequest& request) const;
-  CoreState state_without(CoreGroupId owner) const;
+  Status check_names(const terms::CoreRequest& request) const;
+  Status explain_never(const terms::CoreRequest& request) const;
+  Status explain_not_now(const terms::CoreRequest& request) const;
+  std::vector<terms::CoreGroupId> who_would_help(const terms::CoreRequest& request) const;
+  CoreState state_without(terms::CoreGroupId owner) const;
 
   DeviceMap map_;
   std::vector<CoreChain> chains_;
   CoreState state_;
-  std::map<CoreGroupId, Reservation> granted_;
+  std::map<terms::CoreGroupId, Reservation> granted_;
 };
 
 }  // namespace sluice::topology

@@ -19,25 +19,25 @@ using testing::make_chain;
 using testing::make_map;
 using testing::make_ring;
 
-constexpr CoreGroupId kA(1);
-constexpr CoreGroupId kB(2);
-constexpr CoreGroupId kC(3);
+constexpr terms::CoreGroupId kA(1);
+constexpr terms::CoreGroupId kB(2);
+constexpr terms::CoreGroupId kC(3);
 
-CoreRef at(int device, int core) { return {DeviceId(device), core}; }
+terms::CoreRef at(int device, int core) { return {terms::DeviceId(device), core}; }
 
-CoreRequest cores_from(int count, int device, int core) {
+terms::CoreRequest cores_from(int count, int device, int core) {
   return {.num_cores = count, .first = at(device, core)};
 }
 
-std::vector<CoreRef> reserve(CoreAllocator& allocator, CoreGroupId owner,
-                             const CoreRequest& request) {
+std::vector<terms::CoreRef> reserve(CoreAllocator& allocator, terms::CoreGroupId owner,
+                                    const terms::CoreRequest& request) {
   const auto result = allocator.reserve(owner, request);
   EXPECT_TRUE(result.is_ok()) << result.status().to_string();
-  return result.is_ok() ? result->cores : std::vector<CoreRef>();
+  return result.is_ok() ? result->cores : std::vector<terms::CoreRef>();
 }
 
-Status refusal(CoreAllocator& allocator, const CoreRequest& request) {
-  const auto result = allocator.reserve(CoreGroupId(999), request);
+Status refusal(CoreAllocator& allocator, const terms::CoreRequest& request) {
+  const auto result = allocator.reserve(terms::CoreGroupId(999), request);
   EXPECT_FALSE(result.is_ok());
   return result.status();
 }
@@ -46,7 +46,7 @@ TEST(CoreAllocator, GivesNeighbouringCoresOfOneDevice) {
   CoreAllocator allocator(four_in_a_row());
   EXPECT_THAT(reserve(allocator, kA, {.num_cores = 3}), ElementsAre(at(0, 0), at(0, 1), at(0, 2)));
   EXPECT_EQ(allocator.owner_of(at(0, 2)), kA);
-  EXPECT_EQ(allocator.owner_of(at(0, 3)), CoreGroupId());
+  EXPECT_EQ(allocator.owner_of(at(0, 3)), terms::CoreGroupId());
 }
 
 TEST(CoreAllocator, PassesFromADeviceToTheNextOnlyWhereTheyAreLinked) {
@@ -166,8 +166,9 @@ TEST(CoreAllocator, PicksByKindFeaturesIdAndAddress) {
   EXPECT_EQ(reserve(allocator, kA, {.num_cores = 1, .kind = "gpu"})[0], at(2, 0));
   EXPECT_EQ(reserve(allocator, kB, {.num_cores = 1, .features = {"fp8"}})[0], at(1, 0));
   EXPECT_EQ(reserve(allocator, kC, {.num_cores = 1, .bus_addresses = {"00:01.0"}})[0], at(1, 1));
-  EXPECT_EQ(reserve(allocator, CoreGroupId(4), {.num_cores = 1, .devices = testing::ids({2})})[0],
-            at(2, 1));
+  EXPECT_EQ(
+      reserve(allocator, terms::CoreGroupId(4), {.num_cores = 1, .devices = testing::ids({2})})[0],
+      at(2, 1));
 }
 
 TEST(CoreAllocator, ErrorSaysWhenTheMachineLacksTheCores) {
@@ -203,45 +204,45 @@ TEST(CoreAllocator, RefusesRequestsThatContradictThemselves) {
 
 TEST(CoreAllocator, MemoryIsSharedByCoresAndReturned) {
   DeviceMap map = make_chain(2, 4);
-  for (Device& device : map.devices) device.memory_bytes = 1000;
+  for (terms::Device& device : map.devices) device.memory_bytes = 1000;
   CoreAllocator allocator(map);
   const auto quarter = allocator.reserve(kA, {.num_cores = 1});
   ASSERT_TRUE(quarter.is_ok());
   EXPECT_EQ(quarter->memory[0].bytes, 250);
   const auto most = allocator.reserve(kB, {.num_cores = 1, .memory_bytes = 900});
   ASSERT_TRUE(most.is_ok());
-  EXPECT_EQ(most->memory[0].device, DeviceId(1));
-  EXPECT_EQ(allocator.free_memory(DeviceId(1)), 100);
+  EXPECT_EQ(most->memory[0].device, terms::DeviceId(1));
+  EXPECT_EQ(allocator.free_memory(terms::DeviceId(1)), 100);
   const Status status = refusal(allocator, {.num_cores = 1, .memory_bytes = 800});
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
   EXPECT_THAT(status.message(), HasSubstr("the memory is not"));
   EXPECT_EQ(refusal(allocator, {.num_cores = 1, .memory_bytes = 1001}).code(),
             Code::kFailedPrecondition);
   allocator.release(kB);
-  EXPECT_EQ(allocator.free_memory(DeviceId(1)), 1000);
+  EXPECT_EQ(allocator.free_memory(terms::DeviceId(1)), 1000);
 }
 
 // Brute force: walks from every free core to its successors, without any notion of runs.
 bool exists_by_walking(const DeviceMap& map, const CoreAllocator& allocator, std::size_t count) {
-  const auto next = [&](const CoreRef& core) -> std::optional<CoreRef> {
-    const Device& device = *find_device(map, core.device);
-    if (core.core + 1 < device.num_cores) return CoreRef{core.device, core.core + 1};
+  const auto next = [&](const terms::CoreRef& core) -> std::optional<terms::CoreRef> {
+    const terms::Device& device = *find_device(map, core.device);
+    if (core.core + 1 < device.num_cores) return terms::CoreRef{core.device, core.core + 1};
     const std::size_t following = (core.device.index() + 1) % map.devices.size();
-    const Device& other = map.devices[following];
+    const terms::Device& other = map.devices[following];
     const bool wraps = following == 0;
     if (wraps && map.devices.size() < 3) return std::nullopt;
     if (!are_linked(map, device.id, other.id)) return std::nullopt;
     if (wraps) {  // only if every step before is linked, too
       for (std::size_t i = 1; i < map.devices.size(); ++i) {
-        if (!are_linked(map, DeviceId(i - 1), DeviceId(i))) return std::nullopt;
+        if (!are_linked(map, terms::DeviceId(i - 1), terms::DeviceId(i))) return std::nullopt;
       }
     }
-    return CoreRef{other.id, 0};
+    return terms::CoreRef{other.id, 0};
   };
-  for (const Device& device : map.devices) {
+  for (const terms::Device& device : map.devices) {
     for (std::int32_t core = 0; core < device.num_cores; ++core) {
-      std::optional<CoreRef> place = CoreRef{device.id, core};
-      const CoreRef start = *place;
+      std::optional<terms::CoreRef> place = terms::CoreRef{device.id, core};
+      const terms::CoreRef start = *place;
       std::size_t found = 0;
       while (place && !allocator.owner_of(*place).is_valid() && found < count) {
         ++found;
@@ -255,10 +256,10 @@ bool exists_by_walking(const DeviceMap& map, const CoreAllocator& allocator, std
 }
 
 /// That the cores are what the request asked for, and free until now.
-void expect_contiguous(const DeviceMap& map, const std::vector<CoreRef>& cores) {
+void expect_contiguous(const DeviceMap& map, const std::vector<terms::CoreRef>& cores) {
   for (std::size_t i = 1; i < cores.size(); ++i) {
-    const CoreRef& before = cores[i - 1];
-    const CoreRef& core = cores[i];
+    const terms::CoreRef& before = cores[i - 1];
+    const terms::CoreRef& core = cores[i];
     if (before.device == core.device) {
       EXPECT_EQ(core.core, before.core + 1);
     } else {
@@ -289,7 +290,7 @@ TEST(CoreAllocator, FailsOnlyWhereBruteForceFindsNoCoreRange) {
   for (int round = 0; round < 300; ++round) {
     const DeviceMap map = random_map(random);
     CoreAllocator allocator(map);
-    std::vector<CoreGroupId> groups;
+    std::vector<terms::CoreGroupId> groups;
     for (int step = 0; step < 30; ++step) {
       if (!groups.empty() && random() % 3 == 0) {
         const std::size_t victim = random() % groups.size();
@@ -299,14 +300,14 @@ TEST(CoreAllocator, FailsOnlyWhereBruteForceFindsNoCoreRange) {
       }
       const std::size_t count = 1 + random() % 8;
       const bool exists = exists_by_walking(map, allocator, count);
-      const CoreGroupId owner(round * 100 + step);
+      const terms::CoreGroupId owner(round * 100 + step);
       const auto got = allocator.reserve(owner, {.num_cores = static_cast<std::int32_t>(count)});
       ASSERT_EQ(got.is_ok(), exists) << "round " << round << ", step " << step;
       (exists ? num_granted : num_refused) += 1;
       if (!exists) continue;
       ASSERT_EQ(got->cores.size(), count);
       expect_contiguous(map, got->cores);
-      for (const CoreRef& core : got->cores) EXPECT_EQ(allocator.owner_of(core), owner);
+      for (const terms::CoreRef& core : got->cores) EXPECT_EQ(allocator.owner_of(core), owner);
       groups.push_back(owner);
     }
   }
@@ -318,7 +319,7 @@ TEST(CoreAllocator, NoCoreIsLostOverManyReservations) {
   std::mt19937 random(21);
   const DeviceMap map = make_ring(5, 3);
   CoreAllocator allocator(map);
-  std::map<CoreGroupId, std::size_t> held;
+  std::map<terms::CoreGroupId, std::size_t> held;
   for (int step = 0; step < 3000; ++step) {
     if (random() % 2 == 0 && !held.empty()) {
       const auto victim = std::next(held.begin(), static_cast<long>(random() % held.size()));
@@ -326,8 +327,8 @@ TEST(CoreAllocator, NoCoreIsLostOverManyReservations) {
       held.erase(victim);
     } else {
       const auto count = static_cast<std::int32_t>(random() % 6);
-      const auto got = allocator.reserve(CoreGroupId(step), {.num_cores = count});
-      if (got.is_ok()) held[CoreGroupId(step)] = got->cores.size();
+      const auto got = allocator.reserve(terms::CoreGroupId(step), {.num_cores = count});
+      if (got.is_ok()) held[terms::CoreGroupId(step)] = got->cores.size();
     }
     std::size_t taken = 0;
     for (const auto& [group, count] : held) taken += count;

@@ -8,9 +8,10 @@
 namespace sluice::topology {
 namespace {
 
-std::int32_t host_cores(const DeviceMap& map, const std::vector<CoreRef>& cores) {
-  return static_cast<std::int32_t>(std::ranges::count_if(
-      cores, [&](const CoreRef& core) { return find_device(map, core.device)->kind == kCpuKind; }));
+std::int32_t host_cores(const DeviceMap& map, const std::vector<terms::CoreRef>& cores) {
+  return static_cast<std::int32_t>(std::ranges::count_if(cores, [&](const terms::CoreRef& core) {
+    return find_device(map, core.device)->kind == terms::kCpuKind;
+  }));
 }
 
 std::int64_t total_bytes(const std::vector<MemoryShare>& shares) {
@@ -25,10 +26,10 @@ std::int64_t total_bytes(const std::vector<MemoryShare>& shares) {
 
 CoreGroups::CoreGroups(DeviceMap map) : map_(std::move(map)), allocator_(map_) {}
 
-Result<std::shared_ptr<const CoreGroup>> CoreGroups::create(const CoreRequest& request,
-                                                            GroupOrigin origin) {
+Result<std::shared_ptr<const CoreGroup>> CoreGroups::create(const terms::CoreRequest& request,
+                                                            terms::GroupOrigin origin) {
   const std::lock_guard lock(mutex_);
-  const CoreGroupId id(next_id_);
+  const terms::CoreGroupId id(next_id_);
   Reservation reservation = SLUICE_TRY(allocator_.reserve(id, request));
   // A refused reservation uses up no handle; a handle is never given twice, so a stale one cannot
   // name another group.
@@ -45,7 +46,7 @@ Result<std::shared_ptr<const CoreGroup>> CoreGroups::create(const CoreRequest& r
   return std::shared_ptr<const CoreGroup>(std::move(group));
 }
 
-Result<const CoreGroups::Entry*> CoreGroups::entry(CoreGroupId id) const {
+Result<const CoreGroups::Entry*> CoreGroups::entry(terms::CoreGroupId id) const {
   const auto it = entries_.find(id);
   if (it != entries_.end()) return &it->second;
   const bool was_one = id.value() > 0 && id.value() < next_id_;
@@ -53,12 +54,12 @@ Result<const CoreGroups::Entry*> CoreGroups::entry(CoreGroupId id) const {
                     was_one ? "it was destroyed" : "no group ever had this handle");
 }
 
-void CoreGroups::erase(CoreGroupId id) {
+void CoreGroups::erase(terms::CoreGroupId id) {
   allocator_.release(id);
   entries_.erase(id);
 }
 
-Status CoreGroups::destroy(CoreGroupId id) {
+Status CoreGroups::destroy(terms::CoreGroupId id) {
   {
     const std::lock_guard lock(mutex_);
     const Entry& found = *SLUICE_TRY(entry(id));
@@ -76,15 +77,15 @@ Status CoreGroups::destroy(CoreGroupId id) {
   return ok_status();
 }
 
-Result<std::shared_ptr<const CoreGroup>> CoreGroups::find(CoreGroupId id) const {
+Result<std::shared_ptr<const CoreGroup>> CoreGroups::find(terms::CoreGroupId id) const {
   const std::lock_guard lock(mutex_);
   return SLUICE_TRY(entry(id))->group;
 }
 
-Status CoreGroups::add_model(CoreGroupId id) {
+Status CoreGroups::add_model(terms::CoreGroupId id) {
   const std::lock_guard lock(mutex_);
   const Entry& found = *SLUICE_TRY(entry(id));
-  if (found.group->origin == GroupOrigin::kImplicit && found.num_models > 0) {
+  if (found.group->origin == terms::GroupOrigin::kImplicit && found.num_models > 0) {
     return make_error(Code::kFailedPrecondition,
                       "core group {} belongs to the model whose load made it; create a group to "
                       "load several models on",
@@ -95,14 +96,14 @@ Status CoreGroups::add_model(CoreGroupId id) {
   return ok_status();
 }
 
-Status CoreGroups::share(CoreGroupId id) {
+Status CoreGroups::share(terms::CoreGroupId id) {
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(entry(id));
   ++entries_[id].num_models;
   return ok_status();
 }
 
-Status CoreGroups::remove_model(CoreGroupId id) {
+Status CoreGroups::remove_model(terms::CoreGroupId id) {
   {
     const std::lock_guard lock(mutex_);
     const Entry& found = *SLUICE_TRY(entry(id));
@@ -111,7 +112,8 @@ Status CoreGroups::remove_model(CoreGroupId id) {
     }
     --entries_[id].num_models;
     // `found` is the entry itself, so num_models is the count after the decrement.
-    if (found.group->origin == GroupOrigin::kExplicit || found.num_models > 0) return ok_status();
+    if (found.group->origin == terms::GroupOrigin::kExplicit || found.num_models > 0)
+      return ok_status();
     erase(id);
   }
   tell_listener();
@@ -130,12 +132,12 @@ std::int32_t CoreGroups::num_free_cores() const {
   return allocator_.num_free();
 }
 
-Status CoreGroups::check(const CoreRequest& request) const {
+Status CoreGroups::check(const terms::CoreRequest& request) const {
   const std::lock_guard lock(mutex_);
   return allocator_.check(request);
 }
 
-std::vector<DeviceId> CoreGroups::candidates(const CoreRequest& request) const {
+std::vector<terms::DeviceId> CoreGroups::candidates(const terms::CoreRequest& request) const {
   const std::lock_guard lock(mutex_);
   return allocator_.candidates(request);
 }

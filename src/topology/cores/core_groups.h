@@ -15,17 +15,12 @@
 
 namespace sluice::topology {
 
-/// Explicit: a client creates the group, loads models on it, and destroys it. Implicit: a load
-/// creates the group for its model, later loads may share it, and the unload of the last model
-/// destroys it.
-enum class GroupOrigin { kExplicit, kImplicit };
-
 /// A group as it was created; immutable except for its budget. Safe across threads. A holder may
 /// read it after its destruction, when its cores may belong to another group.
 struct CoreGroup {
-  CoreGroupId id = {};
-  GroupOrigin origin = GroupOrigin::kExplicit;
-  std::vector<CoreRef> cores = {};  ///< in the order of the core range
+  terms::CoreGroupId id = {};
+  terms::GroupOrigin origin = terms::GroupOrigin::kExplicit;
+  std::vector<terms::CoreRef> cores = {};  ///< in the order of the core range
 
   // Limits of the group.
   std::vector<std::int32_t> cpus =
@@ -56,24 +51,25 @@ class CoreGroups {
 
   /// Overtakes callers that wait in DeviceManager::acquire; use that if cores are contended.
   /// Fails: as CoreAllocator::reserve.
-  Result<std::shared_ptr<const CoreGroup>> create(const CoreRequest& request, GroupOrigin origin);
+  Result<std::shared_ptr<const CoreGroup>> create(const terms::CoreRequest& request,
+                                                  terms::GroupOrigin origin);
 
   /// Fails: kNotFound            no such group, or no longer
   ///        kFailedPrecondition  models are on it, or it is implicit and goes with its model
-  Status destroy(CoreGroupId id);
+  Status destroy(terms::CoreGroupId id);
 
   /// Fails: kNotFound, as destroy.
-  Result<std::shared_ptr<const CoreGroup>> find(CoreGroupId id) const;
+  Result<std::shared_ptr<const CoreGroup>> find(terms::CoreGroupId id) const;
 
   /// Records that another model was loaded on an implicit group, which lasts until the last of them
   /// is unloaded. Fails: kNotFound, as destroy.
-  Status share(CoreGroupId id);
+  Status share(terms::CoreGroupId id);
   /// Records that a model was loaded on the group.
   /// Fails: kNotFound, as destroy; kFailedPrecondition for the implicit group of another load.
-  Status add_model(CoreGroupId id);
+  Status add_model(terms::CoreGroupId id);
   /// Records that a model was unloaded. An implicit group is destroyed with its last model.
   /// Fails: kNotFound, as destroy; kFailedPrecondition if no model is on it.
-  Status remove_model(CoreGroupId id);
+  Status remove_model(terms::CoreGroupId id);
 
   struct Listed {
     std::shared_ptr<const CoreGroup> group = {};
@@ -84,9 +80,9 @@ class CoreGroups {
   std::int32_t num_free_cores() const;
   /// Whether the machine could satisfy the request with every core free.
   /// Fails: as CoreAllocator::check.
-  Status check(const CoreRequest& request) const;
+  Status check(const terms::CoreRequest& request) const;
   /// The devices that could serve a request, busy or not.
-  std::vector<DeviceId> candidates(const CoreRequest& request) const;
+  std::vector<terms::DeviceId> candidates(const terms::CoreRequest& request) const;
 
   /// Sets the one listener, which the thread that frees cores calls without holding a lock. An
   /// empty function removes it.
@@ -98,14 +94,14 @@ class CoreGroups {
     std::int32_t num_models = 0;
   };
 
-  Result<const Entry*> entry(CoreGroupId id) const;
-  void erase(CoreGroupId id);
+  Result<const Entry*> entry(terms::CoreGroupId id) const;
+  void erase(terms::CoreGroupId id);
   void tell_listener();
 
   const DeviceMap map_;
   mutable std::mutex mutex_;
   CoreAllocator allocator_;
-  std::map<CoreGroupId, Entry> entries_;
+  std::map<terms::CoreGroupId, Entry> entries_;
   std::int32_t next_id_ = 1;
   std::mutex listener_mutex_;  ///< held while the listener runs: removing it waits for the call
   std::function<void()> listener_;

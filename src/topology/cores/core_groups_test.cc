@@ -16,16 +16,16 @@ using ::testing::ElementsAre;
 using testing::four_in_a_row;
 using ::testing::HasSubstr;
 
-CoreGroupId make_group(CoreGroups& groups, std::int32_t num_cores,
-                       GroupOrigin origin = GroupOrigin::kExplicit) {
+terms::CoreGroupId make_group(CoreGroups& groups, std::int32_t num_cores,
+                              terms::GroupOrigin origin = terms::GroupOrigin::kExplicit) {
   const auto group = groups.create({.num_cores = num_cores}, origin);
   EXPECT_TRUE(group.is_ok()) << group.status().to_string();
-  return group.is_ok() ? (*group)->id : CoreGroupId();
+  return group.is_ok() ? (*group)->id : terms::CoreGroupId();
 }
 
 TEST(CoreGroups, CreateReturnsAHandleThatFindsTheGroup) {
   CoreGroups groups(four_in_a_row());
-  const CoreGroupId id = make_group(groups, 5);
+  const terms::CoreGroupId id = make_group(groups, 5);
   const auto found = groups.find(id);
   ASSERT_TRUE(found.is_ok());
   EXPECT_EQ((*found)->cores.size(), 5U);
@@ -34,8 +34,8 @@ TEST(CoreGroups, CreateReturnsAHandleThatFindsTheGroup) {
 
 TEST(CoreGroups, SixCoresAndOneCoreLeaveTheRestUnused) {
   CoreGroups groups(four_in_a_row());
-  const CoreGroupId six = make_group(groups, 6);
-  const CoreGroupId one = make_group(groups, 1);
+  const terms::CoreGroupId six = make_group(groups, 6);
+  const terms::CoreGroupId one = make_group(groups, 1);
   EXPECT_TRUE(groups.add_model(six).is_ok());
   EXPECT_TRUE(groups.add_model(six).is_ok());
   EXPECT_TRUE(groups.add_model(one).is_ok());
@@ -45,28 +45,28 @@ TEST(CoreGroups, SixCoresAndOneCoreLeaveTheRestUnused) {
 
 TEST(CoreGroups, CoreBelongsToOneGroupAtMost) {
   CoreGroups groups(four_in_a_row());
-  std::set<CoreRef> seen;
+  std::set<terms::CoreRef> seen;
   for (const std::int32_t count : {3, 1, 4, 1, 5}) {
-    const auto origin = count == 1 ? GroupOrigin::kImplicit : GroupOrigin::kExplicit;
+    const auto origin = count == 1 ? terms::GroupOrigin::kImplicit : terms::GroupOrigin::kExplicit;
     const auto group = groups.create({.num_cores = count}, origin);
     ASSERT_TRUE(group.is_ok());
-    for (const CoreRef& core : (*group)->cores) EXPECT_TRUE(seen.insert(core).second);
+    for (const terms::CoreRef& core : (*group)->cores) EXPECT_TRUE(seen.insert(core).second);
   }
   const auto taken =
-      groups.create({.num_cores = 1, .first = *seen.begin()}, GroupOrigin::kExplicit);
+      groups.create({.num_cores = 1, .first = *seen.begin()}, terms::GroupOrigin::kExplicit);
   EXPECT_EQ(taken.status().code(), Code::kResourceExhausted);
 }
 
 TEST(CoreGroups, ZeroCoresTakesTheLargestRangeAndReportsItsSize) {
   CoreGroups groups(four_in_a_row());
-  const auto group = groups.create({}, GroupOrigin::kExplicit);
+  const auto group = groups.create({}, terms::GroupOrigin::kExplicit);
   ASSERT_TRUE(group.is_ok());
   EXPECT_EQ((*group)->cores.size(), 16U);
 }
 
 TEST(CoreGroups, GroupWithModelsIsNotDestroyed) {
   CoreGroups groups(four_in_a_row());
-  const CoreGroupId id = make_group(groups, 4);
+  const terms::CoreGroupId id = make_group(groups, 4);
   ASSERT_TRUE(groups.add_model(id).is_ok());
   ASSERT_TRUE(groups.add_model(id).is_ok());
   ASSERT_TRUE(groups.remove_model(id).is_ok());
@@ -78,7 +78,7 @@ TEST(CoreGroups, GroupWithModelsIsNotDestroyed) {
 
 TEST(CoreGroups, DestroyAfterTheLastModelReturnsAllCores) {
   CoreGroups groups(four_in_a_row());
-  const CoreGroupId id = make_group(groups, 10);
+  const terms::CoreGroupId id = make_group(groups, 10);
   ASSERT_TRUE(groups.add_model(id).is_ok());
   ASSERT_TRUE(groups.remove_model(id).is_ok());
   EXPECT_EQ(groups.num_free_cores(), 6);
@@ -88,7 +88,7 @@ TEST(CoreGroups, DestroyAfterTheLastModelReturnsAllCores) {
 
 TEST(CoreGroups, ImplicitGroupRefusesASecondModel) {
   CoreGroups groups(four_in_a_row());
-  const CoreGroupId id = make_group(groups, 2, GroupOrigin::kImplicit);
+  const terms::CoreGroupId id = make_group(groups, 2, terms::GroupOrigin::kImplicit);
   ASSERT_TRUE(groups.add_model(id).is_ok());
   const Status status = groups.add_model(id);
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
@@ -97,7 +97,7 @@ TEST(CoreGroups, ImplicitGroupRefusesASecondModel) {
 
 TEST(CoreGroups, ImplicitGroupIsDestroyedWithItsModel) {
   CoreGroups groups(four_in_a_row());
-  const CoreGroupId id = make_group(groups, 2, GroupOrigin::kImplicit);
+  const terms::CoreGroupId id = make_group(groups, 2, terms::GroupOrigin::kImplicit);
   ASSERT_TRUE(groups.add_model(id).is_ok());
   EXPECT_EQ(groups.destroy(id).code(), Code::kFailedPrecondition);
   EXPECT_TRUE(groups.remove_model(id).is_ok());
@@ -107,7 +107,7 @@ TEST(CoreGroups, ImplicitGroupIsDestroyedWithItsModel) {
 
 TEST(CoreGroups, ExplicitGroupStaysWhenItsLastModelLeaves) {
   CoreGroups groups(four_in_a_row());
-  const CoreGroupId id = make_group(groups, 2);
+  const terms::CoreGroupId id = make_group(groups, 2);
   ASSERT_TRUE(groups.add_model(id).is_ok());
   ASSERT_TRUE(groups.remove_model(id).is_ok());
   EXPECT_TRUE(groups.find(id).is_ok());
@@ -116,24 +116,25 @@ TEST(CoreGroups, ExplicitGroupStaysWhenItsLastModelLeaves) {
 
 TEST(CoreGroups, HandlesAreNeverGivenTwice) {
   CoreGroups groups(four_in_a_row());
-  const CoreGroupId first = make_group(groups, 2);
+  const terms::CoreGroupId first = make_group(groups, 2);
   ASSERT_TRUE(groups.destroy(first).is_ok());
-  const CoreGroupId second = make_group(groups, 2);
+  const terms::CoreGroupId second = make_group(groups, 2);
   EXPECT_NE(first, second);
   EXPECT_THAT(groups.destroy(first).message(), HasSubstr("it was destroyed"));
-  EXPECT_THAT(groups.destroy(CoreGroupId(77)).message(), HasSubstr("no group ever had"));
-  EXPECT_EQ(groups.destroy(CoreGroupId()).code(), Code::kNotFound);
+  EXPECT_THAT(groups.destroy(terms::CoreGroupId(77)).message(), HasSubstr("no group ever had"));
+  EXPECT_EQ(groups.destroy(terms::CoreGroupId()).code(), Code::kNotFound);
   EXPECT_EQ(groups.remove_model(second).code(), Code::kFailedPrecondition);
 }
 
 TEST(CoreGroups, DevicesThatAreNotConnectedMakeNoGroup) {
   CoreGroups groups(four_in_a_row());
-  const auto group =
-      groups.create({.num_cores = 5, .devices = testing::ids({0, 2})}, GroupOrigin::kExplicit);
+  const auto group = groups.create({.num_cores = 5, .devices = testing::ids({0, 2})},
+                                   terms::GroupOrigin::kExplicit);
   EXPECT_EQ(group.status().code(), Code::kFailedPrecondition);
-  EXPECT_TRUE(
-      groups.create({.num_cores = 12, .devices = testing::ids({0, 1, 2})}, GroupOrigin::kExplicit)
-          .is_ok());
+  EXPECT_TRUE(groups
+                  .create({.num_cores = 12, .devices = testing::ids({0, 1, 2})},
+                          terms::GroupOrigin::kExplicit)
+                  .is_ok());
 }
 
 TEST(CoreGroups, ProcessorsThreadsAndMemoryMatchTheCores) {
@@ -143,8 +144,8 @@ TEST(CoreGroups, ProcessorsThreadsAndMemoryMatchTheCores) {
   map.devices[0].cpus = {{0, 4}, {1, 5}, {2, 6}, {3, 7}};
   map.devices[0].memory_bytes = 4000;
   CoreGroups groups(map);
-  const auto group =
-      groups.create({.num_cores = 2, .first = CoreRef{DeviceId(0), 1}}, GroupOrigin::kExplicit);
+  const auto group = groups.create({.num_cores = 2, .first = terms::CoreRef{terms::DeviceId(0), 1}},
+                                   terms::GroupOrigin::kExplicit);
   ASSERT_TRUE(group.is_ok());
   EXPECT_THAT((*group)->cpus, ElementsAre(1, 2, 5, 6));
   EXPECT_EQ((*group)->num_threads, 2);
@@ -154,7 +155,7 @@ TEST(CoreGroups, ProcessorsThreadsAndMemoryMatchTheCores) {
 
 TEST(CoreGroups, WithoutKnownMemoryTheBudgetHasNoLimit) {
   CoreGroups groups(four_in_a_row());
-  const auto group = groups.create({.num_cores = 1}, GroupOrigin::kExplicit);
+  const auto group = groups.create({.num_cores = 1}, terms::GroupOrigin::kExplicit);
   ASSERT_TRUE(group.is_ok());
   EXPECT_EQ((*group)->budget->limit_bytes(), MemoryBudget::kUnlimited);
   EXPECT_EQ((*group)->num_threads, 0);
@@ -164,8 +165,8 @@ TEST(CoreGroups, ListenerIsCalledForEveryReturn) {
   CoreGroups groups(four_in_a_row());
   int heard = 0;
   groups.on_release([&] { ++heard; });
-  const CoreGroupId id = make_group(groups, 2);
-  const CoreGroupId implicit = make_group(groups, 2, GroupOrigin::kImplicit);
+  const terms::CoreGroupId id = make_group(groups, 2);
+  const terms::CoreGroupId implicit = make_group(groups, 2, terms::GroupOrigin::kImplicit);
   ASSERT_TRUE(groups.add_model(implicit).is_ok());
   EXPECT_EQ(heard, 0);
   ASSERT_TRUE(groups.destroy(id).is_ok());
@@ -182,16 +183,16 @@ TEST(CoreGroups, ThreadsNeverShareACore) {
       std::mt19937 random(seed);
       for (int step = 0; step < 200; ++step) {
         const auto group = groups.create({.num_cores = static_cast<std::int32_t>(random() % 6)},
-                                         GroupOrigin::kExplicit);
+                                         terms::GroupOrigin::kExplicit);
         if (!group.is_ok()) continue;
         EXPECT_TRUE(groups.destroy((*group)->id).is_ok());
       }
     });
   }
   for (int look = 0; look < 200; ++look) {
-    std::set<CoreRef> seen;
+    std::set<terms::CoreRef> seen;
     for (const auto& listed : groups.list()) {
-      for (const CoreRef& core : listed.group->cores) EXPECT_TRUE(seen.insert(core).second);
+      for (const terms::CoreRef& core : listed.group->cores) EXPECT_TRUE(seen.insert(core).second);
     }
   }
   threads.clear();

@@ -26,9 +26,9 @@ struct Placement {
 };
 
 std::vector<bool> usable_cores(const DeviceMap& map, const CoreChain& chain, const CoreState& state,
-                               const CoreRequest& request) {
+                               const terms::CoreRequest& request) {
   std::vector<bool> is_usable;
-  for (const CoreRef& core : chain.cores) {
+  for (const terms::CoreRef& core : chain.cores) {
     is_usable.push_back(!state.owners.contains(core) &&
                         is_eligible(*find_device(map, core.device), request));
   }
@@ -60,7 +60,7 @@ void add_ranges(const CoreChain& chain, const std::vector<bool>& is_usable,
 }
 
 std::vector<CoreRange> free_ranges(const DeviceMap& map, const std::vector<CoreChain>& chains,
-                                   const CoreState& state, const CoreRequest& request) {
+                                   const CoreState& state, const terms::CoreRequest& request) {
   std::vector<CoreRange> ranges;
   for (const CoreChain& chain : chains) {
     add_ranges(chain, usable_cores(map, chain, state, request), ranges);
@@ -71,11 +71,11 @@ std::vector<CoreRange> free_ranges(const DeviceMap& map, const std::vector<CoreC
 /// Number of cores of the `request.num_devices` whole devices from `offset` on; 0 if the range ends
 /// before, or the devices have too few cores.
 std::size_t whole_devices(const DeviceMap& map, const CoreRange& range, std::size_t offset,
-                          const CoreRequest& request) {
+                          const terms::CoreRequest& request) {
   std::size_t length = 0;
   for (std::int32_t i = 0; i < request.num_devices; ++i) {
     if (offset + length >= range.length) return 0;
-    const CoreRef& core = range.chain->cores[range.position(offset + length)];
+    const terms::CoreRef& core = range.chain->cores[range.position(offset + length)];
     if (core.core != 0) return 0;
     length += static_cast<std::size_t>(find_device(map, core.device)->num_cores);
   }
@@ -104,7 +104,7 @@ std::size_t length_of_parts(const CoreRange& range, std::size_t offset, std::siz
 
 /// Number of cores of the placement at `offset`; 0 if the request cannot start there.
 std::size_t length_at(const DeviceMap& map, const CoreRange& range, std::size_t offset,
-                      const CoreRequest& request) {
+                      const terms::CoreRequest& request) {
   if (request.first && range.chain->cores[range.position(offset)] != *request.first) return 0;
   const std::size_t left = range.is_closed ? range.length : range.length - offset;
   const std::size_t needed = length_of_parts(range, offset, left, request.parts);
@@ -139,15 +139,15 @@ int pieces_left(const Placement& placement) {
 
 /// Lower is better. A request for 0 cores prefers the longest placement, other requests the
 /// shortest.
-auto cost_of(const Placement& placement, const CoreRequest& request) {
+auto cost_of(const Placement& placement, const terms::CoreRequest& request) {
   const auto length = static_cast<std::int64_t>(placement.length);
   const bool wants_most = request.num_cores == 0 && request.num_devices == 0;
   return std::tuple(wants_most ? -length : length, placement.range.length, pieces_left(placement),
                     devices_touched(placement));
 }
 
-std::vector<CoreRef> cores_of(const Placement& placement) {
-  std::vector<CoreRef> cores;
+std::vector<terms::CoreRef> cores_of(const Placement& placement) {
+  std::vector<terms::CoreRef> cores;
   for (std::size_t i = 0; i < placement.length; ++i) {
     cores.push_back(placement.range.chain->cores[placement.range.position(placement.offset + i)]);
   }
@@ -161,15 +161,15 @@ std::int64_t share_of(std::int64_t bytes, std::int64_t part, std::int64_t whole)
 
 /// Memory of each device for these cores; nullopt if a device has too little.
 std::optional<std::vector<MemoryShare>> memory_for(const DeviceMap& map, const CoreState& state,
-                                                   const std::vector<CoreRef>& cores,
+                                                   const std::vector<terms::CoreRef>& cores,
                                                    std::int64_t wanted_bytes) {
-  std::map<DeviceId, std::int64_t> num_cores;
-  for (const CoreRef& core : cores) ++num_cores[core.device];
+  std::map<terms::DeviceId, std::int64_t> num_cores;
+  for (const terms::CoreRef& core : cores) ++num_cores[core.device];
   std::vector<MemoryShare> shares;
   for (const auto& [device, count] : num_cores) {
     const auto left = state.free_bytes.find(device);
     if (left == state.free_bytes.end()) continue;
-    const Device& described = *find_device(map, device);
+    const terms::Device& described = *find_device(map, device);
     const std::int64_t wanted =
         wanted_bytes > 0
             ? share_of(wanted_bytes, count, static_cast<std::int64_t>(cores.size()))
@@ -184,13 +184,13 @@ std::optional<std::vector<MemoryShare>> memory_for(const DeviceMap& map, const C
 
 std::vector<CoreChain> core_chains(const DeviceMap& map) {
   std::vector<CoreChain> chains;
-  const Device* before = nullptr;
-  const Device* first = nullptr;
+  const terms::Device* before = nullptr;
+  const terms::Device* first = nullptr;
   const auto close_ring = [&] {
     if (first == nullptr || chains.back().device_number.back() < 2) return;
     chains.back().is_ring = are_adjacent(map, *before, *first);
   };
-  for (const Device& device : map.devices) {
+  for (const terms::Device& device : map.devices) {
     if (device.num_cores == 0) continue;
     if (before == nullptr || !are_adjacent(map, *before, device)) {
       close_ring();
@@ -211,13 +211,13 @@ std::vector<CoreChain> core_chains(const DeviceMap& map) {
 
 CoreState empty_state(const DeviceMap& map) {
   CoreState state;
-  for (const Device& device : map.devices) {
+  for (const terms::Device& device : map.devices) {
     if (device.memory_bytes > 0) state.free_bytes[device.id] = device.memory_bytes;
   }
   return state;
 }
 
-bool is_eligible(const Device& device, const CoreRequest& request) {
+bool is_eligible(const terms::Device& device, const terms::CoreRequest& request) {
   const auto has = [](const auto& list, const auto& value) {
     return std::ranges::find(list, value) != list.end();
   };
@@ -232,7 +232,7 @@ bool is_eligible(const Device& device, const CoreRequest& request) {
 }
 
 std::optional<Reservation> find_cores(const DeviceMap& map, const std::vector<CoreChain>& chains,
-                                      const CoreState& state, const CoreRequest& request) {
+                                      const CoreState& state, const terms::CoreRequest& request) {
   std::vector<Placement> placements;
   for (const CoreRange& range : free_ranges(map, chains, state, request)) {
     for (std::size_t offset = 0; offset < range.length; ++offset) {
@@ -253,7 +253,7 @@ std::optional<Reservation> find_cores(const DeviceMap& map, const std::vector<Co
 }
 
 std::int32_t longest_free_range(const DeviceMap& map, const std::vector<CoreChain>& chains,
-                                const CoreState& state, const CoreRequest& request) {
+                                const CoreState& state, const terms::CoreRequest& request) {
   std::size_t longest = 0;
   for (const CoreRange& range : free_ranges(map, chains, state, request)) {
     longest = std::max(longest, range.length);

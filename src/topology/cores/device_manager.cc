@@ -26,7 +26,7 @@ bool DeviceManager::is_behind_another(Waiters::const_iterator waiter) const {
 }
 
 Result<std::shared_ptr<const CoreGroup>> DeviceManager::try_create(Waiters::const_iterator waiter,
-                                                                   GroupOrigin origin) {
+                                                                   terms::GroupOrigin origin) {
   if (is_behind_another(waiter)) {
     return make_error(Code::kResourceExhausted, "{}: {} waiting for the same devices",
                       describe(waiter->request),
@@ -36,7 +36,7 @@ Result<std::shared_ptr<const CoreGroup>> DeviceManager::try_create(Waiters::cons
 }
 
 Result<std::shared_ptr<const CoreGroup>> DeviceManager::wait_for(
-    Waiters::const_iterator waiter, std::int64_t deadline_ns, GroupOrigin origin,
+    Waiters::const_iterator waiter, std::int64_t deadline_ns, terms::GroupOrigin origin,
     const std::stop_token& stop, std::unique_lock<std::mutex>& lock) {
   while (true) {
     if (is_closed_) {
@@ -58,9 +58,9 @@ Result<std::shared_ptr<const CoreGroup>> DeviceManager::wait_for(
   }
 }
 
-Result<std::shared_ptr<const CoreGroup>> DeviceManager::acquire(const CoreRequest& request,
+Result<std::shared_ptr<const CoreGroup>> DeviceManager::acquire(const terms::CoreRequest& request,
                                                                 const WaitPolicy& policy,
-                                                                GroupOrigin origin,
+                                                                terms::GroupOrigin origin,
                                                                 const std::stop_token& stop) {
   SLUICE_TRY(groups_.check(request));
   // Before the lock: a stop that was requested already calls wake_all here, which takes the lock.

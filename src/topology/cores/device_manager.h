@@ -12,18 +12,9 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "topology/cores/core_groups.h"
+#include "topology/cores/wait_policy.h"
 
 namespace sluice::topology {
-
-/// What `acquire` does if the requested cores exist but belong to other groups.
-struct WaitPolicy {
-  /// In the past: fail at once. In the future: wait until then. kNoDeadline: wait without limit.
-  std::int64_t deadline_ns = kNoDeadline;
-
-  static WaitPolicy fail() { return {std::numeric_limits<std::int64_t>::min()}; }
-  static WaitPolicy until(std::int64_t deadline_ns) { return {deadline_ns}; }
-  static WaitPolicy wait() { return {kNoDeadline}; }
-};
 
 /// Creates core groups in the order of the requests. A later request overtakes a waiting one only
 /// if they have no eligible device in common. Callers that may compete with waiters use this, not
@@ -44,10 +35,9 @@ class DeviceManager {
   ///        kDeadlineExceeded   the cores were not free by the deadline; the same list
   ///        kCancelled          `stop` was requested
   ///        kUnavailable        the manager was closed
-  Result<std::shared_ptr<const CoreGroup>> acquire(const CoreRequest& request,
-                                                   const WaitPolicy& policy,
-                                                   GroupOrigin origin = GroupOrigin::kExplicit,
-                                                   const std::stop_token& stop = {});
+  Result<std::shared_ptr<const CoreGroup>> acquire(
+      const terms::CoreRequest& request, const WaitPolicy& policy,
+      terms::GroupOrigin origin = terms::GroupOrigin::kExplicit, const std::stop_token& stop = {});
 
   /// All waits end with kUnavailable, and later requests fail with it.
   void close();
@@ -56,16 +46,17 @@ class DeviceManager {
 
  private:
   struct Waiter {
-    CoreRequest request;
-    std::vector<DeviceId> candidates;
+    terms::CoreRequest request;
+    std::vector<terms::DeviceId> candidates;
   };
   using Waiters = std::list<Waiter>;
 
   bool is_behind_another(Waiters::const_iterator waiter) const;
   Result<std::shared_ptr<const CoreGroup>> try_create(Waiters::const_iterator waiter,
-                                                      GroupOrigin origin);
+                                                      terms::GroupOrigin origin);
   Result<std::shared_ptr<const CoreGroup>> wait_for(Waiters::const_iterator waiter,
-                                                    std::int64_t deadline_ns, GroupOrigin origin,
+                                                    std::int64_t deadline_ns,
+                                                    terms::GroupOrigin origin,
                                                     const std::stop_token& stop,
                                                     std::unique_lock<std::mutex>& lock);
   void wake_all();

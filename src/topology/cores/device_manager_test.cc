@@ -19,18 +19,18 @@ using sluice::testing::eventually;
 
 class DeviceManagerTest : public ::testing::Test {
  protected:
-  std::shared_ptr<const CoreGroup> take(const CoreRequest& request) {
+  std::shared_ptr<const CoreGroup> take(const terms::CoreRequest& request) {
     auto group = manager_.acquire(request, WaitPolicy::fail());
     EXPECT_TRUE(group.is_ok()) << group.status().to_string();
     return group.is_ok() ? *group : nullptr;
   }
 
   /// Asks on a thread of its own, and returns when that thread stands in the queue.
-  std::future<Group> ask(const CoreRequest& request, const WaitPolicy& policy,
+  std::future<Group> ask(const terms::CoreRequest& request, const WaitPolicy& policy,
                          const std::stop_token& stop = {}) {
     const std::size_t before = manager_.num_waiting();
     auto answer = std::async(std::launch::async, [this, request, policy, stop] {
-      return manager_.acquire(request, policy, GroupOrigin::kExplicit, stop);
+      return manager_.acquire(request, policy, terms::GroupOrigin::kExplicit, stop);
     });
     EXPECT_TRUE(eventually([&] { return manager_.num_waiting() != before; }));
     return answer;
@@ -47,9 +47,9 @@ class DeviceManagerTest : public ::testing::Test {
 
 TEST_F(DeviceManagerTest, GivesADeviceByIdAndByAddress) {
   EXPECT_EQ(take({.num_devices = 1, .devices = testing::ids({2})})->cores.front().device,
-            DeviceId(2));
+            terms::DeviceId(2));
   EXPECT_EQ(take({.num_devices = 1, .bus_addresses = {"00:1d.0"}})->cores.front().device,
-            DeviceId(1));
+            terms::DeviceId(1));
 }
 
 TEST_F(DeviceManagerTest, GivesConnectedDevicesOfAKind) {
@@ -139,8 +139,8 @@ TEST_F(DeviceManagerTest, CancelledWaiterLetsTheNextOneIn) {
 TEST_F(DeviceManagerTest, RequestCancelledBeforehandGetsNothing) {
   std::stop_source stop;
   stop.request_stop();
-  const auto group = manager_.acquire({.num_cores = 1}, WaitPolicy::wait(), GroupOrigin::kExplicit,
-                                      stop.get_token());
+  const auto group = manager_.acquire({.num_cores = 1}, WaitPolicy::wait(),
+                                      terms::GroupOrigin::kExplicit, stop.get_token());
   EXPECT_EQ(group.status().code(), Code::kCancelled);
   EXPECT_EQ(groups_.num_free_cores(), 16);
 }

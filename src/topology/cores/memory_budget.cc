@@ -36,11 +36,11 @@ void MemoryBudget::release(std::string_view category, std::int64_t bytes) {
   if (it->second == 0) bytes_of_.erase(it);
 }
 
-std::vector<MemoryBudget::Item> MemoryBudget::items() const {
+std::vector<terms::MemoryItem> MemoryBudget::items() const {
   const std::lock_guard lock(mutex_);
-  std::vector<Item> items;
+  std::vector<terms::MemoryItem> items;
   for (const auto& [category, bytes] : bytes_of_) items.push_back({category, bytes});
-  std::ranges::stable_sort(items, std::greater(), &Item::bytes);
+  std::ranges::stable_sort(items, std::greater(), &terms::MemoryItem::bytes);
   return items;
 }
 

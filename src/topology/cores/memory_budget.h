@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "terms/group.h"
 
 namespace sluice::topology {
 
@@ -17,7 +18,7 @@ namespace sluice::topology {
 class MemoryBudget {
  public:
   /// No limit.
-  static constexpr std::int64_t kUnlimited = -1;
+  static constexpr std::int64_t kUnlimited = terms::kUnlimitedBytes;
 
   /// `name` appears in messages: "core group 3".
   MemoryBudget(std::string name, std::int64_t limit_bytes)
@@ -29,12 +30,8 @@ class MemoryBudget {
   /// Requires: the category has reserved at least `bytes`.
   void release(std::string_view category, std::int64_t bytes);
 
-  struct Item {
-    std::string category;
-    std::int64_t bytes = 0;
-  };
   /// Categories with bytes, the largest first.
-  std::vector<Item> items() const;
+  std::vector<terms::MemoryItem> items() const;
   std::int64_t used_bytes() const;
   /// The largest use so far.
   std::int64_t peak_bytes() const;

@@ -12,10 +12,10 @@ struct PluginCore {
   std::int32_t core = 0;
 };
 
-Result<PluginCore> cpu_core(const Device& device, std::int32_t core, std::string_view backend,
-                            std::span<const backend::DeviceInfo> devices,
+Result<PluginCore> cpu_core(const terms::Device& device, std::int32_t core,
+                            std::string_view backend, std::span<const backend::DeviceInfo> devices,
                             std::span<const std::int32_t> usable) {
-  const auto host = std::ranges::find(devices, kCpuKind, &backend::DeviceInfo::kind);
+  const auto host = std::ranges::find(devices, terms::kCpuKind, &backend::DeviceInfo::kind);
   if (host == devices.end()) {
     return make_error(Code::kFailedPrecondition,
                       "backend \"{}\" has no device of kind \"cpu\", so nothing of it runs on {}",
@@ -37,10 +37,11 @@ Result<PluginCore> cpu_core(const Device& device, std::int32_t core, std::string
   return PluginCore{number, static_cast<std::int32_t>(found - usable.begin())};
 }
 
-Result<PluginCore> plugin_core(const Device& device, std::int32_t core, std::string_view backend,
+Result<PluginCore> plugin_core(const terms::Device& device, std::int32_t core,
+                               std::string_view backend,
                                std::span<const backend::DeviceInfo> devices,
                                std::span<const std::int32_t> usable) {
-  if (device.kind == kCpuKind && device.backend.empty()) {
+  if (device.kind == terms::kCpuKind && device.backend.empty()) {
     return cpu_core(device, core, backend, devices, usable);
   }
   if (device.backend != backend) {
@@ -53,14 +54,14 @@ Result<PluginCore> plugin_core(const Device& device, std::int32_t core, std::str
 
 }  // namespace
 
-Result<PluginCores> plugin_cores(const DeviceMap& map, std::span<const CoreRef> cores,
+Result<PluginCores> plugin_cores(const DeviceMap& map, std::span<const terms::CoreRef> cores,
                                  std::string_view backend,
                                  std::span<const backend::DeviceInfo> devices,
                                  std::span<const std::int32_t> usable_cpus) {
   if (cores.empty()) return invalid_argument("no cores to run on");
   PluginCores found;
-  for (const CoreRef& core : cores) {
-    const Device& device = *find_device(map, core.device);
+  for (const terms::CoreRef& core : cores) {
+    const terms::Device& device = *find_device(map, core.device);
     const auto place = SLUICE_TRY(plugin_core(device, core.core, backend, devices, usable_cpus));
     const auto count = static_cast<std::int32_t>(devices.size());
     if (place.device < 0 || place.device >= count ||
@@ -93,10 +94,10 @@ std::vector<std::int32_t> usable_cpus() {
   return cpus;
 }
 
-std::vector<std::int32_t> cpus_of(const DeviceMap& map, std::span<const CoreRef> cores) {
+std::vector<std::int32_t> cpus_of(const DeviceMap& map, std::span<const terms::CoreRef> cores) {
   std::vector<std::int32_t> cpus;
-  for (const CoreRef& core : cores) {
-    const Device& device = *find_device(map, core.device);
+  for (const terms::CoreRef& core : cores) {
+    const terms::Device& device = *find_device(map, core.device);
     if (device.cpus.empty()) continue;
     const auto& threads = device.cpus[static_cast<std::size_t>(core.core)];
     cpus.insert(cpus.end(), threads.begin(), threads.end());

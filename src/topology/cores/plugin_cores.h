@@ -28,7 +28,7 @@ struct PluginCores {
 /// Fails: kInvalidArgument     no cores, or on different devices of the plug-in
 ///        kFailedPrecondition  the plug-in does not drive the device, lost it, or may not use a
 ///                             processor; the message says which
-Result<PluginCores> plugin_cores(const DeviceMap& map, std::span<const CoreRef> cores,
+Result<PluginCores> plugin_cores(const DeviceMap& map, std::span<const terms::CoreRef> cores,
                                  std::string_view backend,
                                  std::span<const backend::DeviceInfo> devices,
                                  std::span<const std::int32_t> usable_cpus);
@@ -38,6 +38,6 @@ std::vector<std::int32_t> usable_cpus();
 
 /// The processors of the host's cores among `cores`, ascending; a core may have several.
 /// Requires: the map has their devices.
-std::vector<std::int32_t> cpus_of(const DeviceMap& map, std::span<const CoreRef> cores);
+std::vector<std::int32_t> cpus_of(const DeviceMap& map, std::span<const terms::CoreRef> cores);
 
 }  // namespace sluice::topology

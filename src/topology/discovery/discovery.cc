@@ -8,7 +8,7 @@ namespace sluice::topology {
 namespace {
 
 /// Fills empty fields of `known` from `later`.
-void fill_in(Device& known, const Device& later) {
+void fill_in(terms::Device& known, const terms::Device& later) {
   if (known.backend.empty() && !later.backend.empty()) {
     known.kind = later.kind;
     known.backend = later.backend;
@@ -31,14 +31,14 @@ void add_link(DeviceMap& map, Link link) {
 }
 
 void add_findings(DeviceMap& map, Findings found) {
-  std::vector<DeviceId> ids;  // by the source's own numbers
-  for (Device& device : found.devices) {
-    const Device* known = find_device_at(map, device.bus_address);
+  std::vector<terms::DeviceId> ids;  // by the source's own numbers
+  for (terms::Device& device : found.devices) {
+    const terms::Device* known = find_device_at(map, device.bus_address);
     if (known != nullptr) {
       ids.push_back(known->id);
       fill_in(map.devices[known->id.index()], device);
     } else {
-      device.id = DeviceId(map.devices.size());
+      device.id = terms::DeviceId(map.devices.size());
       ids.push_back(device.id);
       map.devices.push_back(std::move(device));
     }

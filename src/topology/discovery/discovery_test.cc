@@ -13,38 +13,41 @@ using ::testing::HasSubstr;
 
 Findings gpu_from_pci() {
   Findings found = {.report = {"hwloc", 2, ""}};
-  found.devices.push_back(
-      {.id = DeviceId(0), .kind = "cpu", .name = "processor", .numa_node = 0, .num_cores = 4});
-  found.devices.push_back({.id = DeviceId(1),
+  found.devices.push_back({.id = terms::DeviceId(0),
+                           .kind = "cpu",
+                           .name = "processor",
+                           .numa_node = 0,
+                           .num_cores = 4});
+  found.devices.push_back({.id = terms::DeviceId(1),
                            .kind = "gpu",
                            .name = "PCI device 10de:2330",
                            .bus_address = "0000:1c:00.0",
                            .numa_node = 0});
-  found.links = {{DeviceId(0), DeviceId(1), "pcie"}};
+  found.links = {{terms::DeviceId(0), terms::DeviceId(1), "pcie"}};
   return found;
 }
 
 Findings gpu_from_nvml() {
   Findings found = {.report = {"nvml", 2, ""}};
-  found.devices.push_back({.id = DeviceId(0),
+  found.devices.push_back({.id = terms::DeviceId(0),
                            .kind = "gpu",
                            .name = "Fast GPU",
                            .bus_address = "0000:1d:00.0",
                            .memory_bytes = 1000});
-  found.devices.push_back({.id = DeviceId(1),
+  found.devices.push_back({.id = terms::DeviceId(1),
                            .kind = "gpu",
                            .name = "Fast GPU",
                            .bus_address = "0000:1c:00.0",
                            .memory_bytes = 1000,
                            .features = {"sm_90"}});
-  found.links = {{DeviceId(0), DeviceId(1), "nvlink"}};
+  found.links = {{terms::DeviceId(0), terms::DeviceId(1), "nvlink"}};
   return found;
 }
 
 TEST(Discovery, DevicesReportedByTwoSourcesAreMerged) {
   const DeviceMap map = merge_findings({gpu_from_pci(), gpu_from_nvml()});
   ASSERT_EQ(map.devices.size(), 3U);
-  const Device* gpu = find_device_at(map, "0000:1c:00.0");
+  const terms::Device* gpu = find_device_at(map, "0000:1c:00.0");
   ASSERT_NE(gpu, nullptr);
   EXPECT_EQ(gpu->name, "Fast GPU");
   EXPECT_EQ(gpu->numa_node, 0);
@@ -55,14 +58,14 @@ TEST(Discovery, DevicesReportedByTwoSourcesAreMerged) {
 TEST(Discovery, LinksOfAllSourcesAreMerged) {
   const DeviceMap map = merge_findings({gpu_from_pci(), gpu_from_nvml()});
   EXPECT_EQ(map.devices[0].kind, "cpu");
-  EXPECT_TRUE(are_linked(map, DeviceId(0), find_device_at(map, "1c:00.0")->id));
-  EXPECT_TRUE(are_linked(map, DeviceId(1), DeviceId(2)));
+  EXPECT_TRUE(are_linked(map, terms::DeviceId(0), find_device_at(map, "1c:00.0")->id));
+  EXPECT_TRUE(are_linked(map, terms::DeviceId(1), terms::DeviceId(2)));
   EXPECT_EQ(map.links.size(), 2U);
 }
 
 TEST(Discovery, PluginTakesOverADeviceWithoutABackend) {
   Findings plugin = {.report = {"plug-ins", 1, ""}};
-  plugin.devices.push_back({.id = DeviceId(0),
+  plugin.devices.push_back({.id = terms::DeviceId(0),
                             .kind = "gpu",
                             .name = "Driven GPU",
                             .backend = "cuda",
@@ -71,7 +74,7 @@ TEST(Discovery, PluginTakesOverADeviceWithoutABackend) {
                             .num_cores = 132,
                             .memory_bytes = 900});
   const DeviceMap map = merge_findings({gpu_from_pci(), plugin});
-  const Device* gpu = find_device_at(map, "1c:00.0");
+  const terms::Device* gpu = find_device_at(map, "1c:00.0");
   ASSERT_NE(gpu, nullptr);
   EXPECT_EQ(gpu->backend, "cuda");
   EXPECT_EQ(gpu->num_cores, 132);
@@ -93,7 +96,7 @@ TEST(Discovery, SyntheticMachineStandsAlone) {
   ASSERT_TRUE(map.is_ok()) << map.status().to_string();
   EXPECT_EQ(map->devices.size(), 2U);
   EXPECT_EQ(map->sources.size(), 1U);
-  EXPECT_TRUE(are_linked(*map, DeviceId(0), DeviceId(1)));
+  EXPECT_TRUE(are_linked(*map, terms::DeviceId(0), terms::DeviceId(1)));
 }
 
 TEST(Discovery, BadSyntheticDescriptionIsAnError) {

@@ -40,11 +40,11 @@ std::string name_of(hwloc_obj_t object) {
 }
 
 /// The processor device near a PCI device; none if several processor devices are equally near.
-const Device* nearest(hwloc_topology_t topology, hwloc_obj_t object, const Findings& found) {
+const terms::Device* nearest(hwloc_topology_t topology, hwloc_obj_t object, const Findings& found) {
   hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(topology, object);
-  const Device* match = nullptr;
-  for (const Device& device : found.devices) {
-    if (device.kind != kCpuKind || device.cpus.empty()) continue;
+  const terms::Device* match = nullptr;
+  for (const terms::Device& device : found.devices) {
+    if (device.kind != terms::kCpuKind || device.cpus.empty()) continue;
     const auto cpu = static_cast<unsigned>(device.cpus.front().front());
     if (place == nullptr || hwloc_bitmap_isset(place->cpuset, cpu) == 0) continue;
     if (match != nullptr) return nullptr;
@@ -60,11 +60,11 @@ void add_pci_devices(hwloc_topology_t topology, Findings& found) {
     const PciAttributes& pci = object->attr->pcidev;
     std::string kind = kind_of(pci);
     if (kind.empty()) continue;
-    Device device = {.id = DeviceId(found.devices.size()), .kind = std::move(kind)};
+    terms::Device device = {.id = terms::DeviceId(found.devices.size()), .kind = std::move(kind)};
     device.name = name_of(object);
     device.bus_address = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", static_cast<unsigned>(pci.domain),
                                      pci.bus, pci.dev, pci.func);
-    if (const Device* node = nearest(topology, object, found)) {
+    if (const terms::Device* node = nearest(topology, object, found)) {
       device.numa_node = node->numa_node;
       found.links.push_back({node->id, device.id, "pcie"});
     }

@@ -108,10 +108,10 @@ std::int64_t memory_of(hwloc_topology_t topology, hwloc_const_cpuset_t cpus) {
 }
 
 /// Data and unified caches, those of the same level together.
-std::vector<Cache> caches_of(hwloc_topology_t topology, hwloc_const_cpuset_t cpus) {
-  std::vector<Cache> caches;
+std::vector<terms::Cache> caches_of(hwloc_topology_t topology, hwloc_const_cpuset_t cpus) {
+  std::vector<terms::Cache> caches;
   for (int type = HWLOC_OBJ_L1CACHE; type <= HWLOC_OBJ_L5CACHE; ++type) {
-    Cache cache = {.name = fmt::format("L{}", type - HWLOC_OBJ_L1CACHE + 1)};
+    terms::Cache cache = {.name = fmt::format("L{}", type - HWLOC_OBJ_L1CACHE + 1)};
     for (const hwloc_obj_t object : objects_of(topology, static_cast<hwloc_obj_type_t>(type))) {
       if (!has_cpus(object) || hwloc_bitmap_intersects(object->cpuset, cpus) == 0) continue;
       cache.size_bytes = static_cast<std::int64_t>(object->attr->cache.size);
@@ -132,9 +132,9 @@ std::string processor_name(hwloc_topology_t topology, hwloc_const_cpuset_t cpus)
   return hwloc_topology_is_thissystem(topology) != 0 ? "processor" : "synthetic processor";
 }
 
-Device describe_part(hwloc_topology_t topology, const Part& part) {
-  Device device;
-  device.kind = kCpuKind;
+terms::Device describe_part(hwloc_topology_t topology, const Part& part) {
+  terms::Device device;
+  device.kind = terms::kCpuKind;
   device.name = processor_name(topology, part.cpus);
   device.numa_node = part.numa_node;
   device.cpus = cores_in(topology, part.cpus);
@@ -149,9 +149,9 @@ void add_processors(hwloc_topology_t topology, Findings& found) {
   auto packages = package_parts(topology);
   if (packages.size() > parts.size()) parts = std::move(packages);
   for (const Part& part : parts) {
-    Device device = describe_part(topology, part);
-    device.id = DeviceId(found.devices.size());
-    for (const Device& other : found.devices) {
+    terms::Device device = describe_part(topology, part);
+    device.id = terms::DeviceId(found.devices.size());
+    for (const terms::Device& other : found.devices) {
       found.links.push_back({other.id, device.id, "numa"});
     }
     found.devices.push_back(std::move(device));

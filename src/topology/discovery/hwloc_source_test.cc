@@ -22,7 +22,7 @@ Findings synthetic(const std::string& text) {
 TEST(HwlocSource, NumaNodeIsADeviceWithItsCores) {
   const Findings found = synthetic("numa:2 core:3 pu:2");
   ASSERT_EQ(found.devices.size(), 2U);
-  const Device& second = found.devices[1];
+  const terms::Device& second = found.devices[1];
   EXPECT_EQ(second.kind, "cpu");
   EXPECT_EQ(second.numa_node, 1);
   EXPECT_EQ(second.num_cores, 3);
@@ -53,8 +53,8 @@ TEST(HwlocSource, CachesAreCountedByLevel) {
   const Findings found = synthetic("numa:2 l3:1(size=32MiB) l2:4(size=1MiB) core:1 pu:1");
   const auto& caches = found.devices[0].caches;
   ASSERT_EQ(caches.size(), 2U);
-  EXPECT_EQ(caches[0], (Cache{"L2", 1 << 20, 4}));
-  EXPECT_EQ(caches[1], (Cache{"L3", 32 << 20, 1}));
+  EXPECT_EQ(caches[0], (terms::Cache{"L2", 1 << 20, 4}));
+  EXPECT_EQ(caches[1], (terms::Cache{"L3", 32 << 20, 1}));
 }
 
 TEST(HwlocSource, WithoutCoresEveryProcessorIsOne) {
@@ -76,24 +76,24 @@ TEST(HwlocSource, PciAcceleratorsAreLinkedToTheirNode) {
   const auto found = find_hwloc({.xml = *xml});
   ASSERT_TRUE(found.is_ok()) << found.status().to_string();
   ASSERT_EQ(found->devices.size(), 4U);  // two nodes, a GPU, an accelerator; the console is none
-  const Device& accelerator = found->devices[2];
+  const terms::Device& accelerator = found->devices[2];
   EXPECT_EQ(accelerator.kind, "accelerator");
   EXPECT_EQ(accelerator.numa_node, 0);
-  const Device& gpu = found->devices[3];
+  const terms::Device& gpu = found->devices[3];
   EXPECT_EQ(gpu.kind, "gpu");
   EXPECT_EQ(gpu.name, "PCI device 10de:2330");
   EXPECT_EQ(gpu.bus_address, "0000:9b:00.0");
   EXPECT_EQ(gpu.numa_node, 1);
   EXPECT_EQ(gpu.num_cores, 0);
   ASSERT_EQ(found->links.size(), 3U);
-  EXPECT_EQ(found->links[2], (Link{DeviceId(1), DeviceId(3), "pcie"}));
+  EXPECT_EQ(found->links[2], (Link{terms::DeviceId(1), terms::DeviceId(3), "pcie"}));
 }
 
 TEST(HwlocSource, ThisMachineHasProcessorsEachInOneCore) {
   const auto found = find_hwloc();
   ASSERT_TRUE(found.is_ok()) << found.status().to_string();
   std::set<std::int32_t> seen;
-  for (const Device& device : found->devices) {
+  for (const terms::Device& device : found->devices) {
     for (const auto& core : device.cpus) {
       for (const std::int32_t cpu : core) EXPECT_TRUE(seen.insert(cpu).second);
     }

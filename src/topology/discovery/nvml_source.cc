@@ -7,8 +7,8 @@
 namespace sluice::topology {
 namespace {
 
-Result<Device> describe_gpu(const Nvml& nvml, NvmlDevice handle) {
-  Device device;
+Result<terms::Device> describe_gpu(const Nvml& nvml, NvmlDevice handle) {
+  terms::Device device;
   device.kind = "gpu";
   device.name = SLUICE_TRY(nvml.name(handle));
   device.bus_address = SLUICE_TRY(nvml.bus_address(handle));
@@ -22,8 +22,8 @@ Result<Device> describe_gpu(const Nvml& nvml, NvmlDevice handle) {
 }
 
 /// The GPU at the far end of a link; `devices.size()` for a switch.
-std::size_t device_at(const std::vector<Device>& devices, const std::string& address) {
-  return static_cast<std::size_t>(std::ranges::find(devices, address, &Device::bus_address) -
+std::size_t device_at(const std::vector<terms::Device>& devices, const std::string& address) {
+  return static_cast<std::size_t>(std::ranges::find(devices, address, &terms::Device::bus_address) -
                                   devices.begin());
 }
 
@@ -37,11 +37,11 @@ void add_links(const std::vector<std::vector<std::string>>& ends, Findings& foun
       has_switch = has_switch || other == found.devices.size();
       if (other >= found.devices.size() || other <= i)
         continue;  // the other GPU lists the link, too
-      found.links.push_back({DeviceId(i), DeviceId(other), "nvlink"});
+      found.links.push_back({terms::DeviceId(i), terms::DeviceId(other), "nvlink"});
     }
     if (!has_switch) continue;
     for (const std::size_t other : switched) {
-      found.links.push_back({DeviceId(other), DeviceId(i), "nvswitch"});
+      found.links.push_back({terms::DeviceId(other), terms::DeviceId(i), "nvswitch"});
     }
     switched.push_back(i);
   }
@@ -50,8 +50,8 @@ void add_links(const std::vector<std::vector<std::string>>& ends, Findings& foun
 Status look(const Nvml& nvml, Findings& found) {
   std::vector<std::vector<std::string>> ends;
   for (const NvmlDevice handle : SLUICE_TRY(nvml.devices())) {
-    Device device = SLUICE_TRY(describe_gpu(nvml, handle));
-    device.id = DeviceId(found.devices.size());
+    terms::Device device = SLUICE_TRY(describe_gpu(nvml, handle));
+    device.id = terms::DeviceId(found.devices.size());
     found.devices.push_back(std::move(device));
     ends.push_back(nvml.link_ends(handle));
   }

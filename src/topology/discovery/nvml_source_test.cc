@@ -15,7 +15,7 @@ TEST(NvmlSource, DescribesEveryGpu) {
   ASSERT_EQ(found.devices.size(), 4U) << found.report.reason;
   EXPECT_EQ(found.report.num_devices, 4);
   EXPECT_EQ(found.report.reason, "");
-  const Device& gpu = found.devices[1];
+  const terms::Device& gpu = found.devices[1];
   EXPECT_EQ(gpu.kind, "gpu");
   EXPECT_EQ(gpu.name, "Fake GPU 1");
   EXPECT_EQ(gpu.bus_address, "0000:1d:00.0");

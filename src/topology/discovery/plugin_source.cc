@@ -10,16 +10,16 @@ void add_reason(Findings& found, const std::string& reason) {
 
 /// The device as the plug-in describes it. A processor device names no plug-in, because every
 /// plug-in of kind "cpu" drives it.
-Device device_of(const backend::Backend& backend, std::size_t index) {
+terms::Device device_of(const backend::Backend& backend, std::size_t index) {
   const backend::DeviceInfo& info = backend.devices()[index];
-  Device device;
+  terms::Device device;
   device.kind = info.kind;
   device.name = info.name;
   device.bus_address = info.bus_address;
   device.num_cores = info.num_cores;
   device.memory_bytes = info.memory_bytes;
   if (info.is_simulated) device.features.emplace_back("simulated");
-  if (device.kind == kCpuKind) return device;
+  if (device.kind == terms::kCpuKind) return device;
   device.backend = backend.name();
   device.backend_index = static_cast<std::int32_t>(index);
   return device;
@@ -27,19 +27,19 @@ Device device_of(const backend::Backend& backend, std::size_t index) {
 
 /// The requested devices of a plug-in, and the links between them.
 void add_devices(const backend::Backend& backend, bool& has_cpus, bool simulated, Findings& found) {
-  std::vector<DeviceId> ids(backend.devices().size());
+  std::vector<terms::DeviceId> ids(backend.devices().size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const backend::DeviceInfo& info = backend.devices()[i];
-    const bool is_host = info.kind == kCpuKind;
+    const bool is_host = info.kind == terms::kCpuKind;
     if (info.is_simulated != simulated || (is_host && has_cpus)) continue;
     has_cpus = has_cpus || is_host;
-    ids[i] = DeviceId(found.devices.size());
+    ids[i] = terms::DeviceId(found.devices.size());
     found.devices.push_back(device_of(backend, i));
     found.devices.back().id = ids[i];
   }
   for (const backend::Link& link : backend.links()) {
-    const DeviceId a = ids[static_cast<std::size_t>(link.device_a)];
-    const DeviceId b = ids[static_cast<std::size_t>(link.device_b)];
+    const terms::DeviceId a = ids[static_cast<std::size_t>(link.device_a)];
+    const terms::DeviceId b = ids[static_cast<std::size_t>(link.device_b)];
     if (!a.is_valid() || !b.is_valid()) continue;
     found.links.push_back({a, b, backend.name(), link.bytes_per_s, link.latency_ns});
   }

@@ -45,7 +45,7 @@ TEST(PluginSource, SimulatedDevicesAreFoundWithTheirLinks) {
   ASSERT_TRUE(sim.is_ok()) << sim.status().to_string();
   const Findings found = find_plugin_devices(sim->registry.all(), true, true);
   ASSERT_EQ(found.devices.size(), 4U);
-  const Device& device = found.devices[2];
+  const terms::Device& device = found.devices[2];
   EXPECT_EQ(device.backend, "sim");
   EXPECT_EQ(device.backend_index, 2);
   EXPECT_EQ(device.bus_address, "0000:00:12.0");
@@ -67,7 +67,7 @@ TEST(Discovery, SimulatedDevicesAreNumberedAlongTheirLinks) {
   const auto map = discover_devices(sim->registry, {.only_simulated = true});
   ASSERT_TRUE(map.is_ok()) << map.status().to_string();
   std::vector<std::int32_t> order;
-  for (const Device& device : map->devices) order.push_back(device.backend_index);
+  for (const terms::Device& device : map->devices) order.push_back(device.backend_index);
   EXPECT_THAT(order, ::testing::ElementsAre(1, 3, 0, 2));
   const auto fast = std::ranges::find(map->links, 650, &Link::latency_ns);
   ASSERT_NE(fast, map->links.end());

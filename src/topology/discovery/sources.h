@@ -14,7 +14,7 @@ namespace sluice::topology {
 
 /// The devices of one source. Ids and link ends are indices into `devices`.
 struct Findings {
-  std::vector<Device> devices = {};
+  std::vector<terms::Device> devices = {};
   std::vector<Link> links = {};
   SourceReport report = {};
 };

@@ -15,31 +15,31 @@ bool is_same_address(std::string_view full, std::string_view asked) {
   return full == asked;
 }
 
-bool joins(const Link& link, DeviceId a, DeviceId b) {
+bool joins(const Link& link, terms::DeviceId a, terms::DeviceId b) {
   return (link.a == a && link.b == b) || (link.a == b && link.b == a);
 }
 
 }  // namespace
 
-const Device* find_device(const DeviceMap& map, DeviceId id) {
-  const auto it = std::ranges::find(map.devices, id, &Device::id);
+const terms::Device* find_device(const DeviceMap& map, terms::DeviceId id) {
+  const auto it = std::ranges::find(map.devices, id, &terms::Device::id);
   return it == map.devices.end() ? nullptr : &*it;
 }
 
-const Device* find_device_at(const DeviceMap& map, std::string_view bus_address) {
+const terms::Device* find_device_at(const DeviceMap& map, std::string_view bus_address) {
   if (bus_address.empty()) return nullptr;
-  const auto it = std::ranges::find_if(map.devices, [&](const Device& device) {
+  const auto it = std::ranges::find_if(map.devices, [&](const terms::Device& device) {
     return is_same_address(device.bus_address, bus_address);
   });
   return it == map.devices.end() ? nullptr : &*it;
 }
 
-bool are_linked(const DeviceMap& map, DeviceId a, DeviceId b) {
+bool are_linked(const DeviceMap& map, terms::DeviceId a, terms::DeviceId b) {
   return std::ranges::any_of(map.links, [&](const Link& link) { return joins(link, a, b); });
 }
 
-std::vector<DeviceId> linked_with(const DeviceMap& map, DeviceId id) {
-  std::vector<DeviceId> found;
+std::vector<terms::DeviceId> linked_with(const DeviceMap& map, terms::DeviceId id) {
+  std::vector<terms::DeviceId> found;
   for (const Link& link : map.links) {
     if (link.a == id) found.push_back(link.b);
     if (link.b == id) found.push_back(link.a);
@@ -48,7 +48,7 @@ std::vector<DeviceId> linked_with(const DeviceMap& map, DeviceId id) {
   return found;
 }
 
-std::string describe(const Device& device) {
+std::string describe(const terms::Device& device) {
   if (device.bus_address.empty()) return fmt::format("device {}", device.id.value());
   return fmt::format("device {} ({})", device.id.value(), device.bus_address);
 }

@@ -24,11 +24,11 @@ constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 
 // ---- writing ------------------------------------------------------------------------------------
 
-Json cache_json(const Cache& cache) {
+Json cache_json(const terms::Cache& cache) {
   return {{"name", cache.name}, {"size_bytes", cache.size_bytes}, {"count", cache.count}};
 }
 
-Json device_json(const Device& device) {
+Json device_json(const terms::Device& device) {
   Json json = {{"id", device.id.value()}, {"kind", device.kind}, {"name", device.name}};
   if (!device.backend.empty()) {
     json["backend"] = {{"name", device.backend}, {"index", device.backend_index}};
@@ -38,7 +38,7 @@ Json device_json(const Device& device) {
   json["num_cores"] = device.num_cores;
   json["memory_bytes"] = device.memory_bytes;
   if (!device.cpus.empty()) json["cpus"] = device.cpus;
-  for (const Cache& cache : device.caches) json["caches"].push_back(cache_json(cache));
+  for (const terms::Cache& cache : device.caches) json["caches"].push_back(cache_json(cache));
   if (!device.features.empty()) json["features"] = device.features;
   return json;
 }
@@ -80,15 +80,15 @@ Status check_version(const JsonValue& root) {
                     major, kDeviceMapMajor);
 }
 
-Result<Cache> read_cache(const JsonValue& value) {
-  Cache cache;
+Result<terms::Cache> read_cache(const JsonValue& value) {
+  terms::Cache cache;
   cache.name = SLUICE_TRY(SLUICE_TRY(value.field("name")).as_text());
   cache.size_bytes = SLUICE_TRY(SLUICE_TRY(value.field("size_bytes")).as_int(0, kMaxInt));
   cache.count = SLUICE_TRY(int32_or(value, "count", 1, 1));
   return cache;
 }
 
-Status read_cpus(const JsonValue& value, Device& device) {
+Status read_cpus(const JsonValue& value, terms::Device& device) {
   const auto cores = SLUICE_TRY(value.items_or_none("cpus", kMaxCores));
   // An empty list is allowed: accelerators have cores without processor numbers.
   if (!cores.empty() && cores.size() != static_cast<std::size_t>(device.num_cores)) {
@@ -106,7 +106,7 @@ Status read_cpus(const JsonValue& value, Device& device) {
   return ok_status();
 }
 
-Status read_backend(const JsonValue& value, Device& device) {
+Status read_backend(const JsonValue& value, terms::Device& device) {
   const auto backend = value.field("backend");
   if (!backend.is_ok()) return ok_status();
   device.backend = SLUICE_TRY(SLUICE_TRY(backend->field("name")).as_text());
@@ -119,11 +119,11 @@ Status read_backend(const JsonValue& value, Device& device) {
   return ok_status();
 }
 
-Result<Device> read_device(const JsonValue& value, std::size_t place) {
-  Device device;
+Result<terms::Device> read_device(const JsonValue& value, std::size_t place) {
+  terms::Device device;
   const JsonValue id = SLUICE_TRY(value.field("id"));
   // Ids are places in the list, so that a link or a lock names a device by its index.
-  device.id = DeviceId(place);
+  device.id = terms::DeviceId(place);
   if (SLUICE_TRY(id.as_int(0, kMaxInt32)) != device.id.value()) {
     return invalid_argument("{}: ids count up from 0 in the order of the list", id.path());
   }
@@ -147,13 +147,14 @@ Result<Device> read_device(const JsonValue& value, std::size_t place) {
   return device;
 }
 
-Result<DeviceId> read_end(const JsonValue& link, std::string_view name, const DeviceMap& map) {
+Result<terms::DeviceId> read_end(const JsonValue& link, std::string_view name,
+                                 const DeviceMap& map) {
   const JsonValue end = SLUICE_TRY(link.field(name));
   const std::int64_t id = SLUICE_TRY(end.as_int(0, kMaxInt32));
   if (id >= static_cast<std::int64_t>(map.devices.size())) {
     return invalid_argument("{}: no device {}; the map has {}", end.path(), id, map.devices.size());
   }
-  return DeviceId(static_cast<std::int32_t>(id));
+  return terms::DeviceId(static_cast<std::int32_t>(id));
 }
 
 Result<Link> read_link(const JsonValue& value, const DeviceMap& map) {
@@ -171,7 +172,7 @@ Result<Link> read_link(const JsonValue& value, const DeviceMap& map) {
 }
 
 Status read_links(const JsonValue& root, DeviceMap& map) {
-  std::set<std::pair<DeviceId, DeviceId>> seen;
+  std::set<std::pair<terms::DeviceId, terms::DeviceId>> seen;
   for (const JsonValue& value : SLUICE_TRY(root.items_or_none("links", kMaxLinks))) {
     Link link = SLUICE_TRY(read_link(value, map));
     // A link has no direction.
@@ -215,7 +216,7 @@ std::string print_device_map(const DeviceMap& map) {
                {"devices", Json::array()},
                {"links", Json::array()},
                {"sources", Json::array()}};
-  for (const Device& device : map.devices) json["devices"].push_back(device_json(device));
+  for (const terms::Device& device : map.devices) json["devices"].push_back(device_json(device));
   for (const Link& link : map.links) json["links"].push_back(link_json(link));
   for (const SourceReport& report : map.sources) json["sources"].push_back(source_json(report));
   // Names of devices come from drivers and need not be UTF-8, on which dump would throw.

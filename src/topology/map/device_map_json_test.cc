@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 DeviceMap full_map() {
   DeviceMap map = testing::make_ring(3, 2);
-  Device& device = map.devices[0];
+  terms::Device& device = map.devices[0];
   device.kind = "cpu";
   device.backend.clear();
   device.backend_index = -1;

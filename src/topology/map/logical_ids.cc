@@ -125,21 +125,22 @@ std::vector<std::size_t> order_component(std::vector<std::size_t> component,
 }
 
 /// Where a device stands before links are looked at.
-auto natural_key(const Device& device) {
-  return std::tuple(device.kind != kCpuKind, device.kind, device.backend, device.bus_address,
+auto natural_key(const terms::Device& device) {
+  return std::tuple(device.kind != terms::kCpuKind, device.kind, device.backend, device.bus_address,
                     device.backend_index, device.numa_node, device.name);
 }
 
 /// Devices of one class may share a core range.
-bool is_same_class(const Device& a, const Device& b) {
+bool is_same_class(const terms::Device& a, const terms::Device& b) {
   return a.kind == b.kind && a.backend == b.backend;
 }
 
 /// Indices into `devices` of the links between devices of one class.
-std::vector<std::pair<std::size_t, std::size_t>> class_edges(const std::vector<Device>& devices,
-                                                             const std::vector<Link>& links) {
-  const auto index_of = [&](DeviceId id) {
-    return static_cast<std::size_t>(std::ranges::find(devices, id, &Device::id) - devices.begin());
+std::vector<std::pair<std::size_t, std::size_t>> class_edges(
+    const std::vector<terms::Device>& devices, const std::vector<Link>& links) {
+  const auto index_of = [&](terms::DeviceId id) {
+    return static_cast<std::size_t>(std::ranges::find(devices, id, &terms::Device::id) -
+                                    devices.begin());
   };
   std::vector<std::pair<std::size_t, std::size_t>> edges;
   for (const Link& link : links) {
@@ -151,16 +152,17 @@ std::vector<std::pair<std::size_t, std::size_t>> class_edges(const std::vector<D
 }
 
 /// Sorted by natural key, then along the links.
-std::vector<Device> in_order(std::vector<Device> devices, const std::vector<Link>& links) {
+std::vector<terms::Device> in_order(std::vector<terms::Device> devices,
+                                    const std::vector<Link>& links) {
   std::ranges::stable_sort(devices, {}, natural_key);
   auto order = order_along_links(devices.size(), class_edges(devices, links));
   // Components come by their lowest number, so classes stay together.
-  std::vector<Device> ordered;
+  std::vector<terms::Device> ordered;
   for (const std::size_t index : order) ordered.push_back(std::move(devices[index]));
   return ordered;
 }
 
-Status check_named_once(const DeviceMap& map, std::span<const DeviceId> ids) {
+Status check_named_once(const DeviceMap& map, std::span<const terms::DeviceId> ids) {
   if (ids.empty()) return invalid_argument("no device named; a runtime needs at least one");
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (find_device(map, ids[i]) == nullptr) {
@@ -193,13 +195,14 @@ std::vector<std::size_t> order_along_links(
 
 DeviceMap with_logical_ids(DeviceMap map) {
   map.devices = in_order(std::move(map.devices), map.links);
-  std::vector<DeviceId> old_ids;
+  std::vector<terms::DeviceId> old_ids;
   for (std::size_t i = 0; i < map.devices.size(); ++i) {
     old_ids.push_back(map.devices[i].id);
-    map.devices[i].id = DeviceId(i);
+    map.devices[i].id = terms::DeviceId(i);
   }
-  const auto renumbered = [&](DeviceId id) {
-    return DeviceId(static_cast<std::size_t>(std::ranges::find(old_ids, id) - old_ids.begin()));
+  const auto renumbered = [&](terms::DeviceId id) {
+    return terms::DeviceId(
+        static_cast<std::size_t>(std::ranges::find(old_ids, id) - old_ids.begin()));
   };
   for (Link& link : map.links) {
     link.a = renumbered(link.a);
@@ -210,24 +213,26 @@ DeviceMap with_logical_ids(DeviceMap map) {
   return map;
 }
 
-bool are_adjacent(const DeviceMap& map, const Device& a, const Device& b) {
+bool are_adjacent(const DeviceMap& map, const terms::Device& a, const terms::Device& b) {
   return is_same_class(a, b) && are_linked(map, a.id, b.id);
 }
 
-Result<DeviceMap> select_devices(const DeviceMap& map, std::span<const DeviceId> ids) {
+Result<DeviceMap> select_devices(const DeviceMap& map, std::span<const terms::DeviceId> ids) {
   SLUICE_TRY(check_named_once(map, ids));
-  const auto is_selected = [&](DeviceId id) { return std::ranges::find(ids, id) != ids.end(); };
+  const auto is_selected = [&](terms::DeviceId id) {
+    return std::ranges::find(ids, id) != ids.end();
+  };
   DeviceMap part;
   std::ranges::copy_if(map.links, std::back_inserter(part.links), [&](const Link& link) {
     return is_selected(link.a) && is_selected(link.b);
   });
-  std::vector<Device> devices;
+  std::vector<terms::Device> devices;
   std::ranges::copy_if(map.devices, std::back_inserter(devices),
-                       [&](const Device& device) { return is_selected(device.id); });
+                       [&](const terms::Device& device) { return is_selected(device.id); });
   part.devices = in_order(std::move(devices), part.links);
   for (std::size_t i = 1; i < part.devices.size(); ++i) {
-    const Device& before = part.devices[i - 1];
-    const Device& device = part.devices[i];
+    const terms::Device& before = part.devices[i - 1];
+    const terms::Device& device = part.devices[i];
     if (is_same_class(before, device) && !are_linked(part, before.id, device.id)) {
       return make_error(Code::kFailedPrecondition,
                         "{} and {} are not connected; the {} devices of one runtime must form a "

@@ -28,13 +28,13 @@ DeviceMap with_logical_ids(DeviceMap map);
 
 /// Whether a core range may continue from one device on the other: they are linked, of one kind and
 /// plug-in.
-bool are_adjacent(const DeviceMap& map, const Device& a, const Device& b);
+bool are_adjacent(const DeviceMap& map, const terms::Device& a, const terms::Device& b);
 
 /// The part of a machine that one runtime owns: the devices `ids` in an order of adjacent devices,
 /// and their links. Devices of different kinds or plug-ins are ordered separately.
 /// Fails: kInvalidArgument     no id, or an id twice
 ///        kNotFound            the map has no such device
 ///        kFailedPrecondition  devices of one kind do not form one chain; the message names the gap
-Result<DeviceMap> select_devices(const DeviceMap& map, std::span<const DeviceId> ids);
+Result<DeviceMap> select_devices(const DeviceMap& map, std::span<const terms::DeviceId> ids);
 
 }  // namespace sluice::topology

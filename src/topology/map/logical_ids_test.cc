@@ -108,14 +108,14 @@ TEST(LogicalIds, FollowThePhysicalChainNotTheOrderOfDiscovery) {
     std::shuffle(map.links.begin(), map.links.end(), random);
     const DeviceMap numbered = with_logical_ids(map);
     std::vector<std::string> addresses;
-    for (const Device& device : numbered.devices) addresses.push_back(device.bus_address);
+    for (const terms::Device& device : numbered.devices) addresses.push_back(device.bus_address);
     EXPECT_THAT(addresses,
                 ElementsAre("0000:00:01.0", "0000:00:03.0", "0000:00:00.0", "0000:00:02.0"));
-    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(numbered.devices[i].id, DeviceId(i));
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(numbered.devices[i].id, terms::DeviceId(i));
     for (std::size_t i = 1; i < 4; ++i) {
-      EXPECT_TRUE(are_linked(numbered, DeviceId(i - 1), DeviceId(i)));
+      EXPECT_TRUE(are_linked(numbered, terms::DeviceId(i - 1), terms::DeviceId(i)));
     }
-    EXPECT_FALSE(are_linked(numbered, DeviceId(0), DeviceId(2)));
+    EXPECT_FALSE(are_linked(numbered, terms::DeviceId(0), terms::DeviceId(2)));
   }
 }
 
@@ -140,7 +140,7 @@ TEST(SelectDevices, TakesDevicesThatFormAChain) {
 TEST(SelectDevices, TakesASingleDevice) {
   const auto part = select_devices(four_in_a_row(), testing::ids({3}));
   ASSERT_TRUE(part.is_ok());
-  EXPECT_EQ(part->devices[0].id, DeviceId(3));
+  EXPECT_EQ(part->devices[0].id, terms::DeviceId(3));
 }
 
 TEST(SelectDevices, RefusesDevicesThatAreNotConnected) {
@@ -176,13 +176,14 @@ TEST(SelectDevices, RuntimesOnDisjointSubsetsShareNoDevice) {
   CoreGroups second(*one);
   EXPECT_EQ(first.num_free_cores(), 12);
   EXPECT_EQ(second.num_free_cores(), 4);
-  const auto all = first.create({}, GroupOrigin::kExplicit);
+  const auto all = first.create({}, terms::GroupOrigin::kExplicit);
   ASSERT_TRUE(all.is_ok());
   EXPECT_EQ(second.num_free_cores(), 4);
-  EXPECT_EQ(second.create({.num_cores = 1, .devices = testing::ids({0})}, GroupOrigin::kExplicit)
-                .status()
-                .code(),
-            Code::kNotFound);
+  EXPECT_EQ(
+      second.create({.num_cores = 1, .devices = testing::ids({0})}, terms::GroupOrigin::kExplicit)
+          .status()
+          .code(),
+      Code::kNotFound);
 }
 
 TEST(SelectDevices, DeviceIsTheSmallestPart) {
@@ -196,10 +197,10 @@ TEST(SelectDevices, RequestsLargerThanTheSelectionAreRefused) {
   const auto part = select_devices(four_in_a_row(), testing::ids({1}));
   ASSERT_TRUE(part.is_ok());
   CoreGroups groups(*part);
-  EXPECT_EQ(groups.create({.num_cores = 5}, GroupOrigin::kImplicit).status().code(),
+  EXPECT_EQ(groups.create({.num_cores = 5}, terms::GroupOrigin::kImplicit).status().code(),
             Code::kFailedPrecondition);
   CoreGroups whole(four_in_a_row());
-  EXPECT_TRUE(whole.create({.num_cores = 5}, GroupOrigin::kImplicit).is_ok());
+  EXPECT_TRUE(whole.create({.num_cores = 5}, terms::GroupOrigin::kImplicit).is_ok());
 }
 
 }  // namespace

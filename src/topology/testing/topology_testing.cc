@@ -7,7 +7,7 @@ namespace sluice::topology::testing {
 DeviceMap make_map(const std::vector<int>& cores, const Edges& edges) {
   DeviceMap map;
   for (std::size_t i = 0; i < cores.size(); ++i) {
-    map.devices.push_back({.id = DeviceId(i),
+    map.devices.push_back({.id = terms::DeviceId(i),
                            .kind = "sim",
                            .name = "simulated",
                            .backend = "sim",
@@ -15,7 +15,8 @@ DeviceMap make_map(const std::vector<int>& cores, const Edges& edges) {
                            .bus_address = fmt::format("0000:00:{:02x}.0", i),
                            .num_cores = cores[i]});
   }
-  for (const auto& [a, b] : edges) map.links.push_back({DeviceId(a), DeviceId(b), "sim"});
+  for (const auto& [a, b] : edges)
+    map.links.push_back({terms::DeviceId(a), terms::DeviceId(b), "sim"});
   return map;
 }
 
@@ -27,7 +28,7 @@ DeviceMap make_chain(int num_devices, int cores_each) {
 
 DeviceMap make_ring(int num_devices, int cores_each) {
   DeviceMap map = make_chain(num_devices, cores_each);
-  map.links.push_back({DeviceId(0), DeviceId(num_devices - 1), "sim"});
+  map.links.push_back({terms::DeviceId(0), terms::DeviceId(num_devices - 1), "sim"});
   return map;
 }
 
@@ -38,8 +39,8 @@ DeviceMap four_in_a_row() {
   return map;
 }
 
-std::vector<DeviceId> ids(std::initializer_list<int> numbers) {
-  std::vector<DeviceId> found;
+std::vector<terms::DeviceId> ids(std::initializer_list<int> numbers) {
+  std::vector<terms::DeviceId> found;
   for (const int number : numbers) found.emplace_back(number);
   return found;
 }

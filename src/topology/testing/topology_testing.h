@@ -22,6 +22,6 @@ DeviceMap make_ring(int num_devices, int cores_each);
 /// Four devices of four cores in a row at 1c.0, 1d.0, 1e.0 and 1f.0.
 DeviceMap four_in_a_row();
 
-std::vector<DeviceId> ids(std::initializer_list<int> numbers);
+std::vector<terms::DeviceId> ids(std::initializer_list<int> numbers);
 
 }  // namespace sluice::topology::testing

@@ -5,8 +5,6 @@
 
 namespace sluice::worker {
 
-using runtime::RuntimeCode;
-
 namespace {
 
 /// Longer than a short inference takes, so that a client in a loop pays no futex wake-up.
@@ -22,7 +20,7 @@ constexpr std::uint64_t kMaxRoomBytes = std::uint64_t{2} << 30;
 
 Answer failure(const Status& status) {
   Answer answer;
-  answer.code = runtime::runtime_code_of(status);
+  answer.code = terms::runtime_code_of(status);
   answer.bundle.errors.push_back({static_cast<std::int32_t>(answer.code), status.message()});
   return answer;
 }
@@ -41,8 +39,8 @@ Flights::Flights(std::shared_ptr<Arena> arena, std::string name)
 
 Status Flights::submit_locked(const shm::Submission& entry) {
   if (ring_.submit(entry)) return ok_status();
-  return runtime::runtime_error(RuntimeCode::kQueueFull, "{}: {} requests are on their way to it",
-                                name_, kRingEntries);
+  return terms::runtime_error(RuntimeCode::kQueueFull, "{}: {} requests are on their way to it",
+                              name_, kRingEntries);
 }
 
 Result<std::uint64_t> Flights::infer(Inference& inference) {
@@ -134,7 +132,7 @@ void Flights::take(const shm::Completion& completion) {
     return;
   }
   const auto code = static_cast<RuntimeCode>(completion.head.runtime_code);
-  flight.on_answer({runtime::describe(code).code, std::move(*bundle),
+  flight.on_answer({terms::describe(code).code, std::move(*bundle),
                     static_cast<std::int64_t>(num_bytes), flight.room});
 }
 
@@ -149,7 +147,7 @@ void Flights::expire(std::int64_t now_ns) {
     }
   }
   for (const auto& on_answer : expired) {
-    on_answer(failure(runtime::runtime_error(RuntimeCode::kTimeout, "{} does not answer", name_)));
+    on_answer(failure(terms::runtime_error(RuntimeCode::kTimeout, "{} does not answer", name_)));
   }
 }
 

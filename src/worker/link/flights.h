@@ -18,7 +18,7 @@ namespace sluice::worker {
 
 /// A worker's answer to one request, or the error that stands in for it.
 struct Answer {
-  runtime::RuntimeCode code = runtime::RuntimeCode::kOk;
+  RuntimeCode code = RuntimeCode::kOk;
   Bundle bundle;                       ///< setup.h says what is in it
   std::int64_t num_bytes = 0;          ///< of the bundle
   std::shared_ptr<const void> memory;  ///< of the bundle's tensors

@@ -11,8 +11,6 @@
 namespace sluice::worker {
 namespace {
 
-using runtime::RuntimeCode;
-
 /// A daemon's end with a worker that says what the test wants.
 class FlightsTest : public ::testing::Test {
  protected:

@@ -7,7 +7,6 @@
 namespace sluice::worker {
 
 using nlohmann::json;
-using runtime::RuntimeCode;
 
 namespace {
 
@@ -196,8 +195,8 @@ void WorkerLink::die() {
             ? fmt::format("was ended because it did not answer for {} s", silent_ns_ / kSecondNs)
             : "died of " + end;
     cause = is_closing
-                ? runtime::runtime_error(RuntimeCode::kCancelled, "{} was ended", options_.name)
-                : runtime::runtime_error(
+                ? terms::runtime_error(RuntimeCode::kCancelled, "{} was ended", options_.name)
+                : terms::runtime_error(
                       RuntimeCode::kDeviceError, "{} {}{}", options_.name, what,
                       is_ready_ ? "; it is being restarted, try again" : " before it was ready");
   }

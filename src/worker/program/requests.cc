@@ -13,8 +13,6 @@
 
 namespace sluice::worker {
 
-using runtime::RuntimeCode;
-
 namespace {
 
 constexpr std::int64_t kSpinNs = 50'000;
@@ -108,7 +106,7 @@ Result<std::span<std::byte>> Requests::place(const shm::RingTensor& tensor) cons
 Result<std::shared_ptr<dispatch::ModelRef>> Requests::find_model(std::uint64_t handle) {
   const auto it = models_.find(handle);
   if (it != models_.end()) return it->second;
-  auto sink = SLUICE_TRY(engine_.sink(runtime::ModelHandle(handle)));
+  auto sink = SLUICE_TRY(engine_.sink(terms::ModelHandle(handle)));
   if (models_.size() >= kMaxModels) models_.clear();
   const auto model =
       std::make_shared<dispatch::ModelRef>(std::move(sink), std::vector<bool>{}, false);
@@ -134,8 +132,8 @@ Status Requests::submit(const shm::Submission& entry) {
   request.wants_detail = true;
   const auto flight = flights_.enter(answer->request, model, !ring_.has_submission());
   if (flight == nullptr) {
-    return runtime::runtime_error(RuntimeCode::kInvalid, "request {} is in flight already",
-                                  answer->request);
+    return terms::runtime_error(RuntimeCode::kInvalid, "request {} is in flight already",
+                                answer->request);
   }
   if (!flight->is_for_this_thread()) {
     request.on_done = [this, answer](runtime::Reply reply) {

@@ -38,8 +38,7 @@ class Requests {
   Result<std::span<std::byte>> place(const shm::RingTensor& tensor) const;
   Result<std::shared_ptr<dispatch::ModelRef>> find_model(std::uint64_t handle);
   void send(const std::shared_ptr<Answer>& answer);
-  void complete(std::uint64_t request, Code code, runtime::RuntimeCode runtime_code,
-                std::int64_t num_bytes);
+  void complete(std::uint64_t request, Code code, RuntimeCode runtime_code, std::int64_t num_bytes);
 
   runtime::Engine& engine_;
   const std::shared_ptr<shm::Region> memory_;

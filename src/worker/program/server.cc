@@ -29,7 +29,7 @@ namespace sluice::worker {
 namespace {
 
 using nlohmann::json;
-using runtime::ModelHandle;
+using terms::ModelHandle;
 
 // Below the largest number, so that sums of two fields do not overflow.
 constexpr std::int64_t kMaxInt64 = std::int64_t{1} << 62;
@@ -146,9 +146,9 @@ class Server {
     options.devices = SLUICE_TRY(topology::parse_device_map(setup.map));
     options.hang_limit_ns = setup.hang_limit_ns;
     auto engine = std::make_unique<runtime::Engine>(backends_, *drivers_, std::move(options));
-    topology::CoreRequest request;
+    terms::CoreRequest request;
     request.num_cores = setup.num_cores;
-    request.first = {topology::DeviceId(setup.first_device), setup.first_core};
+    request.first = {terms::DeviceId(setup.first_device), setup.first_core};
     request.memory_bytes = setup.memory_bytes;
     group_ = SLUICE_TRY(engine->create_group(request));
     requests_ = SLUICE_TRY(Requests::create(*engine, memory_));
@@ -181,18 +181,18 @@ class Server {
     request.executable = SLUICE_TRY(map_package(fd));
     request.name = SLUICE_TRY(body.text_or("name", "model"));
     request.group = group_;
-    request.depth = static_cast<int>(SLUICE_TRY(body.int_or("depth", 0, 0, runtime::kMaxDepth)));
-    const auto waiting = SLUICE_TRY(body.int_or("max_waiting", -1, -1, runtime::kMaxWaiting));
+    request.depth = static_cast<int>(SLUICE_TRY(body.int_or("depth", 0, 0, terms::kMaxDepth)));
+    const auto waiting = SLUICE_TRY(body.int_or("max_waiting", -1, -1, terms::kMaxWaiting));
     if (waiting >= 0) request.max_waiting = static_cast<int>(waiting);
     const auto recorded = SLUICE_TRY(body.int_or("max_recorded_bytes", -1, -1, kMaxInt64));
     if (recorded >= 0) request.max_recorded_bytes = recorded;
     if (body.has("batch_rows")) {
       request.batching =
-          runtime::BatchOptions{SLUICE_TRY(body.int_or("batch_rows", 0, 0, runtime::kMaxBatchRows)),
-                                SLUICE_TRY(body.int_or("max_delay_ns", 0, 0, kMaxInt64))};
+          terms::BatchOptions{SLUICE_TRY(body.int_or("batch_rows", 0, 0, terms::kMaxBatchRows)),
+                              SLUICE_TRY(body.int_or("max_delay_ns", 0, 0, kMaxInt64))};
     }
     const bool flags_nan = SLUICE_TRY(body.int_or("flags_nan", 0, 0, 1)) == 1;
-    request.nan_policy = flags_nan ? runtime::NanPolicy::kFlag : runtime::NanPolicy::kPass;
+    request.nan_policy = flags_nan ? terms::NanPolicy::kFlag : terms::NanPolicy::kPass;
     if (body.has("seed")) {
       const auto field = SLUICE_TRY(body.field("seed"));
       request.random = exec::RandomSource::create(
@@ -203,7 +203,7 @@ class Server {
   }
 
   Result<json> start_profile(const JsonValue& body) {
-    runtime::ProfileSettings settings;
+    terms::ProfileSettings settings;
     const std::int64_t model = SLUICE_TRY(body.int_or("model", 0, 0, kMaxInt64));
     if (model != 0) settings.model = ModelHandle(static_cast<std::uint64_t>(model));
     settings.limit_ns = SLUICE_TRY(body.int_or("limit_ns", settings.limit_ns, 1, kMaxInt64));
@@ -243,7 +243,7 @@ class Server {
   backend::BackendRegistry backends_;
   std::unique_ptr<runtime::DriverSource> drivers_;
   std::unique_ptr<runtime::Engine> engine_;
-  topology::CoreGroupId group_ = {};
+  terms::CoreGroupId group_ = {};
   std::unique_ptr<Requests> requests_;
   std::mutex pages_mutex_;
   std::map<std::uint64_t, ProfilePages> pages_;  ///< of profiles that are being fetched

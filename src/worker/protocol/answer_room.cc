@@ -16,23 +16,23 @@ constexpr std::int64_t kMaxOutputBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kAlignmentBytes = 64;
 
 /// Nullopt for strings, whose text lies elsewhere, and for shapes with symbols.
-std::optional<std::int64_t> known_bytes(const package::TensorSpec& spec) {
+std::optional<std::int64_t> known_bytes(const terms::TensorSpec& spec) {
   return ir::storage_bytes(spec.type);
 }
 
 }  // namespace
 
-std::int64_t first_room_bytes(const package::Signature& signature) {
+std::int64_t first_room_bytes(const terms::Signature& signature) {
   std::int64_t bytes = kTableBytes;
-  for (const package::TensorSpec& spec : signature.outputs) {
+  for (const terms::TensorSpec& spec : signature.outputs) {
     bytes += std::min(known_bytes(spec).value_or(kUnknownBytes), kMaxOutputBytes) + kAlignmentBytes;
   }
   return bytes;
 }
 
-std::vector<runtime::OutputMemory> outputs_in(std::span<std::byte> room,
-                                              const package::Signature& signature) {
-  std::vector<runtime::OutputMemory> outputs(signature.outputs.size());
+std::vector<terms::OutputMemory> outputs_in(std::span<std::byte> room,
+                                            const terms::Signature& signature) {
+  std::vector<terms::OutputMemory> outputs(signature.outputs.size());
   const auto room_bytes = static_cast<std::int64_t>(room.size());
   std::int64_t offset = kTableBytes;
   for (std::size_t i = 0; i < outputs.size(); ++i) {

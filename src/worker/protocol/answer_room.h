@@ -12,11 +12,11 @@
 namespace sluice::worker {
 
 /// Room for all outputs and a table: exact for outputs of known size, a guess for each other one.
-std::int64_t first_room_bytes(const package::Signature& signature);
+std::int64_t first_room_bytes(const terms::Signature& signature);
 
 /// Memory in `room` for each output of known size that fits, where `write_bundle` leaves it. The
 /// data of others is null: the runtime allocates them, and `write_bundle` copies them.
-std::vector<runtime::OutputMemory> outputs_in(std::span<std::byte> room,
-                                              const package::Signature& signature);
+std::vector<terms::OutputMemory> outputs_in(std::span<std::byte> room,
+                                            const terms::Signature& signature);
 
 }  // namespace sluice::worker

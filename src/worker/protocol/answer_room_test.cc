@@ -14,8 +14,8 @@ std::span<std::byte> room_of(std::vector<std::byte>& bytes, std::int64_t size_by
   return bytes;
 }
 
-package::Signature signature_of(const std::vector<std::string_view>& outputs) {
-  package::Signature signature;
+terms::Signature signature_of(const std::vector<std::string_view>& outputs) {
+  terms::Signature signature;
   for (const std::string_view type : outputs) {
     signature.outputs.push_back({std::string(type), ir::parse_type(type).value()});
   }

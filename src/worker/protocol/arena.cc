@@ -10,8 +10,8 @@
 #include <iterator>
 #include <utility>
 
-#include "runtime/request/runtime_code.h"
 #include "shm/ring_client.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::worker {
 namespace {
@@ -31,8 +31,8 @@ constexpr std::uint64_t rounded(std::uint64_t size, std::uint64_t step) {
 constexpr std::uint64_t kFirst = rounded(shm::ring_bytes(kRingEntries), kStepBytes);
 
 Status no_memory(std::uint64_t size_bytes, std::string_view why) {
-  return runtime::runtime_error(runtime::RuntimeCode::kOutOfResources,
-                                "no shared memory for {} bytes of a worker's: {}", size_bytes, why);
+  return terms::runtime_error(RuntimeCode::kOutOfResources,
+                              "no shared memory for {} bytes of a worker's: {}", size_bytes, why);
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TableWriter make_table(const Bundle& bundle, const Layout& layout) {
   }
   table.number<std::uint64_t>(bundle.tensors.size());
   for (std::size_t i = 0; i < bundle.tensors.size(); ++i) {
-    const exec::TensorView& tensor = bundle.tensors[i];
+    const terms::TensorView& tensor = bundle.tensors[i];
     table.number(static_cast<std::int32_t>(tensor.element));
     table.number<std::uint64_t>(tensor.dims.size());
     for (const std::int64_t dim : tensor.dims) table.number(dim);
@@ -141,8 +141,8 @@ TableWriter make_table(const Bundle& bundle, const Layout& layout) {
 
 Status broken(std::string_view what) { return invalid_argument("a bundle {}", what); }
 
-Result<exec::TensorView> read_tensor(TableReader& table, std::span<std::byte> from) {
-  exec::TensorView view;
+Result<terms::TensorView> read_tensor(TableReader& table, std::span<std::byte> from) {
+  terms::TensorView view;
   const auto element = ir::element_type_from_onnx(table.number<std::int32_t>());
   const auto rank = table.count(sizeof(std::int64_t));
   if (!element || rank > kMaxRank) return broken("has a tensor of no type");

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "exec/value.h"
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::worker {
 
@@ -24,7 +24,7 @@ struct Bundle {
     std::string message;
   };
   std::vector<Error> errors;
-  std::vector<exec::TensorView> tensors;
+  std::vector<terms::TensorView> tensors;
 };
 
 /// How much of `to` the bundle takes, or more than `to` has if it does not fit. A tensor that lies

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::worker {
 namespace {
@@ -70,7 +70,7 @@ void Channel::shut_down() { shutdown(socket_.get(), SHUT_RDWR); }
 nlohmann::json status_to_json(const Status& status) {
   if (status.is_ok()) return {{"code", 0}};
   return {{"code", static_cast<int>(status.code())},
-          {"runtime_code", static_cast<int>(runtime::runtime_code_of(status))},
+          {"runtime_code", static_cast<int>(terms::runtime_code_of(status))},
           // The reader refuses longer texts, and an error must arrive.
           {"message", status.message().substr(0, kMaxTextBytes)}};
 }
@@ -83,10 +83,10 @@ Status status_from_json(const nlohmann::json& body) {
   // describe() turns unknown numbers into "failed".
   const auto runtime_code = SLUICE_TRY(value.int_or("runtime_code", 1, 0, 10'000));
   auto message = SLUICE_TRY(value.text_or("message", ""));
-  return Status(static_cast<Code>(code),
-                static_cast<std::int32_t>(
-                    runtime::describe(static_cast<runtime::RuntimeCode>(runtime_code)).code),
-                std::move(message));
+  return Status(
+      static_cast<Code>(code),
+      static_cast<std::int32_t>(terms::describe(static_cast<RuntimeCode>(runtime_code)).code),
+      std::move(message));
 }
 
 Result<shm::Fd> text_file(const std::string& text) {

@@ -14,10 +14,10 @@ constexpr std::int64_t kMaxSlots = 1 << 20;
 
 }  // namespace
 
-nlohmann::json info_json(std::uint64_t model, const runtime::ModelInfo& info) {
+nlohmann::json info_json(std::uint64_t model, const terms::ModelInfo& info) {
   return {{"model", model},
           {"name", info.name},
-          {"is_shared_mode", info.mode == runtime::LoadMode::kShared},
+          {"is_shared_mode", info.mode == terms::LoadMode::kShared},
           {"depth", info.depth},
           {"max_waiting", info.max_waiting},
           {"num_slots", info.num_slots},
@@ -30,7 +30,7 @@ nlohmann::json info_json(std::uint64_t model, const runtime::ModelInfo& info) {
           {"footprint_depth", info.footprint.depth}};
 }
 
-runtime::ModelInfo info_of(const nlohmann::json& loaded) {
+terms::ModelInfo info_of(const nlohmann::json& loaded) {
   const JsonValue value(loaded, "");
   const auto number = [&](const char* name, std::int64_t most) {
     const auto read = value.int_or(name, 0, 0, most);
@@ -41,16 +41,16 @@ runtime::ModelInfo info_of(const nlohmann::json& loaded) {
     const auto read = field.is_ok() ? field->as_bool() : Result<bool>(field.status());
     return read.is_ok() && *read;
   };
-  runtime::ModelInfo info;
-  info.mode = flag("is_shared_mode") ? runtime::LoadMode::kShared : runtime::LoadMode::kNormal;
-  info.depth = static_cast<int>(std::max<std::int64_t>(number("depth", runtime::kMaxDepth), 1));
-  info.max_waiting = static_cast<int>(number("max_waiting", runtime::kMaxWaiting));
+  terms::ModelInfo info;
+  info.mode = flag("is_shared_mode") ? terms::LoadMode::kShared : terms::LoadMode::kNormal;
+  info.depth = static_cast<int>(std::max<std::int64_t>(number("depth", terms::kMaxDepth), 1));
+  info.max_waiting = static_cast<int>(number("max_waiting", terms::kMaxWaiting));
   info.num_slots = static_cast<std::size_t>(number("num_slots", kMaxSlots));
   info.shares_package = flag("shares_package");
   info.slots_bytes = number("slots_bytes", kMaxBytes);
   info.footprint = {number("constants_bytes", kMaxBytes), number("packed_bytes", kMaxBytes),
                     number("context_bytes", kMaxBytes), flag("is_context_known"),
-                    static_cast<std::int32_t>(number("footprint_depth", runtime::kMaxDepth))};
+                    static_cast<std::int32_t>(number("footprint_depth", terms::kMaxDepth))};
   return info;
 }
 

@@ -10,9 +10,9 @@
 namespace sluice::worker {
 
 /// As setup.h says.
-nlohmann::json info_json(std::uint64_t model, const runtime::ModelInfo& info);
+nlohmann::json info_json(std::uint64_t model, const terms::ModelInfo& info);
 
 /// Hostile numbers become plain ones: no sum or product of sizes overflows.
-runtime::ModelInfo info_of(const nlohmann::json& loaded);
+terms::ModelInfo info_of(const nlohmann::json& loaded);
 
 }  // namespace sluice::worker

@@ -8,8 +8,8 @@ namespace {
 using nlohmann::json;
 
 TEST(WorkerModelInfo, RoundTripKeepsTheInfo) {
-  runtime::ModelInfo info;
-  info.mode = runtime::LoadMode::kShared;
+  terms::ModelInfo info;
+  info.mode = terms::LoadMode::kShared;
   info.depth = 3;
   info.max_waiting = 5;
   info.num_slots = 4;
@@ -41,7 +41,7 @@ TEST(WorkerModelInfo, ImpossibleSizesAreRefused) {
 TEST(WorkerModelInfo, FieldsOfWrongTypeCountAsAbsent) {
   const auto info = info_of({{"depth", "three"}, {"is_shared_mode", 1}, {"slots_bytes", json()}});
   EXPECT_EQ(info.depth, 1);
-  EXPECT_EQ(info.mode, runtime::LoadMode::kNormal);
+  EXPECT_EQ(info.mode, terms::LoadMode::kNormal);
   EXPECT_EQ(info.slots_bytes, 0);
 }
 

@@ -9,22 +9,20 @@
 #include <cstring>
 
 #include "package/package.h"
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::worker {
-
-using runtime::RuntimeCode;
 
 Result<std::shared_ptr<const package::Executable>> map_package(int fd) {
   struct stat info = {};
   if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size <= 0) {
-    return runtime::runtime_error(RuntimeCode::kInvalid, "the package is no file, or an empty one");
+    return terms::runtime_error(RuntimeCode::kInvalid, "the package is no file, or an empty one");
   }
   const auto size = static_cast<std::size_t>(info.st_size);
   void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) {
-    return runtime::runtime_error(RuntimeCode::kOutOfResources, "mapping a package of {} bytes: {}",
-                                  size, std::strerror(errno));
+    return terms::runtime_error(RuntimeCode::kOutOfResources, "mapping a package of {} bytes: {}",
+                                size, std::strerror(errno));
   }
   const std::shared_ptr<const void> owner(data, [size](void* mapped) { munmap(mapped, size); });
   auto executable =
@@ -33,22 +31,21 @@ Result<std::shared_ptr<const package::Executable>> map_package(int fd) {
     return std::make_shared<const package::Executable>(std::move(*executable));
   }
   const bool is_version = executable.status().code() == Code::kUnimplemented;
-  return runtime::with_runtime_code(
+  return terms::with_runtime_code(
       executable.status(), is_version ? RuntimeCode::kUnsupportedVersion : RuntimeCode::kInvalid);
 }
 
 Result<shm::Fd> open_package(const std::filesystem::path& path) {
   shm::Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.is_valid()) return fd;
-  return runtime::runtime_error(RuntimeCode::kInvalid, "{}: {}", path.string(),
-                                std::strerror(errno));
+  return terms::runtime_error(RuntimeCode::kInvalid, "{}: {}", path.string(), std::strerror(errno));
 }
 
 Result<shm::Fd> duplicate(int fd) {
   shm::Fd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (copy.is_valid()) return copy;
-  return runtime::runtime_error(RuntimeCode::kOutOfResources, "a descriptor for a package: {}",
-                                std::strerror(errno));
+  return terms::runtime_error(RuntimeCode::kOutOfResources, "a descriptor for a package: {}",
+                              std::strerror(errno));
 }
 
 }  // namespace sluice::worker

@@ -4,16 +4,16 @@
 #include <utility>
 
 #include "base/json/json_reader.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::worker {
 namespace {
 
 using nlohmann::json;
-using runtime::ProfiledModel;
-using runtime::ProfileSpan;
-using runtime::RuntimeCode;
-using runtime::SpanKind;
-using runtime::StageKind;
+using terms::ProfiledModel;
+using terms::ProfileSpan;
+using terms::SpanKind;
+using terms::StageKind;
 
 // A page stays below kMaxMessageBytes, 64 KiB: a name has at most 160 bytes, six times as many
 // characters where each is escaped; a span is an array of eight numbers, below 110 characters.
@@ -34,7 +34,7 @@ json model_json(const ProfiledModel& model) {
   json lanes = json::array();
   for (const ProfiledModel::Lane& lane : model.lanes) {
     json cores = json::array();
-    for (const topology::CoreRef& core : lane.cores) {
+    for (const terms::CoreRef& core : lane.cores) {
       cores.push_back({core.device.value(), core.core});
     }
     lanes.push_back({{"kind", static_cast<int>(lane.kind)}, {"cores", std::move(cores)}});
@@ -64,14 +64,14 @@ Result<ProfiledModel> model_of(const JsonValue& value) {
       if (pair.size() != 2) return invalid_argument("{}: not a device and a core", core.path());
       const std::int64_t device = SLUICE_TRY(pair[0].as_int(0, kMaxIndex - 1));
       const std::int64_t number = SLUICE_TRY(pair[1].as_int(0, kMaxIndex - 1));
-      read.cores.push_back({topology::DeviceId(static_cast<std::int32_t>(device)),
-                            static_cast<std::int32_t>(number)});
+      read.cores.push_back(
+          {terms::DeviceId(static_cast<std::int32_t>(device)), static_cast<std::int32_t>(number)});
     }
   }
   return model;
 }
 
-Result<ProfileSpan> span_of(const JsonValue& value, const runtime::Profile& profile) {
+Result<ProfileSpan> span_of(const JsonValue& value, const terms::Profile& profile) {
   const auto fields = SLUICE_TRY(value.as_items(8));
   if (fields.size() != 8) return invalid_argument("{}: not eight numbers", value.path());
   const auto number = [&](std::size_t i, std::int64_t most) { return fields[i].as_int(0, most); };
@@ -89,7 +89,7 @@ Result<ProfileSpan> span_of(const JsonValue& value, const runtime::Profile& prof
   span.start_ns = SLUICE_TRY(number(5, kMaxNs));
   span.duration_ns = SLUICE_TRY(number(6, kMaxNs));
   const auto code = static_cast<RuntimeCode>(SLUICE_TRY(number(7, kMaxIndex - 1)));
-  span.code = runtime::describe(code).code;  // an unknown one becomes kFailed
+  span.code = terms::describe(code).code;  // an unknown one becomes kFailed
   return span;
 }
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "runtime/profile/profile.h"
+#include "terms/server/profile.h"
 
 namespace sluice::worker {
 
@@ -13,12 +13,12 @@ namespace sluice::worker {
 /// profile's list, and "is_last"; the first one also has the times. Each fits kMaxMessageBytes.
 class ProfilePages {
  public:
-  explicit ProfilePages(runtime::Profile profile) : cursor_(std::move(profile)) {}
+  explicit ProfilePages(terms::Profile profile) : cursor_(std::move(profile)) {}
   nlohmann::json next();
   bool is_done() const { return has_begun_ && cursor_.is_at_end(); }
 
  private:
-  runtime::ProfileCursor cursor_;
+  terms::ProfileCursor cursor_;
   bool has_begun_ = false;
 };
 
@@ -29,11 +29,11 @@ class ProfileReader {
   explicit ProfileReader(std::int64_t max_spans) : max_spans_(max_spans) {}
   /// Whether it was the last one. Fails: kInvalidArgument naming the field.
   Result<bool> add(const nlohmann::json& page);
-  runtime::Profile take() { return std::move(profile_); }
+  terms::Profile take() { return std::move(profile_); }
 
  private:
   std::int64_t max_spans_;
-  runtime::Profile profile_;
+  terms::Profile profile_;
 };
 
 }  // namespace sluice::worker

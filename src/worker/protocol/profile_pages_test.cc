@@ -9,8 +9,8 @@ namespace sluice::worker {
 namespace {
 
 using nlohmann::json;
-using runtime::Profile;
-using runtime::SpanKind;
+using terms::Profile;
+using terms::SpanKind;
 
 /// One model of two lanes, more names and spans than a page holds.
 Profile long_profile() {
@@ -19,12 +19,11 @@ Profile long_profile() {
   profile.duration_ns = 5000;
   profile.num_dropped = 3;
   profile.models.push_back(
-      {"net", 0, {{runtime::StageKind::kCompute, {{topology::DeviceId(0), 1}}}, {}}});
+      {"net", 0, {{terms::StageKind::kCompute, {{terms::DeviceId(0), 1}}}, {}}});
   for (int i = 0; i < 100; ++i) profile.names.push_back(std::string(160, '\x01'));
   for (std::uint32_t i = 0; i < 1000; ++i) {
     profile.spans.push_back({SpanKind::kOperation, 0, i % 2, i % 100, ~std::uint64_t{0} >> 2U,
-                             (std::int64_t{1} << 61) + i, std::int64_t{1} << 61,
-                             runtime::RuntimeCode::kOk});
+                             (std::int64_t{1} << 61) + i, std::int64_t{1} << 61, RuntimeCode::kOk});
   }
   return profile;
 }

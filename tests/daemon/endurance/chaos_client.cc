@@ -62,8 +62,8 @@ class ChaosClient {
     const auto client = SLUICE_TRY(
         rpc::client::Client::create({.address = address_, .connect_timeout_ns = kPatienceNs}));
     SLUICE_TRY(client->open_session("chaos"));
-    const auto isolation = has_worker ? runtime::Isolation::kProcess : runtime::Isolation::kStream;
-    service::ModelOptions options;
+    const auto isolation = has_worker ? terms::Isolation::kProcess : terms::Isolation::kStream;
+    terms::LoadOptions options;
     if (up_to(1) == 0) {
       options.group = SLUICE_TRY(client->create_group({.num_cores = 1}, isolation)).info.id;
     } else {

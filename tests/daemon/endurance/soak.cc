@@ -19,6 +19,7 @@
 #include "daemon/add_relu.h"
 #include "daemon/endurance/soak_clients.h"
 #include "rpc/server/server.h"
+#include "runtime/engine.h"
 #include "runtime/inference/simulated_drivers.h"
 #include "support/eventually.h"
 #include "support/sim.h"

@@ -10,11 +10,10 @@
 #include "base/clock.h"
 #include "daemon/add_relu.h"
 #include "support/eventually.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::testing {
 namespace {
-
-using runtime::RuntimeCode;
 
 constexpr auto kPace = std::chrono::milliseconds(2);
 
@@ -41,14 +40,14 @@ class Holder {
   }
   void recover(const Status& why) {
     soak_.note(why);
-    if (runtime::runtime_code_of(why) == RuntimeCode::kCompletedWithError) return;
+    if (terms::runtime_code_of(why) == RuntimeCode::kCompletedWithError) return;
     while (!soak_.is_over) {
       ++soak_.num_resets;
       const Status reset = client_->reset(model_);  // refused if another error was meant
       if (client_->start(model_).is_ok()) return;
       if (!reset.is_ok()) soak_.note(reset);
       const auto models = client_->list_models(model_);
-      if (models.is_ok() && models->at(0).info.phase == runtime::ModelPhase::kStarted) return;
+      if (models.is_ok() && models->at(0).info.phase == terms::ModelPhase::kStarted) return;
       pause_for(kPace);
     }
   }
@@ -121,7 +120,7 @@ Status stream(Soak& soak, Holder& holder, std::uint64_t count) {
 }  // namespace
 
 void Soak::note(const Status& status) {
-  const RuntimeCode code = runtime::runtime_code_of(status);
+  const RuntimeCode code = terms::runtime_code_of(status);
   const std::lock_guard lock(mutex_);
   ++errors_[static_cast<std::int32_t>(code)];
   const bool is_right = is_of_a_fault(code) && status.code() != Code::kDataLoss;

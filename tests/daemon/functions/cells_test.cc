@@ -20,7 +20,6 @@
 namespace sluice {
 namespace {
 
-using runtime::RuntimeCode;
 using sluice::testing::eventually;
 using sluice::testing::infer;
 using sluice::testing::MemoryLimit;
@@ -48,29 +47,29 @@ class CellsTest : public ::testing::Test {
     ASSERT_TRUE(daemon.is_ok()) << daemon.status().to_string();
     daemon_ = std::move(*daemon);
   }
-  service::ModelEntry deploy(rpc::client::Client& client, bool is_in_cell,
-                             const sandbox::FunctionOptions& options = {}) {
-    service::ModelOptions load;
+  terms::ModelEntry deploy(rpc::client::Client& client, bool is_in_cell,
+                           const terms::FunctionOptions& options = {}) {
+    terms::LoadOptions load;
     load.function = options;
-    if (is_in_cell) load.isolation = runtime::Isolation::kProcess;
+    if (is_in_cell) load.isolation = terms::Isolation::kProcess;
     auto entry = client.upload(load, package_);
     EXPECT_TRUE(entry.is_ok()) << entry.status().to_string();
-    return entry.is_ok() ? *entry : service::ModelEntry();
+    return entry.is_ok() ? *entry : terms::ModelEntry();
   }
-  static runtime::WorkerInfo worker_of(rpc::client::Client& client, topology::CoreGroupId group) {
+  static terms::WorkerInfo worker_of(rpc::client::Client& client, terms::CoreGroupId group) {
     const auto groups = client.list_groups();
-    for (const service::GroupEntry& one : *groups) {
+    for (const terms::GroupEntry& one : *groups) {
       if (one.info.id == group) return one.info.worker;
     }
     return {};
   }
   /// Returns when the next process is ready.
-  static void kill_cell(rpc::client::Client& client, topology::CoreGroupId group) {
+  static void kill_cell(rpc::client::Client& client, terms::CoreGroupId group) {
     const std::int64_t process = worker_of(client, group).process;
     ASSERT_GT(process, 0);
     ASSERT_EQ(kill(static_cast<pid_t>(process), SIGKILL), 0);
     EXPECT_TRUE(eventually([&] {
-      const runtime::WorkerInfo now = worker_of(client, group);
+      const terms::WorkerInfo now = worker_of(client, group);
       return now.state == "ready" && now.process != process;
     }));
   }
@@ -87,7 +86,7 @@ TEST_F(CellsTest, FaultOfACellLeavesTheOthersAloneAndItsFunctionsComeBack) {
   const auto third = deploy(*client, true);
   const auto here = deploy(*client, false);
   EXPECT_NE(first.info.group, second.info.group) << "a cell each, while there are fewer than two";
-  EXPECT_EQ(worker_of(*client, here.info.group).isolation, runtime::Isolation::kStream);
+  EXPECT_EQ(worker_of(*client, here.info.group).isolation, terms::Isolation::kStream);
   for (int i = 0; i < 5; ++i) {
     const std::int64_t other = worker_of(*client, second.info.group).process;
     kill_cell(*client, first.info.group);
@@ -106,7 +105,7 @@ TEST_F(CellsTest, ColdFunctionOfACellStartsAgainFromTheFileThatWasDeployed) {
   std::filesystem::remove(package_);
   ASSERT_TRUE(client->stop(entry.info.handle).is_ok());
   EXPECT_EQ(client->list_models(entry.info.handle)->front().function->phase,
-            sandbox::FunctionPhase::kCold);
+            terms::FunctionPhase::kCold);
   kill_cell(*client, entry.info.group);
   EXPECT_THAT(infer(*client, entry.info.handle, 2).value(), ElementsAre(3, 0, 5, 0));
 }
@@ -130,7 +129,7 @@ TEST_F(CellsTest, EveryFunctionOfAKilledCellAnswersAgain) {
   const auto client = daemon_->client();
   std::vector<std::uint64_t> functions;
   for (const bool joins : {false, false, true, true}) {
-    sandbox::FunctionOptions options;
+    terms::FunctionOptions options;
     options.batch_rows = joins ? 4 : 0;
     for (int cell = 0; cell < 2; ++cell) {
       functions.push_back(deploy(*client, true, options).info.handle);
@@ -167,16 +166,16 @@ TEST_F(CellsTest, StoppedCellIsSilentUntilItGoesOn) {
   const auto entry = deploy(*client, true);
   const auto process = static_cast<pid_t>(worker_of(*client, entry.info.group).process);
   ASSERT_TRUE(sluice::testing::suspend(process));
-  const auto becomes = [&](const std::string& state, runtime::HealthState health) {
+  const auto becomes = [&](const std::string& state, terms::HealthState health) {
     return eventually([&] {
       return worker_of(*client, entry.info.group).state == state &&
              client->health()->models.front().health.state == health;
     });
   };
-  EXPECT_TRUE(becomes("silent", runtime::HealthState::kDegraded));
+  EXPECT_TRUE(becomes("silent", terms::HealthState::kDegraded));
   EXPECT_THAT(worker_of(*client, entry.info.group).reason, HasSubstr("has not answered for"));
   ASSERT_EQ(kill(process, SIGCONT), 0);
-  EXPECT_TRUE(becomes("ready", runtime::HealthState::kHealthy));
+  EXPECT_TRUE(becomes("ready", terms::HealthState::kHealthy));
   EXPECT_EQ(worker_of(*client, entry.info.group).process, process);
 }
 

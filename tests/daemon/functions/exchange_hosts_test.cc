@@ -11,6 +11,7 @@
 #include "daemon/running_daemon.h"
 #include "support/eventually.h"
 #include "support/process.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::testing {
 namespace {
@@ -56,11 +57,11 @@ class ExchangeHostsTest : public ::testing::Test {
   }
 
   /// A tensor of the giver that is offered.
-  service::OfferedTensor offer(rpc::client::Client& client, std::vector<float>& values) const {
-    const exec::TensorView view = {values.data(),
-                                   static_cast<std::int64_t>(values.size() * sizeof(float)),
-                                   ir::ElementType::kF32,
-                                   {static_cast<std::int64_t>(values.size())}};
+  terms::OfferedTensor offer(rpc::client::Client& client, std::vector<float>& values) const {
+    const terms::TensorView view = {values.data(),
+                                    static_cast<std::int64_t>(values.size() * sizeof(float)),
+                                    ir::ElementType::kF32,
+                                    {static_cast<std::int64_t>(values.size())}};
     const auto index = client.put_tensor(view);
     EXPECT_TRUE(index.is_ok()) << index.status().to_string();
     const auto key = client.offer_tensor(*index);
@@ -68,7 +69,7 @@ class ExchangeHostsTest : public ::testing::Test {
     return {address_, *index, *key};
   }
 
-  static Status refusal(rpc::client::Client& client, const service::OfferedTensor& wanted) {
+  static Status refusal(rpc::client::Client& client, const terms::OfferedTensor& wanted) {
     const auto pulled = client.pull_tensor(wanted);
     EXPECT_FALSE(pulled.is_ok());
     return pulled.status();
@@ -91,7 +92,7 @@ TEST_F(ExchangeHostsTest, TensorsOfAnySizeAreFetchedWithTypeAndShape) {
     EXPECT_EQ(pulled->view.element, ir::ElementType::kF32);
     const auto copy = here->get_tensor(static_cast<std::uint64_t>(pulled->index));
     ASSERT_TRUE(copy.is_ok()) << copy.status().to_string();
-    const exec::TensorView& view = copy->outputs.at(0).view;
+    const terms::TensorView& view = copy->outputs.at(0).view;
     ASSERT_EQ(view.dims, (std::vector<std::int64_t>{static_cast<std::int64_t>(count)}));
     const auto* got = static_cast<const float*>(view.data);
     EXPECT_TRUE(std::equal(values.begin(), values.end(), got));
@@ -102,14 +103,14 @@ TEST_F(ExchangeHostsTest, StaleIndexesAndWrongKeysAreRefused) {
   const auto there = giver_->client("there");
   const auto here = taker_->client("here");
   std::vector<float> values(4, 2);
-  const service::OfferedTensor offered = offer(*there, values);
-  service::OfferedTensor wrong = offered;
+  const terms::OfferedTensor offered = offer(*there, values);
+  terms::OfferedTensor wrong = offered;
   wrong.key.back() = wrong.key.back() == '0' ? '1' : '0';
-  EXPECT_EQ(runtime::runtime_code_of(refusal(*here, wrong)), runtime::RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(terms::runtime_code_of(refusal(*here, wrong)), RuntimeCode::kInvalidHandle);
   ASSERT_TRUE(here->pull_tensor(offered).is_ok());
   ASSERT_TRUE(there->remove_tensor(offered.exchange).is_ok());
   const Status gone = refusal(*here, offered);
-  EXPECT_EQ(runtime::runtime_code_of(gone), runtime::RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(terms::runtime_code_of(gone), RuntimeCode::kInvalidHandle);
   EXPECT_THAT(gone.message(), HasSubstr("offer the tensor again"));
   EXPECT_THAT(gone.message(), HasSubstr(address_));
 
@@ -120,14 +121,13 @@ TEST_F(ExchangeHostsTest, StaleIndexesAndWrongKeysAreRefused) {
                   "token:guest", "--token-file", (folder_ / "tokens").string()});
   const auto again = giver_->client("again");
   ASSERT_EQ(offer(*again, values).exchange, offered.exchange);
-  EXPECT_EQ(runtime::runtime_code_of(refusal(*here, offered)),
-            runtime::RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(terms::runtime_code_of(refusal(*here, offered)), RuntimeCode::kInvalidHandle);
 }
 
 TEST_F(ExchangeHostsTest, OnlyListedPeersFetchAndOnlyFromListedSources) {
   const auto there = giver_->client("there");
   std::vector<float> values(4, 2);
-  const service::OfferedTensor offered = offer(*there, values);
+  const terms::OfferedTensor offered = offer(*there, values);
   std::ofstream(folder_ / "other") << "other\n";
   std::ofstream(folder_ / "unknown") << "unknown\n";
   int device = 2;
@@ -137,7 +137,7 @@ TEST_F(ExchangeHostsTest, OnlyListedPeersFetchAndOnlyFromListedSources) {
     EXPECT_EQ(refused.code(), Code::kPermissionDenied);
     EXPECT_THAT(refused.message(), HasSubstr("exchange_peers"));
   }
-  service::OfferedTensor elsewhere = offered;
+  terms::OfferedTensor elsewhere = offered;
   elsewhere.address = "127.0.0.1:1";
   const Status refused = refusal(*taker_->client("here"), elsewhere);
   EXPECT_EQ(refused.code(), Code::kPermissionDenied);
@@ -147,11 +147,11 @@ TEST_F(ExchangeHostsTest, OnlyListedPeersFetchAndOnlyFromListedSources) {
 
 TEST_F(ExchangeHostsTest, InvalidTimeToLiveIsRefusedBeforeTheFetch) {
   // The other daemon would refuse the key: its answer is not what comes.
-  const service::OfferedTensor wanted = {address_, 1, "no key"};
+  const terms::OfferedTensor wanted = {address_, 1, "no key"};
   for (const std::int64_t ttl_ns : {std::int64_t{-1}, std::int64_t{1} << 62}) {
     const auto pulled = taker_->client("here")->pull_tensor(wanted, ttl_ns);
     ASSERT_FALSE(pulled.is_ok());
-    EXPECT_EQ(runtime::runtime_code_of(pulled.status()), runtime::RuntimeCode::kInvalid);
+    EXPECT_EQ(terms::runtime_code_of(pulled.status()), RuntimeCode::kInvalid);
     EXPECT_THAT(pulled.status().message(), HasSubstr("time to live"));
   }
 }
@@ -159,11 +159,11 @@ TEST_F(ExchangeHostsTest, InvalidTimeToLiveIsRefusedBeforeTheFetch) {
 TEST_F(ExchangeHostsTest, OnlyTheOwnerOffersATensor) {
   const auto owner = giver_->client("owner");
   std::vector<float> values(4, 2);
-  const service::OfferedTensor offered = offer(*owner, values);
+  const terms::OfferedTensor offered = offer(*owner, values);
   EXPECT_EQ(owner->offer_tensor(offered.exchange).value(), offered.key) << "the same key each time";
   EXPECT_EQ(
-      runtime::runtime_code_of(giver_->client("other")->offer_tensor(offered.exchange).status()),
-      runtime::RuntimeCode::kInvalidHandle);
+      terms::runtime_code_of(giver_->client("other")->offer_tensor(offered.exchange).status()),
+      RuntimeCode::kInvalidHandle);
 }
 
 TEST_F(ExchangeHostsTest, ExchangeListenerServesNothingElse) {
@@ -175,7 +175,7 @@ TEST_F(ExchangeHostsTest, ExchangeListenerServesNothingElse) {
 TEST_F(ExchangeHostsTest, FetchFromASilentDaemonEndsWithItsSessionAndItsDaemon) {
   const auto there = giver_->client("there");
   std::vector<float> values(4, 2);
-  const service::OfferedTensor offered = offer(*there, values);
+  const terms::OfferedTensor offered = offer(*there, values);
   ASSERT_TRUE(suspend(giver_->process()));
   {
     const auto here = taker_->client("here");

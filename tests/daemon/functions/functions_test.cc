@@ -10,18 +10,18 @@
 #include "daemon/running_daemon.h"
 #include "support/eventually.h"
 #include "support/process.h"
+#include "terms/runtime_code.h"
 
 namespace sluice {
 namespace {
 
-using runtime::RuntimeCode;
-using sandbox::FunctionPhase;
 using sluice::testing::eventually;
 using sluice::testing::infer;
 using sluice::testing::MemoryLimit;
 using sluice::testing::OnProcessors;
 using sluice::testing::RunningDaemon;
 using sluice::testing::TempDir;
+using terms::FunctionPhase;
 using ::testing::ElementsAre;
 
 class FunctionsTest : public ::testing::Test {
@@ -33,14 +33,14 @@ class FunctionsTest : public ::testing::Test {
     package_ = sluice::testing::write_model(folder_, "f", {1}, "cpu");
   }
 
-  Result<service::ModelEntry> deploy(rpc::client::Client& client, const std::string& name,
-                                     const sandbox::FunctionOptions& options = {}) {
-    service::ModelOptions load;
+  Result<terms::ModelEntry> deploy(rpc::client::Client& client, const std::string& name,
+                                   const terms::FunctionOptions& options = {}) {
+    terms::LoadOptions load;
     load.name = name;
     load.function = options;
     return client.upload(load, package_);
   }
-  static sandbox::FunctionState state(rpc::client::Client& client, std::uint64_t handle) {
+  static terms::FunctionState state(rpc::client::Client& client, std::uint64_t handle) {
     return *client.list_models(handle).value().at(0).function;
   }
 
@@ -108,17 +108,17 @@ TEST_F(FunctionsTest, FunctionEndsWithItsSessionAndBelongsToIt) {
 
 TEST_F(FunctionsTest, RefusesWhatNoFunctionMayHave) {
   const auto client = daemon_->client();
-  EXPECT_EQ(runtime::runtime_code_of(deploy(*client, "f", {.memory_bytes = 1}).status()),
+  EXPECT_EQ(terms::runtime_code_of(deploy(*client, "f", {.memory_bytes = 1}).status()),
             RuntimeCode::kOutOfResources);
-  EXPECT_EQ(runtime::runtime_code_of(deploy(*client, "f", {.share = 5000}).status()),
+  EXPECT_EQ(terms::runtime_code_of(deploy(*client, "f", {.share = 5000}).status()),
             RuntimeCode::kInvalid);
   EXPECT_TRUE(client->list_models()->empty());
 }
 
 TEST_F(FunctionsTest, FunctionsOfOneFileShareItsConstantsAndKernels) {
   const auto client = daemon_->client();
-  service::ModelOptions load;
-  load.function = sandbox::FunctionOptions();
+  terms::LoadOptions load;
+  load.function = terms::FunctionOptions();
   const auto first = client->load(load, package_);
   ASSERT_TRUE(first.is_ok()) << first.status().to_string();
   EXPECT_FALSE(first->info.shares_package);
@@ -138,11 +138,11 @@ TEST_F(FunctionsTest, ShutdownAnswersRequestsOfFunctions) {
 }
 
 /// x = [value, ...].
-rpc::client::NamedTensor input(std::vector<float>& x) {
+terms::NamedTensor input(std::vector<float>& x) {
   return {"x", {x.data(), static_cast<std::int64_t>(4 * x.size()), ir::ElementType::kF32, {4}}};
 }
 
-std::vector<float> floats(const exec::TensorView& view) {
+std::vector<float> floats(const terms::TensorView& view) {
   const auto* data = static_cast<const float*>(view.data);
   return {data, data + view.size_bytes / 4};
 }
@@ -164,7 +164,7 @@ TEST_F(FunctionsTest, FunctionsPassATensorThroughTheExchangeWithoutItsBytes) {
     ASSERT_TRUE(answer.is_ok()) << answer.status().to_string();
     EXPECT_THAT(floats(answer->outputs.at(0).view), ElementsAre(4, 0, 8, 0));
     ASSERT_TRUE(client->remove_tensor(index).is_ok());
-    EXPECT_EQ(runtime::runtime_code_of(client->infer(second, {{"x", {}, index}}).status()),
+    EXPECT_EQ(terms::runtime_code_of(client->infer(second, {{"x", {}, index}}).status()),
               RuntimeCode::kInvalidHandle);
   }
 }
@@ -181,10 +181,10 @@ TEST_F(FunctionsTest, PutTensorIsAnInputOfManyRequestsOfItsSessionAlone) {
     EXPECT_THAT(floats(owner->infer(mine, {{"x", {}, *index}})->outputs.at(0).view),
                 ElementsAre(3, 0, 5, 0));
   }
-  EXPECT_EQ(runtime::runtime_code_of(other->infer(others, {{"x", {}, *index}}).status()),
+  EXPECT_EQ(terms::runtime_code_of(other->infer(others, {{"x", {}, *index}}).status()),
             RuntimeCode::kInvalidHandle)
       << "an index is its session's";
-  EXPECT_EQ(runtime::runtime_code_of(other->get_tensor(*index).status()),
+  EXPECT_EQ(terms::runtime_code_of(other->get_tensor(*index).status()),
             RuntimeCode::kInvalidHandle);
   owner = nullptr;
   EXPECT_FALSE(daemon_->client()->get_tensor(*index).is_ok());
@@ -204,12 +204,12 @@ TEST_F(FunctionsTest, RefusesWhatTheExchangeCannotKeepOrFind) {
   const std::uint64_t handle = deploy(*client, "f")->info.handle;
   std::vector<float> x(4, 2);
   const auto unknown = client->infer(handle, {input(x)}, {.kept_outputs = {"no such output"}});
-  EXPECT_EQ(runtime::runtime_code_of(unknown.status()), RuntimeCode::kBadInput);
+  EXPECT_EQ(terms::runtime_code_of(unknown.status()), RuntimeCode::kBadInput);
   std::vector<float> wrong(8, 2);
-  const exec::TensorView view = {wrong.data(), 32, ir::ElementType::kF32, {8}};
+  const terms::TensorView view = {wrong.data(), 32, ir::ElementType::kF32, {8}};
   const auto index = client->put_tensor(view);
   const auto refused = client->infer(handle, {{"x", {}, *index}});
-  EXPECT_EQ(runtime::runtime_code_of(refused.status()), RuntimeCode::kBadInput);
+  EXPECT_EQ(terms::runtime_code_of(refused.status()), RuntimeCode::kBadInput);
 }
 
 /// The graph of y = x + value, with 16 MiB of constants.
@@ -242,14 +242,14 @@ TEST_F(OnProcessors, FunctionThatWasIdleForTheLongestTimeMakesRoomForAnother) {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < handles.size(); ++i) {
       const auto phase = client->list_models(handles[i])->front().function->phase;
-      if (phase != sandbox::FunctionPhase::kCold) found.push_back(i);
+      if (phase != terms::FunctionPhase::kCold) found.push_back(i);
     }
     return found;
   };
   const auto deploy_next = [&] {
     const int value = static_cast<int>(handles.size()) + 1;
-    service::ModelOptions options;
-    options.function = {.keep_warm_ns = sandbox::kAlwaysWarm};
+    terms::LoadOptions options;
+    options.function = {.keep_warm_ns = terms::kAlwaysWarm};
     const auto entry = client->load(options, write(fmt::format("f{}", value), large_graph(value)));
     ASSERT_TRUE(entry.is_ok()) << entry.status().to_string();
     handles.push_back(entry->info.handle);
@@ -274,7 +274,7 @@ TEST_F(OnProcessors, KeptTensorIsNotCopiedAtAll) {
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();
   const auto deploy = [&](const std::string& name, std::string_view graph) -> std::uint64_t {
-    service::ModelOptions options;
+    terms::LoadOptions options;
     options.function.emplace();
     const auto entry = client->load(options, write(name, graph));
     EXPECT_TRUE(entry.is_ok()) << entry.status().to_string();

@@ -13,17 +13,17 @@ namespace {
 
 using rpc::client::Client;
 
-Result<runtime::ModelHandle> deploy(Client& client, const std::string& package,
-                                    runtime::Isolation isolation) {
-  service::ModelOptions options;
-  options.function = sandbox::FunctionOptions();
+Result<terms::ModelHandle> deploy(Client& client, const std::string& package,
+                                  terms::Isolation isolation) {
+  terms::LoadOptions options;
+  options.function = terms::FunctionOptions();
   options.isolation = isolation;
-  return runtime::ModelHandle{SLUICE_TRY(client.upload(options, package)).info.handle};
+  return terms::ModelHandle{SLUICE_TRY(client.upload(options, package)).info.handle};
 }
 
 Status ask(Client& client, std::uint64_t graph, bool has_told) {
   std::vector<float> x(4, 2);
-  const exec::TensorView view = {x.data(), 16, ir::ElementType::kF32, {4}};
+  const terms::TensorView view = {x.data(), 16, ir::ElementType::kF32, {4}};
   while (true) {
     const auto answer =
         SLUICE_TRY(client.infer(graph, {{"a.x", view}}, {.kept_outputs = {"a.y", "b.y"}}));
@@ -38,12 +38,12 @@ Status ask(Client& client, std::uint64_t graph, bool has_told) {
 Status hold(const std::string& address, const std::string& package) {
   const auto client = SLUICE_TRY(Client::create({.address = address}));
   SLUICE_TRY(client->open_session("graph_holder"));
-  sandbox::GraphRequest request;
+  terms::GraphRequest request;
   request.name = "held";
-  request.nodes = {{"a", SLUICE_TRY(deploy(*client, package, runtime::Isolation::kStream))},
-                   {"b", SLUICE_TRY(deploy(*client, package, runtime::Isolation::kProcess))}};
-  request.edges = {SLUICE_TRY(sandbox::GraphEdge::parse("a.y=b.x"))};
-  request.outputs = {SLUICE_TRY(sandbox::GraphPort::parse("a.y"))};
+  request.nodes = {{"a", SLUICE_TRY(deploy(*client, package, terms::Isolation::kStream))},
+                   {"b", SLUICE_TRY(deploy(*client, package, terms::Isolation::kProcess))}};
+  request.edges = {SLUICE_TRY(terms::GraphEdge::parse("a.y=b.x"))};
+  request.outputs = {SLUICE_TRY(terms::GraphPort::parse("a.y"))};
   const std::uint64_t graph = SLUICE_TRY(client->deploy_graph(request)).info.handle;
   std::vector<std::thread> others;
   for (int i = 0; i < 3; ++i) {

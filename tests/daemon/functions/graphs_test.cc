@@ -9,19 +9,20 @@
 
 #include "daemon/add_relu.h"
 #include "daemon/running_daemon.h"
+#include "sandbox/exchange_table.h"
 #include "support/eventually.h"
+#include "terms/runtime_code.h"
 
 namespace sluice {
 namespace {
 
-using runtime::ModelHandle;
-using runtime::RuntimeCode;
-using sandbox::GraphEdge;
-using sandbox::GraphPort;
 using sluice::testing::build_path;
 using sluice::testing::eventually;
 using sluice::testing::RunningDaemon;
 using sluice::testing::TempDir;
+using terms::GraphEdge;
+using terms::GraphPort;
+using terms::ModelHandle;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -37,17 +38,17 @@ class GraphsTest : public ::testing::Test {
   }
 
   std::uint64_t deploy(rpc::client::Client& client, bool is_in_cell = false) {
-    service::ModelOptions load;
-    load.function = sandbox::FunctionOptions();
-    if (is_in_cell) load.isolation = runtime::Isolation::kProcess;
+    terms::LoadOptions load;
+    load.function = terms::FunctionOptions();
+    if (is_in_cell) load.isolation = terms::Isolation::kProcess;
     const auto entry = client.upload(load, package_);
     EXPECT_TRUE(entry.is_ok()) << entry.status().to_string();
     return entry.is_ok() ? entry->info.handle : 0;
   }
 
   /// a.y feeds b and c, and is an output too.
-  static sandbox::GraphRequest fork(const std::vector<std::uint64_t>& functions) {
-    sandbox::GraphRequest graph;
+  static terms::GraphRequest fork(const std::vector<std::uint64_t>& functions) {
+    terms::GraphRequest graph;
     graph.name = "fork";
     graph.nodes = {{"a", ModelHandle{functions[0]}},
                    {"b", ModelHandle{functions[1]}},
@@ -57,7 +58,7 @@ class GraphsTest : public ::testing::Test {
     return graph;
   }
 
-  static std::vector<float> floats(const exec::TensorView& view) {
+  static std::vector<float> floats(const terms::TensorView& view) {
     const auto* data = static_cast<const float*>(view.data);
     return {data, data + view.size_bytes / 4};
   }
@@ -66,14 +67,14 @@ class GraphsTest : public ::testing::Test {
   static void kill_a_cell(rpc::client::Client& client, int number) {
     std::vector<std::int64_t> cells;
     const auto groups = client.list_groups();
-    for (const service::GroupEntry& group : *groups) {
+    for (const terms::GroupEntry& group : *groups) {
       if (group.info.worker.process > 0) cells.push_back(group.info.worker.process);
     }
     if (cells.empty()) return;
     kill(static_cast<pid_t>(cells[static_cast<std::size_t>(number) % cells.size()]), SIGKILL);
   }
 
-  rpc::client::NamedTensor input() { return {"a.x", {x_.data(), 16, ir::ElementType::kF32, {4}}}; }
+  terms::NamedTensor input() { return {"a.x", {x_.data(), 16, ir::ElementType::kF32, {4}}}; }
 
   TempDir folder_;
   std::unique_ptr<RunningDaemon> daemon_;
@@ -113,7 +114,7 @@ TEST_F(GraphsTest, FunctionOfAGraphIsNotRemovedBeforeIt) {
   ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
   EXPECT_EQ(client->list_models()->size(), 4U);
   const Status refused = client->unload(functions[1]);
-  EXPECT_EQ(runtime::runtime_code_of(refused), RuntimeCode::kFailed);
+  EXPECT_EQ(terms::runtime_code_of(refused), RuntimeCode::kFailed);
   EXPECT_THAT(refused.message(), HasSubstr("graph fork"));
   ASSERT_TRUE(client->unload(graph->info.handle).is_ok());
   EXPECT_TRUE(client->unload(functions[1]).is_ok());
@@ -137,7 +138,7 @@ TEST_F(GraphsTest, GraphBelongsToItsSessionAndEndsWithIt) {
 std::int64_t fill_exchange(rpc::client::Client& client) {
   constexpr std::int64_t kHourNs = 3'600'000'000'000;
   std::vector<float> x(4, 2);
-  const exec::TensorView view = {x.data(), 16, ir::ElementType::kF32, {4}};
+  const terms::TensorView view = {x.data(), 16, ir::ElementType::kF32, {4}};
   std::int64_t count = 0;
   while (client.put_tensor(view, kHourNs).is_ok()) ++count;
   return count;
@@ -150,7 +151,7 @@ TEST_F(GraphsTest, TensorsBetweenFunctionsNeedRoomInTheExchange) {
   ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
   EXPECT_EQ(fill_exchange(*client), sandbox::ExchangeLimits().max_tensors);
   const auto refused = client->infer(graph->info.handle, {input()});
-  EXPECT_EQ(runtime::runtime_code_of(refused.status()), RuntimeCode::kOutOfResources);
+  EXPECT_EQ(terms::runtime_code_of(refused.status()), RuntimeCode::kOutOfResources);
   EXPECT_THAT(refused.status().message(), HasSubstr("graph fork, function a: the exchange holds"));
   ASSERT_TRUE(client->remove_tensor(1).is_ok());
   EXPECT_THAT(client->infer(graph->info.handle, {input()}).status().message(),
@@ -213,17 +214,17 @@ TEST_F(GraphsTest, DeathOfItsClientEndsTheRequestsOfAGraphAndTheGraph) {
 TEST_F(GraphsTest, WhatDoesNotFitIsNamed) {
   const auto client = daemon_->client("owner");
   const std::vector<std::uint64_t> functions = {deploy(*client), deploy(*client), deploy(*client)};
-  sandbox::GraphRequest circle = fork(functions);
+  terms::GraphRequest circle = fork(functions);
   circle.edges.push_back(GraphEdge::parse("b.y=a.x").value());
   const Status refused = client->deploy_graph(circle).status();
-  EXPECT_EQ(runtime::runtime_code_of(refused), RuntimeCode::kInvalid);
+  EXPECT_EQ(terms::runtime_code_of(refused), RuntimeCode::kInvalid);
   EXPECT_THAT(refused.message(), HasSubstr("circle"));
   const auto graph = client->deploy_graph(fork(functions));
   ASSERT_TRUE(graph.is_ok());
   std::vector<float> wrong(8, 2);
   const auto answer =
       client->infer(graph->info.handle, {{"a.x", {wrong.data(), 32, ir::ElementType::kF32, {8}}}});
-  EXPECT_EQ(runtime::runtime_code_of(answer.status()), RuntimeCode::kBadInput);
+  EXPECT_EQ(terms::runtime_code_of(answer.status()), RuntimeCode::kBadInput);
   EXPECT_THAT(answer.status().message(), HasSubstr("graph fork, function a"));
   EXPECT_EQ(client->infer(graph->info.handle, {input()}, {.timeout_ns = 1}).status().code(),
             Code::kDeadlineExceeded);

@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "daemon/on_processors.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::testing {
 namespace {
 
-using runtime::RuntimeCode;
 using ::testing::HasSubstr;
 
 /// y = x + table[i]: an index outside the table fails the run.
@@ -35,13 +35,13 @@ struct Asked {
   std::vector<float> x;
   std::vector<std::int64_t> i;
 
-  std::vector<rpc::client::NamedTensor> inputs() {
+  std::vector<terms::NamedTensor> inputs() {
     const auto rows = static_cast<std::int64_t>(i.size());
     return {{"x", {x.data(), rows * 32, ir::ElementType::kF32, {rows, 8}}},
             {"i", {i.data(), rows * 8, ir::ElementType::kI64, {rows}}}};
   }
   bool is_value(const rpc::client::InferReply& reply) const {
-    const exec::TensorView& y = reply.outputs.at(0).view;
+    const terms::TensorView& y = reply.outputs.at(0).view;
     if (reply.code != RuntimeCode::kOk || y.size_bytes != std::ssize(x) * 4) return false;
     const auto* data = static_cast<const float*>(y.data);
     for (std::size_t at = 0; at < x.size(); ++at) {
@@ -50,7 +50,7 @@ struct Asked {
     return true;
   }
   bool is_right(const Result<rpc::client::InferReply>& reply) const {
-    const auto code = runtime::runtime_code_of(reply.status());
+    const auto code = terms::runtime_code_of(reply.status());
     switch (poison) {
       case Poison::kNone: return reply.is_ok() && is_value(*reply);
       case Poison::kNan: return reply.is_ok() && reply->code == RuntimeCode::kNumericError;
@@ -100,23 +100,23 @@ int ask(rpc::client::Client& client, std::uint64_t model, unsigned tenant, int c
   return num_wrong;
 }
 
-class JoinedRows : public OnProcessors, public ::testing::WithParamInterface<runtime::Isolation> {};
+class JoinedRows : public OnProcessors, public ::testing::WithParamInterface<terms::Isolation> {};
 
-INSTANTIATE_TEST_SUITE_P(
-    Isolations, JoinedRows,
-    ::testing::Values(runtime::Isolation::kStream, runtime::Isolation::kProcess),
-    [](const auto& isolation) {
-      return std::string(isolation.param == runtime::Isolation::kStream ? "Stream" : "Process");
-    });
+INSTANTIATE_TEST_SUITE_P(Isolations, JoinedRows,
+                         ::testing::Values(terms::Isolation::kStream, terms::Isolation::kProcess),
+                         [](const auto& isolation) {
+                           return std::string(
+                               isolation.param == terms::Isolation::kStream ? "Stream" : "Process");
+                         });
 
 TEST_P(JoinedRows, PoisonOfOneTenantReachesNoOther) {
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.isolation = GetParam();
-  options.flags_nan = true;
-  options.batching = runtime::BatchOptions{16, 2'000'000};
+  options.nan_policy = terms::NanPolicy::kFlag;
+  options.batching = terms::BatchOptions{16, 2'000'000};
   const auto model = client->load(options, write("rows", kGraph));
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   std::atomic<int> num_wrong = 0;
@@ -138,9 +138,9 @@ TEST_P(JoinedRows, ModelWithFixedRowsTakesAnyNumber) {
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.isolation = GetParam();
-  options.batching = runtime::BatchOptions{0, 0};
+  options.batching = terms::BatchOptions{0, 0};
   const auto model = client->load(options, write("fixed", R"(
 subgraph @0 "main" {
   input %x : f32[4,2]
@@ -152,10 +152,10 @@ subgraph @0 "main" {
   EXPECT_EQ(model->signature.inputs.at(0).type.to_string(), "f32[batch,2]");
   for (const std::int64_t rows : {1, 3, 4, 5, 11}) {
     std::vector<float> x(static_cast<std::size_t>(rows) * 2, static_cast<float>(rows));
-    const exec::TensorView view = {x.data(), rows * 8, ir::ElementType::kF32, {rows, 2}};
+    const terms::TensorView view = {x.data(), rows * 8, ir::ElementType::kF32, {rows, 2}};
     const auto reply = client->infer(model->info.handle, {{"x", view}});
     ASSERT_TRUE(reply.is_ok()) << reply.status().to_string();
-    const exec::TensorView& y = reply->outputs.at(0).view;
+    const terms::TensorView& y = reply->outputs.at(0).view;
     ASSERT_EQ(y.size_bytes, rows * 8);
     EXPECT_EQ(std::vector<float>(static_cast<const float*>(y.data),
                                  static_cast<const float*>(y.data) + rows * 2),
@@ -167,14 +167,14 @@ TEST_P(JoinedRows, ModelWhoseRowsCannotBeJoinedIsRefused) {
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.isolation = GetParam();
-  options.batching = runtime::BatchOptions{16, 0};
+  options.batching = terms::BatchOptions{16, 0};
   const auto refused = client->load(options, small_).status();
-  EXPECT_EQ(runtime::runtime_code_of(refused), RuntimeCode::kInvalid);
+  EXPECT_EQ(terms::runtime_code_of(refused), RuntimeCode::kInvalid);
   EXPECT_THAT(refused.message(), HasSubstr("was compiled for 4 rows"));
   EXPECT_TRUE(client->list_models()->empty()) << "nothing stays behind";
-  options.batching = runtime::BatchOptions{65'537, 0};
+  options.batching = terms::BatchOptions{65'537, 0};
   EXPECT_THAT(client->load(options, small_).status().message(), HasSubstr("batch_rows"));
 }
 

@@ -5,11 +5,11 @@
 
 #include "daemon/on_processors.h"
 #include "support/eventually.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::testing {
 namespace {
 
-using runtime::RuntimeCode;
 using ::testing::ElementsAre;
 
 constexpr int kModels = 12;
@@ -20,7 +20,7 @@ class MoreModels : public OnProcessors {
   std::vector<std::uint64_t> load_all(rpc::client::Client& client) const {
     std::vector<std::uint64_t> handles;
     for (int i = 0; i < kModels; ++i) {
-      service::ModelOptions options;
+      terms::LoadOptions options;
       options.name = fmt::format("model {}", i);
       options.weight = i + 1;
       const auto model = client.load(options, small_);
@@ -75,7 +75,7 @@ TEST_F(MoreModels, ModelsComeAndGoWhileOthersServe) {
     ASSERT_TRUE(model.is_ok()) << model.status().to_string();
     EXPECT_EQ(model->info.group, stays->info.group);
     EXPECT_TRUE(session->stop(model->info.handle).is_ok());
-    EXPECT_EQ(runtime::runtime_code_of(infer(*session, model->info.handle, 1).status()),
+    EXPECT_EQ(terms::runtime_code_of(infer(*session, model->info.handle, 1).status()),
               RuntimeCode::kFailed);
     EXPECT_TRUE(session->start(model->info.handle).is_ok());
     EXPECT_TRUE(infer(*session, model->info.handle, 1).is_ok());
@@ -119,17 +119,17 @@ TEST_F(MoreModels, ExclusiveCoresRefuseTheSecondModel) {
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();
   ASSERT_TRUE(client->load({}, small_).is_ok());
-  EXPECT_EQ(runtime::runtime_code_of(client->load({}, small_).status()),
+  EXPECT_EQ(terms::runtime_code_of(client->load({}, small_).status()),
             RuntimeCode::kNotEnoughCores);
 }
 
 TEST_F(MoreModels, WeightOutOfRangeIsRefused) {
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
-  service::ModelOptions options;
+  terms::LoadOptions options;
   for (const int weight : {-1, 1001}) {
     options.weight = weight;
-    EXPECT_EQ(runtime::runtime_code_of(daemon->client()->load(options, small_).status()),
+    EXPECT_EQ(terms::runtime_code_of(daemon->client()->load(options, small_).status()),
               RuntimeCode::kInvalid);
   }
 }

@@ -43,7 +43,7 @@ TEST_F(StartModels, ModelsLoadedByPathComeBackAfterAKill) {
   auto daemon = start_with(keep_);
   ASSERT_NE(daemon, nullptr);
   auto client = daemon->client();
-  service::ModelOptions options;
+  terms::LoadOptions options;
   options.name = "named";
   options.depth = 3;
   options.max_waiting = 5;

@@ -26,7 +26,7 @@ void read_as(const ir::Type& wanted, onnx::FileValue& value) {
 /// input_0.pb, input_1.pb, ... of a data set, in order, as far as the model has operands for them:
 /// some cases keep data for inputs that their model lost.
 Result<Values> read_values(const fs::path& data_set, std::string_view prefix,
-                           const std::vector<package::TensorSpec>& specs) {
+                           const std::vector<terms::TensorSpec>& specs) {
   Values values;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const fs::path file = data_set / fmt::format("{}_{}.pb", prefix, i);
@@ -43,8 +43,7 @@ bool contradicts(const ir::Type& declared, const onnx::FileValue& value) {
   return dims && value.tensor && *dims != *value.tensor->type.static_dims();
 }
 
-Status set_values(exec::Context& context, const package::Signature& signature,
-                  const Values& values) {
+Status set_values(exec::Context& context, const terms::Signature& signature, const Values& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (signature.inputs[i].type.is_tensor()) {
       SLUICE_TRY(context.set_input(i, view_of(*values[i].tensor)));
@@ -57,7 +56,7 @@ Status set_values(exec::Context& context, const package::Signature& signature,
 }
 
 /// Output `index` of the last run.
-onnx::FileValue output_of(const exec::Context& context, const package::Signature& signature,
+onnx::FileValue output_of(const exec::Context& context, const terms::Signature& signature,
                           std::size_t index) {
   if (signature.outputs[index].type.is_tensor()) return {copy_of(context.output(index)), {}};
   const exec::Value& value = context.output_value(index);
@@ -137,7 +136,7 @@ Result<CaseModel> load_case(const fs::path& folder, const CaseOptions& options) 
 }
 
 /// The inputs of a data set, as the model takes them.
-Result<Values> read_inputs_for(const package::Signature& signature, const fs::path& data_set) {
+Result<Values> read_inputs_for(const terms::Signature& signature, const fs::path& data_set) {
   auto inputs = SLUICE_TRY(read_values(data_set, "input", signature.inputs));
   std::size_t missing = inputs.size();
   while (missing < signature.inputs.size() && signature.inputs[missing].has_default) ++missing;
@@ -146,7 +145,7 @@ Result<Values> read_inputs_for(const package::Signature& signature, const fs::pa
 }
 
 /// Some cases keep data of another shape than their model declares.
-std::optional<std::string> find_contradiction(const package::Signature& signature,
+std::optional<std::string> find_contradiction(const terms::Signature& signature,
                                               const Values& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto& input = signature.inputs[i];
@@ -159,7 +158,7 @@ std::optional<std::string> find_contradiction(const package::Signature& signatur
 
 Outcome compare_outputs(const CaseModel& loaded, const exec::Context& context,
                         const Values& expected, const Tolerances& tolerances) {
-  const package::Signature& signature = loaded.model.signature();
+  const terms::Signature& signature = loaded.model.signature();
   bool has_types = true;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const onnx::FileValue got = output_of(context, signature, i);
@@ -177,7 +176,7 @@ Outcome compare_outputs(const CaseModel& loaded, const exec::Context& context,
 
 Result<Outcome> run_data_set(const CaseModel& loaded, const fs::path& data_set,
                              const Tolerances& tolerances) {
-  const package::Signature& signature = loaded.model.signature();
+  const terms::Signature& signature = loaded.model.signature();
   const auto expected = SLUICE_TRY(read_values(data_set, "output", signature.outputs));
   const std::size_t num_outputs = signature.outputs.size();
   if (fs::exists(data_set / fmt::format("output_{}.pb", num_outputs))) {
@@ -206,7 +205,7 @@ Result<Outcome> try_case(const fs::path& folder, const CaseOptions& options) {
 
 /// The outputs of one backend for one data set.
 Result<Values> outputs_of(const CaseModel& loaded, const fs::path& data_set) {
-  const package::Signature& signature = loaded.model.signature();
+  const terms::Signature& signature = loaded.model.signature();
   const auto inputs = SLUICE_TRY(read_inputs_for(signature, data_set));
   auto context = SLUICE_TRY(loaded.model.create_context());
   SLUICE_TRY(set_values(context, signature, inputs));

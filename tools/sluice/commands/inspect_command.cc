@@ -17,7 +17,7 @@ namespace {
 
 double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
-nlohmann::json spec_json(const package::TensorSpec& spec) {
+nlohmann::json spec_json(const terms::TensorSpec& spec) {
   return {{"name", spec.name},
           {"type", spec.type.to_string()},
           {"batch_axis", spec.batch_axis},
@@ -148,7 +148,7 @@ class InspectCommand : public Command {
   }
 
   nlohmann::json describe(const package::Executable& executable) const {
-    const package::Signature signature = package::signature_of(executable.graph);
+    const terms::Signature signature = package::signature_of(executable.graph);
     nlohmann::json json = {{"inputs", nlohmann::json::array()},
                            {"outputs", nlohmann::json::array()},
                            {"operations", nlohmann::json::array()},
@@ -184,7 +184,7 @@ class InspectCommand : public Command {
   }
 
   void print(const package::Executable& executable) const {
-    const package::Signature signature = package::signature_of(executable.graph);
+    const terms::Signature signature = package::signature_of(executable.graph);
     for (const auto& spec : signature.inputs) {
       fmt::print("input   {} : {}{}\n", spec.name, spec.type.to_string(),
                  spec.has_default ? " (has a default)" : "");

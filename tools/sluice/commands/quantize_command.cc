@@ -62,7 +62,7 @@ class QuantizeCommand : public Command {
     for (std::size_t i = 0; i < samples.size(); ++i) {
       if (is_terminal) fmt::print(stderr, "\r\033[K{} {} of {}", phase, i + 1, samples.size());
       tensors_ = SLUICE_TRY(read_inputs(samples[i], quantizer.signature(), dims));
-      std::vector<exec::TensorView> views;
+      std::vector<terms::TensorView> views;
       for (const ir::Constant& tensor : tensors_) views.push_back(view_of(tensor));
       const std::string where = samples[i].begin()->second;
       SLUICE_TRY(quantizer.observe(views).with_context(fmt::format("sample \"{}\"", where)));

@@ -15,7 +15,7 @@
 namespace sluice::tool {
 namespace {
 
-std::span<const float> floats_of(const exec::TensorView& view) {
+std::span<const float> floats_of(const terms::TensorView& view) {
   return {static_cast<const float*>(view.data), static_cast<std::size_t>(view.size_bytes) / 4};
 }
 
@@ -161,7 +161,7 @@ class RunCommand : public Command {
     return ok_status();
   }
 
-  Status print_top(const exec::TensorView& view) const {
+  Status print_top(const terms::TensorView& view) const {
     if (view.element != ir::ElementType::kF32) {
       return invalid_argument("--top needs scores of type f32, the output is {}", type_text(view));
     }

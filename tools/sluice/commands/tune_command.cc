@@ -46,7 +46,7 @@ class TuneCommand : public Command {
     const auto sources = SLUICE_TRY(parse_inputs(inputs_, signature, Missing::kRandom));
     const auto tensors =
         SLUICE_TRY(read_inputs(sources, signature, SLUICE_TRY(parse_shapes(shapes_))));
-    std::vector<exec::TensorView> views;
+    std::vector<terms::TensorView> views;
     for (const ir::Constant& tensor : tensors) views.push_back(view_of(tensor));
 
     const bool is_terminal = ::isatty(STDERR_FILENO) == 1;

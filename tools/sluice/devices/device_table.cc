@@ -7,7 +7,7 @@
 namespace sluice::tool {
 namespace {
 
-using topology::Device;
+using terms::Device;
 using topology::DeviceMap;
 using Row = std::vector<std::string>;
 
@@ -18,13 +18,13 @@ std::string number_or_dash(std::int32_t number, std::int32_t none) {
 
 std::string connected(const DeviceMap& map, const Device& device) {
   std::vector<std::int32_t> ids;
-  for (const topology::DeviceId id : linked_with(map, device.id)) ids.push_back(id.value());
+  for (const terms::DeviceId id : linked_with(map, device.id)) ids.push_back(id.value());
   return or_dash(fmt::format("{}", fmt::join(ids, ", ")));
 }
 
 std::string backend_of(const Device& device) {
   if (!device.backend.empty()) return fmt::format("{}:{}", device.backend, device.backend_index);
-  return device.kind == topology::kCpuKind ? "any" : "-";
+  return device.kind == terms::kCpuKind ? "any" : "-";
 }
 
 std::string processors_of(const Device& device) {
@@ -35,7 +35,7 @@ std::string processors_of(const Device& device) {
 
 std::string caches_of(const Device& device) {
   std::vector<std::string> texts;
-  for (const topology::Cache& cache : device.caches) {
+  for (const terms::Cache& cache : device.caches) {
     texts.push_back(
         fmt::format("{} {} x {}", cache.name, cache.count, format_bytes(cache.size_bytes)));
   }

@@ -6,7 +6,7 @@
 namespace sluice::tool {
 namespace {
 
-using topology::DeviceId;
+using terms::DeviceId;
 
 topology::DeviceMap example() {
   topology::DeviceMap map;

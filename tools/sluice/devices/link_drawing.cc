@@ -13,8 +13,8 @@
 namespace sluice::tool {
 namespace {
 
-using topology::Device;
-using topology::DeviceId;
+using terms::Device;
+using terms::DeviceId;
 using topology::DeviceMap;
 using topology::Link;
 

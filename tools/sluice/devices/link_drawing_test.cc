@@ -5,7 +5,7 @@
 namespace sluice::tool {
 namespace {
 
-using topology::DeviceId;
+using terms::DeviceId;
 using topology::DeviceMap;
 
 DeviceMap make(const std::vector<std::string>& kinds,

@@ -47,10 +47,9 @@ class GroupsCommand : public Command {
  private:
   Result<int> create(rpc::client::Client& client) {
     request_.num_cores = num_cores_;
-    for (const std::int32_t device : devices_)
-      request_.devices.push_back(topology::DeviceId(device));
-    std::optional<runtime::Isolation> isolation;
-    if (!isolation_.empty()) isolation = SLUICE_TRY(runtime::parse_isolation(isolation_));
+    for (const std::int32_t device : devices_) request_.devices.push_back(terms::DeviceId(device));
+    std::optional<terms::Isolation> isolation;
+    if (!isolation_.empty()) isolation = SLUICE_TRY(terms::parse_isolation(isolation_));
     const auto group = SLUICE_TRY(client.create_group(request_, isolation));
     if (remote_.is_json) {
       print_json(group);
@@ -70,12 +69,12 @@ class GroupsCommand : public Command {
     std::vector<std::vector<std::string>> rows = {
         {"GROUP", "MADE BY", "CORES", "MODELS", "ACTIVE", "WORKER", "SESSION"}};
     for (const auto& group : groups) {
-      const bool is_implicit = group.info.origin == topology::GroupOrigin::kImplicit;
+      const bool is_implicit = group.info.origin == terms::GroupOrigin::kImplicit;
       rows.push_back({std::to_string(group.info.id.value()), is_implicit ? "load" : "call",
                       describe_cores(group.info.cores), std::to_string(group.info.num_models),
                       group.info.active_model.empty() ? "-" : group.info.active_model,
                       describe_worker(group.info.worker),
-                      group.session == service::kNobody
+                      group.session == terms::kNobody
                           ? "-"
                           : std::to_string(static_cast<std::uint64_t>(group.session))});
     }
@@ -88,7 +87,7 @@ class GroupsCommand : public Command {
   Option destroy_;
   std::int32_t num_cores_ = 0;
   std::vector<std::int32_t> devices_;
-  topology::CoreRequest request_;
+  terms::CoreRequest request_;
   std::string isolation_;
   std::string destroyed_;
 };

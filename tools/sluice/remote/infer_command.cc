@@ -50,13 +50,13 @@ class InferCommand : public Command {
     const auto client = SLUICE_TRY(remote_.connect());
     const std::uint64_t handle = SLUICE_TRY(find_model(*client, model_));
     const auto entries = SLUICE_TRY(client->list_models(handle));
-    const package::Signature& signature = entries.at(0).signature;
+    const terms::Signature& signature = entries.at(0).signature;
     auto sources = SLUICE_TRY(parse_inputs(inputs_, signature, Missing::kRefuse));
     const std::map<std::string, std::uint64_t> indexes = SLUICE_TRY(take_indexes(sources));
     const std::set<std::string> left_out = take_defaults(sources);
     const auto constants = SLUICE_TRY(
         read_inputs(sources, signature, SLUICE_TRY(parse_shapes(shapes_)), preprocessing_));
-    std::vector<rpc::client::NamedTensor> tensors;
+    std::vector<terms::NamedTensor> tensors;
     for (std::size_t i = 0; i < constants.size(); ++i) {
       const std::string& name = signature.inputs[i].name;
       if (left_out.contains(name)) continue;
@@ -99,7 +99,7 @@ class InferCommand : public Command {
     SLUICE_TRY(make_output_folder(output_dir_));
     if (remote_.is_json) {
       std::vector<std::string> files;
-      for (const rpc::client::NamedTensor& output : reply.outputs) {
+      for (const terms::NamedTensor& output : reply.outputs) {
         if (output_dir_.empty()) break;
         files.push_back(output.exchange != 0
                             ? std::string()
@@ -108,7 +108,7 @@ class InferCommand : public Command {
       print_json(reply, files);
       return 0;
     }
-    for (const rpc::client::NamedTensor& output : reply.outputs) {
+    for (const terms::NamedTensor& output : reply.outputs) {
       if (output.exchange != 0) {
         fmt::print("{}: exchange:{}\n", printable(output.name), output.exchange);
       } else {
@@ -122,7 +122,7 @@ class InferCommand : public Command {
   Result<int> show(const RepeatReport& report) const {
     if (!output_dir_.empty() && report.last) {
       SLUICE_TRY(make_output_folder(output_dir_));
-      for (const rpc::client::NamedTensor& output : report.last->outputs) {
+      for (const terms::NamedTensor& output : report.last->outputs) {
         SLUICE_TRY(save_output(output.name, output.view, output_dir_));
       }
     }

@@ -42,7 +42,7 @@ class LoadCommand : public Command {
              "Seconds that a request waits for others to fill its run, with --batch-rows")
         .between(0.0, 1e9)
         .shows_default();
-    options.flag("--flag-nan", options_.flags_nan, "Answer with code 1003 if an output holds NaN");
+    options.flag("--flag-nan", flags_nan_, "Answer with code 1003 if an output holds NaN");
     options.flag("--estimate", only_estimates_,
                  "Print the memory that the model would need; load nothing");
     options.add("--seed", options_.seed, "Start of random operators' numbers (default: any)");
@@ -52,14 +52,15 @@ class LoadCommand : public Command {
   Result<int> run() override {
     options_.name = name_.empty() ? package_.stem() : name_;
     if (!isolation_.empty()) {
-      options_.isolation = SLUICE_TRY(runtime::parse_isolation(isolation_));
+      options_.isolation = SLUICE_TRY(terms::parse_isolation(isolation_));
     }
     const auto max_delay_ns = static_cast<std::int64_t>(max_delay_seconds_ * 1e9);
-    if (batch_rows_) options_.batching = runtime::BatchOptions{*batch_rows_, max_delay_ns};
+    if (flags_nan_) options_.nan_policy = terms::NanPolicy::kFlag;
+    if (batch_rows_) options_.batching = terms::BatchOptions{*batch_rows_, max_delay_ns};
     if (max_delay_ns > 0 && !batch_rows_) {
       return invalid_argument("--max-delay joins nothing without --batch-rows");
     }
-    if (group_ != 0) options_.group = topology::CoreGroupId(group_);
+    if (group_ != 0) options_.group = terms::CoreGroupId(group_);
     const auto client = SLUICE_TRY(remote_.connect());
     const auto file = SLUICE_TRY(package_.find());
     if (only_estimates_) return estimate(*client, file.path);
@@ -69,7 +70,7 @@ class LoadCommand : public Command {
       print_json(model);
     } else {
       fmt::print("{:#x}  {}, {} on group {}, depth {}, queue limit {}\n", model.info.handle,
-                 model.info.name, runtime::phase_name(model.info.phase), model.info.group.value(),
+                 model.info.name, terms::phase_name(model.info.phase), model.info.group.value(),
                  model.info.depth, model.info.max_waiting);
     }
     return 0;
@@ -93,7 +94,8 @@ class LoadCommand : public Command {
   std::string isolation_;
   std::optional<std::int64_t> batch_rows_;
   double max_delay_seconds_ = 0;
-  service::ModelOptions options_;
+  bool flags_nan_ = false;
+  terms::LoadOptions options_;
   bool only_estimates_ = false;
 };
 

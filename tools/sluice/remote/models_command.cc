@@ -21,12 +21,12 @@ class ModelsCommand : public Command {
         {"MODEL", "NAME", "PHASE", "GROUP", "MODE", "DEPTH", "MEMORY", "SESSION"}};
     for (const auto& model : models) {
       rows.push_back({fmt::format("{:#x}", model.info.handle), model.info.name,
-                      std::string(runtime::phase_name(model.info.phase)),
+                      std::string(terms::phase_name(model.info.phase)),
                       model.graph ? "-" : std::to_string(model.info.group.value()),
-                      model.info.mode == runtime::LoadMode::kShared ? "shared" : "normal",
+                      model.info.mode == terms::LoadMode::kShared ? "shared" : "normal",
                       std::to_string(model.info.depth),
                       format_bytes(model.info.footprint.total_bytes()),
-                      model.session == service::kNobody
+                      model.session == terms::kNobody
                           ? "-"
                           : std::to_string(static_cast<std::uint64_t>(model.session))});
     }

@@ -82,9 +82,9 @@ std::string text_table(const std::vector<std::vector<std::string>>& texts) {
   return text;
 }
 
-std::string describe_cores(const std::vector<topology::CoreRef>& cores) {
+std::string describe_cores(const std::vector<terms::CoreRef>& cores) {
   std::map<std::int32_t, std::vector<std::int32_t>> of_device;
-  for (const topology::CoreRef& core : cores) of_device[core.device.value()].push_back(core.core);
+  for (const terms::CoreRef& core : cores) of_device[core.device.value()].push_back(core.core);
   std::string text;
   for (const auto& [device, numbers] : of_device) {
     text +=
@@ -93,8 +93,8 @@ std::string describe_cores(const std::vector<topology::CoreRef>& cores) {
   return text;
 }
 
-std::string describe_worker(const runtime::WorkerInfo& worker) {
-  if (worker.isolation != runtime::Isolation::kProcess) return "-";
+std::string describe_worker(const terms::WorkerInfo& worker) {
+  if (worker.isolation != terms::Isolation::kProcess) return "-";
   std::string text = worker.state == "ready" ? std::to_string(worker.process) : worker.state;
   if (worker.num_restarts > 0) text += fmt::format(", {} restarts", worker.num_restarts);
   return text;

@@ -32,14 +32,14 @@ Result<std::uint64_t> find_model(rpc::client::Client& client, const std::string&
 Result<std::uint64_t> parse_handle(const std::string& text);
 
 // Prints JSON to stdout, in one form for all commands; lists are arrays.
-void print_json(const service::ModelEntry& model);
-void print_json(const std::vector<service::ModelEntry>& models);
-void print_json(const service::GroupEntry& group);
-void print_json(const std::vector<service::GroupEntry>& groups);
-void print_json(const std::vector<service::SessionInfo>& sessions);
-void print_json(const std::vector<service::ModelStatistics>& statistics);
-void print_json(const service::ServerInfo& server, const service::ServerHealth& health);
-void print_json(const runtime::Footprint& footprint);
+void print_json(const terms::ModelEntry& model);
+void print_json(const std::vector<terms::ModelEntry>& models);
+void print_json(const terms::GroupEntry& group);
+void print_json(const std::vector<terms::GroupEntry>& groups);
+void print_json(const std::vector<terms::SessionInfo>& sessions);
+void print_json(const std::vector<terms::ModelStatistics>& statistics);
+void print_json(const terms::ServerInfo& server, const terms::ServerHealth& health);
+void print_json(const terms::Footprint& footprint);
 /// `files`: where the outputs were written, in their order; none if they were not.
 void print_json(const rpc::client::InferReply& reply, const std::vector<std::string>& files);
 void print_json(const RepeatReport& report);
@@ -53,10 +53,10 @@ std::string printable(std::string_view text);
 std::string text_table(const std::vector<std::vector<std::string>>& rows);
 
 /// "device 0: 0-3, device 1: 0"
-std::string describe_cores(const std::vector<topology::CoreRef>& cores);
+std::string describe_cores(const std::vector<terms::CoreRef>& cores);
 
 /// "1234, 2 restarts", "failed"; "-" for a group without one.
-std::string describe_worker(const runtime::WorkerInfo& worker);
+std::string describe_worker(const terms::WorkerInfo& worker);
 
 /// "12.3 us": three digits and a unit.
 std::string describe_duration(std::int64_t duration_ns);

@@ -4,6 +4,7 @@
 #include "sluice/remote/remote.h"
 #include "sluice/remote/repeated.h"
 #include "sluice/tensors/outputs.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::tool {
 
@@ -11,21 +12,21 @@ using nlohmann::json;
 
 namespace {
 
-json tensors(const std::vector<package::TensorSpec>& specs) {
+json tensors(const std::vector<terms::TensorSpec>& specs) {
   json all = json::array();
-  for (const package::TensorSpec& spec : specs) {
+  for (const terms::TensorSpec& spec : specs) {
     all.push_back(
         {{"name", spec.name}, {"type", spec.type.to_string()}, {"has_default", spec.has_default}});
   }
   return all;
 }
 
-json latency(const service::Latency& from) {
+json latency(const terms::Latency& from) {
   return {{"count", from.count},   {"sum_ns", from.sum_ns}, {"p50_ns", from.p50_ns},
           {"p90_ns", from.p90_ns}, {"p99_ns", from.p99_ns}, {"max_ns", from.max_ns}};
 }
 
-json to_json(const runtime::Footprint& from) {
+json to_json(const terms::Footprint& from) {
   return {{"constants_bytes", from.constants_bytes},
           {"packed_bytes", from.packed_bytes},
           {"context_bytes", from.context_bytes},
@@ -34,8 +35,8 @@ json to_json(const runtime::Footprint& from) {
           {"total_bytes", from.total_bytes()}};
 }
 
-json to_json(const sandbox::FunctionState& from) {
-  return {{"phase", sandbox::phase_name(from.phase)},
+json to_json(const terms::FunctionState& from) {
+  return {{"phase", terms::phase_name(from.phase)},
           {"share", from.options.share},
           {"priority", from.options.priority},
           {"memory_bytes", from.options.memory_bytes},
@@ -49,22 +50,22 @@ json to_json(const sandbox::FunctionState& from) {
           {"busy_ns", from.busy_ns}};
 }
 
-json to_json(const sandbox::GraphState& from) {
+json to_json(const terms::GraphState& from) {
   json functions = json::array();
-  for (const sandbox::GraphNode& node : from.nodes) {
+  for (const terms::GraphNode& node : from.nodes) {
     functions.push_back(
         {{"name", node.name}, {"function", static_cast<std::uint64_t>(node.function)}});
   }
   return {{"functions", std::move(functions)}};
 }
 
-json to_json(const service::ModelEntry& from) {
+json to_json(const terms::ModelEntry& from) {
   json all = {{"model", from.info.handle},
               {"name", from.info.name},
-              {"phase", runtime::phase_name(from.info.phase)},
+              {"phase", terms::phase_name(from.info.phase)},
               {"group", from.info.group.value()},
               {"implicit", from.info.is_implicit},
-              {"mode", from.info.mode == runtime::LoadMode::kShared ? "shared" : "normal"},
+              {"mode", from.info.mode == terms::LoadMode::kShared ? "shared" : "normal"},
               {"depth", from.info.depth},
               {"queue_limit", from.info.max_waiting},
               {"session", static_cast<std::uint64_t>(from.session)},
@@ -77,20 +78,20 @@ json to_json(const service::ModelEntry& from) {
   return all;
 }
 
-json to_json(const service::GroupEntry& from) {
+json to_json(const terms::GroupEntry& from) {
   json cores = json::array();
-  for (const topology::CoreRef& core : from.info.cores) {
+  for (const terms::CoreRef& core : from.info.cores) {
     cores.push_back({{"device", core.device.value()}, {"core", core.core}});
   }
   return {{"group", from.info.id.value()},
-          {"implicit", from.info.origin == topology::GroupOrigin::kImplicit},
+          {"implicit", from.info.origin == terms::GroupOrigin::kImplicit},
           {"cores", std::move(cores)},
           {"models", from.info.num_models},
           {"active_model", from.info.active_model},
           {"switches", from.info.num_switches},
           {"memory_used_bytes", from.info.memory_used_bytes},
           {"max_memory_bytes", from.info.max_memory_bytes},
-          {"isolation", runtime::isolation_name(from.info.worker.isolation)},
+          {"isolation", terms::isolation_name(from.info.worker.isolation)},
           {"worker_process", from.info.worker.process},
           {"worker_restarts", from.info.worker.num_restarts},
           {"worker_state", from.info.worker.state},
@@ -98,7 +99,7 @@ json to_json(const service::GroupEntry& from) {
           {"session", static_cast<std::uint64_t>(from.session)}};
 }
 
-json to_json(const service::SessionInfo& from) {
+json to_json(const terms::SessionInfo& from) {
   return {{"session", static_cast<std::uint64_t>(from.id)},
           {"client", from.client},
           {"address", from.peer.address},
@@ -112,10 +113,10 @@ json to_json(const service::SessionInfo& from) {
           {"ring_requests", from.num_ring_requests}};
 }
 
-json to_json(const service::ModelStatistics& from) {
+json to_json(const terms::ModelStatistics& from) {
   json answered = json::object();
-  for (const runtime::CodeCount& one : from.answered) {
-    answered[std::string(runtime::describe(one.code).name)] = one.count;
+  for (const terms::CodeCount& one : from.answered) {
+    answered[std::string(terms::describe(one.code).name)] = one.count;
   }
   return {{"model", from.model},
           {"name", from.name},
@@ -134,9 +135,9 @@ json to_json(const service::ModelStatistics& from) {
           {"joined", from.joined}};
 }
 
-json to_json(const service::ServerInfo& from) {
+json to_json(const terms::ServerInfo& from) {
   json devices = json::array();
-  for (const topology::Device& device : from.devices) {
+  for (const terms::Device& device : from.devices) {
     devices.push_back({{"device", device.id.value()},
                        {"kind", device.kind},
                        {"name", device.name},
@@ -154,16 +155,16 @@ json to_json(const service::ServerInfo& from) {
           {"max_upload_bytes", from.max_upload_bytes},
           {"stream_requests", from.stream_requests},
           {"account", from.account},
-          {"roles", service::to_string(from.roles)},
+          {"roles", terms::to_string(from.roles)},
           {"model_folders", from.model_folders}};
 }
 
-json to_json(const service::ServerHealth& from) {
+json to_json(const terms::ServerHealth& from) {
   json models = json::array();
-  for (const service::ModelHealth& one : from.models) {
+  for (const terms::ModelHealth& one : from.models) {
     models.push_back({{"model", one.model},
                       {"name", one.name},
-                      {"state", runtime::health_name(one.health.state)},
+                      {"state", terms::health_name(one.health.state)},
                       {"reason", one.health.reason},
                       {"action", one.health.action}});
   }
@@ -178,7 +179,7 @@ json to_json(const service::ServerHealth& from) {
 json to_json(const rpc::client::InferReply& from, const std::vector<std::string>& files) {
   json outputs = json::array();
   for (std::size_t i = 0; i < from.outputs.size(); ++i) {
-    const rpc::client::NamedTensor& output = from.outputs[i];
+    const terms::NamedTensor& output = from.outputs[i];
     outputs.push_back({{"name", output.name}, {"type", type_text(output.view)}});
     if (output.exchange != 0) outputs.back()["exchange"] = output.exchange;
     if (i < files.size() && output.exchange == 0) outputs.back()["file"] = files[i];
@@ -206,13 +207,13 @@ void print_list(const std::vector<Entry>& entries) {
 
 }  // namespace
 
-void print_json(const service::ModelEntry& model) { print(to_json(model)); }
-void print_json(const std::vector<service::ModelEntry>& models) { print_list(models); }
-void print_json(const service::GroupEntry& group) { print(to_json(group)); }
-void print_json(const std::vector<service::GroupEntry>& groups) { print_list(groups); }
-void print_json(const std::vector<service::SessionInfo>& sessions) { print_list(sessions); }
-void print_json(const std::vector<service::ModelStatistics>& statistics) { print_list(statistics); }
-void print_json(const runtime::Footprint& footprint) { print(to_json(footprint)); }
+void print_json(const terms::ModelEntry& model) { print(to_json(model)); }
+void print_json(const std::vector<terms::ModelEntry>& models) { print_list(models); }
+void print_json(const terms::GroupEntry& group) { print(to_json(group)); }
+void print_json(const std::vector<terms::GroupEntry>& groups) { print_list(groups); }
+void print_json(const std::vector<terms::SessionInfo>& sessions) { print_list(sessions); }
+void print_json(const std::vector<terms::ModelStatistics>& statistics) { print_list(statistics); }
+void print_json(const terms::Footprint& footprint) { print(to_json(footprint)); }
 void print_json(const rpc::client::InferReply& reply, const std::vector<std::string>& files) {
   print(to_json(reply, files));
 }
@@ -229,7 +230,7 @@ void print_json(const RepeatReport& report) {
 }
 void print_json(const char* key, std::uint64_t handle) { print({{key, handle}}); }
 
-void print_json(const service::ServerInfo& server, const service::ServerHealth& health) {
+void print_json(const terms::ServerInfo& server, const terms::ServerHealth& health) {
   json all = to_json(server);
   all["health"] = to_json(health);
   print(all);

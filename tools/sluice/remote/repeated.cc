@@ -20,7 +20,7 @@ std::int64_t RepeatReport::latency_ns(double share) const {
 
 /// One thread sends and takes: it never has more in flight than the daemon reads.
 Result<RepeatReport> infer_repeatedly(rpc::client::Client& client, std::uint64_t model,
-                                      const std::vector<rpc::client::NamedTensor>& inputs,
+                                      const std::vector<terms::NamedTensor>& inputs,
                                       const rpc::client::InferOptions& options,
                                       const RepeatOptions& repeat) {
   const std::int64_t held = SLUICE_TRY(client.server()).stream_requests;

@@ -28,7 +28,7 @@ struct RepeatReport {
 
 /// Requires: count and in_flight > 0. Fails: with what ended the stream.
 Result<RepeatReport> infer_repeatedly(rpc::client::Client& client, std::uint64_t model,
-                                      const std::vector<rpc::client::NamedTensor>& inputs,
+                                      const std::vector<terms::NamedTensor>& inputs,
                                       const rpc::client::InferOptions& options,
                                       const RepeatOptions& repeat);
 

@@ -22,19 +22,19 @@ class ServerCommand : public Command {
       fmt::print("{} devices, {} of {} cores free\n", server.devices.size(), server.num_free_cores,
                  server.num_cores);
       fmt::print("this client is {}, with the roles {}\n", printable(server.account),
-                 service::to_string(server.roles));
+                 terms::to_string(server.roles));
       fmt::print("{} of {} descriptors open, {} connections refused\n", health.descriptors.num_open,
                  health.descriptors.max_open, health.num_refused_connections);
       for (const auto& model : health.models) {
         fmt::print("model {:#x} {}: {}{}{}{}{}\n", model.model, printable(model.name),
-                   runtime::health_name(model.health.state),
-                   model.health.reason.empty() ? "" : ": ", model.health.reason,
-                   model.health.action.empty() ? "" : "; ", model.health.action);
+                   terms::health_name(model.health.state), model.health.reason.empty() ? "" : ": ",
+                   model.health.reason, model.health.action.empty() ? "" : "; ",
+                   model.health.action);
       }
     }
     bool is_well = health.is_ready;
     for (const auto& model : health.models) {
-      is_well = is_well && model.health.state != runtime::HealthState::kFailed;
+      is_well = is_well && model.health.state != terms::HealthState::kFailed;
     }
     return is_well ? 0 : 1;
   }

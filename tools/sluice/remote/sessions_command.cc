@@ -17,7 +17,7 @@ class SessionsCommand : public Command {
   Result<int> run() override {
     const auto client = SLUICE_TRY(remote_.connect());
     if (kill_.is_given()) {
-      SLUICE_TRY(client->close_session(service::SessionId(killed_)));
+      SLUICE_TRY(client->close_session(terms::SessionId(killed_)));
       if (remote_.is_json) print_json("session", killed_);
       return 0;
     }

@@ -28,8 +28,8 @@ class WorkersOfModels {
   }
 
  private:
-  std::map<topology::CoreGroupId, std::string> of_group_;
-  std::map<std::uint64_t, topology::CoreGroupId> group_of_;
+  std::map<terms::CoreGroupId, std::string> of_group_;
+  std::map<std::uint64_t, terms::CoreGroupId> group_of_;
 };
 
 class StatsCommand : public Command {
@@ -56,9 +56,9 @@ class StatsCommand : public Command {
     for (const auto& one : all) {
       std::int64_t num_answered = 0;
       std::int64_t num_ok = 0;
-      for (const runtime::CodeCount& count : one.answered) {
+      for (const terms::CodeCount& count : one.answered) {
         num_answered += count.count;
-        if (count.code == runtime::RuntimeCode::kOk) num_ok += count.count;
+        if (count.code == RuntimeCode::kOk) num_ok += count.count;
       }
       rows.push_back({fmt::format("{:#x}", one.model), one.name, std::to_string(num_answered),
                       std::to_string(num_answered - num_ok), std::to_string(one.refused),

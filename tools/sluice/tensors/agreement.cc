@@ -8,7 +8,7 @@
 namespace sluice::tool {
 namespace {
 
-std::span<const float> floats_of(const exec::TensorView& view) {
+std::span<const float> floats_of(const terms::TensorView& view) {
   return {static_cast<const float*>(view.data),
           static_cast<std::size_t>(view.size_bytes) / sizeof(float)};
 }
@@ -19,7 +19,7 @@ std::ptrdiff_t place_of_largest(std::span<const float> row) {
 
 }  // namespace
 
-void Agreement::add(const exec::TensorView& got, const exec::TensorView& expected) {
+void Agreement::add(const terms::TensorView& got, const terms::TensorView& expected) {
   const std::span<const float> a = floats_of(got);
   const std::span<const float> b = floats_of(expected);
   ++samples_;

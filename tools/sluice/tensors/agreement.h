@@ -12,7 +12,7 @@ namespace sluice::tool {
 class Agreement {
  public:
   /// Requires: two tensors of f32, of one shape.
-  void add(const exec::TensorView& got, const exec::TensorView& expected);
+  void add(const terms::TensorView& got, const terms::TensorView& expected);
 
   std::int64_t samples() const { return samples_; }
   /// The largest difference of all, over the largest magnitude expected.

@@ -87,7 +87,7 @@ Result<Tolerances> parse_tolerances(const std::vector<std::string>& overrides) {
   return tolerances;
 }
 
-std::string find_difference(const exec::TensorView& got, const ir::Constant& expected,
+std::string find_difference(const terms::TensorView& got, const ir::Constant& expected,
                             const Tolerances& tolerances) {
   const ir::Type type = ir::Type::tensor(got.element, ir::Shape(got.dims.begin(), got.dims.end()));
   if (!(type == expected.type)) {

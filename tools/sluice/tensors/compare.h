@@ -28,7 +28,7 @@ Tolerances default_tolerances();
 Result<Tolerances> parse_tolerances(const std::vector<std::string>& overrides);
 
 /// "" if `got` has the type and shape of `expected` and every element agrees; else what differs.
-std::string find_difference(const exec::TensorView& got, const ir::Constant& expected,
+std::string find_difference(const terms::TensorView& got, const ir::Constant& expected,
                             const Tolerances& tolerances);
 
 }  // namespace sluice::tool

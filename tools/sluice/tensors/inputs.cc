@@ -13,29 +13,29 @@
 namespace sluice::tool {
 namespace {
 
-std::string list_inputs(const package::Signature& signature) {
+std::string list_inputs(const terms::Signature& signature) {
   std::string text;
-  for (const package::TensorSpec& spec : signature.inputs) {
+  for (const terms::TensorSpec& spec : signature.inputs) {
     text += fmt::format("{}\"{}\" ({}{})", text.empty() ? "" : ", ", spec.name,
                         spec.type.to_string(), spec.has_default ? ", has a default" : "");
   }
   return text;
 }
 
-std::size_t count_required(const package::Signature& signature) {
+std::size_t count_required(const terms::Signature& signature) {
   const auto has_default =
-      std::ranges::count(signature.inputs, true, &package::TensorSpec::has_default);
+      std::ranges::count(signature.inputs, true, &terms::TensorSpec::has_default);
   return signature.inputs.size() - static_cast<std::size_t>(has_default);
 }
 
-const package::TensorSpec* find_spec(const package::Signature& signature, std::string_view name) {
-  for (const package::TensorSpec& spec : signature.inputs) {
+const terms::TensorSpec* find_spec(const terms::Signature& signature, std::string_view name) {
+  for (const terms::TensorSpec& spec : signature.inputs) {
     if (spec.name == name) return &spec;
   }
   return nullptr;
 }
 
-Result<ir::Type> fixed_type(const package::TensorSpec& spec,
+Result<ir::Type> fixed_type(const terms::TensorSpec& spec,
                             const std::map<std::string, std::vector<std::int64_t>>& dims) {
   const auto given = dims.find(spec.name);
   if (given != dims.end()) {
@@ -92,7 +92,7 @@ Result<Value> read_json(const std::string& path) {
   return parse_json_value(text).with_context(path);
 }
 
-Result<ir::Constant> read_tensor(const std::string& source, const package::TensorSpec& spec,
+Result<ir::Constant> read_tensor(const std::string& source, const terms::TensorSpec& spec,
                                  const std::map<std::string, std::vector<std::int64_t>>& dims,
                                  const Preprocessing& preprocessing) {
   if (source == kDefaultSource && spec.default_value != nullptr) return *spec.default_value;
@@ -113,7 +113,7 @@ Result<ir::Constant> read_tensor(const std::string& source, const package::Tenso
   return std::move(*value.tensor);
 }
 
-Result<Value> read_value(const std::string& source, const package::TensorSpec& spec,
+Result<Value> read_value(const std::string& source, const terms::TensorSpec& spec,
                          const std::map<std::string, std::vector<std::int64_t>>& dims,
                          const Preprocessing& preprocessing) {
   if (spec.type.is_tensor()) {
@@ -126,14 +126,14 @@ Result<Value> read_value(const std::string& source, const package::TensorSpec& s
 }  // namespace
 
 Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::string>& arguments,
-                                                        const package::Signature& signature,
+                                                        const terms::Signature& signature,
                                                         Missing missing) {
   std::map<std::string, std::string> sources;
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
     const bool is_named = equals != std::string::npos;
     if (!is_named && argument.ends_with(".npz")) {
-      for (const package::TensorSpec& spec : signature.inputs) {
+      for (const terms::TensorSpec& spec : signature.inputs) {
         if (spec.has_default && !read_npz(argument, spec.name).is_ok()) continue;
         sources.emplace(spec.name, argument);
       }
@@ -147,11 +147,11 @@ Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::s
     std::string name = is_named ? argument.substr(0, equals) : signature.inputs.front().name;
     if (find_spec(signature, name) == nullptr) {
       return invalid_argument("the model has no input \"{}\"; it has {}{}", name,
-                              list_inputs(signature), package::fixed_input_hint(signature, name));
+                              list_inputs(signature), terms::fixed_input_hint(signature, name));
     }
     sources[std::move(name)] = is_named ? argument.substr(equals + 1) : argument;
   }
-  for (const package::TensorSpec& spec : signature.inputs) {
+  for (const terms::TensorSpec& spec : signature.inputs) {
     if (sources.contains(spec.name)) continue;
     if (spec.has_default) {
       sources[spec.name] = kDefaultSource;
@@ -186,11 +186,11 @@ void add_image_options(Options& options, Preprocessing& preprocessing) {
 }
 
 Result<std::vector<Value>> read_values(const std::map<std::string, std::string>& sources,
-                                       const package::Signature& signature,
+                                       const terms::Signature& signature,
                                        const std::map<std::string, std::vector<std::int64_t>>& dims,
                                        const Preprocessing& preprocessing) {
   std::vector<Value> values;
-  for (const package::TensorSpec& spec : signature.inputs) {
+  for (const terms::TensorSpec& spec : signature.inputs) {
     auto value = read_value(sources.at(spec.name), spec, dims, preprocessing);
     values.push_back(
         SLUICE_TRY(std::move(value).with_context(fmt::format("input \"{}\"", spec.name))));
@@ -199,7 +199,7 @@ Result<std::vector<Value>> read_values(const std::map<std::string, std::string>&
 }
 
 Result<std::vector<ir::Constant>> read_inputs(
-    const std::map<std::string, std::string>& sources, const package::Signature& signature,
+    const std::map<std::string, std::string>& sources, const terms::Signature& signature,
     const std::map<std::string, std::vector<std::int64_t>>& dims,
     const Preprocessing& preprocessing) {
   std::vector<Value> values = SLUICE_TRY(read_values(sources, signature, dims, preprocessing));
@@ -214,7 +214,7 @@ Result<std::vector<ir::Constant>> read_inputs(
   return tensors;
 }
 
-Status set_values(exec::Context& context, const package::Signature& signature,
+Status set_values(exec::Context& context, const terms::Signature& signature,
                   const std::vector<Value>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (signature.inputs[i].type.is_tensor()) {

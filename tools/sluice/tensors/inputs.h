@@ -23,7 +23,7 @@ inline constexpr const char* kDefaultSource = "";
 /// `name=`. An .npz file without `name=` is the source of all inputs that have no other. Fails:
 /// kInvalidArgument for an unknown name, listing the model's inputs, or a missing one.
 Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::string>& arguments,
-                                                        const package::Signature& signature,
+                                                        const terms::Signature& signature,
                                                         Missing missing);
 
 /// --resize, --mean and --std.
@@ -33,18 +33,18 @@ void add_image_options(Options& options, Preprocessing& preprocessing);
 /// seeded: normal floats, zeros and ones for integers. Symbolic dimensions of generated inputs are
 /// what `dims` says for that input, else 1.
 Result<std::vector<Value>> read_values(const std::map<std::string, std::string>& sources,
-                                       const package::Signature& signature,
+                                       const terms::Signature& signature,
                                        const std::map<std::string, std::vector<std::int64_t>>& dims,
                                        const Preprocessing& preprocessing);
 
 /// The same for models whose inputs are all tensors. Fails also: kUnimplemented for a sequence.
 Result<std::vector<ir::Constant>> read_inputs(
-    const std::map<std::string, std::string>& sources, const package::Signature& signature,
+    const std::map<std::string, std::string>& sources, const terms::Signature& signature,
     const std::map<std::string, std::vector<std::int64_t>>& dims,
     const Preprocessing& preprocessing = {});
 
 /// Sets all inputs; tensors of `values` must outlive the runs.
-Status set_values(exec::Context& context, const package::Signature& signature,
+Status set_values(exec::Context& context, const terms::Signature& signature,
                   const std::vector<Value>& values);
 
 /// Sets all inputs; `tensors` must outlive the runs.

@@ -15,7 +15,7 @@
 namespace sluice::tool {
 namespace {
 
-void summarize(const std::string& name, const exec::TensorView& view) {
+void summarize(const std::string& name, const terms::TensorView& view) {
   fmt::print("{}: {}", name, type_text(view));
   if (view.element == ir::ElementType::kF32 && view.size_bytes > 0) {
     const std::span values(static_cast<const float*>(view.data),
@@ -42,11 +42,11 @@ Status make_output_folder(const std::string& folder) {
   return invalid_argument("--output-dir {}: {}", folder, error.message());
 }
 
-std::string type_text(const exec::TensorView& view) {
+std::string type_text(const terms::TensorView& view) {
   return ir::Type::tensor(view.element, ir::Shape(view.dims.begin(), view.dims.end())).to_string();
 }
 
-Status write_output(const std::string& name, const exec::TensorView& view,
+Status write_output(const std::string& name, const terms::TensorView& view,
                     const std::string& folder) {
   if (folder.empty()) {
     summarize(name, view);
@@ -57,7 +57,7 @@ Status write_output(const std::string& name, const exec::TensorView& view,
   return ok_status();
 }
 
-Result<std::string> save_output(const std::string& name, const exec::TensorView& view,
+Result<std::string> save_output(const std::string& name, const terms::TensorView& view,
                                 const std::string& folder) {
   std::string file = name;
   std::replace(file.begin(), file.end(), '/', '_');
@@ -73,7 +73,7 @@ Result<std::string> save_output(const std::string& name, const exec::TensorView&
   }
   const std::span<const std::byte> bytes(static_cast<const std::byte*>(view.data),
                                          static_cast<std::size_t>(view.size_bytes));
-  SLUICE_TRY(package::write_npy(path, exec::type_of(view), bytes));
+  SLUICE_TRY(package::write_npy(path, terms::type_of(view), bytes));
   return path.string();
 }
 

@@ -26,9 +26,9 @@ Result<std::vector<fs::path>> list(const std::string& folder) {
   return paths;
 }
 
-Result<Sample> read_sample(const fs::path& folder, const package::Signature& signature) {
+Result<Sample> read_sample(const fs::path& folder, const terms::Signature& signature) {
   Sample sample;
-  for (const package::TensorSpec& spec : signature.inputs) {
+  for (const terms::TensorSpec& spec : signature.inputs) {
     for (const std::string_view extension : kExtensions) {
       const fs::path path = folder / (spec.name + std::string(extension));
       if (fs::exists(path)) sample[spec.name] = path.string();
@@ -45,7 +45,7 @@ Result<Sample> read_sample(const fs::path& folder, const package::Signature& sig
 }  // namespace
 
 Result<std::vector<Sample>> find_samples(const std::string& folder,
-                                         const package::Signature& signature) {
+                                         const terms::Signature& signature) {
   const std::vector<fs::path> paths = SLUICE_TRY(list(folder));
   std::vector<Sample> samples;
   for (const fs::path& path : paths) {

@@ -16,6 +16,6 @@ using Sample = std::map<std::string, std::string>;
 /// are none, every folder in it, with a file INPUT.npy or INPUT.png per input. In the order of
 /// their names. Fails: kNotFound, kInvalidArgument naming the sample that lacks an input.
 Result<std::vector<Sample>> find_samples(const std::string& folder,
-                                         const package::Signature& signature);
+                                         const terms::Signature& signature);
 
 }  // namespace sluice::tool

@@ -2,15 +2,15 @@
 
 namespace sluice::tool {
 
-exec::TensorView view_of(const ir::Constant& constant) {
+terms::TensorView view_of(const ir::Constant& constant) {
   return {const_cast<std::byte*>(constant.data.data()),  // NOLINT: inputs are only read
           static_cast<std::int64_t>(constant.data.size()), constant.type.element(),
           *constant.type.static_dims()};
 }
 
-ir::Constant copy_of(const exec::TensorView& view) {
+ir::Constant copy_of(const terms::TensorView& view) {
   const auto* bytes = static_cast<const std::byte*>(view.data);
-  return {exec::type_of(view), Bytes::own(std::vector<std::byte>(bytes, bytes + view.size_bytes))};
+  return {terms::type_of(view), Bytes::own(std::vector<std::byte>(bytes, bytes + view.size_bytes))};
 }
 
 Result<exec::Value> as_exec_value(const Value& value) {

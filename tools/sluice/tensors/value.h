@@ -17,10 +17,10 @@ struct Value {
 };
 
 /// A view of the constant's bytes, which are only read.
-exec::TensorView view_of(const ir::Constant& constant);
+terms::TensorView view_of(const ir::Constant& constant);
 
 /// A copy of what the view shows.
-ir::Constant copy_of(const exec::TensorView& view);
+ir::Constant copy_of(const terms::TensorView& view);
 
 /// A copy for a context. Fails: kResourceExhausted.
 Result<exec::Value> as_exec_value(const Value& value);

@@ -22,7 +22,7 @@ bool is_news() {
 
 Result<int> TcpDoor::listen(const wire::Address& address) {
   if (guard_ == nullptr) guard_ = SLUICE_TRY(Guard::create(hand_over_, log_, {}, relay_bytes_));
-  const auto on_accept = [this](int fd, const service::Peer& peer, const std::string& host) {
+  const auto on_accept = [this](int fd, const terms::Peer& peer, const std::string& host) {
     if (admit(limits_, fd, peer, host, log_)) guard_->add(transport_of(fd), peer, host);
   };
   listeners_.push_back(
@@ -44,7 +44,7 @@ std::unique_ptr<Transport> TcpDoor::transport_of(int fd) {
   return tls == nullptr ? make_plain_transport(fd) : make_tls_transport(fd, *tls);
 }
 
-bool admit(ConnectionLimits& limits, int fd, const service::Peer& peer, const std::string& who,
+bool admit(ConnectionLimits& limits, int fd, const terms::Peer& peer, const std::string& who,
            service::Log& log) {
   const Status admitted = limits.admit(fd, who);
   if (admitted.is_ok()) return true;

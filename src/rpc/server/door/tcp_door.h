@@ -59,7 +59,7 @@ class TcpDoor {
 };
 
 /// Counts the connection, or closes it and returns false: `who`, or all peers, have too many.
-bool admit(ConnectionLimits& limits, int fd, const service::Peer& peer, const std::string& who,
+bool admit(ConnectionLimits& limits, int fd, const terms::Peer& peer, const std::string& who,
            service::Log& log);
 
 }  // namespace sluice::rpc::server

@@ -59,7 +59,7 @@ Result<std::unique_ptr<Guard>> Guard::create(HandOver hand_over, service::Log& l
   return guard;
 }
 
-void Guard::add(std::unique_ptr<Transport> client, service::Peer peer, std::string host) {
+void Guard::add(std::unique_ptr<Transport> client, terms::Peer peer, std::string host) {
   if (client == nullptr) return;
   {
     const std::lock_guard lock(mutex_);
@@ -193,7 +193,7 @@ void Guard::pump_ready() {
 
 void Guard::pump(Id id, Entry& entry) {
   const int inner_before = entry.relay.inner_fd();
-  const auto open = [this](const service::Peer& peer) { return open_inner(peer); };
+  const auto open = [this](const terms::Peer& peer) { return open_inner(peer); };
   const int before = entry.relay.is_work_for_grpc() ? 1 : 0;
   const auto state = entry.relay.pump(scratch_, open, system_clock().now_ns());
   work_for_grpc_ += (entry.relay.is_work_for_grpc() ? 1 : 0) - before;
@@ -271,7 +271,7 @@ bool Guard::watch(int fd, Id id) const {
   return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-Result<shm::Fd> Guard::open_inner(const service::Peer& peer) const {
+Result<shm::Fd> Guard::open_inner(const terms::Peer& peer) const {
   if (work_for_grpc_ >= kMaxWorkForGrpc) return shm::Fd();
   std::array<int, 2> ends = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {

@@ -27,7 +27,7 @@ namespace sluice::rpc::server {
 class Guard {
  public:
   /// Takes gRPC's end of a connection, and closes it in the end.
-  using HandOver = std::function<void(int fd, const service::Peer& peer)>;
+  using HandOver = std::function<void(int fd, const terms::Peer& peer)>;
 
   /// `log` outlives the guard. `relay_bytes`: of one read, and the most that waits for one end of a
   /// connection. Fails: kResourceExhausted without descriptors.
@@ -39,7 +39,7 @@ class Guard {
   ~Guard() { stop(); }
 
   /// `host`: the peer's address without a port. Safe from any thread.
-  void add(std::unique_ptr<Transport> client, service::Peer peer, std::string host);
+  void add(std::unique_ptr<Transport> client, terms::Peer peer, std::string host);
   /// Passes on what gRPC has sent and ends all connections. Requires: gRPC has ended, or its
   /// connections break. Blocks for less than a second. May be called again.
   void stop();
@@ -68,7 +68,7 @@ class Guard {
   bool watch(int fd, Id id) const;
   void unwatch(int fd) const;
   void wake() const;
-  Result<shm::Fd> open_inner(const service::Peer& peer) const;
+  Result<shm::Fd> open_inner(const terms::Peer& peer) const;
 
   const HandOver hand_over_;
   service::Log& log_;

@@ -8,8 +8,8 @@
 
 #include "rpc/server/guard/frame_rules.h"
 #include "rpc/server/guard/transport.h"
-#include "service/types.h"
 #include "shm/fd_socket.h"
+#include "terms/server/server.h"
 
 namespace sluice::rpc::server {
 
@@ -26,9 +26,9 @@ inline constexpr std::size_t kRelayBytes = 16 << 10;
 class Relay {
  public:
   /// Makes the connection to gRPC and returns the relay's end of it; an invalid one: not yet.
-  using OpenInner = std::function<Result<shm::Fd>(const service::Peer& peer)>;
+  using OpenInner = std::function<Result<shm::Fd>(const terms::Peer& peer)>;
 
-  Relay(std::unique_ptr<Transport> client, service::Peer peer, const FrameLimits& limits,
+  Relay(std::unique_ptr<Transport> client, terms::Peer peer, const FrameLimits& limits,
         std::int64_t now_ns)
       : client_(std::move(client)), peer_(std::move(peer)), rules_(limits, now_ns) {}
 
@@ -55,7 +55,7 @@ class Relay {
     return client_ == nullptr ? ok_status() : rules_.check_time(now_ns);
   }
 
-  const service::Peer& peer() const { return peer_; }
+  const terms::Peer& peer() const { return peer_; }
   int client_fd() const { return client_ == nullptr ? -1 : client_->fd(); }
   int inner_fd() const { return inner_ == nullptr ? -1 : inner_->fd(); }
 
@@ -74,7 +74,7 @@ class Relay {
                       std::vector<std::byte>& rest);
 
   std::unique_ptr<Transport> client_;  ///< null once it has left
-  service::Peer peer_;
+  terms::Peer peer_;
   FrameRules rules_;
   std::unique_ptr<Transport> inner_;  ///< to gRPC; null before the greeting
   bool has_answered_ = false;         ///< gRPC

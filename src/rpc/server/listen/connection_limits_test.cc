@@ -51,7 +51,7 @@ int connect_to(int port) {
 TEST(TcpListener, AcceptsAgainAfterTheProcessHadNoDescriptors) {
   service::NoLog log;
   std::atomic<int> accepted = 0;
-  const auto on_accept = [&](int fd, const service::Peer& peer, const std::string& host) {
+  const auto on_accept = [&](int fd, const terms::Peer& peer, const std::string& host) {
     EXPECT_EQ(host, "127.0.0.1");
     EXPECT_EQ(peer.user, -1);
     close(fd);

@@ -6,15 +6,15 @@
 
 namespace sluice::rpc::server {
 
-void PeerTable::set(int fd, service::Peer peer) {
+void PeerTable::set(int fd, terms::Peer peer) {
   const std::lock_guard lock(mutex_);
   peers_[fmt::format("fd:{}", fd)] = std::move(peer);
 }
 
-service::Peer PeerTable::find(const std::string& name) const {
+terms::Peer PeerTable::find(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   const auto it = peers_.find(name);
-  return it == peers_.end() ? service::Peer{name} : it->second;
+  return it == peers_.end() ? terms::Peer{name} : it->second;
 }
 
 }  // namespace sluice::rpc::server

@@ -13,12 +13,12 @@ namespace sluice::rpc::server {
 /// connection. Thread-safe.
 class PeerTable {
  public:
-  void set(int fd, service::Peer peer);
-  service::Peer find(const std::string& name) const;
+  void set(int fd, terms::Peer peer);
+  terms::Peer find(const std::string& name) const;
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, service::Peer> peers_;
+  std::map<std::string, terms::Peer> peers_;
 };
 
 }  // namespace sluice::rpc::server

@@ -111,7 +111,7 @@ Result<std::unique_ptr<TcpListener>> TcpListener::create(const std::string& host
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     const auto [address, peer_host] = peer_of(fd);
-    on_accept(fd, service::Peer{address}, peer_host);
+    on_accept(fd, terms::Peer{address}, peer_host);
   };
   listener->acceptor_ = SLUICE_TRY(Acceptor::create(listener->fds_, take, log));
   return listener;

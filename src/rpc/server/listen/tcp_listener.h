@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rpc/server/listen/acceptor.h"
-#include "service/types.h"
+#include "terms/server/server.h"
 
 namespace sluice::rpc::server {
 
@@ -19,7 +19,7 @@ int port_of(int fd);
 class TcpListener {
  public:
   /// Takes a connected, non-blocking file descriptor. `host` is the peer's address without a port.
-  using OnAccept = std::function<void(int fd, const service::Peer& peer, const std::string& host)>;
+  using OnAccept = std::function<void(int fd, const terms::Peer& peer, const std::string& host)>;
 
   /// Listens on all addresses of `host`; `port` 0 takes a free one. `log` outlives the listener.
   /// Fails: kUnavailable for a port that is taken or a host without addresses.

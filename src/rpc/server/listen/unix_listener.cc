@@ -58,8 +58,8 @@ std::vector<std::int64_t> more_groups_of(int fd) {
   return {groups.begin(), groups.end()};
 }
 
-service::Peer peer_of(int fd, const std::string& path) {
-  service::Peer peer = {"unix:" + path};
+terms::Peer peer_of(int fd, const std::string& path) {
+  terms::Peer peer = {"unix:" + path};
   ucred credentials = {};
   socklen_t size = sizeof(credentials);
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0) {
@@ -176,7 +176,7 @@ UnixListener::~UnixListener() {
 }
 
 void UnixListener::take(int fd) const {
-  const service::Peer peer = peer_of(fd, options_.path);
+  const terms::Peer peer = peer_of(fd, options_.path);
   if (!may_connect(peer)) {
     service::count_refused_connection();
     log_.add(service::LogLevel::kWarning, "connection.denied user={} process={}", peer.user,
@@ -187,7 +187,7 @@ void UnixListener::take(int fd) const {
   on_accept_(fd, peer);
 }
 
-bool UnixListener::may_connect(const service::Peer& peer) const {
+bool UnixListener::may_connect(const terms::Peer& peer) const {
   if (options_.users.empty() || peer.user == 0 || peer.user == geteuid()) return true;
   return std::ranges::any_of(options_.users, [&](uid_t user) { return user == peer.user; });
 }

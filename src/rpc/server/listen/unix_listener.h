@@ -10,7 +10,7 @@
 
 #include "rpc/server/listen/acceptor.h"
 #include "service/log.h"
-#include "service/types.h"
+#include "terms/server/server.h"
 
 namespace sluice::rpc::server {
 
@@ -32,7 +32,7 @@ struct UnixSocketOptions {
 class UnixListener {
  public:
   /// Takes a connected, non-blocking file descriptor.
-  using OnAccept = std::function<void(int fd, const service::Peer& peer)>;
+  using OnAccept = std::function<void(int fd, const terms::Peer& peer)>;
 
   /// Replaces a socket that nobody serves any more. `log` outlives the listener.
   /// Fails: kAlreadyExists if a process serves the path; kPermissionDenied, kNotFound,
@@ -50,7 +50,7 @@ class UnixListener {
   Status bind();
   Status set_access() const;
   void take(int fd) const;
-  bool may_connect(const service::Peer& peer) const;
+  bool may_connect(const terms::Peer& peer) const;
 
   const UnixSocketOptions options_;
   const OnAccept on_accept_;

@@ -36,7 +36,7 @@ TEST(UnixListener, DescriptorNumbersAreReusedLate) {
   std::set<int> numbers;  // of the listener's thread until it has ended
   std::atomic<int> count = 0;
   std::atomic<bool> came_soon = false;
-  const auto on_accept = [&](int fd, const service::Peer& /*peer*/) {
+  const auto on_accept = [&](int fd, const terms::Peer& /*peer*/) {
     const bool is_new = numbers.insert(fd).second;
     if (!is_new && count < 500) came_soon = true;
     close(fd);

@@ -18,8 +18,8 @@ namespace {
 constexpr int kMaxFetches = 256;
 
 Status too_many() {
-  return runtime::runtime_error(
-      runtime::RuntimeCode::kOutOfResources,
+  return terms::runtime_error(
+      RuntimeCode::kOutOfResources,
       "{} tensors are being fetched from this daemon; try again when one has gone", kMaxFetches);
 }
 
@@ -78,17 +78,16 @@ FetchHandler::FetchHandler(service::Service& service, const PeerTable& peers,
 
 Result<sandbox::ExchangeTable::Lease> FetchHandler::find(const grpc::CallbackServerContext& context,
                                                          const grpc::ByteBuffer& request) const {
-  service::Peer peer = peers_.find(context.peer());
+  terms::Peer peer = peers_.find(context.peer());
   if (auto token = tokens_.find(bearer_of(context))) peer.token = std::move(token->name);
-  SLUICE_TRY(service_.authorize(peer, service::Role::kFetch));  // before anything of it is read
+  SLUICE_TRY(service_.authorize(peer, terms::Role::kFetch));  // before anything of it is read
   grpc::ByteBuffer bytes = request;
   grpc::ProtoBufferReader reader(&bytes);
   v1::FetchTensorRequest wanted;
   if (!reader.status().ok() || !wanted.ParseFromZeroCopyStream(&reader)) {
-    return runtime::runtime_error(runtime::RuntimeCode::kInvalid,
-                                  "the request is no FetchTensorRequest");
+    return terms::runtime_error(RuntimeCode::kInvalid, "the request is no FetchTensorRequest");
   }
-  return service_.get_offered(peer, sandbox::TensorIndex{wanted.exchange()}, wanted.key());
+  return service_.get_offered(peer, terms::TensorIndex{wanted.exchange()}, wanted.key());
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* FetchHandler::FetchTensor(

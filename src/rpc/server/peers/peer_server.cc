@@ -26,7 +26,7 @@ class GrpcPeerServer final : public PeerServer {
         handler_(service, peers_, options.tokens),
         connections_(static_cast<std::size_t>(options.connections),
                      static_cast<std::size_t>(options.connections_per_peer)),
-        door_([this](int fd, const service::Peer& peer) { serve(fd, peer); }, connections_,
+        door_([this](int fd, const terms::Peer& peer) { serve(fd, peer); }, connections_,
               service.log(), std::move(tls), kPeerRelayBytes) {}
   ~GrpcPeerServer() override { shutdown(); }
 
@@ -59,7 +59,7 @@ class GrpcPeerServer final : public PeerServer {
   }
 
  private:
-  void serve(int fd, const service::Peer& peer) {
+  void serve(int fd, const terms::Peer& peer) {
     peers_.set(fd, peer);
     service_.log().add(service::LogLevel::kDebug, "peer.open fd={} address={} certificate={}", fd,
                        service::in_quotes(peer.address), service::in_quotes(peer.certificate));

@@ -17,14 +17,14 @@ class DeployCommand : public Command {
     options
         .add("--share", function_.share,
              "Weight of the function's time on the cores, among functions of the same priority")
-        .between(1, runtime::kMaxWeight)
+        .between(1, terms::kMaxWeight)
         .shows_default();
     options.add("--priority", function_.priority, "Functions with a higher priority run first")
         .shows_default();
     options
         .add("--concurrency", load_.depth,
              "Requests that the function runs in one turn, each in a context")
-        .between(1, runtime::kMaxDepth)
+        .between(1, terms::kMaxDepth)
         .shows_default();
     options.add("--queue-limit", load_.max_waiting,
                 "Requests that may wait beyond the concurrency (default: 64 x concurrency)");
@@ -32,7 +32,7 @@ class DeployCommand : public Command {
         .add("--batch-rows", function_.batch_rows,
              "Maximum number of rows of waiting requests that run as one, for a model with a "
              "symbolic first dimension and independent rows; 0 runs each request alone")
-        .between(0, runtime::kMaxBatchRows)
+        .between(0, terms::kMaxBatchRows)
         .shows_default();
     options
         .add("--memory", function_.memory_bytes,
@@ -57,10 +57,10 @@ class DeployCommand : public Command {
   }
 
   Result<int> run() override {
-    function_.keep_warm_ns = is_always_warm_ ? sandbox::kAlwaysWarm
-                                             : static_cast<std::int64_t>(keep_warm_seconds_ * 1e9);
+    function_.keep_warm_ns =
+        is_always_warm_ ? terms::kAlwaysWarm : static_cast<std::int64_t>(keep_warm_seconds_ * 1e9);
     load_.function = function_;
-    if (is_in_cell_) load_.isolation = runtime::Isolation::kProcess;
+    if (is_in_cell_) load_.isolation = terms::Isolation::kProcess;
     if (load_.name.empty()) load_.name = package_.stem();
     const auto client = SLUICE_TRY(remote_.connect());
     const auto file = SLUICE_TRY(package_.find());
@@ -79,8 +79,8 @@ class DeployCommand : public Command {
  private:
   RemoteOptions remote_;
   PackageOptions package_;
-  service::ModelOptions load_;
-  sandbox::FunctionOptions function_;
+  terms::LoadOptions load_;
+  terms::FunctionOptions function_;
   double keep_warm_seconds_ = 60;
   bool is_always_warm_ = false;
   bool is_in_cell_ = false;

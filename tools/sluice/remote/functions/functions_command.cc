@@ -23,10 +23,10 @@ class FunctionsCommand : public Command {
                                                    "STARTS", "LAST START", "BUSY"}};
     for (const auto& model : models) {
       if (!model.function) continue;
-      const sandbox::FunctionState& state = *model.function;
+      const terms::FunctionState& state = *model.function;
       rows.push_back(
           {fmt::format("{:#x}", model.info.handle), model.info.name,
-           std::string(sandbox::phase_name(state.phase)), std::to_string(model.info.group.value()),
+           std::string(terms::phase_name(state.phase)), std::to_string(model.info.group.value()),
            std::to_string(state.options.share), std::to_string(state.options.priority),
            state.options.memory_bytes == 0 ? "-" : format_bytes(state.options.memory_bytes),
            format_bytes(state.held_bytes), std::to_string(state.num_requests),
@@ -39,12 +39,12 @@ class FunctionsCommand : public Command {
   }
 
  private:
-  static void print_graphs(const std::vector<service::ModelEntry>& models) {
+  static void print_graphs(const std::vector<terms::ModelEntry>& models) {
     std::vector<std::vector<std::string>> rows = {{"GRAPH", "NAME", "FUNCTIONS"}};
     for (const auto& model : models) {
       if (!model.graph) continue;
       std::string functions;
-      for (const sandbox::GraphNode& node : model.graph->nodes) {
+      for (const terms::GraphNode& node : model.graph->nodes) {
         functions += fmt::format("{}{}={:#x}", functions.empty() ? "" : " ", node.name,
                                  static_cast<std::uint64_t>(node.function));
       }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "runtime/statistics/histogram.h"
 
 namespace sluice::tool {
 namespace {
@@ -18,11 +19,11 @@ double per_second(std::int64_t more, double interval_s) {
 }
 
 /// A number or handle names one thing only, so what it counted before is less.
-std::map<std::uint64_t, double> utilisation(const std::vector<service::Usage>& before,
-                                            const std::vector<service::Usage>& now) {
+std::map<std::uint64_t, double> utilisation(const std::vector<terms::Usage>& before,
+                                            const std::vector<terms::Usage>& now) {
   std::map<std::uint64_t, double> shares;
-  for (const service::Usage& one : now) {
-    const service::Usage* old = find_by(before, &service::Usage::id, one.id);
+  for (const terms::Usage& one : now) {
+    const terms::Usage* old = find_by(before, &terms::Usage::id, one.id);
     const std::int64_t age_ns = one.age_ns - (old == nullptr ? 0 : old->age_ns);
     const std::int64_t busy_ns = one.core_busy_ns - (old == nullptr ? 0 : old->core_busy_ns);
     const double capacity_ns = static_cast<double>(age_ns) * one.num_cores;
@@ -32,7 +33,7 @@ std::map<std::uint64_t, double> utilisation(const std::vector<service::Usage>& b
   return shares;
 }
 
-using Buckets = std::vector<service::Latency::Bucket>;
+using Buckets = std::vector<terms::Latency::Bucket>;
 using Counts = std::map<std::int64_t, double>;  ///< by bucket's bound
 
 /// The additions to each bucket since `before`; daemons of minor version 2 report no buckets.
@@ -74,16 +75,16 @@ Result<Snapshot> take_snapshot(rpc::client::Client& client) {
   return snapshot;
 }
 
-std::int64_t num_answered(const std::vector<runtime::CodeCount>& answered) {
+std::int64_t num_answered(const std::vector<terms::CodeCount>& answered) {
   std::int64_t sum = 0;
-  for (const runtime::CodeCount& one : answered) sum += one.count;
+  for (const terms::CodeCount& one : answered) sum += one.count;
   return sum;
 }
 
-std::int64_t num_errors(const std::vector<runtime::CodeCount>& answered) {
+std::int64_t num_errors(const std::vector<terms::CodeCount>& answered) {
   std::int64_t sum = 0;
-  for (const runtime::CodeCount& one : answered) {
-    if (one.code != runtime::RuntimeCode::kOk) sum += one.count;
+  for (const terms::CodeCount& one : answered) {
+    if (one.code != RuntimeCode::kOk) sum += one.count;
   }
   return sum;
 }
@@ -91,10 +92,9 @@ std::int64_t num_errors(const std::vector<runtime::CodeCount>& answered) {
 Activity activity_between(const Snapshot& before, const Snapshot& now) {
   Activity activity;
   activity.interval_s = static_cast<double>(now.time_ns - before.time_ns) / 1e9;
-  for (const service::ModelStatistics& one : now.statistics.models) {
-    const auto* old =
-        find_by(before.statistics.models, &service::ModelStatistics::model, one.model);
-    const auto more = [&](std::int64_t (*count)(const std::vector<runtime::CodeCount>&)) {
+  for (const terms::ModelStatistics& one : now.statistics.models) {
+    const auto* old = find_by(before.statistics.models, &terms::ModelStatistics::model, one.model);
+    const auto more = [&](std::int64_t (*count)(const std::vector<terms::CodeCount>&)) {
       return count(one.answered) - (old == nullptr ? 0 : count(old->answered));
     };
     const Counts times =

@@ -13,20 +13,20 @@ namespace sluice::tool {
 /// The state of a daemon at one moment: answers to several requests, sent one after another.
 struct Snapshot {
   std::int64_t time_ns = 0;  ///< on this machine's monotonic clock
-  service::ServerInfo server;
-  service::ServerHealth health;
-  std::vector<service::ModelEntry> models;
-  std::vector<service::GroupEntry> groups;
-  std::vector<service::SessionInfo> sessions;
-  service::ServerStatistics statistics;
+  terms::ServerInfo server;
+  terms::ServerHealth health;
+  std::vector<terms::ModelEntry> models;
+  std::vector<terms::GroupEntry> groups;
+  std::vector<terms::SessionInfo> sessions;
+  terms::ServerStatistics statistics;
 };
 
 /// Fails: as the calls.
 Result<Snapshot> take_snapshot(rpc::client::Client& client);
 
 /// Answered requests, and failed ones among them.
-std::int64_t num_answered(const std::vector<runtime::CodeCount>& answered);
-std::int64_t num_errors(const std::vector<runtime::CodeCount>& answered);
+std::int64_t num_answered(const std::vector<terms::CodeCount>& answered);
+std::int64_t num_errors(const std::vector<terms::CodeCount>& answered);
 
 /// Of the time between two snapshots.
 struct Activity {

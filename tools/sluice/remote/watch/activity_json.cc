@@ -16,22 +16,22 @@ typename Map::mapped_type value_or_zero(const Map& map, std::uint64_t key) {
 }
 
 /// What groups and devices have in common.
-void add_usage(const std::vector<service::Usage>& all, std::uint64_t id, ordered_json& to) {
-  const auto it = std::ranges::find(all, id, &service::Usage::id);
+void add_usage(const std::vector<terms::Usage>& all, std::uint64_t id, ordered_json& to) {
+  const auto it = std::ranges::find(all, id, &terms::Usage::id);
   if (it == all.end()) return;  // made between two calls
   ordered_json memory = ordered_json::object();
   for (const auto& item : it->memory) memory[item.category] = item.bytes;
   to["requests"] = num_answered(it->answered);
   to["errors"] = num_errors(it->answered);
   to["memory_bytes"] = std::move(memory);
-  to["health"] = runtime::health_name(it->health.state);
+  to["health"] = terms::health_name(it->health.state);
 }
 
 ordered_json devices(const Snapshot& now, const Activity& activity) {
   ordered_json all = ordered_json::array();
-  for (const topology::Device& device : now.server.devices) {
+  for (const terms::Device& device : now.server.devices) {
     const auto id = static_cast<std::uint64_t>(device.id.value());
-    const auto it = std::ranges::find(now.statistics.devices, id, &service::Usage::id);
+    const auto it = std::ranges::find(now.statistics.devices, id, &terms::Usage::id);
     ordered_json one = {
         {"device", id},
         {"kind", device.kind},
@@ -46,12 +46,12 @@ ordered_json devices(const Snapshot& now, const Activity& activity) {
 
 ordered_json groups(const Snapshot& now, const Activity& activity) {
   ordered_json all = ordered_json::array();
-  for (const service::GroupEntry& group : now.groups) {
+  for (const terms::GroupEntry& group : now.groups) {
     const auto id = static_cast<std::uint64_t>(group.info.id.value());
     ordered_json one = {{"group", id},
                         {"cores", group.info.cores.size()},
                         {"active_model", group.info.active_model},
-                        {"isolation", runtime::isolation_name(group.info.worker.isolation)},
+                        {"isolation", terms::isolation_name(group.info.worker.isolation)},
                         {"worker_state", group.info.worker.state},
                         {"worker_restarts", group.info.worker.num_restarts},
                         {"session", static_cast<std::uint64_t>(group.session)},
@@ -64,12 +64,12 @@ ordered_json groups(const Snapshot& now, const Activity& activity) {
 
 ordered_json models(const Snapshot& now, const Activity& activity) {
   ordered_json all = ordered_json::array();
-  for (const service::ModelEntry& model : now.models) {
+  for (const terms::ModelEntry& model : now.models) {
     const std::uint64_t handle = model.info.handle;
     const Activity::Rate rate = value_or_zero(activity.models, handle);
     ordered_json one = {{"model", handle},
                         {"name", model.info.name},
-                        {"phase", runtime::phase_name(model.info.phase)},
+                        {"phase", terms::phase_name(model.info.phase)},
                         {"group", model.info.group.value()},
                         {"session", static_cast<std::uint64_t>(model.session)},
                         {"requests_per_s", rate.requests_per_s},
@@ -77,7 +77,7 @@ ordered_json models(const Snapshot& now, const Activity& activity) {
                         {"interval_p50_ns", rate.p50_ns},
                         {"interval_p99_ns", rate.p99_ns}};
     const auto it =
-        std::ranges::find(now.statistics.models, handle, &service::ModelStatistics::model);
+        std::ranges::find(now.statistics.models, handle, &terms::ModelStatistics::model);
     if (it != now.statistics.models.end()) {
       one["requests"] = num_answered(it->answered);
       one["errors"] = num_errors(it->answered);
@@ -93,7 +93,7 @@ ordered_json models(const Snapshot& now, const Activity& activity) {
 
 ordered_json sessions(const Snapshot& now) {
   ordered_json all = ordered_json::array();
-  for (const service::SessionInfo& session : now.sessions) {
+  for (const terms::SessionInfo& session : now.sessions) {
     all.push_back({{"session", static_cast<std::uint64_t>(session.id)},
                    {"client", session.client},
                    {"process", session.peer.process},

@@ -7,18 +7,17 @@ namespace sluice::tool {
 namespace {
 
 using nlohmann::json;
-using runtime::RuntimeCode;
 
 constexpr std::uint64_t kModel = 0x100000000;
 
 Snapshot at(std::int64_t time_ns, std::int64_t num_ok, std::int64_t num_bad, std::int64_t busy_ns) {
   Snapshot snapshot;
   snapshot.time_ns = time_ns;
-  service::ModelStatistics model;
+  terms::ModelStatistics model;
   model.model = kModel;
   model.answered = {{RuntimeCode::kOk, num_ok}, {RuntimeCode::kTimeout, num_bad}};
   snapshot.statistics.models = {model};
-  service::Usage usage;
+  terms::Usage usage;
   usage.id = 1;
   usage.num_cores = 2;
   usage.age_ns = time_ns;
@@ -80,7 +79,7 @@ TEST(Activity, ImpossibleBucketsAreTolerated) {
 
 TEST(Activity, JsonLinesEscapeNames) {
   Snapshot now = at(2'000'000'000, 10, 2, 1'000'000'000);
-  service::ModelEntry model;
+  terms::ModelEntry model;
   model.info.handle = kModel;
   model.info.name = "a\nb\"\xff";
   now.models = {model};

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <thread>
 
+#include "runtime/profile/profiler.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 #include "sluice/remote/watch/trace.h"
@@ -37,11 +38,11 @@ class TimelineCommand : public Command {
   Result<int> run() override {
     const auto client = SLUICE_TRY(remote_.connect());
     if (stopped_ > 0) return write(SLUICE_TRY(client->stop_profile(stopped_)));
-    runtime::ProfileSettings settings;
+    terms::ProfileSettings settings;
     settings.max_spans = spans_;
     if (!model_.empty())
-      settings.model = runtime::ModelHandle(SLUICE_TRY(find_model(*client, model_)));
-    if (group_ != 0) settings.group = topology::CoreGroupId(group_);
+      settings.model = terms::ModelHandle(SLUICE_TRY(find_model(*client, model_)));
+    if (group_ != 0) settings.group = terms::CoreGroupId(group_);
     if (is_start_) return start(*client, settings);
     // The session takes the profile with it, should this be interrupted.
     SLUICE_TRY(client->open_session("sluice timeline"));
@@ -51,7 +52,7 @@ class TimelineCommand : public Command {
   }
 
  private:
-  Result<int> start(rpc::client::Client& client, const runtime::ProfileSettings& settings) const {
+  Result<int> start(rpc::client::Client& client, const terms::ProfileSettings& settings) const {
     const std::uint64_t profile = SLUICE_TRY(client.start_profile(settings));
     if (remote_.is_json) {
       print_json("profile", profile);
@@ -61,7 +62,7 @@ class TimelineCommand : public Command {
     return 0;
   }
 
-  Result<int> write(const runtime::Profile& profile) const {
+  Result<int> write(const terms::Profile& profile) const {
     std::ofstream file(output_, std::ios::binary | std::ios::trunc);
     write_trace(profile, file);
     file.close();

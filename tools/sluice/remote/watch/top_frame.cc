@@ -28,8 +28,8 @@ double value_or_zero(const std::map<std::uint64_t, double>& map, std::uint64_t k
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 
-std::string session_text(service::SessionId session) {
-  return session == service::kNobody ? "-" : std::to_string(static_cast<std::uint64_t>(session));
+std::string session_text(terms::SessionId session) {
+  return session == terms::kNobody ? "-" : std::to_string(static_cast<std::uint64_t>(session));
 }
 
 std::string rate_text(double per_second) {
@@ -44,14 +44,13 @@ std::string bar(double share) {
 
 /// A bar per core: how busy its group is; "·" for a core of no group. Neighbours share a bar where
 /// there are many.
-std::string core_bars(const topology::Device& device, const Snapshot& now,
-                      const Activity& activity) {
+std::string core_bars(const terms::Device& device, const Snapshot& now, const Activity& activity) {
   const auto num_cores = static_cast<std::size_t>(std::max(device.num_cores, 0));
   std::vector<double> shares(num_cores, -1);
-  for (const service::GroupEntry& group : now.groups) {
+  for (const terms::GroupEntry& group : now.groups) {
     const double share = value_or_zero(activity.group_utilisation,
                                        static_cast<std::uint64_t>(group.info.id.value()));
-    for (const topology::CoreRef& core : group.info.cores) {
+    for (const terms::CoreRef& core : group.info.cores) {
       const auto number = static_cast<std::size_t>(core.core);
       if (core.device == device.id && number < num_cores) shares[number] = share;
     }
@@ -78,10 +77,10 @@ Section device_section(const Snapshot& now, const Activity& activity) {
                       {"OF", 4, true},
                       {"HEALTH", 6}},
                      {}};
-  for (const topology::Device& device : now.server.devices) {
+  for (const terms::Device& device : now.server.devices) {
     const auto id = static_cast<std::uint64_t>(device.id.value());
-    const auto it = std::ranges::find(now.statistics.devices, id, &service::Usage::id);
-    const service::Usage usage = it == now.statistics.devices.end() ? service::Usage() : *it;
+    const auto it = std::ranges::find(now.statistics.devices, id, &terms::Usage::id);
+    const terms::Usage usage = it == now.statistics.devices.end() ? terms::Usage() : *it;
     std::int64_t used_bytes = 0;
     for (const auto& item : usage.memory) used_bytes += item.bytes;
     section.rows.push_back(
@@ -89,8 +88,8 @@ Section device_section(const Snapshot& now, const Activity& activity) {
           core_bars(device, now, activity),
           fmt::format("{} of {}", usage.num_reserved_cores, device.num_cores),
           percent(value_or_zero(activity.device_utilisation, id)), format_bytes(used_bytes),
-          format_bytes(device.memory_bytes), std::string(runtime::health_name(usage.health.state))},
-         usage.health.state != runtime::HealthState::kHealthy});
+          format_bytes(device.memory_bytes), std::string(terms::health_name(usage.health.state))},
+         usage.health.state != terms::HealthState::kHealthy});
   }
   return section;
 }
@@ -106,7 +105,7 @@ Section group_section(const Snapshot& now, const Activity& activity) {
                       {"WORKER", 6},
                       {"SESSION", 2, true}},
                      {}};
-  for (const service::GroupEntry& group : now.groups) {
+  for (const terms::GroupEntry& group : now.groups) {
     const auto id = static_cast<std::uint64_t>(group.info.id.value());
     section.rows.push_back(
         {{std::to_string(id), describe_cores(group.info.cores),
@@ -138,22 +137,22 @@ Section model_section(const Snapshot& now, const Activity& activity) {
                       {"MEMORY", 1, true},
                       {"SESSION", 1, true}},
                      {}};
-  for (const service::ModelEntry& model : now.models) {
+  for (const terms::ModelEntry& model : now.models) {
     const auto rate = activity.models.find(model.info.handle);
     const Activity::Rate per_second =
         rate == activity.models.end() ? Activity::Rate() : rate->second;
-    const auto it = std::ranges::find(now.statistics.models, model.info.handle,
-                                      &service::ModelStatistics::model);
-    const service::ModelStatistics statistics =
-        it == now.statistics.models.end() ? service::ModelStatistics() : *it;
+    const auto it =
+        std::ranges::find(now.statistics.models, model.info.handle, &terms::ModelStatistics::model);
+    const terms::ModelStatistics statistics =
+        it == now.statistics.models.end() ? terms::ModelStatistics() : *it;
     section.rows.push_back(
         {{fmt::format("{:#x}", model.info.handle), model.info.name,
-          std::string(runtime::phase_name(model.info.phase)),
+          std::string(terms::phase_name(model.info.phase)),
           std::to_string(model.info.group.value()), rate_text(per_second.requests_per_s),
           rate_text(per_second.errors_per_s), duration_text(per_second.p50_ns),
           duration_text(per_second.p99_ns), describe_duration(statistics.queue.p99_ns),
           format_bytes(model.info.footprint.total_bytes()), session_text(model.session)},
-         model.info.phase == runtime::ModelPhase::kFailed || per_second.errors_per_s > 0});
+         model.info.phase == terms::ModelPhase::kFailed || per_second.errors_per_s > 0});
   }
   return section;
 }
@@ -171,7 +170,7 @@ Section session_section(const Snapshot& now) {
   const auto number = [](std::int64_t value) {
     return value < 0 ? std::string("-") : std::to_string(value);
   };
-  for (const service::SessionInfo& session : now.sessions) {
+  for (const terms::SessionInfo& session : now.sessions) {
     section.rows.push_back({{session_text(session.id), session.client, number(session.peer.process),
                              number(session.peer.user), describe_duration(session.age_ns),
                              std::to_string(session.num_models), std::to_string(session.num_cores),
@@ -183,7 +182,7 @@ Section session_section(const Snapshot& now) {
 
 FrameLine headline(const std::string& address, const Snapshot& now, const Activity& activity,
                    std::size_t width) {
-  const service::ServerInfo& server = now.server;
+  const terms::ServerInfo& server = now.server;
   std::string text = fmt::format("sluiced {}  {}  {} of {} cores free  {} requests/s",
                                  server.version, server.state, server.num_free_cores,
                                  server.num_cores, rate_text(activity.all.requests_per_s));

@@ -13,9 +13,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-topology::Device device_of(std::int32_t id, std::int32_t num_cores) {
-  topology::Device device;
-  device.id = topology::DeviceId(id);
+terms::Device device_of(std::int32_t id, std::int32_t num_cores) {
+  terms::Device device;
+  device.id = terms::DeviceId(id);
   device.kind = "sim";
   device.bus_address = "0000:00:10.0";
   device.num_cores = num_cores;
@@ -30,18 +30,18 @@ Snapshot example() {
   now.server.num_cores = 8;
   now.server.num_free_cores = 6;
   now.server.devices = {device_of(0, 4), device_of(1, 4)};
-  service::GroupEntry group;
-  group.info.id = topology::CoreGroupId(1);
-  group.info.cores = {{topology::DeviceId(0), 0}, {topology::DeviceId(0), 1}};
+  terms::GroupEntry group;
+  group.info.id = terms::CoreGroupId(1);
+  group.info.cores = {{terms::DeviceId(0), 0}, {terms::DeviceId(0), 1}};
   group.info.active_model = "resnet";
   now.groups = {group};
-  service::ModelEntry model;
+  terms::ModelEntry model;
   model.info.handle = 0x100000000;
   model.info.name = "resnet";
-  model.info.phase = runtime::ModelPhase::kStarted;
+  model.info.phase = terms::ModelPhase::kStarted;
   now.models = {model};
-  service::SessionInfo session;
-  session.id = service::SessionId{3};
+  terms::SessionInfo session;
+  session.id = terms::SessionId{3};
   session.client = "bench";
   now.sessions = {session};
   return now;
@@ -92,8 +92,8 @@ TEST(TopFrame, NarrowTerminalKeepsTheImportantColumns) {
 TEST(TopFrame, LowTerminalShortensTheLongestListsWithANote) {
   Snapshot now = example();
   for (std::uint64_t i = 0; i < 50; ++i) {
-    service::SessionInfo session;
-    session.id = service::SessionId{100 + i};
+    terms::SessionInfo session;
+    session.id = terms::SessionId{100 + i};
     now.sessions.push_back(session);
   }
   for (const std::size_t height : {24, 30, 60}) {
@@ -114,7 +114,7 @@ TEST(TopFrame, IdleDaemonGivesAShortFrame) {
 
 TEST(TopFrame, FailedModelsAreMarked) {
   Snapshot now = example();
-  now.models[0].info.phase = runtime::ModelPhase::kFailed;
+  now.models[0].info.phase = terms::ModelPhase::kFailed;
   now.health.is_ready = false;
   int num_bad = 0;
   for (const FrameLine& line : draw_frame("", now, half_busy(), 120, 40)) {

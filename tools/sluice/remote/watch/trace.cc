@@ -11,16 +11,17 @@
 #include <vector>
 
 #include "sluice/remote/remote.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::tool {
 namespace {
 
 using nlohmann::ordered_json;
-using runtime::Profile;
-using runtime::ProfiledModel;
-using runtime::ProfileSpan;
-using runtime::SpanKind;
-using runtime::StageKind;
+using terms::Profile;
+using terms::ProfiledModel;
+using terms::ProfileSpan;
+using terms::SpanKind;
+using terms::StageKind;
 
 constexpr int kRequestsThread = 0;  ///< where a group's asynchronous slices hang
 
@@ -72,7 +73,7 @@ class TraceWriter {
   }
 
   void name_tracks() {
-    std::map<std::uint64_t, std::vector<topology::CoreRef>> cores_of_group;
+    std::map<std::uint64_t, std::vector<terms::CoreRef>> cores_of_group;
     std::size_t next_thread = kRequestsThread + 1;
     for (const ProfiledModel& model : profile_.models) {
       first_threads_.push_back(next_thread);
@@ -94,7 +95,7 @@ class TraceWriter {
       name("thread_name", group, kRequestsThread, "requests");
     }
   }
-  static std::pair<std::int32_t, std::int32_t> key_of(const topology::CoreRef& core) {
+  static std::pair<std::int32_t, std::int32_t> key_of(const terms::CoreRef& core) {
     return {core.device.value(), core.core};
   }
 
@@ -137,7 +138,7 @@ class TraceWriter {
     begin["id"] = id_of(span);
     begin["args"] = {{"model", profile_.models[span.model].name}};
     if (span.kind == SpanKind::kRequest) {
-      begin["args"]["answer"] = runtime::describe(span.code).name;
+      begin["args"]["answer"] = terms::describe(span.code).name;
     }
     emit(begin);
     ordered_json end = event("e", span, name, span.start_ns + span.duration_ns);

@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-#include "runtime/profile/profile.h"
+#include "terms/server/profile.h"
 
 namespace sluice::tool {
 
@@ -13,6 +13,6 @@ namespace sluice::tool {
 /// the queue within; arrows lead from a request's stage to its next. Times are microseconds since
 /// the first span. All names are escaped.
 /// Requires: every index of the profile is valid.
-void write_trace(const runtime::Profile& profile, std::ostream& to);
+void write_trace(const terms::Profile& profile, std::ostream& to);
 
 }  // namespace sluice::tool

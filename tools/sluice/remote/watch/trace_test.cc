@@ -10,16 +10,16 @@ namespace sluice::tool {
 namespace {
 
 using nlohmann::json;
-using runtime::Profile;
-using runtime::SpanKind;
-using runtime::StageKind;
+using terms::Profile;
+using terms::SpanKind;
+using terms::StageKind;
 
 constexpr std::int64_t kStartNs = 5'000'000;
 
 /// A model of two lanes; request 9 waits 1 us, copies for 2 us and computes for 4 us; one operation
 /// takes 3 us.
 Profile profile() {
-  const topology::DeviceId device(0);
+  const terms::DeviceId device(0);
   Profile all;
   all.models = {
       {"net", 3, {{StageKind::kCopyIn, {}}, {StageKind::kCompute, {{device, 1}, {device, 2}}}}}};

@@ -1,6 +1,8 @@
-#include "runtime/model_host.h"
+#include "terms/group.h"
 
-namespace sluice::runtime {
+#include "terms/runtime_code.h"
+
+namespace sluice::terms {
 
 std::string_view isolation_name(Isolation isolation) {
   return isolation == Isolation::kProcess ? "process" : "stream";
@@ -14,4 +16,4 @@ Result<Isolation> parse_isolation(std::string_view name) {
                        name.substr(0, 100));
 }
 
-}  // namespace sluice::runtime
+}  // namespace sluice::terms

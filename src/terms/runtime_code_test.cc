@@ -1,9 +1,9 @@
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace sluice::runtime {
+namespace sluice::terms {
 namespace {
 
 using ::testing::HasSubstr;
@@ -54,4 +54,4 @@ TEST(ErrorList, FirstErrorIsTheCauseAndAllHaveRemedies) {
 }
 
 }  // namespace
-}  // namespace sluice::runtime
+}  // namespace sluice::terms

@@ -12,6 +12,7 @@
 #include "rpc/wire/convert.h"
 #include "rpc/wire/error.h"
 #include "rpc/wire/profile_messages.h"
+#include "runtime/profile/profiler.h"
 
 namespace {
 
@@ -22,15 +23,15 @@ void require(bool is_true) {
   if (!is_true) std::abort();
 }
 
-package::Signature signature() {
-  package::Signature signature;
+terms::Signature signature() {
+  terms::Signature signature;
   signature.inputs.push_back({"x", ir::parse_type("f32[4]").value(), -1});
   signature.inputs.push_back({"ids", ir::parse_type("i4[N]").value(), 0});
   return signature;
 }
 
 /// The one region of the session.
-Result<void*> open_place(std::size_t /*index*/, const service::RegionSlice& place) {
+Result<void*> open_place(std::size_t /*index*/, const terms::RegionSlice& place) {
   static std::array<char, 4096> region = {};
   if (place.offset > region.size() || place.size_bytes > region.size() - place.offset) {
     return invalid_argument("the place is not in the region");
@@ -39,14 +40,14 @@ Result<void*> open_place(std::size_t /*index*/, const service::RegionSlice& plac
 }
 
 /// The one tensor of the exchange.
-Result<exec::TensorView> find_tensor(std::uint64_t exchange) {
+Result<terms::TensorView> find_tensor(std::uint64_t exchange) {
   static std::array<float, 4> tensor = {};
   if (exchange != 1) return invalid_argument("the exchange has no such tensor");
-  return exec::TensorView{tensor.data(), sizeof(tensor), ir::ElementType::kF32, {4}};
+  return terms::TensorView{tensor.data(), sizeof(tensor), ir::ElementType::kF32, {4}};
 }
 
 /// Reads every byte, so that a sanitizer sees one that is not the message's.
-void touch(const exec::TensorView& view) {
+void touch(const terms::TensorView& view) {
   require(view.size_bytes >= 0);
   volatile char sum = 0;
   const auto* bytes = static_cast<const char*>(view.data);
@@ -54,14 +55,14 @@ void touch(const exec::TensorView& view) {
 }
 
 void check(const v1::InferRequest& request) {
-  static const package::Signature wanted = signature();
+  static const terms::Signature wanted = signature();
   const auto views = inputs_of(request, wanted, open_place, find_tensor);
   if (!views.is_ok()) {
     require(!views.status().message().empty());
     return;
   }
   require(views->size() == wanted.inputs.size());
-  for (const exec::TensorView& view : *views) touch(view);
+  for (const terms::TensorView& view : *views) touch(view);
 }
 
 void check(const v1::InferResponse& answer) {
@@ -117,9 +118,9 @@ void check(const v1::LoadOptions& from) {
   }
   require(settings->upload_bytes >= 0 && settings->upload_bytes <= kLimitBytes);
   require(settings->upload_bytes == 0 || settings->path.empty());
-  require(settings->options.depth >= 0 && settings->options.depth <= runtime::kMaxDepth);
+  require(settings->options.depth >= 0 && settings->options.depth <= terms::kMaxDepth);
   const int waiting = settings->options.max_waiting.value_or(0);
-  require(waiting >= 0 && waiting <= runtime::kMaxWaiting);
+  require(waiting >= 0 && waiting <= terms::kMaxWaiting);
   require(!settings->options.group || settings->options.group->value() > 0);
 }
 
@@ -141,11 +142,11 @@ void check(const v1::StartProfileRequest& from) {
 
 /// What was read and leads somewhere comes through parts unchanged in number.
 void check(const v1::StopProfileResponse& from) {
-  runtime::Profile profile;
+  terms::Profile profile;
   if (!add_part(from, profile).is_ok() || !check_profile(profile).is_ok()) return;
   const std::size_t num_spans = profile.spans.size();
   ProfileParts parts(std::move(profile));
-  runtime::Profile again;
+  terms::Profile again;
   for (v1::StopProfileResponse part; parts.next(part); part.Clear()) {
     require(add_part(part, again).is_ok());
   }

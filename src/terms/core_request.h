@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "topology/map/device_map.h"
+#include "terms/device.h"
 
-namespace sluice::topology {
+namespace sluice::terms {
 
 /// Asks for one core range: consecutive cores within a device, continued from its last core to the
 /// first core of a linked device. The filters select eligible devices.
@@ -34,7 +34,4 @@ struct CoreRequest {
   std::vector<std::string> bus_addresses = {};  ///< only these; empty: any
 };
 
-/// "4 cores of kind \"gpu\" on device 2": for messages.
-std::string describe(const CoreRequest& request);
-
-}  // namespace sluice::topology
+}  // namespace sluice::terms

@@ -10,9 +10,7 @@
 
 #include "base/result.h"
 
-namespace sluice::runtime {
-
-using sluice::RuntimeCode;
+namespace sluice::terms {
 
 struct RuntimeCodeInfo {
   RuntimeCode code = RuntimeCode::kOk;
@@ -66,4 +64,4 @@ class ErrorList {
   std::vector<Entry> entries_;
 };
 
-}  // namespace sluice::runtime
+}  // namespace sluice::terms

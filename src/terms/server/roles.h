@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace sluice::service {
+namespace sluice::terms {
 
 /// Every call of the daemon belongs to one group of calls, which a role opens.
 enum class Role : std::uint8_t {
@@ -46,4 +46,4 @@ Result<Roles> parse_roles(std::string_view text);
 std::string to_string(Roles roles);
 std::string_view role_name(Role role);
 
-}  // namespace sluice::service
+}  // namespace sluice::terms

@@ -1,9 +1,9 @@
-#include "runtime/request/runtime_code.h"
+#include "terms/runtime_code.h"
 
 #include <algorithm>
 #include <array>
 
-namespace sluice::runtime {
+namespace sluice::terms {
 namespace {
 
 // Metrics have these names as labels (with _ for a space), so they never change.
@@ -91,4 +91,4 @@ Status ErrorList::to_status() const {
   return runtime_error(code(), "{}", text);
 }
 
-}  // namespace sluice::runtime
+}  // namespace sluice::terms

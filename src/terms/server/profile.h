@@ -4,16 +4,28 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "runtime/pipeline/pipeline.h"
-#include "runtime/request/runtime_code.h"
-#include "topology/map/device_map.h"
+#include "base/status.h"
+#include "terms/group.h"
+#include "terms/model.h"
 
-namespace sluice::runtime {
+namespace sluice::terms {
+
+/// The filter and limits of a profile. Neither group nor model: everything.
+struct ProfileSettings {
+  std::optional<CoreGroupId> group;
+  std::optional<ModelHandle> model;
+  std::int64_t limit_ns = 600'000'000'000;         ///< of the recording
+  std::int64_t max_spans = std::int64_t{1} << 18;  ///< new spans replace the oldest
+};
+
+/// What a lane of a model's pipeline does.
+enum class StageKind : std::uint8_t { kCopyIn, kCompute, kCopyOut };
 
 enum class SpanKind : std::uint8_t {
   kRequest,    ///< from submission to answer
@@ -39,8 +51,7 @@ struct ProfiledModel {
   /// A lane of the model's pipeline.
   struct Lane {
     StageKind kind = StageKind::kCompute;
-    std::vector<topology::CoreRef>
-        cores;  ///< empty for copies, and for segments on the host's processors
+    std::vector<CoreRef> cores;  ///< empty for copies, and for segments on the host's processors
   };
 
   std::string name;
@@ -104,4 +115,4 @@ class ProfileCursor {
 /// Adds the models and spans of another process that has the same clock.
 void append(Profile& all, Profile more);
 
-}  // namespace sluice::runtime
+}  // namespace sluice::terms

@@ -1,9 +1,9 @@
-#include "service/clients/roles.h"
+#include "terms/server/roles.h"
 
 #include <algorithm>
 #include <array>
 
-namespace sluice::service {
+namespace sluice::terms {
 namespace {
 
 // The roles that settings may name, in the order of messages. kFetch belongs to exchange_peers
@@ -52,4 +52,4 @@ std::string to_string(Roles roles) {
   return text.empty() ? std::string(kNone) : text;
 }
 
-}  // namespace sluice::service
+}  // namespace sluice::terms

@@ -1,10 +1,10 @@
-#include "runtime/profile/profile.h"
+#include "terms/server/profile.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-namespace sluice::runtime {
+namespace sluice::terms {
 
 void append(Profile& all, Profile more) {
   const auto first_model = static_cast<std::uint32_t>(all.models.size());
@@ -21,4 +21,4 @@ void append(Profile& all, Profile more) {
   all.num_dropped += more.num_dropped;
 }
 
-}  // namespace sluice::runtime
+}  // namespace sluice::terms

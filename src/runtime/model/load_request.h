@@ -1,0 +1,51 @@
+// A load as a host of models gets it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "terms/core_request.h"
+#include "terms/load.h"
+#include "topology/cores/wait_policy.h"
+
+namespace sluice::exec {
+class RandomSource;
+}
+namespace sluice::package {
+struct Executable;
+}
+
+namespace sluice::runtime {
+
+class CachedPackage;
+
+enum class LoadPhase : std::uint8_t { kReading, kPlacing, kPreparing, kAllocating, kDone };
+
+/// A host reads of the options what it knows: `isolation` and `function` choose the host, and
+/// `random` has the seed.
+struct LoadRequest : terms::LoadOptions {
+  LoadRequest() = default;
+  explicit LoadRequest(terms::LoadOptions options) : terms::LoadOptions(std::move(options)) {}
+
+  std::filesystem::path path;                             ///< of a package; or
+  std::shared_ptr<const package::Executable> executable;  ///< the executable itself; or
+  std::shared_ptr<CachedPackage> package;                 ///< one that the caller keeps
+  /// The file of `executable`, which a host passes to its worker; -1: none. Borrowed.
+  int package_fd = -1;
+  /// Eligible devices of the implicit group. The model determines their kind and the number of
+  /// cores.
+  terms::CoreRequest where;
+  /// Without a group: if all eligible cores belong to other groups, the model joins a group that
+  /// such a load made, and takes turns with its models. Without eligible groups `wait` decides.
+  bool may_share = false;
+  /// If the cores belong to other groups.
+  topology::WaitPolicy wait = topology::WaitPolicy::fail();
+  /// Of random operators, for all loads of this request. Null: each load has its own.
+  std::shared_ptr<exec::RandomSource> random;
+  /// Called at the start of each phase, on the loading thread.
+  std::function<void(LoadPhase)> on_progress;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,63 @@
+// Functions: their options and states.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace sluice::terms {
+
+/// Weights of models and shares of functions; each gets time in proportion.
+inline constexpr int kMaxWeight = 1000;
+
+inline constexpr std::int64_t kMaxBatchRows = 65536;
+
+/// How waiting requests of a model are joined to one run, along the leading dimension.
+struct BatchOptions {
+  std::int64_t rows = 0;          ///< of a run at most; 0: the compiled leading dimension
+  std::int64_t max_delay_ns = 0;  ///< the longest time that a request waits for others
+};
+/// Fails: kInvalid for options out of range.
+Status check(const BatchOptions& options);
+
+/// A function with this `keep_warm_ns` is unloaded only to make room for another.
+inline constexpr std::int64_t kAlwaysWarm = std::numeric_limits<std::int64_t>::max();
+
+struct FunctionOptions {
+  std::int32_t share = 1;         ///< of its lane's time, against functions of the same priority
+  std::int32_t priority = 0;      ///< a function with a higher one runs first
+  std::int64_t memory_bytes = 0;  ///< limit of constants and contexts together; 0: none
+  std::int64_t keep_warm_ns = 60'000'000'000;  ///< time from the last request to the unload
+  /// Most rows of waiting requests that are joined to one run; 0: each request runs alone.
+  std::int32_t batch_rows = 0;
+};
+/// Fails: kInvalid, naming the option and its range.
+Status check(const FunctionOptions& options);
+
+///           first request, or a start             a request
+///     cold -------------------------> warm <-----------------> running
+///       ^                               |
+///       +--keep-warm time over, stop, ---+
+///          or room for another function
+///
+/// A cold function holds its mapped package, with the kernels and plans of its first start; no
+/// context, arena or constant of its own.
+enum class FunctionPhase : std::uint8_t { kCold, kWarm, kRunning };
+std::string_view phase_name(FunctionPhase phase);  ///< "cold"
+FunctionPhase parse_function_phase(std::string_view name);
+
+/// A function as lists show it.
+struct FunctionState {
+  FunctionOptions options;
+  FunctionPhase phase = FunctionPhase::kCold;
+  std::int64_t held_bytes = 0;  ///< constants and contexts now; 0 while cold
+  std::int64_t num_requests = 0;
+  std::int64_t num_joined = 0;     ///< requests that ran together with others
+  std::int64_t num_starts = 0;     ///< from cold
+  std::int64_t last_start_ns = 0;  ///< duration of the last one
+  std::int64_t busy_ns = 0;        ///< time of its lane
+};
+
+}  // namespace sluice::terms

@@ -1,0 +1,51 @@
+// Options of a load.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "terms/function.h"
+#include "terms/group.h"
+
+namespace sluice::terms {
+
+inline constexpr int kMaxDepth = 1024;
+/// A full default line takes 64 times as long as one request: few clients still want a reply then.
+inline constexpr int kWaitingPerSlot = 64;
+inline constexpr int kMaxWaiting = kWaitingPerSlot * kMaxDepth;
+
+/// The handling of NaN in outputs.
+enum class NanPolicy : std::uint8_t {
+  kPass,  ///< outputs are not checked
+  kFlag,  ///< kNumericError, with the outputs
+  kFail,  ///< kNumericError, without outputs
+};
+
+/// Of a load, but for the package, which each caller names in its own way.
+struct LoadOptions {
+  std::string name;  ///< empty: the name of the file
+  /// Explicit group. None: the load creates an implicit group and starts the model.
+  std::optional<CoreGroupId> group;
+  /// Contexts. 0: cores + host segments + 1 in normal mode, 1 in shared mode. Of a function: the
+  /// runs at a time.
+  int depth = 0;
+  /// Requests that may wait beyond `depth`; 0 refuses them. None: kWaitingPerSlot x depth.
+  std::optional<int> max_waiting;
+  NanPolicy nan_policy = NanPolicy::kPass;
+  /// Share of the cores among models that take turns: 1 to kMaxWeight.
+  int weight = 1;
+  /// As exec::LoadOptions; none: the default.
+  std::optional<std::int64_t> max_recorded_bytes;
+  /// None: every request runs alone.
+  std::optional<BatchOptions> batching;
+  /// Of the group that the load makes; none: the host's default. Not with `group`. Of a function:
+  /// "process" is a cell.
+  std::optional<Isolation> isolation;
+  /// Deploys a function. Not with a group.
+  std::optional<FunctionOptions> function;
+  std::optional<std::uint64_t> seed;  ///< of random operators
+};
+
+}  // namespace sluice::terms

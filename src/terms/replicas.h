@@ -1,0 +1,26 @@
+// Options of several models that serve as one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice::terms {
+
+enum class ReplicaChoice : std::uint8_t { kLeastLoaded, kRoundRobin };
+
+struct ReplicaOptions {
+  ReplicaChoice choice = ReplicaChoice::kLeastLoaded;
+  /// Requests that may wait while every replica is full; one more is refused.
+  std::size_t max_waiting = 1024;
+};
+
+struct RunnerOptions {
+  ReplicaOptions replicas;
+  /// For requests without a deadline; 0: none.
+  std::int64_t timeout_ns = 0;
+  /// Starts a thread that applies deadlines. Without it the owner calls `step`, as tests
+  /// with their own clock do.
+  bool has_timer = true;
+};
+
+}  // namespace sluice::terms

@@ -1,0 +1,82 @@
+// Counts, latencies and health of models, groups and devices.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "terms/group.h"
+
+namespace sluice::terms {
+
+/// The number of requests that ended with a runtime code.
+struct CodeCount {
+  RuntimeCode code = RuntimeCode::kOk;
+  std::int64_t count = 0;
+};
+
+enum class HealthState : std::uint8_t { kHealthy, kDegraded, kFailed };
+std::string_view health_name(HealthState state);
+
+struct Health {
+  HealthState state = HealthState::kHealthy;
+  std::string reason;  ///< empty if healthy
+  std::string action;  ///< to take; empty if none
+};
+
+struct Latency {
+  std::int64_t count = 0;
+  std::int64_t sum_ns = 0;
+  std::int64_t p50_ns = 0;
+  std::int64_t p90_ns = 0;
+  std::int64_t p99_ns = 0;
+  std::int64_t max_ns = 0;
+  /// The non-empty runtime::HistogramBuckets in order; empty if not requested.
+  struct Bucket {
+    std::int64_t bound_ns = 0;  ///< the least value
+    std::int64_t count = 0;
+  };
+  std::vector<Bucket> buckets = {};
+};
+
+/// Of a model since its load.
+struct ModelStatistics {
+  std::uint64_t model = 0;
+  std::string name;
+  std::int64_t accepted = 0;
+  std::int64_t refused = 0;
+  std::int64_t waiting = 0;      ///< requests beyond the model's slots now
+  std::int64_t max_waiting = 0;  ///< the largest `waiting` since the load
+  std::vector<CodeCount> answered;
+  std::int64_t starts = 0;
+  std::int64_t busy_ns = 0;
+  Latency queue;
+  Latency copy;
+  Latency compute;
+  Latency total;
+  std::int64_t recorded_bytes = 0;  ///< kept for shapes of earlier requests, by all slots
+  std::int64_t joined = 0;          ///< requests that ran together with others
+};
+
+/// Activity of the cores and contents of the memory of a group or a device.
+struct Usage {
+  std::uint64_t id = 0;
+  std::int32_t num_cores = 0;
+  std::int32_t num_reserved_cores = 0;  ///< of groups
+  std::int64_t age_ns = 0;              ///< since when the counts are
+  std::int64_t core_busy_ns = 0;        ///< time of kernels, multiplied by their number of cores
+  std::vector<CodeCount> answered;
+  std::vector<MemoryItem> memory;
+  Health health;
+};
+
+/// Of all that a daemon has.
+struct ServerStatistics {
+  std::vector<ModelStatistics> models;
+  std::vector<Usage> groups;
+  std::vector<Usage> devices;
+};
+
+}  // namespace sluice::terms
