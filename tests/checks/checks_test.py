@@ -148,6 +148,10 @@ class WordsTest(unittest.TestCase):
         self.assertIn(" 2 above", found[0])
         self.assertEqual(found[1:], [f"docs/a.md: {words.LIMIT} words", "docs/b.md: 2 words"])
 
+    def test_tables_that_a_command_writes_have_no_words(self):
+        text = "two words <!-- rows: begin -->\n| a | b |\n<!-- rows: end --> and <!-- rows: begin --> more"
+        self.assertEqual(words.words_of(text), 8)
+
     def test_decisions_and_pages_elsewhere_do_not_count(self):
         paths = ("docs/api.md", "docs/howto/a.md", "docs/decisions/0001-a.md", "README.md", "docs/a.svg", "bench/a.md")
         self.assertEqual([path for path in paths if words.counted(pathlib.PurePath(path))],
