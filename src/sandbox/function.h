@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/inference/waiting_line.h"
+#include "runtime/inference/forecast.h"
 #include "runtime/model_host.h"
 #include "runtime/request/joined_rows.h"
 #include "runtime/sharing/turns.h"
@@ -34,6 +34,7 @@ struct Function {
   bool is_removed = false;
   bool is_running = false;
   runtime::WaitingLine<std::uint64_t> line;    ///< ids of the requests that wait for a turn
+  runtime::Forecast forecast;                  ///< of warm turns
   std::optional<terms::ModelHandle> model;     ///< while warm
   std::shared_ptr<runtime::RequestSink> sink;  ///< of `model`
   terms::ModelInfo info;                       ///< of `model`; of the last one while cold

@@ -293,6 +293,64 @@ TEST_F(FunctionHostTest, WaitingRequestsLeaveByPriorityThenDeadlineThenArrival) 
   EXPECT_THAT(order, ElementsAre(3, 4, 2, 1));
 }
 
+TEST_F(FunctionHostTest, RequestThatWouldBeLateIsRefusedAtOnce) {
+  const ModelHandle handle = deploy("f");
+  const auto sink = host_.sink(handle).value();
+  constexpr std::int64_t kRunNs = 20'000'000;
+  // A turn ends after its callbacks, so that these make it long.
+  const auto slow_run = [&](std::atomic<int>& num_started) {
+    runtime::Request request = request_of(1);
+    request.on_done = [&](const Reply&) {
+      const std::int64_t until_ns = host_.clock().now_ns() + kRunNs;
+      ++num_started;
+      EXPECT_TRUE(eventually([&] { return host_.clock().now_ns() >= until_ns; }));
+    };
+    return sink->submit(request);
+  };
+  // Repeated, because a forecast is trusted for a second, in which a busy machine may not come
+  // here.
+  const bool is_refused = eventually([&] {
+    std::atomic<int> num_started = 0;
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(slow_run(num_started).is_ok());
+    EXPECT_TRUE(eventually([&] { return num_started == 5; }));
+    runtime::Request late = request_of(1);
+    late.deadline_ns = host_.clock().now_ns() + kRunNs / 2;
+    const auto id = sink->submit(late);
+    if (id.is_ok()) return false;
+    EXPECT_EQ(runtime::runtime_code_of(id.status()), RuntimeCode::kTimeout);
+    return id.status().message().find("function \"f\": the reply may take") == 0;
+  });
+  EXPECT_TRUE(is_refused);
+  host_.shutdown(kNoDeadline);
+}
+
+TEST_F(FunctionHostTest, TimeInTheLineCountsAsQueueTime) {
+  const ModelHandle handle = deploy("f");
+  const auto sink = host_.sink(handle).value();
+  std::atomic<bool> may_go_on = false;
+  std::atomic<bool> is_held = false;
+  runtime::Request first = request_of(1);
+  first.on_done = [&](const Reply&) {
+    is_held = true;
+    EXPECT_TRUE(eventually([&] { return may_go_on.load(); }));
+  };
+  ASSERT_TRUE(sink->submit(first).is_ok());
+  EXPECT_TRUE(eventually([&] { return is_held.load(); }));
+  std::atomic<std::int64_t> queue_ns = 0;
+  runtime::Request second = request_of(1);
+  second.wants_detail = true;
+  second.on_done = [&](const Reply& reply) { queue_ns = reply.detail.queue_ns; };
+  ASSERT_TRUE(sink->submit(second).is_ok());
+  const std::int64_t since_ns = host_.clock().now_ns();
+  EXPECT_TRUE(eventually([&] { return host_.clock().now_ns() - since_ns > 5'000'000; }));
+  const std::int64_t waited_ns = host_.clock().now_ns() - since_ns;
+  may_go_on = true;
+  EXPECT_TRUE(eventually([&] { return queue_ns != 0; }));
+  EXPECT_GE(queue_ns, waited_ns);
+  EXPECT_TRUE(eventually([&] { return host_.statistics(handle)->queue.count() == 2; }));
+  EXPECT_GE(host_.statistics(handle)->queue.sum_ns(), waited_ns);
+}
+
 TEST_F(FunctionHostTest, WaitingRequestIsCancelledAndExpires) {
   const ModelHandle handle = deploy("f");
   const auto sink = host_.sink(handle).value();

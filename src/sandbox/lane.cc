@@ -161,6 +161,10 @@ terms::Health Lane::health(const Function& function) const {
 
 // ---- requests
 
+std::string Lane::subject(const Function& function) {
+  return fmt::format("function \"{}\"", function.name);
+}
+
 Status Lane::cancelled(const Function& function) {
   return runtime_error(RuntimeCode::kCancelled, "function \"{}\": the request was cancelled",
                        function.name);
@@ -175,10 +179,15 @@ Status Lane::check(const Function& function, const Request& request) const {
                          function.name);
   }
   const int num_waiting = static_cast<int>(function.line.size());
-  if (num_waiting < function.max_waiting + function.load.depth) return ok_status();
-  const std::int64_t turns = std::max<std::int64_t>(1, function.state.num_requests);
-  return runtime::queue_full(function.name, num_waiting, function.max_waiting,
-                             function.state.busy_ns / turns);
+  if (num_waiting >= function.max_waiting + function.load.depth) {
+    return runtime::queue_full(function.name, num_waiting, function.max_waiting,
+                               function.forecast.retry_after_ns(num_waiting));
+  }
+  const bool is_busy = num_waiting > 0 || function.is_running;
+  const std::int64_t wait_ns =
+      is_busy ? function.forecast.wait_ns(function.line.num_ahead(request), now_ns) : 0;
+  if (!function.forecast.is_hopeless(request, wait_ns, now_ns)) return ok_status();
+  return function.forecast.too_late(subject(function), request, wait_ns, now_ns);
 }
 
 Result<std::uint64_t> Lane::submit(const std::shared_ptr<Function>& function, Request& request) {
@@ -189,8 +198,10 @@ Result<std::uint64_t> Lane::submit(const std::shared_ptr<Function>& function, Re
     SLUICE_TRY(check(*function, request));
     pending->id = next_id_++;
     pending->function = function;
-    pending->submitted_ns = clock_.now_ns();
+    const std::int64_t now_ns = clock_.now_ns();
+    if (function->line.empty() && !function->is_running) function->forecast.resume(now_ns);
     pending->request = std::move(request);
+    if (pending->request.since_ns == 0) pending->request.since_ns = now_ns;
     pending->on_done = std::move(pending->request.on_done);
     function->line.push({pending->request, pending->id}, std::uint64_t{pending->id});
     next_deadline_ns_ = std::min(next_deadline_ns_, pending->request.deadline_ns);
@@ -271,9 +282,6 @@ void Lane::answer(Pending& pending, Reply reply) {
 
 /// Requires: the caller has claimed the request.
 void Lane::deliver(Pending& pending, Reply reply) {
-  if (pending.request.wants_detail && pending.start_ns != 0) {
-    reply.detail.queue_ns += pending.start_ns - pending.submitted_ns;
-  }
   // Called without mutex_: it may submit to this lane again.
   const auto on_done = std::move(pending.on_done);
   if (on_done) on_done(std::move(reply));

@@ -97,8 +97,6 @@ class Lane final : public runtime::Steppable {
     std::shared_ptr<Function> function;
     runtime::Request request;
     std::function<void(runtime::Reply)> on_done;
-    std::int64_t submitted_ns = 0;
-    std::int64_t start_ns = 0;  ///< of its turn
     bool is_waiting = true;
     bool is_cancelled = false;
     std::shared_ptr<runtime::RequestSink> sink;  ///< null until `inner_id` is known
@@ -112,6 +110,7 @@ class Lane final : public runtime::Steppable {
   Status check(const Function& function, const runtime::Request& request) const;
   void leave_line(Pending& pending);
   void note_cooling(const Function& function);
+  static std::string subject(const Function& function);
   static Status cancelled(const Function& function);
   static Status closed();
   /// Whether the caller is the one to answer the request.
@@ -124,6 +123,7 @@ class Lane final : public runtime::Steppable {
 
   // Steps (lane_step.cc).
   bool expire(Lock& lock);
+  bool drop_late(Function& function, Lock& lock);
   bool obey(Lock& lock);
   bool cool_idle(Lock& lock);
   std::int64_t next_event_ns() const;
@@ -145,6 +145,7 @@ class Lane final : public runtime::Steppable {
   // Its runs (lane_turn.cc).
   Turn take(Function& function);
   bool run_turn(const Turn& turn);
+
   void start(const std::shared_ptr<Pending>& pending, const std::shared_ptr<Progress>& progress,
              runtime::RequestSink& sink);
 

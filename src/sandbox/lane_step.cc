@@ -115,16 +115,38 @@ std::shared_ptr<Function> Lane::next_function() {
   return function->line.empty() ? nullptr : function;
 }
 
+/// Answers waiting requests of the function that would be late, so that others are not. Whether
+/// there was one.
+bool Lane::drop_late(Function& function, Lock& lock) {
+  const std::int64_t now_ns = clock_.now_ns();
+  const auto request_of = [this](std::uint64_t id) -> const runtime::Request& {
+    return pending_.at(id)->request;
+  };
+  std::vector<std::pair<std::shared_ptr<Pending>, Status>> late;
+  for (const std::uint64_t id :
+       runtime::take_late(function.line, function.forecast, now_ns, request_of)) {
+    const auto& pending = pending_.at(id);
+    leave_line(*pending);
+    late.emplace_back(pending,
+                      function.forecast.too_late(subject(function), pending->request, 0, now_ns));
+  }
+  if (late.empty()) return false;
+  lock.unlock();
+  for (const auto& [pending, why] : late) refuse(*pending, why);
+  lock.lock();
+  return true;
+}
+
 /// Whether a function had requests.
 bool Lane::take_turn(Lock& lock) {
   const std::shared_ptr<Function> next = next_function();
   if (next == nullptr) return false;
   Function& function = *next;
+  if (drop_late(function, lock)) return true;
   const Turn turn = take(function);
   function.is_running = true;
   lock.unlock();
   const std::int64_t start_ns = clock_.now_ns();
-  for (const auto& pending : turn) pending->start_ns = start_ns;
   const Status ready = in_some_life([&] { return make_active(function); });
   bool is_suspect = false;
   if (ready.is_ok()) {

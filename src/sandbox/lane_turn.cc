@@ -11,6 +11,8 @@ using runtime::Request;
 struct Lane::Progress {
   std::atomic<std::size_t> num_left = 0;  ///< requests
   std::atomic<bool> is_suspect = false;
+  std::atomic<std::int64_t> num_ok = 0;
+  std::atomic<bool> was_late = false;
 };
 
 namespace {
@@ -43,10 +45,21 @@ Lane::Turn Lane::take(Function& function) {
 bool Lane::run_turn(const Turn& turn) {
   const auto progress = std::make_shared<Progress>();
   progress->num_left = turn.size();
-  const auto sink = turn.front()->function->sink;
+  Function& function = *turn.front()->function;
+  const auto sink = function.sink;
+  const std::size_t run_class = runtime::Forecast::class_of(turn.front()->request);
+  const std::int64_t start_ns = clock_.now_ns();
   for (const auto& pending : turn) start(pending, progress, *sink);
   const auto is_done = [&] { return progress->num_left.load() == 0; };
   while (!sink->wait(is_done, kNoDeadline)) {
+  }
+  const std::int64_t now_ns = clock_.now_ns();
+  const std::lock_guard lock(mutex_);
+  if (progress->num_ok > 0) {
+    function.forecast.complete(now_ns, progress->num_ok);
+    function.forecast.note_run(run_class, start_ns, now_ns);
+  } else if (progress->was_late) {
+    function.forecast.note_stopped(run_class, start_ns, now_ns);
   }
   return progress->is_suspect;
 }
@@ -57,6 +70,8 @@ void Lane::start(const std::shared_ptr<Pending>& pending, const std::shared_ptr<
   request.will_wait = true;                       // this thread runs it, in `run_turn`
   request.on_done = [this, pending, progress](Reply reply) {
     if (is_device_failure(reply.code)) progress->is_suspect = true;
+    if (reply.code == RuntimeCode::kOk) progress->num_ok.fetch_add(1);
+    if (reply.code == RuntimeCode::kTimeout) progress->was_late = true;
     answer(*pending, std::move(reply));
     progress->num_left.fetch_sub(1);
   };

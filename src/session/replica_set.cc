@@ -173,6 +173,7 @@ void ReplicaSet::start_waiting() {
   pump_.run([this] {
     while (auto waiting = pop_line()) {
       const std::uint64_t id = waiting->id;
+      waiting->request.since_ns = waiting->submitted_ns;
       auto in_flight = offer(waiting->request);
       if (!in_flight.is_ok()) {
         if (terms::runtime_code_of(in_flight.status()) == RuntimeCode::kQueueFull) {

@@ -118,7 +118,8 @@ Result<std::uint64_t> RemoteModel::enter(runtime::Request& request) {
   Flight& flight = flights_[id];
   flight.on_done = std::move(request.on_done);
   flight.wants_detail = request.wants_detail;
-  flight.start_ns = system_clock().now_ns();
+  flight.entered_ns = system_clock().now_ns();
+  flight.start_ns = request.since_ns != 0 ? request.since_ns : flight.entered_ns;
   statistics_->set_waiting(num_waiting());
   return id;
 }
@@ -209,6 +210,7 @@ void RemoteModel::take(std::uint64_t id, Answer answer) {
     set_phase(ModelPhase::kFailed, reply.errors.to_status().message());
   }
   record(*flight, reply.code, has_run ? &numbers : nullptr);
+  reply.detail.queue_ns += flight->entered_ns - flight->start_ns;
   this->answer(*flight, std::move(reply));
 }
 
@@ -217,7 +219,8 @@ void RemoteModel::record(const Flight& flight, RuntimeCode code, const ToldNumbe
   const std::lock_guard lock(statistics_mutex_);
   statistics_->count_answer(code);
   if (numbers == nullptr) return;
-  const auto times = told_.next(*numbers, system_clock().now_ns() - flight.start_ns);
+  auto times = told_.next(*numbers, system_clock().now_ns() - flight.start_ns);
+  times.queue_ns += flight.entered_ns - flight.start_ns;
   statistics_->record(times);
   statistics_->add_busy(times.compute_ns);
   statistics_->add_lane_busy(0, times.compute_ns);

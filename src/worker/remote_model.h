@@ -106,7 +106,8 @@ class RemoteModel final : public runtime::RequestSink,
   struct Flight {
     std::function<void(runtime::Reply)> on_done;
     bool wants_detail = false;
-    std::int64_t start_ns = 0;
+    std::int64_t start_ns = 0;    ///< of the request's wait
+    std::int64_t entered_ns = 0;  ///< it came here
     std::weak_ptr<WorkerLink> link;
     std::uint64_t link_id = 0;
   };

@@ -1,4 +1,4 @@
-// How fast a model completes requests, for the retry hint of a full waiting line.
+// How fast a model completes requests, for the retry hint of a full waiting line and for forecasts.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,9 @@ class CompletionPace {
  public:
   /// A request arrived at an idle model: the pause before it is not part of the pace.
   void resume(std::int64_t now_ns) { last_ns_ = now_ns; }
-  void complete(std::int64_t now_ns) {
-    const std::int64_t interval_ns = std::max<std::int64_t>(now_ns - last_ns_, 0);
+  /// Requests of one run are completed together, and share its interval.
+  void complete(std::int64_t now_ns, std::int64_t num_requests = 1) {
+    const std::int64_t interval_ns = std::max<std::int64_t>(now_ns - last_ns_, 0) / num_requests;
     average_ns_ += has_average_ ? (interval_ns - average_ns_) / kWeight : interval_ns;
     has_average_ = true;
     last_ns_ = now_ns;
@@ -28,6 +29,12 @@ class CompletionPace {
     const std::int64_t ahead = std::max<std::int64_t>(num_waiting / 2, 1);
     if (average_ns_ > kMaxRetryNs / ahead) return kMaxRetryNs;
     return std::max(average_ns_ * ahead, kMinRetryNs);
+  }
+  /// How long a request waits behind `num_ahead` others while the model is busy: for those, and for
+  /// the next completion. 0 before the first one. Requires: fewer than 2^20.
+  std::int64_t wait_ns(std::int64_t num_ahead, std::int64_t now_ns) const {
+    const std::int64_t average_ns = std::min(average_ns_, kMaxRetryNs);
+    return average_ns * num_ahead + std::max<std::int64_t>(last_ns_ + average_ns - now_ns, 0);
   }
 
  private:

@@ -74,17 +74,24 @@ Result<std::uint64_t> ModelScheduler::enter(Request& request) {
   SLUICE_TRY(Status(refusal_));
   if (in_flight_ >= depth() + options_.max_waiting) {
     return queue_full(options_.name, num_waiting(), options_.max_waiting,
-                      pace_.retry_after_ns(num_waiting()));
+                      forecast_.retry_after_ns(num_waiting()));
   }
   const std::int64_t now_ns = clock_.now_ns();
-  if (in_flight_ == 0) pace_.resume(now_ns);
+  if (in_flight_ == 0) forecast_.resume(now_ns);
+  const bool is_busy = in_flight_ >= static_cast<int>(num_slots_);
+  const std::int64_t wait_ns =
+      is_busy ? forecast_.wait_ns(line_.num_ahead(request), now_ns) : std::int64_t{0};
+  if (forecast_.is_hopeless(request, wait_ns, now_ns)) {
+    return forecast_.too_late(fmt::format("model \"{}\"", options_.name), request, wait_ns, now_ns);
+  }
   // Under the lock: the ids in the line count up in the order of arrival.
   const std::uint64_t id = next_id_++;
   ++in_flight_;
   num_busy_.fetch_add(1, std::memory_order_acq_rel);
   if (request.deadline_ns < line_deadline_ns_) line_deadline_ns_ = request.deadline_ns;
   const std::int64_t rows = joining_ ? rows_of(request, *joining_) : 0;
-  line_.push({id, now_ns, std::move(request), rows});
+  const std::int64_t since_ns = request.since_ns != 0 ? request.since_ns : now_ns;
+  line_.push({id, since_ns, std::move(request), rows});
   statistics_->set_waiting(num_waiting());
   return id;
 }
@@ -173,7 +180,6 @@ void ModelScheduler::answer(PendingRequest& pending, Reply reply) {
     const std::lock_guard lock(mutex_);
     --in_flight_;
     statistics_->set_waiting(num_waiting());
-    if (reply.code == RuntimeCode::kOk) pace_.complete(clock_.now_ns());
     running_by_id_.erase(pending.id);
   }
   statistics_->count_answer(reply.code);

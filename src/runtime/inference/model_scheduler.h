@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/inference/completion_pace.h"
 #include "runtime/inference/driver.h"
+#include "runtime/inference/forecast.h"
 #include "runtime/inference/nan_policy.h"
 #include "runtime/inference/waiting_line.h"
 #include "runtime/pipeline/lane_thread.h"
@@ -142,6 +142,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
     bool is_answered = false;
     std::atomic<bool> is_cancelled = false;  ///< set by any thread, under mutex_
     Status verdict;                          ///< not ok: the reply, after the running stage
+    std::int64_t start_ns = 0;  ///< when it got the slot
     std::int64_t stage_start_ns = 0;
     std::int64_t stage_end_ns = 0;  ///< of a stage on a thread
     RequestTimes times;
@@ -172,6 +173,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   bool drop_running(std::int64_t now_ns);
   Status reason_to_end(const Running& running, std::int64_t now_ns) const;
   void drop(Running& running, const Status& why);
+  bool drop_late(std::int64_t now_ns);
   bool fill_slots(std::int64_t now_ns);
   Status prepare(Running& running);
   bool advance(Running& running);
@@ -185,7 +187,8 @@ class ModelScheduler final : public RequestSink, public Steppable {
   void abandon_stage(Running& running);
   void complete(Running& running);
   void end(Running& running, const Status& status);
-  void count_work(const RequestTimes& times, std::int64_t num_requests);
+  void count_work(const Running& running, const Request& request, std::int64_t num_requests);
+  void note_late(const Request& request, std::int64_t start_ns);
   void note_recorded_bytes(std::size_t slot);
   Reply make_reply(Running& running);
   void apply_nan_policy(Reply& reply) const;
@@ -229,7 +232,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   mutable std::mutex mutex_;                 ///< guards the members below, up to running_by_id_
   WaitingLine<> line_;                       ///< requests without a slot
   std::shared_ptr<const JoinRule> joining_;  ///< null: every request runs alone; else it stays
-  CompletionPace pace_;
+  Forecast forecast_;
   Status refusal_;
   Status doom_;  ///< not ok: the status of give_up
   int in_flight_ = 0;

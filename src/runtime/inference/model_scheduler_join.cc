@@ -158,6 +158,7 @@ std::vector<PendingRequest> ModelScheduler::take_parts(Running& running, std::in
 
 bool ModelScheduler::expire_parts(Running& running, std::int64_t now_ns) {
   std::vector<PendingRequest> expired = take_parts(running, now_ns);
+  if (!expired.empty()) note_late(expired.front().request, running.start_ns);
   for (PendingRequest& pending : expired) {
     answer_error(pending, terms::runtime_error(RuntimeCode::kTimeout,
                                                "model \"{}\": the deadline passed while running",
@@ -184,7 +185,7 @@ void ModelScheduler::complete_joined(Running& running, const Reply& reply) {
   free_slot(running);
   const bool is_joined = std::ssize(parts) > 1;
   if (is_joined) statistics_->count_joined(std::ssize(parts));
-  count_work(times, std::ssize(parts));
+  if (!parts.empty()) count_work(running, parts.front().pending.request, std::ssize(parts));
   for (Part& part : parts) {
     RequestTimes own = times;
     own.queue_ns -= part.pending.submitted_ns - start_ns;
@@ -253,7 +254,7 @@ void ModelScheduler::complete_pass(Running& running, const Reply& reply) {
     if (status.is_ok()) return;  // its first stage starts in this step or the next
   }
   if (!status.is_ok()) return fail(running, status);
-  count_work(running.times, 1);
+  count_work(running, running.pending.request, 1);
   statistics_->record(running.times);
   running.passed.detail = reply.detail;
   apply_nan_policy(running.passed);

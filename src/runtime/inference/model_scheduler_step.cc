@@ -120,6 +120,9 @@ Status ModelScheduler::reason_to_end(const Running& running, std::int64_t now_ns
 /// memory, and poll_stage answers with the verdict after the stage.
 void ModelScheduler::drop(Running& running, const Status& why) {
   running.verdict = why;
+  if (runtime_code_of(why) == RuntimeCode::kTimeout) {
+    note_late(running.pending.request, running.start_ns);
+  }
   const bool may_answer = !running.is_in_stage || running.pending.request.memory_owner != nullptr;
   if (may_answer && !running.is_joined) {
     running.is_answered = true;
@@ -139,14 +142,37 @@ exec::Checkpoint ModelScheduler::checkpoint_of(Running& running) {
   };
 }
 
+/// Answers waiting requests that would be late, so that others are not.
+bool ModelScheduler::drop_late(std::int64_t now_ns) {
+  if (line_deadline_ns_.load(std::memory_order_relaxed) == kNoDeadline) return false;
+  std::vector<std::pair<PendingRequest, Status>> late;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto request_of = [](const PendingRequest& pending) -> const Request& {
+      return pending.request;
+    };
+    for (PendingRequest& pending : take_late(line_, forecast_, now_ns, request_of)) {
+      const Status why = forecast_.too_late(fmt::format("model \"{}\"", options_.name),
+                                            pending.request, 0, now_ns);
+      late.emplace_back(std::move(pending), why);
+    }
+  }
+  for (auto& [pending, why] : late) {
+    answer_error(pending, why);
+    release_one();
+  }
+  return !late.empty();
+}
+
 bool ModelScheduler::fill_slots(std::int64_t now_ns) {
-  bool has_moved = false;
+  bool has_moved = !free_slots_.empty() && drop_late(now_ns);
   while (!free_slots_.empty() && !has_failed()) {
     auto running = std::make_unique<Running>();
     {
       const std::lock_guard lock(mutex_);
       if (!take_run(*running, now_ns)) return has_moved;
     }
+    running->start_ns = clock_.now_ns();
     running->slot = free_slots_.back();
     free_slots_.pop_back();
     has_moved = true;
@@ -186,7 +212,7 @@ void ModelScheduler::complete(Running& running) {
   if (running.is_joined) return complete_joined(running, reply);
   if (takes_passes(running)) return complete_pass(running, reply);
   apply_nan_policy(reply);
-  count_work(running.times, 1);
+  count_work(running, running.pending.request, 1);
   statistics_->record(running.times);
   running.is_answered = true;
   PendingRequest pending = std::move(running.pending);
@@ -197,9 +223,21 @@ void ModelScheduler::complete(Running& running) {
   release_one();
 }
 
-void ModelScheduler::count_work(const RequestTimes& times, std::int64_t num_requests) {
+/// A run of `num_requests` ended; `request` is one of them.
+void ModelScheduler::count_work(const Running& running, const Request& request,
+                                std::int64_t num_requests) {
   work_.num_requests += num_requests;
-  work_.compute_ns += times.compute_ns;
+  work_.compute_ns += running.times.compute_ns;
+  const std::int64_t now_ns = clock_.now_ns();
+  const std::lock_guard lock(mutex_);
+  forecast_.complete(now_ns, num_requests);
+  forecast_.note_run(Forecast::class_of(request), running.start_ns, now_ns);
+}
+
+void ModelScheduler::note_late(const Request& request, std::int64_t start_ns) {
+  const std::int64_t now_ns = clock_.now_ns();
+  const std::lock_guard lock(mutex_);
+  forecast_.note_stopped(Forecast::class_of(request), start_ns, now_ns);
 }
 
 void ModelScheduler::note_recorded_bytes(std::size_t slot) {

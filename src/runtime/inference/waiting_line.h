@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -53,9 +55,23 @@ class WaitingLine {
 
   /// Null if nobody waits.
   const Waiting* front() const { return requests_.empty() ? nullptr : &requests_.begin()->second; }
+  /// The one behind it; null if nobody else waits.
+  const Waiting* second() const {
+    return requests_.size() < 2 ? nullptr : &std::next(requests_.begin())->second;
+  }
   /// The one that came first; null if nobody waits.
   const Waiting* oldest() const {
     return by_id_.empty() ? nullptr : &by_id_.begin()->second->second;
+  }
+  /// How many requests a new one would find ahead of it; 0 if more than 64 would be behind it, as it
+  /// is more urgent than most then.
+  std::int64_t num_ahead(const Request& request) const {
+    const Place place(request, kLast);
+    std::int64_t behind = 0;
+    for (auto it = requests_.rbegin(); it != requests_.rend() && place < it->first; ++it) {
+      if (++behind > kMostBehind) return 0;
+    }
+    return std::ssize(requests_) - behind;
   }
   /// Calls `visit` with each, in order, until it returns false.
   template <typename Visit>
@@ -101,6 +117,8 @@ class WaitingLine {
   }
 
  private:
+  static constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::int64_t kMostBehind = 64;
   using Requests = std::map<Place, Waiting>;
 
   Waiting remove(typename Requests::iterator at) {

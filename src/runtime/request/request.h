@@ -36,6 +36,8 @@ struct Request {
   /// reply, and the reply waits for the running stage.
   std::shared_ptr<const void> memory_owner;
   std::int64_t deadline_ns = kNoDeadline;  ///< on the engine's clock
+  /// When the wait began, for statistics, if another line had the request before; 0: it begins now.
+  std::int64_t since_ns = 0;
   std::int32_t priority = 0;               ///< a higher number runs first
   bool wants_detail = false;
   /// Whose quota of the exchange counts the tensors that a graph of functions keeps for its later
