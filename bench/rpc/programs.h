@@ -1,8 +1,9 @@
-// The processes that are measured: a bare gRPC echo, and sluiced.
+// Processes that are measured, sluiced among them.
 #pragma once
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@ namespace sluice::bench {
 /// A process of our own; ended with the object.
 class Process {
  public:
+  /// Runs `program`, which does not return, in a child that ends with this process.
+  static Process start(const std::function<void()>& program);
   explicit Process(pid_t id) : id_(id) {}
   Process(Process&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
   Process& operator=(Process&&) = delete;
@@ -24,10 +27,6 @@ class Process {
  private:
   pid_t id_;
 };
-
-/// Answers `Infer` at unix:`path` with the tensors that came: a callback server as sluiced's, with
-/// nothing behind it. Requires: this process has not used gRPC yet.
-Process start_echo(const std::string& path);
 
 /// The sluiced beside this program, at unix:`folder`/sluice.sock, with more flags.
 Process start_daemon(const std::string& folder, const std::vector<std::string>& flags = {});

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "../runtime/networks.h"
+#include "echo.h"
 #include "flood.h"
 #include "package/package.h"
 #include "programs.h"

@@ -142,7 +142,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
     bool is_answered = false;
     std::atomic<bool> is_cancelled = false;  ///< set by any thread, under mutex_
     Status verdict;                          ///< not ok: the reply, after the running stage
-    std::int64_t start_ns = 0;  ///< when it got the slot
+    std::int64_t start_ns = 0;               ///< when it got the slot
     std::int64_t stage_start_ns = 0;
     std::int64_t stage_end_ns = 0;  ///< of a stage on a thread
     RequestTimes times;

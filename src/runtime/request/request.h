@@ -38,7 +38,7 @@ struct Request {
   std::int64_t deadline_ns = kNoDeadline;  ///< on the engine's clock
   /// When the wait began, for statistics, if another line had the request before; 0: it begins now.
   std::int64_t since_ns = 0;
-  std::int32_t priority = 0;               ///< a higher number runs first
+  std::int32_t priority = 0;  ///< a higher number runs first
   bool wants_detail = false;
   /// Whose quota of the exchange counts the tensors that a graph of functions keeps for its later
   /// functions: a sandbox::OwnerId; 0: nobody's.
@@ -73,7 +73,7 @@ class RequestSink {
   /// on_done is never called.
   /// Fails: kQueueFull    its message says when to try again
   ///        kBadInput
-  ///        kTimeout      the deadline has passed
+  ///        kTimeout      the deadline has passed, or will before the reply
   ///        kFailed       the model is not started
   ///        kModelFailed
   virtual Result<std::uint64_t> submit(Request& request) = 0;
