@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/inference/forecast.h"
+#include "runtime/line/forecast.h"
 #include "runtime/model_host.h"
 #include "runtime/request/joined_rows.h"
 #include "runtime/sharing/turns.h"

@@ -115,8 +115,7 @@ std::shared_ptr<Function> Lane::next_function() {
   return function->line.empty() ? nullptr : function;
 }
 
-/// Answers waiting requests of the function that would be late, so that others are not. Whether
-/// there was one.
+/// Answers waiting requests of the function that have too little time left. Whether there was one.
 bool Lane::drop_late(Function& function, Lock& lock) {
   const std::int64_t now_ns = clock_.now_ns();
   const auto request_of = [this](std::uint64_t id) -> const runtime::Request& {

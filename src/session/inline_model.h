@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/inference/waiting_line.h"
+#include "runtime/line/waiting_line.h"
 #include "runtime/pipeline/pipeline.h"
 
 namespace sluice::session {

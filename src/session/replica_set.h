@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/serial_pump.h"
-#include "runtime/inference/waiting_line.h"
+#include "runtime/line/waiting_line.h"
 #include "terms/replicas.h"
 
 namespace sluice::session {

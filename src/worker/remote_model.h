@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/inference/completion_pace.h"
 #include "runtime/inference/group_scheduler.h"
+#include "runtime/line/completion_pace.h"
 #include "runtime/model/model.h"
 #include "runtime/request/request.h"
 #include "runtime/statistics/model_statistics.h"

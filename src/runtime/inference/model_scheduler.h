@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "runtime/inference/driver.h"
-#include "runtime/inference/forecast.h"
 #include "runtime/inference/nan_policy.h"
-#include "runtime/inference/waiting_line.h"
+#include "runtime/line/forecast.h"
+#include "runtime/line/waiting_line.h"
 #include "runtime/pipeline/lane_thread.h"
 #include "runtime/pipeline/pipeline.h"
 #include "runtime/profile/profiler.h"

@@ -142,7 +142,7 @@ exec::Checkpoint ModelScheduler::checkpoint_of(Running& running) {
   };
 }
 
-/// Answers waiting requests that would be late, so that others are not.
+/// Answers waiting requests that have too little time left.
 bool ModelScheduler::drop_late(std::int64_t now_ns) {
   if (line_deadline_ns_.load(std::memory_order_relaxed) == kNoDeadline) return false;
   std::vector<std::pair<PendingRequest, Status>> late;

@@ -7,20 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/inference/completion_pace.h"
-#include "runtime/inference/waiting_line.h"
+#include "runtime/line/completion_pace.h"
+#include "runtime/line/waiting_line.h"
 
 namespace sluice::runtime {
 
-/// A request that will be late takes time from those that would be in time: a line in the order of
-/// deadlines starts each request at the last moment, and under overload all of them are late. So a
-/// request is refused if those ahead of it take too long, and leaves the line when a run no longer
-/// fits.
+/// Judges requests by their deadlines. A line in the order of deadlines starts each request at the
+/// last moment, and under overload all of them are late. So a request is refused if those ahead of
+/// it take too long, and leaves the line when a run no longer fits.
 ///
 /// A run is compared with earlier ones of about as many input bytes, since a model may take any
-/// shape. Nothing is said before the fourth, because first runs plan and allocate, nor when no run
-/// has confirmed the numbers for a second: the next request shows whether they still hold. Not
-/// thread-safe.
+/// shape. Before its fourth run a model is not judged, because first runs plan and allocate, nor
+/// after a second without a run, because its numbers are old. Not thread-safe.
 class Forecast {
  public:
   /// A request arrived at an idle model.

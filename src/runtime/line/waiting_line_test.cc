@@ -1,4 +1,4 @@
-#include "runtime/inference/waiting_line.h"
+#include "runtime/line/waiting_line.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/inference/completion_pace.h"
+#include "runtime/line/completion_pace.h"
 
 #include <gtest/gtest.h>
 

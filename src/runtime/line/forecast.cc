@@ -1,4 +1,4 @@
-#include "runtime/inference/forecast.h"
+#include "runtime/line/forecast.h"
 
 #include <algorithm>
 #include <bit>

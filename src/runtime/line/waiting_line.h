@@ -63,8 +63,7 @@ class WaitingLine {
   const Waiting* oldest() const {
     return by_id_.empty() ? nullptr : &by_id_.begin()->second->second;
   }
-  /// How many requests a new one would find ahead of it; 0 if more than 64 would be behind it, as
-  /// it is more urgent than most then.
+  /// How many waiting requests are ahead of a new one; 0 for one that more than 64 are behind.
   std::int64_t num_ahead(const Request& request) const {
     const Place place(request, kLast);
     std::int64_t behind = 0;
