@@ -25,8 +25,8 @@ class OverloadTest : public ::testing::TestWithParam<Overload> {
   OverloadTest()
       : sim_(std::move(sluice::testing::make_sim(kMachine)).value()), drivers_(*sim_.time) {
     EngineOptions options;
-    topology::Device device;
-    device.id = topology::DeviceId(0);
+    terms::Device device;
+    device.id = terms::DeviceId(0);
     device.kind = sim_.backend->devices()[0].kind;
     device.backend = "sim";
     device.backend_index = 0;
@@ -44,7 +44,7 @@ TEST_P(OverloadTest, NearlyAllOfTheCapacityGoesToRequestsThatAreInTime) {
   LoadRequest load = load_of(add_relu_in({1, 1}, "sim"));
   load.depth = 1;
   load.max_waiting = 1000;
-  const ModelHandle model = engine_->load(load).value();
+  const terms::ModelHandle model = engine_->load(load).value();
   const auto sink = engine_->sink(model).value();
   for (int i = 0; i < 5; ++i) {
     ASSERT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
@@ -68,7 +68,7 @@ TEST_P(OverloadTest, NearlyAllOfTheCapacityGoesToRequestsThatAreInTime) {
     const auto id = sink->submit(request);
     if (id.is_ok()) continue;
     ++num_refused;
-    EXPECT_EQ(runtime_code_of(id.status()), RuntimeCode::kTimeout);
+    EXPECT_EQ(terms::runtime_code_of(id.status()), RuntimeCode::kTimeout);
   }
   EXPECT_TRUE(sink->wait([&] { return num_answered + num_refused == num_requests; }, kNoDeadline));
   EXPECT_GE(num_ok, kRuns * 95 / 100);

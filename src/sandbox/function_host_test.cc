@@ -317,7 +317,7 @@ TEST_F(FunctionHostTest, RequestThatWouldBeLateIsRefusedAtOnce) {
     late.deadline_ns = host_.clock().now_ns() + kRunNs / 2;
     const auto id = sink->submit(late);
     if (id.is_ok()) return false;
-    EXPECT_EQ(runtime::runtime_code_of(id.status()), RuntimeCode::kTimeout);
+    EXPECT_EQ(terms::runtime_code_of(id.status()), RuntimeCode::kTimeout);
     return id.status().message().find("function \"f\": the reply may take") == 0;
   });
   EXPECT_TRUE(is_refused);

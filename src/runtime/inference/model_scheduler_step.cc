@@ -120,7 +120,7 @@ Status ModelScheduler::reason_to_end(const Running& running, std::int64_t now_ns
 /// memory, and poll_stage answers with the verdict after the stage.
 void ModelScheduler::drop(Running& running, const Status& why) {
   running.verdict = why;
-  if (runtime_code_of(why) == RuntimeCode::kTimeout) {
+  if (terms::runtime_code_of(why) == RuntimeCode::kTimeout) {
     note_late(running.pending.request, running.start_ns);
   }
   const bool may_answer = !running.is_in_stage || running.pending.request.memory_owner != nullptr;

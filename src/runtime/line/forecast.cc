@@ -24,7 +24,7 @@ std::int64_t time_left_ns(const Request& request, std::int64_t now_ns) {
 
 std::size_t Forecast::class_of(const Request& request) {
   std::uint64_t bytes = 0;
-  for (const exec::TensorView& input : request.inputs) {
+  for (const terms::TensorView& input : request.inputs) {
     bytes += static_cast<std::uint64_t>(std::max<std::int64_t>(input.size_bytes, 0));
   }
   return std::min<std::size_t>(std::bit_width(bytes), 63);
@@ -74,7 +74,7 @@ Status Forecast::too_late(std::string_view subject, const Request& request, std:
   const Runs& runs = runs_.at(class_of(request));
   const std::int64_t after_ns = wait_ns + runs.average_ns + kExcesses * runs.excess_ns;
   const std::int64_t left_ns = std::max<std::int64_t>(time_left_ns(request, now_ns), 0);
-  return runtime_error(
+  return terms::runtime_error(
       RuntimeCode::kTimeout,
       "{}: the reply may take {:.1f} ms, {:.1f} ms of them in the waiting line, and "
       "the deadline is in {:.1f} ms; send fewer requests or give them more time",
