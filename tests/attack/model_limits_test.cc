@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <future>
 #include <thread>
 
@@ -47,6 +48,22 @@ subgraph @1 "body" {
 }
 )";
 
+/// 16 bytes ask for products that take minutes, in kernels of seconds.
+std::string long_products() {
+  constexpr int kProducts = 100;
+  std::string text = R"(
+subgraph @0 "main" {
+  input %n : i64[2]
+  const %half : f32[1] = [0.5]
+  [%p0 : f32[?]] = Expand.13[%half, %n]
+)";
+  for (int i = 1; i <= kProducts; ++i) {
+    text += fmt::format("  [%p{} : f32[?]] = MatMul.13[%p{}, %p0]\n", i, i - 1);
+  }
+  return text + fmt::format("  output [%p{}]\n}}\n", kProducts);
+}
+constexpr std::int64_t kLongSize = 4000;
+
 /// Floats of an answer far beyond a message: 2.3 GiB, more than 31 bits count. The thread sanitizer
 /// keeps several bytes of its own for each byte, so it gets 128 MiB.
 #ifdef __SANITIZE_THREAD__
@@ -70,9 +87,9 @@ class ModelLimitsTest : public testing::ServingTest<runtime::ThreadDrivers> {
     return options;
   }
 
-  std::uint64_t load(std::string_view text) {
+  std::uint64_t load(std::string_view text, std::string_view backend = "reference") {
     const std::string path = (folder_ / "own.sluice").string();
-    EXPECT_TRUE(package::write_package(exec::testing::executable_of(text), path).is_ok());
+    EXPECT_TRUE(package::write_package(exec::testing::executable_of(text, backend), path).is_ok());
     terms::LoadOptions options;
     options.depth = 1;
     options.max_waiting = 1000;
@@ -90,6 +107,12 @@ class ModelLimitsTest : public testing::ServingTest<runtime::ThreadDrivers> {
   Result<client::InferReply> run_endless(std::uint64_t model, std::int64_t timeout_ns = 0) {
     float x = 1;
     return client_->infer(model, {{"x", {&x, 4, ir::ElementType::kF32, {}}}},
+                          {.timeout_ns = timeout_ns});
+  }
+  Result<client::InferReply> multiply(std::uint64_t model, std::int64_t size,
+                                      std::int64_t timeout_ns = 0) {
+    std::array<std::int64_t, 2> n = {size, size};
+    return client_->infer(model, {{"n", {n.data(), 16, ir::ElementType::kI64, {2}}}},
                           {.timeout_ns = timeout_ns});
   }
   void wait_until_accepted(std::uint64_t model) const {
@@ -200,6 +223,26 @@ TEST_F(ModelLimitsTest, ShutdownEndsAnEndlessRun) {
   wait_until_accepted(model);
   service_.shutdown(0);
   EXPECT_FALSE(reply.get().is_ok());
+}
+
+TEST_F(ModelLimitsTest, DeadlineEndsARunWithinItsKernels) {
+  const std::uint64_t model = load(long_products(), "cpu");
+  const auto reply = multiply(model, kLongSize, 50'000'000);
+  EXPECT_EQ(code_of(reply.status()), RuntimeCode::kTimeout) << reply.status().to_string();
+  // Behind the long run, if that went on.
+  const auto next = multiply(model, 2, 60'000'000'000);
+  EXPECT_TRUE(next.is_ok()) << next.status().to_string();
+}
+
+TEST_F(ModelLimitsTest, StopEndsARunWithinItsKernels) {
+  const std::uint64_t model = load(long_products(), "cpu");
+  auto reply = std::async(std::launch::async, [&] { return multiply(model, kLongSize); });
+  wait_until_accepted(model);
+  // A run that went on would make it a lost device.
+  const Status stopped = client_->stop(model);
+  EXPECT_TRUE(stopped.is_ok()) << stopped.to_string();
+  EXPECT_EQ(code_of(reply.get().status()), RuntimeCode::kCancelled);
+  EXPECT_TRUE(client_->unload(model).is_ok());
 }
 
 }  // namespace

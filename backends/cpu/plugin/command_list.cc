@@ -19,6 +19,10 @@ constexpr double kPieceNs = 200000;
 constexpr double kMaxPieces = 16;
 /// A shorter phase is not offered to helpers: opening and closing the gate costs too much.
 constexpr double kOfferNs = 10000;
+/// A longer share of a phase is run in pieces, so that the run can stop between them. Pieces read
+/// more of their common operands than a whole share, so they are long.
+constexpr double kStopNs = 5e7;
+constexpr double kMaxStopPieces = 4096;
 constexpr std::int64_t kPage = 4096;
 /// The binding number of the list's shared scratch, for plan_barriers.
 constexpr std::int32_t kSharedScratch = -2;
@@ -30,6 +34,12 @@ std::int64_t whole_pages(std::int64_t bytes) { return (bytes + kPage - 1) / kPag
 int pieces_per_worker(double phase_ns, int workers) {
   if (phase_ns <= kPiecesNs) return 1;
   return static_cast<int>(std::clamp(phase_ns / workers / kPieceNs, 2.0, kMaxPieces));
+}
+
+int stop_pieces(const Kernel* kernel, double share_ns) {
+  if (share_ns <= 2 * kStopNs || kernel == nullptr) return 1;
+  if (dynamic_cast<const LooksAtStop*>(kernel) != nullptr) return 1;
+  return static_cast<int>(std::min(share_ns / kStopNs, kMaxStopPieces));
 }
 
 Status check_argument(const sluice_op& op, const sluice_operand& operand,
@@ -219,6 +229,8 @@ void CommandList::plan_pieces() {
     const double phase_ns = step.cost_ns / phases;
     step.pieces_per_worker = pieces_per_worker(phase_ns, pool_.count());
     step.is_offered = phase_ns > kOfferNs;
+    step.stop_pieces = stop_pieces(step.kernel, phase_ns / pool_.count());
+    step.pieces_per_worker = std::max(step.pieces_per_worker, step.stop_pieces);
     claims += static_cast<std::size_t>(phases);
   }
   claims_ = std::vector<std::atomic<int>>(claims);

@@ -13,6 +13,7 @@
 #include "plugin/kernel.h"
 #include "plugin/step_log.h"
 #include "plugin/step_times.h"
+#include "plugin/stop_question.h"
 #include "pool/pool.h"
 
 namespace sluice::cpu {
@@ -24,7 +25,7 @@ namespace sluice::cpu {
 /// Under CPU contention the list may run in another TeamMode (contention/controller.h).
 ///
 /// Used by one thread at a time. During a run the workers share the list without a lock: they only
-/// read it, except claims_ (atomic) and status_ (worker 0 only).
+/// read it, except claims_ and stop_ (atomic), status_ and unasked_ns_ (worker 0 only).
 class CommandList {
  public:
   explicit CommandList(ThreadPool& pool) : pool_(pool) {}
@@ -59,6 +60,7 @@ class CommandList {
     std::size_t num_outputs = 0;
     std::size_t first_claim = 0;  ///< in claims_, one per phase
     int pieces_per_worker = 1;    ///< in TeamMode::kHelped
+    int stop_pieces = 1;          ///< per worker in other modes; between them a run can stop
     bool is_offered = false;      ///< in TeamMode::kHelped: long enough for helpers
     bool serial = false;          ///< worker 0 runs it
     bool barrier_before = false;
@@ -90,6 +92,8 @@ class CommandList {
   void run_step(const Step& step, const Worker& worker, const Member& member);
   void run_phase(const Step& step, int phase, const Worker& worker);
   void run_pieces(const Step& step, int phase, const Worker& worker);
+  void run_share(const Step& step, int phase, const Worker& worker);
+  void ask_after(double work_ns);
   void offer_pieces(const Step& step, int phase, const Worker& worker);
   void plan_pieces();
 
@@ -127,6 +131,8 @@ class CommandList {
   Bytes shared_;
   std::int64_t shared_bytes_ = 0;
   Status status_;
+  Stop stop_;
+  double unasked_ns_ = 0;             ///< about the time since the host was asked last
   std::unique_ptr<StepLog> log_;      ///< null unless the environment asks for it
   std::unique_ptr<StepTimes> times_;  ///< of this run; null unless it is observed or logged
 };

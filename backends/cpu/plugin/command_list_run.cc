@@ -12,6 +12,8 @@ namespace {
 
 /// Workers divide copies at whole pages, so that no two write one cache line.
 constexpr std::int64_t kCopyGrain = 4096;
+/// The host is asked about so often whether the run shall stop.
+constexpr double kAskNs = 2e6;
 
 }  // namespace
 
@@ -51,7 +53,10 @@ void CommandList::bind(std::span<void* const> bindings) {
   every_barrier_ = bindings_overlap(bindings);
 }
 
+/// After a stop nothing is run: indices that a stopped step should have written hold anything. All
+/// workers see it, because a barrier stands between a step and those that read its results.
 void CommandList::run_phase(const Step& step, int phase, const Worker& worker) {
+  if (stop_.is_set()) return;
   const std::span<void* const> addresses(addresses_);
   const auto inputs = addresses.subspan(step.first_input, step.num_inputs);
   const auto outputs = addresses.subspan(step.first_output, step.num_outputs);
@@ -83,8 +88,30 @@ void CommandList::run_pieces(const Step& step, int phase, const Worker& worker) 
   int piece = worker.index == 0 ? 0 : next.fetch_add(1, std::memory_order_relaxed);
   while (piece < pieces) {
     run_phase(step, phase, {piece, pieces, worker.scratch});
+    if (worker.index == 0 && step.stop_pieces > 1) {
+      stop_.ask();
+    } else if (worker.index == 0) {
+      stop_.ask_now_and_then();
+    }
     piece = next.fetch_add(1, std::memory_order_relaxed);
   }
+}
+
+/// A worker's share of a phase; of a long one in pieces, between which the run can stop.
+void CommandList::run_share(const Step& step, int phase, const Worker& worker) {
+  const int pieces = worker.count * step.stop_pieces;
+  for (int i = 0; i < step.stop_pieces; ++i) {
+    if (i > 0 && worker.index == 0) stop_.ask();
+    run_phase(step, phase, {worker.index * step.stop_pieces + i, pieces, worker.scratch});
+  }
+}
+
+/// For many short steps and phases, none of which asks itself. Worker 0 only.
+void CommandList::ask_after(double work_ns) {
+  unasked_ns_ += work_ns;
+  if (unasked_ns_ < kAskNs) return;
+  unasked_ns_ = 0;
+  stop_.ask();
 }
 
 /// Runs a phase with helpers. `withdraw` waits for their last pieces, so the phase is complete.
@@ -97,6 +124,7 @@ void CommandList::offer_pieces(const Step& step, int phase, const Worker& worker
 }
 
 void CommandList::help(const Member& member) {
+  const StopScope scope(&stop_, false);
   std::byte* scratch = scratch_.get() + scratch_stride_ * member.index();
   run_pieces(*offered_step_, offered_phase_, {member.index(), member.count(), scratch});
 }
@@ -108,13 +136,15 @@ void CommandList::run_step(const Step& step, const Worker& worker, const Member&
     if (mode_ == TeamMode::kHelped && worker.count > 1) {
       offer_pieces(step, phase, worker);
     } else {
-      run_phase(step, phase, worker);
+      run_share(step, phase, worker);
     }
+    if (worker.index == 0) ask_after(step.cost_ns / (phases * worker.count));
   }
 }
 
 void CommandList::walk(const Member& member) {
   std::byte* scratch = scratch_.get() + scratch_stride_ * member.index();
+  const StopScope scope(&stop_, member.index() == 0);
   const Worker whole{0, 1, scratch};
   const Worker part{member.index(), member.count(), scratch};
   const bool is_timed = times_ != nullptr;
@@ -144,12 +174,14 @@ Status CommandList::run(std::span<void* const> bindings) {
   }
   bind(bindings);
   status_ = plugin::ok();
+  start_stop(&stop_);
   const bool is_observed = StepTimes::are_observed();
   if (is_observed || log_ != nullptr) times_ = std::make_unique<StepTimes>(steps_.size());
   run_steps();
   if (log_ != nullptr) log_->add_run(*times_);
   if (is_observed) tell_observer();
   times_ = nullptr;
+  if (stop_.is_set()) status_ = {SLUICE_CANCELLED, "the run was stopped"};
   return std::move(status_);
 }
 

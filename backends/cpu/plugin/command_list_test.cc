@@ -50,6 +50,58 @@ class CommandListTest : public ::testing::Test {
   SlowAdd kernel_{op_.op()};
 };
 
+/// Asked by the thread that submits; says stop at call `most`.
+struct Asked {
+  int most = 0;
+  int calls = 0;
+  static std::int32_t ask(void* user) {
+    auto& asked = *static_cast<Asked*>(user);
+    return ++asked.calls >= asked.most ? 1 : 0;
+  }
+};
+
+TEST_F(CommandListTest, ALongStepStopsBetweenItsPieces) {
+  const SlowAdd seconds(op_.op(), 5e9);
+  for (const int workers : {1, 2, 3}) {
+    CommandList list(test_pool(workers));
+    const sluice_argument in = at(0, 0);
+    const sluice_argument out = at(0, 512);
+    ASSERT_TRUE(list.add_kernel(seconds, {&in, 1}, {&out, 1}).is_ok());
+    ASSERT_TRUE(list.finish().is_ok());
+    std::vector<float> buffer(256, 0.0F);
+    void* binding = buffer.data();
+    ASSERT_TRUE(list.run({&binding, 1}).is_ok()) << "nobody asks";
+    std::ranges::fill(buffer, 0.0F);
+    Asked asked{1};
+    kStop.watch(nullptr, Asked::ask, &asked);
+    const Status stopped = list.run({&binding, 1});
+    EXPECT_EQ(stopped.code, SLUICE_CANCELLED) << workers;
+    EXPECT_EQ(asked.calls, 1) << "once answered, it asks no more";
+    // Other workers may have done all of it meanwhile.
+    EXPECT_LE(std::ranges::count(buffer, 1.0F), workers == 1 ? 99 : 100);
+    kStop.watch(nullptr, nullptr, nullptr);
+    ASSERT_TRUE(list.run({&binding, 1}).is_ok());
+    EXPECT_EQ(std::ranges::count(buffer, 1.0F), 100) << "the next run is whole";
+  }
+}
+
+TEST_F(CommandListTest, ManyShortStepsAsk) {
+  CommandList list(test_pool(2));
+  for (int i = 0; i < 20; ++i) {
+    const sluice_argument in = at(0, i % 2 * 512);
+    const sluice_argument out = at(0, (i + 1) % 2 * 512);
+    ASSERT_TRUE(list.add_kernel(kernel_, {&in, 1}, {&out, 1}).is_ok());
+  }
+  ASSERT_TRUE(list.finish().is_ok());
+  std::vector<float> buffer(256, 0.0F);
+  void* binding = buffer.data();
+  Asked asked{1};
+  kStop.watch(nullptr, Asked::ask, &asked);
+  EXPECT_EQ(list.run({&binding, 1}).code, SLUICE_CANCELLED);
+  kStop.watch(nullptr, nullptr, nullptr);
+  EXPECT_EQ(asked.calls, 1);
+}
+
 TEST_F(CommandListTest, StepsSeeEarlierResults) {
   for (const int workers : {1, 2, 3}) {
     CommandList list(test_pool(workers));

@@ -6,6 +6,7 @@
 
 #include "plugin/backend.h"
 #include "plugin/step_times.h"
+#include "plugin/stop_question.h"
 #include "plugin/variants.h"
 #include "sluice/extensions/input_alignment.h"
 #include "sluice/plugin_table.hpp"
@@ -67,6 +68,7 @@ struct CpuPlugin : plugin::PluginDefaults {
     if (std::strcmp(name, SLUICE_LIST_MEMORY) == 0) return &kListMemory;
     if (std::strcmp(name, SLUICE_LIST_EXCHANGE) == 0) return &kListExchange;
     if (std::strcmp(name, SLUICE_STEP_TIMES) == 0) return &kStepTimes;
+    if (std::strcmp(name, SLUICE_STOP) == 0) return &kStop;
     return std::strcmp(name, SLUICE_VARIANTS) == 0 ? &kVariants : nullptr;
   }
 

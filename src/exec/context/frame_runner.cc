@@ -61,7 +61,8 @@ Status FrameRunner::submit(std::size_t segment) {
     if (running != nullptr) {
       SLUICE_TRY(with_source(context_.streams[running->group]->wait()));
     }
-    SLUICE_TRY(context_.streams[task.group]->submit(task.list, frame_.bindings));
+    SLUICE_TRY(submit_watched(task, context_.streams[task.group], frame_.bindings,
+                              &context_.checkpoint));
     running = &task;
   }
   return ok_status();
@@ -170,7 +171,8 @@ Status FrameRunner::run_ordered(const Recording& recording) {
     }
     first = context_.events->order(context_.streams, segment.group, accesses);
     if (first.is_ok()) {
-      first = context_.streams[segment.group]->submit(segment.list, frame_.bindings);
+      first = submit_watched(segment, context_.streams[segment.group], frame_.bindings,
+                             &context_.checkpoint);
     }
     if (!first.is_ok()) break;
   }

@@ -353,6 +353,7 @@ class Recorder {
     task.group = group;
     task.is_on_host = model_.segments.is_on_host(group);
     task.placed = model_.segments.groups[group].get();
+    task.stop = backend::find_stop(task.placed->backend());
     task.name = first.name.empty() ? first.kind : first.name;
     if (plan_.placement->tasks) {
       task.after = plan_.placement->tasks->tasks[number].after;

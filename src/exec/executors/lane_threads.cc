@@ -111,13 +111,20 @@ Status LaneThreads::run(const ListRun& run) {
   for (std::size_t thread = 1; thread < num_threads_; ++thread) {
     if (has_work_[thread]) returns_[thread].wait_for(epoch_);
   }
-  run_ = nullptr;
+  run_ = {};
   const std::lock_guard lock(mutex_);
   return std::exchange(error_, ok_status());
 }
 
 void LaneThreads::prepare(const ListRun& run) {
-  run_ = &run;
+  run_ = run;
+  if (run.has_checkpoint()) {
+    checkpoint_ = [this, check = run.checkpoint] {
+      const std::lock_guard lock(checkpoint_mutex_);
+      return (*check)();
+    };
+    run_.checkpoint = &checkpoint_;
+  }
   ++epoch_;
   has_failed_.store(false, std::memory_order_relaxed);
   if (num_ended_ < run.tasks.size()) {
@@ -148,7 +155,7 @@ void LaneThreads::serve(std::size_t thread) {
 }
 
 void LaneThreads::work(std::size_t thread) {
-  const ListRun& run = *run_;
+  const ListRun& run = run_;
   for (std::size_t i = 0; i < run.tasks.size(); ++i) {
     if (thread_of(run.tasks[i]) != thread) continue;
     if (thread == 0 && i > 0) {
@@ -168,7 +175,7 @@ void LaneThreads::work(std::size_t thread) {
 /// After a failure lists are not submitted any more, but count as ended, so that nobody waits for
 /// them.
 void LaneThreads::run_task(std::size_t index) {
-  const ListRun& run = *run_;
+  const ListRun& run = run_;
   const TaskList& task = run.tasks[index];
   for (const std::int32_t other : task.after) {
     const auto before = static_cast<std::size_t>(other);

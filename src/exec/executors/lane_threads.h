@@ -54,7 +54,9 @@ class LaneThreads {
   std::vector<int> pinned_to_;  ///< by started thread; -1 for nowhere
 
   // Of the run under way; written before `calls_` wakes the threads, read after.
-  const ListRun* run_ = nullptr;
+  ListRun run_ = {};
+  std::function<Status()> checkpoint_;  ///< of the run, one thread at a time
+  std::mutex checkpoint_mutex_;
   std::uint32_t epoch_ = 0;          ///< number of the run
   std::vector<bool> is_awaited_;     ///< by list: a list of another stream depends on it
   std::vector<bool> has_work_;       ///< by thread

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/command_list.h"
+#include "backend/extensions/stop_watch.h"
 #include "device/stream/stream_pool.h"
 #include "exec/executors/run_trace.h"
 
@@ -32,6 +33,7 @@ struct TaskList {
   double rank = 0;                  ///< the higher, the more urgent
   bool is_on_host = true;           ///< its device reads host memory
   const backend::Group* placed = nullptr;  ///< kept alive by the list
+  const sluice_stop* stop = nullptr;       ///< of the backend; null: its kernels run to their end
   std::string name;                        ///< of the first operation
   std::vector<BoundAccess> accesses;       ///< for a context that orders its streams by events
   backend::CommandList list;
@@ -43,18 +45,18 @@ struct ListRun {
   std::span<device::PooledStream> streams;  ///< by group
   std::span<void* const> bindings;
   RunTrace* trace = nullptr;  ///< null: nothing is measured
-  /// Asked on the calling thread between two lists; may be null or empty. An error ends the run.
+  /// Asked between two lists and within long kernels, by one thread at a time; may be null or
+  /// empty. An error ends the run.
   const std::function<Status()>* checkpoint = nullptr;
 
-  Status check() const {
-    return checkpoint != nullptr && *checkpoint ? (*checkpoint)() : ok_status();
-  }
+  bool has_checkpoint() const { return checkpoint != nullptr && *checkpoint; }
+  Status check() const { return has_checkpoint() ? (*checkpoint)() : ok_status(); }
 };
 
 /// A list between its submission and its end. Without a trace it costs a branch.
 class Submission {
  public:
-  /// Submits list `index` to its stream.
+  /// Submits list `index` to its stream. A checkpoint that ends it within a kernel is the error.
   Status submit(const ListRun& run, std::size_t index);
   /// Tells the trace that the list has ended.
   void end(const ListRun& run);
@@ -62,6 +64,11 @@ class Submission {
  private:
   ListTime time_;
 };
+
+/// Submits a list that ends early, within a kernel too, at the first error of `checkpoint`, which
+/// is then the result. The checkpoint may be null or empty.
+Status submit_watched(const TaskList& task, device::PooledStream& stream,
+                      std::span<void* const> bindings, const std::function<Status()>* checkpoint);
 
 // All fail as the kernels do; every list that was submitted has ended on return.
 

@@ -1,5 +1,6 @@
 #include "kernels/matrix/gemm.h"
 
+#include "core/stop.h"
 #include "kernels/matrix/gemm_pack.h"
 #include "kernels/matrix/gemm_tile.h"
 #include "kernels/matrix/tile_table.h"
@@ -147,6 +148,7 @@ class Multiplication {
     for (std::int64_t p = 0; p < plan_.k; p += step) {
       const Depths depths{p, smaller(p + step, plan_.k)};
       for (std::int64_t j = region.panel_begin; j < region.panel_end; ++j) {
+        if (is_stopped()) return;
         run_panel(item, region, find_panel(item, j, depths, region), depths);
       }
     }
@@ -177,6 +179,7 @@ class Multiplication {
     const std::int64_t rows = region.row_end - region.row_begin;
     std::int64_t finished = region.panel_begin * kPanelWidth;
     for (std::int64_t j = region.panel_begin; j < region.panel_end; ++j) {
+      if (is_stopped()) return;
       for (std::int64_t p = 0; p < plan_.k; p += step) {
         if (plan_.b_form == GemmB::kBlocks) {
           multiply_block_panel(item, region, j);

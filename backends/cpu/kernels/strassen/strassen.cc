@@ -1,5 +1,6 @@
 #include "kernels/strassen/strassen.h"
 
+#include "core/stop.h"
 #include "kernels/strassen/strassen_groups.h"
 #include "kernels/strassen/strassen_prefetches.h"
 
@@ -114,6 +115,7 @@ class StrassenProduct {
       for (int stage = 0; stage < kStages; ++stage) {
         sum_blocks(part, stretch, stage);
         for (std::int64_t g = groups.begin; g < groups.end; ++g) {
+          if (is_stopped()) return;
           float* x = scratch_ + layout_.x + (g - groups.begin) * layout_.group;
           plan_prefetches(part, stretch, stage, groups, g, x, &prefetches);
           multiply(part, stretch, stage, groups, g, x, &prefetches);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/divide.h"
+#include "core/stop.h"
 
 namespace sluice::cpu {
 namespace {
@@ -42,7 +43,7 @@ void ByteProduct::multiply(const GemmArgs& args, const void* packed, std::byte* 
   const std::int64_t rows = region.row_end - region.row_begin;
   const std::int64_t most = std::max<std::int64_t>(plan_->blocks.byte_block / row_bytes(), 1);
   const std::int64_t blocks = divide_up(rows, most);
-  for (std::int64_t b = 0; b < blocks; ++b) {
+  for (std::int64_t b = 0; b < blocks && !is_stopped(); ++b) {
     Region block = region;
     block.row_begin = region.row_begin + rows * b / blocks;
     block.row_end = region.row_begin + rows * (b + 1) / blocks;

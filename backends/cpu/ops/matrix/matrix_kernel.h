@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/stop.h"
 #include "kernels/matrix/gemm.h"
 #include "ops/elementwise/chain.h"
 #include "ops/elementwise/elementwise.h"
@@ -25,7 +26,7 @@ struct MatrixProduct {
 };
 
 /// The chain runs on the product's tiles where its operands allow it, else as a second phase.
-class MatrixKernel : public Kernel {
+class MatrixKernel : public Kernel, public LooksAtStop {
  public:
   MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa);
 
