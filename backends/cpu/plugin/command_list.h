@@ -13,7 +13,7 @@
 #include "plugin/kernel.h"
 #include "plugin/step_log.h"
 #include "plugin/step_times.h"
-#include "plugin/stop_question.h"
+#include "plugin/stop/stop_question.h"
 #include "pool/pool.h"
 
 namespace sluice::cpu {

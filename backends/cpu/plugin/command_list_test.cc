@@ -60,7 +60,7 @@ struct Asked {
   }
 };
 
-TEST_F(CommandListTest, ALongStepStopsBetweenItsPieces) {
+TEST_F(CommandListTest, LongStepStopsBetweenItsPieces) {
   const SlowAdd seconds(op_.op(), 5e9);
   for (const int workers : {1, 2, 3}) {
     CommandList list(test_pool(workers));

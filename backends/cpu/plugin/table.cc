@@ -6,7 +6,7 @@
 
 #include "plugin/backend.h"
 #include "plugin/step_times.h"
-#include "plugin/stop_question.h"
+#include "plugin/stop/stop_question.h"
 #include "plugin/variants.h"
 #include "sluice/extensions/input_alignment.h"
 #include "sluice/plugin_table.hpp"

@@ -61,8 +61,8 @@ Status FrameRunner::submit(std::size_t segment) {
     if (running != nullptr) {
       SLUICE_TRY(with_source(context_.streams[running->group]->wait()));
     }
-    SLUICE_TRY(submit_watched(task, context_.streams[task.group], frame_.bindings,
-                              &context_.checkpoint));
+    SLUICE_TRY(
+        submit_watched(task, context_.streams[task.group], frame_.bindings, &context_.checkpoint));
     running = &task;
   }
   return ok_status();

@@ -1,4 +1,4 @@
-#include "plugin/stop_question.h"
+#include "plugin/stop/stop_question.h"
 
 namespace sluice::cpu {
 namespace {
