@@ -142,6 +142,40 @@ TEST(CpuAgreement, ExtremesAlongAnAxis) {
   }
 }
 
+TEST(CpuAgreement, ExtremesOfRowsWithNotANumberAndEqualOnes) {
+  std::vector<float> x = steps(6 * 150);
+  for (const std::size_t at : {3U, 140U, 300U, 449U, 602U}) x[at] = NAN;
+  for (const char* kind : {"ArgMax", "ArgMin"}) {
+    for (const std::int64_t last : {0, 1}) {
+      expect_agrees(
+          [&](TestOp& op) {
+            op.input({6, 150}, x).output<std::int64_t>({6});
+            op.attribute("axis", std::int64_t{1}).attribute("keepdims", std::int64_t{0});
+            op.attribute("select_last_index", last);
+          },
+          kind, 13, true);
+    }
+  }
+}
+
+TEST(CpuAgreement, FoldsOverScatteredAxes) {
+  for (const char* kind : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1",
+                           "ReduceL2", "ReduceSumSquare"}) {
+    for (const Longs& axes :
+         {Longs{0, 2}, Longs{1, 3}, Longs{0, 3}, Longs{0, 2, 4}, Longs{-5, -1}}) {
+      Shape out = {3, 4, 5, 6, 7};
+      for (const std::int64_t axis : axes) out[static_cast<std::size_t>((axis + 5) % 5)] = 1;
+      expect_agrees(
+          [&](TestOp& op) {
+            op.input({3, 4, 5, 6, 7}, random_floats(3 * 4 * 5 * 6 * 7, 3));
+            op.input<std::int64_t>({std::ssize(axes)}, axes, true).output(out);
+            op.attribute("keepdims", std::int64_t{1});
+          },
+          kind, 18);
+    }
+  }
+}
+
 TEST(CpuAgreement, TopK) {
   for (const std::int64_t largest : {0, 1}) {
     expect_agrees(

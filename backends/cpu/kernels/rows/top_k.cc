@@ -23,7 +23,58 @@ SLUICE_CPU_INLINE std::int64_t find(const float* x, std::int64_t from, std::int6
   return i < count ? i : count;
 }
 
+template <bool kLargest, bool kTakesEqual>
+SLUICE_CPU_INLINE void keep(const float* __restrict row, std::int64_t columns, std::int32_t place,
+                            float* __restrict best, std::int32_t* __restrict places) {
+  for (std::int64_t c = 0; c < columns; ++c) {  // the compiler makes masks of it
+    const float a = row[c];
+    const float b = best[c];
+    const bool is_beyond = kLargest ? a > b : a < b;
+    const bool is_nan = (a != a) & (kTakesEqual | (b == b));
+    const bool is_better = is_beyond | is_nan | (kTakesEqual & (a == b));
+    best[c] = is_better ? a : b;
+    places[c] = is_better ? place : places[c];
+  }
+}
+
 }  // namespace
+
+void keep_extremes(const float* row, std::int64_t columns, std::int32_t place, bool is_largest,
+                   bool takes_equal, float* best, std::int32_t* places) {
+  if (is_largest) {
+    takes_equal ? keep<true, true>(row, columns, place, best, places)
+                : keep<true, false>(row, columns, place, best, places);
+  } else {
+    takes_equal ? keep<false, true>(row, columns, place, best, places)
+                : keep<false, false>(row, columns, place, best, places);
+  }
+}
+
+std::int64_t find_equal(const float* x, std::int64_t count, float value, bool is_last) {
+  const bool is_nan = value != value;
+  const auto is_found = [&](float other) { return is_nan ? other != other : other == value; };
+  const std::int64_t whole = count - count % kBeyondStep;
+  const auto holds = [&](std::int64_t i) {
+    VecI found = {};
+    SLUICE_CPU_UNROLL
+    for (int v = 0; v < kBeyondStep / kLanes; ++v) {
+      const Vec values = load(x + i + v * kLanes);
+      found |= is_nan ? values != values : values == broadcast(value);
+    }
+    return any(found);
+  };
+  std::int64_t i = 0;
+  if (is_last) {
+    for (i = count; i > whole && !is_found(x[i - 1]);) --i;
+    if (i > whole) return i - 1;
+    while (i > 0 && !holds(i - kBeyondStep)) i -= kBeyondStep;
+    while (i > 0 && !is_found(x[i - 1])) --i;
+    return i - 1;
+  }
+  while (i < whole && !holds(i)) i += kBeyondStep;
+  while (i < count && !is_found(x[i])) ++i;
+  return i;
+}
 
 std::int64_t find_beyond(const float* x, std::int64_t from, std::int64_t count, float bound,
                          bool is_largest) {

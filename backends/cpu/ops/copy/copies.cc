@@ -18,12 +18,12 @@ using plugin::Attributes;
 using plugin::dims_of;
 using plugin::unimplemented;
 
-StridedCopy copy_to_output(const sluice_op& op, const Dims& from) {
+StridedCopy copy_to_output(const sluice_op& op, const Dims& from, Isa isa) {
   const sluice_tensor& out = op.outputs[0].tensor;
-  return {dims_of(out), from, dense_strides(dims_of(out)), element_bytes(out)};
+  return {dims_of(out), from, dense_strides(dims_of(out)), element_bytes(out), isa};
 }
 
-Status make_transpose(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+Status make_transpose(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const Dims strides = [&] {
     Dims dense(dims_of(op.inputs[0].tensor).begin(), dims_of(op.inputs[0].tensor).end());
     std::int64_t distance = 1;
@@ -37,7 +37,7 @@ Status make_transpose(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel)
       from[i] = strides[static_cast<std::size_t>(perm[i])];
     }
   }
-  *kernel = std::make_unique<OneCopy>(op, copy_to_output(op, from));
+  *kernel = std::make_unique<OneCopy>(op, copy_to_output(op, from, isa));
   return plugin::ok();
 }
 
@@ -50,11 +50,11 @@ Status check_transpose(const sluice_op& op) {
   return check_movable(op);
 }
 
-Status make_expand(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+Status make_expand(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const auto out = dims_of(op.outputs[0].tensor);
   const auto in = dims_of(op.inputs[0].tensor);
   if (!broadcasts_to(in, out)) return unimplemented("Expand to a smaller shape");
-  *kernel = std::make_unique<OneCopy>(op, copy_to_output(op, broadcast_strides(in, out)));
+  *kernel = std::make_unique<OneCopy>(op, copy_to_output(op, broadcast_strides(in, out), isa));
   return plugin::ok();
 }
 
@@ -69,7 +69,7 @@ Status check_slice(const sluice_op& op) {
   return op.num_inputs < 3 ? unimplemented("Slice by attributes") : check_movable(op);
 }
 
-Status make_slice(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+Status make_slice(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const auto in = dims_of(op.inputs[0].tensor);
   Dims starts;
   Dims axes;
@@ -106,7 +106,7 @@ Status make_slice(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
       from[d] *= step;
     }
   }
-  *kernel = std::make_unique<OneCopy>(op, copy_to_output(op, from), offset);
+  *kernel = std::make_unique<OneCopy>(op, copy_to_output(op, from, isa), offset);
   return plugin::ok();
 }
 

@@ -30,7 +30,7 @@ BlockedImage image_of(const sluice_op& op, const sluice_tensor& t) {
 
 /// Between channels of `deep` and blocks of `wide`. Runs of both rows and columns go innermost
 /// where the deep image is read or written in order.
-Status make_blocks(const sluice_op& op, bool is_deepening, bool is_channel_first,
+Status make_blocks(const sluice_op& op, Isa isa, bool is_deepening, bool is_channel_first,
                    std::unique_ptr<Kernel>* kernel) {
   const sluice_tensor& in = op.inputs[0].tensor;
   const sluice_tensor& out = op.outputs[0].tensor;
@@ -49,17 +49,19 @@ Status make_blocks(const sluice_op& op, bool is_deepening, bool is_channel_first
   const Dims at_deep = {deep.c * plane, channel, deep.w, row, column, 1};
   const Dims at_wide = {deep.c * plane, wide.h * wide.w, b * wide.w, wide.w, 1, b};
   StridedCopy copy(dims, is_deepening ? at_wide : at_deep, is_deepening ? at_deep : at_wide,
-                   element_bytes(in));
+                   element_bytes(in), isa);
   *kernel = std::make_unique<OneCopy>(op, std::move(copy));
   return plugin::ok();
 }
 
-Status make_depth_to_space(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
-  return make_blocks(op, false, plugin::Attributes(op).get_text("mode", "DCR") == "CRD", kernel);
+Status make_depth_to_space(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  return make_blocks(op, isa, false, plugin::Attributes(op).get_text("mode", "DCR") == "CRD",
+                     kernel);
 }
 
-Status make_space_to_depth(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
-  return make_blocks(op, true, plugin::Attributes(op).get_text("mode", "DCR") == "CRD", kernel);
+Status make_space_to_depth(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  return make_blocks(op, isa, true, plugin::Attributes(op).get_text("mode", "DCR") == "CRD",
+                     kernel);
 }
 
 /// The host knows the shape, which the repeats of the run must give.
@@ -92,7 +94,7 @@ Status check_tile(const sluice_op& op) {
   return check_movable(op);
 }
 
-Status make_tile(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+Status make_tile(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const auto in = plugin::dims_of(op.inputs[0].tensor);
   const auto out = plugin::dims_of(op.outputs[0].tensor);
   const Dims dense = dense_strides(in);
@@ -103,7 +105,7 @@ Status make_tile(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
     dims.insert(dims.end(), {out[d] / in[d], in[d]});
     from.insert(from.end(), {0, dense[d]});
   }
-  StridedCopy copy(dims, from, dense_strides(dims), element_bytes(op.inputs[0].tensor));
+  StridedCopy copy(dims, from, dense_strides(dims), element_bytes(op.inputs[0].tensor), isa);
   *kernel = std::make_unique<TileCopy>(op, std::move(copy));
   return plugin::ok();
 }

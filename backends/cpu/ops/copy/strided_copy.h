@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/worker.h"
+#include "kernels/elements/move_plane.h"
 #include "ops/operands/broadcast.h"
 #include "plugin/extents.h"
 
@@ -16,7 +17,7 @@ class StridedCopy {
  public:
   /// Strides in elements; those of the source may be zero or negative.
   StridedCopy(std::span<const std::int64_t> dims, const Dims& from, const Dims& to,
-              std::int64_t element_bytes);
+              std::int64_t element_bytes, Isa isa);
 
   /// This worker's share. `from` and `to` are the addresses of element (0, ..., 0).
   void run(const std::byte* from, std::byte* to, const Worker& worker) const;
@@ -29,19 +30,12 @@ class StridedCopy {
   Reach reach() const { return reach_of(walk_.dims, walk_.strides[0]); }
 
  private:
-  struct Plane {
-    const std::byte* from;
-    std::byte* to;
-    std::int64_t row_begin;
-    std::int64_t row_end;
-  };
-
-  void copy_plane(const Plane& plane) const;
-  template <typename Element>
-  void copy_elements(const Plane& plane) const;
+  /// Rows [begin, end) of the plane whose element (0, 0) is at `from` and goes to `to`.
+  void copy_rows(const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t end) const;
 
   Walk walk_;  ///< strides: from, to
   std::int64_t element_bytes_;
+  decltype(&portable::move_plane) move_;
   std::int64_t elements_ = 1;
   std::int64_t outer_ = 1;  ///< planes of the last two dimensions
   std::int64_t rows_ = 1;

@@ -48,73 +48,113 @@ bool find_axes(const sluice_op& op, std::int64_t rank, std::vector<bool>* reduce
   return true;
 }
 
-/// Whether the reduced axes are neighbours: then they are [*begin, *end).
-bool find_run(const std::vector<bool>& reduced, std::int64_t* begin, std::int64_t* end) {
-  const auto first = std::find(reduced.begin(), reduced.end(), true);
-  const auto last = std::find(first, reduced.end(), false);
-  *begin = first - reduced.begin();
-  *end = last - reduced.begin();
-  return first != last && std::find(last, reduced.end(), true) == reduced.end();
+struct AxisRun {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// Neighbouring reduced axes, the last run first.
+std::vector<AxisRun> runs_of(const std::vector<bool>& reduced) {
+  std::vector<AxisRun> runs;
+  for (auto end = static_cast<std::int64_t>(reduced.size()); end > 0; --end) {
+    if (!reduced[static_cast<std::size_t>(end - 1)]) continue;
+    if (!runs.empty() && runs.back().begin == end) {
+      runs.back().begin = end - 1;
+    } else {
+      runs.push_back({end - 1, end});
+    }
+  }
+  return runs;
 }
 
 Status check_reduce(const sluice_op& op) {
   const sluice_tensor& x = op.inputs[0].tensor;
   const sluice_tensor& y = op.outputs[0].tensor;
   std::vector<bool> reduced;
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
   if (x.element_type != plugin::kF32 || y.element_type != plugin::kF32)
     return unimplemented("not f32");
   if (x.layout != SLUICE_LAYOUT_ROW_MAJOR || y.layout != SLUICE_LAYOUT_ROW_MAJOR) {
     return unimplemented("blocked layout");
   }
   if (op.body != nullptr) return unimplemented("fused body");
-  if (x.rank == 0 || !find_axes(op, x.rank, &reduced) || !find_run(reduced, &begin, &end)) {
-    return unimplemented("reduction over scattered axes");
+  if (x.rank == 0 || !find_axes(op, x.rank, &reduced) || runs_of(reduced).empty()) {
+    return unimplemented("reduction over axes that are not known, or over none");
   }
   return plugin::ok();
 }
 
+/// A phase folds each run of axes, the last one first, so that each but the first phase reads a
+/// fraction of the tensor.
 class Reduce : public Kernel {
  public:
-  Reduce(const sluice_op& op, const ReducePlan& plan, Isa isa)
-      : Kernel(op), plan_(plan), run_reduce_(SLUICE_CPU_PICK(isa, run_reduce)) {}
+  Reduce(const sluice_op& op, std::vector<ReducePlan> folds, Isa isa)
+      : Kernel(op), folds_(std::move(folds)), run_reduce_(SLUICE_CPU_PICK(isa, run_reduce)) {}
 
-  void run(const Run& run, int, const Worker& worker) const override {
-    run_reduce_(plan_, run.input<float>(0), run.output<float>(0), worker);
+  int phases() const override { return static_cast<int>(folds_.size()); }
+  void run(const Run& run, int phase, const Worker& worker) const override {
+    auto* y = reinterpret_cast<float*>(run.shared());
+    const float* x = run.input<float>(0);
+    for (int i = 0; i < phase; ++i) {
+      x = y;
+      y += num_results(i);
+    }
+    if (phase + 1 == phases()) y = run.output<float>(0);
+    run_reduce_(folds_[static_cast<std::size_t>(phase)], x, y, worker);
+  }
+  std::int64_t shared_bytes() const override {
+    std::int64_t sum = 0;
+    for (int i = 0; i + 1 < phases(); ++i) sum += num_results(i);
+    return sum * static_cast<std::int64_t>(sizeof(float));
   }
   void extents(Extents& extents) const override {
-    extents.reads(0, {plan_.outer, plan_.axis, plan_.inner, sizeof(float)});
-    extents.writes(0, {plan_.outer, plan_.inner, sizeof(float)});
+    const ReducePlan& first = folds_.front();
+    extents.reads(0, {first.outer, first.axis, first.inner, sizeof(float)});
+    extents.writes(0, {folds_.back().outer, folds_.back().inner, sizeof(float)});
   }
   double cost_ns() const override {
-    return static_cast<double>(plan_.outer * plan_.axis * plan_.inner) * 0.1;
+    const ReducePlan& first = folds_.front();
+    return static_cast<double>(first.outer * first.axis * first.inner) * 0.1;
   }
 
  private:
-  ReducePlan plan_;
+  std::int64_t num_results(int fold) const {
+    const ReducePlan& plan = folds_[static_cast<std::size_t>(fold)];
+    return plan.outer * plan.inner;
+  }
+
+  const std::vector<ReducePlan> folds_;
   decltype(&portable::run_reduce) run_reduce_;
 };
+
+/// What folds the results of `kind` further.
+ReduceKind next_of(ReduceKind kind) {
+  return kind == ReduceKind::kMax || kind == ReduceKind::kMin ? kind : ReduceKind::kSum;
+}
 
 Status make_reduce(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const sluice_tensor& x = op.inputs[0].tensor;
   std::vector<bool> reduced;
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
   find_axes(op, x.rank, &reduced);
-  find_run(reduced, &begin, &end);
   const auto* const meaning =
       std::find_if(std::begin(kMeanings), std::end(kMeanings),
                    [&](const Meaning& m) { return std::string_view(m.kind) == op.kind; });
-  ReducePlan plan;
-  plan.outer = product(dims_of(x), 0, begin);
-  plan.axis = product(dims_of(x), begin, end);
-  plan.inner = product(dims_of(x), end, x.rank);
-  plan.kind = meaning->fold;
-  plan.root = meaning->root;
-  if (plan.axis == 0) return unimplemented("reduction over nothing");
-  if (meaning->mean) plan.scale = static_cast<float>(1.0 / static_cast<double>(plan.axis));
-  *kernel = std::make_unique<Reduce>(op, plan, isa);
+  std::vector<ReducePlan> folds;
+  Dims dims(dims_of(x).begin(), dims_of(x).end());
+  std::int64_t count = 1;
+  for (const AxisRun& axes : runs_of(reduced)) {
+    ReducePlan plan;
+    plan.outer = product(dims, 0, axes.begin);
+    plan.axis = product(dims, axes.begin, axes.end);
+    plan.inner = product(dims, axes.end, x.rank);
+    plan.kind = folds.empty() ? meaning->fold : next_of(meaning->fold);
+    if (plan.axis == 0) return unimplemented("reduction over nothing");
+    count *= plan.axis;
+    std::fill(dims.begin() + axes.begin, dims.begin() + axes.end, 1);
+    folds.push_back(plan);
+  }
+  folds.back().root = meaning->root;
+  if (meaning->mean) folds.back().scale = static_cast<float>(1.0 / static_cast<double>(count));
+  *kernel = std::make_unique<Reduce>(op, std::move(folds), isa);
   return plugin::ok();
 }
 

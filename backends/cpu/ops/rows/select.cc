@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/rows/reduce.h"
 #include "kernels/rows/top_k.h"
 #include "ops/rows/along_axis.h"
 #include "plugin/registry.h"
@@ -25,23 +26,19 @@ bool leads(float a, float b) {
 // ---- ArgMax, ArgMin
 // -------------------------------------------------------------------------------
 
-/// A NaN is the extreme, largest or smallest, as it is the result of ReduceMax and ReduceMin.
-template <bool kLargest>
-bool beats(float a, float best, bool takes_equal) {
-  const bool is_beyond = kLargest ? a > best : a < best;
-  const bool is_nan = (a != a) & ((best == best) | takes_equal);
-  return is_beyond | is_nan | (takes_equal & (a == best));
-}
-
 template <bool kLargest>
 class ArgExtreme : public Kernel {
  public:
-  explicit ArgExtreme(const sluice_op& op)
+  ArgExtreme(const sluice_op& op, Isa isa)
       : Kernel(op),
+        run_reduce_(SLUICE_CPU_PICK(isa, run_reduce)),
+        find_equal_(SLUICE_CPU_PICK(isa, find_equal)),
+        keep_extremes_(SLUICE_CPU_PICK(isa, keep_extremes)),
         view_(along_axis(op.inputs[0].tensor, Attributes(op).get_int("axis"))),
         takes_last_(Attributes(op).get_int("select_last_index") != 0) {}
 
   void run(const Run& run, int, const Worker& worker) const override {
+    if (view_.inner == 1) return run_rows(run, worker);
     const std::int64_t strips = (view_.inner + kStrip - 1) / kStrip;
     const Share share = share_of(view_.outer * strips, 1, worker);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
@@ -60,23 +57,35 @@ class ArgExtreme : public Kernel {
   double cost_ns() const override { return static_cast<double>(view_.elements()) * 0.5; }
 
  private:
-  static constexpr std::int64_t kStrip = 64;
+  static constexpr std::int64_t kStrip = 512;  // its extremes and their places stay in a cache
+
+  /// The extreme of a row, and where it is: it stays in a cache for the second look.
+  void run_rows(const Run& run, const Worker& worker) const {
+    const Share share = share_of(view_.outer, 1, worker);
+    const ReducePlan plan = {1, view_.axis, 1, kLargest ? ReduceKind::kMax : ReduceKind::kMin};
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const float* x = run.input<float>(0) + i * view_.axis;
+      float extreme = 0;
+      run_reduce_(plan, x, &extreme, Worker{});
+      run.output<std::int64_t>(0)[i] = find_equal_(x, view_.axis, extreme, takes_last_);
+    }
+  }
 
   /// Neighbouring columns together, so that memory is read in order.
   void run_strip(const float* x, std::int64_t* y, std::int64_t columns) const {
     float best[kStrip];
+    std::int32_t places[kStrip] = {};
     std::copy_n(x, columns, best);
-    std::fill_n(y, columns, 0);
     for (std::int64_t k = 1; k < view_.axis; ++k) {
-      const float* row = x + k * view_.inner;
-      for (std::int64_t c = 0; c < columns; ++c) {
-        const bool is_better = beats<kLargest>(row[c], best[c], takes_last_);
-        best[c] = is_better ? row[c] : best[c];
-        y[c] = is_better ? k : y[c];
-      }
+      keep_extremes_(x + k * view_.inner, columns, static_cast<std::int32_t>(k), kLargest,
+                     takes_last_, best, places);
     }
+    std::copy_n(places, columns, y);
   }
 
+  decltype(&portable::run_reduce) run_reduce_;
+  decltype(&portable::find_equal) find_equal_;
+  decltype(&portable::keep_extremes) keep_extremes_;
   AlongAxis view_;
   bool takes_last_;
 };
@@ -87,10 +96,11 @@ Status check_arg(const sluice_op& op) {
 }
 
 template <bool kLargest>
-Status make_arg(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+Status make_arg(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const AlongAxis view = along_axis(op.inputs[0].tensor, Attributes(op).get_int("axis"));
   if (view.elements() == 0) return plugin::unimplemented("an extreme of nothing");
-  *kernel = std::make_unique<ArgExtreme<kLargest>>(op);
+  if (view.axis > INT32_MAX) return plugin::unimplemented("so long an axis");
+  *kernel = std::make_unique<ArgExtreme<kLargest>>(op, isa);
   return plugin::ok();
 }
 
