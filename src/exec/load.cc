@@ -365,6 +365,10 @@ const terms::Signature& LoadedModel::signature() const { return state_->signatur
 
 const package::Executable& LoadedModel::executable() const { return state_->executable; }
 
+std::shared_ptr<const package::Executable> LoadedModel::shared_executable() const {
+  return state_->executable_owner;
+}
+
 void LoadedModel::set_seed(std::uint64_t seed) const { state_->options.random->restart(seed); }
 
 std::size_t LoadedModel::num_segments() const { return state_->segments.group_index.size(); }

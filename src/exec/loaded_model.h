@@ -121,6 +121,7 @@ class LoadedModel {
 
   const terms::Signature& signature() const;
   const package::Executable& executable() const;
+  std::shared_ptr<const package::Executable> shared_executable() const;
 
   /// Random operators of the runs that start from now on start from `seed`.
   void set_seed(std::uint64_t seed) const;

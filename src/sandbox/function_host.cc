@@ -119,9 +119,8 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   if (options.batch_rows > 1) {
     // No delay: only requests that wait for a turn anyway are joined.
     function->load.batching = terms::BatchOptions{options.batch_rows, 0};
-    function->joining =
-        SLUICE_TRY(runtime::join_rule(fmt::format("function \"{}\"", function->name),
-                                      function->signature, *function->load.batching));
+    function->joining = SLUICE_TRY(runtime::join_rule(
+        fmt::format("function \"{}\"", function->name), *executable, *function->load.batching));
     function->signature = function->joining->signature;
   }
   function->footprint = SLUICE_TRY(engine_.estimate(function->load));

@@ -233,8 +233,8 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
   const WorkerLoad load = load_of(request);
   std::optional<runtime::JoinRule> rule;
   if (load.batching) {
-    rule = SLUICE_TRY(runtime::join_rule(fmt::format("model \"{}\"", load.name),
-                                         package::signature_of(executable.graph), *load.batching));
+    rule = SLUICE_TRY(
+        runtime::join_rule(fmt::format("model \"{}\"", load.name), executable, *load.batching));
   }
   const auto make = [&](const json& loaded) {
     RemoteModel::Parts parts;

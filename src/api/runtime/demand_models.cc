@@ -18,7 +18,7 @@ Result<std::uint64_t> DemandModels::add(runtime::Engine& engine, runtime::LoadRe
   entry.signature = package::signature_of(request.executable->graph);
   if (request.batching) {
     entry.signature = SLUICE_TRY(runtime::join_rule(fmt::format("model \"{}\"", entry.name),
-                                                    entry.signature, *request.batching))
+                                                    *request.executable, *request.batching))
                           .signature;
   }
   entry.footprint = SLUICE_TRY(engine.estimate(request));

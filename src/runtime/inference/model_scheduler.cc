@@ -9,6 +9,7 @@ ModelScheduler::ModelScheduler(std::unique_ptr<Pipeline> pipeline, SchedulerOpti
                                Clock& clock)
     : pipeline_(std::move(pipeline)),
       model_signature_(pipeline_->model().signature()),
+      executable_(pipeline_->model().shared_executable()),
       signature_(&model_signature_),
       options_(std::move(options)),
       clock_(clock),

@@ -222,6 +222,8 @@ class ModelScheduler final : public RequestSink, public Steppable {
   std::unique_ptr<Pipeline> pipeline_;
   std::vector<std::int64_t> recorded_bytes_;  ///< by slot, after its last request
   const terms::Signature model_signature_;
+  /// For `join`, which any thread may call while a pipeline is replaced.
+  const std::weak_ptr<const package::Executable> executable_;
   std::atomic<const terms::Signature*> signature_;  ///< the model's, or the rule's
   const SchedulerOptions options_;
   Clock& clock_;

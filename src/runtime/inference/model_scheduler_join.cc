@@ -12,8 +12,14 @@
 namespace sluice::runtime {
 
 Status ModelScheduler::join(const terms::BatchOptions& options) {
+  const auto executable = executable_.lock();
+  if (executable == nullptr) {
+    return terms::runtime_error(RuntimeCode::kFailed,
+                                "model \"{}\" was reset: start it before its requests are joined",
+                                options_.name);
+  }
   auto rule = std::make_shared<const JoinRule>(
-      SLUICE_TRY(join_rule(fmt::format("model \"{}\"", options_.name), model_signature_, options)));
+      SLUICE_TRY(join_rule(fmt::format("model \"{}\"", options_.name), *executable, options)));
   const std::lock_guard lock(mutex_);
   if (joining_ != nullptr) {
     const bool is_same =

@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "exec/facts/row_proof.h"
 #include "exec/loaded_model.h"
 
 namespace sluice::runtime {
@@ -95,9 +96,11 @@ terms::OutputMemory memory_for(const Request& request, std::size_t i) {
 
 }  // namespace
 
-Result<JoinRule> join_rule(std::string_view model, const terms::Signature& signature,
-                           const terms::BatchOptions& options) {
-  SLUICE_TRY(check(options));
+namespace {
+
+/// The rule as far as the signature tells.
+Result<JoinRule> rule_of(std::string_view model, const terms::Signature& signature,
+                         const terms::BatchOptions& options) {
   if (signature.inputs.empty()) {
     return terms::runtime_error(RuntimeCode::kInvalid,
                                 "{} cannot join requests: its model has no inputs", model);
@@ -143,6 +146,20 @@ Result<JoinRule> join_rule(std::string_view model, const terms::Signature& signa
     for (terms::TensorSpec& spec : rule.signature.outputs) spec = with_any_rows(spec);
   }
   return rule;
+}
+
+}  // namespace
+
+Result<JoinRule> join_rule(std::string_view model, const package::Executable& executable,
+                           const terms::BatchOptions& options) {
+  SLUICE_TRY(check(options));
+  JoinRule rule = SLUICE_TRY(rule_of(model, package::signature_of(executable.graph), options));
+  if (rule.max_rows == 1) return rule;  // no request meets another
+  const Status proof = exec::prove_rows(executable);
+  if (proof.is_ok()) return rule;
+  return terms::runtime_error(
+      RuntimeCode::kInvalid, "{} cannot join requests of several callers: {}; leave out batch_rows",
+      model, proof.message());
 }
 
 std::int64_t rows_of(const Request& request, const JoinRule& rule) {

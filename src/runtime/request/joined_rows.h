@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "package/executable.h"
 #include "runtime/request/request.h"
 
 namespace sluice::runtime {
@@ -22,9 +23,10 @@ struct JoinRule {
 };
 
 /// The leading dimensions of all inputs and outputs must be one symbol, or one number, which is
-/// the number of rows then. `model` is what messages call it, as in `model "m"`.
-/// Fails: kInvalid, naming the tensor; for options out of range.
-Result<JoinRule> join_rule(std::string_view model, const terms::Signature& signature,
+/// the number of rows then. The graph must carry each row by itself, which is proved here. `model`
+/// is what messages call it, as in `model "m"`.
+/// Fails: kInvalid, naming the tensor, or the operation that mixes rows; for options out of range.
+Result<JoinRule> join_rule(std::string_view model, const package::Executable& executable,
                            const terms::BatchOptions& options);
 
 /// Rows of a request that can be joined; 0 for one that must run alone, perhaps to its error.
