@@ -4,6 +4,7 @@
 
 #include "backend/extensions/variants.h"
 #include "base/file.h"
+#include "exec/facts/row_proof.h"
 #include "ir/source.h"
 #include "ir/text/graph_text.h"
 #include "ir/text/literal.h"
@@ -102,6 +103,12 @@ void print_sources(const ir::Graph& graph) {
   }
 }
 
+/// Whether waiting requests may be joined (--batch-rows), or what mixes their rows.
+std::string rows_text(const package::Executable& executable) {
+  const Status proof = exec::prove_rows(executable);
+  return proof.is_ok() ? "independent" : fmt::format("not proved independent: {}", proof.message());
+}
+
 class InspectCommand : public Command {
  public:
   const char* name() const override { return "inspect"; }
@@ -157,7 +164,8 @@ class InspectCommand : public Command {
                            {"segments", nlohmann::json::array()},
                            {"facts", executable.graph.metadata},
                            {"constant_bytes", constant_bytes(executable.graph)},
-                           {"arena_bytes", nullptr}};
+                           {"arena_bytes", nullptr},
+                           {"rows", rows_text(executable)}};
     for (const auto& spec : signature.inputs) json["inputs"].push_back(spec_json(spec));
     for (const auto& spec : signature.outputs) json["outputs"].push_back(spec_json(spec));
     for (const auto& [key, count] : count_operations(executable)) {
@@ -192,6 +200,7 @@ class InspectCommand : public Command {
     for (const auto& spec : signature.outputs) {
       fmt::print("output  {} : {}\n", spec.name, spec.type.to_string());
     }
+    fmt::print("rows    {}\n", rows_text(executable));
     fmt::print("\n{:>5}  {:<12} operator\n", "count", "backend");
     for (const auto& [key, count] : count_operations(executable)) {
       fmt::print("{:>5}  {:<12} {}{}\n", count, key.backend, key.kind,
