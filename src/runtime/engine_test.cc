@@ -129,6 +129,21 @@ TEST_P(EngineTest, SingleSegmentNeedsTheSameCoresInBothModes) {
   EXPECT_EQ(code_of(engine_->load(request).status()), RuntimeCode::kNotEnoughCores);
 }
 
+TEST_P(EngineTest, ModelsWithoutOperationsAnswer) {
+  for (const std::string_view dims : {"N", "2"}) {
+    const std::string text =
+        fmt::format("subgraph @0 \"main\" {{\n  input %x : f32[{}]\n  output [%x]\n}}\n", dims);
+    const terms::ModelHandle model = load(load_of(testing::model_of(text)));
+    std::vector<float> x = {1, 2};
+    Request request;
+    request.inputs = {{x.data(), 8, ir::ElementType::kF32, {2}}};
+    const Reply reply = engine_->infer(model, std::move(request));
+    EXPECT_EQ(reply.code, RuntimeCode::kOk);
+    EXPECT_EQ(testing::floats(reply.outputs.at(0)), x);
+    EXPECT_TRUE(engine_->unload(model).is_ok());
+  }
+}
+
 TEST_P(EngineTest, SecondStartInAGroupIsRefusedWithRemedy) {
   const terms::CoreGroupId group = group_of(1);
   const terms::ModelHandle first = load_on(group, "first");

@@ -71,13 +71,18 @@ Result<std::vector<topology::MemoryLease>> lease(topology::MemoryBudget& budget,
   return leases;
 }
 
+/// Of a segment; none for a model without operations, which has no segments.
+std::vector<terms::CoreRef> cores_of(const LoadPlan& plan, std::size_t segment) {
+  return segment < plan.cores.size() ? plan.cores[segment] : std::vector<terms::CoreRef>();
+}
+
 /// Segments on the same cores share a lane.
 std::vector<std::vector<LaneCores>> cores_by_lane(const Pipeline& pipeline, const LoadPlan& plan) {
   std::vector<std::vector<LaneCores>> lanes(pipeline.num_lanes());
   for (std::size_t stage = 0; stage < pipeline.num_stages(); ++stage) {
     if (pipeline.kind(stage) != terms::StageKind::kCompute) continue;
     std::vector<LaneCores>& lane = lanes[pipeline.lane(stage)];
-    const std::vector<terms::CoreRef>& cores = plan.cores[pipeline.segment(stage)];
+    const std::vector<terms::CoreRef> cores = cores_of(plan, pipeline.segment(stage));
     // The first segment of a lane counts: others have the same cores.
     if (cores.empty() || !lane.empty()) continue;
     lane.push_back({cores.front().device, static_cast<std::int32_t>(cores.size())});
@@ -92,7 +97,7 @@ std::vector<std::vector<std::int32_t>> cpus_by_lane(const Pipeline& pipeline, co
   for (std::size_t stage = 0; stage < pipeline.num_stages(); ++stage) {
     std::vector<std::int32_t>& lane = lanes[pipeline.lane(stage)];
     if (pipeline.kind(stage) != terms::StageKind::kCompute || !lane.empty()) continue;
-    lane = topology::cpus_of(map, plan.cores[pipeline.segment(stage)]);
+    lane = topology::cpus_of(map, cores_of(plan, pipeline.segment(stage)));
   }
   return lanes;
 }
@@ -107,7 +112,9 @@ std::shared_ptr<const terms::ProfiledModel> profiled(const terms::ModelInfo& inf
   for (std::size_t stage = 0; stage < pipeline.num_stages(); ++stage) {
     terms::ProfiledModel::Lane& lane = model->lanes[pipeline.lane(stage)];
     lane.kind = pipeline.kind(stage);
-    if (lane.kind == terms::StageKind::kCompute) lane.cores = plan.cores[pipeline.segment(stage)];
+    if (lane.kind == terms::StageKind::kCompute) {
+      lane.cores = cores_of(plan, pipeline.segment(stage));
+    }
   }
   return model;
 }

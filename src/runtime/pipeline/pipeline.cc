@@ -62,7 +62,7 @@ Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots
   const exec::LoadedModel& loaded = pipeline.model_;
   DeviceEnd first;
   DeviceEnd last;
-  if (pipeline.runs_in_parts() && loaded.num_segments() > 0) {
+  if (pipeline.runs_in_parts()) {
     first = SLUICE_TRY(find_end(loaded, 0, devices, name));
     last = SLUICE_TRY(find_end(loaded, loaded.num_segments() - 1, devices, name));
   }
@@ -82,8 +82,10 @@ Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots
 }
 
 bool Pipeline::runs_in_parts() const {
-  // Stages need lists that were recorded at the load, in one order.
-  return model_.has_static_shapes() && model_.executor() == exec::ExecutorKind::kLinear;
+  // Stages need lists that were recorded at the load, in one order. A model without operations has
+  // none, but a run gives its outputs.
+  return model_.num_segments() > 0 && model_.has_static_shapes() &&
+         model_.executor() == exec::ExecutorKind::kLinear;
 }
 
 void Pipeline::add_stages(bool has_copies) {
@@ -185,7 +187,7 @@ Status Pipeline::run(std::size_t index, const std::function<Status(std::size_t)>
   Slot& slot = slots_[index];
   if (before_segment) {
     const std::size_t num_segments = model_.num_segments();
-    if (slot.device == nullptr && runs_in_parts() && num_segments > 0) {
+    if (slot.device == nullptr && runs_in_parts()) {
       return run_by_segments(slot, before_segment);
     }
     for (std::size_t i = 0; i < std::max<std::size_t>(num_segments, 1); ++i) {
