@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/system/secret.h"
+#include "service/clients/peer.h"
 
 namespace sluice::service {
 namespace {}  // namespace
