@@ -7,7 +7,6 @@
 #include "service/clients/peer.h"
 
 namespace sluice::service {
-namespace {}  // namespace
 
 terms::SessionInfo ClientSession::info(std::int64_t now_ns) const {
   const std::lock_guard lock(mutex_);
