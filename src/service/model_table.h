@@ -9,6 +9,7 @@
 #include <string>
 
 #include "dispatch/model_ref.h"
+#include "runtime/model_host.h"
 #include "terms/server/server.h"
 
 namespace sluice::service {

@@ -6,6 +6,7 @@
 #include "api/runtime/local_runtime.h"
 #include "backend/registry.h"
 #include "runtime/inference/driver.h"
+#include "topology/map/device_map.h"
 
 namespace sluice::api {
 

@@ -7,6 +7,7 @@
 
 #include "exec/loaded_model.h"
 #include "runtime/model/load_plan.h"
+#include "topology/map/device_map.h"
 
 namespace sluice::runtime {
 
