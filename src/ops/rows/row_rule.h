@@ -59,8 +59,7 @@ class RowContext {
 /// The rows of the outputs, or of all of them if there is one entry.
 using RowsResult = Result<std::vector<Rows>>;
 
-/// Called if some input has rows;
-/// inputs that are no shapes have no kCount.
+/// Called if some input has rows. Only an input that is a shape may be kCount.
 using RowRule = RowsResult (*)(const RowContext& context);
 
 struct NamedRowRule {

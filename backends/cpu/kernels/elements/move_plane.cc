@@ -39,6 +39,15 @@ SLUICE_CPU_INLINE void move_blocks(const PlaneMove& p) {
 }
 
 template <typename T>
+SLUICE_CPU_INLINE void copy_rows(const PlaneMove& p) {
+  for (std::int64_t r = 0; r < p.rows; ++r) {
+    __builtin_memcpy(static_cast<T*>(p.to) + r * p.to_row,
+                     static_cast<const T*>(p.from) + r * p.from_row,
+                     static_cast<std::size_t>(p.cols) * sizeof(T));
+  }
+}
+
+template <typename T>
 SLUICE_CPU_INLINE void fill_rows(const PlaneMove& p) {
   for (std::int64_t r = 0; r < p.rows; ++r) {
     const T value = static_cast<const T*>(p.from)[r * p.from_row];
@@ -81,24 +90,7 @@ struct Row16<std::uint16_t> {
   using Row = std::uint16_t __attribute__((vector_size(16)));
 };
 
-/// Elements of the first or second half of a and b, taken in turns.
-template <typename T, typename Row>
-SLUICE_CPU_INLINE Row interleave_halves(Row a, Row b, int half) {
-  constexpr int kSide = sizeof(Row) / sizeof(T);
-  Row order;
-  SLUICE_CPU_UNROLL for (int i = 0; i < kSide; ++i) {
-    order[i] = static_cast<T>(half * kSide / 2 + i / 2 + (i % 2) * kSide);
-  }
-#if defined(__clang__)  // as interleave in core/transpose_lanes.h
-  Row result;
-  for (int i = 0; i < kSide; ++i) result[i] = order[i] < kSide ? a[order[i]] : b[order[i] - kSide];
-  return result;
-#else
-  return __builtin_shuffle(a, b, order);
-#endif
-}
-
-/// A square of 16 bytes by as many elements, in registers; as transpose_lanes.
+/// A square of 16 bytes by as many elements, in registers.
 template <typename T>
 SLUICE_CPU_INLINE void transpose_square(const T* from, std::int64_t from_col, T* to,
                                         std::int64_t to_row) {
@@ -108,14 +100,7 @@ SLUICE_CPU_INLINE void transpose_square(const T* from, std::int64_t from_col, T*
   SLUICE_CPU_UNROLL for (int i = 0; i < kSide; ++i) {
     __builtin_memcpy(&rows[i], from + i * from_col, sizeof(Row));
   }
-  SLUICE_CPU_UNROLL for (int width = kSide; width > 1; width /= 2) {
-    Row next[kSide];
-    SLUICE_CPU_UNROLL for (int i = 0; i < kSide / 2; ++i) {
-      next[2 * i] = interleave_halves<T>(rows[i], rows[i + kSide / 2], 0);
-      next[2 * i + 1] = interleave_halves<T>(rows[i], rows[i + kSide / 2], 1);
-    }
-    SLUICE_CPU_UNROLL for (int i = 0; i < kSide; ++i) rows[i] = next[i];
-  }
+  transpose_rows<Row>(rows);
   SLUICE_CPU_UNROLL for (int i = 0; i < kSide; ++i) {
     __builtin_memcpy(to + i * to_row, &rows[i], sizeof(Row));
   }
@@ -153,7 +138,7 @@ template <typename T>
 SLUICE_CPU_INLINE void move_elements(const PlaneMove& p) {
   if (p.to_col == 1) {
     if (p.from_col == 0) return fill_rows<T>(p);
-    if (p.from_col == 1) return move_steps<T, 1, 1>(p);
+    if (p.from_col == 1) return copy_rows<T>(p);
     if (p.from_col == 2) return move_steps<T, 2, 1>(p);
     if (p.from_col == 3) return move_steps<T, 3, 1>(p);
     if (p.from_col == 4) return move_steps<T, 4, 1>(p);

@@ -1,7 +1,6 @@
 #include "ops/copy/strided_copy.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace sluice::cpu {
 StridedCopy::StridedCopy(std::span<const std::int64_t> dims, const Dims& from, const Dims& to,
@@ -31,11 +30,7 @@ void StridedCopy::copy_rows(const std::byte* from, std::byte* to, std::int64_t b
   to += begin * stride(1, 2) * element_bytes_;
   const PlaneMove plane = {from,         to,           stride(0, 2), stride(0, 1),
                            stride(1, 2), stride(1, 1), end - begin,  cols_};
-  if (plane.from_col != 1 || plane.to_col != 1) return move_(plane, element_bytes_);
-  for (std::int64_t r = 0; r < plane.rows; ++r) {
-    std::memcpy(to + r * plane.to_row * element_bytes_, from + r * plane.from_row * element_bytes_,
-                static_cast<std::size_t>(cols_ * element_bytes_));
-  }
+  move_(plane, element_bytes_);
 }
 
 void StridedCopy::run(const std::byte* from, std::byte* to, const Worker& worker) const {
