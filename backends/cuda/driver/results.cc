@@ -1,0 +1,59 @@
+#include "driver/results.h"
+
+namespace sluice::cuda {
+
+const char* result_name(CuResult result) {
+  switch (result) {
+#define SLUICE_CUDA_ROW(enumerator, name, number, meaning) \
+  case CuResult::enumerator: return #name;
+    SLUICE_CUDA_RESULTS(SLUICE_CUDA_ROW)
+#undef SLUICE_CUDA_ROW
+  }
+  return nullptr;
+}
+
+const char* result_meaning(CuResult result) {
+  switch (result) {
+#define SLUICE_CUDA_ROW(enumerator, name, number, meaning) \
+  case CuResult::enumerator: return meaning;
+    SLUICE_CUDA_RESULTS(SLUICE_CUDA_ROW)
+#undef SLUICE_CUDA_ROW
+  }
+  return nullptr;
+}
+
+sluice_code code_of(CuResult result) {
+  switch (result) {
+    case CuResult::kSuccess: return SLUICE_OK;
+    case CuResult::kInvalidValue:
+    case CuResult::kInvalidImage:
+    case CuResult::kInvalidPtx: return SLUICE_INVALID_ARGUMENT;
+    case CuResult::kOutOfMemory:
+    case CuResult::kLaunchOutOfResources: return SLUICE_RESOURCE_EXHAUSTED;
+    case CuResult::kNotFound:
+    case CuResult::kInvalidDevice:
+    case CuResult::kInvalidHandle: return SLUICE_NOT_FOUND;
+    case CuResult::kNotReady: return SLUICE_DEADLINE_EXCEEDED;
+    case CuResult::kNoBinaryForGpu:
+    case CuResult::kUnsupportedPtxVersion:
+    case CuResult::kNotSupported: return SLUICE_UNIMPLEMENTED;
+    case CuResult::kNoDevice:
+    case CuResult::kIllegalAddress:
+    case CuResult::kIllegalInstruction:
+    case CuResult::kMisalignedAddress:
+    case CuResult::kLaunchFailed: return SLUICE_UNAVAILABLE;
+    default: return SLUICE_FAILED_PRECONDITION;
+  }
+}
+
+Status check(CuResult result, std::string_view what) {
+  if (result == CuResult::kSuccess) return plugin::ok();
+  const char* name = result_name(result);
+  const std::string number = std::to_string(static_cast<int>(result));
+  std::string text(what);
+  text += name == nullptr ? ": error " + number + " of the CUDA driver"
+                          : std::string(": ") + result_meaning(result) + " (" + name + ")";
+  return {code_of(result), std::move(text)};
+}
+
+}  // namespace sluice::cuda

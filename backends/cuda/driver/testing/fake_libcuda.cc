@@ -1,0 +1,27 @@
+// A library that looks like libcuda.so.1 of a machine whose driver finds no GPU.
+#include <cstring>
+
+#include "driver/driver_table.h"
+
+namespace {
+
+using sluice::cuda::CuResult;
+
+CuResult init(unsigned /*flags*/) { return CuResult::kNoDevice; }
+CuResult get_version(int* version) {
+  *version = sluice::cuda::kMinDriverVersion;
+  return CuResult::kSuccess;
+}
+CuResult unused() { return CuResult::kNotSupported; }
+
+}  // namespace
+
+extern "C" CuResult cuGetProcAddress_v2(const char* name, void** function, int /*version*/,
+                                        std::uint64_t /*flags*/, int* found) {
+  *found = 0;
+  *function = reinterpret_cast<void*>(&unused);
+  if (std::strcmp(name, "cuInit") == 0) *function = reinterpret_cast<void*>(&init);
+  if (std::strcmp(name, "cuDriverGetVersion") == 0)
+    *function = reinterpret_cast<void*>(&get_version);
+  return CuResult::kSuccess;
+}
