@@ -54,13 +54,15 @@ def feeds_of(length: int) -> dict[str, Any]:
 
 
 def check_flat(run: Callable[[int], Any], recorded: Callable[[], int], tokens: int) -> None:
+    """A list of another length may take a tenth more: on some processors a longer one is divided among
+    workers, or needs more scratch. Lists that were kept for every length would take many times as much."""
     most = 0
     for length in range(tokens):
         run(length)
         if length < 64:
             most = max(most, recorded())
             assert most > 0
-        assert recorded() <= most, length
+        assert recorded() <= most * 11 // 10, length
 
 
 @pytest.mark.parametrize("in_arena", [False, True])

@@ -105,7 +105,9 @@ class Decoding {
   Context context_;
 };
 
-/// The default limit is never reached: shapes that came once are forgotten.
+/// The default limit is never reached: shapes that came once are forgotten. A list of another length
+/// may take a tenth more: on some processors a longer one is divided among workers, or needs more
+/// scratch. Lists that were kept for every length would take many times as much.
 TEST(Growth, MemoryStaysFlatWhileAPastGrows) {
   const LoadedModel model = load_with(std::int64_t{64} << 20);
   Decoding decoding(model);
@@ -117,8 +119,8 @@ TEST(Growth, MemoryStaysFlatWhileAPastGrows) {
       most_recorded = std::max(most_recorded, decoding.recorded_bytes());
       most_planned = std::max(most_planned, model.plan_bytes());
     }
-    ASSERT_LE(decoding.recorded_bytes(), most_recorded) << length;
-    ASSERT_LE(model.plan_bytes(), most_planned) << length;
+    ASSERT_LE(decoding.recorded_bytes(), most_recorded + most_recorded / 10) << length;
+    ASSERT_LE(model.plan_bytes(), most_planned + most_planned / 10) << length;
   }
 }
 
