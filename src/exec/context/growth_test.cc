@@ -105,9 +105,9 @@ class Decoding {
   Context context_;
 };
 
-/// The default limit is never reached: shapes that came once are forgotten. A list of another length
-/// may take a tenth more: on some processors a longer one is divided among workers, or needs more
-/// scratch. Lists that were kept for every length would take many times as much.
+/// The default limit is never reached: shapes that came once are forgotten. A list of another
+/// length may take a tenth more: on some processors a longer one is divided among workers, or needs
+/// more scratch. Lists that were kept for every length would take many times as much.
 TEST(Growth, MemoryStaysFlatWhileAPastGrows) {
   const LoadedModel model = load_with(std::int64_t{64} << 20);
   Decoding decoding(model);
