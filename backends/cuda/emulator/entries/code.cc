@@ -1,0 +1,267 @@
+// Libraries, kernels and launches.
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/entries/entries.h"
+#include "emulator/machine/machine.h"
+
+namespace sluice::cuda::emulator {
+namespace {
+
+constexpr unsigned kMaxBlockThreads = 1024;
+constexpr std::uint64_t kMaxGridX = 0x7fffffff;
+constexpr std::uint64_t kMaxGridYz = 0xffff;
+
+CuResult library_load_data(CuLibrary* handle, const void* code, int* /*jit_options*/,
+                           void** /*jit_values*/, unsigned /*num_jit_options*/, int* /*options*/,
+                           void** /*values*/, unsigned /*num_options*/) {
+  return call([&](Machine& machine, Scheduler::Lock&) {
+    if (code == nullptr) return CuResult::kInvalidValue;
+    const auto* image = static_cast<const char*>(code);
+    if (std::memcmp(image, "\177ELF", 4) == 0) {
+      return explain(CuResult::kNoBinaryForGpu,
+                     "the emulator runs PTX text; the code is compiled for a GPU");
+    }
+    auto library = std::make_shared<Library>();
+    if (Fault fault = machine.load(image, &library->code); !fault.is_none()) {
+      return explain(std::move(fault));
+    }
+    *handle = machine.libraries.add(std::move(library));
+    return CuResult::kSuccess;
+  });
+}
+
+/// Kernels of the library stay valid while work that launches them waits.
+CuResult library_unload(CuLibrary handle) {
+  return call([&](Machine& machine, Scheduler::Lock&) {
+    return machine.libraries.remove(handle) != nullptr ? CuResult::kSuccess
+                                                       : CuResult::kInvalidHandle;
+  });
+}
+
+CuResult library_get_kernel(CuKernel* handle, CuLibrary library_handle, const char* name) {
+  return call([&](Machine& machine, Scheduler::Lock&) {
+    const auto library = machine.libraries.find(library_handle);
+    if (library == nullptr) return CuResult::kInvalidHandle;
+    auto kernel = std::make_shared<Kernel>();
+    kernel->code = library->code;
+    kernel->kernel = library->code->find(name);
+    kernel->name = name;
+    if (kernel->kernel == nullptr) {
+      return explain(CuResult::kNotFound, "the library has no kernel \"" + kernel->name + "\"");
+    }
+    *handle = machine.kernels.add(std::move(kernel));
+    return CuResult::kSuccess;
+  });
+}
+
+CuResult kernel_get_function(CuFunction* function, CuKernel handle) {
+  return call_in_context([&](Machine& machine, Context&, Scheduler::Lock&) {
+    const auto kernel = machine.kernels.find(handle);
+    if (kernel == nullptr) return CuResult::kInvalidHandle;
+    *function = machine.functions.add(kernel);
+    return CuResult::kSuccess;
+  });
+}
+
+CuResult kernel_get_param_info(CuKernel handle, std::size_t index, std::size_t* offset,
+                               std::size_t* bytes) {
+  return call([&](Machine& machine, Scheduler::Lock&) {
+    const auto kernel = machine.kernels.find(handle);
+    if (kernel == nullptr) return CuResult::kInvalidHandle;
+    const auto& parameters = kernel->kernel->parameters();
+    if (index >= parameters.size()) return CuResult::kInvalidValue;
+    *offset = parameters[index].offset;
+    if (bytes != nullptr) *bytes = parameters[index].bytes;
+    return CuResult::kSuccess;
+  });
+}
+
+CuResult func_get_attribute(int* value, CuFunctionAttribute attribute, CuFunction handle) {
+  return call([&](Machine& machine, Scheduler::Lock&) {
+    const auto kernel = machine.functions.find(handle);
+    if (kernel == nullptr) return CuResult::kInvalidHandle;
+    using enum CuFunctionAttribute;
+    switch (attribute) {
+      case kMaxThreadsPerBlock: *value = kMaxBlockThreads; return CuResult::kSuccess;
+      case kStaticSharedBytes:
+        *value = static_cast<int>(kernel->kernel->static_shared_bytes());
+        return CuResult::kSuccess;
+      case kMaxDynamicSharedBytes:
+        *value = kernel->max_dynamic_shared_bytes;
+        return CuResult::kSuccess;
+      default: return explain(CuResult::kNotSupported, "PTX says nothing of this attribute");
+    }
+  });
+}
+
+CuResult func_set_attribute(CuFunction handle, CuFunctionAttribute attribute, int value) {
+  return call([&](Machine& machine, Scheduler::Lock&) {
+    const auto kernel = machine.functions.find(handle);
+    if (kernel == nullptr) return CuResult::kInvalidHandle;
+    if (attribute != CuFunctionAttribute::kMaxDynamicSharedBytes || value < 0) {
+      return CuResult::kInvalidValue;
+    }
+    kernel->max_dynamic_shared_bytes = value;
+    return CuResult::kSuccess;
+  });
+}
+
+/// What a kernel of one device reaches. Keeps the last place that it found, because most accesses
+/// of a kernel go to few allocations.
+class DeviceMemory : public LaunchMemory {
+ public:
+  DeviceMemory(Machine& machine, CuDevice device, std::set<CuDevice> peers)
+      : machine_(machine), device_(device), peers_(std::move(peers)) {}
+
+  Fault at(CuDevicePointer address, std::size_t bytes, std::byte** data) override {
+    if (epoch_ != machine_.memory.epoch() || address < start_ || address - start_ >= room_ ||
+        bytes > room_ - (address - start_)) {
+      if (Fault fault = look_up(address, bytes); !fault.is_none()) return fault;
+    }
+    *data = place_.data + (address - start_);
+    return {};
+  }
+
+ private:
+  Fault look_up(CuDevicePointer address, std::size_t bytes) {
+    room_ = 0;
+    epoch_ = machine_.memory.epoch();
+    if (Fault fault = machine_.memory.resolve(address, bytes, &place_); !fault.is_none()) {
+      return fault;
+    }
+    const Allocation* allocation = place_.allocation.get();
+    if (allocation != nullptr && allocation->device != device_ && !may_reach(*allocation)) {
+      return {CuResult::kIllegalAddress,
+              address_text(address) + " is memory of device " + std::to_string(allocation->device) +
+                  ", to which device " + std::to_string(device_) + " has no access"};
+    }
+    start_ = address;
+    room_ = place_.room;
+    return {};
+  }
+
+  bool may_reach(const Allocation& allocation) {
+    if (allocation.pool == nullptr) return peers_.contains(allocation.device);
+    const std::lock_guard lock(machine_.mutex);
+    const auto pool = machine_.pools.find(allocation.pool);
+    return pool != nullptr && std::ranges::count(pool->reached_from, device_) > 0;
+  }
+
+  Machine& machine_;
+  const CuDevice device_;
+  const std::set<CuDevice> peers_;
+  AddressSpace::Place place_;
+  CuDevicePointer start_ = 0;
+  std::size_t room_ = 0;
+  std::uint64_t epoch_ = 0;
+};
+
+CuResult check_sizes(const Kernel& kernel, const LaunchSetup& setup) {
+  const auto& [gx, gy, gz] = setup.grid;
+  const auto& [bx, by, bz] = setup.block;
+  if (std::min({gx, gy, gz, bx, by, bz}) == 0 || gx > kMaxGridX || gy > kMaxGridYz ||
+      gz > kMaxGridYz || bz > 64 || bx > kMaxBlockThreads || by > kMaxBlockThreads) {
+    return explain(CuResult::kInvalidValue, "kernel " + kernel.name + ": no such grid or block");
+  }
+  if (bx * by * bz > kMaxBlockThreads) {
+    return explain(CuResult::kInvalidValue, "kernel " + kernel.name + ": a block has " +
+                                                std::to_string(bx * by * bz) +
+                                                " threads; 1024 may be");
+  }
+  if (setup.dynamic_shared_bytes > static_cast<unsigned>(kernel.max_dynamic_shared_bytes)) {
+    return explain(CuResult::kInvalidValue,
+                   "kernel " + kernel.name + ": " + std::to_string(setup.dynamic_shared_bytes) +
+                       " bytes of dynamic shared memory; cuFuncSetAttribute allows " +
+                       std::to_string(kernel.max_dynamic_shared_bytes));
+  }
+  return CuResult::kSuccess;
+}
+
+/// Copies the values behind `values`, as cuLaunchKernel does before it returns.
+CuResult pack_parameters(const Kernel& kernel, void** values, std::vector<std::byte>* packed) {
+  const auto& parameters = kernel.kernel->parameters();
+  if (parameters.empty()) return CuResult::kSuccess;
+  if (values == nullptr) return explain(CuResult::kInvalidValue, kernel.name + ": no parameters");
+  packed->resize(parameters.back().offset + parameters.back().bytes);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    std::memcpy(packed->data() + parameters[i].offset, values[i], parameters[i].bytes);
+  }
+  return CuResult::kSuccess;
+}
+
+Operation launch(Machine& machine, const std::shared_ptr<const Kernel>& kernel,
+                 const Context& context, LaunchSetup setup) {
+  auto memory =
+      std::make_shared<DeviceMemory>(machine, context.device->ordinal, context.device->peers);
+  return [kernel, setup = std::move(setup), memory]() -> Fault {
+    Fault fault = kernel->kernel->run(setup, *memory);
+    if (!fault.is_none() && fault.text.find(kernel->name) == std::string::npos) {
+      fault.text = "kernel " + kernel->name + ": " + fault.text;
+    }
+    return fault;
+  };
+}
+
+CuResult launch_kernel(CuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                       unsigned block_x, unsigned block_y, unsigned block_z,
+                       unsigned dynamic_shared_bytes, CuStream stream_handle, void** parameters,
+                       void** extra) {
+  return call_in_context([&](Machine& machine, Context& context, Scheduler::Lock&) {
+    const auto kernel = machine.functions.find(function);
+    const auto stream = find_stream(machine, context, stream_handle);
+    if (kernel == nullptr || stream == nullptr) return CuResult::kInvalidHandle;
+    if (extra != nullptr) return explain(CuResult::kNotSupported, "the emulator takes no `extra`");
+    LaunchSetup setup;
+    setup.grid = {grid_x, grid_y, grid_z};
+    setup.block = {block_x, block_y, block_z};
+    setup.dynamic_shared_bytes = dynamic_shared_bytes;
+    setup.seed = machine.scheduler.random() | 1U;
+    setup.multiprocessors = stream->context->multiprocessors;
+    std::ranges::rotate(setup.multiprocessors,
+                        setup.multiprocessors.begin() +
+                            static_cast<std::ptrdiff_t>(setup.seed % setup.multiprocessors.size()));
+    CuResult result = check_sizes(*kernel, setup);
+    if (result == CuResult::kSuccess) {
+      result = pack_parameters(*kernel, parameters, &setup.parameters);
+    }
+    if (result != CuResult::kSuccess) return result;
+    const Operation run = launch(machine, kernel, *stream->context, std::move(setup));
+    return submit(machine, stream, {.run = run});
+  });
+}
+
+/// As many as threads and shared memory allow; PTX says nothing of registers.
+CuResult occupancy(int* blocks, CuFunction function, int block_size,
+                   std::size_t dynamic_shared_bytes) {
+  return call([&](Machine& machine, Scheduler::Lock&) {
+    const auto kernel = machine.functions.find(function);
+    if (kernel == nullptr) return CuResult::kInvalidHandle;
+    if (block_size <= 0 || block_size > static_cast<int>(kMaxBlockThreads)) {
+      return CuResult::kInvalidValue;
+    }
+    const std::size_t shared = kernel->kernel->static_shared_bytes() + dynamic_shared_bytes;
+    const int by_threads = 1024 / block_size;
+    const int by_shared =
+        shared == 0 ? by_threads : static_cast<int>(std::size_t{64 * 1024} / shared);
+    *blocks = std::min({by_threads, by_shared, 16});
+    return CuResult::kSuccess;
+  });
+}
+
+}  // namespace
+
+void fill_code_entries(DriverTable& table) {
+  table.library_load_data = library_load_data;
+  table.library_unload = library_unload;
+  table.library_get_kernel = library_get_kernel;
+  table.kernel_get_function = kernel_get_function;
+  table.kernel_get_param_info = kernel_get_param_info;
+  table.func_get_attribute = func_get_attribute;
+  table.func_set_attribute = func_set_attribute;
+  table.launch_kernel = launch_kernel;
+  table.occupancy_max_active_blocks_per_multiprocessor = occupancy;
+}
+
+}  // namespace sluice::cuda::emulator

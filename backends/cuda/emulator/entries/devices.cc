@@ -1,0 +1,156 @@
+// Driver, devices and their attributes.
+
+#include <cstring>
+
+#include "emulator/entries/entries.h"
+#include "emulator/machine/machine.h"
+
+namespace sluice::cuda::emulator {
+namespace {
+
+CuResult init(unsigned flags) {
+  return call([&](Machine&, Scheduler::Lock&) {
+    return flags == 0 ? CuResult::kSuccess : CuResult::kInvalidValue;
+  });
+}
+
+CuResult driver_get_version(int* version) {
+  *version = kMinDriverVersion;
+  return CuResult::kSuccess;
+}
+
+CuResult get_error_name(CuResult result, const char** text) {
+  *text = result_name(result);
+  return *text != nullptr ? CuResult::kSuccess : CuResult::kInvalidValue;
+}
+
+CuResult get_error_string(CuResult result, const char** text) {
+  *text = result_meaning(result);
+  return *text != nullptr ? CuResult::kSuccess : CuResult::kInvalidValue;
+}
+
+CuResult device_get_count(int* count) {
+  return call([&](Machine& machine, Scheduler::Lock&) {
+    *count = static_cast<int>(machine.devices.size());
+    return CuResult::kSuccess;
+  });
+}
+
+/// Runs `body` with the description of a device.
+template <typename Body>
+CuResult describe(CuDevice device, const Body& body) {
+  return call([&](Machine& machine, Scheduler::Lock&) {
+    if (machine.find_device(device) == nullptr) return CuResult::kInvalidDevice;
+    return body(machine.description.devices[static_cast<std::size_t>(device)]);
+  });
+}
+
+CuResult device_get(CuDevice* device, int ordinal) {
+  return describe(ordinal, [&](const DeviceDescription&) {
+    *device = ordinal;
+    return CuResult::kSuccess;
+  });
+}
+
+CuResult device_get_name(char* name, int capacity, CuDevice device) {
+  return describe(device, [&](const DeviceDescription& what) {
+    if (capacity <= 0) return CuResult::kInvalidValue;
+    sluice_message message = {name, static_cast<std::size_t>(capacity)};
+    plugin::write_message(&message, what.name);
+    return CuResult::kSuccess;
+  });
+}
+
+CuResult device_get_uuid(CuUuid* uuid, CuDevice device) {
+  return describe(device, [&](const DeviceDescription&) {
+    *uuid = {"emulated GPU "};
+    uuid->bytes[15] = static_cast<unsigned char>(device);
+    return CuResult::kSuccess;
+  });
+}
+
+CuResult device_total_mem(std::size_t* bytes, CuDevice device) {
+  return describe(device, [&](const DeviceDescription& what) {
+    *bytes = static_cast<std::size_t>(what.memory_bytes);
+    return CuResult::kSuccess;
+  });
+}
+
+/// Limits that grow with the compute capability; from the table of technical specifications in the
+/// CUDA programming guide.
+int shared_bytes_per_multiprocessor(const DeviceDescription& what) {
+  if (what.major >= 9) return what.major == 12 ? 100 * 1024 : 228 * 1024;
+  if (what.major == 8) return what.minor == 0 || what.minor == 7 ? 164 * 1024 : 100 * 1024;
+  return what.minor == 5 ? 64 * 1024 : 96 * 1024;
+}
+
+int attribute_of(const DeviceDescription& what, CuDevice device, CuDeviceAttribute attribute) {
+  using enum CuDeviceAttribute;
+  const bool is_small = (what.major == 8 && what.minor != 0) || what.major == 12;
+  switch (attribute) {
+    case kMaxThreadsPerBlock:
+    case kMaxBlockDimX:
+    case kMaxBlockDimY: return 1024;
+    case kMaxBlockDimZ: return 64;
+    case kMaxGridDimX: return 0x7fffffff;
+    case kMaxGridDimY:
+    case kMaxGridDimZ: return 0xffff;
+    case kMaxSharedMemoryPerBlock: return 48 * 1024;
+    case kWarpSize: return 32;
+    case kMaxRegistersPerBlock: return 64 * 1024;
+    case kMultiprocessorCount: return what.multiprocessors;
+    case kConcurrentKernels:
+    case kUnifiedAddressing:
+    case kMemoryPoolsSupported: return 1;
+    case kPciBus: return device + 1;
+    case kPciDevice:
+    case kPciDomain: return 0;
+    case kMaxThreadsPerMultiprocessor: return what.major == 7 ? 1024 : is_small ? 1536 : 2048;
+    case kAsyncEngineCount: return 2;
+    case kComputeCapabilityMajor: return what.major;
+    case kComputeCapabilityMinor: return what.minor;
+    case kMaxSharedMemoryPerMultiprocessor: return shared_bytes_per_multiprocessor(what);
+    // One KiB of a block's is the driver's own from 8.0 on.
+    case kMaxSharedMemoryPerBlockOptin:
+      return shared_bytes_per_multiprocessor(what) - (what.major >= 8 ? 1024 : 0);
+    case kMaxBlocksPerMultiprocessor: return what.major == 7 ? 16 : is_small ? 24 : 32;
+  }
+  return -1;
+}
+
+CuResult device_get_attribute(int* value, CuDeviceAttribute attribute, CuDevice device) {
+  return describe(device, [&](const DeviceDescription& what) {
+    *value = attribute_of(what, device, attribute);
+    if (*value >= 0) return CuResult::kSuccess;
+    return explain(CuResult::kInvalidValue, "the emulator knows no device attribute " +
+                                                std::to_string(static_cast<int>(attribute)));
+  });
+}
+
+CuResult device_can_access_peer(int* can, CuDevice device, CuDevice peer) {
+  return call([&](Machine& machine, Scheduler::Lock&) {
+    if (machine.find_device(device) == nullptr || machine.find_device(peer) == nullptr) {
+      return CuResult::kInvalidDevice;
+    }
+    *can = device != peer && machine.description.has_peer_access ? 1 : 0;
+    return CuResult::kSuccess;
+  });
+}
+
+}  // namespace
+
+void fill_device_entries(DriverTable& table) {
+  table.init = init;
+  table.driver_get_version = driver_get_version;
+  table.get_error_name = get_error_name;
+  table.get_error_string = get_error_string;
+  table.device_get = device_get;
+  table.device_get_count = device_get_count;
+  table.device_get_name = device_get_name;
+  table.device_get_uuid = device_get_uuid;
+  table.device_get_attribute = device_get_attribute;
+  table.device_total_mem = device_total_mem;
+  table.device_can_access_peer = device_can_access_peer;
+}
+
+}  // namespace sluice::cuda::emulator

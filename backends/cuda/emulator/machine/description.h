@@ -1,0 +1,24 @@
+// What an emulated machine has.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sluice::cuda::emulator {
+
+struct DeviceDescription {
+  std::string name = "emulated GPU";
+  int major = 7;  // compute capability
+  int minor = 5;
+  int multiprocessors = 16;
+  std::int64_t memory_bytes = std::int64_t{4} << 30;
+};
+
+struct Description {
+  std::vector<DeviceDescription> devices = {DeviceDescription{}};
+  std::uint64_t seed = 1;       // of the order in which ready work runs
+  bool has_peer_access = true;  // devices may reach each other's memory
+};
+
+}  // namespace sluice::cuda::emulator
