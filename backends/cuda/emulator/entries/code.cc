@@ -19,7 +19,7 @@ CuResult library_load_data(CuLibrary* handle, const void* code, int* /*jit_optio
   return call([&](Machine& machine, Scheduler::Lock&) {
     if (code == nullptr) return CuResult::kInvalidValue;
     const auto* image = static_cast<const char*>(code);
-    if (std::memcmp(image, "\177ELF", 4) == 0) {
+    if (std::strncmp(image, "\177ELF", 4) == 0) {
       return explain(CuResult::kNoBinaryForGpu,
                      "the emulator runs PTX text; the code is compiled for a GPU");
     }
