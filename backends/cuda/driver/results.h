@@ -138,7 +138,7 @@ const char* result_name(CuResult result);
 const char* result_meaning(CuResult result);
 
 /// The code of a plug-in that fits: too little memory is RESOURCE_EXHAUSTED; a fault that ends a
-/// context or a lost device is UNAVAILABLE; a call on something that is not there is NOT_FOUND.
+/// context or a lost device is UNAVAILABLE; an unknown name or handle is NOT_FOUND.
 sluice_code code_of(CuResult result);
 
 /// `what`, then the result's meaning and name; ok for kSuccess.

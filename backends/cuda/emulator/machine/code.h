@@ -16,7 +16,7 @@ struct Parameter {
   std::size_t bytes = 0;
 };
 
-/// The memory that one launch may reach: that of its device and of those whose access is on.
+/// The memory that one launch may reach: memory of its device, and of peers with access.
 class LaunchMemory {
  public:
   virtual ~LaunchMemory() = default;

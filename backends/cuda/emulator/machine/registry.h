@@ -7,7 +7,7 @@
 
 namespace sluice::cuda::emulator {
 
-/// A number that no handle of this process has had.
+/// Returns a number that was never returned before in this process.
 std::uintptr_t next_handle();
 
 /// Objects by handle. A handle is a number, never an address, and none is given out twice: a call

@@ -28,7 +28,7 @@ class Scheduler {
 
   /// Runs one piece if one may run. Releases the lock meanwhile.
   bool step(Lock& lock);
-  /// Runs pieces until `is_done`. False if nothing is left that could make it so.
+  /// Runs pieces until `is_done`. Returns false if no piece is left to run.
   template <typename IsDone>
   bool run_until(Lock& lock, const IsDone& is_done) {
     while (!is_done()) {
