@@ -24,12 +24,15 @@ Bytes pack_texts(std::span<const std::string_view> texts) {
 }
 
 std::vector<std::string_view> unpack_texts(const Constant& constant) {
-  const auto count = static_cast<std::size_t>(num_elements(*constant.type.shape()).value_or(0));
+  return unpack_texts(constant.data.data(),
+                      static_cast<std::size_t>(num_elements(*constant.type.shape()).value_or(0)));
+}
+
+std::vector<std::string_view> unpack_texts(const std::byte* data, std::size_t count) {
   // Copied, because bytes of a mapped file need not be aligned.
   std::vector<std::int64_t> offsets(count + 1);
-  std::memcpy(offsets.data(), constant.data.data(), offsets.size() * sizeof(std::int64_t));
-  const auto* bytes =
-      reinterpret_cast<const char*>(constant.data.data()) + offsets.size() * sizeof(std::int64_t);
+  std::memcpy(offsets.data(), data, offsets.size() * sizeof(std::int64_t));
+  const auto* bytes = reinterpret_cast<const char*>(data) + offsets.size() * sizeof(std::int64_t);
   std::vector<std::string_view> texts(count);
   for (std::size_t i = 0; i < count; ++i) {
     texts[i] = {bytes + offsets[i], static_cast<std::size_t>(offsets[i + 1] - offsets[i])};

@@ -247,7 +247,7 @@ Result<terms::ModelEntry> Service::enter_model(const Caller& caller, runtime::Mo
   terms::ModelEntry entry = describe(info, session, sink->signature());
   // Before the session has it: a session that closes now makes add_model fail, and the model goes
   // again.
-  models_.add(model, {session, account_of(caller.peer), &host,
+  models_.add(model, {info.name, session, account_of(caller.peer), &host,
                       std::make_shared<dispatch::ModelRef>(std::move(sink), info.in_place_inputs,
                                                            &host != &engine_)});
   Status status = check_names(entry.signature);

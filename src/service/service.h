@@ -232,6 +232,12 @@ class Service {
   /// Caller and model of a request that comes by itself. Fails: as caller_of and find_model.
   Result<Admission> admit(std::string_view token, terms::Peer peer, terms::ModelHandle model) const;
 
+  /// The model of this name that the session may use; of several, the one loaded last.
+  /// Fails: kInvalidHandle.
+  Result<terms::ModelHandle> find_named(terms::SessionId session, std::string_view name) const {
+    return models_.find(name, session);
+  }
+
   // ---- the exchange: tensors that stay between requests, of the session that put them
 
   sandbox::Exchange& exchange() { return exchange_; }

@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "rpc/server/calls/handlers.h"
 #include "rpc/server/door/grpc_limits.h"
 #include "rpc/server/door/tcp_door.h"
-#include "rpc/server/handlers.h"
+#include "rpc/server/open_inference/inference_handlers.h"
 #include "rpc/server/side_socket.h"
 
 namespace sluice::rpc::server {
@@ -71,6 +72,7 @@ class GrpcServer final : public Server {
   Status start_grpc(const ServerOptions& options) {
     grpc::ServerBuilder builder;
     builder.RegisterService(&handlers_);
+    builder.RegisterService(&inference_handlers_);
     // Two messages, or room for small ones of many clients.
     set_limits(builder, options.max_message_bytes,
                std::max(2 * options.max_message_bytes, kLeastConnectionBytes));
@@ -132,6 +134,7 @@ class GrpcServer final : public Server {
   PeerTable peers_;
   service::CallThreads threads_;
   Handlers handlers_;
+  InferenceHandlers inference_handlers_{handlers_};
   std::vector<std::string> addresses_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::unique_ptr<SideSocket>> sides_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "base/utf8.h"
 #include "rpc/wire/convert.h"
 #include "terms/runtime_code.h"
@@ -11,7 +10,6 @@
 namespace sluice::rpc::wire {
 namespace {
 
-constexpr int kMaxDimensions = 64;
 constexpr std::int64_t kMaxPlacedBytes = std::int64_t{1} << 62;
 
 Status bad_tensor(const v1::Tensor& tensor, std::string_view why) {
@@ -41,7 +39,8 @@ Result<terms::TensorView> view_of_kept(const v1::Tensor& from, terms::TensorView
   if (from.has_place() || !from.data().empty()) {
     return bad_tensor(from, "it has an index and data or a place; give one of them");
   }
-  if (!checked_product(view.dims)) return bad_tensor(from, "its shape is negative or too large");
+  const Status shaped = terms::check_dims(view.dims);
+  if (!shaped.is_ok()) return bad_tensor(from, shaped.message());
   return view;
 }
 
@@ -51,10 +50,6 @@ Result<terms::TensorView> view_of(const v1::Tensor& from) {
   const auto element = ir::element_type_from_onnx(from.element_type());
   if (!element) {
     return bad_tensor(from, fmt::format("{} is no element type", from.element_type()));
-  }
-  if (from.shape_size() > kMaxDimensions) {
-    return bad_tensor(from, fmt::format("{} dimensions, at most {} are taken", from.shape_size(),
-                                        kMaxDimensions));
   }
   terms::TensorView view;
   view.element = *element;
@@ -72,14 +67,9 @@ Result<terms::TensorView> view_of(const v1::Tensor& from) {
     view.data =
         const_cast<char*>(from.data().data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   }
-  const auto count = checked_product(view.dims);
-  if (!count) return bad_tensor(from, "its shape is negative or too large");
-  if (*element == ir::ElementType::kString) return view;  // the executor reads the texts
-  const auto size = ir::storage_bytes(*element, *count);
-  if (size && *size == view.size_bytes) return view;
-  return bad_tensor(from,
-                    fmt::format("{}[{}] has {} bytes, {} came", ir::element_type_name(*element),
-                                fmt::join(view.dims, ","), size.value_or(-1), view.size_bytes));
+  const Status sized = terms::check_size(view);
+  if (!sized.is_ok()) return bad_tensor(from, sized.message());
+  return view;
 }
 
 Result<std::vector<terms::TensorView>> inputs_of(const v1::InferRequest& request,

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "base/status.h"
 #include "ir/type.h"
 
 namespace sluice::terms {
@@ -21,6 +23,12 @@ struct TensorView {
 ir::Type type_of(const TensorView& view);
 /// As ir::storage_bytes of its type; allocates nothing.
 std::optional<std::int64_t> storage_bytes(const TensorView& view);
+/// Of a shape that a client sent. Fails: kBadInput for too many dimensions, and for a shape that is
+/// negative or too large.
+Status check_dims(std::span<const std::int64_t> dims);
+/// As check_dims. Fails: kBadInput, too, unless the bytes are as many as type and shape say; those
+/// of strings are not counted.
+Status check_size(const TensorView& view);
 
 /// A caller's memory for an output. Null data: the runtime allocates the output.
 struct OutputMemory {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "dispatch/turn.h"
-#include "rpc/server/handlers.h"
-#include "rpc/server/idle_limit.h"
+#include "rpc/server/calls/handlers.h"
+#include "rpc/server/calls/idle_limit.h"
 #include "rpc/wire/error.h"
 #include "rpc/wire/tensor_chunks.h"
 

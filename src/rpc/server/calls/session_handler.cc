@@ -1,6 +1,6 @@
 #include <mutex>
 
-#include "rpc/server/handlers.h"
+#include "rpc/server/calls/handlers.h"
 #include "rpc/wire/error.h"
 
 namespace sluice::rpc::server {

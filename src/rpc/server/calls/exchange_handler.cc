@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/no_memory.h"
-#include "rpc/server/handlers.h"
+#include "rpc/server/calls/handlers.h"
 #include "rpc/wire/convert.h"
 #include "rpc/wire/error.h"
 

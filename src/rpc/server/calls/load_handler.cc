@@ -2,9 +2,9 @@
 #include <optional>
 
 #include "base/no_memory.h"
-#include "rpc/server/handlers.h"
-#include "rpc/server/idle_limit.h"
-#include "rpc/server/upload.h"
+#include "rpc/server/calls/handlers.h"
+#include "rpc/server/calls/idle_limit.h"
+#include "rpc/server/calls/upload.h"
 #include "rpc/wire/convert.h"
 #include "rpc/wire/error.h"
 

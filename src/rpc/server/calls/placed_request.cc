@@ -1,4 +1,4 @@
-#include "rpc/server/placed_request.h"
+#include "rpc/server/calls/placed_request.h"
 
 #include <algorithm>
 
@@ -132,14 +132,6 @@ Result<std::vector<terms::TensorView>> open_request(service::Service& service,
   placed.kept = SLUICE_TRY(kept_outputs(service, session, wanted, model.signature()));
   placed.outputs = SLUICE_TRY(open_outputs(wanted, model.signature(), session));
   return inputs;
-}
-
-std::int64_t least_answer_bytes(const terms::Signature& signature) {
-  std::int64_t total = 0;
-  for (const terms::TensorSpec& spec : signature.outputs) {
-    total += ir::storage_bytes(spec.type).value_or(0);
-  }
-  return total;
 }
 
 Status write_answer(const runtime::Reply& reply, const terms::Signature& signature,

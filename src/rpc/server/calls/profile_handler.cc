@@ -1,4 +1,4 @@
-#include "rpc/server/handlers.h"
+#include "rpc/server/calls/handlers.h"
 #include "rpc/wire/error.h"
 #include "rpc/wire/profile_messages.h"
 

@@ -1,4 +1,4 @@
-#include "rpc/server/upload.h"
+#include "rpc/server/calls/upload.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

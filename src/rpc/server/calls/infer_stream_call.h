@@ -1,15 +1,23 @@
+// A stream of inferences: many requests of one client on one call, whatever their messages.
+#pragma once
+
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/no_memory.h"
-#include "rpc/server/handlers.h"
-#include "rpc/server/placed_request.h"
-#include "rpc/wire/convert.h"
+#include "rpc/server/calls/handlers.h"
 #include "rpc/wire/error.h"
 
 namespace sluice::rpc::server {
-namespace {
+
+/// Bytes that the outputs of a signature take in a message, as far as their shapes are static.
+std::int64_t least_answer_bytes(const terms::Signature& signature);
+
+/// What a message of a stream asks for.
+enum class StreamAsk : std::uint8_t { kRequest, kCancel, kNothing };
 
 /// Requests of one client, answered as they finish. A request is *held* from reading its message
 /// until sending its reply. At the limit of held requests, or of bytes of answers, the call reads
@@ -29,8 +37,20 @@ namespace {
 ///
 /// Lock order: `mutex_`, then gRPC's own in StartRead. `flights_` and the service are called
 /// without `mutex_`, because they answer requests on the calling thread.
+///
+/// `Protocol` has the messages, Request and Response, and what depends on them:
+///
+///     StreamAsk ask_of(const Request&)
+///     std::uint64_t id_of(const Request&)     the client's, or numbers of its own
+///     Result<std::shared_ptr<dispatch::ModelRef>> find_model(service, caller, const Request&)
+///     struct Work                             the memory that a request reads and writes
+///     Result<runtime::Request> open(service, caller, const dispatch::ModelRef&, Work&)
+///     Status write(const runtime::Reply&, const dispatch::ModelRef&, limit_bytes, ByteCharge&,
+///                  Work&, Response&)
+///     void write_error(const Status& or ErrorList&, const Request&, Response&)
+template <typename Protocol>
 class StreamCall final
-    : public grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse> {
+    : public grpc::ServerBidiReactor<typename Protocol::Request, typename Protocol::Response> {
  public:
   StreamCall(Handlers& handlers, const grpc::CallbackServerContext& context)
       : service_(handlers.service()),
@@ -39,7 +59,7 @@ class StreamCall final
         max_answer_bytes_(handlers.max_answer_bytes()) {
     auto caller = handlers.caller_of(context, terms::Role::kInference);
     if (!caller.is_ok()) {
-      Finish(wire::to_grpc(caller.status()));
+      this->Finish(wire::to_grpc(caller.status()));
       return;
     }
     caller_ = std::move(*caller);
@@ -76,35 +96,37 @@ class StreamCall final
   void OnDone() override { delete this; }
 
  private:
-  using Message = std::shared_ptr<v1::InferStreamRequest>;
+  using Request = typename Protocol::Request;
+  using Response = typename Protocol::Response;
+  using Message = std::shared_ptr<Request>;
   struct Answer {
-    std::unique_ptr<v1::InferStreamResponse> message;
+    std::unique_ptr<Response> message;
     ByteCharge charge;
   };
-  struct Work {  ///< the memory that a request reads and writes
-    Message message;
+  struct Work : Protocol::Work {  ///< with the request's `message`
+    std::uint64_t id = 0;
     std::shared_ptr<dispatch::ModelRef> model;
-    service::PlacedTensors placed;
     ByteCharge charge;  ///< of the answer to come
   };
 
   void read_next() {
-    message_ = std::make_shared<v1::InferStreamRequest>();
+    message_ = std::make_shared<Request>();
     const std::lock_guard lock(mutex_);  // a finished call reads no more messages
-    if (verdict_.is_ok()) StartRead(message_.get());
+    if (verdict_.is_ok()) this->StartRead(message_.get());
   }
 
   // ---- what came
 
   void take(Message message) {
-    switch (message->what_case()) {
-      case v1::InferStreamRequest::kCancel: flights_.cancel(message->id()); break;
-      case v1::InferStreamRequest::kRequest:
+    switch (protocol_.ask_of(*message)) {
+      case StreamAsk::kCancel: flights_.cancel(protocol_.id_of(*message)); break;
+      case StreamAsk::kRequest:
         if (!take_request(std::move(message))) return;
         break;
-      default:
+      case StreamAsk::kNothing:
         end(terms::runtime_error(RuntimeCode::kInvalid,
-                                 "message {}: neither a request nor a cancel", message->id()));
+                                 "message {}: neither a request nor a cancel",
+                                 protocol_.id_of(*message)));
         return;
     }
     read_next();
@@ -112,8 +134,7 @@ class StreamCall final
 
   /// Whether to read on.
   bool take_request(Message message) {
-    const std::uint64_t id = message->id();
-    auto model = service_.find_model(caller_, terms::ModelHandle(message->request().model()));
+    auto model = protocol_.find_model(service_, caller_, *message);
     const std::int64_t known_bytes = model.is_ok() ? least_answer_bytes((*model)->signature()) : 0;
     Result<ByteCharge> charge = ByteCharge();
     {
@@ -131,21 +152,24 @@ class StreamCall final
       ++num_held_;
       ++num_unanswered_;
     }
+    const std::uint64_t id = protocol_.id_of(*message);
     if (flights_.contains(id)) {
       refuse_duplicate(id);
       return false;
     }
     const auto work = std::make_shared<Work>();
+    work->message = std::move(message);
+    work->id = id;
     Status taken = model.is_ok() ? charge.status() : model.status();
     if (taken.is_ok()) {
       work->model = std::move(*model);
       work->charge = std::move(*charge);
-      taken = catch_no_memory([&] { return submit(work, std::move(message)); });
+      taken = catch_no_memory([&] { return submit(work); });
     }
     if (!taken.is_ok()) {
-      Answer answer = {std::make_unique<v1::InferStreamResponse>(), {}};
-      wire::to_proto(taken, *answer.message->mutable_error());
-      send(id, std::move(answer));
+      Answer answer = {std::make_unique<Response>(), {}};
+      protocol_.write_error(taken, *work->message, *answer.message);
+      send(std::move(answer));
     }
     return true;
   }
@@ -168,22 +192,13 @@ class StreamCall final
                              id));
   }
 
-  Status submit(const std::shared_ptr<Work>& work, Message message) {
-    const v1::InferRequest& wanted = message->request();
-    runtime::Request request;
-    request.inputs =
-        SLUICE_TRY(open_request(service_, *caller_.session, wanted, *work->model, work->placed));
-    request.deadline_ns = SLUICE_TRY(deadline_of(message->timeout_ns(), work->model->clock()));
-    request.priority = wanted.priority();
-    request.wants_detail = wanted.wants_detail();
+  Status submit(const std::shared_ptr<Work>& work) {
+    runtime::Request request = SLUICE_TRY(protocol_.open(service_, caller_, *work->model, *work));
     request.exchange_owner = static_cast<std::uint64_t>(caller_.session->owner());
-    request.on_done = [this, work](const runtime::Reply& reply) {
-      send(work->message->id(), answer_of(reply, *work));
-    };
+    request.on_done = [this, work](const runtime::Reply& reply) { send(answer_of(reply, *work)); };
     request.memory_owner = work;
     // Never computed here: a stream keeps many requests in flight, and this thread reads them.
-    const auto flight = flights_.enter(message->id(), work->model, false);
-    work->message = std::move(message);
+    const auto flight = flights_.enter(work->id, work->model, false);
     SLUICE_TRY(flights_.post(flight, request, caller_.session->requests()));
     if (is_over()) flight->cancel();  // `end` may have come before `enter`
     return ok_status();
@@ -195,31 +210,21 @@ class StreamCall final
   }
 
   Answer answer_of(const runtime::Reply& reply, Work& work) const {
-    Answer answer = {std::make_unique<v1::InferStreamResponse>(), std::move(work.charge)};
+    Answer answer = {std::make_unique<Response>(), std::move(work.charge)};
     if (reply.code != RuntimeCode::kOk && reply.outputs.empty()) {
-      wire::to_proto(reply.errors, *answer.message->mutable_error());
+      protocol_.write_error(reply.errors, *work.message, *answer.message);
       return answer;
     }
-    const Status status = write_answer(
-        reply, work.model->signature(), work.message->request().wants_detail(), work.placed,
-        max_answer_bytes_, answer.charge, *answer.message->mutable_response());
-    if (!status.is_ok()) wire::to_proto(status, *answer.message->mutable_error());
+    const Status status = protocol_.write(reply, *work.model, max_answer_bytes_, answer.charge,
+                                          work, *answer.message);
+    if (!status.is_ok()) protocol_.write_error(status, *work.message, *answer.message);
     return answer;
-  }
-
-  static Result<std::int64_t> deadline_of(std::int64_t timeout_ns, const Clock& clock) {
-    if (timeout_ns < 0) {
-      return terms::runtime_error(RuntimeCode::kInvalid, "timeout_ns: {} is negative", timeout_ns);
-    }
-    const std::int64_t now_ns = clock.now_ns();
-    return timeout_ns == 0 || timeout_ns > kNoDeadline - now_ns ? kNoDeadline : now_ns + timeout_ns;
   }
 
   // ---- what goes
 
   /// Queues the answer of a request, whose id may be used again.
-  void send(std::uint64_t id, Answer answer) {
-    answer.message->set_id(id);
+  void send(Answer answer) {
     std::unique_lock lock(mutex_);
     --num_unanswered_;
     largest_answer_bytes_ = std::max(largest_answer_bytes_, answer.charge.bytes());
@@ -250,16 +255,17 @@ class StreamCall final
       is_writing_ = true;
       const auto* answer = writing_.message.get();
       lock.unlock();
-      StartWrite(answer);
+      this->StartWrite(answer);
     } else if (num_unanswered_ == 0 && (is_over || has_read_all_)) {
       is_finished_ = true;
       const grpc::Status status = wire::to_grpc(verdict_);
       lock.unlock();
-      Finish(status);
+      this->Finish(status);
     }
   }
 
   service::Service& service_;
+  Protocol protocol_;
   const std::int64_t max_held_;
   const std::int64_t max_held_bytes_;
   const std::int64_t max_answer_bytes_;
@@ -279,12 +285,5 @@ class StreamCall final
   bool is_finished_ = false;
   Status verdict_;  ///< not ok: why the call ends before its time
 };
-
-}  // namespace
-
-grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* infer_stream(
-    Handlers& handlers, const grpc::CallbackServerContext& context) {
-  return new StreamCall(handlers, context);
-}
 
 }  // namespace sluice::rpc::server

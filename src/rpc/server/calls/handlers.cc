@@ -1,4 +1,4 @@
-#include "rpc/server/handlers.h"
+#include "rpc/server/calls/handlers.h"
 
 #include "rpc/wire/convert.h"
 #include "rpc/wire/error.h"
@@ -86,32 +86,6 @@ Status Handlers::reserve_upload(std::int64_t bytes) {
 void Handlers::release_upload(std::int64_t bytes) {
   const std::lock_guard lock(upload_mutex_);
   uploading_bytes_ -= bytes;
-}
-
-/// Answers a call that does not block on gRPC's thread.
-template <typename Work>
-Handlers::Unary* Handlers::now(Context* context, Role role, const Work& work) {
-  Unary* reactor = context->DefaultReactor();
-  const auto caller = caller_of(*context, role);
-  reactor->Finish(wire::to_grpc(caller.is_ok() ? work(*caller) : caller.status()));
-  return reactor;
-}
-
-/// Those that may block, on a worker's.
-template <typename Work>
-Handlers::Unary* Handlers::later(Context* context, Role role, Work work) {
-  Unary* reactor = context->DefaultReactor();
-  auto caller = caller_of(*context, role);
-  Status status = caller.is_ok() ? ok_status() : caller.status();
-  if (status.is_ok()) {
-    // gRPC calls each handler on one of few threads, which must not block; request and response
-    // live until Finish.
-    status = threads_.run([reactor, work = std::move(work), caller = std::move(*caller)] {
-      reactor->Finish(wire::to_grpc(work(caller)));
-    });
-  }
-  if (!status.is_ok()) reactor->Finish(wire::to_grpc(status));
-  return reactor;
 }
 
 Handlers::Unary* Handlers::GetServer(Context* context, const v1::GetServerRequest* /*request*/,

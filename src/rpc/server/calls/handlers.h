@@ -7,9 +7,11 @@
 
 #include "dispatch/flight_table.h"
 #include "proto/sluice/v1/runtime.grpc.pb.h"
-#include "rpc/server/infer_messages.h"
+#include "rpc/server/calls/infer_messages.h"
+#include "rpc/server/calls/message_holder.h"
+#include "rpc/server/calls/upload.h"
 #include "rpc/server/listen/peer_table.h"
-#include "rpc/server/upload.h"
+#include "rpc/wire/error.h"
 #include "service/call_threads.h"
 #include "service/clients/tokens.h"
 #include "service/service.h"
@@ -49,6 +51,13 @@ class Handlers final : public v1::Runtime::CallbackService {
 
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
+
+  /// Answers a call with `work(caller)` on gRPC's thread, which must not block.
+  template <typename Work>
+  Unary* now(Context* context, terms::Role role, const Work& work) const;
+  /// The same on a thread of its own; request and response live until the call ends.
+  template <typename Work>
+  Unary* later(Context* context, terms::Role role, Work work) const;
 
   Unary* GetServer(Context* context, const v1::GetServerRequest* request,
                    v1::GetServerResponse* response) override;
@@ -112,10 +121,6 @@ class Handlers final : public v1::Runtime::CallbackService {
  private:
   Result<service::AccessToken> token_of(const grpc::CallbackServerContext& context) const;
   Result<terms::Peer> peer_of(const grpc::CallbackServerContext& context) const;
-  template <typename Work>
-  Unary* now(Context* context, terms::Role role, const Work& work);
-  template <typename Work>
-  Unary* later(Context* context, terms::Role role, Work work);
 
   service::Service& service_;
   const PeerTable& peers_;
@@ -123,11 +128,33 @@ class Handlers final : public v1::Runtime::CallbackService {
   UploadedPackages uploads_;
   service::TokenTable tokens_;
   const std::int64_t max_answer_bytes_;
-  InferAllocator infer_allocator_;
+  MessageAllocator<InferMessages> infer_allocator_;
   dispatch::FlightTable flights_;
   std::mutex upload_mutex_;
   std::int64_t uploading_bytes_ = 0;
 };
+
+template <typename Work>
+Handlers::Unary* Handlers::now(Context* context, terms::Role role, const Work& work) const {
+  Unary* reactor = context->DefaultReactor();
+  const auto caller = caller_of(*context, role);
+  reactor->Finish(wire::to_grpc(caller.is_ok() ? work(*caller) : caller.status()));
+  return reactor;
+}
+
+template <typename Work>
+Handlers::Unary* Handlers::later(Context* context, terms::Role role, Work work) const {
+  Unary* reactor = context->DefaultReactor();
+  auto caller = caller_of(*context, role);
+  Status status = caller.is_ok() ? ok_status() : caller.status();
+  if (status.is_ok()) {
+    status = threads_.run([reactor, work = std::move(work), caller = std::move(*caller)] {
+      reactor->Finish(wire::to_grpc(work(caller)));
+    });
+  }
+  if (!status.is_ok()) reactor->Finish(wire::to_grpc(status));
+  return reactor;
+}
 
 /// Reactors delete themselves when their call is done.
 grpc::ServerWriteReactor<v1::OpenSessionResponse>* open_session(

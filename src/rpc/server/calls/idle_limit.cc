@@ -1,4 +1,4 @@
-#include "rpc/server/idle_limit.h"
+#include "rpc/server/calls/idle_limit.h"
 
 #include <grpcpp/alarm.h>
 

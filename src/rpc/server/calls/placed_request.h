@@ -23,9 +23,6 @@ Result<std::vector<terms::TensorView>> open_request(service::Service& service,
                                                     const dispatch::ModelRef& model,
                                                     service::PlacedTensors& placed);
 
-/// Bytes that the outputs of a signature take in a message, as far as their shapes are static.
-std::int64_t least_answer_bytes(const terms::Signature& signature);
-
 /// Writes a reply with any number of outputs: each into the message, into the client's region
 /// slice, or into the exchange. The message is charged before it is made: `charge` grows to its
 /// size. Fails: as service::store and Exchange::put; kOutOfResources for a message beyond

@@ -1,0 +1,24 @@
+// The classification extension: the largest values of an output in place of the output.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "terms/tensors/tensor.h"
+
+namespace sluice::open_inference {
+
+/// For each row of the last axis the `num_classes` largest values, largest first, as "VALUE:INDEX";
+/// at most as many as the row has. NaN counts as less than all numbers.
+struct Classes {
+  std::vector<std::int64_t> shape;  ///< the output's, but for the last dimension
+  std::vector<std::string> texts;
+};
+
+/// Requires: num_classes > 0. Fails: kBadInput for a scalar, for a type other than numbers of 8
+/// bits and more, and for more than 65,536 texts.
+Result<Classes> classify(const terms::TensorView& view, std::int64_t num_classes);
+
+}  // namespace sluice::open_inference

@@ -1,0 +1,16 @@
+// Element types by the names that the Open Inference Protocol gives them.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "ir/element_type.h"
+
+namespace sluice::open_inference {
+
+/// "FP32", "INT64", "BYTES", ... The protocol has no complex numbers and none of fewer than eight
+/// bits: empty for those.
+std::string_view datatype_name(ir::ElementType type);
+std::optional<ir::ElementType> find_datatype(std::string_view name);
+
+}  // namespace sluice::open_inference

@@ -1,0 +1,55 @@
+#include "open_inference/model_description.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "terms/runtime_code.h"
+
+namespace sluice::open_inference {
+namespace {
+
+TensorDescription describe(const terms::TensorSpec& spec) {
+  TensorDescription description;
+  description.name = spec.name;
+  description.element = spec.type.element();
+  description.is_optional = spec.has_default;
+  const ir::Shape* shape = spec.type.is_tensor() ? spec.type.shape() : nullptr;
+  if (shape == nullptr) return description;
+  for (const ir::Dim& dim : *shape) {
+    description.shape.push_back(dim.is_known() ? dim.value() : -1);
+  }
+  return description;
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& extensions() {
+  static const std::vector<std::string_view> all = {"binary_tensor_data",  "classification",
+                                                    "model_configuration", "model_repository",
+                                                    "schedule_policy",     "statistics"};
+  return all;
+}
+
+ModelDescription describe(const dispatch::ModelRef& model) {
+  ModelDescription description;
+  for (const auto& spec : model.signature().inputs) description.inputs.push_back(describe(spec));
+  for (const auto& spec : model.signature().outputs) description.outputs.push_back(describe(spec));
+  if (model.joins()) description.max_batch_size = model.sink().batch_rows();
+  description.depth = model.sink().depth();
+  return description;
+}
+
+bool is_ready(const terms::ModelEntry& entry) {
+  if (entry.info.phase == terms::ModelPhase::kFailed) return false;
+  return entry.function || entry.graph || entry.info.phase == terms::ModelPhase::kStarted;
+}
+
+Status check_version(std::string_view name, std::string_view version) {
+  if (version.empty() || version == kVersion) return ok_status();
+  return Status(
+      Code::kNotFound, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
+      fmt::format("model \"{}\" has version {} alone, not \"{}\"", name.substr(0, kMaxNameBytes),
+                  kVersion, version.substr(0, kMaxNameBytes)));
+}
+
+}  // namespace sluice::open_inference

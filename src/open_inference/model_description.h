@@ -1,0 +1,47 @@
+// What the Open Inference Protocol says of a model.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dispatch/model_ref.h"
+#include "ir/element_type.h"
+#include "terms/server/server.h"
+
+namespace sluice::open_inference {
+
+/// A model has one version until a repository gives it more.
+inline constexpr std::string_view kVersion = "1";
+inline constexpr std::string_view kServerName = "sluice";
+
+/// Extensions of the protocol that the server has, for its metadata.
+const std::vector<std::string_view>& extensions();
+
+struct TensorDescription {
+  std::string_view name;  ///< the signature's
+  ir::ElementType element = ir::ElementType::kUndefined;
+  std::vector<std::int64_t> shape;  ///< -1: any size. Empty for an unknown rank, too
+  bool is_optional = false;
+};
+
+struct ModelDescription {
+  std::vector<TensorDescription> inputs;
+  std::vector<TensorDescription> outputs;
+  /// Rows of a joined run; 0: requests run alone. Otherwise the first dimension of every shape is
+  /// the number of rows, which a ModelConfig leaves out.
+  std::int64_t max_batch_size = 0;
+  int depth = 1;  ///< requests at a time
+};
+
+/// Points into the model's signature.
+ModelDescription describe(const dispatch::ModelRef& model);
+
+/// Whether requests are answered now. A cold function is ready: its first request wakes it.
+bool is_ready(const terms::ModelEntry& entry);
+
+/// Fails: kInvalidHandle, with code kNotFound, for a version other than kVersion or none.
+Status check_version(std::string_view name, std::string_view version);
+
+}  // namespace sluice::open_inference

@@ -1,0 +1,184 @@
+#include "open_inference/request.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.h"
+#include "ir/texts.h"
+#include "open_inference/classification.h"
+#include "open_inference/datatypes.h"
+#include "open_inference/texts.h"
+#include "terms/runtime_code.h"
+
+namespace sluice::open_inference {
+namespace {
+
+// The names are a client's and may be as long as a message.
+constexpr std::size_t kMaxShownBytes = 200;
+
+Status bad_input(std::string_view name, std::string_view why) {
+  return terms::runtime_error(RuntimeCode::kBadInput, "input \"{}\": {}",
+                              name.substr(0, kMaxShownBytes), why);
+}
+
+/// The protocol counts priorities from 1, the highest; the runtime's higher numbers run first, and
+/// 0 is the default of both.
+std::int32_t priority_of(std::uint64_t priority) {
+  constexpr std::uint64_t kLevels = 1000;
+  if (priority == 0) return 0;
+  return static_cast<std::int32_t>(kLevels - std::min(priority, kLevels));
+}
+
+std::int64_t deadline_of(std::int64_t timeout_us, std::int64_t deadline_ns, const Clock& clock) {
+  if (timeout_us <= 0) return deadline_ns;
+  const auto timeout_ns = checked_mul(timeout_us, 1000);
+  const auto end_ns = timeout_ns ? checked_add(clock.now_ns(), *timeout_ns) : std::nullopt;
+  return std::min(deadline_ns, end_ns.value_or(kNoDeadline));
+}
+
+/// Strings in the runtime's form.
+Status copy_texts(const InputTensor& from, terms::TensorView& view, Owners& owners) {
+  const auto count = checked_product(view.dims).value_or(0);
+  const auto texts = read_texts(from.bytes, count);
+  if (!texts.is_ok()) return bad_input(from.name, texts.status().message());
+  const auto packed = std::make_shared<const Bytes>(ir::pack_texts(*texts));
+  // Read only, as every input.
+  view.data =
+      const_cast<std::byte*>(packed->data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  view.size_bytes = static_cast<std::int64_t>(packed->size());
+  owners.push_back(packed);
+  return ok_status();
+}
+
+Result<terms::TensorView> view_of(const InputTensor& from, Owners& owners) {
+  const auto element = find_datatype(from.datatype);
+  if (!element) {
+    return bad_input(from.name, fmt::format("\"{}\" is no datatype; the protocol has FP32, INT64, "
+                                            "BYTES and so on",
+                                            from.datatype.substr(0, kMaxShownBytes)));
+  }
+  terms::TensorView view;
+  view.element = *element;
+  view.dims = from.shape;
+  view.size_bytes = static_cast<std::int64_t>(from.bytes.size());
+  // Read only, as every input.
+  view.data =
+      const_cast<char*>(from.bytes.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  const Status sized = terms::check_size(view);
+  if (!sized.is_ok()) return bad_input(from.name, sized.message());
+  if (*element == ir::ElementType::kString) SLUICE_TRY(copy_texts(from, view, owners));
+  return view;
+}
+
+Result<std::size_t> output_index(std::string_view name, const terms::Signature& signature) {
+  const auto it = std::ranges::find(signature.outputs, name, &terms::TensorSpec::name);
+  if (it != signature.outputs.end()) {
+    return static_cast<std::size_t>(it - signature.outputs.begin());
+  }
+  return terms::runtime_error(RuntimeCode::kBadInput, "the model has no output \"{}\"",
+                              name.substr(0, kMaxShownBytes));
+}
+
+/// Before anything is computed.
+Status check_outputs(const InferRequest& from, const terms::Signature& signature) {
+  std::vector<bool> is_wanted(signature.outputs.size());
+  for (const WantedOutput& wanted : from.outputs) {
+    const std::size_t index = SLUICE_TRY(output_index(wanted.name, signature));
+    if (is_wanted[index]) {
+      return terms::runtime_error(RuntimeCode::kBadInput, "output \"{}\" is asked for twice",
+                                  wanted.name);
+    }
+    is_wanted[index] = true;
+    if (wanted.num_classes < 0) {
+      return terms::runtime_error(RuntimeCode::kBadInput, "output \"{}\": {} classes", wanted.name,
+                                  wanted.num_classes);
+    }
+  }
+  return ok_status();
+}
+
+OutputTensor texts_output(std::vector<std::int64_t> shape, std::string texts) {
+  OutputTensor output;
+  output.datatype = datatype_name(ir::ElementType::kString);
+  output.shape = std::move(shape);
+  output.texts = std::move(texts);
+  return output;
+}
+
+Result<OutputTensor> classes_of(const terms::TensorView& view, std::int64_t num_classes) {
+  Classes classes = SLUICE_TRY(classify(view, num_classes));
+  const std::vector<std::string_view> texts(classes.texts.begin(), classes.texts.end());
+  return texts_output(std::move(classes.shape), write_texts(texts));
+}
+
+Result<OutputTensor> output_of(const terms::TensorView& view, std::int64_t num_classes) {
+  if (num_classes > 0) return classes_of(view, num_classes);
+  if (view.element == ir::ElementType::kString) {
+    const auto count = static_cast<std::size_t>(checked_product(view.dims).value_or(0));
+    const auto texts = ir::unpack_texts(static_cast<const std::byte*>(view.data), count);
+    return texts_output(view.dims, write_texts(texts));
+  }
+  OutputTensor output;
+  output.datatype = datatype_name(view.element);
+  if (output.datatype.empty()) {
+    return terms::runtime_error(RuntimeCode::kFailed,
+                                "the Open Inference Protocol has no {}; use sluice.v1",
+                                ir::element_type_name(view.element));
+  }
+  output.shape = view.dims;
+  output.bytes = {static_cast<const char*>(view.data), static_cast<std::size_t>(view.size_bytes)};
+  return output;
+}
+
+}  // namespace
+
+Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::ModelRef& model,
+                                    std::int64_t deadline_ns, Owners& owners) {
+  const terms::Signature& signature = model.signature();
+  SLUICE_TRY(check_outputs(from, signature));
+  std::vector<terms::NamedTensor> named;
+  named.reserve(from.inputs.size());
+  for (const InputTensor& input : from.inputs) {
+    if (input.name.empty()) return bad_input("", "it has no name");
+    if (input.name.size() > kMaxShownBytes) return bad_input(input.name, "no such input");
+    named.push_back({std::string(input.name), SLUICE_TRY(view_of(input, owners))});
+  }
+  const auto places = SLUICE_TRY(terms::arrange_inputs(named, signature));
+  runtime::Request request;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] >= 0) {
+      request.inputs.push_back(std::move(named[static_cast<std::size_t>(places[i])].view));
+    } else {
+      request.inputs.push_back(*terms::default_of(signature.inputs[i]));
+    }
+  }
+  request.priority = priority_of(from.priority);
+  request.deadline_ns = deadline_of(from.timeout_us, deadline_ns, model.clock());
+  return request;
+}
+
+Result<std::vector<OutputTensor>> outputs_of(const runtime::Reply& reply, const InferRequest& from,
+                                             const terms::Signature& signature) {
+  std::vector<OutputTensor> outputs;
+  const auto add = [&](std::size_t index, std::int64_t num_classes) -> Status {
+    const std::string& name = signature.outputs[index].name;
+    OutputTensor output =
+        SLUICE_TRY(output_of(reply.outputs[index].view, num_classes).with_context(name));
+    output.name = name;
+    outputs.push_back(std::move(output));
+    return ok_status();
+  };
+  for (const WantedOutput& wanted : from.outputs) {
+    SLUICE_TRY(add(SLUICE_TRY(output_index(wanted.name, signature)), wanted.num_classes));
+  }
+  for (std::size_t i = 0; from.outputs.empty() && i < reply.outputs.size(); ++i) {
+    SLUICE_TRY(add(i, 0));
+  }
+  // Once no output moves any more: short texts lie within their strings.
+  for (OutputTensor& output : outputs) {
+    if (!output.texts.empty()) output.bytes = output.texts;
+  }
+  return outputs;
+}
+
+}  // namespace sluice::open_inference

@@ -1,0 +1,62 @@
+// A request of the Open Inference Protocol, whatever its wire, and its answer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dispatch/model_ref.h"
+#include "runtime/request/request.h"
+
+namespace sluice::open_inference {
+
+/// An input as it came. The views are the wire's, and live until the answer.
+struct InputTensor {
+  std::string_view name;
+  std::string_view datatype;
+  std::vector<std::int64_t> shape;
+  std::string_view bytes;  ///< row-major, little-endian; strings as texts.h says
+};
+
+/// An output that the client asks for.
+struct WantedOutput {
+  std::string_view name;
+  /// The classification extension: the so many largest values, as texts; 0: the tensor itself.
+  std::int64_t num_classes = 0;
+};
+
+struct InferRequest {
+  std::vector<InputTensor> inputs;
+  std::vector<WantedOutput> outputs;  ///< none: all, in the order of the signature
+  std::uint64_t priority = 0;         ///< 1 is the highest, 0 the default
+  std::int64_t timeout_us = 0;        ///< until the answer; 0: none
+};
+
+/// Memory that a request needs until it is answered, beyond the wire's.
+using Owners = std::vector<std::shared_ptr<const void>>;
+
+/// The runtime's request, but for `memory_owner` and `on_done`. Numbers are read where the wire has
+/// them; strings are copied into `owners`.
+/// `deadline_ns`: the call's own, on the model's clock.
+/// Fails: kBadInput naming the tensor.
+Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::ModelRef& model,
+                                    std::int64_t deadline_ns, Owners& owners);
+
+struct OutputTensor {
+  std::string_view name;  ///< the signature's
+  std::string_view datatype;
+  std::vector<std::int64_t> shape;
+  std::string_view bytes;  ///< of the reply, or of `texts`
+  std::string texts;
+};
+
+/// The outputs that the request wants, in its order. They point into the reply and the signature.
+/// Requires: the reply has outputs, and to_runtime took the request.
+/// Fails: kBadInput for classes of an output that has no numbers to compare; kFailed for an output
+///        of a type that the protocol lacks.
+Result<std::vector<OutputTensor>> outputs_of(const runtime::Reply& reply, const InferRequest& from,
+                                             const terms::Signature& signature);
+
+}  // namespace sluice::open_inference

@@ -1,0 +1,44 @@
+// Memory of a call's messages, which outlives the call where a device still uses it.
+#pragma once
+
+#include <grpcpp/support/message_allocator.h>
+
+#include <memory>
+#include <utility>
+
+namespace sluice::rpc::server {
+
+/// One per call, deleted by `Release`. `Messages` has a `request` and a `response`, and lives for
+/// as long as anybody shares it.
+template <typename Messages>
+class MessageHolder final
+    : public grpc::MessageHolder<decltype(Messages::request), decltype(Messages::response)> {
+ public:
+  MessageHolder() : messages_(std::make_shared<Messages>()) {
+    this->set_request(&messages_->request);
+    this->set_response(&messages_->response);
+  }
+  void Release() override { delete this; }
+  const std::shared_ptr<Messages>& messages() const { return messages_; }
+
+ private:
+  std::shared_ptr<Messages> messages_;
+};
+
+template <typename Messages>
+class MessageAllocator final
+    : public grpc::MessageAllocator<decltype(Messages::request), decltype(Messages::response)> {
+ public:
+  grpc::MessageHolder<decltype(Messages::request), decltype(Messages::response)>* AllocateMessages()
+      override {
+    return new MessageHolder<Messages>();
+  }
+};
+
+/// Of a call whose messages such an allocator made.
+template <typename Messages>
+const std::shared_ptr<Messages>& messages_of(grpc::RpcAllocatorState* state) {
+  return static_cast<MessageHolder<Messages>*>(state)->messages();
+}
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,175 @@
+#include "rpc/server/open_inference/infer_request.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.h"
+#include "base/no_memory.h"
+#include "base/utf8.h"
+#include "open_inference/datatypes.h"
+#include "open_inference/model_description.h"
+#include "rpc/server/open_inference/typed_contents.h"
+#include "terms/runtime_code.h"
+
+namespace sluice::rpc::server {
+namespace {
+
+using inference::InferParameter;
+using Parameters = google::protobuf::Map<std::string, InferParameter>;
+
+std::string shown(const std::string& name) { return valid_utf8(name.substr(0, 200)); }
+
+/// Clients send counts signed and unsigned. Absent: 0. Fails: kBadInput for what is no count.
+Result<std::uint64_t> count_of(const Parameters& parameters, const char* name) {
+  const auto it = parameters.find(name);
+  if (it == parameters.end()) return std::uint64_t{0};
+  const InferParameter& value = it->second;
+  if (value.has_uint64_param()) return value.uint64_param();
+  if (value.has_int64_param() && value.int64_param() >= 0) {
+    return static_cast<std::uint64_t>(value.int64_param());
+  }
+  return terms::runtime_error(RuntimeCode::kBadInput, "parameter \"{}\" is no count", name);
+}
+
+/// What would change the answer and is not served. Other parameters are a model's own in other
+/// servers; no model here has any.
+Status check_served(const Parameters& parameters) {
+  for (const char* name : {"sequence_id", "sequence_start", "sequence_end"}) {
+    const auto it = parameters.find(name);
+    if (it == parameters.end()) continue;
+    const InferParameter& value = it->second;
+    const bool is_none = !value.bool_param() && value.int64_param() == 0 &&
+                         value.uint64_param() == 0 && value.string_param().empty();
+    if (!is_none) {
+      return terms::runtime_error(RuntimeCode::kInvalid,
+                                  "parameter \"{}\": the daemon keeps no sequences", name);
+    }
+  }
+  if (parameters.contains("shared_memory_region")) {
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "parameter \"shared_memory_region\": only sluice.v1 takes tensors "
+                                "in shared memory");
+  }
+  return ok_status();
+}
+
+/// How far the request's raw contents are read.
+struct RawInputs {
+  const google::protobuf::RepeatedPtrField<std::string>& all;
+  int num_read = 0;
+};
+
+Result<std::string_view> bytes_of_input(const inference::ModelInferRequest::InferInputTensor& input,
+                                        RawInputs& raw, std::deque<std::string>& contents) {
+  if (!raw.all.empty()) {
+    if (has_elements(input.contents())) {
+      return terms::runtime_error(RuntimeCode::kBadInput,
+                                  "it has contents, and the request has raw_input_contents");
+    }
+    if (raw.num_read == raw.all.size()) {
+      return terms::runtime_error(RuntimeCode::kBadInput, "raw_input_contents has {} entries",
+                                  raw.all.size());
+    }
+    return std::string_view(raw.all[raw.num_read++]);
+  }
+  const auto element = open_inference::find_datatype(input.datatype());
+  if (!element) return std::string_view();  // to_runtime refuses the datatype
+  contents.push_back(SLUICE_TRY(bytes_of(input.contents(), *element)));
+  return std::string_view(contents.back());
+}
+
+Result<open_inference::InputTensor> read_input(
+    const inference::ModelInferRequest::InferInputTensor& from, RawInputs& raw,
+    std::deque<std::string>& contents) {
+  SLUICE_TRY(check_served(from.parameters()));
+  open_inference::InputTensor input;
+  input.name = from.name();
+  input.datatype = from.datatype();
+  input.shape.assign(from.shape().begin(), from.shape().end());
+  input.bytes = SLUICE_TRY(bytes_of_input(from, raw, contents));
+  return input;
+}
+
+Result<open_inference::WantedOutput> read_output(
+    const inference::ModelInferRequest::InferRequestedOutputTensor& from) {
+  SLUICE_TRY(check_served(from.parameters()));
+  const std::uint64_t classes = SLUICE_TRY(count_of(from.parameters(), "classification"));
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return open_inference::WantedOutput{from.name(),
+                                      static_cast<std::int64_t>(std::min(classes, kMost))};
+}
+
+/// Above what a name of at most 256 bytes, a type and dimensions take.
+constexpr std::int64_t kBytesBeside = 1024;
+
+std::int64_t size_of(const std::vector<open_inference::OutputTensor>& outputs) {
+  std::int64_t total = kBytesBeside;
+  for (const auto& output : outputs) {
+    total += kBytesBeside + static_cast<std::int64_t>(output.bytes.size());
+  }
+  return total;
+}
+
+void write_outputs(const std::vector<open_inference::OutputTensor>& outputs,
+                   const inference::ModelInferRequest& request,
+                   inference::ModelInferResponse& response) {
+  response.set_model_name(request.model_name());
+  response.set_model_version(std::string(open_inference::kVersion));
+  response.set_id(request.id());
+  for (const open_inference::OutputTensor& output : outputs) {
+    auto& to = *response.add_outputs();
+    to.set_name(std::string(output.name));
+    to.set_datatype(std::string(output.datatype));
+    to.mutable_shape()->Assign(output.shape.begin(), output.shape.end());
+    response.add_raw_output_contents(output.bytes.data(), output.bytes.size());
+  }
+}
+
+}  // namespace
+
+Status read_request(const inference::ModelInferRequest& from, OpenInferCall& to) {
+  SLUICE_TRY(check_served(from.parameters()));
+  to.plain.priority = SLUICE_TRY(count_of(from.parameters(), "priority"));
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  to.plain.timeout_us = static_cast<std::int64_t>(
+      std::min(SLUICE_TRY(count_of(from.parameters(), "timeout")), kMost));
+  RawInputs raw = {from.raw_input_contents()};
+  for (const auto& input : from.inputs()) {
+    to.plain.inputs.push_back(SLUICE_TRY(
+        read_input(input, raw, to.contents).with_context("input " + shown(input.name()))));
+  }
+  if (raw.num_read != raw.all.size()) {
+    return terms::runtime_error(RuntimeCode::kBadInput,
+                                "raw_input_contents has {} entries for {} inputs", raw.all.size(),
+                                from.inputs_size());
+  }
+  for (const auto& output : from.outputs()) {
+    to.plain.outputs.push_back(
+        SLUICE_TRY(read_output(output).with_context("output " + shown(output.name()))));
+  }
+  return ok_status();
+}
+
+Status write_response(const runtime::Reply& reply, const terms::Signature& signature,
+                      const inference::ModelInferRequest& request,
+                      const open_inference::InferRequest& plain, std::int64_t limit_bytes,
+                      ByteCharge& charge, inference::ModelInferResponse& to) {
+  if (reply.code != RuntimeCode::kOk && reply.outputs.empty()) return reply.errors.to_status();
+  const auto outputs = SLUICE_TRY(
+      catch_no_memory([&] { return open_inference::outputs_of(reply, plain, signature); }));
+  const std::int64_t size_bytes = size_of(outputs);
+  if (size_bytes > limit_bytes) {
+    return terms::runtime_error(RuntimeCode::kOutOfResources,
+                                "the answer has {} bytes, a message at most {}; raise "
+                                "max_message_bytes, or ask for fewer outputs",
+                                size_bytes, limit_bytes);
+  }
+  // Charged before the message is made: an answer beyond the budget costs no memory.
+  SLUICE_TRY(charge.resize(size_bytes).with_context("answers wait to be read"));
+  return catch_no_memory([&] {
+    write_outputs(outputs, request, to);
+    return ok_status();
+  });
+}
+
+}  // namespace sluice::rpc::server

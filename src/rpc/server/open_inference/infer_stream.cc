@@ -1,0 +1,75 @@
+#include "rpc/server/calls/infer_stream_call.h"
+#include "rpc/server/open_inference/inference_handlers.h"
+
+namespace sluice::rpc::server {
+namespace {
+
+constexpr const char* kFinalResponse = "triton_final_response";
+
+/// The messages of the Open Inference Protocol. Ids of clients are texts that may be empty or come
+/// twice, so the stream numbers its requests. An error answers its request and leaves the stream
+/// open.
+class OpenMessages {
+ public:
+  using Request = inference::ModelInferRequest;
+  using Response = inference::ModelStreamInferResponse;
+  struct Work {
+    std::shared_ptr<Request> message;
+    OpenInferCall call;
+  };
+
+  static StreamAsk ask_of(const Request& /*message*/) { return StreamAsk::kRequest; }
+
+  std::uint64_t id_of(const Request& /*message*/) { return next_id_++; }
+
+  static Result<std::shared_ptr<dispatch::ModelRef>> find_model(const service::Service& service,
+                                                                const service::Caller& caller,
+                                                                const Request& message) {
+    return server::find_model(service, caller, message);
+  }
+
+  static Result<runtime::Request> open(const service::Service& /*service*/,
+                                       const service::Caller& /*caller*/,
+                                       const dispatch::ModelRef& model, Work& work) {
+    SLUICE_TRY(read_request(*work.message, work.call));
+    return open_inference::to_runtime(work.call.plain, model, kNoDeadline, work.call.owners);
+  }
+
+  static Status write(const runtime::Reply& reply, const dispatch::ModelRef& model,
+                      std::int64_t limit_bytes, ByteCharge& charge, const Work& work,
+                      Response& to) {
+    SLUICE_TRY(write_response(reply, model.signature(), *work.message, work.call.plain, limit_bytes,
+                              charge, *to.mutable_infer_response()));
+    set_final(*to.mutable_infer_response());
+    return ok_status();
+  }
+
+  static void write_error(const terms::ErrorList& errors, const Request& message, Response& to) {
+    write_error(errors.to_status(), message, to);
+  }
+  static void write_error(const Status& error, const Request& message, Response& to) {
+    to.set_error_message(wire::to_grpc(error).error_message());
+    inference::ModelInferResponse& response = *to.mutable_infer_response();
+    response.Clear();
+    response.set_model_name(message.model_name());
+    response.set_id(message.id());
+    set_final(response);
+  }
+
+ private:
+  /// There is one answer for each request.
+  static void set_final(inference::ModelInferResponse& response) {
+    (*response.mutable_parameters())[kFinalResponse].set_bool_param(true);
+  }
+
+  std::uint64_t next_id_ = 1;
+};
+
+}  // namespace
+
+grpc::ServerBidiReactor<inference::ModelInferRequest, inference::ModelStreamInferResponse>*
+infer_stream_open(Handlers& handlers, const grpc::CallbackServerContext& context) {
+  return new StreamCall<OpenMessages>(handlers, context);
+}
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,75 @@
+// The calls of the Open Inference Protocol: what each does with the Service.
+#pragma once
+
+#include "proto/open_inference/service.grpc.pb.h"
+#include "rpc/server/calls/handlers.h"
+#include "rpc/server/calls/message_holder.h"
+#include "rpc/server/open_inference/infer_request.h"
+
+namespace sluice::rpc::server {
+
+/// A unary inference, from its request to its answer.
+struct OpenInferMessages {
+  inference::ModelInferRequest request;
+  inference::ModelInferResponse response;
+  OpenInferCall call;
+  ByteCharge charge;  ///< of the response
+};
+
+/// Callers, roles, requests in flight and limits are those of `handlers`.
+class InferenceHandlers final : public inference::GRPCInferenceService::CallbackService {
+ public:
+  /// `handlers` outlive this.
+  explicit InferenceHandlers(Handlers& handlers);
+
+  using Context = grpc::CallbackServerContext;
+  using Unary = grpc::ServerUnaryReactor;
+
+  Unary* ServerLive(Context* context, const inference::ServerLiveRequest* request,
+                    inference::ServerLiveResponse* response) override;
+  Unary* ServerReady(Context* context, const inference::ServerReadyRequest* request,
+                     inference::ServerReadyResponse* response) override;
+  Unary* ModelReady(Context* context, const inference::ModelReadyRequest* request,
+                    inference::ModelReadyResponse* response) override;
+  Unary* ServerMetadata(Context* context, const inference::ServerMetadataRequest* request,
+                        inference::ServerMetadataResponse* response) override;
+  Unary* ModelMetadata(Context* context, const inference::ModelMetadataRequest* request,
+                       inference::ModelMetadataResponse* response) override;
+  Unary* ModelInfer(Context* context, const inference::ModelInferRequest* request,
+                    inference::ModelInferResponse* response) override;
+  grpc::ServerBidiReactor<inference::ModelInferRequest, inference::ModelStreamInferResponse>*
+  ModelStreamInfer(Context* context) override;
+  Unary* ModelConfig(Context* context, const inference::ModelConfigRequest* request,
+                     inference::ModelConfigResponse* response) override;
+  Unary* ModelStatistics(Context* context, const inference::ModelStatisticsRequest* request,
+                         inference::ModelStatisticsResponse* response) override;
+  Unary* RepositoryIndex(Context* context, const inference::RepositoryIndexRequest* request,
+                         inference::RepositoryIndexResponse* response) override;
+  Unary* RepositoryModelLoad(Context* context, const inference::RepositoryModelLoadRequest* request,
+                             inference::RepositoryModelLoadResponse* response) override;
+  Unary* RepositoryModelUnload(Context* context,
+                               const inference::RepositoryModelUnloadRequest* request,
+                               inference::RepositoryModelUnloadResponse* response) override;
+
+ private:
+  service::Service& service() const { return handlers_.service(); }
+  Result<terms::ModelHandle> find(const service::Caller& caller, const std::string& name,
+                                  const std::string& version) const;
+
+  Handlers& handlers_;
+  MessageAllocator<OpenInferMessages> infer_allocator_;
+};
+
+/// Reactors delete themselves when their call is done.
+grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context,
+                                const std::shared_ptr<OpenInferMessages>& messages);
+grpc::ServerBidiReactor<inference::ModelInferRequest, inference::ModelStreamInferResponse>*
+infer_stream_open(Handlers& handlers, const grpc::CallbackServerContext& context);
+
+/// The model of a request, by name and version, for its caller.
+/// Fails: as open_inference::check_version, Service::find_named and Service::find_model.
+Result<std::shared_ptr<dispatch::ModelRef>> find_model(const service::Service& service,
+                                                       const service::Caller& caller,
+                                                       const inference::ModelInferRequest& request);
+
+}  // namespace sluice::rpc::server

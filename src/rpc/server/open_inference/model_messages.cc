@@ -1,0 +1,104 @@
+#include "rpc/server/open_inference/model_messages.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "open_inference/datatypes.h"
+
+namespace sluice::rpc::server {
+namespace {
+
+using open_inference::TensorDescription;
+
+void describe(const TensorDescription& from, inference::ModelMetadataResponse::TensorMetadata& to) {
+  to.set_name(std::string(from.name));
+  to.set_datatype(std::string(open_inference::datatype_name(from.element)));
+  to.mutable_shape()->Assign(from.shape.begin(), from.shape.end());
+}
+
+inference::DataType config_type(ir::ElementType type) {
+  if (type == ir::ElementType::kString) return inference::TYPE_STRING;
+  inference::DataType number = inference::TYPE_INVALID;
+  // "FP32" is TYPE_FP32, and so on; an unknown name leaves TYPE_INVALID.
+  inference::DataType_Parse("TYPE_" + std::string(open_inference::datatype_name(type)), &number);
+  return number;
+}
+
+/// Of an input or an output. A model that joins requests leaves out the dimension of rows.
+template <typename Message>
+void configure(const TensorDescription& from, bool joins, Message& to) {
+  to.set_name(std::string(from.name));
+  to.set_data_type(config_type(from.element));
+  const std::size_t begin = joins && !from.shape.empty() ? 1 : 0;
+  for (std::size_t i = begin; i < from.shape.size(); ++i) to.add_dims(from.shape[i]);
+}
+
+void set(inference::StatisticDuration& to, std::int64_t count, std::int64_t ns) {
+  to.set_count(static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)));
+  to.set_ns(static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0)));
+}
+
+}  // namespace
+
+void to_proto(const open_inference::ModelDescription& from, const std::string& name,
+              inference::ModelMetadataResponse& to) {
+  to.set_name(name);
+  to.add_versions(std::string(open_inference::kVersion));
+  to.set_platform(std::string(open_inference::kServerName));
+  for (const TensorDescription& input : from.inputs) describe(input, *to.add_inputs());
+  for (const TensorDescription& output : from.outputs) describe(output, *to.add_outputs());
+}
+
+void to_proto(const open_inference::ModelDescription& from, const std::string& name,
+              inference::ModelConfig& to) {
+  const bool joins = from.max_batch_size > 0;
+  to.set_name(name);
+  to.set_platform(std::string(open_inference::kServerName));
+  to.set_backend(std::string(open_inference::kServerName));
+  to.mutable_version_policy()->mutable_latest()->set_num_versions(1);
+  for (const TensorDescription& input : from.inputs) {
+    auto& message = *to.add_input();
+    configure(input, joins, message);
+    message.set_optional(input.is_optional);
+  }
+  for (const TensorDescription& output : from.outputs) configure(output, joins, *to.add_output());
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  to.set_max_batch_size(static_cast<std::int32_t>(std::min(from.max_batch_size, kMost)));
+  if (joins) to.mutable_dynamic_batching();
+  auto& group = *to.add_instance_group();
+  group.set_name(name);
+  group.set_count(from.depth);
+  group.set_kind(inference::ModelInstanceGroup::KIND_CPU);
+  to.mutable_model_transaction_policy()->set_decoupled(false);
+}
+
+void to_proto(const terms::ModelStatistics& from, inference::ModelStatistics& to) {
+  std::int64_t num_right = 0;
+  std::int64_t num_failed = from.refused;
+  for (const terms::CodeCount& answered : from.answered) {
+    const bool is_right = answered.code == RuntimeCode::kOk;
+    (is_right ? num_right : num_failed) += answered.count;
+  }
+  to.set_name(from.name);
+  to.set_version(std::string(open_inference::kVersion));
+  to.set_inference_count(static_cast<std::uint64_t>(num_right));
+  to.set_execution_count(static_cast<std::uint64_t>(from.compute.count));
+  inference::InferStatistics& all = *to.mutable_inference_stats();
+  set(*all.mutable_success(), num_right, from.total.sum_ns);
+  set(*all.mutable_fail(), num_failed, 0);
+  set(*all.mutable_queue(), from.queue.count, from.queue.sum_ns);
+  // The runtime times copies in and out together.
+  set(*all.mutable_compute_input(), from.copy.count, from.copy.sum_ns);
+  set(*all.mutable_compute_infer(), from.compute.count, from.compute.sum_ns);
+  set(*all.mutable_compute_output(), 0, 0);
+}
+
+void to_proto(const terms::ModelEntry& from, inference::RepositoryIndexResponse::ModelIndex& to) {
+  const bool is_ready = open_inference::is_ready(from);
+  to.set_name(from.info.name);
+  to.set_version(std::string(open_inference::kVersion));
+  to.set_state(is_ready ? "READY" : "UNAVAILABLE");
+  if (!is_ready) to.set_reason(std::string(terms::phase_name(from.info.phase)));
+}
+
+}  // namespace sluice::rpc::server
