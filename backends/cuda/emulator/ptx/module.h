@@ -1,5 +1,5 @@
 // PTX text that the host runs: parsed and decoded once, refused by name where it has what this
-// interpreter lacks.
+// interpreter lacks. docs/decisions/0088-ptx-on-the-host.md says why.
 #pragma once
 
 #include <memory>

@@ -37,7 +37,8 @@ struct Kernel {
   std::uint32_t max_threads = 1024;  ///< per block, by .maxntid or .reqntid
   std::uint32_t registers = 0;       ///< of 32 bits, per thread, before any allocation
   bool uses_dynamic_shared = false;
-  std::shared_ptr<const Program> program;  ///< with the module's variables
+  std::shared_ptr<const Program> program;
+  std::shared_ptr<const std::vector<Variable>> variables;  ///< the module's
 };
 
 }  // namespace sluice::cuda::ptx

@@ -18,10 +18,11 @@ struct Dim3 {
   std::uint64_t count() const { return std::uint64_t{x} * y * z; }
 };
 
-/// Generic addresses from here on are shared and local memory of the running block; addresses of
-/// device memory lie below.
+/// Generic addresses from here on are shared and local memory and parameters of a block; addresses
+/// of device memory lie below.
 inline constexpr std::uint64_t kSharedWindow = std::uint64_t{1} << 56;
 inline constexpr std::uint64_t kLocalWindow = std::uint64_t{2} << 56;
+inline constexpr std::uint64_t kParameterWindow = std::uint64_t{3} << 56;
 
 /// Shared memory of a block, static and dynamic; threads of a block.
 inline constexpr std::uint32_t kMaxSharedBytes = 227 * 1024;

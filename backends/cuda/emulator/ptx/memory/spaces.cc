@@ -1,0 +1,184 @@
+#include "emulator/ptx/memory/spaces.h"
+
+#include <algorithm>
+
+#include "emulator/ptx/memory/traffic.h"
+
+namespace sluice::cuda::ptx {
+namespace {
+
+constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 56;
+
+const char* name_of(Space space) {
+  switch (space) {
+    case Space::kShared: return "shared";
+    case Space::kLocal: return "local";
+    case Space::kParameter: return "parameter";
+    default: return "device";
+  }
+}
+
+std::string hexadecimal(std::uint64_t value) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (; value != 0 || text.empty(); value >>= 4) text.insert(text.begin(), kDigits[value & 15]);
+  return "0x" + text;
+}
+
+Space window_of(std::uint64_t address) {
+  switch (address / kWindowBytes) {
+    case 0: return Space::kGlobal;
+    case kSharedWindow / kWindowBytes: return Space::kShared;
+    case kLocalWindow / kWindowBytes: return Space::kLocal;
+    case kParameterWindow / kWindowBytes: return Space::kParameter;
+    default: return Space::kGlobal;
+  }
+}
+
+std::byte* outside(Warp& warp, Space space, int lane, std::uint64_t address, std::uint32_t bytes,
+                   const std::string& why) {
+  warp.fail(SLUICE_OUT_OF_RANGE, lane,
+            std::string(name_of(space)) + " address " + hexadecimal(address) + ", " +
+                std::to_string(bytes) + " bytes: " + why);
+  return nullptr;
+}
+
+/// Of memory that begins at `begin` and has `size` bytes.
+std::byte* within(Warp& warp, Space space, int lane, std::uint64_t address, std::uint32_t bytes,
+                  std::byte* begin, std::size_t size) {
+  if (address <= size && bytes <= size - address) return begin + address;
+  return outside(warp, space, lane, address, bytes,
+                 "the space has " + std::to_string(size) + " bytes");
+}
+
+std::byte* reach_local(Warp& warp, int lane, std::uint64_t address, std::uint32_t bytes) {
+  Block& block = *warp.block;
+  const std::size_t size = block.program->local_bytes;
+  std::byte* begin =
+      block.local.data() + (warp.index * kLanes + static_cast<std::size_t>(lane)) * size;
+  return within(warp, Space::kLocal, lane, address, bytes, begin, size);
+}
+
+std::byte* reach_parameter(Warp& warp, int lane, std::uint64_t address, std::uint32_t bytes,
+                           Access access) {
+  const std::span<const std::byte> parameters = warp.block->launch->parameters;
+  if (access != Access::kRead) {
+    return outside(warp, Space::kParameter, lane, address, bytes,
+                   "parameters of a kernel are not written");
+  }
+  auto* begin = const_cast<std::byte*>(parameters.data());  // read only, as was checked
+  return within(warp, Space::kParameter, lane, address, bytes, begin, parameters.size());
+}
+
+std::byte* reach_global(Warp& warp, int lane, std::uint64_t address, std::uint32_t bytes,
+                        Access access) {
+  std::byte* host = warp.block->global->at(address, bytes, access);
+  if (host != nullptr) return host;
+  return outside(warp, Space::kGlobal, lane, address, bytes,
+                 warp.block->global->describe(address, bytes));
+}
+
+}  // namespace
+
+Addresses find_addresses(const Warp& warp, const Instruction& in, Space space, Place base) {
+  Addresses addresses;
+  const auto offset = static_cast<std::uint64_t>(in.offset);
+  if ((base & 1) != 0) {
+    const std::uint64_t* bases = warp.lanes<std::uint64_t>(base);
+    for (int lane = 0; lane < kLanes; ++lane) addresses.of[lane] = bases[lane] + offset;
+  } else {
+    const std::uint32_t* bases = warp.lanes<std::uint32_t>(base);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      addresses.of[lane] =
+          static_cast<std::uint32_t>(bases[lane] + static_cast<std::uint32_t>(offset));
+    }
+  }
+  addresses.space = space;
+  if (space != Space::kGeneric) return addresses;
+  // Lanes may differ: reach() then reads the windows one by one.
+  const Space first = window_of(addresses.of[std::countr_zero(warp.mask)]);
+  bool is_same = true;
+  for_lanes(warp.mask, [&](int lane) { is_same &= window_of(addresses.of[lane]) == first; });
+  if (!is_same) return addresses;
+  addresses.space = first;
+  if (first != Space::kGlobal) {
+    for (std::uint64_t& address : addresses.of) address &= kWindowBytes - 1;
+  }
+  return addresses;
+}
+
+std::byte* reach(Warp& warp, const Addresses& addresses, int lane, std::uint32_t bytes,
+                 Access access) {
+  std::uint64_t address = addresses.of[lane];
+  Space space = addresses.space;
+  if (space == Space::kGeneric) {
+    space = window_of(address);
+    if (space != Space::kGlobal) address &= kWindowBytes - 1;
+  }
+  if (address % bytes != 0) {
+    return outside(warp, space, lane, address, bytes,
+                   "an address must be a multiple of the size of its access");
+  }
+  switch (space) {
+    case Space::kShared:
+      return within(warp, space, lane, address, bytes, warp.block->shared.data(),
+                    warp.block->shared.size());
+    case Space::kLocal: return reach_local(warp, lane, address, bytes);
+    case Space::kParameter: return reach_parameter(warp, lane, address, bytes, access);
+    default: return reach_global(warp, lane, address, bytes, access);
+  }
+}
+
+bool reach_all(Warp& warp, const Addresses& addresses, std::uint32_t bytes, Access access,
+               std::byte* host[kLanes]) {
+  const bool is_device = addresses.space == Space::kGlobal || addresses.space == Space::kConstant;
+  if (is_device) {
+    // Most warps access one allocation, which one question shows.
+    std::uint64_t low = ~std::uint64_t{0}, high = 0, all = 0;
+    for_lanes(warp.mask, [&](int lane) {
+      low = std::min(low, addresses.of[lane]);
+      high = std::max(high, addresses.of[lane]);
+      all |= addresses.of[lane];
+    });
+    constexpr std::uint64_t kMaxSpan = std::uint64_t{1} << 32;
+    std::byte* begin = all % bytes == 0 && high - low < kMaxSpan
+                           ? warp.block->global->at(low, high - low + bytes, access)
+                           : nullptr;
+    if (begin != nullptr) {
+      for_lanes(warp.mask, [&](int lane) { host[lane] = begin + (addresses.of[lane] - low); });
+      return true;
+    }
+  }
+  for_lanes(warp.mask, [&](int lane) {
+    if (!warp.has_failed) host[lane] = reach(warp, addresses, lane, bytes, access);
+  });
+  return !warp.has_failed;
+}
+
+void count_access(Warp& warp, const Instruction& in, const Addresses& addresses,
+                  std::uint32_t bytes, Access access) {
+  Counts& counts = *warp.block->counts;
+  if (addresses.space == Space::kGlobal) {
+    const std::uint64_t moved =
+        std::uint64_t{bytes} * static_cast<std::uint64_t>(std::popcount(warp.mask));
+    const std::uint64_t sectors = count_sectors(warp.mask, addresses.of);
+    (access == Access::kRead ? counts.global_load_bytes : counts.global_store_bytes) += moved;
+    (access == Access::kRead ? counts.global_load_sectors : counts.global_store_sectors) += sectors;
+  } else if (addresses.space == Space::kShared) {
+    ++counts.shared_accesses;
+    counts.shared_bank_conflicts += count_conflicts(warp.mask, addresses.of, bytes);
+    Races& races = warp.block->races;
+    if (races.is_enabled() && access == Access::kRead) {
+      for_lanes(warp.mask,
+                [&](int lane) { races.read(warp.index, in.line, addresses.of[lane], bytes); });
+      check_races(warp, std::countr_zero(warp.mask));
+    }
+  }
+}
+
+void check_races(Warp& warp, int lane) {
+  const std::string& found = warp.block->races.found();
+  if (!found.empty()) warp.fail(SLUICE_FAILED_PRECONDITION, lane, found);
+}
+
+}  // namespace sluice::cuda::ptx
