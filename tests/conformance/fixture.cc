@@ -67,7 +67,10 @@ std::vector<std::filesystem::path> plugins_under_test() {
 }
 
 std::string test_name_of(const ::testing::TestParamInfo<std::filesystem::path>& plugin) {
-  return backend::plugin_name(plugin.param).value_or("unnamed" + std::to_string(plugin.index));
+  std::string name =
+      backend::plugin_name(plugin.param).value_or("unnamed" + std::to_string(plugin.index));
+  std::ranges::replace(name, '-', '_');  // googletest allows no other mark
+  return name;
 }
 
 Tensor Tensor::of(ir::ElementType element, std::vector<std::int64_t> dims,

@@ -3,6 +3,8 @@
 namespace sluice::topology {
 namespace {
 
+constexpr const char* kSimulatorKind = "sim";
+
 void add_reason(Findings& found, const std::string& reason) {
   std::string& text = found.report.reason;
   text += (text.empty() ? "" : "; ") + reason;
@@ -31,6 +33,9 @@ void add_devices(const backend::Backend& backend, bool& has_cpus, bool simulated
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const backend::DeviceInfo& info = backend.devices()[i];
     const bool is_host = info.kind == terms::kCpuKind;
+    // A simulated machine has the simulator's devices; an emulated GPU is used by the name of its
+    // plug-in.
+    if (simulated && info.kind != kSimulatorKind) continue;
     if (info.is_simulated != simulated || (is_host && has_cpus)) continue;
     has_cpus = has_cpus || is_host;
     ids[i] = terms::DeviceId(found.devices.size());

@@ -52,7 +52,8 @@ class DoctorCommand : public Command {
   }
 
  private:
-  /// Whether at least one plug-in loaded and none failed.
+  /// Whether at least one plug-in loaded and none failed. A plug-in whose device this machine lacks
+  /// has not failed.
   static bool report_plugins() {
     const auto plugins = backend_registry().all();
     if (plugins.empty()) {
@@ -61,12 +62,14 @@ class DoctorCommand : public Command {
           "libsluice_backend_*.so\n");
       return false;
     }
-    bool is_healthy = true;
+    bool is_healthy = std::ranges::any_of(
+        plugins, [](const backend::Plugin& plugin) { return plugin.backend != nullptr; });
     for (const backend::Plugin& plugin : plugins) {
       fmt::print("\nbackend    {} ({})\n", plugin.name, plugin.path.string());
       if (plugin.backend == nullptr) {
-        fmt::print("  not loaded: {}\n", plugin.reason.to_string());
-        is_healthy = false;
+        const bool is_absent = plugin.reason.code() == Code::kUnavailable;
+        fmt::print("  {}: {}\n", is_absent ? "not here" : "not loaded", plugin.reason.to_string());
+        is_healthy = is_healthy && is_absent;
         continue;
       }
       for (const backend::DeviceInfo& device : plugin.backend->devices()) {

@@ -9,7 +9,6 @@
 namespace sluice::cuda::emulator {
 namespace {
 
-constexpr unsigned kMaxBlockThreads = 1024;
 constexpr std::uint64_t kMaxGridX = 0x7fffffff;
 constexpr std::uint64_t kMaxGridYz = 0xffff;
 
@@ -24,7 +23,7 @@ CuResult library_load_data(CuLibrary* handle, const void* code, int* /*jit_optio
                      "the emulator runs PTX text; the code is compiled for a GPU");
     }
     auto library = std::make_shared<Library>();
-    if (Fault fault = machine.load(image, &library->code); !fault.is_none()) {
+    if (Fault fault = machine.load(image, machine.memory, &library->code); !fault.is_none()) {
       return explain(std::move(fault));
     }
     *handle = machine.libraries.add(std::move(library));
@@ -70,10 +69,10 @@ CuResult kernel_get_param_info(CuKernel handle, std::size_t index, std::size_t* 
   return call([&](Machine& machine, Scheduler::Lock&) {
     const auto kernel = machine.kernels.find(handle);
     if (kernel == nullptr) return CuResult::kInvalidHandle;
-    const auto& parameters = kernel->kernel->parameters();
+    const auto parameters = kernel->kernel->parameters();
     if (index >= parameters.size()) return CuResult::kInvalidValue;
-    *offset = parameters[index].offset;
-    if (bytes != nullptr) *bytes = parameters[index].bytes;
+    *offset = parameters[index].offset_bytes;
+    if (bytes != nullptr) *bytes = parameters[index].size_bytes;
     return CuResult::kSuccess;
   });
 }
@@ -84,7 +83,9 @@ CuResult func_get_attribute(int* value, CuFunctionAttribute attribute, CuFunctio
     if (kernel == nullptr) return CuResult::kInvalidHandle;
     using enum CuFunctionAttribute;
     switch (attribute) {
-      case kMaxThreadsPerBlock: *value = kMaxBlockThreads; return CuResult::kSuccess;
+      case kMaxThreadsPerBlock:
+        *value = static_cast<int>(kernel->kernel->max_threads());
+        return CuResult::kSuccess;
       case kStaticSharedBytes:
         *value = static_cast<int>(kernel->kernel->static_shared_bytes());
         return CuResult::kSuccess;
@@ -108,6 +109,13 @@ CuResult func_set_attribute(CuFunction handle, CuFunctionAttribute attribute, in
   });
 }
 
+/// What a launch holds until it runs.
+struct Prepared {
+  ptx::Launch launch;  // refers to the vectors
+  std::vector<std::byte> parameters;
+  std::vector<std::uint32_t> multiprocessors;
+};
+
 /// What a kernel of one device reaches. Keeps the last place that it found, because most accesses
 /// of a kernel go to few allocations.
 class DeviceMemory : public LaunchMemory {
@@ -115,14 +123,18 @@ class DeviceMemory : public LaunchMemory {
   DeviceMemory(Machine& machine, CuDevice device, std::set<CuDevice> peers)
       : machine_(machine), device_(device), peers_(std::move(peers)) {}
 
-  Fault at(CuDevicePointer address, std::size_t bytes, std::byte** data) override {
+  std::byte* at(std::uint64_t address, std::size_t bytes, ptx::Access /*access*/) override {
     if (epoch_ != machine_.memory.epoch() || address < start_ || address - start_ >= room_ ||
         bytes > room_ - (address - start_)) {
-      if (Fault fault = look_up(address, bytes); !fault.is_none()) return fault;
+      fault_ = look_up(address, bytes);
+      if (!fault_.is_none()) return nullptr;
     }
-    *data = place_.data + (address - start_);
-    return {};
+    return place_.data + (address - start_);
   }
+  std::string describe(std::uint64_t /*address*/, std::size_t /*bytes*/) const override {
+    return fault_.text;
+  }
+  const Fault& last_fault() const override { return fault_; }
 
  private:
   Fault look_up(CuDevicePointer address, std::size_t bytes) {
@@ -156,23 +168,24 @@ class DeviceMemory : public LaunchMemory {
   CuDevicePointer start_ = 0;
   std::size_t room_ = 0;
   std::uint64_t epoch_ = 0;
+  Fault fault_;
 };
 
-CuResult check_sizes(const Kernel& kernel, const LaunchSetup& setup) {
-  const auto& [gx, gy, gz] = setup.grid;
-  const auto& [bx, by, bz] = setup.block;
-  if (std::min({gx, gy, gz, bx, by, bz}) == 0 || gx > kMaxGridX || gy > kMaxGridYz ||
-      gz > kMaxGridYz || bz > 64 || bx > kMaxBlockThreads || by > kMaxBlockThreads) {
+CuResult check_sizes(const Kernel& kernel, const ptx::Launch& launch) {
+  const ptx::Dim3& grid = launch.grid;
+  const ptx::Dim3& block = launch.block;
+  if (grid.count() == 0 || block.count() == 0 || grid.x > kMaxGridX || grid.y > kMaxGridYz ||
+      grid.z > kMaxGridYz || block.z > 64 || std::max(block.x, block.y) > ptx::kMaxBlockThreads) {
     return explain(CuResult::kInvalidValue, "kernel " + kernel.name + ": no such grid or block");
   }
-  if (bx * by * bz > kMaxBlockThreads) {
-    return explain(CuResult::kInvalidValue, "kernel " + kernel.name + ": a block has " +
-                                                std::to_string(bx * by * bz) +
-                                                " threads; 1024 may be");
-  }
-  if (setup.dynamic_shared_bytes > static_cast<unsigned>(kernel.max_dynamic_shared_bytes)) {
+  if (block.count() > kernel.kernel->max_threads()) {
     return explain(CuResult::kInvalidValue,
-                   "kernel " + kernel.name + ": " + std::to_string(setup.dynamic_shared_bytes) +
+                   "kernel " + kernel.name + ": a block has " + std::to_string(block.count()) +
+                       " threads; " + std::to_string(kernel.kernel->max_threads()) + " may be");
+  }
+  if (launch.dynamic_shared_bytes > static_cast<unsigned>(kernel.max_dynamic_shared_bytes)) {
+    return explain(CuResult::kInvalidValue,
+                   "kernel " + kernel.name + ": " + std::to_string(launch.dynamic_shared_bytes) +
                        " bytes of dynamic shared memory; cuFuncSetAttribute allows " +
                        std::to_string(kernel.max_dynamic_shared_bytes));
   }
@@ -181,27 +194,41 @@ CuResult check_sizes(const Kernel& kernel, const LaunchSetup& setup) {
 
 /// Copies the values behind `values`, as cuLaunchKernel does before it returns.
 CuResult pack_parameters(const Kernel& kernel, void** values, std::vector<std::byte>* packed) {
-  const auto& parameters = kernel.kernel->parameters();
+  const auto parameters = kernel.kernel->parameters();
   if (parameters.empty()) return CuResult::kSuccess;
   if (values == nullptr) return explain(CuResult::kInvalidValue, kernel.name + ": no parameters");
-  packed->resize(parameters.back().offset + parameters.back().bytes);
+  packed->resize(parameters.back().offset_bytes + parameters.back().size_bytes);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    std::memcpy(packed->data() + parameters[i].offset, values[i], parameters[i].bytes);
+    std::memcpy(packed->data() + parameters[i].offset_bytes, values[i], parameters[i].size_bytes);
   }
   return CuResult::kSuccess;
 }
 
 Operation launch(Machine& machine, const std::shared_ptr<const Kernel>& kernel,
-                 const Context& context, LaunchSetup setup) {
-  auto memory =
-      std::make_shared<DeviceMemory>(machine, context.device->ordinal, context.device->peers);
-  return [kernel, setup = std::move(setup), memory]() -> Fault {
-    Fault fault = kernel->kernel->run(setup, *memory);
+                 const Context& context, std::shared_ptr<Prepared> prepared) {
+  prepared->launch.parameters = prepared->parameters;
+  prepared->launch.multiprocessors = prepared->multiprocessors;
+  prepared->launch.multiprocessor_count = static_cast<std::uint32_t>(
+      machine.description.devices[static_cast<std::size_t>(context.device->ordinal)]
+          .multiprocessors);
+  const CuDevice device = context.device->ordinal;
+  const std::set<CuDevice> peers = context.device->peers;
+  // Each run has its own memory: a graph may launch the kernel again and again.
+  return [&machine, kernel, prepared = std::move(prepared), device, peers]() -> Fault {
+    DeviceMemory memory(machine, device, peers);
+    Fault fault = kernel->kernel->run(prepared->launch, memory);
     if (!fault.is_none() && fault.text.find(kernel->name) == std::string::npos) {
       fault.text = "kernel " + kernel->name + ": " + fault.text;
     }
     return fault;
   };
+}
+
+/// The context's multiprocessors, from a random one on: which block runs where is not promised.
+std::vector<std::uint32_t> draw_multiprocessors(const Context& context, std::uint64_t seed) {
+  std::vector<std::uint32_t> all(context.multiprocessors.begin(), context.multiprocessors.end());
+  std::rotate(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(seed % all.size()), all.end());
+  return all;
 }
 
 CuResult launch_kernel(CuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -213,21 +240,18 @@ CuResult launch_kernel(CuFunction function, unsigned grid_x, unsigned grid_y, un
     const auto stream = find_stream(machine, context, stream_handle);
     if (kernel == nullptr || stream == nullptr) return CuResult::kInvalidHandle;
     if (extra != nullptr) return explain(CuResult::kNotSupported, "the emulator takes no `extra`");
-    LaunchSetup setup;
-    setup.grid = {grid_x, grid_y, grid_z};
-    setup.block = {block_x, block_y, block_z};
-    setup.dynamic_shared_bytes = dynamic_shared_bytes;
-    setup.seed = machine.scheduler.random() | 1U;
-    setup.multiprocessors = stream->context->multiprocessors;
-    std::ranges::rotate(setup.multiprocessors,
-                        setup.multiprocessors.begin() +
-                            static_cast<std::ptrdiff_t>(setup.seed % setup.multiprocessors.size()));
-    CuResult result = check_sizes(*kernel, setup);
+    auto prepared = std::make_shared<Prepared>();
+    prepared->launch.grid = {grid_x, grid_y, grid_z};
+    prepared->launch.block = {block_x, block_y, block_z};
+    prepared->launch.dynamic_shared_bytes = dynamic_shared_bytes;
+    prepared->launch.seed = machine.scheduler.random() | 1U;  // 0 would be the order of index
+    prepared->multiprocessors = draw_multiprocessors(*stream->context, prepared->launch.seed);
+    CuResult result = check_sizes(*kernel, prepared->launch);
     if (result == CuResult::kSuccess) {
-      result = pack_parameters(*kernel, parameters, &setup.parameters);
+      result = pack_parameters(*kernel, parameters, &prepared->parameters);
     }
     if (result != CuResult::kSuccess) return result;
-    const Operation run = launch(machine, kernel, *stream->context, std::move(setup));
+    const Operation run = launch(machine, kernel, *stream->context, std::move(prepared));
     return submit(machine, stream, {.run = run});
   });
 }
@@ -238,7 +262,7 @@ CuResult occupancy(int* blocks, CuFunction function, int block_size,
   return call([&](Machine& machine, Scheduler::Lock&) {
     const auto kernel = machine.functions.find(function);
     if (kernel == nullptr) return CuResult::kInvalidHandle;
-    if (block_size <= 0 || block_size > static_cast<int>(kMaxBlockThreads)) {
+    if (block_size <= 0 || block_size > static_cast<int>(ptx::kMaxBlockThreads)) {
       return CuResult::kInvalidValue;
     }
     const std::size_t shared = kernel->kernel->static_shared_bytes() + dynamic_shared_bytes;

@@ -1,45 +1,33 @@
 // Device code as the emulator sees it: kernels with parameters that can run.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "emulator/machine/memory.h"
+#include "emulator/ptx/code/kernel.h"
+#include "emulator/ptx/code/launch.h"
 
 namespace sluice::cuda::emulator {
 
-struct Parameter {
-  std::size_t offset = 0;
-  std::size_t bytes = 0;
-};
-
-/// The memory that one launch may reach: memory of its device, and of peers with access.
-class LaunchMemory {
+/// The memory that one launch may reach: memory of its device, and of peers with access. Keeps the
+/// fault of the last address that it refused.
+class LaunchMemory : public ptx::GlobalMemory {
  public:
-  virtual ~LaunchMemory() = default;
-  /// The bytes at an address, or a fault. Valid while the launch runs.
-  virtual Fault at(CuDevicePointer address, std::size_t bytes, std::byte** data) = 0;
-};
-
-struct LaunchSetup {
-  std::array<unsigned, 3> grid = {1, 1, 1};
-  std::array<unsigned, 3> block = {1, 1, 1};
-  unsigned dynamic_shared_bytes = 0;
-  std::vector<std::byte> parameters;
-  std::vector<int> multiprocessors;  // block i runs on [i % size]; never empty
-  std::uint64_t seed = 0;            // of the order of blocks and warps
+  virtual const Fault& last_fault() const = 0;
 };
 
 /// Immutable; runs on several threads at once.
 class DeviceKernel {
  public:
   virtual ~DeviceKernel() = default;
-  virtual const std::vector<Parameter>& parameters() const = 0;
+  virtual std::span<const ptx::Parameter> parameters() const = 0;
   virtual std::size_t static_shared_bytes() const = 0;
-  virtual Fault run(const LaunchSetup& setup, LaunchMemory& memory) const = 0;
+  /// Threads that a block may have at most.
+  virtual unsigned max_threads() const { return ptx::kMaxBlockThreads; }
+  virtual Fault run(const ptx::Launch& launch, LaunchMemory& memory) const = 0;
 };
 
 /// A loaded image.
@@ -50,7 +38,9 @@ class DeviceCode {
   virtual const DeviceKernel* find(std::string_view name) const = 0;
 };
 
-/// Reads an image: NUL-terminated PTX text. Fails as cuLibraryLoadData does.
-using LoadCode = std::function<Fault(const char* image, std::shared_ptr<const DeviceCode>* code)>;
+/// Reads an image: NUL-terminated text. Variables of the image go to `memory`, which outlives the
+/// code. Fails as cuLibraryLoadData does.
+using LoadCode = std::function<Fault(const char* image, AddressSpace& memory,
+                                     std::shared_ptr<const DeviceCode>* code)>;
 
 }  // namespace sluice::cuda::emulator

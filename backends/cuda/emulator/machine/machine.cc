@@ -12,9 +12,17 @@ struct Current {
   std::shared_ptr<Machine> machine;
 };
 
+/// Never destroyed: a host may end its backends, and with them the machine, after the destructors
+/// of this library's statics have run.
+union Immortal {
+  Immortal() : value() {}
+  ~Immortal() {}
+  Current value;
+};
+
 Current& current() {
-  static Current value;
-  return value;
+  static Immortal immortal;
+  return immortal.value;
 }
 
 }  // namespace

@@ -19,34 +19,34 @@ inline void PrintTo(CuResult result, std::ostream* out) {
 
 /// A kernel whose parameters are `num_parameters` numbers of 8 bytes.
 struct HostKernel : DeviceKernel {
-  using Run = std::function<Fault(const LaunchSetup&, LaunchMemory&)>;
+  using Run = std::function<Fault(const ptx::Launch&, LaunchMemory&)>;
 
   HostKernel(std::size_t num_parameters, Run run) : run_(std::move(run)) {
-    for (std::size_t i = 0; i < num_parameters; ++i) parameters_.push_back({i * 8, 8});
+    for (std::size_t i = 0; i < num_parameters; ++i) parameters_.push_back({"p", i * 8, 8, 8});
   }
-  const std::vector<Parameter>& parameters() const override { return parameters_; }
+  std::span<const ptx::Parameter> parameters() const override { return parameters_; }
   std::size_t static_shared_bytes() const override { return 0; }
-  Fault run(const LaunchSetup& setup, LaunchMemory& memory) const override {
-    return run_(setup, memory);
+  Fault run(const ptx::Launch& launch, LaunchMemory& memory) const override {
+    return run_(launch, memory);
   }
 
-  std::vector<Parameter> parameters_;
+  std::vector<ptx::Parameter> parameters_;
   Run run_;
 };
 
-inline std::uint64_t parameter(const LaunchSetup& setup, std::size_t index) {
+inline std::uint64_t parameter(const ptx::Launch& launch, std::size_t index) {
   std::uint64_t value = 0;
-  std::memcpy(&value, setup.parameters.data() + index * 8, 8);
+  std::memcpy(&value, launch.parameters.data() + index * 8, 8);
   return value;
 }
 
 /// Adds its second parameter to the int at its first.
-inline Fault add_to_int(const LaunchSetup& setup, LaunchMemory& memory) {
-  std::byte* data = nullptr;
-  if (Fault fault = memory.at(parameter(setup, 0), 4, &data); !fault.is_none()) return fault;
+inline Fault add_to_int(const ptx::Launch& launch, LaunchMemory& memory) {
+  std::byte* const data = memory.at(parameter(launch, 0), 4, ptx::Access::kWrite);
+  if (data == nullptr) return memory.last_fault();
   int value = 0;
   std::memcpy(&value, data, 4);
-  value += static_cast<int>(parameter(setup, 1));
+  value += static_cast<int>(parameter(launch, 1));
   std::memcpy(data, &value, 4);
   return {};
 }
@@ -67,7 +67,8 @@ class EmulatorTest : public testing::Test {
     driver_.reset();
     code_ = std::make_shared<HostCode>();
     code_->kernels.emplace("add", HostKernel(2, add_to_int));
-    const LoadCode load = [this](const char* image, std::shared_ptr<const DeviceCode>* code) {
+    const LoadCode load = [this](const char* image, AddressSpace&,
+                                 std::shared_ptr<const DeviceCode>* code) {
       if (std::string_view(image) != "code") return Fault{CuResult::kInvalidPtx, "line 1: no code"};
       *code = code_;
       return Fault{};

@@ -32,9 +32,9 @@ class PartitionsTest : public EmulatorTest {
     Description description;
     description.devices[0] = {"emulated H100", 9, 0, 132, std::int64_t{1} << 30};
     start(description);
-    code_->kernels.emplace("where", HostKernel(0, [this](const LaunchSetup& setup, LaunchMemory&) {
-                             seen_.insert(setup.multiprocessors.begin(),
-                                          setup.multiprocessors.end());
+    code_->kernels.emplace("where", HostKernel(0, [this](const ptx::Launch& launch, LaunchMemory&) {
+                             seen_.insert(launch.multiprocessors.begin(),
+                                          launch.multiprocessors.end());
                              return Fault{};
                            }));
   }
@@ -177,7 +177,7 @@ TEST_F(LaunchesTest, BlockThatIsTooLargeIsRefused) {
 TEST_F(LaunchesTest, DynamicSharedMemoryNeedsThePermission) {
   start();
   code_->kernels.emplace("none",
-                         HostKernel(0, [](const LaunchSetup&, LaunchMemory&) { return Fault{}; }));
+                         HostKernel(0, [](const ptx::Launch&, LaunchMemory&) { return Fault{}; }));
   const CuFunction none = find_function("none");
   const auto launch_with = [&](unsigned bytes) {
     return cu_.launch_kernel(none, 1, 1, 1, 1, 1, 1, bytes, nullptr, nullptr, nullptr);

@@ -1,0 +1,246 @@
+#include "plugin/backend.h"
+
+#include <chrono>
+#include <thread>
+
+namespace sluice::cuda {
+namespace {
+
+// Between two questions whether a stream is done, where the caller limits the wait.
+constexpr std::chrono::microseconds kPoll(20);
+
+CuDevicePointer device_pointer(const void* address) {
+  return reinterpret_cast<CuDevicePointer>(address);
+}
+
+}  // namespace
+
+Status Backend::create(Driver driver, std::string nvrtc, std::unique_ptr<Backend>* backend) {
+  std::unique_ptr<Backend> made(new Backend(std::move(driver), std::move(nvrtc)));
+  if (Status status = made->retain_all(); !status.is_ok()) return status;
+  *backend = std::move(made);
+  return plugin::ok();
+}
+
+Status Backend::retain_all() {
+  int count = 0;
+  Status status = check_call(driver_, driver_.table.device_get_count(&count), "counting devices");
+  if (!status.is_ok()) return status;
+  if (count == 0) return {SLUICE_UNAVAILABLE, "the CUDA driver has no device"};
+  for (CuDevice device = 0; device < count; ++device) {
+    CuContext context = nullptr;
+    status = check_call(driver_, driver_.table.device_primary_ctx_retain(&context, device),
+                        "opening device " + std::to_string(device));
+    if (!status.is_ok()) return status;
+    contexts_.push_back(context);
+  }
+  return plugin::ok();
+}
+
+Backend::~Backend() {
+  for (std::size_t i = 0; i < contexts_.size(); ++i) {
+    driver_.table.device_primary_ctx_release(static_cast<CuDevice>(i));
+  }
+}
+
+int Backend::attribute(CuDeviceAttribute attribute, CuDevice device) const {
+  int value = 0;
+  driver_.table.device_get_attribute(&value, attribute, device);
+  return value;
+}
+
+Status Backend::enter(std::int32_t device) {
+  if (device < 0 || device >= num_devices()) {
+    return {SLUICE_NOT_FOUND,
+            "no device " + std::to_string(device) + "; there are " + std::to_string(num_devices())};
+  }
+  return check_call(driver_,
+                    driver_.table.ctx_set_current(contexts_[static_cast<std::size_t>(device)]),
+                    "using device " + std::to_string(device));
+}
+
+Status Backend::describe(std::int32_t device, sluice_device_info& info) {
+  if (Status status = enter(device); !status.is_ok()) return status;
+  std::array<char, sizeof(info.name)> name = {};
+  std::size_t memory_bytes = 0;
+  CuResult result = driver_.table.device_get_name(name.data(), name.size(), device);
+  if (result == CuResult::kSuccess) result = driver_.table.device_total_mem(&memory_bytes, device);
+  if (Status status = check_call(driver_, result, "asking a device"); !status.is_ok())
+    return status;
+  using enum CuDeviceAttribute;
+  info.flags = SLUICE_DEVICE_OWN_MEMORY;
+  if (driver_.is_emulated) info.flags |= SLUICE_DEVICE_SIMULATED;
+  plugin::detail::copy_text("gpu", info.kind);
+  plugin::detail::copy_text(std::string(name.data()) + ", sm_" +
+                                std::to_string(attribute(kComputeCapabilityMajor, device)) +
+                                std::to_string(attribute(kComputeCapabilityMinor, device)),
+                            info.name);
+  info.num_cores = attribute(kMultiprocessorCount, device);
+  info.memory_bytes = static_cast<std::int64_t>(memory_bytes);
+  if (!driver_.is_emulated) {
+    char bus[sizeof(info.bus_address)] = {};
+    std::snprintf(bus, sizeof(bus), "%04x:%02x:%02x.0",
+                  static_cast<unsigned>(attribute(kPciDomain, device)),
+                  static_cast<unsigned>(attribute(kPciBus, device)),
+                  static_cast<unsigned>(attribute(kPciDevice, device)));
+    plugin::detail::copy_text(bus, info.bus_address);
+  }
+  return plugin::ok();
+}
+
+Status Backend::check_cores(std::int32_t device, std::span<const std::int32_t> cores) {
+  if (Status status = enter(device); !status.is_ok()) return status;
+  const std::int32_t count = attribute(CuDeviceAttribute::kMultiprocessorCount, device);
+  for (const std::int32_t core : cores) {
+    if (core >= 0 && core < count) continue;
+    return {SLUICE_OUT_OF_RANGE,
+            "no core " + std::to_string(core) + "; there are " + std::to_string(count)};
+  }
+  return plugin::ok();
+}
+
+Status Backend::query(const sluice_op& op) {
+  if (Status status = check_op(op); !status.is_ok()) return status;
+  Status status = store_.check_compiler();
+  return status.is_ok() ? status : plugin::unimplemented(std::move(status.text));
+}
+
+Status Backend::make_kernel(std::int32_t device, const sluice_op& op,
+                            std::unique_ptr<Kernel>* kernel) {
+  if (Status status = enter(device); !status.is_ok()) return status;
+  if (Status status = plugin::detail::check_tensors(op); !status.is_ok()) return status;
+  auto made = std::make_unique<Kernel>();
+  made->op = &op;
+  Status status = generate(op, &made->source);
+  if (status.is_ok() && made->source.grid[0] > 0) {
+    status = store_.load(device, made->source.text, &made->code);
+  }
+  if (!status.is_ok()) return plugin::at_node(op, std::move(status));
+  *kernel = std::move(made);
+  return plugin::ok();
+}
+
+Status Backend::allocate(std::int32_t device, std::int64_t size_bytes, void** address) {
+  if (size_bytes < 0) return plugin::invalid_argument("memory of a negative size");
+  if (Status status = enter(device); !status.is_ok()) return status;
+  CuDevicePointer pointer = 0;
+  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(size_bytes, 1));
+  Status status = check_call(
+      driver_, driver_.table.mem_alloc(&pointer, bytes),
+      "allocating " + std::to_string(size_bytes) + " bytes on device " + std::to_string(device));
+  if (!status.is_ok()) return status;
+  *address = reinterpret_cast<void*>(pointer);
+  const std::lock_guard lock(mutex_);
+  allocations_.emplace(pointer, static_cast<std::int64_t>(bytes));
+  return plugin::ok();
+}
+
+void Backend::release(std::int32_t device, void* address) {
+  {
+    const std::lock_guard lock(mutex_);
+    allocations_.erase(device_pointer(address));
+  }
+  if (enter(device).is_ok()) driver_.table.mem_free(device_pointer(address));
+}
+
+bool Backend::is_device_memory(const void* address) const {
+  const std::lock_guard lock(mutex_);
+  const std::uintptr_t place = device_pointer(address);
+  const auto after = allocations_.upper_bound(place);
+  if (after == allocations_.begin()) return false;
+  const auto& [start, bytes] = *std::prev(after);
+  return place - start < static_cast<std::uintptr_t>(bytes);
+}
+
+Status Backend::make_stream(Group& group, std::unique_ptr<Stream>* stream) {
+  if (Status status = enter(group.device); !status.is_ok()) return status;
+  auto made = std::make_unique<Stream>();
+  made->group = &group;
+  Status status = check_call(
+      driver_, driver_.table.stream_create_with_priority(&made->handle, kStreamNonBlocking, 0),
+      "making a stream");
+  if (status.is_ok()) *stream = std::move(made);
+  return status;
+}
+
+void Backend::destroy_stream(Stream& stream) {
+  if (!enter(stream.group->device).is_ok()) return;
+  driver_.table.stream_synchronize(stream.handle);
+  driver_.table.stream_destroy(stream.handle);
+}
+
+Status Backend::launch(const Stream& stream, const plugin::detail::Command& command,
+                       std::span<void* const> bindings) {
+  const auto& kernel = static_cast<const Kernel&>(*command.kernel);
+  if (kernel.code == nullptr) return plugin::ok();
+  std::vector<void*> addresses;
+  for (const int operand : kernel.source.operands) {
+    addresses.push_back(
+        plugin::detail::address_of(command.inputs[static_cast<std::size_t>(operand)], bindings));
+  }
+  addresses.push_back(plugin::detail::address_of(command.outputs[0], bindings));
+  std::vector<void*> parameters;
+  for (void*& address : addresses) parameters.push_back(&address);
+  const auto& [grid, block] = std::tie(kernel.source.grid, kernel.source.block);
+  const CuResult result =
+      driver_.table.launch_kernel(kernel.code->function(), grid[0], grid[1], grid[2], block[0],
+                                  block[1], block[2], 0, stream.handle, parameters.data(), nullptr);
+  return plugin::at_node(*kernel.op, check_call(driver_, result, "launching a kernel"));
+}
+
+Status Backend::copy(const Stream& stream, const plugin::detail::Command& command,
+                     std::span<void* const> bindings) {
+  void* const source = plugin::detail::address_of(command.inputs[0], bindings);
+  void* const target = plugin::detail::address_of(command.outputs[0], bindings);
+  const auto bytes = static_cast<std::size_t>(command.size_bytes);
+  if (bytes == 0) return plugin::ok();
+  const DriverTable& cu = driver_.table;
+  CuResult result = CuResult::kInvalidValue;
+  if (!is_device_memory(target)) {
+    if (!is_device_memory(source)) {
+      return plugin::invalid_argument("a copy from host to host; one side is memory of a device");
+    }
+    result = cu.memcpy_dtoh_async(target, device_pointer(source), bytes, stream.handle);
+  } else if (is_device_memory(source)) {
+    result =
+        cu.memcpy_dtod_async(device_pointer(target), device_pointer(source), bytes, stream.handle);
+  } else {
+    result = cu.memcpy_htod_async(device_pointer(target), source, bytes, stream.handle);
+  }
+  return check_call(driver_, result, "copying " + std::to_string(bytes) + " bytes");
+}
+
+Status Backend::submit(Stream& stream, const CommandList& list, std::span<void* const> bindings) {
+  if (Status status = plugin::detail::check_ready(list, bindings.size()); !status.is_ok()) {
+    return status;
+  }
+  Status ran = enter(stream.group->device);
+  for (const plugin::detail::Command& command : list.commands) {
+    if (!ran.is_ok()) break;
+    ran = command.kernel != nullptr ? launch(stream, command, bindings)
+                                    : copy(stream, command, bindings);
+  }
+  // As the table asks: an error of the work is told by the next wait.
+  if (stream.first_error.is_ok()) stream.first_error = std::move(ran);
+  return plugin::ok();
+}
+
+Status Backend::wait(Stream& stream, std::int64_t timeout_ns) {
+  if (Status status = enter(stream.group->device); !status.is_ok()) return status;
+  CuResult result = CuResult::kNotReady;
+  if (timeout_ns < 0) {
+    result = driver_.table.stream_synchronize(stream.handle);
+  } else {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
+    while ((result = driver_.table.stream_query(stream.handle)) == CuResult::kNotReady) {
+      if (std::chrono::steady_clock::now() >= end) {
+        return {SLUICE_DEADLINE_EXCEEDED, "the device still works"};
+      }
+      if (!driver_.is_emulated) std::this_thread::sleep_for(kPoll);
+    }
+  }
+  Status first = std::exchange(stream.first_error, plugin::ok());
+  return first.is_ok() ? check_call(driver_, result, "waiting for the device") : first;
+}
+
+}  // namespace sluice::cuda

@@ -1,0 +1,91 @@
+// What the plug-in's handles stand for: devices, memory, streams and command lists on a driver
+// table.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "plugin/device_code.h"
+#include "sluice/host_backend.hpp"
+
+namespace sluice::cuda {
+
+class Backend;
+
+struct Group {
+  Backend* backend = nullptr;
+  CuDevice device = 0;
+};
+
+struct Stream {
+  Group* group = nullptr;
+  CuStream handle = nullptr;
+  Status first_error;
+};
+
+/// An operation's kernel on one device. Immutable. Without code it has nothing to compute.
+struct Kernel : plugin::detail::Kernel {
+  Source source;
+  std::shared_ptr<const LoadedKernel> code;
+};
+
+struct CommandList : plugin::detail::CommandList {
+  Group* group = nullptr;
+};
+
+/// The devices of a driver. Several threads may call functions at once; one thread at a time uses a
+/// stream.
+class Backend {
+ public:
+  /// Retains the primary context of every device.
+  /// Fails: UNAVAILABLE  there is no device
+  static Status create(Driver driver, std::string nvrtc, std::unique_ptr<Backend>* backend);
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  /// Releases the contexts.
+  ~Backend();
+
+  const Driver& driver() const { return driver_; }
+  std::int32_t num_devices() const { return static_cast<std::int32_t>(contexts_.size()); }
+  Status describe(std::int32_t device, sluice_device_info& info);
+  /// Makes the device's context the thread's; every call to the driver needs one.
+  Status enter(std::int32_t device);
+
+  /// Fails: OUT_OF_RANGE  the device lacks one of the multiprocessors
+  Status check_cores(std::int32_t device, std::span<const std::int32_t> cores);
+
+  /// Fails: UNIMPLEMENTED  no kernel is generated for the operation, or none can be compiled here
+  Status query(const sluice_op& op);
+  Status make_kernel(std::int32_t device, const sluice_op& op, std::unique_ptr<Kernel>* kernel);
+
+  Status allocate(std::int32_t device, std::int64_t size_bytes, void** address);
+  void release(std::int32_t device, void* address);
+
+  Status make_stream(Group& group, std::unique_ptr<Stream>* stream);
+  void destroy_stream(Stream& stream);
+  Status submit(Stream& stream, const CommandList& list, std::span<void* const> bindings);
+  Status wait(Stream& stream, std::int64_t timeout_ns);
+
+ private:
+  Backend(Driver driver, std::string nvrtc)
+      : driver_(std::move(driver)), store_(driver_, std::move(nvrtc)) {}
+
+  Status retain_all();
+  int attribute(CuDeviceAttribute attribute, CuDevice device) const;
+  bool is_device_memory(const void* address) const;
+  Status launch(const Stream& stream, const plugin::detail::Command& command,
+                std::span<void* const> bindings);
+  Status copy(const Stream& stream, const plugin::detail::Command& command,
+              std::span<void* const> bindings);
+
+  const Driver driver_;
+  KernelStore store_;
+  std::vector<CuContext> contexts_;  // by device
+  mutable std::mutex mutex_;
+  std::map<std::uintptr_t, std::int64_t> allocations_;  // sizes in bytes, by address
+};
+
+}  // namespace sluice::cuda

@@ -1,0 +1,51 @@
+// NVIDIA's compiler as a library: CUDA C++ text to PTX. Opened at run time, never linked.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "sluice/backend.hpp"
+
+namespace sluice::cuda {
+
+using plugin::Status;
+
+/// The compiler of a CUDA toolkit. Safe from several threads, which take turns. The library is
+/// opened when somebody needs it, because it takes 30 MB, and stays open until the process ends.
+class Nvrtc {
+ public:
+  /// `library` names the file. An empty name stands for the first of `libnvrtc.so.13`,
+  /// `libnvrtc.so.12` and `libnvrtc.so` that is found.
+  explicit Nvrtc(std::string library) : library_(std::move(library)) {}
+
+  /// Opens the library. Every call tells how the first one went.
+  /// Fails: UNAVAILABLE  there is none, or it lacks a function
+  Status open();
+
+  /// Compiles `text` for the virtual architecture `compute_<capability>`, such as 75. The text has
+  /// no header of the host: built-in functions and types alone.
+  /// Fails: as `open`; INTERNAL with the compiler's log
+  Status compile(const std::string& text, int capability, std::string* ptx);
+
+ private:
+  using Program = struct NvrtcProgram*;  // nvrtcProgram
+
+  Status open_once();
+  /// What the log of a program says.
+  std::string log_of(Program program) const;
+
+  const std::string library_;
+  std::once_flag once_;
+  Status opened_;
+  std::mutex mutex_;  // of compilations
+  int (*create_)(Program*, const char* text, const char* name, int num_headers,
+                 const char* const* headers, const char* const* names) = nullptr;
+  int (*destroy_)(Program*) = nullptr;
+  int (*compile_)(Program, int num_options, const char* const* options) = nullptr;
+  int (*ptx_size_)(Program, std::size_t*) = nullptr;
+  int (*ptx_)(Program, char*) = nullptr;
+  int (*log_size_)(Program, std::size_t*) = nullptr;
+  int (*log_)(Program, char*) = nullptr;
+};
+
+}  // namespace sluice::cuda

@@ -1,0 +1,69 @@
+// Generated kernels on their way to a device: text, PTX, function.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "driver/driver_table.h"
+#include "plugin/compile/nvrtc.h"
+#include "plugin/generate/source.h"
+
+namespace sluice::cuda {
+
+/// The driver that a plug-in calls, and what must live as long.
+struct Driver {
+  DriverTable table;
+  bool is_emulated = false;
+  std::shared_ptr<void> owner;
+};
+
+/// The status of a call; the emulator's explanation follows the result. The driver's own
+/// thread-local state is read, so this comes right after the call.
+Status check_call(const Driver& driver, CuResult result, std::string_view what);
+
+/// A kernel in a device's memory. Unloaded with it.
+class LoadedKernel {
+ public:
+  LoadedKernel(const Driver& driver, CuLibrary library, CuFunction function)
+      : driver_(driver), library_(library), function_(function) {}
+  LoadedKernel(const LoadedKernel&) = delete;
+  LoadedKernel& operator=(const LoadedKernel&) = delete;
+  ~LoadedKernel() { driver_.table.library_unload(library_); }
+
+  CuFunction function() const { return function_; }
+
+ private:
+  const Driver& driver_;
+  CuLibrary library_;
+  CuFunction function_;
+};
+
+/// Compiles and loads kernels; equal texts are compiled and loaded once while one is in use. Safe
+/// from several threads.
+class KernelStore {
+ public:
+  /// `driver` outlives the store and its kernels.
+  KernelStore(const Driver& driver, std::string nvrtc)
+      : driver_(driver), nvrtc_(std::move(nvrtc)) {}
+
+  /// Fails: UNAVAILABLE  kernels cannot be compiled here
+  Status check_compiler() { return nvrtc_.open(); }
+
+  /// Requires: the device's context is current.
+  /// Fails: as Nvrtc::compile; as the driver, when it loads the PTX
+  Status load(CuDevice device, const std::string& text,
+              std::shared_ptr<const LoadedKernel>* kernel);
+
+ private:
+  Status find_ptx(const std::string& text, std::string* ptx);
+
+  const Driver& driver_;
+  Nvrtc nvrtc_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> ptx_;  // by text
+  std::map<std::pair<CuDevice, std::string>, std::weak_ptr<const LoadedKernel>> loaded_;
+};
+
+}  // namespace sluice::cuda

@@ -1,0 +1,31 @@
+// The plug-in `cuda`: devices of the installed driver.
+
+#include "plugin/table.h"
+
+namespace sluice::cuda {
+namespace {
+
+struct InstalledDriver {
+  static constexpr const char* kName = "cuda";
+
+  static Status open(std::span<const sluice_option> options, Driver* driver, std::string* nvrtc) {
+    std::string library = kDriverLibrary;
+    for (const sluice_option& option : options) {
+      const std::string_view name = option.name;
+      if (name == "nvrtc") {
+        *nvrtc = option.value;
+      } else if (name == "driver") {
+        library = option.value;
+      } else {
+        return plugin::invalid_argument("unknown option \"" + std::string(name) +
+                                        "\"; there are: driver, nvrtc");
+      }
+    }
+    return open_driver(library, &driver->table);
+  }
+};
+
+}  // namespace
+}  // namespace sluice::cuda
+
+SLUICE_PLUGIN(sluice::cuda::CudaPlugin<sluice::cuda::InstalledDriver>)

@@ -1,0 +1,138 @@
+#include "plugin/generate/body.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "plugin/generate/formulas.h"
+
+namespace sluice::cuda {
+namespace {
+
+bool is_only_a_body(const sluice_op& op) { return std::string_view(op.kind) == "Elementwise"; }
+
+Status check_operand(const sluice_op& op, const sluice_tensor& tensor) {
+  if (plugin::is_absent(tensor)) return plugin::ok();
+  if (tensor.element_type != plugin::kF32) {
+    return plugin::unimplemented(plugin::kind_of(op) + ": element type " +
+                                 std::to_string(tensor.element_type) + "; kernels take f32");
+  }
+  if (tensor.layout == SLUICE_LAYOUT_ROW_MAJOR) return plugin::ok();
+  return plugin::unimplemented(plugin::kind_of(op) + ": operands must be row-major");
+}
+
+/// Elements of a constant that stand in the text.
+constexpr std::int64_t kMaxConstant = 4096;
+
+std::string register_name(std::int32_t number) { return "r" + std::to_string(number); }
+
+std::vector<std::string> inputs_of_step(const sluice_body_step& step) {
+  std::vector<std::string> names;
+  for (std::int32_t i = 0; i < step.num_inputs; ++i) {
+    names.push_back(step.inputs[i] < 0 ? "" : register_name(step.inputs[i]));
+  }
+  return names;
+}
+
+Status check_body(const sluice_op& op) {
+  const sluice_body& body = *op.body;
+  const Dims dims = plugin::dims_of(op.outputs[0].tensor);
+  for (const sluice_operand& input : plugin::body_inputs_of(op)) {
+    if (!broadcasts_to(plugin::dims_of(input.tensor), dims)) return shapes_disagree(op);
+  }
+  const std::int32_t num_own = is_only_a_body(op) ? 0 : 1;
+  std::int32_t num_registers = num_own + op.num_body_inputs + body.num_constants;
+  if (body.num_inputs != num_own + op.num_body_inputs || body.result < 0 ||
+      body.result >= num_registers + body.num_steps) {
+    return plugin::invalid_argument(plugin::kind_of(op) +
+                                    ": the body names registers that are not there");
+  }
+  for (std::int32_t i = 0; i < body.num_constants; ++i) {
+    const sluice_tensor& constant = body.constants[i];
+    if (Status status = check_operand(op, constant); !status.is_ok()) return status;
+    if (!broadcasts_to(plugin::dims_of(constant), dims)) return shapes_disagree(op);
+    if (plugin::num_elements(constant) > kMaxConstant) {
+      return plugin::unimplemented(plugin::kind_of(op) + ": a body's constant of " +
+                                   std::to_string(plugin::num_elements(constant)) + " elements");
+    }
+  }
+  for (std::int32_t i = 0; i < body.num_steps; ++i) {
+    const sluice_body_step& step = body.steps[i];
+    const std::span registers(step.inputs, static_cast<std::size_t>(step.num_inputs));
+    if (std::ranges::any_of(registers, [&](std::int32_t r) { return r >= num_registers; })) {
+      return plugin::invalid_argument(plugin::kind_of(op) + ": a body reads before it writes");
+    }
+    ++num_registers;
+    std::string expression;
+    Status status = write_formula(step.kind, step, inputs_of_step(step), &expression);
+    if (!status.is_ok()) return {status.code, plugin::kind_of(op) + ": body: " + status.text};
+  }
+  return plugin::ok();
+}
+
+}  // namespace
+
+Status check_floats(const sluice_op& op, int num_floats) {
+  Status status = plugin::ok();
+  const auto check = [&](const sluice_operand& operand) {
+    if (status.is_ok()) status = check_operand(op, operand.tensor);
+  };
+  for (int i = 0; i < std::min(num_floats, op.num_inputs); ++i) check(op.inputs[i]);
+  for (const sluice_operand& operand : plugin::body_inputs_of(op)) check(operand);
+  for (const sluice_operand& operand : plugin::outputs_of(op)) check(operand);
+  if (status.is_ok() && op.num_outputs != 1) {
+    status = plugin::unimplemented(plugin::kind_of(op) + ": kernels have one output");
+  }
+  return status.is_ok() && op.body != nullptr ? check_body(op) : status;
+}
+
+void add_body_inputs(const sluice_op& op, Parameters* parameters) {
+  for (int i = 0; i < op.num_body_inputs; ++i) parameters->add(op.num_inputs + i);
+}
+
+std::string constants_text(const sluice_op& op) {
+  std::string text;
+  for (std::int32_t i = 0; op.body != nullptr && i < op.body->num_constants; ++i) {
+    const auto values = plugin::elements<const float>(op.body->constants[i]);
+    if (values.size() == 1) continue;
+    text += "static __device__ const int c" + std::to_string(i) + "[] = {";
+    for (const float value : values)
+      text += std::to_string(std::bit_cast<std::int32_t>(value)) + ", ";
+    text += "};  // bits of floats\n";
+  }
+  return text;
+}
+
+std::string store_result(const sluice_op& op, const std::string& value, const std::string& index) {
+  if (op.body == nullptr) return "  y[" + index + "] = " + value + ";\n";
+  const sluice_body& body = *op.body;
+  const Dims dims = plugin::dims_of(op.outputs[0].tensor);
+  std::string text;
+  std::int32_t next = 0;
+  const auto define = [&](const std::string& expression) {
+    text += "  const float " + register_name(next++) + " = " + expression + ";\n";
+  };
+  if (!is_only_a_body(op)) define(value);
+  for (int i = 0; i < op.num_body_inputs; ++i) {
+    const Dims input = plugin::dims_of(op.body_inputs[i].tensor);
+    define("x" + std::to_string(op.num_inputs + i) + "[" + broadcast_index(index, input, dims) +
+           "]");
+  }
+  for (std::int32_t i = 0; i < body.num_constants; ++i) {
+    const auto values = plugin::elements<const float>(body.constants[i]);
+    if (values.size() == 1) {
+      define(literal(values[0]));
+      continue;
+    }
+    const std::string at = broadcast_index(index, plugin::dims_of(body.constants[i]), dims);
+    define("__int_as_float(c" + std::to_string(i) + "[" + at + "])");
+  }
+  for (std::int32_t i = 0; i < body.num_steps; ++i) {
+    std::string expression;
+    const Status status = write_formula(body.steps[i].kind, body.steps[i],
+                                        inputs_of_step(body.steps[i]), &expression);
+    define(status.is_ok() ? expression : "no_formula");  // check_floats has found one
+  }
+  return text + "  y[" + index + "] = " + register_name(body.result) + ";\n";
+}
+
+}  // namespace sluice::cuda

@@ -1,0 +1,26 @@
+// The element-wise body that follows an operation.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plugin/generate/text.h"
+
+namespace sluice::cuda {
+
+/// Ok if all operands and the body's constants are row-major floats, and the body's steps have
+/// formulas. Absent optional operands do not count; nor do the inputs from `num_floats` on.
+Status check_floats(const sluice_op& op, int num_floats);
+
+/// Adds the body's inputs to the parameters.
+void add_body_inputs(const sluice_op& op, Parameters* parameters);
+
+/// Declares the body's constants of several elements, ahead of the kernel.
+std::string constants_text(const sluice_op& op);
+
+/// Statements that apply the body to `value`, the operation's own result at the flat index `index`
+/// of output 0, and store the result there. `value` is not read if the operation is only a body.
+/// Requires: check_floats was ok, and every dimension is known.
+std::string store_result(const sluice_op& op, const std::string& value, const std::string& index);
+
+}  // namespace sluice::cuda

@@ -1,0 +1,106 @@
+// One thread per element.
+
+#include "plugin/generate/body.h"
+#include "plugin/generate/families.h"
+#include "plugin/generate/formulas.h"
+
+namespace sluice::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+constexpr const char* kKinds[] = {"sluice::Elementwise",
+                                  "Abs",
+                                  "Add",
+                                  "Ceil",
+                                  "Clip",
+                                  "Cos",
+                                  "Div",
+                                  "Elu",
+                                  "Erf",
+                                  "Exp",
+                                  "Floor",
+                                  "Gelu",
+                                  "HardSigmoid",
+                                  "HardSwish",
+                                  "LeakyRelu",
+                                  "Log",
+                                  "Max",
+                                  "Min",
+                                  "Mul",
+                                  "Neg",
+                                  "PRelu",
+                                  "Pow",
+                                  "Reciprocal",
+                                  "Relu",
+                                  "Sigmoid",
+                                  "Sin",
+                                  "Softplus",
+                                  "Softsign",
+                                  "Sqrt",
+                                  "Sub",
+                                  "Sum",
+                                  "Tanh",
+                                  nullptr};
+
+bool is_only_a_body(const sluice_op& op) { return std::string_view(op.domain) == "sluice"; }
+
+/// The operation's own result; inputs are named by `name_of`.
+template <typename NameOf>
+Status own_result(const sluice_op& op, const NameOf& name_of, std::string* expression) {
+  std::vector<std::string> names;
+  for (int i = 0; i < op.num_inputs; ++i) {
+    names.push_back(plugin::is_absent(op.inputs[i].tensor) ? "" : name_of(i));
+  }
+  return write_formula(op.kind, op, names, expression);
+}
+
+Status check(const sluice_op& op) {
+  if (Status status = check_floats(op, op.num_inputs); !status.is_ok()) return status;
+  if (is_only_a_body(op)) return plugin::ok();
+  for (const sluice_operand& input : plugin::inputs_of(op)) {
+    const bool fits =
+        broadcasts_to(plugin::dims_of(input.tensor), plugin::dims_of(op.outputs[0].tensor));
+    if (!plugin::is_absent(input.tensor) && !fits) return shapes_disagree(op);
+  }
+  for (int i = 1; std::string_view(op.kind) == "Clip" && i < op.num_inputs; ++i) {
+    const bool is_bound = plugin::is_absent(op.inputs[i].tensor) || op.inputs[i].tensor.rank == 0;
+    if (!is_bound) return plugin::invalid_argument("Clip: a bound is a scalar");
+  }
+  std::string expression;
+  return own_result(
+      op, [](int) { return std::string("x"); }, &expression);
+}
+
+Status write(const sluice_op& op, Source* source) {
+  const sluice_tensor& output = op.outputs[0].tensor;
+  const std::int64_t count = plugin::num_elements(output);
+  Parameters parameters;
+  std::string value;
+  if (!is_only_a_body(op)) {
+    const Status status = own_result(
+        op,
+        [&](int i) {
+          const Dims dims = plugin::dims_of(op.inputs[i].tensor);
+          return parameters.add(i) + "[" + broadcast_index("i", dims, plugin::dims_of(output)) +
+                 "]";
+        },
+        &value);
+    if (!status.is_ok()) return status;
+  }
+  add_body_inputs(op, &parameters);
+  const std::string threads = std::to_string(kThreads);
+  source->text = constants_text(op) + kernel_head(parameters, count) +
+                 "  const Index i = Index(blockIdx.x) * " + threads +
+                 " + threadIdx.x;\n  if (i >= " + std::to_string(count) + ") return;\n" +
+                 store_result(op, value, "i") + "}\n";
+  source->block = {kThreads, 1, 1};
+  source->operands = parameters.operands();
+  return set_grid(count, kThreads, source) ? plugin::ok() : too_large(op);
+}
+
+}  // namespace
+
+const Family kElementwiseFamily = {kKinds, check, write};
+
+}  // namespace sluice::cuda

@@ -1,0 +1,23 @@
+// The families of operators with generated kernels. Each checks and writes its own.
+#pragma once
+
+#include "plugin/generate/source.h"
+
+namespace sluice::cuda {
+
+struct Family {
+  /// Null-terminated names of operators; a name of the domain "sluice" has the prefix "sluice::".
+  const char* const* kinds;
+  Status (*check)(const sluice_op& op);
+  Status (*write)(const sluice_op& op, Source* source);
+};
+
+extern const Family kElementwiseFamily;
+extern const Family kProductFamily;
+extern const Family kReductionFamily;
+extern const Family kSoftmaxFamily;
+
+/// What `write` says of sizes that no launch has.
+Status too_large(const sluice_op& op);
+
+}  // namespace sluice::cuda

@@ -1,0 +1,121 @@
+#include "plugin/generate/text.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace sluice::cuda {
+
+bool agree(Dims a, Dims b) {
+  return std::ranges::equal(a, b, [](std::int64_t x, std::int64_t y) { return agree(x, y); });
+}
+
+bool broadcasts_to(Dims operand, Dims dims) {
+  if (operand.size() > dims.size()) return false;
+  const Dims last = dims.last(operand.size());
+  return std::ranges::equal(operand, last,
+                            [](std::int64_t x, std::int64_t y) { return x == 1 || agree(x, y); });
+}
+
+Status shapes_disagree(const sluice_op& op) {
+  std::string shapes;
+  for (const sluice_operand& input : plugin::inputs_of(op)) {
+    shapes += (shapes.empty() ? "" : ", ") + plugin::to_string(plugin::dims_of(input.tensor));
+  }
+  return plugin::invalid_argument(plugin::kind_of(op) + ": inputs " + shapes +
+                                  " do not give output " +
+                                  plugin::to_string(plugin::dims_of(op.outputs[0].tensor)));
+}
+
+std::string literal(float value) {
+  return "__int_as_float(" + std::to_string(std::bit_cast<std::int32_t>(value)) + ")";
+}
+
+namespace {
+
+struct Axis {
+  std::int64_t extent;
+  std::int64_t stride;  // 0: the operand is stretched
+};
+
+/// Outer axes first. Neighbours that are one axis to the operand become one.
+std::vector<Axis> merge(std::span<const Axis> axes) {
+  std::vector<Axis> merged;
+  for (const Axis& axis : axes) {
+    if (axis.extent == 1) continue;
+    if (!merged.empty() && merged.back().stride == axis.stride * axis.extent) {
+      merged.back() = {merged.back().extent * axis.extent, axis.stride};
+    } else {
+      merged.push_back(axis);
+    }
+  }
+  return merged;
+}
+
+/// The sum over the axes of (index / below % extent) * stride, where `below` is the product of the
+/// extents of inner axes.
+std::string offset_text(const std::string& index, std::span<const Axis> axes) {
+  const std::vector<Axis> merged = merge(axes);
+  std::string sum;
+  std::int64_t below = 1;
+  for (std::size_t i = merged.size(); i-- > 0;) {
+    const auto& [extent, stride] = merged[i];
+    if (stride != 0) {
+      std::string term = index;
+      if (below != 1) term += " / " + std::to_string(below);
+      if (i != 0) term += " % " + std::to_string(extent);
+      if (stride != 1 && term != index) term.insert(0, "(").append(")");
+      if (stride != 1) term += " * " + std::to_string(stride);
+      sum += (sum.empty() ? "" : " + ") + term;
+    }
+    below *= extent;
+  }
+  return sum.empty() ? "0" : sum;
+}
+
+}  // namespace
+
+std::string broadcast_index(const std::string& index, Dims operand, Dims dims) {
+  const std::size_t missing = dims.size() - operand.size();
+  std::vector<Axis> axes(dims.size());
+  std::int64_t stride = 1;
+  for (std::size_t axis = dims.size(); axis-- > 0;) {
+    const std::int64_t extent = axis < missing ? 1 : operand[axis - missing];
+    axes[axis] = {dims[axis], extent == 1 ? 0 : stride};
+    stride *= extent;
+  }
+  return offset_text(index, axes);
+}
+
+std::string offset_along(const std::string& index, Dims dims, std::span<const std::size_t> axes) {
+  std::vector<Axis> along;
+  for (const std::size_t axis : axes) {
+    along.push_back({dims[axis], plugin::num_elements(dims.subspan(axis + 1))});
+  }
+  return offset_text(index, along);
+}
+
+std::string Parameters::add(int operand) {
+  operands_.push_back(operand);
+  return "x" + std::to_string(operand);
+}
+
+std::string Parameters::declarations() const {
+  std::string text;
+  for (const int operand : operands_) text += "const float* x" + std::to_string(operand) + ", ";
+  return text + "float* y";
+}
+
+std::string kernel_head(const Parameters& parameters, std::int64_t num_elements) {
+  const char* const index = num_elements < kMaxShortIndex ? "unsigned" : "unsigned long long";
+  return std::string("typedef ") + index + " Index;\n\nextern \"C\" __global__ void " +
+         kKernelName + "(" + parameters.declarations() + ") {\n";
+}
+
+bool set_grid(std::int64_t count, std::int64_t size, Source* source) {
+  const std::int64_t blocks = count / size + (count % size != 0 ? 1 : 0);
+  if (blocks > 0x7fffffff) return false;
+  source->grid = {static_cast<unsigned>(blocks), 1, 1};
+  return true;
+}
+
+}  // namespace sluice::cuda

@@ -1,0 +1,58 @@
+// Index arithmetic, literals and parameter lists of generated kernels.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "plugin/generate/source.h"
+
+namespace sluice::cuda {
+
+using Dims = std::span<const std::int64_t>;
+
+/// Dimensions agree as far as both are known.
+inline bool agree(std::int64_t a, std::int64_t b) { return a == b || a < 0 || b < 0; }
+bool agree(Dims a, Dims b);
+
+/// Whether a tensor of `operand` stretches to `dims`, as far as dimensions are known.
+bool broadcasts_to(Dims operand, Dims dims);
+
+/// INVALID_ARGUMENT: the shapes of an operation contradict each other; names them all.
+Status shapes_disagree(const sluice_op& op);
+
+/// A float as CUDA text with exactly its bits.
+std::string literal(float value);
+
+/// The index of an operand's element that belongs to element `index` of a tensor of `dims`, as
+/// text: the operand is stretched along the axes where it has 1 element. Requires: `operand`
+/// broadcasts to `dims`.
+std::string broadcast_index(const std::string& index, Dims operand, Dims dims);
+
+/// The offset of position `index` in the axes `axes` of a row-major tensor of `dims`, counted row
+/// by row over these axes alone.
+std::string offset_along(const std::string& index, Dims dims, std::span<const std::size_t> axes);
+
+/// Joins what the parameters of a kernel are called with what they point at. Collects
+/// Source::operands on the way.
+class Parameters {
+ public:
+  /// Adds an operand and returns its name. An absent operand gets none.
+  std::string add(int operand);
+  /// "const float* x0, const float* x3, float* y".
+  std::string declarations() const;
+  const std::vector<int>& operands() const { return operands_; }
+
+ private:
+  std::vector<int> operands_;
+};
+
+/// The head of a kernel up to its brace: index type, name, parameters.
+std::string kernel_head(const Parameters& parameters, std::int64_t num_elements);
+
+/// Largest number of elements that 32-bit indices reach with room for the last block.
+inline constexpr std::int64_t kMaxShortIndex = std::int64_t{1} << 31;
+
+/// `count` things in groups of `size`: the grid's first dimension. False if a grid has no room.
+bool set_grid(std::int64_t count, std::int64_t size, Source* source);
+
+}  // namespace sluice::cuda

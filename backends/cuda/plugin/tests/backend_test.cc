@@ -1,0 +1,151 @@
+// Memory, copies, events and faults of the plug-in on an emulated device.
+
+#include "plugin/backend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "emulator/emulated_driver.h"
+#include "plugin/events.h"
+
+namespace sluice::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+class BackendTest : public testing::Test {
+ protected:
+  void start(std::uint64_t seed = 1, std::int64_t memory_bytes = 1 << 20) {
+    streams_.clear();
+    backend_.reset();
+    emulator::Description description;
+    description.seed = seed;
+    description.devices[0].memory_bytes = memory_bytes;
+    std::unique_ptr<emulator::EmulatedDriver> emulated;
+    ASSERT_EQ(emulator::EmulatedDriver::start(description, nullptr, &emulated).text, "");
+    Driver driver = {emulated->table(), true, nullptr};
+    driver.owner = std::move(emulated);
+    ASSERT_EQ(Backend::create(std::move(driver), "", &backend_).text, "");
+    group_ = {backend_.get(), 0};
+  }
+  ~BackendTest() override { streams_.clear(); }
+
+  struct StreamEnd {
+    void operator()(Stream* stream) const {
+      stream->group->backend->destroy_stream(*stream);
+      delete stream;
+    }
+  };
+  Stream& make_stream() {
+    std::unique_ptr<Stream> made;
+    EXPECT_EQ(backend_->make_stream(group_, &made).text, "");
+    streams_.emplace_back(made.release());
+    return *streams_.back();
+  }
+  void* allocate(std::int64_t bytes) {
+    void* address = nullptr;
+    EXPECT_EQ(backend_->allocate(0, bytes, &address).text, "");
+    return address;
+  }
+  /// Copies in a list of its own.
+  Status copy(Stream& stream, void* from, void* to, std::int64_t bytes) {
+    CommandList list;
+    const sluice_argument source = {-1, 0, from, 0, nullptr};
+    const sluice_argument target = {-1, 0, to, 0, nullptr};
+    EXPECT_TRUE(plugin::detail::record_copy(list, source, target, bytes).is_ok());
+    EXPECT_TRUE(plugin::detail::finish_list(list).is_ok());
+    return backend_->submit(stream, list, {});
+  }
+  static sluice_stream* handle(Stream& stream) { return reinterpret_cast<sluice_stream*>(&stream); }
+
+  /// Writes on one stream, reads on another, in between or not an event. What was read.
+  int write_and_read(std::uint64_t seed, bool waits) {
+    start(seed);
+    Stream& writer = make_stream();
+    Stream& reader = make_stream();
+    sluice_event* event = nullptr;
+    EXPECT_EQ(
+        kEvents.event_create(reinterpret_cast<sluice_backend*>(backend_.get()), &event, nullptr),
+        SLUICE_OK);
+    void* const memory = allocate(4);
+    int value = 7;
+    int seen = 0;
+    EXPECT_TRUE(copy(writer, &value, memory, 4).is_ok());
+    EXPECT_EQ(kEvents.event_record(event, handle(writer), nullptr), SLUICE_OK);
+    if (waits) {
+      EXPECT_EQ(kEvents.stream_wait_event(handle(reader), event, nullptr), SLUICE_OK);
+    }
+    EXPECT_TRUE(copy(reader, memory, &seen, 4).is_ok());
+    EXPECT_TRUE(backend_->wait(reader, -1).is_ok());
+    kEvents.event_destroy(event);
+    return seen;
+  }
+
+  std::unique_ptr<Backend> backend_;
+  Group group_;
+  std::vector<std::unique_ptr<Stream, StreamEnd>> streams_;
+};
+
+TEST_F(BackendTest, EventOrdersStreamsInEveryOrderOfWork) {
+  for (std::uint64_t seed = 0; seed < 32; ++seed) EXPECT_EQ(write_and_read(seed, true), 7);
+}
+
+TEST_F(BackendTest, MissingEventIsFoundInSomeOrderOfWork) {
+  int num_stale = 0;
+  for (std::uint64_t seed = 0; seed < 32; ++seed)
+    num_stale += write_and_read(seed, false) == 7 ? 0 : 1;
+  EXPECT_GT(num_stale, 0);
+}
+
+TEST_F(BackendTest, BytesGoThereAndBack) {
+  start();
+  Stream& stream = make_stream();
+  void* const one = allocate(400);
+  void* const two = allocate(400);
+  std::vector<int> sent(100);
+  std::vector<int> received(100);
+  std::iota(sent.begin(), sent.end(), 0);
+  EXPECT_TRUE(copy(stream, sent.data(), one, 400).is_ok());
+  EXPECT_TRUE(copy(stream, one, two, 400).is_ok());
+  EXPECT_TRUE(copy(stream, two, received.data(), 400).is_ok());
+  EXPECT_EQ(backend_->wait(stream, 1'000'000'000).text, "");
+  EXPECT_EQ(sent, received);
+}
+
+TEST_F(BackendTest, OutOfMemoryNamesTheDeviceAndWhatIsLeft) {
+  start(1, 1 << 20);
+  void* address = nullptr;
+  const Status status = backend_->allocate(0, 2 << 20, &address);
+  EXPECT_EQ(status.code, SLUICE_RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.text, HasSubstr("allocating 2097152 bytes on device 0"));
+  EXPECT_THAT(status.text, HasSubstr("device 0 has no 2097152 bytes left of 1048576"));
+}
+
+TEST_F(BackendTest, CopyPastTheEndIsToldByTheNextWaitOnce) {
+  start();
+  Stream& stream = make_stream();
+  void* const memory = allocate(8);
+  std::vector<char> bytes(64);
+  EXPECT_TRUE(copy(stream, bytes.data(), memory, 64).is_ok());
+  EXPECT_THAT(backend_->wait(stream, -1).text, HasSubstr("the end of the allocation of 8 bytes"));
+  EXPECT_EQ(backend_->wait(stream, -1).text, "");
+}
+
+TEST_F(BackendTest, CopyBetweenHostBuffersIsRefused) {
+  start();
+  Stream& stream = make_stream();
+  int a = 0;
+  int b = 0;
+  EXPECT_TRUE(copy(stream, &a, &b, 4).is_ok());
+  EXPECT_THAT(backend_->wait(stream, -1).text, HasSubstr("from host to host"));
+}
+
+TEST_F(BackendTest, UnknownDeviceIsNamed) {
+  start();
+  EXPECT_EQ(backend_->enter(1).text, "no device 1; there are 1");
+}
+
+}  // namespace
+}  // namespace sluice::cuda
