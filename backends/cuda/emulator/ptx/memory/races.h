@@ -15,11 +15,12 @@ class Races {
   void reset(std::size_t shared_bytes, bool is_enabled);
 
   bool is_enabled() const { return is_enabled_; }
-  void begin_epoch() { ++epoch_; }
+  void begin_epoch();
 
-  /// An access of one thread. Requires: the bytes lie in shared memory. `unchanged`: a write that
-  /// leaves the bytes as they are, which races with nobody.
-  void read(std::uint32_t warp, std::uint32_t line, std::uint64_t offset, std::uint32_t bytes);
+  /// Reads of `bytes` bytes from each lane's offset. Requires: the bytes lie in shared memory.
+  void read(std::uint32_t warp, std::uint32_t line, std::uint32_t mask,
+            const std::uint64_t offsets[32], std::uint32_t bytes);
+  /// A write of one thread. `unchanged`: it leaves the bytes as they are, and races with nobody.
   void write(std::uint32_t warp, std::uint32_t line, std::uint64_t offset, std::uint32_t bytes,
              bool unchanged);
 
@@ -27,25 +28,36 @@ class Races {
   const std::string& found() const { return found_; }
 
  private:
+  /// Who touched which of a word's 4 bytes: epoch, warp, bytes and line in one number.
   struct Touch {
-    std::uint32_t epoch = 0, line = 0;
-    std::uint16_t warp = 0;
-    std::uint8_t bytes = 0;  ///< a bit for each byte of the word
+    std::uint64_t bits = 0;
+
+    std::uint64_t epoch() const { return bits >> 36; }
+    std::uint64_t warp() const { return bits >> 31 & 31; }
+    std::uint64_t bytes() const { return bits >> 27 & 15; }
+    std::uint64_t line() const { return bits & kMaxLine; }
   };
+  static constexpr std::uint64_t kMaxLine = (1 << 27) - 1, kMaxEpoch = (1 << 28) - 1,
+                                 kWholeWord = 15;
   struct Word {
     Touch written, read;
   };
 
-  bool conflicts(const Touch& before, const Touch& now) const {
-    return before.epoch == now.epoch && before.warp != now.warp && (before.bytes & now.bytes) != 0;
+  Touch touch(std::uint32_t warp, std::uint32_t line) const {
+    return {epoch_ << 36 | std::uint64_t{warp & 31} << 31 | kWholeWord << 27 | (line & kMaxLine)};
   }
+  bool conflicts(const Touch& before, const Touch& now) const {
+    return before.epoch() == now.epoch() && before.warp() != now.warp() &&
+           (before.bytes() & now.bytes()) != 0;
+  }
+  void read_any(const Touch& first, std::uint64_t offset, std::uint32_t bytes);
   void report(const char* how, std::uint64_t word, const Touch& before, const Touch& now);
+  /// Calls `visit(word, now)` for each word of the bytes, with the bytes within it.
   template <class Visit>
-  void for_words(std::uint32_t warp, std::uint32_t line, std::uint64_t offset, std::uint32_t bytes,
-                 Visit visit);
+  void for_words(Touch now, std::uint64_t offset, std::uint32_t bytes, Visit visit);
 
   bool is_enabled_ = false;
-  std::uint32_t epoch_ = 1;
+  std::uint64_t epoch_ = 1;
   std::vector<Word> words_;
   std::string found_;
 };

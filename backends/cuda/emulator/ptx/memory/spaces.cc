@@ -129,25 +129,55 @@ std::byte* reach(Warp& warp, const Addresses& addresses, int lane, std::uint32_t
   }
 }
 
+namespace {
+
+/// The lowest and highest address of the mask's lanes, and all their bits together.
+struct Extent {
+  std::uint64_t low = ~std::uint64_t{0}, high = 0, bits = 0;
+
+  explicit Extent(std::uint32_t mask, const Addresses& addresses) {
+    const auto add = [this](std::uint64_t address) {
+      low = std::min(low, address);
+      high = std::max(high, address);
+      bits |= address;
+    };
+    if (mask == kAllLanes) {
+      for (const std::uint64_t address : addresses.of) add(address);
+    } else {
+      for_lanes(mask, [&](int lane) { add(addresses.of[lane]); });
+    }
+  }
+};
+
+/// Where `low` lies, if all bytes up to `high` belong to one allocation; else null.
+std::byte* reach_span(Warp& warp, const Addresses& addresses, const Extent& extent,
+                      std::uint32_t bytes, Access access) {
+  constexpr std::uint64_t kMaxSpan = std::uint64_t{1} << 32;
+  if (extent.bits % bytes != 0 || extent.high - extent.low >= kMaxSpan) return nullptr;
+  const std::uint64_t size = extent.high - extent.low + bytes;
+  if (addresses.space == Space::kGlobal || addresses.space == Space::kConstant) {
+    return warp.block->global->at(extent.low, size, access);
+  }
+  if (addresses.space != Space::kShared) return nullptr;
+  std::vector<std::byte>& shared = warp.block->shared;
+  return extent.high <= shared.size() && bytes <= shared.size() - extent.high
+             ? shared.data() + extent.low
+             : nullptr;
+}
+
+}  // namespace
+
 bool reach_all(Warp& warp, const Addresses& addresses, std::uint32_t bytes, Access access,
                std::byte* host[kLanes]) {
-  const bool is_device = addresses.space == Space::kGlobal || addresses.space == Space::kConstant;
-  if (is_device) {
-    // Most warps access one allocation, which one question shows.
-    std::uint64_t low = ~std::uint64_t{0}, high = 0, all = 0;
-    for_lanes(warp.mask, [&](int lane) {
-      low = std::min(low, addresses.of[lane]);
-      high = std::max(high, addresses.of[lane]);
-      all |= addresses.of[lane];
-    });
-    constexpr std::uint64_t kMaxSpan = std::uint64_t{1} << 32;
-    std::byte* begin = all % bytes == 0 && high - low < kMaxSpan
-                           ? warp.block->global->at(low, high - low + bytes, access)
-                           : nullptr;
-    if (begin != nullptr) {
-      for_lanes(warp.mask, [&](int lane) { host[lane] = begin + (addresses.of[lane] - low); });
-      return true;
+  // Most warps access one allocation, or shared memory: one look instead of 32.
+  const Extent extent(warp.mask, addresses);
+  if (std::byte* begin = reach_span(warp, addresses, extent, bytes, access); begin != nullptr) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      // Lanes outside of the mask may have any address; nobody uses theirs.
+      const std::uint64_t offset = addresses.of[lane] - extent.low;
+      host[lane] = begin + (offset <= extent.high - extent.low ? offset : 0);
     }
+    return true;
   }
   for_lanes(warp.mask, [&](int lane) {
     if (!warp.has_failed) host[lane] = reach(warp, addresses, lane, bytes, access);
@@ -169,8 +199,7 @@ void count_access(Warp& warp, const Instruction& in, const Addresses& addresses,
     counts.shared_bank_conflicts += count_conflicts(warp.mask, addresses.of, bytes);
     Races& races = warp.block->races;
     if (races.is_enabled() && access == Access::kRead) {
-      for_lanes(warp.mask,
-                [&](int lane) { races.read(warp.index, in.line, addresses.of[lane], bytes); });
+      races.read(warp.index, in.line, warp.mask, addresses.of, bytes);
       check_races(warp, std::countr_zero(warp.mask));
     }
   }

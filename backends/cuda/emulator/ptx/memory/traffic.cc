@@ -6,7 +6,8 @@
 namespace sluice::cuda::ptx {
 namespace {
 
-constexpr std::uint64_t kSectorBytes = 32, kBankBytes = 4, kBanks = 32;
+constexpr std::uint64_t kSectorBytes = 32, kBanks = 32;
+constexpr std::uint32_t kBankBytes = 4;
 
 /// The distinct ones of sorted or unsorted numbers; most warps give them in order.
 std::uint64_t count_distinct(std::uint64_t* numbers, int count) {
@@ -14,26 +15,36 @@ std::uint64_t count_distinct(std::uint64_t* numbers, int count) {
   return static_cast<std::uint64_t>(std::unique(numbers, numbers + count) - numbers);
 }
 
-/// Turns for the lanes of one part of the warp.
+/// Whether all words lie in one row of the banks, where no two of them share a bank.
+bool is_one_row(const std::uint64_t addresses[32], std::uint32_t bytes) {
+  std::uint64_t low = ~std::uint64_t{0}, high = 0;
+  for (int lane = 0; lane < 32; ++lane) {
+    low = std::min(low, addresses[lane]);
+    high = std::max(high, addresses[lane]);
+  }
+  return high + bytes - low <= kBanks * kBankBytes;
+}
+
+/// Turns for the lanes of one part of the warp: the most words that one bank must give.
 std::uint64_t count_turns(std::uint32_t mask, const std::uint64_t addresses[32],
                           std::uint32_t bytes) {
-  std::uint64_t words[kBanks * 4];
-  int count = 0;
-  std::uint64_t low = ~std::uint64_t{0}, high = 0;
+  std::uint32_t words[kBanks][kBanks];  // of each bank, without repetition
+  std::uint32_t counts[kBanks] = {};
+  std::uint32_t turns = 0;
+  const std::uint32_t words_per_lane = bytes <= kBankBytes ? 1 : bytes / kBankBytes;
   for (; mask != 0; mask &= mask - 1) {
-    const std::uint64_t first = addresses[std::countr_zero(mask)] / kBankBytes;
-    for (std::uint64_t word = first; word < first + std::max<std::uint64_t>(bytes / kBankBytes, 1);
-         ++word) {
-      words[count++] = word;
-      low = std::min(low, word);
-      high = std::max(high, word);
+    const auto first = static_cast<std::uint32_t>(addresses[std::countr_zero(mask)] / kBankBytes);
+    for (std::uint32_t word = first; word < first + words_per_lane; ++word) {
+      std::uint32_t* of_bank = words[word % kBanks];
+      std::uint32_t& count = counts[word % kBanks];
+      std::uint32_t i = 0;
+      while (i < count && of_bank[i] != word) ++i;
+      if (i < count) continue;  // another lane reads it, too
+      of_bank[count++] = word;
+      turns = std::max(turns, count);
     }
   }
-  if (count == 0 || high - low < kBanks) return count == 0 ? 0 : 1;
-  const auto distinct = static_cast<int>(count_distinct(words, count));
-  std::uint64_t turns[kBanks] = {};
-  for (int i = 0; i < distinct; ++i) ++turns[words[i] % kBanks];
-  return *std::max_element(turns, turns + kBanks);
+  return turns;
 }
 
 }  // namespace
@@ -48,6 +59,7 @@ std::uint64_t count_sectors(std::uint32_t mask, const std::uint64_t addresses[32
 
 std::uint64_t count_conflicts(std::uint32_t mask, const std::uint64_t addresses[32],
                               std::uint32_t bytes) {
+  if (mask == 0xffffffffu && bytes == kBankBytes && is_one_row(addresses, bytes)) return 0;
   const std::uint32_t lanes = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
   const std::uint32_t part = lanes == 32 ? 0xffffffffu : (1u << lanes) - 1;
   std::uint64_t turns = 0, parts = 0;
