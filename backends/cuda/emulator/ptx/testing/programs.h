@@ -28,19 +28,24 @@ struct Outcome {
   Counts counts;
 };
 
-inline Outcome run_text(const std::string& text, Launch launch, std::size_t words = 1024) {
+/// `words` are what `out` points to when the kernel starts.
+inline Outcome run_on(const std::string& text, Launch launch,
+                      const std::vector<std::uint32_t>& words) {
   Outcome outcome;
   Module module;
   outcome.status = Module::parse(text, &module);
   if (!outcome.status.is_ok()) return outcome;
   TestMemory memory;
   place_variables(module, memory);
-  const std::uint64_t out = memory.upload(std::vector<std::uint32_t>(words));
+  const std::uint64_t out = memory.upload(words);
   const std::vector<std::byte> arguments = parameters(out);
   launch.parameters = arguments;
   outcome.status = run(*module.find("k"), launch, &memory, &outcome.counts);
   outcome.words = memory.download<std::uint32_t>(out);
   return outcome;
+}
+inline Outcome run_text(const std::string& text, const Launch& launch, std::size_t words = 1024) {
+  return run_on(text, launch, std::vector<std::uint32_t>(words));
 }
 
 inline Launch threads(std::uint32_t count, std::uint64_t seed = 0) {
