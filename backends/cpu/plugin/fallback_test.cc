@@ -18,8 +18,8 @@ namespace {
 constexpr std::string_view kGeneric =
     "Acos Acosh AffineGrid Asin Asinh Atan Atanh Attention BatchNormalization Bernoulli "
     "BitCast BlackmanWindow CastLike CausalConvWithState CenterCropPad Compress Constant "
-    "ConvInteger Cosh CumProd Det Dropout DynamicQuantizeLinear Einsum Flatten GlobalLpPool "
-    "HammingWindow HannWindow Hardmax LinearAttention LpNormalization LpPool MatMulInteger "
+    "Cosh CumProd Det Dropout Einsum Flatten GlobalLpPool "
+    "HammingWindow HannWindow Hardmax LinearAttention LpNormalization LpPool "
     "MaxRoiPool MaxUnpool MeanVarianceNormalization MelWeightMatrix Multinomial "
     "NegativeLogLikelihoodLoss NonMaxSuppression NonZero OneHot QLinearConv QLinearMatMul "
     "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Range ReduceLogSum "

@@ -34,6 +34,8 @@ std::map<Key, OpEntry> join_families() {
                              cumulative_entries(),
                              group_norm_entries(),
                              narrow_matrix_entries(),
+                             integer_matrix_entries(),
+                             integer_conv_entries(),
                              grid_sample_entries(),
                              gru_entries(),
                              spectrum_entries(),

@@ -100,21 +100,27 @@ Status read_column_window(const sluice_op& op, std::span<const std::int64_t> ker
   return plugin::ok();
 }
 
-void fill_columns(const ColumnWindow& w, const float* plane, std::int64_t first, std::int64_t count,
-                  float* columns, std::int64_t row) {
+template <typename T>
+void fill_columns(const ColumnWindow& w, const T* plane, std::int64_t first, std::int64_t count,
+                  T* columns, std::int64_t row, T padding) {
   for_each_segment(w, first, count, [&](auto tap, auto at, auto line, Share all, auto shift) {
-    float* to = columns + tap * row + at - all.begin;
+    T* to = columns + tap * row + at - all.begin;
     const Share some = line < 0 ? Share{all.end, all.end} : inside(w, shift, all.begin, all.end);
-    std::fill(to + all.begin, to + some.begin, 0.0F);
-    const float* from = plane + line + shift;
+    std::fill(to + all.begin, to + some.begin, padding);
+    const T* from = plane + line + shift;
     if (w.stride[2] == 1) {
       if (some.begin < some.end) std::copy(from + some.begin, from + some.end, to + some.begin);
     } else {
       for (std::int64_t i = some.begin; i < some.end; ++i) to[i] = from[i * w.stride[2]];
     }
-    std::fill(to + some.end, to + all.end, 0.0F);
+    std::fill(to + some.end, to + all.end, padding);
   });
 }
+
+template void fill_columns(const ColumnWindow&, const float*, std::int64_t, std::int64_t, float*,
+                           std::int64_t, float);
+template void fill_columns(const ColumnWindow&, const std::uint8_t*, std::int64_t, std::int64_t,
+                           std::uint8_t*, std::int64_t, std::uint8_t);
 
 void add_columns(const ColumnWindow& w, const float* columns, std::int64_t row, std::int64_t first,
                  std::int64_t count, float* plane) {

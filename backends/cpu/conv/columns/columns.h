@@ -32,10 +32,11 @@ Status read_column_window(const sluice_op& op, std::span<const std::int64_t> ker
                           std::span<const std::int64_t> windows,
                           std::span<const std::int64_t> image, ColumnWindow* window);
 
-/// Of one channel: what the taps of windows [first, first + count) meet, zeros in the padding. Row
-/// t, `row` floats apart, is tap t.
-void fill_columns(const ColumnWindow& window, const float* plane, std::int64_t first,
-                  std::int64_t count, float* columns, std::int64_t row);
+/// Of one channel: what the taps of windows [first, first + count) meet, `padding` around the
+/// image. Row t, `row` elements apart, is tap t. Of floats and of bytes.
+template <typename T>
+void fill_columns(const ColumnWindow& window, const T* plane, std::int64_t first,
+                  std::int64_t count, T* columns, std::int64_t row, T padding = {});
 
 /// The other way: adds each element to the pixel that its tap meets; those in the padding are lost.
 void add_columns(const ColumnWindow& window, const float* columns, std::int64_t row,

@@ -18,6 +18,20 @@ namespace sluice::cpu {
 inline constexpr int kByteGroup =
     4;  ///< neighbours along the depth that one instruction multiplies
 
+/// Where the sums of a tile stay integers, less the zero points of A's rows and of B's columns:
+///
+///     C(i, j) = sum over p of (a(i, p) - row_zeros(i)) * (b(p, j) - column_zeros(j))
+///
+/// Integers wrap.
+struct ByteSums {
+  std::int32_t* c = nullptr;  ///< null: the tile's sums become floats
+  const std::int32_t* row_zeros = nullptr;
+  const std::int32_t* row_sums = nullptr;
+  const std::int32_t* column_zeros = nullptr;  ///< [width]
+  /// [width]: the sum of the column less depth * column_zeros.
+  const std::int32_t* column_sums = nullptr;
+};
+
 /// A tile of rows of A times one panel of B. `a` is [rows][groups * 4]; `b` is [groups][width][4].
 struct ByteTile {
   const std::uint8_t* a = nullptr;
@@ -31,6 +45,7 @@ struct ByteTile {
   const std::int32_t* corrections = nullptr;  ///< [width]: 128 times the sum of the column
   const float* bias = nullptr;                ///< [columns]; null: none
   int columns = 0;                            ///< of C, at most `width`
+  ByteSums sums = {};                         ///< replaces `c` and what scales it
 };
 
 using ByteTileKernel = void (*)(const ByteTile&);

@@ -15,6 +15,23 @@ constexpr int kVectors = kVectorRegisters == 32 ? 4 : 2;
 constexpr int kWidth = kVectors * kLanes;
 
 template <int kCount, int kUsed>
+SLUICE_CPU_INLINE void store_sums(const ByteTile& t, const VecI (&sums)[kCount][kUsed]) {
+  SLUICE_CPU_UNROLL
+  for (int v = 0; v < kUsed; ++v) {
+    const int left = t.columns - v * kLanes;
+    const VecI zeros = load_int(t.sums.column_zeros + v * kLanes);
+    const VecI column = load_int(t.sums.column_sums + v * kLanes);
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kCount; ++i) {
+      const VecI value = sums[i][v] - column * broadcast_int(t.sums.row_zeros[i]) -
+                         zeros * broadcast_int(t.sums.row_sums[i]);
+      std::int32_t* to = t.sums.c + i * t.c_row + v * kLanes;
+      store_first(reinterpret_cast<float*>(to), (Vec)value, left < kLanes ? left : kLanes);
+    }
+  }
+}
+
+template <int kCount, int kUsed>
 void byte_tile(const ByteTile& t) {
   VecI sums[kCount][kUsed] = {};
   const std::uint8_t* a = t.a;
@@ -35,6 +52,7 @@ void byte_tile(const ByteTile& t) {
       for (int v = 0; v < kUsed; ++v) sums[i][v] = multiply_add(sums[i][v], row, columns[v]);
     }
   }
+  if (t.sums.c != nullptr) return store_sums(t, sums);
   SLUICE_CPU_UNROLL
   for (int v = 0; v < kUsed; ++v) {
     const int left = t.columns - v * kLanes;

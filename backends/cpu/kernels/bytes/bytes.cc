@@ -85,6 +85,28 @@ void quantize_bytes(const float* x, std::int64_t count, const ByteScale& scale, 
   for (std::int64_t lane = 0; i + lane < count; ++lane) y[i + lane] = last[lane];
 }
 
+void range_of(const float* x, std::int64_t count, float* least, float* largest) {
+  constexpr int kChains = 4;  // hide the latency of one
+  Vec low[kChains] = {};
+  Vec high[kChains] = {};
+  std::int64_t i = 0;
+  for (; i + kChains * kLanes <= count; i += kChains * kLanes) {
+    SLUICE_CPU_UNROLL
+    for (int c = 0; c < kChains; ++c) {
+      const Vec v = load(x + i + c * kLanes);
+      low[c] = min(v, low[c]);
+      high[c] = max(v, high[c]);
+    }
+  }
+  for (; i < count; i += kLanes) {
+    const Vec v = load_first(x + i, static_cast<int>(count - i < kLanes ? count - i : kLanes));
+    low[0] = min(v, low[0]);
+    high[0] = max(v, high[0]);
+  }
+  *least = reduce_min(min(min(low[0], low[1]), min(low[2], low[3])));
+  *largest = reduce_max(max(max(high[0], high[1]), max(high[2], high[3])));
+}
+
 void dequantize_bytes(const std::uint8_t* x, std::int64_t count, const ByteScale& scale, float* y) {
   const VecI zero = broadcast_int(scale.zero);
   const Vec step = broadcast(scale.scale);

@@ -30,6 +30,8 @@ struct BytePoolRow {
 
 SLUICE_CPU_EACH_ISA(void quantize_bytes(const float* x, std::int64_t count, const ByteScale& scale,
                                         std::uint8_t* y);
+                    /// The smallest and the largest of the numbers and 0. A NaN is neither.
+                    void range_of(const float* x, std::int64_t count, float* least, float* largest);
                     void dequantize_bytes(const std::uint8_t* x, std::int64_t count,
                                           const ByteScale& scale, float* y);
                     void quantize_shorts(const float* x, std::int64_t count, const ByteScale& scale,

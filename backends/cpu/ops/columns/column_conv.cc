@@ -212,19 +212,6 @@ class DeformConv : public ColumnConv {
   bool has_mask_;
 };
 
-/// Images [N, C, spatial...], weights [M, C/group, kernel...], output [N, M, spatial...].
-Status read_column_conv(const sluice_op& op, ColumnChannels* channels, ColumnWindow* window) {
-  const auto x = dims_of(op.inputs[0].tensor);
-  const auto w = dims_of(op.inputs[1].tensor);
-  const auto y = dims_of(op.outputs[0].tensor);
-  const std::int64_t groups = plugin::Attributes(op).get_int("group", 1);
-  const bool is_fit = groups >= 1 && x[0] >= 1 && w[1] >= 1 && w[0] >= 1 && w[0] % groups == 0 &&
-                      x[1] % groups == 0 && x[1] / groups == w[1] && y[0] == x[0] && y[1] == w[0];
-  if (!is_fit) return unimplemented("operands that do not fit");
-  *channels = {x[0], groups, w[1], w[0] / groups};
-  return read_column_window(op, w.subspan(2), y.subspan(2), x.subspan(2), window);
-}
-
 bool has_bias_of(const sluice_op& op, int input, std::int64_t channels) {
   return !has_input(op, input) || plugin::num_elements(op.inputs[input].tensor) == channels;
 }
@@ -256,6 +243,18 @@ Status make_deform_conv(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* k
 }
 
 }  // namespace
+
+Status read_column_conv(const sluice_op& op, ColumnChannels* channels, ColumnWindow* window) {
+  const auto x = dims_of(op.inputs[0].tensor);
+  const auto w = dims_of(op.inputs[1].tensor);
+  const auto y = dims_of(op.outputs[0].tensor);
+  const std::int64_t groups = plugin::Attributes(op).get_int("group", 1);
+  const bool is_fit = groups >= 1 && x[0] >= 1 && w[1] >= 1 && w[0] >= 1 && w[0] % groups == 0 &&
+                      x[1] % groups == 0 && x[1] / groups == w[1] && y[0] == x[0] && y[1] == w[0];
+  if (!is_fit) return unimplemented("operands that do not fit");
+  *channels = {x[0], groups, w[1], w[0] / groups};
+  return read_column_window(op, w.subspan(2), y.subspan(2), x.subspan(2), window);
+}
 
 Status check_column_conv(const sluice_op& op) {
   const std::int32_t rank = op.inputs[0].tensor.rank;

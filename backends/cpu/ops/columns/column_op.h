@@ -34,6 +34,11 @@ inline std::int64_t columns_at_once(std::int64_t rows, std::int64_t columns) {
                   std::clamp(kBlockFloats / std::max<std::int64_t>(rows, 1), kLeast, kMost));
 }
 
+/// Reads a convolution of images [N, C, spatial...] with weights [M, C/group, kernel...] to
+/// [N, M, spatial...].
+/// Fails: kUnimplemented  operands that do not fit; see read_column_window
+Status read_column_conv(const sluice_op& op, ColumnChannels* channels, ColumnWindow* window);
+
 /// Convolutions that the other kernels refuse: three dimensions, or weights of each run.
 Status check_column_conv(const sluice_op& op);
 Status make_column_conv(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel);

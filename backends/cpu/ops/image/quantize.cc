@@ -1,7 +1,8 @@
 // QuantizeLinear and DequantizeLinear between floats and integers of 8 or 16 bits with one scale,
-// and tables of bytes, in any layout.
+// and tables of bytes, in any layout; DynamicQuantizeLinear.
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/bytes/bytes.h"
 #include "plugin/registry.h"
@@ -94,6 +95,87 @@ class Conversion : public Kernel {
   std::int64_t count_;
 };
 
+/// Finds the range of each piece, then rounds all to its 255 steps.
+class DynamicQuantize : public Kernel {
+ public:
+  DynamicQuantize(const sluice_op& op, Isa isa)
+      : Kernel(op),
+        range_of_(SLUICE_CPU_PICK(isa, range_of)),
+        quantize_(SLUICE_CPU_PICK(isa, quantize_bytes)),
+        count_(plugin::num_elements(op.inputs[0].tensor)) {}
+
+  int phases() const override { return 2; }
+  void run(const Run& run, int phase, const Worker& worker) const override {
+    auto* ranges = reinterpret_cast<Range*>(run.shared());
+    const float* x = run.input<float>(0);
+    if (phase == 0) {
+      const Share share = share_of(kPieces, 1, worker);
+      for (std::int64_t i = share.begin; i < share.end; ++i) {
+        const Share piece = share_of(count_, 64, {static_cast<int>(i), kPieces});
+        range_of_(x + piece.begin, piece.end - piece.begin, &ranges[i].least, &ranges[i].largest);
+      }
+      return;
+    }
+    const ByteScale scale = scale_of(ranges);
+    const Share share = share_of(count_, 64, worker);
+    quantize_(x + share.begin, share.end - share.begin, scale,
+              run.output<std::uint8_t>(0) + share.begin);
+    if (worker.index != 0) return;
+    *run.output<float>(1) = scale.scale;
+    *run.output<std::uint8_t>(2) = static_cast<std::uint8_t>(scale.zero);
+  }
+  std::int64_t shared_bytes() const override { return kPieces * sizeof(Range); }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {count_, sizeof(float)});
+    extents.writes(0, {count_});
+    extents.writes(1, {sizeof(float)});
+    extents.writes(2, {1});
+  }
+  double cost_ns() const override { return static_cast<double>(count_) * 0.2; }
+
+ private:
+  struct Range {
+    float least, largest;
+  };
+  static constexpr int kPieces = 64;
+
+  static ByteScale scale_of(const Range* ranges) {
+    Range all = {0, 0};
+    for (int i = 0; i < kPieces; ++i) {
+      all.least = std::min(all.least, ranges[i].least);
+      all.largest = std::max(all.largest, ranges[i].largest);
+    }
+    ByteScale scale;
+    if (all.largest != all.least) scale.scale = (all.largest - all.least) / 255;
+    // Infinity over infinity is a NaN, of which fmax makes 0.
+    const float zero = std::nearbyint(-all.least / scale.scale);
+    scale.zero = static_cast<std::int32_t>(std::fmin(std::fmax(zero, 0.0F), 255.0F));
+    return scale;
+  }
+
+  decltype(&portable::range_of) range_of_;
+  decltype(&portable::quantize_bytes) quantize_;
+  std::int64_t count_;
+};
+
+Status check_dynamic(const sluice_op& op) {
+  if (op.body != nullptr) return unimplemented("fused body");
+  if (op.num_outputs != 3) return unimplemented("other outputs");
+  for (const sluice_operand& output : plugin::outputs_of(op)) {
+    if (plugin::is_absent(output.tensor)) return unimplemented("an absent output");
+  }
+  const bool fits = op.inputs[0].tensor.element_type == plugin::kF32 &&
+                    op.outputs[0].tensor.element_type == plugin::kU8 &&
+                    op.inputs[0].tensor.layout == SLUICE_LAYOUT_ROW_MAJOR &&
+                    op.outputs[0].tensor.layout == SLUICE_LAYOUT_ROW_MAJOR;
+  return fits ? plugin::ok() : unimplemented("not from f32 to u8 in rows");
+}
+
+Status make_dynamic(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  *kernel = std::make_unique<DynamicQuantize>(op, isa);
+  return plugin::ok();
+}
+
 /// Padding lanes of a layout are mapped like any others: nobody reads them.
 class Table : public Kernel {
  public:
@@ -170,6 +252,7 @@ std::vector<OpEntry> quantize_entries() {
            .check = check_dequantize,
            .make = make_dequantize,
            .num_required_inputs = 2},
+          {.kind = "DynamicQuantizeLinear", .check = check_dynamic, .make = make_dynamic},
           {.domain = "sluice",
            .kind = "ByteTable",
            .check = check_table,
