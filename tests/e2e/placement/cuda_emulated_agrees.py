@@ -50,10 +50,11 @@ def write_chain(path: Path) -> Arrays:
 
 
 def check(name: str, model: Path, feeds: Arrays, on_host: set[str], folder: Path, report: Report) -> None:
-    """`on_host`: the operators that run on the processor; all others run on the device."""
+    """`on_host`: the operators that run on the processor; all others run on the device. If there are none, the
+    device is the only target, so that no pass makes an operation for the processor."""
     outputs = [output.name for output in onnx.load(model).graph.output]
     expected = run_model(compile_model(model, folder / "whole.sluice", "reference"), feeds, outputs)
-    package = compile_model(model, folder / "device.sluice", TARGETS)
+    package = compile_model(model, folder / "device.sluice", TARGETS if on_host else "cuda-emulated")
     nodes = json.loads(run_command("explain", package, "--json"))["nodes"]
     left = {node["operator"] for node in nodes if node["backend"] == "cpu"}
     used = {node["operator"] for node in nodes if node["backend"] == "cuda-emulated"}
@@ -61,6 +62,58 @@ def check(name: str, model: Path, feeds: Arrays, on_host: set[str], folder: Path
     for seed in SEEDS:
         os.environ["SLUICE_CUDA_EMULATED"] = f"seed={seed}"
         report.case(f"{name}, seed {seed}", lambda: error_against(package, feeds, expected))
+
+
+def write_cnn(path: Path) -> Arrays:
+    """Convolutions with groups, padding and strides, both kinds of pooling, a classifier."""
+    generator = np.random.default_rng(0)
+    shapes = {"w0": [8, 3, 3, 3], "b0": [8], "w1": [8, 1, 3, 3], "w2": [12, 8, 1, 1], "b2": [12], "w3": [12, 5]}
+    weights = [helper.make_tensor(name, TensorProto.FLOAT, dims, generator.standard_normal(np.prod(dims)))
+               for name, dims in shapes.items()]
+    nodes = [
+        helper.make_node("Conv", ["x", "w0", "b0"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("MaxPool", ["b"], ["c"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 0, 0]),
+        helper.make_node("Conv", ["c", "w1"], ["d"], group=8, dilations=[2, 1], pads=[2, 1, 2, 1]),
+        helper.make_node("AveragePool", ["d"], ["e"], kernel_shape=[2, 2], pads=[0, 1, 0, 0]),
+        helper.make_node("Conv", ["e", "w2", "b2"], ["f"]),
+        helper.make_node("GlobalAveragePool", ["f"], ["g"]),
+        helper.make_node("Flatten", ["g"], ["h"]),
+        helper.make_node("Gemm", ["h", "w3"], ["i"]),
+        helper.make_node("Softmax", ["i"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "cnn", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 13, 11])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 5])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    return {"x": generator.standard_normal((2, 3, 13, 11), dtype=np.float32)}
+
+
+def write_transformer(path: Path) -> Arrays:
+    """A layer of one head: normalisation, attention in its parts, a feed-forward network, both with a residual."""
+    generator = np.random.default_rng(0)
+    shapes = {"q": [16, 16], "k": [16, 16], "v": [16, 16], "up": [16, 40], "down": [40, 16], "scale": [16], "bias": [16]}
+    weights = [helper.make_tensor(name, TensorProto.FLOAT, dims, generator.standard_normal(np.prod(dims)))
+               for name, dims in shapes.items()]
+    weights.append(helper.make_tensor("quarter", TensorProto.FLOAT, [], [0.25]))
+    nodes = [
+        helper.make_node("LayerNormalization", ["x", "scale", "bias"], ["n"]),
+        *[helper.make_node("MatMul", ["n", name], [f"{name}n"]) for name in ("q", "k", "v")],
+        helper.make_node("Transpose", ["kn"], ["kt"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["qn", "kt"], ["scores"]),
+        helper.make_node("Mul", ["scores", "quarter"], ["scaled"]),
+        helper.make_node("Softmax", ["scaled"], ["p"]),
+        helper.make_node("MatMul", ["p", "vn"], ["mixed"]),
+        helper.make_node("Add", ["x", "mixed"], ["r"]),
+        helper.make_node("MatMul", ["r", "up"], ["wide"]),
+        helper.make_node("Gelu", ["wide"], ["active"]),
+        helper.make_node("MatMul", ["active", "down"], ["narrow"]),
+        helper.make_node("Add", ["r", "narrow"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "transformer",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 7, 16])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 7, 16])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+    return {"x": generator.standard_normal((2, 7, 16), dtype=np.float32)}
 
 
 def write_branches(path: Path) -> Arrays:
@@ -113,8 +166,10 @@ def main() -> int:
             print(f"skipped: {reason}")
             return 77
         check("mlp", make.write("mlp", folder), NETWORKS["mlp"].inputs(np.random.default_rng(0)), set(), folder, report)
-        chain = folder / "chain.onnx"
-        check("chain", chain, write_chain(chain), {"CumSum"}, folder, report)
+        written = {"chain": (write_chain, {"CumSum"}), "cnn": (write_cnn, set()), "transformer": (write_transformer, set())}
+        for model_name, (write, on_host) in written.items():
+            model = folder / f"{model_name}.onnx"
+            check(model_name, model, write(model), on_host, folder, report)
         branches = folder / "branches.onnx"
         check_two_devices(branches, write_branches(branches), folder, report)
     return report.finish()

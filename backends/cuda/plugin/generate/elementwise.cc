@@ -89,11 +89,8 @@ Status write(const sluice_op& op, Source* source) {
     if (!status.is_ok()) return status;
   }
   add_body_inputs(op, &parameters);
-  const std::string threads = std::to_string(kThreads);
   source->text = constants_text(op) + kernel_head(parameters, count) +
-                 "  const Index i = Index(blockIdx.x) * " + threads +
-                 " + threadIdx.x;\n  if (i >= " + std::to_string(count) + ") return;\n" +
-                 store_result(op, value, "i") + "}\n";
+                 find_element(kThreads, count) + store_result(op, value, "i") + "}\n";
   source->block = {kThreads, 1, 1};
   source->operands = parameters.operands();
   return set_grid(count, kThreads, source) ? plugin::ok() : too_large(op);

@@ -13,9 +13,12 @@ struct Family {
 };
 
 extern const Family kElementwiseFamily;
+extern const Family kNormalizationFamily;
 extern const Family kProductFamily;
 extern const Family kReductionFamily;
 extern const Family kSoftmaxFamily;
+extern const Family kTransposeFamily;
+extern const Family kWindowFamily;
 
 /// What `write` says of sizes that no launch has.
 Status too_large(const sluice_op& op);

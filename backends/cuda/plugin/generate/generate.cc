@@ -8,7 +8,8 @@ namespace {
 const Family* find_family(const sluice_op& op) {
   const std::string kind = plugin::kind_of(op);
   for (const Family* family :
-       {&kElementwiseFamily, &kProductFamily, &kReductionFamily, &kSoftmaxFamily}) {
+       {&kElementwiseFamily, &kNormalizationFamily, &kProductFamily, &kReductionFamily,
+        &kSoftmaxFamily, &kTransposeFamily, &kWindowFamily}) {
     for (const char* const* name = family->kinds; *name != nullptr; ++name) {
       if (kind == *name) return family;
     }

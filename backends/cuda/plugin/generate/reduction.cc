@@ -10,9 +10,9 @@
 namespace sluice::cuda {
 namespace {
 
-constexpr const char* kKinds[] = {"ReduceL1",   "ReduceL2",        "ReduceMax",
-                                  "ReduceMean", "ReduceMin",       "ReduceProd",
-                                  "ReduceSum",  "ReduceSumSquare", nullptr};
+constexpr const char* kKinds[] = {"GlobalAveragePool", "GlobalMaxPool",   "ReduceL1",  "ReduceL2",
+                                  "ReduceMax",         "ReduceMean",      "ReduceMin", "ReduceProd",
+                                  "ReduceSum",         "ReduceSumSquare", nullptr};
 
 struct Formula {
   const char* first;    // the value of no elements
@@ -24,6 +24,8 @@ struct Formula {
 const Formula& formula_of(const sluice_op& op) {
   constexpr const char* kSum = "a + b";
   static const std::map<std::string_view, Formula> kFormulas = {
+      {"GlobalAveragePool", {"0.0f", "v", kSum, "(total / $)"}},
+      {"GlobalMaxPool", {"__int_as_float(0xff800000)", "v", "a < b || b != b ? b : a", "total"}},
       {"ReduceL1", {"0.0f", "fabsf(v)", kSum, "total"}},
       {"ReduceL2", {"0.0f", "v * v", kSum, "sqrtf(total)"}},
       {"ReduceMax", {"__int_as_float(0xff800000)", "v", "a < b || b != b ? b : a", "total"}},
@@ -49,6 +51,11 @@ Status read_axes(const sluice_op& op, std::vector<bool>* is_reduced) {
     axes = plugin::elements<const std::int64_t>(given.tensor);
   }
   const auto rank = static_cast<std::size_t>(op.inputs[0].tensor.rank);
+  if (std::string_view(op.kind).starts_with("Global")) {  // all axes behind batch and channels
+    is_reduced->assign(rank, true);
+    std::fill_n(is_reduced->begin(), std::min<std::size_t>(rank, 2), false);
+    return plugin::ok();
+  }
   const bool is_all = axes.empty() && attributes.get_int("noop_with_empty_axes") == 0;
   is_reduced->assign(rank, is_all);
   for (const std::int64_t axis : axes) {

@@ -74,6 +74,12 @@ std::string offset_text(const std::string& index, std::span<const Axis> axes) {
 
 }  // namespace
 
+std::string strided_index(const std::string& index, Dims extents, Dims strides) {
+  std::vector<Axis> axes;
+  for (std::size_t i = 0; i < extents.size(); ++i) axes.push_back({extents[i], strides[i]});
+  return offset_text(index, axes);
+}
+
 std::string broadcast_index(const std::string& index, Dims operand, Dims dims) {
   const std::size_t missing = dims.size() - operand.size();
   std::vector<Axis> axes(dims.size());
@@ -109,6 +115,11 @@ std::string kernel_head(const Parameters& parameters, std::int64_t num_elements)
   const char* const index = num_elements < kMaxShortIndex ? "unsigned" : "unsigned long long";
   return std::string("typedef ") + index + " Index;\n\nextern \"C\" __global__ void " +
          kKernelName + "(" + parameters.declarations() + ") {\n";
+}
+
+std::string find_element(unsigned threads, std::int64_t num_elements) {
+  return "  const Index i = Index(blockIdx.x) * " + std::to_string(threads) +
+         " + threadIdx.x;\n  if (i >= " + std::to_string(num_elements) + ") return;\n";
 }
 
 bool set_grid(std::int64_t count, std::int64_t size, Source* source) {

@@ -28,6 +28,10 @@ std::string literal(float value);
 /// broadcasts to `dims`.
 std::string broadcast_index(const std::string& index, Dims operand, Dims dims);
 
+/// The offset of element `index`, counted row by row over `extents`, where a step along an axis is
+/// `strides` elements.
+std::string strided_index(const std::string& index, Dims extents, Dims strides);
+
 /// The offset of position `index` in the axes `axes` of a row-major tensor of `dims`, counted row
 /// by row over these axes alone.
 std::string offset_along(const std::string& index, Dims dims, std::span<const std::size_t> axes);
@@ -48,6 +52,9 @@ class Parameters {
 
 /// The head of a kernel up to its brace: index type, name, parameters.
 std::string kernel_head(const Parameters& parameters, std::int64_t num_elements);
+
+/// Finds the element `i` of a thread and returns if there is none.
+std::string find_element(unsigned threads, std::int64_t num_elements);
 
 /// Largest number of elements that 32-bit indices reach with room for the last block.
 inline constexpr std::int64_t kMaxShortIndex = std::int64_t{1} << 31;

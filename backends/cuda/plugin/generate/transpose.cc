@@ -1,0 +1,65 @@
+// Transpose: one thread per element of the output.
+
+#include <algorithm>
+#include <numeric>
+
+#include "plugin/generate/body.h"
+#include "plugin/generate/families.h"
+
+namespace sluice::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+constexpr const char* kKinds[] = {"Transpose", nullptr};
+
+/// The input's axis of each axis of the output; reversed where nothing is given.
+std::vector<std::int64_t> permutation_of(const sluice_op& op) {
+  const auto given = plugin::Attributes(op).get_ints("perm");
+  std::vector<std::int64_t> axes(given.begin(), given.end());
+  if (axes.empty()) {
+    axes.resize(static_cast<std::size_t>(op.inputs[0].tensor.rank));
+    std::iota(axes.rbegin(), axes.rend(), 0);
+  }
+  return axes;
+}
+
+Status check(const sluice_op& op) {
+  if (Status status = check_floats(op, 1); !status.is_ok()) return status;
+  const Dims x = plugin::dims_of(op.inputs[0].tensor);
+  std::vector<std::int64_t> axes = permutation_of(op);
+  std::vector<std::int64_t> dims;
+  for (const std::int64_t axis : axes) {
+    if (axis < 0 || axis >= static_cast<std::int64_t>(x.size())) return shapes_disagree(op);
+    dims.push_back(x[static_cast<std::size_t>(axis)]);
+  }
+  std::ranges::sort(axes);
+  const bool is_permutation =
+      axes.size() == x.size() && std::ranges::adjacent_find(axes) == axes.end();
+  const bool fits = is_permutation && agree(dims, plugin::dims_of(op.outputs[0].tensor));
+  return fits ? plugin::ok() : shapes_disagree(op);
+}
+
+Status write(const sluice_op& op, Source* source) {
+  const Dims x = plugin::dims_of(op.inputs[0].tensor);
+  std::vector<std::int64_t> strides;
+  for (const std::int64_t axis : permutation_of(op)) {
+    strides.push_back(plugin::num_elements(x.subspan(static_cast<std::size_t>(axis) + 1)));
+  }
+  const Dims y = plugin::dims_of(op.outputs[0].tensor);
+  const std::int64_t count = plugin::num_elements(y);
+  Parameters parameters;
+  const std::string value = parameters.add(0) + "[" + strided_index("i", y, strides) + "]";
+  add_body_inputs(op, &parameters);
+  source->text = constants_text(op) + kernel_head(parameters, count) +
+                 find_element(kThreads, count) + store_result(op, value, "i") + "}\n";
+  source->block = {kThreads, 1, 1};
+  source->operands = parameters.operands();
+  return set_grid(count, kThreads, source) ? plugin::ok() : too_large(op);
+}
+
+}  // namespace
+
+const Family kTransposeFamily = {kKinds, check, write};
+
+}  // namespace sluice::cuda
