@@ -30,11 +30,14 @@ class Daemon:
         said = []
         assert self._process.stdout is not None
         self.exchange = ""  # HOST:PORT for other daemons
-        last = "exchange on " if "--exchange-listen" in flags else "listening on "
+        self.http = ""  # HOST:PORT
+        last = ("http on " if "--http" in flags else
+                "exchange on " if "--exchange-listen" in flags else "listening on ")
         for line in self._process.stdout:
             said.append(line)
+            self.exchange = line.partition("exchange on ")[2].strip() or self.exchange
+            self.http = line.partition("http on ")[2].strip() or self.http
             if last in line:
-                self.exchange = line.partition("exchange on ")[2].strip()
                 return
         raise RuntimeError("".join(said))
 

@@ -192,8 +192,15 @@ Status Daemon::start_all(const std::map<std::string, int>& sockets) {
   SLUICE_TRY(load_models());
   server_ = SLUICE_TRY(rpc::server::Server::start(*service_, serving));
   SLUICE_TRY(start_exchange(serving));
-  return start_metrics(serving.unix_socket);
+  return start_http(serving);
 }
+
+/// A scraper sends its request at once.
+constexpr http::ServerOptions kMetricsOptions = {.num_threads = 1,
+                                                 .max_connections = 32,
+                                                 .max_body_bytes = 0,
+                                                 .head_ns = 5 * kNsPerSecond,
+                                                 .idle_ns = 5 * kNsPerSecond};
 
 Status Daemon::start_exchange(const rpc::server::ServerOptions& serving) {
   if (settings_.exchange_listen.empty()) return ok_status();
@@ -267,19 +274,36 @@ Status Daemon::load_models() {
   return kept_models_.restore(*service_);
 }
 
-Status Daemon::start_metrics(const rpc::server::UnixSocketOptions& unix_socket) {
-  if (settings_.metrics.empty()) return ok_status();
-  const auto answer = [this](const std::string& path, const terms::Peer& peer) {
-    const Status allowed = service_->authorize(peer, terms::Role::kMonitor);
-    if (!allowed.is_ok()) {
-      return HttpAnswer{403, std::string(kPlainText), allowed.message() + "\n"};
-    }
-    if (path != "/metrics") return HttpAnswer{404, std::string(kPlainText), "there is /metrics\n"};
-    return HttpAnswer{200, std::string(service::kPrometheusType),
-                      valid_utf8(service::to_prometheus(service_->metrics()))};
+/// Fails: kPermissionDenied.
+Result<std::string> Daemon::metrics_text(const terms::Peer& peer) const {
+  SLUICE_TRY(service_->authorize(peer, terms::Role::kMonitor));
+  return valid_utf8(service::to_prometheus(service_->metrics()));
+}
+
+Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
+  const auto metrics =
+      metrics_handler([this](const terms::Peer& peer) { return metrics_text(peer); });
+  const auto open = [&](const std::string& text, const http::ServerOptions& options,
+                        http::Handler handler) -> Result<std::unique_ptr<HttpDoor>> {
+    return HttpDoor::start(SLUICE_TRY(rpc::wire::parse_address(text)), serving.unix_socket, options,
+                           std::move(handler), log_);
   };
-  const rpc::wire::Address address = SLUICE_TRY(rpc::wire::parse_address(settings_.metrics));
-  metrics_ = SLUICE_TRY(HttpServer::start(address, unix_socket, answer, log_));
+  if (!settings_.metrics.empty()) {
+    metrics_ =
+        SLUICE_TRY(open(settings_.metrics, kMetricsOptions, metrics).with_context("metrics"));
+  }
+  if (settings_.http.empty()) return ok_status();
+  inference_ = std::make_unique<http::InferenceHandler>(*service_, call_threads_, serving.tokens,
+                                                        serving.max_message_bytes);
+  http::ServerOptions options;
+  options.max_body_bytes = serving.max_message_bytes;
+  options.all_body_bytes = std::max(options.all_body_bytes, 2 * serving.max_message_bytes);
+  options.max_connections = static_cast<std::size_t>(serving.connections);
+  const auto handler = [this, metrics](http::Request request, http::Answer answer) {
+    if (request.path == "/metrics") return metrics(std::move(request), std::move(answer));
+    return inference_->handle(std::move(request), std::move(answer));
+  };
+  http_ = SLUICE_TRY(open(settings_.http, options, handler).with_context("http"));
   return ok_status();
 }
 
@@ -302,6 +326,7 @@ Result<SettingsChange> Daemon::reload(const Settings& wanted) {
     peers_->set_tokens(tokens);
   }
   service_->set_options(std::move(options));
+  if (inference_ != nullptr) inference_->set_tokens(tokens);
   server_->set_tokens(std::move(tokens));
   settings_ = std::move(next);
   return change;
@@ -314,6 +339,8 @@ void Daemon::stop(std::int64_t drain_ns) {
   if (peers_ != nullptr) peers_->shutdown();  // a fetch waits for no model, and can be repeated
   if (service_ != nullptr) service_->shutdown(drain_ns);
   if (server_ != nullptr) server_->shutdown(kGraceNs);
+  if (http_ != nullptr) http_->shutdown(kGraceNs);
+  call_threads_.close();
   metrics_ = nullptr;
   HugePages::set_for_process(nullptr);
 }

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "daemon/device_locks.h"
-#include "daemon/http/http_server.h"
+#include "daemon/http/http_door.h"
 #include "daemon/kept_models.h"
 #include "daemon/machine.h"
 #include "daemon/reload.h"
+#include "http/open_inference/inference_handler.h"
 #include "rpc/server/peers/peer_server.h"
 #include "rpc/server/server.h"
+#include "service/call_threads.h"
 #include "worker/pool.h"
 
 namespace sluice::daemon {
@@ -37,6 +39,8 @@ class Daemon {
 
   /// Where /metrics is; empty if nowhere.
   std::string metrics_address() const { return metrics_ ? metrics_->address() : ""; }
+  /// Where HTTP is; empty if nowhere.
+  std::string http_address() const { return http_ ? http_->address() : ""; }
   /// Where other daemons fetch tensors; empty if nowhere.
   std::string exchange_address() const { return peers_ ? peers_->address() : ""; }
   std::vector<std::string> addresses() const { return server_->addresses(); }
@@ -60,7 +64,8 @@ class Daemon {
   Status start_workers();
   Status load_models();
   Status start_exchange(const rpc::server::ServerOptions& serving);
-  Status start_metrics(const rpc::server::UnixSocketOptions& unix_socket);
+  Status start_http(const rpc::server::ServerOptions& serving);
+  Result<std::string> metrics_text(const terms::Peer& peer) const;
 
   Settings settings_;
   service::Log& log_;
@@ -72,7 +77,10 @@ class Daemon {
   std::unique_ptr<service::Service> service_;
   std::unique_ptr<rpc::server::Server> server_;
   std::unique_ptr<rpc::server::PeerServer> peers_;  ///< null: other daemons fetch nothing
-  std::unique_ptr<HttpServer> metrics_;  ///< last member, destroyed first: it reads the service
+  service::CallThreads call_threads_{8, 256};  ///< of loads over HTTP: most of them, and waiting
+  std::unique_ptr<http::InferenceHandler> inference_;
+  std::unique_ptr<HttpDoor> http_;
+  std::unique_ptr<HttpDoor> metrics_;  ///< last member, destroyed first: it reads the service
 };
 
 }  // namespace sluice::daemon

@@ -141,6 +141,7 @@ Result<int> serve(const Settings& settings, const Start& start) {
   if (!settings.metrics.empty()) {
     fmt::print("sluiced: metrics on {}\n", (*daemon)->metrics_address());
   }
+  if (!settings.http.empty()) fmt::print("sluiced: http on {}\n", (*daemon)->http_address());
   std::fflush(stdout);
   tell_manager(
       fmt::format("READY=1\nSTATUS=Serving {} devices", (*daemon)->devices().devices.size()), *log);

@@ -159,6 +159,9 @@ constexpr std::array kSettings = {
                 "File with the token that this daemon sends to those it fetches from"},
     SettingInfo{"metrics", 0, &Settings::metrics,
                 "Serve /metrics for Prometheus there: unix:/PATH or localhost:PORT (default: not)"},
+    SettingInfo{"http", 0, &Settings::http,
+                "Serve the Open Inference Protocol over HTTP, and /metrics, there: unix:/PATH or "
+                "localhost:PORT (default: not)"},
     SettingInfo{"lock_folder", 0, &Settings::lock_folder,
                 "Folder of the locks that keep two daemons off one device"},
     SettingInfo{"log_level", 'l', &Settings::log_level,
@@ -201,16 +204,16 @@ Status check_mode(const std::string& mode) {
   return invalid_argument("socket_mode: \"{}\" is not a mode such as \"0660\"", mode);
 }
 
-Status check_metrics(const std::string& text) {
+/// Of a door without TLS.
+Status check_plain_address(const std::string& text, std::string_view key) {
   if (text.empty()) return ok_status();
-  const rpc::wire::Address address =
-      SLUICE_TRY(rpc::wire::parse_address(text).with_context("metrics"));
-  // The metrics name models and clients, and the port asks for no secret.
+  const rpc::wire::Address address = SLUICE_TRY(rpc::wire::parse_address(text).with_context(key));
   if (address.is_unix || rpc::wire::is_loopback(address.host)) return ok_status();
   return invalid_argument(
-      "metrics: {}: other machines reach it, and it has neither TLS nor tokens; listen on "
-      "localhost, with a proxy before it",
-      text);
+      "{}: {}: other machines reach it, and it has no TLS; listen on localhost, with a proxy "
+      "before "
+      "it",
+      key, text);
 }
 
 Status check_peer_address(const std::string& text, std::string_view key) {
@@ -321,7 +324,8 @@ Status check_settings(const Settings& settings) {
   for (const std::string& address : settings.listen) {
     SLUICE_TRY(rpc::wire::parse_address(address).with_context("listen"));
   }
-  SLUICE_TRY(check_metrics(settings.metrics));
+  SLUICE_TRY(check_plain_address(settings.metrics, "metrics"));
+  SLUICE_TRY(check_plain_address(settings.http, "http"));
   SLUICE_TRY(check_exchange(settings));
   SLUICE_TRY(service::parse_role_rules(settings.roles));
   SLUICE_TRY(terms::parse_isolation(settings.isolation));

@@ -70,7 +70,8 @@ TEST(Settings, ValuesThatDoNotGoTogetherAreRefused) {
   EXPECT_THAT(refusal([](auto& s) { s.roles = {"others=all"}; }), HasSubstr("no role"));
   EXPECT_THAT(refusal([](auto& s) { s.roles = {"alice"}; }), HasSubstr("roles"));
   EXPECT_THAT(refusal([](auto& s) { s.metrics = "9100"; }), HasSubstr("metrics"));
-  EXPECT_THAT(refusal([](auto& s) { s.metrics = "0.0.0.0:9100"; }), HasSubstr("neither TLS"));
+  EXPECT_THAT(refusal([](auto& s) { s.metrics = "0.0.0.0:9100"; }), HasSubstr("it has no TLS"));
+  EXPECT_THAT(refusal([](auto& s) { s.http = "0.0.0.0:8000"; }), HasSubstr("http: 0.0.0.0:8000"));
   EXPECT_THAT(refusal([](auto& s) { s.transfer_policy = "fifo"; }), HasSubstr("round-robin"));
   EXPECT_THAT(refusal([](auto& s) { s.model_folders = {"models"}; }), HasSubstr("absolute"));
 }

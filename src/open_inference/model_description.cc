@@ -39,6 +39,24 @@ ModelDescription describe(const dispatch::ModelRef& model) {
   return description;
 }
 
+ModelCounts count(const terms::ModelStatistics& statistics) {
+  ModelCounts counts;
+  counts.fail.count = statistics.refused;
+  for (const terms::CodeCount& answered : statistics.answered) {
+    const bool is_right = answered.code == RuntimeCode::kOk;
+    (is_right ? counts.success : counts.fail).count += answered.count;
+  }
+  counts.success.ns = statistics.total.sum_ns;
+  counts.queue = {statistics.queue.count, statistics.queue.sum_ns};
+  counts.copy = {statistics.copy.count, statistics.copy.sum_ns};
+  counts.compute = {statistics.compute.count, statistics.compute.sum_ns};
+  return counts;
+}
+
+std::string_view state_name(const terms::ModelEntry& entry) {
+  return is_ready(entry) ? "READY" : "UNAVAILABLE";
+}
+
 bool is_ready(const terms::ModelEntry& entry) {
   if (entry.info.phase == terms::ModelPhase::kFailed) return false;
   return entry.function || entry.graph || entry.info.phase == terms::ModelPhase::kStarted;

@@ -38,6 +38,23 @@ struct ModelDescription {
 /// Points into the model's signature.
 ModelDescription describe(const dispatch::ModelRef& model);
 
+/// Requests of a model since its load, and their times in all.
+struct ModelCounts {
+  struct Times {
+    std::int64_t count = 0;
+    std::int64_t ns = 0;
+  };
+  Times success;
+  Times fail;  ///< without times
+  Times queue;
+  Times copy;  ///< in both directions: the runtime times them together
+  Times compute;
+};
+ModelCounts count(const terms::ModelStatistics& statistics);
+
+/// "READY", "UNAVAILABLE", as an index of models says it.
+std::string_view state_name(const terms::ModelEntry& entry);
+
 /// Whether requests are answered now. A cold function is ready: its first request wakes it.
 bool is_ready(const terms::ModelEntry& entry);
 

@@ -86,4 +86,21 @@ std::optional<AccessToken> TokenTable::find(std::string_view secret) const {
   return found;
 }
 
+std::string_view bearer_secret(std::string_view authorization) {
+  constexpr std::string_view kBearer = "Bearer ";
+  if (authorization.starts_with(kBearer)) authorization.remove_prefix(kBearer.size());
+  return authorization;
+}
+
+Result<terms::Peer> TokenTable::identify(terms::Peer peer, std::string_view authorization) const {
+  if (peer.is_local() || is_empty()) return peer;
+  auto token = find(bearer_secret(authorization));
+  if (!token) {
+    return make_error(Code::kUnauthenticated, "the call has no token that this daemon knows");
+  }
+  peer.token = std::move(token->name);
+  peer.token_roles = token->roles;
+  return peer;
+}
+
 }  // namespace sluice::service

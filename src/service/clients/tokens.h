@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "terms/server/roles.h"
+#include "terms/server/server.h"
 
 namespace sluice::service {
 
@@ -25,6 +26,9 @@ struct AccessToken {
 ///        check_name refuses, a secret twice, no token at all.
 Result<std::vector<AccessToken>> parse_tokens(std::string_view text);
 
+/// The secret of "Bearer SECRET", which is the value of a call's authorization.
+std::string_view bearer_secret(std::string_view authorization);
+
 /// The tokens that the daemon accepts. Safe across threads.
 class TokenTable {
  public:
@@ -35,6 +39,10 @@ class TokenTable {
   bool is_empty() const;
   /// Takes the same time wherever the secrets differ first: nobody can guess one byte by byte.
   std::optional<AccessToken> find(std::string_view secret) const;
+  /// The peer with the name and the roles of the token that its call brought.
+  /// The mode of a Unix socket protects it: a local peer needs none.
+  /// Fails: kUnauthenticated.
+  Result<terms::Peer> identify(terms::Peer peer, std::string_view authorization) const;
 
  private:
   mutable std::mutex mutex_;

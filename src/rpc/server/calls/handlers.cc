@@ -23,13 +23,6 @@ std::string_view metadata_of(const grpc::CallbackServerContext& context, const c
                               : std::string_view(it->second.data(), it->second.size());
 }
 
-std::string_view bearer_of(const grpc::CallbackServerContext& context) {
-  constexpr std::string_view kBearer = "Bearer ";
-  std::string_view secret = metadata_of(context, "authorization");
-  if (secret.starts_with(kBearer)) secret.remove_prefix(kBearer.size());
-  return secret;
-}
-
 Handlers::Handlers(service::Service& service, const PeerTable& peers, service::CallThreads& threads,
                    std::vector<service::AccessToken> tokens, std::int64_t max_answer_bytes)
     : service_(service), peers_(peers), threads_(threads), max_answer_bytes_(max_answer_bytes) {
@@ -37,22 +30,9 @@ Handlers::Handlers(service::Service& service, const PeerTable& peers, service::C
   SetMessageAllocatorFor_Infer(&infer_allocator_);
 }
 
-/// Fails: kUnauthenticated.
-Result<service::AccessToken> Handlers::token_of(const grpc::CallbackServerContext& context) const {
-  auto token = tokens_.find(bearer_of(context));
-  if (token) return std::move(*token);
-  return make_error(Code::kUnauthenticated, "the call has no token that this daemon knows");
-}
-
-/// Fails: kUnauthenticated over TCP without one of the tokens.
+/// Fails: as TokenTable::identify.
 Result<terms::Peer> Handlers::peer_of(const grpc::CallbackServerContext& context) const {
-  terms::Peer peer = peers_.find(context.peer());
-  // The mode of a Unix socket protects it.
-  if (peer.is_local() || tokens_.is_empty()) return peer;
-  service::AccessToken token = SLUICE_TRY(token_of(context));
-  peer.token = std::move(token.name);
-  peer.token_roles = token.roles;
-  return peer;
+  return tokens_.identify(peers_.find(context.peer()), metadata_of(context, "authorization"));
 }
 
 Result<service::Caller> Handlers::caller_of(const grpc::CallbackServerContext& context,

@@ -20,8 +20,6 @@ namespace sluice::rpc::server {
 
 /// Empty if the call has none.
 std::string_view metadata_of(const grpc::CallbackServerContext& context, const char* key);
-/// The secret of "authorization: Bearer SECRET"; empty if the call has none.
-std::string_view bearer_of(const grpc::CallbackServerContext& context);
 
 class Handlers final : public v1::Runtime::CallbackService {
  public:
@@ -119,7 +117,6 @@ class Handlers final : public v1::Runtime::CallbackService {
       Context* context) override;
 
  private:
-  Result<service::AccessToken> token_of(const grpc::CallbackServerContext& context) const;
   Result<terms::Peer> peer_of(const grpc::CallbackServerContext& context) const;
 
   service::Service& service_;

@@ -1,3 +1,4 @@
+#include "open_inference/models.h"
 #include "rpc/server/calls/infer_stream_call.h"
 #include "rpc/server/open_inference/inference_handlers.h"
 
@@ -25,7 +26,8 @@ class OpenMessages {
   static Result<std::shared_ptr<dispatch::ModelRef>> find_model(const service::Service& service,
                                                                 const service::Caller& caller,
                                                                 const Request& message) {
-    return server::find_model(service, caller, message);
+    return open_inference::find_model(service, caller, message.model_name(),
+                                      message.model_version());
   }
 
   static Result<runtime::Request> open(const service::Service& /*service*/,

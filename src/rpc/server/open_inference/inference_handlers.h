@@ -53,8 +53,6 @@ class InferenceHandlers final : public inference::GRPCInferenceService::Callback
 
  private:
   service::Service& service() const { return handlers_.service(); }
-  Result<terms::ModelHandle> find(const service::Caller& caller, const std::string& name,
-                                  const std::string& version) const;
 
   Handlers& handlers_;
   MessageAllocator<OpenInferMessages> infer_allocator_;
@@ -65,11 +63,5 @@ grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext&
                                 const std::shared_ptr<OpenInferMessages>& messages);
 grpc::ServerBidiReactor<inference::ModelInferRequest, inference::ModelStreamInferResponse>*
 infer_stream_open(Handlers& handlers, const grpc::CallbackServerContext& context);
-
-/// The model of a request, by name and version, for its caller.
-/// Fails: as open_inference::check_version, Service::find_named and Service::find_model.
-Result<std::shared_ptr<dispatch::ModelRef>> find_model(const service::Service& service,
-                                                       const service::Caller& caller,
-                                                       const inference::ModelInferRequest& request);
 
 }  // namespace sluice::rpc::server

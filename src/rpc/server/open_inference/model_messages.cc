@@ -33,9 +33,9 @@ void configure(const TensorDescription& from, bool joins, Message& to) {
   for (std::size_t i = begin; i < from.shape.size(); ++i) to.add_dims(from.shape[i]);
 }
 
-void set(inference::StatisticDuration& to, std::int64_t count, std::int64_t ns) {
-  to.set_count(static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)));
-  to.set_ns(static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0)));
+void set(inference::StatisticDuration& to, const open_inference::ModelCounts::Times& times) {
+  to.set_count(static_cast<std::uint64_t>(times.count));
+  to.set_ns(static_cast<std::uint64_t>(times.ns));
 }
 
 }  // namespace
@@ -73,32 +73,27 @@ void to_proto(const open_inference::ModelDescription& from, const std::string& n
 }
 
 void to_proto(const terms::ModelStatistics& from, inference::ModelStatistics& to) {
-  std::int64_t num_right = 0;
-  std::int64_t num_failed = from.refused;
-  for (const terms::CodeCount& answered : from.answered) {
-    const bool is_right = answered.code == RuntimeCode::kOk;
-    (is_right ? num_right : num_failed) += answered.count;
-  }
+  const open_inference::ModelCounts counts = open_inference::count(from);
   to.set_name(from.name);
   to.set_version(std::string(open_inference::kVersion));
-  to.set_inference_count(static_cast<std::uint64_t>(num_right));
-  to.set_execution_count(static_cast<std::uint64_t>(from.compute.count));
+  to.set_inference_count(static_cast<std::uint64_t>(counts.success.count));
+  to.set_execution_count(static_cast<std::uint64_t>(counts.compute.count));
   inference::InferStatistics& all = *to.mutable_inference_stats();
-  set(*all.mutable_success(), num_right, from.total.sum_ns);
-  set(*all.mutable_fail(), num_failed, 0);
-  set(*all.mutable_queue(), from.queue.count, from.queue.sum_ns);
-  // The runtime times copies in and out together.
-  set(*all.mutable_compute_input(), from.copy.count, from.copy.sum_ns);
-  set(*all.mutable_compute_infer(), from.compute.count, from.compute.sum_ns);
-  set(*all.mutable_compute_output(), 0, 0);
+  set(*all.mutable_success(), counts.success);
+  set(*all.mutable_fail(), counts.fail);
+  set(*all.mutable_queue(), counts.queue);
+  set(*all.mutable_compute_input(), counts.copy);
+  set(*all.mutable_compute_infer(), counts.compute);
+  set(*all.mutable_compute_output(), {});
 }
 
 void to_proto(const terms::ModelEntry& from, inference::RepositoryIndexResponse::ModelIndex& to) {
-  const bool is_ready = open_inference::is_ready(from);
   to.set_name(from.info.name);
   to.set_version(std::string(open_inference::kVersion));
-  to.set_state(is_ready ? "READY" : "UNAVAILABLE");
-  if (!is_ready) to.set_reason(std::string(terms::phase_name(from.info.phase)));
+  to.set_state(std::string(open_inference::state_name(from)));
+  if (!open_inference::is_ready(from)) {
+    to.set_reason(std::string(terms::phase_name(from.info.phase)));
+  }
 }
 
 }  // namespace sluice::rpc::server

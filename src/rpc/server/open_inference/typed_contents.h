@@ -1,4 +1,4 @@
-// Elements of an input that came one by one.
+// The elements of an input as a list in its message.
 #pragma once
 
 #include <string>

@@ -79,7 +79,8 @@ FetchHandler::FetchHandler(service::Service& service, const PeerTable& peers,
 Result<sandbox::ExchangeTable::Lease> FetchHandler::find(const grpc::CallbackServerContext& context,
                                                          const grpc::ByteBuffer& request) const {
   terms::Peer peer = peers_.find(context.peer());
-  if (auto token = tokens_.find(bearer_of(context))) peer.token = std::move(token->name);
+  auto token = tokens_.find(service::bearer_secret(metadata_of(context, "authorization")));
+  if (token) peer.token = std::move(token->name);
   SLUICE_TRY(service_.authorize(peer, terms::Role::kFetch));  // before anything of it is read
   grpc::ByteBuffer bytes = request;
   grpc::ProtoBufferReader reader(&bytes);

@@ -1,0 +1,203 @@
+"""Programs of others, unchanged, against a `sluiced` over HTTP: Triton's client, and what curl sends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import daemon as daemons
+import numpy as np
+import pytest
+import sluice
+from conftest import DIGITS
+from test_grpc import words
+
+httpclient = pytest.importorskip("tritonclient.http")
+InferenceServerException = pytest.importorskip("tritonclient.utils").InferenceServerException
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[daemons.Daemon]:
+    folder = tmp_path_factory.mktemp("served")
+    sluice.compile(DIGITS).save(folder / "digits.sluice")
+    sluice.compile(words()).save(folder / "words.sluice")
+    with daemons.running(folder, "--http", "localhost:0") as running:
+        with httpclient.InferenceServerClient(running.http) as client:
+            for name in ("digits", "words"):
+                client.load_model(name)
+        yield running
+
+
+@pytest.fixture
+def client(served: daemons.Daemon) -> Iterator[Any]:
+    with httpclient.InferenceServerClient(served.http) as made:
+        yield made
+
+
+def tensor(name: str, value: np.ndarray, datatype: str, binary: bool = True) -> Any:
+    made = httpclient.InferInput(name, list(value.shape), datatype)
+    made.set_data_from_numpy(value, binary_data=binary)
+    return made
+
+
+class Curl:
+    """Requests by hand, on one connection."""
+
+    def __init__(self, address: str) -> None:
+        self._connection = http.client.HTTPConnection(address)
+
+    def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, bytes]:
+        data = json.dumps(body) if isinstance(body, dict) else body
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        self._connection.request(method, path, data, names)
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
+
+
+@pytest.fixture
+def curl(served: daemons.Daemon) -> Curl:
+    return Curl(served.http)
+
+
+def test_server_and_models_describe_themselves(client: Any, curl: Curl) -> None:
+    assert client.is_server_live() and client.is_server_ready()
+    assert client.is_model_ready("digits") and not client.is_model_ready("absent")
+    assert client.get_server_metadata()["name"] == "sluice"
+    metadata = client.get_model_metadata("words")
+    assert metadata["inputs"][0] == {"name": "n", "datatype": "INT64", "shape": [-1, 2]}
+    assert client.get_model_config("digits")["max_batch_size"] == 0
+    assert {model["name"] for model in client.get_model_repository_index()} == {"digits", "words"}
+    status, body = curl("GET", "/v2/health/ready")
+    assert (status, json.loads(body)) == (200, {"live": True, "ready": True})
+
+
+@pytest.mark.parametrize("binary_in", [True, False])
+@pytest.mark.parametrize("binary_out", [True, False])
+def test_answers_are_those_of_the_model_here(client: Any, image: np.ndarray, binary_in: bool,
+                                             binary_out: bool) -> None:
+    expected = sluice.compile(DIGITS)(image)
+    wanted = [httpclient.InferRequestedOutput("probabilities", binary_data=binary_out)]
+    result = client.infer("digits", [tensor("image", image, "FP32", binary_in)], outputs=wanted, request_id="7")
+    np.testing.assert_array_equal(result.as_numpy("probabilities"), expected)
+    assert result.get_response()["id"] == "7"
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_strings_and_any_shape_come_back(client: Any, binary: bool) -> None:
+    numbers = np.arange(6, dtype=np.int64).reshape(3, 2)
+    texts = np.array([b"", "süß".encode(), b'"\\\n', b"long" * 100], dtype=np.object_)
+    wanted = [httpclient.InferRequestedOutput(name, binary_data=binary) for name in ("again", "twice")]
+    result = client.infer("words", [tensor("n", numbers, "INT64", binary), tensor("w", texts, "BYTES", binary)],
+                          outputs=wanted)
+    np.testing.assert_array_equal(result.as_numpy("twice"), 2 * numbers)
+    assert [text if isinstance(text, bytes) else text.encode() for text in result.as_numpy("again")] == list(texts)
+
+
+def test_a_long_binary_body_arrives(client: Any) -> None:
+    numbers = np.arange(2_000_000, dtype=np.int64).reshape(-1, 2)
+    inputs = [tensor("n", numbers, "INT64"), tensor("w", np.array([b"x"], np.object_), "BYTES")]
+    np.testing.assert_array_equal(client.infer("words", inputs).as_numpy("twice"), 2 * numbers)
+
+
+def test_classes_are_the_most_likely_digits(client: Any, image: np.ndarray) -> None:
+    expected = sluice.compile(DIGITS)(image)
+    wanted = [httpclient.InferRequestedOutput("probabilities", class_count=2)]
+    classes = client.infer("digits", [tensor("image", image, "FP32")], outputs=wanted).as_numpy("probabilities")
+    best = [[int(text.decode().split(":")[1]) for text in row] for row in classes]
+    assert best == [list(np.argsort(-row, kind="stable")[:2]) for row in expected]
+
+
+def test_json_by_hand_is_answered_in_json(curl: Curl) -> None:
+    request = {"inputs": [{"name": "n", "shape": [2, 2], "datatype": "INT64", "data": [[1, 2], [3, 2**60]]},
+                          {"name": "w", "shape": [1], "datatype": "BYTES", "data": ["a"]}]}
+    for _ in range(3):  # on one connection
+        status, body = curl("POST", "/v2/models/words/versions/1/infer", request)
+        assert status == 200, body
+        answer = json.loads(body)
+        assert answer["model_name"] == "words" and answer["outputs"][1]["data"] == ["a"]
+        assert answer["outputs"][0] == {"name": "twice", "datatype": "INT64", "shape": [2, 2],
+                                        "data": [2, 4, 6, 2**61]}
+
+
+def test_a_body_without_json_is_the_only_input(curl: Curl, image: np.ndarray) -> None:
+    status, body = curl("POST", "/v2/models/digits/infer", image.tobytes(), Inference_Header_Content_Length="0")
+    assert status == 200, body
+    expected = sluice.compile(DIGITS)(image)
+    assert body.endswith(expected.tobytes())
+
+
+def test_statistics_grow_with_the_requests(client: Any, image: np.ndarray) -> None:
+    def count() -> int:
+        return client.get_inference_statistics("digits")["model_stats"][0]["inference_count"]
+
+    before = count()
+    for _ in range(3):
+        client.infer("digits", [tensor("image", image, "FP32")])
+    assert count() == before + 3
+
+
+def test_models_come_and_go_by_name(client: Any, served: daemons.Daemon, curl: Curl) -> None:
+    (served.folder / "a b.sluice").write_bytes((served.folder / "digits.sluice").read_bytes())
+    assert curl("POST", "/v2/repository/models/a%20b/load")[0] == 200
+    assert curl("GET", "/v2/models/a%20b/ready")[0] == 200
+    client.unload_model("a b")
+    assert curl("GET", "/v2/models/a%20b/ready")[0] == 404
+    with pytest.raises(InferenceServerException, match="no model folder has"):
+        client.load_model("absent")
+
+
+def wrong(change: dict[str, Any]) -> dict[str, Any]:
+    entry = {"name": "n", "shape": [1, 2], "datatype": "INT64", "data": [1, 2]} | change
+    words_in = {"name": "w", "shape": [0], "datatype": "BYTES", "data": []}
+    return {"inputs": [{name: value for name, value in entry.items() if value is not None}, words_in]}
+
+
+@pytest.mark.parametrize("body, message", [
+    (b"", "no JSON"),
+    (b"{", "no JSON"),
+    (b"[]", "no JSON object"),
+    (b"{\"inputs\": 3}", "is no list"),
+    (b"{\"inputs\": [3]}", "an entry is no object"),
+    (b"{}", "is missing"),
+    (b"{\"inputs\":" + b"[" * 10_000 + b"]" * 10_000 + b"}", "no JSON"),
+    (b"{\"id\": 3}", "wrong kind"),
+    (b"\xff\xfe", "no JSON"),
+    (wrong({"name": "z"}), "no input z"),
+    (wrong({"shape": None}), "no list"),
+    (wrong({"shape": [1, 3]}), "has 24 bytes, 16 came"),
+    (wrong({"shape": [-1, -2]}), "negative or too large"),
+    (wrong({"shape": [2**62, 4]}), "negative or too large"),
+    (wrong({"datatype": "INT"}), "is no datatype"),
+    (wrong({"datatype": "FP16"}), "send binary data"),
+    (wrong({"data": [1.5, 2]}), "no whole number"),
+    (wrong({"data": [1, 2**63]}), "no whole number"),
+    (wrong({"data": [1, 2**64]}), "parsing a number"),
+    (wrong({"data": [True, 2]}), "no whole number"),
+    (wrong({"data": None}), "neither"),
+    (wrong({"parameters": {"binary_data_size": 16}}), "\\\"data\\\" and"),
+    (wrong({"data": None, "parameters": {"binary_data_size": 16}}), "0 bytes are left"),
+    (wrong({"data": None, "parameters": {"binary_data_size": -1}}), "wrong kind"),
+    (wrong({"parameters": {"shared_memory_region": "r"}}), "only sluice.v1"),
+    (wrong({}) | {"outputs": [{"name": "z"}]}, "no output"),
+    (wrong({}) | {"parameters": {"sequence_id": 3}}, "no sequences"),
+])
+def test_wrong_requests_are_refused_by_name(curl: Curl, body: Any, message: str) -> None:
+    status, answer = curl("POST", "/v2/models/words/infer", body)
+    assert status == 400, answer
+    assert message in answer.decode(), answer
+    assert set(json.loads(answer)) == {"error"}
+    assert curl("POST", "/v2/models/words/infer", wrong({}))[0] == 200  # the connection goes on
+
+
+@pytest.mark.parametrize("method, path, status", [
+    ("GET", "/", 404), ("GET", "/v2x", 404), ("GET", "/v2/none", 404), ("GET", "/v2/models/absent", 404),
+    ("GET", "/v2/models/words/versions/2", 404), ("GET", "/v2/models/words/infer", 405),
+    ("GET", "/v2/models/%zz", 400), ("PUT", "/v2", 405), ("DELETE", "/v2/models/words", 405),
+    ("POST", "/v2/models/absent/infer", 404), ("POST", "/v2/models/words", 404),
+    ("POST", "/v2/repository/models/..%2Fwords/load", 400), ("GET", "/v2/", 200), ("HEAD", "/v2", 200),
+    ("GET", "/metrics", 200), ("GET", "/v2/models/words/config", 200), ("POST", "/v2/repository/index", 200),
+])
+def test_paths_have_their_status(curl: Curl, method: str, path: str, status: int) -> None:
+    assert curl(method, path)[0] == status

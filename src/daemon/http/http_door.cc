@@ -1,0 +1,54 @@
+#include "daemon/http/http_door.h"
+
+#include <utility>
+
+#include "service/prometheus/text.h"
+
+namespace sluice::daemon {
+
+Result<std::unique_ptr<HttpDoor>> HttpDoor::start(rpc::wire::Address address,
+                                                  rpc::server::UnixSocketOptions unix_socket,
+                                                  const http::ServerOptions& options,
+                                                  http::Handler handler, service::Log& log) {
+  std::unique_ptr<HttpDoor> door(new HttpDoor(http::Server::start(options, std::move(handler))));
+  http::Server* server = door->server_.get();
+  if (address.is_unix) {
+    unix_socket.path = address.path;
+    const auto on_accept = [server](int fd, const terms::Peer& peer) { server->add(fd, peer); };
+    door->unix_ = SLUICE_TRY(rpc::server::UnixListener::create(unix_socket, on_accept, log));
+  } else {
+    const auto on_accept = [server](int fd, const terms::Peer& peer, const std::string& /*host*/) {
+      server->add(fd, peer);
+    };
+    door->tcp_ =
+        SLUICE_TRY(rpc::server::TcpListener::create(address.host, address.port, on_accept, log));
+    address.port = door->tcp_->port();
+  }
+  door->address_ = address.to_string();
+  return door;
+}
+
+void HttpDoor::shutdown(std::int64_t grace_ns) {
+  tcp_ = nullptr;
+  unix_ = nullptr;
+  server_->shutdown(grace_ns);
+}
+
+http::Handler metrics_handler(std::function<Result<std::string>(const terms::Peer& peer)> text) {
+  return [text = std::move(text)](const http::Request& request, const http::Answer& answer) {
+    if (request.path != "/metrics") {
+      answer({404, http::kText, "there is /metrics\n"});
+    } else if (request.method != "GET" && request.method != "HEAD") {
+      http::Reply reply{405, http::kText, "/metrics takes GET\n"};
+      reply.allow = "GET, HEAD";
+      answer(std::move(reply));
+    } else if (auto all = text(request.peer); all.is_ok()) {
+      answer({200, service::kPrometheusType, std::move(*all)});
+    } else {
+      answer({403, http::kText, all.status().message() + "\n"});
+    }
+    return http::Cancel();
+  };
+}
+
+}  // namespace sluice::daemon

@@ -1,0 +1,47 @@
+// An address where the daemon serves HTTP.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "http/server.h"
+#include "rpc/server/listen/tcp_listener.h"
+#include "rpc/server/listen/unix_listener.h"
+#include "rpc/wire/address.h"
+
+namespace sluice::daemon {
+
+/// Listens until it is destroyed.
+class HttpDoor {
+ public:
+  /// `unix_socket`: mode, group and users of a Unix socket; its path is the address's. `handler`:
+  /// as http::Server::start. `log` outlives the door. Requires: a host that only this machine
+  /// reaches, as there is no TLS. Fails: as UnixListener::create and TcpListener::create.
+  static Result<std::unique_ptr<HttpDoor>> start(rpc::wire::Address address,
+                                                 rpc::server::UnixSocketOptions unix_socket,
+                                                 const http::ServerOptions& options,
+                                                 http::Handler handler, service::Log& log);
+  HttpDoor(const HttpDoor&) = delete;
+  HttpDoor& operator=(const HttpDoor&) = delete;
+  ~HttpDoor() { shutdown(0); }
+
+  /// The requested address, with the port that the system chose for port 0.
+  const std::string& address() const { return address_; }
+  /// Accepts no more connections; then as http::Server::shutdown. Blocks.
+  void shutdown(std::int64_t grace_ns);
+
+ private:
+  explicit HttpDoor(std::unique_ptr<http::Server> server) : server_(std::move(server)) {}
+
+  std::string address_;
+  const std::unique_ptr<http::Server> server_;
+  std::unique_ptr<rpc::server::TcpListener> tcp_;  ///< these two last: they hand to the server
+  std::unique_ptr<rpc::server::UnixListener> unix_;
+};
+
+/// A handler of /metrics, for GET. `text` is called from several threads at a time; its error
+/// becomes 403.
+http::Handler metrics_handler(std::function<Result<std::string>(const terms::Peer& peer)> text);
+
+}  // namespace sluice::daemon

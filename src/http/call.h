@@ -1,0 +1,52 @@
+// A request over HTTP and its reply, for whoever answers it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/body.h"
+#include "terms/server/server.h"
+
+namespace sluice::http {
+
+inline constexpr std::string_view kJson = "application/json";
+inline constexpr std::string_view kText = "text/plain; charset=utf-8";
+inline constexpr std::string_view kBinary = "application/octet-stream";
+
+struct Request {
+  std::string method;  ///< "GET", "POST", ...
+  std::string path;    ///< as it came, percent signs too; without the query
+  terms::Peer peer;
+  std::string authorization;  ///< the field's value
+  /// Of "Inference-Header-Content-Length": how much of the body is JSON; -1: all.
+  std::int64_t json_bytes = -1;
+  std::shared_ptr<const Body> body;  ///< never null
+};
+
+struct Reply {
+  int status = 200;
+  std::string_view type = kJson;  ///< lives for ever
+  std::string text;
+  /// Follow the text. `owner` keeps them.
+  std::vector<std::string_view> parts = {};
+  std::shared_ptr<const void> owner = nullptr;
+  /// Sends "Inference-Header-Content-Length" with the size of the text.
+  bool has_json_head = false;
+  std::string allow = {};  ///< methods, of a 405
+};
+
+/// Called once, from any thread.
+using Answer = std::function<void(Reply)>;
+/// Ends the work for a client that is gone; it is answered all the same. Empty: nothing to end.
+using Cancel = std::function<void()>;
+/// Answers a request, now or later. Must not block. Called from several threads at a time.
+using Handler = std::function<Cancel(Request request, Answer answer)>;
+
+/// {"error": "..."}; how all errors of the Open Inference Protocol look.
+Reply error_reply(int status, std::string_view message);
+
+}  // namespace sluice::http

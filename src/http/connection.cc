@@ -1,0 +1,354 @@
+#include "http/connection.h"
+
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/beast/http/read.hpp>
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace sluice::http {
+namespace {
+
+namespace field = beast::http;
+using std::chrono::nanoseconds;
+
+constexpr std::uint32_t kMaxHeadBytes = 16 << 10;
+/// What a body gets at first: one that is not larger is never moved.
+constexpr std::size_t kFirstBytes = 1 << 20;
+/// The same of one whose size nobody says.
+constexpr std::size_t kFirstChunk = 16 << 10;
+constexpr nanoseconds kDrainTime = std::chrono::seconds(2);
+constexpr std::size_t kMaxDrainedBytes = 1 << 20;
+constexpr const char* kJsonBytes = "Inference-Header-Content-Length";
+
+std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
+
+/// A count without sign, space or overflow; -1 for what is none.
+std::int64_t count_of(std::string_view text) {
+  constexpr std::size_t kMaxDigits = 15;
+  if (text.empty() || text.size() > kMaxDigits) return -1;
+  std::int64_t count = 0;
+  for (const char digit : text) {
+    if (digit < '0' || digit > '9') return -1;
+    count = 10 * count + (digit - '0');
+  }
+  return count;
+}
+
+std::string head_of(const Reply& reply, std::size_t num_bytes, bool is_last) {
+  std::string head =
+      fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", reply.status,
+                  view_of(field::obsolete_reason(static_cast<field::status>(reply.status))),
+                  reply.type, num_bytes);
+  if (reply.has_json_head) head += fmt::format("{}: {}\r\n", kJsonBytes, reply.text.size());
+  if (!reply.allow.empty()) head += fmt::format("Allow: {}\r\n", reply.allow);
+  head += is_last ? "Connection: close\r\n\r\n" : "\r\n";
+  return head;
+}
+
+}  // namespace
+
+Connection::Connection(std::shared_ptr<Shared> shared, int fd, int family, terms::Peer peer)
+    : shared_(std::move(shared)),
+      stream_(asio::make_strand(*shared_->io)),
+      peer_(std::move(peer)),
+      buffer_(kMaxHeadBytes),
+      idle_since_ns_(system_clock().now_ns()) {
+  stream_.socket().assign(asio::generic::stream_protocol(family, 0), fd);
+}
+
+void Connection::start() {
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read_head(); });
+}
+
+void Connection::finish() {
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+    self->is_last_ = true;
+    if (self->is_waiting_) self->close();
+  });
+}
+
+void Connection::stop() {
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->close(); });
+}
+
+void Connection::read_head() {
+  parser_.emplace();
+  parser_->header_limit(kMaxHeadBytes);
+  parser_->body_limit(static_cast<std::uint64_t>(shared_->options.max_body_bytes));
+  body_ = nullptr;
+  reply_ = {};
+  is_waiting_ = buffer_.size() == 0;
+  idle_since_ns_ = system_clock().now_ns();
+  stream_.expires_after(nanoseconds(shared_->options.head_ns));
+  field::async_read_header(stream_, buffer_, *parser_,
+                           [self = shared_from_this()](beast::error_code error, std::size_t) {
+                             self->take_head(error);
+                           });
+}
+
+void Connection::take_head(beast::error_code error) {
+  is_waiting_ = false;
+  idle_since_ns_ = 0;
+  if (error) {
+    refuse(error);
+    return;
+  }
+  const auto& head = parser_->get();
+  std::int64_t json_bytes = -1;
+  if (const auto it = head.find(kJsonBytes); it != head.end()) {
+    json_bytes = count_of(view_of(it->value()));
+    if (json_bytes < 0) {
+      refuse(400, fmt::format("{} is no count", kJsonBytes));
+      return;
+    }
+  }
+  if (head.find(field::field::content_encoding) != head.end()) {
+    refuse(415, "Content-Encoding: the daemon takes bodies as they are");
+    return;
+  }
+  body_ = std::make_shared<Body>(shared_->bodies, json_bytes, shared_->options.max_body_bytes);
+  body_bytes_ = static_cast<std::size_t>(parser_->content_length().value_or(0));
+  if (beast::iequals(head[field::field::expect], "100-continue") && !parser_->is_done()) {
+    static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
+    unsent_ = {asio::buffer(kGoOn)};
+    stream_.expires_after(nanoseconds(shared_->options.idle_ns));
+    stream_.async_write_some(
+        unsent_, [self = shared_from_this()](beast::error_code failure, std::size_t num) {
+          if (failure || num != kGoOn.size()) {
+            self->close();
+          } else {
+            self->read_body();
+          }
+        });
+    return;
+  }
+  read_body();
+}
+
+void Connection::read_body() {
+  if (body_bytes_ > 0) {
+    read_known_body();
+  } else if (parser_->is_done()) {
+    take_request();
+  } else {
+    read_chunks();
+  }
+}
+
+/// From the socket to where it stays. Memory grows with what has come, because the head may lie.
+void Connection::read_known_body() {
+  const std::size_t left = body_bytes_ - body_->size();
+  if (left == 0) {
+    take_request();
+    return;
+  }
+  if (body_->room() == 0) {
+    const std::size_t wanted = body_->size() + std::min(left, kFirstBytes);
+    if (const Status status = body_->reserve(std::min(wanted, body_bytes_)); !status.is_ok()) {
+      refuse(413, status.message());
+      return;
+    }
+  }
+  const std::size_t room = std::min(left, body_->room());
+  if (buffer_.size() > 0) {  // came with the head
+    const std::size_t num = std::min(room, buffer_.size());
+    std::memcpy(body_->end(), buffer_.data().data(), num);
+    buffer_.consume(num);
+    body_->add(num);
+    read_known_body();
+    return;
+  }
+  stream_.expires_after(nanoseconds(shared_->options.idle_ns));
+  stream_.async_read_some(asio::buffer(body_->end(), room),
+                          [self = shared_from_this()](beast::error_code error, std::size_t num) {
+                            self->body_->add(num);
+                            if (error) {
+                              self->close();
+                            } else {
+                              self->read_known_body();
+                            }
+                          });
+}
+
+void Connection::read_chunks() {
+  if (body_->room() == 0) {
+    if (const Status status = body_->reserve(body_->size() + kFirstChunk); !status.is_ok()) {
+      refuse(413, status.message());
+      return;
+    }
+  }
+  auto& part = parser_->get().body();
+  part.data = body_->end();
+  part.size = body_->room();
+  part.more = true;
+  const std::size_t wanted = part.size;
+  stream_.expires_after(nanoseconds(shared_->options.idle_ns));
+  field::async_read_some(stream_, buffer_, *parser_,
+                         [self = shared_from_this(), wanted](beast::error_code error, std::size_t) {
+                           self->body_->add(wanted - self->parser_->get().body().size);
+                           if (error && error != field::error::need_buffer) {
+                             self->refuse(error);
+                           } else {
+                             self->read_body();
+                           }
+                         });
+}
+
+void Connection::take_request() {
+  const auto& head = parser_->get();
+  Request request;
+  request.method = std::string(view_of(head.method_string()));
+  const std::string_view target = view_of(head.target());
+  request.path = std::string(target.substr(0, target.find('?')));
+  request.peer = peer_;
+  request.authorization = std::string(view_of(head[field::field::authorization]));
+  if (const auto it = head.find(kJsonBytes); it != head.end()) {
+    request.json_bytes = count_of(view_of(it->value()));
+  }
+  request.body = std::move(body_);
+  if (!parser_->keep_alive()) is_last_ = true;
+  is_answered_ = false;
+  stream_.expires_never();
+  const auto answer = [weak = weak_from_this(), shared = shared_](Reply reply) {
+    const std::lock_guard lock(shared->mutex);
+    if (shared->io == nullptr) return;
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    asio::post(self->stream_.get_executor(),
+               [self, reply = std::move(reply)]() mutable { self->answer(std::move(reply)); });
+  };
+  self_ = shared_from_this();
+  cancel_ = shared_->handler(std::move(request), answer);
+  watch();
+}
+
+/// Cancels the request of a client that closes the connection. A client that has sent its next
+/// request stays unnoticed, because those bytes come before the end.
+void Connection::watch() {
+  if (is_answered_ || buffer_.size() > 0) return;
+  stream_.socket().async_wait(
+      Socket::wait_read, [self = shared_from_this()](beast::error_code error) {
+        if (error || self->is_answered_) return;
+        char next = 0;
+        const auto num =
+            recv(self->stream_.socket().native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+        if (num == 0 && self->cancel_) self->cancel_();
+      });
+}
+
+void Connection::answer(Reply reply) {
+  self_ = nullptr;  // the caller holds this
+  if (!stream_.socket().is_open()) return;
+  is_answered_ = true;
+  cancel_ = nullptr;
+  beast::error_code ignored;
+  stream_.socket().cancel(ignored);  // the watch
+  reply_ = std::move(reply);
+  write();
+}
+
+void Connection::write() {
+  std::size_t num_bytes = reply_.text.size();
+  for (const std::string_view part : reply_.parts) num_bytes += part.size();
+  head_ = head_of(reply_, num_bytes, is_last_);
+  // A client that asked for the head alone takes a body for its next reply.
+  const bool has_body = !parser_ || parser_->get().method() != field::verb::head;
+  unsent_ = {asio::buffer(head_)};
+  if (has_body) {
+    unsent_.push_back(asio::buffer(reply_.text));
+    for (const std::string_view part : reply_.parts) unsent_.push_back(asio::buffer(part));
+  }
+  struct Writer {
+    std::shared_ptr<Connection> self;
+    void go_on() {
+      auto& unsent = self->unsent_;
+      while (!unsent.empty() && unsent.front().size() == 0) unsent.erase(unsent.begin());
+      if (unsent.empty()) {
+        self->reply_ = {};
+        if (self->is_refused_) {
+          self->drain();
+        } else if (self->is_last_) {
+          self->close();
+        } else {
+          self->read_head();
+        }
+        return;
+      }
+      // For each part anew: a client may read slowly, but not stop.
+      self->stream_.expires_after(nanoseconds(self->shared_->options.idle_ns));
+      self->stream_.async_write_some(
+          unsent, [writer = *this](beast::error_code error, std::size_t num) mutable {
+            if (error) {
+              writer.self->close();
+              return;
+            }
+            for (asio::const_buffer& part : writer.self->unsent_) {
+              const std::size_t sent = std::min(num, part.size());
+              part += sent;
+              num -= sent;
+            }
+            writer.go_on();
+          });
+    }
+  };
+  Writer{shared_from_this()}.go_on();
+}
+
+/// A request that cannot be read leaves no place where the next one begins.
+void Connection::refuse(int status, std::string_view message) {
+  is_last_ = true;
+  is_refused_ = true;
+  reply_ = error_reply(status, message);
+  write();
+}
+
+void Connection::refuse(const beast::error_code& error) {
+  using Error = field::error;
+  // The client is gone, or has sent nothing for too long.
+  if (error == Error::end_of_stream || error == beast::error::timeout ||
+      error.category() != make_error_code(Error::end_of_stream).category()) {
+    close();
+    return;
+  }
+  if (error == Error::header_limit || error == Error::buffer_overflow)
+    return refuse(431, "the head is too large");
+  if (error == Error::body_limit) {
+    return refuse(413,
+                  fmt::format("the body has more than {} bytes", shared_->options.max_body_bytes));
+  }
+  if (error == Error::bad_version) return refuse(505, "the daemon speaks HTTP/1.1");
+  if (error == Error::partial_message) return close();
+  refuse(400, error.message());
+}
+
+void Connection::drain() {
+  beast::error_code ignored;
+  stream_.socket().shutdown(Socket::shutdown_send, ignored);
+  if (num_drained_ == 0) stream_.expires_after(kDrainTime);
+  buffer_.consume(buffer_.size());
+  stream_.async_read_some(buffer_.prepare(kFirstChunk),
+                          [self = shared_from_this()](beast::error_code error, std::size_t num) {
+                            self->num_drained_ += num;
+                            if (error || self->num_drained_ > kMaxDrainedBytes) {
+                              self->close();
+                            } else {
+                              self->drain();
+                            }
+                          });
+}
+
+void Connection::close() {
+  if (cancel_) std::exchange(cancel_, nullptr)();
+  self_ = nullptr;  // the caller holds this
+  stream_.close();
+}
+
+}  // namespace sluice::http

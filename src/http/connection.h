@@ -1,0 +1,99 @@
+// One connection over HTTP/1.1.
+#pragma once
+
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/beast/core/basic_stream.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "http/server.h"
+
+namespace sluice::http {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+
+/// What the connections of a server share.
+struct Shared {
+  ServerOptions options;
+  Handler handler;
+  std::shared_ptr<ByteBudget> bodies;
+  /// Threads that outlive the server bring answers, and post them while `io` is not null.
+  std::mutex mutex;
+  asio::io_context* io = nullptr;  ///< null once it is over
+};
+
+/// All but the constructor and what says otherwise runs on the connection's strand.
+///
+///     reading the head --> reading the body --> answering --> writing --keep alive--> reading ...
+///            |                   |                                |
+///            |                   |                                +--last--> closed
+///            +--- cannot be -----+---> writing the error ---> draining ---> closed
+///
+/// Nothing of Asio's holds a connection while its request is computed, so it holds itself.
+///
+/// Draining: closing a socket with unread bytes sends a reset, and the client may lose the reply;
+/// so what it still sends is read for a short time.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(std::shared_ptr<Shared> shared, int fd, int family, terms::Peer peer);
+
+  /// Called once.
+  void start();
+  /// Closes it now if it is between two requests, and otherwise after the reply.
+  void finish();
+  /// Closes it now.
+  void stop();
+  /// Since when it has had no request, on the system clock; 0: it has one. From any thread.
+  std::int64_t without_request_since_ns() const { return idle_since_ns_; }
+
+ private:
+  using Socket = asio::generic::stream_protocol::socket;
+  using Stream = beast::basic_stream<asio::generic::stream_protocol,
+                                     asio::strand<asio::io_context::executor_type>>;
+  using Parser = beast::http::request_parser<beast::http::buffer_body>;
+
+  void read_head();
+  void take_head(beast::error_code error);
+  void read_body();
+  void read_known_body();
+  void read_chunks();
+  void take_request();
+  void watch();
+  void answer(Reply reply);
+  void write();
+  void refuse(int status, std::string_view message);
+  void refuse(const beast::error_code& error);
+  void drain();
+  void close();
+
+  const std::shared_ptr<Shared> shared_;
+  Stream stream_;
+  const terms::Peer peer_;
+  beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  std::shared_ptr<Body> body_;
+  std::size_t body_bytes_ = 0;        ///< that the head announced; 0: in chunks, or none
+  std::shared_ptr<Connection> self_;  ///< from a request that is complete to its reply
+  Cancel cancel_;
+  bool is_answered_ = false;                 ///< the request that was taken last
+  std::atomic<std::int64_t> idle_since_ns_;  ///< waits for a head, or reads it
+  bool is_waiting_ = false;                  ///< for the first byte of a request
+  bool is_last_ = false;                     ///< the connection closes after the reply
+  bool is_refused_ = false;                  ///< what came could not be read
+  Reply reply_;
+  std::string head_;  ///< of the reply
+  std::vector<asio::const_buffer> unsent_;
+  std::size_t num_drained_ = 0;
+};
+
+}  // namespace sluice::http

@@ -1,0 +1,298 @@
+#include "http/open_inference/infer_call.h"
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/checked.h"
+#include "base/utf8.h"
+#include "http/open_inference/json_elements.h"
+#include "open_inference/datatypes.h"
+#include "open_inference/model_description.h"
+#include "terms/runtime_code.h"
+
+namespace sluice::http {
+namespace {
+
+using simdjson::dom::element;
+using simdjson::dom::object;
+
+/// Of lists in lists: deeper than any tensor that is taken.
+constexpr std::size_t kMaxDepth = 80;
+
+/// Absent: the fallback. Fails: kBadInput for another kind of value.
+template <typename T>
+Result<T> field_or(const object& from, const char* name, T fallback) {
+  const auto found = from.at_key(name);
+  if (found.error()) return fallback;
+  T value{};
+  if (found.get(value)) return bad_input("\"{}\" is of the wrong kind", name);
+  return value;
+}
+
+/// None, or an empty list: none.
+Result<std::vector<object>> objects_of(const object& from, const char* name) {
+  std::vector<object> objects;
+  const auto found = from.at_key(name);
+  if (found.error()) return objects;
+  simdjson::dom::array items;
+  if (found.get(items)) return bad_input("\"{}\" is no list", name);
+  for (const element item : items) {
+    object entry;
+    if (item.get(entry)) return bad_input("\"{}\": an entry is no object", name);
+    objects.push_back(entry);
+  }
+  return objects;
+}
+
+/// What would change the answer and is not served.
+Status check_served(const object& parameters) {
+  const auto id = parameters.at_key("sequence_id");
+  std::uint64_t number = 0;
+  std::string_view text;
+  const bool is_none =
+      id.error() || (!id.get(number) && number == 0) || (!id.get(text) && text.empty());
+  if (!is_none) {
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "parameter \"sequence_id\": the daemon keeps no sequences");
+  }
+  if (!parameters.at_key("shared_memory_region").error()) {
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "parameter \"shared_memory_region\": only sluice.v1 takes tensors "
+                                "in shared memory");
+  }
+  return ok_status();
+}
+
+/// The "parameters" of a request, an input or an output, which may have none.
+class Parameters {
+ public:
+  /// Fails: kBadInput where they are no object; kInvalid for an extension that is not served.
+  static Result<Parameters> of(const object& from) {
+    const auto found = from.at_key("parameters");
+    if (found.error()) return Parameters();
+    Parameters parameters;
+    if (found.get(parameters.all_.emplace())) return bad_input("\"parameters\" is no object");
+    SLUICE_TRY(check_served(*parameters.all_));
+    return parameters;
+  }
+  bool has(const char* name) const { return all_ && !all_->at_key(name).error(); }
+  /// As field_or.
+  template <typename T>
+  Result<T> get_or(const char* name, T fallback) const {
+    return all_ ? field_or(*all_, name, fallback) : Result<T>(fallback);
+  }
+
+ private:
+  std::optional<object> all_;
+};
+
+Result<std::vector<std::int64_t>> shape_of(const object& from) {
+  simdjson::dom::array items;
+  if (from.at_key("shape").get(items)) return bad_input("it has no list \"shape\"");
+  std::vector<std::int64_t> shape;
+  for (const element item : items) {
+    std::int64_t dim = 0;
+    if (item.get(dim)) return bad_input("\"shape\" has an entry that is no whole number");
+    shape.push_back(dim);
+  }
+  return shape;
+}
+
+/// Bytes that a kernel reads as numbers where they are, or a copy where they may not be.
+std::string_view aligned(std::string_view bytes, std::string_view datatype, InferCall& call) {
+  const auto type = open_inference::find_datatype(datatype);
+  const int bits = type ? ir::element_bits(*type) : 0;
+  const auto size = static_cast<std::uintptr_t>(std::max(bits / 8, 1));
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % size == 0) return bytes;
+  call.contents.emplace_back(bytes);
+  return call.contents.back();
+}
+
+/// The bytes of an input, from the front of `binary` or from its JSON.
+Result<std::string_view> bytes_of(const object& from, const Parameters& parameters,
+                                  std::string_view datatype, std::string_view& binary,
+                                  InferCall& call) {
+  auto list = from.at_key("data");
+  if (!parameters.has("binary_data_size")) {
+    const auto type = open_inference::find_datatype(datatype);
+    if (list.error()) return bad_input("it has neither \"data\" nor \"binary_data_size\"");
+    if (!type) return std::string_view();  // to_runtime refuses the datatype
+    call.contents.push_back(SLUICE_TRY(read_elements(list.value(), *type)));
+    return std::string_view(call.contents.back());
+  }
+  if (!list.error()) return bad_input("it has \"data\" and \"binary_data_size\"");
+  const auto size = SLUICE_TRY(parameters.get_or("binary_data_size", std::uint64_t{0}));
+  if (size > binary.size()) {
+    return bad_input("\"binary_data_size\" is {}, and {} bytes are left", size, binary.size());
+  }
+  const std::string_view bytes = binary.substr(0, size);
+  binary.remove_prefix(size);
+  return aligned(bytes, datatype, call);
+}
+
+Status read_input(const object& from, std::string_view& binary, InferCall& call) {
+  open_inference::InputTensor input;
+  input.name = SLUICE_TRY(field_or(from, "name", std::string_view()));
+  const auto read = [&]() -> Status {
+    input.datatype = SLUICE_TRY(field_or(from, "datatype", std::string_view()));
+    input.shape = SLUICE_TRY(shape_of(from));
+    const auto parameters = SLUICE_TRY(Parameters::of(from));
+    input.bytes = SLUICE_TRY(bytes_of(from, parameters, input.datatype, binary, call));
+    return ok_status();
+  };
+  SLUICE_TRY(read().with_context(fmt::format("input {}", input.name.substr(0, 200))));
+  call.plain.inputs.push_back(std::move(input));
+  return ok_status();
+}
+
+Status read_output(const object& from, InferCall& call) {
+  open_inference::WantedOutput output;
+  output.name = SLUICE_TRY(field_or(from, "name", std::string_view()));
+  const auto parameters = SLUICE_TRY(Parameters::of(from));
+  const bool is_binary = SLUICE_TRY(parameters.get_or("binary_data", call.wants_binary));
+  output.num_classes = SLUICE_TRY(parameters.get_or("classification", std::int64_t{0}));
+  call.plain.outputs.push_back(output);
+  call.is_binary.push_back(is_binary);
+  return ok_status();
+}
+
+Status read_parameters(const object& from, InferCall& call) {
+  const auto parameters = SLUICE_TRY(Parameters::of(from));
+  call.wants_binary = SLUICE_TRY(parameters.get_or("binary_data_output", false));
+  call.plain.priority = SLUICE_TRY(parameters.get_or("priority", std::uint64_t{0}));
+  call.plain.timeout_us = SLUICE_TRY(parameters.get_or("timeout", std::int64_t{0}));
+  return ok_status();
+}
+
+/// The body is the only input; its shape follows from the size.
+Status read_raw(std::string_view body, const terms::Signature& signature, InferCall& call) {
+  const terms::TensorSpec* spec = signature.inputs.empty() ? nullptr : signature.inputs.data();
+  const auto element = spec == nullptr ? 0 : ir::element_bits(spec->type.element()) / 8;
+  const ir::Shape* shape = element == 0 ? nullptr : spec->type.shape();
+  if (signature.inputs.size() != 1 || shape == nullptr) {
+    return bad_input("a body without JSON is for a model with one input of numbers");
+  }
+  open_inference::InputTensor input;
+  input.name = spec->name;
+  input.datatype = open_inference::datatype_name(spec->type.element());
+  std::int64_t known = element;
+  std::int64_t* unknown = nullptr;
+  input.shape.resize(shape->size(), -1);
+  for (std::size_t i = 0; i < shape->size(); ++i) {
+    const ir::Dim& dim = (*shape)[i];
+    if (dim.is_known()) {
+      input.shape[i] = dim.value();
+      known = checked_mul(known, dim.value()).value_or(0);
+    } else if (std::exchange(unknown, &input.shape[i]) != nullptr) {
+      return bad_input("two dimensions of the input are open; send JSON with its shape");
+    }
+  }
+  if (unknown != nullptr && known > 0) {
+    *unknown = static_cast<std::int64_t>(body.size()) / known;
+  }
+  input.bytes = body;
+  call.plain.inputs.push_back(std::move(input));
+  call.wants_binary = true;
+  return ok_status();
+}
+
+Status read_json(std::string_view json, std::string_view binary, InferCall& call) {
+  const auto parser = std::make_shared<simdjson::dom::parser>();  // owns the texts
+  call.owners.push_back(parser);
+  if (parser->allocate(json.size(), kMaxDepth)) return bad_input("the JSON is too large");
+  // The body has room for what the parser reads behind its end.
+  const auto parsed = parser->parse(json.data(), json.size(), false);
+  object all;
+  if (parsed.error()) {
+    return bad_input("the body is no JSON: {}", simdjson::error_message(parsed.error()));
+  }
+  if (parsed.get(all)) return bad_input("the body is no JSON object");
+  call.id = std::string(SLUICE_TRY(field_or(all, "id", std::string_view())));
+  SLUICE_TRY(read_parameters(all, call));
+  for (const object& input : SLUICE_TRY(objects_of(all, "inputs"))) {
+    SLUICE_TRY(read_input(input, binary, call));
+  }
+  if (!binary.empty()) {
+    return bad_input("{} bytes behind the JSON belong to no input", binary.size());
+  }
+  for (const object& output : SLUICE_TRY(objects_of(all, "outputs"))) {
+    SLUICE_TRY(read_output(output, call));
+  }
+  return ok_status();
+}
+
+std::string json_text(std::string_view text) { return nlohmann::json(valid_utf8(text)).dump(); }
+
+Status write_output(const open_inference::OutputTensor& output, bool is_binary, Reply& reply) {
+  std::string& text = reply.text;
+  text += fmt::format("{{\"name\":{},\"datatype\":\"{}\",\"shape\":[{}],", json_text(output.name),
+                      output.datatype, fmt::join(output.shape, ","));
+  if (is_binary) {
+    text += fmt::format("\"parameters\":{{\"binary_data_size\":{}}}}}", output.bytes.size());
+    reply.parts.push_back(output.bytes);
+    reply.has_json_head = true;
+    reply.type = kBinary;
+    return ok_status();
+  }
+  text += "\"data\":[";
+  SLUICE_TRY(write_elements(output, text));
+  text += "]}";
+  return ok_status();
+}
+
+}  // namespace
+
+Status read_request(std::int64_t json_bytes, const terms::Signature& signature, InferCall& call) {
+  const std::string_view body = call.body->bytes();
+  if (json_bytes == 0) return read_raw(body, signature, call);
+  if (json_bytes > static_cast<std::int64_t>(body.size())) {
+    return bad_input("Inference-Header-Content-Length is {}, and the body has {} bytes", json_bytes,
+                     body.size());
+  }
+  const std::size_t split = json_bytes < 0 ? body.size() : static_cast<std::size_t>(json_bytes);
+  return read_json(body.substr(0, split), body.substr(split), call);
+}
+
+Result<Reply> write_reply(const terms::Signature& signature, std::int64_t limit_bytes,
+                          const std::shared_ptr<InferCall>& call) {
+  const auto outputs = std::make_shared<std::vector<open_inference::OutputTensor>>(
+      SLUICE_TRY(open_inference::outputs_of(call->reply, call->plain, signature)));
+  // A byte becomes at most "false," or an escape of six characters. Charged before the text is
+  // made.
+  constexpr std::int64_t kJsonFactor = 7;
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < outputs->size(); ++i) {
+    const bool is_binary = call->plain.outputs.empty() ? call->wants_binary : call->is_binary[i];
+    const auto size = static_cast<std::int64_t>((*outputs)[i].bytes.size());
+    most += 1024 + (is_binary ? size : kJsonFactor * size);
+  }
+  if (most > limit_bytes) {
+    return terms::runtime_error(RuntimeCode::kOutOfResources,
+                                "the answer may have {} bytes, at most {} are sent; ask for binary "
+                                "data or for fewer outputs, or raise max_message_bytes",
+                                most, limit_bytes);
+  }
+  SLUICE_TRY(call->charge.resize(most).with_context("answers wait to be read"));
+  Reply reply;
+  reply.text = fmt::format("{{\"model_name\":{},\"model_version\":\"{}\"", json_text(call->model),
+                           open_inference::kVersion);
+  if (!call->id.empty()) reply.text += fmt::format(",\"id\":{}", json_text(call->id));
+  reply.text += ",\"outputs\":[";
+  for (std::size_t i = 0; i < outputs->size(); ++i) {
+    const bool is_binary = call->plain.outputs.empty() ? call->wants_binary : call->is_binary[i];
+    if (i > 0) reply.text += ',';
+    const open_inference::OutputTensor& output = (*outputs)[i];
+    SLUICE_TRY(
+        write_output(output, is_binary, reply).with_context(fmt::format("output {}", output.name)));
+  }
+  reply.text += "]}";
+  reply.owner =
+      std::make_shared<std::pair<std::shared_ptr<InferCall>, decltype(outputs)>>(call, outputs);
+  return reply;
+}
+
+}  // namespace sluice::http

@@ -1,0 +1,39 @@
+// An inference over HTTP: its JSON, and the bytes behind it.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/byte_budget.h"
+#include "http/call.h"
+#include "open_inference/request.h"
+
+namespace sluice::http {
+
+/// From the request to the end of its reply.
+struct InferCall {
+  std::shared_ptr<const Body> body;
+  std::deque<std::string>
+      contents;  ///< bytes made of JSON, or copied because a type cannot be read in place
+  open_inference::Owners owners;       ///< the texts of the JSON, too
+  open_inference::InferRequest plain;  ///< points into the three above
+  std::string model;
+  std::string id;
+  bool wants_binary = false;    ///< of outputs that say nothing
+  std::vector<bool> is_binary;  ///< by wanted output
+  runtime::Reply reply;
+  ByteCharge charge;  ///< of the answer
+};
+
+/// `json_bytes`: as Request has it; 0 for the bytes of a model's only input.
+/// Fails: kBadInput, kInvalid.
+Status read_request(std::int64_t json_bytes, const terms::Signature& signature, InferCall& call);
+
+/// The answer to `call.reply`, which has outputs. It points into the call, which it keeps.
+/// Fails: as open_inference::outputs_of and write_elements; kOutOfResources over `limit_bytes`.
+Result<Reply> write_reply(const terms::Signature& signature, std::int64_t limit_bytes,
+                          const std::shared_ptr<InferCall>& call);
+
+}  // namespace sluice::http

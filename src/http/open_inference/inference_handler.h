@@ -1,0 +1,50 @@
+// The Open Inference Protocol over HTTP: what each path does with the Service.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dispatch/flight_table.h"
+#include "http/call.h"
+#include "service/call_threads.h"
+#include "service/clients/tokens.h"
+#include "service/service.h"
+
+namespace sluice::http {
+
+/// Safe from any thread.
+class InferenceHandler {
+ public:
+  /// All outlive the handler. `max_answer_bytes`: of one reply.
+  InferenceHandler(service::Service& service, service::CallThreads& threads,
+                   std::vector<service::AccessToken> tokens, std::int64_t max_answer_bytes);
+
+  /// From now on. None: any client may call.
+  void set_tokens(std::vector<service::AccessToken> tokens) { tokens_.set(std::move(tokens)); }
+
+  /// Answers a request under /v2; another path with 404. As Handler says.
+  Cancel handle(Request request, Answer answer);
+
+ private:
+  using Segments = std::vector<std::string>;  ///< of the path behind /v2, without percent signs
+
+  Result<service::Caller> caller_of(const Request& request, terms::Role role) const;
+  Cancel infer(const Request& request, const std::string& name, const std::string& version,
+               Answer answer);
+  Cancel control(Request request, Segments segments, Answer answer);
+  Result<Reply> look(const Request& request, const Segments& segments);
+  Result<Reply> look_at_model(const Request& request, const Segments& segments);
+  Result<Reply> index(const Request& request);
+
+  service::Service& service_;
+  service::CallThreads& threads_;
+  service::TokenTable tokens_;
+  const std::int64_t max_answer_bytes_;
+  dispatch::FlightTable flights_;
+};
+
+/// The status of HTTP that goes with a code, and its message as JSON.
+Reply error_reply(const Status& status);
+
+}  // namespace sluice::http

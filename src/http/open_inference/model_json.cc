@@ -1,0 +1,109 @@
+#include "http/open_inference/model_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "open_inference/datatypes.h"
+
+namespace sluice::http {
+namespace {
+
+using nlohmann::json;
+using open_inference::TensorDescription;
+
+/// Names are UTF-8: the service refuses others.
+std::string text_of(const json& value) { return value.dump(); }
+
+json describe(const std::vector<TensorDescription>& tensors) {
+  json list = json::array();
+  for (const TensorDescription& tensor : tensors) {
+    list.push_back({{"name", tensor.name},
+                    {"datatype", open_inference::datatype_name(tensor.element)},
+                    {"shape", tensor.shape}});
+  }
+  return list;
+}
+
+std::string config_type(ir::ElementType type) {
+  if (type == ir::ElementType::kString) return "TYPE_STRING";
+  const std::string_view name = open_inference::datatype_name(type);
+  return name.empty() ? "TYPE_INVALID" : "TYPE_" + std::string(name);
+}
+
+/// A model that joins requests leaves out the dimension of rows.
+json configure(const std::vector<TensorDescription>& tensors, bool joins) {
+  json list = json::array();
+  for (const TensorDescription& tensor : tensors) {
+    const auto begin = tensor.shape.begin() + (joins && !tensor.shape.empty() ? 1 : 0);
+    list.push_back({{"name", tensor.name},
+                    {"data_type", config_type(tensor.element)},
+                    {"dims", std::vector<std::int64_t>(begin, tensor.shape.end())}});
+    if (tensor.is_optional) list.back()["optional"] = true;
+  }
+  return list;
+}
+
+json times_json(const open_inference::ModelCounts::Times& times) {
+  return {{"count", times.count}, {"ns", times.ns}};
+}
+
+}  // namespace
+
+std::string metadata_json(const open_inference::ModelDescription& model, const std::string& name) {
+  return text_of({{"name", name},
+                  {"versions", {open_inference::kVersion}},
+                  {"platform", open_inference::kServerName},
+                  {"inputs", describe(model.inputs)},
+                  {"outputs", describe(model.outputs)}});
+}
+
+std::string config_json(const open_inference::ModelDescription& model, const std::string& name) {
+  const bool joins = model.max_batch_size > 0;
+  json config = {
+      {"name", name},
+      {"platform", open_inference::kServerName},
+      {"backend", open_inference::kServerName},
+      {"version_policy", {{"latest", {{"num_versions", 1}}}}},
+      {"max_batch_size", model.max_batch_size},
+      {"input", configure(model.inputs, joins)},
+      {"output", configure(model.outputs, joins)},
+      {"instance_group", {{{"name", name}, {"count", model.depth}, {"kind", "KIND_CPU"}}}},
+      {"model_transaction_policy", {{"decoupled", false}}}};
+  if (joins) config["dynamic_batching"] = json::object();
+  return text_of(config);
+}
+
+std::string statistics_json(const std::vector<terms::ModelStatistics>& models) {
+  json list = json::array();
+  for (const terms::ModelStatistics& model : models) {
+    const open_inference::ModelCounts counts = open_inference::count(model);
+    list.push_back({{"name", model.name},
+                    {"version", open_inference::kVersion},
+                    {"last_inference", 0},
+                    {"inference_count", counts.success.count},
+                    {"execution_count", counts.compute.count},
+                    {"inference_stats",
+                     {{"success", times_json(counts.success)},
+                      {"fail", times_json(counts.fail)},
+                      {"queue", times_json(counts.queue)},
+                      {"compute_input", times_json(counts.copy)},
+                      {"compute_infer", times_json(counts.compute)},
+                      {"compute_output", times_json({})}}},
+                    {"batch_stats", json::array()}});
+  }
+  return text_of({{"model_stats", list}});
+}
+
+std::string index_json(const std::vector<terms::ModelEntry>& models) {
+  json list = json::array();
+  for (const terms::ModelEntry& model : models) {
+    const std::string_view why =
+        open_inference::is_ready(model) ? std::string_view() : terms::phase_name(model.info.phase);
+    list.push_back({{"name", model.info.name},
+                    {"version", open_inference::kVersion},
+                    {"state", open_inference::state_name(model)},
+                    {"reason", why}});
+  }
+  return text_of(list);
+}
+
+}  // namespace sluice::http

@@ -1,0 +1,122 @@
+#include "http/server.h"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <list>
+#include <thread>
+
+#include "http/connection.h"
+
+namespace sluice::http {
+namespace {
+
+using WorkGuard = asio::executor_work_guard<asio::io_context::executor_type>;
+
+int family_of(int fd) {
+  int family = AF_UNSPEC;
+  socklen_t size = sizeof(family);
+  getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
+  return family;
+}
+
+/// Lock order: `mutex_`, then Shared's.
+class AsioServer final : public Server {
+ public:
+  AsioServer(const ServerOptions& options, Handler handler)
+      : io_(options.num_threads), work_(io_.get_executor()), shared_(std::make_shared<Shared>()) {
+    shared_->options = options;
+    shared_->handler = std::move(handler);
+    shared_->bodies = std::make_shared<ByteBudget>(options.all_body_bytes);
+    shared_->io = &io_;
+    for (int i = 0; i < options.num_threads; ++i) {
+      threads_.emplace_back([this] { io_.run(); });
+    }
+  }
+  ~AsioServer() override { shutdown(0); }
+
+  void add(int fd, const terms::Peer& peer) override {
+    const std::lock_guard lock(mutex_);
+    if (is_over_) {
+      close(fd);
+      return;
+    }
+    std::erase_if(connections_, [](const auto& one) { return one.expired(); });
+    if (connections_.size() >= shared_->options.max_connections && !make_room()) {
+      close(fd);
+      return;
+    }
+    const auto connection = std::make_shared<Connection>(shared_, fd, family_of(fd), peer);
+    connections_.push_back(connection);
+    connection->start();
+  }
+
+  void shutdown(std::int64_t grace_ns) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(is_over_, true)) return;
+      for (const auto& one : connections_) {
+        if (const auto connection = one.lock()) connection->finish();
+      }
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(grace_ns);
+    while (has_connections() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    for (const auto& one : connections_) {
+      if (const auto connection = one.lock()) connection->stop();
+    }
+    // Connections end as their last operation does; then the threads have nothing left.
+    work_.reset();
+    {
+      const std::lock_guard lock(shared_->mutex);
+      shared_->io = nullptr;  // answers that come later are dropped
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  /// Ends the connection that has been without a request for the longest, so that silent ones
+  /// cannot keep out others. False if all have one.
+  bool make_room() {
+    std::shared_ptr<Connection> longest;
+    std::int64_t since_ns = 0;
+    auto place = connections_.end();
+    for (auto it = connections_.begin(); it != connections_.end(); ++it) {
+      auto connection = it->lock();
+      const std::int64_t its_ns = connection ? connection->without_request_since_ns() : 0;
+      if (its_ns == 0 || (since_ns != 0 && its_ns >= since_ns)) continue;
+      since_ns = its_ns;
+      longest = std::move(connection);
+      place = it;
+    }
+    if (longest == nullptr) return false;
+    longest->stop();
+    connections_.erase(place);  // it counts no longer
+    return true;
+  }
+
+  bool has_connections() const {
+    return std::ranges::any_of(connections_, [](const auto& one) { return !one.expired(); });
+  }
+
+  asio::io_context io_;
+  WorkGuard work_;
+  const std::shared_ptr<Shared> shared_;
+  std::mutex mutex_;
+  bool is_over_ = false;
+  std::list<std::weak_ptr<Connection>> connections_;  ///< no longer changed once it is over
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Server> Server::start(const ServerOptions& options, Handler handler) {
+  return std::make_unique<AsioServer>(options, std::move(handler));
+}
+
+}  // namespace sluice::http

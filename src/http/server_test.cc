@@ -1,0 +1,296 @@
+// Connections as clients have them: what comes in pieces, at once, slowly, too much, or is no HTTP.
+#include "http/server.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "support/eventually.h"
+
+namespace sluice::http {
+namespace {
+
+using sluice::testing::eventually;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+/// One end of a socket whose other end the server has. Ends with the object.
+class Client {
+ public:
+  explicit Client(Server& server) {
+    std::array<int, 2> ends = {};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    fd_ = ends[0];
+    server.add(ends[1], {"a test"});
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client() { close(fd_); }
+
+  void write(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t num = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (num <= 0) return;  // the server may have closed
+      bytes.remove_prefix(static_cast<std::size_t>(num));
+    }
+  }
+  void end_writing() const { shutdown(fd_, SHUT_WR); }
+  /// All until the server ends it.
+  std::string read_all() const {
+    std::string all;
+    while (read_some(all)) {
+    }
+    return all;
+  }
+  /// A reply: its head and the bytes that this announces.
+  std::string read_reply() const {
+    std::string all;
+    std::size_t head = 0;
+    while ((head = all.find("\r\n\r\n")) == std::string::npos) {
+      if (!read_some(all, 1)) return all;
+    }
+    const std::size_t at = all.find("Content-Length: ");
+    const std::size_t size = at < head ? std::stoul(all.substr(at + 16)) : 0;
+    while (all.size() < head + 4 + size) {
+      if (!read_some(all, head + 4 + size - all.size())) return all;
+    }
+    return all;
+  }
+
+ private:
+  bool read_some(std::string& all, std::size_t most = 1 << 16) const {
+    std::string buffer(most, '\0');
+    const ssize_t num = recv(fd_, buffer.data(), buffer.size(), 0);
+    if (num > 0) all.append(buffer, 0, static_cast<std::size_t>(num));
+    return num > 0;
+  }
+
+  int fd_ = -1;
+};
+
+std::string get(std::string_view path) {
+  return fmt::format("GET {} HTTP/1.1\r\nHost: a\r\n\r\n", path);
+}
+std::string post(std::string_view body) {
+  return fmt::format("POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{}", body.size(),
+                     body);
+}
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  static ServerOptions options() {
+    ServerOptions options;
+    options.max_body_bytes = 8 << 20;
+    options.max_connections = 8;
+    return options;
+  }
+  explicit HttpServerTest(const ServerOptions& options = HttpServerTest::options())
+      : server_(Server::start(options, [this](Request request, const Answer& answer) {
+          return take(std::move(request), answer);
+        })) {}
+  ~HttpServerTest() override { server_->shutdown(0); }
+
+  /// Says what came. /later keeps the answer for the test; /large is large.
+  Cancel take(Request request, const Answer& answer) {
+    if (request.path == "/later") {
+      const std::lock_guard lock(mutex_);
+      kept_ = answer;
+      return [this] { is_cancelled_ = true; };
+    }
+    const std::string_view body = request.body->bytes();
+    Reply reply = {200, kText, fmt::format("{} {} {}", request.method, request.path, body.size())};
+    if (!body.empty()) reply.text += fmt::format(" {}{}", body.front(), body.back());
+    if (request.path == "/large") reply.text.assign(8'000'000, 'x');  // more than a socket holds
+    answer(std::move(reply));
+    return nullptr;
+  }
+  Answer kept() {
+    Answer answer;
+    EXPECT_TRUE(eventually([&] {
+      const std::lock_guard lock(mutex_);
+      answer = std::exchange(kept_, nullptr);
+      return answer != nullptr;
+    }));
+    return answer;
+  }
+  std::string answer_to(std::string_view request) const {
+    const Client client(*server_);
+    client.write(request);
+    client.end_writing();
+    return client.read_all();
+  }
+
+  std::mutex mutex_;
+  Answer kept_;
+  std::atomic<bool> is_cancelled_ = false;
+  const std::unique_ptr<Server> server_;
+};
+
+TEST_F(HttpServerTest, ConnectionsStayOpenForTheNextRequest) {
+  const Client client(*server_);
+  for (int i = 0; i < 3; ++i) {
+    client.write(get("/a"));
+    const std::string reply = client.read_reply();
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
+    EXPECT_THAT(reply, EndsWith("\r\n\r\nGET /a 0"));
+  }
+  client.write("GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(client.read_all(), HasSubstr("\r\nConnection: close\r\n"));
+}
+
+TEST_F(HttpServerTest, RequestsThatComeAtOnceAreAnsweredInOrder) {
+  const Client client(*server_);
+  client.write(get("/a") + post("xyz") + get("/b?query") + post(""));
+  for (const char* expected : {"GET /a 0", "POST /p 3 xz", "GET /b 0", "POST /p 0"}) {
+    EXPECT_THAT(client.read_reply(), EndsWith(fmt::format("\r\n\r\n{}", expected)));
+  }
+}
+
+TEST_F(HttpServerTest, RequestsInPiecesAndLongBodiesArrive) {
+  const std::string body = "<" + std::string(5'000'000, 'b') + ">";
+  const std::string request = post(body);
+  const Client client(*server_);
+  for (std::size_t at = 0; at < 200; ++at) client.write(request.substr(at, 1));
+  client.write(request.substr(200));
+  EXPECT_THAT(client.read_reply(), EndsWith("POST /p 5000002 <>"));
+  client.write(get("/after"));
+  EXPECT_THAT(client.read_reply(), EndsWith("GET /after 0"));
+}
+
+TEST_F(HttpServerTest, BodiesInChunksArrive) {
+  const Client client(*server_);
+  client.write("POST /p HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+  for (int i = 0; i < 100; ++i) client.write("400\r\n" + std::string(1024, 'c') + "\r\n");
+  client.write("1\r\n!\r\n0\r\n\r\n" + get("/after"));
+  EXPECT_THAT(client.read_reply(), EndsWith("POST /p 102401 c!"));
+  EXPECT_THAT(client.read_reply(), EndsWith("GET /after 0"));
+}
+
+TEST_F(HttpServerTest, ClientThatWaitsForItIsToldToGoOn) {
+  const Client client(*server_);
+  client.write("POST /p HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  EXPECT_EQ(client.read_reply(), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.write("ok");
+  EXPECT_THAT(client.read_reply(), EndsWith("POST /p 2 ok"));
+}
+
+TEST_F(HttpServerTest, HeadHasNoBody) {
+  const Client client(*server_);
+  client.write("HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n" + get("/b"));
+  client.end_writing();
+  const std::string all = client.read_all();
+  EXPECT_THAT(all, HasSubstr("Content-Length: 9\r\n\r\nHTTP/1.1 200 OK"));
+}
+
+TEST_F(HttpServerTest, SlowReadersGetAllOfALongReply) {
+  const Client client(*server_);
+  client.write(get("/large") + get("/after"));
+  EXPECT_GT(client.read_reply().size(), 8'000'000U);
+  EXPECT_THAT(client.read_reply(), EndsWith("GET /after 0"));
+}
+
+TEST_F(HttpServerTest, WhatIsNoRequestGetsAnErrorAndTheEnd) {
+  struct Case {
+    std::string request;
+    std::string_view status;
+  };
+  const std::string head = "POST /p HTTP/1.1\r\nHost: a\r\n";
+  const std::vector<Case> cases = {
+      {"rubbish\r\n\r\n", "400"},
+      {std::string(100'000, 'x'), "4"},
+      {head + "A: " + std::string(100'000, 'x') + "\r\n\r\n", "431"},
+      {"GET /a HTTP/3.0\r\nHost: a\r\n\r\n", "505"},
+      // Two lengths are a way to hide a request behind another.
+      {head + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
+      {head + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", "400"},
+      {head + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", "400"},
+      {head + "Content-Length: -1\r\n\r\n", "400"},
+      {head + "Content-Length: 18446744073709551616\r\n\r\n", "400"},
+      {head + "Content-Length: 9000000\r\n\r\n", "413"},
+      {head + "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", "400"},
+      {head + "Transfer-Encoding: chunked\r\n\r\n7fffffff\r\nx", "413"},
+      {head + "Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", "415"},
+      {head + "Inference-Header-Content-Length: -5\r\nContent-Length: 1\r\n\r\nx", "400"},
+      {"GET /a HTTP/1.1\r\nHost : a\r\n\r\n", "400"},
+      {"GET /a HTTP/1.1\nHost: a\n\n", "505"},  // a line ends in CR LF: "1.1\n" is no version
+  };
+  for (const Case& wrong : cases) {
+    const std::string answer = answer_to(wrong.request);
+    EXPECT_THAT(answer, StartsWith(fmt::format("HTTP/1.1 {}", wrong.status)))
+        << wrong.request.substr(0, 100);
+    EXPECT_THAT(answer, HasSubstr("{\"error\":")) << wrong.request.substr(0, 100);
+  }
+  EXPECT_THAT(answer_to(get("/a")), EndsWith("GET /a 0"));
+}
+
+TEST_F(HttpServerTest, ClientThatGoesCancelsItsRequest) {
+  auto client = std::make_unique<Client>(*server_);
+  client->write(get("/later"));
+  const Answer answer = kept();
+  client = nullptr;
+  EXPECT_TRUE(eventually([&] { return is_cancelled_.load(); }));
+  answer({200, kText, "too late"});
+}
+
+TEST_F(HttpServerTest, AnswersMayComeLaterFromAnyThread) {
+  const Client client(*server_);
+  client.write(get("/later") + get("/after"));
+  std::thread([answer = kept()] { answer({200, kText, "later"}); }).join();
+  EXPECT_THAT(client.read_reply(), EndsWith("later"));
+  EXPECT_THAT(client.read_reply(), EndsWith("GET /after 0"));
+}
+
+TEST_F(HttpServerTest, SilentConnectionsMakeRoomForOthers) {
+  std::vector<std::unique_ptr<Client>> silent;
+  for (std::size_t i = 0; i < 4 * options().max_connections; ++i) {
+    silent.push_back(std::make_unique<Client>(*server_));
+    silent.back()->write(std::string_view("GET /a").substr(0, i % 6));
+  }
+  EXPECT_THAT(answer_to(get("/a")), EndsWith("GET /a 0"));
+  EXPECT_EQ(silent.front()->read_all(), "");
+}
+
+TEST_F(HttpServerTest, ConnectionsWithRequestsAreNotGivenUp) {
+  std::vector<std::unique_ptr<Client>> busy;
+  std::vector<Answer> answers;
+  for (std::size_t i = 0; i < options().max_connections; ++i) {
+    busy.push_back(std::make_unique<Client>(*server_));
+    busy.back()->write(get("/later"));
+    answers.push_back(kept());
+  }
+  EXPECT_EQ(answer_to(get("/a")), "");
+  for (std::size_t i = 0; i < busy.size(); ++i) {
+    answers[i]({200, kText, "busy"});
+    EXPECT_THAT(busy[i]->read_reply(), EndsWith("busy"));
+  }
+}
+
+TEST_F(HttpServerTest, ShutdownAnswersWhatItHasAndClosesTheRest) {
+  const Client waiting(*server_);
+  const Client half(*server_);
+  half.write("GET /a HT");
+  const Client busy(*server_);
+  busy.write(get("/later"));
+  const Answer answer = kept();
+  std::thread shutdown([&] { server_->shutdown(60'000'000'000); });
+  EXPECT_EQ(waiting.read_all(), "");
+  answer({200, kText, "the last"});
+  EXPECT_THAT(busy.read_all(), EndsWith("the last"));
+  shutdown.join();
+  EXPECT_EQ(half.read_all(), "");
+  const Client late(*server_);
+  EXPECT_EQ(late.read_all(), "");
+  answer({200, kText, "nobody is there"});
+}
+
+}  // namespace
+}  // namespace sluice::http
