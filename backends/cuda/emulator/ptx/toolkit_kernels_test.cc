@@ -315,6 +315,34 @@ TEST_P(ToolkitKernels, MatrixUnitsMultiplyWhatCopiesBrought) {
   EXPECT_EQ(counts_.matrix_products, 4u);
 }
 
+template <class H>
+void expect_fragment_product(const std::vector<H>& a, const std::vector<H>& b,
+                             const std::vector<float>& c, const std::vector<float>& got) {
+  for (std::size_t row = 0; row < 16; ++row) {
+    for (std::size_t col = 0; col < 16; ++col) {
+      double sum = c[row * 16 + col];
+      for (std::size_t i = 0; i < 16; ++i)
+        sum += double{to_float(a[row * 16 + i])} * to_float(b[col * 16 + i]);
+      EXPECT_NEAR(got[row * 16 + col], sum, 1e-5);
+    }
+  }
+}
+
+TEST_P(ToolkitKernels, FragmentsOfWmmaMultiply) {
+  if (GetParam() < 80) GTEST_SKIP() << "wmma of bf16 came with compute_80";
+  load("matrix");
+  const auto c = floats(256, 3);
+  const auto a = halves<Half>(floats(256, 1)), b = halves<Half>(floats(256, 2));
+  std::uint64_t out = memory_.upload(c);
+  run_kernel("wmma_fp16", {{1}, {32}}, parameters(memory_.upload(a), memory_.upload(b), out));
+  expect_fragment_product(a, b, c, memory_.download<float>(out));
+  const auto a_bf16 = halves<Brain>(floats(256, 1)), b_bf16 = halves<Brain>(floats(256, 2));
+  out = memory_.upload(c);
+  run_kernel("wmma_bf16", {{1}, {32}},
+             parameters(memory_.upload(a_bf16), memory_.upload(b_bf16), out));
+  expect_fragment_product(a_bf16, b_bf16, c, memory_.download<float>(out));
+}
+
 INSTANTIATE_TEST_SUITE_P(Architectures, ToolkitKernels, ::testing::Values(75, 80, 90),
                          [](const auto& one) { return "compute_" + std::to_string(one.param); });
 

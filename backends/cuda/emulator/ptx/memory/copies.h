@@ -24,13 +24,14 @@ class Copies {
   }
   void close_group(int lane) { ++closed_[static_cast<std::size_t>(lane)]; }
 
-  /// Takes the copies of a lane that are not among its `newest` closed groups; with `all`, all.
-  std::vector<AsyncCopy> take(int lane, std::uint64_t newest, bool all);
+  /// Takes the copies of the mask's lanes that are not among a lane's `newest` closed groups, in
+  /// the order in which they were added. With `all`, takes all copies of these lanes.
+  std::vector<AsyncCopy> take(std::uint32_t mask, std::uint64_t newest, bool all);
 
  private:
   struct Pending {
     AsyncCopy copy;
-    std::uint64_t group;
+    std::uint64_t group = 0;
   };
   std::vector<Pending> pending_;
   std::array<std::uint64_t, 32> closed_{};  ///< groups, of each lane

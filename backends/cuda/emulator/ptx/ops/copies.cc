@@ -59,13 +59,11 @@ void commit(Warp& warp, const Instruction&) {
 }
 
 void wait(Warp& warp, const Instruction& in) {
-  for_lanes(warp.mask, [&](int lane) {
-    const auto newest = static_cast<std::uint64_t>(in.offset);
-    for (const AsyncCopy& copied :
-         warp.block->copies[warp.index].take(lane, newest, in.modifiers == kAll)) {
-      if (!warp.has_failed) land(warp, copied);
-    }
-  });
+  const auto newest = static_cast<std::uint64_t>(in.offset);
+  for (const AsyncCopy& copied :
+       warp.block->copies[warp.index].take(warp.mask, newest, in.modifiers == kAll)) {
+    if (!warp.has_failed) land(warp, copied);
+  }
 }
 
 void take_copy_hints(Decoder& d) {

@@ -7,7 +7,7 @@ Opcodes all_opcodes() {
   Opcodes opcodes;
   for (const auto add :
        {add_arithmetic, add_bits, add_compare, add_convert, add_functions, add_moves, add_loads,
-        add_atomics, add_copies, add_lanes, add_matrix, add_control}) {
+        add_atomics, add_copies, add_lanes, add_matrix, add_wmma, add_control}) {
     add(&opcodes);
   }
   return opcodes;

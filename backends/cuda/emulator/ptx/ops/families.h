@@ -23,6 +23,7 @@ void add_atomics(Opcodes* opcodes);
 void add_copies(Opcodes* opcodes);
 void add_lanes(Opcodes* opcodes);  // shuffles, votes
 void add_matrix(Opcodes* opcodes);
+void add_wmma(Opcodes* opcodes);
 void add_control(Opcodes* opcodes);
 
 /// Arithmetic of integers, of f32 and f64, of fp16 and bf16.

@@ -1,5 +1,7 @@
 // A product on matrix units: cp.async into two buffers, ldmatrix, mma.sync. compute_80 and later.
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <mma.h>
 
 __device__ unsigned shared_address(const void* pointer) {
   return __cvta_generic_to_shared(pointer);
@@ -47,4 +49,25 @@ extern "C" __global__ void mma_product(const __half* a, const __half* b, float* 
   }
   float* row = c + lane / 4 * 8 + lane % 4 * 2;
   row[0] = d[0], row[1] = d[1], row[64] = d[2], row[65] = d[3];
+}
+
+// One warp: C (16 x 16) = A (16 x 16, row) * B (16 x 16, columns contiguous) + C, with fragments of
+// wmma.
+template <class T>
+__device__ void fragment_product(const T* a, const T* b, float* c) {
+  using namespace nvcuda::wmma;
+  fragment<matrix_a, 16, 16, 16, T, row_major> left;
+  fragment<matrix_b, 16, 16, 16, T, col_major> right;
+  fragment<accumulator, 16, 16, 16, float> sum;
+  load_matrix_sync(left, a, 16);
+  load_matrix_sync(right, b, 16);
+  load_matrix_sync(sum, c, 16, mem_row_major);
+  mma_sync(sum, left, right, sum);
+  store_matrix_sync(c, sum, 16, mem_row_major);
+}
+extern "C" __global__ void wmma_fp16(const __half* a, const __half* b, float* c) {
+  fragment_product(a, b, c);
+}
+extern "C" __global__ void wmma_bf16(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c) {
+  fragment_product(a, b, c);
 }

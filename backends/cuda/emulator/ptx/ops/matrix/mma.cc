@@ -7,6 +7,7 @@
 #include "emulator/ptx/memory/spaces.h"
 #include "emulator/ptx/ops/families.h"
 #include "emulator/ptx/ops/half_numbers.h"
+#include "emulator/ptx/ops/matrix/whole_warp.h"
 
 namespace sluice::cuda::ptx {
 namespace {
@@ -90,9 +91,7 @@ std::int32_t clamp_sum(std::uint32_t c, double product) {
 
 /// The list holds registers of A, B, C and D, in this order.
 void multiply(Warp& warp, const Instruction& in) {
-  if (warp.mask != kAllLanes)
-    return warp.fail(SLUICE_FAILED_PRECONDITION, std::countr_zero(warp.mask),
-                     "not all 32 lanes are here");
+  if (!is_whole(warp)) return;
   ++warp.block->counts->matrix_products;
   const Shape shape = Shape::decode(in.modifiers);
   const std::uint32_t* list = &warp.block->program->list[in.list];
@@ -120,9 +119,7 @@ void multiply(Warp& warp, const Instruction& in) {
 
 /// m8n8k4 of f64: A and B one double per lane, C and D two.
 void multiply_doubles(Warp& warp, const Instruction& in) {
-  if (warp.mask != kAllLanes)
-    return warp.fail(SLUICE_FAILED_PRECONDITION, std::countr_zero(warp.mask),
-                     "not all 32 lanes are here");
+  if (!is_whole(warp)) return;
   ++warp.block->counts->matrix_products;
   const std::uint32_t* list = &warp.block->program->list[in.list];
   const auto value = [&](int place, int lane) {
@@ -226,9 +223,7 @@ void move_matrix(Warp& warp, const Instruction& in, std::byte* const rows[8], Pl
 }
 
 void move_matrices(Warp& warp, const Instruction& in) {
-  if (warp.mask != kAllLanes)
-    return warp.fail(SLUICE_FAILED_PRECONDITION, std::countr_zero(warp.mask),
-                     "not all 32 lanes are here");
+  if (!is_whole(warp)) return;
   constexpr std::uint32_t kRowBytes = 16;
   const bool stores = (in.modifiers & kStores) != 0;
   const Addresses addresses = find_addresses(warp, in, Space::kShared, in.in[0]);
