@@ -11,14 +11,23 @@ constexpr unsigned kThreads = 256;
 
 constexpr const char* kKinds[] = {"sluice::Elementwise",
                                   "Abs",
+                                  "Acos",
+                                  "Acosh",
                                   "Add",
+                                  "Asin",
+                                  "Asinh",
+                                  "Atan",
+                                  "Atanh",
                                   "Ceil",
+                                  "Celu",
                                   "Clip",
                                   "Cos",
+                                  "Cosh",
                                   "Div",
                                   "Elu",
                                   "Erf",
                                   "Exp",
+                                  "Expand",
                                   "Floor",
                                   "Gelu",
                                   "HardSigmoid",
@@ -27,38 +36,52 @@ constexpr const char* kKinds[] = {"sluice::Elementwise",
                                   "Log",
                                   "Max",
                                   "Min",
+                                  "Mish",
                                   "Mul",
                                   "Neg",
                                   "PRelu",
                                   "Pow",
                                   "Reciprocal",
                                   "Relu",
+                                  "Round",
+                                  "Selu",
+                                  "Shrink",
                                   "Sigmoid",
+                                  "Sign",
                                   "Sin",
+                                  "Sinh",
                                   "Softplus",
                                   "Softsign",
                                   "Sqrt",
                                   "Sub",
                                   "Sum",
+                                  "Tan",
                                   "Tanh",
+                                  "ThresholdedRelu",
                                   nullptr};
 
 bool is_only_a_body(const sluice_op& op) { return std::string_view(op.domain) == "sluice"; }
+
+/// Inputs that are values; Expand's second one is a shape, which the output has already.
+int num_values(const sluice_op& op) {
+  return std::string_view(op.kind) == "Expand" ? 1 : op.num_inputs;
+}
 
 /// The operation's own result; inputs are named by `name_of`.
 template <typename NameOf>
 Status own_result(const sluice_op& op, const NameOf& name_of, std::string* expression) {
   std::vector<std::string> names;
-  for (int i = 0; i < op.num_inputs; ++i) {
+  for (int i = 0; i < num_values(op); ++i) {
     names.push_back(plugin::is_absent(op.inputs[i].tensor) ? "" : name_of(i));
   }
   return write_formula(op.kind, op, names, expression);
 }
 
 Status check(const sluice_op& op) {
-  if (Status status = check_floats(op, op.num_inputs); !status.is_ok()) return status;
+  if (Status status = check_floats(op, num_values(op)); !status.is_ok()) return status;
   if (is_only_a_body(op)) return plugin::ok();
-  for (const sluice_operand& input : plugin::inputs_of(op)) {
+  for (const sluice_operand& input :
+       plugin::inputs_of(op).first(static_cast<std::size_t>(num_values(op)))) {
     const bool fits =
         broadcasts_to(plugin::dims_of(input.tensor), plugin::dims_of(op.outputs[0].tensor));
     if (!plugin::is_absent(input.tensor) && !fits) return shapes_disagree(op);

@@ -12,6 +12,7 @@ struct Family {
   Status (*write)(const sluice_op& op, Source* source);
 };
 
+extern const Family kConcatFamily;
 extern const Family kElementwiseFamily;
 extern const Family kNormalizationFamily;
 extern const Family kProductFamily;

@@ -19,22 +19,35 @@ using Templates = std::map<std::string_view, std::string_view>;
 const Templates& unary_templates() {
   static const Templates kUnary = {
       {"Abs", "fabsf($0)"},
+      {"Acos", "acosf($0)"},
+      {"Acosh", "acoshf($0)"},
+      {"Asin", "asinf($0)"},
+      {"Asinh", "asinhf($0)"},
+      {"Atan", "atanf($0)"},
+      {"Atanh", "atanhf($0)"},
       {"Ceil", "ceilf($0)"},
       {"Cos", "cosf($0)"},
+      {"Cosh", "coshf($0)"},
       {"Erf", "erff($0)"},
       {"Exp", "expf($0)"},
+      {"Expand", "$0"},
       {"Floor", "floorf($0)"},
       {"HardSwish", "$0 * fminf(fmaxf($0 * (1.0f / 6.0f) + 0.5f, 0.0f), 1.0f)"},
       {"Identity", "$0"},
       {"Log", "logf($0)"},
+      {"Mish", "$0 * tanhf($0 > 20.0f ? $0 : log1pf(expf($0)))"},
       {"Neg", "-$0"},
       {"Reciprocal", "1.0f / $0"},
       {"Relu", "$0 < 0.0f ? 0.0f : $0"},
+      {"Round", "rintf($0)"},
       {"Sigmoid", "1.0f / (1.0f + expf(-$0))"},
+      {"Sign", "$0 > 0.0f ? 1.0f : $0 < 0.0f ? -1.0f : $0"},
       {"Sin", "sinf($0)"},
+      {"Sinh", "sinhf($0)"},
       {"Softplus", "$0 > 20.0f ? $0 : log1pf(expf($0))"},
       {"Softsign", "$0 / (1.0f + fabsf($0))"},
       {"Sqrt", "sqrtf($0)"},
+      {"Tan", "tanf($0)"},
       {"Tanh", "tanhf($0)"},
   };
   return kUnary;
@@ -83,6 +96,20 @@ std::string write_with_attributes(std::string_view kind, const Attributes& attri
   if (kind == "HardSigmoid") {
     return fill("fminf(fmaxf($0 * $1 + $2, 0.0f), 1.0f)",
                 {x, number("alpha", 0.2F), number("beta", 0.5F)});
+  }
+  if (kind == "Celu") {
+    return fill("$0 < 0.0f ? $1 * expm1f($0 / $1) : $0", {x, number("alpha", 1)});
+  }
+  if (kind == "Selu") {
+    return fill("$2 * ($0 < 0.0f ? $1 * expm1f($0) : $0)",
+                {x, number("alpha", 1.67326319F), number("gamma", 1.05070102F)});
+  }
+  if (kind == "ThresholdedRelu") {
+    return fill("$0 > $1 ? $0 : $0 != $0 ? $0 : 0.0f", {x, number("alpha", 1)});
+  }
+  if (kind == "Shrink") {
+    return fill("$0 < -$1 ? $0 + $2 : $0 > $1 ? $0 - $2 : $0 != $0 ? $0 : 0.0f",
+                {x, number("lambd", 0.5F), number("bias", 0)});
   }
   if (kind != "Gelu") return "";
   if (attributes.get_text("approximate", "none") == "tanh") {

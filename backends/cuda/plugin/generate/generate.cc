@@ -8,8 +8,8 @@ namespace {
 const Family* find_family(const sluice_op& op) {
   const std::string kind = plugin::kind_of(op);
   for (const Family* family :
-       {&kElementwiseFamily, &kNormalizationFamily, &kProductFamily, &kReductionFamily,
-        &kSoftmaxFamily, &kTransposeFamily, &kWindowFamily}) {
+       {&kConcatFamily, &kElementwiseFamily, &kNormalizationFamily, &kProductFamily,
+        &kReductionFamily, &kSoftmaxFamily, &kTransposeFamily, &kWindowFamily}) {
     for (const char* const* name = family->kinds; *name != nullptr; ++name) {
       if (kind == *name) return family;
     }

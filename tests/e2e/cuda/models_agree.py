@@ -16,11 +16,12 @@ import onnx
 from onnx import TensorProto, helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import cuda_compiler  # noqa: E402
 from report import Report, scratch_folder  # noqa: E402
 
 import make  # noqa: E402
 from harness.agreement import error_against, relative_error  # noqa: E402
-from harness.sluice_cli import Arrays, SluiceError, compile_model, run_command, run_model  # noqa: E402
+from harness.sluice_cli import Arrays, compile_model, run_command, run_model  # noqa: E402
 from networks import NETWORKS  # noqa: E402
 
 TARGETS = "cuda-emulated,cpu"
@@ -149,22 +150,13 @@ def check_two_devices(model: Path, feeds: Arrays, folder: Path, report: Report) 
             report.case(f"two devices, {executor}, seed {seed}", error)
 
 
-def reason_to_skip(folder: Path) -> str:
-    model = make.write("mlp", folder)
-    try:
-        compile_model(model, folder / "probe.sluice", "cuda-emulated")
-    except SluiceError as error:
-        return str(error) if "no compiler for CUDA" in str(error) else ""
-    return ""
-
-
 def main() -> int:
+    if reason := cuda_compiler.reason_to_skip():
+        print(f"skipped: {reason}")
+        return 77
     report = Report()
     with scratch_folder() as name:
         folder = Path(name)
-        if reason := reason_to_skip(folder):
-            print(f"skipped: {reason}")
-            return 77
         check("mlp", make.write("mlp", folder), NETWORKS["mlp"].inputs(np.random.default_rng(0)), set(), folder, report)
         written = {"chain": (write_chain, {"CumSum"}), "cnn": (write_cnn, set()), "transformer": (write_transformer, set())}
         for model_name, (write, on_host) in written.items():

@@ -1,0 +1,75 @@
+// Concat: one thread per element of the output, which looks for its input.
+
+#include "plugin/generate/body.h"
+#include "plugin/generate/families.h"
+
+namespace sluice::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr int kMaxInputs = 32;  // parameters, and comparisons of the last input's elements
+
+constexpr const char* kKinds[] = {"Concat", nullptr};
+
+std::int64_t axis_of(const sluice_op& op) {
+  const std::int64_t axis = plugin::Attributes(op).get_int("axis");
+  return axis < 0 ? axis + op.outputs[0].tensor.rank : axis;
+}
+
+Status check(const sluice_op& op) {
+  if (Status status = check_floats(op, op.num_inputs); !status.is_ok()) return status;
+  if (op.num_inputs > kMaxInputs) {
+    return plugin::unimplemented("Concat: " + std::to_string(op.num_inputs) + " inputs");
+  }
+  const Dims y = plugin::dims_of(op.outputs[0].tensor);
+  const std::int64_t axis = axis_of(op);
+  if (axis < 0 || axis >= static_cast<std::int64_t>(y.size())) return shapes_disagree(op);
+  std::vector<std::int64_t> expected(y.begin(), y.end());
+  std::int64_t extent = 0;
+  for (const sluice_operand& input : plugin::inputs_of(op)) {
+    const Dims x = plugin::dims_of(input.tensor);
+    if (x.size() != y.size()) return shapes_disagree(op);
+    const std::int64_t own = x[static_cast<std::size_t>(axis)];
+    expected[static_cast<std::size_t>(axis)] = own;
+    if (!agree(x, expected)) return shapes_disagree(op);
+    const bool is_known = own >= 0 && extent >= 0;
+    if (!is_known || __builtin_add_overflow(extent, own, &extent)) extent = -1;
+  }
+  return agree(extent, y[static_cast<std::size_t>(axis)]) ? plugin::ok() : shapes_disagree(op);
+}
+
+Status write(const sluice_op& op, Source* source) {
+  const Dims y = plugin::dims_of(op.outputs[0].tensor);
+  const auto axis = static_cast<std::size_t>(axis_of(op));
+  const std::int64_t count = plugin::num_elements(y);
+  const std::string inner = std::to_string(plugin::num_elements(y.subspan(axis + 1)));
+  Parameters parameters;
+  std::string choice;
+  std::int64_t start = 0;
+  for (int input = 0; input < op.num_inputs; ++input) {
+    const std::int64_t extent = plugin::dims_of(op.inputs[input].tensor)[axis];
+    if (extent == 0) continue;
+    const std::string first = std::to_string(start);
+    start += extent;
+    choice.append(choice.empty() ? "  if (at < " : "  else if (at < ")
+        .append(std::to_string(start));
+    choice.append(") v = ").append(parameters.add(input)).append("[(outer * ");
+    choice.append(std::to_string(extent)).append(" + at - ").append(first).append(") * ");
+    choice.append(inner).append(" + i % ").append(inner).append("];\n");
+  }
+  add_body_inputs(op, &parameters);
+  const std::string total = std::to_string(y[axis]);
+  source->text = constants_text(op) + kernel_head(parameters, count) +
+                 find_element(kThreads, count) + "  const Index at = i / " + inner + " % " + total +
+                 ";\n  const Index outer = i / " + inner + " / " + total +
+                 ";\n  float v = 0.0f;\n" + choice + store_result(op, "v", "i") + "}\n";
+  source->block = {kThreads, 1, 1};
+  source->operands = parameters.operands();
+  return set_grid(count, kThreads, source) ? plugin::ok() : too_large(op);
+}
+
+}  // namespace
+
+const Family kConcatFamily = {kKinds, check, write};
+
+}  // namespace sluice::cuda
