@@ -37,6 +37,20 @@ TEST(Instructions, IntegersWrapAndDivideTowardsZero) {
   EXPECT_EQ(word("mul24.lo.u32 %r0, 0xff000003, 5;"), 15u);
 }
 
+TEST(Instructions, CarriesTravelBetweenInstructions) {
+  EXPECT_EQ(word("add.cc.u32 %r1, -1, 1; addc.u32 %r0, 5, 0;"), 6u);
+  EXPECT_EQ(word("add.cc.u32 %r1, 1, 1; addc.u32 %r0, 5, 0;"), 5u);
+  EXPECT_EQ(word("sub.cc.u32 %r1, 0, 1; subc.cc.u32 %r0, 5, 0;"), 4u);
+  EXPECT_EQ(word("mad.lo.cc.u32 %r1, -1, -1, -1; madc.hi.u32 %r0, -1, -1, 0;"), 0xffffffffu);
+  EXPECT_EQ(wide("mov.u64 %rd1, -1; add.cc.u64 %rd2, %rd1, %rd1; addc.cc.s64 %rd3, %rd1, 0; "
+                 "addc.u64 %rd0, 0, 0;"),
+            1u);
+}
+
+TEST(Instructions, WordsMayStandWithoutSpaces) {
+  EXPECT_EQ(word("{.reg.b32 x;mov.b32 x,9;mov.b32 %r0,x;}"), 9u);
+}
+
 TEST(Instructions, BitsShiftExtractAndPermute) {
   EXPECT_EQ(word("shl.b32 %r0, 1, 40;"), 0u);
   EXPECT_EQ(word("shr.s32 %r0, -8, 40;"), 0xffffffffu);

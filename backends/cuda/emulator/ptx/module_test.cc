@@ -49,7 +49,7 @@ TEST(Module, WhatTheInterpreterLacksIsRefusedByNameAndLine) {
       {"mbarrier.init.shared.b64 [%rd1], 1;", "mbarrier.init.shared.b64"},
       {"cp.async.bulk.commit_group;", ".bulk of cp.async.bulk.commit_group"},
       {"barrier.cluster.arrive;", "such form of barrier.cluster.arrive"},
-      {"add.cc.u32 %r0, %r1, %r2;", ".cc of add.cc.u32"},
+      {"cvt.rn.f16x2.e4m3x2 %r0, %h1;", "such form of cvt.rn.f16x2.e4m3x2"},
       {"frobnicate.u32 %r0;", "frobnicate.u32"},
       {"call vprintf, (%rd1);", "function vprintf"},
   };

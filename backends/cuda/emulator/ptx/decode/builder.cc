@@ -24,6 +24,7 @@ Builder::Builder(const Names* module_names, const std::vector<ModuleShared>* mod
     : module_names_(module_names), module_shared_(module_shared) {
   wide_sink_ = new_place(Type::kB64);
   sink_ = new_place(Type::kB32);
+  carry_ = new_place(Type::kPred);
 }
 
 void Builder::open_scope() {

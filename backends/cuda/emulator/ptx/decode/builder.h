@@ -76,6 +76,9 @@ class Builder {
   /// Takes what nobody reads.
   Place sink(bool is_wide) const { return is_wide ? wide_sink_ : sink_; }
 
+  /// The mask of carries, which arithmetic on wide numbers passes on.
+  Place carry() const { return carry_; }
+
   Program& program() { return program_; }
   /// After the last body: gives dynamic shared memory its place behind the static one.
   void finish();
@@ -125,7 +128,7 @@ class Builder {
   std::vector<std::size_t> dynamic_;  ///< initial values that await the end of static memory
   std::size_t dynamic_alignment_ = 16;
   Symbol found_;
-  Place sink_ = 0, wide_sink_ = 0, predicate_place_ = 0;
+  Place sink_ = 0, wide_sink_ = 0, carry_ = 0, predicate_place_ = 0;
   std::uint32_t predicates_left_ = 0, register_count_ = 0;
 };
 

@@ -7,6 +7,9 @@ namespace {
 void decode_arithmetic(Decoder& decoder) {
   // The first type of the opcode decides; integers have a second one in mixed forms alone.
   Decoder look = decoder;
+  const std::string_view name = decoder.family();
+  if (look.take("cc") || name == "addc" || name == "subc" || name == "madc")
+    return decode_carry(decoder);
   const Type type = look.need_type();
   switch (type) {
     case Type::kF32:

@@ -12,7 +12,8 @@ namespace {
 enum class Atomic : std::uint8_t { kAnd, kOr, kXor, kCas, kExch, kAdd, kInc, kDec, kMin, kMax };
 
 // Modifiers: the space, above it the operation and the type.
-constexpr std::uint32_t kSpaceMask = 15, kOperationShift = 4, kTypeShift = 8;
+constexpr std::uint32_t kSpaceMask = 15, kOperationShift = 4, kTypeShift = 8,
+                        kOrdersMemory = 1u << 16;
 
 template <class H>
 std::uint16_t add_half(std::uint64_t a, std::uint64_t b) {
@@ -97,7 +98,7 @@ bool has_operation(Atomic operation, Type type) {
 
 void decode_atomic(Decoder& d) {
   const bool has_result = d.family() == "atom";
-  d.take_one_of({"relaxed", "acquire", "release", "acq_rel"});
+  const bool orders = d.take_one_of({"relaxed", "acquire", "release", "acq_rel"}) > 0;
   d.take_one_of({"cta", "gpu", "sys"});
   const Space stated = d.take_space();
   const int operation =
@@ -116,7 +117,7 @@ void decode_atomic(Decoder& d) {
   in.bytes = static_cast<std::uint8_t>(size_of(type));
   in.modifiers = static_cast<std::uint32_t>(stated == Space::kGeneric ? named : stated) |
                  static_cast<std::uint32_t>(operation) << kOperationShift |
-                 static_cast<std::uint32_t>(type) << kTypeShift;
+                 static_cast<std::uint32_t>(type) << kTypeShift | (orders ? kOrdersMemory : 0);
   in.step = update;
   d.finish();
 }

@@ -26,8 +26,9 @@ void add_matrix(Opcodes* opcodes);
 void add_wmma(Opcodes* opcodes);
 void add_control(Opcodes* opcodes);
 
-/// Arithmetic of integers, of f32 and f64, of fp16 and bf16.
+/// Arithmetic of integers, of integers with a carry, of f32 and f64, of fp16 and bf16.
 void decode_integer(Decoder& decoder);
+void decode_carry(Decoder& decoder);
 void decode_float(Decoder& decoder, Type type);
 void decode_half(Decoder& decoder, Type type);
 

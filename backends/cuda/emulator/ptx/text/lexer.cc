@@ -61,7 +61,7 @@ void Lexer::advance() {
     for (; at_ < text_.size(); ++at_) {
       if (text_.substr(at_, 2) == "::")
         ++at_;
-      else if (!continues_word(text_[at_]))
+      else if (!continues_word(text_[at_]) || (first == '.' && text_[at_] == '.'))
         break;
     }
   } else if (is_digit(first)) {

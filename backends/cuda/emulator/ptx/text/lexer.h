@@ -11,7 +11,7 @@ struct Token {
   enum class Kind : std::uint8_t { kEnd, kWord, kNumber, kString, kMark };
 
   Kind kind = Kind::kEnd;
-  std::string_view text;  ///< a word keeps its dots: "ld.param.u64", ".reg"
+  std::string_view text;  ///< a word keeps the dots within: "ld.param.u64", but ".reg", ".b32"
   std::uint32_t line = 1;
 
   bool is(std::string_view what) const { return kind != Kind::kString && text == what; }
