@@ -1,5 +1,6 @@
 // The Open Inference Protocol on the daemon's gRPC server.
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -159,6 +160,32 @@ TEST_F(OpenInferenceTest, ServerAndModelDescribeThemselves) {
   EXPECT_EQ(config.config().max_batch_size(), 0);
   EXPECT_EQ(config.config().input(0).data_type(), inference::TYPE_FP32);
   EXPECT_THAT(config.config().input(0).dims(), ElementsAre(4));
+}
+
+/// grpc.health.v1: an empty request, and field 1 of the answer: 1 serving, 2 not.
+TEST_F(OpenInferenceTest, HealthServiceFollowsTheDrain) {
+  grpc::GenericStub stub(grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
+  const auto health = [&] {
+    grpc::ClientContext context;
+    grpc::CompletionQueue done;
+    const grpc::Slice no_bytes;
+    grpc::ByteBuffer answer;
+    grpc::Status status;
+    const auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check",
+                                            grpc::ByteBuffer(&no_bytes, 1), &done);
+    call->StartCall();
+    call->Finish(&answer, &status, nullptr);
+    void* tag = nullptr;
+    bool is_ok = false;
+    EXPECT_TRUE(done.Next(&tag, &is_ok) && is_ok);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    grpc::Slice bytes;
+    EXPECT_TRUE(answer.DumpToSingleSlice(&bytes).ok());
+    return std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
+  };
+  EXPECT_EQ(health(), "\x08\x01");
+  server_->start_draining();
+  EXPECT_EQ(health(), "\x08\x02");
 }
 
 TEST_F(OpenInferenceTest, StatisticsCountRightAndFailedRequests) {

@@ -1,6 +1,7 @@
 #include "rpc/server/server.h"
 
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/server_posix.h>
 
 #include <algorithm>
@@ -54,6 +55,10 @@ class GrpcServer final : public Server {
 
   void set_tls(TlsContext context) override { door_->set_tls(std::move(context)); }
 
+  void start_draining() override {
+    if (server_ != nullptr) server_->GetHealthCheckService()->SetServingStatus(false);
+  }
+
   void shutdown(std::int64_t grace_ns) override {
     // In this order: no new connections, then the calls, then the guard's thread, which relays
     // their last bytes.
@@ -70,6 +75,8 @@ class GrpcServer final : public Server {
 
  private:
   Status start_grpc(const ServerOptions& options) {
+    // For every server that the process builds from now on.
+    grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
     builder.RegisterService(&handlers_);
     builder.RegisterService(&inference_handlers_);

@@ -50,6 +50,8 @@ class Server {
   virtual void set_tokens(std::vector<service::AccessToken> tokens) = 0;
   /// Of new connections from now on. Nothing happens where TLS is not served.
   virtual void set_tls(TlsContext context) = 0;
+  /// grpc.health.v1 says from now on that nothing is served.
+  virtual void start_draining() = 0;
   /// Accepts no more connections and cancels the calls that are unfinished after `grace_ns`.
   /// Sessions end. Blocks. May be called again.
   virtual void shutdown(std::int64_t grace_ns) = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "base/system/heap.h"
 #include "service/prometheus/text.h"
@@ -210,6 +211,61 @@ void add_devices(PrometheusText& text, const Metrics& metrics) {
   for (const auto& device : metrics.devices) text.add(labels_of(device), device.num_groups);
 }
 
+/// Counts of all models of one name.
+struct TritonCounts {
+  std::int64_t success = 0;
+  std::int64_t failure = 0;
+  std::int64_t pending = 0;
+  std::int64_t runs = 0;
+  std::int64_t request_us = 0;
+  std::int64_t queue_us = 0;
+  std::int64_t copy_us = 0;
+  std::int64_t compute_us = 0;
+};
+
+/// The names that Triton gives to what is above, so that dashboards and autoscalers made for it
+/// find them. Its documentation on metrics has the meanings. Copies in both directions are input.
+void add_triton_names(PrometheusText& text, const std::vector<ModelMetrics>& models) {
+  constexpr std::int64_t kNsPerUs = 1000;
+  std::map<std::string, TritonCounts> by_name;
+  for (const ModelMetrics& model : models) {
+    TritonCounts& counts = by_name[model.info.name];
+    const ModelStatisticsSnapshot& requests = model.requests;
+    counts.failure += requests.refused;
+    for (const terms::CodeCount& answered : requests.answered) {
+      (answered.code == RuntimeCode::kOk ? counts.success : counts.failure) += answered.count;
+    }
+    counts.pending += requests.waiting;
+    counts.runs += requests.compute.count();
+    counts.request_us += requests.total.sum_ns() / kNsPerUs;
+    counts.queue_us += requests.queue.sum_ns() / kNsPerUs;
+    counts.copy_us += requests.copy.sum_ns() / kNsPerUs;
+    counts.compute_us += requests.compute.sum_ns() / kNsPerUs;
+  }
+  struct Family {
+    const char* name;
+    const char* help;
+    std::int64_t TritonCounts::*member;
+  };
+  constexpr std::array kFamilies = {
+      Family{"nv_inference_request_success", "Requests answered.", &TritonCounts::success},
+      Family{"nv_inference_request_failure", "Requests refused or failed.", &TritonCounts::failure},
+      Family{"nv_inference_count", "Requests answered.", &TritonCounts::success},
+      Family{"nv_inference_exec_count", "Runs.", &TritonCounts::runs},
+      Family{"nv_inference_request_duration_us", "Until the answer.", &TritonCounts::request_us},
+      Family{"nv_inference_queue_duration_us", "Until the first stage.", &TritonCounts::queue_us},
+      Family{"nv_inference_compute_input_duration_us", "Copies.", &TritonCounts::copy_us},
+      Family{"nv_inference_compute_infer_duration_us", "Kernels.", &TritonCounts::compute_us},
+      Family{"nv_inference_pending_request_count", "Requests that wait.", &TritonCounts::pending}};
+  for (const Family& family : kFamilies) {
+    const bool is_gauge = family.member == &TritonCounts::pending;
+    text.begin_alias(family.name, is_gauge ? "gauge" : "counter", family.help);
+    for (const auto& [name, counts] : by_name) {
+      text.add({{"model", name}, {"version", "1"}}, counts.*family.member);
+    }
+  }
+}
+
 }  // namespace
 
 std::string to_prometheus(const Metrics& metrics) {
@@ -219,6 +275,7 @@ std::string to_prometheus(const Metrics& metrics) {
   add_groups(text, metrics.groups);
   add_workers(text, metrics.workers);
   add_devices(text, metrics);
+  add_triton_names(text, metrics.models);
   return text.take();
 }
 

@@ -39,7 +39,12 @@ std::string seconds_text(std::int64_t value_ns) {
 }  // namespace
 
 void PrometheusText::begin(std::string_view name, std::string_view type, std::string_view help) {
-  family_ = fmt::format("sluice_{}", name);
+  begin_alias(fmt::format("sluice_{}", name), type, help);
+}
+
+void PrometheusText::begin_alias(std::string_view name, std::string_view type,
+                                 std::string_view help) {
+  family_ = name;
   text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", family_, help, family_, type);
 }
 
