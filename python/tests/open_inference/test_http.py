@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import pathlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -201,3 +202,24 @@ def test_wrong_requests_are_refused_by_name(curl: Curl, body: Any, message: str)
 ])
 def test_paths_have_their_status(curl: Curl, method: str, path: str, status: int) -> None:
     assert curl(method, path)[0] == status
+
+
+def test_tokens_and_roles_hold_over_http(tmp_path: pathlib.Path) -> None:
+    sluice.compile(words()).save(tmp_path / "words.sluice")
+    tokens = tmp_path / "tokens"
+    tokens.write_text("all-of-it-0123456789 control,inference,monitor all\nonly-infer-0123456789 inference one\n")
+    tokens.chmod(0o600)
+    with daemons.running(tmp_path, "--http", "localhost:0", "--token-file", str(tokens)) as daemon:
+        curl = Curl(daemon.http)
+        whole, part = ({"Authorization": f"Bearer {secret}"}
+                       for secret in ("all-of-it-0123456789", "only-infer-0123456789"))
+        load = ("POST", "/v2/repository/models/words/load")
+        infer = ("POST", "/v2/models/words/infer", wrong({}))
+        assert curl(*load)[0] == 401
+        assert curl(*load, Authorization="Bearer guessed")[0] == 401
+        assert curl(*load, **part)[0] == 403
+        assert curl(*load, **whole)[0] == 200
+        assert curl(*infer)[0] == 401
+        assert curl(*infer, **part)[0] == 200
+        assert curl("GET", "/v2/models/stats", **part)[0] == 403
+        assert curl("GET", "/v2/models/stats", **whole)[0] == 200
