@@ -28,7 +28,8 @@ class ToolkitKernels : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
     if (kFolder == nullptr)
-      GTEST_SKIP() << "no nvcc was found when this was built, so there is no PTX to run";
+      GTEST_SKIP() << "no nvcc that compiles the kernels was found when this was built, so there "
+                      "is no PTX to run";
   }
 
   void load(const std::string& file) {

@@ -15,8 +15,8 @@ constexpr std::size_t kMaxInstructions = std::size_t{1} << 20;
 
 class BodyReader {
  public:
-  BodyReader(Lexer lexer, Builder& builder, FindDecode find_decode)
-      : lexer_(std::move(lexer)), builder_(builder), find_decode_(find_decode) {}
+  BodyReader(const Lexer& lexer, Builder& builder, FindDecode find_decode)
+      : lexer_(lexer), builder_(builder), find_decode_(find_decode) {}
 
   /// Reads {...}.
   void read() {

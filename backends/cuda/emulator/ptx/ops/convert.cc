@@ -39,7 +39,9 @@ double wide_value(Modifiers m, T value) {
 /// Out of range becomes the nearest number of the type; NaN becomes 0.
 template <class D>
 D to_integer(double value) {
-  constexpr double kEnd = static_cast<double>(std::numeric_limits<D>::max() / 2 + 1) * 2;
+  // 2^digits, one more than the largest number; a shift by 64 would be too far.
+  constexpr double kEnd =
+      static_cast<double>(std::uint64_t{1} << (std::numeric_limits<D>::digits - 1)) * 2;
   if (std::isnan(value)) return 0;
   if (value >= kEnd) return std::numeric_limits<D>::max();
   if (value < static_cast<double>(std::numeric_limits<D>::min()))
