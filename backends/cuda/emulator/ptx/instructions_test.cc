@@ -34,6 +34,10 @@ TEST(Instructions, IntegersWrapAndDivideTowardsZero) {
   EXPECT_EQ(word("mov.u16 %h1, 0xffff; mul.wide.s16 %r0, %h1, %h1;"), 1u);
   EXPECT_EQ(word("sad.u32 %r0, 3, 10, 1;"), 8u);
   EXPECT_EQ(word("dp4a.s32.s32 %r0, 0x01ff0203, 0x01010101, 10;"), 15u);
+  // a: 0x0002 and 0x0100, b: bytes 0x03, 0x04 low and 0xff, 0x01 high
+  EXPECT_EQ(word("dp2a.lo.u32.u32 %r0, 0x01000002, 0x01ff0403, 5;"), 5u + 2 * 3 + 256 * 4);
+  EXPECT_EQ(word("dp2a.hi.u32.u32 %r0, 0x01000002, 0x01ff0403, 5;"), 5u + 2 * 255 + 256);
+  EXPECT_EQ(word("dp2a.hi.s32.s32 %r0, 0x01000002, 0x01ff0403, 5;"), 5u - 2 + 256);
   EXPECT_EQ(word("mul24.lo.u32 %r0, 0xff000003, 5;"), 15u);
 }
 

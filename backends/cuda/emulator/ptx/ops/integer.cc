@@ -148,14 +148,42 @@ std::int32_t dot4(std::uint32_t a, std::uint32_t b, std::int32_t c) {
   return static_cast<std::int32_t>(sum);
 }
 
+/// Two products of 16 bits with bytes; kShift is 0 for the two low bytes of `b`, 16 for the others.
+template <class A, class B, int kShift>
+std::int32_t dot2(std::uint32_t a, std::uint32_t b, std::int32_t c) {
+  std::uint32_t sum = static_cast<std::uint32_t>(c);
+  for (int i = 0; i < 2; ++i) {
+    sum += static_cast<std::uint32_t>(int{static_cast<A>(a >> (16 * i))} *
+                                      int{static_cast<B>(b >> (kShift + 8 * i))});
+  }
+  return static_cast<std::int32_t>(sum);
+}
+
+template <int kShift>
+Step dot2_step(bool is_signed_a, bool is_signed_b) {
+  if (is_signed_a) {
+    return is_signed_b ? lanewise<&dot2<std::int16_t, std::int8_t, kShift>>
+                       : lanewise<&dot2<std::int16_t, std::uint8_t, kShift>>;
+  }
+  return is_signed_b ? lanewise<&dot2<std::uint16_t, std::int8_t, kShift>>
+                     : lanewise<&dot2<std::uint16_t, std::uint8_t, kShift>>;
+}
+
 void decode_dot(Decoder& d) {
+  const bool is_pair = d.family() == "dp2a";
+  const int half = is_pair ? d.take_one_of({"lo", "hi"}) : 0;
+  if (half < 0) d.refuse_form();
   const Type a = d.need_type(), b = d.need_type();
-  if (d.family() != "dp4a") d.refuse_form();
   const bool is_signed_a = is_signed(a), is_signed_b = is_signed(b);
   d.need_operands(4, 4);
   d.instruction.out = d.target(0, Type::kS32);
   for (int i = 0; i < 3; ++i)
     d.instruction.in[i] = d.source(static_cast<std::size_t>(i) + 1, Type::kS32);
+  if (is_pair) {
+    d.instruction.step = half == 0 ? dot2_step<0>(is_signed_a, is_signed_b)
+                                   : dot2_step<16>(is_signed_a, is_signed_b);
+    return d.finish();
+  }
   d.instruction.step = is_signed_a   ? (is_signed_b ? lanewise<&dot4<std::int8_t, std::int8_t>>
                                                     : lanewise<&dot4<std::int8_t, std::uint8_t>>)
                        : is_signed_b ? lanewise<&dot4<std::uint8_t, std::int8_t>>
