@@ -42,6 +42,7 @@ const OpEntry* find_entry(std::string_view domain, std::string_view kind);
 // Families, a file of ops/ each.
 std::vector<OpEntry> matrix_entries();
 std::vector<OpEntry> narrow_matrix_entries();
+std::vector<OpEntry> einsum_entries();
 std::vector<OpEntry> integer_matrix_entries();
 std::vector<OpEntry> integer_conv_entries();
 std::vector<OpEntry> elementwise_entries();

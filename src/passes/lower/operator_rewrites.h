@@ -21,6 +21,11 @@ Status rewrite_conv_transpose(ops::Lowering& op);
 /// Einsum of one or two operands: sums, transposes and a MatMul.
 Status rewrite_einsum(ops::Lowering& op);
 
+/// LpNormalization: divided by a norm, or by 1 where that is 0.
+Status rewrite_lp_normalization(ops::Lowering& op);
+/// MeanVarianceNormalization: less the mean, divided by the deviation.
+Status rewrite_mean_variance_normalization(ops::Lowering& op);
+
 /// DepthToSpace and SpaceToDepth: a transpose between views.
 Status rewrite_depth_to_space(ops::Lowering& op);
 Status rewrite_space_to_depth(ops::Lowering& op);

@@ -14,6 +14,8 @@ const std::map<std::string_view, ops::LowerFn> kRewrites = {
     {"ConvTranspose", rewrite_conv_transpose},
     {"DepthToSpace", rewrite_depth_to_space},
     {"Einsum", rewrite_einsum},
+    {"LpNormalization", rewrite_lp_normalization},
+    {"MeanVarianceNormalization", rewrite_mean_variance_normalization},
     {"ReduceLogSum", rewrite_reduce_log_sum},
     {"ReduceLogSumExp", rewrite_reduce_log_sum_exp},
     {"RotaryEmbedding", rewrite_rotary_embedding},

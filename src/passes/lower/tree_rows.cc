@@ -13,7 +13,7 @@
 namespace sluice::passes {
 namespace {
 
-using Ints = std::span<const std::int64_t>;
+using IntList = std::span<const std::int64_t>;
 
 constexpr double kLeaf = 7;  // follows the tests of TreeEnsemble, of which 6 is membership
 
@@ -148,15 +148,15 @@ class RowMaker {
 
   const ir::Operation& operation_;
   bool is_double_;
-  Ints trees_;
+  IntList trees_;
   ops::NodeIndex index_;
-  Ints on_true_ = list_of<std::int64_t>(operation_, "nodes_truenodeids");
-  Ints on_false_ = list_of<std::int64_t>(operation_, "nodes_falsenodeids");
-  Ints features_ = list_of<std::int64_t>(operation_, "nodes_featureids");
-  Ints missing_ = list_of<std::int64_t>(operation_, "nodes_missing_value_tracks_true");
+  IntList on_true_ = list_of<std::int64_t>(operation_, "nodes_truenodeids");
+  IntList on_false_ = list_of<std::int64_t>(operation_, "nodes_falsenodeids");
+  IntList features_ = list_of<std::int64_t>(operation_, "nodes_featureids");
+  IntList missing_ = list_of<std::int64_t>(operation_, "nodes_missing_value_tracks_true");
   std::span<const std::string> modes_ = list_of<std::string>(operation_, "nodes_modes");
   std::vector<double> splits_ = floats_of(operation_, "nodes_values");
-  Ints targets_;
+  IntList targets_;
   std::vector<double> weights_;
   std::vector<std::size_t> order_;  ///< weights by their node's place
   std::vector<std::size_t> first_;  ///< by place: its first weight in `order_`

@@ -1,16 +1,10 @@
 #include "kernels/body/body.h"
 
 #include "core/simd.h"
+#include "kernels/body/functions.h"
 #include "kernels/convert/half.h"
 
-// From libm, declared here: <cmath> would bring inline functions (see core/simd.h).
-extern "C" {
-float logf(float);
-float log1pf(float);
-float powf(float, float);
-float sinf(float);
-float cosf(float);
-}
+extern "C" float powf(float, float);  // from libm, without <cmath>: see core/simd.h
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
@@ -47,12 +41,6 @@ SLUICE_CPU_INLINE void put(float* p, Vec v, int lanes) {
   } else {
     store_first(p, v, lanes);
   }
-}
-
-SLUICE_CPU_INLINE Vec each_lane(Vec x, float (*f)(float)) {
-  Vec y;
-  for (int i = 0; i < kLanes; ++i) y[i] = f(x[i]);
-  return y;
 }
 
 template <BodyOp kOp>
@@ -128,7 +116,7 @@ SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
   }
   if constexpr (kOp == BodyOp::kReciprocal) return one / x;
   if constexpr (kOp == BodyOp::kExp) return exp(x);
-  if constexpr (kOp == BodyOp::kLog) return each_lane(x, logf);
+  if constexpr (kOp == BodyOp::kLog) return log(x);
   if constexpr (kOp == BodyOp::kErf) return erf(x);
   if constexpr (kOp == BodyOp::kTanh) return tanh(x);
   if constexpr (kOp == BodyOp::kSigmoid) return sigmoid_to_zero(x);
@@ -148,7 +136,7 @@ SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
   }
   if constexpr (kOp == BodyOp::kClip) return clip(x, alpha, beta);
   if constexpr (kOp == BodyOp::kSoftplus) {
-    return max(x, zero) + each_lane(exp(-abs(x)), log1pf);
+    return max(x, zero) + log_one_plus(exp(-abs(x)));
   }
   if constexpr (kOp == BodyOp::kFloor) return floor(x);
   if constexpr (kOp == BodyOp::kCeil) return -floor(-x);
@@ -158,8 +146,12 @@ SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
   if constexpr (kOp == BodyOp::kSign) {
     return select(x > zero, one, select(x < zero, -one, x));
   }
-  if constexpr (kOp == BodyOp::kSin) return each_lane(x, sinf);
-  if constexpr (kOp == BodyOp::kCos) return each_lane(x, cosf);
+  if constexpr (kOp == BodyOp::kSin) return sin(x);
+  if constexpr (kOp == BodyOp::kCos) return cos(x);
+  if constexpr (kOp == BodyOp::kTan) return tan(x);
+  if constexpr (kOp == BodyOp::kAsin) return asin(x);
+  if constexpr (kOp == BodyOp::kAcos) return acos(x);
+  if constexpr (kOp == BodyOp::kAtan) return atan(x);
   if constexpr (kOp == BodyOp::kNot) return select(x == zero, one, zero);
   if constexpr (kOp == BodyOp::kIsNan) return select(x != x, one, zero);
   if constexpr (kOp == BodyOp::kRoundToF16) return round_to_half(x);

@@ -53,6 +53,10 @@ enum class BodyOp : std::uint8_t {
   kSign,
   kSin,
   kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
   kNot,    ///< x == 0
   kIsNan,  ///< x != x
   kRoundToF16,

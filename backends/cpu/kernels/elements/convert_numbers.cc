@@ -13,13 +13,18 @@ SLUICE_CPU_INLINE std::int64_t saturated(From x) {
   return x < static_cast<From>(-9223372036854775808.0) ? INT64_MIN : static_cast<std::int64_t>(x);
 }
 
+/// Without a branch.
+template <typename From>
+SLUICE_CPU_INLINE std::int32_t saturated_int(From x) {
+  const auto limit = static_cast<From>(2147483648.0);
+  const std::int32_t whole =
+      x < limit ? static_cast<std::int32_t>(x < -limit ? -limit : x) : INT32_MAX;
+  return x != x ? 0 : whole;
+}
+
 template <typename From, typename To>
 SLUICE_CPU_INLINE To saturated_to(From x) {
-  const std::int64_t whole = saturated(x);
-  if constexpr (std::is_same_v<To, std::int32_t>) {
-    return static_cast<To>(whole > INT32_MAX ? INT32_MAX : whole < INT32_MIN ? INT32_MIN : whole);
-  }
-  return static_cast<To>(whole);
+  return static_cast<To>(saturated(x));
 }
 
 /// Numbers that are looked at together: if all fit 32 bits, vectors convert them.
@@ -69,7 +74,9 @@ template <typename From, typename To>
 void convert(const void* from_data, void* to_data, std::int64_t count) {
   const auto* from = static_cast<const From*>(from_data);
   auto* to = static_cast<To*>(to_data);
-  if constexpr (kIsFloat<From> && !kIsFloat<To>) {
+  if constexpr (kIsFloat<From> && std::is_same_v<To, std::int32_t>) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = saturated_int(from[i]);
+  } else if constexpr (kIsFloat<From> && !kIsFloat<To>) {
     cut(from, to, count);
   } else if constexpr (!kIsFloat<From> && kIsFloat<To> && sizeof(From) == 8) {
     widen(from, to, count);

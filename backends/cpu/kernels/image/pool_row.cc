@@ -32,7 +32,7 @@ SLUICE_CPU_INLINE float largest_lane(Vec v) {
 
 /// Joins the rows under the window, column by column.
 template <PoolKind kKind>
-SLUICE_CPU_INLINE void join_rows(const PoolRow& t) {
+SLUICE_CPU_INLINE void join_rows(const PoolRow& t, float* columns) {
   const std::int64_t floats = t.input_cols * t.pixel;
   for (std::int64_t i = 0; i < floats; i += kLanes) {
     const bool whole = i + kLanes <= floats;
@@ -42,7 +42,7 @@ SLUICE_CPU_INLINE void join_rows(const PoolRow& t) {
       const float* at = t.input + r * t.input_row + i;
       joined = join<kKind>(joined, whole ? load(at) : load_first(at, left));
     }
-    whole ? store(t.columns + i, joined) : store_first(t.columns + i, joined, left);
+    whole ? store(columns + i, joined) : store_first(columns + i, joined, left);
   }
 }
 
@@ -68,7 +68,7 @@ SLUICE_CPU_INLINE float divisor(const PoolRow& t, std::int64_t first) {
 
 template <PoolKind kKind>
 void blocked_row(const PoolRow& t) {
-  join_rows<kKind>(t);
+  join_rows<kKind>(t, t.columns);
   for (std::int64_t c = 0; c < t.output_cols; ++c) {
     const std::int64_t first = c * t.stride - t.pad_begin;
     const Taps taps = taps_within(t, first, 0, t.input_cols);
@@ -85,7 +85,7 @@ void blocked_row(const PoolRow& t) {
 
 template <PoolKind kKind>
 void plane_row(const PoolRow& t) {
-  join_rows<kKind>(t);
+  join_rows<kKind>(t, t.columns);
   for (std::int64_t c = 0; c < t.output_cols; ++c) {
     const std::int64_t first = c * t.stride - t.pad_begin;
     const Taps taps = taps_within(t, first, 0, t.input_cols);
@@ -94,6 +94,52 @@ void plane_row(const PoolRow& t) {
       joined = join<kKind>(joined, t.columns[first + k * t.dilation]);
     }
     t.output[c] = kKind == PoolKind::kAverage ? joined / divisor(t, first) : joined;
+  }
+}
+
+/// x[0], x[stride], ...
+SLUICE_CPU_INLINE Vec load_apart(const float* x, std::int64_t stride) {
+  if (stride == 1) return load(x);
+  Vec v;
+  if (stride == 2) {
+    VecI even;
+    for (int i = 0; i < kLanes; ++i) even[i] = 2 * i;
+    return __builtin_shuffle(load(x), load(x + kLanes), even);
+  }
+  for (int i = 0; i < kLanes; ++i) v[i] = x[i * stride];
+  return v;
+}
+
+SLUICE_CPU_INLINE Vec divisors(const PoolRow& t, std::int64_t column, int lanes) {
+  Vec v = broadcast(1.0F);
+  for (int i = 0; i < lanes; ++i) v[i] = divisor(t, (column + i) * t.stride - t.pad_begin);
+  return v;
+}
+
+/// Vectors of windows, over columns with their padding.
+template <PoolKind kKind>
+void padded_row(const PoolRow& t) {
+  for (std::int64_t i = 0; i < t.pad_begin; ++i) t.columns[i] = neutral<kKind>();
+  join_rows<kKind>(t, t.columns + t.pad_begin);
+  for (std::int64_t i = t.pad_begin + t.input_cols; i < t.padded_cols; ++i) {
+    t.columns[i] = neutral<kKind>();
+  }
+  const float whole = static_cast<float>(t.counted_rows * t.kernel_cols);
+  for (std::int64_t c = 0; c < t.output_cols; c += kLanes) {
+    const std::int64_t left = t.output_cols - c;
+    const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
+    Vec joined = broadcast(neutral<kKind>());
+    for (std::int64_t k = 0; k < t.kernel_cols; ++k) {
+      joined = join<kKind>(joined, load_apart(t.columns + c * t.stride + k * t.dilation, t.stride));
+    }
+    if (kKind == PoolKind::kAverage) {
+      const std::int64_t first = c * t.stride - t.pad_begin;
+      const std::int64_t end =
+          first + (lanes - 1) * t.stride + (t.kernel_cols - 1) * t.dilation + 1;
+      const bool is_inside = first >= t.counted_begin && end <= t.counted_end;
+      joined = joined / (is_inside ? broadcast(whole) : divisors(t, c, lanes));
+    }
+    store_first(t.output + c, joined, lanes);
   }
 }
 
@@ -138,13 +184,15 @@ void all_of(const float* input, std::int64_t pixels, std::int64_t pixel, float* 
 
 }  // namespace
 
+template <PoolKind kKind>
+static void row_of(const PoolRow& row) {
+  if (row.pixel == kBlock) return blocked_row<kKind>(row);
+  row.padded_cols > 0 ? padded_row<kKind>(row) : plane_row<kKind>(row);
+}
+
 void pool_row(const PoolRow& row) {
-  const bool blocked = row.pixel == kBlock;
-  if (row.kind == PoolKind::kMax) {
-    blocked ? blocked_row<PoolKind::kMax>(row) : plane_row<PoolKind::kMax>(row);
-  } else {
-    blocked ? blocked_row<PoolKind::kAverage>(row) : plane_row<PoolKind::kAverage>(row);
-  }
+  if (row.kind == PoolKind::kMax) return row_of<PoolKind::kMax>(row);
+  row_of<PoolKind::kAverage>(row);
 }
 
 void pool_all(PoolKind kind, const float* input, std::int64_t pixels, std::int64_t pixel,

@@ -25,9 +25,29 @@ struct PoolRow {
   std::int64_t counted_rows = 0;   ///< of an average: rows that the divisor counts
   std::int64_t counted_begin = 0;  ///< of an average: columns from here ...
   std::int64_t counted_end = 0;    ///< ... to here that the divisor counts
-  float* columns = nullptr;        ///< scratch of input_cols pixels
+  std::int64_t padded_cols = 0;    ///< by padded_columns
+  float* columns = nullptr;        ///< scratch of scratch_columns pixels
   float* output = nullptr;
 };
+
+/// Columns of a plane's scratch that has the padding in it, so that whole vectors of windows read
+/// it without a bound. 0 where that would be far more than the image: then windows go one by one.
+inline std::int64_t padded_columns(const PoolRow& row) {
+  constexpr std::int64_t kMostLanes = 16;
+  const std::int64_t vectors = (row.output_cols + kMostLanes - 1) / kMostLanes * kMostLanes;
+  const double reach = static_cast<double>(row.pad_begin) +
+                       static_cast<double>(vectors) * static_cast<double>(row.stride) +
+                       static_cast<double>(row.kernel_cols) * static_cast<double>(row.dilation);
+  if (row.pixel != 1 || reach > 4.0 * static_cast<double>(row.input_cols) + 1024) return 0;
+  const std::int64_t image = row.pad_begin + row.input_cols;
+  const std::int64_t windows =
+      row.pad_begin + vectors * row.stride + row.kernel_cols * row.dilation + 2 * kMostLanes;
+  return image > windows ? image : windows;
+}
+
+inline std::int64_t scratch_columns(const PoolRow& row) {
+  return row.padded_cols > 0 ? row.padded_cols : row.input_cols;
+}
 
 SLUICE_CPU_EACH_ISA(void pool_row(const PoolRow& row);
                     /// Largest value or mean of each lane (pixel 16) or of all values (pixel 1).

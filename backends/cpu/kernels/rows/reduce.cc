@@ -79,7 +79,7 @@ float fold_row(const float* x, std::int64_t count) {
 }
 
 SLUICE_CPU_INLINE Vec finish(const ReducePlan& plan, Vec v) {
-  const Vec scaled = v * broadcast(plan.scale);
+  const Vec scaled = v * broadcast(static_cast<float>(1.0 / plan.divisor));
   return plan.root ? sqrt(scaled) : scaled;
 }
 
@@ -97,7 +97,7 @@ __attribute__((noinline, cold)) float fold_in_double(const ReducePlan& plan, con
       total += kKind == ReduceKind::kSumOfMagnitudes ? __builtin_fabs(v) : v;
     }
   }
-  total *= static_cast<double>(plan.scale);
+  total /= plan.divisor;
   return static_cast<float>(plan.root ? __builtin_sqrt(total) : total);
 }
 
@@ -171,6 +171,7 @@ void run_reduce(const ReducePlan& plan, const float* x, float* y, const Worker& 
     case ReduceKind::kSumOfMagnitudes: return run<ReduceKind::kSumOfMagnitudes>(plan, x, y, worker);
     case ReduceKind::kMax: return run<ReduceKind::kMax>(plan, x, y, worker);
     case ReduceKind::kMin: return run<ReduceKind::kMin>(plan, x, y, worker);
+    case ReduceKind::kProduct: return;  // run_typed_reduce
   }
 }
 

@@ -19,6 +19,7 @@ double combine(ReduceKind kind, double sum, double x) {
     case ReduceKind::kSumOfMagnitudes: return sum + std::fabs(x);
     case ReduceKind::kMax: return std::max(sum, x);
     case ReduceKind::kMin: return std::min(sum, x);
+    case ReduceKind::kProduct: return sum * x;
   }
   return sum;
 }
@@ -37,7 +38,7 @@ TEST(Reduce, MatchesDoubleArithmeticAlongEveryAxis) {
   for (const Isa isa : isas_to_test()) {
     for (const ReduceKind kind : kKinds) {
       for (const auto& [outer, axis, inner] : shapes) {
-        const ReducePlan plan{outer, axis, inner, kind, 0.5f, false};
+        const ReducePlan plan{outer, axis, inner, kind, 2, false};
         const std::vector<float> x = random_floats(outer * axis * inner, 1);
         std::vector<float> y(static_cast<std::size_t>(outer * inner));
         for_each_worker(3, 0, [&](const Worker& w) {

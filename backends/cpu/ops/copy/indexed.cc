@@ -35,6 +35,12 @@ class IndexReader {
     const std::int64_t index = given < 0 ? given + length : given;
     return index >= 0 && index < length ? index : -1;
   }
+  /// Calls `use` with the address of index `i`.
+  template <typename Use>
+  void from(std::int64_t i, const Use& use) const {
+    is_wide_ ? use(static_cast<const std::int64_t*>(data_) + i)
+             : use(static_cast<const std::int32_t*>(data_) + i);
+  }
   /// The first of `count` that is outside of `length` places; `count` if there is none.
   std::int64_t first_outside(std::int64_t count, std::int64_t length) const {
     return is_wide_ ? first_outside(static_cast<const std::int64_t*>(data_), count, length)
@@ -96,10 +102,11 @@ class PlacesAlongAxis : public IndexedPlaces {
         if (d != axis_) base += rest % dims_[d] * strides_[d];
       }
       const std::int64_t step = axis_ == last ? 0 : strides_[last];
-      for (; i < size && column < dims_[last]; ++i, ++column) {
-        const std::int64_t index = indices.at(first + i, length_);
-        offsets[i] = index < 0 ? -1 : base + index * strides_[axis_] + column * step;
-      }
+      const std::int64_t run = std::min(size - i, dims_[last] - column);
+      indices.from(first + i, [&](const auto* given) {
+        find_run(given, run, base + column * step, step, offsets + i);
+      });
+      i += run;
     }
   }
   std::int64_t first_outside(const IndexReader& indices) const override {
@@ -110,6 +117,20 @@ class PlacesAlongAxis : public IndexedPlaces {
   }
 
  private:
+  /// Neighbours of a row, whose own places are `step` apart from `base` on. Without branches: which
+  /// indices are negative is anyone's guess.
+  template <typename Index>
+  void find_run(const Index* given, std::int64_t size, std::int64_t base, std::int64_t step,
+                std::int64_t* offsets) const {
+    const std::int64_t stride = strides_[axis_];
+    for (std::int64_t i = 0; i < size; ++i) {
+      const std::int64_t index = given[i] + (given[i] < 0 ? length_ : 0);
+      const bool is_inside =
+          static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(length_);
+      offsets[i] = is_inside ? base + index * stride + i * step : -1;
+    }
+  }
+
   Dims dims_, strides_;
   std::size_t axis_;
   std::int64_t length_;

@@ -30,15 +30,20 @@ bool is_costly(BodyOp op) {
     case BodyOp::kGelu:
     case BodyOp::kGeluTanh:
     case BodyOp::kSilu:
-    case BodyOp::kElu: return true;
+    case BodyOp::kElu:
+    case BodyOp::kLog:
+    case BodyOp::kSoftplus:
+    case BodyOp::kSin:
+    case BodyOp::kCos:
+    case BodyOp::kTan:
+    case BodyOp::kAsin:
+    case BodyOp::kAcos:
+    case BodyOp::kAtan: return true;
     default: return false;
   }
 }
 
-bool is_scalar_loop(BodyOp op) {
-  return op == BodyOp::kPow || op == BodyOp::kLog || op == BodyOp::kSoftplus ||
-         op == BodyOp::kSin || op == BodyOp::kCos;
-}
+bool is_scalar_loop(BodyOp op) { return op == BodyOp::kPow; }
 
 }  // namespace
 

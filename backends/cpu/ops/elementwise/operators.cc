@@ -256,15 +256,27 @@ int cast(Translator& t, const Node& n) {
   return rounded(t, result, to);
 }
 
-const std::map<std::string_view, Operator>& operators() {
-  static const std::map<std::string_view, Operator> kOperators = {
+using Operators = std::map<std::string_view, Operator>;
+
+/// And the functions of angles.
+Operators with_angles(Operators all) {
+  all.merge(Operators{{"Acos", {unary<BodyOp::kAcos>}},
+                      {"Asin", {unary<BodyOp::kAsin>}},
+                      {"Atan", {unary<BodyOp::kAtan>}},
+                      {"Cos", {unary<BodyOp::kCos>}},
+                      {"Sin", {unary<BodyOp::kSin>}},
+                      {"Tan", {unary<BodyOp::kTan>}}});
+  return all;
+}
+
+const Operators& operators() {
+  static const Operators kOperators = with_angles({
       {"Abs", {unary<BodyOp::kAbs>}},
       {"Add", {binary<BodyOp::kAdd>}},
       {"And", {binary<BodyOp::kMul>, Signature::kLogic}},
       {"Ceil", {unary<BodyOp::kCeil>}},
       {"Celu", {celu}},
       {"Clip", {clip}},
-      {"Cos", {unary<BodyOp::kCos>}},
       {"Div", {binary<BodyOp::kDiv>}},
       {"Elu", {elu}},
       {"Equal", {binary<BodyOp::kEqual>, Signature::kCompare}},
@@ -300,7 +312,6 @@ const std::map<std::string_view, Operator>& operators() {
       {"Shrink", {shrink}},
       {"Sigmoid", {unary<BodyOp::kSigmoid>}},
       {"Sign", {unary<BodyOp::kSign>}},
-      {"Sin", {unary<BodyOp::kSin>}},
       {"Softplus", {unary<BodyOp::kSoftplus>}},
       {"Softsign", {softsign}},
       {"Sqrt", {unary<BodyOp::kSqrt>}},
@@ -311,7 +322,7 @@ const std::map<std::string_view, Operator>& operators() {
       {"ThresholdedRelu", {thresholded_relu}},
       {"Where", {where, Signature::kWhere}},
       {"Xor", {exclusive_or, Signature::kLogic}},
-  };
+  });
   return kOperators;
 }
 

@@ -6,8 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/convert/convert.h"
 #include "kernels/elements/typed.h"
 #include "ops/elementwise/numbers_of.h"
+#include "ops/elementwise/types.h"
 #include "ops/operands/broadcast.h"
 #include "ops/operands/checks.h"
 #include "ops/operands/constants.h"
@@ -276,6 +278,51 @@ class TypedCast : public Kernel {
   std::int64_t elements_;
 };
 
+/// Between f32 and floats of 16 bits.
+class HalfCast : public Kernel {
+ public:
+  HalfCast(const sluice_op& op, Isa isa)
+      : Kernel(op),
+        to_floats_(SLUICE_CPU_PICK(isa, to_floats)),
+        from_floats_(SLUICE_CPU_PICK(isa, from_floats)),
+        elements_(plugin::num_elements(op.outputs[0].tensor)),
+        from_(*storage_of(op.inputs[0].tensor.element_type)),
+        to_(*storage_of(op.outputs[0].tensor.element_type)) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share share = share_of(elements_, 4096, worker);
+    const std::int64_t count = share.end - share.begin;
+    const std::byte* x = run.input<std::byte>(0) + share.begin * storage_bytes(from_);
+    std::byte* y = run.output<std::byte>(0) + share.begin * storage_bytes(to_);
+    if (to_ == Storage::kF32) {
+      to_floats_(from_, x, count, reinterpret_cast<float*>(y));
+    } else {
+      from_floats_(to_, reinterpret_cast<const float*>(x), count, y);
+    }
+  }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {elements_, storage_bytes(from_)});
+    extents.writes(0, {elements_, storage_bytes(to_)});
+  }
+  double cost_ns() const override { return static_cast<double>(elements_) * 0.1; }
+
+ private:
+  decltype(&portable::to_floats) to_floats_;
+  decltype(&portable::from_floats) from_floats_;
+  std::int64_t elements_;
+  Storage from_;
+  Storage to_;
+};
+
+bool is_half_cast(const sluice_op& op) {
+  const auto is_half = [](sluice_element_type type) {
+    return type == plugin::kF16 || type == plugin::kBf16;
+  };
+  const sluice_element_type from = op.inputs[0].tensor.element_type;
+  const sluice_element_type to = op.outputs[0].tensor.element_type;
+  return (from == plugin::kF32 && is_half(to)) || (is_half(from) && to == plugin::kF32);
+}
+
 bool is_cast(const sluice_op& op) { return std::string_view(op.kind) == "Cast"; }
 
 ConvertLoop cast_loop(const sluice_op& op, Isa isa) {
@@ -331,7 +378,7 @@ bool is_typed(const sluice_op& op) {
   for (const sluice_operand& operand : plugin::outputs_of(op)) {
     if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) return false;
   }
-  if (is_cast(op)) return cast_loop(op, Isa::kPortable) != nullptr;
+  if (is_cast(op)) return is_half_cast(op) || cast_loop(op, Isa::kPortable) != nullptr;
   if (is_where(op)) return op.num_inputs == 3 && is_own_type(op.inputs[1].tensor.element_type);
   const auto meaning = meaning_of(op);
   const sluice_element_type type = op.inputs[0].tensor.element_type;
@@ -368,7 +415,9 @@ Status check_typed(const sluice_op& op) {
 }
 
 Status make_typed(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
-  if (is_cast(op)) {
+  if (is_cast(op) && is_half_cast(op)) {
+    *kernel = std::make_unique<HalfCast>(op, isa);
+  } else if (is_cast(op)) {
     *kernel = std::make_unique<TypedCast>(op, cast_loop(op, isa));
   } else if (is_where(op)) {
     *kernel = std::make_unique<TypedWhere>(op, isa);

@@ -1,3 +1,4 @@
+#include "testing/agreement.h"
 #include "testing/image_testing.h"
 
 namespace sluice::cpu {
@@ -41,6 +42,24 @@ TEST(CpuPool, WindowsMatchTheReference) {
     }
     expect_like_reference({kind, 12, {2, 5, 20}, {2, 5, 10}, window({2}, {2}, {0, 0}, false, 0)},
                           true, true);
+  }
+}
+
+TEST(CpuPool, RowsOfEveryLengthAgree) {
+  for (const char* kind : {"MaxPool", "AveragePool"}) {
+    for (const std::int64_t stride : {1, 2, 3, 40}) {
+      for (std::int64_t n = 3; n < 72; ++n) {
+        const std::int64_t out = (n + 2 - 3) / stride + 1;
+        expect_agreement(
+            [&](TestOp& op) {
+              std::vector<float> x = testing::random_floats(2 * 3 * n, 1);
+              x[static_cast<std::size_t>(n) / 2] = NAN;
+              op.input({1, 6, n}, x).output({1, 6, out}).attribute("kernel_shape", Shape{3});
+              op.attribute("strides", Shape{stride}).attribute("pads", Shape{1, 1});
+            },
+            {.kind = kind, .version = 19});
+      }
+    }
   }
 }
 

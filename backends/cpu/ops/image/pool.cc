@@ -113,6 +113,7 @@ class Pool : public Kernel {
     row_.pad_begin = window_.pad_begin.w;
     row_.counted_begin = counts_pads_ ? -window_.pad_begin.w : 0;
     row_.counted_end = shape_.input.w + (counts_pads_ ? window_.pad_end.w : 0);
+    row_.padded_cols = padded_columns(row_);
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
@@ -140,7 +141,7 @@ class Pool : public Kernel {
 
   void extents(Extents& extents) const override { tell_extents(shape_, sizeof(float), extents); }
   std::int64_t scratch_bytes() const override {
-    return shape_.input.w * shape_.pixel * static_cast<std::int64_t>(sizeof(float));
+    return scratch_columns(row_) * shape_.pixel * static_cast<std::int64_t>(sizeof(float));
   }
   double cost_ns() const override {
     const auto pixels = static_cast<double>(shape_.planes * shape_.output.h * shape_.output.w);

@@ -38,6 +38,7 @@ class VolumePool : public Kernel {
     row_.pad_begin = window.pad[2];
     row_.counted_begin = counts ? -window.pad[2] : 0;
     row_.counted_end = window.image[2] + (counts ? window.pad_end[2] : 0);
+    row_.padded_cols = padded_columns(row_);
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
@@ -56,7 +57,7 @@ class VolumePool : public Kernel {
     extents.writes(0, {planes_, window_.places(), sizeof(float)});
   }
   std::int64_t scratch_bytes() const override {
-    return (window_.image[2] + window_.windows[2]) * static_cast<std::int64_t>(sizeof(float));
+    return (scratch_columns(row_) + window_.windows[2]) * static_cast<std::int64_t>(sizeof(float));
   }
   double cost_ns() const override {
     return static_cast<double>(planes_ * window_.places() * window_.kernel[0]) *
@@ -88,7 +89,7 @@ class VolumePool : public Kernel {
     for (std::int64_t k = slices.begin; k < std::max(slices.end, slices.begin + 1); ++k) {
       const std::int64_t d = depth * window_.stride[0] - window_.pad[0] + k * window_.dilation[0];
       row.input = row.rows > 0 ? plane + (d * window_.image[1] + h) * window_.image[2] : plane;
-      row.output = k == slices.begin ? out : scratch + window_.image[2];
+      row.output = k == slices.begin ? out : scratch + scratch_columns(row_);
       pool_row_(row);
       if (k > slices.begin) fold(row.output, out);
     }

@@ -69,15 +69,18 @@ void MatrixKernel::tell_b(Extents& extents) const {
   if (product_.blocks) {
     product_.blocks->tell(extents, plan.n);
   } else if (!packed_b_ && plan.b_form == GemmB::kColumns) {
-    extents.reads(1, {reach_bytes(plan, plan.b_batch, plan.n, plan.b_row, plan.k, 1)});
+    extents.reads(product_.b_input,
+                  {reach_bytes(plan, plan.b_batch, plan.n, plan.b_row, plan.k, 1)});
   } else if (!packed_b_) {
-    extents.reads(1, {reach_bytes(plan, plan.b_batch, plan.k, plan.b_row, plan.n, 1)});
+    extents.reads(product_.b_input,
+                  {reach_bytes(plan, plan.b_batch, plan.k, plan.b_row, plan.n, 1)});
   }
 }
 
 void MatrixKernel::extents(Extents& extents) const {
   const GemmPlan& plan = product_.plan;
-  extents.reads(0, {reach_bytes(plan, plan.a_batch, plan.m, plan.a_row, plan.k, plan.a_step)});
+  extents.reads(product_.a_input,
+                {reach_bytes(plan, plan.a_batch, plan.m, plan.a_row, plan.k, plan.a_step)});
   tell_b(extents);
   if (product_.bias_input >= 0) extents.reads(product_.bias_input, {plan.n, sizeof(float)});
   for (std::size_t i = 1; i < product_.chain.sources.size() && !second_pass_; ++i) {
@@ -97,14 +100,14 @@ void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {
     return;
   }
   GemmArgs args;
-  args.a = run.input<float>(0);
+  args.a = run.input<float>(product_.a_input);
   if (bytes_ && phase == 0) return bytes_->round(args, run.shared(), worker);
   if (product_.blocks) {
     args.blocks = product_.blocks->at(run);
     args.few_rows = &block_kernels(args.blocks, product_.blocks->rounds_rows, isa_);
     args.many_rows = &block_kernels(args.blocks, false, isa_);
   } else if (!packed_b_) {
-    args.b = run.input<float>(1);
+    args.b = run.input<float>(product_.b_input);
   } else if (is_half(product_.plan.b_form)) {
     args.half_b = packed_b_->data<std::uint16_t>();
   } else if (!bytes_) {

@@ -14,13 +14,16 @@
 
 namespace sluice::cpu {
 
-/// What MatMul and Gemm come down to: a product, then an element-wise chain over its result.
+/// What MatMul, Gemm and Einsum come down to: a product, then an element-wise chain over its
+/// result.
 struct MatrixProduct {
   GemmPlan plan;
   std::optional<MatrixConstant> constant_b;  ///< B is constant and goes into panels
   std::optional<BlockForm> blocks;           ///< of a B that has scales by blocks
-  int bias_input = -1;                       ///< input with one float per column
-  Chain chain;                               ///< empty body for none
+  int a_input = 0;
+  int b_input = 1;      ///< unless it is constant
+  int bias_input = -1;  ///< input with one float per column
+  Chain chain;          ///< empty body for none
   /// Leading dimensions of the result that `plan.m` has swallowed besides the rows.
   int merged_dims = 0;
 };

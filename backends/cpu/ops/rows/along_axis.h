@@ -23,11 +23,10 @@ inline AlongAxis along_axis(const sluice_tensor& tensor, std::int64_t axis) {
           product(dims, at + 1, tensor.rank)};
 }
 
-/// Ok if input 0 is a row-major f32 with that axis, output 0 is row-major, and nothing is fused.
-inline Status check_f32_axis(const sluice_op& op, std::int64_t axis) {
+/// Ok if input 0 has that axis, all operands are row-major, and nothing is fused.
+inline Status check_axis(const sluice_op& op, std::int64_t axis) {
   if (op.body != nullptr) return plugin::unimplemented("fused body");
   const sluice_tensor& x = op.inputs[0].tensor;
-  if (x.element_type != plugin::kF32) return plugin::unimplemented("not f32");
   if (axis < -x.rank || axis >= x.rank) return plugin::unimplemented("axis out of range");
   for (const auto& operands : {plugin::inputs_of(op), plugin::outputs_of(op)}) {
     for (const sluice_operand& operand : operands) {
@@ -37,6 +36,12 @@ inline Status check_f32_axis(const sluice_op& op, std::int64_t axis) {
     }
   }
   return plugin::ok();
+}
+
+/// The same of an f32.
+inline Status check_f32_axis(const sluice_op& op, std::int64_t axis) {
+  const bool is_f32 = op.inputs[0].tensor.element_type == plugin::kF32;
+  return is_f32 ? check_axis(op, axis) : plugin::unimplemented("not f32");
 }
 
 }  // namespace sluice::cpu

@@ -1,4 +1,4 @@
-// ReduceSum, ReduceMean and their kin, over neighbouring axes.
+// ReduceSum, ReduceMean and their kin, over any axes.
 
 #include "kernels/rows/reduce.h"
 
@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/rows/typed_reduce.h"
+#include "ops/elementwise/numbers_of.h"
 #include "ops/operands/checks.h"
 #include "ops/operands/constants.h"
 #include "plugin/registry.h"
@@ -32,7 +34,13 @@ constexpr Meaning kMeanings[] = {
     {"ReduceL1", ReduceKind::kSumOfMagnitudes, false, false},
     {"ReduceL2", ReduceKind::kSumOfSquares, false, true},
     {"ReduceSumSquare", ReduceKind::kSumOfSquares, false, false},
+    {"ReduceProd", ReduceKind::kProduct, false, false},
 };
+
+const Meaning& meaning_of(const sluice_op& op) {
+  return *std::find_if(std::begin(kMeanings), std::end(kMeanings),
+                       [&](const Meaning& m) { return std::string_view(m.kind) == op.kind; });
+}
 
 /// The axes of the input, which older forms are upgraded to have; all if none are named.
 bool find_axes(const sluice_op& op, std::int64_t rank, std::vector<bool>* reduced) {
@@ -71,8 +79,13 @@ Status check_reduce(const sluice_op& op) {
   const sluice_tensor& x = op.inputs[0].tensor;
   const sluice_tensor& y = op.outputs[0].tensor;
   std::vector<bool> reduced;
-  if (x.element_type != plugin::kF32 || y.element_type != plugin::kF32)
-    return unimplemented("not f32");
+  if (!number_of(x.element_type) || y.element_type != x.element_type) {
+    return unimplemented("no form for the type");
+  }
+  const Meaning& meaning = meaning_of(op);
+  const bool is_float = x.element_type == plugin::kF32 || x.element_type == plugin::kF64;
+  // In whole numbers, means and roots are rounded from sums of 64 bits.
+  if ((meaning.mean || meaning.root) && !is_float) return unimplemented("not a float");
   if (x.layout != SLUICE_LAYOUT_ROW_MAJOR || y.layout != SLUICE_LAYOUT_ROW_MAJOR) {
     return unimplemented("blocked layout");
   }
@@ -80,7 +93,9 @@ Status check_reduce(const sluice_op& op) {
   if (x.rank == 0 || !find_axes(op, x.rank, &reduced) || runs_of(reduced).empty()) {
     return unimplemented("reduction over axes that are not known, or over none");
   }
-  return plugin::ok();
+  // Products of floats between two folds may leave the range that the whole stays in.
+  const bool is_once = meaning.fold != ReduceKind::kProduct || x.element_type != plugin::kF32;
+  return is_once || runs_of(reduced).size() == 1 ? plugin::ok() : unimplemented("two runs of axes");
 }
 
 /// A phase folds each run of axes, the last one first, so that each but the first phase reads a
@@ -88,28 +103,36 @@ Status check_reduce(const sluice_op& op) {
 class Reduce : public Kernel {
  public:
   Reduce(const sluice_op& op, std::vector<ReducePlan> folds, Isa isa)
-      : Kernel(op), folds_(std::move(folds)), run_reduce_(SLUICE_CPU_PICK(isa, run_reduce)) {}
+      : Kernel(op),
+        folds_(std::move(folds)),
+        type_(*number_of(op.inputs[0].tensor.element_type)),
+        bytes_(element_bytes(op.inputs[0].tensor)),
+        is_float_(type_ == Number::kF32 && folds_[0].kind != ReduceKind::kProduct),
+        run_reduce_(SLUICE_CPU_PICK(isa, run_reduce)),
+        run_typed_reduce_(SLUICE_CPU_PICK(isa, run_typed_reduce)) {}
 
   int phases() const override { return static_cast<int>(folds_.size()); }
   void run(const Run& run, int phase, const Worker& worker) const override {
-    auto* y = reinterpret_cast<float*>(run.shared());
-    const float* x = run.input<float>(0);
+    std::byte* y = run.shared();
+    const std::byte* x = run.input<std::byte>(0);
     for (int i = 0; i < phase; ++i) {
       x = y;
-      y += num_results(i);
+      y += num_results(i) * bytes_;
     }
-    if (phase + 1 == phases()) y = run.output<float>(0);
-    run_reduce_(folds_[static_cast<std::size_t>(phase)], x, y, worker);
+    if (phase + 1 == phases()) y = run.output<std::byte>(0);
+    const ReducePlan& fold = folds_[static_cast<std::size_t>(phase)];
+    if (!is_float_) return run_typed_reduce_(fold, type_, x, y, worker);
+    run_reduce_(fold, reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y), worker);
   }
   std::int64_t shared_bytes() const override {
     std::int64_t sum = 0;
     for (int i = 0; i + 1 < phases(); ++i) sum += num_results(i);
-    return sum * static_cast<std::int64_t>(sizeof(float));
+    return sum * bytes_;
   }
   void extents(Extents& extents) const override {
     const ReducePlan& first = folds_.front();
-    extents.reads(0, {first.outer, first.axis, first.inner, sizeof(float)});
-    extents.writes(0, {folds_.back().outer, folds_.back().inner, sizeof(float)});
+    extents.reads(0, {first.outer, first.axis, first.inner, bytes_});
+    extents.writes(0, {folds_.back().outer, folds_.back().inner, bytes_});
   }
   double cost_ns() const override {
     const ReducePlan& first = folds_.front();
@@ -123,21 +146,25 @@ class Reduce : public Kernel {
   }
 
   const std::vector<ReducePlan> folds_;
+  Number type_;
+  std::int64_t bytes_;
+  bool is_float_;
   decltype(&portable::run_reduce) run_reduce_;
+  decltype(&portable::run_typed_reduce) run_typed_reduce_;
 };
 
 /// What folds the results of `kind` further.
 ReduceKind next_of(ReduceKind kind) {
-  return kind == ReduceKind::kMax || kind == ReduceKind::kMin ? kind : ReduceKind::kSum;
+  const bool sums =
+      kind != ReduceKind::kMax && kind != ReduceKind::kMin && kind != ReduceKind::kProduct;
+  return sums ? ReduceKind::kSum : kind;
 }
 
 Status make_reduce(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const sluice_tensor& x = op.inputs[0].tensor;
   std::vector<bool> reduced;
   find_axes(op, x.rank, &reduced);
-  const auto* const meaning =
-      std::find_if(std::begin(kMeanings), std::end(kMeanings),
-                   [&](const Meaning& m) { return std::string_view(m.kind) == op.kind; });
+  const Meaning& meaning = meaning_of(op);
   std::vector<ReducePlan> folds;
   Dims dims(dims_of(x).begin(), dims_of(x).end());
   std::int64_t count = 1;
@@ -146,14 +173,14 @@ Status make_reduce(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel
     plan.outer = product(dims, 0, axes.begin);
     plan.axis = product(dims, axes.begin, axes.end);
     plan.inner = product(dims, axes.end, x.rank);
-    plan.kind = folds.empty() ? meaning->fold : next_of(meaning->fold);
+    plan.kind = folds.empty() ? meaning.fold : next_of(meaning.fold);
     if (plan.axis == 0) return unimplemented("reduction over nothing");
     count *= plan.axis;
     std::fill(dims.begin() + axes.begin, dims.begin() + axes.end, 1);
     folds.push_back(plan);
   }
-  folds.back().root = meaning->root;
-  if (meaning->mean) folds.back().scale = static_cast<float>(1.0 / static_cast<double>(count));
+  folds.back().root = meaning.root;
+  if (meaning.mean) folds.back().divisor = static_cast<double>(count);
   *kernel = std::make_unique<Reduce>(op, std::move(folds), isa);
   return plugin::ok();
 }

@@ -1,4 +1,4 @@
-// The largest or smallest elements along an axis: ArgMax, ArgMin, TopK.
+// The largest or smallest elements along an axis: ArgMax, ArgMin, Hardmax, TopK.
 
 #include <algorithm>
 #include <memory>
@@ -17,8 +17,8 @@ namespace {
 using plugin::Attributes;
 
 /// Whether `a` goes before `b`. A NaN counts as larger than every number, as in NumPy and PyTorch.
-template <bool kLargest>
-bool leads(float a, float b) {
+template <bool kLargest, typename T>
+bool leads(T a, T b) {
   if constexpr (kLargest) return a > b || (a != a && b == b);
   return a < b || (a == a && b != b);
 }
@@ -104,19 +104,91 @@ Status make_arg(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   return plugin::ok();
 }
 
+// ---- Hardmax
+// --------------------------------------------------------------------------------------
+
+/// Ones at the first extremes of lines, among zeros.
+class Hardmax : public Kernel {
+ public:
+  Hardmax(const sluice_op& op, const AlongAxis& view, Isa isa)
+      : Kernel(op),
+        view_(view),
+        run_reduce_(SLUICE_CPU_PICK(isa, run_reduce)),
+        find_equal_(SLUICE_CPU_PICK(isa, find_equal)) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share share = share_of(view_.outer, 1, worker);
+    const std::int64_t slab = view_.axis * view_.inner;
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const float* x = run.input<float>(0) + i * slab;
+      float* y = run.output<float>(0) + i * slab;
+      view_.inner == 1 ? mark_row(x, y) : mark_columns(x, y);
+    }
+  }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {view_.outer, view_.axis, view_.inner, sizeof(float)});
+    extents.writes(0, {view_.outer, view_.axis, view_.inner, sizeof(float)});
+  }
+  double cost_ns() const override { return static_cast<double>(view_.elements()) * 0.2; }
+
+ private:
+  void mark_row(const float* x, float* y) const {
+    float extreme = 0;
+    run_reduce_({1, view_.axis, 1, ReduceKind::kMax}, x, &extreme, Worker{});
+    const std::int64_t place = find_equal_(x, view_.axis, extreme, false);
+    std::fill_n(y, view_.axis, 0.0F);
+    y[place] = 1;
+  }
+
+  /// Of each column the extreme first, which `y` holds until its place is found.
+  void mark_columns(const float* x, float* y) const {
+    const std::int64_t n = view_.inner;
+    run_reduce_({1, view_.axis, n, ReduceKind::kMax}, x, y, Worker{});
+    for (std::int64_t c = 0; c < n; ++c) {
+      const float extreme = y[c];
+      const auto is_there = [&](float value) {
+        return value == extreme || (value != value && extreme != extreme);
+      };
+      std::int64_t k = 0;
+      while (!is_there(x[k * n + c])) ++k;
+      for (std::int64_t i = 0; i < view_.axis; ++i) y[i * n + c] = i == k ? 1.0F : 0.0F;
+    }
+  }
+
+  AlongAxis view_;
+  decltype(&portable::run_reduce) run_reduce_;
+  decltype(&portable::find_equal) find_equal_;
+};
+
+std::int64_t hardmax_axis(const sluice_op& op) {
+  return Attributes(op).get_int("axis", op.version < 13 ? 1 : -1);
+}
+
+Status check_hardmax(const sluice_op& op) { return check_f32_axis(op, hardmax_axis(op)); }
+
+Status make_hardmax(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  AlongAxis view = along_axis(op.inputs[0].tensor, hardmax_axis(op));
+  if (view.elements() == 0) return plugin::unimplemented("an extreme of nothing");
+  // Older versions flatten all dimensions from the axis on.
+  if (op.version < 13) view = {view.outer, view.axis * view.inner, 1};
+  *kernel = std::make_unique<Hardmax>(op, view, isa);
+  return plugin::ok();
+}
+
 // ---- TopK
 // -----------------------------------------------------------------------------------------
 
+std::int64_t top_k_axis(const sluice_op& op) { return Attributes(op).get_int("axis", -1); }
+
+template <typename T>
 class TopK : public Kernel {
  public:
   TopK(const sluice_op& op, Isa isa)
       : Kernel(op),
         find_beyond_(SLUICE_CPU_PICK(isa, find_beyond)),
-        view_(along_axis(op.inputs[0].tensor, axis_of(op))),
-        k_(along_axis(op.outputs[0].tensor, axis_of(op)).axis),
+        view_(along_axis(op.inputs[0].tensor, top_k_axis(op))),
+        k_(along_axis(op.outputs[0].tensor, top_k_axis(op)).axis),
         is_largest_(Attributes(op).get_int("largest", 1) != 0) {}
-
-  static std::int64_t axis_of(const sluice_op& op) { return Attributes(op).get_int("axis", -1); }
 
   std::int64_t scratch_bytes() const override {
     return view_.axis * static_cast<std::int64_t>(sizeof(Candidate));
@@ -128,7 +200,7 @@ class TopK : public Kernel {
     for (std::int64_t line = share.begin; line < share.end; ++line) {
       const std::int64_t outer = line / view_.inner;
       const std::int64_t inner = line % view_.inner;
-      const float* x = run.input<float>(0) + outer * view_.axis * view_.inner + inner;
+      const T* x = run.input<T>(0) + outer * view_.axis * view_.inner + inner;
       if (view_.inner == 1 && k_ > 0 && k_ <= kFew) {
         is_largest_ ? select<true>(x, candidates) : select<false>(x, candidates);
       } else {
@@ -137,15 +209,15 @@ class TopK : public Kernel {
       }
       const std::int64_t to = outer * k_ * view_.inner + inner;
       for (std::int64_t i = 0; i < k_; ++i) {
-        run.output<float>(0)[to + i * view_.inner] = candidates[i].value;
+        run.output<T>(0)[to + i * view_.inner] = candidates[i].value;
         run.output<std::int64_t>(1)[to + i * view_.inner] = candidates[i].place;
       }
     }
   }
 
   void extents(Extents& extents) const override {
-    extents.reads(0, {view_.outer, view_.axis, view_.inner, sizeof(float)});
-    extents.writes(0, {view_.outer, k_, view_.inner, sizeof(float)});
+    extents.reads(0, {view_.outer, view_.axis, view_.inner, sizeof(T)});
+    extents.writes(0, {view_.outer, k_, view_.inner, sizeof(T)});
     extents.writes(1, {view_.outer, k_, view_.inner, sizeof(std::int64_t)});
   }
   double cost_ns() const override {
@@ -154,7 +226,7 @@ class TopK : public Kernel {
 
  private:
   struct Candidate {
-    float value;
+    T value;
     std::int64_t place;
   };
 
@@ -163,22 +235,24 @@ class TopK : public Kernel {
 
   /// Of equal elements the first ones are kept, in their order: a later one must lead to enter.
   template <bool kLargest>
-  void select(const float* x, Candidate* kept) const {
+  void select(const T* x, Candidate* kept) const {
     for (std::int64_t i = 0; i < k_; ++i) insert<kLargest>(x[i], i, i, kept);
     for (std::int64_t i = k_; i < view_.axis;) {
-      i = find_beyond_(x, i, view_.axis, kept[k_ - 1].value, kLargest);
+      if constexpr (std::is_same_v<T, float>) {
+        i = find_beyond_(x, i, view_.axis, kept[k_ - 1].value, kLargest);
+      }
       const std::int64_t end = std::min(i + kBeyondStep, view_.axis);
       for (; i < end; ++i) {
-        if (leads<kLargest>(x[i], kept[k_ - 1].value)) insert<kLargest>(x[i], i, k_ - 1, kept);
+        if (leads<kLargest, T>(x[i], kept[k_ - 1].value)) insert<kLargest>(x[i], i, k_ - 1, kept);
       }
     }
   }
 
   /// Puts a value among the first `count` candidates; what was at `count` is overwritten.
   template <bool kLargest>
-  static void insert(float value, std::int64_t place, std::int64_t count, Candidate* kept) {
+  static void insert(T value, std::int64_t place, std::int64_t count, Candidate* kept) {
     std::int64_t at = count;
-    for (; at > 0 && leads<kLargest>(value, kept[at - 1].value); --at) kept[at] = kept[at - 1];
+    for (; at > 0 && leads<kLargest, T>(value, kept[at - 1].value); --at) kept[at] = kept[at - 1];
     kept[at] = {value, place};
   }
 
@@ -186,8 +260,8 @@ class TopK : public Kernel {
   template <bool kLargest>
   void sort(Candidate* all) const {
     std::partial_sort(all, all + k_, all + view_.axis, [](const Candidate& a, const Candidate& b) {
-      return leads<kLargest>(a.value, b.value) ||
-             (!leads<kLargest>(b.value, a.value) && a.place < b.place);
+      return leads<kLargest, T>(a.value, b.value) ||
+             (!leads<kLargest, T>(b.value, a.value) && a.place < b.place);
     });
   }
 
@@ -204,16 +278,27 @@ Status check_top_k(const sluice_op& op) {
       op.outputs[0].tensor.rank != op.inputs[0].tensor.rank) {
     return plugin::unimplemented("other outputs");
   }
-  return check_f32_axis(op, TopK::axis_of(op));
+  const sluice_element_type type = op.inputs[0].tensor.element_type;
+  const bool has_form =
+      type == plugin::kF32 || type == plugin::kF64 || type == plugin::kI64 || type == plugin::kI32;
+  if (!has_form || op.outputs[0].tensor.element_type != type) {
+    return plugin::unimplemented("no form for the type");
+  }
+  return check_axis(op, top_k_axis(op));
 }
 
 Status make_top_k(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
-  const AlongAxis in = along_axis(op.inputs[0].tensor, TopK::axis_of(op));
-  const AlongAxis out = along_axis(op.outputs[0].tensor, TopK::axis_of(op));
+  const AlongAxis in = along_axis(op.inputs[0].tensor, top_k_axis(op));
+  const AlongAxis out = along_axis(op.outputs[0].tensor, top_k_axis(op));
   if (in.elements() == 0 || out.axis > in.axis || out.outer != in.outer || out.inner != in.inner) {
     return plugin::unimplemented("shapes that do not fit");
   }
-  *kernel = std::make_unique<TopK>(op, isa);
+  switch (op.inputs[0].tensor.element_type) {
+    case plugin::kF64: *kernel = std::make_unique<TopK<double>>(op, isa); break;
+    case plugin::kI64: *kernel = std::make_unique<TopK<std::int64_t>>(op, isa); break;
+    case plugin::kI32: *kernel = std::make_unique<TopK<std::int32_t>>(op, isa); break;
+    default: *kernel = std::make_unique<TopK<float>>(op, isa); break;
+  }
   return plugin::ok();
 }
 
@@ -222,6 +307,7 @@ Status make_top_k(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel)
 std::vector<OpEntry> select_entries() {
   return {{.kind = "ArgMax", .check = check_arg, .make = make_arg<true>},
           {.kind = "ArgMin", .check = check_arg, .make = make_arg<false>},
+          {.kind = "Hardmax", .check = check_hardmax, .make = make_hardmax},
           {.kind = "TopK", .check = check_top_k, .make = make_top_k}};
 }
 

@@ -1,0 +1,107 @@
+// The error bounds that kernels/body/functions.h states, and what the functions give at the edges.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kernels/body/body.h"
+#include "kernels/body/body_builder.h"
+#include "testing/test_isas.h"
+
+namespace sluice::cpu {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::vector<float> run(Isa isa, BodyOp op, const std::vector<float>& x) {
+  BodyBuilder builder(1);
+  Body body;
+  EXPECT_TRUE(builder.finish(builder.add_step(op, 0, 0, 0, 0), &body));
+  std::vector<float> y(x.size());
+  const BodyOperand input{x.data(), 0, 1};
+  const auto count = static_cast<std::int64_t>(x.size());
+  SLUICE_CPU_PICK(isa, run_body)(body, &input, {y.data(), 0, 1, count}, nullptr);
+  return y;
+}
+
+struct Function {
+  BodyOp op;
+  double units;  ///< in the last place of the exact result
+  std::function<double(double)> exact;
+};
+
+const std::vector<Function>& functions() {
+  static const std::vector<Function> all = {
+      {BodyOp::kLog, 2, [](double x) { return std::log(x); }},
+      {BodyOp::kSin, 3, [](double x) { return std::sin(x); }},
+      {BodyOp::kCos, 3, [](double x) { return std::cos(x); }},
+      {BodyOp::kTan, 4, [](double x) { return std::tan(x); }},
+      {BodyOp::kAsin, 3, [](double x) { return std::asin(x); }},
+      {BodyOp::kAcos, 4, [](double x) { return std::acos(x); }},
+      {BodyOp::kAtan, 3, [](double x) { return std::atan(x); }},
+      {BodyOp::kSoftplus, 4,
+       [](double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }}};
+  return all;
+}
+
+/// Of all sizes that are normal numbers, more of those around 1, and near multiples of pi/2.
+std::vector<float> arguments() {
+  std::vector<float> x;
+  for (float size = 1.2e-38F; size < 3e38F; size *= 1.0173F) x.push_back(size);
+  for (int i = 1; i < 20000; ++i) x.push_back(static_cast<float>(i) * 1.03e-4F);
+  for (int i = 1; i < 50000; i += 3) x.push_back(static_cast<float>(i * M_PI_2));
+  const std::size_t count = x.size();
+  for (std::size_t i = 0; i < count; ++i) x.push_back(-x[i]);
+  return x;
+}
+
+TEST(Functions, StayWithinTheirUnitsInTheLastPlace) {
+  const std::vector<float> x = arguments();
+  for (const Isa isa : isas_to_test()) {
+    for (const Function& f : functions()) {
+      const std::vector<float> y = run(isa, f.op, x);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const double exact = f.exact(x[i]);
+        const auto rounded = static_cast<float>(exact);
+        if (std::isnan(exact) || std::isinf(rounded) || std::fabs(rounded) < 1e-37F) {
+          ASSERT_TRUE(!std::isnan(exact) || std::isnan(y[i])) << static_cast<int>(f.op);
+          continue;
+        }
+        const double unit = std::nextafter(std::fabs(rounded), kInfinity) - std::fabs(rounded);
+        ASSERT_LE(std::fabs(y[i] - exact), f.units * unit)
+            << isa_name(isa) << " function " << static_cast<int>(f.op) << " at " << x[i];
+      }
+    }
+  }
+}
+
+TEST(Functions, GiveTheLibrarysEdges) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> x = {0, -0.0F, 1, -1, 1.0000001F, kInfinity, -kInfinity, nan, 3e38F};
+  for (const Isa isa : isas_to_test()) {
+    for (const Function& f : functions()) {
+      const std::vector<float> y = run(isa, f.op, x);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::string where = std::string(isa_name(isa)) + " function " +
+                                  std::to_string(static_cast<int>(f.op)) + " at " +
+                                  std::to_string(x[i]);
+        const auto want = static_cast<float>(f.exact(x[i]));
+        EXPECT_EQ(std::isnan(y[i]), std::isnan(want)) << where;
+        if (std::isnan(want)) continue;
+        if (std::isinf(want)) {
+          EXPECT_EQ(y[i], want) << where;
+          continue;
+        }
+        EXPECT_NEAR(y[i], want, 1e-6F * std::fabs(want)) << where;
+        EXPECT_EQ(std::signbit(y[i]), std::signbit(want)) << where;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cpu

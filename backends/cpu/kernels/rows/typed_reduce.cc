@@ -1,0 +1,156 @@
+#include "kernels/rows/typed_reduce.h"
+
+#include "core/simd.h"
+#include "kernels/elements/numbers.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+constexpr std::int64_t kStrip = 256;  ///< columns that are folded together, or pieces of a row
+
+/// What elements of a type are folded in.
+template <typename T>
+using FoldOf = std::conditional_t<kIsFloat<T>, double, T>;
+
+template <ReduceKind kKind, typename A>
+constexpr A start() {
+  using U = UnsignedOf<A>;
+  if constexpr (kKind == ReduceKind::kProduct) return A{1};
+  if constexpr (kKind != ReduceKind::kMax && kKind != ReduceKind::kMin) return A{0};
+  if constexpr (kIsFloat<A>) return kKind == ReduceKind::kMax ? -__builtin_inf() : __builtin_inf();
+  if constexpr (!kIsFloat<A>) {
+    const A largest = static_cast<A>(static_cast<U>(~U{0}) >> (kIsSigned<A> ? 1 : 0));
+    return kKind == ReduceKind::kMin ? largest : static_cast<A>(~largest);
+  }
+}
+
+/// NaN wins, whichever side it is on.
+template <ReduceKind kKind, typename A>
+SLUICE_CPU_INLINE A extreme(A fold, A x) {
+  const A better = kKind == ReduceKind::kMax ? (fold > x ? fold : x) : (fold < x ? fold : x);
+  if constexpr (kIsFloat<A>) return fold != fold ? fold : better;
+  return better;
+}
+
+template <ReduceKind kKind, typename A>
+SLUICE_CPU_INLINE A join(A fold, A x) {
+  using W = WrapOf<A>;
+  if constexpr (kKind == ReduceKind::kMax || kKind == ReduceKind::kMin) {
+    return extreme<kKind>(fold, x);
+  } else if constexpr (kKind == ReduceKind::kProduct) {
+    return static_cast<A>(static_cast<W>(fold) * static_cast<W>(x));
+  } else {
+    return static_cast<A>(static_cast<W>(fold) + static_cast<W>(x));
+  }
+}
+
+template <ReduceKind kKind, typename A>
+SLUICE_CPU_INLINE A prepare(A x) {
+  using W = WrapOf<A>;
+  if constexpr (kKind == ReduceKind::kSumOfSquares) {
+    return static_cast<A>(static_cast<W>(x) * static_cast<W>(x));
+  } else if constexpr (kKind == ReduceKind::kSumOfMagnitudes && kIsFloat<A>) {
+    return __builtin_fabs(x);
+  } else if constexpr (kKind == ReduceKind::kSumOfMagnitudes && kIsSigned<A>) {
+    return x < 0 ? static_cast<A>(W{0} - static_cast<W>(x)) : x;
+  } else {
+    return x;
+  }
+}
+
+/// folds[c] joins x[r * stride + c] for all rows.
+template <ReduceKind kKind, typename T, typename A>
+SLUICE_CPU_INLINE void fold_rows(const T* __restrict x, std::int64_t rows, std::int64_t stride,
+                                 std::int64_t columns, A* __restrict folds) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      folds[c] = join<kKind>(folds[c], prepare<kKind>(static_cast<A>(x[r * stride + c])));
+    }
+  }
+}
+
+/// A row in pieces as long as a strip, which are rows of columns.
+template <ReduceKind kKind, typename T>
+FoldOf<T> fold_row(const T* x, std::int64_t count) {
+  using A = FoldOf<T>;
+  constexpr std::int64_t kPiece = kStrip / static_cast<std::int64_t>(sizeof(A));
+  A folds[kPiece];
+  for (A& fold : folds) fold = start<kKind, A>();
+  const std::int64_t whole = count / kPiece;
+  fold_rows<kKind>(x, whole, kPiece, kPiece, folds);
+  fold_rows<kKind>(x + whole * kPiece, 1, 0, count - whole * kPiece, folds);
+  for (std::int64_t width = kPiece / 2; width > 0; width /= 2) {
+    for (std::int64_t i = 0; i < width; ++i) folds[i] = join<kKind>(folds[i], folds[i + width]);
+  }
+  return folds[0];
+}
+
+template <typename T, typename A>
+SLUICE_CPU_INLINE T finish(const ReducePlan& plan, A fold) {
+  if constexpr (kIsFloat<A>) {
+    fold /= plan.divisor;
+    if (plan.root) fold = __builtin_sqrt(fold);
+  }
+  return static_cast<T>(fold);
+}
+
+template <ReduceKind kKind, typename T>
+void fold_all(const ReducePlan& plan, const void* x_data, void* y_data, const Worker& worker) {
+  using A = FoldOf<T>;
+  const auto* x = static_cast<const T*>(x_data);
+  auto* y = static_cast<T*>(y_data);
+  if (plan.inner == 1) {
+    const Share share = share_of(plan.outer, 1, worker);
+    for (std::int64_t o = share.begin; o < share.end; ++o) {
+      y[o] = finish<T>(plan, fold_row<kKind>(x + o * plan.axis, plan.axis));
+    }
+    return;
+  }
+  const std::int64_t strips = (plan.inner + kStrip - 1) / kStrip;
+  const Share share = share_of(plan.outer * strips, 1, worker);
+  for (std::int64_t i = share.begin; i < share.end; ++i) {
+    const std::int64_t first = i % strips * kStrip;
+    const std::int64_t left = plan.inner - first;
+    const std::int64_t columns = left < kStrip ? left : kStrip;
+    A folds[kStrip];
+    for (std::int64_t c = 0; c < columns; ++c) folds[c] = start<kKind, A>();
+    fold_rows<kKind>(x + i / strips * plan.axis * plan.inner + first, plan.axis, plan.inner,
+                     columns, folds);
+    T* to = y + i / strips * plan.inner + first;
+    for (std::int64_t c = 0; c < columns; ++c) to[c] = finish<T>(plan, folds[c]);
+  }
+}
+
+template <ReduceKind kKind>
+void of_type(const ReducePlan& plan, Number type, const void* x, void* y, const Worker& worker) {
+  switch (type) {
+    case Number::kU8: return fold_all<kKind, std::uint8_t>(plan, x, y, worker);
+    case Number::kI8: return fold_all<kKind, std::int8_t>(plan, x, y, worker);
+    case Number::kU16: return fold_all<kKind, std::uint16_t>(plan, x, y, worker);
+    case Number::kI16: return fold_all<kKind, std::int16_t>(plan, x, y, worker);
+    case Number::kU32: return fold_all<kKind, std::uint32_t>(plan, x, y, worker);
+    case Number::kI32: return fold_all<kKind, std::int32_t>(plan, x, y, worker);
+    case Number::kU64: return fold_all<kKind, std::uint64_t>(plan, x, y, worker);
+    case Number::kI64: return fold_all<kKind, std::int64_t>(plan, x, y, worker);
+    case Number::kF32: return fold_all<kKind, float>(plan, x, y, worker);
+    case Number::kF64: return fold_all<kKind, double>(plan, x, y, worker);
+  }
+}
+
+}  // namespace
+
+void run_typed_reduce(const ReducePlan& plan, Number type, const void* x, void* y,
+                      const Worker& worker) {
+  switch (plan.kind) {
+    case ReduceKind::kSum: return of_type<ReduceKind::kSum>(plan, type, x, y, worker);
+    case ReduceKind::kSumOfSquares:
+      return of_type<ReduceKind::kSumOfSquares>(plan, type, x, y, worker);
+    case ReduceKind::kSumOfMagnitudes:
+      return of_type<ReduceKind::kSumOfMagnitudes>(plan, type, x, y, worker);
+    case ReduceKind::kMax: return of_type<ReduceKind::kMax>(plan, type, x, y, worker);
+    case ReduceKind::kMin: return of_type<ReduceKind::kMin>(plan, type, x, y, worker);
+    case ReduceKind::kProduct: return of_type<ReduceKind::kProduct>(plan, type, x, y, worker);
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

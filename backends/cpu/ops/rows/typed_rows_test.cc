@@ -1,0 +1,201 @@
+// Reductions and running sums of every element type agree with the reference kernels.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "testing/agreement.h"
+
+namespace sluice::cpu {
+namespace {
+
+/// The type's extremes first, then small numbers.
+template <typename T>
+std::vector<T> numbers(std::int64_t count) {
+  std::vector<T> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<T>(i * 7 % 23 + 1));
+  if (count > 3) values[1] = std::numeric_limits<T>::lowest();
+  if (count > 3) values[3] = std::numeric_limits<T>::max();
+  return values;
+}
+
+/// Floats whose products and sums stay near 1, exact in double.
+template <typename T>
+std::vector<T> halves(std::int64_t count) {
+  std::vector<T> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    values.push_back(i % 3 == 0 ? T{-2} : i % 3 == 1 ? static_cast<T>(0.5) : T{1});
+  }
+  return values;
+}
+
+template <typename T>
+std::vector<T> values_of(std::int64_t count) {
+  if constexpr (std::is_floating_point_v<T>) return halves<T>(count);
+  if constexpr (!std::is_floating_point_v<T>) return numbers<T>(count);
+}
+
+constexpr const char* kWhole[] = {"ReduceSum", "ReduceMax",       "ReduceMin",
+                                  "ReduceL1",  "ReduceSumSquare", "ReduceProd"};
+constexpr const char* kOfFloats[] = {"ReduceMean", "ReduceL2"};
+
+template <typename T>
+void reduce(const char* kind, const Shape& dims, std::int64_t axis, const std::vector<T>& x) {
+  Shape out = dims;
+  out[static_cast<std::size_t>(axis)] = 1;
+  expect_agreement(
+      [&](TestOp& op) {
+        op.input<T>(dims, x).template input<std::int64_t>({1}, {axis}, true);
+        op.template output<T>(out);
+      },
+      {.kind = kind, .float_outputs = {}});
+}
+
+template <typename T>
+void reduce_all(const char* kind) {
+  for (const std::int64_t n : {1, 2, 7, 31, 64, 65, 130, 257, 1000}) {
+    reduce<T>(kind, {3, n}, 1, values_of<T>(3 * n));
+    reduce<T>(kind, {2, 5, n}, 1, values_of<T>(10 * n));
+    reduce<T>(kind, {n, 3}, 0, values_of<T>(3 * n));
+  }
+}
+
+template <typename... T>
+void reduce_types(const char* kind) {
+  (reduce_all<T>(kind), ...);
+}
+
+TEST(TypedReduce, AgreesForEveryTypeAndAxis) {
+  for (const char* kind : kWhole) {
+    reduce_types<std::uint8_t, std::int8_t, std::uint16_t, std::int32_t, std::int64_t, double>(
+        kind);
+  }
+  for (const char* kind : kOfFloats) reduce_all<double>(kind);
+  reduce_all<float>("ReduceProd");
+}
+
+TEST(TypedReduce, FoldsSeveralRunsOfAxes) {
+  expect_agreement(
+      [](TestOp& op) {
+        op.input<std::int64_t>({4, 5, 6, 7}, numbers<std::int64_t>(840))
+            .input<std::int64_t>({2}, {0, 2}, true)
+            .output<std::int64_t>({1, 5, 1, 7});
+      },
+      {.kind = "ReduceSum", .float_outputs = {}});
+}
+
+TEST(TypedReduce, LetsNanWinAndProductsPassBeyondFloats) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const char* kind : {"ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd"}) {
+    for (std::size_t at = 0; at < 150; at += 7) {
+      std::vector<double> x(150, 3);
+      x[at] = nan;
+      for (const Backend& backend : backends_to_test()) {
+        TestOp op(kind);
+        op.input<double>({1, 150}, x).input<std::int64_t>({1}, {1}, true).output<double>({1, 1});
+        ASSERT_TRUE(op.run(backend, 1).is_ok());
+        EXPECT_TRUE(std::isnan(op.result<double>()[0])) << kind << " at " << at;
+      }
+    }
+  }
+  reduce<float>("ReduceProd", {1, 4}, 1, {1e30F, 1e30F, 1e-30F, 1e-29F});
+}
+
+template <typename T>
+void sum_up(const Shape& dims, std::int64_t axis, std::int64_t flags) {
+  std::int64_t count = 1;
+  for (const std::int64_t dim : dims) count *= dim;
+  expect_agreement(
+      [&](TestOp& op) {
+        op.input<T>(dims, values_of<T>(count)).template input<std::int64_t>({}, {axis}, true);
+        op.template output<T>(dims);
+        op.attribute("exclusive", flags & 1).attribute("reverse", flags >> 1);
+      },
+      {.kind = "CumSum", .version = 14, .float_outputs = {}});
+}
+
+TEST(Cumulative, AgreesForEveryTypeAndAxis) {
+  for (const std::int64_t flags : {0, 1, 2, 3}) {
+    for (const std::int64_t n : {1, 2, 8, 9, 17, 128, 129, 300}) {
+      for (const auto& [dims, axis] : {std::pair{Shape{n, 5}, 1}, std::pair{Shape{3, 4, n}, 1},
+                                       std::pair{Shape{n, 3}, 0}, std::pair{Shape{n}, 0}}) {
+        sum_up<float>(dims, axis, flags);
+        sum_up<double>(dims, axis, flags);
+        sum_up<std::int32_t>(dims, axis, flags);
+        sum_up<std::int64_t>(dims, axis, flags);
+      }
+    }
+  }
+}
+
+template <typename T>
+void select_top(const Shape& dims, std::int64_t axis, std::int64_t k, std::int64_t largest) {
+  std::int64_t count = 1;
+  for (const std::int64_t dim : dims) count *= dim;
+  Shape out = dims;
+  out[static_cast<std::size_t>(axis)] = k;
+  expect_agreement(
+      [&](TestOp& op) {
+        op.input<T>(dims, values_of<T>(count)).template input<std::int64_t>({1}, {k}, true);
+        op.template output<T>(out).template output<std::int64_t>(out);
+        op.attribute("axis", axis).attribute("largest", largest);
+      },
+      {.kind = "TopK", .version = 11, .float_outputs = {}});
+}
+
+TEST(TopKOfTypes, AgreesForFewAndMany) {
+  for (const std::int64_t largest : {0, 1}) {
+    for (const std::int64_t k : {1, 7, 70}) {
+      select_top<std::int64_t>({3, 200}, 1, k, largest);
+      select_top<std::int32_t>({3, 200}, 1, k, largest);
+      select_top<double>({3, 200}, 1, k, largest);
+      select_top<std::int64_t>({100, 3}, 0, k, largest);
+    }
+  }
+}
+
+TEST(Hardmax, MarksTheFirstExtremeAlongEveryAxis) {
+  for (const auto version : {11, 13}) {
+    for (const std::int64_t axis : {0, 1, 2, -1}) {
+      expect_agreement(
+          [&](TestOp& op) {
+            std::vector<float> x = halves<float>(5 * 6 * 37);
+            x[40] = NAN;
+            x[700] = INFINITY;
+            op.input({5, 6, 37}, x).output({5, 6, 37}).attribute("axis", axis);
+          },
+          {.kind = "Hardmax", .version = version, .tolerance = 0});
+    }
+  }
+}
+
+TEST(HalfCast, AgreesForEveryLength) {
+  for (const sluice_element_type half : {plugin::kF16, plugin::kBf16}) {
+    for (std::int64_t n = 1; n < 70; ++n) {
+      std::vector<float> x = {1.00048828F, -65520, 1e-7F, -0.0F, INFINITY, 3e38F};
+      for (std::int64_t i = 6; i < n; ++i) x.push_back(static_cast<float>(i) * 0.37F);
+      x.resize(static_cast<std::size_t>(n));
+      expect_agreement(
+          [&](TestOp& op) {
+            op.input({n}, x).output<std::uint16_t>({n}).set_output_type(0, half);
+            op.attribute("to", std::int64_t{half});
+          },
+          {.kind = "Cast", .float_outputs = {}});
+      std::vector<std::uint16_t> bits;  // normal: denormal numbers may count as zero
+      for (std::int64_t i = 0; i < n; ++i)
+        bits.push_back(static_cast<std::uint16_t>(i * 977 | 0x400));
+      expect_agreement(
+          [&](TestOp& op) {
+            op.input<std::uint16_t>({n}, bits).set_input_type(0, half).output({n});
+            op.attribute("to", std::int64_t{plugin::kF32});
+          },
+          {.kind = "Cast", .tolerance = 0});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cpu
