@@ -299,9 +299,9 @@ Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
   options.max_body_bytes = serving.max_message_bytes;
   options.all_body_bytes = std::max(options.all_body_bytes, 2 * serving.max_message_bytes);
   options.max_connections = static_cast<std::size_t>(serving.connections);
-  const auto handler = [this, metrics](http::Request request, http::Answer answer) {
-    if (request.path == "/metrics") return metrics(std::move(request), std::move(answer));
-    return inference_->handle(std::move(request), std::move(answer));
+  const auto handler = [this, metrics](const http::Request& request, const http::Answer& answer) {
+    if (request.path == "/metrics") return metrics(request, answer);
+    return inference_->handle(request, answer);
   };
   http_ = SLUICE_TRY(open(settings_.http, options, handler).with_context("http"));
   return ok_status();

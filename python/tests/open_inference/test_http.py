@@ -223,3 +223,9 @@ def test_tokens_and_roles_hold_over_http(tmp_path: pathlib.Path) -> None:
         assert curl(*infer, **part)[0] == 200
         assert curl("GET", "/v2/models/stats", **part)[0] == 403
         assert curl("GET", "/v2/models/stats", **whole)[0] == 200
+
+
+def test_an_index_takes_a_short_body(curl: Curl) -> None:
+    assert curl("POST", "/v2/repository/index", {"ready": True})[0] == 200
+    assert curl("POST", "/v2/repository/index", b"[" * 1_000_000)[0] == 400
+    assert curl("POST", "/v2/repository/index", b"[]")[0] == 400

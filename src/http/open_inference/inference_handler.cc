@@ -112,7 +112,7 @@ Result<service::Caller> InferenceHandler::caller_of(const Request& request, Role
   return service_.caller_of(role, {}, std::move(peer));
 }
 
-Cancel InferenceHandler::handle(Request request, Answer answer) {
+Cancel InferenceHandler::handle(const Request& request, const Answer& answer) {
   const std::string_view path = request.path;
   if (!path.starts_with(kRoot) || (path.size() > kRoot.size() && path[kRoot.size()] != '/')) {
     answer(no_such_path());
@@ -123,7 +123,7 @@ Cancel InferenceHandler::handle(Request request, Answer answer) {
     answer(error_reply(segments.status()));
     return nullptr;
   }
-  if (request.method == "POST") return control(std::move(request), std::move(*segments), answer);
+  if (request.method == "POST") return control(request, std::move(*segments), answer);
   if (request.method != "GET" && request.method != "HEAD") {
     answer(wrong_method("GET, HEAD, POST"));
     return nullptr;
@@ -183,10 +183,10 @@ Result<Reply> InferenceHandler::look_at_model(const Request& request, const Segm
 }
 
 /// Requests of POST.
-Cancel InferenceHandler::control(Request request, Segments segments, Answer answer) {
+Cancel InferenceHandler::control(const Request& request, Segments segments, const Answer& answer) {
   if (segments.size() >= 3 && segments[0] == "models" && segments.back() == "infer") {
     const std::string version = take_version(segments);
-    if (segments.size() == 3) return infer(request, segments[1], version, std::move(answer));
+    if (segments.size() == 3) return infer(request, segments[1], version, answer);
   }
   if (segments == Segments{"repository", "index"}) {
     auto reply = index(request);
@@ -218,6 +218,9 @@ Result<Reply> InferenceHandler::index(const Request& request) {
   SLUICE_TRY(caller_of(request, Role::kAny));
   auto models = SLUICE_TRY(service_.list_models(0));
   const std::string_view body = request.body->bytes();
+  constexpr std::size_t kMaxBytes = 4096;  // nested lists take many times their text
+  if (body.size() > kMaxBytes)
+    return invalid_argument("the body has more than {} bytes", kMaxBytes);
   if (!body.empty()) {
     const json wanted = json::parse(body, nullptr, false);
     if (!wanted.is_object()) return invalid_argument("the body is no JSON object");
@@ -230,7 +233,7 @@ Result<Reply> InferenceHandler::index(const Request& request) {
 }
 
 Cancel InferenceHandler::infer(const Request& request, const std::string& name,
-                               const std::string& version, Answer answer) {
+                               const std::string& version, const Answer& answer) {
   const auto call = std::make_shared<InferCall>();
   call->body = request.body;
   call->model = name;

@@ -24,15 +24,15 @@ class InferenceHandler {
   void set_tokens(std::vector<service::AccessToken> tokens) { tokens_.set(std::move(tokens)); }
 
   /// Answers a request under /v2; another path with 404. As Handler says.
-  Cancel handle(Request request, Answer answer);
+  Cancel handle(const Request& request, const Answer& answer);
 
  private:
   using Segments = std::vector<std::string>;  ///< of the path behind /v2, without percent signs
 
   Result<service::Caller> caller_of(const Request& request, terms::Role role) const;
   Cancel infer(const Request& request, const std::string& name, const std::string& version,
-               Answer answer);
-  Cancel control(Request request, Segments segments, Answer answer);
+               const Answer& answer);
+  Cancel control(const Request& request, Segments segments, const Answer& answer);
   Result<Reply> look(const Request& request, const Segments& segments);
   Result<Reply> look_at_model(const Request& request, const Segments& segments);
   Result<Reply> index(const Request& request);

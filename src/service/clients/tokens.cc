@@ -92,8 +92,8 @@ std::string_view bearer_secret(std::string_view authorization) {
   return authorization;
 }
 
-Result<terms::Peer> TokenTable::identify(terms::Peer peer, std::string_view authorization) const {
-  if (peer.is_local() || is_empty()) return peer;
+Result<terms::Peer> TokenTable::with_token(terms::Peer peer, std::string_view authorization) const {
+  if (is_empty()) return peer;
   auto token = find(bearer_secret(authorization));
   if (!token) {
     return make_error(Code::kUnauthenticated, "the call has no token that this daemon knows");

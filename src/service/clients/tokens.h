@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "terms/server/roles.h"
@@ -42,9 +43,14 @@ class TokenTable {
   /// The peer with the name and the roles of the token that its call brought.
   /// The mode of a Unix socket protects it: a local peer needs none.
   /// Fails: kUnauthenticated.
-  Result<terms::Peer> identify(terms::Peer peer, std::string_view authorization) const;
+  Result<terms::Peer> identify(terms::Peer peer, std::string_view authorization) const {
+    if (peer.is_local()) return peer;
+    return with_token(std::move(peer), authorization);
+  }
 
  private:
+  Result<terms::Peer> with_token(terms::Peer peer, std::string_view authorization) const;
+
   mutable std::mutex mutex_;
   std::vector<AccessToken> tokens_;
   std::map<std::string, std::string> made_names_;  ///< by secret

@@ -37,14 +37,14 @@ Result<terms::Peer> Handlers::peer_of(const grpc::CallbackServerContext& context
 
 Result<service::Caller> Handlers::caller_of(const grpc::CallbackServerContext& context,
                                             terms::Role role) const {
-  terms::Peer peer = SLUICE_TRY(peer_of(context));
-  return service_.caller_of(role, metadata_of(context, kSessionKey), std::move(peer));
+  const std::string_view session = metadata_of(context, kSessionKey);
+  return service_.caller_of(role, session, SLUICE_TRY(peer_of(context)));
 }
 
 Result<service::Admission> Handlers::admit(const grpc::CallbackServerContext& context,
                                            terms::ModelHandle model) const {
-  terms::Peer peer = SLUICE_TRY(peer_of(context));
-  return service_.admit(metadata_of(context, kSessionKey), std::move(peer), model);
+  const std::string_view session = metadata_of(context, kSessionKey);
+  return service_.admit(session, SLUICE_TRY(peer_of(context)), model);
 }
 
 Status Handlers::reserve_upload(std::int64_t bytes) {
