@@ -1,6 +1,7 @@
 #include "kernels/image/pool_row.h"
 
 #include "core/simd.h"
+#include "core/transpose_lanes.h"
 #include "kernels/conv/conv_tile.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
@@ -104,7 +105,7 @@ SLUICE_CPU_INLINE Vec load_apart(const float* x, std::int64_t stride) {
   if (stride == 2) {
     VecI even;
     for (int i = 0; i < kLanes; ++i) even[i] = 2 * i;
-    return __builtin_shuffle(load(x), load(x + kLanes), even);
+    return shuffle(load(x), load(x + kLanes), even);
   }
   for (int i = 0; i < kLanes; ++i) v[i] = x[i * stride];
   return v;
