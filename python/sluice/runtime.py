@@ -158,7 +158,7 @@ class Runtime:
     ) -> LoadedModel:
         """Loads a package from a path, bytes, an open file descriptor or a Model.
 
-        Without `group` the model has a group of its own and is started. `depth`: requests that run at a time.
+        Without `group` the model is started on cores of its own, or takes turns with others where all are in use. `depth`: requests that run at a time.
         `queue_limit`: requests that may wait beyond these; 0 means 64 per slot, -1 none. `nan_policy`: "flag" counts
         replies with NaN, "fail" fails them. `is_on_demand`: loaded at the first request and unloaded for others
         unless `is_pinned`. `timeout`: as for create_group. `is_server_path`: the path is on the daemon's machine.

@@ -19,7 +19,7 @@ using trace::Tensor;
 
 class DataParallelIn : public TwoPlaces {
  protected:
-  /// Two copies of what a function of x computes, on a core each.
+  /// Two copies of what a function of x computes, on a core each where there are two.
   template <typename Function>
   std::vector<LoadedModel> copies(Function function, const char* type) {
     auto package = trace::compile(function, {{"x", type}});
@@ -28,24 +28,14 @@ class DataParallelIn : public TwoPlaces {
     EXPECT_FALSE(package->save(path));
     std::vector<LoadedModel> models;
     for (const char* name : {"left", "right"}) {
-      models.push_back(load({.path = path, .name = name, .group = group()}));
-      EXPECT_FALSE(models.back().start());
+      models.push_back(load({.path = path, .name = name}));
     }
     return models;
-  }
-
-  std::uint64_t group() {
-    auto group = runtime_.create_group({.num_cores = 1});
-    EXPECT_TRUE(group) << group.error().message;
-    groups_.push_back(std::move(*group));
-    return groups_.back().id();
   }
 
   std::int64_t accepted(const LoadedModel& model) {
     return static_cast<std::int64_t>(statistics_of(runtime_, model)->accepted);
   }
-
-  std::vector<CoreGroup> groups_;
 };
 INSTANTIATE_TEST_SUITE_P(Places, DataParallelIn, ::testing::Values(Place::kLocal, Place::kGrpc));
 
@@ -99,7 +89,6 @@ TEST_P(DataParallelIn, WhatCannotBeDividedIsRefused) {
     ASSERT_FALSE(none);
     EXPECT_THAT(none.error().message, HasSubstr("no rows of numbers to divide"));
   }
-  groups_.clear();
   const auto models = copies([](Tensor x) { return x + 1; }, "f32[3,2]");
   const auto parallel = DataParallel::create({&models[0], &models[1]});
   const auto x = counted(8);

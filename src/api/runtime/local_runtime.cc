@@ -70,6 +70,7 @@ class LocalRuntime final : public Runtime {
       return static_cast<std::uint64_t>(
           SLUICE_TRY(functions_.deploy(request, *settings.options.function)));
     }
+    request.may_share = true;  // as a daemon's models, which take turns where all cores are in use
     return static_cast<std::uint64_t>(SLUICE_TRY(engine_.load(request)));
   }
   Result<terms::Footprint> estimate(const LoadSettings& settings) override {
