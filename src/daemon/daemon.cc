@@ -285,8 +285,9 @@ Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
       metrics_handler([this](const terms::Peer& peer) { return metrics_text(peer); });
   const auto open = [&](const std::string& text, const http::ServerOptions& options,
                         http::Handler handler) -> Result<std::unique_ptr<HttpDoor>> {
-    return HttpDoor::start(SLUICE_TRY(rpc::wire::parse_address(text)), serving.unix_socket, options,
-                           std::move(handler), log_);
+    auto address = SLUICE_TRY(rpc::wire::parse_address(text));
+    return HttpDoor::start(std::move(address), serving.unix_socket, options, std::move(handler),
+                           log_);
   };
   if (!settings_.metrics.empty()) {
     metrics_ =

@@ -141,7 +141,8 @@ Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::Mo
   for (const InputTensor& input : from.inputs) {
     if (input.name.empty()) return bad_input("", "it has no name");
     if (input.name.size() > kMaxShownBytes) return bad_input(input.name, "no such input");
-    named.push_back({std::string(input.name), SLUICE_TRY(view_of(input, owners))});
+    terms::TensorView view = SLUICE_TRY(view_of(input, owners));
+    named.push_back({std::string(input.name), std::move(view)});
   }
   const auto places = SLUICE_TRY(terms::arrange_inputs(named, signature));
   runtime::Request request;
