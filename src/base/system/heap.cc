@@ -9,4 +9,6 @@ std::int64_t heap_bytes() {
   return static_cast<std::int64_t>(use.uordblks + use.hblkhd);
 }
 
+void return_large_blocks() { mallopt(M_MMAP_THRESHOLD, 1 << 20); }
+
 }  // namespace sluice

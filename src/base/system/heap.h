@@ -1,4 +1,4 @@
-// How much memory this process has allocated.
+// The heap of this process: how much it holds, and when it gives memory back.
 #pragma once
 
 #include <cstdint>
@@ -11,5 +11,10 @@ namespace sluice {
 /// Maps of files, shared memory and huge pages are no part of it. 0 where a sanitizer replaces
 /// malloc. Takes the lock of each arena in turn: for reports, not for each request.
 std::int64_t heap_bytes();
+
+/// Blocks of 1 MiB and more go back to the system when they are freed, from now on. By itself glibc
+/// keeps them once it has seen some, and what a compilation holds at most then depends on chance.
+/// For a process that does one thing: each such block costs page faults.
+void return_large_blocks();
 
 }  // namespace sluice

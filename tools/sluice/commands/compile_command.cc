@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/system/heap.h"
 #include "compiler/compile_model.h"
 #include "package/draft.h"
 #include "sluice/cli/command.h"
@@ -27,6 +28,7 @@ class CompileCommand : public Command {
   Result<int> run() override {
     if (output_.empty())
       output_ = std::filesystem::path(options_.path).replace_extension(".sluice");
+    return_large_blocks();
     const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
     package::Draft draft = SLUICE_TRY(package::Draft::create(output_));
     compiler::Outcome outcome = {.draft = &draft};
