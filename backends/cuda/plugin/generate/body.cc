@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "plugin/generate/families.h"
 #include "plugin/generate/formulas.h"
 
 namespace sluice::cuda {
@@ -133,6 +134,18 @@ std::string store_result(const sluice_op& op, const std::string& value, const st
     define(status.is_ok() ? expression : "no_formula");  // check_floats has found one
   }
   return text + "  y[" + index + "] = " + register_name(body.result) + ";\n";
+}
+
+Status write_kernel(const sluice_op& op, Parameters parameters, const ElementKernel& kernel,
+                    Source* source) {
+  const std::int64_t count = plugin::num_elements(op.outputs[0].tensor);
+  add_body_inputs(op, &parameters);
+  source->text = constants_text(op) + kernel_head(parameters, std::max(count, kernel.largest)) +
+                 find_element(kernel.threads, count) + kernel.statements +
+                 store_result(op, kernel.value, "i") + "}\n";
+  source->block = {kernel.threads, 1, 1};
+  source->operands = parameters.operands();
+  return set_grid(count, kernel.threads, source) ? plugin::ok() : too_large(op);
 }
 
 }  // namespace sluice::cuda

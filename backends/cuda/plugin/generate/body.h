@@ -23,4 +23,20 @@ std::string constants_text(const sluice_op& op);
 /// Requires: check_floats was ok, and every dimension is known.
 std::string store_result(const sluice_op& op, const std::string& value, const std::string& index);
 
+/// A kernel whose threads compute an element of output 0 each.
+struct ElementKernel {
+  /// The element `i` of the thread, as an expression; not read if the operation is only a body.
+  std::string value;
+  /// Statements ahead of it.
+  std::string statements = {};
+  unsigned threads = 256;    // of a block
+  std::int64_t largest = 0;  // elements of the largest tensor that indices reach, besides output 0
+};
+
+/// Writes the kernel, with the body and its inputs behind `parameters`.
+/// Requires: as store_result.
+/// Fails: UNIMPLEMENTED  a launch has too few blocks
+Status write_kernel(const sluice_op& op, Parameters parameters, const ElementKernel& kernel,
+                    Source* source);
+
 }  // namespace sluice::cuda

@@ -6,7 +6,6 @@
 namespace sluice::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256;
 constexpr int kMaxInputs = 32;  // parameters, and comparisons of the last input's elements
 
 constexpr const char* kKinds[] = {"Concat", nullptr};
@@ -41,7 +40,6 @@ Status check(const sluice_op& op) {
 Status write(const sluice_op& op, Source* source) {
   const Dims y = plugin::dims_of(op.outputs[0].tensor);
   const auto axis = static_cast<std::size_t>(axis_of(op));
-  const std::int64_t count = plugin::num_elements(y);
   const std::string inner = std::to_string(plugin::num_elements(y.subspan(axis + 1)));
   Parameters parameters;
   std::string choice;
@@ -57,15 +55,11 @@ Status write(const sluice_op& op, Source* source) {
     choice.append(std::to_string(extent)).append(" + at - ").append(first).append(") * ");
     choice.append(inner).append(" + i % ").append(inner).append("];\n");
   }
-  add_body_inputs(op, &parameters);
   const std::string total = std::to_string(y[axis]);
-  source->text = constants_text(op) + kernel_head(parameters, count) +
-                 find_element(kThreads, count) + "  const Index at = i / " + inner + " % " + total +
-                 ";\n  const Index outer = i / " + inner + " / " + total +
-                 ";\n  float v = 0.0f;\n" + choice + store_result(op, "v", "i") + "}\n";
-  source->block = {kThreads, 1, 1};
-  source->operands = parameters.operands();
-  return set_grid(count, kThreads, source) ? plugin::ok() : too_large(op);
+  const std::string place = "  const Index at = i / " + inner + " % " + total +
+                            ";\n  const Index outer = i / " + inner + " / " + total + ";\n";
+  return write_kernel(op, std::move(parameters), {"v", place + "  float v = 0.0f;\n" + choice},
+                      source);
 }
 
 }  // namespace

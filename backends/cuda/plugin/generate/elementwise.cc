@@ -7,8 +7,6 @@
 namespace sluice::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256;
-
 constexpr const char* kKinds[] = {"sluice::Elementwise",
                                   "Abs",
                                   "Acos",
@@ -96,8 +94,7 @@ Status check(const sluice_op& op) {
 }
 
 Status write(const sluice_op& op, Source* source) {
-  const sluice_tensor& output = op.outputs[0].tensor;
-  const std::int64_t count = plugin::num_elements(output);
+  const Dims y = plugin::dims_of(op.outputs[0].tensor);
   Parameters parameters;
   std::string value;
   if (!is_only_a_body(op)) {
@@ -105,18 +102,12 @@ Status write(const sluice_op& op, Source* source) {
         op,
         [&](int i) {
           const Dims dims = plugin::dims_of(op.inputs[i].tensor);
-          return parameters.add(i) + "[" + broadcast_index("i", dims, plugin::dims_of(output)) +
-                 "]";
+          return parameters.add(i) + "[" + broadcast_index("i", dims, y) + "]";
         },
         &value);
     if (!status.is_ok()) return status;
   }
-  add_body_inputs(op, &parameters);
-  source->text = constants_text(op) + kernel_head(parameters, count) +
-                 find_element(kThreads, count) + store_result(op, value, "i") + "}\n";
-  source->block = {kThreads, 1, 1};
-  source->operands = parameters.operands();
-  return set_grid(count, kThreads, source) ? plugin::ok() : too_large(op);
+  return write_kernel(op, std::move(parameters), {value}, source);
 }
 
 }  // namespace

@@ -9,8 +9,6 @@
 namespace sluice::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256;
-
 constexpr const char* kKinds[] = {"Transpose", nullptr};
 
 /// The input's axis of each axis of the output; reversed where nothing is given.
@@ -47,15 +45,9 @@ Status write(const sluice_op& op, Source* source) {
     strides.push_back(plugin::num_elements(x.subspan(static_cast<std::size_t>(axis) + 1)));
   }
   const Dims y = plugin::dims_of(op.outputs[0].tensor);
-  const std::int64_t count = plugin::num_elements(y);
   Parameters parameters;
   const std::string value = parameters.add(0) + "[" + strided_index("i", y, strides) + "]";
-  add_body_inputs(op, &parameters);
-  source->text = constants_text(op) + kernel_head(parameters, count) +
-                 find_element(kThreads, count) + store_result(op, value, "i") + "}\n";
-  source->block = {kThreads, 1, 1};
-  source->operands = parameters.operands();
-  return set_grid(count, kThreads, source) ? plugin::ok() : too_large(op);
+  return write_kernel(op, std::move(parameters), {value}, source);
 }
 
 }  // namespace

@@ -145,8 +145,8 @@ std::string open_loops(const std::vector<Axis>& axes) {
             ") * " + number(axis.stride) + " - " + number(axis.pad) + " + k" + n + " * " +
             number(axis.dilation) + ";\n  if (p" + n + " < 0 || p" + n +
             " >= " + number(axis.input) + ") continue;\n";
-    image = inner_offset(image, axis.input, "p" + n);
-    kernel = inner_offset(kernel, axis.kernel, "k" + n);
+    image = inner_offset(image, axis.input, std::string("p").append(n));
+    kernel = inner_offset(kernel, axis.kernel, std::string("k").append(n));
   }
   return text + "  const Index p = " + image + ";\n  const Index k = " + kernel + ";\n";
 }
@@ -200,17 +200,11 @@ std::string write_pool(const sluice_op& op, const std::vector<Axis>& axes, Param
 
 Status write(const sluice_op& op, Source* source) {
   const std::vector<Axis> axes = axes_of(op);
-  const std::int64_t count = plugin::num_elements(op.outputs[0].tensor);
   Parameters parameters;
   const std::string sum =
       is_conv(op) ? write_conv(op, axes, &parameters) : write_pool(op, axes, &parameters);
-  add_body_inputs(op, &parameters);
-  const std::int64_t largest = std::max(count, plugin::num_elements(op.inputs[0].tensor));
-  source->text = constants_text(op) + kernel_head(parameters, largest) +
-                 find_element(kThreads, count) + sum + store_result(op, "sum", "i") + "}\n";
-  source->block = {kThreads, 1, 1};
-  source->operands = parameters.operands();
-  return set_grid(count, kThreads, source) ? plugin::ok() : too_large(op);
+  const std::int64_t largest = plugin::num_elements(op.inputs[0].tensor);
+  return write_kernel(op, std::move(parameters), {"sum", sum, kThreads, largest}, source);
 }
 
 }  // namespace
