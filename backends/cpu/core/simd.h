@@ -107,8 +107,7 @@ SLUICE_CPU_INLINE void store_first(float* p, Vec v, int n) {
 
 #endif
 
-// ---- arithmetic
-// -----------------------------------------------------------------------------------
+// ---- arithmetic ---------------------------------------------------------------------------------
 
 /// a * b + c, rounded once where the instruction exists.
 SLUICE_CPU_INLINE Vec fmadd(Vec a, Vec b, Vec c) {
@@ -179,8 +178,7 @@ SLUICE_CPU_INLINE Vec round_small(Vec x) {
 
 SLUICE_CPU_INLINE VecI to_int(Vec x) { return __builtin_convertvector(x, VecI); }
 
-// ---- across lanes
-// -----------------------------------------------------------------------------------
+// ---- across lanes -------------------------------------------------------------------------------
 
 SLUICE_CPU_INLINE float reduce_add(Vec v) {
 #if defined(__AVX512F__)
@@ -207,8 +205,7 @@ SLUICE_CPU_INLINE float reduce_max(Vec v) {
 
 SLUICE_CPU_INLINE float reduce_min(Vec v) { return -reduce_max(-v); }
 
-// ---- functions
-// ----------------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 // Polynomials are minimax fits in double, evaluated in float: within 2 units in the last place for
 // exp, 4 for tanh and sigmoid, 6 for erf. Infinities and NaN come out as the C library's do.
 

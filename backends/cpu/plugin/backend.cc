@@ -132,6 +132,8 @@ Status Backend::make_kernel(const sluice_op& op, std::unique_ptr<Kernel>* kernel
   const OpEntry* entry = find_accepting(op);
   Status status = plugin::unimplemented(plugin::kind_of(op) + ": no kernel");
   if (entry != nullptr) status = entry->make(op, isa_, kernel);
+  // A package may contradict itself: a kernel that would reach outside its operands is refused
+  // here.
   if (status.is_ok()) return check_extents(**kernel);
   if (status.code != SLUICE_UNIMPLEMENTED) return status;
   // Generic kernels read constants as the model has them.

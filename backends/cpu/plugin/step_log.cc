@@ -68,6 +68,7 @@ std::unique_ptr<StepLog> StepLog::create_if_wanted() {
 }
 
 StepLog::StepLog(std::string path) : path_(std::move(path)) {
+  // Lists of several models may log to one file: their numbers tell them apart.
   static std::atomic<int> lists{0};
   list_ = lists++;
 }

@@ -9,7 +9,10 @@
 namespace sluice::cpu {
 namespace {
 
+// join_planes has code for one to four planes.
 constexpr std::int64_t kMaxPlanes = kByteGroup;
+// A sum of so many products fits 32 bits: a byte less its zero point is at most 255 from zero, a
+// weight at most 128.
 constexpr std::int64_t kMaxProducts = INT32_MAX / (255 * 128);
 
 bool is_joined(const ConvShape& shape) { return shape.in_layout == Layout::kPlanes; }
@@ -46,6 +49,13 @@ ByteConvPacking::ByteConvPacking(const ConvShape& s, Isa isa)
   groups = joined ? divide_up(s.kernel.w * s.in_channels, kByteGroup) : kBlock / kByteGroup;
 }
 
+/// Panel `m / width` of the packed form has a lane per output channel:
+///
+///     [runs][blocks][groups][width][4]   bytes of weights, zeros for padded channels
+///     [width]                            sums of weights, 32 bits each
+///
+/// One vector load of a group brings four weights of each of several output channels, the second
+/// operand of `multiply_add`.
 void ByteConvPacking::pack(const std::int8_t* weights, void* packed) const {
   std::memset(packed, 0, static_cast<std::size_t>(bytes()));
   const std::int64_t taps = shape.kernel.h * shape.kernel.w;
@@ -71,6 +81,7 @@ void ByteConvPacking::pack(const std::int8_t* weights, void* packed) const {
 
 // ---- plan ---------------------------------------------------------------------------------------
 
+// The table ends at a multiple of 64 bytes: the strip lies behind it.
 std::int64_t ByteConvPlan::table_bytes() const {
   const std::int64_t rows = byte_conv_tiles(isa).pixels;
   const std::int64_t tiles = divide_up(block_pixels, rows);
@@ -97,10 +108,13 @@ ByteConvPlan divide_byte_conv(const ConvShape& shape, Isa isa, const ByteConvBlo
   const ByteConvPacking& packing = plan.packing;
   const std::int64_t pixels = plan.output.h * plan.output.w;
   const std::int64_t image = shape.input.h * shape.input.w;
+  // A block of pixels meets all panels before the next one comes. Its table and its input must stay
+  // in the cache for that long, so the smaller limit holds.
   std::int64_t most = std::min(blocks.pixels, blocks.table_bytes / (packing.runs * 4));
   if (is_joined(shape)) {
     plan.input_image = shape.in_channels * image;
     plan.strip_row = (shape.input.w + shape.pad_begin.w + shape.pad_end.w) * shape.in_channels;
+    // A block of a joined image begins a row, as `join_rows` requires.
     plan.grain = plan.output.w;
   } else {
     plan.input_image = packing.blocks * kBlock * image;
@@ -120,6 +134,8 @@ ByteConvPlan plan_byte_conv(const ConvShape& shape, ByteConvEpilogue epilogue,
   plan.epilogue = std::move(epilogue);
   plan.input_zero = input_zero;
   const ByteConvPacking& packing = plan.packing;
+  // sum (x - zero) * w = sum x * w - zero * sum w. Bytes in the padding are `zero`, so the second
+  // term is the same at the border.
   for (std::int64_t j = 0; j < packing.panels(); ++j) {
     const auto* sums =
         static_cast<const std::byte*>(packed) + j * packing.panel_bytes() + packing.matrix_bytes();
@@ -215,6 +231,7 @@ class ByteConvRun {
   }
 
   void place_in_strip(std::int64_t pixel, std::int32_t* offsets) const {
+    // Offsets count from the first row of the strip, which is the first row under the block.
     const ConvShape& s = plan_.shape;
     const std::int64_t y = pixel / plan_.output.w * s.stride.h;
     const std::int64_t x = pixel % plan_.output.w * s.stride.w;
@@ -225,6 +242,7 @@ class ByteConvRun {
   }
 
   void place_in_image(std::int64_t pixel, std::int32_t* offsets) const {
+    // An image in blocks is read in place: no byte is copied, and pixels outside read `padding`.
     const ConvShape& s = plan_.shape;
     const std::int64_t top = first_row(pixel);
     const std::int64_t left = pixel % plan_.output.w * s.stride.w - s.pad_begin.w;
@@ -314,6 +332,7 @@ void run_byte_conv(const ByteConvPlan& plan, const ByteConvArgs& args, const Wor
   for (std::int64_t at = own.begin; at < own.end;) {
     const std::int64_t image = at / pixels;
     const std::int64_t begin = at - image * pixels;
+    // Offsets of a table count from one image, so no block crosses into the next image.
     const std::int64_t end = std::min({begin + plan.block_pixels, pixels, begin + own.end - at});
     run.run({image, begin, end}, columns);
     at += end - begin;

@@ -5,8 +5,11 @@
 namespace sluice::cpu {
 namespace {
 
+// With numbers up to 2^30 a position p * stride + t * dilation stays far below 2^63.
 constexpr std::int64_t kLargest = std::int64_t{1} << 30;
 
+/// Reads an attribute of `count` numbers into `to`; leaves `to` as it is if the attribute is
+/// absent. Returns false if there are other than `count` numbers, or one is out of range.
 bool read_numbers(const sluice_op& op, const char* name, std::size_t count, std::int64_t least,
                   std::int64_t* to) {
   const auto given = plugin::Attributes(op).get_ints(name);
@@ -31,6 +34,7 @@ void pad_same(bool is_upper, ColumnWindow* w) {
 /// Windows of a row whose tap at `shift` lies inside an image of `size`.
 Share inside(const ColumnWindow& w, std::int64_t shift, std::int64_t begin, std::int64_t end) {
   const std::int64_t stride = w.stride[2];
+  // The first window with shift + i * stride >= 0, and the first with shift + i * stride >= size.
   const std::int64_t from = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
   const std::int64_t to = shift >= w.image[2] ? 0 : (w.image[2] - 1 - shift) / stride + 1;
   const std::int64_t low = std::clamp(from, begin, end);
@@ -100,6 +104,12 @@ Status read_column_window(const sluice_op& op, std::span<const std::int64_t> ker
   return plugin::ok();
 }
 
+// A row of columns is one row of windows shifted by a tap:
+//
+//     all.begin       some.begin              some.end      all.end
+//     |    padding    |  pixels of the image  |   padding   |
+//
+// `to` is moved back by `all.begin`, so that to[i] belongs to window i.
 template <typename T>
 void fill_columns(const ColumnWindow& w, const T* plane, std::int64_t first, std::int64_t count,
                   T* columns, std::int64_t row, T padding) {

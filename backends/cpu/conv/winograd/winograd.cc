@@ -31,6 +31,14 @@ struct Inside {
   int end;
 };
 
+/// One band of tiles on its way through the three steps of the method. Distances between positions
+/// are `input_position` and `sums_position`.
+///
+///     image  --take_block-->  input_ [position][block of in][tile][16]
+///            --multiply---->  sums_  [position][block of out][tile][16]
+///            --give_block-->  output
+///
+/// The scratch holds input_, sums_, the widened weights of a pass, and temporaries of the body.
 class BandOfTiles {
  public:
   BandOfTiles(const WinogradPlan& plan, const ConvArgs& args, const TileBand& band,
@@ -119,6 +127,8 @@ class BandOfTiles {
       } else {
         product.weights = args_.weights + p * weights;
       }
+      // The distance to the weights that the next product reads. Those of position 0 follow the
+      // last: the next band begins with them.
       product.next_weights = ((p + 1) % positions - p) * weights;
       product.output = sums_ + p * plan_.sums_position;
       const float* input = input_ + p * plan_.input_position;
@@ -210,6 +220,7 @@ bool shares_rows(const WinogradPlan& plan, int workers) {
   const auto out = static_cast<double>(plan.shape.out_channels);
   const double rows = part(plan.shape.batch * plan.tiles.h);
   const double panels = part(static_cast<std::int64_t>(plan.product.packing.panels().size()));
+  // Products that a core sums in the time that it moves one float.
   constexpr double kSumsPerFloatMoved = 16;
   const double products = tiles * in * out / kSumsPerFloatMoved;
   const double by_rows = products * rows + in * out + tiles * rows * (2 * in + out);
@@ -225,6 +236,7 @@ void run_winograd(const WinogradPlan& plan, const ConvArgs& args, const Worker& 
   const Share rows = share_of(plan.shape.batch * plan.tiles.h, 1, by_rows ? worker : alone);
   if (panels.begin == panels.end) return;
   for (std::int64_t row = rows.begin; row < rows.end;) {
+    // Bands of nearly equal height: a low last band would read all weights for little work.
     const std::int64_t left = rows.end - row;
     TileBand band = {.row = row, .rows = divide_up(left, divide_up(left, plan.band.h))};
     for (band.col = 0; band.col < plan.tiles.w; band.col += plan.band.w) {

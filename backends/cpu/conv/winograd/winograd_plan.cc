@@ -43,6 +43,8 @@ double winograd_ns(const ConvShape& s, WinogradTile tile) {
       static_cast<double>(divide_up(s.batch * tiles.h, band.h) * divide_up(tiles.w, band.w));
   const double weights = bands * positions * pairs * sizeof(float) / kWeightBytes;
   const double transforms = lines * (static_cast<double>(blocks_of(s.in_channels)) * kInputNs +
+                                     // Reading the weights overlaps with the products; the
+                                     // transforms do not.
                                      static_cast<double>(blocks_of(s.out_channels)) * kOutputNs);
   return std::max(products, weights) + transforms;
 }

@@ -14,6 +14,13 @@ ConvPacking packing_of(const ConvShape& shape, Isa isa) {
 }
 
 /// One axis: G * w, in double, because it is done once.
+///
+///         |  1/4     0     0  |
+///         | -1/6  -1/6  -1/6  |
+///     G = | -1/6   1/6  -1/6  |
+///         | 1/24  1/12   1/6  |
+///         | 1/24 -1/12   1/6  |
+///         |    0     0     1  |
 void transform(const double (&w)[3], double (&t)[6]) {
   const double outer = w[0] + w[2];
   const double far = w[0] / 24 + w[2] / 6;
@@ -25,6 +32,7 @@ void transform(const double (&w)[3], double (&t)[6]) {
   t[5] = w[2];
 }
 
+/// For tiles of two: rows (1, 0, 0), (1/2, 1/2, 1/2), (1/2, -1/2, 1/2) and (0, 0, 1).
 void transform(const double (&w)[3], double (&t)[4]) {
   t[0] = w[0];
   t[1] = (w[0] + w[1] + w[2]) / 2;

@@ -89,6 +89,8 @@ SLUICE_CPU_INLINE Vec sigmoid_to_zero(Vec x) {
   return select(x < broadcast(-87.0f), Vec{}, sigmoid(x));
 }
 
+/// x/2 * (1 + tanh(u)) = x * sigmoid(2 u) with u = sqrt(2/pi) * (x + 0.044715 x^3). The constants
+/// are 0.044715 * sqrt(2/pi) and sqrt(2/pi).
 SLUICE_CPU_INLINE Vec gelu_tanh(Vec x) {
   const Vec inner = x * fmadd(x * x, broadcast(0.035677408f), broadcast(0.79788456f));
   return x * sigmoid_to_zero(inner * broadcast(2.0f));
@@ -97,6 +99,7 @@ SLUICE_CPU_INLINE Vec gelu_tanh(Vec x) {
 /// To the nearest, ties to even.
 SLUICE_CPU_INLINE Vec round_to_bf16(Vec x) {
   const VecI bits = (VecI)x;
+  // Adds just under half of the last kept bit, and exactly half if that bit is odd.
   const VecI rounded = bits + broadcast_int(0x7fff) + (bits >> 16 & broadcast_int(1));
   return select(x == x, (Vec)(rounded & broadcast_int(-0x10000)), x);
 }
@@ -210,6 +213,8 @@ constexpr StepFunction step_function() {
   }
 }
 
+// A function per BodyOp, in the order of the enumeration. Ops<0, 1, ...> replaces
+// std::index_sequence: kernel sources include no header with inline functions, see core/simd.h.
 template <typename>
 struct StepTable;
 

@@ -6,6 +6,13 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
+// As many pixels as registers allow: sums, the weights of a group, and one pixel.
+//
+//     VNNI     6 * 4 sums + 4 weights + 1 pixel        = 29 of 32
+//     AVX-512  5 * 4 sums + 4 * 2 weights + 2 halves   = 30 of 32
+//     AVX2     4 * 2 sums + 2 * 2 weights + 2 halves   = 14 of 16
+//
+// Without VNNI four bytes are two vectors of 16-bit numbers, see four_bytes.h.
 #if defined(__AVX512VNNI__)
 constexpr int kPixels = 6;
 #elif defined(__AVX512F__)
@@ -36,6 +43,7 @@ SLUICE_CPU_INLINE void fetch_residual(const ByteConvTile& t) {
   }
 }
 
+/// Sums stay in registers for all runs. A group loads its weights once for all pixels of the tile.
 template <int kCount, int kUsedBlocks>
 void conv_tile(const ByteConvTile& t) {
   constexpr int kUsed = kUsedBlocks * kVectorsPerBlock;
@@ -54,6 +62,7 @@ void conv_tile(const ByteConvTile& t) {
     SLUICE_CPU_UNROLL
     for (int i = 0; i < kCount; ++i) {
       const std::int32_t offset = t.offsets[run * t.offset_row + i];
+      // All blocks of a pixel in the padding are the same block of zero points.
       x[i] = offset == kPadding ? t.padding : t.input + offset;
       steps[i] = offset == kPadding ? 0 : t.block_step;
     }

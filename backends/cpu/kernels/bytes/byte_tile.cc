@@ -4,6 +4,7 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
+// As many rows as registers allow, counted as in byte_conv_tile.cc.
 #if defined(__AVX512VNNI__)
 constexpr int kRows = 6;
 #elif defined(__AVX512F__)
@@ -14,6 +15,8 @@ constexpr int kRows = 4;
 constexpr int kVectors = kVectorRegisters == 32 ? 4 : 2;
 constexpr int kWidth = kVectors * kLanes;
 
+/// sum (a - za) * (b - zb) = sum a * b - za * (sum b - depth * zb) - zb * sum a. The sum of a
+/// column comes with the term that both zero points share.
 template <int kCount, int kUsed>
 SLUICE_CPU_INLINE void store_sums(const ByteTile& t, const VecI (&sums)[kCount][kUsed]) {
   SLUICE_CPU_UNROLL
@@ -52,6 +55,7 @@ void byte_tile(const ByteTile& t) {
       for (int v = 0; v < kUsed; ++v) sums[i][v] = multiply_add(sums[i][v], row, columns[v]);
     }
   }
+  // A caller that wants integers scales them itself.
   if (t.sums.c != nullptr) return store_sums(t, sums);
   SLUICE_CPU_UNROLL
   for (int v = 0; v < kUsed; ++v) {
@@ -110,6 +114,7 @@ void round_row(const float* row, std::int64_t count, std::int64_t padded, std::u
     const int width = count - i < kLanes ? static_cast<int>(count - i) : kLanes;
     const Vec x = load_first(row + i, width);
     largest = max(abs(x), largest);
+    // x * 0 is NaN for an infinity or a NaN, and 0 otherwise.
     not_finite += x * broadcast(0.0F);
   }
   const float most = reduce_max(largest);
@@ -119,6 +124,7 @@ void round_row(const float* row, std::int64_t count, std::int64_t padded, std::u
     const int width = count - i < kLanes ? static_cast<int>(count - i) : kLanes;
     const Vec x = load_first(row + i, width) * steps;
     const VecI rounded = to_int(round_small(min(broadcast(127.0F), max(broadcast(-127.0F), x))));
+    // A byte is 128 more than the rounded number, so that it has no sign.
     std::int32_t whole[kLanes];
     const VecI shifted = rounded + broadcast_int(128);
     __builtin_memcpy(whole, &shifted, sizeof whole);

@@ -11,6 +11,7 @@ namespace {
 template <int kBits>
 SLUICE_CPU_INLINE VecI to_bytes(Vec x, const ByteScale& s) {
   constexpr int kCount = 1 << kBits;
+  // The bound is in steps before the zero point is added.
   const auto low = static_cast<float>((s.has_sign ? -kCount / 2 : 0) - s.zero);
   const Vec steps = x / broadcast(s.scale);
   const Vec cut = min(broadcast(low + (kCount - 1)), max(steps, broadcast(low)));
@@ -62,6 +63,7 @@ __attribute__((target("avx512vbmi"))) std::int64_t map_whole_vectors(const std::
 
 void map_bytes(const std::uint8_t* table, const std::uint8_t* x, std::int64_t count,
                std::uint8_t* y) {
+  // Asked once: code of one instruction set runs on processors with more of them.
   static const bool has_permutation = __builtin_cpu_supports("avx512vbmi");
   std::int64_t i = has_permutation ? map_whole_vectors(table, x, count, y) : 0;
   for (; i < count; ++i) y[i] = table[x[i]];
@@ -86,6 +88,8 @@ void quantize_bytes(const float* x, std::int64_t count, const ByteScale& scale, 
 }
 
 void range_of(const float* x, std::int64_t count, float* least, float* largest) {
+  // Zero is among the numbers, so both ends start there. `min` and `max` drop a NaN that is their
+  // first operand.
   constexpr int kChains = 4;  // hide the latency of one
   Vec low[kChains] = {};
   Vec high[kChains] = {};
@@ -141,6 +145,7 @@ void dequantize_shorts(const std::uint16_t* x, std::int64_t count, const ByteSca
 
 void pool_byte_row(const BytePoolRow& t) {
   for (std::int64_t c = 0; c < t.output_cols; ++c) {
+    // The sixteen channels of a pixel are one vector; bytes have no sign, so 0 is below all.
     const std::int64_t first = c * t.stride - t.pad_begin;
     Sixteen most = {};
     for (std::int64_t k = 0; k < t.kernel_cols; ++k) {

@@ -8,6 +8,15 @@ namespace {
 constexpr int kVectors = kBlock / kLanes;
 
 /// One axis of a patch: B^T * d.
+///
+///           | 4  0 -5  0  1  0 |
+///           | 0 -4 -4  1  1  0 |
+///     B^T = | 0  4 -4 -1  1  0 |
+///           | 0 -2 -1  2  1  0 |
+///           | 0  2 -1 -2  1  0 |
+///           | 0  4  0 -5  0  1 |
+///
+/// Rows 1 and 2, and rows 3 and 4, differ in the sign of two terms, which are computed once.
 SLUICE_CPU_INLINE void transform_input(const Vec (&d)[6], Vec (&t)[6]) {
   const Vec four = broadcast(4.0F);
   const Vec five = broadcast(5.0F);
@@ -32,6 +41,11 @@ SLUICE_CPU_INLINE void transform_input(const Vec (&d)[4], Vec (&t)[4]) {
 }
 
 /// One axis of a tile: A^T * m.
+///
+///           | 1  1  1  1  1  0 |
+///     A^T = | 0  1 -1  2 -2  0 |
+///           | 0  1  1  4  4  0 |
+///           | 0  1 -1  8 -8  1 |
 SLUICE_CPU_INLINE void transform_output(const Vec (&m)[6], Vec (&t)[4]) {
   const Vec near_sum = m[1] + m[2];
   const Vec near_difference = m[1] - m[2];
@@ -48,6 +62,7 @@ SLUICE_CPU_INLINE void transform_output(const Vec (&m)[4], Vec (&t)[2]) {
   t[1] = m[1] - m[2] - m[3];
 }
 
+/// B^T d B: first each column, then each row of what results. Lanes are channels.
 template <int kPatch>
 SLUICE_CPU_INLINE void transform_patch(const float* input, std::int64_t row, float* output,
                                        std::int64_t position) {
@@ -81,6 +96,7 @@ SLUICE_CPU_INLINE void take_patch(const WinogradInput& p) {
   if (has_rows && p.col_begin == 0 && p.col_end == kPatch) {
     return transform_patch<kPatch>(p.input, p.row, p.output, p.position);
   }
+  // At the border: a copy of the patch with zeros in place of pixels that the image lacks.
   constexpr int kRow = kPatch * kBlock;
   float patch[kPatch * kRow];
   for (float& x : patch) x = 0;
@@ -92,6 +108,7 @@ SLUICE_CPU_INLINE void take_patch(const WinogradInput& p) {
   transform_patch<kPatch>(patch, kRow, p.output, p.position);
 }
 
+/// A^T m A, then bias, residual and bounds. Only the pixels that the output has are written.
 template <int kTile, bool kScaled>
 SLUICE_CPU_INLINE void give_tile(const WinogradOutput& t) {
   constexpr int kPatch = kTile + 2;

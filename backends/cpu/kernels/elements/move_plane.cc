@@ -134,6 +134,8 @@ SLUICE_CPU_INLINE void transpose(const PlaneMove& p, std::int64_t side) {
   move_part<T>(p, rows, p.rows, 0, p.cols);
 }
 
+/// Picks the way by the strides of columns, the inner loop: fill, copy, steps of 2 to 4 that the
+/// compiler shuffles, squares in registers, and blocks in the cache for the rest.
 template <typename T>
 SLUICE_CPU_INLINE void move_elements(const PlaneMove& p) {
   if (p.to_col == 1) {

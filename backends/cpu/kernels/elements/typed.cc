@@ -6,11 +6,15 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
+/// Traps for no operands. The caller refuses a divisor of 0 (has_zero), so what is returned for it
+/// is arbitrary. The lowest number by -1 wraps to itself.
 template <TypedOp kOp, typename T>
 SLUICE_CPU_INLINE T quotient(T a, T b) {
   if constexpr (kIsFloat<T>) {
     return a / b;
   } else if constexpr (sizeof(T) < 8) {  // exact in double, which is divided in vectors
+    // A quotient that is no integer is at least 1 / b below the next one. The nearest double is off
+    // by less than 2^-20 / b.
     const double whole = static_cast<double>(a) / static_cast<double>(b == 0 ? T{1} : b);
     if constexpr (sizeof(T) == 4 && kIsSigned<T>) {
       return static_cast<T>(whole > 2147483647.0 ? -2147483648.0 : whole);
@@ -21,6 +25,7 @@ SLUICE_CPU_INLINE T quotient(T a, T b) {
     if (b == 0) return 0;
     if constexpr (kIsSigned<T>) {
       if (b == -1) return static_cast<T>(0 - static_cast<std::uint64_t>(a));
+      // A division of 32 bits takes fewer cycles. Neither number is negative, and both fit.
       const bool is_short = ((a | b) >> 31) == 0;
       if (is_short) return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
     }
@@ -28,6 +33,8 @@ SLUICE_CPU_INLINE T quotient(T a, T b) {
   }
 }
 
+/// a - a / b * b, in numbers without sign, which wrap. kMod moves a remainder whose sign is not
+/// that of b by one b.
 template <TypedOp kOp, typename T>
 SLUICE_CPU_INLINE T rest(T a, T b) {
   using U = UnsignedOf<T>;
@@ -37,6 +44,8 @@ SLUICE_CPU_INLINE T rest(T a, T b) {
   return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
 }
 
+/// C++ leaves shifts by all bits or more undefined. Here every bit is shifted out: the result is 0,
+/// or all signs.
 template <TypedOp kOp, typename T>
 SLUICE_CPU_INLINE T shifted(T a, T b) {
   constexpr int kBits = static_cast<int>(sizeof(T)) * 8;
@@ -80,6 +89,7 @@ SLUICE_CPU_INLINE T wrapped(T a, T b) {
   return a;
 }
 
+/// The second operand of operations on `a` alone is 1, and unused.
 template <TypedOp kOp, typename T>
 SLUICE_CPU_INLINE auto apply(T a, T b) {
   using Flag = std::uint8_t;
@@ -107,6 +117,7 @@ SLUICE_CPU_INLINE auto apply(T a, T b) {
   }
 }
 
+/// A loop per combination of steps, so that each has strides that the compiler knows.
 template <TypedOp kOp, typename T>
 void loop(const void* a_data, std::int64_t a_step, const void* b_data, std::int64_t b_step,
           void* out_data, std::int64_t count) {
@@ -127,6 +138,7 @@ void loop(const void* a_data, std::int64_t a_step, const void* b_data, std::int6
   }
 }
 
+/// kMod and kRemainder have no form for floats. f32 has one for kMin and kMax alone.
 template <TypedOp kOp>
 TypedLoop of_number(Number type) {
   switch (type) {
@@ -174,6 +186,7 @@ TypedLoop of_width_or_double(Number type) {
   return of_width<kOp>(type);
 }
 
+/// A shift to the right keeps the sign, so types with a sign need code of their own.
 template <TypedOp kOp>
 TypedLoop of_integer(Number type) {
   if (type == Number::kF64) return nullptr;
@@ -199,6 +212,8 @@ bool any_zero(const void* data, std::int64_t count) {
   return zeros != 0;
 }
 
+/// As `loop`: one loop per combination of steps. The last one reads both sides in every element,
+/// which needs no branch.
 template <typename T>
 void choose(const std::uint8_t* where, const void* a_data, const void* b_data,
             const std::int64_t* steps, void* out_data, std::int64_t count) {

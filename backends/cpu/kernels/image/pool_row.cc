@@ -62,11 +62,13 @@ SLUICE_CPU_INLINE Taps taps_within(const PoolRow& t, std::int64_t first, std::in
   return {from, to < from ? from : to};
 }
 
+/// An average counts the taps between counted_begin and counted_end, which may include padding.
 SLUICE_CPU_INLINE float divisor(const PoolRow& t, std::int64_t first) {
   const Taps counted = taps_within(t, first, t.counted_begin, t.counted_end);
   return static_cast<float>(t.counted_rows * (counted.end - counted.begin));
 }
 
+/// The rows are joined first: neighbouring windows share columns, each of which is joined once.
 template <PoolKind kKind>
 void blocked_row(const PoolRow& t) {
   join_rows<kKind>(t, t.columns);
@@ -126,6 +128,7 @@ void padded_row(const PoolRow& t) {
     t.columns[i] = neutral<kKind>();
   }
   const float whole = static_cast<float>(t.counted_rows * t.kernel_cols);
+  // Lanes are windows. `columns` reaches as far as a last, partial vector reads (padded_columns).
   for (std::int64_t c = 0; c < t.output_cols; c += kLanes) {
     const std::int64_t left = t.output_cols - c;
     const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
@@ -134,6 +137,7 @@ void padded_row(const PoolRow& t) {
       joined = join<kKind>(joined, load_apart(t.columns + c * t.stride + k * t.dilation, t.stride));
     }
     if (kKind == PoolKind::kAverage) {
+      // Where all windows of a vector are counted whole, they have one divisor.
       const std::int64_t first = c * t.stride - t.pad_begin;
       const std::int64_t end =
           first + (lanes - 1) * t.stride + (t.kernel_cols - 1) * t.dilation + 1;
@@ -146,6 +150,7 @@ void padded_row(const PoolRow& t) {
 
 template <PoolKind kKind>
 void block_all(const float* input, std::int64_t pixels, float* output) {
+  // Four chains hide the latency of one, here and in plane_all.
   for (int lane = 0; lane < kBlock; lane += kLanes) {
     Vec joined[4];
     for (Vec& j : joined) j = broadcast(neutral<kKind>());

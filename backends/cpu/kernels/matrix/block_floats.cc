@@ -21,6 +21,7 @@ void block_tile(const BlockMatrix& b, std::int64_t column, const float* rows, st
     expanders[j] = BlockNumbers<kBits>::of(b.has_sign, static_cast<float>(b.zero));
   }
   for (std::int64_t block = 0; block < blocks; ++block) {
+    // Zero points of their own: each block expands its numbers around another one.
     if constexpr (kHasZeros) {
       SLUICE_CPU_UNROLL
       for (int j = 0; j < kColumns; ++j) {
@@ -61,6 +62,7 @@ void block_tile(const BlockMatrix& b, std::int64_t column, const float* rows, st
   }
 }
 
+/// Whole groups of columns first, then the columns that are left one by one.
 template <int kBits, bool kHasZeros>
 struct Multiply {
   template <int kRows>
@@ -103,6 +105,10 @@ void prepare(const BlockMatrix& b, const float* a, std::int64_t k, float* to) {
     for (std::int64_t p = k; p < b.k; ++p) to[p] = 0;
     return;
   }
+  // Two neighbours along K share a byte of B. Masking gives the even ones, shifting the odd ones,
+  // so the rows are sorted alike, per unit of two vectors:
+  //
+  //     a0 a1 a2 a3 ...   ->   a0 a2 a4 ... | a1 a3 a5 ...
   std::int64_t p = 0;
   for (; p + kBlockUnit <= k; p += kBlockUnit) {
     for (int i = 0; i < kLanes; ++i) {
@@ -117,6 +123,8 @@ void prepare(const BlockMatrix& b, const float* a, std::int64_t k, float* to) {
   }
 }
 
+/// Part of a column as floats, scaled, in the order of K. A block is a whole number of units, so a
+/// unit has one scale.
 template <int kBits>
 SLUICE_CPU_INLINE void widen(const BlockMatrix& b, std::int64_t column, std::int64_t begin,
                              std::int64_t count, float* to) {

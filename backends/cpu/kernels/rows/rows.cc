@@ -36,6 +36,8 @@ __attribute__((noinline, cold)) void norm_row_in_double(const NormPlan& plan, co
   if (inverse_out != nullptr) *inverse_out = static_cast<float>(inverse);
 }
 
+/// Squares of differences from the mean, not the mean of squares less the square of the mean: the
+/// latter cancels where the mean is large.
 void norm_row(const NormPlan& plan, const float* x, const float* scale, const float* bias, float* y,
               float* mean_out, float* inverse_out) {
   const float count = static_cast<float>(plan.cols);
@@ -62,6 +64,7 @@ void norm_row(const NormPlan& plan, const float* x, const float* scale, const fl
   if (inverse_out != nullptr) *inverse_out = inverse;
 }
 
+/// Differences from the largest number keep `exp` from overflowing, and change nothing otherwise.
 void softmax_row(const float* x, float* y, std::int64_t cols, bool is_log) {
   const float lowest = -__builtin_inff();
   const Vec top = broadcast(reduce_max(fold_row(
@@ -81,6 +84,7 @@ void softmax_row(const float* x, float* y, std::int64_t cols, bool is_log) {
 }
 
 /// Softmax down rows that are `inner` apart, for up to kLanes neighbouring columns.
+/// The largest, the sum and the quotient are those of each lane.
 void softmax_columns(const SoftmaxPlan& plan, const float* x, float* y, int lanes) {
   const std::int64_t axis = plan.axis;
   const std::int64_t inner = plan.inner;
@@ -90,6 +94,7 @@ void softmax_columns(const SoftmaxPlan& plan, const float* x, float* y, int lane
   for (std::int64_t r = 0; r < axis; ++r) {
     const Vec e = exp(load_first(x + r * inner, lanes) - top);
     sum += e;
+    // A logarithm is computed from `x` in a second pass. `y` may be `x`, so nothing is stored yet.
     if (!plan.is_log) store_first(y + r * inner, e, lanes);
   }
   if (plan.is_log) {

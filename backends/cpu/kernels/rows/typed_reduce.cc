@@ -12,6 +12,7 @@ constexpr std::int64_t kStrip = 256;  ///< columns that are folded together, or 
 template <typename T>
 using FoldOf = std::conditional_t<kIsFloat<T>, double, T>;
 
+/// The fold of no elements: it changes nothing that joins it.
 template <ReduceKind kKind, typename A>
 constexpr A start() {
   using U = UnsignedOf<A>;
@@ -59,6 +60,8 @@ SLUICE_CPU_INLINE A prepare(A x) {
 }
 
 /// folds[c] joins x[r * stride + c] for all rows.
+/// The inner loop runs over columns, whose folds are independent: it vectorises without another
+/// order of additions.
 template <ReduceKind kKind, typename T, typename A>
 SLUICE_CPU_INLINE void fold_rows(const T* __restrict x, std::int64_t rows, std::int64_t stride,
                                  std::int64_t columns, A* __restrict folds) {
@@ -74,10 +77,13 @@ template <ReduceKind kKind, typename T>
 FoldOf<T> fold_row(const T* x, std::int64_t count) {
   using A = FoldOf<T>;
   constexpr std::int64_t kPiece = kStrip / static_cast<std::int64_t>(sizeof(A));
+  // Folds of kStrip bytes fit a few registers. Their number is a power of two, which the halving
+  // below needs.
   A folds[kPiece];
   for (A& fold : folds) fold = start<kKind, A>();
   const std::int64_t whole = count / kPiece;
   fold_rows<kKind>(x, whole, kPiece, kPiece, folds);
+  // What is left is a row of its own, shorter than the others.
   fold_rows<kKind>(x + whole * kPiece, 1, 0, count - whole * kPiece, folds);
   for (std::int64_t width = kPiece / 2; width > 0; width /= 2) {
     for (std::int64_t i = 0; i < width; ++i) folds[i] = join<kKind>(folds[i], folds[i + width]);

@@ -193,6 +193,11 @@ SLUICE_CPU_INLINE void scale_row(float* x, float factor, std::int64_t count) {
   for (; i < count; ++i) x[i] *= factor;
 }
 
+/// One worker's tile of scores, with keys and values of the head that it entered last:
+///
+///     scores_ [block of queries][score_row]
+///     keys_   [panels][head_size][panel]    unless the keys are read in place
+///     values_ [keys][panel_row]             unless the values are read in place
 class Attention {
  public:
   Attention(const AttentionPlan& plan, const Worker& worker)
@@ -227,6 +232,7 @@ class Attention {
   }
 
   void run_block(const Head& head, std::int64_t begin, std::int64_t end) const {
+    // The last query of a causal block sees the most keys. Rows above it have zeros behind theirs.
     const std::int64_t visible = visible_keys(end - 1);
     score(head, begin, end, visible);
     float inverse_sums[kAttentionMostRows];
@@ -248,6 +254,7 @@ class Attention {
     args.c = head.out + begin * plan_.out.row;
     args.c_row = plan_.out.row;
     multiply(args, end - begin, plan_.value_size, kPanelWidth);
+    // The sum divides the results of a query, which are fewer than its scores.
     for (std::int64_t i = begin; i < end; ++i) {
       scale_row(head.out + i * plan_.out.row, inverse_sums[i - begin], plan_.value_size);
     }
@@ -300,6 +307,7 @@ void run_attention(const AttentionPlan& plan, const AttentionArgs& args, const W
   const std::int64_t blocks = (plan.queries + rows - 1) / rows;
   const Share share = share_of(plan.batch * plan.heads * blocks, 1, worker);
   const Attention attention(plan, worker);
+  // Blocks of one head are neighbours in a share, so a head is entered once.
   std::int64_t entered = -1;
   for (std::int64_t i = share.begin; i < share.end; ++i) {
     const std::int64_t index = i / blocks;

@@ -37,6 +37,9 @@ SLUICE_CPU_INLINE Complex times(Complex a, const double* w) {
   return {a.re * w[0] - a.im * w[1], a.im * w[0] + a.re * w[1]};
 }
 
+/// The transform of kRadix points: a'[k] = sum over j of a[j] * exp(-2 pi i j k / kRadix). Sums and
+/// differences of points j and kRadix - j share the products with cosines and with sines. The
+/// constants are sin(2 pi / 3); cos(2 pi / 5) and -cos(4 pi / 5); sin(2 pi / 5) and sin(4 pi / 5).
 template <int kRadix>
 SLUICE_CPU_INLINE void butterfly(Complex (&a)[kRadix]) {
   if constexpr (kRadix == 2) {
@@ -190,6 +193,7 @@ double* run_chirp(const FftPlan& plan, double* a, double* b) {
   double* other = spectrum == a ? b : a;
   for (std::int64_t n = 0; n < plan.stages.length; ++n) {
     const Complex z = times(get(spectrum + n * kPoint), plan.filter + n * 2);
+    // Exchanged parts make the second transform the inverse one; they are exchanged back below.
     put(spectrum + n * kPoint, {z.im, z.re});
   }
   double* result = run_stages(plan.stages, spectrum, other);

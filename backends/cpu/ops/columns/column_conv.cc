@@ -15,6 +15,11 @@ using plugin::dims_of;
 using plugin::unimplemented;
 
 /// Work is divided by image, group and block of windows.
+///
+///     y [outputs][places] = weights [outputs][depth] * columns [depth][places]
+///
+/// for each image and group, where the depth is inputs * taps. Only the columns of one block of
+/// windows exist at a time.
 class ColumnConv : public Kernel {
  public:
   ColumnConv(const sluice_op& op, Isa isa, const ColumnChannels& channels,
@@ -87,6 +92,7 @@ class ColumnConv : public Kernel {
     GemmArgs args;
     args.a = run.input<float>(1) + group * channels_.outputs * depth_;
     args.b = columns;
+    // A window of one tap at its own place: the image is its own columns.
     if (reads_in_place()) {
       args.b = run.input<float>(0) + image_group * channels_.inputs * window_.pixels() + first;
       plan.b_row = window_.pixels();
@@ -94,9 +100,11 @@ class ColumnConv : public Kernel {
       fill(run, image_group, first, count, columns);
     }
     args.c = run.output<float>(0) + image_group * channels_.outputs * window_.places() + first;
+    // Workers divide blocks, so the product is this worker's alone.
     SLUICE_CPU_PICK(isa_, run_gemm)(plan, args, Worker{0, 1, scratch});
     if (bias_ < 0) return;
     const float* bias = run.input<float>(bias_) + group * channels_.outputs;
+    // This bias is per row; run_gemm adds one per column.
     for (std::int64_t m = 0; m < channels_.outputs; ++m) {
       float* row = args.c + m * window_.places();
       for (std::int64_t i = 0; i < count; ++i) row[i] += bias[m];
@@ -118,6 +126,8 @@ struct BetweenPixels {
   float share[4];
 };
 
+/// By bilinear interpolation. A place a pixel or more outside the image has no neighbours, and so
+/// has a NaN, for which the comparisons are false.
 BetweenPixels between_pixels(const ColumnWindow& w, float y, float x, float weight) {
   BetweenPixels found = {{-1, -1, -1, -1}, {}};
   const auto height = static_cast<float>(w.image[1]);
@@ -159,6 +169,8 @@ class DeformConv : public ColumnConv {
 
   void fill(const Run& run, std::int64_t image_group, std::int64_t first, std::int64_t count,
             float* columns) const override {
+    // Groups of the convolution and of offsets cut the channels at different places: channels [c,
+    // end) lie in one of each.
     const std::int64_t image = image_group / channels().groups;
     const std::int64_t begin = image_group % channels().groups * channels().inputs;
     const std::int64_t shared = channels().groups * channels().inputs / offset_groups_;
@@ -181,6 +193,9 @@ class DeformConv : public ColumnConv {
 
  private:
   /// `which`: of all taps of all offset groups and images.
+  ///
+  ///     offsets [images][offset groups][taps][2][places]   down, then over
+  ///     mask    [images][offset groups][taps][places]
   void move(const Run& run, std::int64_t which, std::int64_t tap, std::int64_t first,
             std::vector<BetweenPixels>& moved) const {
     const ColumnWindow& w = window();

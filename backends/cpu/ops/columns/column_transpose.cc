@@ -16,6 +16,11 @@ using plugin::unimplemented;
 // ---- ConvTranspose: the window slides over the output, and there is one per input element
 
 /// Work is divided by image, group and block of output channels.
+///
+///     columns [channels * taps][windows] = weights [channels * taps][inputs] * x [inputs][windows]
+///
+/// for a block of output channels and some windows, then added to the image. Weights are stored as
+/// [inputs][outputs][taps], so the product reads them down their columns (a_row = 1).
 class ColumnTranspose : public Kernel {
  public:
   ColumnTranspose(const sluice_op& op, Isa isa, const ColumnChannels& channels,
@@ -71,6 +76,7 @@ class ColumnTranspose : public Kernel {
     const std::int64_t taps = window_.taps();
     float* columns = reinterpret_cast<float*>(scratch + product_bytes());
     float* y = run.output<float>(0) + (image_group * channels_.outputs + first) * window_.pixels();
+    // The image begins as its bias, because columns are added to it.
     for (std::int64_t m = 0; m < count; ++m) {
       const float bias =
           has_input(op(), 2) ? run.input<float>(2)[group * channels_.outputs + first + m] : 0;

@@ -38,6 +38,7 @@ class IntegerConv : public Kernel {
     }
   }
 
+  /// Of the rows of weights: sums [rows], zero points [rows], both in 32 bits, then the bytes.
   std::int64_t shared_bytes() const override { return rows_begin() + num_rows() * row_bytes(); }
   std::int64_t scratch_bytes() const override {
     return columns_begin() + panels_.k * panels_.width;
@@ -87,6 +88,7 @@ class IntegerConv : public Kernel {
                  std::byte* scratch) const {
     const std::int64_t count = std::min(panels_.width, window_.places() - first);
     const ByteZeros zeros = zeros_of(run, kXZero, flip_of_columns(op().inputs[kX].tensor));
+    // A place in the padding is the zero point, which adds nothing to a sum.
     const std::uint8_t padding = zeros.data == nullptr ? 0 : *zeros.data;
     const std::uint8_t* x =
         run.input<std::uint8_t>(kX) + image_group * channels_.inputs * window_.pixels();

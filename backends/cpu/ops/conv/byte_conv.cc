@@ -113,6 +113,7 @@ sluice_packing byte_conv_packing(const sluice_op& op, int input, Isa isa) {
     std::snprintf(result.format, sizeof result.format, "byte_conv/depthwise");
     return result;
   }
+  // Packed bytes depend on the panel's width and on whether the taps of a row are joined.
   const ByteConvPacking byte_conv_packing(shape, isa);
   std::snprintf(result.format, sizeof result.format, "byte_conv/%s/w%d",
                 byte_conv_packing.shape.in_layout == Layout::kBlocked ? "c16" : "planes",
@@ -149,6 +150,8 @@ ByteConvEpilogue read_epilogue(const sluice_op& op) {
     epilogue.high = std::clamp(epilogue.high, lowest, highest);
   }
   if (has_residual(op) && op.inputs[kResidual].tensor.element_type == plugin::kU8) {
+    // (r - zero) * scale = r * scale - zero * scale: the last term joins the bias. The bounds of
+    // the sum without the residual move along.
     const auto zero = static_cast<float>(attributes.get_int("residual_zero_point"));
     const float shift = zero * epilogue.residual_scale;
     for (float& bias : epilogue.biases) bias -= shift;
@@ -239,6 +242,7 @@ class ByteConv : public ByteKernel {
   }
 
   std::int64_t scratch_bytes() const override { return plan_.scratch_bytes(); }
+  // Products of bytes per nanosecond, about.
   double cost_ns() const override { return products_ / 250; }
 
  private:

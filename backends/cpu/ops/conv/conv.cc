@@ -148,6 +148,7 @@ class Conv : public Kernel {
   }
 
   void run(const Run& run, int phase, const Worker& worker) const override {
+    // The part of the fused body that has no place in the epilogue.
     if (phase == 1) return second_pass_->run(run, run.output<float>(0), worker);
     ConvArgs args;
     args.input = run.input<float>(0);
@@ -181,6 +182,7 @@ class Conv : public Kernel {
     return std::max(own, second_pass_ ? second_pass_->scratch_bytes() : 0);
   }
   double cost_ns() const override {
+    // Multiply-adds per nanosecond, about.
     return sums_ / 80 + (second_pass_ ? second_pass_->cost_ns() : 0);
   }
   std::uint32_t in_place_inputs() const override {
@@ -215,6 +217,7 @@ class Conv : public Kernel {
   }
 
   void take_bias(std::int64_t channels) {
+    // Zeros behind the last channel: kernels load whole blocks.
     bias_.assign(static_cast<std::size_t>(blocks_of(channels) * kBlock), 0.0F);
     if (op().num_inputs < 3 || plugin::is_absent(op().inputs[2].tensor)) return;
     std::copy_n(static_cast<const float*>(op().inputs[2].tensor.data), channels, bias_.begin());

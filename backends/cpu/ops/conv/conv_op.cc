@@ -32,6 +32,7 @@ Status check_weights(const sluice_op& op) {
 
 /// The run input that a step adds to the operation's own result, if it lies as the output does.
 int added_input(const BodyStep& step, const Chain& chain, const sluice_tensor& out) {
+  // Register 0 is the convolution's own result. Exactly one operand must be it.
   if (step.op != BodyOp::kAdd || (step.a != 0) == (step.b != 0)) return -1;
   const int other = step.a + step.b;
   if (other >= chain.body.input_count) return -1;
@@ -59,6 +60,7 @@ void place_in_epilogue(const sluice_op& op, ConvOp* conv) {
   int residual = -1;
   int step = 0;
   int value = 0;  // the register with the result so far
+  // Kernels read a residual in c16 alone.
   if (body.step_count > 0 && out.layout == SLUICE_LAYOUT_C16) {
     residual = added_input(body.steps[0], conv->chain, out);
     if (residual >= 0) value = body.steps[step++].result;
@@ -158,6 +160,8 @@ Status read_conv(const sluice_op& op, ConvOp* conv) {
     return unimplemented("operands do not fit");
   }
   if (op.body == nullptr) return plugin::ok();
+  // What fits becomes a residual and bounds; else the body runs on pieces of the result; else
+  // `chain` stays, and a second pass over the whole result runs it.
   if (Status status = translate_body(op, &conv->chain); !status.is_ok()) return status;
   place_in_epilogue(op, conv);
   if (!conv->chain.body.empty()) place_body(op, conv);

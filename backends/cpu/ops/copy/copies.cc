@@ -24,6 +24,7 @@ StridedCopy copy_to_output(const sluice_op& op, const Dims& from, Isa isa) {
 }
 
 Status make_transpose(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  // The distances of a dense tensor. Without `perm` the axes are reversed.
   const Dims strides = [&] {
     Dims dense(dims_of(op.inputs[0].tensor).begin(), dims_of(op.inputs[0].tensor).end());
     std::int64_t distance = 1;
@@ -95,9 +96,12 @@ Status make_slice(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel)
     const auto d = static_cast<std::size_t>(from_front(axis, rank));
     const std::int64_t step = steps.empty() ? 1 : steps[i];
     std::int64_t start = starts[i] < 0 ? starts[i] + in[d] : starts[i];
+    // A slice that goes back begins at the last element at most. One that goes forth may begin
+    // behind it: it is empty.
     start =
         std::clamp<std::int64_t>(start, 0, step < 0 ? std::max<std::int64_t>(in[d] - 1, 0) : in[d]);
     offset += start * from[d];
+    // With one element the step does not matter. Below, a larger step would leave the axis.
     if (op.outputs[0].tensor.dims[d] <= 1) {
       from[d] = 0;
     } else if (step > in[d] || step < -in[d]) {
@@ -110,9 +114,9 @@ Status make_slice(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel)
   return plugin::ok();
 }
 
-// ---- Gather
-// ---------------------------------------------------------------------------------------------
+// ---- Gather -------------------------------------------------------------------------------------
 
+/// Rows of [outer][count][row] by index from [outer][length][row].
 class Gather : public Kernel {
  public:
   explicit Gather(const sluice_op& op) : Kernel(op) {
@@ -126,6 +130,7 @@ class Gather : public Kernel {
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
+    // No worker reads at an index outside. One reports the first such index.
     if (worker.index == 0) check_indices(run);
     const auto* from = run.input<std::byte>(0);
     auto* to = run.output<std::byte>(0);

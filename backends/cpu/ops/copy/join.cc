@@ -72,6 +72,9 @@ struct Part {
   std::int64_t bytes;
 };
 
+/// The whole is rows of parts, side by side. Concat copies into it, Split out of it.
+///
+///     row:  | part 0 | part 1 | ... |   a part of a row is contiguous on both sides
 class Join : public Kernel {
  public:
   Join(const sluice_op& op, bool joins) : Kernel(op), joins_(joins) {

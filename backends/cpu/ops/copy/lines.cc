@@ -18,6 +18,7 @@ using plugin::unimplemented;
 
 // ---- Trilu: each row of a matrix keeps its begin or its end
 
+/// Element (r, c) stays if c >= r + k, or c <= r + k for the lower triangle.
 class Triangle : public Kernel {
  public:
   explicit Triangle(const sluice_op& op)
@@ -30,6 +31,7 @@ class Triangle : public Kernel {
 
   void run(const Run& run, int, const Worker& worker) const override {
     const std::int64_t given = has_input(op(), 1) ? run.input<std::int64_t>(1)[0] : 0;
+    // Beyond these bounds no row changes any more. Inside them r + k cannot overflow.
     const std::int64_t k = std::clamp(given, -rows_ - 1, columns_ + 1);
     const Share share = share_of(matrices_ * rows_, 1, worker);
     for (std::int64_t i = share.begin; i < share.end; ++i) {

@@ -25,6 +25,7 @@ std::int64_t padded_source(std::string_view mode, std::int64_t index, std::int64
   if (mode == "wrap") return (index % size + size) % size;
   if (mode == "reflect") {
     if (size == 1) return 0;
+    // Back and forth over the axis, each end once: 0 1 2 3 2 1 0 1 ...
     const std::int64_t period = 2 * (size - 1);
     const std::int64_t place = (index % period + period) % period;
     return place < size ? place : period - place;

@@ -41,6 +41,8 @@ Status make_blocks(const sluice_op& op, Isa isa, bool is_deepening, bool is_chan
       wide.w != deep.w * b) {
     return plugin::unimplemented("shapes that do not fit");
   }
+  // Channels of the deep image are [row of block][column of block][c] (DCR), or [c][row of
+  // block][column of block] (CRD).
   const std::int64_t plane = deep.h * deep.w;
   const std::int64_t channel = is_channel_first ? plane * b * b : plane;
   const std::int64_t row = is_channel_first ? plane * b : plane * wide.c * b;

@@ -12,6 +12,7 @@
 namespace sluice::cpu {
 namespace {
 
+/// Strides of the output, then of the sources, over as few axes as describe them all.
 Walk walk_of(const Chain& chain, const sluice_tensor& out) {
   const Dims dims = memory_dims(out);
   std::vector<Dims> strides = {broadcast_strides(dims, dims)};
@@ -67,6 +68,7 @@ ElementwisePass::ElementwisePass(Chain chain, const sluice_tensor& out, Isa isa)
       to_floats_(SLUICE_CPU_PICK(isa, to_floats)),
       from_floats_(SLUICE_CPU_PICK(isa, from_floats)),
       walk_(walk_of(chain_, out)) {
+  // An operand that does not lie as f32 has a buffer, which holds one tile of it as floats.
   const auto add_type = [&](sluice_element_type type) {
     const Storage storage = storage_of(type).value_or(Storage::kF32);
     types_.push_back({storage, storage == Storage::kF32 ? -1 : buffers_++});
@@ -77,6 +79,7 @@ ElementwisePass::ElementwisePass(Chain chain, const sluice_tensor& out, Isa isa)
   const std::int64_t cols = walk_.dims.back();
   const std::int64_t rows = walk_.dims.size() > 1 ? walk_.dims[walk_.dims.size() - 2] : 1;
   if (elements_ == 0) return;
+  // A tile is some whole rows if one fits, else a part of a row.
   tile_cols_ = std::min<std::int64_t>(cols, kBodyTileFloats);
   tile_rows_ = std::min(rows, kBodyTileFloats / tile_cols_);
   row_tiles_ = (rows + tile_rows_ - 1) / tile_rows_;
@@ -101,6 +104,7 @@ void ElementwisePass::run(const Run& run, void* out, const Worker& worker) const
   const std::byte* operands[kBodyMaxInputs + 1] = {static_cast<const std::byte*>(out)};
   for (std::size_t i = 0; i < chain_.sources.size(); ++i) {
     operands[i + 1] = source_address<std::byte>(chain_.sources[i], run);
+    // The source without an address is the operation's own result, which lies in `out`.
     if (operands[i + 1] == nullptr) operands[i + 1] = operands[0];
   }
   const Share share = share_of(tiles_, 1, worker);
@@ -109,6 +113,8 @@ void ElementwisePass::run(const Run& run, void* out, const Worker& worker) const
   }
 }
 
+/// One tile: finds where it begins in each operand, widens operands that are no f32, runs the body,
+/// and narrows the result.
 void ElementwisePass::run_tile(std::int64_t index, const std::byte* const* operands, std::byte* out,
                                float* scratch) const {
   const std::size_t rank = walk_.dims.size();
@@ -117,6 +123,7 @@ void ElementwisePass::run_tile(std::int64_t index, const std::byte* const* opera
   const std::int64_t row = index % row_tiles_ * tile_rows_;
   index /= row_tiles_;
   std::int64_t offsets[kBodyMaxInputs + 1] = {};
+  // The axes before the last two: a tile lies in one plane of them.
   for (std::size_t d = rank < 2 ? 0 : rank - 2; d-- > 0;) {
     const std::int64_t at = index % walk_.dims[d];
     index /= walk_.dims[d];
@@ -158,6 +165,7 @@ BodyOperand ElementwisePass::widened(std::size_t operand, const std::byte* data,
   const Storage storage = types_[operand].storage;
   const std::int64_t rows = row == 0 ? 1 : tile.rows;
   const std::int64_t cols = col == 0 ? 1 : tile.cols;
+  // Rows without gaps are one run of numbers.
   if (row == cols) {
     to_floats_(storage, data, rows * cols, buffer);
   } else {
@@ -182,6 +190,7 @@ void ElementwisePass::store(const BodyTile& tile, std::byte* out) const {
 }
 
 double ElementwisePass::cost_ns() const {
+  // Nanoseconds per element on one core, roughly: loads and stores, then each step.
   double per_element = 0.1;
   for (int i = 0; i < chain_.body.step_count; ++i) {
     const BodyOp op = chain_.body.steps[i].op;

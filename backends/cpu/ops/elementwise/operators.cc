@@ -206,6 +206,7 @@ bool is_float(int type) { return is_computed_float(type); }
 
 /// Rounding to floats keeps the order to integers of few digits.
 bool compares_integers(const Translator& t, const Node& n) {
+  // 2^24: integers below it are floats exactly.
   constexpr float kExact = 16777216.0F;
   if (n.inputs.size() != 2 || n.inputs[0] == kNone || n.inputs[1] == kNone) return false;
   for (const int reg : n.inputs) {

@@ -64,6 +64,7 @@ std::vector<bool> Translator::used_sources() const {
   return used;
 }
 
+/// A source that no step reads gets no number: a Body has few inputs. Constants are numbered apart.
 std::vector<int> Translator::number_inputs(Chain* chain) const {
   const std::vector<bool> used = used_sources();
   std::vector<int> numbers(types_.size(), kNoRegister);
@@ -92,6 +93,8 @@ std::vector<float> Translator::number_constants(int first, std::vector<int>& num
   return constants;
 }
 
+/// Registers get their numbers in the Body: inputs, then constants, then steps in their order. A
+/// step reads only registers before it, so all its operands have numbers.
 Status Translator::finish(int result, Chain* chain) const {
   chain->sources.clear();
   chain->result_type = type(result);

@@ -175,11 +175,14 @@ class TypedFold : public TypedKernel {
       : TypedKernel(op), meaning_(meaning), has_zero_(SLUICE_CPU_PICK(isa, has_zero)) {
     const Number type = *number_of(op.inputs[0].tensor.element_type);
     loop_ = SLUICE_CPU_PICK(isa, typed_loop)(meaning.op, type);
+    // Clip folds its lower bound with kMax and its upper one with kMin.
     lower_ = SLUICE_CPU_PICK(isa, typed_loop)(TypedOp::kMin, type);
     checks_divisors_ = divides(meaning.op) && type != Number::kF32 && type != Number::kF64;
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
+    // The first worker looks at all divisors. The others go on: an integer divided by 0 does not
+    // trap.
     if (checks_divisors_ && worker.index == 0) check_divisors(run);
     const std::int64_t bytes = element_bytes(op().outputs[0].tensor);
     walk_.run(worker, [&](const std::vector<std::int64_t>& offsets, std::int64_t count) {
@@ -193,6 +196,7 @@ class TypedFold : public TypedKernel {
       if (meaning_.is_swapped) {
         return loop_(input(1), walk_.step(1), input(0), walk_.step(0), out, count);
       }
+      // The first loop reads the inputs. Each further one reads what the last one wrote, in place.
       const std::byte* from = input(0);
       std::int64_t step = walk_.step(0);
       for (int i = 1; i < op().num_inputs; ++i) {

@@ -100,9 +100,13 @@ class GridSample : public Kernel {
     }
   }
 
+  /// Grid values from -1 to 1 span the image: between the centres of its outer pixels with
+  /// `align_corners`, else between their outer edges.
   AxisNeighbours around(double value, std::int64_t size) const {
     const auto extent = static_cast<double>(size);
     double x = aligns_corners_ ? (value + 1) / 2 * (extent - 1) : ((value + 1) * extent - 1) / 2;
+    // Places outside have no weight, or the weight of the border. Bounds keep the conversion to
+    // integers defined.
     if (!std::isfinite(x)) x = -1;
     if (is_nearest_) x = std::nearbyint(x);
     x = clamps_ ? std::clamp(x, 0.0, extent - 1) : std::clamp(x, -2.0, extent + 1);

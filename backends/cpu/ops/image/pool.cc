@@ -33,6 +33,7 @@ struct PoolShape {
   Extent output;
 };
 
+/// Planes of rows and columns. A whole volume counts as an image of as many pixels.
 PoolShape pool_shape(const sluice_op& op) {
   const sluice_tensor& x = op.inputs[0].tensor;
   if (x.rank == 5) {  // of which only whole volumes are pooled here
@@ -122,6 +123,7 @@ class Pool : public Kernel {
     const Share share = share_of(shape_.planes * shape_.output.h, 1, worker);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       const std::int64_t plane = i / shape_.output.h;
+      // `first` may lie in the padding; `y` is the first row of the image under the window.
       const std::int64_t first = i % shape_.output.h * window_.stride.h - window_.pad_begin.h;
       const Share rows = rows_within(window_, first, 0, shape_.input.h);
       const std::int64_t y = first + rows.begin * window_.dilation.h;

@@ -137,8 +137,11 @@ class DynamicQuantize : public Kernel {
   struct Range {
     float least, largest;
   };
+  // shared_bytes does not know the number of workers, so the number of pieces is fixed.
   static constexpr int kPieces = 64;
 
+  /// scale = (largest - least) / 255 and zero = round(-least / scale), over a range that contains
+  /// 0, as ONNX has it.
   static ByteScale scale_of(const Range* ranges) {
     Range all = {0, 0};
     for (int i = 0; i < kPieces; ++i) {

@@ -16,7 +16,8 @@ namespace {
 
 using plugin::unimplemented;
 
-/// The neighbours of each output along one axis.
+/// The neighbours of each output along one axis: [neighbours][outputs], so that a vector takes one
+/// neighbour of many outputs.
 class Neighbours {
  public:
   Neighbours() = default;
@@ -40,6 +41,10 @@ class Neighbours {
   std::vector<float> weights_;
 };
 
+/// Keys' kernel (R. Keys, "Cubic convolution interpolation for digital image processing", 1981):
+///
+///     (a + 2) |x|^3 - (a + 3) |x|^2 + 1           up to 1
+///     a |x|^3 - 5 a |x|^2 + 8 a |x| - 4 a         up to 2
 double cubic_weight(double a, double x) {
   x = std::fabs(x);
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
@@ -63,6 +68,8 @@ Neighbours cubic_neighbours(const sluice_op& op, const ResizeAxis& axis) {
       sum += weights[k];
     }
     for (int k = 0; k < 4; ++k) {
+      // A neighbour outside reads the border. With `exclude_outside` it weighs nothing, and the
+      // others add up to 1.
       const double at = std::clamp(left - 1 + k, 0.0, static_cast<double>(axis.in - 1));
       neighbours.set(i, k, static_cast<std::int64_t>(at),
                      excludes && sum != 0 ? weights[k] / sum : weights[k]);
@@ -108,6 +115,7 @@ class ResizePlanes : public Kernel {
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       const float* plane = run.input<float>(0) + i / output_rows_ * height_ * width_;
       const float* row = plane;
+      // Rows first, into a row as wide as the image, which all columns of the output read.
       if (has_rows_) {
         SLUICE_CPU_PICK(isa_, resize_between_rows)
         (rows_.view(), i % output_rows_, plane, width_, between);

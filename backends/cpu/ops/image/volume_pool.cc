@@ -85,6 +85,7 @@ class VolumePool : public Kernel {
     row.counted_rows = counted(1, height);
     const std::int64_t h =
         height * window_.stride[1] - window_.pad[1] + rows.begin * window_.dilation[1];
+    // A window between no slices gives what one without rows gives.
     if (slices.begin == slices.end) row.rows = 0;
     for (std::int64_t k = slices.begin; k < std::max(slices.end, slices.begin + 1); ++k) {
       const std::int64_t d = depth * window_.stride[0] - window_.pad[0] + k * window_.dilation[0];
@@ -93,6 +94,8 @@ class VolumePool : public Kernel {
       pool_row_(row);
       if (k > slices.begin) fold(row.output, out);
     }
+    // pool_row has divided by the rows and columns that count. A window is a box, so what is left
+    // is the number of slices that count.
     const std::int64_t count = counted(0, depth);
     if (row_.kind == PoolKind::kMax || count < 2) return;
     for (std::int64_t i = 0; i < window_.windows[2]; ++i) out[i] /= static_cast<float>(count);

@@ -153,6 +153,7 @@ class IntegerProduct : public Kernel {
     const std::int64_t per_item = blocks * panels_.count();
     const Share share = share_of(Sizes::count(sizes_.batch) * per_item, 1, worker);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
+      // Panels change first: the rows of A stay in the cache while the panels of B pass by.
       multiply(run, i / per_item, i / panels_.count() % blocks * kRowsAtOnce, i % panels_.count());
     }
   }

@@ -72,8 +72,7 @@ Status take_packed_b(const sluice_op& op, MatrixConstant constant, Isa isa,
   return plugin::ok();
 }
 
-// ---- MatMul
-// ---------------------------------------------------------------------------------------
+// ---- MatMul -------------------------------------------------------------------------------------
 
 Status check_matmul(const sluice_op& op) {
   if (op.num_inputs != 2) return plugin::invalid_argument("MatMul takes two inputs");
@@ -162,8 +161,7 @@ Status read_matmul(const sluice_op& op, Isa isa, MatrixProduct* product) {
   return op.body == nullptr ? plugin::ok() : translate_body(op, &product->chain);
 }
 
-// ---- Gemm
-// -----------------------------------------------------------------------------------------
+// ---- Gemm ---------------------------------------------------------------------------------------
 
 struct GemmAttributes {
   explicit GemmAttributes(const plugin::Attributes& attributes)
@@ -281,8 +279,7 @@ Status read_gemm(const sluice_op& op, Isa isa, MatrixProduct* product) {
   return op.body == nullptr ? plugin::ok() : translate_body(op, &product->chain);
 }
 
-// ---- both
-// -----------------------------------------------------------------------------------------
+// ---- both ---------------------------------------------------------------------------------------
 
 using Reader = Status (*)(const sluice_op& op, Isa isa, MatrixProduct* product);
 

@@ -37,6 +37,7 @@ std::int64_t reach_bytes(const GemmPlan& plan, const GemmBatch& batch, std::int6
   return is_far ? -1 : bytes;
 }
 
+// bytes of B per nanosecond.
 }  // namespace
 
 MatrixKernel::MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa)
@@ -94,6 +95,8 @@ void MatrixKernel::extents(Extents& extents) const {
   extents.writes(0, {plan.batch_count(), plan.m, plan.n, sizeof(float)});
 }
 
+/// Phases: rows of A are rounded (of an 8-bit product alone), the product, and a second pass for a
+/// chain that cannot run on tiles.
 void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {
   if (phase == product_phases()) {
     second_pass_->run(run, run.output<float>(0), worker);
@@ -105,6 +108,7 @@ void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {
   if (product_.blocks) {
     args.blocks = product_.blocks->at(run);
     args.few_rows = &block_kernels(args.blocks, product_.blocks->rounds_rows, isa_);
+    // Many rows multiply columns that were widened to floats, whatever few rows do.
     args.many_rows = &block_kernels(args.blocks, false, isa_);
   } else if (!packed_b_) {
     args.b = run.input<float>(product_.b_input);
@@ -137,6 +141,8 @@ std::int64_t MatrixKernel::scratch_bytes() const {
   return std::max(product_scratch_bytes(), second_pass_ ? second_pass_->scratch_bytes() : 0);
 }
 
+/// The larger of the time to compute and the time to read B: 80 products of floats, 240 of bytes,
+/// or
 double MatrixKernel::cost_ns() const {
   const GemmPlan& plan = product_.plan;
   const auto count = static_cast<double>(plan.batch_count());

@@ -138,6 +138,8 @@ GemmB form_of(WeightType type) {
 Status read_narrow(const sluice_op& op, Isa isa, MatrixProduct* product) {
   const MatrixConstant constant = constant_of(op);
   const sluice_operand& b = op.inputs[1];
+  // Without the values there is nothing to pack from, so the packed form must be the one wanted
+  // here.
   if (!has_blocks(op) && b.tensor.data == nullptr &&
       b.packed_bytes != packed_bytes(constant, isa)) {
     return plugin::invalid_argument("NarrowMatMul: packed weights of " +
@@ -147,6 +149,7 @@ Status read_narrow(const sluice_op& op, Isa isa, MatrixProduct* product) {
   const auto a = dims_of(op.inputs[0].tensor);
   std::int64_t rows = 1;
   for (const std::int64_t dim : a.first(a.size() - 1)) rows *= dim;
+  // B pads its rows to whole blocks, so A may have fewer columns.
   product->plan = GemmPlan::of(rows, constant.n, has_blocks(op) ? a.back() : constant.k);
   product->plan.blocks = gemm_blocks(op, isa);
   product->merged_dims = static_cast<int>(a.size()) - 2;

@@ -64,6 +64,8 @@ void pack_sixteen_bits(const MatrixConstant& matrix, const std::byte* data, Isa 
     SLUICE_CPU_PICK(isa, pack_gemm_b)
     (floats.data(), columns, 1, matrix.k, columns, matrix.scale, panels.data());
     const std::int64_t count = SLUICE_CPU_PICK(isa, packed_gemm_b_floats)(matrix.k, columns);
+    // `first` is a multiple of the panel's width, so all panels before it are full: they hold
+    // `first` * k numbers.
     std::byte* to = packed + first * matrix.k * storage_bytes(target);
     SLUICE_CPU_PICK(isa, from_floats)(target, panels.data(), count, to);
     if (target != Storage::kBf16) continue;
@@ -93,6 +95,7 @@ sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa) {
     std::snprintf(form, sizeof form, "strassen%d_pairs_%lld", matrix.cut.levels,
                   static_cast<long long>(matrix.cut.stretches));
   }
+  // Everything but the weights that the packed bytes depend on.
   std::snprintf(packing.format, sizeof packing.format, "%s/%s/%lldx%lld/%g", form, isa_name(isa),
                 static_cast<long long>(matrix.k), static_cast<long long>(matrix.n),
                 static_cast<double>(matrix.scale));
@@ -104,6 +107,8 @@ bool is_packable(const sluice_operand& b) {
          (b.tensor.data != nullptr || b.packed != nullptr);
 }
 
+/// Weights of 16 bits go through floats a few columns at a time, i8 is kept as it is, and all else
+/// is there as floats at once.
 void pack_matrix(const MatrixConstant& matrix, const void* data, Isa isa, void* packed) {
   if (matrix.type == WeightType::kBf16 || matrix.type == WeightType::kF16) {
     pack_sixteen_bits(matrix, static_cast<const std::byte*>(data), isa,
@@ -132,6 +137,7 @@ void pack_matrix(const MatrixConstant& matrix, const void* data, Isa isa, void* 
 
 PackedMatrix::PackedMatrix(const sluice_operand& operand, const MatrixConstant& matrix, Isa isa)
     : data_(operand.packed) {
+  // Bytes of another size were packed in another form: the values are packed again.
   if (data_ != nullptr && operand.packed_bytes == packed_bytes(matrix, isa)) return;
   own_ = FloatBuffer((packed_bytes(matrix, isa) + 3) / 4);
   pack_matrix(matrix, operand.tensor.data, isa, own_.data());

@@ -140,6 +140,7 @@ class Trees : public Kernel {
   /// Features of up to kLanes of `left` rows, as walk_rows takes them; gives how many rows.
   std::int64_t read_group(const Run& run, std::int64_t first, std::int64_t left,
                           std::int32_t* to) const {
+    // Rows are taken in groups while a group is nearly full, then one by one.
     const std::int64_t there = std::min(kLanes, left);
     if (there < kLanes) std::fill(to, to + kLanes * trees_.num_features(), 0);
     read(run, first, there, to, kLanes, 1);

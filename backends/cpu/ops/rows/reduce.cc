@@ -115,6 +115,7 @@ class Reduce : public Kernel {
   void run(const Run& run, int phase, const Worker& worker) const override {
     std::byte* y = run.shared();
     const std::byte* x = run.input<std::byte>(0);
+    // Results between the phases lie in the shared memory, one phase's behind the other's.
     for (int i = 0; i < phase; ++i) {
       x = y;
       y += num_results(i) * bytes_;
@@ -179,6 +180,7 @@ Status make_reduce(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel
     std::fill(dims.begin() + axes.begin, dims.begin() + axes.end, 1);
     folds.push_back(plan);
   }
+  // The root and the divisor belong to the whole reduction, so only the last fold has them.
   folds.back().root = meaning.root;
   if (meaning.mean) folds.back().divisor = static_cast<double>(count);
   *kernel = std::make_unique<Reduce>(op, std::move(folds), isa);

@@ -15,8 +15,7 @@ using plugin::dims_of;
 
 bool is_axis(std::int64_t axis, std::int32_t rank) { return axis >= -rank && axis < rank; }
 
-// ---- LayerNormalization, RMSNormalization
-// -----------------------------------------------------------
+// ---- LayerNormalization, RMSNormalization -------------------------------------------------------
 
 Status check_norm(const sluice_op& op) {
   const sluice_tensor& x = op.inputs[0].tensor;
@@ -80,8 +79,7 @@ Status make_norm(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) 
   return plugin::ok();
 }
 
-// ---- Softmax
-// ------------------------------------------------------------------------------------------
+// ---- Softmax ------------------------------------------------------------------------------------
 
 Status check_softmax(const sluice_op& op) {
   const sluice_tensor& x = op.inputs[0].tensor;

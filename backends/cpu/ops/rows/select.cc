@@ -23,8 +23,7 @@ bool leads(T a, T b) {
   return a < b || (a == a && b != b);
 }
 
-// ---- ArgMax, ArgMin
-// -------------------------------------------------------------------------------
+// ---- ArgMax, ArgMin -----------------------------------------------------------------------------
 
 template <bool kLargest>
 class ArgExtreme : public Kernel {
@@ -104,8 +103,7 @@ Status make_arg(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   return plugin::ok();
 }
 
-// ---- Hardmax
-// --------------------------------------------------------------------------------------
+// ---- Hardmax ------------------------------------------------------------------------------------
 
 /// Ones at the first extremes of lines, among zeros.
 class Hardmax : public Kernel {
@@ -175,8 +173,7 @@ Status make_hardmax(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kerne
   return plugin::ok();
 }
 
-// ---- TopK
-// -----------------------------------------------------------------------------------------
+// ---- TopK ---------------------------------------------------------------------------------------
 
 std::int64_t top_k_axis(const sluice_op& op) { return Attributes(op).get_int("axis", -1); }
 

@@ -64,6 +64,7 @@ struct AttentionTactic {
   std::int64_t rows = 0;  ///< AttentionPlan::block_rows
 };
 
+// The first is the default. "rows-24" sets the queries whose scores are in a tile.
 constexpr AttentionTactic kTacticsOfRows[] = {
     {"", 0}, {"rows-24", 24}, {"rows-96", 96}, {"rows-12", 12}, {"rows-48", 48}};
 
@@ -125,6 +126,8 @@ class Attention : public Kernel {
     }
     AttentionArgs args;
     args.q = run.input<float>(kQ);
+    // The present is the past with the new keys, and an output of its own, which the attention
+    // reads.
     args.k = joins() ? run.output<float>(1) : run.input<float>(kK);
     args.v = joins() ? run.output<float>(2) : run.input<float>(kV);
     args.mask = has_input(op(), kMask) ? run.input<float>(kMask) : nullptr;
@@ -213,6 +216,7 @@ Status make_attention(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* ker
   if (!is_consistent(dims_of(op.inputs[kQ].tensor), k, dims_of(op.inputs[kV].tensor))) {
     return plugin::unimplemented("Attention over nothing");
   }
+  // Kernels load a mask along the keys, so it may not be stretched there.
   const std::int64_t past = has_input(op, kPastK) ? op.inputs[kPastK].tensor.dims[2] : 0;
   for (const int input : {kMask, kKeep}) {
     if (!has_input(op, input)) continue;

@@ -112,6 +112,7 @@ sluice_packing gru_packing(const sluice_op& op, int input, Isa isa) {
   sluice_packing packing = {};
   packing.size_bytes =
       packed_gru_operand_floats(op, input, isa) * static_cast<std::int64_t>(sizeof(float));
+  // Panels of a linear GRU have all three gates side by side, those of others two and one.
   const GruPlan plan = plan_of(op);
   std::snprintf(packing.format, sizeof packing.format, "%s-%c%s/%s", is_rnn(op) ? "rnn" : "gru",
                 input == kGruW ? 'w' : 'r', plan.is_linear_first ? "l" : "", isa_name(isa));
@@ -159,6 +160,7 @@ class Gru : public Kernel {
     if (op().num_outputs > 0) args.y = run.output<float>(0);
     if (op().num_outputs > 1) args.last_h = run.output<float>(1);
     args.shared = reinterpret_cast<float*>(run.shared());
+    // The kernel clamps lengths, so that none leaves its memory before the error ends the run.
     if (phase == 0 && worker.index == 0) check_lengths(run, args.lengths);
     SLUICE_CPU_PICK(isa_, run_gru)(plan_, args, phase, worker);
   }

@@ -87,6 +87,7 @@ void pack_lstm(const sluice_op& op, int input, Isa isa, void* packed) {
   const auto* from = static_cast<const float*>(op.inputs[input].tensor.data);
   auto* to = static_cast<float*>(packed);
   const std::int64_t each = packed_floats(op, input, isa) / s.directions;
+  // pack_gemm_b reads the padded gates as columns.
   const FloatBuffer temporary(input == kW ? each : 0);
   for (std::int64_t d = 0; d < s.directions; ++d) {
     const std::int64_t row = d * kLstmGates * s.hidden;
@@ -159,7 +160,7 @@ class Lstm : public Kernel {
   /// Of one worker, roughly: cost_ns only decides what is worth dividing.
   static constexpr double kMultiplyAddsPerNs = 20;
 
-  /// The weights from the package, or packed into `own` if the package has_input none in this form.
+  /// The weights from the package, or packed into `own` if the package has none in this form.
   const float* packed(int input, FloatBuffer* own) const {
     const sluice_operand& operand = op().inputs[input];
     const std::int64_t floats = packed_floats(op(), input, isa_);
@@ -171,7 +172,7 @@ class Lstm : public Kernel {
     return own->data();
   }
 
-  /// ONNX has_input two biases per gate, of W and of R, one behind the other.
+  /// ONNX has two biases per gate, of W and of R, one behind the other.
   void pack_bias() {
     const std::int64_t each = SLUICE_CPU_PICK(isa_, packed_lstm_bias_floats)(plan_.hidden);
     bias_ = FloatBuffer(each * plan_.directions);

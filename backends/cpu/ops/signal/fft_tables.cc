@@ -75,11 +75,14 @@ void FftTables::add_chirp() {
   for (std::int64_t j = 0; j < length; ++j) {
     const double angle =
         std::numbers::pi * static_cast<double>(j * j % (2 * length)) / static_cast<double>(length);
+    // Entry -j wraps around to `padded` - j. 1 / padded is the factor of the inverse transform.
     for (const std::int64_t at : {j, (padded - j) % padded}) {
       re[static_cast<std::size_t>(at)] = std::cos(angle) / static_cast<double>(padded);
       im[static_cast<std::size_t>(at)] = std::sin(angle) / static_cast<double>(padded);
     }
   }
+  // The transform of the filter, in place. Its results are in the order of reversed bits, which the
+  // loop below undoes.
   for (std::int64_t width = padded; width > 1; width /= 2) {  // decimation in frequency
     const double step = -2 * std::numbers::pi / static_cast<double>(width);
     for (std::int64_t first = 0; first < padded; first += width) {
