@@ -8,6 +8,7 @@ namespace {
 
 using Key = std::pair<std::string_view, std::string_view>;
 
+/// The first entry of a kind stays: no two families share one.
 std::map<Key, OpEntry> join_families() {
   std::map<Key, OpEntry> all;
   for (const auto& family : {matrix_entries(),       elementwise_entries(),

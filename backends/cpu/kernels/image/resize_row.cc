@@ -6,6 +6,7 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
+/// a + weight * (b - a): one rounding less than two products, and exactly `a` for weight 0.
 SLUICE_CPU_INLINE Vec blend(Vec a, Vec b, Vec weight_of_b) { return fmadd(weight_of_b, b - a, a); }
 
 }  // namespace
@@ -34,6 +35,7 @@ void resize_row_linear(const ResizeTap* taps, std::int64_t pixels, const float* 
   }
 }
 
+/// The first neighbour fills the row, so that it needs no zeros before. Each further one is added.
 void resize_between_rows(const ResizeWeights& rows, std::int64_t i, const float* plane,
                          std::int64_t width, float* output) {
   for (std::int64_t k = 0; k < rows.count; ++k) {

@@ -19,6 +19,7 @@ void pack_gemm_b(const float* b, std::int64_t step, std::int64_t column, std::in
       pack_rows(from, step, k, columns, scale, to);
     } else if (step == 1) {
       pack_columns(from, column, k, columns, scale, to);
+      // Neither the rows nor the columns of B are contiguous.
     } else {
       const std::int64_t row = panel_row(columns);
       for (std::int64_t p = 0; p < k; ++p) {
@@ -30,6 +31,8 @@ void pack_gemm_b(const float* b, std::int64_t step, std::int64_t column, std::in
   }
 }
 
+/// Two vectors of a row become one of pairs, so that one load brings both: a shift gives the floats
+/// of the even numbers, a mask those of the odd ones.
 void pair_gemm_b(std::int64_t k, std::int64_t n, std::uint16_t* packed) {
   constexpr std::int64_t kPair = 2 * kLanes;
   for (std::int64_t panel = 0; panel < panel_count(n); ++panel) {

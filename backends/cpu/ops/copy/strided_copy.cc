@@ -3,6 +3,8 @@
 #include <algorithm>
 
 namespace sluice::cpu {
+/// The last two axes that cannot be merged are the plane that `move_plane` moves; the others are
+/// walked.
 StridedCopy::StridedCopy(std::span<const std::int64_t> dims, const Dims& from, const Dims& to,
                          std::int64_t element_bytes, Isa isa)
     : walk_(collapse(dims, {from, to})),
@@ -35,6 +37,7 @@ void StridedCopy::copy_rows(const std::byte* from, std::byte* to, std::int64_t b
 
 void StridedCopy::run(const std::byte* from, std::byte* to, const Worker& worker) const {
   if (elements_ == 0) return;
+  // With at least a plane per worker no plane is divided.
   const Share share = share_of(outer_ * rows_, outer_ >= worker.count ? rows_ : 1, worker);
   for (std::int64_t at = share.begin; at < share.end;) {
     std::int64_t plane = at / rows_;

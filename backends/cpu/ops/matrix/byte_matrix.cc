@@ -8,6 +8,7 @@
 namespace sluice::cpu {
 namespace {
 
+// The epilogue follows the tiles at this distance, as in kernels/matrix/gemm.cc.
 constexpr std::int64_t kEpilogueFloats = 1024;
 
 }  // namespace
@@ -17,6 +18,7 @@ ByteProduct::ByteProduct(const GemmPlan& plan, Isa isa)
 
 std::int64_t ByteProduct::shared_bytes() const { return scales_bytes() + plan_->m * row_bytes(); }
 
+/// The shared memory holds a scale per row of A, then the rows in bytes, padded to whole groups.
 void ByteProduct::round(const GemmArgs& args, std::byte* shared, const Worker& worker) const {
   auto* scales = reinterpret_cast<float*>(shared);
   auto* bytes = reinterpret_cast<std::uint8_t*>(shared + scales_bytes());
@@ -41,6 +43,7 @@ void ByteProduct::multiply(const GemmArgs& args, const void* packed, std::byte* 
               plan_->m * share.end / std::max<std::int64_t>(tiles, 1), 0, panels};
   }
   const std::int64_t rows = region.row_end - region.row_begin;
+  // A block of rows stays in the second-level cache while the panels of B pass by.
   const std::int64_t most = std::max<std::int64_t>(plan_->blocks.byte_block / row_bytes(), 1);
   const std::int64_t blocks = divide_up(rows, most);
   for (std::int64_t b = 0; b < blocks && !is_stopped(); ++b) {

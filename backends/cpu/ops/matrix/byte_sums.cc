@@ -16,6 +16,8 @@ Status check_byte_zeros(const sluice_op& op, int factor, int zeros, std::int64_t
   return fits ? plugin::ok() : plugin::unimplemented("zero points of another shape");
 }
 
+/// A panel is bytes [groups][width][4], zero points [width], and sums less depth * zero point
+/// [width]. Integers wrap, as those of the product do.
 void pack_sum_panel(const BytePanels& panels, const ByteColumns& columns, const ByteZeros& zeros,
                     std::int64_t first, Isa isa, std::byte* panel) {
   auto* column_zeros =

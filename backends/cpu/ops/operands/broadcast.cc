@@ -28,6 +28,7 @@ Walk collapse(std::span<const std::int64_t> dims, std::vector<Dims> strides) {
   walk.strides.resize(strides.size());
   for (std::size_t d = 0; d < dims.size(); ++d) {
     if (dims[d] == 1) continue;
+    // An axis joins the one before it if one stride walks both of them, in every operand.
     bool merges = !walk.dims.empty();
     for (std::size_t i = 0; merges && i < strides.size(); ++i) {
       merges = walk.strides[i].back() == strides[i][d] * dims[d];
