@@ -8,6 +8,8 @@ namespace {
 using enum CommandGroup;
 using enum CommandProgram;
 
+// In the order of the help: commands of a group stand together, under one heading. The first line
+// of the examples is the smallest useful call.
 constexpr std::array kCommands = {
     CommandInfo{"run", kModels, kSluice, "Run a model once on given inputs",
                 "sluice run model.onnx --input random\n"

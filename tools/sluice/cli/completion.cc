@@ -10,6 +10,8 @@ namespace {
 
 // Tables are keyed by COMMAND, or by COMMAND/WORD for the values that may follow WORD.
 
+// bash splits words at `=`: `--option=value` comes as three words, and the value is completed as
+// behind a blank.
 constexpr const char* kBashStart =
     R"(# bash completion for sluice; `sluice completion bash` printed it
 declare -gA _sluice_options=() _sluice_values=()

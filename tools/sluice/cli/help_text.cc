@@ -21,6 +21,7 @@ std::string entry(const std::string& title, std::string_view text) {
     line.clear();
   }
   line.resize(kTextColumn, ' ');
+  // The text breaks at the last blank that fits. A longer word stands on a line of its own.
   while (text.size() > kColumns - kTextColumn) {
     std::size_t end = text.rfind(' ', kColumns - kTextColumn);
     if (end == std::string_view::npos) end = text.find(' ');

@@ -115,6 +115,8 @@ std::vector<fs::path> data_sets_of(const fs::path& folder) {
   return children;
 }
 
+/// A case and whether its outputs depend on random numbers: then only types and shapes are
+/// compared.
 struct CaseModel {
   exec::LoadedModel model;
   bool is_random;
@@ -138,6 +140,7 @@ Result<CaseModel> load_case(const fs::path& folder, const CaseOptions& options) 
 /// The inputs of a data set, as the model takes them.
 Result<Values> read_inputs_for(const terms::Signature& signature, const fs::path& data_set) {
   auto inputs = SLUICE_TRY(read_values(data_set, "input", signature.inputs));
+  // Inputs without data must be the last ones, and have defaults.
   std::size_t missing = inputs.size();
   while (missing < signature.inputs.size() && signature.inputs[missing].has_default) ++missing;
   if (missing == signature.inputs.size() && inputs.size() <= missing) return inputs;
@@ -179,6 +182,7 @@ Result<Outcome> run_data_set(const CaseModel& loaded, const fs::path& data_set,
   const terms::Signature& signature = loaded.model.signature();
   const auto expected = SLUICE_TRY(read_values(data_set, "output", signature.outputs));
   const std::size_t num_outputs = signature.outputs.size();
+  // Data for more outputs than the model has would pass unseen.
   if (fs::exists(data_set / fmt::format("output_{}.pb", num_outputs))) {
     return Outcome{Outcome::Kind::kFailed,
                    fmt::format("it has {} outputs, and data for more", num_outputs)};

@@ -145,6 +145,7 @@ class ExplainCommand : public Command {
   }
 
  private:
+  /// The model's backends first, in its order of preference, then all others that load.
   Result<std::vector<std::shared_ptr<const backend::Backend>>> backends_for(
       const package::Executable& executable) const {
     std::vector<std::shared_ptr<const backend::Backend>> backends;

@@ -126,6 +126,7 @@ class InspectCommand : public Command {
     if (lists_sources_) {
       print_sources(executable.graph);
     } else if (is_text_) {
+      // Short constants are printed, long ones are numbered.
       std::size_t count = 0;
       const auto number = [&](const ir::Constant& constant) {
         constexpr std::size_t kMaxShown = 256;

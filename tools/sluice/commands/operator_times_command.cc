@@ -29,6 +29,7 @@ class OperatorTimesCommand : public Command {
     const int available = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     const auto measured = SLUICE_TRY(compile::measure_operators(
         executable.graph, backends, num_threads_ == 0 ? available : num_threads_));
+    // Only operations of known shapes can be measured. Without any, the file would be empty.
     const bool has_times = std::ranges::any_of(
         measured.devices, [](const auto& entry) { return !entry.second.times_ns.empty(); });
     if (!has_times) {
@@ -38,6 +39,7 @@ class OperatorTimesCommand : public Command {
           "image=1,1,8,8\"",
           options_.path);
     }
+    // Times of earlier calls stay: a profile grows from model to model and from machine to machine.
     compile::OperatorProfile profile;
     if (std::filesystem::exists(output_)) {
       profile = SLUICE_TRY(compile::read_operator_profile(output_));

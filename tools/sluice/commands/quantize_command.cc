@@ -41,6 +41,8 @@ class QuantizeCommand : public Command {
     quantizing_.kept.insert(kept_.begin(), kept_.end());
     auto quantizer =
         SLUICE_TRY(compile::Quantizer::create(std::move(graph), backend_registry(), quantizing_));
+    // All samples run twice in f32: once to find ranges, and once beside the finished 8-bit model.
+    // Keeping the first run's outputs would take memory for all samples.
     const auto samples = SLUICE_TRY(find_samples(folder_, quantizer.signature()));
     SLUICE_TRY(
         run_samples(quantizer, samples, "calibrate", [](std::size_t) { return ok_status(); }));

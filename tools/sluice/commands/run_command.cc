@@ -28,6 +28,7 @@ Result<std::vector<std::string>> read_labels(const std::string& path) {
 }
 
 /// Converts scores to probabilities: unchanged if they sum to one, otherwise by softmax.
+/// Rounding keeps the sum of a distribution of floats within 1e-3 of one.
 std::vector<double> probabilities_of(std::span<const float> scores) {
   std::vector<double> values(scores.begin(), scores.end());
   const double sum = std::accumulate(values.begin(), values.end(), 0.0);

@@ -16,6 +16,11 @@ namespace {
 using backend::StepTime;
 using exec::ListTime;
 
+// A flame has three rows per stream:
+//
+//     cpu:0 stream 1                    caption
+//     | list 0      | | list 1    |     command lists
+//     | Conv | copy | | MatMul    |     their steps
 constexpr int kFlameWidth = 1200;
 constexpr int kRowHeight = 22;
 constexpr int kStreamHeight = 3 * kRowHeight;  ///< a caption, lists, steps
@@ -43,6 +48,7 @@ std::string flame_box(const std::string& name, std::int64_t start_ns, std::int64
                       double pixels_per_ns, std::string_view colour) {
   const double left = static_cast<double>(start_ns) * pixels_per_ns;
   const double width = std::max(0.5, static_cast<double>(end_ns - start_ns) * pixels_per_ns);
+  // A letter is about seven pixels wide. Names of one or two letters would say nothing.
   const auto letters = static_cast<std::size_t>(width / 7);
   const std::string shown = letters < 3 ? "" : xml_text(name.substr(0, letters));
   return fmt::format(
@@ -85,6 +91,8 @@ std::string profile_table(std::span<const ListTime> lists, const ir::Graph& grap
                             static_cast<double>(total_ns) / 1e3, "", steps.size(), lists.size());
 }
 
+/// The format of chrome://tracing: complete events ("X") in microseconds, and metadata ("M") that
+/// names the threads, here streams.
 std::string profile_trace(std::span<const ListTime> lists) {
   using nlohmann::ordered_json;
   const std::int64_t start_ns = first_ns(lists);

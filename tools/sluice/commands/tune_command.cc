@@ -54,6 +54,7 @@ class TuneCommand : public Command {
     const auto tuning =
         SLUICE_TRY(compile::tune(std::move(executable), views, backend_registry(), options_));
     if (is_terminal) fmt::print(stderr, "\r\033[K");
+    // Without a faster tactic the model's own file is not written again.
     const bool is_new = !tuning.report.changed.empty();
     if (is_new || !output_.empty()) {
       SLUICE_TRY(package::write_package(tuning.executable, output_.empty() ? path_ : output_));
@@ -73,6 +74,7 @@ class TuneCommand : public Command {
       fmt::print("{} x {}\n", group.count, group.text);
       for (std::size_t way = 0; way < group.outcomes.size(); ++way) {
         const compile::TacticOutcome& outcome = group.outcomes[way];
+        // Entry 0 is the tactic of the file; a confirmed one was faster in a second comparison.
         const bool is_best = group.confirmed > 0 && way == group.confirmed;
         fmt::print("  {} {:>10.3f} ms {:>6.3f}  {}\n", is_best ? '*' : ' ',
                    milliseconds(outcome.ns), outcome.ratio, text_of(group.tactics[way]));

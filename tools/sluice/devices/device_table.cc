@@ -69,6 +69,7 @@ std::string device_table(const DeviceMap& map, bool is_wide) {
   }
   for (const Device& device : map.devices) rows.push_back(row_of(map, device, is_wide));
   std::vector<std::size_t> widths(rows[0].size());
+  // Columns are as wide as their widest cell. Spaces at the end of a line are cut off.
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }

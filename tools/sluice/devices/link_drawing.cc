@@ -71,6 +71,8 @@ std::string sort_of_links(const DeviceMap& map, const DrawnRow& row) {
   return sorts.size() == 1 ? *sorts.begin() : "";
 }
 
+/// Neighbours in a row have an arrow, so a link between them needs no arc. If every pair is linked,
+/// a note replaces the arcs.
 std::string draw_row(const DeviceMap& map, const DrawnRow& row, std::size_t kind_width) {
   std::string line = fmt::format("{:<{}}  ", row.kind, kind_width);
   std::vector<std::size_t> columns;

@@ -95,6 +95,7 @@ std::optional<CompileCache> CompileCache::open() {
 }
 
 std::optional<package::Executable> CompileCache::find(const std::string& key) const {
+  // A damaged file is removed: the compiler makes it again. The time of the last use orders `trim`.
   const fs::path place = place_of(key);
   auto executable = read_whole(place);
   std::error_code error;
@@ -107,6 +108,8 @@ std::optional<package::Executable> CompileCache::find(const std::string& key) co
 }
 
 void CompileCache::trim() const {
+  // The least recently used go first. Other processes may remove the same files: errors are
+  // ignored.
   std::vector<Entry> entries = list_entries(folder_);
   std::ranges::sort(entries, std::greater<>(), &Entry::used);
   std::uint64_t total_bytes = 0;

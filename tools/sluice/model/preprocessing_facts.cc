@@ -12,6 +12,7 @@ constexpr const char* kResize = "image.resize";
 constexpr const char* kMean = "image.mean";
 constexpr const char* kDeviation = "image.std";
 constexpr int kMaxResize = 16384;  // as --resize
+// A package comes from outside. More numbers than an image has channels are refused early.
 constexpr std::size_t kMaxNumbers = 16;
 
 std::string list_text(const std::vector<float>& values) {
@@ -53,6 +54,7 @@ void record_preprocessing(const Preprocessing& preprocessing, Facts& facts) {
 }
 
 Status fill_preprocessing(const Facts& facts, Preprocessing& preprocessing) {
+  // What the command line says has precedence over the package.
   if (preprocessing.means.empty()) preprocessing.means = SLUICE_TRY(numbers_of(facts, kMean));
   if (preprocessing.deviations.empty()) {
     preprocessing.deviations = SLUICE_TRY(numbers_of(facts, kDeviation));

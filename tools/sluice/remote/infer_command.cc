@@ -56,6 +56,8 @@ class InferCommand : public Command {
     const std::set<std::string> left_out = take_defaults(sources);
     const auto constants = SLUICE_TRY(
         read_inputs(sources, signature, SLUICE_TRY(parse_shapes(shapes_)), preprocessing_));
+    // Inputs with a default and those in the exchange are not sent, or are sent as an index.
+    // `constants` has a stand-in for each, so that it keeps the order of the signature.
     std::vector<terms::NamedTensor> tensors;
     for (std::size_t i = 0; i < constants.size(); ++i) {
       const std::string& name = signature.inputs[i].name;

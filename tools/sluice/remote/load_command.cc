@@ -63,6 +63,7 @@ class LoadCommand : public Command {
     if (group_ != 0) options_.group = terms::CoreGroupId(group_);
     const auto client = SLUICE_TRY(remote_.connect());
     const auto file = SLUICE_TRY(package_.find());
+    // An estimate needs the file, too: sizes follow from the graph.
     if (only_estimates_) return estimate(*client, file.path);
     const auto model = SLUICE_TRY(package_.is_by_path() ? client->load(options_, file.path)
                                                         : client->upload(options_, file.path));

@@ -73,6 +73,8 @@ Result<PackageOptions::File> PackageOptions::find() const {
         "{}: the daemon reads packages only; leave out --by-path, or compile the file first",
         path_);
   }
+  // Only the program `sluice` has the compiler; this one runs it beside itself. The folder lives
+  // until the caller has sent the file.
   auto folder = SLUICE_TRY(make_folder());
   const std::string package = (*folder / (stem() + ".sluice")).string();
   std::vector<std::string> words = {"sluice", "compile", path_, "-o", package};

@@ -39,6 +39,7 @@ Result<std::uint64_t> parse_handle(const std::string& text) {
 }
 
 Result<std::uint64_t> find_model(rpc::client::Client& client, const std::string& text) {
+  // A model whose name is a number can be reached by its handle only.
   if (const auto handle = parse_handle(text); handle.is_ok()) return handle;
   std::vector<std::uint64_t> found;
   for (const auto& model : SLUICE_TRY(client.list_models())) {
@@ -53,6 +54,8 @@ Result<std::uint64_t> find_model(rpc::client::Client& client, const std::string&
                           text);
 }
 
+/// Names come from other clients of the daemon: control characters would move the terminal's
+/// cursor. C1 controls are two bytes in UTF-8.
 std::string printable(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

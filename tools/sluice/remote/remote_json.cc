@@ -12,6 +12,8 @@ using nlohmann::json;
 
 namespace {
 
+// The members of the JSON that commands print. Scripts read them, so names stay and units ride in
+// them.
 json tensors(const std::vector<terms::TensorSpec>& specs) {
   json all = json::array();
   for (const terms::TensorSpec& spec : specs) {
@@ -194,6 +196,7 @@ json to_json(const rpc::client::InferReply& from, const std::vector<std::string>
           {"compute_ns", from.detail.compute_ns}};
 }
 
+// A name that is not UTF-8 gets replacement characters: it may not end the program.
 void print(const json& value) {
   fmt::print("{}\n", value.dump(2, ' ', false, json::error_handler_t::replace));
 }

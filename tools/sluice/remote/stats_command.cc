@@ -11,6 +11,7 @@ namespace {
 class WorkersOfModels {
  public:
   static Result<WorkersOfModels> ask(rpc::client::Client& client) {
+    // Two calls: a group may end between them. `of` takes that as no worker.
     WorkersOfModels workers;
     for (const auto& group : SLUICE_TRY(client.list_groups())) {
       workers.of_group_[group.info.id] = describe_worker(group.info.worker);

@@ -19,6 +19,8 @@ struct Axes {
 
 bool is_channels(const ir::Dim& dim) { return dim.is(1) || dim.is(3); }
 
+/// An image input is [1, C, H, W] or [1, H, W, C] with one or three channels. An open batch counts
+/// as 1.
 std::optional<Axes> find_axes(const ir::Type& type) {
   const ir::Shape* shape = type.is_tensor() ? type.shape() : nullptr;
   if (shape == nullptr || shape->size() != 4) return std::nullopt;
@@ -66,6 +68,7 @@ Result<Image> fit(const Image& image, const Axes& axes, const ir::Type& type, in
   return crop_centre(SLUICE_TRY(resize_shorter_side(image, side)), size(width), size(height));
 }
 
+/// (sample / 255 - mean) / deviation, per channel.
 std::vector<float> normalise(const Image& image, bool channels_last,
                              const Preprocessing& preprocessing) {
   const auto channels = static_cast<std::size_t>(image.channels);

@@ -52,6 +52,8 @@ Result<ir::Type> fixed_type(const terms::TensorSpec& spec,
   return spec.type.with_shape(std::move(shape));
 }
 
+/// The same numbers in every run, so that results can be compared. Integers are 0 or 1, because
+/// indices and lengths must stay in range.
 void fill_random(ir::ElementType element, std::vector<std::byte>& data) {
   std::mt19937 random(20260101);
   if (element == ir::ElementType::kF32) {
@@ -75,6 +77,7 @@ void fill_random(ir::ElementType element, std::vector<std::byte>& data) {
   }
 }
 
+/// Bounded, because a model's shape may ask for any number of bytes.
 Result<ir::Constant> generate(const ir::Type& type, bool is_random) {
   const auto size = ir::storage_bytes(type);
   constexpr std::int64_t kMaxBytes = std::int64_t{8} << 30;
@@ -92,6 +95,12 @@ Result<Value> read_json(const std::string& path) {
   return parse_json_value(text).with_context(path);
 }
 
+/// Where a value comes from is decided by the text alone:
+///
+///     random, zeros          generated, open dimensions are 1 unless --shape gives them
+///     FILE.npy FILE.npz      NumPy
+///     FILE.png FILE.jpg      an image
+///     FILE.json              any tensor or sequence
 Result<ir::Constant> read_tensor(const std::string& source, const terms::TensorSpec& spec,
                                  const std::map<std::string, std::vector<std::int64_t>>& dims,
                                  const Preprocessing& preprocessing) {
@@ -128,6 +137,7 @@ Result<Value> read_value(const std::string& source, const terms::TensorSpec& spe
 Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::string>& arguments,
                                                         const terms::Signature& signature,
                                                         Missing missing) {
+  // NAME=SOURCE, a SOURCE for the only input that needs one, or an .npz with inputs by their names.
   std::map<std::string, std::string> sources;
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');

@@ -16,16 +16,19 @@ namespace {
 using Json = nlohmann::json;
 using Element = ir::ElementType;
 
+// A bound for the parser's memory, and for what `has_elements` multiplies.
 constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 /// Value, list of items, item, data: deeper nesting is no value, and costs stack.
 constexpr int kMaxDepth = 6;
 
+// Elements are appended in the byte order of packages, little-endian, which is the host's.
 template <class T>
 void append(std::vector<std::byte>& bytes, T value) {
   const auto* start = reinterpret_cast<const std::byte*>(&value);
   bytes.insert(bytes.end(), start, start + sizeof(value));
 }
 
+/// JSON has no word for some numbers: they are the strings "nan", "inf" and "-inf".
 std::optional<double> float_of(const Json& element) {
   if (element.is_number()) return element.get<double>();
   if (!element.is_string()) return std::nullopt;
@@ -171,6 +174,7 @@ Json element_json(const ir::Constant& tensor, std::size_t index) {
   double number = 0;
   if (type == Element::kBool) return Json(value != 0);
   if (ir::is_integer(type)) {
+    // Shifting up and down again extends the sign, or clears what other elements have in the byte.
     const int unused = 64 - bits;
     if (is_signed(type)) return Json(static_cast<std::int64_t>(value << unused) >> unused);
     return Json(value << unused >> unused);

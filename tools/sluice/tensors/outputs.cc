@@ -59,6 +59,8 @@ Status write_output(const std::string& name, const terms::TensorView& view,
 
 Result<std::string> save_output(const std::string& name, const terms::TensorView& view,
                                 const std::string& folder) {
+  // A name may have slashes, which are no folders here. NumPy has no strings, bf16 or parts of
+  // bytes.
   std::string file = name;
   std::replace(file.begin(), file.end(), '/', '_');
   const bool has_npy_type = view.element != ir::ElementType::kString &&

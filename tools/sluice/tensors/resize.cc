@@ -14,6 +14,8 @@ struct Taps {
 
 /// A triangle around the output pixel's centre, at least one input pixel wide to each side.
 std::vector<Taps> taps_of(int from, int to) {
+  // Made smaller, an image needs a wider triangle: else pixels between the samples would be
+  // skipped.
   const double scale = static_cast<double>(from) / to;
   const double radius = std::max(scale, 1.0);
   std::vector<Taps> all(static_cast<std::size_t>(to));
@@ -87,6 +89,7 @@ Image resize(const Image& image, int width, int height) {
 }
 
 Result<Image> resize_shorter_side(const Image& image, int side) {
+  // The memory for the result is bounded before it is taken.
   constexpr std::int64_t kMaxResizedPixels = std::int64_t{64} << 20;
   const std::int64_t shorter = std::min(image.width, image.height);
   const std::int64_t width =

@@ -44,6 +44,8 @@ Result<Sample> read_sample(const fs::path& folder, const terms::Signature& signa
 
 }  // namespace
 
+/// Files of the only input, or else a folder per sample. Sorted, because file systems list files in
+/// any order.
 Result<std::vector<Sample>> find_samples(const std::string& folder,
                                          const terms::Signature& signature) {
   const std::vector<fs::path> paths = SLUICE_TRY(list(folder));

@@ -54,6 +54,7 @@ std::int64_t quantile_ns(const Counts& counts, double fraction) {
     seen += count;
     if (seen < fraction * total) continue;
     using runtime::HistogramBuckets;
+    // The bounds are those of runtime::HistogramBuckets, which a daemon reports.
     const std::size_t next = HistogramBuckets::index_of(bound_ns) + 1;
     if (next == HistogramBuckets::kCount) return bound_ns;
     return bound_ns + (HistogramBuckets::lower_bound_ns(next) - 1 - bound_ns) / 2;
@@ -63,6 +64,8 @@ std::int64_t quantile_ns(const Counts& counts, double fraction) {
 
 }  // namespace
 
+/// Several calls, so lists may disagree about what was made or removed meanwhile. Whoever reads a
+/// snapshot looks numbers up and allows for missing ones.
 Result<Snapshot> take_snapshot(rpc::client::Client& client) {
   Snapshot snapshot;
   snapshot.server = SLUICE_TRY(client.server());

@@ -69,11 +69,15 @@ Result<std::unique_ptr<Terminal>> Terminal::open() {
         Code::kFailedPrecondition,
         "stdout is not a terminal; use --once for one frame, or `sluice monitor` for JSON");
   }
+  // Signals come as bytes of a descriptor: no handler runs while a frame is half written. Threads
+  // that start later inherit the mask, so the terminal is opened first.
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaddset(&signals, number);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   terminal->signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  // Keys come at once and unseen. Ctrl-C is a key as well, so the screen is restored on every way
+  // out.
   termios raw = terminal->before_;
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
   raw.c_cc[VMIN] = 0;
@@ -111,6 +115,7 @@ Terminal::Event Terminal::wait(std::int64_t timeout_ns) const {
     const std::int64_t left_ns = end_ns - system_clock().now_ns();
     if (left_ns <= 0) return Event::kTimeout;
     pollfd waits[] = {{STDIN_FILENO, POLLIN, 0}, {signal_fd_, POLLIN, 0}};
+    // Rounded up: with 0 ms the loop would spin until the time is over.
     if (poll(waits, 2, static_cast<int>(left_ns / kNsPerMs) + 1) < 0 && errno != EINTR) {
       return Event::kQuit;
     }

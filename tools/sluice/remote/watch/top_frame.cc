@@ -195,6 +195,8 @@ FrameLine headline(const std::string& address, const Snapshot& now, const Activi
 /// Divides `height` lines among the sections; the longest sections lose rows first.
 std::vector<std::size_t> share_rows(const std::vector<Section>& sections, std::size_t height) {
   std::vector<std::size_t> shown;
+  // A section that lost rows has one more line, "... more", so the sum is counted anew after each
+  // row.
   for (const Section& section : sections) shown.push_back(section.rows.size());
   const auto lines = [&] {
     std::size_t sum = 1;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 
+// Bytes 10xxxxxx go on in UTF-8, all others start a character. Each is taken as one column wide.
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
 
 std::string padded(const std::string& text, std::size_t width, bool is_right) {
@@ -28,6 +29,7 @@ std::vector<std::size_t> choose(const std::vector<TopColumn>& columns,
     for (const std::size_t i : kept) sum += widths[i] + kGap;
     return sum - kGap;
   };
+  // Drops the least important column until the rest fits; of equals the last one. One always stays.
   while (kept.size() > 1 && total() > width) {
     auto least = kept.begin();
     for (auto it = kept.begin(); it != kept.end(); ++it) {

@@ -34,6 +34,8 @@ std::string stage_name(StageKind kind) {
   return "compute";
 }
 
+/// Groups are processes of the trace. Their lanes are threads, on which stages and operations are
+/// slices; waiting and whole requests overlap, so they are asynchronous events of thread 0.
 class TraceWriter {
  public:
   TraceWriter(const Profile& profile, std::ostream& to) : profile_(profile), to_(to) {}
@@ -74,6 +76,7 @@ class TraceWriter {
 
   void name_tracks() {
     std::map<std::uint64_t, std::vector<terms::CoreRef>> cores_of_group;
+    // Threads are numbered through all models: lane `l` of model `m` is first_threads_[m] + l.
     std::size_t next_thread = kRequestsThread + 1;
     for (const ProfiledModel& model : profile_.models) {
       first_threads_.push_back(next_thread);
