@@ -52,6 +52,7 @@ std::vector<OperandSpec> operands_of(OperandCount count, std::deque<std::string>
 Status infer_custom(InferenceContext& context) {
   const ir::Operation& operation = context.operation();
   const Entry* entry = nullptr;
+  // The program's function runs without the lock. Entries stay where they are, and none is removed.
   {
     Table& table = custom_table();
     const std::shared_lock lock(table.mutex);
@@ -73,6 +74,7 @@ Status add_custom_operator(CustomOperator custom) {
   const std::scoped_lock lock(table.mutex);
   const std::string_view domain = custom.domain;
   const std::string_view name = custom.name;
+  // One domain may not have a name twice: packages name operators by domain and name alone.
   if (find_built_in_schema(domain, name) != nullptr || find_entry(table, domain, name) != nullptr) {
     return make_error(Code::kAlreadyExists, "the domain \"{}\" has an operator \"{}\" already",
                       domain, name);

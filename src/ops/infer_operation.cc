@@ -11,6 +11,7 @@
 namespace sluice::ops {
 namespace {
 
+// More than any model has; a bound for what files ask of memory and recursion.
 constexpr std::size_t kMaxRank = 64;
 
 const OperandSpec* spec_at(const std::vector<OperandSpec>& specs, std::size_t index) {
@@ -19,6 +20,7 @@ const OperandSpec* spec_at(const std::vector<OperandSpec>& specs, std::size_t in
 }
 
 Status check_inputs(const OpSchema& schema, const InferenceContext& context) {
+  // Element types by the names of type variables: inputs with one name must agree.
   std::map<std::string_view, ir::ElementType> variables;
   for (std::size_t i = 0; i < context.num_inputs(); ++i) {
     const OperandSpec* spec = spec_at(schema.inputs, i);
@@ -28,6 +30,7 @@ Status check_inputs(const OpSchema& schema, const InferenceContext& context) {
       if (schema.has(kControlFlow) || spec->takes_any_type) continue;
       return context.error("input \"{}\" must be a tensor, not {}", spec->name, type.to_string());
     }
+    // A type that is not known yet is checked when it is: inference runs again.
     if (type.element() == ir::ElementType::kUndefined) continue;
     if (!spec->types.contains(type.element())) {
       return context.error("input \"{}\" has element type {}; it accepts {}", spec->name,
@@ -93,6 +96,7 @@ void name_dims(InferenceContext& context) {
   }
 }
 
+/// Sizes come from files, so nothing later may have to count elements in more than 64 bits.
 Status check_outputs(const InferenceContext& context) {
   for (std::size_t i = 0; i < context.num_outputs(); ++i) {
     const ir::Type& type = context.output(i);
@@ -156,6 +160,7 @@ Status infer_operation(InferenceContext& context) {
   if (context.num_outputs() == 0) return context.error("has no outputs");
   SLUICE_TRY(check_inputs(*schema, context));
   SLUICE_TRY(schema->infer(context));
+  // A fused body is a subgraph, whose steps see the operation's result as their first input.
   if (operation.body && !operation.is("Elementwise", "sluice")) {
     if (schema->has(kDataDependentShape)) {
       return context.error("the size of its result depends on data, so it takes no body");

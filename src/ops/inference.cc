@@ -156,6 +156,8 @@ void InferenceContext::set_output(std::size_t index, ir::ElementType element,
 
 void InferenceContext::set_output_values(std::size_t index, Values values) {
   if (index >= output_values_.size()) return;
+  // A value that the element type cannot hold would wrap in the kernel. It is dropped, not
+  // followed.
   const ir::Type& type = outputs_[index];
   const bool fits = !type.is_tensor() || all_fit(values, type.element());
   if (fits) output_values_[index] = std::move(values);
@@ -190,6 +192,7 @@ Result<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b) {
   const ir::Shape& longer = a.size() >= b.size() ? a : b;
   const ir::Shape& shorter = a.size() >= b.size() ? b : a;
   ir::Shape result = longer;
+  // Shapes are aligned at their last dimensions; the longer one keeps its front.
   const std::size_t offset = longer.size() - shorter.size();
   for (std::size_t i = 0; i < shorter.size(); ++i) {
     ir::Dim& dim = result[offset + i];

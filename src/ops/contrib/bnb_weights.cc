@@ -59,10 +59,12 @@ Result<BnbSizes> bnb_sizes(const Lowering& op) {
 }
 
 /// W [n, k], whose numbers lie row by row, the upper half of a byte first.
+/// Block `i / block` of the flat list of numbers has one scale, whatever row it lies in.
 Result<OperandId> named_floats(Lowering& op, const BnbSizes& s) {
   const ir::Shape shape = {s.n, s.k};
   ir::Type type = ir::Type::tensor(ElementType::kF32, shape);
   if (!ir::storage_bytes(type)) return op.error("K and N are too large");
+  // The shape function runs without values: the constant's type is enough for it.
   if (!op.has_values()) return op.constant({std::move(type), Bytes()});
   const ir::Constant* numbers = op.find_constant(1);
   const ir::Constant* largest = op.find_constant(2);

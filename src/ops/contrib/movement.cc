@@ -65,6 +65,7 @@ Status lower_unfold(Lowering& op) {
     return op.error("attributes size {} and step {} do not fit {} places", size, step, length);
   }
   const std::int64_t windows = (length - size) / step + 1;
+  // The table of places is part of the model: 2^24 entries are 128 MiB.
   if (windows > (std::int64_t{1} << 24) / size) return op.error("it has too many windows");
   std::vector<std::int64_t> places;
   for (std::int64_t i = 0; i < windows * size; ++i) {
@@ -72,6 +73,7 @@ Status lower_unfold(Lowering& op) {
   }
   const OperandId indices = op.constant(ir::make_i64_constant(places, {windows, size}));
   const OperandId all = SLUICE_TRY(op.emit("Gather", {op.input(0), indices}, {{"axis", axis}}));
+  // Gather puts the windows where the axis was, [..., windows, size, ...]. The size goes last.
   std::vector<std::int64_t> order;
   for (std::int64_t i = 0; i <= rank; ++i) {
     if (i != axis + 1) order.push_back(i);

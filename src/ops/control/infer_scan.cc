@@ -7,6 +7,13 @@
 namespace sluice::ops {
 namespace {
 
+/// Types of the body follow from those of the operation, and back:
+///
+///     states          as they are, without the batch in version 8
+///     scan inputs     without the scanned axis, and without the batch
+///     scan outputs    of the body's, with the axis and the batch put back
+///
+/// A state may widen from one iteration to the next (infer_iterations).
 class ScanInference {
  public:
   explicit ScanInference(InferenceContext& context)
@@ -104,6 +111,7 @@ class ScanInference {
 
   InferenceContext& context_;
   ScanOperands operands_;
+  // What the scanned inputs say; unknown where no shape is.
   ir::Dim length_ = context_.unknown_dim();
   ir::Dim batch_ = context_.unknown_dim();
 };

@@ -27,6 +27,7 @@ const ir::Subgraph* find_subgraph(const ir::Graph& graph, const ir::Operation& o
   return exists ? &graph.subgraph(*id) : nullptr;
 }
 
+/// The attribute comes from a file: captures may be missing, or more than there are inputs.
 Result<Counts> count(const ir::Operation& operation) {
   Counts counts = {operation};
   const auto captures = operation.attributes.get_or<std::int64_t>("captures", 0);
@@ -50,6 +51,8 @@ Status check_body(const ir::Graph& graph, const Counts& counts, std::string_view
     return counts.error("\"{}\" takes {} inputs but gets {}", attribute, body->inputs.size(),
                         inputs + counts.captures);
   }
+  // `results_before` counts outputs of the body that the operation does not have: a Loop's
+  // condition.
   const std::size_t wanted = results_before + counts.operation.outputs.size();
   if (body->outputs.size() >= std::max(wanted, least_outputs)) return ok_status();
   return counts.error("\"{}\" returns {} outputs; {} are needed", attribute, body->outputs.size(),
@@ -69,6 +72,7 @@ Status check_loop(const ir::Graph& graph, const Counts& counts) {
   return check_body(graph, counts, "body", 2 + carried, 1, 1 + carried);
 }
 
+/// Version 8 has the lengths of the sequences in front.
 Status check_scan(const ir::Graph& graph, const Counts& counts) {
   const std::size_t first = counts.operation.version < 9 ? 1 : 0;
   const auto scanned = counts.operation.attributes.get_or<std::int64_t>("num_scan_inputs", 0);
@@ -87,6 +91,7 @@ Status check_sequence_map(const ir::Graph& graph, const Counts& counts) {
 
 }  // namespace
 
+/// What follows reads attributes and subgraphs unchecked: check_structure has accepted them.
 std::size_t num_own_inputs(const ir::Operation& operation) {
   const auto captures = operation.attributes.get_or<std::int64_t>("captures", 0);
   return operation.inputs.size() - static_cast<std::size_t>(captures);
@@ -134,6 +139,7 @@ std::vector<ir::SubgraphId> runnable_subgraphs(const ir::Graph& graph) {
     is_found[id.index()] = true;
     found.push_back(id);
   };
+  // `found` grows while it is read: subgraphs of subgraphs follow.
   for (std::size_t i = 0; i < found.size(); ++i) {
     const ir::Subgraph& subgraph = graph.subgraph(found[i]);
     for (const ir::OperationId operation : subgraph.order()) {

@@ -12,6 +12,7 @@ using Kind = ir::Type::Kind;
 
 ir::Type join_tensors(InferenceContext& context, const ir::Type& a, const ir::Type& b) {
   if (a.element() != b.element()) {
+    // An undefined element type: no item has been seen yet, so the other type counts.
     const bool is_open = a.element() == ir::ElementType::kUndefined;
     return ir::Type::tensor(is_open ? b.element() : a.element());
   }
@@ -66,6 +67,8 @@ ir::Type with_own_dims(InferenceContext& context, const ir::Type& type) {
   return type.with_shape(std::move(shape));
 }
 
+/// Only dimensions that differ open, each once: an open one covers every size. So each call that
+/// returns true opens a dimension or drops the shape, and infer_iterations ends.
 bool CarriedType::widen_shape(InferenceContext& context, const ir::Type& result) {
   if (type_.shape() == nullptr) return false;
   if (result.shape() == nullptr || result.shape()->size() != type_.shape()->size()) {
@@ -100,6 +103,8 @@ bool CarriedType::widen(InferenceContext& context, const ir::Type& result) {
 }
 
 Result<std::vector<ir::Type>> infer_iterations(InferenceContext& context,
+                                               // Ends: a type only ever widens, and there are
+                                               // finitely many steps.
                                                std::vector<ir::Type>& inputs, std::size_t first,
                                                std::size_t num_carried, std::size_t first_output) {
   std::vector<CarriedType> carried;

@@ -40,6 +40,8 @@ AttributeHistory read_attribute(std::string_view text) {
   return attribute;
 }
 
+/// A line is a name, the opsets that changed it, and its attributes: "Clip 1,6,11 min@1-10>
+/// max@1-10>".
 OperatorHistory read_line(std::string_view domain, std::string_view line) {
   OperatorHistory history;
   history.domain = domain;
@@ -53,6 +55,7 @@ OperatorHistory read_line(std::string_view domain, std::string_view line) {
 using Key = std::pair<std::string_view, std::string_view>;
 using Histories = std::map<Key, OperatorHistory>;
 
+/// Parsed at the first use: only errors need it.
 const Histories& histories() {
   static const Histories kHistories = [] {
     Histories made;

@@ -24,6 +24,8 @@ const std::vector<LoweredOperator>& all_lowered() {
   return kAll;
 }
 
+/// Emits the replacing operations in front of the operation, where they write its outputs, and
+/// removes it.
 Status lower_one(ir::Subgraph& subgraph, ir::OperationId at, LowerFn lower, bool has_values) {
   Lowering lowering(subgraph, at, has_values);
   const std::string where = lowering.operation().describe();

@@ -36,6 +36,8 @@ Result<std::int64_t> Lowering::dim(std::size_t index, std::size_t axis) const {
       "dimension {} of input {} is unknown; export the model with a fixed dimension", axis, index);
 }
 
+/// An operation of the newest version, with the node's name: errors and profiles name what the user
+/// wrote.
 Result<ir::Operation> Lowering::make(std::string_view kind, Inputs inputs,
                                      const AttributeList& attributes, std::string_view domain) {
   const OpSchema* schema = find_schema(domain, kind);
@@ -46,6 +48,7 @@ Result<ir::Operation> Lowering::make(std::string_view kind, Inputs inputs,
   made.version = schema->newest_version();
   made.name = operation_.name;
   made.inputs = std::move(inputs);
+  // Absent inputs at the end are left out.
   while (!made.inputs.empty() && !made.inputs.back().is_valid()) made.inputs.pop_back();
   for (const auto& [name, value] : attributes) made.attributes.set(name, value);
   SLUICE_TRY(normalize(*schema, subgraph_, made));
@@ -72,6 +75,7 @@ Result<std::vector<ir::OperandId>> Lowering::emit_many(std::string_view kind, In
   return ids;
 }
 
+/// The last operation writes outputs of the lowered one; -1 stands for an output that nobody reads.
 Status Lowering::finish(std::string_view kind, Inputs inputs, const AttributeList& attributes,
                         const std::vector<int>& outputs, std::string_view domain) {
   ir::Operation made = SLUICE_TRY(make(kind, std::move(inputs), attributes, domain));
@@ -81,6 +85,7 @@ Status Lowering::finish(std::string_view kind, Inputs inputs, const AttributeLis
     if (index >= 0) written_.push_back(place);
   }
   while (made.outputs.size() > 1 && !made.outputs.back().is_valid()) made.outputs.pop_back();
+  // The first output may not be absent.
   if (!made.outputs[0].is_valid()) made.outputs[0] = subgraph_.add_operand({});
   subgraph_.insert_operation(at_, std::move(made));
   return ok_status();

@@ -17,6 +17,7 @@ Status join(const InferenceContext& context, ir::Shape& result, const ir::Shape&
   for (std::size_t i = 0; i < result.size(); ++i) {
     if (i == axis) {
       result[i] = result[i] + other[i];
+      // A number says more than a symbol. Two symbols may be equal at the run, so the first stays.
     } else if (!result[i].is_known()) {
       if (other[i].is_known()) result[i] = other[i];
     } else if (other[i].is_known() && result[i] != other[i]) {
@@ -27,6 +28,7 @@ Status join(const InferenceContext& context, ir::Shape& result, const ir::Shape&
   return ok_status();
 }
 
+/// Shapes are built by Concat: values of the parts become those of the whole.
 void join_values(InferenceContext& context) {
   Values joined;
   for (std::size_t i = 0; i < context.num_inputs(); ++i) {

@@ -20,12 +20,14 @@ MaybeDim product_of_two(Operands x) { return x[0] * x[1]; }
 MaybeDim quotient(Operands x) {
   if (both_known(x)) {
     const bool is_negative = (x[0].value() < 0) != (x[1].value() < 0);
+    // floor_div rounds down and ceil_div up: the one that rounds towards zero is taken.
     return is_negative ? ceil_div(x[0], x[1]) : floor_div(x[0], x[1]);
   }
   if (!is_never_negative(x[0]) || !is_never_negative(x[1])) return std::nullopt;
   return floor_div(x[0], x[1]);
 }
 
+/// With the sign of the divisor, as floor_div rounds down: fmod = 0.
 MaybeDim remainder(Operands x) {
   const ir::Dim down = floor_div(x[0], x[1]);
   if (down.is_overflow()) return std::nullopt;
@@ -48,6 +50,7 @@ MaybeDim is_equal(Operands x) {
   return differ ? MaybeDim(0) : std::nullopt;
 }
 
+/// Symbols are not compared: sizes are known only at the run.
 MaybeDim is_less(Operands x) {
   return both_known(x) ? MaybeDim(x[0].value() < x[1].value() ? 1 : 0) : std::nullopt;
 }

@@ -24,6 +24,7 @@ Status infer_fold(InferenceContext& context) {
   return ok_status();
 }
 
+/// A condition that is known picks a value, which may itself be a symbol.
 MaybeDim choose(Operands x) {
   return x[0].is_known() ? MaybeDim(x[0].is(0) ? x[2] : x[1]) : std::nullopt;
 }
@@ -64,12 +65,14 @@ Status upgrade_prelu(ir::Subgraph& subgraph, ir::Operation& operation) {
     return unimplemented("{}: a slope along axis 1 of an input of undeclared rank",
                          operation.describe());
   }
+  // [C] becomes [C, 1, ...], which broadcasts along axis 1. For rank 2 it already does.
   const bool is_per_channel = slope->size() == 1 && !slope->front().is(1) && *rank > 2;
   if (is_per_channel) append_ones(subgraph, operation, 1, *rank - 2);
   return upgrade_unchanged(subgraph, operation);
 }
 
 Status upgrade_clip(ir::Subgraph& subgraph, ir::Operation& operation) {
+  // Bounds were attributes; now they are inputs of the data's type.
   if (operation.version >= 11) return ok_status();
   attribute_to_input_like_data(subgraph, operation, "min", 1);
   attribute_to_input_like_data(subgraph, operation, "max", 2);

@@ -15,6 +15,7 @@ Status infer_expand(InferenceContext& context) {
   context.set_output(0, element, std::nullopt);
   const ir::Shape* input = context.shape(0);
   if (input == nullptr) return ok_status();
+  // Without values the rank is known if the length of the shape's vector is.
   const Values* wanted = context.values(1);
   if (wanted == nullptr) {
     const auto length = vector_length(context, 1);
@@ -26,6 +27,7 @@ Status infer_expand(InferenceContext& context) {
   auto shape = broadcast_shapes(*input, *wanted);
   if (!shape.is_ok()) return context.error("{}", shape.status().message());
   context.set_output(0, element, std::move(shape).value());
+  // One value repeated: the shape arithmetic of exported models does so.
   const Values* values = context.values(0);
   const ir::Shape& output = *context.output(0).shape();
   if (values == nullptr || values->size() != 1 || output.size() != 1) return ok_status();
@@ -99,6 +101,7 @@ Status infer_pad(InferenceContext& context) {
   ir::Shape result = *input;
   for (std::size_t i = 0; i < axes->size(); ++i) {
     ir::Dim& dim = result[(*axes)[i]];
+    // A negative pad cuts. A dimension below 0 is refused by infer_operation.
     dim = dim + (*pads)[i] + (*pads)[i + axes->size()];
   }
   context.set_output(0, context.element(0), std::move(result));

@@ -33,6 +33,7 @@ Status infer_gather(InferenceContext& context) {
   if (data == nullptr || indices == nullptr) return ok_status();
   const std::size_t axis = SLUICE_TRY(axis_of(context, data->size()));
   const auto middle = data->begin() + static_cast<std::ptrdiff_t>(axis);
+  // The axis gives way to the dimensions of the indices: [0, axis) + indices + (axis, rank).
   ir::Shape result(data->begin(), middle);
   result.insert(result.end(), indices->begin(), indices->end());
   result.insert(result.end(), middle + 1, data->end());
@@ -51,6 +52,7 @@ Status infer_gather_elements(InferenceContext& context) {
   const std::size_t axis = SLUICE_TRY(axis_of(context, data->size()));
   bool fits = data->size() == indices->size();
   for (std::size_t i = 0; fits && i < data->size(); ++i) {
+    // Along the axis there may be any number of indices. Other axes may be cut, not extended.
     const ir::Dim& limit = (*data)[i];
     const ir::Dim& used = (*indices)[i];
     fits = i == axis || !limit.is_known() || !used.is_known() || used.value() <= limit.value();
@@ -77,6 +79,7 @@ Status infer_gather_nd(InferenceContext& context) {
     return context.error("indices of {} coordinates into data {} with batch_dims {}", depth.value(),
                          ir::shape_to_string(*data), batch);
   }
+  // Coordinates replace that many axes behind the batch.
   ir::Shape result(indices->begin(), indices->end() - 1);
   result.insert(result.end(), data->begin() + batch + depth.value(), data->end());
   context.set_output(0, context.element(0), std::move(result));

@@ -87,6 +87,7 @@ Result<ir::Dim> float_range_length(InferenceContext& context) {
   return ir::Dim(length > 0 ? static_cast<std::int64_t>(length) : 0);
 }
 
+/// The same for integers, whose symbols are followed.
 Result<ir::Dim> integer_range_length(InferenceContext& context) {
   const ir::Dim* start = scalar_value(context, 0);
   const ir::Dim* limit = scalar_value(context, 1);
@@ -105,6 +106,7 @@ Status infer_range(InferenceContext& context) {
   context.set_output(0, context.element(0), ir::Shape{length});
   const bool is_small =
       length.is_known() && length.value() >= 0 && length.value() <= kMaxFollowedValues;
+  // Only integers are followed: shape arithmetic has no others.
   if (!is_integer || !is_small || scalar_value(context, 0) == nullptr) return ok_status();
   Values values;
   for (std::int64_t i = 0; i < length.value(); ++i) {
@@ -131,6 +133,7 @@ Status infer_eye_like(InferenceContext& context) {
   return ok_status();
 }
 
+/// `depth` may be a float: ONNX allows any numeric type.
 ir::Dim one_hot_depth(InferenceContext& context) {
   if (const ir::Dim* depth = scalar_value(context, 1)) return *depth;
   const auto depth = scalar_float(context, 1);

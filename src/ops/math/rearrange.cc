@@ -102,6 +102,7 @@ Status infer_reverse_sequence(InferenceContext& context) {
   if (input == nullptr || lengths == nullptr) return ok_status();
   if (input->size() < 2) return context.error("the input must have 2 dimensions or more");
   const ir::Dim& expected = (*input)[static_cast<std::size_t>(batch)];
+  // Lengths are one per batch item.
   const bool differ = lengths->size() != 1 || (expected.is_known() && lengths->front().is_known() &&
                                                expected != lengths->front());
   if (differ) {

@@ -19,6 +19,7 @@ Result<std::optional<std::vector<bool>>> reduced_axes(const InferenceContext& co
     if (!known) return std::optional<std::vector<bool>>();
     axes = *known;
   }
+  // No axes mean all of them, unless the attribute says that they mean none.
   const bool all = axes.empty() && context.int_attribute("noop_with_empty_axes") == 0;
   std::vector<bool> reduced(rank, all);
   for (const std::int64_t axis : axes) {
@@ -50,6 +51,7 @@ Status infer_reduce(InferenceContext& context) {
     return ok_status();
   }
   const auto rank = static_cast<std::int64_t>(shape->size());
+  // With keepdims the rank stays, but which dimensions become 1 is not known.
   const auto num_axes = keep_dims ? 0 : vector_length(context, 1);
   if (num_axes && *num_axes <= rank) {
     context.set_output(0, element, unknown_shape(context, rank - *num_axes));
@@ -69,6 +71,7 @@ Status infer_reduce_with_values(InferenceContext& context) {
   if (values == nullptr || values->empty() || input == nullptr || output == nullptr) {
     return ok_status();
   }
+  // Only a fold of a whole vector gives one value.
   const bool is_folded = input->size() == 1 && (output->empty() || output->front().is(1));
   if (!is_folded || !ir::is_integer(context.element(0))) return ok_status();
   ir::Dim result = values->front();

@@ -50,6 +50,7 @@ Result<ir::Shape> requested_dims(InferenceContext& context, const Values& wanted
   const ir::Shape* input = context.shape(0);
   ir::Shape result;
   position = wanted.size();
+  // 0 copies the dimension at the same place, unless `allowzero` makes it a dimension of 0.
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     ir::Dim dim = wanted[i];
     if (dim.is(0) && !allow_zero) {
@@ -79,6 +80,7 @@ Status check_count(const InferenceContext& context, const ir::Shape& input,
 
 Status infer_reshape(InferenceContext& context) {
   const Values* wanted = context.values(1);
+  // Without the values the rank is the length of the vector.
   const ir::ElementType element = context.element(0);
   if (wanted == nullptr) {
     const auto rank = vector_length(context, 1);
@@ -113,6 +115,7 @@ Status infer_flatten(InferenceContext& context) {
     return context.error("axis {} is outside a tensor of rank {}", axis, rank);
   }
   if (axis < 0) axis += rank;
+  // The axis may equal the rank: then the second dimension is the empty product, 1.
   const std::span<const ir::Dim> dims(*input);
   const auto split = static_cast<std::size_t>(axis);
   context.set_output(0, context.element(0),
@@ -184,6 +187,7 @@ Status infer_unsqueeze(InferenceContext& context) {
   const std::size_t rank = input->size() + axes->size();
   const std::vector<bool> added = SLUICE_TRY(marked_axes(context, *axes, rank));
   ir::Shape result;
+  // Added axes take their places in the result; the input's dimensions fill the others in order.
   auto next = input->begin();
   for (std::size_t i = 0; i < rank; ++i) result.push_back(added[i] ? ir::Dim(1) : *next++);
   context.set_output(0, context.element(0), std::move(result));

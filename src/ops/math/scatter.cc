@@ -35,6 +35,7 @@ Status infer_scatter_elements(InferenceContext& context) {
   for (std::size_t i = 0; fits && i < data->size(); ++i) {
     const ir::Dim& limit = (*data)[i];
     const ir::Dim& used = (*indices)[i];
+    // Along the axis indices may exceed the data's number: several updates may meet one element.
     const bool is_inside = static_cast<std::int64_t>(i) == *axis || !limit.is_known() ||
                            !used.is_known() || used.value() <= limit.value();
     fits = is_inside && may_be_equal(used, (*updates)[i]);
@@ -61,6 +62,7 @@ Status infer_scatter_nd(InferenceContext& context) {
                          ir::shape_to_string(*data));
   }
   if (updates == nullptr) return ok_status();
+  // The coordinates pick a slice of data, so an update has the slice's shape.
   ir::Shape expected(indices->begin(), indices->end() - 1);
   expected.insert(expected.end(), data->begin() + depth.value(), data->end());
   if (std::equal(expected.begin(), expected.end(), updates->begin(), updates->end(),

@@ -49,6 +49,8 @@ Status infer_compress(InferenceContext& context) {
   return ok_status();
 }
 
+/// Outputs: the distinct values, where each stands first, which of them each element is, and how
+/// often each stands.
 Status infer_unique(InferenceContext& context) {
   const ir::Shape* input = context.shape(0);
   const ir::ElementType element = context.element(0);

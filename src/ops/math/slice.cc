@@ -10,6 +10,8 @@
 namespace sluice::ops {
 namespace {
 
+// Exporters write the largest number of 32 or 64 bits for "to the end", the lowest for the other
+// way.
 constexpr std::int64_t kFarEnd = std::numeric_limits<std::int32_t>::max();
 
 struct Cut {
@@ -28,12 +30,14 @@ Range cut_numbers(std::int64_t dim, std::int64_t start, std::int64_t end, std::i
   const bool is_forward = step > 0;
   const std::int64_t lowest = is_forward ? 0 : -1;
   const std::int64_t highest = is_forward ? dim : dim - 1;
+  // -dim - 1 stands for everything before the first element: the sum with dim cannot overflow then.
   if (start < 0) start = std::max(start, -dim - 1) + dim;
   if (end < 0) end = std::max(end, -dim - 1) + dim;
   start = std::clamp(start, std::int64_t{0}, highest);
   end = std::clamp(end, lowest, highest);
   const std::int64_t distance = is_forward ? end - start : start - end;
   if (distance <= 0) return {start, 0};
+  // In unsigned numbers the magnitude of the lowest step exists, too.
   const auto stride = is_forward ? static_cast<std::uint64_t>(step)
                                  : std::uint64_t{0} - static_cast<std::uint64_t>(step);
   const auto count = (static_cast<std::uint64_t>(distance) - 1) / stride + 1;
@@ -129,6 +133,7 @@ Status infer_slice(InferenceContext& context) {
     if ((*cuts)[i]) result[i] = cut_length(context, result[i], *(*cuts)[i]);
   }
   context.set_output(0, context.element(0), std::move(result));
+  // Values are followed for vectors alone, of which there is one cut at most.
   if (cuts->size() == 1 && cuts->front()) cut_values(context, *cuts->front());
   return ok_status();
 }

@@ -43,6 +43,7 @@ Result<Side> side_of(const InferenceContext& context, const std::string& prefix)
       num_found, prefix);
 }
 
+/// Table look-ups keep the shape and change the element type.
 Status set_like_input(InferenceContext& context, ElementType element) {
   const ir::Shape* shape = context.shape(0);
   context.set_output(0, element, shape ? std::optional<ir::Shape>(*shape) : std::nullopt);
@@ -104,6 +105,7 @@ Status infer_one_hot(InferenceContext& context) {
   std::optional<ir::Shape> result;
   if (shape != nullptr) {
     result = *shape;
+    // One more axis: the categories.
     result->emplace_back(static_cast<std::int64_t>(texts.size() + ints.size()));
   }
   context.set_output(0, ElementType::kF32, std::move(result));

@@ -90,6 +90,7 @@ Status infer_vectorizer(InferenceContext& context) {
       return context.error("input {} {} must have shape [rows, features] or [features]", i,
                            ir::shape_to_string(*shape));
     }
+    // A vector is one row.
     const ir::Dim own = shape->size() == 1 ? ir::Dim(1) : (*shape)[0];
     if (rows.is_known() && own.is_known() && rows != own) {
       return context.error("input {} {} has {} rows, another {}", i, ir::shape_to_string(*shape),

@@ -43,6 +43,7 @@ Status infer_linear_classifier(InferenceContext& context) {
       SLUICE_TRY(class_labels(context, "classlabels_ints", "classlabels_strings"));
   const Rows rows = SLUICE_TRY(feature_rows(context));
   const Floats intercepts = SLUICE_TRY(list_attribute<float>(context, "intercepts"));
+  // One score may stand for two classes.
   const std::size_t scores = intercepts.size();
   if (scores == 0 || (scores != labels.count && !(scores == 1 && labels.count == 2))) {
     return context.error("attribute \"intercepts\" has {} entries; there are {} classes", scores,
@@ -119,6 +120,7 @@ Status infer_svm_classifier(InferenceContext& context) {
       SLUICE_TRY(class_labels(context, "classlabels_ints", "classlabels_strings"));
   const Rows rows = SLUICE_TRY(feature_rows(context));
   const std::int64_t vectors = SLUICE_TRY(count_vectors(context, labels.count));
+  // One vote per pair of classes. With probabilities, or two classes, there is a score per class.
   const std::size_t pairs = labels.count * (labels.count - 1) / 2;
   std::size_t columns = labels.count;
   if (vectors == 0) {

@@ -50,6 +50,7 @@ Result<OperandId> probit(Lowering& op, OperandId x) {
 /// Softmax over the nonzero scores; scores of 0 or nearly 0 stay unchanged.
 Result<OperandId> softmax_zero(Lowering& op, OperandId x) {
   const OperandId largest = SLUICE_TRY(op.emit("ReduceMax", {x, op.ints({-1})}));
+  // Subtracting the largest keeps `Exp` in range. Zeros are multiplied by the same factor.
   const OperandId size = SLUICE_TRY(op.emit("Abs", {x}));
   const OperandId is_zero = SLUICE_TRY(op.emit("LessOrEqual", {size, scalar(op, 1e-7F)}));
   const OperandId below = SLUICE_TRY(op.emit("Sub", {x, largest}));

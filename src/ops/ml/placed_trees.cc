@@ -53,6 +53,8 @@ Status check_members(const InferenceContext& context, const PlacedTrees& trees) 
                        wanted);
 }
 
+/// All lists have an entry per node, or per leaf. What later code indexes is checked here and in
+/// link_nodes.
 Result<PlacedTrees> read_lists(const InferenceContext& context) {
   PlacedTrees trees;
   const std::pair<const char*, Ints*> per_node[] = {{"nodes_featureids", &trees.features},
@@ -102,6 +104,7 @@ Result<TreeLinks> link_nodes(const InferenceContext& context, const PlacedTrees&
       return context.error("nodes_featureids[{}] is {}; X has {} features", i, trees.features[i],
                            columns.to_string());
     }
+    // A flag says whether the number names a leaf or a node.
     const bool ends_true = trees.true_leafs[i] != 0;
     const bool ends_false = trees.false_leafs[i] != 0;
     SLUICE_TRY(check_index(context, "nodes_truenodeids", i, trees.on_true[i],

@@ -66,6 +66,8 @@ Result<NodeLists> read_nodes(const InferenceContext& context) {
   return lists;
 }
 
+/// Nodes are named by tree and number. A change of the tree's number begins a new tree, whose first
+/// node is its root.
 Result<TreeLinks> link_nodes(const InferenceContext& context, const NodeLists& lists,
                              const NodeIndex& index, const ir::Dim& columns) {
   TreeLinks links;

@@ -14,6 +14,7 @@ struct Heads {
   ir::Dim batch, heads, length, size;
 };
 
+/// Rank 3 packs the heads into the last dimension, so the attribute must say how many there are.
 Result<Heads> heads_of(const InferenceContext& context, std::size_t index,
                        std::string_view attribute) {
   const ir::Shape& shape = *context.shape(index);
@@ -39,6 +40,7 @@ Status check_heads(const InferenceContext& context, const Heads& q, const Heads&
                          ir::shape_to_string(*context.shape(1)),
                          ir::shape_to_string(*context.shape(2)));
   }
+  // Grouped queries: several query heads read one key head.
   if (q.heads.is_known() && k.heads.is_known() &&
       (k.heads.is(0) || q.heads.value() % k.heads.value() != 0)) {
     return context.error("{} query heads cannot share {} key heads", q.heads.to_string(),
@@ -60,6 +62,7 @@ Status infer_attention(InferenceContext& context) {
   const Heads k = SLUICE_TRY(heads_of(context, 1, "kv_num_heads"));
   const Heads v = SLUICE_TRY(heads_of(context, 2, "kv_num_heads"));
   SLUICE_TRY(check_heads(context, q, k, v));
+  // Keys of the past come before the new ones.
   ir::Dim total = k.length;
   if (context.has_input(4)) {
     const ir::Shape* past = context.shape(4);

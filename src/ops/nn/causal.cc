@@ -49,6 +49,7 @@ Status infer_causal_conv(InferenceContext& context) {
   if (taps.is_known() && taps.value() < 1) return context.error("the kernel has no taps");
   SLUICE_TRY(expect_shape(context, 1, "weight", {(*x)[1], 1, taps}));
   SLUICE_TRY(expect_shape(context, 2, "bias", {(*x)[1]}));
+  // The state is the last inputs that the next piece's first window needs: one less than the taps.
   ir::Shape state = {(*x)[0], (*x)[1], taps - 1};
   SLUICE_TRY(expect_shape(context, 3, "past_state", state));
   context.set_output(0, context.element(0), *x);
@@ -109,6 +110,7 @@ Status infer_linear_attention(InferenceContext& context) {
   const Dim value_size = floor_div((*context.shape(2))[2], kv_heads);
   SLUICE_TRY(expect_shape(context, 1, "key", {query[0], query[1], key_size * kv_heads}));
   SLUICE_TRY(expect_shape(context, 2, "value", {query[0], query[1], value_size * kv_heads}));
+  // The state of a head is a matrix of keys times values. Its size does not grow with the sequence.
   ir::Shape state = {query[0], kv_heads, key_size, value_size};
   SLUICE_TRY(expect_shape(context, 3, "past_state", state));
   context.set_output(0, context.element(0), ir::Shape{query[0], query[1], value_size * q_heads});

@@ -56,6 +56,7 @@ Status infer_non_max_suppression(InferenceContext& context) {
   if (scores != nullptr) {
     ir::Dim per_class = (*scores)[2];
     const Values* limit = context.values(2);
+    // A missing limit is 0: no box is selected.
     if (!context.has_input(2)) per_class = 0;
     if (limit != nullptr && limit->size() == 1) {
       per_class = min(per_class, max((*limit)[0], ir::Dim(0)));

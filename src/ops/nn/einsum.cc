@@ -69,6 +69,7 @@ struct Sizes {
   ir::Shape ellipsis;
 };
 
+/// A letter's dimensions broadcast against each other, as those of an ellipsis do.
 Status bind_letter(const InferenceContext& context, Sizes& sizes, char letter, const ir::Dim& dim) {
   const auto [it, is_new] = sizes.letters.emplace(letter, dim);
   if (is_new) return ok_status();
@@ -89,6 +90,7 @@ Status bind_term(const InferenceContext& context, Sizes& sizes, const std::strin
     return context.error("equation \"{}\": term \"{}\" does not fit shape {}",
                          context.text_attribute("equation"), term, ir::shape_to_string(shape));
   }
+  // What the letters leave of the shape belongs to the ellipsis.
   const std::size_t hidden = shape.size() - letters;
   std::size_t axis = 0;
   for (const char c : term) {
@@ -128,6 +130,7 @@ Status infer_einsum(InferenceContext& context) {
       continue;
     }
     const auto it = sizes.letters.find(c);
+    // A letter that stands twice in the output would be a diagonal, which ONNX does not have.
     if (it == sizes.letters.end() ||
         std::count(equation.output.begin(), equation.output.end(), c) != 1) {
       return context.error("output letter '{}' must stand in an input, and once", c);

@@ -237,6 +237,7 @@ OpSchema rms_normalization() {
 }
 
 /// Turns `operation` into x - mean(x) over the axes.
+/// The subtraction takes the operation's place, so that readers of its output stay as they are.
 void subtract_mean(ir::Subgraph& subgraph, ir::Operation& operation,
                    const std::vector<std::int64_t>& axes) {
   ir::Operation mean;

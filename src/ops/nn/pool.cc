@@ -65,6 +65,7 @@ Status infer_max_unpool(InferenceContext& context) {
     const Window window = SLUICE_TRY(parse_window(context, std::move(kernel)));
     shape = ir::Shape{(*data)[0], (*data)[1]};
     const std::size_t rank = window.kernel.size();
+    // The inverse of num_windows, whose rounding down loses up to stride - 1 pixels.
     for (std::size_t i = 0; i < rank; ++i) {
       shape->push_back(((*data)[i + 2] - 1) * window.strides[i] + window.kernel[i] -
                        window.pads[i] - window.pads[i + rank]);

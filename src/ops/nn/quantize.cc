@@ -33,6 +33,7 @@ Status check_scale(const InferenceContext& context) {
   }
   const std::int64_t block = context.int_attribute("block_size");
   if (block < 0) return context.error("block_size is {}", block);
+  // A scale of one number fits any axis; with blocks it counts as a tensor.
   if (data == nullptr || scale == nullptr) return ok_status();
   if (scale->empty() || (is_single(*scale) && block == 0)) return ok_status();
   const auto axis = normalize_axis(context.int_attribute("axis", 1), data->size());
@@ -69,6 +70,8 @@ void set_output_like_input(InferenceContext& context, ElementType element) {
 Status infer_quantize(InferenceContext& context) {
   SLUICE_TRY(check_scale(context));
   const std::optional<ElementType> declared = SLUICE_TRY(output_dtype(context));
+  // The zero point's type wins over the attribute; without both the result is u8, as the standard
+  // says.
   const ElementType element =
       context.has_input(2) ? context.element(2) : declared.value_or(ElementType::kU8);
   if (declared && *declared != element) {

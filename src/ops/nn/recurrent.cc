@@ -40,6 +40,7 @@ Status check_weights(const InferenceContext& context, std::int64_t gates, std::i
   return ok_status();
 }
 
+/// The hidden size comes from R, or from the attribute where R's shape is unknown.
 Status infer_recurrent(InferenceContext& context, std::int64_t gates) {
   const std::int64_t directions = SLUICE_TRY(num_directions(context));
   const ir::Shape* x = context.shape(0);
@@ -61,6 +62,7 @@ Status infer_recurrent(InferenceContext& context, std::int64_t gates) {
                                        : ir::Shape{steps, directions, batch, hidden};
   const ir::Shape last =
       is_batch_first ? ir::Shape{batch, directions, hidden} : ir::Shape{directions, batch, hidden};
+  // Outputs 1 and 2 have the same shape; an operation without output 2 ignores it.
   context.set_output(0, context.element(0), all);
   context.set_output(1, context.element(0), last);
   context.set_output(2, context.element(0), last);

@@ -76,6 +76,7 @@ Status infer_center_crop_pad(InferenceContext& context) {
   }
   const Values* wanted = context.values(1);
   auto axes = SLUICE_TRY(axes_attribute(context, "axes", data->size()));
+  // Without axes the shape speaks of all of them.
   if (axes.empty()) {
     axes.resize(data->size());
     std::iota(axes.begin(), axes.end(), 0U);

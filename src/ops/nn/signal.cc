@@ -45,6 +45,7 @@ Status infer_dft(InferenceContext& context) {
   }
   shape.back() = is_one_sided && is_inverse ? 1 : 2;
   const auto axis_value = context.static_values(2);
+  // An axis that is known only at the run may change any dimension but the last.
   if (context.has_input(2) && (!axis_value || axis_value->size() != 1)) {
     for (std::size_t i = 0; i + 1 < shape.size(); ++i) shape[i] = context.unknown_dim();
   } else {
@@ -92,6 +93,7 @@ Status infer_stft(InferenceContext& context) {
   }
   const Dim step = scalar_or_unknown(context, 1);
   if (step.is_known() && step.value() < 1) return context.error("frame_step must be positive");
+  // A real signal's spectrum is its own mirror: half of it and the middle suffice.
   const Dim bins = context.int_attribute("onesided", 1) != 0 ? floor_div(frame, 2) + 1 : frame;
   context.set_output(0, context.element(0),
                      ir::Shape{(*signal)[0], floor_div((*signal)[1] - frame, step) + 1, bins, 2});

@@ -14,6 +14,8 @@ Result<ir::Type> item_type(const InferenceContext& context, std::size_t index) {
   return context.error("input {} must be a sequence, not {}", index, type.to_string());
 }
 
+/// Items may differ in size, so each size that is no number becomes unknown, apart from the inputs'
+/// symbols.
 Status infer_construct(InferenceContext& context) {
   ir::Type item;
   for (std::size_t i = 0; i < context.num_inputs(); ++i) {
@@ -23,6 +25,7 @@ Status infer_construct(InferenceContext& context) {
   return ok_status();
 }
 
+/// The first item that is inserted gives the type of the items.
 Status infer_empty(InferenceContext& context) {
   context.set_output(0, ir::Type::sequence(ir::Type()));
   return ok_status();
@@ -49,6 +52,7 @@ Status infer_erase(InferenceContext& context) {
 Status infer_at(InferenceContext& context) {
   const ir::Type item = SLUICE_TRY(item_type(context, 0));
   const bool is_told = item.kind() != Kind::kUnknown;
+  // The items of an empty sequence have no type yet.
   context.set_output(
       0, is_told ? with_own_dims(context, item) : ir::Type::tensor(ir::ElementType::kUndefined));
   return ok_status();
@@ -69,6 +73,7 @@ Status infer_split(InferenceContext& context) {
   const auto axis = normalize_axis(context.int_attribute("axis"), shape->size());
   if (!axis.is_ok()) return context.error("{}", axis.status().message());
   ir::Shape item = *shape;
+  // With sizes given, parts keep the axis whatever `keepdims` says, as ONNX has it.
   const auto at = item.begin() + static_cast<std::ptrdiff_t>(*axis);
   if (context.int_attribute("keepdims", 1) == 0 && !context.has_input(1)) {
     item.erase(at);
