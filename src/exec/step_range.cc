@@ -38,6 +38,7 @@ void keep_outputs(const ir::Subgraph& subgraph, const ir::Operation& operation,
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
     const ir::OperandId output = operation.outputs[i];
     if (!output.is_valid()) continue;
+    // Inference does not know layouts; the operand's was chosen by the compiler.
     const ir::Layout layout = subgraph.operand(output).type.layout();
     facts.set(output,
               {context.output(i).with_layout(layout), context.output_values(i), std::nullopt},
@@ -165,6 +166,8 @@ Result<StepRange> plan_range(const ir::Graph& graph, const ir::Subgraph& subgrap
                                            return infer_body(graph.subgraph(id), types);
                                          }};
   const Facts* similar_facts = similar == nullptr ? nullptr : &similar->facts;
+  // At the top of each turn: the steps [begin, end) have static shapes, and `facts` holds the types
+  // of all that they write.
   StepRange range{begin, begin, {}, false, false};
   const auto order = subgraph.order();
   for (; range.end < order.size(); ++range.end) {
@@ -187,6 +190,9 @@ Result<StepRange> plan_range(const ir::Graph& graph, const ir::Subgraph& subgrap
     }
     ops::InferenceContext context(operation, inputs, &bodies);
     SLUICE_TRY(ops::infer_operation(context));
+    // Values are missing because no run has computed them yet: the range ends before this step, and
+    // the next starts with it once its inputs were read from memory. If none is missing, no run
+    // will help.
     if (!all_outputs_static(context)) {
       range.wanted_values = missing_values(*schema, operation, facts);
       if (!range.wanted_values.empty()) return range;

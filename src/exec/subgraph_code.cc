@@ -8,7 +8,8 @@
 namespace sluice::exec {
 namespace {
 
-/// Inputs that a shape function reads, directly.
+/// Inputs that a shape function reads, directly. What nested bodies read does not count, so control
+/// flow is skipped.
 std::vector<bool> find_shape_inputs(const ir::Subgraph& subgraph) {
   std::vector<bool> is_read(subgraph.num_operands(), false);
   for (const ir::OperationId id : subgraph.order()) {
@@ -28,6 +29,7 @@ std::vector<bool> find_shape_inputs(const ir::Subgraph& subgraph) {
 }
 
 std::vector<std::size_t> find_last_reads(const ir::Subgraph& subgraph) {
+  // 0 also for what nothing reads.
   std::vector<std::size_t> last_read(subgraph.num_operands(), 0);
   const auto order = subgraph.order();
   for (std::size_t at = 0; at < order.size(); ++at) {
@@ -52,6 +54,7 @@ Status decode_constants(SubgraphCode& code) {
       return std::move(texts).status().with_context("constant \"" + subgraph.operand(id).name +
                                                     "\"");
     }
+    // Kernels and the C API expect an address for every tensor.
     texts->reserve(1);  // an address even for none
     code.texts.emplace(id, std::move(texts).value());
   }
@@ -77,6 +80,7 @@ Result<std::unique_ptr<SubgraphCode>> prepare_subgraph(const ir::Graph& graph, i
   code->last_read = find_last_reads(subgraph);
   code->last_use = code->last_read;
   for (const ir::OperandId output : subgraph.outputs) {
+    // Past the end: the frame hands outputs on, so nothing may overwrite them within the run.
     code->last_use[output.index()] = subgraph.order().size();
   }
   for (std::size_t i = 0; i < subgraph.num_operands(); ++i) {

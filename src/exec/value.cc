@@ -19,6 +19,7 @@ Result<TensorPtr> decode(const TensorPtr& tensor) {
   const std::span<const std::byte> encoded(bytes,
                                            static_cast<std::size_t>(tensor->view.size_bytes));
   const auto texts =
+      // `tensor` goes into the bytes as their owner, and the texts point into them.
       SLUICE_TRY(backend::decode_texts({type_of(tensor->view), Bytes(tensor, encoded)}));
   terms::TensorView view = tensor->view;
   view.data = const_cast<sluice_text*>(texts.data());  // NOLINT: it is copied
@@ -45,6 +46,7 @@ Result<TensorPtr> encode(const TensorPtr& tensor) {
 template <typename Convert>
 Result<Value> convert(const Value& value, const Convert& function) {
   if (value.tensor) return Value{SLUICE_TRY(function(value.tensor)), nullptr};
+  // Sequences of other elements are shared as they are, without a copy of the list.
   if (value.sequence == nullptr || value.sequence->element != ir::ElementType::kString) {
     return value;
   }

@@ -8,6 +8,7 @@
 namespace sluice::exec {
 namespace {
 
+// Models have thousands; the message should help with a misspelt name, not fill the screen.
 constexpr int kMaxNamesListed = 20;
 
 ir::OperandId find_constant(const ir::Subgraph& main, std::string_view name) {
@@ -51,6 +52,7 @@ Status check_value(const ir::Subgraph& main, ir::OperandId id, const ir::Constan
                             type.to_string());
   }
   const auto size = ir::storage_bytes(type);
+  // Strings have no fixed size, so they fail here.
   if (!size || static_cast<std::size_t>(*size) != value.data.size()) {
     return invalid_argument("constant \"{}\": {} takes {} bytes, got {}", name, type.to_string(),
                             size.value_or(-1), value.data.size());
@@ -82,6 +84,7 @@ Result<package::Executable> replace_constants(const package::Executable& executa
     }
     SLUICE_TRY(check_value(main, id, value));
     main.operand(id).constant->data = value.data;
+    // What was packed from the old bytes goes; the loader packs the new ones.
     std::erase_if(replaced.packed, [&, constant = id](const package::PackedConstant& packed) {
       return reads(main, packed, constant);
     });

@@ -33,6 +33,7 @@ void relax() {
 
 }  // namespace
 
+// Acquire pairs with the release in set(): who sees the number sees all that was written before it.
 void LaneThreads::Word::wait_for(std::uint32_t wanted) {
   for (int i = 0; i < kLooks; ++i) {
     if (value.load(std::memory_order_acquire) == wanted) return;
@@ -59,7 +60,9 @@ LaneThreads::LaneThreads(std::vector<std::size_t> thread_of_group)
 }
 
 LaneThreads::~LaneThreads() {
+  // Relaxed is enough here: set() below publishes it.
   is_stopping_.store(true, std::memory_order_relaxed);
+  // A number that no thread has seen yet, so that each wakes.
   for (std::size_t i = 0; i < threads_.size(); ++i) calls_[i + 1].set(epoch_ + 1);
   for (std::thread& thread : threads_) thread.join();
 }
@@ -69,6 +72,7 @@ Status LaneThreads::start_threads() {
   while (threads_.size() + 1 < num_threads_) {
     const std::size_t number = threads_.size() + 1;
     try {
+      // Counts from 1, since thread 0 is the caller.
       threads_.emplace_back([this, number] { serve(number); });
       pinned_to_.push_back(-1);
     } catch (const std::system_error& error) {
@@ -84,6 +88,7 @@ void LaneThreads::keep_apart() {
   const int own = sched_getcpu();
   std::size_t thread = 0;
   for (const int cpu : cpus_) {
+    // The caller's processor stays free for the caller, which may have moved since the last run.
     if (cpu == own) continue;
     if (thread == threads_.size()) return;
     if (std::exchange(pinned_to_[thread], cpu) != cpu) {
@@ -99,6 +104,7 @@ void LaneThreads::keep_apart() {
 Status LaneThreads::run(const ListRun& run) {
   has_work_.assign(num_threads_, false);
   for (const TaskList& task : run.tasks) has_work_[thread_of(task)] = true;
+  // A range without work for another thread needs no hand-over, whatever the groups are.
   const bool is_split = std::find(has_work_.begin() + 1, has_work_.end(), true) != has_work_.end();
   if (!is_split) return run_linear(run);
   SLUICE_TRY(start_threads());
@@ -117,9 +123,18 @@ Status LaneThreads::run(const ListRun& run) {
 }
 
 void LaneThreads::prepare(const ListRun& run) {
+  // The order in which memory passes between the threads of a run:
+  //
+  //   caller: writes run_, epoch_, is_awaited_, ended_ -- calls_[t] --> thread t reads them
+  //   thread t: runs list i -- ended_[i] --> a thread whose list depends on i
+  //   thread t: has waited for its streams -- returns_[t] --> caller
+  //
+  // Words hold the number of the run and are never reset: a word of an earlier run has another
+  // number.
   run_ = run;
   if (run.has_checkpoint()) {
     checkpoint_ = [this, check = run.checkpoint] {
+      // Threads ask at the same time, but the run's checkpoint expects one at a time.
       const std::lock_guard lock(checkpoint_mutex_);
       return (*check)();
     };
@@ -135,6 +150,7 @@ void LaneThreads::prepare(const ListRun& run) {
   for (const TaskList& task : run.tasks) {
     for (const std::int32_t other : task.after) {
       const auto index = static_cast<std::size_t>(other);
+      // A list of its own stream needs no word: a stream runs lists in order.
       if (run.tasks[index].group != task.group) is_awaited_[index] = true;
     }
   }
@@ -158,6 +174,7 @@ void LaneThreads::work(std::size_t thread) {
   const ListRun& run = run_;
   for (std::size_t i = 0; i < run.tasks.size(); ++i) {
     if (thread_of(run.tasks[i]) != thread) continue;
+    // The caller's thread alone asks between lists; within kernels each thread asks for its own.
     if (thread == 0 && i > 0) {
       Status status = run.check();
       if (!status.is_ok()) fail(i, std::move(status));
@@ -190,11 +207,13 @@ void LaneThreads::run_task(std::size_t index) {
     submission.end(run);
     if (!status.is_ok()) fail(index, std::move(status));
   }
+  // After a failure too, or a thread that waits for this list would never wake.
   if (is_awaited_[index]) ended_[index].set(epoch_);
 }
 
 void LaneThreads::fail(std::size_t index, Status status) {
   const std::lock_guard lock(mutex_);
+  // Of several errors the one of the earliest list is told, as the linear executor would tell it.
   if (!error_.is_ok() && failed_ <= index) return;
   failed_ = index;
   error_ = std::move(status);

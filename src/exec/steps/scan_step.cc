@@ -63,6 +63,8 @@ class Scan {
   }
 
   static void drop_axis(ir::Type& type, std::int64_t axis) {
+    // No error here: the types are needed only for a scan of no elements, and the run checks the
+    // rest.
     if (!type.is_tensor() || type.shape() == nullptr) return;
     ir::Shape shape = *type.shape();
     const auto at = ops::normalize_axis(axis, shape.size());
@@ -102,6 +104,7 @@ class Scan {
 
   Status give_output(std::size_t index, Stack& stack) {
     const std::size_t output = num_states() + index;
+    // If the body has not run, its inferred type gives the shape of an item.
     terms::TensorView all = stack.view(stack.count() > 0 ? ir::Type() : unrun_type(output));
     if (!call_.has_output(output)) return ok_status();
     if (attribute("scan_output_directions", index) != 0) SLUICE_TRY(reverse(all, stack.memory()));
@@ -137,6 +140,7 @@ class Scan {
       batches.push_back(SLUICE_TRY(batch_of(SLUICE_TRY(scanned(i)), 2)));
     }
     const std::int64_t batch = SLUICE_TRY(common_length(batches));
+    // A batched scan has a rank of 2 at least, as batch_of() checked.
     const std::int64_t most = SLUICE_TRY(scanned(0)).dims[1];
     std::vector<std::int64_t> lengths(static_cast<std::size_t>(batch), most);
     if (call_.has_input(0)) lengths = SLUICE_TRY(call_.integers(0));
@@ -189,6 +193,8 @@ class Scan {
     for (std::size_t i = 0; i < num_states(); ++i) SLUICE_TRY(results[i].add(states[i].view()));
     for (std::size_t i = 0; i < num_outputs(); ++i) {
       const std::size_t output = num_states() + i;
+      // A sequence of length 0 in a batch: the other rows have items, so this one needs their
+      // shape.
       const ir::Type unrun = outputs[i].count() > 0 ? ir::Type() : unrun_type(output);
       SLUICE_TRY(pad(outputs[i], most, unrun));
       SLUICE_TRY(results[output].add(outputs[i].view(unrun)));
@@ -217,6 +223,7 @@ class Scan {
     for (std::size_t i = 0; i < results.size(); ++i) {
       const bool is_state = i < num_states();
       terms::TensorView all = results[i].view(batch > 0 ? ir::Type() : unrun_type(i));
+      // Without rows the type is that of one element, so the dimension of the elements is missing.
       if (batch == 0 && !is_state) all.dims.insert(all.dims.begin() + 1, most);
       SLUICE_TRY(call_.give(i, all, results[i].memory()));
     }
@@ -232,6 +239,8 @@ class Scan {
   }
 
   Status run_sequence(std::vector<Carried>& states, std::vector<Slices>& inputs,
+                      // One stack per scan output; the body writes its item straight into the next
+                      // place of it.
                       std::int64_t length, std::vector<Stack>& outputs) {
     outputs = make_stacks(num_outputs(), length);
     for (std::int64_t t = 0; t < length; ++t) {
@@ -239,6 +248,7 @@ class Scan {
           iterate(t, length, states, inputs, outputs).with_context(fmt::format("element {}", t)));
     }
     for (std::size_t i = 0; i < num_outputs(); ++i) {
+      // The stacks are the caller's and may go away before the body runs again.
       body_.outputs[num_states() + i].bound = nullptr;
     }
     return ok_status();
@@ -248,6 +258,7 @@ class Scan {
                  std::vector<Slices>& inputs, std::vector<Stack>& outputs) {
     for (std::size_t i = 0; i < states.size(); ++i) SLUICE_TRY(states[i].pass(body_, i));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
+      // Backwards from the end of this sequence, which in a batch may be shorter than the longest.
       const std::int64_t at = is_backward(i) ? length - 1 - t : t;
       SLUICE_TRY(pass_tensor(body_, num_states() + i, SLUICE_TRY(inputs[i].at(at))));
     }

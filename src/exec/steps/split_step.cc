@@ -24,6 +24,7 @@ Result<Rows> rows_of(const terms::TensorView& tensor, std::size_t axis) {
     if (i > axis) unit *= tensor.dims[i];
   }
   const int bits =
+      // A string is a `sluice_text` in memory: a pointer and a size.
       tensor.element == ir::ElementType::kString ? 128 : ir::element_bits(tensor.element);
   if (unit * bits % 8 != 0) {
     return unimplemented("parts of {} do not fill bytes", type_of(tensor).to_string());
@@ -36,6 +37,7 @@ Result<Rows> rows_of(const terms::TensorView& tensor, std::size_t axis) {
 void copy_part(const Rows& whole, std::byte* whole_data, std::int64_t begin, const Rows& part,
                std::byte* part_data, bool is_split) {
   const std::int64_t size = part.count * part.unit_bytes;
+  // A part of no elements may have no memory.
   if (size == 0) return;
   for (std::int64_t row = 0; row < part.num_rows; ++row) {
     std::byte* in_whole = whole_data + (row * whole.count + begin) * whole.unit_bytes;
@@ -49,6 +51,8 @@ Result<std::vector<std::int64_t>> part_lengths(StepCall& call, std::int64_t tota
   std::int64_t chunk = 1;
   if (call.has_input(1)) {
     auto lengths = SLUICE_TRY(call.integers(1));
+    // A scalar is the length of all parts, the last of which may be shorter; a list gives each its
+    // own.
     if (!SLUICE_TRY(call.tensor(1)).dims.empty()) {
       std::int64_t left = total;
       for (const std::int64_t length : lengths) {
@@ -77,6 +81,7 @@ Status run_split_to_sequence(StepCall& call) {
   const auto axis = static_cast<std::size_t>(
       SLUICE_TRY(ops::normalize_axis(call.int_attribute("axis"), whole.dims.size())));
   const Rows rows = SLUICE_TRY(rows_of(whole, axis));
+  // Without lengths every part is 1 long, and only then may that dimension be dropped.
   const bool drops_axis = !call.has_input(1) && call.int_attribute("keepdims", 1) == 0;
   auto sequence = std::make_shared<Sequence>();
   sequence->element = whole.element;
@@ -109,6 +114,7 @@ Result<std::vector<terms::TensorView>> parts_of(const Sequence& sequence, std::s
   for (const auto& item : sequence.items) {
     terms::TensorView part = item->view;
     std::vector<std::int64_t> others = part.dims;
+    // Ranks are compared first, since `axis` is one of the first item's.
     const bool has_rank = others.size() == first.dims.size();  // else `axis` may be none of its own
     if (has_rank && !stacks) others[axis] = first.dims[axis];
     if (others != first.dims) {
@@ -131,6 +137,7 @@ Status run_concat_from_sequence(StepCall& call) {
   const auto axis =
       static_cast<std::size_t>(SLUICE_TRY(ops::normalize_axis(call.int_attribute("axis"), rank)));
   const auto parts = SLUICE_TRY(parts_of(*sequence, axis, stacks));
+  // The first item's dimensions, with the sum of the lengths along the axis.
   terms::TensorView whole = parts.front();
   whole.size_bytes = 0;
   whole.dims[axis] = 0;
