@@ -23,6 +23,8 @@ class Refusals {
       entry.first = fmt::format("{}: {}", ir::describe(graph, operation), reason);
   }
 
+  // One entry per operator, not per node: a model may have hundreds of nodes of an operator that
+  // nothing supports. The first node and its reason stand for all.
   Status status() const {
     if (by_kind_.empty()) return ok_status();
     std::string text;
@@ -42,6 +44,7 @@ class Refusals {
   std::map<std::string, Entry> by_kind_;
 };
 
+/// As exec::is_executor_step, but by the declared types.
 bool is_executor_step(const ir::Subgraph& subgraph, const ir::Operation& operation,
                       const ops::OpSchema& schema) {
   if (schema.has(ops::kControlFlow)) return true;
@@ -77,6 +80,7 @@ class Assigner {
           schema == nullptr ||
           !(schema->needs_no_kernel() || is_executor_step(subgraph_, operation, *schema));
       std::string reason;
+      // The entry is pushed in any case, so that the list stays parallel to the order.
       assignment.push_back(needs_kernel ? SLUICE_TRY(choose(operation, reason)) : std::int16_t{-1});
       if (!needs_kernel || assignment.back() >= 0) continue;
       if (const auto rule = placement_.find_rule(graph_, operation)) {
@@ -96,6 +100,7 @@ class Assigner {
                               std::string& reason) const {
     const auto reached = without_far_strings(operation, candidates, reason);
     candidates = reached;
+    // Fails for an operand of unknown rank.
     const auto as_written = backend::Op::create({graph_, subgraph_, operation});
     if (as_written.is_ok()) return first_that_takes(*as_written, candidates, reason);
     // Backends answer for known ranks only; the common ones come first. The run creates the kernel
@@ -185,6 +190,8 @@ Status check_rules(const ir::Graph& graph, const Placement& placement) {
                      return placement.is_match(rule, graph, subgraph.operation(node));
                    });
     }
+    // Judged by all matches, also those that a more exact rule overrides: such a rule is no
+    // mistake.
     if (is_matched) continue;
     return invalid_argument(
         "--place \"{}\" matches no operation of the compiled graph, in which operations may be "

@@ -25,6 +25,7 @@ class Compiler {
   Compiler(const backend::BackendRegistry& registry, const CompileOptions& options)
       : registry_(registry), options_(options) {}
 
+  /// The phases in their order. Each relies on the types that the one before left inferred.
   Result<package::Executable> run(ir::Graph graph) {
     std::vector<std::string> preferred = options_.backends;
     if (ops::has_custom_operators(graph)) preferred.emplace_back(backend::kCustomBackend);
@@ -32,6 +33,7 @@ class Compiler {
     report("infer shapes");
     SLUICE_TRY(ir::verify(graph));
     SLUICE_TRY(ops::infer_types(graph));
+    // Also without the pipeline: kernels of random operations read the state.
     SLUICE_TRY(run_passes(graph, {&passes::random_state_pass(), 1}));
     if (options_.optimize) {
       report("optimize");
@@ -42,6 +44,7 @@ class Compiler {
     // Layouts before backends: whether a backend accepts an operation depends on its layouts.
     report("choose layouts");
     SLUICE_TRY(choose_layouts(graph, placement));
+    // Layouts add Reorder operations, which the passes' own checks have not seen.
     SLUICE_TRY(ir::verify(graph));
     if (options_.observe) SLUICE_TRY(options_.observe("compiled", graph));
     report("assign backends");
@@ -59,6 +62,7 @@ class Compiler {
     executable.graph = std::move(graph);
     ir::drop_stale_sources(executable.graph);
     executable.segments = SLUICE_TRY(cut_segments(executable, options_.cuts, options_.cores));
+    // After the cuts: a limit speaks of the segments that the package will have.
     SLUICE_TRY(check_limits(executable, options_.limits));
     if (options_.executor == "auto") {
       report("compare executors");
@@ -66,6 +70,7 @@ class Compiler {
     } else {
       set_executor(executable, SLUICE_TRY(exec::parse_executor(options_.executor)));
     }
+    // Last, so that the caller's facts replace those that the compilation wrote.
     for (const auto& [key, value] : options_.facts) {
       executable.graph.metadata.insert_or_assign(key, value);
     }
@@ -106,6 +111,8 @@ class Compiler {
   /// constants and the memory plan, which the executable stores.
   Result<package::Executable> prepare(package::Executable executable) const {
     report("prepare kernels");
+    // Before the load: it then reads the constants from the draft's file, which needs no memory for
+    // them.
     if (!options_.packed_only) SLUICE_TRY(write_graph(executable));
     exec::LoadOptions options;
     options.num_threads = 1;
@@ -115,12 +122,16 @@ class Compiler {
     executable.plan = std::move(preparation.plan);
     if (options_.pack) executable.packed = std::move(preparation.packed);
     if (!options_.packed_only) return executable;
+    // Constants that kernels read in packed form alone. One of no elements stays, since its bytes
+    // look the same.
     for (const auto& [subgraph, constant] : preparation.unread) {
       ir::Constant& whole = *executable.graph.subgraph(subgraph).operand(constant).constant;
       ir::Constant left = {whole.type, Bytes()};
       if (ir::is_left_out(left)) whole = std::move(left);
     }
     SLUICE_TRY(write_graph(executable));
+    // Once more, without what was left out. If a kernel needs it after all, the compilation fails
+    // instead of a program that loads the package.
     options.draft = nullptr;
     SLUICE_TRY(exec::LoadedModel::load(executable, registry_, options));
     return executable;

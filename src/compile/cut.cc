@@ -30,6 +30,7 @@ void cut_at(std::uint32_t position, const std::string& name,
   if (at != segments.end() && at->first_operation == position) {
     at->name = name;
   } else {
+    // The default of one core; set_cores() replaces it if the user gives any.
     segments.insert(at, {name, position, 1});
   }
 }
@@ -51,6 +52,8 @@ std::string backend_of(const package::Executable& executable, std::size_t first,
   return "none";
 }
 
+/// Cores are given for all segments or none: a list that is too short would leave open which
+/// segment it means.
 Status set_cores(std::span<const std::int32_t> cores, std::vector<package::SegmentSpec>& segments) {
   if (cores.empty()) return ok_status();
   if (cores.size() != segments.size()) {
@@ -69,6 +72,7 @@ Status set_cores(std::span<const std::int32_t> cores, std::vector<package::Segme
 Status check_shares(const package::Executable& executable, double min_share) {
   std::vector<int> counts(executable.backends.size(), 0);
   int total = 0;
+  // The main subgraph alone: bodies run within the segment of the operation that has them.
   for (const std::int16_t number : executable.backend_of[0]) {
     if (number < 0) continue;
     ++counts[static_cast<std::size_t>(number)];
@@ -92,6 +96,7 @@ Result<std::vector<package::SegmentSpec>> cut_segments(const package::Executable
                                                        std::span<const std::int32_t> cores) {
   const auto models = model_starts(executable.graph);
   if (cuts.empty() && cores.empty() && models.empty()) return std::vector<package::SegmentSpec>();
+  // The segments so far: one starts wherever the backend changes. Those below split them.
   auto segments = SLUICE_TRY(package::segments_of(executable));
   for (const auto& [model, start] : models) {
     cut_at(static_cast<std::uint32_t>(start), model, segments);

@@ -46,6 +46,7 @@ class Explainer {
     for (std::size_t i = 0; i < specs.size(); ++i) {
       const std::size_t end =
           i + 1 < specs.size() ? specs[i + 1].first_operation : executable_.backend_of[0].size();
+      // Segments cover the order without a gap, so the list grows to the end of each in turn.
       segment_of_.resize(end, static_cast<int>(i));
       SegmentSummary summary = {specs[i].name, "", specs[i].cores, end - specs[i].first_operation,
                                 0};
@@ -79,6 +80,8 @@ class Explainer {
 
   Status ask(const ir::Subgraph& subgraph, const ir::Operation& operation, NodePlacement& node) {
     const auto op = backend::Op::create({executable_.graph, subgraph, operation});
+    // Types whose rank only the run tells. assign_backends() assumed ranks for it; no query can be
+    // repeated here.
     if (!op.is_ok()) {
       node.why = "assigned for the common ranks: " + op.status().message();
       return ok_status();
@@ -105,6 +108,8 @@ class Explainer {
       if (name == node.backend) break;
       const auto earlier = std::ranges::find(node.alternatives, name, &Alternative::backend);
       if (earlier == node.alternatives.end()) continue;
+      // A backend that comes first in the list and takes the operation was passed over, which only
+      // a rule or the profile does.
       if (earlier->is_supported) return chosen_by("placed by a rule" + rules()) + how;
       refusals += (refusals.empty() ? "" : "; ") + name + ": " + earlier->reason;
     }
@@ -134,6 +139,7 @@ class Explainer {
       if (operation.body) {
         reads.insert(reads.end(), operation.body->inputs.begin(), operation.body->inputs.end());
       }
+      // Constants and the model's inputs have no producer, so they make no edge.
       for (const ir::OperandId read : reads) {
         const auto from = producer.find(read);
         if (from != producer.end() && from->second != to) crossing[{from->second, to}].insert(read);

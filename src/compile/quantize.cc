@@ -35,6 +35,7 @@ Status check_names(const ir::Subgraph& subgraph, const std::set<std::string>& na
 Result<passes::ValueRange> range_of(const terms::TensorView& view) {
   const std::span<const float> values(static_cast<const float*>(view.data),
                                       static_cast<std::size_t>(view.size_bytes) / sizeof(float));
+  // Starts as [0, 0]: a quantized range holds 0, because padding and Relu need it exactly.
   passes::ValueRange range;
   for (const float value : values) {
     if (!std::isfinite(value)) return invalid_argument("an activation is not finite");
@@ -56,6 +57,8 @@ Result<Quantizer> Quantizer::create(ir::Graph graph, const backend::BackendRegis
   SLUICE_TRY(ir::verify(graph));
   SLUICE_TRY(ops::infer_types(graph));
   SLUICE_TRY(optimize(graph, passes::plain_pipeline(), registry, placement));
+  // No further fusion: the plan speaks of convolutions and the activations between them, which
+  // fused operations would hide. The second call removes what the first left unread.
   SLUICE_TRY(optimize(graph, {passes::find_pass("dead_code"), 1}, registry, placement));
   quantizer.graph_ = std::move(graph);
   quantizer.signature_ = package::signature_of(quantizer.graph_);
@@ -70,12 +73,14 @@ Status Quantizer::load_observed() {
   ir::Graph observed = graph_;
   ir::Subgraph& main = observed.main();
   for (const ir::OperandId id : plan_.activations) {
+    // A name per output, since the signature refers to outputs by name.
     ir::Operand& operand = main.operand(id);
     if (operand.name.empty()) operand.name = fmt::format("activation {}", id.index());
     main.outputs.push_back(id);
   }
   CompileOptions compiling = options_.compiling;
   compiling.weights = WeightPrecision::kF32;
+  // Cuts and cores name segments of the quantized executable; this one is thrown away.
   compiling.pack = false;
   compiling.cuts.clear();
   compiling.cores.clear();
@@ -105,6 +110,7 @@ Status Quantizer::observe(std::span<const terms::TensorView> inputs) {
   SLUICE_TRY(context_->run());
   for (std::size_t i = 0; i < plan_.activations.size(); ++i) {
     const passes::ValueRange seen =
+        // The activations follow the model's own outputs, as load_observed() appended them.
         SLUICE_TRY(range_of(context_->output(signature_.outputs.size() + i)));
     passes::ValueRange& range = ranges_[plan_.activations[i]];
     range.low = std::min(range.low, seen.low);
@@ -118,6 +124,7 @@ Result<package::Executable> Quantizer::finish() const {
     return make_error(Code::kFailedPrecondition, "no sample was observed; give at least one");
   }
   ir::Graph graph = graph_;
+  // `plan_` speaks of operands of `graph_`, and the copy has the same numbers.
   passes::quantize_convolutions(graph.main(), plan_, ranges_);
   return compile(std::move(graph), *registry_, options_.compiling);
 }

@@ -12,6 +12,7 @@ namespace sluice::compiler {
 namespace {
 
 compile::WeightPrecision precision_of(std::string_view weights) {
+  // The flags were checked, so that what is left is f32.
   if (weights == "bf16") return compile::WeightPrecision::kBf16;
   if (weights == "int8") return compile::WeightPrecision::kInt8;
   return compile::WeightPrecision::kF32;
@@ -21,6 +22,7 @@ Result<ir::Graph> import(const Source& source, const std::vector<std::string>& s
                          const std::vector<std::string>& overridable, const Outcome& outcome) {
   if (source.graph) {
     if (shapes.empty()) return *source.graph;
+    // A recorded graph has the shapes that its program gave.
     return invalid_argument("--shape is for files; the inputs of a trace have their types");
   }
   // A draft takes weights as they come, so the import may leave them in their files.
@@ -62,6 +64,7 @@ Status observe_graphs(const std::string& folder, const ir::Graph& imported,
                       compile::CompileOptions& compiling) {
   if (folder.empty()) return ok_status();
   auto created = SLUICE_TRY(GraphFiles::create(folder).with_context("--graphs"));
+  // Shared with the callback, which outlives this function.
   SLUICE_TRY(created.write("import", imported).with_context("--graphs"));
   const auto files = std::make_shared<GraphFiles>(std::move(created));
   compiling.observe = [files](std::string_view pass, const ir::Graph& graph) {

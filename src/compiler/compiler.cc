@@ -64,6 +64,7 @@ Result<std::vector<std::string>> options_of(const sluice_compile_request& reques
 }
 
 Result<package::Executable> compile(const sluice_compile_request& given) {
+  // A caller compiled against an older header gives a shorter struct; the rest reads as zeros.
   const sluice_compile_request request = api::read_options(&given);
   Bytes file;
   const Source source = SLUICE_TRY(source_of(request, file));
@@ -74,12 +75,15 @@ Result<package::Executable> compile(const sluice_compile_request& given) {
   std::function<void(std::string_view)> progress;
   if (request.progress != nullptr) {
     progress = [&](std::string_view phase) {
+      // By the descriptor's name under /proc, so that a file without a path (memfd, an unlinked
+      // one) can be mapped too. The caller's descriptor stays open and its own.
       request.progress(request.user_data, std::string(phase).c_str());
     };
   }
   const auto registry = backend::BackendRegistry::discover(discovery);
   Outcome outcome = {.progress = std::move(progress)};
   if (request.output == nullptr) return compile_model(source, flags, registry, std::move(outcome));
+  // Created first: a path that cannot be written fails before the compilation, not after it.
   package::Draft draft = SLUICE_TRY(package::Draft::create(request.output));
   outcome.draft = &draft;
   auto executable = SLUICE_TRY(compile_model(source, flags, registry, std::move(outcome)));
@@ -123,6 +127,7 @@ int32_t sluice_package_bytes(sluice_package* package, const void** data, size_t*
     if (package == nullptr || data == nullptr || size_bytes == nullptr) {
       return invalid_argument("package, data or size_bytes is null");
     }
+    // Made once: the pointer that the caller gets is valid until it frees the package.
     if (!package->bytes) {
       package->bytes = SLUICE_TRY(sluice::package::package_bytes(package->executable));
     }

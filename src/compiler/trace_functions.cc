@@ -17,6 +17,7 @@ constexpr std::int32_t kMaxRank = 64;
 
 using api::null_argument;
 
+/// The C API says "no value" with a negative number.
 ir::OperandId id_of(sluice_value value) {
   return value < 0 ? ir::OperandId() : ir::OperandId(static_cast<std::size_t>(value));
 }
@@ -59,7 +60,7 @@ bool has_values(const sluice_attribute& attribute) {
   }
 }
 
-/// Requires: has_values().
+/// Requires: has_values(), which refuses unknown kinds: what is left for `default` is a tensor.
 Result<ir::Attribute> attribute_of(const sluice_attribute& attribute) {
   const auto count = attribute.count;
   switch (attribute.kind) {
@@ -80,6 +81,8 @@ Result<ir::Attribute> attribute_of(const sluice_attribute& attribute) {
 }
 
 Result<trace::Recorded> recorded_of(const sluice_trace_operation& operation) {
+  // Everything that the C caller gives is checked before it is read: a null array with a count
+  // above 0 is a mistake that bindings make.
   if (operation.kind == nullptr) return null_argument("the operator");
   const auto is_count = [](std::int32_t count) { return count >= 0 && count <= kMaxOperands; };
   if (!is_count(operation.num_inputs) || !is_count(operation.num_outputs) ||
@@ -117,6 +120,7 @@ using sluice::api::guard;
 using sluice::api::null_argument;
 namespace ir = sluice::ir;
 
+// Operators are registered first: a trace must not exist without those that it may record.
 int32_t sluice_trace_create(const sluice_operator* const* operators, size_t num_operators,
                             sluice_trace** trace) {
   return guard([&]() -> sluice::Status {

@@ -14,6 +14,7 @@ using nlohmann::json;
 
 constexpr const char* kFormat = "sluice operator profile";
 constexpr int kVersion = 1;
+// A profile has a line of some 100 bytes per operation and device; more is no profile.
 constexpr std::int64_t kMaxFileBytes = std::int64_t{64} << 20;
 
 /// "cpu 0.1.0 avx512 x".
@@ -88,6 +89,7 @@ std::optional<std::string> find_device_key(const OperatorProfile& profile,
     if (!key.starts_with(prefix)) continue;
     int cores = 0;
     const char* const end = key.data() + key.size();
+    // The rest must be the number of cores alone: another packing key may begin like it.
     const auto [stop, error] = std::from_chars(key.data() + prefix.size(), end, cores);
     if (error != std::errc() || stop != end || cores <= max_cores) continue;
     max_cores = cores;
@@ -126,6 +128,8 @@ Result<OperatorProfile> parse_operator_profile(std::string_view text) {
   }
   OperatorProfile profile;
   for (const auto& [key, device] : devices->items()) {
+    // An unknown device is kept: the profile may come from a machine with more plug-ins than this
+    // one.
     profile.devices[key] = SLUICE_TRY(read_device(device, "device \"" + key + "\""));
   }
   return profile;

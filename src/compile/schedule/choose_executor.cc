@@ -14,6 +14,8 @@ namespace {
 /// speed affects all; a model that takes long is run less often.
 constexpr int kRounds = 15;
 constexpr std::int64_t kMaxCompareNs = 3'000'000'000;
+// Another executor must save 5 %: below that, noise would decide, and two compilations of one model
+// would differ.
 constexpr double kWorthwhile = 0.95;
 
 /// A context whose inputs are zeros.
@@ -27,6 +29,7 @@ class Trial {
     auto context = SLUICE_TRY(model.create_context());
     Trial trial(std::move(model), std::move(context));
     SLUICE_TRY(trial.set_inputs());
+    // The first run plans, allocates and touches memory, so it is not measured.
     SLUICE_TRY(trial.context_.run());
     return trial;
   }
@@ -71,6 +74,8 @@ class Trial {
 
 bool has_static_inputs(const package::Executable& executable) {
   const auto inputs = package::signature_of(executable.graph).inputs;
+  // A simulated backend's time is virtual: its runs take as long as its clock says, whatever the
+  // machine does.
   return std::ranges::all_of(inputs, [](const terms::TensorSpec& spec) {
     return spec.type.is_tensor() && spec.type.is_static() && ir::storage_bytes(spec.type);
   });
@@ -95,6 +100,7 @@ Result<exec::ExecutorKind> choose_executor(const package::Executable& executable
   auto linear = SLUICE_TRY(Trial::create(executable, backends, exec::ExecutorKind::kLinear));
   if (!linear.has_static_shapes()) return exec::ExecutorKind::kLinear;
   auto dataflow = SLUICE_TRY(Trial::create(executable, backends, exec::ExecutorKind::kDataflow));
+  // All lists in one task leave nothing to run at the same time.
   auto parallel = SLUICE_TRY(Trial::create(executable, backends, exec::ExecutorKind::kParallel));
   if (parallel.has_one_task()) return exec::ExecutorKind::kLinear;
   const std::int64_t start_ns = system_clock().now_ns();
@@ -102,6 +108,7 @@ Result<exec::ExecutorKind> choose_executor(const package::Executable& executable
     SLUICE_TRY(linear.measure(*clock));
     SLUICE_TRY(dataflow.measure(*clock));
     SLUICE_TRY(parallel.measure(*clock));
+    // By the system's clock: this bounds how long the user waits.
     if (system_clock().now_ns() - start_ns > kMaxCompareNs) break;
   }
   exec::ExecutorKind best = exec::ExecutorKind::kLinear;

@@ -36,6 +36,7 @@ MakespanModel::MakespanModel(const ScheduleProblem& problem)
 
 void MakespanModel::rank_tasks() {
   std::vector<double> tensor_rank(problem_.tensors.size(), 0);
+  // Backwards: readers have higher indices than producers, so their ranks are known.
   std::vector<double> rank(problem_.tasks.size(), 0);
   for (std::size_t i = problem_.tasks.size(); i-- > 0;) {
     const Task& task = problem_.tasks[i];
@@ -72,6 +73,7 @@ double MakespanModel::ready_ns(int tensor, std::size_t device) {
     if (at[place] >= 0 && (at[from] < 0 || at[place] < at[from])) from = place;
   }
   const double copy_ns = problem_.transfers[from][device].of(moved.size_bytes);
+  // A sequential run copies and computes one thing at a time, so the copy moves the common clock.
   if (problem_.is_sequential) {
     now_ns_ += copy_ns;
     at[device] = now_ns_;
@@ -88,6 +90,7 @@ void MakespanModel::release_inputs(const Task& task) {
   const std::size_t places = problem_.devices.size() + 1;
   for (const int tensor : task.inputs) {
     const auto index = static_cast<std::size_t>(tensor);
+    // After its last reader a tensor is held no more, on any device that got a copy.
     if (--readers_left_[index] > 0) continue;
     for (std::size_t device = 0; device < problem_.devices.size(); ++device) {
       if (at_ns_[index * places + device] >= 0) {
@@ -110,8 +113,10 @@ double MakespanModel::makespan_ns(const Assignment& assignment) {
       held_bytes_[static_cast<std::size_t>(assignment[i])] += problem_.tasks[i].constant_bytes;
     }
   }
+  // Constants are there before the first task starts.
   peak_bytes_ = held_bytes_;
   for (std::size_t i = 0; i < problem_.tensors.size(); ++i) {
+    // The model's inputs are in host memory at time 0.
     if (problem_.tensors[i].producer < 0) at_ns_[i * places + problem_.host()] = 0;
   }
   double end_ns = 0;
@@ -122,6 +127,7 @@ double MakespanModel::makespan_ns(const Assignment& assignment) {
     const double cost_ns = chosen < 0 ? 0 : task.cost_ns[device];
     if (cost_ns == kCannotRun) return kCannotRun;
     double start_ns = chosen < 0 ? 0 : device_free_ns_[device];
+    // With side effects: ready_ns() plays the copy that brings the tensor to the device.
     for (const int tensor : task.inputs) start_ns = std::max(start_ns, ready_ns(tensor, device));
     if (problem_.is_sequential) start_ns = now_ns_;
     const double done_ns = start_ns + cost_ns;
@@ -134,6 +140,7 @@ double MakespanModel::makespan_ns(const Assignment& assignment) {
     end_ns = std::max(end_ns, done_ns);
     release_inputs(task);
   }
+  // The caller reads results in host memory.
   for (std::size_t i = 0; i < problem_.tensors.size(); ++i) {
     if (problem_.tensors[i].is_result) {
       end_ns = std::max(end_ns, ready_ns(static_cast<int>(i), problem_.host()));

@@ -50,6 +50,7 @@ class GraphBuilder {
   ScheduleProblem problem_;
 };
 
+/// Four branches of different lengths that join: what a scheduler may run side by side.
 int inception_block(GraphBuilder& graph, int x) {
   const int a = graph.task({x}, 60, kMiB / 2, kMiB);
   const int b = graph.chain(x, 2, 80, kMiB / 2, kMiB);
@@ -58,6 +59,7 @@ int inception_block(GraphBuilder& graph, int x) {
   return graph.task({a, b, c, d}, 10, kMiB * 2);
 }
 
+/// Three products side by side, then a chain that leaves nothing to run beside it.
 int transformer_block(GraphBuilder& graph, int x) {
   const int q = graph.task({x}, 100, kMiB, kMiB * 2);
   const int k = graph.task({x}, 100, kMiB, kMiB * 2);
@@ -90,6 +92,7 @@ ScheduleProblem random_layers(const NamedMachine& machine, std::uint64_t seed) {
   return graph.finish(graph.task(layer, 10, 4096));
 }
 
+/// Skips from each level down to the same level up hold tensors for long: a test of memory.
 ScheduleProblem encoder_decoder(GraphBuilder graph) {
   std::vector<int> skips;
   int x = graph.input(kMiB);
@@ -104,6 +107,7 @@ ScheduleProblem encoder_decoder(GraphBuilder graph) {
   return graph.finish(x);
 }
 
+/// A wavefront: each cell waits for its upper and its left neighbour, so at most six run at once.
 ScheduleProblem lattice(GraphBuilder graph) {
   std::vector<int> row(6, graph.input(kMiB / 4));
   for (int i = 0; i < 6; ++i) {
@@ -177,6 +181,8 @@ ScheduleProblem schedule_problem(const std::string& graph, const NamedMachine& m
   return builder.finish(x);
 }
 
+/// A baseline to compare schedulers with: the best of `count` random assignments, then single moves
+/// as long as one helps.
 double random_search_ns(const ScheduleProblem& problem, int count) {
   MakespanModel model(problem);
   std::mt19937_64 random(42);

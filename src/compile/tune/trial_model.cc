@@ -18,6 +18,7 @@ std::string tactic_of(const ir::Operation& operation) {
 /// Names operations after the number of their group, so that reported times can be attributed to
 /// groups.
 void name_by_group(std::span<const TunableGroup> groups, ir::Graph& graph) {
+  // Names of the model mean nothing to the times, and two equal ones would mix groups; all go.
   for (std::size_t s = 0; s < graph.num_subgraphs(); ++s) {
     ir::Subgraph& subgraph = graph.subgraph(ir::SubgraphId(s));
     for (const ir::OperationId id : subgraph.order()) subgraph.operation(id).name.clear();
@@ -46,6 +47,7 @@ class LoadedTrial final : public TrialModel {
     std::vector<double> times(num_groups_);
     for (const backend::StepTime& step : steps) {
       std::size_t group = num_groups_;
+      // A name that is no number leaves `group` out of range: an operation of no group.
       std::from_chars(step.name.data(), step.name.data() + step.name.size(), group);
       if (group < num_groups_) times[group] += static_cast<double>(step.duration_ns);
     }
@@ -110,6 +112,7 @@ Result<std::unique_ptr<TrialModel>> TrialMaker::make(std::span<const int> choice
   package::Executable trial = executable_;
   apply_tactics(groups_, choice, trial.graph);
   name_by_group(groups_, trial.graph);
+  // What earlier trials packed. Packing takes most of the time of a load.
   trial.packed = packed_for(trial.graph);
   exec::LoadOptions loading;
   loading.num_threads = num_threads_;
@@ -119,6 +122,7 @@ Result<std::unique_ptr<TrialModel>> TrialMaker::make(std::span<const int> choice
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     SLUICE_TRY(context.set_input(i, inputs_[i]));
   }
+  // The first run plans and allocates, so that the measured ones do not.
   SLUICE_TRY(context.run());
   return std::unique_ptr<TrialModel>(
       std::make_unique<LoadedTrial>(std::move(context), backends_, groups_.size()));
@@ -134,6 +138,7 @@ std::vector<package::PackedConstant> TrialMaker::packed_for(const ir::Graph& gra
         packed_.find({at, tactic_of(subgraph.operation(subgraph.order()[at.position]))});
     const auto& found = same == packed_.end() ? it->second : same->second;
     all.insert(all.end(), found.begin(), found.end());
+    // On to the entries of the next operation: one operation has one for each tactic tried.
     while (it != packed_.end() && it->first.first == at) ++it;
   }
   return all;
@@ -149,6 +154,7 @@ void TrialMaker::remember(const ir::Graph& graph, std::vector<package::PackedCon
     const std::string tactic = tactic_of(subgraph.operation(subgraph.order()[at.position]));
     found[{at, tactic}].push_back(std::move(entry));
   }
+  // An entry that was there stays: it was packed for the same tactic.
   packed_.merge(found);
 }
 

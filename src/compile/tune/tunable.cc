@@ -64,10 +64,13 @@ Result<std::vector<TunableGroup>> find_tunable(const package::Executable& execut
       if (backend_of[position] < 0) continue;
       const ir::Operation& operation = subgraph.operation(subgraph.order()[position]);
       const auto op = backend::Op::create({graph, subgraph, operation});
+      // A tactic is measured for one shape, so an operation whose shape is unknown has none to
+      // choose.
       if (!op.is_ok() || !has_known_shapes(op->get())) continue;
       // Operations with another tactic already form a group of their own.
       const std::string current =
           operation.attributes.get_or(backend::kVariantAttribute, std::string());
+      // Equal keys mean equal kernels: the same backend, tactic, operator and shapes.
       const std::string key =
           fmt::format("{} {} {}", backend_of[position], current, key_of(op->get()));
       const auto [number, is_new] = numbers.emplace(key, groups.size());
@@ -79,6 +82,7 @@ Result<std::vector<TunableGroup>> find_tunable(const package::Executable& execut
       groups[number->second].members.push_back({s, position});
     }
   }
+  // Nothing to choose. Erased at the end, since `numbers` holds indices into the list until then.
   std::erase_if(groups, [](const TunableGroup& group) { return group.tactics.size() < 2; });
   return groups;
 }

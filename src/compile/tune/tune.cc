@@ -21,10 +21,13 @@ Result<ir::Graph> with_shapes(const ir::Graph& graph, std::span<const terms::Ten
   }
   ir::Graph shaped = graph;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    // Hostile or merely wrong inputs are refused here, before their shapes decide anything.
     SLUICE_TRY(exec::check_input(signature.inputs[i], inputs[i]));
     ir::Shape shape;
     for (const std::int64_t dim : inputs[i].dims) shape.emplace_back(dim);
     ir::Type& type = shaped.main().operand(shaped.main().inputs[i]).type;
+    // Types of results are inferred anew from these; the executable itself keeps its symbolic
+    // shapes.
     type = type.with_shape(std::move(shape));
   }
   SLUICE_TRY(ops::infer_types(shaped));
@@ -48,6 +51,8 @@ std::string machine_of(Backends backends, int num_cores) {
 /// Packs constants again whose operations now need another form.
 Status repack(const backend::BackendRegistry& registry, package::Executable& executable) {
   exec::LoadOptions loading;
+  // The tuned graph still has the packed forms of its old tactics. The loader uses those that fit
+  // the new ones and packs the rest.
   loading.num_threads = 1;
   const bool is_packed = !executable.packed.empty();
   const auto model = SLUICE_TRY(exec::LoadedModel::load(executable, registry, loading));
@@ -57,6 +62,7 @@ Status repack(const backend::BackendRegistry& registry, package::Executable& exe
   return ok_status();
 }
 
+/// What changed, the greatest saving first.
 std::vector<TunedGroup> changes(std::span<const TunableGroup> groups,
                                 const SearchOutcome& outcome) {
   std::vector<TunedGroup> changed;
@@ -89,6 +95,8 @@ Result<Tuning> tune(package::Executable executable, std::span<const terms::Tenso
   SearchOptions searching;
   searching.time_box_ns = static_cast<std::int64_t>(options.seconds * 1e9);
   searching.progress = options.progress;
+  // A scope, so that the packed forms of all tactics are freed before the executable is packed
+  // anew.
   SearchOutcome outcome;
   {
     TrialMaker trials(executable, groups, inputs, backends, registry, num_cores);
@@ -108,6 +116,7 @@ Result<Tuning> tune(package::Executable executable, std::span<const terms::Tenso
                                static_cast<std::size_t>(outcome.groups[g].confirmed)});
   }
   report.before_ns = outcome.before_ns;
+  // Without a change the executable stays as it was, its packed constants included.
   report.after_ns = outcome.after_ns;
   if (!report.changed.empty()) {
     std::vector<int> choice;
