@@ -19,6 +19,7 @@ namespace {
 
 /// Whether all float types hold the number: it has at most 8 binary digits.
 bool is_short(double number) {
+  // The significand of bf16, the shortest of the float types, has 8 digits.
   int power = 0;
   const double digits = std::ldexp(std::frexp(number, &power), 8);
   return digits == std::nearbyint(digits);
@@ -29,6 +30,8 @@ bool is_short(double number) {
 bool is_near(double number, double wanted, ir::ElementType element) {
   if (is_short(wanted)) return number == wanted;
   const double tolerance = element == ir::ElementType::kF64 ? 1e-12 : 1e-5;
+  // A constant such as sqrt(2/pi) is no short number, and exporters print it with six digits or
+  // more.
   return std::isfinite(number) && std::abs(number - wanted) <= tolerance * std::abs(wanted);
 }
 
@@ -46,6 +49,7 @@ bool is_inference_dropout(const ir::Subgraph& subgraph, const ir::Operation& dro
   const ir::OperandId mode = dropout.input(2);
   if (!mode.is_valid()) return true;
   const ir::Constant* constant = subgraph.find_constant(mode);
+  // A mode that the run gives may be true, so only a constant false counts.
   const auto value = constant ? ir::integer_values(*constant) : std::nullopt;
   return value && value->size() == 1 && value->front() == 0;
 }
@@ -68,6 +72,7 @@ std::optional<std::pair<ir::OperandId, double>> Matcher::with_number(
   if (operation.inputs.size() != 2) return std::nullopt;
   const bool commutes = operation.is("Add") || operation.is("Mul");
   for (const std::size_t i : {1, 0}) {
+    // The right side first: in Sub and Div the number is on the right or it does not count.
     if (i == 0 && !commutes) break;
     const auto number = scalar_value(subgraph_, operation.inputs[i]);
     if (number && operation.inputs[1 - i].is_valid()) {

@@ -46,6 +46,7 @@ constexpr Pass kPipeline[] = {
     {"softmax", "find softmax in its parts", fuse_softmax},
     {"attention", "find attention in its parts", fuse_attention},
     {"transposes", "join transposes, and drop those that move nothing", simplify_transposes},
+    // A second time, since the passes above leave constants and shapes behind that were not there.
     kFoldConstants,
     kFoldConditions,
     kCaptures,
@@ -53,6 +54,7 @@ constexpr Pass kPipeline[] = {
     kIdentities,
     kDeadCode,
     {"narrow_weights", "keep weights that come in 16 bits in 16 bits", narrow_weights},
+    // Last of the fusions: it takes what the patterns above have left.
     {"elementwise", "put element-wise operations into one pass over memory", fuse_elementwise},
     kDeadCode,
 };

@@ -33,6 +33,7 @@ std::optional<LayerNorm> match_normal(const Matcher& matcher, ir::OperandId norm
   if (!root || squared_operand(matcher, root->mean->inputs[0]) != centred) return std::nullopt;
   auto found = match_centred(matcher, centred);
   const auto axis = last_axes(matcher.subgraph(), *root->mean);
+  // Mean and variance over the same dimensions; any other formula is not a layer normalization.
   if (!found || axis != found->axis) return std::nullopt;
   found->epsilon = root->epsilon;
   return found;
@@ -40,6 +41,8 @@ std::optional<LayerNorm> match_normal(const Matcher& matcher, ir::OperandId norm
 
 /// normal * scale + bias.
 std::optional<LayerNorm> match_layer_norm(const Matcher& matcher, const ir::Operation& root) {
+  // Addition and multiplication commute, and exporters write both orders: four ways to read the
+  // root.
   for (const std::size_t i : {0, 1}) {
     const ir::Operation* scaled = matcher.find(root.inputs[i], "Mul");
     if (scaled == nullptr) continue;
@@ -65,6 +68,7 @@ Result<int> fuse_layer_norms(ir::Graph& graph, ir::SubgraphId id, const PassCont
     const ir::Operation& root = subgraph.operation(at);
     if (!root.is("Add") || root.body || root.inputs.size() != 2) continue;
     const auto norm = match_layer_norm(matcher, root);
+    // A scale or bias of higher rank would have broadcast x to another shape.
     if (!norm || !same_type(subgraph, norm->x, root.outputs[0])) continue;
     ir::Attributes attributes;
     attributes.set("axis", norm->axis);
@@ -73,6 +77,7 @@ Result<int> fuse_layer_norms(ir::Graph& graph, ir::SubgraphId id, const PassCont
         make_operation(subgraph, "LayerNormalization", {norm->x, norm->scale, norm->bias},
                        root.outputs[0], std::move(attributes));
     if (!context.is_accepted(graph, subgraph, fused)) continue;
+    // The parts stay for other readers; `dead_code` removes those that have none.
     subgraph.operation(at) = std::move(fused);
     ++num_found;
   }

@@ -30,6 +30,7 @@ std::optional<RmsNorm> match_quotient(const Matcher& matcher, ir::OperandId id) 
     return found && found->x == quotient->inputs[0] ? found : std::nullopt;
   }
   const ir::Operation* product = matcher.find(id, "Mul");
+  // A product commutes, so the inverse may be on either side.
   for (const std::size_t i : {0, 1}) {
     const ir::Operation* inverse =
         product ? matcher.find(product->inputs[i], "Reciprocal") : nullptr;
@@ -64,6 +65,7 @@ Result<int> fuse_rms_norms(ir::Graph& graph, ir::SubgraphId id, const PassContex
     ir::Operation fused = make_operation(subgraph, "RMSNormalization", {norm->x, norm->scale},
                                          root.outputs[0], std::move(attributes));
     if (!context.is_accepted(graph, subgraph, fused)) continue;
+    // The parts stay for other readers; `dead_code` removes those that have none.
     subgraph.operation(at) = std::move(fused);
     ++num_found;
   }

@@ -8,6 +8,7 @@
 namespace sluice::passes {
 namespace {
 
+// The attribute that tells operations apart which share one state: each draws a stream of its own.
 constexpr const char* kStream = "sluice_stream";
 
 /// The place of the state among the operation's inputs; nullopt if it draws no numbers.
@@ -39,12 +40,15 @@ class StateGiver {
       const auto place = state_input(subgraph, subgraph.operation(id));
       if (!place) continue;
       if (!subgraph.operation(id).input(*place).is_valid()) {
+        // One per subgraph, before everything else, so that every operation may read it.
         if (!state.is_valid()) state = add_state(subgraph, order.front());
         ir::Operation& operation = subgraph.operation(id);
         operation.inputs.resize(*place + 1);
         operation.inputs[*place] = state;
         ++num_given;
       }
+      // Also where the state was given: two parts that were compiled alone may use the same
+      // numbers.
       number(subgraph.operation(id));
     }
     return num_given;

@@ -24,7 +24,7 @@ ir::Constant table_of(const TreeRows& rows) {
           Bytes::own(std::move(data))};
 }
 
-/// All but the lists that the table replaces.
+/// All but the lists of an entry per node, which the table replaces.
 ir::Attributes attributes_of(const ir::Operation& operation, const TreeRows& rows) {
   ir::Attributes attributes;
   for (const auto& [name, value] : operation.attributes) {
@@ -60,6 +60,7 @@ Result<int> tabulate(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext
   for (const ir::OperationId at : order) {
     if (!is_ensemble(subgraph.operation(at))) continue;
     auto made = with_table(subgraph, subgraph.operation(at));
+    // A form that the table cannot hold stays as it is; a file that is wrong ends the pass.
     if (made.status().code() == Code::kUnimplemented) continue;
     SLUICE_TRY(Status(made.status()));
     if (!context.is_accepted(graph, subgraph, *made)) continue;

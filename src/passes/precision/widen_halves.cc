@@ -73,6 +73,7 @@ class Widener {
 
   int run() {
     int num_widened = 0;
+    // `order_` is the order before the pass, so casts that it inserts are not visited.
     for (std::size_t i = 0; i < order_.size(); ++i) {
       if (reads_cast(order_[i])) continue;
       if (!is_widened(subgraph_.operation(order_[i]))) continue;
@@ -96,6 +97,8 @@ class Widener {
     if (!has_half(inputs) && !has_half(operation.outputs)) return false;
     const std::string_view kind = operation.kind;
     if (kMovement.contains(kind)) {
+      // Movement alone gains nothing from 32 bits. It follows where its input exists in f32 anyway,
+      // so that no pair of casts stands before and after it.
       return std::any_of(inputs.begin(), inputs.end(),
                          [&](auto id) { return id.is_valid() && is_computed_.contains(id); });
     }
@@ -111,6 +114,7 @@ class Widener {
   bool reads_cast(ir::OperationId at) {
     ir::Operation& operation = subgraph_.operation(at);
     if (!operation.is("Cast") || !is_computed_.contains(operation.input(0))) return false;
+    // The cast to 16 bits and back between the two is left out, and with it a rounding.
     operation.inputs[0] = wide_.at(operation.input(0));
     return true;
   }
@@ -120,6 +124,7 @@ class Widener {
     const auto values = ir::float_values(constant);
     if (!values) return {};
     const std::vector<float> floats(values->begin(), values->end());
+    // Here and not by a Cast, because later passes look for constants.
     return subgraph_.add_constant("", ir::make_f32_constant(floats, *constant.type.shape()));
   }
 
@@ -130,6 +135,7 @@ class Widener {
     if (subgraph_.is_constant(id)) it->second = wide_constant(id);
     if (it->second.is_valid()) return it->second;
     it->second = add_operand(subgraph_, type_of(id).with_element(ElementType::kF32));
+    // Before the first reader; later ones in the order find it in `wide_`.
     subgraph_.insert_operation(at, make_cast(id, it->second));
     return it->second;
   }
@@ -163,6 +169,7 @@ class Widener {
       wide_.insert_or_assign(narrow, output);
       is_computed_.insert(narrow);
       ir::Operation cast = make_cast(output, narrow);
+      // Behind the operation and before the next, so that readers of the narrow form still follow.
       if (index + 1 < order_.size()) {
         subgraph_.insert_operation(order_[index + 1], std::move(cast));
       } else {

@@ -43,6 +43,7 @@ std::optional<ir::Constant> compute(ir::Subgraph& subgraph, const Evaluator& eva
   values[function.source] = subgraph.add_constant("", all_bytes());
   std::optional<ir::Constant> last;
   for (const ir::OperationId at : function.operations) {
+    // A copy: the original stays in the graph until the backend has accepted the table.
     ir::Operation operation = subgraph.operation(at);
     for (ir::OperandId& input : operation.inputs) {
       const auto value = values.find(input);
@@ -54,6 +55,7 @@ std::optional<ir::Constant> compute(ir::Subgraph& subgraph, const Evaluator& eva
     auto results = evaluate(subgraph, operation);
     if (!results.is_ok() || results->size() != 1) return std::nullopt;
     last = std::move(results->front());
+    // The next operation of the chain reads this result as a constant.
     values[original] = subgraph.add_constant("", *last);
   }
   return last;
@@ -71,6 +73,7 @@ int tabulate_bytes(const ir::Graph& graph, Rewriter& rewriter, const PassContext
   function->operations.push_back(at);
   const ir::Type from = subgraph.operand(function->source).type;
   const ir::Type to = subgraph.operand(result).type;
+  // One byte gives one byte, so shapes must agree: a broadcast would make the result larger.
   if (from.element() != ElementType::kU8 || to.element() != ElementType::kU8 || !from.shape() ||
       !to.shape() || *from.shape() != *to.shape()) {
     return 0;

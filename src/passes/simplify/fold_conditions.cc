@@ -24,6 +24,7 @@ class Names {
 
   /// The name itself if it is new, else with the first number that makes it so. Takes it.
   std::string take(const std::string& wanted) {
+    // Operands without a name stay so.
     if (wanted.empty()) return wanted;
     if (taken_.empty()) {
       for (std::size_t i = 0; i < subgraph_.num_operands(); ++i) {
@@ -49,6 +50,7 @@ class Names {
 class Inliner {
  public:
   Inliner(ir::Subgraph& outer, const ir::Subgraph& branch, Names& names)
+      // Branches take nothing but captures, which follow the condition among the If's inputs.
       : outer_(outer), branch_(branch), names_(names), moved_(branch.num_operands()) {}
 
   void run(ir::OperationId position, const ir::Operation& choice) {
@@ -77,6 +79,7 @@ class Inliner {
       const ir::OperandId from = branch_.outputs[i];
       if (!to.is_valid()) continue;
       const bool is_computed = uses.producer(from).is_valid();
+      // An output that the branch names twice, or hands through, cannot be renamed: it is copied.
       if (is_computed && !moved_[from.index()].is_valid()) {
         moved_[from.index()] = to;
         outer_.operand(to).type = branch_.operand(from).type;
@@ -112,13 +115,16 @@ class Inliner {
 Result<int> fold(ir::Graph& graph, ir::SubgraphId id) {
   ir::Subgraph& subgraph = graph.subgraph(id);
   int num_folded = 0;
+  // One for all branches that move in, so that the names of two branches differ.
   Names names(subgraph);
   const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
   for (const ir::OperationId at : order) {
     if (!subgraph.operation(at).is("If")) continue;
+    // A copy, since the Inliner inserts operations into the subgraph that holds it.
     const ir::Operation choice = subgraph.operation(at);
     const auto condition = constant_condition(subgraph, choice);
     if (!condition) continue;
+    // The graph may come from a file; Inliner relies on equal numbers of inputs and outputs.
     SLUICE_TRY(ops::check_structure(graph, choice));
     const char* branch = *condition ? "then_branch" : "else_branch";
     const auto taken = *choice.attributes.find<ir::SubgraphId>(branch);

@@ -34,6 +34,7 @@ class Folder {
     }
   }
 
+  /// In order, so that facts of an operation's inputs are complete when its turn comes.
   int run() {
     std::vector<ir::OperationId> kept;
     for (const ir::OperationId id : subgraph_.order()) {
@@ -57,6 +58,7 @@ class Folder {
       const ir::OperandId id = operation.outputs[i];
       if (!id.is_valid()) continue;
       ops::OperandFacts& facts = facts_[id.index()];
+      // Kept also where the operation stays: readers may need the values without the constant.
       facts.values = context.output_values(i);
       if (facts.values) constants[i] = constant_of(*facts.values, subgraph_.operand(id).type);
     }

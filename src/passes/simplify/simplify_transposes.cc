@@ -21,6 +21,7 @@ bool join_with_producer(const Matcher& matcher, ir::Operation& transpose) {
   const Permutation* inner = first ? permutation_of(*first) : nullptr;
   if (inner == nullptr || outer == nullptr || inner->size() != outer->size()) return false;
   Permutation joined;
+  // outer (inner x): axis i of the result is axis outer[i] of the middle, axis inner[outer[i]] of x
   for (const std::int64_t axis : *outer) {
     joined.push_back((*inner)[static_cast<std::size_t>(axis)]);
   }
@@ -42,6 +43,7 @@ bool keeps_order(const ir::Shape& shape, const Permutation& permutation) {
 
 /// The shape as a Reshape's target; nullopt if more than one dimension is symbolic.
 std::optional<std::vector<std::int64_t>> reshape_target(const ir::Shape& shape) {
+  // A Reshape would take 0 for "as in the input".
   std::vector<std::int64_t> target;
   for (const ir::Dim& dim : shape) {
     if (dim.is(0)) return std::nullopt;
@@ -78,6 +80,7 @@ Result<int> simplify_transposes(ir::Subgraph& subgraph) {
     ir::Operation& transpose = subgraph.operation(at);
     if (!transpose.is("Transpose") || transpose.body) continue;
     const bool is_joined = join_with_producer(matcher, transpose);
+    // Both may apply: a joined transpose may turn out to move nothing.
     if (replace_by_reshape(subgraph, at) || is_joined) ++num_found;
   }
   return num_found;

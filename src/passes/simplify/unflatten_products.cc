@@ -35,6 +35,7 @@ bool same_rows(const ir::Subgraph& subgraph, ir::OperandId x, ir::OperandId resu
 std::optional<Flattened> match(const Matcher& matcher, const ir::Operation& root) {
   const ir::Subgraph& subgraph = matcher.subgraph();
   const ir::Operation* gemm = matcher.find(root.inputs[0], "Gemm");
+  // Another reader needs the folded rows, so the product would be computed twice.
   if (gemm == nullptr || !is_plain(*gemm) || !matcher.uses().has_single_use(root.inputs[0])) {
     return std::nullopt;
   }
@@ -50,6 +51,7 @@ std::optional<Flattened> match(const Matcher& matcher, const ir::Operation& root
   if (!same_columns || !same_rows(subgraph, found.x, root.outputs[0])) return std::nullopt;
   if (!found.bias.is_valid()) return found;
   const ir::Shape* bias = subgraph.operand(found.bias).type.shape();
+  // A bias of rank 2 belongs to folded rows, and would not broadcast the same way here.
   return bias != nullptr && bias->size() == 1 ? std::optional(found) : std::nullopt;
 }
 
@@ -63,6 +65,7 @@ void replace(ir::Subgraph& subgraph, ir::OperationId at, const Flattened& found)
     const ir::Shape& shape = *stored.shape();
     const ir::OperandId turned =
         add_operand(subgraph, stored.with_shape(ir::Shape{shape[1], shape[0]}));
+    // Of a constant: `fold_constants` computes it at compile time.
     ir::Attributes order;
     order.set("perm", std::vector<std::int64_t>{1, 0});
     subgraph.insert_operation(
