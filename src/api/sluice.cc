@@ -42,6 +42,7 @@ Result<Bytes> bytes_of(const void* data, std::size_t size, std::int32_t ownershi
     return invalid_argument("borrowed bytes must be aligned to {} bytes; copy them instead",
                             package::kDataAlignment);
   }
+  // No owner: the caller keeps borrowed bytes until it closes the model.
   return Bytes(nullptr, view);
 }
 

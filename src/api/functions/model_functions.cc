@@ -26,6 +26,7 @@ Result<Bytes> package_bytes(const sluice_load_options& options) {
     return SLUICE_TRY(map_file(fmt::format("/proc/self/fd/{}", options.fd))
                           .with_context(fmt::format("file descriptor {}", options.fd)));
   }
+  // A path: whoever runs the model opens it.
   if (options.data == nullptr) return Bytes();
   const auto* data = static_cast<const std::byte*>(options.data);
   // Copied, because the model outlives the call.
@@ -55,6 +56,7 @@ Result<terms::FunctionOptions> function_settings(const sluice_function_options& 
   if (from.share != 0) options.share = from.share;
   options.priority = from.priority;
   options.memory_bytes = from.memory_bytes;
+  // 0 leaves the default; a negative number keeps nothing warm.
   if (from.keep_warm_ns != 0) options.keep_warm_ns = std::max<std::int64_t>(from.keep_warm_ns, 0);
   options.batch_rows = from.batch_rows;
   SLUICE_TRY(terms::check(options));
@@ -96,6 +98,7 @@ Result<LoadSettings> load_settings(const sluice_load_options* given) {
     load.batching = terms::BatchOptions{options.batch_rows, options.max_delay_ns};
     SLUICE_TRY(terms::check(*load.batching));
   }
+  // Last, because a function refuses some of the settings above.
   if (options.function != nullptr)
     load.function = SLUICE_TRY(function_settings(*options.function, settings));
   return settings;

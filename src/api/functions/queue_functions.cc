@@ -67,6 +67,8 @@ Status enqueue(const Call& call, std::uint64_t queues, const Entry& entry,
     return open->manager->no_queue(entry.name);
   }
   session::QueueCallback on_done;
+  // Until enqueue() has succeeded, `callback` owns it: a refused entry gets no call that would free
+  // it.
   if (callback != nullptr) on_done = {&UserCallback::call, callback.get()};
   SLUICE_TRY(queue->enqueue(entry.data, entry.size_bytes, on_done,
                             deadline_of(entry.timeout_ns, open->model->clock())));
@@ -113,6 +115,7 @@ int32_t sluice_runtime_enqueue(sluice_runtime* runtime, uint64_t queues, const c
 int32_t sluice_runtime_close_queues(sluice_runtime* runtime, uint64_t queues) {
   return with_runtime_blocking(runtime, [&](Call& call) -> Status {
     const auto open = SLUICE_TRY(sluice::api::find_queues(call, queues));
+    // First, so that no other call finds queues that are closing.
     (void)call.queues().remove(queues);
     open->manager->close();
     return ok_status();

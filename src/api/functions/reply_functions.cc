@@ -29,6 +29,7 @@ namespace {
 Result<const terms::NamedTensor*> find_output(const InferReply& reply, const char* name) {
   std::string known;
   for (const terms::NamedTensor& output : reply.outputs) {
+    // Without a name the only output is meant.
     if (name == nullptr ? reply.outputs.size() == 1 : output.name == name) return &output;
     known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", output.name);
   }

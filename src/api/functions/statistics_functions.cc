@@ -74,6 +74,7 @@ sluice_span span_of(const terms::ProfileSpan& span, const terms::Profile& profil
   copy.kind = static_cast<std::int32_t>(span.kind);
   copy.runtime_code = static_cast<sluice_runtime_code>(span.code);
   copy.model = profile.models[span.model].name.c_str();
+  // Spans of other kinds have no name, and `span.name` says nothing about them.
   const bool has_name = span.kind == terms::SpanKind::kOperation;
   copy.name = has_name ? profile.names[span.name].c_str() : "";
   copy.request = span.request;

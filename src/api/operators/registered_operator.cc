@@ -51,6 +51,7 @@ Result<std::string> checked_text(const char* text, std::string_view field) {
 }
 
 Status check_bounds(std::int32_t least, std::int32_t most, std::string_view what) {
+  // -1 inputs: any number of them.
   const bool is_open = most == -1 && what == "inputs";
   if (least >= 0 && least <= kMaxOperands && most <= kMaxOperands && (is_open || most >= least)) {
     return ok_status();
@@ -75,6 +76,7 @@ Status check_fields(const sluice_operator& op) {
 
 /// The struct with texts of the library's own. Fails: kInvalidArgument naming the field.
 Result<RegisteredOperator> read_operator(const sluice_operator& given) {
+  // Too short to hold even its own size.
   if (given.struct_size < sizeof(given.struct_size)) {
     return invalid_argument("struct_size is {}", given.struct_size);
   }
@@ -86,6 +88,7 @@ Result<RegisteredOperator> read_operator(const sluice_operator& given) {
     return invalid_argument("domain is \"{}\", which has operators of Sluice alone", entry.domain);
   }
   SLUICE_TRY(check_fields(entry.op));
+  // The kept struct has this library's size, whatever the program was compiled with.
   entry.op.struct_size = sizeof(entry.op);
   entry.op.version = std::max(entry.op.version, 1);
   return entry;
@@ -133,9 +136,11 @@ Status register_operator(const sluice_operator& op, bool may_repeat) {
   }
   SLUICE_TRY(add_custom_backend());
   RegisteredOperator& kept = list.all.emplace_back(std::move(entry));
+  // Only now, in the element of the deque, which moves no more.
   kept.op.domain = kept.domain.c_str();
   kept.op.name = kept.name.c_str();
   Status added = add_schema(kept.op);
+  // No other thread has seen the entry, as the lock is still held.
   if (!added.is_ok()) list.all.pop_back();
   return added;
 }

@@ -323,6 +323,7 @@ class LocalRuntime final : public Runtime {
 
   const Machine machine_;
   runtime::Engine engine_;
+  // Each of these uses those above it, so they must be destroyed in the reverse order.
   sandbox::FunctionHost functions_{engine_, {}};
   sandbox::GraphHost graphs_{functions_, /*exchange=*/nullptr};
   DemandModels demand_;

@@ -76,6 +76,7 @@ session::BindPredicate predicate_of(const sluice_session_options& options) {
 }  // namespace sluice::api
 
 struct sluice_session {
+  // Destroyed after the session, whose kernels are the plug-ins'.
   sluice::backend::BackendRegistry plugins;
   std::unique_ptr<sluice::session::Session> session;
   // A deque: the C structs point into their own element, which must not move as the list grows.
