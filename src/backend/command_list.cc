@@ -35,6 +35,7 @@ Status CommandList::add_kernel(std::shared_ptr<const Kernel> kernel,
                                            static_cast<std::int32_t>(outputs.size()), message);
   });
   if (!added.is_ok()) return added.with_context(kernel->op().describe());
+  // The plug-in's list refers to the kernel.
   kernels_.push_back(std::move(kernel));
   bytes_ += kStepBytes +
             static_cast<std::int64_t>((inputs.size() + outputs.size()) * sizeof(sluice_argument));
@@ -46,6 +47,7 @@ Status CommandList::add_copy(const sluice_argument& source, const sluice_argumen
   SLUICE_TRY(call_plugin(backend().name(), [&](sluice_message* message) {
     return backend().api().list_add_copy(get(), &source, &target, size_bytes, message);
   }));
+  // No kernel, but an entry: the numbers that exchange() takes count copies too.
   kernels_.emplace_back();
   bytes_ += kStepBytes;
   return ok_status();

@@ -39,6 +39,7 @@ Status check_version(const sluice_backend_api& api) {
 const char* first_missing(const sluice_backend_api& api) {
 #define SLUICE_REQUIRE(function) \
   if (api.function == nullptr) return #function
+  // Those of the first version alone: a table of that version ends behind them.
   SLUICE_REQUIRE(packing_key);
   SLUICE_REQUIRE(create);
   SLUICE_REQUIRE(destroy);
@@ -74,6 +75,7 @@ Result<const sluice_backend_api*> ask_for_table(sluice_backend_entry_fn entry,
     return api != nullptr ? SLUICE_OK : SLUICE_FAILED_PRECONDITION;
   });
   if (!asked.is_ok()) return asked;
+  // Before anything is read through the pointer.
   if (reinterpret_cast<std::uintptr_t>(api) % alignof(sluice_backend_api) != 0) {
     return refuse("its entry returned no table");
   }

@@ -120,6 +120,7 @@ Result<Op> Op::with_types(const ir::Operation& operation,
   static const std::vector<ir::OperandId> kNone;
   const std::vector<ir::OperandId>& extra = operation.body ? operation.body->inputs : kNone;
   const auto made = std::make_shared<Retyped>();
+  // Counted first: operands point into `dims`, which must not move when it grows.
   std::size_t num_dims = 0;
   for (const auto* ids : {&operation.inputs, &operation.outputs, &extra}) {
     for (const ir::OperandId id : *ids) {
@@ -133,6 +134,8 @@ Result<Op> Op::with_types(const ir::Operation& operation,
   if (added.is_ok()) added = made->add(op_->outputs, operation.outputs, type_of);
   if (added.is_ok()) added = made->add(op_->body_inputs, extra, type_of);
   if (!added.is_ok()) return std::move(added).with_context(operation.describe());
+  // Keeps alive what this one shares with it: texts, attributes and constants. Always the original,
+  // so that retyping again and again makes no chain.
   made->first = first_ != nullptr ? first_ : op_;
   made->op = *op_;
   made->op.inputs = made->operands.data();

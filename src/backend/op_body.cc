@@ -64,6 +64,11 @@ Status add_step(OpStorage& storage, RegisterMap& registers, const ir::Operation&
 
 }  // namespace
 
+// Registers, by number:
+//
+//   inputs of the body | constants | results of the steps, in their order
+//
+// so that a step's result needs no number of its own.
 Status make_body(OpStorage& storage, const ir::Subgraph& body) {
   if (body.outputs.size() != 1) {
     return invalid_argument("its body has {} outputs; it must have one", body.outputs.size());

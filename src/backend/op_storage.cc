@@ -100,6 +100,7 @@ Result<sluice_tensor> make_tensor(std::vector<std::int64_t>& dims, const ir::Typ
 Result<sluice_tensor> make_constant(OpStorage& storage, const ir::Constant& constant) {
   sluice_tensor tensor = SLUICE_TRY(make_tensor(storage.dims.emplace_back(), constant.type));
   if (constant.type.element() == ir::ElementType::kString) {
+    // Plug-ins read strings as texts, which point into the constant that is kept beside them.
     const ir::Constant& kept = storage.constants.emplace_back(constant);
     tensor.data = storage.texts.emplace_back(SLUICE_TRY(decode_texts(kept))).data();
     return tensor;

@@ -86,8 +86,10 @@ std::vector<fs::path> default_folders() {
   std::vector<fs::path> folders;
   std::error_code error;
   const fs::path executable = fs::read_symlink("/proc/self/exe", error);
+  // A program PREFIX/bin/... has its plug-ins in PREFIX/lib/sluice.
   if (!error) folders.push_back(executable.parent_path().parent_path() / "lib" / "sluice");
   Dl_info info = {};
+  // So has a library PREFIX/lib/... that a program of another place loads.
   if (::dladdr(reinterpret_cast<const void*>(&default_folders), &info) != 0 &&
       info.dli_fname != nullptr) {
     const fs::path beside = fs::absolute(info.dli_fname, error).parent_path() / "sluice";

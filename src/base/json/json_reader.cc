@@ -45,6 +45,7 @@ Result<JsonValue> JsonValue::field(std::string_view name) const {
 
 Result<std::int64_t> JsonValue::as_int(std::int64_t least, std::int64_t most) const {
   if (!value_->is_number_integer()) return wrong_type("a whole number");
+  // The parser keeps what is above int64 as unsigned; reading that as int64 would wrap.
   const bool is_huge = value_->is_number_unsigned() &&
                        value_->get<std::uint64_t>() >
                            static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());

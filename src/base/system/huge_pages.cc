@@ -22,6 +22,7 @@ std::int64_t read_count(const char* name) {
 
 /// Pages that are neither in use nor reserved.
 std::int64_t count_free() {
+  // Reserved pages belong to mappings that have not touched them yet.
   return std::max<std::int64_t>(0, read_count("free_hugepages") - read_count("resv_hugepages"));
 }
 

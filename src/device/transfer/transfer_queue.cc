@@ -66,6 +66,7 @@ std::optional<TransferBlock> TransferQueue::next(std::int64_t now_ns) {
   }
   // Charged when the block starts, at least 1, so that clients with empty transfers take turns
   // too.
+  // What the client had when its turn came: clients that become active start from there.
   level_ = client->served;
   client->served += std::max<std::int64_t>(block.size_bytes / client->weight, 1);
   client->last_turn = ++turn_;
@@ -84,6 +85,8 @@ TransferQueue::Client* TransferQueue::choose(ClientId& id) {
   bool is_best_new = false;
   for (auto& [candidate, client] : clients_) {
     if (client.next() == nullptr) continue;
+    // A client that idles between its blocks, to come back as new, must first let all others have a
+    // turn.
     const bool has_waited = client.last_turn == 0 || turn_ - client.last_turn >= num_active;
     const bool is_new = client.was_idle && has_waited && !was_new_;
     const Rank rank = rank_of(client, is_new);
@@ -93,6 +96,7 @@ TransferQueue::Client* TransferQueue::choose(ClientId& id) {
     is_best_new = is_new;
     id = candidate;
   }
+  // Two turns in a row do not go to new clients, so those that wait in a queue are not starved.
   was_new_ = is_best_new && num_active > 1;
   return chosen;
 }
@@ -101,6 +105,8 @@ TransferQueue::Client* TransferQueue::choose(ClientId& id) {
 TransferQueue::Rank TransferQueue::rank_of(const Client& client, bool is_new) const {
   const Urgency& urgency = client.next()->transfer.urgency;
   switch (policy_) {
+    // Weighted fair queueing: `served` is the client's virtual time, its bytes divided by its
+    // weight.
     case TransferPolicy::kWeighted: return {0, client.served, client.last_turn};
     case TransferPolicy::kRoundRobin: break;
     case TransferPolicy::kDeadline:
@@ -130,6 +136,7 @@ void TransferQueue::finish_ended(Client& client, std::int64_t now_ns,
                                  std::vector<FinishedTransfer>& finished) {
   while (!client.queue.empty()) {
     PendingTransfer& front = client.queue.front();
+    // In the order of submission: a later transfer that has ended waits for those before it.
     if (front.blocks_in_flight > 0 || front.has_blocks_left()) return;
     const bool is_complete = front.copied_bytes == front.transfer.size_bytes;
     Status status = front.failure;
