@@ -19,6 +19,7 @@ std::vector<Wide> widen_with(const Constant& constant, const Convert& convert) {
   std::vector<Wide> values(constant.data.size() / sizeof(Stored));
   for (std::size_t i = 0; i < values.size(); ++i) {
     Stored element;
+    // A constant may lie in a mapped file, at an address that is not aligned for the type.
     std::memcpy(&element, constant.data.data() + i * sizeof(Stored), sizeof(Stored));
     values[i] = static_cast<Wide>(convert(element));
   }

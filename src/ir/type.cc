@@ -87,6 +87,7 @@ std::string Type::to_string() const {
 bool operator==(const Type& a, const Type& b) {
   if (a.kind_ != b.kind_ || a.element_ != b.element_ || a.layout_ != b.layout_) return false;
   if (a.shape_ != b.shape_) return false;
+  // Copies of a type share the item, so the pointers alone decide most of the time.
   return a.item_ == b.item_ || (a.item_ && b.item_ && *a.item_ == *b.item_);
 }
 

@@ -14,6 +14,11 @@ std::string describe(const Subgraph& subgraph, OperandId id) {
                       : fmt::format("operand \"{}\"", name);
 }
 
+// Strings lie in a constant as offsets into the bytes that follow them:
+//
+//   [0, o1, ..., oN] (N + 1 numbers of 8 bytes) [bytes of string 0][bytes of string 1]...
+//
+// String i is [o(i), o(i+1)), so offsets must not fall, and the last is the number of bytes.
 Status verify_string_offsets(const Constant& constant, std::int64_t count) {
   const auto wanted = static_cast<std::uint64_t>(count) + 1;
   const std::uint64_t size = constant.data.size();
@@ -135,6 +140,8 @@ class SubgraphVerifier {
   Status verify_body(const Operation& operation) const {
     for (const OperandId input : operation.body->inputs) SLUICE_TRY(read(input));
     const Subgraph& body = graph_.subgraph(operation.body->subgraph);
+    // The first input of a body is what its operation computes; sluice::Elementwise computes
+    // nothing.
     const std::size_t own = operation.is("Elementwise", "sluice") ? 0 : 1;
     if (body.inputs.size() != own + operation.body->inputs.size()) {
       return invalid_argument("takes {} inputs but gets {}", body.inputs.size(),

@@ -8,8 +8,11 @@
 namespace sluice::onnx {
 namespace {
 
+// A file may hold a function that calls itself; inlining must not exhaust the stack.
 constexpr int kMaxCallDepth = 32;
+// Functions that call others twice double at each level: a small file could ask for any size.
 constexpr std::int64_t kMaxCost = std::int64_t{1} << 20;
+// Each level of calls makes names longer; above this a number takes the place of the path.
 constexpr std::size_t kMaxPrefix = 256;
 
 Status check_call(const pb::NodeProto& node, const pb::FunctionProto& function) {
@@ -47,6 +50,7 @@ Status GraphBuilder::inline_call(pb::NodeProto& node, Function& function, Scope&
   }
   const ir::Attributes arguments = SLUICE_TRY(read_arguments(node, function, scope));
   std::string prefix = scope.prefix() + node_name(node) + "/";
+  // Outputs take the caller's names from the start, so no copies are needed at the end.
   if (prefix.size() > kMaxPrefix) prefix = fmt::format("call{}/", ++num_calls_);
   std::map<std::string, std::string> renamed;
   for (int i = 0; i < node.output_size(); ++i) {

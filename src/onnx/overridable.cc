@@ -15,6 +15,7 @@
 namespace sluice::onnx {
 namespace {
 
+// Before that version every initializer had to be an input, whether it was a default or not.
 constexpr std::int64_t kFirstIrWithDefaults = 4;
 constexpr std::size_t kMaxAutomatic = 16;
 constexpr std::int64_t kMaxAutomaticBytes = std::int64_t{64} << 10;
@@ -44,6 +45,7 @@ Candidates find_candidates(const pb::ModelProto& model) {
     const auto size = size_of(tensor);
     if (!size || !inputs.contains(tensor.name())) continue;
     found.names.push_back(tensor.name());
+    // A sum that does not fit counts as one above the bound.
     found.size_bytes = checked_add(found.size_bytes, *size).value_or(kMaxAutomaticBytes + 1);
   }
   return found;
@@ -75,6 +77,7 @@ bool lists_all(const pb::GraphProto& main) {
 
 /// A bit for each input that a layer of a network takes as a weight.
 unsigned weight_places(const pb::NodeProto& node) {
+  // Bit i stands for input i: input 7 of an LSTM are its peepholes.
   static const std::map<std::string_view, unsigned> kPlaces = {
       {"Conv", 0b110},       {"ConvTranspose", 0b110},
       {"Gemm", 0b111},       {"MatMul", 0b11},
@@ -116,6 +119,7 @@ std::set<std::string> choose(const pb::GraphProto& main, const Candidates& candi
   if (!lists_all(main)) return names;
   Reads reads;
   reads.add(main);
+  // Something that is read in another place as well is more than a weight.
   std::erase_if(names, [&](const std::string& name) {
     return reads.weights.contains(name) && !reads.others.contains(name);
   });

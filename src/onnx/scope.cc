@@ -72,8 +72,10 @@ std::string Scope::operand_name(const std::string& name) {
 }
 
 std::string Scope::unused_name(const std::string& wanted) {
+  // A function is inlined into the graph of its caller, whose names it must not take.
   if (caller_ != nullptr) return caller_->unused_name(wanted);
   if (taken_.insert(wanted).second) return wanted;
+  // Counts on from the last number, so that many equal names take linear time.
   int& number = last_number_.emplace(wanted, 1).first->second;
   std::string unused;
   do {

@@ -118,6 +118,7 @@ Status TypeReader::bind(const pb::TypeProto& proto, std::span<const std::int64_t
                               declared.dim_value(), wanted);
     }
     if (declared.dim_param().empty()) continue;
+    // A name stands for one size wherever it occurs.
     const auto [it, is_new] = bound_.emplace(declared.dim_param(), wanted);
     if (!is_new && it->second != wanted) {
       return invalid_argument("dimension {} is \"{}\", which is {} elsewhere; {} is requested", i,

@@ -33,6 +33,7 @@ std::uint64_t Checksum::value() const {
 }
 
 bool matches(std::span<const std::byte> bytes, std::uint64_t checksum) {
+// A fuzzer would not get past a checksum.
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
   static_cast<void>(bytes);
   static_cast<void>(checksum);
@@ -44,6 +45,7 @@ bool matches(std::span<const std::byte> bytes, std::uint64_t checksum) {
 
 Result<FileHeader> parse_header(const Bytes& file) {
   FileHeader header = {};
+  // First, so that a file of another kind is not called a damaged package.
   if (file.size() >= kFileMagic.size() &&
       std::memcmp(file.data(), kFileMagic.data(), kFileMagic.size()) != 0) {
     return invalid_argument("this is not a .sluice file; make one with `sluice compile`");
@@ -54,6 +56,7 @@ Result<FileHeader> parse_header(const Bytes& file) {
   }
   std::memcpy(&header, file.data(), sizeof(header));
   if (!matches(file.view().first(offsetof(FileHeader, header_checksum)), header.header_checksum)) {
+    // Before the version: a damaged number would send the user to another release.
     return make_error(Code::kDataLoss, "section \"header\" is damaged");
   }
   if (header.format_major != kFormatMajor) {

@@ -89,6 +89,7 @@ class Reader {
     for (const schema::Extent* extent : *index_.constants()) {
       const std::string what = fmt::format("section \"constants\": entry {}", constants.size());
       constants.push_back(SLUICE_TRY(slice(file_, *extent, what)));
+      // Only noted: the load compares them while it does other work.
       executable_.checksums.emplace(constants.back().data(), extent->checksum());
     }
     return constants;
@@ -161,6 +162,7 @@ class Reader {
       executable_.segments.push_back(
           {segment->name()->str(), segment->first_operation(), segment->cores()});
     }
+    // Computes the segments from what was read, which checks that they fit the graph.
     return segments_of(executable_).with_context("section \"index\"").status();
   }
 

@@ -73,6 +73,7 @@ Result<ir::Operation> Recorder::operation_of(Recorded& recorded) {
     }
     operation.inputs.push_back(input);
   }
+  // As in a file: absent inputs at the end are not written.
   while (!operation.inputs.empty() && !operation.inputs.back().is_valid()) {
     operation.inputs.pop_back();
   }
@@ -131,6 +132,7 @@ Result<std::vector<ir::OperandId>> Recorder::record(Recorded recorded) {
   return outputs;
 }
 
+// Operands and constants of the failed operation stay behind, unread; graph() drops them.
 Status Recorder::add_output(const std::string& name, ir::OperandId operand) {
   SLUICE_TRY(check_new(name, "output"));
   if (!has(operand)) return invalid_argument("output \"{}\" is a value that does not exist", name);
@@ -144,6 +146,7 @@ Status Recorder::add_output(const std::string& name, ir::OperandId operand) {
 
 Result<ir::Graph> Recorder::graph() const {
   if (graph_.main().outputs.empty()) return invalid_argument("the trace has no output");
+  // A copy, so that recording may go on.
   ir::Graph graph = graph_;
   graph.metadata.insert_or_assign("producer", "sluice trace");
   const std::string batch = leading_symbol(graph.main());

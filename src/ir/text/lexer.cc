@@ -109,6 +109,7 @@ std::string_view Lexer::type_text() {
 }
 
 Status Lexer::error(std::string_view what) const {
+  // Lines are counted for an error only, so reading a text keeps no count.
   const std::string_view before = text_.substr(0, at_);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const std::size_t line_start =

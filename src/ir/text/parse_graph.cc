@@ -242,7 +242,8 @@ class Parser {
     return Bytes::own(std::move(*bytes));
   }
 
-  /// A few characters make many bytes: all splats of a text together are bounded.
+  /// A few characters make many bytes: all splats of a text together are bounded, so that a small
+  /// file cannot ask for gigabytes of memory.
   Result<Bytes> splat(const Type& constant_type) {
     constexpr std::int64_t kMaxBytes = std::int64_t{16} << 20;
     const Bytes element = SLUICE_TRY(elements(constant_type, {SLUICE_TRY(lexer_.word())}));
@@ -281,6 +282,7 @@ class Parser {
     SLUICE_TRY(lexer_.expect('%'));
     const bool is_quoted = lexer_.peek() == '"';
     std::string name = SLUICE_TRY(lexer_.word_or_quoted());
+    // Digits without quotes number an operand that has no name; in quotes they are its name.
     const bool is_number = !is_quoted && name.find_first_not_of("0123456789") == std::string::npos;
     const auto [it, is_new] = names_.emplace(std::pair(is_number, name), OperandId());
     if (is_new) {

@@ -114,6 +114,7 @@ class Printer {
                        constant.data.size() - size) == 0;
   }
 
+  // A scalar of the same type, printed as any other constant.
   static Constant first_element(const Constant& constant, std::int64_t count) {
     const auto size = constant.data.size() / static_cast<std::size_t>(count);
     return {Type::tensor(constant.type.element(), Shape{}), constant.data.slice(0, size)};

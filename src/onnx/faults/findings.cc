@@ -75,6 +75,7 @@ std::string Findings::describe_operators() const {
   Remedy remedy = Remedy::kNewerOpset;
   for (const auto& [key, uses] : operators_) {
     const auto& [domain, kind, opset] = key;
+    // The strongest of what any operator needs, in the order of the enumeration.
     remedy = std::max(remedy, remedy_of(domain, kind, opset));
     if (++listed > kMaxOperators) continue;
     list += fmt::format("{}{}{}{} of opset {} (", listed > 1 ? ", " : "", domain,

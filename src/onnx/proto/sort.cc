@@ -62,6 +62,7 @@ class Sorter {
   enum class Mark : char { kNew, kOpen, kDone };
   struct Frame {
     int node;
+    // Kept, since it holds what the graphs inside the node read too, which takes a walk to find.
     Names reads;
     std::size_t next;
   };
@@ -78,6 +79,7 @@ class Sorter {
   Status visit(int start) {
     if (mark(start) == Mark::kDone) return ok_status();
     open(start);
+    // At the top of each turn the stack is a path in which each node reads from the one above it.
     while (!stack_.empty()) {
       Frame& top = stack_.back();
       if (top.next == top.reads.size()) {

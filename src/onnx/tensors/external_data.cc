@@ -106,6 +106,7 @@ Result<Bytes> ExternalData::read(const pb::TensorProto& tensor, std::int64_t siz
   }
   const Bytes slice =
       file.slice(static_cast<std::size_t>(part.offset), static_cast<std::size_t>(size_bytes));
+  // Kernels read elements where they lie, which takes an address that is aligned for them.
   if (part.offset % element_bytes == 0) return slice;
   return Bytes::own({slice.view().begin(), slice.view().end()});
 }
