@@ -59,6 +59,7 @@ std::optional<topology::DeviceMap> find_boot_map() {
 Result<topology::DeviceMap> find_devices(const Settings& settings,
                                          const backend::BackendRegistry& backends) {
   if (settings.devices.empty() && !settings.map.empty()) {
+    // A map that is named must be there. The default one counts only if it fits this machine.
     if (settings.map != kBootMap) return topology::read_device_map(settings.map);
     auto map = settings.sim.empty() ? find_boot_map() : std::nullopt;
     if (map) return std::move(*map);

@@ -13,6 +13,7 @@
 namespace sluice::daemon {
 namespace {
 
+// The first descriptor that is handed over, by sd_listen_fds(3).
 constexpr int kFirstFd = 3;
 constexpr int kMaxSockets = 64;
 
@@ -56,8 +57,10 @@ Result<std::string> path_of(int fd) {
 Result<std::map<std::string, int>> take_inherited_sockets() {
   const int process = number_in("LISTEN_PID");
   const int count = number_in("LISTEN_FDS");
+  // Children inherit the environment, and must not take the sockets for theirs.
   for (const char* name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) unsetenv(name);
   std::map<std::string, int> sockets;
+  // Variables of an ancestor, whose descriptors are not here.
   if (process != getpid() || count <= 0) return sockets;
   if (count > kMaxSockets) {
     return invalid_argument("the service manager hands over {} sockets, at most {} are taken",

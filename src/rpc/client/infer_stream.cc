@@ -26,6 +26,7 @@ class GrpcStream final : public InferStream {
     if (is_over_) return;
     context_.TryCancel();
     v1::InferStreamResponse message;
+    // To the end: Finish expects that no message is left to read.
     while (call_->Read(&message)) continue;
     const grpc::Status status = call_->Finish();
     (void)status;  // that we cancelled it

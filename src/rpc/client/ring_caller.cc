@@ -36,6 +36,7 @@ RingCaller::RingCaller(shm::SharedMemory memory, Handed handed)
       handed_(std::move(handed)),
       ring_(memory_.memory(), kEntries),
       entries_(kEntries) {
+  // Backwards, so that the first entry is on top of the stack.
   for (std::uint32_t i = kEntries; i-- > 0;) {
     Entry& entry = entries_[i];
     entry.index = i;
@@ -97,6 +98,8 @@ Status RingCaller::wait(Entry& entry, std::int64_t timeout_ns) {
     bool is_over = is_closed();
     if (is_looking_) {
       done_.wait_for(lock, std::chrono::nanoseconds(kSleepNs));
+      // This thread has not looked at the completions itself, so it looks once more before it
+      // believes that the daemon has ended.
       is_over = false;
     } else {
       look(lock);
@@ -125,6 +128,7 @@ void RingCaller::look(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   is_looking_ = false;
   while (ring_.take(taken_)) {
+    // A number that another process has written.
     if (taken_.head.request >= entries_.size()) continue;
     Entry& entry = entries_[taken_.head.request];
     entry.completion.head = taken_.head;

@@ -7,6 +7,8 @@
 namespace sluice::rpc::wire {
 namespace {
 
+// gRPC's clients accept 8 KiB of trailing metadata, in which an error travels twice: as text and as
+// a message with its causes.
 constexpr std::size_t kMaxMessageBytes = 1500;
 constexpr std::size_t kMaxCauses = 4;
 constexpr std::size_t kMaxCauseBytes = 400;

@@ -174,6 +174,7 @@ Result<std::optional<terms::Isolation>> isolation_from_proto(const std::string& 
   return isolation;
 }
 
+/// Here and below: what a daemon says to its clients, who trust it. Numbers are not checked.
 terms::ServerInfo from_proto(const v1::GetServerResponse& from) {
   terms::ServerInfo to;
   to.version = from.version();

@@ -49,6 +49,9 @@ Result<terms::TensorView> read_tensor_head(grpc::ByteBuffer& message) {
   return view_of(head.tensor());
 }
 
+// As protobuf would write the message, but the bytes are a slice of the tensor, not a copy:
+//
+//   tag of `chunk` | length, a varint | bytes of the tensor (kept by a lease)
 grpc::ByteBuffer write_tensor_chunk(const std::shared_ptr<const terms::OutputTensor>& tensor,
                                     std::size_t offset, std::size_t size_bytes) {
   using Lease = std::shared_ptr<const terms::OutputTensor>;

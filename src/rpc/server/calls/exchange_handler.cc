@@ -28,6 +28,7 @@ class PullCall final : public grpc::ServerUnaryReactor {
     auto caller = handlers.caller_of(context, terms::Role::kInference);
     Status status = caller.is_ok() ? ok_status() : caller.status();
     if (status.is_ok()) {
+      // Request and response live until OnDone, which comes after Finish.
       status = handlers.threads().run(
           [this, &handlers, &request, &response, caller = std::move(*caller)] {
             Finish(wire::to_grpc(

@@ -21,12 +21,15 @@ Result<std::shared_ptr<const package::Executable>> UploadedPackages::parse(Bytes
     package = find_locked(checksum, file);
   }
   if (package == nullptr) {
+    // Without the lock. Of equal uploads at the same time each is parsed, which costs no more than
+    // time.
     auto executable = SLUICE_TRY(package::parse_package(file));
     package = std::make_shared<const Package>(Package{std::move(file), std::move(executable)});
     const std::lock_guard lock(mutex_);
     std::erase_if(packages_, [](const auto& entry) { return entry.second.expired(); });
     packages_.emplace(checksum, package);
   }
+  // The executable points into the file's bytes, so both live as one.
   const package::Executable* executable = &package->executable;
   return std::shared_ptr<const package::Executable>(std::move(package), executable);
 }
@@ -80,6 +83,7 @@ Result<std::shared_ptr<const package::Executable>> Upload::finish(UploadedPackag
                                 received_bytes_, size_bytes_);
   }
   const auto size = static_cast<std::size_t>(size_bytes_);
+  // Nobody else has the descriptor, so the bytes stay as they were checked.
   void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd_, 0);
   if (data == MAP_FAILED) {
     return terms::runtime_error(RuntimeCode::kOutOfResources, "mapping an upload of {} bytes: {}",

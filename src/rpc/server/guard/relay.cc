@@ -47,6 +47,7 @@ Result<Relay::Step> Relay::move_in(std::span<std::byte> scratch, const OpenInner
 Result<Relay::Step> Relay::greet(std::span<std::byte> scratch, const OpenInner& open_inner,
                                  std::int64_t now_ns) {
   if (!rules_.is_greeted()) {
+    // These bytes have nowhere to go yet, so no more are read than a greeting has.
     const Moved moved = client_->read(scratch.first(kGreetingBytes - to_inner_.size()));
     if (moved.num_bytes == 0) return Step{false, moved.is_closed};
     const std::span<const std::byte> bytes = scratch.first(moved.num_bytes);

@@ -25,6 +25,7 @@ class PlainTransport final : public Transport {
     return moved(recv(fd_.get(), to.data(), to.size(), 0), true);
   }
   Moved write(std::span<const std::byte> from) override {
+    // A peer that is gone is an error of the call and no signal.
     return moved(send(fd_.get(), from.data(), from.size(), MSG_NOSIGNAL), false);
   }
 
@@ -59,6 +60,7 @@ class TlsTransport final : public Transport {
 
   int fd() const override { return fd_.get(); }
   Moved read(std::span<std::byte> to) override {
+    // SSL_get_error looks at the thread's queue of errors, where one of another connection may be.
     ERR_clear_error();
     return moved(SSL_read(ssl_.get(), to.data(), fitting(to.size())));
   }

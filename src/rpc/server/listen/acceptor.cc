@@ -15,6 +15,8 @@
 namespace sluice::rpc::server {
 namespace {
 
+/// A descriptor to give up when the process has no more. With its number a connection can be
+/// accepted and closed; else it would stay in the queue, and poll would return at once for ever.
 int open_reserve() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 }  // namespace

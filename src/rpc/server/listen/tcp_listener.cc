@@ -53,6 +53,7 @@ int listen_on(const addrinfo& where, int port) {
   if (fd < 0) return -1;
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  // IPv4 has a socket of its own at the same port.
   if (where.ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
   if (bind_to(fd, where, port) == 0 && listen(fd, kTcpBacklog) == 0) return fd;
   const int error = errno;
@@ -103,6 +104,7 @@ Result<std::unique_ptr<TcpListener>> TcpListener::create(const std::string& host
       continue;
     }
     listener->fds_.push_back(fd);
+    // The first socket chooses the port, and those of the other addresses take the same.
     if (listener->port_ == 0) listener->port_ = port_of(fd);
   }
   if (error != 0) return unavailable(host, port, std::strerror(error));
