@@ -17,6 +17,7 @@ Result<Cookie> CookieTable::post(const std::shared_ptr<RequestSink>& sink, Reque
   auto posted = std::make_shared<Posted>();
   posted->sink = sink;
   auto also = std::move(request.on_done);
+  // Before the submission, since the answer may come before that returns.
   request.on_done = [posted, also](Reply reply) {
     if (also) also(reply);
     posted->reply = std::move(reply);
@@ -24,6 +25,7 @@ Result<Cookie> CookieTable::post(const std::shared_ptr<RequestSink>& sink, Reque
   };
   const auto id = sink->submit(request);
   if (!id.is_ok()) {
+    // The caller has its request back as it was.
     request.on_done = std::move(also);
     return id.status();
   }

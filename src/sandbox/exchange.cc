@@ -56,6 +56,7 @@ Result<terms::TensorIndex> Exchange::put(OwnerId owner, terms::OutputTensor tens
   const std::lock_guard lock(mutex_);
   const std::int64_t next_ns = table_.next_expiry_ns();
   auto index = table_.put(owner, std::move(tensor), expires_ns, std::move(room));
+  // The thread sleeps until the expiry that was the earliest.
   if (expires_ns < next_ns) changed_.notify_all();
   return index;
 }

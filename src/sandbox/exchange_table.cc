@@ -34,6 +34,7 @@ Result<ExchangeTable::Room> ExchangeTable::reserve(OwnerId owner, std::int64_t b
   }
   counts->bytes += bytes;
   ++counts->num_tensors;
+  // The deleter gives the room back, whoever drops the last copy.
   return Room(counts.get(), [counts, bytes](const void* /*same*/) {
     counts->bytes -= bytes;
     --counts->num_tensors;

@@ -100,10 +100,12 @@ Result<terms::PulledTensor> Service::pull_tensor(const Caller& caller,
         kMaxPulls);
   }
   const Load load = SLUICE_TRY(Load::enter(*caller.session));
+  // Three can end the fetch: the call, its session and the daemon.
   const auto end = [&] { stop.request_stop(); };
   const std::stop_callback with_session(caller.session->stop_token(), end);
   const std::stop_callback with_daemon(stop_pulls_.get_token(), end);
   sandbox::ExchangeTable::Room room;
+  // The other daemon says the size before the bytes come.
   const auto take_room = [&](std::int64_t bytes) -> Status {
     room = SLUICE_TRY(exchange_.reserve(caller.session->owner(), bytes));
     return ok_status();

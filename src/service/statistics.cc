@@ -28,6 +28,7 @@ terms::ModelStatistics statistics_of(const terms::ModelInfo& info,
   return all;
 }
 
+/// All cores of a group are reserved; for a device the caller sets the number.
 terms::Usage usage_of(std::uint64_t id, const runtime::UsageReport& report) {
   return {id,
           report.num_cores,

@@ -76,6 +76,8 @@ class MappedRegion final : public Region {
   const std::string name_;
 };
 
+/// Read and written by calls, not mapped: nothing seals such memory, and a mapping of what its
+/// owner shrinks raises SIGBUS.
 class NamedRegion final : public Region {
  public:
   NamedRegion(Fd fd, std::string name, std::uint64_t size_bytes)
@@ -177,6 +179,7 @@ Result<std::shared_ptr<Region>> Region::open(const std::string& name, std::int64
     return invalid_argument("\"{}\" is no name of shared memory such as \"/frames\"",
                             name.substr(0, 100));
   }
+  // O_NONBLOCK, so that a FIFO of that name does not hold the daemon up.
   Fd fd(shm_open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0));
   if (!fd.is_valid()) {
     return make_error(errno == EACCES ? Code::kPermissionDenied : Code::kNotFound,

@@ -177,6 +177,7 @@ void ModelScheduler::refuse(const Status& reason) {
 }
 
 void ModelScheduler::answer(PendingRequest& pending, Reply reply) {
+  // Before the callback, which may submit a request in the place of this one.
   {
     const std::lock_guard lock(mutex_);
     --in_flight_;

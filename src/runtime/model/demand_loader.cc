@@ -54,6 +54,9 @@ Result<DemandLoader::Use> DemandLoader::use(const std::string& name) {
   return Use(*this, name, entry.handle);
 }
 
+// States of an entry; only the thread that sets kChanging ends it:
+//
+//   kAbsent -- load --> kChanging --> kLoaded -- unload --> kChanging --> kAbsent
 Status DemandLoader::load(const std::string& name, Entry& entry,
                           std::unique_lock<std::mutex>& lock) {
   // kChanging makes other threads wait for this entry while the lock is released.

@@ -14,6 +14,7 @@ std::optional<std::vector<terms::CoreRef>> take_run(std::span<const terms::CoreR
                                                     std::size_t& begin, std::int32_t count) {
   const auto wanted = static_cast<std::size_t>(count);
   for (std::size_t at = begin; at + wanted <= cores.size(); ++at) {
+    // The list is ordered by device, so first and last on one device mean all of them.
     if (cores[at].device != cores[at + wanted - 1].device) continue;
     begin = at + wanted;
     return std::vector<terms::CoreRef>(cores.begin() + static_cast<std::ptrdiff_t>(at),

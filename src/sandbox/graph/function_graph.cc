@@ -85,10 +85,12 @@ void FunctionGraph::shutdown(std::int64_t drain_deadline_ns) {
   while (!runs_.empty() && clock_.now_ns() < drain_deadline_ns) {
     clock_.wait_until(lock, answered_, drain_deadline_ns);
   }
+  // A copy, and without the lock: a run that is cancelled may leave at once, which changes `runs_`.
   const auto left = runs_;
   lock.unlock();
   for (const auto& [id, run] : left) run->cancel();
   lock.lock();
+  // Without a deadline: a cancelled run ends as soon as the function that it is in answers.
   answered_.wait(lock, [this] { return runs_.empty(); });
 }
 

@@ -66,6 +66,7 @@ void TokenTable::set(std::vector<AccessToken> tokens) {
   const std::lock_guard lock(mutex_);
   for (AccessToken& token : tokens) {
     if (!token.name.empty()) continue;
+    // A token keeps the name that it was given, also over a reload of the file.
     const auto made = fmt::format("unnamed-{}", made_names_.size() + 1);
     token.name = made_names_.try_emplace(token.secret, made).first->second;
   }
@@ -80,6 +81,7 @@ bool TokenTable::is_empty() const {
 std::optional<AccessToken> TokenTable::find(std::string_view secret) const {
   const std::lock_guard lock(mutex_);
   std::optional<AccessToken> found;
+  // To the end in any case: the time must not tell which token comes near.
   for (const AccessToken& token : tokens_) {
     if (is_same_secret(token.secret, secret)) found = token;
   }

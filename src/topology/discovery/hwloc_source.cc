@@ -23,6 +23,7 @@ Result<HwlocTopology> load(const HwlocInput& input) {
       return invalid_argument("hwloc does not understand this XML");
     }
   } else {
+    // Only processors that this process may run on.
     hwloc_topology_set_flags(
         raw, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM | HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
   }
@@ -147,6 +148,7 @@ terms::Device describe_part(hwloc_topology_t topology, const Part& part) {
 void add_processors(hwloc_topology_t topology, Findings& found) {
   auto parts = numa_parts(topology);
   auto packages = package_parts(topology);
+  // Where a node spans several packages, the packages are the devices.
   if (packages.size() > parts.size()) parts = std::move(packages);
   for (const Part& part : parts) {
     terms::Device device = describe_part(topology, part);

@@ -54,6 +54,7 @@ Status Nvml::bind() {
   need("nvmlDeviceGetName", name_);
   need("nvmlDeviceGetMemoryInfo", memory_);
   need("nvmlDeviceGetPciInfo_v3", pci_);
+  // Older drivers lack these.
   bind_to(library_, "nvmlDeviceGetCudaComputeCapability", capability_);
   bind_to(library_, "nvmlDeviceGetNvLinkState", link_state_);
   bind_to(library_, "nvmlDeviceGetNvLinkRemotePciInfo_v2", link_end_);

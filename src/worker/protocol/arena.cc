@@ -43,8 +43,15 @@ std::uint64_t Arena::default_max_bytes() {
   return num_pages * page_bytes / 4;
 }
 
+// The arena is a file in memory that the daemon and a worker map:
+//
+//   0      kFirst                   backed_end_                       kArenaBytes
+//   | ring | blocks and free ranges | no pages yet: they come in steps |
+//
+// `free_` has offset and size of each free range; no two of them touch.
 Result<std::shared_ptr<Arena>> Arena::create(std::uint64_t limit_bytes) {
   shm::Fd fd(memfd_create("sluice-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  // Sealed, since the worker has the descriptor too: it must not shrink what the daemon reads.
   if (!fd.is_valid() || ftruncate(fd.get(), static_cast<off_t>(kArenaBytes)) != 0 ||
       fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return no_memory(kArenaBytes, std::strerror(errno));
@@ -88,6 +95,7 @@ Result<Arena::Block> Arena::allocate(std::int64_t size_bytes) {
 
 void Arena::release(std::uint64_t offset, std::uint64_t size_bytes) {
   const std::lock_guard lock(mutex_);
+  // Joined with its free neighbours.
   auto it = free_.emplace(offset, size_bytes).first;
   const auto next = std::next(it);
   if (next != free_.end() && it->first + it->second == next->first) {
@@ -107,6 +115,7 @@ void Arena::release(std::uint64_t offset, std::uint64_t size_bytes) {
 /// Returns the memory of a burst once it is unused.
 void Arena::trim() {
   const std::uint64_t keep = kFirst + kKeptBytes;
+  // Nothing is allocated if all behind the ring is one free range.
   if (backed_end_ <= keep || free_.size() != 1 || free_.begin()->first != kFirst) return;
   if (fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(keep),
                 static_cast<off_t>(backed_end_ - keep)) == 0) {
