@@ -37,6 +37,8 @@ sluice_op step_op(const sluice_op& parent, const sluice_body_step& step,
   op.name = parent.name;
   op.num_inputs = step.num_inputs;
   op.num_outputs = 1;
+  // Registers in order: the operation's own result, if it has one; inputs; constants; a result per
+  // step.
   op.num_attributes = step.num_attributes;
   op.inputs = operands.data();
   op.outputs = operands.data() + step.num_inputs;
@@ -90,6 +92,7 @@ Status BodyProgram::check_register(const sluice_op& op, std::size_t index) const
   std::vector<std::int64_t> dims;
   Status status = broadcast_dims(dims_of(registers_[index]), target, &dims);
   if (status.is_ok() && dims.size() == target.size()) {
+    // The output may have unknown dimensions, which any size fits.
     const auto is_fit = [](std::int64_t a, std::int64_t b) { return a == b || b < 0; };
     if (std::ranges::equal(dims, target, is_fit)) return status;
   }
@@ -113,6 +116,7 @@ Status BodyProgram::add_step(const sluice_op& op, const sluice_body_step& step) 
   sluice_tensor result = {};
   result.element_type = made->entry->result_type(made->op);
   result.rank = static_cast<std::int32_t>(made->dims.size());
+  // The vector is the step's own, and a step never moves: `result.dims` stays valid.
   result.dims = made->dims.data();
   made->operands.back().tensor = result;
   registers_.push_back(result);
@@ -142,6 +146,7 @@ Status BodyProgram::read_registers(const sluice_body_step& from, Step& step) con
 }
 
 Status BodyProgram::run(std::span<const sluice_tensor> inputs, const sluice_tensor& output) const {
+  // A copy, so that one program may run on several threads at a time.
   std::vector<sluice_tensor> registers = registers_;
   std::vector<std::unique_ptr<std::byte[]>> memory;
   std::ranges::copy(inputs, registers.begin());

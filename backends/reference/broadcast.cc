@@ -9,6 +9,7 @@ namespace {
 /// What two dimensions stretch to; nullopt if they cannot meet.
 std::optional<std::int64_t> meet(std::int64_t a, std::int64_t b) {
   if (a == b || b == 1) return a;
+  // -1 is unknown, and may be a 1 that stretches: the known dimension decides.
   if (a == 1 || a == -1) return b;
   if (b == -1) return a;
   return std::nullopt;
@@ -35,6 +36,7 @@ std::vector<std::int64_t> broadcast_strides(Dims dims, Dims target) {
   std::vector<std::int64_t> strides(target.size(), 0);
   const std::size_t missing = target.size() - dims.size();
   for (std::size_t d = 0; d < dims.size(); ++d) {
+    // A dimension of 1 keeps the stride 0, so that all steps along it read one element.
     if (dims[d] != 1) strides[missing + d] = own[d];
   }
   return strides;

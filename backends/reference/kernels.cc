@@ -26,6 +26,7 @@ class FusedKernel : public plugin::HostKernel {
   FusedKernel(const KernelEntry& entry, BodyProgram body) : entry_(entry), body_(std::move(body)) {}
 
   Status run(const Call& call) const override {
+    // The operator writes the output first, and the body then reads and overwrites it.
     if (Status status = entry_.run(call); !status.is_ok()) return status;
     std::vector<sluice_tensor> inputs = {call.output(0)};
     for (const sluice_tensor& input : call.body_inputs()) inputs.push_back(input);
@@ -78,6 +79,7 @@ Status check_entry(const KernelEntry& entry, const sluice_op& op) {
 }
 
 Status check_op(const sluice_op& op) {
+  // A pure body has no kernel of its own, so the table is not asked.
   if (Status status = plugin::check_row_major(op); !status.is_ok()) return status;
   if (is_body_only(op)) {
     if (op.body != nullptr && op.num_outputs == 1) return check_body(op);

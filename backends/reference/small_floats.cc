@@ -45,12 +45,15 @@ std::uint8_t SmallFloat::encode(float value, bool saturates) const {
     std::frexp(value, &exponent);  // |value| = [0.5, 1) * 2^exponent
     const int least_unit = 1 - bias - mantissa_bits;
     const int unit = std::max(exponent - 1 - mantissa_bits, least_unit);
+    // `places` has the implicit digit, which counts as the first exponent; when rounding makes it
+    // one digit longer, the carry raises the exponent by itself.
     const auto places = static_cast<int>(std::nearbyint(std::ldexp(std::fabs(value), -unit)));
     const int steps = std::min(unit - least_unit, 64);
     bits = std::min(places + (steps << mantissa_bits), largest + 1);
   }
   if (bits == 0) return finish(has_negative_zero ? sign : 0);
   if (bits <= largest) return finish(bits | sign);
+  // The largest finite number, or what the format has beyond it: infinity, or only NaN.
   if (saturates || always_saturates) return finish(largest | sign);
   return finish(has_infinity ? (largest + 1) | sign : signed_nan);
 }

@@ -19,6 +19,7 @@ PackedBits bits_of(const sluice_tensor& tensor) {
 void clear_padding(const sluice_tensor& tensor) {
   const int used = static_cast<int>(plugin::num_elements(tensor) *
                                     plugin::element_bits(tensor.element_type) % 8);
+  // Bits behind the last element are 0, so that equal tensors have equal bytes.
   if (used == 0 || tensor.size_bytes == 0) return;
   auto& last = static_cast<std::uint8_t*>(tensor.data)[tensor.size_bytes - 1];
   last = static_cast<std::uint8_t>(last & ((1U << used) - 1));

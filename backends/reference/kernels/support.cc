@@ -27,6 +27,7 @@ T narrowed(double value) {
     constexpr auto kLowest = std::numeric_limits<T>::lowest();
     constexpr auto kLargest = std::numeric_limits<T>::max();
     if (std::isnan(value)) return 0;
+    // Compared as doubles: a cast of what does not fit is undefined.
     if (value <= static_cast<double>(kLowest)) return kLowest;
     if (value >= static_cast<double>(kLargest)) return kLargest;
   }

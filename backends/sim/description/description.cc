@@ -3,6 +3,7 @@
 namespace sluice::sim {
 namespace {
 
+// Bounds that no machine reaches, and that keep sums of times far from an overflow.
 constexpr std::int64_t kLongestNs = std::int64_t{3600} * 1'000'000'000;
 constexpr double kSlowest = 1;
 constexpr double kFastest = 1e18;
@@ -127,6 +128,7 @@ struct Parser {
     reader.check(link.device_a != link.device_b, "b", "a device is linked to itself");
     if (link.device_a > link.device_b) std::swap(link.device_a, link.device_b);
     for (const Link& other : into.links) {
+      // From the lower to the higher, so that a pair has one form.
       const bool is_new = other.device_a != link.device_a || other.device_b != link.device_b;
       reader.check(is_new, "", "these two devices are linked already");
     }

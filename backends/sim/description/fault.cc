@@ -112,6 +112,7 @@ const Fault* FaultTable::hit(FaultKind kind, const FaultTarget& target, std::int
         (fault.node.empty() || fault.node == target.node);
     if (!matches) continue;
     ++fault.seen;
+    // Counts from the nth event that matches on; a count of 0 is all that follow.
     const bool is_hit =
         fault.seen >= fault.nth && (fault.count == 0 || fault.seen - fault.nth < fault.count);
     if (is_hit && first == nullptr) first = &fault;

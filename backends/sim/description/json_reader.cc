@@ -69,6 +69,7 @@ std::string ObjectReader::path_of(const std::string& key) const {
 }
 
 bool ObjectReader::check(bool condition, const std::string& key, const std::string& problem) {
+  // The first problem stays: what follows may be its consequence.
   if (condition || !status_->is_ok()) return status_->is_ok();
   const std::string path = path_of(key);
   *status_ = plugin::invalid_argument((path.empty() ? "the description" : path) + ": " + problem);

@@ -55,6 +55,7 @@ Work work_of(const sluice_op& op) {
   const double result = op.num_outputs > 0 ? count_of(op.outputs[0].tensor) : 0;
   work.elements = result;
   const double products = products_per_element(op);
+  // Others do about one operation for each element of their largest operand.
   work.flops = products > 0 ? 2 * products * result : largest;
   if (op.body != nullptr) work.flops += static_cast<double>(op.body->num_steps) * result;
   return work;
@@ -64,6 +65,7 @@ std::int64_t kernel_ns(const Compute& compute, const Work& work, int num_cores) 
   const auto listed = compute.operator_ns.find(work.kind);
   if (listed != compute.operator_ns.end()) return listed->second;
   if (compute.kernel_ns) return *compute.kernel_ns;
+  // Whichever limits: arithmetic or memory, as in the roofline model.
   const double seconds =
       std::max(work.flops / compute.flops_per_s, work.bytes / compute.bytes_per_s);
   return compute.launch_ns + as_ns(seconds / num_cores);

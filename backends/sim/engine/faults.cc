@@ -32,6 +32,7 @@ Status Simulator::clear_fault(std::int64_t id) {
   log_.add(now_ns_, "fault_cleared", "id=", id);
   for (const auto& [number, stream] : streams_) {
     Step& step = stream->step;
+    // A hung kernel of another fault goes on hanging.
     if (step.hung_by == 0 || (id != -1 && step.hung_by != id)) continue;
     step.hung_by = 0;
     step.event = schedule(now_ns_, {.stream = stream});
@@ -68,9 +69,11 @@ void Simulator::fail_all(int device, const Status& status) {
       }
       const Run entry = std::move(stream->runs.front());
       stream->runs.pop_front();
+      // A recording counts as happened, so that other streams do not wait for a lost device.
       if (!entry.is_wait) happened(*entry.recording);
     }
   }
+  // Only now: a stream that starts on a free station must not be failed after that.
   for (Station* station : freed) dispatch(*station);
 }
 

@@ -30,6 +30,7 @@ Status DeviceMemories::allocate(int device, std::int64_t size_bytes, void** addr
                 std::to_string(size_bytes) + " more do not fit; free some, or use another device"};
   }
   if (const Status status = plugin::detail::allocate_aligned(size_bytes, address);
+      // The simulated device's memory is the host's, which may be too small for it.
       !status.is_ok()) {
     return {status.code,
             "the host has no " + std::to_string(size_bytes) + " bytes to simulate with"};
@@ -54,6 +55,7 @@ int DeviceMemories::device_of(const void* address) const {
   auto found = blocks_.upper_bound(at);
   if (found == blocks_.begin()) return -1;
   --found;
+  // The block before the first that starts behind the address, if it reaches that far.
   const auto size = static_cast<std::uintptr_t>(found->second.size_bytes);
   return at < found->first + size ? found->second.device : -1;
 }

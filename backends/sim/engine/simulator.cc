@@ -65,6 +65,7 @@ Status Simulator::allocate(int device, std::int64_t size_bytes, void** address) 
   const std::lock_guard lock(mutex_);
   if (state_of(device).is_lost) return lost_status(device);
   Status status = memories_.allocate(device, size_bytes, address);
+  // Asked after a success alone, because the fault counts allocations that would succeed.
   if (status.is_ok() && faults_.hit(FaultKind::kMemoryExhausted, {device}, now_ns_) != nullptr) {
     memories_.free(*address);
     status = {SLUICE_RESOURCE_EXHAUSTED, "device " + std::to_string(device) + ": " +

@@ -44,6 +44,7 @@ void gather_columns(const Convolution& conv, const T* image,
                     const std::vector<std::int64_t>& offsets, std::vector<T>* columns) {
   const std::int64_t size = conv.window.image_size();
   const auto row = static_cast<std::int64_t>(offsets.size());
+  // Columns of a group: one row per channel and tap, in the order of the weights.
   columns->resize(index(conv.group_inputs * row));
   for (std::int64_t c = 0; c < conv.group_inputs; ++c) {
     T* target = columns->data() + c * row;
@@ -63,6 +64,7 @@ void convolve(const Convolution& conv, std::span<const T> x, std::span<const T> 
   const std::int64_t size = conv.window.image_size();
   std::vector<std::int64_t> offsets;
   std::vector<T> columns;
+  // A part of the windows at a time bounds the columns, which else were taps times the image.
   for (std::int64_t first = 0; first < windows; first += kWindowsAtOnce) {
     const std::int64_t count = std::min(kWindowsAtOnce, windows - first);
     window_offsets(conv.window, first, count, &offsets);
@@ -155,6 +157,7 @@ Status run_qlinear_conv(const Call& call) {
       (w_scale.size() != 1 && w_scale.size() != index(channels))) {
     return refuse(call, "scales do not fit");
   }
+  // x_scale * w_scale is the unit of the sums, y_scale that of the result.
   std::vector<double> scaled(y.size());
   const std::int64_t windows = conv.window.num_windows();
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -181,6 +184,7 @@ std::vector<double> quantized_values(const Call& call, const Convolution& conv,
   const std::int64_t windows = conv.window.num_windows();
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const std::size_t channel = i / index(windows) % scale.size();
+    // fmax and fmin take the bound where the other is a NaN.
     values[i] = std::fmin(high, std::fmax(low, sums[i] * scale[channel] + bias[channel]));
     if (!residual.empty()) values[i] += step * (residual[i] - zero);
   }

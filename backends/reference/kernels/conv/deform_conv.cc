@@ -87,6 +87,7 @@ double tapped(const Deformable& conv, std::int64_t n, std::int64_t channel, std:
   const std::int64_t taps = window.num_taps();
   const std::int64_t group = channel / (conv.channels / conv.offset_groups);
   const std::int64_t which = (n * conv.offset_groups + group) * taps + tap;
+  // Offsets come in pairs along their channels: down, then right.
   const double down = conv.offset[index(2 * which * windows + at)];
   const double over = conv.offset[index((2 * which + 1) * windows + at)];
   const std::int64_t row = at / window.windows[1] * window.strides[0] - window.pads_before[0] +

@@ -31,6 +31,7 @@ void for_each_window(const Window& window, std::int64_t channels, const Pool& po
   std::vector<std::int64_t> offsets;
   for (std::int64_t first = 0; first < windows; first += kWindowsAtOnce) {
     const std::int64_t count = std::min(kWindowsAtOnce, windows - first);
+    // Offsets stand tap by tap, so the taps of one window are `count` apart.
     window_offsets(window, first, count, &offsets);
     for (std::int64_t c = 0; c < channels; ++c) {
       for (std::int64_t i = 0; i < count; ++i) pool(c, first + i, offsets.data() + i, count);
@@ -121,6 +122,7 @@ Status run_fold(const Call& call, const Fold& fold, const Finish& finish) {
       const std::int64_t at = taps[t * step];
       if (at >= 0) sum = fold(sum, x[index(c * size + at)]);
       elements += at >= 0 ? 1 : 0;
+      // Taps behind the padding are where a window of ceil_mode juts out; they never count.
       padded += at != kBeyondPadding ? 1 : 0;
     }
     y[index(c * window.num_windows() + w)] = finish(sum, elements, padded);

@@ -32,6 +32,7 @@ double place(const Sampler& sampler, double value, double size) {
   double x = sampler.aligns_corners ? (value + 1) / 2 * (size - 1) : ((value + 1) * size - 1) / 2;
   if (!std::isfinite(x)) x = -1;
   if (sampler.mode == "nearest") x = std::nearbyint(x);
+  // The cubic neighbours are looked up one by one, so only the number must stay castable.
   if (sampler.mode == "cubic") return std::clamp(x, -1e9, 1e9);
   if (sampler.outside == Outside::kBorder) return std::clamp(x, 0.0, size - 1);
   if (sampler.outside == Outside::kReflection && (x < 0 || x > size - 1)) {
@@ -53,6 +54,7 @@ std::int64_t element_at(const Sampler& sampler, std::int64_t at, std::int64_t si
 }
 
 double cubic_weight(double x) {
+  // The factor of PyTorch and of the standard.
   constexpr double kA = -0.75;
   x = std::fabs(x);
   if (x <= 1) return ((kA + 2) * x - (kA + 3)) * x * x + 1;

@@ -44,6 +44,8 @@ std::int64_t offset_at(const Window& window, const std::vector<std::int64_t>& po
   bool is_padding = false;
   for (std::size_t d = 0; d < window.image.size(); ++d) {
     const std::int64_t at = place(window, d, position[d], tap[d]);
+    // Stops at the end behind the padding, which ceil_mode may pass; before the image there is only
+    // padding.
     if (at >= window.image[d] + window.pads_after[d]) return kBeyondPadding;
     is_padding = is_padding || at < 0 || at >= window.image[d];
     offset = offset * window.image[d] + at;
@@ -81,6 +83,7 @@ Status make_window(const Call& call, Dims kernel, Dims windows, Dims image, Wind
       return refuse(call, "dimensions " + plugin::to_string(dims) + " are too large");
     }
   }
+  // The offsets of all taps of a few windows are kept at a time.
   if (const std::int64_t taps = size_of(kernel); taps < 0 || taps > kLargest) {
     return refuse(call, "a window of " + plugin::to_string(kernel) + " is too large");
   }

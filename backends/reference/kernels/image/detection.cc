@@ -33,6 +33,7 @@ struct Plane {
 /// The four neighbours of a point with their weights, combined by `fold`.
 template <typename Fold>
 double interpolate(const Plane& plane, double y, double x, const Fold& fold) {
+  // One pixel beyond the border still counts, as in the standard's code; what is farther is 0.
   if (!(y >= -1 && y <= static_cast<double>(plane.height) && x >= -1 &&
         x <= static_cast<double>(plane.width))) {
     return 0;
@@ -140,6 +141,7 @@ Status run_roi_align(const Call& call) {
 /// Elements [first, last) of cell `i` of `cells` over a region that starts at `begin`.
 std::pair<std::int64_t, std::int64_t> cell_range(double begin, double length, std::int64_t i,
                                                  std::int64_t cells, std::int64_t limit) {
+  // Cells overlap where the region does not divide: floor and ceil widen each to whole elements.
   const double step = length / static_cast<double>(cells);
   const auto bound = [&](double value) -> std::int64_t {
     const double place = value + begin;
@@ -163,6 +165,7 @@ Status run_max_roi_pool(const Call& call) {
   Doubles result;
   for (std::int64_t r = 0; r < y[0]; ++r) {
     const double* roi = rois.data() + r * 5;
+    // `!(...)` also refuses a NaN, which no comparison would.
     if (!(roi[0] >= 0 && roi[0] < static_cast<double>(x[0]))) {
       const bool is_huge = !(std::fabs(roi[0]) < 0x1p62);
       return plugin::index_outside(is_huge ? -1 : static_cast<std::int64_t>(roi[0]), 0, x[0]);
@@ -226,6 +229,7 @@ std::vector<std::int64_t> choose(const std::vector<Box>& boxes, std::span<const 
   std::vector<std::int64_t> chosen;
   for (const std::int64_t candidate : order) {
     if (static_cast<std::int64_t>(chosen.size()) >= limit) break;
+    // The rest has lower scores.
     if (least_score && !(scores[index(candidate)] > *least_score)) break;
     const bool is_free = std::ranges::none_of(chosen, [&](std::int64_t other) {
       return overlap(boxes[index(candidate)], boxes[index(other)]) > max_overlap;

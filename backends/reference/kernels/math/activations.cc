@@ -17,6 +17,7 @@ T clamp_to_unit(T x) {
 /// log(1 + exp(x)) without overflow.
 template <typename T>
 T softplus(T x) {
+  // exp of a negative number only, which cannot overflow.
   return std::max(x, T{0}) + std::log1p(std::exp(-std::fabs(x)));
 }
 
@@ -29,6 +30,7 @@ struct Elu {
   float alpha;
   template <typename T>
   T operator()(T x) const {
+    // expm1 keeps the digits that exp(x) - 1 would lose near 0.
     return x > 0 ? x : alpha * std::expm1(x);
   }
 };

@@ -45,6 +45,7 @@ Status accumulate(const Call& call) {
   for_each_index(Ints{view.outer, view.inner}, [&](std::int64_t /*i*/, Dims at) {
     auto total = static_cast<Total<Compute<T>>>(Running::kStart);
     for (std::int64_t k = 0; k < view.size; ++k) {
+      // The running total goes from the end where `reverse` is set, and lands where it was read.
       const std::int64_t step = is_reversed ? view.size - 1 - k : k;
       const auto place = static_cast<std::size_t>((at[0] * view.size + step) * view.inner + at[1]);
       const auto with_this =

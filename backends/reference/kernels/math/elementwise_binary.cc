@@ -46,6 +46,7 @@ template <typename T>
 T shift(T x, T count, bool is_left) {
   constexpr int kBits = std::numeric_limits<std::make_unsigned_t<T>>::digits;
   const bool is_out = is_negative(count) || count >= T{kBits};
+  // A shift by all bits or more is undefined in C++; the result is what shifting on would give.
   if (is_out) return !is_left && is_negative(x) ? T(-1) : T{0};
   const int bits = static_cast<int>(count);
   if (!is_left) return static_cast<T>(x >> bits);
@@ -72,6 +73,7 @@ Status check_bit_shift(const sluice_op& op) {
 template <typename T>
 T integer_power(T base, std::int64_t exponent) {
   if (exponent < 0) {
+    // 1 / base is a whole number for 1 and -1 alone.
     if (base == T{1}) return base;
     if (base == T(-1)) return exponent % 2 == 0 ? T{1} : base;
     return T{0};

@@ -16,6 +16,7 @@ template <typename T, typename Fold, typename Finish>
 void fold_inputs(const Call& call, const Fold& fold, const Finish& finish) {
   const Dims dims = dims_of(call.output(0));
   const auto y = call.output_elements<T>(0);
+  // In the type of computation, so that 16-bit floats are rounded once at the end.
   std::vector<Compute<T>> results(y.size());
   for (int k = 0; k < call.num_inputs(); ++k) {
     const auto x = call.input_elements<T>(k);
@@ -74,6 +75,7 @@ Status run_clip(const Call& call) {
     const T* low = bound(1);
     const T* high = bound(2);
     map_unary<T, T>(call, [low, high](auto x) {
+      // Comparisons are false for a NaN, so it passes.
       if (low != nullptr && x < static_cast<Compute<T>>(*low)) x = *low;
       if (high != nullptr && x > static_cast<Compute<T>>(*high)) x = *high;
       return x;

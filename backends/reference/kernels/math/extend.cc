@@ -67,6 +67,7 @@ std::optional<std::int64_t> wrap_source(std::int64_t index, std::int64_t size) {
 std::optional<std::int64_t> reflect_source(std::int64_t index, std::int64_t size) {
   if (size == 1) return 0;
   const std::int64_t period = 2 * (size - 1);
+  // Position 0 to 2 * (size - 1) is one way there and back; the way repeats.
   const std::int64_t place = floor_mod(index, period);
   return place < size ? place : period - place;
 }
@@ -132,6 +133,7 @@ Status run_pad(const Call& call) {
   if (status.is_ok()) status = padded_dims(call, before, after, &dims);
   if (!status.is_ok()) return status;
   const std::string_view mode = call.attributes().get_text("mode", "constant");
+  // Other modes read the input, and there is none.
   if (mode != "constant" && plugin::num_elements(input) == 0 && product(dims) != 0) {
     return refuse(call.op(), "there is nothing to pad with");
   }

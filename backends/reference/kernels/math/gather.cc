@@ -50,6 +50,7 @@ Status run_gather_elements(const Call& call) {
   if (status.is_ok()) status = expect_dims(call, 0, dims);
   if (!status.is_ok()) return status;
   if (dims.size() != data.size()) return refuse(call.op(), "data and indices differ in rank");
+  // Along the other axes a position is one in the data too.
   for (std::size_t d = 0; d < data.size(); ++d) {
     if (d != axis && dims[d] > data[d]) return refuse(call.op(), "indices reach out of data");
   }
@@ -60,6 +61,7 @@ Status run_gather_elements(const Call& call) {
     std::int64_t along = 0;
     Status found = normalize_index(indices[static_cast<std::size_t>(i)], axis, data[axis], &along);
     if (!found.is_ok()) return found;
+    // Index along the axis instead of the place along it.
     std::int64_t from = (along - index[axis]) * strides[axis];
     for (std::size_t d = 0; d < data.size(); ++d) from += index[d] * strides[d];
     mover.copy(from, i);

@@ -99,6 +99,7 @@ Status check_range(const sluice_op& op) {
 
 /// The output's length, from limit, was the shape function's work.
 Status run_range(const Call& call) {
+  // start + i * delta and no running sum, whose rounding errors would add up.
   return dispatch(kRangeTypes, call.input(0).element_type, [&]<typename T>() {
     const auto y = call.output_elements<T>(0);
     const Compute<T> start = call.input_elements<T>(0)[0];
@@ -119,6 +120,7 @@ Status check_eye_like(const sluice_op& op) {
 Status run_eye_like(const Call& call) {
   const Dims dims = dims_of(call.input(0));
   if (Status status = expect_dims(call, 0, dims); !status.is_ok()) return status;
+  // Beyond the corners all diagonals are alike, and the difference below cannot overflow.
   const std::int64_t k = std::clamp(call.attributes().get_int("k"), -dims[0] - 1, dims[1] + 1);
   return dispatch(kNumbersAndBool, call.output(0).element_type, [&]<typename T>() {
     const auto y = call.output_elements<T>(0);

@@ -38,6 +38,7 @@ Status permutation_of(const sluice_op& op, std::vector<std::size_t>* permutation
     Status status = normalize_axis(op, perm[d], rank, &(*permutation)[d]);
     if (!status.is_ok()) return status;
   }
+  // Twice the same axis would leave another out.
   for (std::size_t d = 0; d < rank; ++d) {
     if (std::ranges::count(*permutation, d) != 1) return refuse(op, "perm is no permutation");
   }
@@ -141,6 +142,7 @@ Status run_reverse_sequence(const Call& call) {
     const std::int64_t length = lengths[static_cast<std::size_t>(index[batch])];
     const std::int64_t step = index[time];
     const std::int64_t source = step < length ? length - 1 - step : step;
+    // Only the first `length` steps turn; the rest stays where it is.
     mover.copy(i + (source - step) * strides[time], i);
   });
   return plugin::ok();

@@ -122,6 +122,7 @@ struct Min : Sum {
 Status kept_dims(const Call& call, Ints* kept) {
   const Dims dims = dims_of(call.input(0));
   const Ints axes = read_integers(call.input(1));
+  // Without axes all are reduced, unless the attribute says none.
   const bool is_all = axes.empty() && call.attributes().get_int("noop_with_empty_axes") == 0;
   kept->assign(dims.begin(), dims.end());
   if (is_all) std::ranges::fill(*kept, 1);
@@ -183,6 +184,7 @@ Status reduce_log_sum_exp(const Call& call) {
   for_each_reduced<T>(call, kept, [&](auto x, std::size_t place) {
     largest_of[place] = largest(largest_of[place], static_cast<double>(x));
   });
+  // The difference of two infinities is NaN; 0 lets exp() give infinity or 0 instead.
   for (double& value : largest_of) value = std::isinf(value) ? 0 : value;
   for_each_reduced<T>(call, kept, [&](auto x, std::size_t place) {
     sums[place] += std::exp(static_cast<double>(x) - largest_of[place]);

@@ -96,6 +96,7 @@ Status run_scatter_elements(const Call& call) {
     std::int64_t along = 0;
     Status found = normalize_index(indices[static_cast<std::size_t>(i)], axis, data[axis], &along);
     if (!found.is_ok()) return found;
+    // Index along the axis instead of the place along it.
     std::int64_t to = (along - index[axis]) * strides[axis];
     for (std::size_t d = 0; d < data.size(); ++d) to += index[d] * strides[d];
     combine(i, to, 1);
@@ -165,6 +166,7 @@ Status run_tensor_scatter(const Call& call) {
   const bool is_circular = call.attributes().get_text("mode", "linear") == "circular";
   const AxisView whole(cache, axis);
   const AxisView part(update, axis);
+  // Entries of one batch element lie next to one another.
   const std::int64_t outer_per_batch = cache[0] == 0 ? 0 : whole.outer / cache[0];
   const Mover mover(call.input(1), call.output(0));
   for (std::int64_t outer = 0; outer < whole.outer; ++outer) {

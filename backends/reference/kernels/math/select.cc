@@ -146,6 +146,7 @@ template <typename T>
 Distinct find_distinct(const Slices<T>& slices, std::int64_t size, bool is_sorted) {
   Ints order(static_cast<std::size_t>(size));
   std::iota(order.begin(), order.end(), 0);
+  // Stable, so that of equal slices the first comes first.
   std::ranges::stable_sort(order, [&](auto a, auto b) { return slices.compare(a, b) < 0; });
   Ints first;  // in the order of values; equal ones stand together, the earliest first
   Ints group(order.size(), 0);
@@ -156,6 +157,7 @@ Distinct find_distinct(const Slices<T>& slices, std::int64_t size, bool is_sorte
   Ints groups(first.size());
   std::iota(groups.begin(), groups.end(), 0);
   if (!is_sorted) {
+    // Groups in the order in which they first occur, where the order of values is not wanted.
     std::ranges::sort(groups, {}, [&](auto g) { return first[static_cast<std::size_t>(g)]; });
   }
   Ints rank(groups.size());

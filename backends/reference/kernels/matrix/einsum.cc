@@ -44,6 +44,7 @@ std::vector<Label> implicit_output(const Equation& equation) {
   }
   std::vector<Label> output;
   for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
+    // A size of 1 met before is a broadcast one.
     if (it->first >= kEllipsis) output.push_back(it->first);
   }
   for (const auto& [label, count] : counts) {
@@ -99,6 +100,7 @@ std::vector<std::int64_t> strides_over(const std::vector<Label>& labels,
   std::vector<std::int64_t> result(labels.size(), 0);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     for (std::size_t k = 0; k < own.size(); ++k) {
+      // A letter that stands twice in a term walks the diagonal: both strides add up.
       if (own[k] == labels[i] && dims[k] != 1) result[i] += strides[k];
     }
   }
@@ -130,6 +132,7 @@ Status run_einsum(const Call& call) {
     values.push_back(read_doubles(call.input(i)));
     if (values.back().size() != index(size_of(input_dims(call, i)))) {
       return refuse(call, "unknown element type");
+      // The summed letters turn fastest, so each output element has `summed` terms in a row.
     }
     strides.push_back(strides_over(labels, equation.inputs[index(i)], input_dims(call, i)));
   }
@@ -146,6 +149,7 @@ Status run_einsum(const Call& call) {
       product *= values[k][index(offset)];
     }
     y[index(i / summed)] += product;
+    // Counts up like an odometer, the last letter first.
     for (std::size_t d = at.size(); d-- > 0 && ++at[d] == sizes[d];) at[d] = 0;
   }
   return write_doubles(call, 0, y);

@@ -93,6 +93,7 @@ Status run_gemm_of(const Call& call, std::int64_t m, std::int64_t n, std::int64_
   const Loaded<T> b(call.input(1));
   std::vector<V> a_flipped, b_flipped;
   std::span<const V> a_values = a.values(), b_values = b.values();
+  // `transposed` takes the sizes of what it reads: A is [k, m] here.
   if (call.attributes().get_int("transA") != 0) {
     a_values = a_flipped = transposed(a_values, k, m);
   }
@@ -203,6 +204,7 @@ Status read_narrow(const Call& call, std::int64_t k, std::int64_t n, std::int64_
   const std::vector<double> b = read_doubles(call.input(1));
   const std::vector<double> scales = read_doubles(call.input(2));
   std::vector<double> zeros = read_doubles(call.input(3));
+  // Blocks run along k; the last may be partial.
   const std::int64_t blocks = size > 0 ? places / size + (places % size != 0 ? 1 : 0) : 0;
   if (zeros.size() == 1 && scales.size() > 1) zeros.assign(scales.size(), zeros[0]);
   const bool fits = b.size() == index(places * n) && scales.size() == index(blocks * n) &&
@@ -255,6 +257,7 @@ double determinant(std::span<double> a, std::int64_t n) {
     const double value = a[index(pivot * n + c)];
     if (value == 0) return 0;
     if (pivot != c) {
+      // Rows that change places change the sign.
       result = -result;
       for (std::int64_t j = 0; j < n; ++j) {
         std::swap(a[index(pivot * n + j)], a[index(c * n + j)]);

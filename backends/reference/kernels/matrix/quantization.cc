@@ -38,6 +38,7 @@ Status read_shifted(const Call& call, int input, int zero, ZeroPointAxis axis,
                             plugin::to_string(plugin::dims_of(tensor)));
   }
   for (std::size_t i = 0; i < values->size(); ++i) {
+    // Zero points repeat for every stack of matrices.
     (*values)[i] -= zeros[zeros.size() == 1 ? 0 : i / index(step) % index(size)];
   }
   return plugin::ok();
@@ -88,6 +89,7 @@ Status write_quantized(const Call& call, int output, std::span<const double> val
     constexpr auto kLowest = static_cast<double>(std::numeric_limits<T>::lowest());
     constexpr auto kLargest = static_cast<double>(std::numeric_limits<T>::max());
     for (std::size_t i = 0; i < target.size(); ++i) {
+      // Rounded before the zero point is added: ties go to even numbers of steps.
       const double shifted = std::nearbyint(values[i]) + static_cast<double>(zero[0]);
       target[i] =
           static_cast<T>(std::isnan(shifted) ? kLowest : std::clamp(shifted, kLowest, kLargest));

@@ -24,6 +24,7 @@ struct Scales {
     const std::int64_t flat = static_cast<std::int64_t>(element);
     const std::int64_t along = flat / inner % axis_size;
     if (block == 0) return index(along);
+    // The scales have the input's shape, with `blocks` along the axis.
     return index((flat / (inner * axis_size) * blocks + along / block) * inner + flat % inner);
   }
 };

@@ -137,6 +137,7 @@ class NamedTrees {
     const std::vector<double> splits = read_floats(attributes_, "nodes_values");
     if (on_true.size() != count || on_false.size() != count || features.size() != count ||
         modes.size() != count || splits.size() != count ||
+        // A file without this list has no missing values that go to the true side.
         (!missing.empty() && missing.size() != count)) {
       return misfit(op_, "its lists of nodes do not fit");
     }
@@ -144,6 +145,7 @@ class NamedTrees {
     for (std::size_t i = 0; i < count; ++i) {
       TreeNode& node = ensemble_.nodes[i];
       const auto mode = std::ranges::find(kModes, modes[i]);
+      // What is no branch is a leaf.
       if (mode == std::end(kModes)) continue;
       node.test = static_cast<TreeTest>(mode - std::begin(kModes));
       node.split = splits[i];
@@ -175,6 +177,7 @@ class NamedTrees {
       if (node < 0) return misfit(op_, "a weight's node does not exist");
       if (ensemble_.nodes[index(node)].test == TreeTest::kLeaf) order.emplace_back(node, i);
     }
+    // A leaf's weights by place, those of one leaf in the file's order, in which they are added.
     const auto node_of = [](const auto& entry) { return entry.first; };
     if (!std::ranges::is_sorted(order, {}, node_of)) std::ranges::stable_sort(order, {}, node_of);
     for (const auto& [node, i] : order) {
@@ -227,6 +230,7 @@ Status read_placed(const sluice_op& op, Ensemble& ensemble) {
                     std::ranges::all_of(sides, [&](Integers list) { return list.size() == count; });
   if (!fits) return misfit(op, "its lists do not fit");
   const auto child = [&](std::int64_t place, bool is_leaf) -> std::int32_t {
+    // Leaves stand behind the nodes, so their places start at `count`.
     const std::size_t limit = is_leaf ? weights.size() : count;
     if (place < 0 || index(place) >= limit) return -1;
     return static_cast<std::int32_t>(place + (is_leaf ? static_cast<std::int64_t>(count) : 0));

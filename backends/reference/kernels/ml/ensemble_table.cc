@@ -68,6 +68,7 @@ class TableReader {
     node.split = row[2];
     node.takes_missing = row[4] != 0;
     if (!read_index(row[1], num_features_, &node.feature)) return false;
+    // Children lie behind their parent, so that no walk goes in a circle; both are neighbours.
     if (!read_index(row[3], num_nodes_ - 1, &node.on_true) || node.on_true <= place) return false;
     node.on_false = node.on_true + 1;
     return true;
@@ -75,6 +76,7 @@ class TableReader {
 
   bool read_leaf(const double* row, TreeNode& node) {
     std::int32_t more = 0;
+    // Where `further_` rows still fit behind the nodes.
     const std::int64_t limit = num_rows_ - num_nodes_ - further_ + 1;
     if (further_ > 0 && !read_index(row[3], limit, &more)) return false;
     node.test = TreeTest::kLeaf;

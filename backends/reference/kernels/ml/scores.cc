@@ -10,11 +10,13 @@ namespace sluice::reference {
 namespace {
 
 double logistic(double x) {
+  // exp of a negative number alone, which cannot overflow.
   const double value = 1 / (1 + std::exp(-std::fabs(x)));
   return x < 0 ? 1 - value : value;
 }
 
 double probit(double x) {
+  // The constant of Winitzki's approximation of the inverse error function.
   constexpr double kFit = 0.147;
   const double y = 2 * x - 1;
   const double log = std::log((1 - y) * (1 + y));
@@ -29,6 +31,7 @@ void softmax(std::span<double> scores, bool keeps_zeros) {
   const double largest = *std::ranges::max_element(scores);
   double sum = 0;
   for (double& score : scores) {
+    // A score of about 0 stays about 0: it is scaled by exp(-largest) and no exponential of it.
     const bool is_zero = keeps_zeros && std::fabs(score) <= kZero;
     score = is_zero ? score * std::exp(-largest) : std::exp(score - largest);
     sum += score;

@@ -35,6 +35,7 @@ Status find_keys(const Call& call) {
     for (std::size_t i = 0; i < x.size(); ++i) places[i] = table.find(x[i]);
   }
   if (call.attributes().get_int("must_find") == 0) return plugin::ok();
+  // `find` gives the number of keys for what is no key.
   const auto missing = std::ranges::find(places, std::ssize(keys));
   if (missing == places.end()) return plugin::ok();
   const Key value = x[static_cast<std::size_t>(missing - places.begin())];

@@ -63,6 +63,7 @@ Status write_loss(const Call& call, const Labels& labels, const Doubles& log_pro
   }
   const std::string_view reduction = call.attributes().get_text("reduction", "mean");
   if (reduction == "none") return write_doubles(call, 0, losses);
+  // 0 / 0, a NaN, if all labels are ignored.
   return write_doubles(call, 0, std::array{reduction == "sum" ? sum : sum / total_weight});
 }
 

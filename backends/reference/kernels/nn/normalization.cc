@@ -23,6 +23,7 @@ struct Moments {
 Moments moments_of(std::span<const double> x) {
   Moments moments;
   const auto count = static_cast<double>(x.size());
+  // Divided before the sum, so that no sum overflows.
   for (const double value : x) moments.mean += value / count;
   for (const double value : x) {
     moments.variance += (value - moments.mean) * (value - moments.mean) / count;
@@ -280,6 +281,7 @@ Status run_lrn(const Call& call) {
     const std::int64_t end = c + std::min(last - c, size / 2);
     double energy = 0;
     for (std::int64_t k = begin; k <= end; ++k) {
+      // The difference may be negative: as a size it wraps, and the sum wraps back.
       const double value = x[i + index(k - c) * channels.inner];
       energy += value * value;
     }

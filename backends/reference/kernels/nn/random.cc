@@ -57,11 +57,13 @@ Status run_multinomial(const Call& call) {
   const std::size_t classes = index(x[1]);
   return fill(call, [&](Generator& generator, std::size_t i) {
     const auto row = std::span(logs).subspan(i / index(y[1]) * classes, classes);
+    // The largest exponent is 0, so that the sum neither overflows nor vanishes.
     const double largest = *std::max_element(row.begin(), row.end());
     double total = 0;
     for (const double value : row) total += std::exp(value - largest);
     double left = generator.uniform() * total;
     std::size_t chosen = 0;
+    // The last class takes what rounding has left.
     while (chosen + 1 < classes && (left -= std::exp(row[chosen] - largest)) >= 0) ++chosen;
     return static_cast<double>(chosen);
   });

@@ -17,6 +17,7 @@ Complex transform(std::span<const Complex> x, std::int64_t length, std::int64_t 
                   bool is_inverse) {
   Complex sum = 0;
   const std::int64_t count = std::min(length, static_cast<std::int64_t>(x.size()));
+  // Whole turns do not count, and without them the angle keeps its digits.
   for (std::int64_t n = 0; n < count; ++n) {
     const double turn = static_cast<double>(bin * n % length) / static_cast<double>(length);
     sum += x[index(n)] * std::polar(1.0, (is_inverse ? kTwoPi : -kTwoPi) * turn);
@@ -83,6 +84,7 @@ Status plan_dft(const Call& call, DftPlan* plan) {
 /// The whole spectrum of real numbers from its first half.
 void mirror(std::vector<Complex>& line, std::int64_t length) {
   line.resize(index(length / 2 + 1));
+  // Bin k of real numbers is the conjugate of bin length - k.
   for (std::int64_t k = length / 2 + 1; k < length; ++k) {
     line.push_back(std::conj(line[index(length - k)]));
   }

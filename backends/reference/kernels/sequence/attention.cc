@@ -82,6 +82,7 @@ struct Masking {
   double operator()(std::int64_t b, std::int64_t head, std::int64_t query, std::int64_t key) const {
     const std::int64_t place = before[index(b)] + query;
     if (is_causal && key > place) return kNever;
+    // Windows of -1 are none.
     if (left >= 0 && place - key > left) return kNever;
     if (right >= 0 && key - place > right) return kNever;
     if (!valid.empty() && key >= valid[index(b)]) return kNever;
@@ -127,6 +128,7 @@ Status read_masking(const Call& call, const AttentionProblem& problem, Masking* 
       return refuse(call, "nonpad_kv_seqlen needs an element per batch");
     }
     for (std::size_t b = 0; b < masking->valid.size(); ++b) {
+      // The queries are the last of the keys that count.
       masking->valid[b] = std::clamp<std::int64_t>(masking->valid[b], 0, problem.keys);
       masking->before[b] = masking->valid[b] - problem.queries;
     }

@@ -23,6 +23,7 @@ bool is_zeroed(ZeroRows zero_rows, bool sees_any, std::span<const double> softma
 void score_query(const AttentionProblem& problem, std::int64_t b, std::int64_t head,
                  std::int64_t query, ScoreStage stage, std::span<double> line,
                  std::span<double> shown) {
+  // Several heads of the query share one of the keys (grouped-query attention).
   const std::int64_t kv_head = head / (problem.q_heads / problem.kv_heads);
   const double* q =
       problem.q.data() + ((b * problem.q_heads + head) * problem.queries + query) * problem.size;
@@ -46,6 +47,7 @@ void score_query(const AttentionProblem& problem, std::int64_t b, std::int64_t h
     const double bias = problem.bias ? problem.bias(b, head, query, key) : 0;
     const bool is_kept = !problem.keep || problem.keep(b, head, query, key);
     if (!is_kept) line[index(key)] = problem.hidden;
+    // Hidden by -inf alone: a finite `hidden` leaves the key a share.
     sees_any = sees_any || (bias != kNever && (is_kept || problem.hidden != kNever));
     line[index(key)] += bias;
   }

@@ -89,6 +89,7 @@ Status add_masks(const Call& call, std::int64_t past, FusedMasks* masks,
   }
   if (!status.is_ok()) return status;
   const bool is_causal = call.attributes().get_int("is_causal") != 0;
+  // `masks` is the caller's and outlives the problem.
   problem->bias = [masks, is_causal, past](auto b, auto head, auto query, auto key) {
     if (is_causal && key > past + query) return kNever;
     if (masks->added.empty()) return 0.0;

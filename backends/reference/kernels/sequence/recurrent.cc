@@ -88,6 +88,7 @@ void step_gru(const Call& call, Cell& cell, std::size_t x) {
   const std::size_t hidden = cell.h.size();
   const auto units = static_cast<std::int64_t>(hidden);
   Doubles update(hidden), reset(hidden), masked(hidden), next(hidden);
+  // All resets first, because the product of each candidate reads the whole masked state.
   for (std::int64_t u = 0; u < units; ++u) {
     update[index(u)] = cell.activate(0, cell.gate(0, u, x));
     reset[index(u)] = cell.activate(0, cell.gate(1, u, x));
@@ -115,6 +116,7 @@ void step_lstm(const Call& call, Cell& cell, std::size_t x) {
     const double forget =
         is_coupled ? 1 - input : cell.activate(0, cell.gate(2, u, x) + cell.peephole(2, u, state));
     state = forget * state + input * cell.activate(1, cell.gate(3, u, x));
+    // The output gate's peephole sees the new state, the other two the old one.
     const double output = cell.activate(0, cell.gate(1, u, x) + cell.peephole(1, u, state));
     next[index(u)] = output * cell.activate(2, state);
   }
@@ -212,6 +214,7 @@ Status run_network(const Call& call, std::int64_t gates,
                    Doubles(first_c.begin() + at, first_c.begin() + at + network.hidden)};
       const std::int64_t length = network.lengths[index(b)];
       for (std::int64_t t = 0; t < length; ++t) {
+        // A reversed sequence starts at its own last step, not at the end of the padding.
         const std::int64_t time = network.is_reverse || d == 1 ? length - 1 - t : t;
         step(call, cell, network.x_at(time, b));
         std::ranges::copy(cell.h,

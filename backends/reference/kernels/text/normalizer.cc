@@ -31,6 +31,8 @@ bool take_code_point(std::string_view& text, char32_t* code) {
   const auto lead = static_cast<unsigned char>(text.front());
   const std::size_t size = lead < 0x80   ? 1
                            : lead < 0xc2 ? 0
+                           // 0xc0 and 0xc1 would start a form longer than needed, and nothing above
+                           // 0xf4 is a code point.
                            : lead < 0xe0 ? 2
                            : lead < 0xf0 ? 3
                            : lead < 0xf5 ? 4
@@ -44,6 +46,7 @@ bool take_code_point(std::string_view& text, char32_t* code) {
     value = value << 6 | (next & 0x3f);
   }
   constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  // Longer forms than needed, surrogates and numbers beyond the last are no UTF-8.
   if (value < kLeast[size] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return false;
   text.remove_prefix(size);
   *code = value;
@@ -141,6 +144,7 @@ Status run_normalizer(const Call& call) {
     if (status.is_ok() && !is_stop) status = normalizer.normalize(word, &kept.emplace_back());
     if (!status.is_ok()) return status;
   }
+  // The standard wants one empty string instead of none.
   if (kept.empty()) kept.emplace_back();
   const auto y = call.output_elements<Text>(0);
   const Dims room = dims_of(call.output(0));

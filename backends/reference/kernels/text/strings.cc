@@ -94,6 +94,7 @@ Status run_split_texts(const Call& call) {
     const Pieces pieces = split(call, x[i]);
     if (pieces.size() > row) return refuse(call.op(), "width is less than the number of pieces");
     for (std::size_t k = 0; k < row; ++k) {
+      // Places without a piece are empty strings.
       y[i * row + k] = sluice_text{};
       if (k >= pieces.size()) continue;
       y[i * row + k] = sluice_text{pieces[k].data(), static_cast<std::int64_t>(pieces[k].size())};

@@ -91,6 +91,7 @@ class Cutter {
   /// Where the search goes on: behind the match, or behind a character if the match is empty.
   static std::size_t behind(std::string_view text, std::string_view match) {
     const auto place = static_cast<std::size_t>(match.data() - text.data());
+    // An empty match must not be found again at the same place.
     if (!match.empty() || place >= text.size())
       return place + std::max<std::size_t>(match.size(), 1);
     return place + character_bytes(text.substr(place));
