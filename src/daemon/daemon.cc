@@ -286,8 +286,7 @@ Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
   const auto open = [&](const std::string& text, const http::ServerOptions& options,
                         http::Handler handler) -> Result<std::unique_ptr<HttpDoor>> {
     auto address = SLUICE_TRY(rpc::wire::parse_address(text));
-    return HttpDoor::start(std::move(address), serving.unix_socket, options, std::move(handler),
-                           log_);
+    return HttpDoor::start(std::move(address), serving, options, std::move(handler), log_);
   };
   if (!settings_.metrics.empty()) {
     metrics_ =

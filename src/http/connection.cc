@@ -16,7 +16,7 @@
 namespace sluice::http {
 namespace {
 
-namespace field = beast::http;
+namespace wire = beast::http;
 using std::chrono::nanoseconds;
 
 constexpr std::uint32_t kMaxHeadBytes = 16 << 10;
@@ -45,7 +45,7 @@ std::int64_t count_of(std::string_view text) {
 std::string head_of(const Reply& reply, std::size_t num_bytes, bool is_last) {
   std::string head =
       fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", reply.status,
-                  view_of(field::obsolete_reason(static_cast<field::status>(reply.status))),
+                  view_of(wire::obsolete_reason(static_cast<wire::status>(reply.status))),
                   reply.type, num_bytes);
   if (reply.has_json_head) head += fmt::format("{}: {}\r\n", kJsonBytes, reply.text.size());
   if (!reply.allow.empty()) head += fmt::format("Allow: {}\r\n", reply.allow);
@@ -88,10 +88,10 @@ void Connection::read_head() {
   is_waiting_ = buffer_.size() == 0;
   idle_since_ns_ = system_clock().now_ns();
   stream_.expires_after(nanoseconds(shared_->options.head_ns));
-  field::async_read_header(stream_, buffer_, *parser_,
-                           [self = shared_from_this()](beast::error_code error, std::size_t) {
-                             self->take_head(error);
-                           });
+  wire::async_read_header(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](beast::error_code error, std::size_t) {
+                            self->take_head(error);
+                          });
 }
 
 void Connection::take_head(beast::error_code error) {
@@ -102,21 +102,21 @@ void Connection::take_head(beast::error_code error) {
     return;
   }
   const auto& head = parser_->get();
-  std::int64_t json_bytes = -1;
+  json_bytes_ = -1;
   if (const auto it = head.find(kJsonBytes); it != head.end()) {
-    json_bytes = count_of(view_of(it->value()));
-    if (json_bytes < 0) {
+    json_bytes_ = count_of(view_of(it->value()));
+    if (json_bytes_ < 0) {
       refuse(400, fmt::format("{} is no count", kJsonBytes));
       return;
     }
   }
-  if (head.find(field::field::content_encoding) != head.end()) {
+  if (head.find(wire::field::content_encoding) != head.end()) {
     refuse(415, "Content-Encoding: the daemon takes bodies as they are");
     return;
   }
-  body_ = std::make_shared<Body>(shared_->bodies, json_bytes, shared_->options.max_body_bytes);
+  body_ = std::make_shared<Body>(shared_->bodies, json_bytes_, shared_->options.max_body_bytes);
   body_bytes_ = static_cast<std::size_t>(parser_->content_length().value_or(0));
-  if (beast::iequals(head[field::field::expect], "100-continue") && !parser_->is_done()) {
+  if (beast::iequals(head[wire::field::expect], "100-continue") && !parser_->is_done()) {
     static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
     unsent_ = {asio::buffer(kGoOn)};
     stream_.expires_after(nanoseconds(shared_->options.idle_ns));
@@ -191,28 +191,27 @@ void Connection::read_chunks() {
   part.more = true;
   const std::size_t wanted = part.size;
   stream_.expires_after(nanoseconds(shared_->options.idle_ns));
-  field::async_read_some(stream_, buffer_, *parser_,
-                         [self = shared_from_this(), wanted](beast::error_code error, std::size_t) {
-                           self->body_->add(wanted - self->parser_->get().body().size);
-                           if (error && error != field::error::need_buffer) {
-                             self->refuse(error);
-                           } else {
-                             self->read_body();
-                           }
-                         });
+  wire::async_read_some(stream_, buffer_, *parser_,
+                        [self = shared_from_this(), wanted](beast::error_code error, std::size_t) {
+                          self->body_->add(wanted - self->parser_->get().body().size);
+                          if (error && error != wire::error::need_buffer) {
+                            self->refuse(error);
+                          } else {
+                            self->read_body();
+                          }
+                        });
 }
 
 void Connection::take_request() {
+  if (!stream_.socket().is_open()) return;  // stopped while the last byte was on its way
   const auto& head = parser_->get();
   Request request;
   request.method = std::string(view_of(head.method_string()));
   const std::string_view target = view_of(head.target());
   request.path = std::string(target.substr(0, target.find('?')));
   request.peer = peer_;
-  request.authorization = std::string(view_of(head[field::field::authorization]));
-  if (const auto it = head.find(kJsonBytes); it != head.end()) {
-    request.json_bytes = count_of(view_of(it->value()));
-  }
+  request.authorization = std::string(view_of(head[wire::field::authorization]));
+  request.json_bytes = json_bytes_;
   request.body = std::move(body_);
   if (!parser_->keep_alive()) is_last_ = true;
   is_answered_ = false;
@@ -260,46 +259,47 @@ void Connection::write() {
   for (const std::string_view part : reply_.parts) num_bytes += part.size();
   head_ = head_of(reply_, num_bytes, is_last_);
   // A client that asked for the head alone takes a body for its next reply.
-  const bool has_body = !parser_ || parser_->get().method() != field::verb::head;
+  const bool has_body = !parser_ || parser_->get().method() != wire::verb::head;
   unsent_ = {asio::buffer(head_)};
   if (has_body) {
     unsent_.push_back(asio::buffer(reply_.text));
     for (const std::string_view part : reply_.parts) unsent_.push_back(asio::buffer(part));
   }
-  struct Writer {
-    std::shared_ptr<Connection> self;
-    void go_on() {
-      auto& unsent = self->unsent_;
-      while (!unsent.empty() && unsent.front().size() == 0) unsent.erase(unsent.begin());
-      if (unsent.empty()) {
-        self->reply_ = {};
-        if (self->is_refused_) {
-          self->drain();
-        } else if (self->is_last_) {
-          self->close();
-        } else {
-          self->read_head();
-        }
-        return;
-      }
-      // For each part anew: a client may read slowly, but not stop.
-      self->stream_.expires_after(nanoseconds(self->shared_->options.idle_ns));
-      self->stream_.async_write_some(
-          unsent, [writer = *this](beast::error_code error, std::size_t num) mutable {
-            if (error) {
-              writer.self->close();
-              return;
-            }
-            for (asio::const_buffer& part : writer.self->unsent_) {
-              const std::size_t sent = std::min(num, part.size());
-              part += sent;
-              num -= sent;
-            }
-            writer.go_on();
-          });
-    }
-  };
-  Writer{shared_from_this()}.go_on();
+  write_some();
+}
+
+void Connection::write_some() {
+  while (!unsent_.empty() && unsent_.front().size() == 0) unsent_.erase(unsent_.begin());
+  if (unsent_.empty()) {
+    end_reply();
+    return;
+  }
+  // For each part anew: a client may read slowly, but not stop.
+  stream_.expires_after(nanoseconds(shared_->options.idle_ns));
+  stream_.async_write_some(unsent_,
+                           [self = shared_from_this()](beast::error_code error, std::size_t num) {
+                             if (error) {
+                               self->close();
+                               return;
+                             }
+                             for (asio::const_buffer& part : self->unsent_) {
+                               const std::size_t sent = std::min(num, part.size());
+                               part += sent;
+                               num -= sent;
+                             }
+                             self->write_some();
+                           });
+}
+
+void Connection::end_reply() {
+  reply_ = {};
+  if (is_refused_) {
+    drain();
+  } else if (is_last_) {
+    close();
+  } else {
+    read_head();
+  }
 }
 
 /// A request that cannot be read leaves no place where the next one begins.
@@ -311,7 +311,7 @@ void Connection::refuse(int status, std::string_view message) {
 }
 
 void Connection::refuse(const beast::error_code& error) {
-  using Error = field::error;
+  using Error = wire::error;
   // The client is gone, or has sent nothing for too long.
   if (error == Error::end_of_stream || error == beast::error::timeout ||
       error.category() != make_error_code(Error::end_of_stream).category()) {

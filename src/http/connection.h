@@ -71,6 +71,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void watch();
   void answer(Reply reply);
   void write();
+  void write_some();
+  void end_reply();
   void refuse(int status, std::string_view message);
   void refuse(const beast::error_code& error);
   void drain();
@@ -82,6 +84,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::shared_ptr<Body> body_;
+  std::int64_t json_bytes_ = -1;      ///< of the body are JSON, as the head says; -1: says nothing
   std::size_t body_bytes_ = 0;        ///< that the head announced; 0: in chunks, or none
   std::shared_ptr<Connection> self_;  ///< from a request that is complete to its reply
   Cancel cancel_;

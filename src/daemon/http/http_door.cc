@@ -1,27 +1,33 @@
 #include "daemon/http/http_door.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "rpc/server/door/tcp_door.h"
 #include "service/prometheus/text.h"
 
 namespace sluice::daemon {
 
 Result<std::unique_ptr<HttpDoor>> HttpDoor::start(rpc::wire::Address address,
-                                                  rpc::server::UnixSocketOptions unix_socket,
+                                                  const rpc::server::ServerOptions& serving,
                                                   const http::ServerOptions& options,
                                                   http::Handler handler, service::Log& log) {
-  std::unique_ptr<HttpDoor> door(new HttpDoor(http::Server::start(options, std::move(handler))));
-  http::Server* server = door->server_.get();
+  std::unique_ptr<HttpDoor> door(
+      new HttpDoor(static_cast<std::size_t>(serving.connections_per_peer),
+                   http::Server::start(options, std::move(handler))));
+  const auto add = [&door = *door, &log](int fd, const terms::Peer& peer, const std::string& who) {
+    if (rpc::server::admit(door.limits_, fd, peer, who, log)) door.server_->add(fd, peer);
+  };
   if (address.is_unix) {
+    rpc::server::UnixSocketOptions unix_socket = serving.unix_socket;
     unix_socket.path = address.path;
-    const auto on_accept = [server](int fd, const terms::Peer& peer) { server->add(fd, peer); };
+    const auto on_accept = [add](int fd, const terms::Peer& peer) {
+      add(fd, peer, fmt::format("user {}", peer.user));
+    };
     door->unix_ = SLUICE_TRY(rpc::server::UnixListener::create(unix_socket, on_accept, log));
   } else {
-    const auto on_accept = [server](int fd, const terms::Peer& peer, const std::string& /*host*/) {
-      server->add(fd, peer);
-    };
-    door->tcp_ =
-        SLUICE_TRY(rpc::server::TcpListener::create(address.host, address.port, on_accept, log));
+    door->tcp_ = SLUICE_TRY(rpc::server::TcpListener::create(address.host, address.port, add, log));
     address.port = door->tcp_->port();
   }
   door->address_ = address.to_string();

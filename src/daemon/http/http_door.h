@@ -1,13 +1,17 @@
 // An address where the daemon serves HTTP.
 #pragma once
 
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "http/server.h"
+#include "rpc/server/listen/connection_limits.h"
 #include "rpc/server/listen/tcp_listener.h"
 #include "rpc/server/listen/unix_listener.h"
+#include "rpc/server/server.h"
 #include "rpc/wire/address.h"
 
 namespace sluice::daemon {
@@ -15,11 +19,12 @@ namespace sluice::daemon {
 /// Listens until it is destroyed.
 class HttpDoor {
  public:
-  /// `unix_socket`: mode, group and users of a Unix socket; its path is the address's. `handler`:
-  /// as http::Server::start. `log` outlives the door. Requires: a host that only this machine
-  /// reaches, as there is no TLS. Fails: as UnixListener::create and TcpListener::create.
+  /// Of `serving` count the Unix socket's mode, group and users, and the connections of one user or
+  /// host. `handler`: as http::Server::start. `log` outlives the door. Requires: a host that only
+  /// this machine reaches, as there is no TLS.
+  /// Fails: as UnixListener::create and TcpListener::create.
   static Result<std::unique_ptr<HttpDoor>> start(rpc::wire::Address address,
-                                                 rpc::server::UnixSocketOptions unix_socket,
+                                                 const rpc::server::ServerOptions& serving,
                                                  const http::ServerOptions& options,
                                                  http::Handler handler, service::Log& log);
   HttpDoor(const HttpDoor&) = delete;
@@ -32,9 +37,14 @@ class HttpDoor {
   void shutdown(std::int64_t grace_ns);
 
  private:
-  explicit HttpDoor(std::unique_ptr<http::Server> server) : server_(std::move(server)) {}
+  HttpDoor(std::size_t connections_per_peer, std::unique_ptr<http::Server> server)
+      : limits_(kAnyNumber, connections_per_peer), server_(std::move(server)) {}
+
+  /// The server bounds the number in all: it knows which connection is silent.
+  static constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 
   std::string address_;
+  rpc::server::ConnectionLimits limits_;
   const std::unique_ptr<http::Server> server_;
   std::unique_ptr<rpc::server::TcpListener> tcp_;  ///< these two last: they hand to the server
   std::unique_ptr<rpc::server::UnixListener> unix_;

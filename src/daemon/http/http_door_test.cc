@@ -10,11 +10,13 @@
 #include <array>
 #include <cstring>
 
+#include "support/eventually.h"
 #include "support/paths.h"
 
 namespace sluice::daemon {
 namespace {
 
+using sluice::testing::eventually;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -44,7 +46,8 @@ class HttpDoorTest : public ::testing::Test {
       if (is_refused_) return make_error(Code::kPermissionDenied, "not for you");
       return std::string(peer.is_local() ? "local 1\n" : "remote 1\n");
     };
-    return HttpDoor::start(*rpc::wire::parse_address(address), {}, {}, metrics_handler(text), log_);
+    return HttpDoor::start(*rpc::wire::parse_address(address), serving_, {}, metrics_handler(text),
+                           log_);
   }
   static std::string answer_to(const HttpDoor& door, const std::string& line) {
     const int fd = connect_to(door.address());
@@ -62,6 +65,7 @@ class HttpDoorTest : public ::testing::Test {
 
   sluice::testing::TempDir folder_;
   service::NoLog log_;
+  rpc::server::ServerOptions serving_;
   bool is_refused_ = false;
 };
 
@@ -91,6 +95,19 @@ TEST_F(HttpDoorTest, OtherPathsMethodsAndClientsAreRefused) {
   EXPECT_THAT(post, HasSubstr("\r\nAllow: GET, HEAD\r\n"));
   is_refused_ = true;
   EXPECT_THAT(answer_to(**door, "GET /metrics"), StartsWith("HTTP/1.1 403 Forbidden\r\n"));
+}
+
+TEST_F(HttpDoorTest, OneHostHasSoManyConnectionsAndNoMore) {
+  serving_.connections_per_peer = 2;
+  const auto door = start("127.0.0.1:0");
+  ASSERT_TRUE(door.is_ok()) << door.status().to_string();
+  const int first = connect_to((*door)->address());
+  const int second = connect_to((*door)->address());
+  EXPECT_EQ(answer_to(**door, "GET /metrics"), "") << "the third is closed";
+  close(first);
+  close(second);
+  EXPECT_TRUE(eventually(
+      [&] { return answer_to(**door, "GET /metrics").starts_with("HTTP/1.1 200 OK\r\n"); }));
 }
 
 TEST_F(HttpDoorTest, PortThatIsTakenIsRefused) {

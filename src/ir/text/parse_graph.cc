@@ -109,7 +109,8 @@ class Parser {
     do {
       std::string name = SLUICE_TRY(lexer_.word_or_quoted());
       SLUICE_TRY(lexer_.expect('='));
-      attributes.set(std::move(name), SLUICE_TRY(attribute()));
+      Attribute value = SLUICE_TRY(attribute());
+      attributes.set(std::move(name), std::move(value));
     } while (lexer_.take(','));
     return lexer_.expect('}');
   }

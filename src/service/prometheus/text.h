@@ -23,7 +23,7 @@ class PrometheusText {
   /// Begins a family; samples of it follow. `name` without "sluice_", which all have. `type`:
   /// "counter" (its name ends in _total), "gauge" or "histogram".
   void begin(std::string_view name, std::string_view type, std::string_view help);
-  /// The same with all of the name, which others have made a habit.
+  /// The same for a name without the prefix of Sluice, which dashboards of other servers read.
   void begin_alias(std::string_view name, std::string_view type, std::string_view help);
   void add(const Labels& labels, std::int64_t value);
   /// A duration, in seconds.

@@ -16,6 +16,7 @@ CuResult unused() { return CuResult::kNotSupported; }
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): the driver's name
 extern "C" CuResult cuGetProcAddress_v2(const char* name, void** function, int /*version*/,
                                         std::uint64_t /*flags*/, int* found) {
   *found = 0;
