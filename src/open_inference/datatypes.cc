@@ -30,6 +30,12 @@ std::string_view datatype_name(ElementType type) {
   return it == kDatatypes.end() ? std::string_view() : it->name;
 }
 
+std::string config_type(ElementType type) {
+  if (type == ElementType::kString) return "TYPE_STRING";
+  const std::string_view name = datatype_name(type);
+  return name.empty() ? "TYPE_INVALID" : "TYPE_" + std::string(name);
+}
+
 std::optional<ElementType> find_datatype(std::string_view name) {
   const auto* it = std::ranges::find(kDatatypes, name, &Datatype::name);
   if (it == kDatatypes.end()) return std::nullopt;

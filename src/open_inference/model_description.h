@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,11 @@ struct TensorDescription {
   ir::ElementType element = ir::ElementType::kUndefined;
   std::vector<std::int64_t> shape;  ///< -1: any size. Empty for an unknown rank, too
   bool is_optional = false;
+
+  /// The shape as a ModelConfig has it: that of a model that joins requests lacks the rows.
+  std::span<const std::int64_t> config_dims(bool joins) const {
+    return std::span(shape).subspan(joins && !shape.empty() ? 1 : 0);
+  }
 };
 
 struct ModelDescription {
@@ -33,6 +39,8 @@ struct ModelDescription {
   /// the number of rows, which a ModelConfig leaves out.
   std::int64_t max_batch_size = 0;
   int depth = 1;  ///< requests at a time
+
+  bool joins() const { return max_batch_size > 0; }
 };
 
 /// Points into the model's signature.

@@ -45,7 +45,7 @@ bool is_ready(const service::Service& service, const service::Caller& caller, st
   const auto model = find_handle(service, caller, name, version);
   if (!model.is_ok()) return false;
   const auto entries = service.list_models(static_cast<std::uint64_t>(*model));
-  return entries.is_ok() && is_ready(entries->front());
+  return entries.is_ok() && !entries->empty() && is_ready(entries->front());
 }
 
 Status load(service::Service& service, const service::Caller& caller, const std::string& name) {

@@ -132,6 +132,17 @@ Result<OutputTensor> output_of(const terms::TensorView& view, std::int64_t num_c
 
 }  // namespace
 
+Status refuse_sequence(std::string_view parameter) {
+  return terms::runtime_error(RuntimeCode::kInvalid,
+                              "parameter \"{}\": the daemon keeps no sequences", parameter);
+}
+
+Status refuse_shared_memory() {
+  return terms::runtime_error(RuntimeCode::kInvalid,
+                              "parameter \"shared_memory_region\": only sluice.v1 takes tensors "
+                              "in shared memory");
+}
+
 Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::ModelRef& model,
                                     std::int64_t deadline_ns, Owners& owners) {
   const terms::Signature& signature = model.signature();

@@ -34,6 +34,10 @@ struct InferRequest {
   std::int64_t timeout_us = 0;        ///< until the answer; 0: none
 };
 
+/// Refuse by its name a parameter that would change the answer and is not served: kInvalid.
+Status refuse_sequence(std::string_view parameter);
+Status refuse_shared_memory();
+
 /// Memory that a request needs until it is answered, beyond the wire's.
 using Owners = std::vector<std::shared_ptr<const void>>;
 

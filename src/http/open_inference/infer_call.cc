@@ -55,14 +55,9 @@ Status check_served(const object& parameters) {
   std::string_view text;
   const bool is_none =
       id.error() || (!id.get(number) && number == 0) || (!id.get(text) && text.empty());
-  if (!is_none) {
-    return terms::runtime_error(RuntimeCode::kInvalid,
-                                "parameter \"sequence_id\": the daemon keeps no sequences");
-  }
+  if (!is_none) return open_inference::refuse_sequence("sequence_id");
   if (!parameters.at_key("shared_memory_region").error()) {
-    return terms::runtime_error(RuntimeCode::kInvalid,
-                                "parameter \"shared_memory_region\": only sluice.v1 takes tensors "
-                                "in shared memory");
+    return open_inference::refuse_shared_memory();
   }
   return ok_status();
 }

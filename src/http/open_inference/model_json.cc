@@ -23,20 +23,13 @@ json describe(const std::vector<TensorDescription>& tensors) {
   return list;
 }
 
-std::string config_type(ir::ElementType type) {
-  if (type == ir::ElementType::kString) return "TYPE_STRING";
-  const std::string_view name = open_inference::datatype_name(type);
-  return name.empty() ? "TYPE_INVALID" : "TYPE_" + std::string(name);
-}
-
-/// A model that joins requests leaves out the dimension of rows.
 json configure(const std::vector<TensorDescription>& tensors, bool joins) {
   json list = json::array();
   for (const TensorDescription& tensor : tensors) {
-    const auto begin = tensor.shape.begin() + (joins && !tensor.shape.empty() ? 1 : 0);
+    const auto dims = tensor.config_dims(joins);
     list.push_back({{"name", tensor.name},
-                    {"data_type", config_type(tensor.element)},
-                    {"dims", std::vector<std::int64_t>(begin, tensor.shape.end())}});
+                    {"data_type", open_inference::config_type(tensor.element)},
+                    {"dims", std::vector(dims.begin(), dims.end())}});
     if (tensor.is_optional) list.back()["optional"] = true;
   }
   return list;
@@ -57,18 +50,17 @@ std::string metadata_json(const open_inference::ModelDescription& model, const s
 }
 
 std::string config_json(const open_inference::ModelDescription& model, const std::string& name) {
-  const bool joins = model.max_batch_size > 0;
   json config = {
       {"name", name},
       {"platform", open_inference::kServerName},
       {"backend", open_inference::kServerName},
       {"version_policy", {{"latest", {{"num_versions", 1}}}}},
       {"max_batch_size", model.max_batch_size},
-      {"input", configure(model.inputs, joins)},
-      {"output", configure(model.outputs, joins)},
+      {"input", configure(model.inputs, model.joins())},
+      {"output", configure(model.outputs, model.joins())},
       {"instance_group", {{{"name", name}, {"count", model.depth}, {"kind", "KIND_CPU"}}}},
       {"model_transaction_policy", {{"decoupled", false}}}};
-  if (joins) config["dynamic_batching"] = json::object();
+  if (model.joins()) config["dynamic_batching"] = json::object();
   return text_of(config);
 }
 

@@ -40,16 +40,9 @@ Status check_served(const Parameters& parameters) {
     const InferParameter& value = it->second;
     const bool is_none = !value.bool_param() && value.int64_param() == 0 &&
                          value.uint64_param() == 0 && value.string_param().empty();
-    if (!is_none) {
-      return terms::runtime_error(RuntimeCode::kInvalid,
-                                  "parameter \"{}\": the daemon keeps no sequences", name);
-    }
+    if (!is_none) return open_inference::refuse_sequence(name);
   }
-  if (parameters.contains("shared_memory_region")) {
-    return terms::runtime_error(RuntimeCode::kInvalid,
-                                "parameter \"shared_memory_region\": only sluice.v1 takes tensors "
-                                "in shared memory");
-  }
+  if (parameters.contains("shared_memory_region")) return open_inference::refuse_shared_memory();
   return ok_status();
 }
 

@@ -17,20 +17,17 @@ void describe(const TensorDescription& from, inference::ModelMetadataResponse::T
 }
 
 inference::DataType config_type(ir::ElementType type) {
-  if (type == ir::ElementType::kString) return inference::TYPE_STRING;
   inference::DataType number = inference::TYPE_INVALID;
-  // "FP32" is TYPE_FP32, and so on; an unknown name leaves TYPE_INVALID.
-  inference::DataType_Parse("TYPE_" + std::string(open_inference::datatype_name(type)), &number);
+  inference::DataType_Parse(open_inference::config_type(type), &number);
   return number;
 }
 
-/// Of an input or an output. A model that joins requests leaves out the dimension of rows.
+/// Of an input or an output.
 template <typename Message>
 void configure(const TensorDescription& from, bool joins, Message& to) {
   to.set_name(std::string(from.name));
   to.set_data_type(config_type(from.element));
-  const std::size_t begin = joins && !from.shape.empty() ? 1 : 0;
-  for (std::size_t i = begin; i < from.shape.size(); ++i) to.add_dims(from.shape[i]);
+  for (const std::int64_t dim : from.config_dims(joins)) to.add_dims(dim);
 }
 
 void set(inference::StatisticDuration& to, const open_inference::ModelCounts::Times& times) {
@@ -51,20 +48,20 @@ void to_proto(const open_inference::ModelDescription& from, const std::string& n
 
 void to_proto(const open_inference::ModelDescription& from, const std::string& name,
               inference::ModelConfig& to) {
-  const bool joins = from.max_batch_size > 0;
   to.set_name(name);
   to.set_platform(std::string(open_inference::kServerName));
   to.set_backend(std::string(open_inference::kServerName));
   to.mutable_version_policy()->mutable_latest()->set_num_versions(1);
   for (const TensorDescription& input : from.inputs) {
     auto& message = *to.add_input();
-    configure(input, joins, message);
+    configure(input, from.joins(), message);
     message.set_optional(input.is_optional);
   }
-  for (const TensorDescription& output : from.outputs) configure(output, joins, *to.add_output());
+  for (const TensorDescription& output : from.outputs)
+    configure(output, from.joins(), *to.add_output());
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   to.set_max_batch_size(static_cast<std::int32_t>(std::min(from.max_batch_size, kMost)));
-  if (joins) to.mutable_dynamic_batching();
+  if (from.joins()) to.mutable_dynamic_batching();
   auto& group = *to.add_instance_group();
   group.set_name(name);
   group.set_count(from.depth);
