@@ -20,6 +20,16 @@ bool is_input(const pb::GraphProto& graph, const std::string& name) {
   return false;
 }
 
+/// Whether a dimension of an input has this name.
+bool is_symbol(const pb::GraphProto& graph, const std::string& name) {
+  for (const auto& input : graph.input()) {
+    for (const auto& dim : input.type().tensor_type().shape().dim()) {
+      if (dim.dim_param() == name) return true;
+    }
+  }
+  return false;
+}
+
 std::string input_names(const pb::GraphProto& graph) {
   // Enough to see a misspelling; a model may have thousands of inputs.
   constexpr int kMaxNamed = 10;
@@ -44,11 +54,17 @@ void reserve_names(const pb::GraphProto& proto, Scope& scope) {
 
 Status GraphBuilder::bind_shapes(const pb::GraphProto& main, const ImportOptions& options) {
   for (const auto& [name, dims] : options.shapes) {
-    if (!is_input(main, name)) {
+    if (is_input(main, name)) continue;
+    if (!is_symbol(main, name)) {
       return invalid_argument(
-          "a shape is given for \"{}\", which is not an input; the inputs are {}", name,
-          input_names(main));
+          "a shape is given for \"{}\", which is not an input, nor the name of a dimension of one; "
+          "the inputs are {}",
+          name, input_names(main));
     }
+    if (dims.size() != 1) {
+      return invalid_argument("dimension \"{}\" takes one number, {} are given", name, dims.size());
+    }
+    SLUICE_TRY(types_.bind(name, dims.front()));
   }
   for (const auto& input : main.input()) {
     const auto wanted = options.shapes.find(input.name());

@@ -27,7 +27,8 @@
 namespace sluice::onnx {
 
 struct ImportOptions {
-  /// Input name -> fixed dimensions. A symbol that this binds is bound in every type of the model.
+  /// Fixed dimensions by input name, or one number by the name of a dimension of an input, where no
+  /// input is called so. A symbol that this binds is bound in every type of the model.
   std::map<std::string, std::vector<std::int64_t>> shapes;
   /// Large weights in floats or bytes stay in the mapped model file, at addresses that their type
   /// may not be aligned to. The file must not change while the graph lives.

@@ -149,6 +149,24 @@ TEST(Import, BindsSymbolsToTheShapesGiven) {
   EXPECT_THAT(text_of(model, options), HasSubstr("input %x : f32[4,3]\n  input %z : f32[4]\n"));
 }
 
+TEST(Import, BindsADimensionByItsName) {
+  pb::ModelProto model = relu_of({"N", "C"});
+  add_input(model, "z", pb::TensorProto::FLOAT, {"N"});
+  ImportOptions options;
+  options.shapes = {{"N", {4}}};
+  EXPECT_THAT(text_of(model, options), HasSubstr("input %x : f32[4,C]\n  input %z : f32[4]\n"));
+  options.shapes = {{"N", {4}}, {"x", {4, 3}}};
+  EXPECT_THAT(text_of(model, options), HasSubstr("input %x : f32[4,3]\n  input %z : f32[4]\n"));
+}
+
+TEST(Import, NameOfAnInputWinsOverThatOfADimension) {
+  pb::ModelProto model = relu_of({"z", "C"});
+  add_input(model, "z", pb::TensorProto::FLOAT, {"M"});
+  ImportOptions options;
+  options.shapes = {{"z", {4}}};
+  EXPECT_THAT(text_of(model, options), HasSubstr("input %x : f32[z,C]\n  input %z : f32[4]\n"));
+}
+
 TEST(Import, RefusesShapesThatContradictTheModel) {
   const auto error = [](std::map<std::string, std::vector<std::int64_t>> shapes) {
     pb::ModelProto model = relu_of({"N", "3"});
@@ -158,9 +176,16 @@ TEST(Import, RefusesShapesThatContradictTheModel) {
   EXPECT_THAT(error({{"x", {1, 4}}}),
               HasSubstr("\"x\": dimension 1 is 3 in the model, 4 is requested"));
   EXPECT_THAT(error({{"x", {1}}}), HasSubstr("has 2 dimensions in the model, 1 are requested"));
-  EXPECT_THAT(error({{"x", {1, 3}}, {"z", {2}}}), HasSubstr("\"N\", which is 1 elsewhere"));
-  EXPECT_THAT(error({{"image", {1, 3}}}), HasSubstr("not an input; the inputs are \"x\", \"z\""));
+  EXPECT_THAT(error({{"x", {1, 3}}, {"z", {2}}}),
+              HasSubstr("dimension 0: \"N\" is 1 elsewhere; 2 is requested"));
+  EXPECT_THAT(
+      error({{"image", {1, 3}}}),
+      HasSubstr("not an input, nor the name of a dimension of one; the inputs are \"x\", \"z\""));
   EXPECT_THAT(error({{"x", {-1, 3}}}), HasSubstr("negative"));
+  EXPECT_THAT(error({{"N", {-1}}}), HasSubstr("\"N\" cannot be negative"));
+  EXPECT_THAT(error({{"N", {1, 3}}}), HasSubstr("\"N\" takes one number, 2 are given"));
+  EXPECT_THAT(error({{"N", {2}}, {"x", {1, 3}}}),
+              HasSubstr("\"N\" is 2 elsewhere; 1 is requested"));
 }
 
 /// y = F(x) where F(a) = alpha-elu of relu of a.

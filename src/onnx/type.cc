@@ -119,13 +119,16 @@ Status TypeReader::bind(const pb::TypeProto& proto, std::span<const std::int64_t
     }
     if (declared.dim_param().empty()) continue;
     // A name stands for one size wherever it occurs.
-    const auto [it, is_new] = bound_.emplace(declared.dim_param(), wanted);
-    if (!is_new && it->second != wanted) {
-      return invalid_argument("dimension {} is \"{}\", which is {} elsewhere; {} is requested", i,
-                              declared.dim_param(), it->second, wanted);
-    }
+    SLUICE_TRY(bind(declared.dim_param(), wanted).with_context(fmt::format("dimension {}", i)));
   }
   return ok_status();
+}
+
+Status TypeReader::bind(const std::string& dim_param, std::int64_t dim) {
+  if (dim < 0) return invalid_argument("\"{}\" cannot be negative", dim_param);
+  const auto [it, is_new] = bound_.emplace(dim_param, dim);
+  if (is_new || it->second == dim) return ok_status();
+  return invalid_argument("\"{}\" is {} elsewhere; {} is requested", dim_param, it->second, dim);
 }
 
 Result<ir::Type> TypeReader::read_bound(const pb::TypeProto& proto,

@@ -26,6 +26,9 @@ class TypeReader {
   /// Fails: kInvalidArgument if rank or a known dimension differs, or a symbol is bound already.
   Status bind(const pb::TypeProto& proto, std::span<const std::int64_t> dims);
 
+  /// The same for one symbol, by its dim_param in the file.
+  Status bind(const std::string& dim_param, std::int64_t dim);
+
   /// A symbol like `wanted` that no dimension of the model has.
   ir::Dim new_dim(const std::string& wanted);
 

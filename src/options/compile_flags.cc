@@ -34,7 +34,9 @@ Status unknown_argument(const CLI::App& app, const std::string& argument) {
 }  // namespace
 
 void CompileFlags::add_common(Options& options) {
-  options.add("--shape", shapes, "Fix an input's dimensions: name=1,3,224,224 (repeatable)");
+  options.add("--shape", shapes,
+              "Fix an input's dimensions, name=1,3,224,224, or a dimension by its name, N=4 "
+              "(repeatable)");
   options
       .add("--overridable", overridable,
            "Initializers that callers may override: names, all, none, or auto. auto takes all of "

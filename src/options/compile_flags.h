@@ -12,7 +12,7 @@
 namespace sluice::options {
 
 struct CompileFlags {
-  std::vector<std::string> shapes;                  ///< "name=1,3,224,224"
+  std::vector<std::string> shapes;                  ///< "name=1,3,224,224", "N=4"
   std::vector<std::string> backends = {"cpu"};      ///< in order of preference
   std::vector<std::string> overridable = {"auto"};  ///< initializers that stay inputs
   bool optimize = true;

@@ -32,7 +32,7 @@ class TuneCommand : public Command {
     options.add("--seconds", options_.seconds, "Seconds of measurement").positive().shows_default();
     options.add_threads(options_.num_threads, "Cores to tune for; 0 takes all");
     options.add("--shape", shapes_,
-                "Dimensions of an input that the model leaves open: name=1,3,224,224");
+                "Dimensions that the model leaves open: name=1,3,224,224 or N=4");
     options.flag(
         "--all", prints_all_,
         "Print the time of every tactic of every operation; * marks one that was faster twice");

@@ -24,7 +24,7 @@ class InferCommand : public Command {
              "name=x.npy, x.json, x.png or x.jpg, name=random, name=zeros or name=exchange:INDEX; "
              "the only input of a model needs no name")
         .repeatable();
-    options.add("--shape", shapes_, "Dimensions of a generated input: name=1,3,224,224")
+    options.add("--shape", shapes_, "Dimensions of a generated input: name=1,3,224,224 or N=4")
         .repeatable();
     add_image_options(options, preprocessing_);
     options.add("--output-dir", output_dir_, "Write each output to this folder as <name>.npy");

@@ -47,7 +47,9 @@ Result<ir::Type> fixed_type(const terms::TensorSpec& spec,
   }
   ir::Shape shape = *spec.type.shape();
   for (ir::Dim& dim : shape) {
-    if (!dim.is_known()) dim = 1;
+    if (dim.is_known()) continue;
+    const auto named = dims.find(dim.to_string());
+    dim = named != dims.end() && named->second.size() == 1 ? named->second.front() : 1;
   }
   return spec.type.with_shape(std::move(shape));
 }

@@ -31,7 +31,7 @@ void add_image_options(Options& options, Preprocessing& preprocessing);
 
 /// One value per input, from a .npy, .npz, .json, .png or .jpg file or generated. Random ones are
 /// seeded: normal floats, zeros and ones for integers. Symbolic dimensions of generated inputs are
-/// what `dims` says for that input, else 1.
+/// what `dims` says for that input or for the name of the dimension, else 1.
 Result<std::vector<Value>> read_values(const std::map<std::string, std::string>& sources,
                                        const terms::Signature& signature,
                                        const std::map<std::string, std::vector<std::int64_t>>& dims,
