@@ -35,7 +35,7 @@ struct CompileOptions {
 /// A compiled model. Movable; used by one thread at a time.
 class Package {
  public:
-  std::optional<Error> save(const std::string& path) const {
+  [[nodiscard]] std::optional<Error> save(const std::string& path) const {
     return check(sluice_package_save(handle_.get(), path.c_str()));
   }
   /// The bytes of a `.sluice` file, which live as long as the package.
@@ -50,7 +50,7 @@ class Package {
  private:
   friend Expected<Package> compile(sluice_compile_request request, const CompileOptions& options);
   explicit Package(sluice_package* handle) : handle_(handle) {}
-  static std::optional<Error> check(sluice_code code) {
+  [[nodiscard]] static std::optional<Error> check(sluice_code code) {
     if (code == SLUICE_OK) return std::nullopt;
     return Error{Code(code), sluice_compile_last_error()};
   }

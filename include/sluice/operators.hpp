@@ -114,7 +114,7 @@ inline sluice_code run_operator(void* user_data, const sluice_operator_call* cal
 
 /// Registers an operator in this process, for the rest of its life. Fails: as
 /// sluice_operator_register.
-inline std::optional<Error> register_operator(Operator given) {
+[[nodiscard]] inline std::optional<Error> register_operator(Operator given) {
   auto kept = std::make_unique<Operator>(std::move(given));
   sluice_operator op = {};
   op.struct_size = sizeof(op);

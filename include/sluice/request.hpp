@@ -177,7 +177,7 @@ class Request {
     return Expected<Reply>(Reply(reply));
   }
   /// The reply is still to be taken, and may be a result.
-  std::optional<Error> cancel() {
+  [[nodiscard]] std::optional<Error> cancel() {
     return detail::check(sluice_runtime_cancel(runtime_->get(), id_));
   }
 
@@ -218,12 +218,16 @@ class LoadedModel {
     return detail::info_of(*model);
   }
 
-  std::optional<Error> start() { return detail::check(sluice_runtime_start(runtime_->get(), id_)); }
-  std::optional<Error> stop(Nanoseconds drain = Nanoseconds(0)) {
+  [[nodiscard]] std::optional<Error> start() {
+    return detail::check(sluice_runtime_start(runtime_->get(), id_));
+  }
+  [[nodiscard]] std::optional<Error> stop(Nanoseconds drain = Nanoseconds(0)) {
     return detail::check(sluice_runtime_stop(runtime_->get(), id_, drain.count()));
   }
-  std::optional<Error> reset() { return detail::check(sluice_runtime_reset(runtime_->get(), id_)); }
-  std::optional<Error> unload(Nanoseconds drain = Nanoseconds(0)) {
+  [[nodiscard]] std::optional<Error> reset() {
+    return detail::check(sluice_runtime_reset(runtime_->get(), id_));
+  }
+  [[nodiscard]] std::optional<Error> unload(Nanoseconds drain = Nanoseconds(0)) {
     return detail::check(
         sluice_runtime_unload(runtime_->get(), std::exchange(id_, 0), drain.count()));
   }
@@ -254,9 +258,9 @@ class LoadedModel {
 
   /// Submits a request whose reply goes to `on_done`, once, on any thread. It must not block; an
   /// exception that leaves it is dropped. Not called after an error.
-  std::optional<Error> submit(const std::vector<InputTensor>& inputs,
-                              std::function<void(Expected<Reply>)> on_done,
-                              const RequestOptions& options = {}) const {
+  [[nodiscard]] std::optional<Error> submit(const std::vector<InputTensor>& inputs,
+                                            std::function<void(Expected<Reply>)> on_done,
+                                            const RequestOptions& options = {}) const {
     using Function = std::function<void(Expected<Reply>)>;
     auto function = std::make_unique<Function>(std::move(on_done));
     COptions c(inputs, options);

@@ -322,7 +322,7 @@ class Runtime {
   }
 
   /// Closes it for all copies, groups and models, which fail from now on.
-  std::optional<Error> close(Nanoseconds drain = Nanoseconds(0)) {
+  [[nodiscard]] std::optional<Error> close(Nanoseconds drain = Nanoseconds(0)) {
     return detail::check(sluice_runtime_close(get(), drain.count()));
   }
 
@@ -387,7 +387,7 @@ class Runtime {
                                      Nanoseconds ttl = Nanoseconds(0)) const;
   /// The tensor is the reply's only output.
   Expected<Reply> get_tensor(std::uint64_t exchange) const;
-  std::optional<Error> remove_tensor(std::uint64_t exchange) const;
+  [[nodiscard]] std::optional<Error> remove_tensor(std::uint64_t exchange) const;
   /// Lets daemons of other hosts fetch it.
   Expected<TensorOffer> offer_tensor(std::uint64_t exchange) const;
   /// Has the daemon fetch what one at HOST:PORT offers. Returns the index of the copy.
@@ -420,7 +420,7 @@ class CoreGroup {
   /// For LoadOptions::group.
   std::uint64_t id() const { return id_; }
   /// Fails while models are loaded on it. It stays until the runtime is closed then.
-  std::optional<Error> destroy() {
+  [[nodiscard]] std::optional<Error> destroy() {
     if (id_ == 0) return std::nullopt;
     return detail::check(sluice_runtime_destroy_group(runtime_->get(), std::exchange(id_, 0)));
   }

@@ -45,8 +45,9 @@ class Queues {
   /// Adds memory to the queue of a tensor, borrowed until `on_done`. A full queue waits at most
   /// `timeout`: 0 does not wait, a negative one waits without limit.
   template <typename T, std::size_t Extent>
-  std::optional<Error> enqueue(const std::string& name, std::span<T, Extent> memory,
-                               OnDone on_done = {}, Nanoseconds timeout = Nanoseconds(0)) {
+  [[nodiscard]] std::optional<Error> enqueue(const std::string& name, std::span<T, Extent> memory,
+                                             OnDone on_done = {},
+                                             Nanoseconds timeout = Nanoseconds(0)) {
     auto function = on_done ? std::make_unique<OnDone>(std::move(on_done)) : nullptr;
     auto error = detail::check(sluice_runtime_enqueue(
         runtime_.get(), id_, name.c_str(), const_cast<std::remove_const_t<T>*>(memory.data()),
@@ -57,7 +58,7 @@ class Queues {
   }
 
   /// Returns waiting entries with RuntimeCode::kCancelled; every callback has returned at the end.
-  std::optional<Error> close() {
+  [[nodiscard]] std::optional<Error> close() {
     if (id_ == 0) return std::nullopt;
     return detail::check(sluice_runtime_close_queues(runtime_.get(), std::exchange(id_, 0)));
   }
@@ -128,41 +129,43 @@ class Session {
 
   /// Memory that every run reads, borrowed by the session.
   template <typename T>
-  std::optional<Error> bind_source(const std::string& name, std::span<const T> values,
-                                   const std::vector<std::int64_t>& dims) {
+  [[nodiscard]] std::optional<Error> bind_source(const std::string& name, std::span<const T> values,
+                                                 const std::vector<std::int64_t>& dims) {
     const sluice_array array = {
         const_cast<T*>(values.data()), static_cast<std::int64_t>(values.size_bytes()),
         element_type_of<T>(), static_cast<std::int32_t>(dims.size()), dims.data()};
     return detail::check(sluice_session_bind_source(handle_.get(), name.c_str(), &array));
   }
-  std::optional<Error> bind_provider(const std::string& name, TensorFunction function) {
+  [[nodiscard]] std::optional<Error> bind_provider(const std::string& name,
+                                                   TensorFunction function) {
     return detail::check(sluice_session_bind_provider(handle_.get(), name.c_str(), &call,
                                                       keep(std::move(function))));
   }
   /// Memory that every run writes, borrowed by the session.
   template <typename T>
-  std::optional<Error> bind_sink(const std::string& name, std::span<T> memory) {
+  [[nodiscard]] std::optional<Error> bind_sink(const std::string& name, std::span<T> memory) {
     return detail::check(sluice_session_bind_sink(handle_.get(), name.c_str(), memory.data(),
                                                   static_cast<std::int64_t>(memory.size_bytes())));
   }
-  std::optional<Error> bind_consumer(const std::string& name, TensorFunction function) {
+  [[nodiscard]] std::optional<Error> bind_consumer(const std::string& name,
+                                                   TensorFunction function) {
     return detail::check(sluice_session_bind_consumer(handle_.get(), name.c_str(), &call,
                                                       keep(std::move(function))));
   }
 
-  std::optional<Error> verify(std::int32_t program) const {
+  [[nodiscard]] std::optional<Error> verify(std::int32_t program) const {
     return detail::check(sluice_session_verify(handle_.get(), program));
   }
-  std::optional<Error> load() { return run(SLUICE_PROGRAM_LOAD); }
-  std::optional<Error> run_main() { return run(SLUICE_PROGRAM_MAIN); }
-  std::optional<Error> save() { return run(SLUICE_PROGRAM_SAVE); }
+  [[nodiscard]] std::optional<Error> load() { return run(SLUICE_PROGRAM_LOAD); }
+  [[nodiscard]] std::optional<Error> run_main() { return run(SLUICE_PROGRAM_MAIN); }
+  [[nodiscard]] std::optional<Error> save() { return run(SLUICE_PROGRAM_SAVE); }
 
  private:
   explicit Session(sluice_session* handle) : handle_(handle) {}
   static ProgramTensor info_of(const sluice_program_tensor& tensor) {
     return {tensor.name, tensor.type, tensor.role, tensor.program};
   }
-  std::optional<Error> run(std::int32_t program) {
+  [[nodiscard]] std::optional<Error> run(std::int32_t program) {
     return detail::check(sluice_session_run(handle_.get(), program));
   }
   void* keep(TensorFunction function) {

@@ -3,7 +3,7 @@
 //   auto model = sluice::Model::open("digits.sluice");
 //   if (!model) return fail(model.error());
 //   auto context = model->create_context();
-//   context->set_input<float>("image", pixels, {1, 1, 8, 8});
+//   if (auto error = context->set_input<float>("image", pixels, {1, 1, 8, 8})) return fail(*error);
 //   if (auto error = context->run()) return fail(*error);
 //   for (float p : context->output<float>("probabilities")->values) ...
 //
@@ -14,6 +14,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -38,22 +40,39 @@ struct Error {
   std::string message;
 };
 
-/// A value or an Error. Requires: `*` and `->` on a value only, `error()` on an Error only.
+namespace detail {
+/// Ends the program, as it takes a value for granted that is not there.
+[[noreturn]] inline void end_without_value(const Error& error) {
+  std::fprintf(stderr, "sluice: the program used the value of a call that failed: %s\n",
+               error.message.c_str());
+  std::abort();
+}
+}  // namespace detail
+
+/// A value or an Error. Test it before `*` and `->`: on an Error they print its message and end the
+/// program. Requires: `error()` on an Error only.
 template <typename T>
-class Expected {
+class [[nodiscard]] Expected {
  public:
   Expected(T value) : content_(std::move(value)) {}      // NOLINT(google-explicit-constructor)
   Expected(Error error) : content_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   explicit operator bool() const { return std::holds_alternative<T>(content_); }
-  T& operator*() & { return std::get<T>(content_); }
-  const T& operator*() const& { return std::get<T>(content_); }
-  T&& operator*() && { return std::get<T>(std::move(content_)); }
-  T* operator->() { return &std::get<T>(content_); }
-  const T* operator->() const { return &std::get<T>(content_); }
+  T& operator*() & { return *value(); }
+  const T& operator*() const& { return *value(); }
+  T&& operator*() && { return std::move(*value()); }
+  T* operator->() { return value(); }
+  const T* operator->() const { return value(); }
   const Error& error() const { return std::get<Error>(content_); }
 
  private:
+  const T* value() const {
+    const T* value = std::get_if<T>(&content_);
+    if (value == nullptr) detail::end_without_value(*std::get_if<Error>(&content_));
+    return value;
+  }
+  T* value() { return const_cast<T*>(std::as_const(*this).value()); }
+
   std::variant<T, Error> content_;
 };
 
@@ -65,7 +84,7 @@ struct Output {
 };
 
 namespace detail {
-inline std::optional<Error> check(sluice_code code) {
+[[nodiscard]] inline std::optional<Error> check(sluice_code code) {
   if (code == SLUICE_OK) return std::nullopt;
   return Error{Code(code), sluice_last_error()};
 }
@@ -82,7 +101,8 @@ using LogCallback = std::function<void(int level, std::string_view event)>;
 /// `max_level` are dropped. When it returns, no thread is in the former callback. Exceptions of a
 /// callback are dropped. Fails: FAILED_PRECONDITION in a callback, or while another thread sets
 /// the log.
-inline std::optional<Error> set_log(LogCallback callback, int max_level = SLUICE_LOG_INFO) {
+[[nodiscard]] inline std::optional<Error> set_log(LogCallback callback,
+                                                  int max_level = SLUICE_LOG_INFO) {
   static std::mutex mutex;
   static std::unique_ptr<LogCallback> current;
   // Not waited for: its owner may wait for a callback that is here.
@@ -126,28 +146,29 @@ class Context {
   /// read them, until the next call for this input. Returns an error for an unknown name or a
   /// mismatch of type or shape.
   template <typename T>
-  std::optional<Error> set_input(const std::string& name, std::span<const T> values,
-                                 std::span<const std::int64_t> dims) {
+  [[nodiscard]] std::optional<Error> set_input(const std::string& name, std::span<const T> values,
+                                               std::span<const std::int64_t> dims) {
     const sluice_array array = {
         const_cast<T*>(values.data()), static_cast<std::int64_t>(values.size_bytes()),
         element_type_of<T>(), static_cast<std::int32_t>(dims.size()), dims.data()};
     return detail::check(sluice_context_set_input(handle_.get(), name.c_str(), &array));
   }
   template <typename T>
-  std::optional<Error> set_input(const std::string& name, const std::vector<T>& values,
-                                 std::initializer_list<std::int64_t> dims) {
+  [[nodiscard]] std::optional<Error> set_input(const std::string& name,
+                                               const std::vector<T>& values,
+                                               std::initializer_list<std::int64_t> dims) {
     return set_input<T>(name, std::span<const T>(values), std::span(dims.begin(), dims.size()));
   }
 
   /// The input has its default value again. Fails: INVALID_ARGUMENT for an input without one.
-  std::optional<Error> reset_input(const std::string& name) {
+  [[nodiscard]] std::optional<Error> reset_input(const std::string& name) {
     return detail::check(sluice_context_set_input(handle_.get(), name.c_str(), nullptr));
   }
 
   /// Makes runs write this output to `memory`, which the context borrows. It may be the memory of
   /// an input, as for a state that each run changes.
   template <typename T>
-  std::optional<Error> bind_output(const std::string& name, std::span<T> memory) {
+  [[nodiscard]] std::optional<Error> bind_output(const std::string& name, std::span<T> memory) {
     return detail::check(
         sluice_context_bind_output(handle_.get(), name.c_str(), memory.data(),
                                    static_cast<std::int64_t>(memory.size_bytes())));
@@ -158,11 +179,13 @@ class Context {
   std::int64_t recorded_bytes() const { return sluice_context_recorded_bytes(handle_.get()); }
 
   /// Runs the model and blocks until the outputs are complete. nullopt on success.
-  std::optional<Error> run() { return detail::check(sluice_context_run(handle_.get())); }
+  [[nodiscard]] std::optional<Error> run() {
+    return detail::check(sluice_context_run(handle_.get()));
+  }
 
   /// As above; ends with DEADLINE_EXCEEDED after `timeout`, before its next segment, iteration
   /// of a loop, or operation whose shape depends on data.
-  std::optional<Error> run(std::chrono::nanoseconds timeout) {
+  [[nodiscard]] std::optional<Error> run(std::chrono::nanoseconds timeout) {
     sluice_run_options options = {};
     options.struct_size = sizeof(options);
     options.timeout_ns = timeout.count();
@@ -171,7 +194,7 @@ class Context {
 
   /// Ends the run of another thread in the same places, with CANCELLED. Any thread may call it.
   /// Fails: FAILED_PRECONDITION if no run is under way.
-  std::optional<Error> cancel() const {
+  [[nodiscard]] std::optional<Error> cancel() const {
     return detail::check(sluice_context_cancel(handle_.get()));
   }
 
@@ -199,9 +222,9 @@ class Context {
   }
 
   /// Sets an input of strings, which are copied.
-  std::optional<Error> set_input_strings(const std::string& name,
-                                         std::span<const std::string> values,
-                                         std::span<const std::int64_t> dims) {
+  [[nodiscard]] std::optional<Error> set_input_strings(const std::string& name,
+                                                       std::span<const std::string> values,
+                                                       std::span<const std::int64_t> dims) {
     std::vector<char>& encoded = strings_[name];
     std::vector<std::int64_t> offsets = {0};
     for (const std::string& value : values) {
@@ -218,8 +241,8 @@ class Context {
   }
 
   /// Sets a sequence or an optional to copies of `elements`.
-  std::optional<Error> set_input_elements(const std::string& name,
-                                          std::span<const sluice_array> elements) {
+  [[nodiscard]] std::optional<Error> set_input_elements(const std::string& name,
+                                                        std::span<const sluice_array> elements) {
     return detail::check(sluice_context_set_input_elements(handle_.get(), name.c_str(),
                                                            elements.data(), elements.size()));
   }
@@ -303,7 +326,7 @@ class Model {
   }
 
   /// Random operators of the runs that start from now on start from `seed`.
-  std::optional<Error> set_seed(std::uint64_t seed) {
+  [[nodiscard]] std::optional<Error> set_seed(std::uint64_t seed) {
     return detail::check(sluice_model_set_seed(handle_.get(), seed));
   }
 

@@ -95,7 +95,7 @@ class Profile {
   ~Profile() { (void)stop(); }
 
   /// Ends the recording. Fails if it has ended.
-  std::optional<Error> stop() {
+  [[nodiscard]] std::optional<Error> stop() {
     if (id_ == 0) return Error{Code::kFailedPrecondition, "the profile was stopped"};
     const sluice_profile* c = nullptr;
     const std::uint64_t id = std::exchange(id_, 0);

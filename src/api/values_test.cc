@@ -267,5 +267,13 @@ TEST(Defaults, AreCheckedLikeOtherConstants) {
   EXPECT_EQ(Model::open_copy(damaged, 1).error().code, kDataLoss);
 }
 
+TEST(ExpectedDeathTest, ValueOfACallThatFailedEndsTheProgramWithItsMessage) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto model = Model::open("/nowhere/model.sluice");
+  ASSERT_FALSE(model);
+  EXPECT_DEATH(static_cast<void>(model->create_context()), "call that failed: .*nowhere/model");
+  EXPECT_DEATH(static_cast<void>(*model), "call that failed: .*nowhere/model");
+}
+
 }  // namespace
 }  // namespace sluice

@@ -177,8 +177,9 @@ class DataParallel {
   }
 
   /// Waits for a chunk and appends its rows but for the padding.
-  std::optional<Error> join(Request& request, std::int64_t rows, std::int64_t size,
-                            std::int64_t taken, std::vector<JoinedOutput>& joined) const {
+  [[nodiscard]] std::optional<Error> join(Request& request, std::int64_t rows, std::int64_t size,
+                                          std::int64_t taken,
+                                          std::vector<JoinedOutput>& joined) const {
     auto reply = request.wait();
     if (!reply) return reply.error();
     for (std::size_t k = 0; k < joined.size(); ++k) {
@@ -190,9 +191,9 @@ class DataParallel {
     return std::nullopt;
   }
 
-  static std::optional<Error> append(const sluice_array& array, std::int64_t rows,
-                                     std::int64_t size, std::int64_t taken, const std::string& name,
-                                     JoinedOutput& joined) {
+  [[nodiscard]] static std::optional<Error> append(const sluice_array& array, std::int64_t rows,
+                                                   std::int64_t size, std::int64_t taken,
+                                                   const std::string& name, JoinedOutput& joined) {
     if (array.rank < 1 || (array.dims[0] != size && array.dims[0] != taken)) {
       return Error{Code::kInvalidArgument,
                    "output \"" + name + "\" has other rows than the inputs of its chunk"};
