@@ -13,7 +13,7 @@ import atexit
 
 from . import _native
 from .arrays import empty
-from .doctor import doctor
+from .commands import bench, doctor, explain, inspect, quantize, tune
 from .errors import (
     Cancelled,
     DataLoss,
@@ -75,8 +75,13 @@ __all__ = [
     "TensorSpec",
     "Unavailable",
     "Unimplemented",
+    "bench",
     "compile",
     "doctor",
     "empty",
+    "explain",
+    "inspect",
     "load",
+    "quantize",
+    "tune",
 ]

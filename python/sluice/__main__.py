@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .doctor import program
+from .commands import program
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from . import _native
-from .signature import Described, Signature, TensorSpec
+from .signature import Described, Signature, TensorSpecs
 
 Native = TypeVar("Native", _native.Model, _native.LoadedModel)
 
@@ -26,11 +26,11 @@ class SignedModel(_native.CallableModel, Generic[Native]):
         self._signature = Signature(inputs, outputs, has_fixed_inputs)
 
     @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
+    def inputs(self) -> TensorSpecs:
         return self._signature.inputs
 
     @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
+    def outputs(self) -> TensorSpecs:
         return self._signature.outputs
 
     def _convert_and_call(self, *args: object, **kwargs: object) -> Any:

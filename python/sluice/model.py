@@ -25,7 +25,8 @@ class Model(SignedModel[_native.Model], Package):
     """A loaded model. Any thread may use it; runs release the GIL and proceed in parallel.
 
     Calling it runs it on inputs by position or name and returns one output, or a tuple of several. numpy arrays
-    give numpy arrays; torch tensors give torch tensors.
+    give numpy arrays; torch tensors give torch tensors. A pickle holds the absolute path of the package, or the bytes
+    of one without a path; unpickling loads it with the arguments of this load.
     """
 
     def __init__(self, native: _native.Model, source: str, file: int | None = None) -> None:
@@ -33,6 +34,7 @@ class Model(SignedModel[_native.Model], Package):
                              "fixed_inputs" in native.metadata())
         Package.__init__(self, source, file)
         self.opened: dict[str, Any] = {}  #: arguments of the `reopen` that made it
+        self.loaded: dict[str, Any] = {}  #: arguments of the load, for a copy in another process
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -138,6 +140,7 @@ class Model(SignedModel[_native.Model], Package):
         native = _native.Model(self.path, threads, list(cores or []), "", seed=seed)
         model = Model(native, self._source, None if self._file is None else os.dup(self._file))
         model.opened = {"threads": threads, "cores": cores, **({} if seed is None else {"seed": seed})}
+        model.loaded = {**self.loaded, "threads": threads, "cores": cores, "seed": seed}
         return model
 
     def close(self) -> None:
@@ -150,9 +153,6 @@ class Model(SignedModel[_native.Model], Package):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a loaded model cannot be pickled; save it and load it in the other process")
 
 
 class Context:

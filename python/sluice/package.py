@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import os
 import shutil
+from typing import Any
 
 from .errors import InvalidArgument
 
 Path = str | os.PathLike[str]
+
+
+_MAGIC = b"SLUICE\r\n"
+
+
+def is_onnx(source: Any) -> bool:
+    """Whether it can be an ONNX model: a file or bytes that do not begin as a package does, or a ModelProto."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source[: len(_MAGIC)]) != _MAGIC
+    if not isinstance(source, (str, os.PathLike)):
+        return hasattr(source, "SerializeToString")
+    if not os.path.isfile(source):
+        return False
+    with open(source, "rb") as file:
+        return file.read(len(_MAGIC)) != _MAGIC
 
 
 def check_seed(seed: int | None) -> None:
@@ -40,6 +56,11 @@ class Package:
         with open(os.dup(self._file), "rb") as package, open(path, "wb") as copy:
             package.seek(0)
             shutil.copyfileobj(package, copy)
+
+    def content(self) -> bytes:
+        """The bytes of the package."""
+        with open(self.path, "rb") as package:
+            return package.read()
 
     def close(self) -> None:
         if self._file is not None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import _native, descriptions
+from . import _native, cache, descriptions
 from .dtypes import Array
 from .errors import Error, FailedPrecondition, InvalidArgument
 from .exchange import ExchangedTensor, Offer, put
 from .loaded_model import LoadedModel
-from .package import Package, Path, check_seed
+from .package import Package, Path, check_seed, is_onnx
 from .profile import Profile
 from .requests import collector, nanoseconds
 
@@ -23,6 +24,9 @@ ISOLATIONS = ("default", "stream", "process")
 NAN_POLICIES = ("pass", "flag", "fail")
 TRANSPORTS = ("default", "grpc")
 DEFAULT_ADDRESS = "unix:/run/sluice.sock"
+
+#: A package: its path, bytes, an open descriptor or a Model; or an ONNX model: its path, bytes or an onnx.ModelProto.
+Source = Any
 
 
 class CoreGroup:
@@ -32,7 +36,7 @@ class CoreGroup:
         self._runtime: Runtime | None = runtime
         self.id = number
 
-    def load(self, source: Path | bytes | int | Package, **options: Any) -> LoadedModel:
+    def load(self, source: Source, **options: Any) -> LoadedModel:
         """As Runtime.load on this group. The model takes requests after its `start`."""
         if self._runtime is None:
             raise FailedPrecondition("the group was destroyed")
@@ -139,7 +143,7 @@ class Runtime:
 
     def load(
         self,
-        source: Path | bytes | int | Package,
+        source: Source,
         *,
         name: str | None = None,
         group: CoreGroup | int | None = None,
@@ -156,7 +160,7 @@ class Runtime:
         batch_rows: int | None = None,
         max_delay: float = 0,
     ) -> LoadedModel:
-        """Loads a package from a path, bytes, an open file descriptor or a Model.
+        """Loads a package from a path, bytes, an open file descriptor or a Model, or an ONNX model as sluice.load does.
 
         Without `group` the model is started on cores of its own, or takes turns with others where all are in use. `depth`: requests that run at a time.
         `queue_limit`: requests that may wait beyond these; 0 means 64 per slot, -1 none. `nan_policy`: "flag" counts
@@ -178,22 +182,19 @@ class Runtime:
             options.update(has_seed=1, seed=seed)
         if batch_rows is not None:
             options.update(has_batching=1, batch_rows=batch_rows, max_delay_ns=int(max_delay * 1e9))
-        if name is None and isinstance(source, Package) and source.file is not None:
-            name = "model"
-        if name is not None:
-            options["name"] = name
+        _set_name(options, name, source, "model")
         if group is not None:
             options["group"] = group if isinstance(group, int) else group.id
-        return LoadedModel(self, self._native, self._native.load(_source_of(source), **options))
+        return LoadedModel(self, self._native, self._native.load(_source_of(source, is_server_path), **options))
 
     def deploy(
         self,
-        source: Path | bytes | int | Package,
+        source: Source,
         *,
         name: str | None = None,
         share: int = 1,
         priority: int = 0,
-        concurrency: int = 1,
+        depth: int = 1,
         queue_limit: int = 0,
         memory_bytes: int = 0,
         keep_warm: float | None = 60,
@@ -204,7 +205,7 @@ class Runtime:
         """Deploys a function: a model that takes turns with others on a lane of cores.
 
         It takes requests at once; `start` makes it warm, `stop` cold, and a request starts a cold one. `share`: of
-        the lane's time, against functions of one `priority`. `concurrency`: requests in one turn. `memory_bytes`: quota
+        the lane's time, against functions of one `priority`. `depth`: requests in one turn. `memory_bytes`: quota
         in bytes, 0 for none. `keep_warm`: seconds without requests until it gives its memory back; None keeps it
         unless another function needs the memory. `batch_rows`: largest number of rows of waiting requests that run
         as one, for a model whose first dimension is a symbol and whose rows are independent; 0 runs each request alone.
@@ -214,13 +215,10 @@ class Runtime:
         options: dict[str, Any] = {
             "share": share, "priority": priority, "memory_bytes": memory_bytes, "keep_warm_ns": keep_ns or -1,
             "batch_rows": batch_rows,
-            "depth": concurrency, "queue_limit": queue_limit, "is_server_path": int(is_server_path),
+            "depth": depth, "queue_limit": queue_limit, "is_server_path": int(is_server_path),
             "is_owner": not self._keeps, "isolation": _number_of(isolation, ISOLATIONS, "isolation")}
-        if name is None and isinstance(source, Package) and source.file is not None:
-            name = "function"
-        if name is not None:
-            options["name"] = name
-        return LoadedModel(self, self._native, self._native.load(_source_of(source), **options))
+        _set_name(options, name, source, "function")
+        return LoadedModel(self, self._native, self._native.load(_source_of(source, is_server_path), **options))
 
     def deploy_graph(self, graph: Path | Mapping[str, Sequence[str]], *,
                      name: str | None = None) -> LoadedModel:
@@ -239,7 +237,7 @@ class Runtime:
             options["name"] = name
         return LoadedModel(self, self._native, self._native.deploy_graph(**options))
 
-    def estimate(self, source: Path | bytes | int | Package, *, depth: int = 0) -> descriptions.Footprint:
+    def estimate(self, source: Source, *, depth: int = 0) -> descriptions.Footprint:
         """What a load would take; loads nothing."""
         return descriptions.Footprint(**self._native.estimate(_source_of(source), depth=depth))
 
@@ -357,9 +355,22 @@ class Client(Runtime):
         return self
 
 
-def _source_of(source: Path | bytes | int | Package) -> str | bytes | int:
+def _set_name(options: dict[str, Any], name: str | None, source: Source, default: str) -> None:
+    """A package's path gives the name; that of a package in memory or in the cache says nothing."""
+    if name is None and isinstance(source, (str, os.PathLike)) and is_onnx(source):
+        name = pathlib.Path(source).stem
+    is_unnamed = isinstance(source, Package) and (source.file is not None or cache.holds(source.path))
+    if name is None and (is_unnamed or is_onnx(source)):
+        name = default
+    if name is not None:
+        options["name"] = name
+
+
+def _source_of(source: Source, is_server_path: bool = False) -> str | bytes | int:
     if isinstance(source, Package):
         return source.path if source.file is None else source.file
+    if not is_server_path and is_onnx(source):
+        return cache.package_of(source, [])
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source)
     if isinstance(source, int):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 
@@ -41,8 +41,28 @@ class TensorSpec(NamedTuple):
         return self.element_type != 0
 
 
-def specs_of(described: Sequence[Described]) -> tuple[TensorSpec, ...]:
-    return tuple(TensorSpec(*spec[:4], spec[4] if spec[4] >= 0 else None, spec[5]) for spec in described)
+class TensorSpecs(tuple[TensorSpec, ...]):
+    """The inputs or the outputs of a model in their order, which are found by name, too: `model.inputs["image"]`."""
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> TensorSpec: ...
+    @overload
+    def __getitem__(self, key: str) -> TensorSpec: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[TensorSpec, ...]: ...
+
+    def __getitem__(self, key: Any) -> Any:
+        """By index, slice or name. Raises KeyError, which lists the names."""
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        for spec in self:
+            if spec.name == key:
+                return spec
+        raise KeyError(f'no tensor is called "{key}"; there are ' + ", ".join(f'"{spec.name}"' for spec in self))
+
+
+def specs_of(described: Sequence[Described]) -> TensorSpecs:
+    return TensorSpecs(TensorSpec(*spec[:4], spec[4] if spec[4] >= 0 else None, spec[5]) for spec in described)
 
 
 class Signature:

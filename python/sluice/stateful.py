@@ -24,6 +24,7 @@ from . import arrays, dtypes
 from .dtypes import Array
 from .errors import InvalidArgument, NotFound, Unimplemented
 from .model import Context, Model, Path, TensorSpec
+from .signature import TensorSpecs
 
 METADATA_KEY = "sluice.states"
 
@@ -146,15 +147,15 @@ class StatefulModel(Model):
         hidden = {state.input for state in states} | {state.output for state in states}
         elements = [spec.element_type for spec in model.inputs if spec.name in hidden]
         self._has_whole_bytes = all(dtypes.BY_NUMBER[number].bits >= 8 for number in elements)
-        self._inputs = tuple(spec for spec in model.inputs if spec.name not in hidden)
-        self._outputs = tuple(spec for spec in model.outputs if spec.name not in hidden)
+        self._inputs = TensorSpecs(spec for spec in model.inputs if spec.name not in hidden)
+        self._outputs = TensorSpecs(spec for spec in model.outputs if spec.name not in hidden)
 
     @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
+    def inputs(self) -> TensorSpecs:
         return self._inputs
 
     @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
+    def outputs(self) -> TensorSpecs:
         return self._outputs
 
     @property

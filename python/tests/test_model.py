@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import gc
-import pickle
 import sys
 import threading
 import time
@@ -174,8 +173,3 @@ def test_closed_model_refuses(image: np.ndarray) -> None:
         with pytest.raises(sluice.FailedPrecondition, match="closed"):
             model(image)
         model.close()
-
-
-def test_models_are_not_pickled(digits: sluice.Model) -> None:
-    with pytest.raises(TypeError, match="save it"):
-        pickle.dumps(digits)

@@ -10,10 +10,10 @@ import numpy as np
 
 from .. import errors
 from ..arrays import from_torch, is_torch
+from ..loading import load_cached
 from ..model import Model
 from ..requests import workers
 from . import capi
-from .cache import compile_cached
 from .facts import ModelMetadata, read_facts, read_input_dims
 from .initializers import replace_initializers
 from .nodes import NodeArg
@@ -74,8 +74,9 @@ class InferenceSession:
         options = ["--no-optimize"] if level == GraphOptimizationLevel.ORT_DISABLE_ALL else []
         options += ["--backend", "cpu,reference", *self._shape_options(source)]
         threads = max(int(self._options.__dict__["intra_op_num_threads"]), 0)
+        threads = min(threads, len(os.sched_getaffinity(0)))
         try:
-            return compile_cached(source, options, min(threads, len(os.sched_getaffinity(0))), beside)
+            return load_cached(source, options, {"threads": threads}, beside)
         except errors.InvalidArgument as error:
             raise capi.InvalidProtobuf(f"[ONNXRuntimeError] : 7 : INVALID_PROTOBUF : {error}") from error
 

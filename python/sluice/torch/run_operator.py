@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from .. import arrays, dtypes
-from ..loading import load as load_package
+from ..opening import open_package as load_package
 from ..model import Model, TensorSpec
 
 _MAX_LOADED = 16

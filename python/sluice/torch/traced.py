@@ -13,7 +13,7 @@ from torch import nn
 
 from .. import arrays
 from ..errors import InvalidArgument
-from ..loading import load as load_package
+from ..opening import open_package as load_package
 from ..model import Model, Path, TensorSpec
 from ..stateful import State, StatefulModel, with_states
 from ..tracing.batching import Batching

@@ -1,0 +1,83 @@
+"""Loads packages from a path, bytes or an open file descriptor."""
+
+from __future__ import annotations
+
+import copyreg
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _native, cache
+from .errors import InvalidArgument, NotFound
+from .model import Model
+from .package import Path, check_seed
+from .stateful import with_states
+
+
+def check_arguments(threads: int, max_recorded_bytes: int, seed: int | None) -> None:
+    if threads < 0:
+        raise InvalidArgument(f"threads must not be negative: {threads}")
+    if max_recorded_bytes < 0:
+        raise InvalidArgument(f"max_recorded_bytes must not be negative: {max_recorded_bytes}")
+    check_seed(seed)
+
+
+def open_package(
+    source: Path | bytes | bytearray | memoryview | int,
+    *,
+    threads: int = 0,
+    cores: Sequence[int] | None = None,
+    backend_dir: Path | None = None,
+    max_recorded_bytes: int = 64 << 20,
+    seed: int | None = None,
+) -> Model:
+    """What sluice.load does with a package."""
+    check_arguments(threads, max_recorded_bytes, seed)
+    arguments = {"threads": threads, "cores": cores, "backend_dir": backend_dir,
+                 "max_recorded_bytes": max_recorded_bytes, "seed": seed}
+
+    def open_at(path: str) -> _native.Model:
+        folder = os.fspath(backend_dir) if backend_dir is not None else ""
+        return _native.Model(path, threads, list(cores or []), folder, max_recorded_bytes or -1, seed)
+
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return _loaded(_load_bytes(source, open_at), arguments)
+    if isinstance(source, int):
+        file = os.dup(source)
+        try:
+            return _loaded(Model(open_at(f"/proc/self/fd/{file}"), "", file), arguments)
+        except BaseException:
+            os.close(file)
+            raise
+    path = os.fspath(source)
+    if not os.path.exists(path):
+        raise NotFound(f"{path}: no such file")
+    return _loaded(Model(open_at(path), path), arguments)
+
+
+def _loaded(model: Model, arguments: dict[str, Any]) -> Model:
+    model.loaded = arguments
+    return with_states(model)
+
+
+def _load_bytes(package: Any, open_at: Callable[[str], _native.Model]) -> Model:
+    file = os.memfd_create("package.sluice")
+    try:
+        with open(os.dup(file), "wb") as writer:
+            writer.write(package)
+        return Model(open_at(f"/proc/self/fd/{file}"), "", file)
+    except BaseException:
+        os.close(file)
+        raise
+
+
+def _reduce(model: Model) -> Any:
+    has_path = model.file is None and not cache.holds(model.path)
+    return _open_again, (os.path.abspath(model.path) if has_path else model.content(), model.loaded)
+
+
+def _open_again(source: Path | bytes, arguments: dict[str, Any]) -> Model:
+    return open_package(source, **arguments)
+
+
+copyreg.pickle(Model, _reduce)
