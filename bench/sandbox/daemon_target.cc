@@ -84,7 +84,7 @@ class DaemonTarget final : public Target {
   Status deploy(const LoadFunction& function, const DaemonOptions& wanted) {
     terms::LoadOptions options;
     options.name = function.name;
-    options.max_waiting = kMaxWaiting;
+    options.queue_limit = kMaxWaiting;
     options.depth = kConcurrency;
     if (wanted.are_functions) {
       options.function = terms::FunctionOptions();

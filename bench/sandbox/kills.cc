@@ -187,7 +187,7 @@ class Test {
     options.name = fmt::format("function-{}", number);
     options.function = terms::FunctionOptions();
     options.isolation = terms::Isolation::kProcess;
-    options.max_waiting = 16'384;
+    options.queue_limit = 16'384;
     if (number / num_cells_ % 2 == 1) {
       options.function->batch_rows = 4;
       auto joining = client.upload(options, package_);

@@ -22,7 +22,7 @@ Result<KeptModel> read_model(const JsonValue& value) {
   options.depth = static_cast<int>(SLUICE_TRY(value.int_or("depth", 0, 0, terms::kMaxDepth)));
   options.weight = static_cast<int>(SLUICE_TRY(value.int_or("weight", 1, 1, terms::kMaxWeight)));
   const auto waiting = SLUICE_TRY(value.int_or("queue_limit", -1, -1, terms::kMaxWaiting));
-  if (waiting >= 0) options.max_waiting = static_cast<int>(waiting);
+  if (waiting >= 0) options.queue_limit = static_cast<int>(waiting);
   const auto recorded = SLUICE_TRY(
       value.int_or("max_recorded_bytes", -1, -1, std::numeric_limits<std::int64_t>::max()));
   if (recorded >= 0) options.max_recorded_bytes = recorded;
@@ -52,7 +52,7 @@ nlohmann::ordered_json to_json(const KeptModel& model) {
       {"depth", options.depth},
       {"weight", options.weight},
       {"flag_nan", options.nan_policy == terms::NanPolicy::kFlag ? 1 : 0}};
-  if (options.max_waiting) json["queue_limit"] = *options.max_waiting;
+  if (options.queue_limit) json["queue_limit"] = *options.queue_limit;
   if (options.max_recorded_bytes) json["max_recorded_bytes"] = *options.max_recorded_bytes;
   if (options.batching) {
     json["batch_rows"] = options.batching->rows;

@@ -13,7 +13,7 @@ TEST(KeptModels, PrintedModelsParseBack) {
   model.options.name = "a";
   model.options.depth = 4;
   model.options.weight = 7;
-  model.options.max_waiting = 0;
+  model.options.queue_limit = 0;
   model.options.nan_policy = terms::NanPolicy::kFlag;
   model.options.seed = UINT64_MAX;
   model.options.isolation = terms::Isolation::kProcess;
@@ -27,7 +27,7 @@ TEST(KeptModels, PrintedModelsParseBack) {
   EXPECT_EQ(back.options.name, "a");
   EXPECT_EQ(back.options.depth, 4);
   EXPECT_EQ(back.options.weight, 7);
-  EXPECT_EQ(back.options.max_waiting, 0);
+  EXPECT_EQ(back.options.queue_limit, 0);
   EXPECT_EQ(back.options.nan_policy, terms::NanPolicy::kFlag);
   EXPECT_EQ(back.options.seed, UINT64_MAX);
   EXPECT_EQ(back.options.isolation, terms::Isolation::kProcess);
@@ -35,7 +35,7 @@ TEST(KeptModels, PrintedModelsParseBack) {
   EXPECT_EQ(back.token, "alice");
   EXPECT_EQ(parsed->back().user, -1);
   EXPECT_EQ(parsed->back().options.seed, std::nullopt);
-  EXPECT_EQ(parsed->back().options.max_waiting, std::nullopt);
+  EXPECT_EQ(parsed->back().options.queue_limit, std::nullopt);
 }
 
 TEST(KeptModels, DamagedStateIsNamed) {

@@ -187,10 +187,10 @@ TEST_F(HostileTest, ImpossibleGroupRequestsAreRefused) {
     RuntimeCode code;
   };
   const Case cases[] = {
-      {[](auto& r) { r.set_cores(-1); }, RuntimeCode::kInvalid},
-      {[](auto& r) { r.set_cores(1 << 30); }, RuntimeCode::kNotEnoughCores},
-      {[](auto& r) { r.set_devices(-7); }, RuntimeCode::kInvalid},
-      {[](auto& r) { r.set_devices(1 << 30); }, RuntimeCode::kNotEnoughCores},
+      {[](auto& r) { r.set_num_cores(-1); }, RuntimeCode::kInvalid},
+      {[](auto& r) { r.set_num_cores(1 << 30); }, RuntimeCode::kNotEnoughCores},
+      {[](auto& r) { r.set_num_devices(-7); }, RuntimeCode::kInvalid},
+      {[](auto& r) { r.set_num_devices(1 << 30); }, RuntimeCode::kNotEnoughCores},
       {[](auto& r) { r.set_memory_bytes(-1); }, RuntimeCode::kInvalid},
       {[](auto& r) { r.mutable_first()->set_device(-1); }, RuntimeCode::kInvalid},
       {[](auto& r) { r.mutable_first()->set_device(9); }, RuntimeCode::kInvalid},
@@ -363,7 +363,7 @@ TEST_F(HostileTest, RequiredSessionsLeaveOthersOnlyTheView) {
   unload.set_model(model_);
   EXPECT_EQ(call(&v1::Runtime::Stub::UnloadModel, unload).code(), Code::kPermissionDenied);
   v1::CreateGroupRequest group;
-  group.set_cores(1);
+  group.set_num_cores(1);
   EXPECT_EQ(call(&v1::Runtime::Stub::CreateGroup, group).code(), Code::kPermissionDenied);
   v1::PutTensorRequest put;
   *put.mutable_tensor() = good_request().inputs(0);

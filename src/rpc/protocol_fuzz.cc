@@ -119,7 +119,7 @@ void check(const v1::LoadOptions& from) {
   require(settings->upload_bytes >= 0 && settings->upload_bytes <= kLimitBytes);
   require(settings->upload_bytes == 0 || settings->path.empty());
   require(settings->options.depth >= 0 && settings->options.depth <= terms::kMaxDepth);
-  const int waiting = settings->options.max_waiting.value_or(0);
+  const int waiting = settings->options.queue_limit.value_or(0);
   require(waiting >= 0 && waiting <= terms::kMaxWaiting);
   require(!settings->options.group || settings->options.group->value() > 0);
 }

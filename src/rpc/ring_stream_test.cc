@@ -20,7 +20,7 @@ class RingStreamTest : public testing::ServingTest<runtime::ThreadDrivers> {
     client_ = std::move(client::Client::create({.address = address()})).value();
     EXPECT_TRUE(client_->open_session("test").is_ok());
     terms::LoadOptions options;
-    options.max_waiting = 1024;
+    options.queue_limit = 1024;
     options.function = terms::FunctionOptions();
     for (const char* name : {"first", "second"}) {
       options.name = name;

@@ -102,7 +102,7 @@ TEST(EngineExecutor, DeadlineInLineIsKeptWhileAnotherRequestRuns) {
   for (int round = 0; round < 20; ++round) {
     LoadRequest load = testing::load_of(executable);
     load.depth = 1;
-    load.max_waiting = 1;
+    load.queue_limit = 1;
     const auto model = engine.load(load);
     ASSERT_TRUE(model.is_ok()) << model.status().to_string();
     const auto sink = engine.sink(*model).value();

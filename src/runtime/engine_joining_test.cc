@@ -288,7 +288,7 @@ TEST_F(EngineJoining, WaitingAndRunningRequestsExpireAndCanBeCancelled) {
 
 TEST_F(EngineJoining, FullLineRefusesAndSaysSo) {
   LoadRequest narrow;
-  narrow.max_waiting = 1;
+  narrow.queue_limit = 1;
   load(kAnyRows, {4, 1'000'000}, narrow);
   for (int i = 0; i < 5; ++i) ask(request<float>({1, 2}, {1, 2}));
   Request more = row(1);
@@ -334,7 +334,7 @@ TEST(EngineJoiningThreads, CancelsAndDeadlinesAmongJoinedRequestsAnswerEachOnce)
        {terms::BatchOptions{16, 0}, terms::BatchOptions{16, 20'000}}) {
     LoadRequest load = testing::load_of(testing::model_of(kAnyRows));
     load.batching = batching;
-    load.max_waiting = 1024;
+    load.queue_limit = 1024;
     const auto model = engine.load(load);
     ASSERT_TRUE(model.is_ok()) << model.status().to_string();
     const auto sink = engine.sink(*model).value();

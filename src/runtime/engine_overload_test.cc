@@ -43,7 +43,7 @@ class OverloadTest : public ::testing::TestWithParam<Overload> {
 TEST_P(OverloadTest, NearlyAllOfTheCapacityGoesToRequestsThatAreInTime) {
   LoadRequest load = load_of(add_relu_in({1, 1}, "sim"));
   load.depth = 1;
-  load.max_waiting = 1000;
+  load.queue_limit = 1000;
   const terms::ModelHandle model = engine_->load(load).value();
   const auto sink = engine_->sink(model).value();
   for (int i = 0; i < 5; ++i) {

@@ -121,7 +121,7 @@ class Player {
     const std::size_t shape = pick(shapes().size());
     LoadRequest request = testing::load_of(executables_[shape]);
     request.depth = static_cast<int>(1 + pick(3));
-    request.max_waiting = static_cast<int>(pick(3));
+    request.queue_limit = static_cast<int>(pick(3));
     if (pick(3) != 0) request.group = any(rules_.groups, groups_);
     const auto refusal = rules_.refuses_load(shapes()[shape], request.group);
     const auto model = engine_.load(request);
@@ -131,7 +131,7 @@ class Player {
     if (!request.group) {
       ASSERT_TRUE(rules_.take(group, cores_of(group), true));
     }
-    rules_.on_loaded(*model, group, request.depth + *request.max_waiting);
+    rules_.on_loaded(*model, group, request.depth + *request.queue_limit);
     remember(models_, *model);
     remember(groups_, group);
   }

@@ -51,10 +51,10 @@ class SimTest : public ::testing::Test {
 
   /// `cores` of an explicit group; 0 for an implicit one. Started.
   terms::ModelHandle load(std::vector<std::int32_t> segments, int depth, std::int32_t cores = 0,
-                          std::optional<int> max_waiting = std::nullopt) {
+                          std::optional<int> queue_limit = std::nullopt) {
     LoadRequest request = load_of(add_relu_in(std::move(segments), "sim"));
     request.depth = depth;
-    request.max_waiting = max_waiting;
+    request.queue_limit = queue_limit;
     if (cores > 0) {
       terms::CoreRequest group;
       group.num_cores = cores;

@@ -42,7 +42,7 @@ class WaitingLineTest : public ::testing::Test {
   void load_and_hold() {
     LoadRequest load = load_of(add_relu());
     load.depth = 1;
-    load.max_waiting = kMaxWaiting;
+    load.queue_limit = kMaxWaiting;
     const auto model = engine_->load(load);
     ASSERT_TRUE(model.is_ok()) << model.status().to_string();
     model_ = *model;
@@ -100,7 +100,7 @@ TEST_F(WaitingLineTest, FourCallersOfADefaultLoadAreNeverRefused) {
   const auto model = engine_->load(load_of(add_relu()));
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   ASSERT_EQ(engine_->info(*model)->depth, 2);
-  EXPECT_EQ(engine_->info(*model)->max_waiting, 128);
+  EXPECT_EQ(engine_->info(*model)->queue_limit, 128);
   std::atomic<int> failures = 0;
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller) {
@@ -198,7 +198,7 @@ TEST_P(EndWithFullLine, EveryRequestIsAnsweredOnce) {
 
 TEST_F(WaitingLineTest, QueueLimitOfZeroRefusesRequestsBeyondTheDepth) {
   LoadRequest load = load_of(add_relu());
-  load.max_waiting = 0;
+  load.queue_limit = 0;
   const auto model = engine_->load(load);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   sink_ = engine_->sink(*model).value();
@@ -213,7 +213,7 @@ TEST_F(WaitingLineTest, QueueLimitOfZeroRefusesRequestsBeyondTheDepth) {
 TEST_F(WaitingLineTest, QueueLimitsOutOfRangeAreRefused) {
   for (const int limit : {-1, 65'537}) {
     LoadRequest load = load_of(add_relu());
-    load.max_waiting = limit;
+    load.queue_limit = limit;
     const Status status = engine_->load(load).status();
     EXPECT_EQ(terms::runtime_code_of(status), RuntimeCode::kInvalid);
     EXPECT_THAT(status.message(), HasSubstr("queue limit"));

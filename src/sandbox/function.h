@@ -23,7 +23,7 @@ struct Function {
   terms::Signature signature;
   std::optional<runtime::JoinRule> joining;  ///< with `batch_rows`
   terms::Footprint footprint;
-  int max_waiting = 0;                       ///< requests beyond `load.depth`
+  int queue_limit = 0;                       ///< requests beyond `load.depth`
   std::shared_ptr<const void> package_file;  ///< owns `load.package_fd`, of a function in a cell
 
   // The lane's mutex guards these.

@@ -27,7 +27,7 @@ Status check_request(const LoadRequest& request) {
     return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}",
                          request.depth, terms::kMaxDepth);
   }
-  const int waiting = request.max_waiting.value_or(0);
+  const int waiting = request.queue_limit.value_or(0);
   if (waiting >= 0 && waiting <= terms::kMaxWaiting) return ok_status();
   return runtime_error(RuntimeCode::kInvalid, "a queue limit of {} is not between 0 and {}",
                        waiting, terms::kMaxWaiting);
@@ -102,9 +102,9 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   function->load = request;
   function->load.name = function->name;
   function->load.depth = std::max(1, request.depth);
-  function->max_waiting =
-      request.max_waiting.value_or(terms::kWaitingPerSlot * function->load.depth);
-  function->load.max_waiting = 0;  // requests wait in the lane
+  function->queue_limit =
+      request.queue_limit.value_or(terms::kWaitingPerSlot * function->load.depth);
+  function->load.queue_limit = 0;  // requests wait in the lane
   // Opened once: every later start uses this mapping, whatever happens to the file's name.
   function->load.package = SLUICE_TRY(engine_.open(request));
   const auto executable = SLUICE_TRY(function->load.package->executable());

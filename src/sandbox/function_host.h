@@ -43,8 +43,8 @@ class FunctionHost final : public runtime::ModelHost {
 
   Clock& clock() override;
 
-  /// Deploys the package of `request` and leaves the function warm. `request.depth` is the
-  /// function's concurrency (0: 1): its requests in one turn. The name, not necessarily unique,
+  /// Deploys the package of `request` and leaves the function warm. `request.depth` (0: 1)
+  /// is the number of its requests in one turn. The name, not necessarily unique,
   /// defaults to the file's. With isolation "process" it runs in a cell. Blocks.
   /// Fails: as Engine::load; kInvalid for options out of range, a request with a group, or a cell
   ///        where there are none;

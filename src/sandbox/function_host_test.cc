@@ -232,7 +232,7 @@ TEST_F(FunctionHostTest, RemovalAnswersEveryRequestOnce) {
 
 TEST_F(FunctionHostTest, FullLineRefusesAndSaysSo) {
   runtime::LoadRequest load = load_of(executable_, "f");
-  load.max_waiting = 0;
+  load.queue_limit = 0;
   const ModelHandle handle = host_.deploy(load, {}).value();
   const auto sink = host_.sink(handle).value();
   // The first request's on_done holds the lane until the others have come.

@@ -121,7 +121,7 @@ terms::ModelInfo Lane::info(const Function& function) const {
   info.group = group_;
   info.phase = terms::ModelPhase::kStarted;  // it takes requests, cold or warm
   info.depth = function.load.depth;
-  info.max_waiting = function.max_waiting;
+  info.queue_limit = function.queue_limit;
   info.footprint = function.footprint;
   if (!function.model) info.slots_bytes = 0;
   return info;
@@ -179,8 +179,8 @@ Status Lane::check(const Function& function, const Request& request) const {
                          function.name);
   }
   const int num_waiting = static_cast<int>(function.line.size());
-  if (num_waiting >= function.max_waiting + function.load.depth) {
-    return runtime::queue_full(function.name, num_waiting, function.max_waiting,
+  if (num_waiting >= function.queue_limit + function.load.depth) {
+    return runtime::queue_full(function.name, num_waiting, function.queue_limit,
                                function.forecast.retry_after_ns(num_waiting));
   }
   const bool is_busy = num_waiting > 0 || function.is_running;

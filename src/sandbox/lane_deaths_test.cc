@@ -197,7 +197,7 @@ class LaneDeaths : public ::testing::TestWithParam<std::uint64_t> {
     function->name = fmt::format("f{}", number);
     function->load.package = packages_.open(executable_);
     function->load.depth = 1;
-    function->max_waiting = 8;
+    function->queue_limit = 8;
     lane_->add(function);
     return function;
   }

@@ -44,7 +44,7 @@ Result<std::unique_ptr<ReplicaSet>> ReplicaSet::create(std::vector<runtime::Requ
 ReplicaSet::~ReplicaSet() { shutdown(); }
 
 int ReplicaSet::depth() const {
-  int total = static_cast<int>(options_.max_waiting);
+  int total = static_cast<int>(options_.queue_limit);
   for (const Replica& replica : replicas_) total += replica.sink->depth();
   return total;
 }
@@ -146,7 +146,7 @@ Result<std::uint64_t> ReplicaSet::enter_line(runtime::Request& request) {
   if (is_shut_down_.load(std::memory_order_acquire)) {
     return terms::runtime_error(RuntimeCode::kFailed, "the runner was shut down");
   }
-  if (line_.size() >= options_.max_waiting) {
+  if (line_.size() >= options_.queue_limit) {
     return terms::runtime_error(RuntimeCode::kQueueFull,
                                 "every replica is busy and {} requests wait", line_.size());
   }

@@ -32,7 +32,7 @@ struct LoadOptions {
   /// runs at a time.
   int depth = 0;
   /// Requests that may wait beyond `depth`; 0 refuses them. None: kWaitingPerSlot x depth.
-  std::optional<int> max_waiting;
+  std::optional<int> queue_limit;
   NanPolicy nan_policy = NanPolicy::kPass;
   /// Share of the cores among models that take turns: 1 to kMaxWeight.
   int weight = 1;

@@ -44,7 +44,7 @@ struct ModelInfo {
   bool is_implicit = false;  ///< the group was created by the load and ends with the model
   LoadMode mode = LoadMode::kNormal;
   int depth = 1;
-  int max_waiting = 0;  ///< requests that may wait beyond `depth`
+  int queue_limit = 0;  ///< requests that may wait beyond `depth`
   std::size_t num_slots = 1;
   bool shares_package = false;        ///< another model of the package was loaded before it
   Footprint footprint;                ///< as estimated

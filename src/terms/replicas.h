@@ -11,7 +11,7 @@ enum class ReplicaChoice : std::uint8_t { kLeastLoaded, kRoundRobin };
 struct ReplicaOptions {
   ReplicaChoice choice = ReplicaChoice::kLeastLoaded;
   /// Requests that may wait while every replica is full; one more is refused.
-  std::size_t max_waiting = 1024;
+  std::size_t queue_limit = 1024;
 };
 
 struct RunnerOptions {

@@ -261,7 +261,7 @@ json WorkerGroup::load_message(const WorkerLoad& load) {
                   {"name", load.name.substr(0, kMaxNameBytes)},
                   {"depth", load.depth},
                   {"flags_nan", load.nan_policy == terms::NanPolicy::kFlag ? 1 : 0}};
-  if (load.max_waiting) message["max_waiting"] = *load.max_waiting;
+  if (load.queue_limit) message["queue_limit"] = *load.queue_limit;
   if (load.max_recorded_bytes) message["max_recorded_bytes"] = *load.max_recorded_bytes;
   if (load.batching) {
     message["batch_rows"] = load.batching->rows;

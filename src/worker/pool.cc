@@ -73,7 +73,7 @@ WorkerLoad load_of(const runtime::LoadRequest& request) {
       request.random ? std::optional<std::uint64_t>(request.random->seed()) : std::nullopt;
   return {request.name,
           request.depth,
-          request.max_waiting,
+          request.queue_limit,
           request.nan_policy,
           request.max_recorded_bytes,
           seed,

@@ -108,8 +108,8 @@ int RemoteModel::num_waiting() const {
 Result<std::uint64_t> RemoteModel::enter(runtime::Request& request) {
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(Status(refusal_));
-  if (static_cast<int>(flights_.size()) >= depth() + parts_.info.max_waiting) {
-    return runtime::queue_full(parts_.info.name, num_waiting(), parts_.info.max_waiting,
+  if (static_cast<int>(flights_.size()) >= depth() + parts_.info.queue_limit) {
+    return runtime::queue_full(parts_.info.name, num_waiting(), parts_.info.queue_limit,
                                pace_.retry_after_ns(num_waiting()));
   }
   if (flights_.empty()) pace_.resume(system_clock().now_ns());

@@ -49,7 +49,7 @@ class LinkSlot {
 struct WorkerLoad {
   std::string name;
   int depth = 0;
-  std::optional<int> max_waiting;
+  std::optional<int> queue_limit;
   terms::NanPolicy nan_policy = terms::NanPolicy::kPass;
   std::optional<std::int64_t> max_recorded_bytes = {};
   std::optional<std::uint64_t> seed;  ///< of random operators

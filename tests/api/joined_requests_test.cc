@@ -59,14 +59,16 @@ INSTANTIATE_TEST_SUITE_P(Places, JoinedInDaemon, ::testing::Values(Place::kRing,
 
 TEST_P(JoinedInDaemon, FunctionsCountJoinedRequests) {
   const auto function = load(batching());
-  for (int i = 0; i < 100 && daemon_->sum_of("functions", "joined") == 0; ++i) ask_many(function);
-  EXPECT_GT(daemon_->sum_of("functions", "joined"), 0);
+  for (int i = 0; i < 100 && daemon_->sum_of("functions", "num_joined") == 0; ++i)
+    ask_many(function);
+  EXPECT_GT(daemon_->sum_of("functions", "num_joined"), 0);
 }
 
 TEST_P(JoinedInDaemon, CellsJoinRequestsToo) {
   const auto function = load(batching(SLUICE_ISOLATION_PROCESS));
-  for (int i = 0; i < 100 && daemon_->sum_of("functions", "joined") == 0; ++i) ask_many(function);
-  EXPECT_GT(daemon_->sum_of("functions", "joined"), 0);
+  for (int i = 0; i < 100 && daemon_->sum_of("functions", "num_joined") == 0; ++i)
+    ask_many(function);
+  EXPECT_GT(daemon_->sum_of("functions", "num_joined"), 0);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ class RingSubmit : public ::testing::Test {
   }
 
   /// Requests that rings have brought to the daemon, as `sluice sessions` counts them.
-  std::int64_t num_ring_requests() const { return daemon_.sum_of("sessions", "ring_requests"); }
+  std::int64_t num_ring_requests() const { return daemon_.sum_of("sessions", "num_ring_requests"); }
 
   const TempDir folder_;
   DaemonProcess daemon_{folder_};

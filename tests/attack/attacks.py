@@ -25,7 +25,7 @@ def silent_connections_keep_nobody_out(folder: Path) -> None:
         same(at(daemon).json("models"), [])
         holds(at(daemon).text("server"), "ready")
         # The system accepts a connection for the daemon before the daemon looks at it.
-        eventually(lambda: at(daemon).json("server")["health"]["refused_connections"] >= 240)
+        eventually(lambda: at(daemon).json("server")["health"]["num_refused_connections"] >= 240)
         # Those that were refused are closing still.
         eventually(lambda: at(daemon).json("server")["health"]["descriptors"] < before + 100,
                    why="one host has at most 50")

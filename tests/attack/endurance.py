@@ -60,14 +60,14 @@ def loads_leave_nothing(folder: Path) -> None:
     package = str(compile_digits(folder))
     with Watched(folder / "d", level="4") as daemon:
         sluice = at(daemon)
-        expected = sluice.json("server")["free_cores"]
+        expected = sluice.json("server")["num_free_cores"]
 
         def once(_: int) -> None:
             sluice.text("load", package, "--name", "again")
             sluice.text("unload", "again")
 
         leaves_nothing(daemon, "loads", LOADS, once)
-        same(sluice.json("server")["free_cores"], expected)
+        same(sluice.json("server")["num_free_cores"], expected)
         same(sluice.json("models"), [])
         same(daemon.stop(), 0)
 

@@ -92,7 +92,7 @@ class ModelLimitsTest : public testing::ServingTest<runtime::ThreadDrivers> {
     EXPECT_TRUE(package::write_package(exec::testing::executable_of(text, backend), path).is_ok());
     terms::LoadOptions options;
     options.depth = 1;
-    options.max_waiting = 1000;
+    options.queue_limit = 1000;
     const auto model = client_->load(options, path);
     EXPECT_TRUE(model.is_ok()) << model.status().to_string();
     return model.is_ok() ? model->info.handle : 0;

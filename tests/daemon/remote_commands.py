@@ -19,7 +19,7 @@ def the_implicit_flow_is_load_infer_unload(folder: Path) -> None:
     with Daemon(folder / "d") as daemon:
         sluice = at(daemon)
         model = sluice.json("load", str(package))
-        same((model["name"], model["phase"], model["implicit"]), ("digits", "started", True))
+        same((model["name"], model["phase"], model["is_implicit"]), ("digits", "started", True))
         same(sluice.json("models"), [model])
         reply = sluice.json("infer", "digits", "--input", "image=zeros")
         same((reply["code"], reply["outputs"]), (0, [{"name": "probabilities", "type": "f32[1,10]"}]))
@@ -27,7 +27,7 @@ def the_implicit_flow_is_load_infer_unload(folder: Path) -> None:
         same(reply["backends"], ["sim"])
         same(sluice.json("unload", str(model["model"])), {"model": model["model"]})
         same(sluice.json("models"), [])
-        same(sluice.json("server")["free_cores"], 16)
+        same(sluice.json("server")["num_free_cores"], 16)
 
 
 def a_request_is_repeated_over_one_stream(folder: Path) -> None:
@@ -53,19 +53,19 @@ def functions_share_a_core_and_become_cold_and_warm(folder: Path) -> None:
     with Daemon(folder / "d") as daemon:
         sluice = at(daemon)
         a = sluice.json("deploy", package, "--name", "a", "--share", "3", "--always-warm", "--queue-limit", "5")
-        sluice.json("deploy", package, "--name", "b", "--memory", "1g", "--concurrency", "2")
+        sluice.json("deploy", package, "--name", "b", "--memory", "1g", "--depth", "2")
         same((a["depth"], a["queue_limit"], a["function"]["share"]), (1, 5, 3))
-        same(sluice.json("server")["free_cores"], 15)
+        same(sluice.json("server")["num_free_cores"], 15)
         for name in ("a", "b"):
             same(sluice.json("infer", name, "--input", "image=zeros")["code"], 0)
         same([one["name"] for one in sluice.json("functions")], ["a", "b"])
         holds(sluice.text("functions"), "LAST START")
         sluice.json("stop", "a")
         cold = sluice.json("functions")[0]["function"]
-        same((cold["phase"], cold["held_bytes"], cold["starts"]), ("cold", 0, 1))
+        same((cold["phase"], cold["held_bytes"], cold["num_starts"]), ("cold", 0, 1))
         same(sluice.json("infer", "a", "--input", "image=zeros")["code"], 0)
         warm = sluice.json("functions")[0]["function"]
-        same((warm["starts"], warm["requests"]), (2, 2))
+        same((warm["num_starts"], warm["num_requests"]), (2, 2))
         holds(sluice.refusal("deploy", package, "--memory", "1k"), "quota")
         kept = sluice.json("infer", "a", "--input", "image=zeros", "--put", "probabilities")["outputs"][0]
         assert kept["exchange"] > 0, kept
@@ -74,7 +74,7 @@ def functions_share_a_core_and_become_cold_and_warm(folder: Path) -> None:
         holds(sluice.refusal("infer", "b", "--input", "image=exchange:999"), "no longer")
         for name in ("a", "b"):
             sluice.json("unload", name)
-        same((sluice.json("functions"), sluice.json("server")["free_cores"]), ([], 16))
+        same((sluice.json("functions"), sluice.json("server")["num_free_cores"]), ([], 16))
 
 
 def an_onnx_file_is_compiled_and_deployed(folder: Path) -> None:
@@ -156,7 +156,7 @@ def a_worker_on_the_hosts_processors_answers_as_the_daemon_does(folder: Path) ->
             answers[isolation] = (out / "probabilities.npy").read_bytes()
             if isolation == "process":
                 # The worker stays on its core: every other core has a processor at least.
-                others = sluice.json("server")["cores"] - len(group["cores"])
+                others = sluice.json("server")["num_cores"] - len(group["cores"])
                 worker = group["worker_process"]
                 eventually(lambda: len(os.sched_getaffinity(worker)) <= len(os.sched_getaffinity(0)) - others)
                 holds(sluice.text("groups"), str(group["worker_process"]))
@@ -211,7 +211,7 @@ def statistics_show_the_worker_and_its_restarts(folder: Path) -> None:
         os.kill(first, signal.SIGKILL)
         while "restarts" not in sluice.text("stats"):  # it comes back by itself
             pass
-        same(sluice.json("groups")[0]["worker_restarts"], 1)
+        same(sluice.json("groups")[0]["num_worker_restarts"], 1)
         sluice.text("load", package, "--name", "beside")
         same(sluice.text("stats", "beside").splitlines()[1].split()[-1], "-")
 
@@ -238,10 +238,10 @@ def a_command_acts_without_a_session_and_sessions_are_listed(folder: Path) -> No
 def server_command_prints_devices_and_health(folder: Path) -> None:
     with Daemon(folder / "d", "-t", "0000:00:11.0") as daemon:
         server = at(daemon).json("server")
-        same((server["cores"], server["process"], server["state"]), (4, daemon.process.pid, "ready"))
+        same((server["num_cores"], server["process"], server["state"]), (4, daemon.process.pid, "ready"))
         same([device["bus_address"] for device in server["devices"]], ["0000:00:11.0"])
         health = server["health"]
-        same([health[key] for key in ("ready", "reason", "models", "refused_connections")], [True, "", [], 0])
+        same([health[key] for key in ("is_ready", "reason", "models", "num_refused_connections")], [True, "", [], 0])
         assert 10 < health["descriptors"] < health["max_descriptors"], health
         holds(at(daemon).text("server"), "1 devices, 4 of 4 cores free")
 

@@ -37,7 +37,7 @@ TEST_F(WaitingLine, FourClientsWithOneRequestEachInFlightAreNeverRefused) {
   const auto client = daemon->client();
   const auto model = client->load({}, small_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
-  EXPECT_EQ(model->info.max_waiting, 64 * model->info.depth);
+  EXPECT_EQ(model->info.queue_limit, 64 * model->info.depth);
   EXPECT_EQ(send(*daemon, model->info.handle, 4, 2000), 0) << "of 8,000";
   const auto statistics = client->statistics(model->info.handle);
   ASSERT_TRUE(statistics.is_ok()) << statistics.status().to_string();
@@ -55,7 +55,7 @@ TEST_F(WaitingLine, WorkerQueuesTheRequestsOfManyClients) {
   options.isolation = terms::Isolation::kProcess;
   const auto model = client->load(options, small_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
-  EXPECT_EQ(model->info.max_waiting, 64 * model->info.depth);
+  EXPECT_EQ(model->info.queue_limit, 64 * model->info.depth);
   EXPECT_EQ(send(*daemon, model->info.handle, 4, 250), 0) << "of 1,000";
 }
 
@@ -76,12 +76,12 @@ TEST_P(QueueLimit, LimitOfTheLoadReachesTheModel) {
   terms::LoadOptions options;
   options.isolation = GetParam();
   options.depth = 1;
-  options.max_waiting = 3;
+  options.queue_limit = 3;
   const auto model = client->load(options, small_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   EXPECT_EQ(model->info.depth, 1);
-  EXPECT_EQ(model->info.max_waiting, 3);
-  options.max_waiting = 65'537;
+  EXPECT_EQ(model->info.queue_limit, 3);
+  options.queue_limit = 65'537;
   const auto refused = client->load(options, small_).status();
   EXPECT_EQ(terms::runtime_code_of(refused), RuntimeCode::kInvalid);
   EXPECT_THAT(refused.message(), HasSubstr("queue_limit"));

@@ -37,7 +37,7 @@ def monitor_prints_a_line_of_json_per_interval(folder: Path) -> None:
         same(len(lines), 3)
         seen = [json.loads(line) for line in lines]
         for line in seen:
-            same([(one["name"], one["requests"], one["errors"]) for one in line["models"]], [("digits", 3, 0)])
+            same([(one["name"], one["num_requests"], one["num_errors"]) for one in line["models"]], [("digits", 3, 0)])
             same([device["device"] for device in line["devices"]], [0, 1, 2, 3])
             same(line["groups"][0]["active_model"], "digits")
             assert line["interval_s"] >= 0.05, line
@@ -56,7 +56,7 @@ def monitor_counts_requests_between_its_lines(folder: Path) -> None:
             line = json.loads(watcher.stdout.readline())
             while line["requests_per_s"] == 0:
                 line = json.loads(watcher.stdout.readline())
-            same(line["models"][0]["requests"], 1)
+            same(line["models"][0]["num_requests"], 1)
             assert line["models"][0]["p50_ns"] > 0
             assert 0 < line["models"][0]["interval_p50_ns"] <= line["models"][0]["interval_p99_ns"], line
             watcher.stdout.close()

@@ -16,7 +16,7 @@ class InferenceClaims : public ManualEngineTest {
   terms::ModelHandle load_of_depth(int depth) {
     LoadRequest request = load_of(add_relu());
     request.depth = depth;
-    request.max_waiting = 0;
+    request.queue_limit = 0;
     return load(request);
   }
 };

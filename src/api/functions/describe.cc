@@ -106,7 +106,7 @@ std::shared_ptr<LoadedModelCopy> describe(const ModelDescription& model) {
   item.group = info.group.is_valid() ? static_cast<std::uint64_t>(info.group.value()) : 0;
   item.is_implicit = info.is_implicit ? 1 : 0;
   item.depth = info.depth;
-  item.queue_limit = info.max_waiting;
+  item.queue_limit = info.queue_limit;
   item.is_on_demand = model.is_on_demand ? 1 : 0;
   item.num_inputs = copy->inputs.size();
   item.num_outputs = copy->outputs.size();

@@ -84,7 +84,7 @@ Result<LoadSettings> load_settings(const sluice_load_options* given) {
   if (options.group != 0) load.group.emplace(static_cast<std::int32_t>(options.group));
   load.depth = options.depth;
   // 0 leaves the default; a negative number lets no request wait.
-  if (options.queue_limit != 0) load.max_waiting = std::max(options.queue_limit, 0);
+  if (options.queue_limit != 0) load.queue_limit = std::max(options.queue_limit, 0);
   load.nan_policy = SLUICE_TRY(nan_policy_of(options.nan_policy));
   settings.is_on_demand = options.is_on_demand != 0;
   settings.is_pinned = options.is_pinned != 0;
@@ -121,7 +121,7 @@ Result<CombineSettings> combine_settings(const std::uint64_t* models, std::size_
     settings.runner.replicas.choice = terms::ReplicaChoice::kRoundRobin;
   }
   if (options.queue_limit > 0) {
-    settings.runner.replicas.max_waiting = static_cast<std::size_t>(options.queue_limit);
+    settings.runner.replicas.queue_limit = static_cast<std::size_t>(options.queue_limit);
   }
   if (options.has_batching != 0) {
     settings.batching = terms::BatchOptions{options.batch_rows, options.max_delay_ns};

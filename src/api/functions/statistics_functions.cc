@@ -48,7 +48,7 @@ std::shared_ptr<StatisticsCopy> copy_of(std::uint64_t model,
   part.refused = statistics.refused;
   part.waiting = statistics.waiting;
   part.max_waiting = statistics.max_waiting;
-  part.num_starts = statistics.starts;
+  part.num_starts = statistics.num_starts;
   part.busy_ns = statistics.busy_ns;
   part.num_answered = copy->answered.size();
   part.answered = copy->answered.data();

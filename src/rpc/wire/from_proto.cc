@@ -59,8 +59,8 @@ terms::CodeCount count_of(const v1::ModelStatistics::CodeCount& from) {
 terms::Usage usage_of(const v1::Usage& from) {
   terms::Usage to;
   to.id = from.id();
-  to.num_cores = from.cores();
-  to.num_reserved_cores = from.reserved_cores();
+  to.num_cores = from.num_cores();
+  to.num_reserved_cores = from.num_reserved_cores();
   to.age_ns = from.age_ns();
   to.core_busy_ns = from.core_busy_ns();
   for (const auto& one : from.answered()) to.answered.push_back(count_of(one));
@@ -79,12 +79,12 @@ Status not_negative(std::int64_t number, std::string_view what) {
 Result<terms::CoreRequest> from_proto(const v1::CreateGroupRequest& from) {
   // The daemon reads these messages from clients: every number is checked before it becomes a size
   // or an id.
-  SLUICE_TRY(not_negative(from.cores(), "cores"));
-  SLUICE_TRY(not_negative(from.devices(), "devices"));
+  SLUICE_TRY(not_negative(from.num_cores(), "num_cores"));
+  SLUICE_TRY(not_negative(from.num_devices(), "num_devices"));
   SLUICE_TRY(not_negative(from.memory_bytes(), "memory_bytes"));
   terms::CoreRequest request;
-  request.num_cores = from.cores();
-  request.num_devices = from.devices();
+  request.num_cores = from.num_cores();
+  request.num_devices = from.num_devices();
   if (from.has_first()) {
     SLUICE_TRY(not_negative(from.first().device(), "first.device"));
     SLUICE_TRY(not_negative(from.first().core(), "first.core"));
@@ -116,7 +116,7 @@ Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_up
       return runtime_error(RuntimeCode::kInvalid, "a queue_limit of {} is not between 0 and {}",
                            from.queue_limit(), terms::kMaxWaiting);
     }
-    settings.options.max_waiting = from.queue_limit();
+    settings.options.queue_limit = from.queue_limit();
   }
   if (from.weight() < 0 || from.weight() > terms::kMaxWeight) {
     return runtime_error(RuntimeCode::kInvalid, "a weight of {} is not between 0 and {}",
@@ -182,8 +182,8 @@ terms::ServerInfo from_proto(const v1::GetServerResponse& from) {
   to.process = from.process();
   to.uptime_ns = from.uptime_ns();
   to.state = from.state();
-  to.num_cores = from.cores();
-  to.num_free_cores = from.free_cores();
+  to.num_cores = from.num_cores();
+  to.num_free_cores = from.num_free_cores();
   to.max_upload_bytes = from.max_upload_bytes();
   to.stream_requests = from.stream_requests();
   to.model_folders.assign(from.model_folders().begin(), from.model_folders().end());
@@ -197,7 +197,7 @@ terms::ServerInfo from_proto(const v1::GetServerResponse& from) {
     device.kind = one.kind();
     device.name = one.name();
     device.bus_address = one.bus_address();
-    device.num_cores = one.cores();
+    device.num_cores = one.num_cores();
     device.memory_bytes = one.memory_bytes();
     to.devices.push_back(std::move(device));
   }
@@ -205,9 +205,9 @@ terms::ServerInfo from_proto(const v1::GetServerResponse& from) {
 }
 
 terms::ServerHealth from_proto(const v1::GetHealthResponse& from) {
-  terms::ServerHealth to = {from.ready(), from.reason(), {}};
+  terms::ServerHealth to = {from.is_ready(), from.reason(), {}};
   to.descriptors = {from.descriptors(), from.max_descriptors()};
-  to.num_refused_connections = from.refused_connections();
+  to.num_refused_connections = from.num_refused_connections();
   for (const auto& one : from.models()) {
     to.models.push_back(
         {one.model(), one.name(), health_of(one.state(), one.reason(), one.action())});
@@ -220,42 +220,38 @@ terms::RegionInfo from_proto(const v1::Region& from) {
 }
 
 terms::SessionInfo from_proto(const v1::Session& from) {
-  return {terms::SessionId(from.id()),
-          from.client(),
-          peer_of(from.peer()),
-          from.age_ns(),
-          from.models(),
-          from.groups(),
-          from.cores(),
-          from.requests_in_flight(),
-          from.ring_requests()};
+  return {
+      terms::SessionId(from.id()), from.client(),     peer_of(from.peer()), from.age_ns(),
+      from.num_models(),           from.num_groups(), from.num_cores(),     from.num_in_flight(),
+      from.num_ring_requests()};
 }
 
 terms::GroupEntry from_proto(const v1::Group& from) {
   terms::GroupEntry to;
   to.info.id = terms::CoreGroupId(static_cast<std::int32_t>(from.handle()));
-  to.info.origin = from.implicit() ? terms::GroupOrigin::kImplicit : terms::GroupOrigin::kExplicit;
+  to.info.origin =
+      from.is_implicit() ? terms::GroupOrigin::kImplicit : terms::GroupOrigin::kExplicit;
   for (const v1::Core& core : from.cores()) {
     to.info.cores.push_back({terms::DeviceId(core.device()), core.core()});
   }
-  to.info.num_models = from.models();
+  to.info.num_models = from.num_models();
   to.info.active_model = from.active_model();
-  to.info.num_switches = from.switches();
+  to.info.num_switches = from.num_switches();
   to.info.memory_used_bytes = from.memory_used_bytes();
   to.info.max_memory_bytes = from.max_memory_bytes();
   to.session = terms::SessionId(from.session());
   const auto isolation = terms::parse_isolation(from.isolation());
   if (isolation.is_ok()) to.info.worker.isolation = *isolation;
   to.info.worker.process = from.worker_process();
-  to.info.worker.num_restarts = from.worker_restarts();
+  to.info.worker.num_restarts = from.num_worker_restarts();
   to.info.worker.state = from.worker_state();
   to.info.worker.reason = from.worker_reason();
   return to;
 }
 
 terms::Footprint from_proto(const v1::Footprint& from) {
-  return {from.constants_bytes(), from.packed_bytes(), from.context_bytes(), from.context_known(),
-          from.depth()};
+  return {from.constants_bytes(), from.packed_bytes(), from.context_bytes(),
+          from.is_context_known(), from.depth()};
 }
 
 Result<terms::ModelEntry> from_proto(const v1::Model& from) {
@@ -267,10 +263,10 @@ Result<terms::ModelEntry> from_proto(const v1::Model& from) {
   to.info.name = from.name();
   to.info.phase = by_name(kPhases, from.phase(), &terms::phase_name);
   to.info.group = terms::CoreGroupId(static_cast<std::int32_t>(from.group()));
-  to.info.is_implicit = from.implicit();
+  to.info.is_implicit = from.is_implicit();
   to.info.mode = from.shared_mode() ? terms::LoadMode::kShared : terms::LoadMode::kNormal;
   to.info.depth = from.depth();
-  to.info.max_waiting = from.queue_limit();
+  to.info.queue_limit = from.queue_limit();
   to.info.shares_package = from.shares_package();
   to.info.footprint = from_proto(from.footprint());
   to.info.slots_bytes = from.slots_bytes();
@@ -292,7 +288,7 @@ terms::ModelStatistics from_proto(const v1::ModelStatistics& from) {
   to.waiting = from.waiting();
   to.max_waiting = from.max_waiting();
   for (const auto& one : from.answered()) to.answered.push_back(count_of(one));
-  to.starts = from.starts();
+  to.num_starts = from.num_starts();
   to.busy_ns = from.busy_ns();
   to.recorded_bytes = from.recorded_bytes();
   to.joined = from.joined();

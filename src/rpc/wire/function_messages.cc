@@ -50,11 +50,11 @@ void to_proto(const terms::FunctionState& from, v1::FunctionState& to) {
   to_proto(from.options, *to.mutable_options());
   to.set_phase(std::string(terms::phase_name(from.phase)));
   to.set_held_bytes(from.held_bytes);
-  to.set_requests(from.num_requests);
-  to.set_starts(from.num_starts);
+  to.set_num_requests(from.num_requests);
+  to.set_num_starts(from.num_starts);
   to.set_last_start_ns(from.last_start_ns);
   to.set_busy_ns(from.busy_ns);
-  to.set_joined(from.num_joined);
+  to.set_num_joined(from.num_joined);
 }
 
 terms::FunctionState from_proto(const v1::FunctionState& from) {
@@ -62,11 +62,11 @@ terms::FunctionState from_proto(const v1::FunctionState& from) {
   to.options = options_of(from.options());
   to.phase = terms::parse_function_phase(from.phase());
   to.held_bytes = from.held_bytes();
-  to.num_requests = from.requests();
-  to.num_starts = from.starts();
+  to.num_requests = from.num_requests();
+  to.num_starts = from.num_starts();
   to.last_start_ns = from.last_start_ns();
   to.busy_ns = from.busy_ns();
-  to.num_joined = from.joined();
+  to.num_joined = from.num_joined();
   return to;
 }
 

@@ -42,8 +42,8 @@ void set_count(const terms::CodeCount& from, v1::ModelStatistics::CodeCount& to)
 
 void set_usage(const terms::Usage& from, v1::Usage& to) {
   to.set_id(from.id);
-  to.set_cores(from.num_cores);
-  to.set_reserved_cores(from.num_reserved_cores);
+  to.set_num_cores(from.num_cores);
+  to.set_num_reserved_cores(from.num_reserved_cores);
   to.set_age_ns(from.age_ns);
   to.set_core_busy_ns(from.core_busy_ns);
   for (const terms::CodeCount& count : from.answered) set_count(count, *to.add_answered());
@@ -65,8 +65,8 @@ void to_proto(const terms::ServerInfo& from, v1::GetServerResponse& to) {
   to.set_process(from.process);
   to.set_uptime_ns(from.uptime_ns);
   to.set_state(from.state);
-  to.set_cores(from.num_cores);
-  to.set_free_cores(from.num_free_cores);
+  to.set_num_cores(from.num_cores);
+  to.set_num_free_cores(from.num_free_cores);
   to.set_max_upload_bytes(from.max_upload_bytes);
   to.set_stream_requests(from.stream_requests);
   for (const std::string& folder : from.model_folders) to.add_model_folders(valid_utf8(folder));
@@ -79,17 +79,17 @@ void to_proto(const terms::ServerInfo& from, v1::GetServerResponse& to) {
     one->set_kind(valid_utf8(device.kind));
     one->set_name(valid_utf8(device.name));
     one->set_bus_address(valid_utf8(device.bus_address));
-    one->set_cores(device.num_cores);
+    one->set_num_cores(device.num_cores);
     one->set_memory_bytes(device.memory_bytes);
   }
 }
 
 void to_proto(const terms::ServerHealth& from, v1::GetHealthResponse& to) {
-  to.set_ready(from.is_ready);
+  to.set_is_ready(from.is_ready);
   to.set_reason(from.reason);
   to.set_descriptors(from.descriptors.num_open);
   to.set_max_descriptors(from.descriptors.max_open);
-  to.set_refused_connections(from.num_refused_connections);
+  to.set_num_refused_connections(from.num_refused_connections);
   for (const terms::ModelHealth& model : from.models) {
     auto* one = to.add_models();
     one->set_model(model.model);
@@ -105,24 +105,24 @@ void to_proto(const terms::SessionInfo& from, v1::Session& to) {
   to.set_client(valid_utf8(from.client));
   set_peer(from.peer, *to.mutable_peer());
   to.set_age_ns(from.age_ns);
-  to.set_models(from.num_models);
-  to.set_groups(from.num_groups);
-  to.set_cores(from.num_cores);
-  to.set_requests_in_flight(from.num_in_flight);
-  to.set_ring_requests(from.num_ring_requests);
+  to.set_num_models(from.num_models);
+  to.set_num_groups(from.num_groups);
+  to.set_num_cores(from.num_cores);
+  to.set_num_in_flight(from.num_in_flight);
+  to.set_num_ring_requests(from.num_ring_requests);
 }
 
 void to_proto(const terms::GroupEntry& from, v1::Group& to) {
   to.set_handle(static_cast<std::uint64_t>(from.info.id.value()));
-  to.set_implicit(from.info.origin == terms::GroupOrigin::kImplicit);
+  to.set_is_implicit(from.info.origin == terms::GroupOrigin::kImplicit);
   for (const terms::CoreRef& core : from.info.cores) {
     auto* one = to.add_cores();
     one->set_device(core.device.value());
     one->set_core(core.core);
   }
-  to.set_models(from.info.num_models);
+  to.set_num_models(from.info.num_models);
   to.set_active_model(valid_utf8(from.info.active_model));
-  to.set_switches(from.info.num_switches);
+  to.set_num_switches(from.info.num_switches);
   to.set_memory_used_bytes(from.info.memory_used_bytes);
   to.set_max_memory_bytes(from.info.max_memory_bytes);
   to.set_session(static_cast<std::uint64_t>(from.session));
@@ -131,7 +131,7 @@ void to_proto(const terms::GroupEntry& from, v1::Group& to) {
   // Groups within the daemon leave the worker's fields at their defaults.
   if (worker.isolation != terms::Isolation::kProcess) return;
   to.set_worker_process(worker.process);
-  to.set_worker_restarts(worker.num_restarts);
+  to.set_num_worker_restarts(worker.num_restarts);
   to.set_worker_state(worker.state);
   to.set_worker_reason(valid_utf8(worker.reason));
 }
@@ -140,7 +140,7 @@ void to_proto(const terms::Footprint& from, v1::Footprint& to) {
   to.set_constants_bytes(from.constants_bytes);
   to.set_packed_bytes(from.packed_bytes);
   to.set_context_bytes(from.context_bytes);
-  to.set_context_known(from.is_context_known);
+  to.set_is_context_known(from.is_context_known);
   to.set_depth(from.depth);
   to.set_total_bytes(from.total_bytes());
 }
@@ -157,10 +157,10 @@ void to_proto(const terms::ModelEntry& from, v1::Model& to) {
   to.set_name(valid_utf8(from.info.name));
   to.set_phase(std::string(terms::phase_name(from.info.phase)));
   to.set_group(static_cast<std::uint64_t>(from.info.group.value()));
-  to.set_implicit(from.info.is_implicit);
+  to.set_is_implicit(from.info.is_implicit);
   to.set_shared_mode(from.info.mode == terms::LoadMode::kShared);
   to.set_depth(from.info.depth);
-  to.set_queue_limit(from.info.max_waiting);
+  to.set_queue_limit(from.info.queue_limit);
   to.set_shares_package(from.info.shares_package);
   to_proto(from.info.footprint, *to.mutable_footprint());
   to.set_slots_bytes(from.info.slots_bytes);
@@ -180,7 +180,7 @@ void to_proto(const terms::ModelStatistics& from, v1::ModelStatistics& to) {
   to.set_waiting(from.waiting);
   to.set_max_waiting(from.max_waiting);
   for (const terms::CodeCount& count : from.answered) set_count(count, *to.add_answered());
-  to.set_starts(from.starts);
+  to.set_num_starts(from.num_starts);
   to.set_busy_ns(from.busy_ns);
   to.set_recorded_bytes(from.recorded_bytes);
   to.set_joined(from.joined);
@@ -197,8 +197,8 @@ void to_proto(const terms::ServerStatistics& from, v1::GetStatisticsResponse& to
 }
 
 void to_proto(const terms::CoreRequest& from, v1::CreateGroupRequest& to) {
-  to.set_cores(from.num_cores);
-  to.set_devices(from.num_devices);
+  to.set_num_cores(from.num_cores);
+  to.set_num_devices(from.num_devices);
   if (from.first) {
     to.mutable_first()->set_device(from.first->device.value());
     to.mutable_first()->set_core(from.first->core);
@@ -223,7 +223,7 @@ void to_proto(const terms::LoadOptions& from, v1::LoadOptions& to) {
   to.set_name(from.name);
   if (from.group) to.set_group(static_cast<std::uint64_t>(from.group->value()));
   to.set_depth(from.depth);
-  if (from.max_waiting) to.set_queue_limit(*from.max_waiting);
+  if (from.queue_limit) to.set_queue_limit(*from.queue_limit);
   to.set_flag_nan(from.nan_policy == terms::NanPolicy::kFlag);
   if (from.seed) to.set_seed(*from.seed);
   if (from.max_recorded_bytes) to.set_max_recorded_bytes(*from.max_recorded_bytes);

@@ -73,8 +73,8 @@ int ModelScheduler::num_waiting() const {
 /// Requires: mutex_ is held.
 Result<std::uint64_t> ModelScheduler::enter(Request& request) {
   SLUICE_TRY(Status(refusal_));
-  if (in_flight_ >= depth() + options_.max_waiting) {
-    return queue_full(options_.name, num_waiting(), options_.max_waiting,
+  if (in_flight_ >= depth() + options_.queue_limit) {
+    return queue_full(options_.name, num_waiting(), options_.queue_limit,
                       forecast_.retry_after_ns(num_waiting()));
   }
   const std::int64_t now_ns = clock_.now_ns();

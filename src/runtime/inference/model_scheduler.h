@@ -24,7 +24,7 @@ namespace sluice::runtime {
 struct SchedulerOptions {
   std::string name;  ///< of the model, for messages
   int depth = 1;
-  int max_waiting = 0;  ///< requests beyond `depth`; one more is refused
+  int queue_limit = 0;  ///< requests beyond `depth`; one more is refused
   int weight = 1;       ///< among the models that share a group
   terms::NanPolicy nan_policy = terms::NanPolicy::kPass;
   terms::ReplyDetail where;                          ///< group, cores and backends
@@ -48,7 +48,7 @@ struct SchedulerOptions {
 /// Invariants:
 /// - Every accepted request is answered exactly once: whoever removes it from `line_` or from
 ///   `Running::parts`, or sets `Running::is_answered`, calls `answer`.
-/// - `in_flight_` counts accepted requests without a reply, at most depth() + max_waiting.
+/// - `in_flight_` counts accepted requests without a reply, at most depth() + queue_limit.
 ///   `num_busy_` also counts joined runs, and slots whose request was answered while a stage still
 ///   ran: a model is idle at 0.
 /// - A request is in `line_`, or its id is in `running_by_id_`, or it was answered.

@@ -36,7 +36,7 @@ Status check_limits(const LoadRequest& request) {
     return terms::runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}",
                                 request.depth, terms::kMaxDepth);
   }
-  const int waiting = request.max_waiting.value_or(0);
+  const int waiting = request.queue_limit.value_or(0);
   if (waiting < 0 || waiting > terms::kMaxWaiting) {
     return terms::runtime_error(RuntimeCode::kInvalid,
                                 "a queue limit of {} is not between 0 and {}", waiting,
@@ -234,12 +234,12 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   parts.info.is_implicit = !request.group.has_value();
   parts.info.mode = parts.plan.mode;
   parts.info.depth = depth;
-  parts.info.max_waiting = request.max_waiting.value_or(terms::kWaitingPerSlot * depth);
+  parts.info.queue_limit = request.queue_limit.value_or(terms::kWaitingPerSlot * depth);
   parts.info.num_slots = pipeline->num_slots();
   parts.info.shares_package = placed.is_shared;
   parts.info.slots_bytes = pipeline->memory_bytes();
   SchedulerOptions scheduling = {parts.info.name,        depth,
-                                 parts.info.max_waiting, request.weight,
+                                 parts.info.queue_limit, request.weight,
                                  request.nan_policy,     where(*group, targets)};
   scheduling.lanes = cores_by_lane(*pipeline, parts.plan);
   scheduling.cpus = cpus_by_lane(*pipeline, parts.plan, groups_.map());

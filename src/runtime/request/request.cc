@@ -23,13 +23,13 @@ Reply infer(RequestSink& sink, Request request) {
   return reply.wait(sink);
 }
 
-Status queue_full(std::string_view model, int num_waiting, int max_waiting,
+Status queue_full(std::string_view model, int num_waiting, int queue_limit,
                   std::int64_t retry_after_ns) {
   constexpr std::int64_t kNsPerMs = 1'000'000;
   return terms::runtime_error(
       RuntimeCode::kQueueFull,
       "model \"{}\": {} requests wait, and its queue limit is {}; retry in {} ms", model,
-      num_waiting, max_waiting, (retry_after_ns + kNsPerMs - 1) / kNsPerMs);
+      num_waiting, queue_limit, (retry_after_ns + kNsPerMs - 1) / kNsPerMs);
 }
 
 }  // namespace sluice::runtime

@@ -95,7 +95,7 @@ class RequestSink {
 Reply infer(RequestSink& sink, Request request);
 
 /// The refusal of a model whose waiting line is full.
-Status queue_full(std::string_view model, int num_waiting, int max_waiting,
+Status queue_full(std::string_view model, int num_waiting, int queue_limit,
                   std::int64_t retry_after_ns);
 
 }  // namespace sluice::runtime

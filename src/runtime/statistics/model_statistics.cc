@@ -106,7 +106,7 @@ terms::ModelStatistics summary_of(const ModelStatisticsSnapshot& snapshot) {
   summary.waiting = snapshot.waiting;
   summary.max_waiting = snapshot.max_waiting;
   summary.answered = snapshot.answered;
-  summary.starts = snapshot.started;
+  summary.num_starts = snapshot.started;
   summary.busy_ns = snapshot.busy_ns;
   summary.queue = latency_of(snapshot.queue);
   summary.copy = latency_of(snapshot.copy);

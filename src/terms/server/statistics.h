@@ -50,7 +50,7 @@ struct ModelStatistics {
   std::int64_t waiting = 0;      ///< requests beyond the model's slots now
   std::int64_t max_waiting = 0;  ///< the largest `waiting` since the load
   std::vector<CodeCount> answered;
-  std::int64_t starts = 0;
+  std::int64_t num_starts = 0;
   std::int64_t busy_ns = 0;
   Latency queue;
   Latency copy;

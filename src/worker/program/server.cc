@@ -182,8 +182,8 @@ class Server {
     request.name = SLUICE_TRY(body.text_or("name", "model"));
     request.group = group_;
     request.depth = static_cast<int>(SLUICE_TRY(body.int_or("depth", 0, 0, terms::kMaxDepth)));
-    const auto waiting = SLUICE_TRY(body.int_or("max_waiting", -1, -1, terms::kMaxWaiting));
-    if (waiting >= 0) request.max_waiting = static_cast<int>(waiting);
+    const auto waiting = SLUICE_TRY(body.int_or("queue_limit", -1, -1, terms::kMaxWaiting));
+    if (waiting >= 0) request.queue_limit = static_cast<int>(waiting);
     const auto recorded = SLUICE_TRY(body.int_or("max_recorded_bytes", -1, -1, kMaxInt64));
     if (recorded >= 0) request.max_recorded_bytes = recorded;
     if (body.has("batch_rows")) {

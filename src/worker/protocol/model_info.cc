@@ -19,7 +19,7 @@ nlohmann::json info_json(std::uint64_t model, const terms::ModelInfo& info) {
           {"name", info.name},
           {"is_shared_mode", info.mode == terms::LoadMode::kShared},
           {"depth", info.depth},
-          {"max_waiting", info.max_waiting},
+          {"queue_limit", info.queue_limit},
           {"num_slots", info.num_slots},
           {"shares_package", info.shares_package},
           {"slots_bytes", info.slots_bytes},
@@ -44,7 +44,7 @@ terms::ModelInfo info_of(const nlohmann::json& loaded) {
   terms::ModelInfo info;
   info.mode = flag("is_shared_mode") ? terms::LoadMode::kShared : terms::LoadMode::kNormal;
   info.depth = static_cast<int>(std::max<std::int64_t>(number("depth", terms::kMaxDepth), 1));
-  info.max_waiting = static_cast<int>(number("max_waiting", terms::kMaxWaiting));
+  info.queue_limit = static_cast<int>(number("queue_limit", terms::kMaxWaiting));
   info.num_slots = static_cast<std::size_t>(number("num_slots", kMaxSlots));
   info.shares_package = flag("shares_package");
   info.slots_bytes = number("slots_bytes", kMaxBytes);

@@ -11,7 +11,7 @@ TEST(WorkerModelInfo, RoundTripKeepsTheInfo) {
   terms::ModelInfo info;
   info.mode = terms::LoadMode::kShared;
   info.depth = 3;
-  info.max_waiting = 5;
+  info.queue_limit = 5;
   info.num_slots = 4;
   info.shares_package = true;
   info.slots_bytes = 5;
@@ -19,7 +19,7 @@ TEST(WorkerModelInfo, RoundTripKeepsTheInfo) {
   const auto back = info_of(info_json(1, info));
   EXPECT_EQ(back.mode, info.mode);
   EXPECT_EQ(back.depth, 3);
-  EXPECT_EQ(back.max_waiting, 5);
+  EXPECT_EQ(back.queue_limit, 5);
   EXPECT_EQ(back.num_slots, 4U);
   EXPECT_TRUE(back.shares_package);
   EXPECT_EQ(back.slots_bytes, 5);

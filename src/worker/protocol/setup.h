@@ -4,7 +4,7 @@
 // (gRPC's; 0: ok), and what is said here:
 //     memory   with the file of an Arena            first of all
 //     start    with the file of a JSON text, WorkerSetup
-//     load     name, depth, max_waiting, flags_nan, max_recorded_bytes, seed, batch_rows,
+//     load     name, depth, queue_limit, flags_nan, max_recorded_bytes, seed, batch_rows,
 //              max_delay_ns; a package
 //                                                                --> model, name, mode, depth,
 //     num_slots, ... start_model, stop, reset, unload              model; drain_ns, below 0: no

@@ -97,13 +97,13 @@ def a_session_that_ends_with_a_hung_kernel_ends_the_daemon_with_a_report(folder:
 def a_session_that_ends_with_a_hung_worker_frees_its_cores(folder: Path) -> None:
     package = package_with(folder, "hanging,cpu,reference")
     with OnProcessors(folder / "d", "--hang-seconds", "600") as daemon:
-        free = at(daemon).json("server")["free_cores"]
+        free = at(daemon).json("server")["num_free_cores"]
         client = run_hung_in_session(daemon, package, "process")
-        assert at(daemon).json("server")["free_cores"] < free, "the model holds no core"
+        assert at(daemon).json("server")["num_free_cores"] < free, "the model holds no core"
         client.kill()
         client.wait()
         # A worker has 10 s to cancel a request, and 10 s more to end.
-        eventually(lambda: at(daemon).json("server")["free_cores"] == free)
+        eventually(lambda: at(daemon).json("server")["num_free_cores"] == free)
         same(at(daemon).json("models"), [])
         same(at(daemon).json("sessions"), [])
         same(daemon.stop(), 0)

@@ -46,7 +46,7 @@ TEST_F(StartModels, ModelsLoadedByPathComeBackAfterAKill) {
   terms::LoadOptions options;
   options.name = "named";
   options.depth = 3;
-  options.max_waiting = 5;
+  options.queue_limit = 5;
   ASSERT_TRUE(client->load(options, small_).is_ok());
   const auto unloaded = client->load({}, other);
   ASSERT_TRUE(unloaded.is_ok());
@@ -62,7 +62,7 @@ TEST_F(StartModels, ModelsLoadedByPathComeBackAfterAKill) {
   EXPECT_THAT(names(*client), ElementsAre("named", "other"));
   const auto model = client->list_models()->front();
   EXPECT_EQ(model.info.depth, 3);
-  EXPECT_EQ(model.info.max_waiting, 5);
+  EXPECT_EQ(model.info.queue_limit, 5);
   EXPECT_THAT(infer(*client, model.info.handle, 2).value(), ElementsAre(3, 0, 5, 0));
   ASSERT_TRUE(client->unload(model.info.handle).is_ok());
   EXPECT_EQ(daemon->end(SIGTERM), 0);

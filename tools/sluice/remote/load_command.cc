@@ -24,7 +24,7 @@ class LoadCommand : public Command {
              "Requests that run at the same time, each in a context; 0 derives it from the model's "
              "cores")
         .shows_default();
-    options.add("--queue-limit", options_.max_waiting,
+    options.add("--queue-limit", options_.queue_limit,
                 "Requests that may wait beyond the depth; 0 refuses them (default: 64 x depth)");
     options
         .add("--weight", options_.weight,
@@ -72,7 +72,7 @@ class LoadCommand : public Command {
     } else {
       fmt::print("{:#x}  {}, {} on group {}, depth {}, queue limit {}\n", model.info.handle,
                  model.info.name, terms::phase_name(model.info.phase), model.info.group.value(),
-                 model.info.depth, model.info.max_waiting);
+                 model.info.depth, model.info.queue_limit);
     }
     return 0;
   }

@@ -32,7 +32,7 @@ json to_json(const terms::Footprint& from) {
   return {{"constants_bytes", from.constants_bytes},
           {"packed_bytes", from.packed_bytes},
           {"context_bytes", from.context_bytes},
-          {"context_known", from.is_context_known},
+          {"is_context_known", from.is_context_known},
           {"depth", from.depth},
           {"total_bytes", from.total_bytes()}};
 }
@@ -45,9 +45,9 @@ json to_json(const terms::FunctionState& from) {
           {"keep_warm_ns", from.options.keep_warm_ns},
           {"batch_rows", from.options.batch_rows},
           {"held_bytes", from.held_bytes},
-          {"requests", from.num_requests},
-          {"joined", from.num_joined},
-          {"starts", from.num_starts},
+          {"num_requests", from.num_requests},
+          {"num_joined", from.num_joined},
+          {"num_starts", from.num_starts},
           {"last_start_ns", from.last_start_ns},
           {"busy_ns", from.busy_ns}};
 }
@@ -66,10 +66,10 @@ json to_json(const terms::ModelEntry& from) {
               {"name", from.info.name},
               {"phase", terms::phase_name(from.info.phase)},
               {"group", from.info.group.value()},
-              {"implicit", from.info.is_implicit},
+              {"is_implicit", from.info.is_implicit},
               {"mode", from.info.mode == terms::LoadMode::kShared ? "shared" : "normal"},
               {"depth", from.info.depth},
-              {"queue_limit", from.info.max_waiting},
+              {"queue_limit", from.info.queue_limit},
               {"session", static_cast<std::uint64_t>(from.session)},
               {"footprint", to_json(from.info.footprint)},
               {"slots_bytes", from.info.slots_bytes},
@@ -86,16 +86,16 @@ json to_json(const terms::GroupEntry& from) {
     cores.push_back({{"device", core.device.value()}, {"core", core.core}});
   }
   return {{"group", from.info.id.value()},
-          {"implicit", from.info.origin == terms::GroupOrigin::kImplicit},
+          {"is_implicit", from.info.origin == terms::GroupOrigin::kImplicit},
           {"cores", std::move(cores)},
-          {"models", from.info.num_models},
+          {"num_models", from.info.num_models},
           {"active_model", from.info.active_model},
-          {"switches", from.info.num_switches},
+          {"num_switches", from.info.num_switches},
           {"memory_used_bytes", from.info.memory_used_bytes},
           {"max_memory_bytes", from.info.max_memory_bytes},
           {"isolation", terms::isolation_name(from.info.worker.isolation)},
           {"worker_process", from.info.worker.process},
-          {"worker_restarts", from.info.worker.num_restarts},
+          {"num_worker_restarts", from.info.worker.num_restarts},
           {"worker_state", from.info.worker.state},
           {"worker_reason", from.info.worker.reason},
           {"session", static_cast<std::uint64_t>(from.session)}};
@@ -108,11 +108,11 @@ json to_json(const terms::SessionInfo& from) {
           {"process", from.peer.process},
           {"user", from.peer.user},
           {"age_ns", from.age_ns},
-          {"models", from.num_models},
-          {"groups", from.num_groups},
-          {"cores", from.num_cores},
-          {"requests_in_flight", from.num_in_flight},
-          {"ring_requests", from.num_ring_requests}};
+          {"num_models", from.num_models},
+          {"num_groups", from.num_groups},
+          {"num_cores", from.num_cores},
+          {"num_in_flight", from.num_in_flight},
+          {"num_ring_requests", from.num_ring_requests}};
 }
 
 json to_json(const terms::ModelStatistics& from) {
@@ -127,7 +127,7 @@ json to_json(const terms::ModelStatistics& from) {
           {"waiting", from.waiting},
           {"max_waiting", from.max_waiting},
           {"answered", std::move(answered)},
-          {"starts", from.starts},
+          {"num_starts", from.num_starts},
           {"busy_ns", from.busy_ns},
           {"queue", latency(from.queue)},
           {"copy", latency(from.copy)},
@@ -144,15 +144,15 @@ json to_json(const terms::ServerInfo& from) {
                        {"kind", device.kind},
                        {"name", device.name},
                        {"bus_address", device.bus_address},
-                       {"cores", device.num_cores},
+                       {"num_cores", device.num_cores},
                        {"memory_bytes", device.memory_bytes}});
   }
   return {{"version", from.version},
           {"process", from.process},
           {"uptime_ns", from.uptime_ns},
           {"state", from.state},
-          {"cores", from.num_cores},
-          {"free_cores", from.num_free_cores},
+          {"num_cores", from.num_cores},
+          {"num_free_cores", from.num_free_cores},
           {"devices", std::move(devices)},
           {"max_upload_bytes", from.max_upload_bytes},
           {"stream_requests", from.stream_requests},
@@ -170,12 +170,12 @@ json to_json(const terms::ServerHealth& from) {
                       {"reason", one.health.reason},
                       {"action", one.health.action}});
   }
-  return {{"ready", from.is_ready},
+  return {{"is_ready", from.is_ready},
           {"reason", from.reason},
           {"models", std::move(models)},
           {"descriptors", from.descriptors.num_open},
           {"max_descriptors", from.descriptors.max_open},
-          {"refused_connections", from.num_refused_connections}};
+          {"num_refused_connections", from.num_refused_connections}};
 }
 
 json to_json(const rpc::client::InferReply& from, const std::vector<std::string>& files) {

@@ -131,7 +131,7 @@ Handlers::Unary* Handlers::ListGroups(Context* context, const v1::ListGroupsRequ
                                       v1::ListGroupsResponse* response) {
   return now(context, Role::kMonitor, [&](const service::Caller& /*caller*/) {
     for (const auto& group : service_.list_groups()) wire::to_proto(group, *response->add_groups());
-    response->set_free_cores(service_.server().num_free_cores);
+    response->set_num_free_cores(service_.server().num_free_cores);
     return ok_status();
   });
 }

@@ -22,12 +22,12 @@ class DeployCommand : public Command {
     options.add("--priority", function_.priority, "Functions with a higher priority run first")
         .shows_default();
     options
-        .add("--concurrency", load_.depth,
+        .add("--depth", load_.depth,
              "Requests that the function runs in one turn, each in a context")
         .between(1, terms::kMaxDepth)
         .shows_default();
-    options.add("--queue-limit", load_.max_waiting,
-                "Requests that may wait beyond the concurrency (default: 64 x concurrency)");
+    options.add("--queue-limit", load_.queue_limit,
+                "Requests that may wait beyond the depth (default: 64 x depth)");
     options
         .add("--batch-rows", function_.batch_rows,
              "Maximum number of rows of waiting requests that run as one, for a model with a "
@@ -69,9 +69,9 @@ class DeployCommand : public Command {
     if (remote_.is_json) {
       print_json(model);
     } else {
-      fmt::print("{:#x}  {}, on group {}, concurrency {}, queue limit {}\n", model.info.handle,
+      fmt::print("{:#x}  {}, on group {}, depth {}, queue limit {}\n", model.info.handle,
                  model.info.name, model.info.group.value(), model.info.depth,
-                 model.info.max_waiting);
+                 model.info.queue_limit);
     }
     return 0;
   }

@@ -21,8 +21,8 @@ void add_usage(const std::vector<terms::Usage>& all, std::uint64_t id, ordered_j
   if (it == all.end()) return;  // made between two calls
   ordered_json memory = ordered_json::object();
   for (const auto& item : it->memory) memory[item.category] = item.bytes;
-  to["requests"] = num_answered(it->answered);
-  to["errors"] = num_errors(it->answered);
+  to["num_requests"] = num_answered(it->answered);
+  to["num_errors"] = num_errors(it->answered);
   to["memory_bytes"] = std::move(memory);
   to["health"] = terms::health_name(it->health.state);
 }
@@ -35,8 +35,8 @@ ordered_json devices(const Snapshot& now, const Activity& activity) {
     ordered_json one = {
         {"device", id},
         {"kind", device.kind},
-        {"cores", device.num_cores},
-        {"reserved_cores", it == now.statistics.devices.end() ? 0 : it->num_reserved_cores},
+        {"num_cores", device.num_cores},
+        {"num_reserved_cores", it == now.statistics.devices.end() ? 0 : it->num_reserved_cores},
         {"utilisation", value_or_zero(activity.device_utilisation, id)}};
     add_usage(now.statistics.devices, id, one);
     all.push_back(std::move(one));
@@ -49,11 +49,11 @@ ordered_json groups(const Snapshot& now, const Activity& activity) {
   for (const terms::GroupEntry& group : now.groups) {
     const auto id = static_cast<std::uint64_t>(group.info.id.value());
     ordered_json one = {{"group", id},
-                        {"cores", group.info.cores.size()},
+                        {"num_cores", group.info.cores.size()},
                         {"active_model", group.info.active_model},
                         {"isolation", terms::isolation_name(group.info.worker.isolation)},
                         {"worker_state", group.info.worker.state},
-                        {"worker_restarts", group.info.worker.num_restarts},
+                        {"num_worker_restarts", group.info.worker.num_restarts},
                         {"session", static_cast<std::uint64_t>(group.session)},
                         {"utilisation", value_or_zero(activity.group_utilisation, id)}};
     add_usage(now.statistics.groups, id, one);
@@ -79,8 +79,8 @@ ordered_json models(const Snapshot& now, const Activity& activity) {
     const auto it =
         std::ranges::find(now.statistics.models, handle, &terms::ModelStatistics::model);
     if (it != now.statistics.models.end()) {
-      one["requests"] = num_answered(it->answered);
-      one["errors"] = num_errors(it->answered);
+      one["num_requests"] = num_answered(it->answered);
+      one["num_errors"] = num_errors(it->answered);
       one["refused"] = it->refused;
       one["waiting"] = it->waiting;
       one["p50_ns"] = it->total.p50_ns;
@@ -97,9 +97,9 @@ ordered_json sessions(const Snapshot& now) {
     all.push_back({{"session", static_cast<std::uint64_t>(session.id)},
                    {"client", session.client},
                    {"process", session.peer.process},
-                   {"cores", session.num_cores},
-                   {"models", session.num_models},
-                   {"requests_in_flight", session.num_in_flight}});
+                   {"num_cores", session.num_cores},
+                   {"num_models", session.num_models},
+                   {"num_in_flight", session.num_in_flight}});
   }
   return all;
 }
@@ -111,8 +111,8 @@ std::string activity_line(const Snapshot& now, const Activity& activity, double 
                              {"interval_s", activity.interval_s},
                              {"state", now.server.state},
                              {"uptime_ns", now.server.uptime_ns},
-                             {"cores", now.server.num_cores},
-                             {"free_cores", now.server.num_free_cores},
+                             {"num_cores", now.server.num_cores},
+                             {"num_free_cores", now.server.num_free_cores},
                              {"requests_per_s", activity.all.requests_per_s},
                              {"errors_per_s", activity.all.errors_per_s},
                              {"devices", devices(now, activity)},

@@ -87,8 +87,8 @@ TEST(Activity, JsonLinesEscapeNames) {
   EXPECT_EQ(line.find('\n'), line.npos);
   const json parsed = json::parse(line);
   EXPECT_EQ(parsed["time_s"], 1700000000.5);
-  EXPECT_EQ(parsed["models"][0]["requests"], 12);
-  EXPECT_EQ(parsed["models"][0]["errors"], 2);
+  EXPECT_EQ(parsed["models"][0]["num_requests"], 12);
+  EXPECT_EQ(parsed["models"][0]["num_errors"], 2);
   EXPECT_EQ(parsed["models"][0]["requests_per_s"], 6);
 }
 
