@@ -30,6 +30,7 @@ class CompileCommand : public Command {
       output_ = std::filesystem::path(options_.path).replace_extension(".sluice");
     return_large_blocks();
     const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
+    // Before the compilation: a file that cannot be written fails at once.
     package::Draft draft = SLUICE_TRY(package::Draft::create(output_));
     compiler::Outcome outcome = {.draft = &draft};
     record_preprocessing(preprocessing_, outcome.facts);

@@ -25,6 +25,7 @@ class DiscoverCommand : public Command {
 
   Result<int> run() override {
     const topology::DeviceMap map = SLUICE_TRY(discover(options_));
+    // To stderr, so that the map alone goes into a pipe.
     for (const topology::SourceReport& report : map.sources) {
       const std::string found = plural(static_cast<std::size_t>(report.num_devices), "device");
       fmt::print(stderr, "{}: {}{}{}\n", report.source, found, report.reason.empty() ? "" : "; ",

@@ -29,6 +29,7 @@ std::string core_quota() {
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   double quota = 0;
   double period = 0;
+  // Without a limit the first word is "max", which is no number.
   if (!(file >> quota >> period) || period <= 0) return "no limit";
   return fmt::format("{:.1f} cores", quota / period);
 }

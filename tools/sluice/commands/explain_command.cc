@@ -126,6 +126,7 @@ class ExplainCommand : public Command {
 
   Result<int> run() override {
     const auto executable = SLUICE_TRY(open_model(options_));
+    // Loaded for its plan of memory; nothing runs.
     const auto model = SLUICE_TRY(exec::LoadedModel::load(executable, backend_registry(), {}));
     const auto explanation =
         SLUICE_TRY(compile::explain(executable, SLUICE_TRY(backends_for(executable))));

@@ -19,6 +19,7 @@ class LsCommand : public Command {
     options.flag("-t,--topology", has_topology_, "Draw the links").excludes(json);
     options.flag("-w,--wide", is_wide_, "Show plug-ins, processors, caches and features, too")
         .excludes(json);
+    // A map from a file leaves nothing to discover.
     for (Option& machine : options_.add_to(options)) machine.excludes(map);
   }
 

@@ -26,6 +26,7 @@ class OperatorTimesCommand : public Command {
   Result<int> run() override {
     const auto executable = SLUICE_TRY(open_model(options_));
     const auto backends = SLUICE_TRY(compile::find_backends(backend_registry(), options_.backends));
+    // The library says 0 where it does not know.
     const int available = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     const auto measured = SLUICE_TRY(compile::measure_operators(
         executable.graph, backends, num_threads_ == 0 ? available : num_threads_));

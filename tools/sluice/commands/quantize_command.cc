@@ -88,6 +88,7 @@ class QuantizeCommand : public Command {
       SLUICE_TRY(context.run());
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         if (context.output(i).element != ir::ElementType::kF32) continue;
+        // Where a shape depends on values, 8 bits may give another one.
         if (context.output(i).dims != quantizer.output(i).dims) continue;
         agreements[i].add(context.output(i), quantizer.output(i));
       }

@@ -171,6 +171,7 @@ class RunCommand : public Command {
     const std::vector<double> values = probabilities_of(floats_of(view));
     std::vector<std::size_t> ranking(values.size());
     std::iota(ranking.begin(), ranking.end(), std::size_t{0});
+    // Stable, so that classes of one score keep the order of their numbers.
     std::stable_sort(ranking.begin(), ranking.end(),
                      [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
     const auto wanted = static_cast<std::size_t>(std::max(0, std::atoi(top_[0].c_str())));

@@ -32,6 +32,7 @@ class ModelStateCommand : public Command {
   }
 
   Result<int> run() override {
+    // Both or neither.
     if (change_ == Change::kReset && device_.has_value() == !model_.empty()) {
       return invalid_argument("name a model, or a device with --device");
     }

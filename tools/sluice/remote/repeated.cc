@@ -24,6 +24,7 @@ Result<RepeatReport> infer_repeatedly(rpc::client::Client& client, std::uint64_t
                                       const rpc::client::InferOptions& options,
                                       const RepeatOptions& repeat) {
   const std::int64_t held = SLUICE_TRY(client.server()).stream_requests;
+  // With more the daemon would stop reading, and this thread would block in `send` for ever.
   const std::int64_t most = std::max<std::int64_t>(std::min(repeat.in_flight, held), 1);
   const auto stream = SLUICE_TRY(client.open_stream());
   Clock& clock = system_clock();

@@ -40,6 +40,7 @@ class SessionsCommand : public Command {
   }
 
  private:
+  // Clients over TCP have neither process nor user.
   static std::string number_or_dash(std::int64_t number) {
     return number < 0 ? "-" : std::to_string(number);
   }

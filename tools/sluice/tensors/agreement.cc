@@ -30,6 +30,7 @@ void Agreement::add(const terms::TensorView& got, const terms::TensorView& expec
     signal_ += static_cast<double>(b[i]) * b[i];
     noise_ += difference * difference;
   }
+  // A row of the last dimension is what a classifier ranks.
   const std::size_t width =
       expected.dims.empty() ? 1 : static_cast<std::size_t>(expected.dims.back());
   for (std::size_t at = 0; width > 0 && at + width <= b.size(); at += width) {

@@ -17,6 +17,7 @@ std::vector<double> widen_all(const void* data, std::int64_t size_bytes, const W
   std::vector<double> values(static_cast<std::size_t>(size_bytes) / sizeof(T));
   for (std::size_t i = 0; i < values.size(); ++i) {
     T element;
+    // Bytes of a file may lie at any address.
     std::memcpy(&element, static_cast<const std::byte*>(data) + i * sizeof(T), sizeof(T));
     values[i] = static_cast<double>(widen(element));
   }

@@ -71,6 +71,7 @@ void fill_random(ir::ElementType element, std::vector<std::byte>& data) {
       std::memcpy(data.data() + at, &value, sizeof(value));
     }
   } else if (ir::is_integer(element) || element == ir::ElementType::kBool) {
+    // Of elements that share a byte only the first may be 1.
     const std::size_t width =
         std::max<std::size_t>(1, static_cast<std::size_t>(ir::element_bits(element)) / 8);
     for (std::size_t at = 0; at < data.size(); at += width) {
@@ -146,6 +147,8 @@ Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::s
     const bool is_named = equals != std::string::npos;
     if (!is_named && argument.ends_with(".npz")) {
       for (const terms::TensorSpec& spec : signature.inputs) {
+        // An input with a default may be missing in the file; another that is fails when it is
+        // read.
         if (spec.has_default && !read_npz(argument, spec.name).is_ok()) continue;
         sources.emplace(spec.name, argument);
       }

@@ -37,6 +37,7 @@ Status make_output_folder(const std::string& folder) {
   if (folder.empty()) return ok_status();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
+  // An existing folder passes the call above, whether it can be written or not.
   if (!error && ::access(folder.c_str(), W_OK) != 0) error.assign(errno, std::generic_category());
   if (!error) return ok_status();
   return invalid_argument("--output-dir {}: {}", folder, error.message());

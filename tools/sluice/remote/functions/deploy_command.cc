@@ -11,6 +11,7 @@ class DeployCommand : public Command {
   const char* name() const override { return "deploy"; }
 
   void add_options(Options& options) override {
+    // A function's concurrency is not derived from cores, which it shares.
     load_.depth = 1;
     package_.add_to(options);
     options.add("--name", load_.name, "Name of the function in lists (default: the file's name)");

@@ -26,6 +26,7 @@ class DeployGraphCommand : public Command {
     const std::string text = SLUICE_TRY(read_text_file(path_, sandbox::kMaxGraphFileBytes));
     auto file = SLUICE_TRY(sandbox::parse_graph_file(text).with_context(path_));
     const auto client = SLUICE_TRY(remote_.connect());
+    // The file may name functions; the daemon takes handles alone.
     std::vector<terms::ModelInfo> models;
     for (auto& model : SLUICE_TRY(client->list_models())) models.push_back(std::move(model.info));
     const std::string name = name_.empty() ? std::filesystem::path(path_).stem().string() : name_;

@@ -30,6 +30,7 @@ class FetchCommand : public Command {
 
   Result<int> run() override {
     const OfferText offer = SLUICE_TRY(parse_offer(tensor_));
+    // First: what cannot be saved need not be fetched.
     SLUICE_TRY(make_output_folder(output_dir_));
     const auto client = SLUICE_TRY(remote_.connect());
     const auto pulled = SLUICE_TRY(client->pull_tensor(

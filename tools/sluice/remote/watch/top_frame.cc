@@ -55,10 +55,12 @@ std::string core_bars(const terms::Device& device, const Snapshot& now, const Ac
       if (core.device == device.id && number < num_cores) shares[number] = share;
     }
   }
+  // Rounded up, so that no core is left without a bar.
   const std::size_t per_bar = num_cores / kMaxCoresDrawn + (num_cores % kMaxCoresDrawn != 0);
   std::string text;
   for (std::size_t i = 0; i < num_cores; i += per_bar) {
     const auto end = std::min(i + per_bar, num_cores);
+    // The busiest of the cores that share a bar.
     const double most = *std::max_element(shares.begin() + static_cast<std::ptrdiff_t>(i),
                                           shares.begin() + static_cast<std::ptrdiff_t>(end));
     text += most < 0 ? "·" : bar(most);
