@@ -1,26 +1,14 @@
 #include "daemon/on_processors.h"
 
-#include <sched.h>
-
 #include <fstream>
 #include <utility>
 
 #include "exec/testing/exec_testing.h"
 #include "package/package.h"
+#include "support/process.h"
 
 namespace sluice::testing {
 namespace {
-
-std::vector<int> usable_processors() {
-  std::vector<int> found;
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return found;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &mask)) found.push_back(cpu);
-  }
-  return found;
-}
 
 /// A map of one device of one core: this processor. Daemons tell devices apart by `bus_address`.
 std::string map_of(int processor, const std::string& bus_address, std::int64_t memory_bytes) {

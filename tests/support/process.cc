@@ -1,6 +1,7 @@
 #include "support/process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
@@ -68,6 +69,17 @@ char state_of(pid_t process, pid_t thread) {
   const std::string stat{std::istreambuf_iterator<char>(file), {}};
   const std::size_t end = stat.rfind(") ");  // of the name, which may hold anything
   return end == std::string::npos || end + 2 >= stat.size() ? '\0' : stat[end + 2];
+}
+
+std::vector<int> usable_processors() {
+  std::vector<int> found;
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return found;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &mask)) found.push_back(cpu);
+  }
+  return found;
 }
 
 ProcessFigures figures_of(pid_t process) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace sluice::testing {
 
@@ -19,6 +20,9 @@ struct ProcessFigures {
   std::int64_t num_threads = 0;
   std::int64_t num_children = 0;
 };
+
+/// The processors that this process may use. A test that needs several skips itself without them.
+std::vector<int> usable_processors();
 
 /// From /proc; all 0 if the process does not exist.
 ProcessFigures figures_of(pid_t process);
