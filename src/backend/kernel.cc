@@ -1,5 +1,7 @@
 #include "backend/kernel.h"
 
+#include <algorithm>
+
 namespace sluice::backend {
 namespace {
 
@@ -13,10 +15,50 @@ bool has_known_dims(const sluice_operand* operands, std::int32_t count) {
   return true;
 }
 
+/// The C form of code, which it borrows.
+class CodeView {
+ public:
+  explicit CodeView(const ir::KernelCode& code) {
+    for (const ir::KernelCode::Image& image : code.images) {
+      images_.push_back(
+          {image.target.c_str(), image.data.data(), static_cast<std::int64_t>(image.data.size())});
+    }
+    code_.struct_size = sizeof(code_);
+    code_.num_arguments = static_cast<std::int32_t>(code.arguments.size());
+    code_.num_images = static_cast<std::int32_t>(images_.size());
+    std::ranges::copy(code.grid, code_.grid);
+    std::ranges::copy(code.block, code_.block);
+    code_.key = code.key.c_str();
+    code_.function = code.function.c_str();
+    code_.source = {reinterpret_cast<const char*>(code.source.data()),
+                    static_cast<std::int64_t>(code.source.size())};
+    code_.arguments = code.arguments.data();
+    code_.images = images_.data();
+  }
+  CodeView(const CodeView&) = delete;
+  CodeView& operator=(const CodeView&) = delete;
+  ~CodeView() = default;
+
+  const sluice_kernel_code& get() const { return code_; }
+
+ private:
+  std::vector<sluice_code_image> images_;
+  sluice_kernel_code code_ = {};
+};
+
 }  // namespace
 
+Result<const sluice_kernel_codes*> kernel_codes_of(const Backend& backend) {
+  const auto* table = static_cast<const sluice_kernel_codes*>(
+      SLUICE_TRY(backend.find_extension(SLUICE_KERNEL_CODE)));
+  const bool is_whole = table != nullptr && table->struct_size >= sizeof(sluice_kernel_codes) &&
+                        table->compile != nullptr && table->kernel_create != nullptr;
+  return is_whole ? table : nullptr;
+}
+
 Result<std::shared_ptr<const Kernel>> Kernel::create(std::shared_ptr<const Backend> backend,
-                                                     int device, Op op) {
+                                                     int device, Op op,
+                                                     const ir::KernelCode* code) {
   const sluice_op& c_op = op.get();
   if (!has_known_dims(c_op.inputs, c_op.num_inputs) ||
       !has_known_dims(c_op.outputs, c_op.num_outputs) ||
@@ -26,7 +68,13 @@ Result<std::shared_ptr<const Kernel>> Kernel::create(std::shared_ptr<const Backe
   sluice_kernel* made = nullptr;
   sluice_kernel_info info = {};
   info.struct_size = sizeof(info);
+  const sluice_kernel_codes* codes =
+      code == nullptr ? nullptr : SLUICE_TRY(kernel_codes_of(*backend));
   const Status created = call_plugin(backend->name(), [&](sluice_message* message) {
+    if (codes != nullptr) {
+      return codes->kernel_create(backend->handle(), device, &c_op, &CodeView(*code).get(), &made,
+                                  &info, message);
+    }
     return backend->api().kernel_create(backend->handle(), device, &c_op, &made, &info, message);
   });
   if (!created.is_ok()) {

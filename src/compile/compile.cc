@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "compile/assign.h"
@@ -27,7 +29,11 @@ class Compiler {
 
   /// The phases in their order. Each relies on the types that the one before left inferred.
   Result<package::Executable> run(ir::Graph graph) {
-    std::vector<std::string> preferred = options_.backends;
+    std::vector<std::string> preferred;
+    for (const std::string& name : options_.backends) {
+      preferred.push_back(find_stand_in(name, registry_));
+      if (preferred.back() != name) stood_for_[preferred.back()] = name;
+    }
     if (ops::has_custom_operators(graph)) preferred.emplace_back(backend::kCustomBackend);
     const auto placement = SLUICE_TRY(Placement::create(options_.places, registry_, preferred));
     report("infer shapes");
@@ -117,11 +123,13 @@ class Compiler {
     exec::LoadOptions options;
     options.num_threads = 1;
     if (options_.pack) options.draft = options_.draft;
-    exec::LoadedModel::Preparation preparation =
-        SLUICE_TRY(exec::LoadedModel::load(executable, registry_, options)).preparation();
+    const auto model = SLUICE_TRY(exec::LoadedModel::load(executable, registry_, options));
+    exec::LoadedModel::Preparation preparation = model.preparation();
+    report("compile kernels");
+    executable.code = SLUICE_TRY(compile_kernels(model, options_.code));
     executable.plan = std::move(preparation.plan);
     if (options_.pack) executable.packed = std::move(preparation.packed);
-    if (!options_.packed_only) return executable;
+    if (!options_.packed_only) return under_own_names(std::move(executable));
     // Constants that kernels read in packed form alone. One of no elements stays, since its bytes
     // look the same.
     for (const auto& [subgraph, constant] : preparation.unread) {
@@ -134,6 +142,16 @@ class Compiler {
     // instead of a program that loads the package.
     options.draft = nullptr;
     SLUICE_TRY(exec::LoadedModel::load(executable, registry_, options));
+    return under_own_names(std::move(executable));
+  }
+
+  /// The executable without the names of backends that stood in for others.
+  package::Executable under_own_names(package::Executable executable) const {
+    const auto rename = [&](std::string& name) {
+      if (const auto found = stood_for_.find(name); found != stood_for_.end()) name = found->second;
+    };
+    std::ranges::for_each(executable.backends, rename);
+    std::ranges::for_each(executable.code, rename, &package::OperationCode::backend);
     return executable;
   }
 
@@ -144,6 +162,7 @@ class Compiler {
 
   const backend::BackendRegistry& registry_;
   const CompileOptions& options_;
+  std::map<std::string, std::string> stood_for_;  // backends that are asked for, by their stand-ins
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "backend/registry.h"
 #include "base/result.h"
+#include "compile/code/compile_kernels.h"
 #include "compile/cut.h"
 #include "compile/profile/operator_profile.h"
 #include "ir/graph.h"
@@ -23,7 +24,9 @@ namespace sluice::compile {
 enum class WeightPrecision : std::uint8_t { kF32, kBf16, kInt8 };
 
 struct CompileOptions {
-  /// In order of preference: an operation goes to the first backend that accepts it.
+  /// In order of preference: an operation goes to the first backend that accepts it. Another
+  /// backend may stand in for one without a device here (find_stand_in); the executable names the
+  /// one that is asked for.
   std::vector<std::string> backends = {"cpu"};
   /// Rules of the manual scheduler, see Placement: "Conv=cpu", "layer1.*=sim,cpu".
   std::vector<std::string> places;
@@ -36,6 +39,8 @@ struct CompileOptions {
   /// Leave out constants that kernels read in packed form only. The executable runs where backends
   /// pack them as they do here. Requires: `pack`.
   bool packed_only = false;
+  /// Which code the kernels of backends that compile ahead of time get.
+  CodeOptions code;
   /// Where the executable is written while it is compiled; the caller finishes it. Null: memory.
   package::Draft* draft = nullptr;
   /// Less than f32 halves the bytes that a product with few rows waits for; a backend may keep

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "compile/code/code_files.h"
 #include "compile/compile.h"
 #include "compile/link/link_graphs.h"
 #include "compiler/graph_files.h"
@@ -56,6 +57,7 @@ Result<compile::CompileOptions> options_of(const options::CompileFlags& flags, O
   compiling.weights = precision_of(flags.weights);
   compiling.winograd = flags.winograd;
   compiling.strassen_levels = flags.strassen;
+  compiling.code = {flags.architectures, flags.code};
   return compiling;
 }
 
@@ -71,6 +73,23 @@ Status observe_graphs(const std::string& folder, const ir::Graph& imported,
     return files->write(pass, graph).with_context("--graphs");
   };
   return ok_status();
+}
+
+/// Compiles, and writes the kernels that `--emit` names.
+Result<package::Executable> compile_and_emit(ir::Graph graph, const options::CompileFlags& flags,
+                                             const backend::BackendRegistry& backends,
+                                             const compile::CompileOptions& compiling) {
+  const std::size_t equals = flags.emit.find('=');
+  if (!flags.emit.empty() && (equals == std::string::npos || equals + 1 == flags.emit.size())) {
+    return invalid_argument("--emit is BACKEND=FOLDER, such as cuda=kernels; got \"{}\"",
+                            flags.emit);
+  }
+  auto executable = SLUICE_TRY(compile::compile(std::move(graph), backends, compiling));
+  if (flags.emit.empty()) return executable;
+  const std::string_view backend = std::string_view(flags.emit).substr(0, equals);
+  SLUICE_TRY(compile::write_code_files(executable, backend, flags.emit.substr(equals + 1))
+                 .with_context("--emit"));
+  return executable;
 }
 
 /// The shapes of a linked model's inputs, without its name.
@@ -92,7 +111,7 @@ Result<package::Executable> compile_model(const Source& source, const options::C
   ir::Graph graph = SLUICE_TRY(import(source, flags.shapes, flags.overridable, outcome));
   compile::CompileOptions compiling = SLUICE_TRY(options_of(flags, std::move(outcome)));
   SLUICE_TRY(observe_graphs(flags.graphs, graph, compiling));
-  return compile::compile(std::move(graph), backends, compiling);
+  return compile_and_emit(std::move(graph), flags, backends, compiling);
 }
 
 Result<package::Executable> compile_linked(std::span<const NamedSource> sources, const Links& links,
@@ -116,7 +135,7 @@ Result<package::Executable> compile_linked(std::span<const NamedSource> sources,
   compile::CompileOptions compiling = SLUICE_TRY(options_of(flags, std::move(outcome)));
   ir::Graph graph = SLUICE_TRY(compile::link_graphs(std::move(request)));
   SLUICE_TRY(observe_graphs(flags.graphs, graph, compiling));
-  return compile::compile(std::move(graph), backends, compiling);
+  return compile_and_emit(std::move(graph), flags, backends, compiling);
 }
 
 }  // namespace sluice::compiler

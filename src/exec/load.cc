@@ -422,4 +422,17 @@ LoadedModel::Preparation LoadedModel::preparation() const {
   return preparation;
 }
 
+std::vector<LoadedModel::StaticKernel> LoadedModel::static_kernels() const {
+  std::vector<StaticKernel> all;
+  for (const auto& code : state_->subgraphs) {
+    if (code == nullptr || code->static_plan == nullptr) continue;
+    const RangePlan& plan = *code->static_plan;
+    for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
+      if (plan.kernels[i] == nullptr) continue;
+      all.push_back({code->id, plan.range.begin + i, plan.kernels[i]});
+    }
+  }
+  return all;
+}
+
 }  // namespace sluice::exec

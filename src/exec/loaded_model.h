@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/group.h"
+#include "backend/kernel.h"
 #include "backend/registry.h"
 #include "base/result.h"
 #include "device/stream/stream_pool.h"
@@ -173,6 +174,15 @@ class LoadedModel {
     std::optional<plan::ArenaLayout> plan;
   };
   Preparation preparation() const;
+
+  /// A kernel of a subgraph whose shapes are all known.
+  struct StaticKernel {
+    ir::SubgraphId subgraph;
+    std::size_t position = 0;  ///< in the subgraph's order
+    std::shared_ptr<const backend::Kernel> kernel;
+  };
+  /// By subgraph, then position.
+  std::vector<StaticKernel> static_kernels() const;
 
   /// A context owns an arena and bindings. Contexts of one model run at the same time without
   /// taking a lock; one context is used by one thread at a time. Its streams are from a pool per

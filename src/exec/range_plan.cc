@@ -98,10 +98,20 @@ class KernelMaker {
       return unimplemented("{}: no backend was chosen for it", operation.describe());
     }
     auto op = SLUICE_TRY(make_op(at, operation));
-    const auto index = static_cast<std::size_t>(number);
+    const auto& backend = model_.backends[static_cast<std::size_t>(number)];
     const SegmentMap& segments = model_.segments;
     const auto& group = segments.groups[segments.group_at(model_.executable, code_.id, at)];
-    return backend::Kernel::create(model_.backends[index], group->device(), std::move(op));
+    const ir::KernelCode* compiled = model_.executable.find_code(code_.id, at, backend->name());
+    if (compiled != nullptr) SLUICE_TRY(verify(operation, *compiled));
+    return backend::Kernel::create(backend, group->device(), std::move(op), compiled);
+  }
+
+  Status verify(const ir::Operation& operation, const ir::KernelCode& compiled) const {
+    for (const ir::KernelCode::Image& image : compiled.images) {
+      const auto what = fmt::format("{}: its compiled kernel", operation.describe());
+      SLUICE_TRY(model_.executable.verify(image.data, what));
+    }
+    return ok_status();
   }
 
   Result<backend::Op> make_op(std::size_t at, const ir::Operation& operation) const {

@@ -102,10 +102,25 @@ void CompileFlags::add_rest(Options& options) {
   options.add("--graphs", graphs,
               "Write the graph as text to this folder: as imported, after each pass that changes "
               "it, and as compiled");
+  add_kernels(options);
   options.flag("!--no-pack", pack, "Store constants only in their portable form");
   options.flag("--packed-only", packed_only,
                "Leave out the portable form of constants that kernels read packed: the package is "
                "smaller, and machines with another instruction set refuse it");
+}
+
+void CompileFlags::add_kernels(Options& options) {
+  options
+      .add("--arch", architectures,
+           "GPU architectures, such as sm_80,sm_90, that the package holds machine code for, "
+           "besides code that the driver translates for any GPU")
+      .separated_by_commas();
+  options.add("--emit", emit,
+              "Write the kernels of a backend to a folder, too, as source, code and a schedule: "
+              "cuda=DIR");
+  options.add("--code", code,
+              "Compile the kernels from the sources in this folder, which --emit wrote and you may "
+              "have edited");
 }
 
 Result<CompileFlags> parse_compile_flags(std::span<const std::string> arguments) {

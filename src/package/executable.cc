@@ -1,6 +1,7 @@
 #include "package/executable.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/fixed_inputs.h"
 #include "package/header.h"
@@ -12,6 +13,17 @@ Status Executable::verify(const Bytes& data, std::string_view what) const {
   if (expected == checksums.end()) return ok_status();
   if (checksum_of(data.view()) == expected->second) return ok_status();
   return make_error(Code::kDataLoss, "{} is damaged: its checksum does not match", what);
+}
+
+const ir::KernelCode* Executable::find_code(ir::SubgraphId subgraph, std::size_t operation,
+                                            std::string_view backend) const {
+  const auto place = [](const OperationCode& entry) {
+    return std::pair<std::size_t, std::size_t>(entry.subgraph, entry.operation);
+  };
+  const std::pair<std::size_t, std::size_t> wanted(subgraph.index(), operation);
+  const auto found = std::ranges::lower_bound(code, wanted, {}, place);
+  const bool fits = found != code.end() && place(*found) == wanted && found->backend == backend;
+  return fits ? &found->code : nullptr;
 }
 
 namespace {

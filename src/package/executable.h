@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "ir/code/kernel_code.h"
 #include "ir/graph.h"
 #include "plan/arena_layout.h"
 #include "terms/tensors/signature.h"
@@ -27,6 +28,14 @@ struct PackedConstant {
   std::string format;
   Bytes data;
   std::uint32_t subgraph = 0;
+};
+
+/// The compiled kernel of an operation.
+struct OperationCode {
+  std::string backend;
+  std::uint32_t subgraph = 0;
+  std::uint32_t operation = 0;  ///< position in the subgraph's order
+  ir::KernelCode code;
 };
 
 /// A run of neighbouring operations of the main subgraph that is placed on cores of its own.
@@ -50,6 +59,8 @@ struct Executable {
   /// Arena of the main subgraph; absent where shapes are only known at run time.
   std::optional<plan::ArenaLayout> plan;
   std::vector<PackedConstant> packed;
+  /// By subgraph, then operation; at most one for an operation.
+  std::vector<OperationCode> code;
   /// By first operation, the first at 0; operations of one segment have one backend. Empty: a
   /// segment per sequence of operations of one backend, of one core each.
   std::vector<SegmentSpec> segments;
@@ -60,6 +71,10 @@ struct Executable {
   /// Succeeds without a check for data that was never in a file.
   /// Fails: kDataLoss naming `what`.
   Status verify(const Bytes& data, std::string_view what) const;
+
+  /// The code for an operation of a subgraph that `backend` runs; null: none.
+  const ir::KernelCode* find_code(ir::SubgraphId subgraph, std::size_t operation,
+                                  std::string_view backend) const;
 };
 
 /// The segments of `executable`, with the default filled in: never empty unless it has no

@@ -12,7 +12,7 @@ namespace sluice::package {
 
 inline constexpr std::string_view kFileMagic = "SLUICE\r\n";
 inline constexpr std::uint32_t kFormatMajor = 1;
-inline constexpr std::uint32_t kFormatMinor = 1;
+inline constexpr std::uint32_t kFormatMinor = 2;
 inline constexpr std::int64_t kPageBytes = 4096;
 inline constexpr std::int64_t kDataAlignment = 64;
 

@@ -22,6 +22,10 @@ subgraph @0 "main" {
 }
 )";
 
+Bytes bytes_of(std::string_view text) {
+  return MutableBytes::copy_of(std::as_bytes(std::span(text))).freeze();
+}
+
 Executable example() {
   Executable executable;
   executable.graph = ir::parse_graph(kGraph).value();
@@ -30,6 +34,13 @@ Executable example() {
   executable.plan = plan::ArenaLayout{{0, 64}, 128};
   executable.packed.push_back({"cpu", "1.0", "avx512", 0, 1, "panel16",
                                Bytes::own(std::vector<std::byte>(5000, std::byte{7}))});
+  for (const std::uint32_t operation : {0U, 1U}) {
+    OperationCode& entry = executable.code.emplace_back();
+    entry.backend = operation == 0 ? "reference" : "cpu";
+    entry.operation = operation;
+    entry.code = {"key", "run", bytes_of("source"), {1, 2, 3}, {4, 5, 6}, {0, -1}, {}};
+    entry.code.images = {{"compute_75", bytes_of("text")}, {"sm_80", bytes_of("machine code")}};
+  }
   return executable;
 }
 
@@ -154,13 +165,50 @@ TEST_F(PackageTest, FilesOfOtherFormatsAreNamed) {
   EXPECT_NE(status.message().find("not a .sluice file"), std::string::npos) << status.message();
 }
 
+TEST_F(PackageTest, KeepsCompiledKernelsAndStoresEqualBytesOnce) {
+  const auto executable = read(written());
+  ASSERT_TRUE(executable.is_ok()) << executable.status().to_string();
+  EXPECT_EQ(executable->find_code(ir::SubgraphId(0), 0, "cpu"), nullptr);
+  EXPECT_EQ(executable->find_code(ir::SubgraphId(0), 2, "cpu"), nullptr);
+  const ir::KernelCode* first = executable->find_code(ir::SubgraphId(0), 0, "reference");
+  const ir::KernelCode* second = executable->find_code(ir::SubgraphId(0), 1, "cpu");
+  ASSERT_NE(first, nullptr);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(first->key + first->function, "keyrun");
+  EXPECT_EQ(first->grid, (std::array<std::uint32_t, 3>{1, 2, 3}));
+  EXPECT_EQ(first->block, (std::array<std::uint32_t, 3>{4, 5, 6}));
+  EXPECT_EQ(first->arguments, (std::vector<std::int32_t>{0, -1}));
+  ASSERT_EQ(first->images.size(), 2U);
+  EXPECT_EQ(first->images[1].target, "sm_80");
+  EXPECT_EQ(first->images[1].data.data(), second->images[1].data.data());
+  EXPECT_TRUE(executable->verify(first->images[1].data, "code").is_ok());
+}
+
+TEST_F(PackageTest, DamagedKernelIsFound) {
+  std::string bytes = written();
+  bytes[bytes.find("machine code")] = 'M';
+  const auto executable = read(bytes);
+  ASSERT_TRUE(executable.is_ok()) << executable.status().to_string();
+  const ir::KernelCode* code = executable->find_code(ir::SubgraphId(0), 0, "reference");
+  ASSERT_NE(code, nullptr);
+  EXPECT_EQ(executable->verify(code->images[1].data, "code").code(), Code::kDataLoss);
+}
+
+TEST_F(PackageTest, RefusesCompiledKernelsOutOfOrder) {
+  Executable executable = example();
+  std::swap(executable.code[0], executable.code[1]);
+  ASSERT_TRUE(write_package(executable, path_).is_ok());
+  EXPECT_EQ(read_package(path_).status().code(), Code::kDataLoss);
+}
+
 TEST_F(PackageTest, SectionsAreListedWithTheirPlaces) {
   written();
   const auto sections = list_sections(map_file(path_).value());
   ASSERT_TRUE(sections.is_ok());
   std::vector<std::string> names;
   for (const SectionInfo& section : *sections) names.push_back(section.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"header", "graph", "constants", "packed", "index"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"header", "graph", "constants", "packed", "code", "index"}));
 }
 
 TEST(SignatureOf, LeadingSymbolIsTheBatchAxis) {

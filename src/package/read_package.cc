@@ -22,6 +22,12 @@ bool is_aligned_vector(const Vector& vector) {
   return vector.size() == 0 || is_aligned(vector.Data());
 }
 
+bool has_aligned_extents(const schema::Code* code) {
+  return is_aligned(code->source()) &&
+         std::all_of(code->images()->begin(), code->images()->end(),
+                     [](const schema::CodeImage* image) { return is_aligned(image->extent()); });
+}
+
 /// What FlatBuffers' own verifier leaves open: whether 8-byte numbers in structs and vectors lie on
 /// 8 bytes.
 bool has_aligned_numbers(const schema::Index& index) {
@@ -30,11 +36,13 @@ bool has_aligned_numbers(const schema::Index& index) {
   for (const schema::Section* section : *index.sections()) {
     if (!is_aligned(section->extent())) return false;
   }
-  if (index.packed() == nullptr) return true;
-  for (const schema::Packed* packed : *index.packed()) {
-    if (!is_aligned(packed->extent())) return false;
+  if (index.packed() != nullptr) {
+    for (const schema::Packed* packed : *index.packed()) {
+      if (!is_aligned(packed->extent())) return false;
+    }
   }
-  return true;
+  return index.code() == nullptr ||
+         std::all_of(index.code()->begin(), index.code()->end(), has_aligned_extents);
 }
 
 // The header's checksum of the index has been compared already. Damage beyond that means a hostile
@@ -73,6 +81,7 @@ class Reader {
     SLUICE_TRY(read_graph(constants));
     SLUICE_TRY(read_assignment());
     SLUICE_TRY(read_packed());
+    SLUICE_TRY(read_code());
     if (const schema::MemoryPlan* plan = index_.plan()) {
       executable_.plan.emplace();
       executable_.plan->offset_bytes.assign(plan->offset_bytes()->begin(),
@@ -88,9 +97,7 @@ class Reader {
     std::vector<Bytes> constants;
     for (const schema::Extent* extent : *index_.constants()) {
       const std::string what = fmt::format("section \"constants\": entry {}", constants.size());
-      constants.push_back(SLUICE_TRY(slice(file_, *extent, what)));
-      // Only noted: the load compares them while it does other work.
-      executable_.checksums.emplace(constants.back().data(), extent->checksum());
+      constants.push_back(SLUICE_TRY(read_data(*extent, what)));
     }
     return constants;
   }
@@ -147,11 +154,45 @@ class Reader {
     for (const schema::Packed* entry : *index_.packed()) {
       const std::string what =
           fmt::format("section \"packed\": entry {}", executable_.packed.size());
-      Bytes data = SLUICE_TRY(slice(file_, *entry->extent(), what));
-      executable_.checksums.emplace(data.data(), entry->extent()->checksum());
+      Bytes data = SLUICE_TRY(read_data(*entry->extent(), what));
       executable_.packed.push_back({entry->backend()->str(), entry->backend_version()->str(),
                                     entry->packing_key()->str(), entry->operation(), entry->input(),
                                     entry->format()->str(), std::move(data), entry->subgraph()});
+    }
+    return ok_status();
+  }
+
+  /// The bytes of an extent that `verify` knows from now on.
+  Result<Bytes> read_data(const schema::Extent& extent, std::string_view what) {
+    Bytes data = SLUICE_TRY(slice(file_, extent, what));
+    // Only noted: the load compares them while it does other work.
+    executable_.checksums.emplace(data.data(), extent.checksum());
+    return data;
+  }
+
+  Status read_code() {
+    if (index_.code() == nullptr) return ok_status();
+    for (const schema::Code* entry : *index_.code()) {
+      const std::string what = fmt::format("section \"code\": entry {}", executable_.code.size());
+      const std::pair place(entry->subgraph(), entry->operation());
+      const bool is_next =
+          executable_.code.empty() ||
+          std::pair(executable_.code.back().subgraph, executable_.code.back().operation) < place;
+      if (!is_next || entry->grid()->size() != 3 || entry->block()->size() != 3) {
+        return make_error(Code::kDataLoss, "{} is malformed", what);
+      }
+      OperationCode read = {entry->backend()->str(), place.first, place.second, {}};
+      read.code.key = entry->key()->str();
+      read.code.function = entry->function()->str();
+      read.code.source = SLUICE_TRY(read_data(*entry->source(), what));
+      std::copy_n(entry->grid()->begin(), 3, read.code.grid.begin());
+      std::copy_n(entry->block()->begin(), 3, read.code.block.begin());
+      read.code.arguments.assign(entry->arguments()->begin(), entry->arguments()->end());
+      for (const schema::CodeImage* image : *entry->images()) {
+        Bytes data = SLUICE_TRY(read_data(*image->extent(), what));
+        read.code.images.push_back({image->target()->str(), std::move(data)});
+      }
+      executable_.code.push_back(std::move(read));
     }
     return ok_status();
   }

@@ -35,6 +35,35 @@ Offset<Vector<Offset<schema::Packed>>> packed_of(const Executable& executable,
   return builder.CreateVector(packed);
 }
 
+Offset<Vector<Offset<schema::CodeImage>>> images_of(const ir::KernelCode& code,
+                                                    const std::vector<schema::Extent>& extents,
+                                                    FlatBufferBuilder& builder) {
+  std::vector<Offset<schema::CodeImage>> images;
+  for (std::size_t i = 0; i < code.images.size(); ++i) {
+    images.push_back(schema::CreateCodeImage(builder, builder.CreateString(code.images[i].target),
+                                             &extents[i + 1]));
+  }
+  return builder.CreateVector(images);
+}
+
+Offset<Vector<Offset<schema::Code>>> code_of(const Executable& executable, const IndexParts& parts,
+                                             FlatBufferBuilder& builder) {
+  if (parts.code.empty()) return {};
+  std::vector<Offset<schema::Code>> all;
+  for (std::size_t i = 0; i < parts.code.size(); ++i) {
+    const OperationCode& entry = executable.code[i];
+    const ir::KernelCode& code = entry.code;
+    const auto images = images_of(code, parts.code[i], builder);
+    all.push_back(schema::CreateCode(builder, builder.CreateString(entry.backend), entry.subgraph,
+                                     entry.operation, builder.CreateString(code.key),
+                                     builder.CreateString(code.function), &parts.code[i].front(),
+                                     builder.CreateVector(code.grid.data(), code.grid.size()),
+                                     builder.CreateVector(code.block.data(), code.block.size()),
+                                     builder.CreateVector(code.arguments), images));
+  }
+  return builder.CreateVector(all);
+}
+
 Offset<Vector<Offset<schema::Body>>> bodies_of(const Executable& executable,
                                                FlatBufferBuilder& builder) {
   std::vector<Offset<schema::Body>> bodies;
@@ -75,11 +104,12 @@ void write_index(const Executable& executable, const IndexParts& parts,
   const auto bodies = bodies_of(executable, builder);
   const auto plan = plan_of(executable, builder);
   const auto segments = segments_of(executable, builder);
+  const auto code = code_of(executable, parts, builder);
   const auto constants = builder.CreateVectorOfStructs(parts.constants);
   const auto backends = builder.CreateVectorOfStrings(executable.backends);
   const auto backend_of = builder.CreateVector(executable.backend_of.front());
   builder.Finish(schema::CreateIndex(builder, sections, constants, backends, backend_of, plan,
-                                     packed, segments, bodies));
+                                     packed, segments, bodies, code));
 }
 
 }  // namespace sluice::package

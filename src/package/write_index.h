@@ -15,6 +15,8 @@ struct IndexParts {
   std::vector<std::pair<std::string, schema::Extent>> sections;
   std::vector<schema::Extent> constants;  ///< by number in the graph's text
   std::vector<schema::Extent> packed;     ///< by number in Executable::packed
+  /// By number in Executable::code: the source, then the images.
+  std::vector<std::vector<schema::Extent>> code;
 };
 
 /// Makes the table `Index` in `builder`.

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,7 @@ class Writer {
   /// Requires: `executable.packed` has the packed constants in the order of `add_packed`.
   Status finish(const Executable& executable) {
     if (!index_.packed.empty()) add_section("packed", packed_start_, packed_end_);
+    SLUICE_TRY(write_code(executable));
     flatbuffers::FlatBufferBuilder builder;
     write_index(executable, index_, builder);
     const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
@@ -97,6 +99,31 @@ class Writer {
     SLUICE_TRY(file_.pad_to(kDataAlignment));
     index_.sections.emplace_back("graph", extent_of(bytes));
     return file_.append(bytes);
+  }
+
+  /// Equal bytes, such as those of layers of one shape, are written once.
+  Status write_code(const Executable& executable) {
+    if (executable.code.empty()) return ok_status();
+    SLUICE_TRY(file_.pad_to(kDataAlignment));
+    const std::int64_t start = file_.size();
+    std::map<std::string_view, schema::Extent> written;
+    const auto append = [&](const Bytes& data, std::vector<schema::Extent>& extents) -> Status {
+      const std::string_view key(reinterpret_cast<const char*>(data.data()), data.size());
+      auto known = written.find(key);
+      if (known == written.end()) {
+        const schema::Extent extent = SLUICE_TRY(append_data(data.view()));
+        known = written.emplace(key, extent).first;
+      }
+      extents.push_back(known->second);
+      return ok_status();
+    };
+    for (const OperationCode& entry : executable.code) {
+      std::vector<schema::Extent>& extents = index_.code.emplace_back();
+      SLUICE_TRY(append(entry.code.source, extents));
+      for (const auto& image : entry.code.images) SLUICE_TRY(append(image.data, extents));
+    }
+    add_section("code", start, file_.size());
+    return ok_status();
   }
 
   /// Appends in pieces, each of which leaves memory again if it is mapped. Large data starts on a

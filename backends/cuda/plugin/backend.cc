@@ -105,15 +105,30 @@ Status Backend::query(const sluice_op& op) {
   return status.is_ok() ? status : plugin::unimplemented(std::move(status.text));
 }
 
+Status Backend::load(std::int32_t device, const std::string& text, const sluice_kernel_code* code,
+                     std::shared_ptr<const LoadedKernel>* kernel) {
+  using enum CuDeviceAttribute;
+  if (code == nullptr || key_of(text) != code->key) return store_.load(device, text, kernel);
+  const int capability =
+      attribute(kComputeCapabilityMajor, device) * 10 + attribute(kComputeCapabilityMinor, device);
+  const std::span images(code->images, static_cast<std::size_t>(code->num_images));
+  const sluice_code_image* const image = choose_image(images, capability, driver_.is_emulated);
+  if (image == nullptr) return store_.load(device, text, kernel);
+  const std::string bytes(static_cast<const char*>(image->data),
+                          static_cast<std::size_t>(image->size_bytes));
+  return store_.load_image(device, bytes, kernel);
+}
+
 Status Backend::make_kernel(std::int32_t device, const sluice_op& op,
-                            std::unique_ptr<Kernel>* kernel) {
+                            const sluice_kernel_code* code, std::unique_ptr<Kernel>* kernel) {
   if (Status status = enter(device); !status.is_ok()) return status;
   if (Status status = plugin::detail::check_tensors(op); !status.is_ok()) return status;
   auto made = std::make_unique<Kernel>();
   made->op = &op;
+  made->backend = this;
   Status status = generate(op, &made->source);
   if (status.is_ok() && made->source.grid[0] > 0) {
-    status = store_.load(device, made->source.text, &made->code);
+    status = load(device, made->source.text, code, &made->code);
   }
   if (!status.is_ok()) return plugin::at_node(op, std::move(status));
   *kernel = std::move(made);

@@ -28,6 +28,7 @@ struct Stream {
 
 /// An operation's kernel on one device. Immutable. Without code it has nothing to compute.
 struct Kernel : plugin::detail::Kernel {
+  Backend* backend = nullptr;
   Source source;
   std::shared_ptr<const LoadedKernel> code;
 };
@@ -49,6 +50,7 @@ class Backend {
   ~Backend();
 
   const Driver& driver() const { return driver_; }
+  KernelStore& store() { return store_; }
   std::int32_t num_devices() const { return static_cast<std::int32_t>(contexts_.size()); }
   Status describe(std::int32_t device, sluice_device_info& info);
   /// Makes the device's context the thread's; every call to the driver needs one.
@@ -59,7 +61,9 @@ class Backend {
 
   /// Fails: UNIMPLEMENTED  no kernel is generated for the operation, or none can be compiled here
   Status query(const sluice_op& op);
-  Status make_kernel(std::int32_t device, const sluice_op& op, std::unique_ptr<Kernel>* kernel);
+  /// Loads the code if it is not null and for this operation; else compiles the kernel.
+  Status make_kernel(std::int32_t device, const sluice_op& op, const sluice_kernel_code* code,
+                     std::unique_ptr<Kernel>* kernel);
 
   Status allocate(std::int32_t device, std::int64_t size_bytes, void** address);
   void release(std::int32_t device, void* address);
@@ -74,6 +78,8 @@ class Backend {
       : driver_(std::move(driver)), store_(driver_, std::move(nvrtc)) {}
 
   Status retain_all();
+  Status load(std::int32_t device, const std::string& text, const sluice_kernel_code* code,
+              std::shared_ptr<const LoadedKernel>* kernel);
   int attribute(CuDeviceAttribute attribute, CuDevice device) const;
   bool is_device_memory(const void* address) const;
   Status launch(const Stream& stream, const plugin::detail::Command& command,

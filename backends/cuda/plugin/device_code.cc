@@ -1,10 +1,13 @@
 #include "plugin/device_code.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <tuple>
+
 namespace sluice::cuda {
 namespace {
-
-// The lowest architecture that CUDA 13 compiles for. Drivers make machine code of any later one.
-constexpr int kCapability = 75;
 
 // Texts whose PTX is kept: 4096 kernels of some 10 KiB.
 constexpr std::size_t kMaxKept = 4096;
@@ -18,29 +21,66 @@ Status check_call(const Driver& driver, CuResult result, std::string_view what) 
   return status;
 }
 
-Status KernelStore::find_ptx(const std::string& text, std::string* ptx) {
+std::string key_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  std::array<char, 17> digits = {};
+  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
+  return digits.data();
+}
+
+const sluice_code_image* choose_image(std::span<const sluice_code_image> images, int capability,
+                                      bool is_emulated) {
+  const sluice_code_image* best = nullptr;
+  int best_rank = -1;
+  for (const sluice_code_image& image : images) {
+    const std::string_view target = image.target;
+    const bool is_ptx = target.starts_with("compute_");
+    int number = 0;
+    const char* const first = target.data() + std::min(target.find('_') + 1, target.size());
+    const auto [end, error] = std::from_chars(first, target.data() + target.size(), number);
+    // Code for `sm_90a` runs on 9.0 alone.
+    const bool is_exact = number == capability;
+    const bool is_plain = error == std::errc() && end == target.data() + target.size();
+    const bool runs =
+        is_exact || (is_plain && number < capability && (is_ptx || number / 10 == capability / 10));
+    if (!runs || (is_emulated && !is_ptx)) continue;
+    const int rank = number + (is_ptx ? 0 : 1000);
+    if (rank > best_rank) std::tie(best, best_rank) = std::pair(&image, rank);
+  }
+  return best;
+}
+
+Status KernelStore::compile(const std::string& text, const std::string& target,
+                            std::string* image) {
+  if (target != kPortableTarget) return nvrtc_.compile(text, target, image);
+  const std::lock_guard lock(mutex_);
   if (const auto found = ptx_.find(text); found != ptx_.end()) {
-    *ptx = found->second;
+    *image = found->second;
     return plugin::ok();
   }
-  if (Status status = nvrtc_.compile(text, kCapability, ptx); !status.is_ok()) return status;
+  if (Status status = nvrtc_.compile(text, target, image); !status.is_ok()) return status;
   if (ptx_.size() >= kMaxKept) ptx_.clear();
-  ptx_.emplace(text, *ptx);
+  ptx_.emplace(text, *image);
   return plugin::ok();
 }
 
 Status KernelStore::load(CuDevice device, const std::string& text,
                          std::shared_ptr<const LoadedKernel>* kernel) {
-  const std::lock_guard lock(mutex_);
-  std::weak_ptr<const LoadedKernel>& known = loaded_[{device, text}];
-  if ((*kernel = known.lock()) != nullptr) return plugin::ok();
   std::string ptx;
-  if (Status status = find_ptx(text, &ptx); !status.is_ok()) return status;
+  Status status = compile(text, kPortableTarget, &ptx);
+  return status.is_ok() ? load_image(device, ptx, kernel) : status;
+}
+
+Status KernelStore::load_image(CuDevice device, const std::string& image,
+                               std::shared_ptr<const LoadedKernel>* kernel) {
+  const std::lock_guard lock(mutex_);
+  if ((*kernel = loaded_[{device, image}].lock()) != nullptr) return plugin::ok();
   const DriverTable& cu = driver_.table;
   CuLibrary library = nullptr;
   Status status = check_call(
       driver_,
-      cu.library_load_data(&library, ptx.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+      cu.library_load_data(&library, image.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
       "loading a generated kernel");
   if (!status.is_ok()) return status;
   CuKernel handle = nullptr;
@@ -54,7 +94,7 @@ Status KernelStore::load(CuDevice device, const std::string& text,
   }
   *kernel = std::make_shared<LoadedKernel>(driver_, library, function);
   std::erase_if(loaded_, [](const auto& entry) { return entry.second.expired(); });
-  loaded_[{device, text}] = *kernel;
+  loaded_[{device, image}] = *kernel;
   return plugin::ok();
 }
 

@@ -4,11 +4,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "driver/driver_table.h"
 #include "plugin/compile/nvrtc.h"
 #include "plugin/generate/source.h"
+#include "sluice/extensions/kernel_code.h"
 
 namespace sluice::cuda {
 
@@ -40,6 +43,19 @@ class LoadedKernel {
   CuFunction function_;
 };
 
+/// The target that every later GPU, and the emulator, can make code from: the lowest that CUDA 13
+/// compiles for.
+inline constexpr const char* kPortableTarget = "compute_75";
+
+/// Names a text: equal names mean equal texts. A hash (FNV-1a, 64 bits) in hexadecimal.
+std::string key_of(std::string_view text);
+
+/// The image that a device of this capability (80 for 8.0) runs best: machine code of its
+/// architecture, or of an earlier one with the same first digit; else PTX; else null. An emulated
+/// device runs PTX alone.
+const sluice_code_image* choose_image(std::span<const sluice_code_image> images, int capability,
+                                      bool is_emulated);
+
 /// Compiles and loads kernels; equal texts are compiled and loaded once while one is in use. Safe
 /// from several threads.
 class KernelStore {
@@ -56,14 +72,22 @@ class KernelStore {
   Status load(CuDevice device, const std::string& text,
               std::shared_ptr<const LoadedKernel>* kernel);
 
- private:
-  Status find_ptx(const std::string& text, std::string* ptx);
+  /// Loads code that was compiled elsewhere.
+  /// Requires: the device's context is current.
+  /// Fails: as the driver
+  Status load_image(CuDevice device, const std::string& image,
+                    std::shared_ptr<const LoadedKernel>* kernel);
 
+  /// Compiles a text. The portable code is kept for later calls.
+  /// Fails: as Nvrtc::compile
+  Status compile(const std::string& text, const std::string& target, std::string* image);
+
+ private:
   const Driver& driver_;
   Nvrtc nvrtc_;
   std::mutex mutex_;
-  std::map<std::string, std::string> ptx_;  // by text
-  std::map<std::pair<CuDevice, std::string>, std::weak_ptr<const LoadedKernel>> loaded_;
+  std::map<std::string, std::string> ptx_;                                                // by text
+  std::map<std::pair<CuDevice, std::string>, std::weak_ptr<const LoadedKernel>> loaded_;  // by code
 };
 
 }  // namespace sluice::cuda

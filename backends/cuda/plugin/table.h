@@ -3,6 +3,7 @@
 
 #include "plugin/backend.h"
 #include "plugin/events.h"
+#include "plugin/kernel_codes.h"
 
 namespace sluice::cuda {
 
@@ -34,8 +35,10 @@ struct CudaPlugin : plugin::PluginDefaults {
     return backend.describe(device, info);
   }
 
-  static const void* find_extension(Backend& /*backend*/, const char* name) {
-    return std::string_view(name) == SLUICE_EVENTS ? &kEvents : nullptr;
+  static const void* find_extension(Backend& backend, const char* name) {
+    if (std::string_view(name) == SLUICE_EVENTS) return &kEvents;
+    if (std::string_view(name) != SLUICE_KERNEL_CODE) return nullptr;
+    return backend.driver().is_emulated ? &kEmulatedKernelCodes : &kKernelCodes;
   }
 
   static Status query(Backend& backend, const sluice_op& op, sluice_op_support& /*support*/) {
@@ -44,8 +47,8 @@ struct CudaPlugin : plugin::PluginDefaults {
   static Status make_kernel(Backend& backend, std::int32_t device, const sluice_op& op,
                             Kernel** kernel, sluice_kernel_info& info) {
     std::unique_ptr<Kernel> made;
-    Status status = backend.make_kernel(device, op, &made);
-    if (status.is_ok() && is_elementwise(op)) info.in_place_inputs = in_place_inputs(op);
+    Status status = backend.make_kernel(device, op, nullptr, &made);
+    if (status.is_ok()) info.in_place_inputs = in_place_inputs(op);
     *kernel = made.release();
     return status;
   }
@@ -101,20 +104,6 @@ struct CudaPlugin : plugin::PluginDefaults {
   static void destroy(Stream* stream) {
     stream->group->backend->destroy_stream(*stream);
     delete stream;
-  }
-
- private:
-  /// An element is read by the thread that writes it, and by no other, where the shapes are equal.
-  static std::uint32_t in_place_inputs(const sluice_op& op) {
-    std::uint32_t inputs = 0;
-    const auto same_dims = [&](const sluice_operand& operand) {
-      return std::ranges::equal(plugin::dims_of(operand.tensor),
-                                plugin::dims_of(op.outputs[0].tensor));
-    };
-    for (int i = 0; i < std::min(op.num_inputs, 32); ++i) {
-      if (same_dims(op.inputs[i])) inputs |= 1U << static_cast<unsigned>(i);
-    }
-    return inputs;
   }
 };
 

@@ -1,6 +1,8 @@
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <map>
+#include <set>
 
 #include "backend/extensions/variants.h"
 #include "base/file.h"
@@ -101,6 +103,15 @@ void print_sources(const ir::Graph& graph) {
       fmt::print("{:<40} {}\n", operation.describe(), source == nullptr ? "-" : *source);
     }
   }
+}
+
+/// Targets of compiled kernels.
+std::string targets_text(const package::Executable& executable) {
+  std::set<std::string> targets;
+  for (const package::OperationCode& entry : executable.code) {
+    for (const auto& image : entry.code.images) targets.insert(image.target);
+  }
+  return fmt::format("{}", fmt::join(targets, ", "));
 }
 
 /// Whether waiting requests may be joined (--batch-rows), or what mixes their rows.
@@ -223,6 +234,8 @@ class InspectCommand : public Command {
     } else {
       fmt::print("arena      planned per shape: some dimensions are only known at run time\n");
     }
+    const std::string targets = targets_text(executable);
+    if (!targets.empty()) fmt::print("kernels    {} for {}\n", executable.code.size(), targets);
     const auto parts = sections();
     if (!parts.empty()) fmt::print("\n{:<10} {:>12} {:>12}\n", "section", "offset", "bytes");
     for (const package::SectionInfo& section : parts) {

@@ -66,12 +66,12 @@ std::string environment_text() {
 std::string flags_text(const options::CompileFlags& flags) {
   const auto& [shapes, backends, overridable, optimize, places, operator_times, min_segment,
                max_segments, min_share, cuts, cores, executor, winograd, strassen, weights, graphs,
-               pack, packed_only] = flags;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", shapes, backends,
-                     overridable, optimize, places,
+               architectures, code, emit, pack, packed_only] = flags;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", shapes,
+                     backends, overridable, optimize, places,
                      operator_times.empty() ? "" : file_text(operator_times), min_segment,
                      max_segments, min_share, cuts, cores, executor, winograd, strassen, weights,
-                     graphs, pack, packed_only);
+                     graphs, architectures, code, emit, pack, packed_only);
 }
 
 /// External data lies beside the file, or beside the file that `path` is a link to.

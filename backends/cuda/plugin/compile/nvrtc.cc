@@ -2,12 +2,30 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstdlib>
+#include <span>
 
 namespace sluice::cuda {
 namespace {
 
-void* open_first(const std::string& library, std::string* problem) {
+constexpr int kInvalidOption = 5;  // NVRTC_ERROR_INVALID_OPTION
+constexpr std::string_view kVirtual = "compute_";
+constexpr std::string_view kReal = "sm_";
+
+/// `compute_75`, `sm_80` or `sm_90a`: nothing that the compiler would take for another option.
+bool is_target(std::string_view target) {
+  if (!target.starts_with(kVirtual) && !target.starts_with(kReal)) return false;
+  const std::string_view number = target.substr(target.find('_') + 1);
+  return !number.empty() && number.size() <= 4 &&
+         std::ranges::all_of(number, [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
+void* open_first(std::string library, std::string* problem) {
+  const char* const variable = std::getenv("SLUICE_CUDA_NVRTC");
+  if (library.empty() && variable != nullptr) library = variable;
   const std::array<std::string, 3> usual = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
   const std::span<const std::string> names =
       library.empty() ? std::span<const std::string>(usual) : std::span(&library, 1);
@@ -33,7 +51,7 @@ Status Nvrtc::open_once() {
   if (opened == nullptr) {
     return {SLUICE_UNAVAILABLE, "no compiler for CUDA: " + problem +
                                     "; install NVRTC of a CUDA toolkit, 12.5 or later, or name it "
-                                    "with the option nvrtc=PATH"};
+                                    "in the variable SLUICE_CUDA_NVRTC"};
   }
   std::string missing;
   const auto bind = [&](const char* name, auto* function) {
@@ -45,6 +63,8 @@ Status Nvrtc::open_once() {
   bind("nvrtcCompileProgram", &compile_);
   bind("nvrtcGetPTXSize", &ptx_size_);
   bind("nvrtcGetPTX", &ptx_);
+  bind("nvrtcGetCUBINSize", &cubin_size_);
+  bind("nvrtcGetCUBIN", &cubin_);
   bind("nvrtcGetProgramLogSize", &log_size_);
   bind("nvrtcGetProgramLog", &log_);
   if (missing.empty()) return plugin::ok();
@@ -56,26 +76,43 @@ std::string Nvrtc::log_of(Program program) const {
   if (log_size_(program, &size) != 0 || size <= 1) return "no reason given";
   std::string log(size, '\0');
   log_(program, log.data());
-  log.resize(size - 1);  // without the NUL
+  log.resize(size - 1);                  // without the NUL
+  std::ranges::replace(log, '\n', ' ');  // a message is one line
   return log;
 }
 
-Status Nvrtc::compile(const std::string& text, int capability, std::string* ptx) {
+Status Nvrtc::take_image(Program program, bool is_ptx, std::string* image) const {
+  std::size_t size = 0;
+  if ((is_ptx ? ptx_size_ : cubin_size_)(program, &size) != 0) size = 0;
+  image->resize(size);
+  if (size == 0 || (is_ptx ? ptx_ : cubin_)(program, image->data()) != 0) {
+    return plugin::internal_error("the compiler for CUDA gives no code");
+  }
+  if (is_ptx) image->resize(std::char_traits<char>::length(image->c_str()));  // without the NUL
+  return plugin::ok();
+}
+
+Status Nvrtc::compile(const std::string& text, const std::string& target, std::string* image) {
   if (Status status = open(); !status.is_ok()) return status;
+  if (!is_target(target)) {
+    return plugin::invalid_argument("\"" + target + "\" is no architecture, such as sm_80");
+  }
   const std::lock_guard lock(mutex_);
   Program program = nullptr;
   if (create_(&program, text.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0) {
     return plugin::internal_error("the compiler for CUDA does not start");
   }
-  const std::string architecture = "--gpu-architecture=compute_" + std::to_string(capability);
+  const std::string architecture = "--gpu-architecture=" + target;
   const std::array<const char*, 2> options = {architecture.c_str(), "--std=c++17"};
+  const int result = compile_(program, options.size(), options.data());
   Status status;
-  std::size_t size = 0;
-  if (compile_(program, options.size(), options.data()) != 0 || ptx_size_(program, &size) != 0) {
-    status = plugin::internal_error("a generated kernel does not compile: " + log_of(program));
+  if (result == kInvalidOption) {
+    status = plugin::invalid_argument("the compiler for CUDA has no architecture " + target);
+  } else if (result != 0) {
+    status = plugin::invalid_argument("a kernel does not compile for " + target + ": " +
+                                      log_of(program));
   } else {
-    ptx->resize(size);
-    if (ptx_(program, ptx->data()) != 0) status = plugin::internal_error("no PTX was made");
+    status = take_image(program, target.starts_with(kVirtual), image);
   }
   destroy_(&program);
   return status;

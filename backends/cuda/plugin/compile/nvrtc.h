@@ -1,4 +1,5 @@
-// NVIDIA's compiler as a library: CUDA C++ text to PTX. Opened at run time, never linked.
+// NVIDIA's compiler as a library: CUDA C++ text to PTX or machine code. Opened at run time, never
+// linked.
 #pragma once
 
 #include <mutex>
@@ -14,23 +15,25 @@ using plugin::Status;
 /// opened when somebody needs it, because it takes 30 MB, and stays open until the process ends.
 class Nvrtc {
  public:
-  /// `library` names the file. An empty name stands for the first of `libnvrtc.so.13`,
-  /// `libnvrtc.so.12` and `libnvrtc.so` that is found.
+  /// `library` names the file. An empty name stands for that in the variable SLUICE_CUDA_NVRTC, or
+  /// else for the first of `libnvrtc.so.13`, `libnvrtc.so.12` and `libnvrtc.so` that is found.
   explicit Nvrtc(std::string library) : library_(std::move(library)) {}
 
   /// Opens the library. Every call tells how the first one went.
   /// Fails: UNAVAILABLE  there is none, or it lacks a function
   Status open();
 
-  /// Compiles `text` for the virtual architecture `compute_<capability>`, such as 75. The text has
-  /// no header of the host: built-in functions and types alone.
-  /// Fails: as `open`; INTERNAL with the compiler's log
-  Status compile(const std::string& text, int capability, std::string* ptx);
+  /// Compiles `text` for a target: `compute_75` gives PTX, `sm_80` machine code of that
+  /// architecture. The text has no header of the host: built-in functions and types alone.
+  /// Fails: as `open`; INVALID_ARGUMENT for another target, one that this compiler does not know,
+  ///        and with the compiler's log
+  Status compile(const std::string& text, const std::string& target, std::string* image);
 
  private:
   using Program = struct NvrtcProgram*;  // nvrtcProgram
 
   Status open_once();
+  Status take_image(Program program, bool is_ptx, std::string* image) const;
   /// What the log of a program says.
   std::string log_of(Program program) const;
 
@@ -44,6 +47,8 @@ class Nvrtc {
   int (*compile_)(Program, int num_options, const char* const* options) = nullptr;
   int (*ptx_size_)(Program, std::size_t*) = nullptr;
   int (*ptx_)(Program, char*) = nullptr;
+  int (*cubin_size_)(Program, std::size_t*) = nullptr;
+  int (*cubin_)(Program, char*) = nullptr;
   int (*log_size_)(Program, std::size_t*) = nullptr;
   int (*log_)(Program, char*) = nullptr;
 };

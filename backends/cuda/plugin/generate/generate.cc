@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "plugin/generate/families.h"
+#include "plugin/generate/text.h"
 
 namespace sluice::cuda {
 namespace {
@@ -32,7 +33,16 @@ Status generate(const sluice_op& op, Source* source) {
   return find_family(op)->write(op, source);
 }
 
-bool is_elementwise(const sluice_op& op) { return find_family(op) == &kElementwiseFamily; }
+std::uint32_t in_place_inputs(const sluice_op& op) {
+  if (find_family(op) != &kElementwiseFamily) return 0;
+  const Dims output = plugin::dims_of(op.outputs[0].tensor);
+  std::uint32_t inputs = 0;
+  for (int i = 0; i < std::min(op.num_inputs, 32); ++i) {
+    const bool is_same = std::ranges::equal(plugin::dims_of(op.inputs[i].tensor), output);
+    if (is_same) inputs |= 1U << static_cast<unsigned>(i);
+  }
+  return inputs;
+}
 
 Status too_large(const sluice_op& op) {
   return plugin::unimplemented(plugin::kind_of(op) + ": a launch has too few blocks for output " +

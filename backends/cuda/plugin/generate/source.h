@@ -34,7 +34,8 @@ Status check_op(const sluice_op& op);
 /// Fails: as check_op; UNIMPLEMENTED where the sizes pass what a launch can have.
 Status generate(const sluice_op& op, Source* source);
 
-/// The operation writes output 0 only after it has read what lies at the same index of its inputs.
-bool is_elementwise(const sluice_op& op);
+/// The inputs whose memory output 0 may have, a bit each: the thread that writes an element is the
+/// only one that reads it there.
+std::uint32_t in_place_inputs(const sluice_op& op);
 
 }  // namespace sluice::cuda

@@ -59,18 +59,19 @@ TEST(Formulas, OperatorsOfAnyNumberOfInputsNest) {
 TEST(Compiler, MissingLibraryIsNamedWithTheRemedy) {
   Nvrtc compiler("libnvrtc-that-is-not-there.so");
   std::string ptx;
-  const Status status = compiler.compile("", 75, &ptx);
+  const Status status = compiler.compile("", "compute_75", &ptx);
   EXPECT_EQ(status.code, SLUICE_UNAVAILABLE);
   EXPECT_THAT(status.text, HasSubstr("libnvrtc-that-is-not-there.so"));
-  EXPECT_THAT(status.text, HasSubstr("nvrtc=PATH"));
+  EXPECT_THAT(status.text, HasSubstr("SLUICE_CUDA_NVRTC"));
 }
 
 TEST(Compiler, LogOfAWrongTextIsTheError) {
   Nvrtc compiler("");
   if (Status status = compiler.open(); !status.is_ok()) GTEST_SKIP() << status.text;
   std::string ptx;
-  EXPECT_THAT(compiler.compile("nonsense;", 75, &ptx).text, HasSubstr("kernel.cu(1): error"));
-  EXPECT_EQ(compiler.compile("extern \"C\" __global__ void k() {}", 75, &ptx).text, "");
+  EXPECT_THAT(compiler.compile("nonsense;", "compute_75", &ptx).text,
+              HasSubstr("kernel.cu(1): error"));
+  EXPECT_EQ(compiler.compile("extern \"C\" __global__ void k() {}", "compute_75", &ptx).text, "");
   EXPECT_THAT(ptx, HasSubstr(".target sm_75"));
 }
 

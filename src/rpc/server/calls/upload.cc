@@ -24,6 +24,7 @@ Result<std::shared_ptr<const package::Executable>> UploadedPackages::parse(Bytes
     // Without the lock. Of equal uploads at the same time each is parsed, which costs no more than
     // time.
     auto executable = SLUICE_TRY(package::parse_package(file));
+    executable.code.clear();  // clients are not trusted to bring code: devices compile their own
     package = std::make_shared<const Package>(Package{std::move(file), std::move(executable)});
     const std::lock_guard lock(mutex_);
     std::erase_if(packages_, [](const auto& entry) { return entry.second.expired(); });
