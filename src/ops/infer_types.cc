@@ -47,6 +47,7 @@ class GraphInference {
       return invalid_argument("subgraph \"{}\" takes {} inputs but gets {}", subgraph.name,
                               subgraph.inputs.size(), types.size());
     }
+    // The call decides, not the file: a loop infers its body several times, with other types.
     for (std::size_t i = 0; i < types.size(); ++i) {
       subgraph.operand(subgraph.inputs[i]).type = types[i];
     }
@@ -66,6 +67,7 @@ class GraphInference {
     const ir::Operation& operation = subgraph.operation(id);
     const auto inputs = input_facts(operation, facts);
     InferenceContext context(operation, inputs, &infer_subgraph_);
+    // A type of the graph must hold for every run, so a size that data decides stays unknown.
     context.hide_bounds();
     context.set_subgraph(where);
     SLUICE_TRY(infer_operation(context));

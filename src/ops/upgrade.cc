@@ -145,6 +145,7 @@ Status upgrade_broadcast(ir::Subgraph& subgraph, ir::Operation& operation) {
       return unimplemented("{}: broadcast along axis {} of an input of undeclared rank",
                            operation.describe(), *axis);
     }
+    // A negative axis may still be negative here. It then wraps to a number above any rank.
     const auto first = static_cast<std::size_t>(*axis < 0 ? *axis + static_cast<int>(*a) : *axis);
     if (first > *a || *b > *a - first) {
       return invalid_argument("{}: axis {} does not fit inputs of rank {} and {}",

@@ -18,6 +18,7 @@ Status lower_pad(Lowering& op) {
 
 /// Values in the order of their first place, the place of each element's value, and counts.
 Status lower_unique(Lowering& op) {
+  // The second output of ONNX's Unique, the places of first values, has no counterpart here.
   return op.finish("Unique", {op.input(0)}, {{"sorted", std::int64_t{0}}}, {0, -1, 1, 2});
 }
 

@@ -91,6 +91,7 @@ Status infer_tensor_scatter(InferenceContext& context) {
     const ir::Dim& whole = (*cache)[i];
     const ir::Dim& part = (*update)[i];
     const bool is_axis = static_cast<std::int64_t>(i) == *axis;
+    // Both are known where they cannot be equal. An update shorter than the cache fits its axis.
     fits = may_be_equal(whole, part) || (is_axis && part.value() <= whole.value());
   }
   if (fits) return ok_status();

@@ -96,6 +96,7 @@ Status infer_vectorizer(InferenceContext& context) {
       return context.error("input {} {} has {} rows, another {}", i, ir::shape_to_string(*shape),
                            own.value(), rows.value());
     }
+    // A known number of rows replaces a symbol and is never replaced by one.
     if (i == 0 || own.is_known()) rows = own;
   }
   context.set_output(0, ir::ElementType::kF32, ir::Shape{std::move(rows), std::move(columns)});

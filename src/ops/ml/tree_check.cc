@@ -49,6 +49,7 @@ Result<NodeLists> read_nodes(const InferenceContext& context) {
                                                        {"nodes_featureids", &lists.features}};
   for (const auto& [name, list] : of_integers) {
     *list = SLUICE_TRY(list_attribute<std::int64_t>(context, name));
+    // The first list sets the number of nodes. The others must have as many.
     if (lists.trees.empty()) return context.error("attribute \"{}\" is missing or empty", name);
     SLUICE_TRY(check_length(context, name, list->size(), lists.trees.size()));
   }
@@ -79,6 +80,7 @@ Result<TreeLinks> link_nodes(const InferenceContext& context, const NodeLists& l
     if (std::ranges::find(kTreeModes, lists.modes[i]) == kTreeModes.end()) {
       return context.error("nodes_modes[{}] is \"{}\", which is not a mode", i, lists.modes[i]);
     }
+    // A leaf's links and feature mean nothing, so files may hold anything there.
     if (lists.modes[i] == "LEAF") continue;
     if (lists.features[i] < 0 || (columns.is_known() && lists.features[i] >= columns.value())) {
       return context.error("nodes_featureids[{}] is {}; X has {} features", i, lists.features[i],
@@ -132,6 +134,9 @@ Status check_acyclic(const InferenceContext& context, const TreeLinks& links) {
     while (!path.empty()) {
       const std::int64_t node = path.back();
       State& state = states[static_cast<std::size_t>(node)];
+      // A second visit: all below the node is done. A node that two parents share stands in the
+      // path
+      // twice, and its lower place finds it done.
       if (state != State::kNew) {
         state = State::kDone;
         path.pop_back();

@@ -49,6 +49,7 @@ Status check_heads(const InferenceContext& context, const Heads& q, const Heads&
   return ok_status();
 }
 
+// Outputs: 0 the result, 1 and 2 the keys and values behind those of the past, 3 the scores.
 Status infer_attention(InferenceContext& context) {
   const ir::ElementType element = context.element(0);
   for (std::size_t i = 0; i < 3; ++i) {

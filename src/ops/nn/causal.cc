@@ -36,6 +36,7 @@ Status infer_causal_conv(InferenceContext& context) {
   }
   const ir::Shape* x = context.shape(0);
   const ir::Shape* weight = context.shape(1);
+  // Set first: a return before the shapes are known leaves outputs of unknown shape.
   context.set_output(0, context.element(0), std::nullopt);
   context.set_output(1, context.element(0), std::nullopt);
   if (x == nullptr || weight == nullptr) return ok_status();

@@ -61,6 +61,7 @@ Status infer_non_max_suppression(InferenceContext& context) {
     if (limit != nullptr && limit->size() == 1) {
       per_class = min(per_class, max((*limit)[0], ir::Dim(0)));
     }
+    // The kernel finds how many boxes stay. Memory is planned for all that the limit allows.
     rows = context.data_dependent_dim((*scores)[0] * (*scores)[1] * per_class);
   }
   context.set_output(0, ir::ElementType::kI64, ir::Shape{rows, 3});

@@ -88,6 +88,7 @@ Status infer_quantize(InferenceContext& context) {
 Status infer_dequantize(InferenceContext& context) {
   SLUICE_TRY(check_scale(context));
   const std::optional<ElementType> declared = SLUICE_TRY(output_dtype(context));
+  // An f8e8m0 is a power of two without a sign, which cannot be the result's type.
   const ElementType fallback =
       context.element(1) == ElementType::kF8E8M0 ? ElementType::kF32 : context.element(1);
   const ElementType element = declared.value_or(fallback);

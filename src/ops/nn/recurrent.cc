@@ -27,6 +27,7 @@ Status check_weights(const InferenceContext& context, std::int64_t gates, std::i
   if ((x && x->size() != 3) || (w && w->size() != 3) || (r && r->size() != 3)) {
     return context.error("X, W and R must have rank 3");
   }
+  // The gates' matrices stand below one another, so W and R have gates * hidden rows.
   const ir::Dim rows = hidden * gates;
   if (w && (clashes((*w)[0], directions) || clashes((*w)[1], rows) ||
             (x && clashes((*w)[2], (*x)[2])))) {
@@ -74,6 +75,7 @@ Status infer_gru(InferenceContext& context) { return infer_recurrent(context, 3)
 Status infer_lstm(InferenceContext& context) { return infer_recurrent(context, 4); }
 
 Status upgrade_recurrent(ir::Subgraph& subgraph, ir::Operation& operation) {
+  // Old versions asked with it for the first output. Today a node names the outputs that it wants.
   operation.attributes.erase("output_sequence");
   return upgrade_unchanged(subgraph, operation);
 }

@@ -28,6 +28,7 @@ Status infer_grid_sample(InferenceContext& context) {
                          ir::shape_to_string(*data));
   }
   ir::Shape shape = {(*data)[0], (*data)[1]};
+  // The grid is [batch, places of the output ..., spatial]: its middle gives the output's size.
   shape.insert(shape.end(), grid->begin() + 1, grid->end() - 1);
   context.set_output(0, context.element(0), std::move(shape));
   return ok_status();
@@ -55,9 +56,11 @@ Status infer_affine_grid(InferenceContext& context) {
       return context.error("theta {} is not [N,{},{}]", ir::shape_to_string(*theta), spatial,
                            spatial + 1);
     }
+    // `size` is [batch, channels, places ...]. A grid has no channels, but a coordinate per axis.
     shape = ir::Shape{size->front()};
     shape->insert(shape->end(), size->begin() + 2, size->end());
     shape->emplace_back(spatial);
+    // Without `size` the rows of theta still tell whether the images have 2 or 3 axes.
   } else if (theta != nullptr && theta->size() == 3 && ((*theta)[1].is(2) || (*theta)[1].is(3))) {
     shape = ir::Shape{(*theta)[0]};
     const ir::Shape pixels = unknown_shape(context, (*theta)[1].value());
@@ -111,6 +114,7 @@ Status infer_col2im(InferenceContext& context) {
     }
     shape = ir::Shape{(*data)[0], channels};
     shape->insert(shape->end(), image->begin(), image->end());
+    // The length of image_shape, and so the rank, is known more often than its values.
   } else if (const auto rank = vector_length(context, 1); data != nullptr && rank) {
     shape = ir::Shape{(*data)[0], context.unknown_dim()};
     const ir::Shape pixels = unknown_shape(context, *rank);
