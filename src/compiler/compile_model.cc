@@ -8,6 +8,7 @@
 #include "compiler/graph_files.h"
 #include "onnx/import.h"
 #include "options/shapes.h"
+#include "recipes/recipe.h"
 
 namespace sluice::compiler {
 namespace {
@@ -19,8 +20,26 @@ compile::WeightPrecision precision_of(std::string_view weights) {
   return compile::WeightPrecision::kF32;
 }
 
-Result<ir::Graph> import(const Source& source, const std::vector<std::string>& shapes,
-                         const std::vector<std::string>& overridable, const Outcome& outcome) {
+/// Weights of their own for a graph whose constants are slices of files.
+void take_out_of_files(ir::Subgraph& subgraph) {
+  for (std::size_t i = 0; i < subgraph.num_operands(); ++i) {
+    std::optional<ir::Constant>& constant = subgraph.operand(ir::OperandId(i)).constant;
+    if (constant) constant->data = MutableBytes::copy_of(constant->data.view()).freeze();
+  }
+}
+
+Result<recipes::Model> import_folder(const Source& source, const std::vector<std::string>& shapes,
+                                     const Outcome& outcome) {
+  if (!shapes.empty()) return invalid_argument("--shape is for ONNX files, not for folders");
+  auto read = recipes::read_model_folder(source.path);
+  recipes::Model model = SLUICE_TRY(std::move(read).with_context(source.path.string()));
+  if (outcome.draft == nullptr) take_out_of_files(model.graph.main());
+  return model;
+}
+
+Result<ir::Graph> import_graph(const Source& source, const std::vector<std::string>& shapes,
+                               const std::vector<std::string>& overridable,
+                               const Outcome& outcome) {
   if (source.graph) {
     if (shapes.empty()) return *source.graph;
     // A recorded graph has the shapes that its program gave.
@@ -31,6 +50,14 @@ Result<ir::Graph> import(const Source& source, const std::vector<std::string>& s
                                          outcome.draft != nullptr, overridable};
   if (!source.path.empty()) return onnx::import_model(source.path, importing);
   return onnx::import_model_bytes(source.bytes, source.folder, importing);
+}
+
+Result<recipes::Model> import(const Source& source, const std::vector<std::string>& shapes,
+                              const std::vector<std::string>& overridable, const Outcome& outcome) {
+  if (!source.path.empty() && recipes::is_model_folder(source.path)) {
+    return import_folder(source, shapes, outcome);
+  }
+  return recipes::Model{SLUICE_TRY(import_graph(source, shapes, overridable, outcome)), {}};
 }
 
 Result<compile::CompileOptions> options_of(const options::CompileFlags& flags, Outcome outcome) {
@@ -108,10 +135,13 @@ Result<package::Executable> compile_model(const Source& source, const options::C
                                           const backend::BackendRegistry& backends,
                                           Outcome outcome) {
   if (outcome.progress) outcome.progress("import");
-  ir::Graph graph = SLUICE_TRY(import(source, flags.shapes, flags.overridable, outcome));
+  recipes::Model model = SLUICE_TRY(import(source, flags.shapes, flags.overridable, outcome));
   compile::CompileOptions compiling = SLUICE_TRY(options_of(flags, std::move(outcome)));
-  SLUICE_TRY(observe_graphs(flags.graphs, graph, compiling));
-  return compile_and_emit(std::move(graph), flags, backends, compiling);
+  SLUICE_TRY(observe_graphs(flags.graphs, model.graph, compiling));
+  auto executable =
+      SLUICE_TRY(compile_and_emit(std::move(model.graph), flags, backends, compiling));
+  executable.files = std::move(model.files);
+  return executable;
 }
 
 Result<package::Executable> compile_linked(std::span<const NamedSource> sources, const Links& links,
@@ -128,7 +158,7 @@ Result<package::Executable> compile_linked(std::span<const NamedSource> sources,
   if (outcome.progress) outcome.progress("import");
   for (const NamedSource& named : sources) {
     // No overridable initializers: inputs of the whole are those of models without an edge.
-    auto graph = import(named.source, shapes_of(named.name, flags.shapes), {"none"}, outcome);
+    auto graph = import_graph(named.source, shapes_of(named.name, flags.shapes), {"none"}, outcome);
     request.models.push_back(
         {named.name, SLUICE_TRY(std::move(graph).with_context("model \"" + named.name + "\""))});
   }

@@ -1,4 +1,4 @@
-// From an ONNX file and the options of a command line to an executable.
+// From a model's files and the options of a command line to an executable.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,8 @@
 
 namespace sluice::compiler {
 
-/// Where a model comes from: an ONNX file, its bytes, which are borrowed for the call, or a trace.
+/// Where a model comes from: an ONNX file or a folder of Hugging Face's hub, the bytes of an ONNX
+/// file, which are borrowed for the call, or a trace.
 struct Source {
   std::filesystem::path path = {};  ///< empty: `bytes` are the model
   std::span<const std::byte> bytes = {};

@@ -56,6 +56,16 @@ void CompileFlags::add_common(Options& options) {
   options.flag("!--no-optimize", optimize, "Leave the graph as it is in the file");
 }
 
+void CompileFlags::add_weights(Options& options) {
+  options
+      .add("--weights", weights,
+           "Precision of constant matrices in products. bf16 takes half the memory and keeps three "
+           "significant digits; int8 takes a quarter, is fastest, and rounds the other operand to "
+           "8 bits, too")
+      .one_of({"f32", "bf16", "int8"})
+      .shows_default();
+}
+
 void CompileFlags::add_rest(Options& options) {
   options.add("--operator-times", operator_times,
               "Choose backends by the times in this file, which `sluice operator-times` writes, "
@@ -82,13 +92,7 @@ void CompileFlags::add_rest(Options& options) {
            "Refuse a backend that runs a smaller share of the operations: 0.05 for 5 %")
       .between(0, 1)
       .shows_default();
-  options
-      .add("--weights", weights,
-           "Precision of constant matrices in products. bf16 takes half the memory and keeps three "
-           "significant digits; int8 takes a quarter, is fastest, and rounds the other operand to "
-           "8 bits, too")
-      .one_of({"f32", "bf16", "int8"})
-      .shows_default();
+  add_weights(options);
   options.flag("!--no-winograd", winograd,
                "Compute 3x3 convolutions directly: results are one digit closer to those of other "
                "runtimes, and a convolution takes up to three times as long");

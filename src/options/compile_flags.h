@@ -37,7 +37,9 @@ struct CompileFlags {
   /// Declares the options that every command with a model has: --shape, --overridable, --backend,
   /// --place, --no-optimize.
   void add_common(Options& options);
-  /// Declares the options that only compiling a package has.
+  /// Declares --weights.
+  void add_weights(Options& options);
+  /// Declares the options that only compiling a package has, --weights among them.
   void add_rest(Options& options);
 
  private:

@@ -126,6 +126,9 @@ Option Options::add(const char* names, std::optional<std::int64_t>& value, const
 Option Options::add(const char* names, std::optional<std::uint64_t>& value, const char* help) {
   return Option(app_.add_option(names, value, help));
 }
+Option Options::add(const char* names, std::optional<float>& value, const char* help) {
+  return Option(app_.add_option(names, value, help));
+}
 Option Options::add(const char* names, float& value, const char* help) {
   return Option(app_.add_option(names, value, help));
 }

@@ -58,6 +58,7 @@ class Options {
   Option add(const char* names, std::optional<std::int32_t>& value, const char* help);
   Option add(const char* names, std::optional<std::int64_t>& value, const char* help);
   Option add(const char* names, std::optional<std::uint64_t>& value, const char* help);
+  Option add(const char* names, std::optional<float>& value, const char* help);
   Option add(const char* names, float& value, const char* help);
   Option add(const char* names, double& value, const char* help);
   Option add(const char* names, std::vector<std::string>& values, const char* help);

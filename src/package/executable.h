@@ -64,12 +64,15 @@ struct Executable {
   /// By first operation, the first at 0; operations of one segment have one backend. Empty: a
   /// segment per sequence of operations of one backend, of one core each.
   std::vector<SegmentSpec> segments;
+  /// Files that travel with the model, by name, such as "tokenizer.json". No code of a runtime
+  /// reads them; `verify` checks one before use. None is empty.
+  std::map<std::string, Bytes> files;
   /// Checksums (XXH3-64) of what lies in a file, by address of its first byte.
   std::map<const std::byte*, std::uint64_t> checksums;
 
-  /// Reads all of `data`, the bytes of a constant or packed constant, and compares its checksum.
-  /// Succeeds without a check for data that was never in a file.
-  /// Fails: kDataLoss naming `what`.
+  /// Reads all of `data`, the bytes of a constant, packed constant or file, and compares its
+  /// checksum. Succeeds without a check for data that was never in a file. Fails: kDataLoss naming
+  /// `what`.
   Status verify(const Bytes& data, std::string_view what) const;
 
   /// The code for an operation of a subgraph that `backend` runs; null: none.

@@ -13,6 +13,10 @@ namespace sluice::package {
 inline constexpr std::string_view kFileMagic = "SLUICE\r\n";
 inline constexpr std::uint32_t kFormatMajor = 1;
 inline constexpr std::uint32_t kFormatMinor = 2;
+/// The names of sections that are files start so: "file/tokenizer.json".
+inline constexpr std::string_view kFileSection = "file/";
+inline constexpr std::size_t kMaxFiles = 64;
+inline constexpr std::size_t kMaxFileName = 255;
 inline constexpr std::int64_t kPageBytes = 4096;
 inline constexpr std::int64_t kDataAlignment = 64;
 

@@ -89,6 +89,7 @@ class Reader {
       executable_.plan->arena_bytes = plan->arena_bytes();
     }
     SLUICE_TRY(read_segments());
+    SLUICE_TRY(read_files());
     return std::move(executable_);
   }
 
@@ -205,6 +206,22 @@ class Reader {
     }
     // Computes the segments from what was read, which checks that they fit the graph.
     return segments_of(executable_).with_context("section \"index\"").status();
+  }
+
+  Status read_files() {
+    for (const schema::Section* section : *index_.sections()) {
+      const std::string name = section->name()->str();
+      if (!name.starts_with(kFileSection)) continue;
+      const std::string what = fmt::format("section \"{}\"", name.substr(0, kMaxFileName));
+      Bytes data = SLUICE_TRY(slice(file_, *section->extent(), what));
+      if (name.size() > kMaxFileName || data.size() == 0 || executable_.files.size() >= kMaxFiles) {
+        return make_error(Code::kDataLoss, "{} has a long name or no bytes, or there are too many",
+                          what);
+      }
+      executable_.checksums.emplace(data.data(), section->extent()->checksum());
+      executable_.files.emplace(name.substr(kFileSection.size()), std::move(data));
+    }
+    return ok_status();
   }
 
   const Bytes& file_;

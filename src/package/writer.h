@@ -57,6 +57,10 @@ class Writer {
   Status finish(const Executable& executable) {
     if (!index_.packed.empty()) add_section("packed", packed_start_, packed_end_);
     SLUICE_TRY(write_code(executable));
+    for (const auto& [name, data] : executable.files) {
+      index_.sections.emplace_back(std::string(kFileSection) + name,
+                                   SLUICE_TRY(append_data(data.view())));
+    }
     flatbuffers::FlatBufferBuilder builder;
     write_index(executable, index_, builder);
     const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));

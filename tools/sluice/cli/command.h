@@ -26,6 +26,7 @@ std::unique_ptr<Command> make_conformance_command();
 std::unique_ptr<Command> make_discover_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_explain_command();
+std::unique_ptr<Command> make_generate_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_link_command();
 std::unique_ptr<Command> make_ls_command();

@@ -15,12 +15,16 @@ constexpr std::array kCommands = {
                 "sluice run model.onnx --input random\n"
                 "sluice run model.onnx --input image=photo.png --top 5 labels.txt\n"
                 "sluice run model.sluice --input x=x.npy --output-dir results"},
+    CommandInfo{"generate", kModels, kSluice, "Generate text with a language model",
+                "sluice generate FOLDER --ids 1,15043 --max-tokens 50\n"
+                "sluice generate model.sluice --ids 1,15043 --temperature 0.7 --seed 1"},
     CommandInfo{"bench", kModels, kSluice, "Measure the latency of a model",
                 "sluice bench model.onnx\n"
                 "sluice bench model.sluice --input x=x.npy --threads 4 --seconds 10"},
-    CommandInfo{"compile", kModels, kSluice, "Turn an ONNX file into a .sluice file",
+    CommandInfo{"compile", kModels, kSluice, "Turn a model into a .sluice file",
                 "sluice compile model.onnx\n"
-                "sluice compile model.onnx --shape image=1,3,224,224 -o model.sluice"},
+                "sluice compile model.onnx --shape image=1,3,224,224 -o model.sluice\n"
+                "sluice compile FOLDER --weights int8 -o model.sluice"},
     CommandInfo{"inspect", kModels, kSluice, "Show a model: signature, operations, memory plan",
                 "sluice inspect model.onnx\n"
                 "sluice inspect model.sluice --json"},

@@ -19,7 +19,9 @@ class CompileCommand : public Command {
   const char* name() const override { return "compile"; }
 
   void add_options(Options& options) override {
-    options_.add_to(options, "An ONNX file; the compiler reads external weights from its folder");
+    options_.add_to(options,
+                    "An ONNX file, whose external weights lie in its folder, or a folder with "
+                    "config.json and safetensors");
     options.add("-o,--output", output_, "File to write (default: beside the model)");
     options_.add_rest(options);
     add_image_options(options, preprocessing_);

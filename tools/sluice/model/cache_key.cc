@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "onnx/tensors/external_locations.h"
 #include "package/header.h"
+#include "recipes/recipe.h"
 #include "sluice/model/model_source.h"
 
 namespace sluice::tool {
@@ -86,12 +87,22 @@ std::string external_text(const std::string& path, std::span<const std::byte> mo
   return text;
 }
 
+/// Files of a folder may be links to others, whose size and time count.
+std::string folder_text(const std::string& path) {
+  std::string text;
+  for (const fs::path& file : recipes::files_of_model(path)) text += file_text(fs::absolute(file));
+  return text;
+}
+
 }  // namespace
 
 Result<std::string> cache_key(const std::string& path, const options::CompileFlags& flags) {
-  const Bytes model = SLUICE_TRY(map_file(path));
+  const bool is_folder = recipes::is_model_folder(path);
+  const fs::path file = is_folder ? fs::path(path) / "config.json" : fs::path(path);
+  const Bytes model = SLUICE_TRY(map_file(file));
   const std::string text = flags_text(flags) + program_text() + backends_text() +
-                           environment_text() + external_text(path, model.view()) +
+                           environment_text() +
+                           (is_folder ? folder_text(path) : external_text(path, model.view())) +
                            fmt::format("{} bytes", model.size());
   return fmt::format("{:016x}-{:016x}", package::checksum_of(model.view()),
                      package::checksum_of(std::as_bytes(std::span(text))));

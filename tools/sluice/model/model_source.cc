@@ -1,6 +1,8 @@
 #include "sluice/model/model_source.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "base/file.h"
 #include "package/package.h"
@@ -34,6 +36,8 @@ const backend::BackendRegistry& backend_registry() {
 }
 
 Result<package::Executable> open_model(const ModelOptions& options, const Progress& progress) {
+  std::error_code error;
+  if (std::filesystem::is_directory(options.path, error)) return compile_once(options, progress);
   const Bytes file = SLUICE_TRY(map_file(options.path));
   if (is_package(file)) return package::parse_package(file).with_context(options.path);
   return compile_once(options, progress);

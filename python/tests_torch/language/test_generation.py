@@ -1,0 +1,44 @@
+"""`sluice generate` on folders that transformers saved: the same tokens as transformers' own greedy search."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+PROMPT = [1, 50, 7, 23, 88, 4, 61]
+SIZES: dict[str, Any] = {
+    "vocab_size": 311, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "max_position_embeddings": 256, "initializer_range": 0.2, "eos_token_id": None,
+    "bos_token_id": 1}
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 32}
+MODELS = {
+    "llama": lambda: transformers.LlamaConfig(**SIZES, attention_bias=True),
+    "llama3": lambda: transformers.LlamaConfig(**SIZES, rope_parameters=LLAMA3, tie_word_embeddings=True),
+    "mistral": lambda: transformers.MistralConfig(**SIZES, sliding_window=20),
+    "qwen2": lambda: transformers.Qwen2Config(**SIZES),
+    "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=32),
+}
+
+
+@pytest.mark.parametrize("element", [torch.float32, torch.bfloat16], ids=["f32", "bf16"])
+@pytest.mark.parametrize("name", MODELS)
+def test_first_fifty_tokens_are_those_of_transformers(name: str, element: torch.dtype, tmp_path: pathlib.Path) -> None:
+    torch.manual_seed(3)
+    model = transformers.AutoModelForCausalLM.from_config(MODELS[name]()).eval()
+    model.to(element).save_pretrained(tmp_path)
+    # bf16 weights, multiplied in f32: as Sluice does.
+    model.to(torch.float32)
+    ids = torch.tensor([PROMPT])
+    expected = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=50)
+    done = subprocess.run(
+        [os.environ.get("SLUICE_PROGRAM", "sluice"), "generate", str(tmp_path), "--ids", ",".join(map(str, PROMPT)),
+         "--max-tokens", "50"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [int(word) for word in done.stdout.split()] == expected[0, len(PROMPT):].tolist()

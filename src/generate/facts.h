@@ -1,0 +1,25 @@
+// What a package says about the text that its model generates.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "generate/sampler.h"
+
+namespace sluice::generate {
+
+/// The key of a package's metadata; its value is a JSON object.
+inline constexpr const char* kFact = "sluice.generation";
+
+struct Facts {
+  std::int64_t context = 0;         ///< the most tokens of a sequence, its prompt included
+  std::vector<std::int64_t> stops;  ///< ids of tokens that end a text
+  Sampling sampling;                ///< what the model's authors advise; greedy without advice
+};
+
+/// Fails: kInvalidArgument naming the field that is missing or wrong.
+Result<Facts> parse_facts(const std::string& text);
+
+}  // namespace sluice::generate

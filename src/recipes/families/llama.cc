@@ -1,0 +1,15 @@
+#include "recipes/families/families.h"
+
+namespace sluice::recipes {
+
+DecoderShape read_llama(Settings& settings) {
+  DecoderShape shape = read_decoder(settings);
+  shape.has_qkv_bias = settings.flag_or("attention_bias", false);
+  shape.has_output_bias = shape.has_qkv_bias;
+  shape.has_inner_bias = settings.flag_or("mlp_bias", false);
+  // How a training was split over devices; "is_llama_config" and its like mark converted files.
+  settings.ignore({"pretraining_tp", "is_llama_config", "rope_interleaved"});
+  return shape;
+}
+
+}  // namespace sluice::recipes

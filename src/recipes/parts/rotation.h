@@ -1,0 +1,16 @@
+// Rotary positions: how far the pairs of a head's numbers turn per position.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "recipes/parts/settings.h"
+
+namespace sluice::recipes {
+
+/// Angles per position, one for each pair: head_size / 2 numbers. Reads rope_theta and
+/// rope_scaling, or rope_parameters, as transformers' modeling_rope_utils.py does: kinds "default",
+/// "linear" and "llama3". Another kind is an error of `settings`.
+std::vector<float> read_rotation(Settings& settings, std::int64_t head_size);
+
+}  // namespace sluice::recipes

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Folders of language models become packages, and `sluice generate` writes what plain numpy computes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from report import first_wrong_refusal, run_cases  # noqa: E402
+from tiny_models import Tiny, greedy, logits_of, make, save  # noqa: E402
+
+from harness.sluice_cli import run_command, run_model  # noqa: E402
+
+PROMPT = [1, 50, 7, 23, 88, 4, 61]
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 16}
+MODELS: dict[str, Callable[[], Tiny]] = {
+    "llama": lambda: make("llama"),
+    "llama in bf16, tied, llama3's rotation": lambda: make("llama", "BF16", tie_word_embeddings=True, rope_scaling=LLAMA3),
+    "llama with biases, in f16": lambda: make("llama", "F16", attention_bias=True),
+    "mistral with a window": lambda: make("mistral", sliding_window=5),
+    "qwen2": lambda: make("qwen2", "BF16"),
+    "qwen3 with wide heads": lambda: make("qwen3", head_dim=32, tie_word_embeddings=True),
+}
+
+
+def generate(model: Path, ids: list[int], *options: str) -> list[int]:
+    printed = run_command("generate", model, "--ids", ",".join(map(str, ids)), "--threads", "1", *options)
+    return [int(word) for word in printed.split()]
+
+
+def agrees(tiny: Tiny, folder: Path) -> str:
+    """Logits of a prompt in one run, and the tokens that follow, one by one."""
+    package = folder / "tiny.sluice"
+    run_command("compile", save(tiny, folder / "tiny"), "-o", package)
+    config = tiny.config
+    state = np.zeros((1, config["num_key_value_heads"], 16, tiny.head_size), np.float32)
+    feeds = {"ids": np.array(PROMPT), "positions": np.arange(len(PROMPT))}
+    for layer in range(config["num_hidden_layers"]):
+        feeds |= {f"state.keys.{layer}": state, f"state.values.{layer}": state}
+    logits = run_model(package, feeds, ["logits"])["logits"][0]
+    expected = logits_of(tiny, PROMPT)[-1]
+    off = np.abs(logits - expected).max() / np.abs(expected).max()
+    if not off <= 1e-4:
+        return f"logits are off by {off:.1e} of the largest"
+    tokens, wanted = generate(package, PROMPT, "--max-tokens", "40"), greedy(tiny, PROMPT, 40)
+    return "" if tokens == wanted else f"the tokens are {tokens}, not {wanted}"
+
+
+def long_prompts(folder: Path) -> str:
+    """More than one run of a prompt, and a cache that grows while tokens follow."""
+    tiny = make("llama", seed=3, num_hidden_layers=2)
+    model = save(tiny, folder / "tiny", shards=3)
+    for length in (254, 530):
+        prompt = np.random.default_rng(length).integers(0, 96, length).tolist()
+        tokens, wanted = generate(model, prompt, "--max-tokens", "6"), greedy(tiny, prompt, 6)
+        if tokens != wanted:
+            return f"after {length} tokens follow {tokens}, not {wanted}"
+    return ""
+
+
+def ends(folder: Path) -> str:
+    """At a token that ends texts, at --max-tokens, and at the context."""
+    tiny = make("llama", seed=2)
+    plain = greedy(tiny, PROMPT, 12)
+    tiny.config["eos_token_id"] = [5, plain[6]]
+    model = save(tiny, folder / "stops")
+    stops = plain[: plain.index(plain[6])]
+    if (tokens := generate(model, PROMPT)) != stops:
+        return f"a text that ends at {plain[6]} is {tokens}, not {stops}"
+    (model / "generation_config.json").write_text(json.dumps({"eos_token_id": 5}))
+    if (tokens := generate(model, PROMPT, "--max-tokens", "12")) != plain:
+        return f"generation_config.json comes first: {tokens}, not {plain}"
+    tiny.config |= {"eos_token_id": 96, "max_position_embeddings": len(PROMPT) + 4}
+    if (tokens := generate(save(tiny, folder / "context"), PROMPT)) != plain[:4]:
+        return f"a context of 4 more gives {tokens}, not {plain[:4]}"
+    return ""
+
+
+def samples(folder: Path) -> str:
+    """Draws repeat with their seed; a model's advice is followed unless an option says otherwise."""
+    tiny = make("llama", seed=4)
+    model = save(tiny, folder / "tiny")
+    draw = ("--max-tokens", "30", "--temperature", "1.5", "--seed")
+    first = generate(model, PROMPT, *draw, "1")
+    if generate(model, PROMPT, *draw, "1") != first or generate(model, PROMPT, *draw, "2") == first:
+        return "tokens do not follow from the seed"
+    wanted = greedy(tiny, PROMPT, 30)
+    if generate(model, PROMPT, *draw, "1", "--top-k", "1") != wanted:
+        return "the likeliest token alone is not drawn"
+    (model / "generation_config.json").write_text(json.dumps({"do_sample": True, "temperature": 1.5, "top_k": 0}))
+    if generate(model, PROMPT, "--max-tokens", "30", "--seed", "1") != first:
+        return "the advice of generation_config.json is not followed"
+    if generate(model, PROMPT, "--max-tokens", "30", "--temperature", "0") != wanted:
+        return "an option does not replace the advice"
+    return ""
+
+
+def eight_bits(folder: Path) -> str:
+    """Weights in 8 bits: a smaller package, and mostly the same tokens."""
+    tiny = make("llama", "BF16", hidden_size=256, intermediate_size=512, num_attention_heads=4)
+    model = save(tiny, folder / "tiny")
+    sizes = {}
+    for weights in ("f32", "int8"):
+        package = folder / f"{weights}.sluice"
+        run_command("compile", model, "-o", package, "--weights", weights, "--packed-only")
+        sizes[weights] = package.stat().st_size
+        expected = greedy(tiny, PROMPT, 1)
+        if generate(package, PROMPT, "--max-tokens", "1") != expected:
+            return f"the first token in {weights} is not {expected}"
+    return "" if sizes["int8"] < 0.7 * sizes["f32"] else f"packages of {sizes}"
+
+
+def refuses(folder: Path) -> str:
+    tiny = make("llama", max_position_embeddings=10)
+    model = save(tiny, folder / "tiny")
+    (folder / "empty").mkdir()
+    short = (model, "--ids", "1,2,3")
+    return first_wrong_refusal("generate", [
+        ((model,), "the prompt has no tokens"),
+        ((*short, "--max-tokens", "8"), "the prompt has 3 tokens and 8 may follow; the model's context has 10"),
+        ((model, "--ids", ",".join("1" * 11)), "the prompt has 11 tokens"),
+        ((model, "--ids", "1,97"), "the prompt has the id 97; the model has tokens 0 to 96"),
+        ((model, "--ids", "1,x"), '"x" is not the id of a token'),
+        ((*short, "--top-p", "2"), "top_p is 2"),
+        ((*short, "--temperature", "-1"), "temperature is -1"),
+        ((folder / "empty", "--ids", "1"), "config.json"),
+    ])
+
+
+def main() -> int:
+    cases = {name: (lambda folder, made=made: agrees(made(), folder)) for name, made in MODELS.items()}
+    return run_cases({**cases, "long prompts": long_prompts, "ends": ends, "samples": samples, "eight bits": eight_bits,
+                      "refuses": refuses})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
