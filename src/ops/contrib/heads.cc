@@ -16,6 +16,7 @@ Result<std::int64_t> count_heads(const Lowering& op, std::string_view name) {
 }
 
 Result<OperandId> split_heads(Lowering& op, OperandId x, std::int64_t heads) {
+  // A 0 keeps the dimension, -1 takes what is left.
   const OperandId parts = SLUICE_TRY(op.emit("Reshape", {x, op.ints({0, 0, heads, -1})}));
   return op.emit("Transpose", {parts}, {{"perm", Ints{0, 2, 1, 3}}});
 }

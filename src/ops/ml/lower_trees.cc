@@ -24,6 +24,7 @@ Status lower_named_classes(Lowering& op) {
   attributes.emplace_back("classlabels_int64s", numbers);
   const auto made = SLUICE_TRY(op.emit_many(op.operation().kind, op.operation().inputs, 2,
                                             attributes, op.operation().domain));
+  // Scores have no names and stay as they are.
   if (op.wants(1)) SLUICE_TRY(op.finish("Identity", {made[1]}, {}, {1}));
   return op.finish("Gather", {texts(op, names), made[0]});
 }

@@ -8,6 +8,7 @@ namespace sluice::ops {
 Result<Rows> feature_rows(InferenceContext& context) {
   const ir::Shape* shape = context.shape(0);
   if (shape == nullptr) return Rows{context.unknown_dim(), context.unknown_dim()};
+  // A vector is one row.
   if (shape->size() == 1) return Rows{1, (*shape)[0]};
   if (shape->size() == 2) return Rows{(*shape)[0], (*shape)[1]};
   return context.error("X {} must have shape [rows, features] or [features]",
@@ -18,6 +19,7 @@ Status check_per_feature(const InferenceContext& context, std::string_view name,
                          const ir::Dim& columns) {
   const auto count = static_cast<std::int64_t>(size);
   if (count == 0) return context.error("attribute \"{}\" is missing or empty", name);
+  // One entry stands for all features.
   if (count == 1 || !columns.is_known() || columns.is(count)) return ok_status();
   return context.error("attribute \"{}\" has {} entries; it needs 1, or {}, one per feature", name,
                        count, columns.value());

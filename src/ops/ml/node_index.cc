@@ -13,9 +13,11 @@ NodeIndex::NodeIndex(Ints trees, Ints nodes) : trees_(trees), nodes_(nodes), sor
 
 std::optional<std::size_t> NodeIndex::find(std::int64_t tree, std::int64_t node) const {
   const std::pair wanted(tree, node);
+  // Node 0 marks the tree's start. A tree without one is searched for every node.
   if (!start_ || trees_[sorted_[*start_]] != tree) start_ = search({tree, 0});
   const auto left = static_cast<std::int64_t>(sorted_.size() - start_.value_or(0));
   if (start_ && node >= 0 && node < left) {
+    // A tree with gaps puts another node here, so the key decides.
     const std::size_t guess = sorted_[*start_ + static_cast<std::size_t>(node)];
     if (key(guess) == wanted) return guess;
   }
@@ -37,7 +39,9 @@ bool NodeIndex::place_by_number() {
   std::size_t end = 0;
   for (std::size_t start = 0; start < trees_.size(); start = end) {
     while (end < trees_.size() && trees_[end] == trees_[start]) ++end;
+    // Trees must rise, for `search` halves the list.
     if (start > 0 && trees_[start] < trees_[start - 1]) return false;
+    // A tree has as many places as nodes. With no number outside and none twice, none is missing.
     for (std::size_t i = start; i < end; ++i) {
       const std::int64_t number = nodes_[i];
       if (number < 0 || number >= static_cast<std::int64_t>(end - start)) return false;

@@ -48,10 +48,12 @@ Result<Window> parse_window(const InferenceContext& context, ir::Shape kernel) {
     }
   }
   window.kernel = std::move(kernel);
+  // The last two numbers are the least that is allowed, and the default.
   window.strides = SLUICE_TRY(numbers(context, "strides", rank, 1, 1));
   window.dilations = SLUICE_TRY(numbers(context, "dilations", rank, 1, 1));
   window.auto_pad = SLUICE_TRY(parse_auto_pad(context));
   window.pads.assign(2 * rank, 0);
+  // Every other form of auto_pad overrules the attribute pads.
   if (window.auto_pad == AutoPad::kNotSet) {
     window.pads = SLUICE_TRY(numbers(context, "pads", 2 * rank, 0, 0));
   }
@@ -72,6 +74,7 @@ ir::Dim num_windows(const Window& window, std::size_t axis, const ir::Dim& input
   const ir::Dim after = window.pads[axis + window.kernel.size()];
   const ir::Dim room = input + before + after - window_extent(window, axis);
   if (!window.ceil_mode) return floor_div(room, stride) + 1;
+  // A window that would start in the padding behind the input does not count.
   return min(ceil_div(room, stride) + 1, ceil_div(input + before, stride));
 }
 

@@ -16,6 +16,9 @@ Result<Rows> broadcast_rows(std::span<const RowOperand> operands, const ir::Shap
   const auto fail = [](std::string_view why) {
     return Status(Code::kInvalidArgument, fmt::format("mixes rows: {}", why));
   };
+  // The first loop finds the axis of the rows, which all inputs with rows must share. The second
+  // sees that the other inputs have one value along it: with several, a row's result would depend
+  // on its place.
   Rows result;
   for (const RowOperand& operand : operands) {
     if (operand.rows.kind == Rows::Kind::kCount) {
@@ -29,6 +32,7 @@ Result<Rows> broadcast_rows(std::span<const RowOperand> operands, const ir::Shap
     if (result.is_rows() && result.axis != axis) {
       return fail("the inputs have their rows along different axes");
     }
+    // A single row against many would give its value to all.
     if ((*operand.shape)[operand.rows.axis] != shape[axis]) {
       return fail("it broadcasts along the axis of rows");
     }

@@ -25,6 +25,7 @@ std::optional<ir::Operation> make_byte_product(const ir::Graph& graph, ir::Subgr
   product.inputs = {x, matrix.bytes,
                     subgraph.add_constant("", ir::make_f32_constant(scales, shape))};
   product.outputs = {result};
+  // One block over all of K, since a column has one scale.
   product.attributes.set("block_size", k);
   product.attributes.set("transB", std::int64_t{matrix.is_flipped});
   product.attributes.set("sluice_weights", std::string("int8"));

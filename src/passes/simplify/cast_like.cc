@@ -13,6 +13,7 @@ int replace_cast_likes(ir::Subgraph& subgraph) {
     if (!like.is_tensor() || like.element() == ir::ElementType::kUndefined) continue;
     operation.kind = "Cast";
     operation.version = ops::find_schema("", "Cast")->newest_version();
+    // Only its type mattered. What computes it may be dead now.
     operation.inputs.resize(1);
     operation.attributes.set("to", static_cast<std::int64_t>(like.element()));
     ++num_rewritten;
