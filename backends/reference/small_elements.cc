@@ -20,6 +20,7 @@ PackedBits packed_of(const sluice_tensor& tensor) {
 double decode(sluice_element_type type, std::uint8_t bits) {
   if (const auto format = SmallFloat::of(type)) return format->decode(bits);
   if (type == plugin::kF8E8M0) return decode_e8m0(bits);
+  // Two's complement: the upper half of the codes is negative.
   const int range = 1 << packed_bits(type);
   return is_signed(type) && bits >= range / 2 ? bits - range : bits;
 }

@@ -28,6 +28,7 @@ Result<std::map<std::string, std::vector<std::int64_t>>> parse_shapes(
     const std::vector<std::string>& shapes) {
   std::map<std::string, std::vector<std::int64_t>> parsed;
   for (const std::string& shape : shapes) {
+    // The last one: a name may hold an equals sign, dimensions cannot.
     const std::size_t equals = shape.rfind('=');
     if (equals == std::string::npos) {
       return invalid_argument("--shape {}: write it as name=1,3,224,224", shape);

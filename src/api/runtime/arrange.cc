@@ -6,6 +6,7 @@ namespace sluice::api {
 Result<runtime::Request> arrange(const InferCall& call, const terms::Signature& signature) {
   runtime::Request request;
   for (const int place : SLUICE_TRY(terms::arrange_inputs(call.inputs, signature))) {
+    // Inputs come in the signature's order: the next one's place is the number of those before it.
     const terms::TensorSpec& spec = signature.inputs[request.inputs.size()];
     request.inputs.push_back(place < 0 ? terms::default_of(spec).value_or(terms::TensorView())
                                        : call.inputs[static_cast<std::size_t>(place)].view);
@@ -27,6 +28,7 @@ InferReply name_outputs(runtime::Reply reply, const terms::Signature& signature,
   named.code = reply.code;
   if (reply.outputs.empty() && reply.code != RuntimeCode::kOk)
     named.status = reply.errors.to_status();
+  // One owner for all outputs: the caller gives them back together.
   auto owners = std::make_shared<std::vector<std::shared_ptr<const void>>>();
   for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
     named.outputs.push_back({signature.outputs[i].name, std::move(reply.outputs[i].view)});

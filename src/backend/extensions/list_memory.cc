@@ -6,6 +6,7 @@ Result<std::optional<std::int64_t>> held_bytes(const Backend& backend,
                                                const sluice_command_list* list) {
   const auto* table = static_cast<const sluice_list_memory*>(
       SLUICE_TRY(backend.find_extension(SLUICE_LIST_MEMORY)));
+  // A plug-in built against an older header has a shorter table.
   if (table == nullptr || table->struct_size < sizeof(sluice_list_memory)) {
     return std::optional<std::int64_t>();
   }

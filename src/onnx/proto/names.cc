@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 4096;
 
+// The name goes into messages, which terminals show: bytes that it may not have become numbers.
 std::string escaped_head(std::string_view text) {
   constexpr std::size_t kShown = 40;
   std::string shown;
@@ -22,6 +23,7 @@ std::string escaped_head(std::string_view text) {
 }  // namespace
 
 std::string node_name(const pb::NodeProto& node) {
+  // Exporters leave names out. A value's name is unique, so the first output's stands for the node.
   return node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
 }
 

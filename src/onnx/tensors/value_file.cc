@@ -19,6 +19,7 @@ class ValueReader {
   explicit ValueReader(std::vector<Folder> folders) : tensors_(std::move(folders)) {}
 
   Result<FileValue> tensor(pb::TensorProto& proto) {
+    // An empty file, or one of another kind, may parse as a tensor without a type.
     if (proto.data_type() == 0) return invalid_argument("holds no tensor");
     return FileValue{SLUICE_TRY(tensors_.read(proto)), std::nullopt};
   }
@@ -51,6 +52,7 @@ class ValueReader {
 template <typename Proto>
 Result<Proto> parse(const Bytes& file) {
   Proto proto;
+  // protobuf takes sizes as an int.
   const bool fits = file.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max());
   if (fits && proto.ParseFromArray(file.data(), static_cast<int>(file.size()))) return proto;
   return invalid_argument("does not hold a value of this kind");

@@ -19,6 +19,7 @@ bool EngineRules::take(terms::CoreGroupId id, const std::vector<terms::CoreRef>&
                        bool is_implicit) {
   Group group = {{}, is_implicit, {}};
   for (std::size_t i = 0; i < cores.size(); ++i) {
+    // The engine promises neighbours, in order.
     if (i > 0 && cores[i].core != cores[i - 1].core + 1) return false;
     terms::CoreGroupId& owner = owner_[static_cast<std::size_t>(cores[i].core)];
     if (owner != kFree) return false;
@@ -40,6 +41,7 @@ std::int32_t EngineRules::num_free() const {
 RuntimeCode EngineRules::on_destroy(terms::CoreGroupId id) {
   const auto it = groups.find(id);
   if (it == groups.end()) return RuntimeCode::kInvalidHandle;
+  // An implicit group goes with its model. Other groups stay until their models are unloaded.
   if (it->second.is_implicit || !it->second.models.empty()) return RuntimeCode::kFailed;
   release(id);
   return RuntimeCode::kOk;
@@ -47,6 +49,8 @@ RuntimeCode EngineRules::on_destroy(terms::CoreGroupId id) {
 
 std::optional<RuntimeCode> EngineRules::refuses_load(
     const std::vector<std::int32_t>& segments, std::optional<terms::CoreGroupId> group) const {
+  // A load without a group needs a free range for all segments together. In a group the largest
+  // segment must fit.
   const std::int32_t sum = std::accumulate(segments.begin(), segments.end(), 0);
   const std::int32_t most = *std::ranges::max_element(segments);
   if (!group) {
@@ -66,6 +70,7 @@ void EngineRules::on_loaded(terms::ModelHandle handle, terms::CoreGroupId group,
   Group& on = groups.at(group);
   on.models.insert(handle);
   models[handle] = {group,
+                    // On cores of its own a model starts with the load.
                     on.is_implicit ? terms::ModelPhase::kStarted : terms::ModelPhase::kLoaded,
                     max_in_flight,
                     {}};
@@ -74,6 +79,7 @@ void EngineRules::on_loaded(terms::ModelHandle handle, terms::CoreGroupId group,
 RuntimeCode EngineRules::on_start(terms::ModelHandle handle) {
   const auto it = models.find(handle);
   if (it == models.end()) return RuntimeCode::kInvalidHandle;
+  // A group has one started model at a time, so a second start of the same model fails too.
   for (const terms::ModelHandle other : groups.at(it->second.group).models) {
     if (models.at(other).phase == terms::ModelPhase::kStarted) return RuntimeCode::kFailed;
   }

@@ -8,6 +8,7 @@ Status check_movable(const sluice_op& op) {
     for (const sluice_operand& operand : operands) {
       if (plugin::is_absent(operand.tensor)) continue;
       const int bits = plugin::element_bits(operand.tensor.element_type);
+      // Copies move whole bytes. An element that starts within one would need shifts.
       if (bits < 8) return plugin::unimplemented("elements that are not whole bytes");
       if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR)
         return plugin::unimplemented("blocked layout");
