@@ -36,6 +36,7 @@ const std::vector<const char*>& code_names() {
 }
 
 bool is_event(FaultKind kind) {
+  // The other two are states, which hold from a time on.
   return kind != FaultKind::kSlowCore && kind != FaultKind::kLostDevice;
 }
 bool is_kernel(FaultKind kind) {
@@ -126,6 +127,7 @@ double FaultTable::slowness(int device, const std::vector<int>& cores, std::int6
     const bool is_here = fault.core == -1 || std::ranges::find(cores, fault.core) != cores.end();
     if (fault.kind == FaultKind::kSlowCore && now_ns >= fault.from_ns && is_here &&
         (fault.device == -1 || fault.device == device)) {
+      // The first that matches replaces the 1: a factor below it makes cores faster.
       factor = factor == 1 ? fault.factor : std::max(factor, fault.factor);
     }
   }

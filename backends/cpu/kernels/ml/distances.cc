@@ -43,6 +43,7 @@ template <int kRows>
 SLUICE_CPU_INLINE void measure_turned(const float* rows, const float* turned, std::int64_t count,
                                       std::int64_t columns, float* distances, std::int64_t pitch) {
   Vec sums[kRows][kVectorsAtOnce] = {};
+  // Each lane belongs to another turned row, so that nothing is added across lanes.
   for (std::int64_t k = 0; k < columns; ++k) {
     SLUICE_CPU_UNROLL
     for (int i = 0; i < kRows; ++i) {

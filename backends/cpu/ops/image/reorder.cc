@@ -47,6 +47,9 @@ class Reorder : public Kernel {
     const std::int64_t blocks = blocks_of(channels_);
     const Share share = share_of(images_ * blocks * pieces_, 1, worker);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
+      // A piece is a run of pixels in one block of channels of one image. Where it starts:
+      // planes  [image][channel][pixel]
+      // blocks  [image][block][pixel][16 channels]
       const std::int64_t block = i / pieces_;
       const std::int64_t first = i % pieces_ * kPiece;
       const std::int64_t count = std::min(kPiece, pixels_ - first);

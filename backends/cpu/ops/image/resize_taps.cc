@@ -35,6 +35,7 @@ Status check_scales(const sluice_op& op) {
   const sluice_operand* scales = scales_of(op);
   if (scales == nullptr) return plugin::ok();
   const std::int32_t rank = op.inputs[0].tensor.rank;
+  // The taps are computed when the kernel is made. The scales must be known by then.
   if (scales->is_constant == 0 || scales->tensor.data == nullptr || scales->tensor.rank != 1 ||
       scales->tensor.element_type != plugin::kF32 || scales->tensor.dims[0] != rank) {
     return unimplemented("scales are not constant");
@@ -79,8 +80,10 @@ double resize_coordinate(const sluice_op& op, const ResizeAxis& axis, double i) 
   const std::string_view mode = coordinates_of(op);
   const auto in = static_cast<double>(axis.in);
   const double resized = axis.scale * in;
+  // Of one point the formula would divide by 0.
   if (mode == "align_corners") return resized == 1 ? 0 : i * (in - 1) / (resized - 1);
   if (mode == "asymmetric") return i / axis.scale;
+  // PyTorch reads the first element where the result has one: the place is clamped to 0.
   if (mode == "pytorch_half_pixel" && resized == 1) return -0.5;
   return (i + 0.5) / axis.scale - 0.5;
 }
@@ -97,6 +100,7 @@ std::vector<ResizeTap> resize_taps(const sluice_op& op, int dim) {
   for (std::int64_t i = 0; i < axis.out; ++i) {
     const double x = resize_coordinate(op, axis, static_cast<double>(i));
     const double left = is_nearest ? nearest(rounding, axis.scale, x) : std::floor(x);
+    // Beyond the border both taps are the same element, and the weight has no effect.
     taps.push_back({inside(left), inside(left + 1), static_cast<float>(x - left)});
   }
   return taps;

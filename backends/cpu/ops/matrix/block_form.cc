@@ -83,6 +83,7 @@ BlockMatrix BlockForm::at(const Run& run) const {
   switch (zeros) {
     case Zeros::kNone: break;
     case Zeros::kOne:
+      // A zero point of 4 bits lies in the low half of its byte.
       b.zero = *run.input<std::uint8_t>(kZerosInput) & (b.bits == 4 ? 15 : 255);
       break;
     case Zeros::kEach: b.zeros = run.input<std::uint8_t>(kZerosInput); break;

@@ -30,6 +30,7 @@ Status run_gather(const Call& call) {
   const Ints indices = read_integers(call.input(1));
   const auto count = static_cast<std::int64_t>(indices.size());
   const Mover mover(call.input(0), call.output(0));
+  // The indices are the outer loop: each is checked once for all outer places.
   for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t index = 0;
     status = normalize_index(indices[static_cast<std::size_t>(i)], axis, view.size, &index);

@@ -30,6 +30,7 @@ Status run_constant(const Call& call) {
     }
     return plugin::ok();
   }
+  // An attribute of one number and one of a list both hold `ints` and a count.
   for (const char* name : {"value_int", "value_ints"}) {
     for (const auto kind : {SLUICE_ATTRIBUTE_INT, SLUICE_ATTRIBUTE_INTS}) {
       const sluice_attribute* found = attributes.find(name, kind);
@@ -165,6 +166,7 @@ Status run_one_hot(const Call& call) {
       normalize_axis(call.op(), call.attributes().get_int("axis", -1), indices.size() + 1, &axis);
   if (!status.is_ok()) return status;
   Ints expected(indices.begin(), indices.end());
+  // The shape function read the input depth. Here the output tells it.
   const std::int64_t depth = output.size() == indices.size() + 1 ? output[axis] : 0;
   expected.insert(expected.begin() + static_cast<std::ptrdiff_t>(axis), depth);
   status = expect_dims(call, 0, expected);

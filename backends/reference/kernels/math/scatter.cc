@@ -53,6 +53,7 @@ Status combiner_of(const Call& call, Combine* combine) {
 
 void copy_data(const Call& call) {
   const Mover mover(call.input(0), call.output(0));
+  // The output may lie in the data's memory, which then has the elements already.
   if (call.input(0).data != call.output(0).data) {
     mover.copy(0, 0, plugin::num_elements(call.input(0)));
   }
