@@ -85,6 +85,7 @@ Result<ir::Type> map_input_type(const pb::GraphProto& main, const pb::ValueInfoP
   } else if (const auto sparse = sparse_columns(*reader)) {
     count = *sparse;
   }
+  // One map is one row.
   return columns.with_shape(ir::Shape{ir::Dim(1), count});
 }
 

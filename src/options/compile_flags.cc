@@ -130,6 +130,7 @@ void CompileFlags::add_kernels(Options& options) {
 Result<CompileFlags> parse_compile_flags(std::span<const std::string> arguments) {
   CLI::App app;
   app.set_help_flag();  // no --help: a library prints nothing
+  // What is left over gets a better message below than CLI11's.
   app.allow_extras();
   CompileFlags flags;
   Options options(app);

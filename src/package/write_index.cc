@@ -40,6 +40,7 @@ Offset<Vector<Offset<schema::CodeImage>>> images_of(const ir::KernelCode& code,
                                                     FlatBufferBuilder& builder) {
   std::vector<Offset<schema::CodeImage>> images;
   for (std::size_t i = 0; i < code.images.size(); ++i) {
+    // Extent 0 is the code's own. Those of the images follow.
     images.push_back(schema::CreateCodeImage(builder, builder.CreateString(code.images[i].target),
                                              &extents[i + 1]));
   }
