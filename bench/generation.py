@@ -67,7 +67,7 @@ def make_folder(shape: str, folder: Path) -> Path:
     with (folder / "model.safetensors").open("wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for entry in header.values():
-            values = random.standard_normal(entry["shape"], np.float32) / np.sqrt(entry["shape"][-1])
+            values = random.standard_normal(entry["shape"], np.float32) / np.float32(np.sqrt(entry["shape"][-1]))
             if len(entry["shape"]) == 1:
                 values = np.ones(entry["shape"], np.float32)
             file.write((values.view(np.uint32) >> 16).astype(np.uint16).tobytes())
