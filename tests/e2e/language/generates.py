@@ -101,6 +101,23 @@ def samples(folder: Path) -> str:
     return ""
 
 
+def keeps_files(folder: Path) -> str:
+    """The tokenizer's files lie in the package as they are, and it runs as one without them does."""
+    tiny = make("qwen2", seed=5)
+    model, package = save(tiny, folder / "tiny"), folder / "tiny.sluice"
+    files = {"tokenizer.json": b'{"model":{"type":"BPE"}}', "chat_template.jinja": b"{{ messages }}"}
+    for name, data in files.items():
+        (model / name).write_bytes(data)
+    run_command("compile", model, "-o", package)
+    sections = {section["name"]: section for section in json.loads(run_command("inspect", package, "--json"))["sections"]}
+    for name, data in files.items():
+        section = sections[f"file/{name}"]
+        start = section["offset_bytes"]
+        if package.read_bytes()[start : start + section["size_bytes"]] != data:
+            return f"{name} is another in the package"
+    return "" if generate(package, PROMPT, "--max-tokens", "5") == greedy(tiny, PROMPT, 5) else "the tokens changed"
+
+
 def eight_bits(folder: Path) -> str:
     """Weights in 8 bits: a smaller package, and mostly the same tokens."""
     tiny = make("llama", "BF16", hidden_size=256, intermediate_size=512, num_attention_heads=4)
@@ -135,8 +152,8 @@ def refuses(folder: Path) -> str:
 
 def main() -> int:
     cases = {name: (lambda folder, made=made: agrees(made(), folder)) for name, made in MODELS.items()}
-    return run_cases({**cases, "long prompts": long_prompts, "ends": ends, "samples": samples, "eight bits": eight_bits,
-                      "refuses": refuses})
+    return run_cases({**cases, "long prompts": long_prompts, "ends": ends, "samples": samples,
+                      "keeps files": keeps_files, "eight bits": eight_bits, "refuses": refuses})
 
 
 if __name__ == "__main__":
