@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import sluice
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from conftest import make_model, same_type
 
@@ -208,3 +208,29 @@ def test_large_arrays_are_not_copied(x: str, opening: str, tmp_path: pathlib.Pat
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "a copy has no room\n"
+
+
+@pytest.mark.parametrize("is_second", [False, True])
+@pytest.mark.parametrize(("op", "dtype", "times"), [
+    ("Greater", np.float32, 4), ("Less", np.float32, 4), ("Equal", np.int32, 4), ("GreaterOrEqual", np.int64, 8),
+    ("Equal", np.float64, 8), ("LessOrEqual", np.float16, 2), ("Less", np.uint8, 1)])
+def test_a_result_of_as_many_bytes_as_a_narrower_operand_is_right(op: str, dtype: type, times: int, is_second: bool) -> None:
+    """The result of the comparison must not overwrite the operand that its later rows read."""
+    n, element = 3000, helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    x, y = (helper.make_tensor_value_info(name, element, dims) for name, dims in (("x", [n]), ("y", [times, n])))
+    nodes = [helper.make_node("ReverseSequence", ["square", "lengths"], ["turned"], batch_axis=0, time_axis=1),
+             helper.make_node("Reshape", ["turned", "flat"], ["a"]),
+             helper.make_node(op, ["y", "a"] if is_second else ["a", "y"], ["b"]),
+             helper.make_node("Transpose", ["b"], ["z"], perm=[1, 0])]
+    nodes.insert(0, helper.make_node("Reshape", ["x", "row"], ["square"]))
+    constants = {"row": np.array([1, n]), "flat": np.array([n]), "lengths": np.array([n])}
+    graph = helper.make_graph(nodes, "g", [x, y], [helper.make_tensor_value_info("z", TensorProto.BOOL, [n, times])],
+                              [numpy_helper.from_array(value, name) for name, value in constants.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    random = np.random.default_rng(7)
+    xs, ys = random.integers(0, 5, n).astype(dtype), random.integers(0, 5, (times, n)).astype(dtype)
+    compare = {"Greater": np.greater, "Less": np.less, "Equal": np.equal, "GreaterOrEqual": np.greater_equal,
+               "LessOrEqual": np.less_equal}[op]
+    want = compare(ys, xs[::-1]) if is_second else compare(xs[::-1], ys)
+    for optimize in (True, False):
+        np.testing.assert_array_equal(sluice.compile(model, optimize=optimize, threads=1)(xs, ys), want.T)

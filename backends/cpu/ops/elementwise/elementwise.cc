@@ -7,6 +7,7 @@
 #include "ops/elementwise/typed.h"
 #include "ops/elementwise/types.h"
 #include "ops/operands/blocked.h"
+#include "ops/operands/checks.h"
 #include "plugin/registry.h"
 
 namespace sluice::cpu {
@@ -235,14 +236,19 @@ class Elementwise : public Kernel {
   std::uint32_t in_place_inputs() const override { return in_place_; }
 
  private:
-  /// Inputs read exactly where the output is written.
+  /// Inputs read exactly where the output is written: element i of both lies at the same byte.
+  /// Equal sizes alone do not say that: f32[n] has the bytes of the bool[4,n] that it is compared
+  /// to.
   static std::uint32_t in_place_of(const sluice_op& op, const Chain& chain) {
+    const sluice_tensor& out = op.outputs[0].tensor;
     std::uint32_t bits = 0;
     for (const ChainSource& source : chain.sources) {
-      if (source.from == ChainSource::From::kRunInput && source.run_input < 32 &&
-          source.tensor->size_bytes == op.outputs[0].tensor.size_bytes) {
-        bits |= 1U << source.run_input;
-      }
+      if (source.from != ChainSource::From::kRunInput || source.run_input >= 32) continue;
+      const sluice_tensor& in = *source.tensor;
+      // As many elements as the output: none is broadcast.
+      const bool lies_as_output = in.layout == out.layout && in.size_bytes == out.size_bytes &&
+                                  element_bytes(in) == element_bytes(out);
+      if (lies_as_output) bits |= 1U << source.run_input;
     }
     return bits;
   }

@@ -37,6 +37,32 @@ TEST(CpuElementwise, BodyTakesManyConstants) {
   }
 }
 
+std::uint32_t in_place_inputs(TestOp& op) {
+  std::unique_ptr<Kernel> kernel;
+  const Status status = op.make(Backend(), &kernel);
+  EXPECT_TRUE(status.is_ok()) << status.text;
+  return status.is_ok() ? kernel->in_place_inputs() : 0;
+}
+
+TEST(CpuElementwise, ResultOverwritesOnlyWhatLiesAsItDoes) {
+  const Floats one = random_floats(100, 1), four = random_floats(400, 2);
+  for (const char* kind : {"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"}) {
+    TestOp first(kind), second(kind);  // the result has as many bytes as the operand of 100
+    first.input({100}, one).input({4, 100}, four).output<std::uint8_t>({4, 100});
+    second.input({4, 100}, four).input({100}, one).output<std::uint8_t>({4, 100});
+    for (TestOp* op : {&first, &second}) {
+      op->set_output_type(0, plugin::kBool);
+      EXPECT_EQ(in_place_inputs(*op), 0U) << kind;
+    }
+  }
+  TestOp sum("Add");
+  sum.input({4, 100}, four).input({100}, one).output({4, 100});
+  EXPECT_EQ(in_place_inputs(sum), 1U);
+  TestOp wider("Mul");
+  wider.input({100}, one).input({1, 100}, one).output({1, 100});
+  EXPECT_EQ(in_place_inputs(wider), 3U);
+}
+
 TEST(CpuElementwise, BodyOfSlowStepsIsRefused) {
   TestOp op("Elementwise", "sluice");
   op.body_input<std::int64_t>({4}, {1, 2, 3, 4}).step("Neg", {0}).output<std::int64_t>({4});
