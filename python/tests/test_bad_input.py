@@ -3,8 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import sluice
+from onnx import TensorProto, helper
 
 
 def test_wrong_type_is_named_with_the_remedy(digits: sluice.Model, image: np.ndarray) -> None:
@@ -111,3 +113,32 @@ def test_error_tree_is_of_built_in_exceptions() -> None:
         assert isinstance(error, base) and isinstance(error, sluice.Error)
         assert error.code == code and str(error) == "text"
     assert type(from_status(99, "text")) is sluice.Error
+
+
+def one_node(op: str, inputs: dict[str, tuple[int, list[int | str]]], outputs: dict[str, int], domain: str = "",
+             **attributes: object) -> onnx.ModelProto:
+    values = [helper.make_tensor_value_info(name, *given) for name, given in inputs.items()]
+    node = helper.make_node(op, list(inputs), list(outputs), domain=domain, **attributes)
+    graph = helper.make_graph([node], "g", values, [helper.make_tensor_value_info(name, element, None)
+                                                    for name, element in outputs.items()])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+@pytest.mark.parametrize(("op", "name"), [("LayerNormalization", "stash_type"), ("Cast", "to"), ("EyeLike", "dtype"),
+                                          ("RandomNormalLike", "dtype"), ("Bernoulli", "dtype")])
+@pytest.mark.parametrize("number", [(1 << 32) + 1, -(1 << 32) + 1, 1 << 62, 1000])
+def test_numbers_of_types_are_not_narrowed(op: str, name: str, number: int) -> None:
+    inputs = {"x": (TensorProto.FLOAT, [2, 2]), **({"scale": (TensorProto.FLOAT, [2])} if op[0] == "L" else {})}
+    with pytest.raises(sluice.InvalidArgument, match=f"{name}.*{number}"):
+        sluice.compile(one_node(op, inputs, {"y": TensorProto.FLOAT}, **{name: number}))
+
+
+def test_a_number_of_vectors_that_wraps_around_is_refused() -> None:
+    """4 * 2**62 is 0 in 64 bits, which is the number of coefficients."""
+    model = one_node("SVMClassifier", {"x": (TensorProto.FLOAT, ["N", "C"])},
+                     {"label": TensorProto.INT64, "scores": TensorProto.FLOAT}, "ai.onnx.ml",
+                     classlabels_ints=[0, 1, 2, 3, 4], vectors_per_class=[1 << 62, 0, 0, 0, 0], rho=[0.0] * 10,
+                     kernel_type="LINEAR", kernel_params=[1.0, 0.0, 3.0])
+    with pytest.raises(sluice.InvalidArgument, match="vectors, too many to count"):
+        sluice.compile(model)

@@ -39,8 +39,8 @@ std::optional<ElementType> find_element_type(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<ElementType> element_type_from_onnx(std::int32_t number) {
-  if (number <= 0 || number >= static_cast<std::int32_t>(kEntries.size())) return std::nullopt;
+std::optional<ElementType> element_type_from_onnx(std::int64_t number) {
+  if (number <= 0 || number >= static_cast<std::int64_t>(kEntries.size())) return std::nullopt;
   return static_cast<ElementType>(number);
 }
 

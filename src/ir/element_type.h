@@ -42,7 +42,7 @@ std::string_view element_type_name(ElementType type);
 std::optional<ElementType> find_element_type(std::string_view name);
 
 /// nullopt for a number that is no element type (kUndefined included).
-std::optional<ElementType> element_type_from_onnx(std::int32_t number);
+std::optional<ElementType> element_type_from_onnx(std::int64_t number);
 
 /// Bits of one element: 4 for i4, 32 for f32, 0 for strings.
 int element_bits(ElementType type);

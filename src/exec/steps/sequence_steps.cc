@@ -58,8 +58,8 @@ Status run_sequence_construct(StepCall& call) {
 
 Status run_sequence_empty(StepCall& call) {
   auto sequence = std::make_shared<Sequence>();
-  const auto number = static_cast<std::int32_t>(call.int_attribute("dtype", 1));
-  sequence->element = ir::element_type_from_onnx(number).value_or(ir::ElementType::kUndefined);
+  sequence->element = ir::element_type_from_onnx(call.int_attribute("dtype", 1))
+                          .value_or(ir::ElementType::kUndefined);
   return call.give(0, Value{nullptr, std::move(sequence)});
 }
 

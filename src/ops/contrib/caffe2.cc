@@ -39,7 +39,7 @@ Result<OperandId> wanted_shape(Lowering& op) {
 
 /// A tensor of attribute `value`, in the element type with that number.
 Status fill(Lowering& op, OperandId shape, std::int64_t type) {
-  if (type < 1 || type > 1000 || !ir::element_type_from_onnx(static_cast<std::int32_t>(type))) {
+  if (!ir::element_type_from_onnx(type)) {
     return op.error("attribute \"dtype\" is {}, which is not an element type", type);
   }
   const Lowering::AttributeList value = {

@@ -10,8 +10,7 @@ constexpr TypeSet kCastable = kNumbers | kBools | kStrings | kEightBitFloats | k
 
 Result<ir::ElementType> target_type(const InferenceContext& context) {
   const std::int64_t number = context.int_attribute("to");
-  const auto type = ir::element_type_from_onnx(
-      number > 0 && number < 1000 ? static_cast<std::int32_t>(number) : 0);
+  const auto type = ir::element_type_from_onnx(number);
   if (type) return *type;
   return context.error("attribute \"to\" is {}, which is not an element type", number);
 }

@@ -124,9 +124,7 @@ Status infer_eye_like(InferenceContext& context) {
   }
   const auto* number = context.attributes().find<std::int64_t>("dtype");
   if (number == nullptr) return ok_status();
-  const auto type = ir::element_type_from_onnx(
-      // The attribute has 64 bits: a large one must not become a small number when it is narrowed.
-      *number > 0 && *number < 1000 ? static_cast<std::int32_t>(*number) : 0);
+  const auto type = ir::element_type_from_onnx(*number);
   if (!type)
     return context.error("attribute \"dtype\" is {}, which is not an element type", *number);
   context.set_output(0, context.output(0).with_element(*type));

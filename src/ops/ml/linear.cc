@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/checked.h"
 #include "ops/families.h"
 #include "ops/ml/ml.h"
 
@@ -128,10 +129,12 @@ Status infer_svm_classifier(InferenceContext& context) {
     SLUICE_TRY(check_coefficients(context, labels.count, rows.columns));
   } else {
     if (labels.count < 2) return context.error("it has {} classes; 2 are supported", labels.count);
-    const auto count = static_cast<std::size_t>(vectors);
     SLUICE_TRY(check_size(context, "rho", pairs));
     SLUICE_TRY(check_vectors(context, vectors, rows.columns));
-    SLUICE_TRY(check_size(context, "coefficients", (labels.count - 1) * count));
+    // The number of vectors is the file's: without columns nothing else bounds it.
+    const auto coefficients = checked_mul(static_cast<std::int64_t>(labels.count) - 1, vectors);
+    if (!coefficients) return context.error("it has {} vectors, too many to count", vectors);
+    SLUICE_TRY(check_size(context, "coefficients", static_cast<std::size_t>(*coefficients)));
     const std::size_t given = SLUICE_TRY(list_attribute<float>(context, "prob_a")).size();
     if (given > 0) SLUICE_TRY(check_size(context, "prob_a", pairs));
     SLUICE_TRY(check_size(context, "prob_b", given));

@@ -95,8 +95,7 @@ Status check_suffix(const InferenceContext& context, std::int64_t axis, std::siz
 }
 
 Status infer_layer_normalization(InferenceContext& context) {
-  const auto stash =
-      ir::element_type_from_onnx(static_cast<std::int32_t>(context.int_attribute("stash_type", 1)));
+  const auto stash = ir::element_type_from_onnx(context.int_attribute("stash_type", 1));
   if (!stash || !kFloats.contains(*stash)) {
     return context.error("stash_type {} is not a float type", context.int_attribute("stash_type"));
   }

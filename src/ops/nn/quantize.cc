@@ -55,9 +55,7 @@ Status check_scale(const InferenceContext& context) {
 Result<std::optional<ElementType>> output_dtype(const InferenceContext& context) {
   const std::int64_t number = context.int_attribute("output_dtype");
   if (number == 0) return std::optional<ElementType>();
-  const auto element = number > 0 && number < 64
-                           ? ir::element_type_from_onnx(static_cast<std::int32_t>(number))
-                           : std::nullopt;
+  const auto element = ir::element_type_from_onnx(number);
   if (!element) return context.error("output_dtype {} is not an element type", number);
   return element;
 }

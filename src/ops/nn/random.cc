@@ -17,9 +17,7 @@ using ir::ElementType;
 Result<ElementType> dtype(const InferenceContext& context, ElementType fallback) {
   const std::int64_t number = context.int_attribute("dtype");
   if (number == 0) return fallback;
-  const auto element = number > 0 && number < 64
-                           ? ir::element_type_from_onnx(static_cast<std::int32_t>(number))
-                           : std::nullopt;
+  const auto element = ir::element_type_from_onnx(number);
   if (!element) return context.error("dtype {} is not an element type", number);
   return *element;
 }

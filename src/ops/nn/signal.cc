@@ -19,9 +19,7 @@ Dim scalar_or_unknown(InferenceContext& context, std::size_t index) {
 
 Result<ElementType> output_datatype(const InferenceContext& context) {
   const std::int64_t number = context.int_attribute("output_datatype", 1);
-  const auto element = number > 0 && number < 64
-                           ? ir::element_type_from_onnx(static_cast<std::int32_t>(number))
-                           : std::nullopt;
+  const auto element = ir::element_type_from_onnx(number);
   if (!element || !kNumbers.contains(*element)) {
     return context.error("output_datatype {} is not a numeric type", number);
   }
