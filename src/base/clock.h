@@ -30,6 +30,12 @@ class Clock {
                           std::int64_t deadline_ns) = 0;
 };
 
+/// The end of a time from now on; kNoDeadline for a negative time, and for one that ends behind it.
+inline std::int64_t deadline_after(const Clock& clock, std::int64_t timeout_ns) {
+  const std::int64_t now_ns = clock.now_ns();
+  return timeout_ns < 0 || timeout_ns > kNoDeadline - now_ns ? kNoDeadline : now_ns + timeout_ns;
+}
+
 /// The machine's monotonic clock; one for everybody.
 Clock& system_clock();
 

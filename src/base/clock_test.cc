@@ -16,6 +16,16 @@ TEST(SystemClock, IsMonotonic) {
   EXPECT_GE(system_clock().now_ns(), before);
 }
 
+TEST(DeadlineAfter, IsNeverInThePast) {
+  ManualClock clock;
+  clock.advance(5);
+  EXPECT_EQ(deadline_after(clock, 0), 5);
+  EXPECT_EQ(deadline_after(clock, 7), 12);
+  EXPECT_EQ(deadline_after(clock, kNoDeadline - 5), kNoDeadline);
+  EXPECT_EQ(deadline_after(clock, kNoDeadline), kNoDeadline);
+  EXPECT_EQ(deadline_after(clock, -1), kNoDeadline);
+}
+
 TEST(ManualClock, StandsStillUntilAdvanced) {
   ManualClock clock;
   EXPECT_EQ(clock.now_ns(), 0);

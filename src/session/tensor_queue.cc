@@ -41,7 +41,9 @@ Status TensorQueue::check(const void* data, std::int64_t size_bytes) const {
 std::vector<std::int64_t> TensorQueue::dims_of(std::int64_t size_bytes) const {
   std::vector<std::int64_t> dims;
   for (const ir::Dim& dim : *spec_.type.shape()) {
-    dims.push_back(dim.is_known() ? dim.value() : size_bytes / unit_bytes_);
+    // Rows without bytes, f32[N,0], cannot be counted: a record has none.
+    const std::int64_t rows = unit_bytes_ == 0 ? 0 : size_bytes / unit_bytes_;
+    dims.push_back(dim.is_known() ? dim.value() : rows);
   }
   return dims;
 }

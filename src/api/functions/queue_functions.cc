@@ -55,7 +55,7 @@ struct Entry {
 
 std::int64_t deadline_of(TimeoutNs timeout_ns, const Clock& clock) {
   if (timeout_ns == 0) return 0;  // does not wait
-  return timeout_ns < 0 ? kNoDeadline : clock.now_ns() + timeout_ns;
+  return deadline_after(clock, timeout_ns);
 }
 
 Status enqueue(const Call& call, std::uint64_t queues, const Entry& entry,

@@ -34,7 +34,7 @@ class LocalFlight final : public Flight {
       : sink_(std::move(sink)), id_(id) {}
   void cancel() override { sink_->cancel(id_); }
   void wait(const std::function<bool()>& is_done, TimeoutNs timeout_ns) override {
-    sink_->wait(is_done, timeout_ns < 0 ? kNoDeadline : sink_->clock().now_ns() + timeout_ns);
+    sink_->wait(is_done, deadline_after(sink_->clock(), timeout_ns));
   }
 
  private:
@@ -238,9 +238,7 @@ class LocalRuntime final : public Runtime {
   }
 
   std::int64_t after(std::int64_t duration_ns) {
-    const std::int64_t now_ns = engine_.clock().now_ns();
-    if (duration_ns <= 0) return now_ns;
-    return duration_ns > kNoDeadline - now_ns ? kNoDeadline : now_ns + duration_ns;
+    return deadline_after(engine_.clock(), std::max<std::int64_t>(duration_ns, 0));
   }
 
   topology::WaitPolicy policy(TimeoutNs timeout_ns) {

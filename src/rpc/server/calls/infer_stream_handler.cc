@@ -60,8 +60,7 @@ struct SluiceMessages {
     if (timeout_ns < 0) {
       return terms::runtime_error(RuntimeCode::kInvalid, "timeout_ns: {} is negative", timeout_ns);
     }
-    const std::int64_t now_ns = clock.now_ns();
-    return timeout_ns == 0 || timeout_ns > kNoDeadline - now_ns ? kNoDeadline : now_ns + timeout_ns;
+    return timeout_ns == 0 ? kNoDeadline : deadline_after(clock, timeout_ns);
   }
 };
 
