@@ -86,7 +86,7 @@ void to_proto(const terms::ServerInfo& from, v1::GetServerResponse& to) {
 
 void to_proto(const terms::ServerHealth& from, v1::GetHealthResponse& to) {
   to.set_is_ready(from.is_ready);
-  to.set_reason(from.reason);
+  to.set_reason(valid_utf8(from.reason));
   to.set_descriptors(from.descriptors.num_open);
   to.set_max_descriptors(from.descriptors.max_open);
   to.set_num_refused_connections(from.num_refused_connections);
@@ -96,7 +96,7 @@ void to_proto(const terms::ServerHealth& from, v1::GetHealthResponse& to) {
     one->set_name(valid_utf8(model.name));
     one->set_state(std::string(terms::health_name(model.health.state)));
     one->set_reason(valid_utf8(model.health.reason));
-    one->set_action(model.health.action);
+    one->set_action(valid_utf8(model.health.action));
   }
 }
 
@@ -213,7 +213,7 @@ void to_proto(const terms::CoreRequest& from, v1::CreateGroupRequest& to) {
 void to_proto(const terms::ReplyDetail& from, v1::InferDetail& to) {
   to.set_group(from.group);
   to.mutable_cores()->Assign(from.cores.begin(), from.cores.end());
-  for (const std::string& backend : from.backends) to.add_backends(backend);
+  for (const std::string& backend : from.backends) to.add_backends(valid_utf8(backend));
   to.set_queue_ns(from.queue_ns);
   to.set_copy_ns(from.copy_ns);
   to.set_compute_ns(from.compute_ns);

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/no_memory.h"
 #include "package/package.h"
 #include "terms/runtime_code.h"
 
@@ -83,9 +84,12 @@ Result<CachedPackage::Placed> CachedPackage::place(const backend::BackendRegistr
     ready = ready_.lock();
   }
   const bool is_shared = model != nullptr;
-  auto loaded = is_shared ? model->place(options, stop)
-                : ready   ? ready->place(options, stop)
-                          : exec::LoadedModel::load(*executable_now, backends, options, stop);
+  // Nothing may leave here without the place: later loads would wait for ever.
+  auto loaded = catch_no_memory([&] {
+    return is_shared ? model->place(options, stop)
+           : ready   ? ready->place(options, stop)
+                     : exec::LoadedModel::load(*executable_now, backends, options, stop);
+  });
   const std::lock_guard lock(place_mutex_);
   is_placing_ = false;
   place_is_free_.notify_all();

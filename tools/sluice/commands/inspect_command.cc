@@ -145,7 +145,10 @@ class InspectCommand : public Command {
       };
       fmt::print("{}", ir::print(executable.graph, number));
     } else if (is_json_) {
-      fmt::print("{}\n", describe(executable).dump(2));
+      // Names of a file need not be UTF-8.
+      fmt::print(
+          "{}\n",
+          describe(executable).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
       print(executable);
     }
