@@ -3,6 +3,8 @@
 #include <chrono>
 #include <thread>
 
+#include "plugin/generate/generate.h"
+
 namespace sluice::cuda {
 namespace {
 
@@ -190,10 +192,11 @@ Status Backend::launch(const Stream& stream, const plugin::detail::Command& comm
   if (kernel.code == nullptr) return plugin::ok();
   std::vector<void*> addresses;
   for (const int operand : kernel.source.operands) {
-    addresses.push_back(
-        plugin::detail::address_of(command.inputs[static_cast<std::size_t>(operand)], bindings));
+    const sluice_argument& argument = operand < 0
+                                          ? command.outputs[static_cast<std::size_t>(-1 - operand)]
+                                          : command.inputs[static_cast<std::size_t>(operand)];
+    addresses.push_back(plugin::detail::address_of(argument, bindings));
   }
-  addresses.push_back(plugin::detail::address_of(command.outputs[0], bindings));
   std::vector<void*> parameters;
   for (void*& address : addresses) parameters.push_back(&address);
   const auto& [grid, block] = std::tie(kernel.source.grid, kernel.source.block);

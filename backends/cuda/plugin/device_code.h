@@ -10,7 +10,7 @@
 
 #include "driver/driver_table.h"
 #include "plugin/compile/nvrtc.h"
-#include "plugin/generate/source.h"
+#include "plugin/generate/text/source.h"
 #include "sluice/extensions/kernel_code.h"
 
 namespace sluice::cuda {

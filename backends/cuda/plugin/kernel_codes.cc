@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plugin/backend.h"
+#include "plugin/generate/generate.h"
 
 namespace sluice::cuda {
 namespace {
@@ -22,8 +23,7 @@ Status compile_for(const Kernel& kernel, const std::string& text,
         {names[i].c_str(), images[i].data(), static_cast<std::int64_t>(images[i].size())});
   }
   const std::string key = key_of(kernel.source.text);
-  std::vector<std::int32_t> arguments(kernel.source.operands.begin(), kernel.source.operands.end());
-  arguments.push_back(-1);  // output 0
+  const std::vector<int>& arguments = kernel.source.operands;
   sluice_kernel_code code = {};
   code.struct_size = sizeof(code);
   code.num_arguments = static_cast<std::int32_t>(arguments.size());

@@ -3,6 +3,7 @@
 
 #include "plugin/backend.h"
 #include "plugin/events.h"
+#include "plugin/generate/generate.h"
 #include "plugin/kernel_codes.h"
 
 namespace sluice::cuda {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import cuda_compiler  # noqa: E402
@@ -26,6 +26,7 @@ from networks import NETWORKS  # noqa: E402
 
 TARGETS = "cuda-emulated,cpu"
 SEEDS = (1, 2, 3)
+HALF_TOLERANCE = 4e-3  # a few units in the last of 11 bits: sums of other orders round to neighbours
 
 
 def write_chain(path: Path) -> Arrays:
@@ -117,6 +118,27 @@ def write_transformer(path: Path) -> Arrays:
     return {"x": generator.standard_normal((2, 7, 16), dtype=np.float32)}
 
 
+def write_half(path: Path, whole: Path) -> None:
+    """The model `whole` with inputs, weights and results of 16 bits."""
+    model = onnx.load(whole)
+    for weight in model.graph.initializer:
+        weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight).astype(np.float16), weight.name))
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    onnx.save(model, path)
+
+
+def check_half(name: str, whole: Path, feeds: Arrays, folder: Path, report: Report) -> None:
+    """Values of 16 bits, computed in single precision: results as those of the whole model in 16 bits on `reference`."""
+    model = folder / f"{name}_half.onnx"
+    write_half(model, whole)
+    halves = {key: value.astype(np.float16) for key, value in feeds.items()}
+    expected = run_model(compile_model(model, folder / "half_whole.sluice", "reference"), halves, ["y"])["y"]
+    actual = run_model(compile_model(model, folder / "half.sluice", "cuda-emulated"), halves, ["y"])["y"]
+    error = relative_error(actual.astype(np.float32), expected.astype(np.float32))
+    report.add(actual.dtype == np.float16 and error <= HALF_TOLERANCE, f"{name} in 16 bits: relative error {error:.1e}")
+
+
 def write_branches(path: Path) -> Arrays:
     """Six products of one input that are added in pairs: work of several streams that wait for each other."""
     generator = np.random.default_rng(0)
@@ -161,7 +183,10 @@ def main() -> int:
         written = {"chain": (write_chain, {"CumSum"}), "cnn": (write_cnn, set()), "transformer": (write_transformer, set())}
         for model_name, (write, on_host) in written.items():
             model = folder / f"{model_name}.onnx"
-            check(model_name, model, write(model), on_host, folder, report)
+            feeds = write(model)
+            check(model_name, model, feeds, on_host, folder, report)
+            if model_name in ("cnn", "transformer"):
+                check_half(model_name, model, feeds, folder, report)
         branches = folder / "branches.onnx"
         check_two_devices(branches, write_branches(branches), folder, report)
     return report.finish()

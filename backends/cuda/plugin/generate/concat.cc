@@ -1,7 +1,8 @@
 // Concat: one thread per element of the output, which looks for its input.
 
-#include "plugin/generate/body.h"
 #include "plugin/generate/families.h"
+#include "plugin/generate/text/body.h"
+#include "plugin/generate/text/types.h"
 
 namespace sluice::cuda {
 namespace {
@@ -16,7 +17,7 @@ std::int64_t axis_of(const sluice_op& op) {
 }
 
 Status check(const sluice_op& op) {
-  if (Status status = check_floats(op, op.num_inputs); !status.is_ok()) return status;
+  if (Status status = check_moved(op, op.num_inputs); !status.is_ok()) return status;
   if (op.num_inputs > kMaxInputs) {
     return plugin::unimplemented("Concat: " + std::to_string(op.num_inputs) + " inputs");
   }
@@ -41,7 +42,7 @@ Status write(const sluice_op& op, Source* source) {
   const Dims y = plugin::dims_of(op.outputs[0].tensor);
   const auto axis = static_cast<std::size_t>(axis_of(op));
   const std::string inner = std::to_string(plugin::num_elements(y.subspan(axis + 1)));
-  Parameters parameters;
+  Parameters parameters(op);
   std::string choice;
   std::int64_t start = 0;
   for (int input = 0; input < op.num_inputs; ++input) {
@@ -56,9 +57,10 @@ Status write(const sluice_op& op, Source* source) {
     choice.append(inner).append(" + i % ").append(inner).append("];\n");
   }
   const std::string total = std::to_string(y[axis]);
+  const std::string type(type_name(op.outputs[0].tensor.element_type));
   const std::string place = "  const Index at = i / " + inner + " % " + total +
                             ";\n  const Index outer = i / " + inner + " / " + total + ";\n";
-  return write_kernel(op, std::move(parameters), {"v", place + "  float v = 0.0f;\n" + choice},
+  return write_kernel(op, std::move(parameters), {"v", place + "  " + type + " v = {};\n" + choice},
                       source);
 }
 

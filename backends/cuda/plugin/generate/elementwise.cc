@@ -1,8 +1,12 @@
 // One thread per element.
 
-#include "plugin/generate/body.h"
+#include <algorithm>
+
 #include "plugin/generate/families.h"
-#include "plugin/generate/formulas.h"
+#include "plugin/generate/text/body.h"
+#include "plugin/generate/text/exact_formulas.h"
+#include "plugin/generate/text/formulas.h"
+#include "plugin/generate/text/types.h"
 
 namespace sluice::cuda {
 namespace {
@@ -12,10 +16,18 @@ constexpr const char* kKinds[] = {"sluice::Elementwise",
                                   "Acos",
                                   "Acosh",
                                   "Add",
+                                  "And",
                                   "Asin",
                                   "Asinh",
                                   "Atan",
                                   "Atanh",
+                                  "BitShift",
+                                  "BitwiseAnd",
+                                  "BitwiseNot",
+                                  "BitwiseOr",
+                                  "BitwiseXor",
+                                  "Cast",
+                                  "CastLike",
                                   "Ceil",
                                   "Celu",
                                   "Clip",
@@ -23,20 +35,30 @@ constexpr const char* kKinds[] = {"sluice::Elementwise",
                                   "Cosh",
                                   "Div",
                                   "Elu",
+                                  "Equal",
                                   "Erf",
                                   "Exp",
                                   "Expand",
                                   "Floor",
                                   "Gelu",
+                                  "Greater",
+                                  "GreaterOrEqual",
                                   "HardSigmoid",
                                   "HardSwish",
+                                  "IsInf",
+                                  "IsNaN",
                                   "LeakyRelu",
+                                  "Less",
+                                  "LessOrEqual",
                                   "Log",
                                   "Max",
                                   "Min",
                                   "Mish",
+                                  "Mod",
                                   "Mul",
                                   "Neg",
+                                  "Not",
+                                  "Or",
                                   "PRelu",
                                   "Pow",
                                   "Reciprocal",
@@ -56,13 +78,33 @@ constexpr const char* kKinds[] = {"sluice::Elementwise",
                                   "Tan",
                                   "Tanh",
                                   "ThresholdedRelu",
+                                  "Where",
+                                  "Xor",
                                   nullptr};
 
 bool is_only_a_body(const sluice_op& op) { return std::string_view(op.domain) == "sluice"; }
 
-/// Inputs that are values; Expand's second one is a shape, which the output has already.
+/// Inputs that are values; the second one of Expand and CastLike says what the output has already.
 int num_values(const sluice_op& op) {
-  return std::string_view(op.kind) == "Expand" ? 1 : op.num_inputs;
+  const std::string_view kind = op.kind;
+  return kind == "Expand" || kind == "CastLike" ? std::min(1, op.num_inputs) : op.num_inputs;
+}
+
+/// The values, but for the exponent of a power, which may have another type.
+int num_of_one_type(const sluice_op& op) {
+  return std::string_view(op.kind) == "Pow" ? 1 : num_values(op);
+}
+
+/// Whether all values and the result are computed as floats.
+bool is_all_real(const sluice_op& op) {
+  const sluice_element_type result = op.outputs[0].tensor.element_type;
+  const int num_same = num_of_one_type(op);
+  for (int i = 0; i < num_values(op); ++i) {
+    const sluice_tensor& input = op.inputs[i].tensor;
+    if (plugin::is_absent(input)) continue;
+    if (i < num_same ? input.element_type != result : !is_real(input.element_type)) return false;
+  }
+  return is_real(result);
 }
 
 /// The operation's own result; inputs are named by `name_of`.
@@ -72,12 +114,25 @@ Status own_result(const sluice_op& op, const NameOf& name_of, std::string* expre
   for (int i = 0; i < num_values(op); ++i) {
     names.push_back(plugin::is_absent(op.inputs[i].tensor) ? "" : name_of(i));
   }
-  return write_formula(op.kind, op, names, expression);
+  if (is_all_real(op) && write_formula(op.kind, op, names, expression).is_ok()) return plugin::ok();
+  return write_exact_formula(op, names, expression);
+}
+
+Status check_layouts(const sluice_op& op) {
+  const auto is_row_major = [](const sluice_operand& operand) {
+    return operand.tensor.layout == SLUICE_LAYOUT_ROW_MAJOR;
+  };
+  if (op.num_outputs == 1 && std::ranges::all_of(plugin::inputs_of(op), is_row_major) &&
+      is_row_major(op.outputs[0])) {
+    return plugin::ok();
+  }
+  return plugin::unimplemented(plugin::kind_of(op) + ": operands must be row-major");
 }
 
 Status check(const sluice_op& op) {
-  if (Status status = check_floats(op, num_values(op)); !status.is_ok()) return status;
-  if (is_only_a_body(op)) return plugin::ok();
+  const bool needs_floats = is_only_a_body(op) || op.body != nullptr;
+  Status status = needs_floats ? check_floats(op, num_of_one_type(op)) : check_layouts(op);
+  if (!status.is_ok() || is_only_a_body(op)) return status;
   for (const sluice_operand& input :
        plugin::inputs_of(op).first(static_cast<std::size_t>(num_values(op)))) {
     const bool fits =
@@ -95,7 +150,7 @@ Status check(const sluice_op& op) {
 
 Status write(const sluice_op& op, Source* source) {
   const Dims y = plugin::dims_of(op.outputs[0].tensor);
-  Parameters parameters;
+  Parameters parameters(op);
   std::string value;
   if (!is_only_a_body(op)) {
     const Status status = own_result(

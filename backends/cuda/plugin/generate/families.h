@@ -1,7 +1,7 @@
 // The families of operators with generated kernels. Each checks and writes its own.
 #pragma once
 
-#include "plugin/generate/source.h"
+#include "plugin/generate/text/source.h"
 
 namespace sluice::cuda {
 
@@ -12,16 +12,20 @@ struct Family {
   Status (*write)(const sluice_op& op, Source* source);
 };
 
+extern const Family kArgExtremeFamily;
 extern const Family kConcatFamily;
 extern const Family kElementwiseFamily;
+extern const Family kGatherFamily;
 extern const Family kNormalizationFamily;
+extern const Family kPadFamily;
 extern const Family kProductFamily;
 extern const Family kReductionFamily;
+extern const Family kResizeFamily;
+extern const Family kSliceFamily;
 extern const Family kSoftmaxFamily;
+extern const Family kSplitFamily;
 extern const Family kTransposeFamily;
+extern const Family kTriluFamily;
 extern const Family kWindowFamily;
-
-/// What `write` says of sizes that no launch has.
-Status too_large(const sluice_op& op);
 
 }  // namespace sluice::cuda

@@ -1,16 +1,19 @@
+#include "plugin/generate/generate.h"
+
 #include <algorithm>
 
 #include "plugin/generate/families.h"
-#include "plugin/generate/text.h"
+#include "plugin/generate/text/text.h"
 
 namespace sluice::cuda {
 namespace {
 
 const Family* find_family(const sluice_op& op) {
   const std::string kind = plugin::kind_of(op);
-  for (const Family* family :
-       {&kConcatFamily, &kElementwiseFamily, &kNormalizationFamily, &kProductFamily,
-        &kReductionFamily, &kSoftmaxFamily, &kTransposeFamily, &kWindowFamily}) {
+  for (const Family* family : {&kArgExtremeFamily, &kConcatFamily, &kElementwiseFamily,
+                               &kGatherFamily, &kNormalizationFamily, &kPadFamily, &kProductFamily,
+                               &kReductionFamily, &kResizeFamily, &kSliceFamily, &kSoftmaxFamily,
+                               &kSplitFamily, &kTransposeFamily, &kTriluFamily, &kWindowFamily}) {
     for (const char* const* name = family->kinds; *name != nullptr; ++name) {
       if (kind == *name) return family;
     }
@@ -29,7 +32,10 @@ Status check_op(const sluice_op& op) {
 Status generate(const sluice_op& op, Source* source) {
   if (Status status = check_op(op); !status.is_ok()) return status;
   *source = {};
-  if (plugin::num_elements(op.outputs[0].tensor) == 0) return plugin::ok();
+  const auto is_empty = [](const sluice_operand& output) {
+    return plugin::num_elements(output.tensor) == 0;
+  };
+  if (std::ranges::all_of(plugin::outputs_of(op), is_empty)) return plugin::ok();
   return find_family(op)->write(op, source);
 }
 
@@ -42,11 +48,6 @@ std::uint32_t in_place_inputs(const sluice_op& op) {
     if (is_same) inputs |= 1U << static_cast<unsigned>(i);
   }
   return inputs;
-}
-
-Status too_large(const sluice_op& op) {
-  return plugin::unimplemented(plugin::kind_of(op) + ": a launch has too few blocks for output " +
-                               plugin::to_string(plugin::dims_of(op.outputs[0].tensor)));
 }
 
 }  // namespace sluice::cuda

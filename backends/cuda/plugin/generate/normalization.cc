@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "plugin/generate/body.h"
 #include "plugin/generate/families.h"
-#include "plugin/generate/warp_rows.h"
+#include "plugin/generate/text/body.h"
+#include "plugin/generate/text/warp_rows.h"
 
 namespace sluice::cuda {
 namespace {
@@ -40,7 +40,7 @@ Status write(const sluice_op& op, Source* source) {
   const std::int64_t count = plugin::num_elements(dims);
   const std::int64_t size =
       plugin::num_elements(dims.subspan(static_cast<std::size_t>(axis_of(op))));
-  Parameters parameters;
+  Parameters parameters(op);
   const std::string x = parameters.add(0);
   std::string value = "(" + x + "[i] - mean) * scale";
   if (op.num_inputs > 1) value += " * " + element_of(op, 1, &parameters);

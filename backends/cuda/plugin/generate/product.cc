@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "plugin/generate/body.h"
 #include "plugin/generate/families.h"
+#include "plugin/generate/text/body.h"
 
 namespace sluice::cuda {
 namespace {
@@ -107,8 +107,8 @@ std::string load_tile(const char* tile, const std::string& pointer, const std::s
                       std::int64_t row_stride, std::int64_t column_stride) {
   return std::string("    ") + tile + "[threadIdx.y][threadIdx.x] = " + row + " < " +
          std::to_string(rows) + " && " + column + " < " + std::to_string(columns) + " ? " +
-         pointer + "[" + times("(" + row + ")", row_stride) + " + " +
-         times("(" + column + ")", column_stride) + "] : 0.0f;\n";
+         "float(" + pointer + "[" + times("(" + row + ")", row_stride) + " + " +
+         times("(" + column + ")", column_stride) + "]) : 0.0f;\n";
 }
 
 /// Which tile of which product the block has.
@@ -160,15 +160,15 @@ std::string finish_sum(const sluice_op& op, Parameters* parameters) {
 Status write(const sluice_op& op, Source* source) {
   const Product product = is_gemm(op) ? gemm_of(op) : matmul_of(op);
   const std::int64_t count = plugin::num_elements(op.outputs[0].tensor);
-  Parameters parameters;
+  Parameters parameters(op);
   const std::string a = parameters.add(0);
   const std::string b = parameters.add(1);
   const std::string value = finish_sum(op, &parameters);
   add_body_inputs(op, &parameters);
   const std::int64_t largest = std::max({count, plugin::num_elements(op.inputs[0].tensor),
                                          plugin::num_elements(op.inputs[1].tensor)});
-  source->text = constants_text(op) + kernel_head(parameters, largest) + "  const float* a = " + a +
-                 ";\n  const float* b = " + b + ";\n" + find_tile(product) + sum_products(product) +
+  source->text = constants_text(op) + kernel_head(parameters, largest) + "  const auto* a = " + a +
+                 ";\n  const auto* b = " + b + ";\n" + find_tile(product) + sum_products(product) +
                  "  if (row >= " + std::to_string(product.m) +
                  " || column >= " + std::to_string(product.n) + ") return;\n  const Index i = (" +
                  times("batch", product.m) + " + row) * " + std::to_string(product.n) +

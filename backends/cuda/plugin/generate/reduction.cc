@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "plugin/generate/body.h"
 #include "plugin/generate/families.h"
-#include "plugin/generate/warp_rows.h"
+#include "plugin/generate/text/body.h"
+#include "plugin/generate/text/warp_rows.h"
 
 namespace sluice::cuda {
 namespace {
@@ -99,7 +99,7 @@ Status write(const sluice_op& op, Source* source) {
   const std::int64_t count = plugin::num_elements(op.outputs[0].tensor);
   const std::int64_t size = plugin::num_elements(op.inputs[0].tensor) / count;
   const Formula& formula = formula_of(op);
-  Parameters parameters;
+  Parameters parameters(op);
   const std::string x = parameters.add(0);
   add_body_inputs(op, &parameters);
   source->text =

@@ -1,8 +1,8 @@
 // Softmax and LogSoftmax: a warp per row, which it reads three times.
 
-#include "plugin/generate/body.h"
 #include "plugin/generate/families.h"
-#include "plugin/generate/warp_rows.h"
+#include "plugin/generate/text/body.h"
+#include "plugin/generate/text/warp_rows.h"
 
 namespace sluice::cuda {
 namespace {
@@ -47,7 +47,7 @@ Status write(const sluice_op& op, Source* source) {
   const std::int64_t count = plugin::num_elements(op.outputs[0].tensor);
   const std::string size = std::to_string(rows.size);
   const std::string inner = std::to_string(rows.inner);
-  Parameters parameters;
+  Parameters parameters(op);
   const std::string x = parameters.add(0);
   add_body_inputs(op, &parameters);
   const std::string loop = "  for (Index j = threadIdx.x; j < " + size + "; j += 32) ";

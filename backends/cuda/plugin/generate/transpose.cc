@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plugin/generate/body.h"
 #include "plugin/generate/families.h"
+#include "plugin/generate/text/body.h"
 
 namespace sluice::cuda {
 namespace {
@@ -23,7 +23,7 @@ std::vector<std::int64_t> permutation_of(const sluice_op& op) {
 }
 
 Status check(const sluice_op& op) {
-  if (Status status = check_floats(op, 1); !status.is_ok()) return status;
+  if (Status status = check_moved(op, 1); !status.is_ok()) return status;
   const Dims x = plugin::dims_of(op.inputs[0].tensor);
   std::vector<std::int64_t> axes = permutation_of(op);
   std::vector<std::int64_t> dims;
@@ -45,7 +45,7 @@ Status write(const sluice_op& op, Source* source) {
     strides.push_back(plugin::num_elements(x.subspan(static_cast<std::size_t>(axis) + 1)));
   }
   const Dims y = plugin::dims_of(op.outputs[0].tensor);
-  Parameters parameters;
+  Parameters parameters(op);
   const std::string value = parameters.add(0) + "[" + strided_index("i", y, strides) + "]";
   return write_kernel(op, std::move(parameters), {value}, source);
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "plugin/generate/body.h"
 #include "plugin/generate/families.h"
+#include "plugin/generate/text/body.h"
 
 namespace sluice::cuda {
 namespace {
@@ -140,11 +140,12 @@ std::string open_loops(const std::vector<Axis>& axes) {
     const Axis& axis = axes[i];
     const std::string n = number(static_cast<std::int64_t>(i));
     below /= axis.output;
-    text += "  for (int k" + n + " = 0; k" + n + " < " + number(axis.kernel) + "; ++k" + n +
-            ") {\n  const int p" + n + " = int(i / " + number(below) + " % " + number(axis.output) +
-            ") * " + number(axis.stride) + " - " + number(axis.pad) + " + k" + n + " * " +
-            number(axis.dilation) + ";\n  if (p" + n + " < 0 || p" + n +
-            " >= " + number(axis.input) + ") continue;\n";
+    text += fill(
+        "  for (int k$0 = 0; k$0 < $1; ++k$0) {\n  const int p$0 = int(i / $2 % $3) * $4 - $5 + "
+        "k$0 "
+        "* $6;\n  if (p$0 < 0 || p$0 >= $7) continue;\n",
+        {n, number(axis.kernel), number(below), number(axis.output), number(axis.stride),
+         number(axis.pad), number(axis.dilation), number(axis.input)});
     image = inner_offset(image, axis.input, std::string("p").append(n));
     kernel = inner_offset(kernel, axis.kernel, std::string("k").append(n));
   }
@@ -172,12 +173,11 @@ std::string write_conv(const sluice_op& op, const std::vector<Axis>& axes, Param
       number(plugin::num_elements(plugin::dims_of(op.outputs[0].tensor).subspan(2)));
   return "  const Index m = i / " + outputs + " % " + number(w[0]) + ";\n  const Index n = i / " +
          outputs + " / " + number(w[0]) + ";\n  float sum = " + first +
-         ";\n  for (Index c = 0; c < " + number(w[1]) +
-         "; ++c) {\n  const float* image = " + image + " + (n * " + number(x[1]) + " + m / " +
-         number(w[0] / groups) + " * " + number(w[1]) + " + c) * " + pixels +
-         ";\n  const float* weights = " + weights + " + (m * " + number(w[1]) + " + c) * " + taps +
-         ";\n" + open_loops(axes) + "  sum += image[p] * weights[k];\n" + close_loops(axes) +
-         "  }\n";
+         ";\n  for (Index c = 0; c < " + number(w[1]) + "; ++c) {\n  const auto* image = " + image +
+         " + (n * " + number(x[1]) + " + m / " + number(w[0] / groups) + " * " + number(w[1]) +
+         " + c) * " + pixels + ";\n  const auto* weights = " + weights + " + (m * " + number(w[1]) +
+         " + c) * " + taps + ";\n" + open_loops(axes) + "  sum += image[p] * weights[k];\n" +
+         close_loops(axes) + "  }\n";
 }
 
 std::string write_pool(const sluice_op& op, const std::vector<Axis>& axes, Parameters* parameters) {
@@ -186,7 +186,7 @@ std::string write_pool(const sluice_op& op, const std::vector<Axis>& axes, Param
   std::int64_t taps = 1;
   for (const Axis& axis : axes) taps *= axis.kernel;
   const bool counts_pads = plugin::Attributes(op).get_int("count_include_pad") != 0;
-  std::string text = "  const float* image = " + parameters->add(0) + " + i / " +
+  std::string text = "  const auto* image = " + parameters->add(0) + " + i / " +
                      number(plugin::num_elements(y.subspan(2))) + " * " +
                      number(plugin::num_elements(x.subspan(2))) +
                      ";\n  float sum = " + (is_max(op) ? "__int_as_float(0xff800000)" : "0.0f") +
@@ -200,7 +200,7 @@ std::string write_pool(const sluice_op& op, const std::vector<Axis>& axes, Param
 
 Status write(const sluice_op& op, Source* source) {
   const std::vector<Axis> axes = axes_of(op);
-  Parameters parameters;
+  Parameters parameters(op);
   const std::string sum =
       is_conv(op) ? write_conv(op, axes, &parameters) : write_pool(op, axes, &parameters);
   const std::int64_t largest = plugin::num_elements(op.inputs[0].tensor);

@@ -1,11 +1,13 @@
 // Texts of generated kernels, and what is refused.
 
+#include "plugin/generate/generate.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "plugin/compile/nvrtc.h"
-#include "plugin/generate/formulas.h"
-#include "plugin/generate/text.h"
+#include "plugin/generate/text/formulas.h"
+#include "plugin/generate/text/text.h"
 
 namespace sluice::cuda {
 namespace {
@@ -45,6 +47,67 @@ TEST(Formulas, UnknownOperatorIsRefusedByName) {
       "Where", plugin::Attributes(std::span<const sluice_attribute>()), names, &expression);
   EXPECT_EQ(status.code, SLUICE_UNIMPLEMENTED);
   EXPECT_THAT(status.text, HasSubstr("Where"));
+}
+
+/// An operation of vectors of 4 elements, by their types.
+struct VectorOp {
+  VectorOp(const char* kind, std::vector<sluice_element_type> inputs, sluice_element_type output) {
+    for (const sluice_element_type type : inputs) operands.push_back(operand(type));
+    result = operand(output);
+    op.struct_size = sizeof(op);
+    op.domain = "";
+    op.kind = kind;
+    op.name = "node";
+    op.version = 13;
+    op.num_inputs = static_cast<std::int32_t>(operands.size());
+    op.num_outputs = 1;
+    op.inputs = operands.data();
+    op.outputs = &result;
+  }
+  VectorOp(const VectorOp&) = delete;
+  VectorOp& operator=(const VectorOp&) = delete;
+  ~VectorOp() = default;
+
+  sluice_operand operand(sluice_element_type type) const {
+    sluice_operand made = {};
+    made.tensor.element_type = type;
+    made.tensor.rank = 1;
+    made.tensor.dims = &extent;
+    made.tensor.size_bytes = plugin::element_bits(type) / 8 * extent;
+    return made;
+  }
+
+  const std::int64_t extent = 4;
+  std::vector<sluice_operand> operands;
+  sluice_operand result = {};
+  sluice_op op = {};
+};
+
+TEST(Types, HalvesAreReadAsFloatsAndRoundedWhereTheyAreWritten) {
+  VectorOp add("Add", {plugin::kF16, plugin::kF16}, plugin::kF16);
+  Source source;
+  ASSERT_EQ(generate(add.op, &source).text, "");
+  EXPECT_THAT(source.text, HasSubstr("const F16* x0, const F16* x1, F16* y"));
+  EXPECT_THAT(source.text, HasSubstr("cvt.rn.f16.f32"));
+}
+
+TEST(Types, OperandsOfDifferentTypesAreRefused) {
+  EXPECT_EQ(check_op(VectorOp("Add", {plugin::kF32, plugin::kF16}, plugin::kF32).op).code,
+            SLUICE_UNIMPLEMENTED);
+  EXPECT_EQ(check_op(VectorOp("Equal", {plugin::kI32, plugin::kI32}, plugin::kI64).op).code,
+            SLUICE_UNIMPLEMENTED);
+  EXPECT_EQ(check_op(VectorOp("Equal", {plugin::kI32, plugin::kI32}, plugin::kBool).op).text, "");
+}
+
+TEST(Types, DivisorOfIntegersMustBeKnownAndNotZero) {
+  VectorOp divide("Div", {plugin::kI32, plugin::kI32}, plugin::kI32);
+  EXPECT_EQ(check_op(divide.op).code, SLUICE_UNIMPLEMENTED);
+  std::vector<std::int32_t> divisors = {1, 2, -3, 4};
+  divide.operands[1].is_constant = 1;
+  divide.operands[1].tensor.data = divisors.data();
+  EXPECT_EQ(check_op(divide.op).text, "");
+  divisors[2] = 0;
+  EXPECT_EQ(check_op(divide.op).code, SLUICE_UNIMPLEMENTED);
 }
 
 TEST(Formulas, OperatorsOfAnyNumberOfInputsNest) {

@@ -1,4 +1,4 @@
-#include "plugin/generate/warp_rows.h"
+#include "plugin/generate/text/warp_rows.h"
 
 namespace sluice::cuda {
 

@@ -1,7 +1,9 @@
-#include "plugin/generate/text.h"
+#include "plugin/generate/text/text.h"
 
 #include <algorithm>
 #include <bit>
+
+#include "plugin/generate/text/types.h"
 
 namespace sluice::cuda {
 
@@ -24,6 +26,22 @@ Status shapes_disagree(const sluice_op& op) {
   return plugin::invalid_argument(plugin::kind_of(op) + ": inputs " + shapes +
                                   " do not give output " +
                                   plugin::to_string(plugin::dims_of(op.outputs[0].tensor)));
+}
+
+std::string fill(std::string_view text, const std::vector<std::string>& inputs) {
+  std::string filled;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '$') {
+      filled += text[i];
+    } else {
+      filled += inputs[static_cast<std::size_t>(text[++i] - '0')];
+    }
+  }
+  return filled;
+}
+
+std::string fill_expression(std::string_view text, const std::vector<std::string>& inputs) {
+  return "(" + fill(text, inputs) + ")";
 }
 
 std::string literal(float value) {
@@ -101,20 +119,43 @@ std::string offset_along(const std::string& index, Dims dims, std::span<const st
 }
 
 std::string Parameters::add(int operand) {
-  operands_.push_back(operand);
+  inputs_.push_back(operand);
   return "x" + std::to_string(operand);
+}
+
+std::string Parameters::add_output(int output) {
+  outputs_.push_back(output);
+  return "y" + std::to_string(output);
 }
 
 std::string Parameters::declarations() const {
   std::string text;
-  for (const int operand : operands_) text += "const float* x" + std::to_string(operand) + ", ";
-  return text + "float* y";
+  for (const int operand : inputs_) {
+    const sluice_operand& input = operand < op_->num_inputs
+                                      ? op_->inputs[operand]
+                                      : op_->body_inputs[operand - op_->num_inputs];
+    text.append("const ").append(type_name(input.tensor.element_type));
+    text.append("* x").append(std::to_string(operand)).append(", ");
+  }
+  text.append(type_name(op_->outputs[0].tensor.element_type)).append("* y");
+  for (const int output : std::span(outputs_).subspan(1)) {
+    text.append(", ").append(type_name(op_->outputs[output].tensor.element_type));
+    text.append("* y").append(std::to_string(output));
+  }
+  return text;
+}
+
+std::vector<int> Parameters::operands() const {
+  std::vector<int> all = inputs_;
+  for (const int output : outputs_) all.push_back(-1 - output);
+  return all;
 }
 
 std::string kernel_head(const Parameters& parameters, std::int64_t num_elements) {
   const char* const index = num_elements < kMaxShortIndex ? "unsigned" : "unsigned long long";
-  return std::string("typedef ") + index + " Index;\n\nextern \"C\" __global__ void " +
-         kKernelName + "(" + parameters.declarations() + ") {\n";
+  return std::string("typedef ") + index + " Index;\n" + types_text(parameters.op()) +
+         "\nextern \"C\" __global__ void " + kKernelName + "(" + parameters.declarations() +
+         ") {\n";
 }
 
 std::string find_element(unsigned threads, std::int64_t num_elements) {
@@ -127,6 +168,11 @@ bool set_grid(std::int64_t count, std::int64_t size, Source* source) {
   if (blocks > 0x7fffffff) return false;
   source->grid = {static_cast<unsigned>(blocks), 1, 1};
   return true;
+}
+
+Status too_large(const sluice_op& op) {
+  return plugin::unimplemented(plugin::kind_of(op) + ": a launch has too few blocks for output " +
+                               plugin::to_string(plugin::dims_of(op.outputs[0].tensor)));
 }
 
 }  // namespace sluice::cuda

@@ -4,13 +4,18 @@
 #include <string>
 #include <vector>
 
-#include "plugin/generate/text.h"
+#include "plugin/generate/text/text.h"
 
 namespace sluice::cuda {
 
-/// Ok if all operands and the body's constants are row-major floats, and the body's steps have
-/// formulas. Absent optional operands do not count; nor do the inputs from `num_floats` on.
+/// Ok if all operands and the body's constants are row-major f32, f16 or bf16, the operation's own
+/// of one type, and the body's steps have formulas. Absent optional operands do not count; nor do
+/// the inputs from `num_floats` on.
 Status check_floats(const sluice_op& op, int num_floats);
+
+/// Ok for an operation that moves elements of its first `num_moved` inputs to its outputs: all have
+/// one type, of any kind that kernels know; with a body as check_floats.
+Status check_moved(const sluice_op& op, int num_moved);
 
 /// Adds the body's inputs to the parameters.
 void add_body_inputs(const sluice_op& op, Parameters* parameters);

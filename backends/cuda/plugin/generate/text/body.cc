@@ -1,10 +1,10 @@
-#include "plugin/generate/body.h"
+#include "plugin/generate/text/body.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "plugin/generate/families.h"
-#include "plugin/generate/formulas.h"
+#include "plugin/generate/text/formulas.h"
+#include "plugin/generate/text/types.h"
 
 namespace sluice::cuda {
 namespace {
@@ -13,9 +13,10 @@ bool is_only_a_body(const sluice_op& op) { return std::string_view(op.kind) == "
 
 Status check_operand(const sluice_op& op, const sluice_tensor& tensor) {
   if (plugin::is_absent(tensor)) return plugin::ok();
-  if (tensor.element_type != plugin::kF32) {
+  if (!is_real(tensor.element_type)) {
     return plugin::unimplemented(plugin::kind_of(op) + ": element type " +
-                                 std::to_string(tensor.element_type) + "; kernels take f32");
+                                 std::to_string(tensor.element_type) +
+                                 "; its kernel takes f32, f16 and bf16");
   }
   if (tensor.layout == SLUICE_LAYOUT_ROW_MAJOR) return plugin::ok();
   return plugin::unimplemented(plugin::kind_of(op) + ": operands must be row-major");
@@ -77,13 +78,37 @@ Status check_floats(const sluice_op& op, int num_floats) {
   const auto check = [&](const sluice_operand& operand) {
     if (status.is_ok()) status = check_operand(op, operand.tensor);
   };
-  for (int i = 0; i < std::min(num_floats, op.num_inputs); ++i) check(op.inputs[i]);
+  for (int i = 0; i < std::min(num_floats, op.num_inputs); ++i) {
+    check(op.inputs[i]);
+    const sluice_element_type type = op.inputs[i].tensor.element_type;
+    if (status.is_ok() && type != plugin::kAbsent && type != op.outputs[0].tensor.element_type) {
+      status = plugin::unimplemented(plugin::kind_of(op) + ": operands must be of one type");
+    }
+  }
   for (const sluice_operand& operand : plugin::body_inputs_of(op)) check(operand);
   for (const sluice_operand& operand : plugin::outputs_of(op)) check(operand);
   if (status.is_ok() && op.num_outputs != 1) {
     status = plugin::unimplemented(plugin::kind_of(op) + ": kernels have one output");
   }
   return status.is_ok() && op.body != nullptr ? check_body(op) : status;
+}
+
+Status check_moved(const sluice_op& op, int num_moved) {
+  const sluice_tensor& output = op.outputs[0].tensor;
+  if (op.body != nullptr) return check_floats(op, num_moved);
+  if (type_name(output.element_type).empty()) {
+    return plugin::unimplemented(plugin::kind_of(op) + ": no kernel for element type " +
+                                 std::to_string(output.element_type));
+  }
+  const auto fits = [&](const sluice_operand& operand) {
+    return operand.tensor.layout == SLUICE_LAYOUT_ROW_MAJOR &&
+           operand.tensor.element_type == output.element_type;
+  };
+  const auto moved =
+      plugin::inputs_of(op).first(static_cast<std::size_t>(std::min(num_moved, op.num_inputs)));
+  const auto outputs = plugin::outputs_of(op);
+  if (std::ranges::all_of(moved, fits) && std::ranges::all_of(outputs, fits)) return plugin::ok();
+  return plugin::unimplemented(plugin::kind_of(op) + ": operands must be row-major, of one type");
 }
 
 void add_body_inputs(const sluice_op& op, Parameters* parameters) {
@@ -93,11 +118,13 @@ void add_body_inputs(const sluice_op& op, Parameters* parameters) {
 std::string constants_text(const sluice_op& op) {
   std::string text;
   for (std::int32_t i = 0; op.body != nullptr && i < op.body->num_constants; ++i) {
-    const auto values = plugin::elements<const float>(op.body->constants[i]);
-    if (values.size() == 1) continue;
+    const sluice_tensor& constant = op.body->constants[i];
+    const auto count = static_cast<std::size_t>(plugin::num_elements(constant));
+    if (count == 1) continue;
     text += "static __device__ const int c" + std::to_string(i) + "[] = {";
-    for (const float value : values)
-      text += std::to_string(std::bit_cast<std::int32_t>(value)) + ", ";
+    for (std::size_t j = 0; j < count; ++j) {
+      text += std::to_string(std::bit_cast<std::int32_t>(real_at(constant, j))) + ", ";
+    }
     text += "};  // bits of floats\n";
   }
   return text;
@@ -119,9 +146,8 @@ std::string store_result(const sluice_op& op, const std::string& value, const st
            "]");
   }
   for (std::int32_t i = 0; i < body.num_constants; ++i) {
-    const auto values = plugin::elements<const float>(body.constants[i]);
-    if (values.size() == 1) {
-      define(literal(values[0]));
+    if (plugin::num_elements(body.constants[i]) == 1) {
+      define(literal(real_at(body.constants[i], 0)));
       continue;
     }
     const std::string at = broadcast_index(index, plugin::dims_of(body.constants[i]), dims);

@@ -1,11 +1,11 @@
 // The functions are those of CUDA's single precision, which stay within a few units in the last
 // place of the real ones. Comparisons are written so that NaN stays NaN.
 
-#include "plugin/generate/formulas.h"
+#include "plugin/generate/text/formulas.h"
 
 #include <map>
 
-#include "plugin/generate/text.h"
+#include "plugin/generate/text/text.h"
 
 namespace sluice::cuda {
 namespace {
@@ -72,18 +72,6 @@ const Templates& chained_templates() {
   return kChained;
 }
 
-std::string fill(std::string_view text, const std::vector<std::string>& inputs) {
-  std::string filled;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '$') {
-      filled += text[i];
-    } else {
-      filled += inputs[static_cast<std::size_t>(text[++i] - '0')];
-    }
-  }
-  return "(" + filled + ")";
-}
-
 /// Operators with attributes; empty for others.
 std::string write_with_attributes(std::string_view kind, const Attributes& attributes,
                                   Names inputs) {
@@ -91,47 +79,50 @@ std::string write_with_attributes(std::string_view kind, const Attributes& attri
   const auto number = [&](const char* name, float fallback) {
     return literal(attributes.get_float(name, fallback));
   };
-  if (kind == "LeakyRelu") return fill("$0 < 0.0f ? $0 * $1 : $0", {x, number("alpha", 0.01F)});
-  if (kind == "Elu") return fill("$0 < 0.0f ? $1 * expm1f($0) : $0", {x, number("alpha", 1)});
+  if (kind == "LeakyRelu")
+    return fill_expression("$0 < 0.0f ? $0 * $1 : $0", {x, number("alpha", 0.01F)});
+  if (kind == "Elu")
+    return fill_expression("$0 < 0.0f ? $1 * expm1f($0) : $0", {x, number("alpha", 1)});
   if (kind == "HardSigmoid") {
-    return fill("fminf(fmaxf($0 * $1 + $2, 0.0f), 1.0f)",
-                {x, number("alpha", 0.2F), number("beta", 0.5F)});
+    return fill_expression("fminf(fmaxf($0 * $1 + $2, 0.0f), 1.0f)",
+                           {x, number("alpha", 0.2F), number("beta", 0.5F)});
   }
   if (kind == "Celu") {
-    return fill("$0 < 0.0f ? $1 * expm1f($0 / $1) : $0", {x, number("alpha", 1)});
+    return fill_expression("$0 < 0.0f ? $1 * expm1f($0 / $1) : $0", {x, number("alpha", 1)});
   }
   if (kind == "Selu") {
-    return fill("$2 * ($0 < 0.0f ? $1 * expm1f($0) : $0)",
-                {x, number("alpha", 1.67326319F), number("gamma", 1.05070102F)});
+    return fill_expression("$2 * ($0 < 0.0f ? $1 * expm1f($0) : $0)",
+                           {x, number("alpha", 1.67326319F), number("gamma", 1.05070102F)});
   }
   if (kind == "ThresholdedRelu") {
-    return fill("$0 > $1 ? $0 : $0 != $0 ? $0 : 0.0f", {x, number("alpha", 1)});
+    return fill_expression("$0 > $1 ? $0 : $0 != $0 ? $0 : 0.0f", {x, number("alpha", 1)});
   }
   if (kind == "Shrink") {
-    return fill("$0 < -$1 ? $0 + $2 : $0 > $1 ? $0 - $2 : $0 != $0 ? $0 : 0.0f",
-                {x, number("lambd", 0.5F), number("bias", 0)});
+    return fill_expression("$0 < -$1 ? $0 + $2 : $0 > $1 ? $0 - $2 : $0 != $0 ? $0 : 0.0f",
+                           {x, number("lambd", 0.5F), number("bias", 0)});
   }
   if (kind != "Gelu") return "";
   if (attributes.get_text("approximate", "none") == "tanh") {
-    return fill("0.5f * $0 * (1.0f + tanhf(0.7978845608f * ($0 + 0.044715f * $0 * $0 * $0)))", {x});
+    return fill_expression(
+        "0.5f * $0 * (1.0f + tanhf(0.7978845608f * ($0 + 0.044715f * $0 * $0 * $0)))", {x});
   }
-  return fill("0.5f * $0 * (1.0f + erff($0 * 0.7071067812f))", {x});
+  return fill_expression("0.5f * $0 * (1.0f + erff($0 * 0.7071067812f))", {x});
 }
 
 /// The limits are inputs, attributes before version 11.
 std::string write_clip(const Attributes& attributes, Names inputs) {
   std::string value = inputs[0];
   if (const auto* min = attributes.find("min", SLUICE_ATTRIBUTE_FLOAT); min != nullptr) {
-    value = fill("$0 < $1 ? $1 : $0", {value, literal(min->floats[0])});
+    value = fill_expression("$0 < $1 ? $1 : $0", {value, literal(min->floats[0])});
   }
   if (const auto* max = attributes.find("max", SLUICE_ATTRIBUTE_FLOAT); max != nullptr) {
-    value = fill("$0 > $1 ? $1 : $0", {value, literal(max->floats[0])});
+    value = fill_expression("$0 > $1 ? $1 : $0", {value, literal(max->floats[0])});
   }
   if (inputs.size() > 1 && !inputs[1].empty()) {
-    value = fill("$0 < $1 ? $1 : $0", {value, inputs[1]});
+    value = fill_expression("$0 < $1 ? $1 : $0", {value, inputs[1]});
   }
   if (inputs.size() > 2 && !inputs[2].empty()) {
-    value = fill("$0 > $1 ? $1 : $0", {value, inputs[2]});
+    value = fill_expression("$0 > $1 ? $1 : $0", {value, inputs[2]});
   }
   return value;
 }
@@ -154,14 +145,14 @@ Status write_formula(std::string_view kind, const Attributes& attributes, Names 
   if (const auto chained = chained_templates().find(kind); chained != chained_templates().end()) {
     *expression = inputs[0];
     for (const std::string& next : inputs.subspan(1)) {
-      *expression = fill(chained->second, {*expression, next});
+      *expression = fill_expression(chained->second, {*expression, next});
     }
     return plugin::ok();
   }
   const Templates& templates = inputs.size() == 1 ? unary_templates() : binary_templates();
   const auto found = templates.find(kind);
   if (found != templates.end() && inputs.size() <= 2) {
-    *expression = fill(found->second, {inputs.begin(), inputs.end()});
+    *expression = fill_expression(found->second, {inputs.begin(), inputs.end()});
     return plugin::ok();
   }
   if (inputs.size() == 1) *expression = write_with_attributes(kind, attributes, inputs);

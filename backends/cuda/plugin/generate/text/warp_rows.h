@@ -1,7 +1,7 @@
 // Kernels in which a warp works on one row of numbers.
 #pragma once
 
-#include "plugin/generate/text.h"
+#include "plugin/generate/text/text.h"
 
 namespace sluice::cuda {
 

@@ -3,8 +3,10 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "plugin/generate/source.h"
+#include "plugin/generate/text/source.h"
 
 namespace sluice::cuda {
 
@@ -19,6 +21,11 @@ bool broadcasts_to(Dims operand, Dims dims);
 
 /// INVALID_ARGUMENT: the shapes of an operation contradict each other; names them all.
 Status shapes_disagree(const sluice_op& op);
+
+/// The text, in which `$0` to `$9` stand for the inputs.
+std::string fill(std::string_view text, const std::vector<std::string>& inputs);
+/// As an expression in parentheses.
+std::string fill_expression(std::string_view text, const std::vector<std::string>& inputs);
 
 /// A float as CUDA text with exactly its bits.
 std::string literal(float value);
@@ -37,20 +44,27 @@ std::string strided_index(const std::string& index, Dims extents, Dims strides);
 std::string offset_along(const std::string& index, Dims dims, std::span<const std::size_t> axes);
 
 /// Joins what the parameters of a kernel are called with what they point at. Collects
-/// Source::operands on the way.
+/// Source::operands on the way. Borrows the operation.
 class Parameters {
  public:
-  /// Adds an operand and returns its name. An absent operand gets none.
+  explicit Parameters(const sluice_op& op) : op_(&op) {}
+  /// Adds an input and returns its name. An absent operand gets none.
   std::string add(int operand);
-  /// "const float* x0, const float* x3, float* y".
+  /// Adds an output besides output 0, which is always there and called `y`.
+  std::string add_output(int output);
+  /// "const float* x0, const F16* x3, float* y".
   std::string declarations() const;
-  const std::vector<int>& operands() const { return operands_; }
+  /// As Source::operands.
+  std::vector<int> operands() const;
+  const sluice_op& op() const { return *op_; }
 
  private:
-  std::vector<int> operands_;
+  const sluice_op* op_;
+  std::vector<int> inputs_;
+  std::vector<int> outputs_ = {0};
 };
 
-/// The head of a kernel up to its brace: index type, name, parameters.
+/// The head of a kernel up to its brace: index type, element types, name, parameters.
 std::string kernel_head(const Parameters& parameters, std::int64_t num_elements);
 
 /// Finds the element `i` of a thread and returns if there is none.
@@ -61,5 +75,8 @@ inline constexpr std::int64_t kMaxShortIndex = std::int64_t{1} << 31;
 
 /// `count` things in groups of `size`: the grid's first dimension. False if a grid has no room.
 bool set_grid(std::int64_t count, std::int64_t size, Source* source);
+
+/// UNIMPLEMENTED: no launch has room for the sizes of an operation.
+Status too_large(const sluice_op& op);
 
 }  // namespace sluice::cuda

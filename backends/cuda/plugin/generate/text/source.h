@@ -22,20 +22,8 @@ struct Source {
   std::array<unsigned, 3> grid = {0, 1, 1};  // [0] is 0: there is nothing to compute
   std::array<unsigned, 3> block = {1, 1, 1};
   /// The operands whose addresses are the parameters, in order: numbers of the inputs, then the
-  /// body's inputs. The address of output 0 comes last.
+  /// body's inputs; -1 - i is output i.
   std::vector<int> operands;
 };
-
-/// Ok if a kernel can be generated for `op`, whose dimensions may be unknown. UNIMPLEMENTED says
-/// what is missing.
-Status check_op(const sluice_op& op);
-
-/// Writes the kernel. Requires: every dimension is known.
-/// Fails: as check_op; UNIMPLEMENTED where the sizes pass what a launch can have.
-Status generate(const sluice_op& op, Source* source);
-
-/// The inputs whose memory output 0 may have, a bit each: the thread that writes an element is the
-/// only one that reads it there.
-std::uint32_t in_place_inputs(const sluice_op& op);
 
 }  // namespace sluice::cuda

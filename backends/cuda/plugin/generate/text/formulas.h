@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "plugin/generate/source.h"
+#include "plugin/generate/text/source.h"
 
 namespace sluice::cuda {
 
