@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/process/child.h"
 #include "base/system/huge_pages.h"
 #include "base/utf8.h"
 #include "rpc/client/fetch_tensor.h"
@@ -28,17 +29,29 @@ rpc::server::TlsFiles tls_files(const Settings& settings) {
   return {settings.tls_certificate, settings.tls_key, settings.tls_client_ca};
 }
 
+Result<fs::path> canonical_folder(const std::string& folder, std::string_view key) {
+  std::error_code error;
+  fs::path real = fs::canonical(folder, error);
+  if (!error && fs::is_directory(real, error)) return real;
+  return make_error(Code::kNotFound, "{}: \"{}\" is not a folder", key, folder);
+}
+
 Result<std::vector<fs::path>> canonical_folders(const std::vector<std::string>& folders) {
   std::vector<fs::path> all;
   for (const std::string& folder : folders) {
-    std::error_code error;
-    const fs::path real = fs::canonical(folder, error);
-    if (error || !fs::is_directory(real, error)) {
-      return make_error(Code::kNotFound, "model_folders: \"{}\" is not a folder", folder);
-    }
-    all.push_back(real);
+    all.push_back(SLUICE_TRY(canonical_folder(folder, "model_folders")));
   }
   return all;
+}
+
+/// Of the compilation of one ONNX file. Kernels that serve go first.
+ChildLimits compile_limits(const Settings& settings) {
+  constexpr int kNiceness = 10;
+  const std::int64_t memory_bytes =
+      static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4 * 3;
+  return {.memory_bytes = settings.compile_bytes > 0 ? settings.compile_bytes : memory_bytes,
+          .time_ns = settings.compile_seconds * kNsPerSecond,
+          .niceness = kNiceness};
 }
 
 Result<std::vector<uid_t>> users_of(const std::vector<std::string>& names) {
@@ -190,9 +203,12 @@ Status Daemon::start_all(const std::map<std::string, int>& sockets) {
   service_->set_on_hang([this](const std::string& what) { exit_hung(what); });
   SLUICE_TRY(start_workers());
   SLUICE_TRY(load_models());
-  server_ = SLUICE_TRY(rpc::server::Server::start(*service_, serving));
+  SLUICE_TRY(open_repository());
+  server_ = SLUICE_TRY(rpc::server::Server::start(*service_, *repository_, serving));
   SLUICE_TRY(start_exchange(serving));
-  return start_http(serving);
+  SLUICE_TRY(start_http(serving));
+  repository_->start();
+  return ok_status();
 }
 
 /// A scraper sends its request at once.
@@ -266,12 +282,24 @@ Status Daemon::start_workers() {
 /// A model that does not load is no reason to leave the others unserved; the log names it.
 Status Daemon::load_models() {
   for (const std::string& path : settings_.models) {
-    const auto entry = service_->load_own({}, path);
+    const auto entry = service_->load_own({.path = path});
     if (entry.is_ok()) continue;  // the service logs both
     log_.add(service::LogLevel::kError, "model.not_loaded path={} reason={}",
              service::in_quotes(path), service::in_quotes(entry.status().message()));
   }
   return kept_models_.restore(*service_);
+}
+
+Status Daemon::open_repository() {
+  repository::RepositoryOptions options;
+  if (!settings_.repository.empty()) {
+    options.folder = SLUICE_TRY(canonical_folder(settings_.repository, "repository"));
+  }
+  options.poll_ns = settings_.repository_poll_seconds * kNsPerSecond;
+  options.compiler = program_beside("sluice");
+  options.compile_limits = compile_limits(settings_);
+  repository_ = std::make_unique<repository::Repository>(*service_, std::move(options));
+  return ok_status();
 }
 
 /// Fails: kPermissionDenied.
@@ -293,8 +321,8 @@ Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
         SLUICE_TRY(open(settings_.metrics, kMetricsOptions, metrics).with_context("metrics"));
   }
   if (settings_.http.empty()) return ok_status();
-  inference_ = std::make_unique<http::InferenceHandler>(*service_, call_threads_, serving.tokens,
-                                                        serving.max_message_bytes);
+  inference_ = std::make_unique<http::InferenceHandler>(*service_, *repository_, call_threads_,
+                                                        serving.tokens, serving.max_message_bytes);
   http::ServerOptions options;
   options.max_body_bytes = serving.max_message_bytes;
   options.all_body_bytes = std::max(options.all_body_bytes, 2 * serving.max_message_bytes);
@@ -336,9 +364,11 @@ Daemon::~Daemon() { stop(0); }
 
 /// Metrics are served until the end of the drain, so that monitoring sees it.
 void Daemon::stop(std::int64_t drain_ns) {
+  if (repository_ != nullptr) repository_->start_draining();
   if (peers_ != nullptr) peers_->shutdown();  // a fetch waits for no model, and can be repeated
   if (server_ != nullptr) server_->start_draining();
   if (service_ != nullptr) service_->shutdown(drain_ns);
+  if (repository_ != nullptr) repository_->stop();
   if (server_ != nullptr) server_->shutdown(kGraceNs);
   if (http_ != nullptr) http_->shutdown(kGraceNs);
   call_threads_.close();

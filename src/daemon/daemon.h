@@ -12,6 +12,7 @@
 #include "daemon/machine.h"
 #include "daemon/reload.h"
 #include "http/open_inference/inference_handler.h"
+#include "repository/repository.h"
 #include "rpc/server/peers/peer_server.h"
 #include "rpc/server/server.h"
 #include "service/call_threads.h"
@@ -63,6 +64,7 @@ class Daemon {
   [[noreturn]] void exit_hung(const std::string& what);
   Status start_workers();
   Status load_models();
+  Status open_repository();
   Status start_exchange(const rpc::server::ServerOptions& serving);
   Status start_http(const rpc::server::ServerOptions& serving);
   Result<std::string> metrics_text(const terms::Peer& peer) const;
@@ -75,6 +77,7 @@ class Daemon {
   std::unique_ptr<runtime::Engine> engine_;
   std::unique_ptr<worker::WorkerPool> workers_;
   std::unique_ptr<service::Service> service_;
+  std::unique_ptr<repository::Repository> repository_;
   std::unique_ptr<rpc::server::Server> server_;
   std::unique_ptr<rpc::server::PeerServer> peers_;  ///< null: other daemons fetch nothing
   service::CallThreads call_threads_{8, 256};  ///< of loads over HTTP: most of them, and waiting

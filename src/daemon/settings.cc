@@ -53,6 +53,19 @@ constexpr std::array kSettings = {
                 "Folder of packages that clients may load by path"},
     SettingInfo{"models", 0, &Settings::models,
                 "Package to load at start, for all clients; may be repeated"},
+    SettingInfo{"repository", 0, &Settings::repository,
+                "Folder of models to serve: NAME.onnx, NAME.sluice, or NAME/VERSION/model.onnx "
+                "with NAME/config.pbtxt (default: none)"},
+    SettingInfo{"repository_poll_seconds", 0, &Settings::repository_poll_seconds,
+                "Seconds between two looks for changes in the repository; 0: a model changes when "
+                "a client loads or unloads it",
+                0, 86400},
+    SettingInfo{"compile_seconds", 0, &Settings::compile_seconds,
+                "Seconds that the compilation of an ONNX file of the repository may take", 1,
+                86400},
+    SettingInfo{"compile_bytes", 0, &Settings::compile_bytes,
+                "Bytes of memory that it may take; 0: three quarters of the machine's", 0,
+                kMaxSettingBytes},
     SettingInfo{"state_file", 0, &Settings::state_file,
                 "File that keeps what clients without a session load by path, for the next start "
                 "(default: not kept)"},
@@ -204,6 +217,12 @@ Status check_mode(const std::string& mode) {
   return invalid_argument("socket_mode: \"{}\" is not a mode such as \"0660\"", mode);
 }
 
+/// A relative path would depend on the folder in which the daemon was started.
+Status check_absolute(const std::string& folder, std::string_view key) {
+  if (folder.starts_with("/")) return ok_status();
+  return invalid_argument("{}: \"{}\" is not an absolute path", key, folder);
+}
+
 /// Of a door without TLS.
 Status check_plain_address(const std::string& text, std::string_view key) {
   if (text.empty()) return ok_status();
@@ -337,11 +356,9 @@ Status check_settings(const Settings& settings) {
     return invalid_argument("tls_client_ca: without tls_certificate there is no TLS");
   }
   for (const std::string& folder : settings.model_folders) {
-    // A relative path would depend on the folder in which the daemon was started.
-    if (!folder.starts_with("/")) {
-      return invalid_argument("model_folders: \"{}\" is not an absolute path", folder);
-    }
+    SLUICE_TRY(check_absolute(folder, "model_folders"));
   }
+  if (!settings.repository.empty()) SLUICE_TRY(check_absolute(settings.repository, "repository"));
   return ok_status();
 }
 

@@ -35,9 +35,13 @@ struct Settings {
   std::string token_file;
   std::vector<std::string> roles;  ///< rules as service::RoleRule; empty: all may do everything
   std::vector<std::string> model_folders;
-  std::vector<std::string> models;  ///< packages to load at start
-  std::string state_file;           ///< what clients loaded by path; empty: not kept
-  bool exclusive_cores = false;     ///< models of different loads never share cores
+  std::vector<std::string> models;           ///< packages to load at start
+  std::string repository;                    ///< folder of models with versions; empty: none
+  std::int64_t repository_poll_seconds = 0;  ///< between two looks at it; 0: none
+  std::int64_t compile_seconds = 600;        ///< of an ONNX file of the repository
+  std::int64_t compile_bytes = 0;            ///< the same; 0: three quarters of the memory
+  std::string state_file;                    ///< what clients loaded by path; empty: not kept
+  bool exclusive_cores = false;              ///< models of different loads never share cores
   std::int64_t max_upload_bytes = std::int64_t{4} << 30;
   std::int64_t max_message_bytes = std::int64_t{64} << 20;
   std::int64_t connections = 4096;

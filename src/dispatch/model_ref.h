@@ -21,14 +21,15 @@ class ModelRef {
 
   /// `in_place_inputs`: by input, whether the model may read it in the client's shared memory; an
   /// input beyond the end is copied. `is_remote`: a worker process computes the requests, so a
-  /// thread that waits for an answer does none of the work.
+  /// thread that waits for an answer does none of the work. `version`: among models of its name.
   ModelRef(std::shared_ptr<runtime::RequestSink> sink, std::vector<bool> in_place_inputs,
-           bool is_remote)
+           bool is_remote, std::int64_t version = 1)
       : sink_(std::move(sink)),
         signature_(sink_->signature()),
         clock_(sink_->clock()),
         in_place_inputs_(std::move(in_place_inputs)),
         is_remote_(is_remote),
+        version_(version),
         joins_(sink_->batch_rows() > 1) {}
 
   runtime::RequestSink& sink() const { return *sink_; }
@@ -39,6 +40,7 @@ class ModelRef {
     return input < in_place_inputs_.size() && in_place_inputs_[input];
   }
   bool is_remote() const { return is_remote_; }
+  std::int64_t version() const { return version_; }
   /// Whether the model joins requests.
   bool joins() const { return joins_; }
 
@@ -52,6 +54,7 @@ class ModelRef {
   Clock& clock_;
   const std::vector<bool> in_place_inputs_;
   const bool is_remote_;
+  const std::int64_t version_;
   const bool joins_;
   std::atomic<std::int64_t> typical_ns_ = kUnknownNs;
 };

@@ -1,6 +1,8 @@
 #include "open_inference/model_description.h"
 
 #include <algorithm>
+#include <charconv>
+#include <utility>
 
 #include "base/utf8.h"
 #include "terms/runtime_code.h"
@@ -30,12 +32,13 @@ const std::vector<std::string_view>& extensions() {
   return all;
 }
 
-ModelDescription describe(const dispatch::ModelRef& model) {
+ModelDescription describe(const dispatch::ModelRef& model, std::vector<std::int64_t> versions) {
   ModelDescription description;
   for (const auto& spec : model.signature().inputs) description.inputs.push_back(describe(spec));
   for (const auto& spec : model.signature().outputs) description.outputs.push_back(describe(spec));
   if (model.joins()) description.max_batch_size = model.sink().batch_rows();
   description.depth = model.sink().depth();
+  description.versions = std::move(versions);
   return description;
 }
 
@@ -53,21 +56,20 @@ ModelCounts count(const terms::ModelStatistics& statistics) {
   return counts;
 }
 
-std::string_view state_name(const terms::ModelEntry& entry) {
-  return is_ready(entry) ? "READY" : "UNAVAILABLE";
-}
-
 bool is_ready(const terms::ModelEntry& entry) {
   if (entry.info.phase == terms::ModelPhase::kFailed) return false;
   return entry.function || entry.graph || entry.info.phase == terms::ModelPhase::kStarted;
 }
 
-Status check_version(std::string_view name, std::string_view version) {
-  if (version.empty() || version == kVersion) return ok_status();
-  return Status(
-      Code::kNotFound, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
-      fmt::format("model \"{}\" has version {} alone, not \"{}\"", name.substr(0, kMaxNameBytes),
-                  kVersion, version.substr(0, kMaxNameBytes)));
+Result<std::optional<std::int64_t>> parse_version(std::string_view version) {
+  std::int64_t number = 0;
+  const char* end = version.data() + version.size();
+  const auto [stop, error] = std::from_chars(version.data(), end, number);
+  if (version.empty()) return std::optional<std::int64_t>();
+  if (error == std::errc() && stop == end) return std::optional(number);
+  return Status(Code::kNotFound, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
+                fmt::format("\"{}\" is no version; versions are numbers from 1",
+                            valid_utf8(version.substr(0, kMaxNameBytes))));
 }
 
 }  // namespace sluice::open_inference

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,8 +14,6 @@
 
 namespace sluice::open_inference {
 
-/// A model has one version until a repository gives it more.
-inline constexpr std::string_view kVersion = "1";
 inline constexpr std::string_view kServerName = "sluice";
 
 /// Extensions of the protocol that the server has, for its metadata.
@@ -38,13 +37,14 @@ struct ModelDescription {
   /// Rows of a joined run; 0: requests run alone. Otherwise the first dimension of every shape is
   /// the number of rows, which a ModelConfig leaves out.
   std::int64_t max_batch_size = 0;
-  int depth = 1;  ///< requests at a time
+  int depth = 1;                       ///< requests at a time
+  std::vector<std::int64_t> versions;  ///< of models with its name; ascending
 
   bool joins() const { return max_batch_size > 0; }
 };
 
 /// Points into the model's signature.
-ModelDescription describe(const dispatch::ModelRef& model);
+ModelDescription describe(const dispatch::ModelRef& model, std::vector<std::int64_t> versions);
 
 /// Requests of a model since its load, and their times in all.
 struct ModelCounts {
@@ -60,13 +60,11 @@ struct ModelCounts {
 };
 ModelCounts count(const terms::ModelStatistics& statistics);
 
-/// "READY", "UNAVAILABLE", as an index of models says it.
-std::string_view state_name(const terms::ModelEntry& entry);
-
 /// Whether requests are answered now. A cold function is ready: its first request wakes it.
 bool is_ready(const terms::ModelEntry& entry);
 
-/// Fails: kInvalidHandle, with code kNotFound, for a version other than kVersion or none.
-Status check_version(std::string_view name, std::string_view version);
+/// A version as clients write it; nullopt for an empty text: the server's choice.
+/// Fails: kInvalidHandle, with code kNotFound, for what is no version.
+Result<std::optional<std::int64_t>> parse_version(std::string_view version);
 
 }  // namespace sluice::open_inference

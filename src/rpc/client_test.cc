@@ -96,7 +96,7 @@ TEST_F(EndedServer, ClientWithoutASessionMeetsTheNext) {
   std::thread starter([this] {
     server::ServerOptions wanted;
     wanted.addresses = {{true, socket(), "", 0}};
-    server_ = server::Server::start(service_, wanted).value();
+    server_ = server::Server::start(service_, repository_, wanted).value();
   });
   EXPECT_TRUE(watcher->server().is_ok());
   starter.join();

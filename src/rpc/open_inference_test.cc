@@ -271,7 +271,7 @@ TEST_F(OpenInferenceTest, ModelsAndInputsThatCannotBeAreRefused) {
   expect_refused({
       {"model", [](auto& r) { r.set_model_name("n"); }, "no model is called \"n\""},
       {"no model", [](auto& r) { r.clear_model_name(); }, "no model is called"},
-      {"version", [](auto& r) { r.set_model_version("2"); }, "has version 1 alone"},
+      {"version", [](auto& r) { r.set_model_version("2"); }, ", version 2"},
       {"input", [](auto& r) { r.mutable_inputs(0)->set_name("z"); }, "no input z; it has \"x\""},
       {"no name", [](auto& r) { r.mutable_inputs(0)->clear_name(); }, "it has no name"},
       {"long name", [](auto& r) { r.mutable_inputs(0)->set_name(std::string(1 << 16, 'n')); },

@@ -255,7 +255,8 @@ TEST_F(SharedMemoryTest, LongSocketNameDisablesTheSideSocket) {
   service::Service service(engine_, runtime::testing::pretended_cpu_map(4), options(), log_);
   server::ServerOptions wanted;
   wanted.addresses = {{true, path, "", 0}};
-  const auto server = server::Server::start(service, wanted);
+  repository::Repository repository(service, {});
+  const auto server = server::Server::start(service, repository, wanted);
   ASSERT_TRUE(server.is_ok()) << server.status().to_string();
   client::ClientOptions options;
   options.address = "unix:" + path;

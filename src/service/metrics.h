@@ -12,6 +12,7 @@ namespace sluice::service {
 struct ModelMetrics {
   terms::ModelInfo info;
   runtime::ModelStatisticsSnapshot requests;
+  std::int64_t version = 1;  ///< as terms::ModelEntry
 };
 
 /// At about one moment: each part is taken by itself.

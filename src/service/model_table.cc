@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/utf8.h"
@@ -19,10 +20,33 @@ std::optional<ServedModel> ModelTable::remove(terms::ModelHandle model) {
   // One of several threads gets the entry, the others nothing.
   auto node = models_.extract(model);
   if (node.empty()) return std::nullopt;
-  const auto [begin, end] = by_name_.equal_range(node.mapped().name);
-  by_name_.erase(
-      std::find_if(begin, end, [&](const auto& entry) { return entry.second == model; }));
+  remove_name_locked(node.mapped().name, model);
   return std::move(node.mapped());
+}
+
+std::vector<std::int64_t> ModelTable::versions(std::string_view name,
+                                               terms::SessionId session) const {
+  const std::shared_lock lock(mutex_);
+  std::set<std::int64_t> numbers;
+  const auto [begin, end] = by_name_.equal_range(name);
+  for (auto it = begin; it != end; ++it) {
+    const ServedModel& served = models_.find(it->second)->second;
+    if (served.owner == terms::kNobody || served.owner == session) numbers.insert(served.version);
+  }
+  return {numbers.begin(), numbers.end()};
+}
+
+void ModelTable::remove_name(terms::ModelHandle model) {
+  const std::unique_lock lock(mutex_);
+  const auto it = models_.find(model);
+  if (it != models_.end()) remove_name_locked(it->second.name, model);
+}
+
+void ModelTable::remove_name_locked(const std::string& name, terms::ModelHandle model) {
+  const auto [begin, end] = by_name_.equal_range(name);
+  const auto it =
+      std::find_if(begin, end, [&](const auto& entry) { return entry.second == model; });
+  if (it != end) by_name_.erase(it);
 }
 
 Result<ServedModel> ModelTable::find(terms::ModelHandle model) const {
@@ -34,16 +58,22 @@ Result<ServedModel> ModelTable::find(terms::ModelHandle model) const {
                               static_cast<std::uint64_t>(model));
 }
 
-Result<terms::ModelHandle> ModelTable::find(std::string_view name, terms::SessionId session) const {
+Result<NamedModel> ModelTable::find(std::string_view name, std::optional<std::int64_t> version,
+                                    terms::SessionId session) const {
   const std::shared_lock lock(mutex_);
   const auto [begin, end] = by_name_.equal_range(name);
-  for (auto it = end; it != begin;) {
-    const terms::ModelHandle model = (--it)->second;
-    const terms::SessionId owner = models_.find(model)->second.owner;
-    if (owner == terms::kNobody || owner == session) return model;
+  auto found = models_.end();
+  for (auto it = begin; it != end; ++it) {
+    const auto candidate = models_.find(it->second);
+    const ServedModel& served = candidate->second;
+    if (served.owner != terms::kNobody && served.owner != session) continue;
+    if (version && served.version != *version) continue;
+    if (found == models_.end() || served.version >= found->second.version) found = candidate;
   }
+  if (found != models_.end()) return NamedModel{found->first, found->second};
+  const std::string which = version ? fmt::format(", version {}", *version) : "";
   return Status(Code::kNotFound, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
-                fmt::format("no model is called \"{}\"", name.substr(0, kMaxNameBytes)));
+                fmt::format("no model is called \"{}\"{}", name.substr(0, kMaxNameBytes), which));
 }
 
 }  // namespace sluice::service

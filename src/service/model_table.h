@@ -9,6 +9,7 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dispatch/model_ref.h"
 #include "runtime/model_host.h"
@@ -19,10 +20,17 @@ namespace sluice::service {
 /// Of a model from the end of its load to the end of its unload.
 struct ServedModel {
   std::string name;
+  std::int64_t version = 1;  ///< as terms::ModelEntry
   terms::SessionId owner = terms::kNobody;
   std::string account;                 ///< who loaded it
   runtime::ModelHost* host = nullptr;  ///< outlives the table
   std::shared_ptr<dispatch::ModelRef> ref;
+};
+
+/// With its handle.
+struct NamedModel {
+  terms::ModelHandle handle{};
+  ServedModel served;
 };
 
 /// Safe across threads.
@@ -33,11 +41,19 @@ class ModelTable {
   std::optional<ServedModel> remove(terms::ModelHandle model);
   /// Fails: kInvalidHandle.
   Result<ServedModel> find(terms::ModelHandle model) const;
-  /// Of several models with this name that nobody or `session` owns, the one that was added last.
+  /// Of several models with this name that nobody or `session` owns, that of the highest version,
+  /// or of `version`; of equal ones the one that was added last.
   /// Fails: kInvalidHandle, with code kNotFound.
-  Result<terms::ModelHandle> find(std::string_view name, terms::SessionId session) const;
+  Result<NamedModel> find(std::string_view name, std::optional<std::int64_t> version,
+                          terms::SessionId session) const;
+  /// Of the models with this name that nobody or `session` owns; ascending.
+  std::vector<std::int64_t> versions(std::string_view name, terms::SessionId session) const;
+  /// From now on the model is found by its handle alone.
+  void remove_name(terms::ModelHandle model);
 
  private:
+  void remove_name_locked(const std::string& name, terms::ModelHandle model);
+
   mutable std::shared_mutex mutex_;
   std::map<terms::ModelHandle, ServedModel> models_;
   std::multimap<std::string, terms::ModelHandle, std::less<>> by_name_;  ///< oldest first

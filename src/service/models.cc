@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/utf8.h"
@@ -140,12 +142,29 @@ Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadO
   return entry;
 }
 
-Result<terms::ModelEntry> Service::load_own(const terms::LoadOptions& options,
-                                            const fs::path& path) {
-  runtime::LoadRequest request = load_request(options);
-  request.path = path;
-  const terms::Peer daemon{"", getpid(), static_cast<std::int64_t>(geteuid()), -1};
-  return load(Caller{common_.of_daemon(), daemon}, options, std::move(request));
+Caller Service::own_caller() const {
+  return {common_.of_daemon(), {"", getpid(), static_cast<std::int64_t>(geteuid()), -1}};
+}
+
+Result<terms::ModelEntry> Service::load_own(const OwnModel& own) {
+  runtime::LoadRequest request = load_request(own.options);
+  request.path = own.path;
+  request.executable = own.executable;
+  request.package_fd = own.package_fd;
+  return load(own_caller(), own.options, std::move(request), own);
+}
+
+Status Service::retire_own(ModelHandle model) {
+  const std::int64_t drain_ns = options().drain_limit_ns;
+  const std::int64_t deadline_ns = system_clock().now_ns() + drain_ns;
+  const std::weak_ptr<dispatch::ModelRef> ref = SLUICE_TRY(models_.find(model)).ref;
+  models_.remove_name(model);
+  // A request may have found the model and not been submitted yet: it and those in flight share
+  // the reference with the table.
+  while (ref.use_count() > 1 && system_clock().now_ns() < deadline_ns) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return unload(own_caller(), model, drain_ns);
 }
 
 Result<terms::ModelEntry> Service::load_again(const terms::LoadOptions& options,
@@ -157,7 +176,7 @@ Result<terms::ModelEntry> Service::load_again(const terms::LoadOptions& options,
 }
 
 Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadOptions& options,
-                                        runtime::LoadRequest request) {
+                                        runtime::LoadRequest request, const OwnModel& own) {
   SLUICE_TRY(check_ready());
   const std::string name = options.name.empty() ? request.path.stem().string() : options.name;
   SLUICE_TRY(check_names({&name, 1}, "model"));
@@ -168,15 +187,15 @@ Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadO
   runtime::ModelHost* host = SLUICE_TRY(host_for(options));
   request.may_share = host == &engine_ && this->options().shares_cores;  // a worker owns its cores
   SLUICE_TRY(caller.session->enter_load());
-  return enter_loaded(caller, *host,
-                      load_on(*host, request, options, caller.session->stop_token()));
+  return enter_loaded(caller, *host, load_on(*host, request, options, caller.session->stop_token()),
+                      own);
 }
 
 /// The end of a load that the session has entered.
 Result<terms::ModelEntry> Service::enter_loaded(const Caller& caller, runtime::ModelHost& host,
-                                                Result<ModelHandle> model) {
-  Result<terms::ModelEntry> entry =
-      model.is_ok() ? enter_model(caller, host, *model) : Result<terms::ModelEntry>(model.status());
+                                                Result<ModelHandle> model, const OwnModel& own) {
+  Result<terms::ModelEntry> entry = model.is_ok() ? enter_model(caller, host, *model, own)
+                                                  : Result<terms::ModelEntry>(model.status());
   // After enter_model: a session that ends waits for this, and then finds the model among its
   // holdings.
   caller.session->leave_load();
@@ -226,9 +245,20 @@ terms::ModelEntry Service::describe(terms::ModelInfo info, terms::SessionId sess
 
 /// The model is the session's from now on, or gone.
 Result<terms::ModelEntry> Service::enter_model(const Caller& caller, runtime::ModelHost& host,
-                                               ModelHandle model) {
+                                               ModelHandle model, const OwnModel& own) {
   const terms::ModelInfo info = SLUICE_TRY(host.info(model));
   auto sink = SLUICE_TRY(host.sink(model));
+  const bool is_remote = &host != &engine_;
+  auto ref =
+      std::make_shared<dispatch::ModelRef>(sink, info.in_place_inputs, is_remote, own.version);
+  if (own.prepare) {
+    const Status prepared = own.prepare(*ref);
+    if (!prepared.is_ok()) {
+      const Status undone = host.unload(model, 0);
+      (void)undone;  // nobody else knows the handle
+      return prepared;
+    }
+  }
   std::int32_t num_cores = 0;
   if (info.is_implicit) {
     for (const terms::GroupInfo& group : engine_.list_groups()) {
@@ -245,11 +275,11 @@ Result<terms::ModelEntry> Service::enter_model(const Caller& caller, runtime::Mo
   }
   const terms::SessionId session = caller.session->id();
   terms::ModelEntry entry = describe(info, session, sink->signature());
+  entry.version = own.version;
   // Before the session has it: a session that closes now makes add_model fail, and the model goes
   // again.
-  models_.add(model, {info.name, session, account_of(caller.peer), &host,
-                      std::make_shared<dispatch::ModelRef>(std::move(sink), info.in_place_inputs,
-                                                           &host != &engine_)});
+  models_.add(model,
+              {info.name, own.version, session, account_of(caller.peer), &host, std::move(ref)});
   Status status = check_names(entry.signature);
   if (status.is_ok()) status = caller.session->add_model(model, num_cores);
   if (status.is_ok()) return entry;
@@ -316,8 +346,9 @@ Status Service::reset(const Caller& caller, ModelHandle model) {
 Result<std::vector<Service::HostedModel>> Service::select_models(std::uint64_t model) const {
   if (model == 0) return all_models();
   const ModelHandle handle{model};
-  runtime::ModelHost* host = SLUICE_TRY(models_.find(handle)).host;
-  return std::vector<HostedModel>{{host, SLUICE_TRY(host->info(handle))}};
+  const ServedModel served = SLUICE_TRY(models_.find(handle));
+  terms::ModelInfo info = SLUICE_TRY(served.host->info(handle));
+  return std::vector<HostedModel>{{served.host, std::move(info), served.version}};
 }
 
 Result<std::vector<terms::ModelEntry>> Service::list_models(std::uint64_t model) const {
@@ -329,6 +360,7 @@ Result<std::vector<terms::ModelEntry>> Service::list_models(std::uint64_t model)
     const auto served = models_.find(handle);  // not there while it is being loaded
     const terms::SessionId session = served.is_ok() ? served->owner : terms::kNobody;
     entries.push_back(describe(std::move(hosted.info), session, (*sink)->signature()));
+    entries.back().version = hosted.version;
   }
   return entries;
 }
@@ -338,6 +370,15 @@ Result<std::shared_ptr<dispatch::ModelRef>> Service::find_model(const Caller& ca
   SLUICE_TRY(check_ready());
   SLUICE_TRY(authorize(caller.peer, terms::Role::kInference));
   return SLUICE_TRY(find_own(caller, model)).ref;
+}
+
+Result<std::shared_ptr<dispatch::ModelRef>> Service::find_model(
+    const Caller& caller, std::string_view name, std::optional<std::int64_t> version) const {
+  SLUICE_TRY(check_ready());
+  SLUICE_TRY(authorize(caller.peer, terms::Role::kInference));
+  SLUICE_TRY(check_session(caller));
+  // In one step: between two, an update could take the model away.
+  return SLUICE_TRY(models_.find(name, version, caller.session->id())).served.ref;
 }
 
 Result<Admission> Service::admit(std::string_view token, terms::Peer peer,

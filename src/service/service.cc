@@ -16,7 +16,7 @@ namespace sluice::service {
 namespace {
 
 // Rises with every addition to the protocol; clients ask for it before they use an addition.
-constexpr std::uint32_t kProtocolMinor = 9;
+constexpr std::uint32_t kProtocolMinor = 10;
 
 std::uint64_t number_of(terms::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());
@@ -103,7 +103,8 @@ terms::ServerInfo Service::server(const Caller& caller) const {
 
 terms::ServerHealth Service::health() const {
   terms::ServerHealth all;
-  all.is_ready = !is_draining_;
+  all.is_ready = !is_draining_ && !is_preparing_;
+  if (is_preparing_) all.reason = "the daemon loads its models";
   if (is_draining_) all.reason = "the daemon is shutting down";
   all.descriptors = descriptor_use();
   all.num_refused_connections = num_refused_connections();
@@ -132,6 +133,11 @@ void Service::set_workers(worker::WorkerPool* workers) {
        [workers](terms::CoreGroupId group) { return workers->revive(group); }});
 }
 
+std::int64_t Service::version_of(terms::ModelHandle model) const {
+  const auto served = models_.find(model);
+  return served.is_ok() ? served->version : 1;
+}
+
 std::vector<Service::HostedModel> Service::all_models() const {
   std::vector<HostedModel> all;
   const std::array<runtime::ModelHost*, 4> hosts = {&engine_, workers_, functions_.get(),
@@ -142,7 +148,8 @@ std::vector<Service::HostedModel> Service::all_models() const {
       // A host's model of a warm function is the function's business.
       const bool is_hosts = host == &engine_ || host == workers_;
       if (is_hosts && functions_->owns(info.group)) continue;
-      all.push_back({host, std::move(info)});
+      const std::int64_t version = version_of(terms::ModelHandle{info.handle});
+      all.push_back({host, std::move(info), version});
     }
   }
   return all;

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 
 #include "base/system/watchdog.h"
@@ -83,6 +85,18 @@ struct ModelEvents {
   std::function<void(terms::ModelHandle)> on_unload;  ///< of any model
 };
 
+/// A model that the daemon loads for all clients: from any folder, for nobody, without an event.
+struct OwnModel {
+  terms::LoadOptions options = {};
+  std::filesystem::path path = {};  ///< of the package; empty if `executable` is the package,
+  std::shared_ptr<const package::Executable> executable = nullptr;
+  int package_fd = -1;  ///< which is in this file
+  std::int64_t version = 1;
+  /// Called with the model before a client can find it, on the loading thread; its error unloads
+  /// the model. May be empty.
+  std::function<Status(const dispatch::ModelRef&)> prepare = {};
+};
+
 /// What a request needs of the service.
 struct Admission {
   Caller caller;
@@ -123,6 +137,10 @@ class Service {
   void set_fetch(terms::FetchTensor fetch) { fetch_ = std::move(fetch); }
   /// Before clients call.
   void set_model_events(ModelEvents events) { model_events_ = std::move(events); }
+
+  /// Not ready, as `health` says it, while the daemon loads its models. Requests to those that are
+  /// loaded are answered.
+  void set_preparing(bool is_preparing) { is_preparing_ = is_preparing; }
 
   terms::ServerInfo server() const;
   /// With the account and the roles of the caller.
@@ -175,9 +193,11 @@ class Service {
   /// Fails: as GraphHost::deploy; kPermissionDenied for a function that the caller may not remove;
   ///        kOutOfResources over the session's quota.
   Result<terms::ModelEntry> deploy_graph(const Caller& caller, terms::GraphRequest request);
-  /// For the daemon itself: from any folder, for nobody, without an event. Blocks. Fails: as load.
-  Result<terms::ModelEntry> load_own(const terms::LoadOptions& options,
-                                     const std::filesystem::path& path);
+  /// For the daemon itself. Blocks. Fails: as load and OwnModel::prepare.
+  Result<terms::ModelEntry> load_own(const OwnModel& own);
+  /// Unloads a model of load_own: no client finds it by name from now on, and requests that found
+  /// it before are answered. Blocks, up to the drain limit. Fails: kInvalidHandle.
+  Status retire_own(terms::ModelHandle model);
   /// For a daemon that starts again: as that client's load without a session. Blocks. Fails: as
   /// load.
   Result<terms::ModelEntry> load_again(const terms::LoadOptions& options,
@@ -232,11 +252,23 @@ class Service {
   /// Caller and model of a request that comes by itself. Fails: as caller_of and find_model.
   Result<Admission> admit(std::string_view token, terms::Peer peer, terms::ModelHandle model) const;
 
-  /// The model of this name that the session may use; of several, the one loaded last.
-  /// Fails: kInvalidHandle.
-  Result<terms::ModelHandle> find_named(terms::SessionId session, std::string_view name) const {
-    return models_.find(name, session);
+  /// The model of this name, and version, that the session may use; of several, the highest
+  /// version, and of these the one loaded last. Fails: kInvalidHandle.
+  Result<terms::ModelHandle> find_named(terms::SessionId session, std::string_view name,
+                                        std::optional<std::int64_t> version = {}) const {
+    return SLUICE_TRY(models_.find(name, version, session)).handle;
   }
+  /// 1 for a model that is being loaded, and for one that has gone.
+  std::int64_t version_of(terms::ModelHandle model) const;
+  /// Of the models with this name that the session may use; ascending.
+  std::vector<std::int64_t> versions_of(terms::SessionId session, std::string_view name) const {
+    return models_.versions(name, session);
+  }
+  /// The same for a request. A model that is updated answers whoever found it.
+  /// Fails: as find_model.
+  Result<std::shared_ptr<dispatch::ModelRef>> find_model(const Caller& caller,
+                                                         std::string_view name,
+                                                         std::optional<std::int64_t> version) const;
 
   // ---- the exchange: tensors that stay between requests, of the session that put them
 
@@ -281,6 +313,7 @@ class Service {
   struct HostedModel {
     runtime::ModelHost* host = nullptr;
     terms::ModelInfo info;
+    std::int64_t version = 1;
   };
 
   SessionQuota quota_of(const ServiceOptions& options) const;
@@ -314,12 +347,14 @@ class Service {
   Result<runtime::LoadRequest> load_request(
       const terms::LoadOptions& options, const std::filesystem::path& path,
       std::shared_ptr<const package::Executable> executable) const;
+  Caller own_caller() const;
   Result<terms::ModelEntry> load(const Caller& caller, const terms::LoadOptions& options,
-                                 runtime::LoadRequest request);
+                                 runtime::LoadRequest request, const OwnModel& own = {});
   Result<terms::ModelEntry> enter_loaded(const Caller& caller, runtime::ModelHost& host,
-                                         Result<terms::ModelHandle> model);
+                                         Result<terms::ModelHandle> model,
+                                         const OwnModel& own = {});
   Result<terms::ModelEntry> enter_model(const Caller& caller, runtime::ModelHost& host,
-                                        terms::ModelHandle model);
+                                        terms::ModelHandle model, const OwnModel& own);
   Status check_source(const std::string& address) const;
   terms::SessionId owner(const Owners& owners, std::uint64_t handle) const;
   void forget_model(terms::ModelHandle model, const terms::ModelInfo& info, const Caller& caller);
@@ -353,6 +388,7 @@ class Service {
   const std::int64_t started_ns_;
   const std::shared_ptr<ByteBudget> answers_;  ///< of all sessions, nobody's too
   std::atomic<bool> is_draining_ = false;
+  std::atomic<bool> is_preparing_ = false;
   std::atomic<bool> requires_session_ = false;
   Access access_;
   SessionTable sessions_;

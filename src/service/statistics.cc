@@ -81,7 +81,7 @@ Metrics Service::metrics() const {
   for (HostedModel& hosted : all_models()) {
     auto requests = hosted.host->statistics(ModelHandle{hosted.info.handle});
     if (!requests.is_ok()) continue;  // unloaded meanwhile
-    all.models.push_back({std::move(hosted.info), std::move(*requests)});
+    all.models.push_back({std::move(hosted.info), std::move(*requests), hosted.version});
   }
   for (const terms::GroupInfo& group : all_groups()) {
     auto report = engine_.report(group.id);

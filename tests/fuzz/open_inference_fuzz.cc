@@ -22,8 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (reply.outputs.empty()) return 0;
   auto charge = ByteCharge::take(std::make_shared<ByteBudget>(1 << 20), 0).value();
   inference::ModelInferResponse response;
-  const Status written = rpc::server::write_response(reply, model.signature(), message, call.plain,
-                                                     1 << 20, charge, response);
+  const Status written =
+      rpc::server::write_response(reply, model, message, call.plain, 1 << 20, charge, response);
   if (written.is_ok() && response.outputs_size() != response.raw_output_contents_size()) {
     std::abort();
   }

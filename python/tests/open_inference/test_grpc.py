@@ -132,7 +132,7 @@ def test_wrong_requests_are_refused_by_name(client: Any, image: np.ndarray) -> N
     ]:
         with pytest.raises(InferenceServerException, match=message):
             client.infer(name, inputs)
-    with pytest.raises(InferenceServerException, match="has version 1 alone"):
+    with pytest.raises(InferenceServerException, match="no model is called \"digits\", version 7"):
         client.infer("digits", [right], model_version="7")
     with pytest.raises(InferenceServerException, match="keeps no sequences"):
         client.infer("digits", [right], sequence_id=3, sequence_start=True)

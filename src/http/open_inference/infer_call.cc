@@ -274,7 +274,7 @@ Result<Reply> write_reply(const terms::Signature& signature, std::int64_t limit_
   SLUICE_TRY(call->charge.resize(most).with_context("answers wait to be read"));
   Reply reply;
   reply.text = fmt::format("{{\"model_name\":{},\"model_version\":\"{}\"", json_text(call->model),
-                           open_inference::kVersion);
+                           call->version);
   if (!call->id.empty()) reply.text += fmt::format(",\"id\":{}", json_text(call->id));
   reply.text += ",\"outputs\":[";
   for (std::size_t i = 0; i < outputs->size(); ++i) {

@@ -1,6 +1,7 @@
 // An inference over HTTP: its JSON, and the bytes behind it.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -20,6 +21,7 @@ struct InferCall {
   open_inference::Owners owners;       ///< the texts of the JSON, too
   open_inference::InferRequest plain;  ///< points into the three above
   std::string model;
+  std::int64_t version = 1;
   std::string id;
   bool wants_binary = false;    ///< of outputs that say nothing
   std::vector<bool> is_binary;  ///< by wanted output

@@ -100,10 +100,14 @@ Reply error_reply(const Status& status) {
   return error_reply(http_status(status.code()), status.message());
 }
 
-InferenceHandler::InferenceHandler(service::Service& service, service::CallThreads& threads,
+InferenceHandler::InferenceHandler(service::Service& service, repository::Repository& repository,
+                                   service::CallThreads& threads,
                                    std::vector<service::AccessToken> tokens,
                                    std::int64_t max_answer_bytes)
-    : service_(service), threads_(threads), max_answer_bytes_(max_answer_bytes) {
+    : service_(service),
+      repository_(repository),
+      threads_(threads),
+      max_answer_bytes_(max_answer_bytes) {
   tokens_.set(std::move(tokens));
 }
 
@@ -157,7 +161,8 @@ Result<Reply> InferenceHandler::look_at_model(const Request& request, const Segm
   Segments path = segments;
   if (path == Segments{"models", "stats"}) {
     SLUICE_TRY(caller_of(request, Role::kMonitor));
-    return json_reply(statistics_json(SLUICE_TRY(service_.statistics(0))));
+    const auto statistics = SLUICE_TRY(service_.statistics(0));
+    return json_reply(statistics_json(service_, statistics));
   }
   const std::string version = take_version(path);
   const std::string& name = path[1];
@@ -166,7 +171,7 @@ Result<Reply> InferenceHandler::look_at_model(const Request& request, const Segm
     const auto caller = SLUICE_TRY(caller_of(request, Role::kMonitor));
     const auto model = SLUICE_TRY(open_inference::find_handle(service_, caller, name, version));
     const auto statistics = SLUICE_TRY(service_.statistics(static_cast<std::uint64_t>(model)));
-    return json_reply(statistics_json(statistics));
+    return json_reply(statistics_json(service_, statistics));
   }
   if (what == "ready") {
     const auto caller = SLUICE_TRY(caller_of(request, Role::kAny));
@@ -177,7 +182,7 @@ Result<Reply> InferenceHandler::look_at_model(const Request& request, const Segm
   if (!what.empty() && what != "config") return no_such_path();
   const auto caller = SLUICE_TRY(caller_of(request, Role::kInference));
   const auto model = SLUICE_TRY(open_inference::find_model(service_, caller, name, version));
-  const auto description = open_inference::describe(*model);
+  const auto description = open_inference::describe(service_, caller, name, *model);
   return json_reply(what.empty() ? metadata_json(description, name)
                                  : config_json(description, name));
 }
@@ -205,8 +210,7 @@ Cancel InferenceHandler::control(const Request& request, Segments segments, cons
     // A load may take long, and the connections' threads must not wait.
     status = threads_.run([this, caller = std::move(*caller), name = segments[2],
                            loads = segments[3] == "load", answer] {
-      const Status done = loads ? open_inference::load(service_, caller, name)
-                                : open_inference::unload(service_, caller, name);
+      const Status done = loads ? repository_.load(caller, name) : repository_.unload(caller, name);
       answer(done.is_ok() ? json_reply("{}") : error_reply(done));
     });
   }
@@ -216,7 +220,7 @@ Cancel InferenceHandler::control(const Request& request, Segments segments, cons
 
 Result<Reply> InferenceHandler::index(const Request& request) {
   SLUICE_TRY(caller_of(request, Role::kAny));
-  auto models = SLUICE_TRY(service_.list_models(0));
+  auto models = SLUICE_TRY(repository_.index());
   const std::string_view body = request.body->bytes();
   constexpr std::size_t kMaxBytes = 4096;  // nested lists take many times their text
   if (body.size() > kMaxBytes)
@@ -226,7 +230,8 @@ Result<Reply> InferenceHandler::index(const Request& request) {
     if (!wanted.is_object()) return invalid_argument("the body is no JSON object");
     const auto ready = wanted.find("ready");
     if (ready != wanted.end() && ready->is_boolean() && ready->get<bool>()) {
-      std::erase_if(models, [](const auto& entry) { return !open_inference::is_ready(entry); });
+      std::erase_if(models,
+                    [](const auto& entry) { return entry.state != repository::kReadyState; });
     }
   }
   return json_reply(index_json(models));
@@ -242,6 +247,7 @@ Cancel InferenceHandler::infer(const Request& request, const std::string& name,
     admission.caller = SLUICE_TRY(caller_of(request, Role::kInference));
     admission.model =
         SLUICE_TRY(open_inference::find_model(service_, admission.caller, name, version));
+    call->version = admission.model->version();
     call->charge = SLUICE_TRY(ByteCharge::take(admission.caller.session->answers(), 0));
     SLUICE_TRY(read_request(request.json_bytes, admission.model->signature(), *call));
     auto made = SLUICE_TRY(

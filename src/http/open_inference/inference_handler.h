@@ -7,6 +7,7 @@
 
 #include "dispatch/flight_table.h"
 #include "http/call.h"
+#include "repository/repository.h"
 #include "service/call_threads.h"
 #include "service/clients/tokens.h"
 #include "service/service.h"
@@ -17,8 +18,9 @@ namespace sluice::http {
 class InferenceHandler {
  public:
   /// All outlive the handler. `max_answer_bytes`: of one reply.
-  InferenceHandler(service::Service& service, service::CallThreads& threads,
-                   std::vector<service::AccessToken> tokens, std::int64_t max_answer_bytes);
+  InferenceHandler(service::Service& service, repository::Repository& repository,
+                   service::CallThreads& threads, std::vector<service::AccessToken> tokens,
+                   std::int64_t max_answer_bytes);
 
   /// From now on. None: any client may call.
   void set_tokens(std::vector<service::AccessToken> tokens) { tokens_.set(std::move(tokens)); }
@@ -38,6 +40,7 @@ class InferenceHandler {
   Result<Reply> index(const Request& request);
 
   service::Service& service_;
+  repository::Repository& repository_;
   service::CallThreads& threads_;
   service::TokenTable tokens_;
   const std::int64_t max_answer_bytes_;

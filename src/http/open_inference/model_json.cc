@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "open_inference/datatypes.h"
 
 namespace sluice::http {
@@ -42,8 +43,10 @@ json times_json(const open_inference::ModelCounts::Times& times) {
 }  // namespace
 
 std::string metadata_json(const open_inference::ModelDescription& model, const std::string& name) {
+  json versions = json::array();
+  for (const std::int64_t version : model.versions) versions.push_back(std::to_string(version));
   return text_of({{"name", name},
-                  {"versions", {open_inference::kVersion}},
+                  {"versions", versions},
                   {"platform", open_inference::kServerName},
                   {"inputs", describe(model.inputs)},
                   {"outputs", describe(model.outputs)}});
@@ -64,36 +67,35 @@ std::string config_json(const open_inference::ModelDescription& model, const std
   return text_of(config);
 }
 
-std::string statistics_json(const std::vector<terms::ModelStatistics>& models) {
+std::string statistics_json(const service::Service& service,
+                            const std::vector<terms::ModelStatistics>& models) {
   json list = json::array();
   for (const terms::ModelStatistics& model : models) {
     const open_inference::ModelCounts counts = open_inference::count(model);
-    list.push_back({{"name", model.name},
-                    {"version", open_inference::kVersion},
-                    {"last_inference", 0},
-                    {"inference_count", counts.success.count},
-                    {"execution_count", counts.compute.count},
-                    {"inference_stats",
-                     {{"success", times_json(counts.success)},
-                      {"fail", times_json(counts.fail)},
-                      {"queue", times_json(counts.queue)},
-                      {"compute_input", times_json(counts.copy)},
-                      {"compute_infer", times_json(counts.compute)},
-                      {"compute_output", times_json({})}}},
-                    {"batch_stats", json::array()}});
+    list.push_back(
+        {{"name", model.name},
+         {"version", std::to_string(service.version_of(terms::ModelHandle{model.model}))},
+         {"last_inference", 0},
+         {"inference_count", counts.success.count},
+         {"execution_count", counts.compute.count},
+         {"inference_stats",
+          {{"success", times_json(counts.success)},
+           {"fail", times_json(counts.fail)},
+           {"queue", times_json(counts.queue)},
+           {"compute_input", times_json(counts.copy)},
+           {"compute_infer", times_json(counts.compute)},
+           {"compute_output", times_json({})}}},
+         {"batch_stats", json::array()}});
   }
   return text_of({{"model_stats", list}});
 }
 
-std::string index_json(const std::vector<terms::ModelEntry>& models) {
+std::string index_json(const std::vector<repository::IndexEntry>& models) {
   json list = json::array();
-  for (const terms::ModelEntry& model : models) {
-    const std::string_view why =
-        open_inference::is_ready(model) ? std::string_view() : terms::phase_name(model.info.phase);
-    list.push_back({{"name", model.info.name},
-                    {"version", open_inference::kVersion},
-                    {"state", open_inference::state_name(model)},
-                    {"reason", why}});
+  for (const repository::IndexEntry& model : models) {
+    list.push_back(
+        {{"name", model.name}, {"state", model.state}, {"reason", valid_utf8(model.reason)}});
+    if (model.version > 0) list.back()["version"] = std::to_string(model.version);
   }
   return text_of(list);
 }

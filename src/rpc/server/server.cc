@@ -23,10 +23,12 @@ constexpr std::int64_t kLeastConnectionBytes = std::int64_t{256} << 20;
 
 class GrpcServer final : public Server {
  public:
-  GrpcServer(service::Service& service, const ServerOptions& options)
+  GrpcServer(service::Service& service, repository::Repository& repository,
+             const ServerOptions& options)
       : service_(service),
         threads_(kMaxCallThreads, kMaxWaitingCalls),
         handlers_(service, peers_, threads_, options.tokens, options.max_message_bytes),
+        inference_handlers_(handlers_, repository),
         connections_(static_cast<std::size_t>(options.connections),
                      static_cast<std::size_t>(options.connections_per_peer)) {}
   ~GrpcServer() override { shutdown(0); }
@@ -141,7 +143,7 @@ class GrpcServer final : public Server {
   PeerTable peers_;
   service::CallThreads threads_;
   Handlers handlers_;
-  InferenceHandlers inference_handlers_{handlers_};
+  InferenceHandlers inference_handlers_;
   std::vector<std::string> addresses_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::unique_ptr<SideSocket>> sides_;
@@ -153,8 +155,9 @@ class GrpcServer final : public Server {
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::start(service::Service& service,
+                                              repository::Repository& repository,
                                               const ServerOptions& options) {
-  auto server = std::make_unique<GrpcServer>(service, options);
+  auto server = std::make_unique<GrpcServer>(service, repository, options);
   SLUICE_TRY(server->start(options));
   return std::unique_ptr<Server>(std::move(server));
 }

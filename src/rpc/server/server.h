@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "repository/repository.h"
 #include "rpc/server/listen/tls.h"
 #include "rpc/server/listen/unix_listener.h"
 #include "rpc/wire/address.h"
@@ -34,10 +35,11 @@ struct ServerOptions {
 /// Listens until it is shut down. Safe from any thread.
 class Server {
  public:
-  /// `service` outlives the server.
+  /// `service` and `repository` outlive the server.
   /// Fails: as UnixListener::create; kUnavailable for a port; kInvalidArgument for a TCP address
   ///        that others reach, without TLS; as read_tls.
   static Result<std::unique_ptr<Server>> start(service::Service& service,
+                                               repository::Repository& repository,
                                                const ServerOptions& options);
   Server() = default;
   Server(const Server&) = delete;

@@ -30,7 +30,7 @@ class ServingTest : public ::testing::Test {
     server::ServerOptions wanted;
     wanted.addresses = {{true, socket(), "", 0}};
     wanted.max_message_bytes = 1 << 20;
-    auto server = server::Server::start(service_, wanted);
+    auto server = server::Server::start(service_, repository_, wanted);
     EXPECT_TRUE(server.is_ok()) << server.status().to_string();
     server_ = std::move(server).value();
     EXPECT_TRUE(package::write_package(*runtime::testing::add_relu(), package_).is_ok());
@@ -49,6 +49,7 @@ class ServingTest : public ::testing::Test {
   runtime::Engine engine_;
   service::NoLog log_;
   service::Service service_;
+  repository::Repository repository_{service_, {}};
   std::unique_ptr<server::Server> server_;
   const std::string package_ = (folder_ / "m.sluice").string();
 

@@ -261,6 +261,7 @@ Result<terms::ModelEntry> from_proto(const v1::Model& from) {
   terms::ModelEntry to;
   to.info.handle = from.handle();
   to.info.name = from.name();
+  to.version = std::max<std::int64_t>(from.version(), 1);  // 0 of an older daemon
   to.info.phase = by_name(kPhases, from.phase(), &terms::phase_name);
   to.info.group = terms::CoreGroupId(static_cast<std::int32_t>(from.group()));
   to.info.is_implicit = from.is_implicit();

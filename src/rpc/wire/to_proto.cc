@@ -155,6 +155,7 @@ void to_proto(const terms::RegionInfo& from, v1::Region& to) {
 void to_proto(const terms::ModelEntry& from, v1::Model& to) {
   to.set_handle(from.info.handle);
   to.set_name(valid_utf8(from.info.name));
+  to.set_version(from.version);
   to.set_phase(std::string(terms::phase_name(from.info.phase)));
   to.set_group(static_cast<std::uint64_t>(from.info.group.value()));
   to.set_is_implicit(from.info.is_implicit);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string>
+#include <utility>
 
 #include "base/system/heap.h"
 #include "service/prometheus/text.h"
@@ -227,9 +229,9 @@ struct TritonCounts {
 /// find them. Its documentation on metrics has the meanings. Copies in both directions are input.
 void add_triton_names(PrometheusText& text, const std::vector<ModelMetrics>& models) {
   constexpr std::int64_t kNsPerUs = 1000;
-  std::map<std::string, TritonCounts> by_name;
+  std::map<std::pair<std::string, std::int64_t>, TritonCounts> by_name;
   for (const ModelMetrics& model : models) {
-    TritonCounts& counts = by_name[model.info.name];
+    TritonCounts& counts = by_name[{model.info.name, model.version}];
     const ModelStatisticsSnapshot& requests = model.requests;
     counts.failure += requests.refused;
     for (const terms::CodeCount& answered : requests.answered) {
@@ -260,8 +262,9 @@ void add_triton_names(PrometheusText& text, const std::vector<ModelMetrics>& mod
   for (const Family& family : kFamilies) {
     const bool is_gauge = family.member == &TritonCounts::pending;
     text.begin_alias(family.name, is_gauge ? "gauge" : "counter", family.help);
-    for (const auto& [name, counts] : by_name) {
-      text.add({{"model", name}, {"version", "1"}}, counts.*family.member);
+    for (const auto& [key, counts] : by_name) {
+      text.add({{"model", key.first}, {"version", std::to_string(key.second)}},
+               counts.*family.member);
     }
   }
 }

@@ -56,6 +56,7 @@ struct ModelEntry {
   Signature signature;
   std::optional<FunctionState> function = {};  ///< of a model that is a function
   std::optional<GraphState> graph = {};        ///< of one that is a graph of functions
+  std::int64_t version = 1;  ///< among the models of a repository that have its name
 };
 
 struct GroupEntry {

@@ -50,7 +50,7 @@ class Served {
         service_(engine_, devices_, options(folder), log_) {
     rpc::server::ServerOptions wanted;
     wanted.addresses = {{true, (folder / "s").string(), "", 0}};
-    server_ = rpc::server::Server::start(service_, wanted).value();
+    server_ = rpc::server::Server::start(service_, repository_, wanted).value();
   }
   Served(const Served&) = delete;
   Served& operator=(const Served&) = delete;
@@ -81,6 +81,7 @@ class Served {
   runtime::Engine engine_;
   service::NoLog log_;
   service::Service service_;
+  repository::Repository repository_{service_, {}};
   std::unique_ptr<rpc::server::Server> server_;
 };
 

@@ -56,6 +56,9 @@ constexpr std::array kCommands = {
                 "sluice completion zsh\n"
                 "sluice completion fish"},
 
+    CommandInfo{"serve", kDaemon, kRemote, "Serve a folder of models over HTTP and gRPC",
+                "sluice serve models\n"
+                "sluice serve models --poll 5 --http localhost:8080"},
     CommandInfo{"load", kDaemon, kRemote, "Load a model in the daemon; prints its handle",
                 "sluice load model.onnx\n"
                 "sluice load model.sluice --name classifier --depth 4"},

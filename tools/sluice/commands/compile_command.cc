@@ -22,12 +22,21 @@ class CompileCommand : public Command {
     options_.add_to(options,
                     "An ONNX file, whose external weights lie in its folder, or a folder with "
                     "config.json and safetensors");
-    options.add("-o,--output", output_, "File to write (default: beside the model)");
+    const Option output =
+        options.add("-o,--output", output_, "File to write (default: beside the model)");
+    options
+        .flag("--cached", is_cached_,
+              "Write to the cache of compiled models, unless it is there, and print the path")
+        .excludes(output);
     options_.add_rest(options);
     add_image_options(options, preprocessing_);
   }
 
   Result<int> run() override {
+    if (is_cached_) {
+      fmt::print("{}\n", SLUICE_TRY(compile_into_cache(options_)).string());
+      return 0;
+    }
     if (output_.empty())
       output_ = std::filesystem::path(options_.path).replace_extension(".sluice");
     return_large_blocks();
@@ -53,6 +62,7 @@ class CompileCommand : public Command {
  private:
   ModelOptions options_;
   std::string output_;
+  bool is_cached_ = false;
   Preprocessing preprocessing_;  // recorded for `sluice run`
 };
 

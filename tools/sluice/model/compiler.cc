@@ -73,4 +73,19 @@ Result<package::Executable> compile_once(const ModelOptions& options, const Prog
   return executable;
 }
 
+Result<std::filesystem::path> compile_into_cache(const ModelOptions& options) {
+  const auto cache = CompileCache::open();
+  if (!cache) {
+    return make_error(Code::kUnavailable,
+                      "there is no folder for compiled models; name one in SLUICE_CACHE_DIR");
+  }
+  const std::string key = SLUICE_TRY(cache_key(options.path, options));
+  if (!cache->find(key)) {
+    const auto executable = SLUICE_TRY(compile_to(cache->place_of(key), options, {}));
+    print_warnings(options.path, executable.graph);
+    cache->trim();
+  }
+  return cache->place_of(key);
+}
+
 }  // namespace sluice::tool

@@ -1,6 +1,7 @@
 // What a command line names as a model: a `.sluice` file, or an ONNX file, compiled into a cache.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -43,5 +44,9 @@ Result<package::Executable> compile_model(const ModelOptions& options, const Pro
 /// As `compile_model`, but reads the package of an earlier call from the cache (compile_cache.h).
 /// Reports on stderr when it adds a package to the cache.
 Result<package::Executable> compile_once(const ModelOptions& options, const Progress& progress);
+
+/// The same; the package's place in the cache. Fails: as compile_once; kUnavailable without a
+/// folder for the cache.
+Result<std::filesystem::path> compile_into_cache(const ModelOptions& options);
 
 }  // namespace sluice::tool

@@ -23,6 +23,7 @@ std::unique_ptr<Command> make_monitor_command();
 std::unique_ptr<Command> make_offer_command();
 std::unique_ptr<Command> make_timeline_command();
 std::unique_ptr<Command> make_reset_command();
+std::unique_ptr<Command> make_serve_command();
 std::unique_ptr<Command> make_server_command();
 std::unique_ptr<Command> make_sessions_command();
 std::unique_ptr<Command> make_start_command();

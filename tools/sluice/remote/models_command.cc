@@ -18,17 +18,17 @@ class ModelsCommand : public Command {
       return 0;
     }
     std::vector<std::vector<std::string>> rows = {
-        {"MODEL", "NAME", "PHASE", "GROUP", "MODE", "DEPTH", "MEMORY", "SESSION"}};
+        {"MODEL", "NAME", "VERSION", "PHASE", "GROUP", "MODE", "DEPTH", "MEMORY", "SESSION"}};
     for (const auto& model : models) {
-      rows.push_back({fmt::format("{:#x}", model.info.handle), model.info.name,
-                      std::string(terms::phase_name(model.info.phase)),
-                      model.graph ? "-" : std::to_string(model.info.group.value()),
-                      model.info.mode == terms::LoadMode::kShared ? "shared" : "normal",
-                      std::to_string(model.info.depth),
-                      format_bytes(model.info.footprint.total_bytes()),
-                      model.session == terms::kNobody
-                          ? "-"
-                          : std::to_string(static_cast<std::uint64_t>(model.session))});
+      rows.push_back(
+          {fmt::format("{:#x}", model.info.handle), model.info.name,
+           std::to_string(model.version), std::string(terms::phase_name(model.info.phase)),
+           model.graph ? "-" : std::to_string(model.info.group.value()),
+           model.info.mode == terms::LoadMode::kShared ? "shared" : "normal",
+           std::to_string(model.info.depth), format_bytes(model.info.footprint.total_bytes()),
+           model.session == terms::kNobody
+               ? "-"
+               : std::to_string(static_cast<std::uint64_t>(model.session))});
     }
     fmt::print("{}", text_table(rows));
     return 0;

@@ -1,13 +1,11 @@
 #include "sluice/remote/package_file.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+
+#include "base/process/child.h"
 
 namespace sluice::tool {
 namespace {
@@ -27,27 +25,6 @@ Result<std::shared_ptr<const fs::path>> make_folder() {
     fs::remove_all(*folder, ignored);
     delete folder;
   });
-}
-
-/// Runs a program to its end, without its stdout: the status of wait(2).
-Result<int> run(const fs::path& program, std::vector<std::string> words) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions = {};
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t process = 0;
-  const int error =
-      posix_spawn(&process, program.c_str(), &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) {
-    return make_error(Code::kUnavailable, "{}: {}", program.string(), std::strerror(error));
-  }
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
 }
 
 }  // namespace
@@ -79,9 +56,10 @@ Result<PackageOptions::File> PackageOptions::find() const {
   const std::string package = (*folder / (stem() + ".sluice")).string();
   std::vector<std::string> words = {"sluice", "compile", path_, "-o", package};
   for (const std::string& backend : backends_) words.insert(words.end(), {"--backend", backend});
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (SLUICE_TRY(run(self.parent_path() / "sluice", std::move(words))) != 0) {
+  constexpr bool kShowsErrors = true;
+  const auto end =
+      SLUICE_TRY(run_child(program_beside("sluice"), std::move(words), {}, {}, kShowsErrors));
+  if (!end.is_success()) {
     return invalid_argument("{} was not compiled; the line above says why", path_);
   }
   return File{package, std::move(folder)};

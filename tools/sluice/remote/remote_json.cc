@@ -64,6 +64,7 @@ json to_json(const terms::GraphState& from) {
 json to_json(const terms::ModelEntry& from) {
   json all = {{"model", from.info.handle},
               {"name", from.info.name},
+              {"version", from.version},
               {"phase", terms::phase_name(from.info.phase)},
               {"group", from.info.group.value()},
               {"is_implicit", from.info.is_implicit},

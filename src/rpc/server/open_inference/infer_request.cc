@@ -7,7 +7,6 @@
 #include "base/no_memory.h"
 #include "base/utf8.h"
 #include "open_inference/datatypes.h"
-#include "open_inference/model_description.h"
 #include "rpc/server/open_inference/typed_contents.h"
 #include "terms/runtime_code.h"
 
@@ -103,11 +102,11 @@ std::int64_t size_of(const std::vector<open_inference::OutputTensor>& outputs) {
   return total;
 }
 
-void write_outputs(const std::vector<open_inference::OutputTensor>& outputs,
+void write_outputs(const std::vector<open_inference::OutputTensor>& outputs, std::int64_t version,
                    const inference::ModelInferRequest& request,
                    inference::ModelInferResponse& response) {
   response.set_model_name(request.model_name());
-  response.set_model_version(std::string(open_inference::kVersion));
+  response.set_model_version(std::to_string(version));
   response.set_id(request.id());
   for (const open_inference::OutputTensor& output : outputs) {
     auto& to = *response.add_outputs();
@@ -143,13 +142,13 @@ Status read_request(const inference::ModelInferRequest& from, OpenInferCall& to)
   return ok_status();
 }
 
-Status write_response(const runtime::Reply& reply, const terms::Signature& signature,
+Status write_response(const runtime::Reply& reply, const dispatch::ModelRef& model,
                       const inference::ModelInferRequest& request,
                       const open_inference::InferRequest& plain, std::int64_t limit_bytes,
                       ByteCharge& charge, inference::ModelInferResponse& to) {
   if (reply.code != RuntimeCode::kOk && reply.outputs.empty()) return reply.errors.to_status();
   const auto outputs = SLUICE_TRY(
-      catch_no_memory([&] { return open_inference::outputs_of(reply, plain, signature); }));
+      catch_no_memory([&] { return open_inference::outputs_of(reply, plain, model.signature()); }));
   const std::int64_t size_bytes = size_of(outputs);
   if (size_bytes > limit_bytes) {
     return terms::runtime_error(RuntimeCode::kOutOfResources,
@@ -160,7 +159,7 @@ Status write_response(const runtime::Reply& reply, const terms::Signature& signa
   // Charged before the message is made: an answer beyond the budget costs no memory.
   SLUICE_TRY(charge.resize(size_bytes).with_context("answers wait to be read"));
   return catch_no_memory([&] {
-    write_outputs(outputs, request, to);
+    write_outputs(outputs, model.version(), request, to);
     return ok_status();
   });
 }

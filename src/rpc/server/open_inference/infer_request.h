@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/byte_budget.h"
+#include "dispatch/model_ref.h"
 #include "open_inference/request.h"
 #include "proto/open_inference/service.pb.h"
 
@@ -24,7 +25,7 @@ Status read_request(const inference::ModelInferRequest& from, OpenInferCall& to)
 /// Fills `to`, all tensors raw. `limit_bytes`: of one answer. `charge`: of its bytes.
 /// Fails: the reply's error; as open_inference::outputs_of; kOutOfResources over the limit or the
 ///        budget of `charge`.
-Status write_response(const runtime::Reply& reply, const terms::Signature& signature,
+Status write_response(const runtime::Reply& reply, const dispatch::ModelRef& model,
                       const inference::ModelInferRequest& request,
                       const open_inference::InferRequest& plain, std::int64_t limit_bytes,
                       ByteCharge& charge, inference::ModelInferResponse& to);

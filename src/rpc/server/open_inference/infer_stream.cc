@@ -40,8 +40,8 @@ class OpenMessages {
   static Status write(const runtime::Reply& reply, const dispatch::ModelRef& model,
                       std::int64_t limit_bytes, ByteCharge& charge, const Work& work,
                       Response& to) {
-    SLUICE_TRY(write_response(reply, model.signature(), *work.message, work.call.plain, limit_bytes,
-                              charge, *to.mutable_infer_response()));
+    SLUICE_TRY(write_response(reply, model, *work.message, work.call.plain, limit_bytes, charge,
+                              *to.mutable_infer_response()));
     set_final(*to.mutable_infer_response());
     return ok_status();
   }

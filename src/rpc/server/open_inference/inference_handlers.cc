@@ -31,7 +31,8 @@ Status check_no_parameters(
 
 }  // namespace
 
-InferenceHandlers::InferenceHandlers(Handlers& handlers) : handlers_(handlers) {
+InferenceHandlers::InferenceHandlers(Handlers& handlers, repository::Repository& repository)
+    : handlers_(handlers), repository_(repository) {
   SetMessageAllocatorFor_ModelInfer(&infer_allocator_);
 }
 
@@ -82,7 +83,8 @@ InferenceHandlers::Unary* InferenceHandlers::ModelMetadata(
   return handlers_.now(context, Role::kInference, [&](const service::Caller& caller) -> Status {
     const auto model = SLUICE_TRY(
         open_inference::find_model(service(), caller, request->name(), request->version()));
-    to_proto(open_inference::describe(*model), request->name(), *response);
+    to_proto(open_inference::describe(service(), caller, request->name(), *model), request->name(),
+             *response);
     return ok_status();
   });
 }
@@ -93,7 +95,8 @@ InferenceHandlers::Unary* InferenceHandlers::ModelConfig(
   return handlers_.now(context, Role::kInference, [&](const service::Caller& caller) -> Status {
     const auto model = SLUICE_TRY(
         open_inference::find_model(service(), caller, request->name(), request->version()));
-    to_proto(open_inference::describe(*model), request->name(), *response->mutable_config());
+    to_proto(open_inference::describe(service(), caller, request->name(), *model), request->name(),
+             *response->mutable_config());
     return ok_status();
   });
 }
@@ -108,7 +111,8 @@ InferenceHandlers::Unary* InferenceHandlers::ModelStatistics(
           open_inference::find_handle(service(), caller, request->name(), request->version())));
     }
     for (const auto& entry : SLUICE_TRY(service().statistics(model))) {
-      to_proto(entry, *response->add_model_stats());
+      const std::int64_t version = service().version_of(terms::ModelHandle{entry.model});
+      to_proto(entry, version, *response->add_model_stats());
     }
     return ok_status();
   });
@@ -118,8 +122,8 @@ InferenceHandlers::Unary* InferenceHandlers::RepositoryIndex(
     Context* context, const inference::RepositoryIndexRequest* request,
     inference::RepositoryIndexResponse* response) {
   return handlers_.now(context, Role::kAny, [&](const service::Caller& /*caller*/) -> Status {
-    for (const auto& entry : SLUICE_TRY(service().list_models(0))) {
-      if (request->ready() && !open_inference::is_ready(entry)) continue;
+    for (const auto& entry : SLUICE_TRY(repository_.index())) {
+      if (request->ready() && entry.state != repository::kReadyState) continue;
       to_proto(entry, *response->add_models());
     }
     return ok_status();
@@ -132,7 +136,7 @@ InferenceHandlers::Unary* InferenceHandlers::RepositoryModelLoad(
   return handlers_.later(context, Role::kControl,
                          [this, request](const service::Caller& caller) -> Status {
                            SLUICE_TRY(check_no_parameters(request->parameters()));
-                           return open_inference::load(service(), caller, model_name(*request));
+                           return repository_.load(caller, model_name(*request));
                          });
 }
 
@@ -141,7 +145,7 @@ InferenceHandlers::Unary* InferenceHandlers::RepositoryModelUnload(
     inference::RepositoryModelUnloadResponse* /*response*/) {
   return handlers_.later(context, Role::kControl,
                          [this, request](const service::Caller& caller) -> Status {
-                           return open_inference::unload(service(), caller, model_name(*request));
+                           return repository_.unload(caller, model_name(*request));
                          });
 }
 
@@ -180,9 +184,8 @@ grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext&
   auto& [admission, request] = *prepared;
   const auto write = [messages, model = admission.model,
                       limit_bytes = handlers.max_answer_bytes()](const runtime::Reply& reply) {
-    return wire::to_grpc(write_response(reply, model->signature(), messages->request,
-                                        messages->call.plain, limit_bytes, messages->charge,
-                                        messages->response));
+    return wire::to_grpc(write_response(reply, *model, messages->request, messages->call.plain,
+                                        limit_bytes, messages->charge, messages->response));
   };
   return infer_unary(handlers, context, admission, request, write);
 }

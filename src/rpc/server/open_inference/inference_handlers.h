@@ -2,6 +2,7 @@
 #pragma once
 
 #include "proto/open_inference/service.grpc.pb.h"
+#include "repository/repository.h"
 #include "rpc/server/calls/handlers.h"
 #include "rpc/server/calls/message_holder.h"
 #include "rpc/server/open_inference/infer_request.h"
@@ -20,7 +21,7 @@ struct OpenInferMessages {
 class InferenceHandlers final : public inference::GRPCInferenceService::CallbackService {
  public:
   /// `handlers` outlive this.
-  explicit InferenceHandlers(Handlers& handlers);
+  InferenceHandlers(Handlers& handlers, repository::Repository& repository);
 
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
@@ -55,6 +56,7 @@ class InferenceHandlers final : public inference::GRPCInferenceService::Callback
   service::Service& service() const { return handlers_.service(); }
 
   Handlers& handlers_;
+  repository::Repository& repository_;
   MessageAllocator<OpenInferMessages> infer_allocator_;
 };
 

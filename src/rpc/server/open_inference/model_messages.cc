@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/utf8.h"
 #include "open_inference/datatypes.h"
 
 namespace sluice::rpc::server {
@@ -40,7 +41,7 @@ void set(inference::StatisticDuration& to, const open_inference::ModelCounts::Ti
 void to_proto(const open_inference::ModelDescription& from, const std::string& name,
               inference::ModelMetadataResponse& to) {
   to.set_name(name);
-  to.add_versions(std::string(open_inference::kVersion));
+  for (const std::int64_t version : from.versions) to.add_versions(std::to_string(version));
   to.set_platform(std::string(open_inference::kServerName));
   for (const TensorDescription& input : from.inputs) describe(input, *to.add_inputs());
   for (const TensorDescription& output : from.outputs) describe(output, *to.add_outputs());
@@ -69,10 +70,11 @@ void to_proto(const open_inference::ModelDescription& from, const std::string& n
   to.mutable_model_transaction_policy()->set_decoupled(false);
 }
 
-void to_proto(const terms::ModelStatistics& from, inference::ModelStatistics& to) {
+void to_proto(const terms::ModelStatistics& from, std::int64_t version,
+              inference::ModelStatistics& to) {
   const open_inference::ModelCounts counts = open_inference::count(from);
   to.set_name(from.name);
-  to.set_version(std::string(open_inference::kVersion));
+  to.set_version(std::to_string(version));
   to.set_inference_count(static_cast<std::uint64_t>(counts.success.count));
   to.set_execution_count(static_cast<std::uint64_t>(counts.compute.count));
   inference::InferStatistics& all = *to.mutable_inference_stats();
@@ -84,13 +86,12 @@ void to_proto(const terms::ModelStatistics& from, inference::ModelStatistics& to
   set(*all.mutable_compute_output(), {});
 }
 
-void to_proto(const terms::ModelEntry& from, inference::RepositoryIndexResponse::ModelIndex& to) {
-  to.set_name(from.info.name);
-  to.set_version(std::string(open_inference::kVersion));
-  to.set_state(std::string(open_inference::state_name(from)));
-  if (!open_inference::is_ready(from)) {
-    to.set_reason(std::string(terms::phase_name(from.info.phase)));
-  }
+void to_proto(const repository::IndexEntry& from,
+              inference::RepositoryIndexResponse::ModelIndex& to) {
+  to.set_name(from.name);
+  if (from.version > 0) to.set_version(std::to_string(from.version));
+  to.set_state(std::string(from.state));
+  to.set_reason(valid_utf8(from.reason));
 }
 
 }  // namespace sluice::rpc::server

@@ -3,6 +3,7 @@
 
 #include "open_inference/model_description.h"
 #include "proto/open_inference/service.pb.h"
+#include "repository/repository.h"
 #include "terms/server/statistics.h"
 
 namespace sluice::rpc::server {
@@ -11,7 +12,9 @@ void to_proto(const open_inference::ModelDescription& from, const std::string& n
               inference::ModelMetadataResponse& to);
 void to_proto(const open_inference::ModelDescription& from, const std::string& name,
               inference::ModelConfig& to);
-void to_proto(const terms::ModelStatistics& from, inference::ModelStatistics& to);
-void to_proto(const terms::ModelEntry& from, inference::RepositoryIndexResponse::ModelIndex& to);
+void to_proto(const terms::ModelStatistics& from, std::int64_t version,
+              inference::ModelStatistics& to);
+void to_proto(const repository::IndexEntry& from,
+              inference::RepositoryIndexResponse::ModelIndex& to);
 
 }  // namespace sluice::rpc::server

@@ -1,0 +1,241 @@
+"""A folder of models with versions, as a `sluiced` and `sluice serve` serve it to Triton's clients."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sluice
+from conftest import eventually
+
+grpcclient = pytest.importorskip("tritonclient.grpc")
+httpclient = pytest.importorskip("tritonclient.http")
+from tritonclient.utils import InferenceServerException  # noqa: E402
+
+from repositories import Repository, ask, serving, times, update_under_traffic  # noqa: E402
+
+Package = Callable[[int], bytes]
+
+
+@pytest.fixture
+def package(tmp_path: pathlib.Path) -> Package:
+    def make(factor: int) -> bytes:
+        sluice.compile(times(factor)).save(tmp_path / "one.sluice")
+        return (tmp_path / "one.sluice").read_bytes()
+
+    return make
+
+
+def states(client: Any, name: str) -> dict[str, tuple[str, str]]:
+    """State and reason of each version; "" is the model as a whole."""
+    models = client.get_model_repository_index().models
+    return {model.version: (model.state, model.reason) for model in models if model.name == name}
+
+
+def test_files_and_trees_are_served_from_the_start(tmp_path: pathlib.Path, package: Package) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.put("bare.sluice", package(3))
+    repository.put("compiled.onnx", times(4))
+    repository.put("tree/2/model.onnx", times(5))
+    repository.put("tree/1/model.onnx", times(6))
+    with serving(tmp_path) as (_, _, client):
+        assert [ask(client, name) for name in ("bare", "compiled", "tree")] == [3, 4, 5]
+        assert states(client, "tree") == {"2": ("READY", "")}
+        assert list(client.get_model_metadata("tree").versions) == ["2"]
+        with pytest.raises(InferenceServerException, match='no model is called "tree", version 1'):
+            ask(client, "tree", "1")
+
+
+def test_requests_choose_among_the_versions_of_the_policy(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (daemon, repository, client):
+        for version in (1, 2, 3):
+            repository.put(f"m/{version}/model.sluice", package(10 * version))
+        repository.put("m/config.pbtxt", "version_policy { specific { versions: [ 1, 2 ] } }")
+        client.load_model("m")
+        assert [ask(client, "m"), ask(client, "m", "1"), ask(client, "m", "2")] == [20, 10, 20]
+        with httpclient.InferenceServerClient(daemon.http) as other:
+            assert ask(other, "m", "1", module=httpclient) == 10
+            assert other.get_model_metadata("m")["versions"] == ["1", "2"]
+            assert other.is_model_ready("m", "2") and not other.is_model_ready("m", "3")
+            index = other.get_model_repository_index()
+            assert [(entry["version"], entry["state"]) for entry in index] == [("1", "READY"), ("2", "READY")]
+            assert {one["version"] for one in other.get_inference_statistics("m", "1")["model_stats"]} == {"1"}
+        repository.put("m/config.pbtxt", "version_policy { latest { num_versions: 1 } }")
+        client.load_model("m")
+        assert ask(client, "m") == 30
+        assert states(client, "m") == {"3": ("READY", "")}
+
+
+def test_updates_under_traffic_lose_no_request(tmp_path: pathlib.Path, package: Package) -> None:
+    assert update_under_traffic(tmp_path, package, 100).failures == []
+
+
+def test_files_may_be_overwritten_in_place(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (_, repository, client):
+        repository.put("m/1/model.sluice", package(2))
+        client.load_model("m")
+        place = repository.folder / "m/1/model.sluice"
+        place.write_bytes(b"")
+        assert ask(client, "m") == 2
+        with pytest.raises(InferenceServerException, match="version 1"):
+            client.load_model("m")
+        assert ask(client, "m") == 2
+        place.write_bytes(package(7))
+        client.load_model("m")
+        assert ask(client, "m") == 7
+
+
+def test_a_version_that_does_not_load_leaves_the_old_one(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (_, repository, client):
+        repository.put("m/1/model.sluice", package(1))
+        client.load_model("m")
+        for version, contents in (("2", "damaged"), ("3", "")):
+            repository.put(f"m/{version}/model.onnx", contents)
+            with pytest.raises(InferenceServerException, match=f'model "m": version {version}: not compiled'):
+                client.load_model("m")
+            assert ask(client, "m") == 1
+            state, reason = states(client, "m")[version]
+            assert state == "UNAVAILABLE" and "not compiled" in reason
+            assert states(client, "m")["1"] == ("READY", "")
+        repository.remove("m/2")
+        repository.remove("m/3")
+        client.load_model("m")
+        assert states(client, "m") == {"1": ("READY", "")}
+
+
+def test_an_older_version_comes_back(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (_, repository, client):
+        for version in (1, 2):
+            repository.put(f"m/{version}/model.sluice", package(version))
+        client.load_model("m")
+        assert ask(client, "m") == 2
+        repository.remove("m/2")
+        assert ask(client, "m") == 2  # until a client says so
+        client.load_model("m")
+        assert ask(client, "m") == 1
+
+
+def test_models_are_unloaded_and_loaded_by_clients(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (_, repository, client):
+        repository.put("m/1/model.sluice", package(1))
+        assert states(client, "m") == {"": ("UNAVAILABLE", "not loaded")}
+        client.load_model("m")
+        client.unload_model("m")
+        assert states(client, "m") == {"1": ("UNAVAILABLE", "unloaded")}
+        assert not client.is_model_ready("m")
+        client.load_model("m")
+        assert ask(client, "m") == 1
+        repository.remove("m")
+        with pytest.raises(InferenceServerException, match="no longer"):
+            client.load_model("m")
+        assert ask(client, "m") == 1
+        client.unload_model("m")
+        assert states(client, "m") == {}
+
+
+def test_polling_takes_changes(tmp_path: pathlib.Path, package: Package) -> None:
+    def answers(version: int) -> bool:
+        return client.is_model_ready("m") and ask(client, "m") == version
+
+    with serving(tmp_path, "--repository-poll-seconds", "1") as (_, repository, client):
+        repository.put("m/1/model.sluice", package(1))
+        eventually(lambda: answers(1))
+        repository.put("m/2/model.sluice", package(2))
+        eventually(lambda: answers(2))
+        repository.put("m/3/model.sluice", "damaged")
+        eventually(lambda: "3" in states(client, "m"))
+        assert answers(2)
+        repository.remove("m")
+        eventually(lambda: not client.is_model_ready("m"))
+        assert states(client, "m") == {}
+
+
+def test_bad_folders_say_why_and_the_others_go_on(tmp_path: pathlib.Path, package: Package) -> None:
+    repository = Repository(tmp_path / "models")
+    (tmp_path / "secret.sluice").write_bytes(package(9))
+    repository.put("good.sluice", package(1))
+    repository.put("empty/config.pbtxt", "")
+    repository.put("damaged/1/model.sluice", package(1))
+    repository.put("damaged/config.pbtxt", "max_batch_size: 1\ninput [")
+    repository.put("deep/1/model.sluice", package(1))
+    repository.put("deep/config.pbtxt", "a {" * 10_000)
+    repository.put("ensemble/1/model.sluice", package(1))
+    repository.put("ensemble/config.pbtxt", "ensemble_scheduling { }")
+    repository.put("other/1/model.sluice", package(1))
+    repository.put("other/config.pbtxt", 'input { name: "z" data_type: TYPE_FP32 dims: [ -1, 2 ] }')
+    (repository.folder / "leak.sluice").symlink_to("../secret.sluice")
+    with serving(tmp_path) as (daemon, _, client):
+        assert ask(client, "good") == 1
+        for name, version, reason in [
+            ("empty", "", "no version"),
+            ("damaged", "", "config.pbtxt: line 2"),
+            ("deep", "", "deeper than 32"),
+            ("ensemble", "", "ensembles are not served"),
+            ("other", "1", 'input "z": the model has none of this name'),
+            ("leak", "", "leads out of the repository"),
+        ]:
+            state, said = states(client, name)[version]
+            assert state == "UNAVAILABLE" and reason in said
+            with pytest.raises(InferenceServerException):
+                client.load_model(name)
+            assert not client.is_model_ready(name)
+        for name in ("../secret", "models/good", "", "absent"):
+            with pytest.raises(InferenceServerException):
+                client.load_model(name)
+        with httpclient.InferenceServerClient(daemon.http) as other:
+            assert len(other.get_model_repository_index()) == 7
+
+
+def test_rows_are_joined_as_the_configuration_says(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (_, repository, client):
+        repository.put("m/1/model.sluice", package(1))
+        repository.put("m/config.pbtxt", """
+            name: "m" backend: "onnxruntime" max_batch_size: 8
+            input [ { name: "x" data_type: TYPE_FP32 dims: [ 2 ] } ]
+            instance_group [ { count: 2 kind: KIND_CPU } ]
+            dynamic_batching { preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 100 }""")
+        client.load_model("m")
+        config = client.get_model_config("m").config
+        assert config.max_batch_size == 4
+        assert list(config.input[0].dims) == [2]
+        assert ask(client, "m") == 1
+
+
+def test_a_compilation_stays_within_its_limits(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path, "--compile-bytes", str(1 << 24)) as (_, repository, client):
+        repository.put("good.sluice", package(1))
+        repository.put("large.onnx", times(2))
+        client.load_model("good")
+        with pytest.raises(InferenceServerException, match="not compiled"):
+            client.load_model("large")
+        assert ask(client, "good") == 1
+
+
+def test_serve_prints_what_it_serves_and_ends_with_ctrl_c(tmp_path: pathlib.Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.put("five.onnx", times(5))
+    os.environ["SLUICE_CACHE_DIR"] = str(tmp_path / "cache")
+    (tmp_path / "settings.json").write_text(json.dumps({"lock_folder": str(tmp_path / "locks")}))
+    command = [os.environ["SLUICE_PROGRAM"], "serve", repository.folder, "--http", "localhost:0",
+               "--grpc", "localhost:0", "--config", tmp_path / "settings.json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        doors = process.stdout.readline().replace(",", "").split()
+        assert process.stdout.readline() == "serving five, version 1\n"
+        curl = process.stdout.readline()
+        with grpcclient.InferenceServerClient(doors[2]) as client:
+            assert ask(client, "five") == 5
+        address, _, path = curl.removeprefix("try: curl ").strip().partition("/")
+        assert path == "v2/models/five"
+        with httpclient.InferenceServerClient(address) as other:
+            assert ask(other, "five", module=httpclient) == 5
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 0
+    wrong = subprocess.run([command[0], "serve", tmp_path / "none"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1 and "is no folder" in wrong.stderr

@@ -1,0 +1,157 @@
+#include "base/process/child.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>  // NOLINT: sigabbrev_np
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/process/spawn_plan.h"
+
+extern char** environ;
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kKeptBytes = 1 << 16;
+constexpr int kLookMs = 50;  ///< between two looks at the stop token
+
+struct Pipe {
+  FileDescriptor read;
+  FileDescriptor write;
+
+  static Result<Pipe> create() {
+    std::array<int, 2> ends = {-1, -1};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+      return make_error(Code::kUnavailable, "no pipe to a program: {}", strerror(errno));
+    }
+    return Pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+  }
+};
+
+/// What a pipe brings, until its end.
+struct Stream {
+  int fd;
+  std::string* text;
+};
+
+/// False at the end.
+bool read_some(const Stream& stream) {
+  std::array<char, 4096> buffer = {};
+  const ssize_t size = read(stream.fd, buffer.data(), buffer.size());
+  if (size < 0 && errno == EINTR) return true;
+  if (size <= 0) return false;
+  stream.text->append(buffer.data(), static_cast<std::size_t>(size));
+  if (stream.text->size() > 2 * kKeptBytes) {
+    stream.text->erase(0, stream.text->size() - kKeptBytes);
+  }
+  return true;
+}
+
+/// Until the child has closed its ends of all pipes. Fails: as run_child.
+Status read_all(std::vector<Stream> streams, std::int64_t deadline_ns,
+                const std::stop_token& stop) {
+  while (!streams.empty()) {
+    if (stop.stop_requested()) return make_error(Code::kCancelled, "killed: no longer wanted");
+    if (system_clock().now_ns() >= deadline_ns) {
+      return make_error(Code::kDeadlineExceeded, "killed: it took too long");
+    }
+    std::vector<pollfd> waiting;
+    for (const Stream& stream : streams) waiting.push_back({stream.fd, POLLIN, 0});
+    if (poll(waiting.data(), waiting.size(), kLookMs) <= 0) continue;
+    std::vector<Stream> open;
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      if (waiting[i].revents == 0 || read_some(streams[i])) open.push_back(streams[i]);
+    }
+    streams = std::move(open);
+  }
+  return ok_status();
+}
+
+/// From outside: a program that starts has these limits before it reads what could exceed them.
+void limit(pid_t id, const ChildLimits& limits) {
+  if (limits.memory_bytes > 0) {
+    const auto bytes = static_cast<rlim_t>(limits.memory_bytes);
+    const rlimit memory = {bytes, bytes};
+    prlimit(id, RLIMIT_AS, &memory, nullptr);
+  }
+  if (limits.niceness > 0) {
+    setpriority(PRIO_PROCESS, static_cast<id_t>(id),
+                getpriority(PRIO_PROCESS, 0) + limits.niceness);
+  }
+}
+
+/// Its number stays its own until this takes its end.
+int take_end(pid_t id) {
+  int status = 0;
+  while (waitpid(id, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+Result<pid_t> spawn(const std::filesystem::path& program, std::vector<std::string>& words,
+                    const Pipe& output, const Pipe& errors, bool shows_errors) {
+  SpawnPlan plan;
+  posix_spawn_file_actions_adddup2(&plan.actions, output.write.get(), STDOUT_FILENO);
+  if (!shows_errors) {
+    posix_spawn_file_actions_adddup2(&plan.actions, errors.write.get(), STDERR_FILENO);
+  }
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t id = -1;
+  const int error =
+      posix_spawn(&id, program.c_str(), &plan.actions, &plan.attributes, arguments.data(), environ);
+  if (error == 0) return id;
+  return make_error(error == ENOENT ? Code::kNotFound : Code::kUnavailable, "{} does not start: {}",
+                    program.string(), strerror(error));
+}
+
+}  // namespace
+
+std::string describe_end(int status) {
+  if (WIFEXITED(status)) return fmt::format("exit code {}", WEXITSTATUS(status));
+  const char* name = sigabbrev_np(WTERMSIG(status));
+  return fmt::format("signal {} (SIG{})", WTERMSIG(status), name == nullptr ? "?" : name);
+}
+
+Result<ChildEnd> run_child(const std::filesystem::path& program, std::vector<std::string> words,
+                           const ChildLimits& limits, const std::stop_token& stop,
+                           bool shows_errors) {
+  auto output = std::make_optional(SLUICE_TRY(Pipe::create()));
+  auto errors = std::make_optional(SLUICE_TRY(Pipe::create()));
+  const pid_t id = SLUICE_TRY(spawn(program, words, *output, *errors, shows_errors));
+  limit(id, limits);
+  const FileDescriptor from_output = std::move(output->read);
+  const FileDescriptor from_errors = std::move(errors->read);
+  output.reset();  // only the child holds the other ends, and the pipes end with it
+  errors.reset();
+  ChildEnd end;
+  const Status status =
+      read_all({{from_output.get(), &end.output}, {from_errors.get(), &end.errors}},
+               limits.time_ns > 0 ? system_clock().now_ns() + limits.time_ns : kNoDeadline, stop);
+  if (!status.is_ok()) kill(id, SIGKILL);
+  end.status = take_end(id);
+  SLUICE_TRY(Status(status).with_context(program.filename().string()));
+  for (std::string* text : {&end.output, &end.errors}) {
+    if (text->size() > kKeptBytes) text->erase(0, text->size() - kKeptBytes);
+  }
+  return end;
+}
+
+std::filesystem::path program_beside(const std::string& name) {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / name;
+}
+
+}  // namespace sluice

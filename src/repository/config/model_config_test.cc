@@ -1,0 +1,105 @@
+#include "repository/config/model_config.h"
+
+#include <gmock/gmock.h>
+
+namespace sluice::repository {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string error_of(std::string_view text) {
+  const auto config = read_model_config(text);
+  return config.is_ok() ? "" : config.status().message();
+}
+
+TEST(ModelConfig, MapsWhatSluiceHas) {
+  const auto config = read_model_config(R"(
+    name: "resnet" platform: "onnxruntime_onnx" max_batch_size: 32
+    default_model_filename: "net.onnx"
+    input [ { name: "x" data_type: TYPE_FP32 dims: [ 3, -1 ] } ]
+    output { name: "y" data_type: TYPE_STRING dims: [ 1 ] }
+    version_policy: { specific { versions: [ 1, 4 ] } }
+    instance_group [ { count: 2 kind: KIND_CPU }, { count: 1 } ]
+    dynamic_batching {
+      preferred_batch_size: [ 8, 16 ] max_queue_delay_microseconds: 250
+      default_queue_policy { max_queue_size: 12 }
+    })");
+  ASSERT_TRUE(config.is_ok()) << config.status().to_string();
+  EXPECT_EQ(config->name, "resnet");
+  EXPECT_EQ(config->file_name, "net.onnx");
+  EXPECT_THAT(config->inputs.at(0).dims, ElementsAre(3, -1));
+  EXPECT_EQ(config->inputs.at(0).element, ir::ElementType::kF32);
+  EXPECT_EQ(config->outputs.at(0).element, ir::ElementType::kString);
+  EXPECT_EQ(config->policy.kind, VersionPolicy::Kind::kSpecific);
+  EXPECT_THAT(config->policy.versions, ElementsAre(1, 4));
+  EXPECT_EQ(config->options.depth, 3);
+  EXPECT_EQ(config->options.queue_limit, 12);
+  ASSERT_TRUE(config->options.batching);
+  EXPECT_EQ(config->options.batching->rows, 16);
+  EXPECT_EQ(config->options.batching->max_delay_ns, 250'000);
+  EXPECT_THAT(config->warnings, ElementsAre());
+}
+
+TEST(ModelConfig, JoinsUpToTheBatchSizeWithoutPreferredSizes) {
+  const auto config = read_model_config("max_batch_size: 7 dynamic_batching { }");
+  ASSERT_TRUE(config.is_ok());
+  EXPECT_EQ(config->options.batching->rows, 7);
+  EXPECT_FALSE(read_model_config("max_batch_size: 7")->options.batching);
+}
+
+TEST(ModelConfig, WarnsOfFieldsWithoutEffectByLine) {
+  const auto config = read_model_config(
+      "optimization { graph { level: 1 } }\n"
+      "surprise: 1\n"
+      "instance_group { kind: KIND_GPU gpus: [ 0 ] }");
+  ASSERT_TRUE(config.is_ok());
+  EXPECT_THAT(config->warnings,
+              ElementsAre("line 1: optimization: has no effect here",
+                          "line 2: surprise: unknown field, ignored",
+                          "line 3: kind: the model runs where it was compiled for",
+                          "line 3: gpus: has no effect here"));
+}
+
+TEST(ModelConfig, RefusesWhatWouldChangeAnswers) {
+  EXPECT_THAT(error_of("ensemble_scheduling { }"), HasSubstr("ensembles are not served"));
+  EXPECT_THAT(error_of("sequence_batching { }"), HasSubstr("sequences are not served"));
+  EXPECT_THAT(error_of("backend: \"python\""), HasSubstr("\"python\" is not served"));
+  EXPECT_THAT(error_of("model_transaction_policy { decoupled: true }"), HasSubstr("one answer"));
+  EXPECT_THAT(error_of("input { reshape { shape: [ 1 ] } }"), HasSubstr("the model's shapes"));
+  EXPECT_THAT(error_of("input { allow_ragged_batch: true }"), HasSubstr("ragged"));
+}
+
+TEST(ModelConfig, RefusesNumbersOutOfRange) {
+  EXPECT_THAT(error_of("max_batch_size: -1"), HasSubstr("line 1: max_batch_size"));
+  EXPECT_THAT(error_of("max_batch_size: 99999999999999999999"), HasSubstr("whole number"));
+  EXPECT_THAT(error_of("input { dims: -2 }"), HasSubstr("whole number from -1"));
+  EXPECT_THAT(error_of("version_policy { latest { num_versions: 0 } }"), HasSubstr("from 1"));
+  EXPECT_THAT(error_of("instance_group { count: 100000 }"), HasSubstr("count"));
+  EXPECT_THAT(error_of("dynamic_batching { }"), HasSubstr("max_batch_size is missing"));
+  EXPECT_THAT(error_of("max_batch_size: 4 dynamic_batching { preferred_batch_size: 8 }"),
+              HasSubstr("over max_batch_size 4"));
+  EXPECT_THAT(error_of("default_model_filename: \"../x\""), HasSubstr("slash"));
+  EXPECT_THAT(error_of("input { data_type: TYPE_FP99 }"), HasSubstr("TYPE_FP32"));
+}
+
+TEST(ModelConfig, TensorsMustBeTheModels) {
+  terms::Signature signature;
+  const auto type = ir::Type::tensor(ir::ElementType::kF32, ir::Shape{ir::Dim::symbol("N"), 3});
+  signature.inputs = {{"x", type}};
+  signature.outputs = {{"y", type}};
+  const auto check = [&](std::string_view text) {
+    return check_tensors(read_model_config(text).value(), signature).message();
+  };
+  EXPECT_EQ(check("max_batch_size: 4 input { name: \"x\" data_type: TYPE_FP32 dims: 3 }"), "");
+  EXPECT_EQ(check("output { name: \"y\" dims: [ -1, 3 ] }"), "");
+  EXPECT_THAT(check("\ninput { name: \"z\" }"),
+              HasSubstr("line 2: input \"z\": the model has none"));
+  EXPECT_THAT(check("input { name: \"x\" data_type: TYPE_INT64 }"), HasSubstr("INT64"));
+  EXPECT_THAT(check("input { name: \"x\" dims: [ 3 ] }"), HasSubstr("dims are [3], the model has"));
+  EXPECT_THAT(check("max_batch_size: 4 output { name: \"y\" dims: 4 }"),
+              HasSubstr("[4] behind the rows"));
+}
+
+}  // namespace
+}  // namespace sluice::repository

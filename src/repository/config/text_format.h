@@ -1,0 +1,28 @@
+// Protobuf's text format, without a schema: what config.pbtxt is written in.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sluice::repository {
+
+/// A field of a message: `value` of a scalar, or `fields` of a message. A list is a field for each
+/// of its elements.
+struct TextField {
+  std::string name;
+  int line = 0;
+  bool is_message = false;
+  bool is_text = false;  ///< the value stood in quotes, which are taken off
+  std::string value;
+  std::vector<TextField> fields;
+};
+
+/// The fields of the outermost message, in their order. Names of extensions ("[a.b]") are refused.
+/// The format: protobuf.dev/reference/protobuf/textformat-spec
+/// Fails: kInvalidArgument naming the line: no text format, nested too deep, or too many fields.
+Result<std::vector<TextField>> parse_text_format(std::string_view text);
+
+}  // namespace sluice::repository

@@ -1,0 +1,46 @@
+// A file of a repository as a package.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+
+#include "base/process/child.h"
+#include "package/executable.h"
+#include "package/memory_file.h"
+
+namespace sluice::repository {
+
+/// What a load takes: a path, or an executable and the file that it lies in.
+struct ModelPackage {
+  std::filesystem::path path;
+  std::shared_ptr<const package::Executable> executable;
+  std::unique_ptr<const package::MemoryFile> file;
+};
+
+/// Safe from any thread.
+class PackageSource {
+ public:
+  /// `compiler`: the program `sluice`. `limits`: of each compilation.
+  PackageSource(std::filesystem::path compiler, ChildLimits limits)
+      : compiler_(std::move(compiler)), limits_(limits) {}
+
+  /// A package is copied to memory: whoever changes the file later changes no model. An ONNX file
+  /// becomes a package in a program of its own, one at a time, which keeps packages by content.
+  /// Blocks; ends early when `stop` is requested.
+  /// Fails: as parse_package; kNotFound; kInvalidArgument for a model that the compiler refuses;
+  ///        kUnavailable without a compiler; kDeadlineExceeded, kCancelled.
+  Result<ModelPackage> open(const std::filesystem::path& file, const std::stop_token& stop);
+
+ private:
+  Result<std::filesystem::path> compile(const std::filesystem::path& file,
+                                        const std::stop_token& stop);
+
+  const std::filesystem::path compiler_;
+  const ChildLimits limits_;
+  std::mutex compiling_;  ///< two compilations would need twice the memory
+};
+
+}  // namespace sluice::repository

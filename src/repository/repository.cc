@@ -1,0 +1,363 @@
+#include "repository/repository.h"
+
+#include <algorithm>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "base/utf8.h"
+#include "open_inference/model_description.h"
+#include "repository/warm_up.h"
+#include "terms/runtime_code.h"
+
+namespace sluice::repository {
+namespace {
+
+namespace fs = std::filesystem;
+using service::LogLevel;
+
+/// What clients unloaded and nobody changed.
+constexpr std::string_view kUnloaded = "unloaded";
+
+std::string fingerprint_of(const Result<ModelFolder>& folder) {
+  if (!folder.is_ok()) return folder.status().message();
+  std::string all;
+  for (const VersionFile& version : folder->versions) all += version.fingerprint + "\n";
+  return all;
+}
+
+}  // namespace
+
+Repository::Repository(service::Service& service, RepositoryOptions options)
+    : service_(service),
+      options_(std::move(options)),
+      packages_(options_.compiler, options_.compile_limits) {}
+
+std::string_view Repository::state_name(State state) {
+  switch (state) {
+    case State::kLoading: return "LOADING";
+    case State::kReady: return kReadyState;
+    case State::kUnloading: return "UNLOADING";
+    case State::kUnavailable: return "UNAVAILABLE";
+  }
+  return "UNKNOWN";
+}
+
+std::shared_ptr<Repository::Model> Repository::find(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = models_.find(name);
+  return it == models_.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<Repository::Model> Repository::find_or_add(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  auto& model = models_[name];
+  if (model == nullptr) model = std::make_shared<Model>();
+  return model;
+}
+
+void Repository::forget(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  models_.erase(name);
+}
+
+/// By the list of the folder: a client's text never becomes a path.
+bool Repository::is_in_folder(const std::string& name) const {
+  if (options_.folder.empty()) return false;
+  const auto names = list_models(options_.folder);
+  return names.is_ok() && std::ranges::binary_search(*names, name);
+}
+
+// ---- what clients ask for
+
+Status Repository::load(const service::Caller& caller, const std::string& name) {
+  SLUICE_TRY(check_name(name, "model"));
+  if (name.find('/') != std::string::npos) {
+    return invalid_argument("model \"{}\": a name has no slash", name);
+  }
+  if (find(name) == nullptr && !is_in_folder(name)) return load_packaged(caller, name);
+  const auto model = find_or_add(name);
+  const std::lock_guard lock(model->changing);
+  return load_model(name, *model).with_context(fmt::format("model \"{}\"", name));
+}
+
+/// A model that is loaded stays as it is, because clients load before each use.
+Status Repository::load_packaged(const service::Caller& caller, const std::string& name) {
+  if (service_.find_named(caller.session->id(), name).is_ok()) return ok_status();
+  terms::LoadOptions options;
+  options.name = name;
+  for (const fs::path& folder : service_.options().model_folders) {
+    const fs::path path = folder / (name + ".sluice");
+    std::error_code error;
+    if (!fs::exists(path, error)) continue;
+    SLUICE_TRY(service_.load(caller, options, path, nullptr));
+    return ok_status();
+  }
+  if (options_.folder.empty()) {
+    return make_error(Code::kNotFound, "no model folder has \"{}.sluice\"", name);
+  }
+  return make_error(Code::kNotFound, "the repository has no model \"{}\"", name);
+}
+
+Status Repository::unload(const service::Caller& caller, const std::string& name) {
+  if (const auto model = find(name)) {
+    const std::lock_guard lock(model->changing);
+    unload_model(*model);
+    if (!is_in_folder(name)) forget(name);
+    return ok_status();
+  }
+  const auto handle = SLUICE_TRY(service_.find_named(caller.session->id(), name));
+  return service_.unload(caller, handle, service_.options().drain_limit_ns);
+}
+
+// ---- loading; the model's `changing` is held
+
+Status Repository::load_model(const std::string& name, Model& model) {
+  const auto folder = read_model_folder(options_.folder, name);
+  model.tried = fingerprint_of(folder);
+  Status status = folder.is_ok() ? load_versions(name, model, *folder) : folder.status();
+  if (!status.is_ok()) {
+    service_.log().add(LogLevel::kWarning, "repository.not_loaded model={} reason={}",
+                       service::in_quotes(name), service::in_quotes(status.message()));
+  }
+  const std::lock_guard lock(mutex_);
+  model.error = folder.is_ok() ? "" : status.message();
+  return status;
+}
+
+Status Repository::load_versions(const std::string& name, Model& model, const ModelFolder& folder) {
+  for (const std::string& warning : folder.config.warnings) {
+    service_.log().add(LogLevel::kWarning, "repository.config model={} warning={}",
+                       service::in_quotes(name), service::in_quotes(warning));
+  }
+  Status first = ok_status();
+  std::set<std::int64_t> wanted;
+  for (const VersionFile& version : folder.versions) {
+    wanted.insert(version.number);
+    Status status = load_version(name, model, version, folder.config);
+    if (first.is_ok()) first = std::move(status);
+  }
+  SLUICE_TRY(std::move(first));
+  std::vector<std::int64_t> others;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, version] : model.versions) {
+      if (!wanted.contains(number)) others.push_back(number);
+    }
+  }
+  for (const std::int64_t number : others) {
+    retire(model, number);
+    const std::lock_guard lock(mutex_);
+    model.versions.erase(number);
+  }
+  return ok_status();
+}
+
+Status Repository::load_version(const std::string& name, Model& model, const VersionFile& wanted,
+                                const ModelConfig& config) {
+  const terms::ModelHandle old = served_of(model, wanted.number);
+  {
+    const std::lock_guard lock(mutex_);
+    Version& version = model.versions[wanted.number];
+    if (old == terms::ModelHandle{}) {
+      version.state = State::kLoading;
+    } else if (version.fingerprint == wanted.fingerprint) {
+      version.reason.clear();
+      return ok_status();
+    }
+  }
+  const auto loaded = load_file(name, wanted, config);
+  {
+    const std::lock_guard lock(mutex_);
+    Version& version = model.versions[wanted.number];
+    if (loaded.is_ok()) {
+      version = {State::kReady, "", *loaded, wanted.fingerprint};
+    } else {
+      // The old model, if there is one, goes on.
+      version.state = old == terms::ModelHandle{} ? State::kUnavailable : State::kReady;
+      version.reason = loaded.status().message();
+    }
+  }
+  if (loaded.is_ok()) {
+    if (old != terms::ModelHandle{}) retire_handle(old);
+    return ok_status();
+  }
+  return loaded.status().with_context(fmt::format("version {}", wanted.number));
+}
+
+Result<terms::ModelHandle> Repository::load_file(const std::string& name, const VersionFile& wanted,
+                                                 const ModelConfig& config) {
+  const fs::path file = SLUICE_TRY(Result<fs::path>(wanted.file));
+  const ModelPackage package = SLUICE_TRY(packages_.open(file, stop_.get_token()));
+  service::OwnModel own;
+  own.options = config.options;
+  own.options.name = name;
+  own.path = package.path;
+  own.executable = package.executable;
+  if (package.file != nullptr) own.package_fd = package.file->fd();
+  own.version = wanted.number;
+  own.prepare = [&](const dispatch::ModelRef& model) -> Status {
+    SLUICE_TRY(check_tensors(config, model.signature()));
+    warm_up(model);
+    return ok_status();
+  };
+  const auto entry = SLUICE_TRY(service_.load_own(own));
+  return terms::ModelHandle{entry.info.handle};
+}
+
+/// Versions stay in the index.
+void Repository::unload_model(Model& model) {
+  std::vector<std::int64_t> numbers;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, version] : model.versions) numbers.push_back(number);
+  }
+  for (const std::int64_t number : numbers) retire(model, number);
+}
+
+void Repository::retire(Model& model, std::int64_t number) {
+  terms::ModelHandle handle{};
+  {
+    const std::lock_guard lock(mutex_);
+    Version& version = model.versions[number];
+    handle = version.handle;
+    version.state = State::kUnloading;
+  }
+  if (handle != terms::ModelHandle{}) retire_handle(handle);
+  const std::lock_guard lock(mutex_);
+  model.versions[number] = {State::kUnavailable, std::string(kUnloaded), {}, {}};
+}
+
+void Repository::retire_handle(terms::ModelHandle handle) {
+  const Status status = service_.retire_own(handle);
+  if (status.is_ok() || !is_served(handle)) return;  // an administrator unloaded it
+  service_.log().add(LogLevel::kError, "repository.not_unloaded model={:#x} reason={}",
+                     static_cast<std::uint64_t>(handle), service::in_quotes(status.message()));
+}
+
+terms::ModelHandle Repository::served_of(Model& model, std::int64_t number) {
+  terms::ModelHandle handle{};
+  {
+    const std::lock_guard lock(mutex_);
+    handle = model.versions[number].handle;
+  }
+  return handle != terms::ModelHandle{} && is_served(handle) ? handle : terms::ModelHandle{};
+}
+
+bool Repository::is_served(terms::ModelHandle handle) const {
+  return service_.list_models(static_cast<std::uint64_t>(handle)).is_ok();
+}
+
+// ---- the index
+
+Result<std::vector<IndexEntry>> Repository::index() const {
+  std::vector<IndexEntry> entries;
+  std::set<std::uint64_t> own;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, model] : models_) {
+      for (const auto& [number, version] : model->versions) {
+        own.insert(static_cast<std::uint64_t>(version.handle));
+        entries.push_back({name, number, state_name(version.state), version.reason});
+      }
+      if (!model->error.empty()) entries.push_back({name, 0, "UNAVAILABLE", model->error});
+    }
+  }
+  add_folder_entries(entries);
+  for (const terms::ModelEntry& entry : SLUICE_TRY(service_.list_models(0))) {
+    if (own.contains(entry.info.handle)) continue;
+    const bool is_ready = open_inference::is_ready(entry);
+    entries.push_back({entry.info.name, entry.version,
+                       state_name(is_ready ? State::kReady : State::kUnavailable),
+                       is_ready ? "" : std::string(terms::phase_name(entry.info.phase))});
+  }
+  return entries;
+}
+
+/// Models that nobody loaded yet.
+void Repository::add_folder_entries(std::vector<IndexEntry>& entries) const {
+  if (options_.folder.empty()) return;
+  const auto names = list_models(options_.folder);
+  if (!names.is_ok()) return;
+  for (const std::string& name : *names) {
+    if (find(name) == nullptr) entries.push_back({name, 0, "UNAVAILABLE", "not loaded"});
+  }
+}
+
+// ---- the thread
+
+void Repository::start() {
+  if (options_.folder.empty()) return;
+  service_.set_preparing(true);
+  thread_ = std::thread([this] { run(); });
+}
+
+void Repository::start_draining() {
+  stop_.request_stop();
+  {
+    const std::lock_guard lock(mutex_);  // the thread waits, or sees the request
+  }
+  wake_.notify_all();
+}
+
+void Repository::stop() {
+  start_draining();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Repository::run() {
+  look(true);
+  service_.set_preparing(false);
+  while (options_.poll_ns > 0 && !stop_.stop_requested()) {
+    {
+      std::unique_lock lock(mutex_);
+      const std::int64_t next_ns = system_clock().now_ns() + options_.poll_ns;
+      while (!stop_.stop_requested() && system_clock().now_ns() < next_ns) {
+        system_clock().wait_until(lock, wake_, next_ns);
+      }
+    }
+    if (!stop_.stop_requested()) look(false);
+  }
+}
+
+/// A model that has gone from the folder is unloaded and forgotten.
+void Repository::look(bool is_start) {
+  const auto names = list_models(options_.folder);
+  if (!names.is_ok()) {
+    service_.log().add(LogLevel::kWarning, "repository.not_read reason={}",
+                       service::in_quotes(names.status().message()));
+    return;
+  }
+  std::vector<std::string> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, model] : models_) {
+      if (!std::ranges::binary_search(*names, name)) gone.push_back(name);
+    }
+  }
+  for (const std::string& name : *names) {
+    if (stop_.stop_requested()) return;
+    look_at(name, is_start);
+  }
+  for (const std::string& name : gone) {
+    const auto model = find(name);
+    if (model == nullptr) continue;
+    const std::lock_guard lock(model->changing);
+    unload_model(*model);
+    forget(name);
+  }
+}
+
+/// A change is taken when two looks see the same, because somebody may still be writing. One that a
+/// client loads meanwhile waits for the next look.
+void Repository::look_at(const std::string& name, bool is_start) {
+  const auto model = find_or_add(name);
+  const std::string now = fingerprint_of(read_model_folder(options_.folder, name));
+  const std::string before = std::exchange(model->seen, now);
+  const std::unique_lock lock(model->changing, std::try_to_lock);
+  if (!lock || now == model->tried || (now != before && !is_start)) return;
+  const Status status = load_model(name, *model);
+  (void)status;  // the log and the index have it
+}
+
+}  // namespace sluice::repository

@@ -1,0 +1,142 @@
+#include "repository/tree/model_folder.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "support/paths.h"
+
+namespace sluice::repository {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ModelFolderTest : public ::testing::Test {
+ protected:
+  void write(const fs::path& name, const std::string& text = "x") const {
+    fs::create_directories((root_ / name).parent_path());
+    std::ofstream(root_ / name) << text;
+  }
+  std::vector<std::int64_t> versions(const std::string& name) const {
+    std::vector<std::int64_t> numbers;
+    const auto model = read_model_folder(root_, name);
+    EXPECT_TRUE(model.is_ok()) << model.status().to_string();
+    if (!model.is_ok()) return numbers;
+    for (const VersionFile& version : model->versions) numbers.push_back(version.number);
+    return numbers;
+  }
+  std::string error_of(const std::string& name) const {
+    return read_model_folder(root_, name).status().message();
+  }
+  std::string version_error(const std::string& name) const {
+    return read_model_folder(root_, name)->versions.at(0).file.status().message();
+  }
+
+  sluice::testing::TempDir folder_;
+  const fs::path root_ = fs::canonical(folder_.path()) / "repository";
+  void SetUp() override { fs::create_directories(root_); }
+};
+
+TEST_F(ModelFolderTest, ListsFilesAndFolders) {
+  write("b.onnx");
+  write("a.sluice");
+  write("b.onnx.data");
+  write("tree/1/model.onnx");
+  write(".hidden/1/model.onnx");
+  EXPECT_THAT(*list_models(root_), ElementsAre("a", "b", "tree"));
+  EXPECT_EQ(list_models(root_ / "none").status().code(), Code::kNotFound);
+}
+
+TEST_F(ModelFolderTest, FileIsVersionOne) {
+  write("a.onnx");
+  EXPECT_THAT(versions("a"), ElementsAre(1));
+  EXPECT_EQ(*read_model_folder(root_, "a")->versions.at(0).file, root_ / "a.onnx");
+}
+
+TEST_F(ModelFolderTest, PolicyChoosesVersions) {
+  for (const char* name : {"1", "2", "10", "03", "x", "-4"}) {
+    write(fs::path("m") / name / "model.onnx");
+  }
+  write("m/7", "a file");
+  EXPECT_THAT(versions("m"), ElementsAre(10));
+  write("m/config.pbtxt", "version_policy { all { } }");
+  EXPECT_THAT(versions("m"), ElementsAre(1, 2, 10));
+  write("m/config.pbtxt", "version_policy { latest { num_versions: 2 } }");
+  EXPECT_THAT(versions("m"), ElementsAre(2, 10));
+  write("m/config.pbtxt", "version_policy { specific { versions: [ 2, 1, 2 ] } }");
+  EXPECT_THAT(versions("m"), ElementsAre(1, 2));
+}
+
+TEST_F(ModelFolderTest, FindsTheModelsFile) {
+  const auto file = [&] { return read_model_folder(root_, "m")->versions.at(0).file->filename(); };
+  write("m/1/weights.bin");
+  EXPECT_THAT(version_error("m"), HasSubstr("no model.onnx"));
+  write("m/1/net.onnx");
+  EXPECT_EQ(file(), "net.onnx");
+  write("m/1/other.onnx");
+  EXPECT_THAT(version_error("m"), HasSubstr("several files"));
+  write("m/1/model.sluice");
+  EXPECT_EQ(file(), "model.sluice");
+  write("m/config.pbtxt", "default_model_filename: \"other.onnx\"");
+  EXPECT_EQ(file(), "other.onnx");
+  write("m/config.pbtxt", "default_model_filename: \"gone.onnx\"");
+  EXPECT_THAT(version_error("m"), HasSubstr("gone.onnx"));
+}
+
+TEST_F(ModelFolderTest, RefusesLinksThatLeadOut) {
+  std::ofstream(root_.parent_path() / "outside.onnx") << "x";
+  fs::create_directories(root_.parent_path() / "out/1");
+  std::ofstream(root_.parent_path() / "out/1/model.onnx") << "x";
+  fs::create_symlink("../outside.onnx", root_ / "file.onnx");
+  fs::create_directory_symlink("../out", root_ / "folder");
+  fs::create_directories(root_ / "version");
+  fs::create_directory_symlink("../../out/1", root_ / "version/1");
+  fs::create_directories(root_ / "inner/1");
+  fs::create_symlink("../../../outside.onnx", root_ / "inner/1/model.onnx");
+  write("config/1/model.onnx");
+  fs::create_symlink("/etc/passwd", root_ / "config/config.pbtxt");
+  EXPECT_THAT(error_of("file"), HasSubstr("leads out of the repository"));
+  EXPECT_THAT(error_of("folder"), HasSubstr("leads out of the repository"));
+  EXPECT_THAT(error_of("config"), HasSubstr("leads out of the repository"));
+  EXPECT_THAT(version_error("version"), HasSubstr("leads out of the repository"));
+  EXPECT_THAT(version_error("inner"), HasSubstr("leads out of the repository"));
+}
+
+TEST_F(ModelFolderTest, FollowsLinksInside) {
+  write("shared/net.onnx");
+  fs::create_directories(root_ / "m/1");
+  fs::create_symlink("../../shared/net.onnx", root_ / "m/1/model.onnx");
+  EXPECT_EQ(*read_model_folder(root_, "m")->versions.at(0).file, root_ / "shared/net.onnx");
+}
+
+TEST_F(ModelFolderTest, ErrorsSayWhatIsWrong) {
+  write("twice.onnx");
+  write("twice.sluice");
+  write("none/config.pbtxt", "");
+  write("other/1/model.onnx");
+  write("other/config.pbtxt", "name: \"another\"");
+  write("damaged/1/model.onnx");
+  write("damaged/config.pbtxt", "input [");
+  EXPECT_THAT(error_of("twice"), HasSubstr("twice.onnx and twice.sluice have the same name"));
+  EXPECT_THAT(error_of("none"), HasSubstr("no version"));
+  EXPECT_THAT(error_of("other"), HasSubstr("the name is \"another\""));
+  EXPECT_THAT(error_of("damaged"), HasSubstr("config.pbtxt: line 1"));
+  EXPECT_THAT(error_of("gone"), HasSubstr("no longer"));
+}
+
+TEST_F(ModelFolderTest, FingerprintChangesWithFilesAndConfiguration) {
+  write("m/1/model.onnx");
+  const auto print = [&] { return read_model_folder(root_, "m")->versions.at(0).fingerprint; };
+  const std::string first = print();
+  EXPECT_EQ(print(), first);
+  write("m/1/weights.bin");
+  const std::string second = print();
+  EXPECT_NE(second, first);
+  write("m/config.pbtxt", "max_batch_size: 1");
+  EXPECT_NE(print(), second);
+}
+
+}  // namespace
+}  // namespace sluice::repository

@@ -1,0 +1,75 @@
+#include "service/model_table.h"
+
+#include <gmock/gmock.h>
+
+namespace sluice::service {
+namespace {
+
+using terms::ModelHandle;
+using terms::SessionId;
+using ::testing::ElementsAre;
+
+constexpr SessionId kSession{7};
+
+class ModelTableTest : public ::testing::Test {
+ protected:
+  void add(std::uint64_t handle, std::int64_t version, SessionId owner = terms::kNobody) {
+    ServedModel served;
+    served.name = "m";
+    served.version = version;
+    served.owner = owner;
+    table_.add(ModelHandle{handle}, std::move(served));
+  }
+  /// 0: none.
+  std::uint64_t find(std::optional<std::int64_t> version = {},
+                     SessionId session = terms::kNobody) const {
+    const auto found = table_.find("m", version, session);
+    return found.is_ok() ? static_cast<std::uint64_t>(found->handle) : 0;
+  }
+
+  ModelTable table_;
+};
+
+TEST_F(ModelTableTest, HighestVersionAnswersWithoutOne) {
+  EXPECT_EQ(find(), 0U);
+  add(1, 2);
+  add(2, 10);
+  add(3, 3);
+  EXPECT_EQ(find(), 2U);
+  EXPECT_EQ(find(3), 3U);
+  EXPECT_EQ(find(4), 0U);
+  EXPECT_THAT(table_.versions("m", terms::kNobody), ElementsAre(2, 3, 10));
+}
+
+TEST_F(ModelTableTest, LastLoadedOfAVersionAnswers) {
+  add(1, 1);
+  add(2, 1);
+  EXPECT_EQ(find(), 2U);
+  EXPECT_EQ(find(1), 2U);
+  EXPECT_TRUE(table_.remove(ModelHandle{2}));
+  EXPECT_EQ(find(), 1U);
+}
+
+TEST_F(ModelTableTest, ModelsOfSessionsAreTheirs) {
+  add(1, 1);
+  add(2, 5, kSession);
+  EXPECT_EQ(find(), 1U);
+  EXPECT_EQ(find({}, kSession), 2U);
+  EXPECT_THAT(table_.versions("m", terms::kNobody), ElementsAre(1));
+  EXPECT_THAT(table_.versions("m", kSession), ElementsAre(1, 5));
+}
+
+TEST_F(ModelTableTest, ModelWithoutANameIsFoundByItsHandle) {
+  add(1, 1);
+  add(2, 2);
+  table_.remove_name(ModelHandle{2});
+  EXPECT_EQ(find(), 1U);
+  EXPECT_TRUE(table_.find(ModelHandle{2}).is_ok());
+  EXPECT_TRUE(table_.remove(ModelHandle{2}));
+  EXPECT_FALSE(table_.remove(ModelHandle{2}));
+  table_.remove_name(ModelHandle{2});
+  EXPECT_EQ(find(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice::service
