@@ -23,6 +23,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_inspect_command());
   commands.push_back(make_run_command());
   commands.push_back(make_bench_command());
+  commands.push_back(make_tokenize_command());
   commands.push_back(make_operators_command());
   commands.push_back(make_discover_command());
   commands.push_back(make_ls_command());

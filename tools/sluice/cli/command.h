@@ -34,6 +34,7 @@ std::unique_ptr<Command> make_operators_command();
 std::unique_ptr<Command> make_operator_times_command();
 std::unique_ptr<Command> make_quantize_command();
 std::unique_ptr<Command> make_run_command();
+std::unique_ptr<Command> make_tokenize_command();
 std::unique_ptr<Command> make_tune_command();
 
 /// The commands that only a build with the compiler has.

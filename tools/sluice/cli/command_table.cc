@@ -42,6 +42,9 @@ constexpr std::array kCommands = {
                 "sluice compile model.onnx --backend cpu,reference --operator-times times.json"},
     CommandInfo{"link", kModels, kSluice, "Compile several models into one, linked by edges",
                 "sluice link a=encoder.onnx b=decoder.onnx --edge a.y=b.x -o both.sluice"},
+    CommandInfo{"tokenize", kModels, kSluice, "Show the tokens of a text, by a tokenizer.json",
+                "sluice tokenize folder \"Hello, world\"\n"
+                "sluice tokenize tokenizer.json --decode \"15496 11 995\""},
     CommandInfo{"doctor", kMachine, kSluice, "Show what this machine has, and which plug-ins load",
                 "sluice doctor"},
     CommandInfo{"ls", kMachine, kSluice, "List devices: cores, memory, addresses and links",

@@ -21,8 +21,8 @@ class ModelsCommand : public Command {
         {"MODEL", "NAME", "VERSION", "PHASE", "GROUP", "MODE", "DEPTH", "MEMORY", "SESSION"}};
     for (const auto& model : models) {
       rows.push_back(
-          {fmt::format("{:#x}", model.info.handle), model.info.name,
-           std::to_string(model.version), std::string(terms::phase_name(model.info.phase)),
+          {fmt::format("{:#x}", model.info.handle), model.info.name, std::to_string(model.version),
+           std::string(terms::phase_name(model.info.phase)),
            model.graph ? "-" : std::to_string(model.info.group.value()),
            model.info.mode == terms::LoadMode::kShared ? "shared" : "normal",
            std::to_string(model.info.depth), format_bytes(model.info.footprint.total_bytes()),

@@ -1,0 +1,25 @@
+// Decoders turn the pieces of tokens back into text.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "text/json/field.h"
+#include "text/unicode/regex.h"
+
+namespace sluice::text {
+
+/// Immutable; safe across threads.
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  /// Changes pieces, joins some, or drops some; the text is what they are in a row.
+  virtual Status decode(std::vector<std::string>& pieces, RegexBudget& budget) const = 0;
+};
+
+/// The field "decoder" of a file. Fails: kUnimplemented, kInvalidArgument.
+Result<std::unique_ptr<const Decoder>> read_decoder(const Field& field);
+
+}  // namespace sluice::text

@@ -1,0 +1,13 @@
+// Bytes within JSON.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice::text {
+
+/// RFC 4648, section 4, with padding. nullopt for anything else.
+std::optional<std::string> decode_base64(std::string_view text);
+
+}  // namespace sluice::text
