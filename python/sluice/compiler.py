@@ -15,10 +15,11 @@ from .progress import reporter
 #: Dimensions by input name, or one by its own name.
 Shapes = Mapping[str, Iterable[int] | int]
 Progress = Callable[[str], object] | bool | None
-_LISTS = {"backends": "--backend", "overridable": "--overridable", "cuts": "--cut", "segment_cores": "--cores"}
+_LISTS = {"backends": "--backend", "overridable": "--overridable", "cuts": "--cut", "segment_cores": "--cores",
+          "arch": "--arch"}
 _VALUES = {"weights": "--weights", "operator_times": "--operator-times", "executor": "--executor",
            "min_segment": "--min-segment", "max_segments": "--max-segments", "min_share": "--min-share",
-           "strassen": "--strassen", "graphs": "--graphs"}
+           "strassen": "--strassen", "graphs": "--graphs", "emit": "--emit", "code": "--code"}
 
 
 class CompileOptions(TypedDict, total=False):
@@ -42,6 +43,9 @@ class CompileOptions(TypedDict, total=False):
     graphs: Path  #: folder for the graphs as text
     pack: bool
     packed_only: bool
+    arch: Sequence[str]  #: devices that compiled kernels are for, "sm_80"
+    emit: str  #: BACKEND=DIR: writes the sources of kernels there
+    code: Path  #: folder of edited sources, which take the place of generated ones
 
 
 def compile_package(model: Any, output: Path | None = None, *, options: Sequence[str] = (),

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TextIO
 
-PHASES = ("import", "infer shapes", "optimize", "choose layouts", "assign backends", "prepare kernels")
+PHASES = ("import", "infer shapes", "optimize", "choose layouts", "assign backends", "prepare kernels",
+          "compile kernels")
 _WIDTH = 24
 _TICK_S = 0.2
 

@@ -154,6 +154,15 @@ TEST_F(PackageTest, EveryFlippedByteIsFoundOnReadingOrOnUse) {
       const ir::Constant* constant = main.find_constant(ir::OperandId(i));
       if (constant != nullptr) is_found |= !executable->verify(constant->data, "c").is_ok();
     }
+    for (const auto& [name, data] : executable->files) {
+      is_found |= !executable->verify(data, name).is_ok();
+    }
+    for (const OperationCode& entry : executable->code) {
+      is_found |= !executable->verify(entry.code.source, "source").is_ok();
+      for (const auto& image : entry.code.images) {
+        is_found |= !executable->verify(image.data, "image").is_ok();
+      }
+    }
     // Padding between sections carries nothing.
     EXPECT_TRUE(is_found || whole[at] == '\0') << "byte " << at;
   }
