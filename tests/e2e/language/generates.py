@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from report import first_wrong_refusal, run_cases  # noqa: E402
@@ -118,6 +119,28 @@ def keeps_files(folder: Path) -> str:
     return "" if generate(package, PROMPT, "--max-tokens", "5") == greedy(tiny, PROMPT, 5) else "the tokens changed"
 
 
+def speaks(folder: Path) -> str:
+    """A prompt of text is answered by what the same tokens say, from the folder and from a package."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=300, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    tokenizer.train_from_iterator(["the cat sat on the mat, the dog saw the cat: \u00e9\u4e2d\u6587"] * 4, trainer)
+    tiny = make("llama", seed=6, vocab_size=tokenizer.get_vocab_size())
+    model, package = save(tiny, folder / "tiny"), folder / "tiny.sluice"
+    tokenizer.save(str(model / "tokenizer.json"))
+    run_command("compile", model, "-o", package)
+    prompt = "the cat \u4e2d\u6587 sat"
+    tokens = greedy(tiny, tokenizer.encode(prompt).ids, 40)
+    said = tokenizer.decode(tokens)
+    stop = said[len(said) // 2:][:3]
+    for given, options, expected in [(model, (), said), (package, (), said),
+                                     (package, ("--stop", "no such text", "--stop", stop), said.partition(stop)[0])]:
+        text = run_command("generate", given, prompt, "--max-tokens", "40", "--threads", "1", *options)
+        if text != expected + "\n":
+            return f"{given.name} {options}: {text!r}, not {expected!r}"
+    return ""
+
+
 def eight_bits(folder: Path) -> str:
     """Weights in 8 bits: a smaller package, and mostly the same tokens."""
     tiny = make("llama", "BF16", hidden_size=256, intermediate_size=512, num_attention_heads=4)
@@ -139,7 +162,10 @@ def refuses(folder: Path) -> str:
     (folder / "empty").mkdir()
     short = (model, "--ids", "1,2,3")
     return first_wrong_refusal("generate", [
-        ((model,), "the prompt has no tokens"),
+        ((model,), "give the prompt as a text or by --ids"),
+        ((model, "text", "--ids", "1"), "and not both"),
+        ((*short, "--stop", "."), "--stop is for a prompt of text"),
+        ((model, "text"), "the model has no tokenizer.json"),
         ((*short, "--max-tokens", "8"), "the prompt has 3 tokens and 8 may follow; the model's context has 10"),
         ((model, "--ids", ",".join("1" * 11)), "the prompt has 11 tokens"),
         ((model, "--ids", "1,97"), "the prompt has the id 97; the model has tokens 0 to 96"),
@@ -153,7 +179,7 @@ def refuses(folder: Path) -> str:
 def main() -> int:
     cases = {name: (lambda folder, made=made: agrees(made(), folder)) for name, made in MODELS.items()}
     return run_cases({**cases, "long prompts": long_prompts, "ends": ends, "samples": samples,
-                      "keeps files": keeps_files, "eight bits": eight_bits, "refuses": refuses})
+                      "keeps files": keeps_files, "speaks": speaks, "eight bits": eight_bits, "refuses": refuses})
 
 
 if __name__ == "__main__":

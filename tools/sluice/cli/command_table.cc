@@ -16,7 +16,7 @@ constexpr std::array kCommands = {
                 "sluice run model.onnx --input image=photo.png --top 5 labels.txt\n"
                 "sluice run model.sluice --input x=x.npy --output-dir results"},
     CommandInfo{"generate", kModels, kSluice, "Generate text with a language model",
-                "sluice generate FOLDER --ids 1,15043 --max-tokens 50\n"
+                "sluice generate FOLDER \"Once upon a time\" --max-tokens 50\n"
                 "sluice generate model.sluice --ids 1,15043 --temperature 0.7 --seed 1"},
     CommandInfo{"bench", kModels, kSluice, "Measure the latency of a model",
                 "sluice bench model.onnx\n"

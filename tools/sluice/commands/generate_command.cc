@@ -11,8 +11,10 @@
 
 #include "base/clock.h"
 #include "generate/generator.h"
+#include "generate/stops.h"
 #include "sluice/cli/command.h"
 #include "sluice/model/model_source.h"
+#include "text/tokenizer.h"
 
 namespace sluice::tool {
 namespace {
@@ -31,6 +33,60 @@ std::string rate_text(std::int64_t tokens, std::int64_t ns) {
                      static_cast<double>(tokens) / time);
 }
 
+/// That of the package, which the compiler took from the model's folder.
+Result<text::Tokenizer> read_tokenizer(const package::Executable& executable) {
+  constexpr const char* kFile = "tokenizer.json";
+  const auto found = executable.files.find(kFile);
+  if (found == executable.files.end()) {
+    return invalid_argument("the model has no {}, so it reads no text; give the prompt by --ids",
+                            kFile);
+  }
+  const Bytes& file = found->second;
+  SLUICE_TRY(executable.verify(file, kFile));
+  const auto* data = reinterpret_cast<const char*>(file.data());
+  return text::Tokenizer::read({data, file.size()}).with_context(kFile);
+}
+
+/// Shows tokens as they come: as text, up to a text that ends it, or as ids.
+class Printer {
+ public:
+  /// Without a tokenizer: ids.
+  Printer(const std::optional<text::Tokenizer>& tokenizer, std::vector<std::string> stops)
+      : stops_(std::move(stops)) {
+    if (tokenizer) decoder_.emplace(*tokenizer);
+  }
+
+  Status add(std::int64_t token) {
+    if (decoder_) {
+      const text::TokenId id(static_cast<std::int32_t>(token));
+      show(stops_.push(SLUICE_TRY(decoder_->add(id))));
+    } else {
+      show(fmt::format("{}{}", std::exchange(is_first_, false) ? "" : " ", token));
+    }
+    return ok_status();
+  }
+  /// Whether a text was found that ends the generation.
+  bool is_over() const { return stops_.is_found(); }
+  Status finish() {
+    if (decoder_ && !is_over()) {
+      show(stops_.push(SLUICE_TRY(decoder_->finish())));
+      show(stops_.flush());
+    }
+    show("\n");
+    return ok_status();
+  }
+
+ private:
+  static void show(const std::string& text) {
+    fmt::print("{}", text);
+    std::fflush(stdout);
+  }
+
+  std::optional<text::StreamDecoder> decoder_;
+  generate::Stops stops_;
+  bool is_first_ = true;
+};
+
 class GenerateCommand : public Command {
  public:
   const char* name() const override { return "generate"; }
@@ -40,7 +96,11 @@ class GenerateCommand : public Command {
                     "A folder with config.json and safetensors, or a .sluice file that `sluice "
                     "compile` made of one");
     options_.add_weights(options);
-    options.add("--ids", ids_, "The prompt as ids of tokens: 1,15043").separated_by_commas();
+    options.add("prompt", prompt_, "The text to go on with");
+    options
+        .add("--ids", ids_, "The prompt as ids of tokens instead, 1,15043; the answer is ids, too")
+        .separated_by_commas();
+    options.add("--stop", stops_, "End the answer before this text (repeatable)").repeatable();
     options.add("--max-tokens", max_tokens_,
                 "End the text after so many tokens (default: at the model's context)");
     options.add("--temperature", temperature_,
@@ -55,20 +115,35 @@ class GenerateCommand : public Command {
   }
 
   Result<int> run() override {
-    const auto model = SLUICE_TRY(
-        exec::LoadedModel::load(SLUICE_TRY(open_model(options_)), backend_registry(), loading_));
+    if (prompt_.empty() == ids_.empty()) {
+      return invalid_argument("give the prompt as a text or by --ids, and not both");
+    }
+    if (prompt_.empty() && !stops_.empty())
+      return invalid_argument("--stop is for a prompt of text");
+    auto executable = SLUICE_TRY(open_model(options_));
+    std::optional<text::Tokenizer> tokenizer;
+    if (!prompt_.empty()) tokenizer = SLUICE_TRY(read_tokenizer(executable));
+    const auto model =
+        SLUICE_TRY(exec::LoadedModel::load(std::move(executable), backend_registry(), loading_));
     auto generator = SLUICE_TRY(generate::Generator::create(model));
     generate::Request request;
-    request.prompt = SLUICE_TRY(prompt());
+    request.prompt = SLUICE_TRY(tokenizer ? encode(*tokenizer) : parse_ids());
     request.sampling = sampling(generator.facts().sampling);
     request.max_tokens = max_tokens_;
+    num_prompt_ = static_cast<std::int64_t>(request.prompt.size());
     SLUICE_TRY(generator.start(std::move(request)));
     std::signal(SIGINT, interrupt);
-    return print_tokens(generator);
+    return print_tokens(generator, Printer(tokenizer, stops_));
   }
 
  private:
-  Result<std::vector<std::int64_t>> prompt() const {
+  Result<std::vector<std::int64_t>> encode(const text::Tokenizer& tokenizer) const {
+    std::vector<std::int64_t> ids;
+    for (const text::TokenId id : SLUICE_TRY(tokenizer.encode(prompt_))) ids.push_back(id.value());
+    return ids;
+  }
+
+  Result<std::vector<std::int64_t>> parse_ids() const {
     std::vector<std::int64_t> ids;
     for (const std::string& text : ids_) {
       std::int64_t id = 0;
@@ -93,29 +168,27 @@ class GenerateCommand : public Command {
   }
 
   /// Each token as it comes; times at the end, on stderr.
-  Result<int> print_tokens(generate::Generator& generator) const {
+  Result<int> print_tokens(generate::Generator& generator, Printer printer) const {
     const std::int64_t start = now_ns();
     std::int64_t first = start;
     std::int64_t count = 0;
-    while (!is_interrupted) {
+    while (!is_interrupted && !printer.is_over()) {
       const auto token = SLUICE_TRY(generator.next());
       if (count == 0) first = now_ns();
       if (!token) break;
-      fmt::print("{}{}", count == 0 ? "" : " ", *token);
-      std::fflush(stdout);
+      SLUICE_TRY(printer.add(*token));
       ++count;
     }
-    fmt::print("\n");
+    SLUICE_TRY(printer.finish());
     const auto later = std::max<std::int64_t>(0, count - 1);
-    fmt::print(stderr, "prompt: {}; then {}{}\n",
-               rate_text(static_cast<std::int64_t>(ids_.size()), first - start),
+    fmt::print(stderr, "prompt: {}; then {}{}\n", rate_text(num_prompt_, first - start),
                rate_text(later, now_ns() - first), finish_text(generator.finish()));
     return 0;
   }
 
   static const char* finish_text(generate::Finish finish) {
     switch (finish) {
-      case generate::Finish::kNone: return "; interrupted";
+      case generate::Finish::kNone: return is_interrupted ? "; interrupted" : "";
       case generate::Finish::kContext: return "; the model's context is full";
       case generate::Finish::kStop:
       case generate::Finish::kTokens: break;
@@ -126,7 +199,10 @@ class GenerateCommand : public Command {
   static std::int64_t now_ns() { return system_clock().now_ns(); }
 
   ModelOptions options_;
+  std::string prompt_;
   std::vector<std::string> ids_;
+  std::vector<std::string> stops_;
+  std::int64_t num_prompt_ = 0;
   std::optional<std::int64_t> max_tokens_;
   std::optional<float> temperature_;
   std::optional<std::int64_t> top_k_;
