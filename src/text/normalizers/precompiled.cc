@@ -52,7 +52,7 @@ Result<std::unique_ptr<const Normalizer>> Precompiled::read(const Field& field) 
   }
   auto normalizer = std::make_unique<Precompiled>();
   normalizer->units_.resize(size / sizeof(Unit));
-  std::memcpy(normalizer->units_.data(), bytes->data() + sizeof(size), size);
+  if (size > 0) std::memcpy(normalizer->units_.data(), bytes->data() + sizeof(size), size);
   normalizer->texts_ = bytes->substr(sizeof(size) + size);
   SLUICE_TRY(check_utf8(normalizer->texts_).with_context(field.path()));
   return std::unique_ptr<const Normalizer>(std::move(normalizer));
