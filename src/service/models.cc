@@ -156,7 +156,7 @@ Result<terms::ModelEntry> Service::load_own(const OwnModel& own) {
 
 Status Service::retire_own(ModelHandle model) {
   const std::int64_t drain_ns = options().drain_limit_ns;
-  const std::int64_t deadline_ns = system_clock().now_ns() + drain_ns;
+  const std::int64_t deadline_ns = deadline_after(system_clock(), drain_ns);
   const std::weak_ptr<dispatch::ModelRef> ref = SLUICE_TRY(models_.find(model)).ref;
   models_.remove_name(model);
   // A request may have found the model and not been submitted yet: it and those in flight share

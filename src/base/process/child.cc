@@ -139,7 +139,7 @@ Result<ChildEnd> run_child(const std::filesystem::path& program, std::vector<std
   ChildEnd end;
   const Status status =
       read_all({{from_output.get(), &end.output}, {from_errors.get(), &end.errors}},
-               limits.time_ns > 0 ? system_clock().now_ns() + limits.time_ns : kNoDeadline, stop);
+               deadline_after(system_clock(), limits.time_ns > 0 ? limits.time_ns : -1), stop);
   if (!status.is_ok()) kill(id, SIGKILL);
   end.status = take_end(id);
   SLUICE_TRY(Status(status).with_context(program.filename().string()));
