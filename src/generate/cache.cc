@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +15,7 @@ namespace {
 /// A step copies the cache, once in so many tokens; a token reads at most so many empty places.
 constexpr std::int64_t kStepPlaces = 256;
 constexpr std::string_view kPrefix = "state.";
+constexpr std::int64_t kTooLarge = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
@@ -62,29 +65,47 @@ void Cache::grow(State& state, std::int64_t places) const {
   state.memory = std::move(larger);
 }
 
-Status Cache::reserve(std::int64_t places, std::int64_t most, exec::Context& context) {
-  if (places <= places_) return ok_status();
+std::int64_t Cache::places_with(std::int64_t places, std::int64_t most) const {
+  if (places <= places_) return places_;
   const std::int64_t rounded = (places + kStepPlaces - 1) / kStepPlaces * kStepPlaces;
-  const std::int64_t wanted = std::max(places, std::min(rounded, most));
-  for (State& state : states_) {
-    const std::int64_t sizes[] = {state.heads, wanted, state.row_bytes};
-    if (!checked_product(sizes)) {
-      return make_error(Code::kResourceExhausted, "a cache of {} places is too large", wanted);
-    }
-    grow(state, wanted);
-    const auto bytes = static_cast<std::int64_t>(state.memory.view().size());
-    const terms::TensorView view = {
-        state.memory.view().data(), bytes, state.element, {1, state.heads, wanted, state.size}};
-    SLUICE_TRY(context.set_input(state.input, view));
-    SLUICE_TRY(context.bind_output(state.output, view.data, bytes));
-  }
-  places_ = wanted;
-  return ok_status();
+  return std::max(places, std::min(rounded, most));
 }
 
-std::int64_t Cache::size_bytes() const {
+Result<bool> Cache::reserve(std::int64_t places, std::int64_t most) {
+  const std::int64_t wanted = places_with(places, most);
+  if (wanted == places_) return false;
+  if (bytes_with(places, most) == kTooLarge) {
+    return make_error(Code::kResourceExhausted, "a cache of {} places is too large", wanted);
+  }
+  for (State& state : states_) grow(state, wanted);
+  places_ = wanted;
+  return true;
+}
+
+std::vector<Cache::Binding> Cache::bindings() {
+  std::vector<Binding> bindings;
+  for (State& state : states_) {
+    const std::span<std::byte> memory = state.memory.view();
+    bindings.push_back({state.input,
+                        state.output,
+                        {memory.data(),
+                         static_cast<std::int64_t>(memory.size()),
+                         state.element,
+                         {1, state.heads, places_, state.size}}});
+  }
+  return bindings;
+}
+
+std::int64_t Cache::bytes_with(std::int64_t places, std::int64_t most) const {
+  const std::int64_t wanted = places_with(places, most);
   std::int64_t bytes = 0;
-  for (const State& state : states_) bytes += state.heads * places_ * state.row_bytes;
+  for (const State& state : states_) {
+    const std::int64_t sizes[] = {state.heads, wanted, state.row_bytes};
+    const auto product = checked_product(sizes);
+    const auto sum = product ? checked_add(bytes, *product) : std::nullopt;
+    if (!sum) return kTooLarge;
+    bytes = *sum;
+  }
   return bytes;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "exec/loaded_model.h"
+#include "terms/tensors/signature.h"
 
 namespace sluice::generate {
 
@@ -20,11 +20,22 @@ class Cache {
   static Result<Cache> create(const terms::Signature& signature);
 
   /// Makes room for the places below `places`; what is there stays. `most` is the largest number
-  /// that will ever be asked for. Binds the states of `context` to the memory.
-  Status reserve(std::int64_t places, std::int64_t most, exec::Context& context);
+  /// that will ever be asked for. True where the memory moved: `bindings` holds from now on.
+  /// Fails: kResourceExhausted.
+  Result<bool> reserve(std::int64_t places, std::int64_t most);
+  /// Bytes after `reserve` with the same numbers; a number too large is the largest one.
+  std::int64_t bytes_with(std::int64_t places, std::int64_t most) const;
+
+  /// A state's memory, which a run reads as the input and writes as the output.
+  struct Binding {
+    std::size_t input = 0;
+    std::size_t output = 0;
+    terms::TensorView view;
+  };
+  std::vector<Binding> bindings();
 
   std::int64_t places() const { return places_; }
-  std::int64_t size_bytes() const;
+  std::int64_t size_bytes() const { return bytes_with(0, 0); }
 
  private:
   struct State {
@@ -37,6 +48,7 @@ class Cache {
     MutableBytes memory{0};
   };
   static Result<State> state_of(const terms::Signature& signature, std::size_t input);
+  std::int64_t places_with(std::int64_t places, std::int64_t most) const;
   void grow(State& state, std::int64_t places) const;
 
   std::vector<State> states_;

@@ -46,4 +46,10 @@ Result<Facts> parse_facts(const std::string& text) {
   return facts;
 }
 
+Result<Facts> facts_of(const std::map<std::string, std::string>& metadata) {
+  const auto fact = metadata.find(kFact);
+  if (fact != metadata.end()) return parse_facts(fact->second).with_context(kFact);
+  return invalid_argument("the model generates no text: its package has no fact \"{}\"", kFact);
+}
+
 }  // namespace sluice::generate

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "generate/generator.h"
-#include "generate/stops.h"
+#include "generate/text_stream.h"
 #include "sluice/cli/command.h"
 #include "sluice/model/model_source.h"
 #include "text/tokenizer.h"
@@ -51,27 +51,22 @@ Result<text::Tokenizer> read_tokenizer(const package::Executable& executable) {
 class Printer {
  public:
   /// Without a tokenizer: ids.
-  Printer(const std::optional<text::Tokenizer>& tokenizer, std::vector<std::string> stops)
-      : stops_(std::move(stops)) {
-    if (tokenizer) decoder_.emplace(*tokenizer);
+  Printer(const std::optional<text::Tokenizer>& tokenizer, std::vector<std::string> stops) {
+    if (tokenizer) text_.emplace(*tokenizer, std::move(stops));
   }
 
   Status add(std::int64_t token) {
-    if (decoder_) {
-      const text::TokenId id(static_cast<std::int32_t>(token));
-      show(stops_.push(SLUICE_TRY(decoder_->add(id))));
+    if (text_) {
+      show(SLUICE_TRY(text_->add(token)));
     } else {
       show(fmt::format("{}{}", std::exchange(is_first_, false) ? "" : " ", token));
     }
     return ok_status();
   }
   /// Whether a text was found that ends the generation.
-  bool is_over() const { return stops_.is_found(); }
+  bool is_over() const { return text_ && text_->is_over(); }
   Status finish() {
-    if (decoder_ && !is_over()) {
-      show(stops_.push(SLUICE_TRY(decoder_->finish())));
-      show(stops_.flush());
-    }
+    if (text_) show(SLUICE_TRY(text_->finish()));
     show("\n");
     return ok_status();
   }
@@ -82,8 +77,7 @@ class Printer {
     std::fflush(stdout);
   }
 
-  std::optional<text::StreamDecoder> decoder_;
-  generate::Stops stops_;
+  std::optional<generate::TextStream> text_;
   bool is_first_ = true;
 };
 

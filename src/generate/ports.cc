@@ -1,0 +1,40 @@
+#include "generate/ports.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace sluice::generate {
+namespace {
+
+Result<std::size_t> index_of(const std::vector<terms::TensorSpec>& specs, std::string_view name) {
+  const auto found = std::ranges::find(specs, name, &terms::TensorSpec::name);
+  if (found != specs.end()) return static_cast<std::size_t>(found - specs.begin());
+  return invalid_argument("the model generates no text: it has no tensor \"{}\"", name);
+}
+
+}  // namespace
+
+Result<Ports> find_ports(const terms::Signature& signature) {
+  Ports ports;
+  ports.ids = SLUICE_TRY(index_of(signature.inputs, "ids"));
+  ports.positions = SLUICE_TRY(index_of(signature.inputs, "positions"));
+  ports.logits = SLUICE_TRY(index_of(signature.outputs, "logits"));
+  const ir::Type& type = signature.outputs[ports.logits].type;
+  const auto dims = type.static_dims();
+  const bool is_row = dims && dims->size() == 2 && (*dims)[0] == 1;
+  if (!is_row || type.element() != ir::ElementType::kF32) {
+    return invalid_argument("output \"logits\" is {}, not f32[1, vocabulary]", type.to_string());
+  }
+  ports.vocabulary = (*dims)[1];
+  return ports;
+}
+
+terms::TensorView view_of(std::span<std::int64_t> numbers) {
+  return {numbers.data(),
+          static_cast<std::int64_t>(numbers.size_bytes()),
+          ir::ElementType::kI64,
+          {static_cast<std::int64_t>(numbers.size())}};
+}
+
+}  // namespace sluice::generate

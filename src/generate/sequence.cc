@@ -1,0 +1,80 @@
+#include "generate/sequence.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace sluice::generate {
+
+std::int64_t Sequence::limit() const {
+  const auto prompt = static_cast<std::int64_t>(request_.prompt.size());
+  const std::int64_t room = facts_.context - prompt;
+  return prompt + std::min(room, request_.max_tokens.value_or(room));
+}
+
+Status Sequence::start(Request request) {
+  SLUICE_TRY(request.sampling.check());
+  const auto count = static_cast<std::int64_t>(request.prompt.size());
+  if (count == 0) return invalid_argument("the prompt has no tokens");
+  for (const std::int64_t id : request.prompt) {
+    if (id >= 0 && id < vocabulary_) continue;
+    return invalid_argument("the prompt has the id {}; the model has tokens 0 to {}", id,
+                            vocabulary_ - 1);
+  }
+  const std::int64_t wanted = request.max_tokens.value_or(0);
+  if (wanted < 0) return invalid_argument("max_tokens is {}; it takes 0 or more", wanted);
+  if (count > facts_.context || wanted > facts_.context - count) {
+    return make_error(Code::kOutOfRange,
+                      "the prompt has {} tokens and {} may follow; the model's context has {}",
+                      count, wanted, facts_.context);
+  }
+  // The last token of the prompt is always computed: its logits are wanted.
+  const auto most = std::min(static_cast<std::size_t>(computed_), request.prompt.size() - 1);
+  const auto first_other =
+      std::mismatch(request.prompt.begin(),
+                    request.prompt.begin() + static_cast<std::ptrdiff_t>(most), tokens_.begin());
+  computed_ = first_other.first - request.prompt.begin();
+  tokens_ = request.prompt;
+  sampler_ = Sampler(request.sampling);
+  request_ = std::move(request);
+  finish_ = Finish::kNone;
+  return ok_status();
+}
+
+bool Sequence::is_full() {
+  const auto count = static_cast<std::int64_t>(tokens_.size());
+  if (finish_ == Finish::kNone && !tokens_.empty() && count >= limit()) {
+    finish_ = count >= facts_.context ? Finish::kContext : Finish::kTokens;
+  }
+  return finish_ != Finish::kNone;
+}
+
+Result<Sequence::Piece> Sequence::next_piece(std::int64_t most) {
+  if (tokens_.empty()) return make_error(Code::kFailedPrecondition, "no prompt was given");
+  const std::int64_t count = std::min(most, std::ssize(tokens_) - computed_);
+  if (count > 0 && request_.stop.stop_requested()) {
+    return make_error(Code::kCancelled, "the generation was stopped after {} tokens", computed_);
+  }
+  positions_.resize(static_cast<std::size_t>(count));
+  std::iota(positions_.begin(), positions_.end(), computed_);
+  const auto ids = std::span(tokens_).subspan(static_cast<std::size_t>(computed_),
+                                              static_cast<std::size_t>(count));
+  return Piece{ids, positions_, computed_ + count};
+}
+
+bool Sequence::is_stop(std::int64_t token) const {
+  return std::ranges::find(facts_.stops, token) != facts_.stops.end() ||
+         std::ranges::find(request_.stops, token) != request_.stops.end();
+}
+
+Result<std::optional<std::int64_t>> Sequence::choose(std::span<const float> logits) {
+  const std::int64_t token = SLUICE_TRY(sampler_.choose(logits, tokens_));
+  if (is_stop(token)) {
+    finish_ = Finish::kStop;
+    return std::optional<std::int64_t>();
+  }
+  tokens_.push_back(token);
+  return std::optional(token);
+}
+
+}  // namespace sluice::generate

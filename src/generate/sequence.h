@@ -1,0 +1,88 @@
+// One text in the making: its tokens, those that a cache has, and the choice of the next one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "base/result.h"
+#include "generate/facts.h"
+#include "generate/sampler.h"
+
+namespace sluice::generate {
+
+struct Request {
+  std::vector<std::int64_t> prompt;  ///< ids, at least one
+  Sampling sampling = {};
+  std::optional<std::int64_t> max_tokens = {};  ///< after the prompt; absent: up to the context
+  std::vector<std::int64_t> stops = {};         ///< ids that end the text besides the model's
+  std::stop_token stop = {};                    ///< ends the generation between two steps
+};
+
+enum class Finish {
+  kNone,     ///< it goes on
+  kStop,     ///< a token that ends texts
+  kTokens,   ///< max_tokens
+  kContext,  ///< the sequence is as long as the model's context
+};
+
+/// Computes nothing: whoever runs the model takes pieces and gives logits.
+///
+///     start --> next_piece, take_piece (until it is empty) --> choose --> next_piece ...
+///                                                                |
+///                                                                +--> nullopt: the end
+///
+/// Used by one thread at a time.
+class Sequence {
+ public:
+  /// `vocabulary`: tokens of the model.
+  Sequence(Facts facts, std::int64_t vocabulary)
+      : facts_(std::move(facts)), vocabulary_(vocabulary) {}
+
+  const Facts& facts() const { return facts_; }
+  std::int64_t vocabulary() const { return vocabulary_; }
+  /// Of the prompt and the text.
+  std::span<const std::int64_t> tokens() const { return tokens_; }
+
+  /// What the prompt shares with the former tokens is not computed again.
+  /// Fails: kInvalidArgument for an empty prompt, an id that is no token's, settings out of range;
+  ///        kOutOfRange, naming both lengths, where prompt and max_tokens exceed the context.
+  Status start(Request request);
+
+  /// Whether the text has all tokens that it may have; `finish` says why.
+  bool is_full();
+
+  /// Tokens of a run of the model, and their places in the cache; valid until the next call.
+  struct Piece {
+    std::span<std::int64_t> ids;
+    std::span<std::int64_t> positions;
+    std::int64_t end = 0;  ///< the place behind the last one
+  };
+  /// The first tokens that the cache lacks, at most `most`; none where `choose` comes next.
+  /// Fails: kCancelled if a stop was requested; kFailedPrecondition before `start`.
+  Result<Piece> next_piece(std::int64_t most);
+  /// The cache has all tokens up to the end of the piece.
+  void take_piece(const Piece& piece) { computed_ = piece.end; }
+
+  /// The next token; nullopt for one that ends the text, which is not given.
+  /// `logits`: of the last token, [vocabulary]. Fails: as Sampler::choose.
+  Result<std::optional<std::int64_t>> choose(std::span<const float> logits);
+  Finish finish() const { return finish_; }
+
+ private:
+  std::int64_t limit() const;
+  bool is_stop(std::int64_t token) const;
+
+  Facts facts_;
+  std::int64_t vocabulary_;
+  Request request_;
+  Sampler sampler_{Sampling{}};
+  std::vector<std::int64_t> tokens_;
+  std::vector<std::int64_t> positions_;
+  std::int64_t computed_ = 0;  ///< of the tokens, those whose keys and values are in the cache
+  Finish finish_ = Finish::kNone;
+};
+
+}  // namespace sluice::generate
