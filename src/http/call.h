@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "http/body.h"
+#include "http/reply_stream.h"
 #include "terms/server/server.h"
 
 namespace sluice::http {
@@ -16,6 +17,8 @@ namespace sluice::http {
 inline constexpr std::string_view kJson = "application/json";
 inline constexpr std::string_view kText = "text/plain; charset=utf-8";
 inline constexpr std::string_view kBinary = "application/octet-stream";
+/// Server-sent events, as the HTML standard has them.
+inline constexpr std::string_view kEvents = "text/event-stream";
 
 struct Request {
   std::string method;  ///< "GET", "POST", ...
@@ -37,11 +40,14 @@ struct Reply {
   /// Sends "Inference-Header-Content-Length" with the size of the text.
   bool has_json_head = false;
   std::string allow = {};  ///< methods, of a 405
+  /// Instead of the text and the parts: bytes that come later, in chunks.
+  std::shared_ptr<ReplyStream> stream = nullptr;
 };
 
 /// Called once, from any thread.
 using Answer = std::function<void(Reply)>;
-/// Ends the work for a client that is gone; it is answered all the same. Empty: nothing to end.
+/// Ends the work for a client that is gone; it is answered all the same. May be called again, until
+/// the end of the reply. Empty: nothing to end.
 using Cancel = std::function<void()>;
 /// Answers a request, now or later. Must not block. Called from several threads at a time.
 using Handler = std::function<Cancel(Request request, Answer answer)>;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -42,11 +43,17 @@ std::int64_t count_of(std::string_view text) {
   return count;
 }
 
-std::string head_of(const Reply& reply, std::size_t num_bytes, bool is_last) {
-  std::string head =
-      fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", reply.status,
-                  view_of(wire::obsolete_reason(static_cast<wire::status>(reply.status))),
-                  reply.type, num_bytes);
+/// How the client knows where the reply ends.
+std::string length_of(const Reply& reply, std::size_t num_bytes, bool is_chunked) {
+  if (reply.stream == nullptr) return fmt::format("Content-Length: {}\r\n", num_bytes);
+  const std::string_view chunks = is_chunked ? "Transfer-Encoding: chunked\r\n" : "";
+  return fmt::format("Cache-Control: no-store\r\n{}", chunks);
+}
+
+std::string head_of(const Reply& reply, std::string_view length, bool is_last) {
+  std::string head = fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}", reply.status,
+      view_of(wire::obsolete_reason(static_cast<wire::status>(reply.status))), reply.type, length);
   if (reply.has_json_head) head += fmt::format("{}: {}\r\n", kJsonBytes, reply.text.size());
   if (!reply.allow.empty()) head += fmt::format("Allow: {}\r\n", reply.allow);
   head += is_last ? "Connection: close\r\n\r\n" : "\r\n";
@@ -202,6 +209,17 @@ void Connection::read_chunks() {
                         });
 }
 
+/// Runs `work` on the connection's strand. From any thread; nothing happens if it has gone.
+template <typename Work>
+void Connection::post(const std::weak_ptr<Connection>& weak, Shared& shared, Work work) {
+  const std::lock_guard lock(shared.mutex);
+  if (shared.io == nullptr) return;
+  const auto self = weak.lock();
+  if (self == nullptr) return;
+  asio::post(self->stream_.get_executor(),
+             [self, work = std::move(work)]() mutable { work(*self); });
+}
+
 void Connection::take_request() {
   if (!stream_.socket().is_open()) return;  // stopped while the last byte was on its way
   const auto& head = parser_->get();
@@ -217,12 +235,8 @@ void Connection::take_request() {
   is_answered_ = false;
   stream_.expires_never();
   const auto answer = [weak = weak_from_this(), shared = shared_](Reply reply) {
-    const std::lock_guard lock(shared->mutex);
-    if (shared->io == nullptr) return;
-    const auto self = weak.lock();
-    if (self == nullptr) return;
-    asio::post(self->stream_.get_executor(),
-               [self, reply = std::move(reply)]() mutable { self->answer(std::move(reply)); });
+    post(weak, *shared,
+         [reply = std::move(reply)](Connection& self) mutable { self.answer(std::move(reply)); });
   };
   self_ = shared_from_this();
   cancel_ = shared_->handler(std::move(request), answer);
@@ -239,29 +253,40 @@ void Connection::watch() {
         char next = 0;
         const auto num =
             recv(self->stream_.socket().native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
-        if (num == 0 && self->cancel_) self->cancel_();
+        const bool is_reset = num < 0 && errno != EAGAIN && errno != EINTR;
+        if ((num == 0 || is_reset) && self->cancel_) self->cancel_();
       });
 }
 
 void Connection::answer(Reply reply) {
+  if (!stream_.socket().is_open()) {
+    self_ = nullptr;  // the caller holds this
+    return;
+  }
+  reply_ = std::move(reply);
+  if (reply_.stream == nullptr) release_request();
+  write();
+}
+
+/// Whoever computed the request needs to hear nothing more of its client.
+void Connection::release_request() {
   self_ = nullptr;  // the caller holds this
-  if (!stream_.socket().is_open()) return;
   is_answered_ = true;
   cancel_ = nullptr;
   beast::error_code ignored;
   stream_.socket().cancel(ignored);  // the watch
-  reply_ = std::move(reply);
-  write();
 }
 
 void Connection::write() {
   std::size_t num_bytes = reply_.text.size();
   for (const std::string_view part : reply_.parts) num_bytes += part.size();
-  head_ = head_of(reply_, num_bytes, is_last_);
+  is_chunked_ = parser_ && parser_->get().version() >= 11;
+  if (reply_.stream != nullptr && !is_chunked_) is_last_ = true;
+  head_ = head_of(reply_, length_of(reply_, num_bytes, is_chunked_), is_last_);
   // A client that asked for the head alone takes a body for its next reply.
   const bool has_body = !parser_ || parser_->get().method() != wire::verb::head;
   unsent_ = {asio::buffer(head_)};
-  if (has_body) {
+  if (has_body && reply_.stream == nullptr) {
     unsent_.push_back(asio::buffer(reply_.text));
     for (const std::string_view part : reply_.parts) unsent_.push_back(asio::buffer(part));
   }
@@ -271,6 +296,7 @@ void Connection::write() {
 void Connection::write_some() {
   while (!unsent_.empty() && unsent_.front().size() == 0) unsent_.erase(unsent_.begin());
   if (unsent_.empty()) {
+    if (reply_.stream != nullptr) return write_piece();
     end_reply();
     return;
   }
@@ -289,6 +315,32 @@ void Connection::write_some() {
                              }
                              self->write_some();
                            });
+}
+
+/// Of a stream, what has come since the last piece. Between two pieces only the watch is pending.
+void Connection::write_piece() {
+  static constexpr std::string_view kLastChunk = "0\r\n\r\n";
+  static constexpr std::string_view kEndOfChunk = "\r\n";
+  if (!stream_.socket().is_open()) return;
+  piece_ = reply_.stream->take();
+  if (!piece_.empty()) {
+    unsent_ = {asio::buffer(piece_)};
+    if (is_chunked_) {
+      head_ = fmt::format("{:x}\r\n", piece_.size());
+      unsent_ = {asio::buffer(head_), asio::buffer(piece_), asio::buffer(kEndOfChunk)};
+    }
+  } else if (reply_.stream->is_over()) {
+    reply_.stream = nullptr;
+    release_request();
+    if (is_chunked_) unsent_ = {asio::buffer(kLastChunk)};
+  } else {
+    stream_.expires_never();
+    reply_.stream->wait([weak = weak_from_this(), shared = shared_] {
+      post(weak, *shared, [](Connection& self) { self.write_piece(); });
+    });
+    return;
+  }
+  write_some();
 }
 
 void Connection::end_reply() {

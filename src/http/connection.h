@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "http/server.h"
@@ -38,6 +39,8 @@ struct Shared {
 ///            |                   |                                |
 ///            |                   |                                +--last--> closed
 ///            +--- cannot be -----+---> writing the error ---> draining ---> closed
+///
+/// A reply with a stream is written piece by piece, and its client is watched until its end.
 ///
 /// Nothing of Asio's holds a connection while its request is computed, so it holds itself.
 ///
@@ -69,9 +72,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_chunks();
   void take_request();
   void watch();
+  template <typename Work>
+  static void post(const std::weak_ptr<Connection>& weak, Shared& shared, Work work);
   void answer(Reply reply);
+  void release_request();
   void write();
   void write_some();
+  void write_piece();
   void end_reply();
   void refuse(int status, std::string_view message);
   void refuse(const beast::error_code& error);
@@ -86,7 +93,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<Body> body_;
   std::int64_t json_bytes_ = -1;      ///< of the body are JSON, as the head says; -1: says nothing
   std::size_t body_bytes_ = 0;        ///< that the head announced; 0: in chunks, or none
-  std::shared_ptr<Connection> self_;  ///< from a request that is complete to its reply
+  std::shared_ptr<Connection> self_;  ///< from a request that is complete to the end of its reply
   Cancel cancel_;
   bool is_answered_ = false;                 ///< the request that was taken last
   std::atomic<std::int64_t> idle_since_ns_;  ///< waits for a head, or reads it
@@ -94,7 +101,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool is_last_ = false;                     ///< the connection closes after the reply
   bool is_refused_ = false;                  ///< what came could not be read
   Reply reply_;
-  std::string head_;  ///< of the reply
+  bool is_chunked_ = false;  ///< the stream of the reply; a client of HTTP/1.0 reads to the end
+  std::string head_;         ///< of the reply, or of a chunk
+  std::string piece_;        ///< of the stream
   std::vector<asio::const_buffer> unsent_;
   std::size_t num_drained_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <thread>
@@ -18,8 +19,10 @@ namespace sluice::http {
 namespace {
 
 using sluice::testing::eventually;
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 /// One end of a socket whose other end the server has. Ends with the object.
@@ -48,6 +51,13 @@ class Client {
   std::string read_all() const {
     std::string all;
     while (read_some(all)) {
+    }
+    return all;
+  }
+  /// All up to and with `end`. `most`: bytes read at a time; by one nothing behind it is read.
+  std::string read_until(std::string_view end, std::size_t most = 1) const {
+    std::string all;
+    while (!all.ends_with(end) && read_some(all, most)) {
     }
     return all;
   }
@@ -99,8 +109,18 @@ class HttpServerTest : public ::testing::Test {
         })) {}
   ~HttpServerTest() override { server_->shutdown(0); }
 
-  /// Says what came. /later keeps the answer for the test; /large is large.
+  /// Says what came. /later keeps the answer for the test; /large is large; /stream is the test's.
   Cancel take(Request request, const Answer& answer) {
+    if (request.path == "/stream") {
+      Reply reply;
+      reply.type = kEvents;
+      reply.stream = stream_;
+      answer(std::move(reply));
+      return [this] {
+        is_cancelled_ = true;
+        stream_->end();
+      };
+    }
     if (request.path == "/later") {
       const std::lock_guard lock(mutex_);
       kept_ = answer;
@@ -132,6 +152,9 @@ class HttpServerTest : public ::testing::Test {
   std::mutex mutex_;
   Answer kept_;
   std::atomic<bool> is_cancelled_ = false;
+  std::atomic<int> num_resumed_ = 0;
+  const std::shared_ptr<ReplyStream> stream_ =
+      std::make_shared<ReplyStream>([this] { ++num_resumed_; });
   const std::unique_ptr<Server> server_;
 };
 
@@ -247,6 +270,62 @@ TEST_F(HttpServerTest, AnswersMayComeLaterFromAnyThread) {
   std::thread([answer = kept()] { answer({200, kText, "later"}); }).join();
   EXPECT_THAT(client.read_reply(), EndsWith("later"));
   EXPECT_THAT(client.read_reply(), EndsWith("GET /after 0"));
+}
+
+TEST_F(HttpServerTest, StreamsComeInChunksAndTheConnectionStaysOpen) {
+  const Client client(*server_);
+  client.write(get("/stream"));
+  stream_->push("one");
+  EXPECT_THAT(
+      client.read_until("3\r\none\r\n"),
+      AllOf(HasSubstr("\r\nContent-Type: text/event-stream\r\n"),
+            HasSubstr("\r\nTransfer-Encoding: chunked\r\n"), Not(HasSubstr("Content-Length"))));
+  stream_->push("the second piece");
+  EXPECT_EQ(client.read_until("piece\r\n"), "10\r\nthe second piece\r\n");
+  stream_->end();
+  EXPECT_EQ(client.read_until("0\r\n\r\n"), "0\r\n\r\n");
+  client.write(get("/a"));
+  EXPECT_THAT(client.read_reply(), EndsWith("GET /a 0"));
+  EXPECT_FALSE(is_cancelled_);
+}
+
+TEST_F(HttpServerTest, ClientsOfHttp10ReadAStreamToItsEnd) {
+  const Client client(*server_);
+  client.write("GET /stream HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n");
+  stream_->push("all");
+  stream_->end();
+  const std::string all = client.read_all();
+  EXPECT_THAT(all, AllOf(HasSubstr("\r\nConnection: close\r\n\r\nall"), EndsWith("all"),
+                         Not(HasSubstr("chunked"))));
+}
+
+TEST_F(HttpServerTest, StreamWaitsForAClientThatDoesNotRead) {
+  constexpr std::size_t kPieces = 400;
+  const std::string piece(10'000, '#');
+  const Client client(*server_);
+  client.write(get("/stream"));
+  std::atomic<int> num_full = 0;
+  std::thread producer([&] {
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      if (stream_->push(piece)) continue;
+      ++num_full;
+      EXPECT_TRUE(eventually([&] { return num_resumed_ == num_full; }));
+    }
+    stream_->end();
+  });
+  EXPECT_TRUE(eventually([&] { return num_full > 0; }));
+  const std::string all = client.read_until("\r\n0\r\n\r\n", 1 << 16);
+  producer.join();
+  EXPECT_EQ(std::ranges::count(all, '#'), static_cast<std::ptrdiff_t>(kPieces * piece.size()));
+}
+
+TEST_F(HttpServerTest, ClientThatGoesInTheMiddleOfAStreamCancelsIt) {
+  auto client = std::make_unique<Client>(*server_);
+  client->write(get("/stream"));
+  stream_->push("one");
+  client->read_until("one\r\n");
+  client = nullptr;
+  EXPECT_TRUE(eventually([&] { return is_cancelled_.load(); }));
 }
 
 TEST_F(HttpServerTest, SilentConnectionsMakeRoomForOthers) {
