@@ -323,12 +323,21 @@ Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
   if (settings_.http.empty()) return ok_status();
   inference_ = std::make_unique<http::InferenceHandler>(*service_, *repository_, call_threads_,
                                                         serving.tokens, serving.max_message_bytes);
+  if (settings_.page) {
+    page_ = std::make_unique<page::PageHandler>(
+        *service_, [this](const http::Request& request, terms::Role role) {
+          return inference_->caller_of(request, role);
+        });
+  }
   http::ServerOptions options;
   options.max_body_bytes = serving.max_message_bytes;
   options.all_body_bytes = std::max(options.all_body_bytes, 2 * serving.max_message_bytes);
   options.max_connections = static_cast<std::size_t>(serving.connections);
   const auto handler = [this, metrics](const http::Request& request, const http::Answer& answer) {
     if (request.path == "/metrics") return metrics(request, answer);
+    if (page_ != nullptr && page::PageHandler::takes(request.path)) {
+      return page_->handle(request, answer);
+    }
     return inference_->handle(request, answer);
   };
   http_ = SLUICE_TRY(open(settings_.http, options, handler).with_context("http"));
@@ -370,6 +379,7 @@ void Daemon::stop(std::int64_t drain_ns) {
   if (service_ != nullptr) service_->shutdown(drain_ns);
   if (repository_ != nullptr) repository_->stop();
   if (server_ != nullptr) server_->shutdown(kGraceNs);
+  if (page_ != nullptr) page_->close();
   if (http_ != nullptr) http_->shutdown(kGraceNs);
   call_threads_.close();
   metrics_ = nullptr;

@@ -12,6 +12,7 @@
 #include "daemon/machine.h"
 #include "daemon/reload.h"
 #include "http/open_inference/inference_handler.h"
+#include "page/page_handler.h"
 #include "repository/repository.h"
 #include "rpc/server/peers/peer_server.h"
 #include "rpc/server/server.h"
@@ -82,6 +83,7 @@ class Daemon {
   std::unique_ptr<rpc::server::PeerServer> peers_;  ///< null: other daemons fetch nothing
   service::CallThreads call_threads_{8, 256};  ///< of loads over HTTP: most of them, and waiting
   std::unique_ptr<http::InferenceHandler> inference_;
+  std::unique_ptr<page::PageHandler> page_;  ///< null: there is none
   std::unique_ptr<HttpDoor> http_;
   std::unique_ptr<HttpDoor> metrics_;  ///< last member, destroyed first: it reads the service
 };

@@ -175,6 +175,8 @@ constexpr std::array kSettings = {
     SettingInfo{"http", 0, &Settings::http,
                 "Serve the Open Inference Protocol over HTTP, and /metrics, there: unix:/PATH or "
                 "localhost:PORT (default: not)"},
+    SettingInfo{"page", 0, &Settings::page,
+                "Serve a page for browsers at / where --http says; --page=false: do not"},
     SettingInfo{"lock_folder", 0, &Settings::lock_folder,
                 "Folder of the locks that keep two daemons off one device"},
     SettingInfo{"log_level", 'l', &Settings::log_level,

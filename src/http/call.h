@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "http/body.h"
 #include "http/reply_stream.h"
 #include "terms/server/server.h"
@@ -24,7 +25,8 @@ struct Request {
   std::string method;  ///< "GET", "POST", ...
   std::string path;    ///< as it came, percent signs too; without the query
   terms::Peer peer;
-  std::string authorization;  ///< the field's value
+  std::string authorization;       ///< the field's value
+  std::string if_none_match = {};  ///< the same
   /// Of "Inference-Header-Content-Length": how much of the body is JSON; -1: all.
   std::int64_t json_bytes = -1;
   std::shared_ptr<const Body> body;  ///< never null
@@ -39,7 +41,8 @@ struct Reply {
   std::shared_ptr<const void> owner = nullptr;
   /// Sends "Inference-Header-Content-Length" with the size of the text.
   bool has_json_head = false;
-  std::string allow = {};  ///< methods, of a 405
+  std::string allow = {};   ///< methods, of a 405
+  std::string fields = {};  ///< more of the head, each with its end of line
   /// Instead of the text and the parts: bytes that come later, in chunks.
   std::shared_ptr<ReplyStream> stream = nullptr;
 };
@@ -54,5 +57,9 @@ using Handler = std::function<Cancel(Request request, Answer answer)>;
 
 /// {"error": "..."}; how all errors of the Open Inference Protocol look.
 Reply error_reply(int status, std::string_view message);
+/// The status of HTTP that goes with a code, and its message as JSON.
+Reply error_reply(const Status& status);
+/// 405. `allowed`: "GET, HEAD".
+Reply wrong_method(std::string allowed);
 
 }  // namespace sluice::http

@@ -51,9 +51,12 @@ std::string length_of(const Reply& reply, std::size_t num_bytes, bool is_chunked
 }
 
 std::string head_of(const Reply& reply, std::string_view length, bool is_last) {
-  std::string head = fmt::format(
-      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\n{}", reply.status,
-      view_of(wire::obsolete_reason(static_cast<wire::status>(reply.status))), reply.type, length);
+  std::string head =
+      fmt::format("HTTP/1.1 {} {}\r\n", reply.status,
+                  view_of(wire::obsolete_reason(static_cast<wire::status>(reply.status))));
+  // 304 has no content, and a length would be that of what the client has.
+  if (reply.status != 304) head += fmt::format("Content-Type: {}\r\n{}", reply.type, length);
+  head += reply.fields;
   if (reply.has_json_head) head += fmt::format("{}: {}\r\n", kJsonBytes, reply.text.size());
   if (!reply.allow.empty()) head += fmt::format("Allow: {}\r\n", reply.allow);
   head += is_last ? "Connection: close\r\n\r\n" : "\r\n";
@@ -229,6 +232,7 @@ void Connection::take_request() {
   request.path = std::string(target.substr(0, target.find('?')));
   request.peer = peer_;
   request.authorization = std::string(view_of(head[wire::field::authorization]));
+  request.if_none_match = std::string(view_of(head[wire::field::if_none_match]));
   request.json_bytes = json_bytes_;
   request.body = std::move(body_);
   if (!parser_->keep_alive()) is_last_ = true;

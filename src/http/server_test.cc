@@ -126,6 +126,12 @@ class HttpServerTest : public ::testing::Test {
       kept_ = answer;
       return [this] { is_cancelled_ = true; };
     }
+    if (request.path == "/tag") {
+      Reply reply = {304, kText, {}};
+      reply.fields = fmt::format("ETag: {}\r\n", request.if_none_match);
+      answer(std::move(reply));
+      return nullptr;
+    }
     const std::string_view body = request.body->bytes();
     Reply reply = {200, kText, fmt::format("{} {} {}", request.method, request.path, body.size())};
     if (!body.empty()) reply.text += fmt::format(" {}{}", body.front(), body.back());
@@ -168,6 +174,14 @@ TEST_F(HttpServerTest, ConnectionsStayOpenForTheNextRequest) {
   }
   client.write("GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(client.read_all(), HasSubstr("\r\nConnection: close\r\n"));
+}
+
+TEST_F(HttpServerTest, ReplyWithoutChangeHasNoContent) {
+  const Client client(*server_);
+  client.write("GET /tag HTTP/1.1\r\nHost: a\r\nIf-None-Match: \"x\"\r\n\r\n");
+  client.write("GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(client.read_all(), StartsWith("HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n"
+                                            "HTTP/1.1 200 OK\r\n"));
 }
 
 TEST_F(HttpServerTest, RequestsThatComeAtOnceAreAnsweredInOrder) {

@@ -20,23 +20,6 @@ using terms::Role;
 
 constexpr std::string_view kRoot = "/v2";
 
-/// 400 for what the client can mend, 5xx for what it cannot; as Triton's.
-int http_status(Code code) {
-  switch (code) {
-    case Code::kUnauthenticated: return 401;
-    case Code::kPermissionDenied: return 403;
-    case Code::kNotFound: return 404;
-    case Code::kUnimplemented: return 501;
-    case Code::kUnavailable:
-    case Code::kResourceExhausted: return 503;
-    case Code::kDeadlineExceeded: return 504;
-    case Code::kInternal:
-    case Code::kUnknown:
-    case Code::kDataLoss: return 500;
-    default: return 400;
-  }
-}
-
 int hex_of(char digit) {
   if (digit >= '0' && digit <= '9') return digit - '0';
   if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
@@ -76,12 +59,6 @@ Result<std::vector<std::string>> segments_of(std::string_view path) {
 
 Reply json_reply(std::string text) { return {200, kJson, std::move(text)}; }
 
-Reply wrong_method(std::string allowed) {
-  Reply reply = error_reply(405, fmt::format("this path takes {}", allowed));
-  reply.allow = std::move(allowed);
-  return reply;
-}
-
 Reply no_such_path() {
   return error_reply(404, "no such path; docs/open-inference.md lists those under /v2");
 }
@@ -95,10 +72,6 @@ std::string take_version(std::vector<std::string>& segments) {
 }
 
 }  // namespace
-
-Reply error_reply(const Status& status) {
-  return error_reply(http_status(status.code()), status.message());
-}
 
 InferenceHandler::InferenceHandler(service::Service& service, repository::Repository& repository,
                                    service::CallThreads& threads,

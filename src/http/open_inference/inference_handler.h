@@ -25,13 +25,15 @@ class InferenceHandler {
   /// From now on. None: any client may call.
   void set_tokens(std::vector<service::AccessToken> tokens) { tokens_.set(std::move(tokens)); }
 
+  /// Who sent a request, if the client has the role.
+  /// Fails: kUnauthenticated, kPermissionDenied.
+  Result<service::Caller> caller_of(const Request& request, terms::Role role) const;
   /// Answers a request under /v2; another path with 404. As Handler says.
   Cancel handle(const Request& request, const Answer& answer);
 
  private:
   using Segments = std::vector<std::string>;  ///< of the path behind /v2, without percent signs
 
-  Result<service::Caller> caller_of(const Request& request, terms::Role role) const;
   Cancel infer(const Request& request, const std::string& name, const std::string& version,
                const Answer& answer);
   Cancel control(const Request& request, Segments segments, const Answer& answer);
@@ -46,8 +48,5 @@ class InferenceHandler {
   const std::int64_t max_answer_bytes_;
   dispatch::FlightTable flights_;
 };
-
-/// The status of HTTP that goes with a code, and its message as JSON.
-Reply error_reply(const Status& status);
 
 }  // namespace sluice::http

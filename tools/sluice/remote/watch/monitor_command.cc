@@ -4,7 +4,7 @@
 
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
-#include "sluice/remote/watch/activity.h"
+#include "sluice/remote/watch/snapshot.h"
 
 namespace sluice::tool {
 namespace {
@@ -26,10 +26,10 @@ class MonitorCommand : public Command {
   /// Ends, too, when nobody reads any more.
   Result<int> run() override {
     const auto client = SLUICE_TRY(remote_.connect());
-    Snapshot before = SLUICE_TRY(take_snapshot(*client));
+    activity::Snapshot before = SLUICE_TRY(take_snapshot(*client));
     for (std::int64_t i = 0; count_ == 0 || i < count_; ++i) {
       std::this_thread::sleep_for(std::chrono::duration<double>(interval_seconds_));
-      Snapshot now = SLUICE_TRY(take_snapshot(*client));
+      activity::Snapshot now = SLUICE_TRY(take_snapshot(*client));
       const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
       const double time_s =
           static_cast<double>(

@@ -3,7 +3,7 @@
 
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
-#include "sluice/remote/watch/activity.h"
+#include "sluice/remote/watch/snapshot.h"
 #include "sluice/remote/watch/terminal.h"
 #include "sluice/remote/watch/top_frame.h"
 
@@ -28,7 +28,8 @@ class TopCommand : public Command {
   Result<int> run() override { return is_once_ ? print_once() : watch(); }
 
  private:
-  std::vector<FrameLine> draw(const Snapshot& before, const Snapshot& now) const {
+  std::vector<FrameLine> draw(const activity::Snapshot& before,
+                              const activity::Snapshot& now) const {
     const TerminalSize size = terminal_size();
     return draw_frame(remote_.client.address, now, activity_between(before, now), size.width,
                       is_once_ ? std::size_t{100'000} : size.height);
@@ -36,7 +37,7 @@ class TopCommand : public Command {
 
   Result<int> print_once() const {
     const auto client = SLUICE_TRY(remote_.connect());
-    const Snapshot before = SLUICE_TRY(take_snapshot(*client));
+    const activity::Snapshot before = SLUICE_TRY(take_snapshot(*client));
     std::this_thread::sleep_for(std::chrono::duration<double>(interval_seconds_));
     for (const FrameLine& line : draw(before, SLUICE_TRY(take_snapshot(*client)))) {
       fmt::print("{}\n", line.text);
@@ -47,8 +48,8 @@ class TopCommand : public Command {
   Result<int> watch() const {
     const auto terminal = SLUICE_TRY(Terminal::open());  // before there are threads
     const auto client = SLUICE_TRY(remote_.connect());
-    Snapshot before = SLUICE_TRY(take_snapshot(*client));
-    Snapshot now = before;
+    activity::Snapshot before = SLUICE_TRY(take_snapshot(*client));
+    activity::Snapshot now = before;
     double seconds = std::min(kFirstSeconds, interval_seconds_);
     while (true) {
       const auto event = terminal->wait(static_cast<std::int64_t>(seconds * 1e9));

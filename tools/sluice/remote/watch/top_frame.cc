@@ -11,6 +11,8 @@
 namespace sluice::tool {
 namespace {
 
+using activity::Activity;
+using activity::Snapshot;
 using Style = FrameLine::Style;
 
 constexpr std::size_t kMaxCoresDrawn = 32;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/remote/watch/activity.h"
+#include "activity/activity.h"
 
 namespace sluice::tool {
 
@@ -18,8 +18,9 @@ struct FrameLine {
 /// is short, the least important columns are omitted, then rows, with a line that gives their
 /// number.
 /// Requires: width >= 20, height >= 10, in characters.
-std::vector<FrameLine> draw_frame(const std::string& address, const Snapshot& now,
-                                  const Activity& activity, std::size_t width, std::size_t height);
+std::vector<FrameLine> draw_frame(const std::string& address, const activity::Snapshot& now,
+                                  const activity::Activity& activity, std::size_t width,
+                                  std::size_t height);
 
 /// Characters of UTF-8 text, each counted as one column.
 std::size_t width_of(std::string_view text);

@@ -9,6 +9,8 @@
 namespace sluice::tool {
 namespace {
 
+using activity::Activity;
+using activity::Snapshot;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;

@@ -1,9 +1,9 @@
-#include "sluice/remote/watch/activity.h"
+#include "activity/activity.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace sluice::tool {
+namespace sluice::activity {
 namespace {
 
 using nlohmann::json;
@@ -92,5 +92,35 @@ TEST(Activity, JsonLinesEscapeNames) {
   EXPECT_EQ(parsed["models"][0]["requests_per_s"], 6);
 }
 
+TEST(Activity, QuantilesOfAllModelsCountEachRequestOnce) {
+  Snapshot now = at(2, 0, 0, 0);
+  terms::ModelStatistics& fast = now.statistics.models[0];
+  fast.total.buckets = {{1024, 90}};
+  terms::ModelStatistics slow = fast;
+  slow.model = kModel + 1;
+  slow.total.buckets = {{1'048'576, 10}};
+  now.statistics.models.push_back(slow);
+  const Activity activity = activity_between({}, now);
+  EXPECT_NEAR(static_cast<double>(activity.all.p50_ns), 1024, 128);
+  EXPECT_NEAR(static_cast<double>(activity.all.p99_ns), 1'048'576, 131'072);
+}
+
+TEST(Activity, JsonTellsHealthErrorsAndRemedies) {
+  Snapshot now = at(2'000'000'000, 10, 2, 0);
+  terms::ModelEntry model;
+  model.info.handle = kModel;
+  model.function = terms::FunctionState{};
+  now.models = {model};
+  now.health.models = {{kModel, "net", {terms::HealthState::kFailed, "lost", "reset it"}}};
+  const json one = json::parse(activity_line(now, activity_between({}, now), 0))["models"][0];
+  EXPECT_EQ(one["health"], "failed");
+  EXPECT_EQ(one["health_action"], "reset it");
+  ASSERT_EQ(one["errors"].size(), 1U);
+  EXPECT_EQ(one["errors"][0]["code"], "timeout");
+  EXPECT_EQ(one["errors"][0]["count"], 2);
+  EXPECT_NE(one["errors"][0]["remedy"], "");
+  EXPECT_EQ(one["function"]["phase"], "cold");
+}
+
 }  // namespace
-}  // namespace sluice::tool
+}  // namespace sluice::activity

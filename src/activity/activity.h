@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "rpc/client/client.h"
+#include "terms/server/server.h"
 
-namespace sluice::tool {
+namespace sluice::activity {
 
-/// The state of a daemon at one moment: answers to several requests, sent one after another.
+/// The state of a daemon at about one moment: its parts are taken one after another, so lists may
+/// disagree about what was made or removed meanwhile. Whoever reads a snapshot looks numbers up and
+/// allows for missing ones.
 struct Snapshot {
   std::int64_t time_ns = 0;  ///< on this machine's monotonic clock
   terms::ServerInfo server;
@@ -20,9 +22,6 @@ struct Snapshot {
   std::vector<terms::SessionInfo> sessions;
   terms::ServerStatistics statistics;
 };
-
-/// Fails: as the calls.
-Result<Snapshot> take_snapshot(rpc::client::Client& client);
 
 /// Answered requests, and failed ones among them.
 std::int64_t num_answered(const std::vector<terms::CodeCount>& answered);
@@ -47,7 +46,8 @@ struct Activity {
 /// Counters that only `now` has start at 0. Requires: `now` was taken after `before`.
 Activity activity_between(const Snapshot& before, const Snapshot& now);
 
-/// One line of JSON, without its end; docs/daemon.md has the keys. `unix_time_s`: of `now`.
+/// One line of JSON, without its end; docs/daemon.md has the keys. `sluice monitor` prints it, and
+/// the daemon's page shows it. `unix_time_s`: of `now`.
 std::string activity_line(const Snapshot& now, const Activity& activity, double unix_time_s);
 
-}  // namespace sluice::tool
+}  // namespace sluice::activity

@@ -1,11 +1,10 @@
-#include "sluice/remote/watch/activity.h"
+#include "activity/activity.h"
 
 #include <algorithm>
 
-#include "base/clock.h"
 #include "runtime/statistics/histogram.h"
 
-namespace sluice::tool {
+namespace sluice::activity {
 namespace {
 
 template <typename Item, typename Key>
@@ -64,20 +63,6 @@ std::int64_t quantile_ns(const Counts& counts, double fraction) {
 
 }  // namespace
 
-/// Several calls, so lists may disagree about what was made or removed meanwhile. Whoever reads a
-/// snapshot looks numbers up and allows for missing ones.
-Result<Snapshot> take_snapshot(rpc::client::Client& client) {
-  Snapshot snapshot;
-  snapshot.server = SLUICE_TRY(client.server());
-  snapshot.health = SLUICE_TRY(client.health());
-  snapshot.models = SLUICE_TRY(client.list_models());
-  snapshot.groups = SLUICE_TRY(client.list_groups());
-  snapshot.sessions = SLUICE_TRY(client.list_sessions());
-  snapshot.statistics = SLUICE_TRY(client.all_statistics());
-  snapshot.time_ns = system_clock().now_ns();
-  return snapshot;
-}
-
 std::int64_t num_answered(const std::vector<terms::CodeCount>& answered) {
   std::int64_t sum = 0;
   for (const terms::CodeCount& one : answered) sum += one.count;
@@ -95,6 +80,7 @@ std::int64_t num_errors(const std::vector<terms::CodeCount>& answered) {
 Activity activity_between(const Snapshot& before, const Snapshot& now) {
   Activity activity;
   activity.interval_s = static_cast<double>(now.time_ns - before.time_ns) / 1e9;
+  Counts all_times;
   for (const terms::ModelStatistics& one : now.statistics.models) {
     const auto* old = find_by(before.statistics.models, &terms::ModelStatistics::model, one.model);
     const auto more = [&](std::int64_t (*count)(const std::vector<terms::CodeCount>&)) {
@@ -106,12 +92,15 @@ Activity activity_between(const Snapshot& before, const Snapshot& now) {
                                  per_second(more(num_errors), activity.interval_s),
                                  quantile_ns(times, 0.5), quantile_ns(times, 0.99)};
     activity.models[one.model] = rate;
+    for (const auto& [bound_ns, count] : times) all_times[bound_ns] += count;
     activity.all.requests_per_s += rate.requests_per_s;
     activity.all.errors_per_s += rate.errors_per_s;
   }
+  activity.all.p50_ns = quantile_ns(all_times, 0.5);
+  activity.all.p99_ns = quantile_ns(all_times, 0.99);
   activity.group_utilisation = utilisation(before.statistics.groups, now.statistics.groups);
   activity.device_utilisation = utilisation(before.statistics.devices, now.statistics.devices);
   return activity;
 }
 
-}  // namespace sluice::tool
+}  // namespace sluice::activity

@@ -1,0 +1,125 @@
+// Devices with their cores drawn, each in the colour of its core group and filled as far as the group is busy.
+import {h, say, mark, keep} from './dom.js';
+import * as format from './format.js';
+import {hue, meter, pill, stack, table} from './parts.js';
+
+/** Beyond so many, neighbours share a cell. */
+const kMaxCells = 128;
+
+const kMemoryKinds = {constants: 'part-0', packed: 'part-1', arenas: 'part-2', contexts: 'part-2', buffers: 'part-3',
+  queues: 'part-4', exchange: 'part-5'};
+
+/** [{group}] by core of the device; undefined: no group has it. */
+function owners(device, groups) {
+  const all = new Array(device.num_cores).fill(undefined);
+  for (const group of groups) {
+    for (const core of group.cores) {
+      if (core.device === device.device && core.core < all.length) all[core.core] = group;
+    }
+  }
+  return all;
+}
+
+function describeCores(device, groups) {
+  const texts = groups.filter((group) => group.cores.some((core) => core.device === device.device)).map((group) => {
+    const numbers = group.cores.filter((core) => core.device === device.device).map((core) => core.core);
+    return `cores ${format.ranges(numbers)}: group ${group.group}, ${format.percent(group.utilisation)} busy`;
+  });
+  const numFree = device.num_cores - device.num_reserved_cores;
+  return [...texts, `${numFree} of ${device.num_cores} cores free`].join('; ');
+}
+
+function deviceCard(first) {
+  const health = pill();
+  const cells = h('div', {class: 'cores', role: 'img'});
+  const reserved = h('span', {class: 'soft'});
+  const busy = h('b', {class: 'number'});
+  const memoryText = h('span', {class: 'soft small'});
+  const memory = stack((size) => format.bytes(size));
+  const title = h('h3', {}, `Device ${first.device}`, h('span', {class: 'soft'}, ` ${first.kind}`));
+  const node = h('li', {class: 'device'}, h('div', {class: 'line-up'}, title, health.node),
+    h('p', {class: 'soft small clip', title: first.name}, first.name || first.bus_address || ' '), cells,
+    h('p', {class: 'line-up small'}, reserved, h('span', {}, busy, h('span', {class: 'soft'}, ' busy'))), memoryText,
+    memory.node);
+  return {
+    node,
+    update({device, groups}) {
+      health.update(device.health ?? 'healthy');
+      const of = owners(device, groups);
+      const perCell = Math.ceil(of.length / kMaxCells) || 1;
+      const drawn = [];
+      for (let i = 0; i < of.length; i += perCell) {
+        const group = of.slice(i, i + perCell).find((one) => one !== undefined);
+        drawn.push({core: i, group});
+      }
+      mark(cells, 'data-many', drawn.length > 32);
+      keep(cells, drawn, (cell) => cell.core, () => {
+        const cell = h('i');
+        return {
+          node: cell,
+          update({group}) {
+            mark(cell, 'class', group ? hue(group.group) : 'free');
+            cell.style.setProperty('--fill', `${Math.round((group?.utilisation ?? 0) * 100)}%`);
+          },
+        };
+      });
+      mark(cells, 'aria-label', describeCores(device, groups));
+      say(reserved, `${device.num_reserved_cores} of ${device.num_cores} cores reserved`);
+      say(busy, format.percent(device.utilisation));
+      const limit = device.memory_capacity_bytes > 0 ? ` of ${format.bytes(device.memory_capacity_bytes)}` : '';
+      say(memoryText, `Memory ${format.bytes(device.memory_used_bytes)}${limit}`);
+      memory.update(Object.entries(device.memory_bytes ?? {}).filter(([, size]) => size > 0).map(([name, size], i) =>
+        ({name, size, kind: kMemoryKinds[name] ?? `part-${i % 6}`})), device.memory_capacity_bytes);
+    },
+  };
+}
+
+export function devices() {
+  const node = h('ul', {class: 'devices'});
+  return {
+    node,
+    update(state) {
+      keep(node, state.devices.map((device) => ({device, groups: state.groups})), (one) => one.device.device,
+        (one) => deviceCard(one.device));
+    },
+  };
+}
+
+function workerText(group) {
+  if (group.isolation !== 'process') return group.isolation;
+  const restarts = group.num_worker_restarts ? `, ${group.num_worker_restarts} restarts` : '';
+  return group.worker_process > 0 ? `process ${group.worker_process}${restarts}` : `process${restarts}`;
+}
+
+export function groups() {
+  return table({
+    caption: 'Core groups',
+    none: 'No core group: no model is loaded.',
+    key: (group) => group.group,
+    columns: [
+      {title: 'Group', heads: true, cell: (group) => ({
+        node: h('span', {}, h('i', {class: `swatch ${hue(group.group)}`}), `${group.group}`), update() {}})},
+      {title: 'Cores', number: false, text: (group) => format.cores(group.cores)},
+      {title: 'Busy', cell: () => {
+        const bar = meter();
+        const text = h('span', {class: 'number'});
+        return {node: h('span', {class: 'busy'}, bar.node, text), update(group) {
+          bar.update(group.utilisation);
+          say(text, format.percent(group.utilisation));
+        }};
+      }},
+      {title: 'Active model', text: (group) => group.active_model || '–'},
+      {title: 'Runs in', wide: true, cell: () => {
+        const text = h('span');
+        const state = pill();
+        return {node: h('span', {}, text, ' ', state.node), update(group) {
+          say(text, workerText(group));
+          state.node.hidden = !group.worker_state;
+          state.update(group.worker_state || '');
+        }};
+      }},
+      {title: 'Memory', number: true, wide: true, text: (group) => format.bytes(group.memory_used_bytes)},
+      {title: 'Switches', number: true, wide: true, text: (group) => format.count(group.num_switches)},
+    ],
+  });
+}

@@ -1,0 +1,77 @@
+// Numbers as `sluice top` writes them.
+
+const kNone = '–';
+const kGrouped = new Intl.NumberFormat('en');
+
+/** Three digits that mean something. */
+function short(value) {
+  if (value >= 100) return kGrouped.format(Math.round(value));
+  return String(Number(value.toPrecision(3)));
+}
+
+export function count(value) {
+  return value === undefined ? kNone : kGrouped.format(value);
+}
+
+export function rate(perSecond) {
+  return perSecond === undefined ? kNone : short(perSecond);
+}
+
+/** 0 is no measurement. */
+export function duration(ns) {
+  if (!ns) return kNone;
+  for (const [size, unit] of [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']]) {
+    if (ns >= size) return `${short(ns / size)} ${unit}`;
+  }
+  return `${short(ns)} ns`;
+}
+
+export function age(ns) {
+  const seconds = Math.floor(ns / 1e9);
+  const parts = [[Math.floor(seconds / 86400), 'd'], [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'], [seconds % 60, 's']];
+  const first = parts.findIndex(([number]) => number > 0);
+  if (first < 0) return '0 s';
+  return parts.slice(first, first + 2).map(([number, unit]) => `${number} ${unit}`).join(' ');
+}
+
+export function bytes(size) {
+  if (size === undefined || size < 0) return kNone;
+  let unit = 0;
+  let value = size;
+  for (; value >= 1024 && unit < 4; unit += 1) value /= 1024;
+  return `${short(value)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB'][unit]}`;
+}
+
+export function percent(share) {
+  return `${Math.round((share ?? 0) * 100)} %`;
+}
+
+/** Cores of one device: "0-2, 5". */
+export function ranges(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  const parts = [];
+  for (let i = 0; i < sorted.length; i += 1) {
+    const first = sorted[i];
+    while (sorted[i + 1] === sorted[i] + 1) i += 1;
+    parts.push(sorted[i] === first ? `${first}` : `${first}-${sorted[i]}`);
+  }
+  return parts.join(', ');
+}
+
+/** "device 0: 0-3; device 1: 0" */
+export function cores(list) {
+  const byDevice = new Map();
+  for (const {device, core} of list ?? []) {
+    byDevice.set(device, [...(byDevice.get(device) ?? []), core]);
+  }
+  return [...byDevice].map(([device, numbers]) => `device ${device}: ${ranges(numbers)}`).join('; ');
+}
+
+export function session(id) {
+  return id ? `${id}` : kNone;
+}
+
+export function clock(timeS) {
+  return new Date(timeS * 1000).toLocaleTimeString('en-GB');
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""The daemon's page in a headless Chromium, as a person with a mouse, a keyboard or a screen reader has it.
+
+    tests/page/page.py BUILD_FOLDER
+
+Ends with 77 where there is no Chromium (`apt-get install chromium`)."""
+
+import http.client
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/daemon"))
+from accessible import check_accessible  # noqa: E402
+from browser import Browser, eventually, find_browser  # noqa: E402
+from harness import Daemon, at, compile_digits, holds, prove, same  # noqa: E402
+
+ZEROS = {"inputs": [{"name": "image", "shape": [1, 1, 8, 8], "datatype": "FP32", "data": [0] * 64}]}
+
+
+def address_of(daemon: Daemon) -> str:
+    [line] = [line for line in daemon.said().splitlines() if "sluiced: http on " in line]
+    return line.partition(" on ")[2]
+
+
+@contextmanager
+def served(folder: Path, *flags: str) -> Iterator[tuple[Daemon, str]]:
+    """A daemon with the model digits, and the address of its page."""
+    package = compile_digits(folder)
+    with Daemon(folder / "d", "--http", "localhost:0", *flags) as daemon:
+        at(daemon).text("load", str(package))
+        yield daemon, f"http://{address_of(daemon)}/"
+
+
+@contextmanager
+def shown(folder: Path, *flags: str) -> Iterator[tuple[Daemon, Browser]]:
+    """The same in a browser that has heard from the daemon. At the end the page has said nothing to the console,
+    and asked no other host."""
+    with served(folder, *flags) as (daemon, url), Browser() as browser:
+        browser.open(url)
+        browser.wait_for("document.querySelector('#state').textContent === 'ready'")
+        yield daemon, browser
+        same(browser.problems, [])
+        same([asked for asked in browser.asked if not asked.startswith(url)], [])
+
+
+@contextmanager
+def load(daemon: Daemon) -> Iterator[None]:
+    """Requests one after another, until the end."""
+    is_over = threading.Event()
+
+    def send() -> None:
+        connection = http.client.HTTPConnection(address_of(daemon))
+        while not is_over.is_set():
+            connection.request("POST", "/v2/models/digits/infer", json.dumps(ZEROS))
+            connection.getresponse().read()
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        sender.join()
+
+
+def overview_shows_what_the_daemon_has(folder: Path) -> None:
+    with shown(folder) as (daemon, browser):
+        at(daemon).text("deploy", str(compile_digits(folder)), "--name", "small")
+        browser.wait_for("document.body.innerText.includes('small')")
+        text = browser.text()
+        for part in ("digits", "function", "Device 3", "no session", "No errors.", "of 16"):
+            holds(text, part)
+        same(browser.run("document.querySelectorAll('.cores i:not(.free)').length"), 2)
+        same(browser.run("document.querySelectorAll('.cores i').length"), 16)
+
+
+def overview_moves_under_load(folder: Path) -> None:
+    with shown(folder) as (daemon, browser):
+        rate = "Number(document.querySelector('.plot b').textContent.replace(',', ''))"
+        same(browser.run(rate), 0)
+        line = "document.querySelector('path.line.rate').getAttribute('d')"
+        before = browser.run(line)
+        with load(daemon):
+            browser.wait_for(f"{rate} > 0")
+            browser.wait_for("document.body.innerText.includes('µs') || document.body.innerText.includes('ms')")
+            assert browser.run(line) != before
+        browser.wait_for(f"{rate} === 0")
+
+
+def killed_worker_is_seen(folder: Path) -> None:
+    with shown(folder, "--isolation", "process") as (daemon, browser):
+        [group] = at(daemon).json("groups")
+        browser.wait_for(f"document.body.innerText.includes('process {group['worker_process']}')")
+        os.kill(group["worker_process"], signal.SIGKILL)
+        browser.wait_for("document.body.innerText.includes('The worker of group 1 died')")
+        browser.wait_for("document.body.innerText.includes('1 restarts')")
+
+
+def lost_daemon_is_said_and_found_again(folder: Path) -> None:
+    with served(folder) as (daemon, url), Browser() as browser:
+        browser.open(url)
+        browser.wait_for("document.querySelector('#state').textContent === 'ready'")
+        daemon.kill()
+        browser.wait_for("document.querySelector('#state').textContent === 'lost'")
+        browser.wait_for("document.querySelector('#announce').textContent.includes('Connection lost')")
+
+
+def page_asks_for_a_token_where_one_is_needed(folder: Path) -> None:
+    tokens = folder / "tokens"
+    tokens.write_text("secret monitor,inference alice\nblind inference bob\n")
+    with served(folder, "--token-file", str(tokens)) as (_, url), Browser() as browser:
+        browser.open(url)
+        for secret, answer in (("wrong", "token"), ("blind", "monitor")):
+            browser.wait_for("document.activeElement.id === 'token'")
+            browser.type(secret)
+            browser.press("Enter")
+            browser.wait_for(f"document.querySelector('[role=alert]')?.textContent.includes('{answer}')")
+            browser.wait_for("document.querySelector('#token').value === ''")
+        check_accessible(browser)
+        browser.run("document.querySelector('#token').focus()")
+        browser.type("secret")
+        browser.press("Enter")
+        browser.wait_for("document.body.innerText.includes('digits')")
+        assert "secret" not in browser.text() and all("secret" not in asked for asked in browser.asked)
+
+
+def page_is_gone_where_it_is_off(folder: Path) -> None:
+    with served(folder, "--page=false") as (daemon, _):
+        for path, status in (("/", 404), ("/page/app.js", 404), ("/page/state", 404), ("/v2/health/live", 200)):
+            connection = http.client.HTTPConnection(address_of(daemon))
+            connection.request("GET", path)
+            same(connection.getresponse().status, status)
+
+
+def every_view_is_accessible(folder: Path) -> None:
+    with shown(folder) as (daemon, browser), load(daemon):
+        browser.wait_for("document.body.innerText.includes('µs') || document.body.innerText.includes('ms')")
+        for scheme in ("light", "dark"):
+            browser.prefer(scheme)
+            for width in (1280, 390):
+                browser.resize(width, 844)
+                check_accessible(browser)
+
+
+if __name__ == "__main__":
+    failed = prove([page_is_gone_where_it_is_off])
+    if find_browser() is None:
+        print("skipped: there is no Chromium; apt-get install chromium")
+        sys.exit(failed or 77)
+    sys.exit(failed or prove([
+        overview_shows_what_the_daemon_has,
+        overview_moves_under_load,
+        killed_worker_is_seen,
+        lost_daemon_is_said_and_found_again,
+        page_asks_for_a_token_where_one_is_needed,
+        every_view_is_accessible,
+    ]))
