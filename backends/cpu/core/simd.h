@@ -44,6 +44,9 @@ using Vec = float __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));
 using VecI = std::int32_t __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));
 
 inline constexpr int kLanes = SLUICE_CPU_VECTOR_BYTES / 4;
+/// The largest float that is no infinity (FLT_MAX).
+inline constexpr float kMostFinite = 0x1.fffffep127F;
+
 inline constexpr int kVectorRegisters = SLUICE_CPU_VECTOR_BYTES == 64 ? 32 : 16;
 
 // ---- memory -------------------------------------------------------------------------------------

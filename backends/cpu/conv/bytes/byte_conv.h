@@ -67,8 +67,8 @@ struct ByteConvPlan {
   std::int64_t block_pixels = 0;  ///< output pixels that meet all panels before the next come
   std::int64_t grain = 1;         ///< output pixels that stay together: a row, of planes
   Division division = Division::kByCost;
-  std::vector<std::int32_t> starts =
-      {};  ///< -input_zero times the sums of the weights, per channel
+  /// -input_zero times the sums of the weights, per channel.
+  std::vector<std::int32_t> starts = {};
   std::vector<std::uint8_t> padding = {};  ///< a block of zero points
 
   std::int64_t scratch_bytes() const;

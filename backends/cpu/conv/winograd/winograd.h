@@ -58,9 +58,9 @@ struct WinogradPlan {
   Division division = Division::kByCost;
   ConvPlan product;  ///< one position of a band
   std::vector<float> no_bias;
-  std::int64_t input_position =
-      0;                           ///< floats from one position to the next, in the input's scratch
-  std::int64_t sums_position = 0;  ///< and in the sums'
+  /// Floats from one position to the next, in the scratch of the input and of the sums.
+  std::int64_t input_position = 0;
+  std::int64_t sums_position = 0;
 
   std::int64_t scratch_bytes() const;
 };

@@ -158,6 +158,21 @@ TEST(ByteProduct, NonFiniteRowsGiveNanInTheirOwnRowOnly) {
   }
 }
 
+TEST(ByteProduct, RowsNearTheLargestFloatAreRoundedToo) {
+  Case c({3, 40, 20});
+  c.a[45] = 3.2e38F;
+  c.a[85] = -std::numeric_limits<float>::max();
+  for (std::size_t i = 0; i < c.b.size(); ++i) c.b[i] *= 0.01F;
+  const std::vector<float> want = c.expected();
+  for (const Isa isa : isas_to_test()) {
+    const std::vector<float> got = product(c, isa, 1);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_NEAR(got[i], want[i], 1e-3F * (1 + std::fabs(want[i])))
+          << isa_name(isa) << " at " << i;
+    }
+  }
+}
+
 TEST(ByteProduct, ZerosGiveTheBias) {
   Case c({2, 9, 12});
   std::fill(c.a.begin(), c.a.end(), 0.0F);

@@ -119,7 +119,7 @@ void round_row(const float* row, std::int64_t count, std::int64_t padded, std::u
   }
   const float most = reduce_max(largest);
   *scale = most / 127 + reduce_add(not_finite);
-  const Vec steps = broadcast(most > 0 && most <= 3e38F ? 127 / most : 0);
+  const Vec steps = broadcast(most > 0 && most <= kMostFinite ? 127 / most : 0);
   for (i = 0; i < count; i += kLanes) {
     const int width = count - i < kLanes ? static_cast<int>(count - i) : kLanes;
     const Vec x = load_first(row + i, width) * steps;

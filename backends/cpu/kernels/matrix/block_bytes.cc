@@ -74,7 +74,7 @@ SLUICE_CPU_INLINE float round_block(const float* a, std::int64_t given, std::int
     not_finite += x * broadcast(0.0F);
   }
   const float most = reduce_max(largest);
-  const Vec steps = broadcast(most > 0 && most <= 3e38F ? 127 / most : 0);
+  const Vec steps = broadcast(most > 0 && most <= kMostFinite ? 127 / most : 0);
   for (std::int64_t p = 0; p < count; p += kLanes) {
     const std::int64_t left = given - p;
     const int width = left < 0 ? 0 : left < kLanes ? static_cast<int>(left) : kLanes;

@@ -31,8 +31,8 @@ SLUICE_CPU_EACH_ISA(void split_keys(const double* splits, std::int64_t num_split
 /// Nodes of all trees, 8 bytes each. The low half holds the key of the split. The high half holds,
 /// from its lowest bit: whether NaN goes left, whether the test is equality, the feature, and the
 /// signed distance to the left child. The right child follows the left one. Left is where x <=
-/// split (or
-/// x == split). A leaf is its own child: no value is at most its split, and its distance is -1.
+/// split (or x == split). A leaf is its own child: no value is at most its split, and its distance
+/// is -1.
 ///
 /// feature_mask selects the feature bits without a shift, which gives 4 * feature, an offset in
 /// bytes.

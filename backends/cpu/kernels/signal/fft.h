@@ -10,9 +10,9 @@ inline constexpr int kFftMaxStages = 40;
 inline constexpr int kFftMaxRadix = 13;
 inline constexpr int kFftMaxLanes = 8;
 
-/// A transform of `length` points, in double (errors of floats would remain where terms
-/// cancel), as one stage per factor (Stockham's order, which needs no
-/// permutation). Made by make_fft_tables; its owner keeps the tables.
+/// A transform of `length` points, as one stage per factor, in Stockham's order, which needs no
+/// permutation. Numbers are doubles: errors of floats would remain where terms cancel. Made by
+/// FftTables, which keeps the tables.
 struct FftStages {
   std::int64_t length = 1;
   int count = 0;

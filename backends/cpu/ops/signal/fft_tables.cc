@@ -25,6 +25,47 @@ std::vector<int> factors_of(std::int64_t length) {
   return length == 1 ? factors : std::vector<int>{};
 }
 
+/// The transform of `re` and `im`, a power of two long, in place: decimation in frequency. Results
+/// are in the order of reversed bits. One table of roots serves all passes: the sines of each pass
+/// anew would take tens of seconds for the longest transforms.
+void transform_in_place(std::vector<double>& re, std::vector<double>& im) {
+  const std::size_t length = re.size();
+  std::vector<double> roots;
+  roots.reserve(length);
+  for (std::size_t k = 0; k < length / 2; ++k) {
+    add_root(static_cast<std::int64_t>(k), static_cast<std::int64_t>(length), roots);
+  }
+  for (std::size_t width = length; width > 1; width /= 2) {
+    for (std::size_t first = 0; first < length; first += width) {
+      for (std::size_t k = 0; k < width / 2; ++k) {
+        const std::size_t a = first + k;
+        const std::size_t b = a + width / 2;
+        const double c = roots[2 * k * (length / width)];
+        const double s = roots[2 * k * (length / width) + 1];
+        const double less_re = re[a] - re[b];
+        const double less_im = im[a] - im[b];
+        re[a] += re[b];
+        im[a] += im[b];
+        re[b] = less_re * c - less_im * s;
+        im[b] = less_re * s + less_im * c;
+      }
+    }
+  }
+}
+
+/// Pairs of `re` and `im`, whose order of reversed bits is undone.
+std::vector<double> in_order(const std::vector<double>& re, const std::vector<double>& im) {
+  std::vector<double> pairs(2 * re.size());
+  const int bits = std::bit_width(re.size()) - 1;
+  for (std::size_t i = 0; i < re.size(); ++i) {
+    std::size_t reversed = 0;
+    for (int bit = 0; bit < bits; ++bit) reversed |= (i >> bit & 1) << (bits - 1 - bit);
+    pairs[2 * reversed] = re[i];
+    pairs[2 * reversed + 1] = im[i];
+  }
+  return pairs;
+}
+
 }  // namespace
 
 FftTables::FftTables(std::int64_t length) {
@@ -69,47 +110,22 @@ void FftTables::add_chirp() {
   const std::int64_t length = plan_.length;
   const std::int64_t padded = plan_.stages.length;
   std::vector<double> chirp;
+  chirp.reserve(static_cast<std::size_t>(2 * length));
   for (std::int64_t j = 0; j < length; ++j) add_root(j * j, 2 * length, chirp);
   std::vector<double> re(static_cast<std::size_t>(padded));
   std::vector<double> im(re.size());
   for (std::int64_t j = 0; j < length; ++j) {
-    const double angle =
-        std::numbers::pi * static_cast<double>(j * j % (2 * length)) / static_cast<double>(length);
     // Entry -j wraps around to `padded` - j. 1 / padded is the factor of the inverse transform.
     for (const std::int64_t at : {j, (padded - j) % padded}) {
-      re[static_cast<std::size_t>(at)] = std::cos(angle) / static_cast<double>(padded);
-      im[static_cast<std::size_t>(at)] = std::sin(angle) / static_cast<double>(padded);
+      re[static_cast<std::size_t>(at)] =
+          chirp[static_cast<std::size_t>(2 * j)] / static_cast<double>(padded);
+      im[static_cast<std::size_t>(at)] =
+          -chirp[static_cast<std::size_t>(2 * j + 1)] / static_cast<double>(padded);
     }
   }
-  // The transform of the filter, in place. Its results are in the order of reversed bits, which the
-  // loop below undoes.
-  for (std::int64_t width = padded; width > 1; width /= 2) {  // decimation in frequency
-    const double step = -2 * std::numbers::pi / static_cast<double>(width);
-    for (std::int64_t first = 0; first < padded; first += width) {
-      for (std::int64_t k = 0; k < width / 2; ++k) {
-        const auto a = static_cast<std::size_t>(first + k);
-        const auto b = static_cast<std::size_t>(first + k + width / 2);
-        const double c = std::cos(step * static_cast<double>(k));
-        const double s = std::sin(step * static_cast<double>(k));
-        const double less_re = re[a] - re[b];
-        const double less_im = im[a] - im[b];
-        re[a] += re[b];
-        im[a] += im[b];
-        re[b] = less_re * c - less_im * s;
-        im[b] = less_re * s + less_im * c;
-      }
-    }
-  }
-  std::vector<double> filter(2 * re.size());
-  const int bits = std::bit_width(static_cast<std::uint64_t>(padded)) - 1;
-  for (std::size_t i = 0; i < re.size(); ++i) {
-    std::size_t reversed = 0;
-    for (int bit = 0; bit < bits; ++bit) reversed |= (i >> bit & 1) << (bits - 1 - bit);
-    filter[2 * reversed] = re[i];
-    filter[2 * reversed + 1] = im[i];
-  }
+  transform_in_place(re, im);
   plan_.chirp = keep(std::move(chirp));
-  plan_.filter = keep(std::move(filter));
+  plan_.filter = keep(in_order(re, im));
 }
 
 double FftTables::operations() const {

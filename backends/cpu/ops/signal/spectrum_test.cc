@@ -12,8 +12,8 @@ namespace {
 using Longs = std::vector<std::int64_t>;
 
 /// Lengths of one point, of every radix, of large primes, and of products with them.
-constexpr std::int64_t kLengths[] = {1,  2,  3,  4,  5,  7,  8,   11,  13,
-                                     15, 16, 17, 30, 49, 97, 128, 143, 400};
+constexpr std::int64_t kLengths[] = {1,  2,  3,  4,  5,  7,   8,   11,  13,  15,
+                                     16, 17, 30, 49, 97, 128, 143, 400, 1009};
 
 Agreement dft_within(float tolerance) {
   return {.kind = "DFT", .version = 20, .tolerance = tolerance};
