@@ -27,7 +27,8 @@ std::map<Key, OpEntry> join_families() {
                              integer_conv_entries(), grid_sample_entries(),
                              gru_entries(),          spectrum_entries(),
                              rearrange_entries(),    line_entries(),
-                             deform_conv_entries(),  column_transpose_entries()}) {
+                             deform_conv_entries(),  column_transpose_entries(),
+                             affine_grid_entries(),  region_entries()}) {
     for (const OpEntry& entry : family) all.emplace(Key(entry.domain, entry.kind), entry);
   }
   return all;

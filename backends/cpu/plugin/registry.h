@@ -66,6 +66,8 @@ std::vector<OpEntry> join_entries();
 std::vector<OpEntry> lrn_entries();
 std::vector<OpEntry> resize_entries();
 std::vector<OpEntry> grid_sample_entries();
+std::vector<OpEntry> affine_grid_entries();
+std::vector<OpEntry> region_entries();
 std::vector<OpEntry> tree_entries();
 std::vector<OpEntry> find_key_entries();
 std::vector<OpEntry> distance_entries();

@@ -39,9 +39,11 @@ SLUICE_CPU_INLINE void join_rows(const PoolRow& t, float* columns) {
     const bool whole = i + kLanes <= floats;
     const int left = whole ? kLanes : static_cast<int>(floats - i);
     Vec joined = broadcast(neutral<kKind>());
-    for (std::int64_t r = 0; r < t.rows; ++r) {
-      const float* at = t.input + r * t.input_row + i;
-      joined = join<kKind>(joined, whole ? load(at) : load_first(at, left));
+    for (std::int64_t s = 0; s < t.slices; ++s) {
+      for (std::int64_t r = 0; r < t.rows; ++r) {
+        const float* at = t.input + s * t.input_slice + r * t.input_row + i;
+        joined = join<kKind>(joined, whole ? load(at) : load_first(at, left));
+      }
     }
     whole ? store(columns + i, joined) : store_first(columns + i, joined, left);
   }
@@ -62,10 +64,9 @@ SLUICE_CPU_INLINE Taps taps_within(const PoolRow& t, std::int64_t first, std::in
   return {from, to < from ? from : to};
 }
 
-/// An average counts the taps between counted_begin and counted_end, which may include padding.
-SLUICE_CPU_INLINE float divisor(const PoolRow& t, std::int64_t first) {
-  const Taps counted = taps_within(t, first, t.counted_begin, t.counted_end);
-  return static_cast<float>(t.counted_rows * (counted.end - counted.begin));
+/// Of output column `c` of an average.
+SLUICE_CPU_INLINE float divisor(const PoolRow& t, std::int64_t c) {
+  return static_cast<float>(t.counted_rows) * t.counted_cols[c];
 }
 
 /// The rows are joined first: neighbouring windows share columns, each of which is joined once.
@@ -80,7 +81,7 @@ void blocked_row(const PoolRow& t) {
       for (std::int64_t k = taps.begin; k < taps.end; ++k) {
         joined = join<kKind>(joined, load(t.columns + (first + k * t.dilation) * kBlock + lane));
       }
-      if (kKind == PoolKind::kAverage) joined = joined / broadcast(divisor(t, first));
+      if (kKind == PoolKind::kAverage) joined = joined / broadcast(divisor(t, c));
       store(t.output + c * kBlock + lane, joined);
     }
   }
@@ -96,7 +97,7 @@ void plane_row(const PoolRow& t) {
     for (std::int64_t k = taps.begin; k < taps.end; ++k) {
       joined = join<kKind>(joined, t.columns[first + k * t.dilation]);
     }
-    t.output[c] = kKind == PoolKind::kAverage ? joined / divisor(t, first) : joined;
+    t.output[c] = kKind == PoolKind::kAverage ? joined / divisor(t, c) : joined;
   }
 }
 
@@ -113,21 +114,16 @@ SLUICE_CPU_INLINE Vec load_apart(const float* x, std::int64_t stride) {
   return v;
 }
 
-SLUICE_CPU_INLINE Vec divisors(const PoolRow& t, std::int64_t column, int lanes) {
-  Vec v = broadcast(1.0F);
-  for (int i = 0; i < lanes; ++i) v[i] = divisor(t, (column + i) * t.stride - t.pad_begin);
-  return v;
-}
-
 /// Vectors of windows, over columns with their padding.
 template <PoolKind kKind>
 void padded_row(const PoolRow& t) {
-  for (std::int64_t i = 0; i < t.pad_begin; ++i) t.columns[i] = neutral<kKind>();
-  join_rows<kKind>(t, t.columns + t.pad_begin);
-  for (std::int64_t i = t.pad_begin + t.input_cols; i < t.padded_cols; ++i) {
+  const std::int64_t image_end = t.pad_begin + t.input_cols;
+  for (std::int64_t i = 0; !t.has_padding && i < t.pad_begin; ++i) t.columns[i] = neutral<kKind>();
+  for (std::int64_t i = image_end; !t.has_padding && i < t.padded_cols; ++i) {
     t.columns[i] = neutral<kKind>();
   }
-  const float whole = static_cast<float>(t.counted_rows * t.kernel_cols);
+  join_rows<kKind>(t, t.columns + t.pad_begin);
+  const Vec counted_rows = broadcast(static_cast<float>(t.counted_rows));
   // Lanes are windows. `columns` reaches as far as a last, partial vector reads (padded_columns).
   for (std::int64_t c = 0; c < t.output_cols; c += kLanes) {
     const std::int64_t left = t.output_cols - c;
@@ -137,12 +133,7 @@ void padded_row(const PoolRow& t) {
       joined = join<kKind>(joined, load_apart(t.columns + c * t.stride + k * t.dilation, t.stride));
     }
     if (kKind == PoolKind::kAverage) {
-      // Where all windows of a vector are counted whole, they have one divisor.
-      const std::int64_t first = c * t.stride - t.pad_begin;
-      const std::int64_t end =
-          first + (lanes - 1) * t.stride + (t.kernel_cols - 1) * t.dilation + 1;
-      const bool is_inside = first >= t.counted_begin && end <= t.counted_end;
-      joined = joined / (is_inside ? broadcast(whole) : divisors(t, c, lanes));
+      joined = joined / (counted_rows * load_first(t.counted_cols + c, lanes));
     }
     store_first(t.output + c, joined, lanes);
   }

@@ -8,13 +8,15 @@ namespace sluice::cpu {
 
 enum class PoolKind : std::int32_t { kMax, kAverage };
 
-/// One output row of a pooling window over one plane or one block of 16 channels. Distances in
-/// floats.
+/// One output row of a pooling window over one plane, one block of 16 channels or one volume.
+/// Distances in floats.
 struct PoolRow {
   PoolKind kind = PoolKind::kMax;
   const float* input = nullptr;  ///< column 0 of the first row under the window that exists
   std::int64_t input_row = 0;    ///< from one kernel row to the next
+  std::int64_t input_slice = 0;  ///< from one kernel slice to the next
   std::int64_t rows = 0;         ///< rows under the window that exist
+  std::int64_t slices = 1;       ///< likewise; 1 of an image
   std::int64_t pixel = 1;        ///< 16 in c16, 1 in planes
   std::int64_t input_cols = 0;
   std::int64_t output_cols = 0;
@@ -22,11 +24,13 @@ struct PoolRow {
   std::int64_t stride = 1;
   std::int64_t dilation = 1;
   std::int64_t pad_begin = 0;
-  std::int64_t counted_rows = 0;   ///< of an average: rows that the divisor counts
-  std::int64_t counted_begin = 0;  ///< of an average: columns from here ...
-  std::int64_t counted_end = 0;    ///< ... to here that the divisor counts
-  std::int64_t padded_cols = 0;    ///< by padded_columns
-  float* columns = nullptr;        ///< scratch of scratch_columns pixels
+  /// Of an average: places of a column that the divisor counts, and columns of each output that it
+  /// counts (count_columns).
+  std::int64_t counted_rows = 0;
+  const float* counted_cols = nullptr;
+  std::int64_t padded_cols = 0;  ///< by padded_columns
+  bool has_padding = false;      ///< an earlier row has left the padding in `columns`
+  float* columns = nullptr;      ///< scratch of scratch_columns pixels
   float* output = nullptr;
 };
 

@@ -14,21 +14,34 @@ struct ResizeTap {
   float second_weight = 0;
 };
 
-/// Along one axis of a row-major image: output i is the sum over k < count of
-/// weights[k * size + i] * input[index[k * size + i]].
+/// Along one axis of a row-major image: output i is the sum over k < count of weight(k, i) *
+/// input[index[k * size + i]]. Of floats the indices of one k do not descend. An axis that does not
+/// change has no indices, and one of nearest neighbours has no weights.
 struct ResizeWeights {
   const std::int32_t* index = nullptr;
   const float* weights = nullptr;
-  std::int64_t size = 0;   ///< of the output
-  std::int64_t count = 0;  ///< neighbours of each output
+  const double* exact = nullptr;  ///< the same weights, for integers
+  std::int64_t size = 0;          ///< of the output
+  std::int64_t count = 0;         ///< neighbours of each output
 };
 
 SLUICE_CPU_EACH_ISA(
-    /// Output row `i` between the rows of a plane of `width` columns, all columns of the input.
-    void resize_between_rows(const ResizeWeights& rows, std::int64_t i, const float* plane,
-                             std::int64_t width, float* output);
-    /// A row of `columns.size` outputs between the columns of `row`.
-    void resize_between_columns(const ResizeWeights& columns, const float* row, float* output);
+    /// sum[c] += weight * row[c], or without a sum before if `is_first`.
+    void resize_add_row(const float* row, float weight, std::int64_t width, bool is_first,
+                        float* sum);
+    /// A row of `columns.size` outputs between the columns of `row`, which has `width`.
+    void resize_between_columns(const ResizeWeights& columns, const float* row, std::int64_t width,
+                                float* output);
+    /// The same of bytes, in doubles and with each product rounded, as the reference kernels do:
+    /// results are cut to whole numbers, so that a last bit can be a step.
+    void resize_add_row_u8(const std::uint8_t* row, double weight, std::int64_t width,
+                           bool is_first, double* sum);
+    void resize_add_row_i8(const std::int8_t* row, double weight, std::int64_t width, bool is_first,
+                           double* sum);
+    void resize_between_columns_u8(const ResizeWeights& columns, const double* row,
+                                   std::int64_t width, std::uint8_t* output);
+    void resize_between_columns_i8(const ResizeWeights& columns, const double* row,
+                                   std::int64_t width, std::int8_t* output);
     /// One row of one block of c16: `pixels` output pixels, each the input pixel that its tap
     /// names.
     void resize_row_nearest(const ResizeTap* taps, std::int64_t pixels, const float* row,

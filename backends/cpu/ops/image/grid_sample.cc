@@ -1,11 +1,12 @@
-// GridSample of row-major images [N, C, H, W], to the nearest pixel or linearly.
+// GridSample of row-major f32, in every mode, of one to three spatial axes.
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string_view>
 
-#include "kernels/image/resize_row.h"
+#include "kernels/image/gather_sums.h"
+#include "ops/operands/checks.h"
 #include "plugin/registry.h"
 
 namespace sluice::cpu {
@@ -13,128 +14,229 @@ namespace {
 
 using plugin::unimplemented;
 
-constexpr std::int64_t kCorners = 4;
+constexpr int kAxes = 3;
+constexpr int kAxisTaps = 4;
+/// Taps that are found together, for all channels: as many as a second cache holds beside a plane.
+/// Points may lie anywhere in the plane, which is read anew for each group of them.
+constexpr std::int64_t kTapsTogether = 16384;
+/// Channels that one worker computes from the same taps.
+constexpr std::int64_t kChannels = 16;
 
-bool is_nearest(const sluice_op& op) {
-  return plugin::Attributes(op).get_text("mode", "linear") == "nearest";
+enum class Mode { kNearest, kLinear, kCubic };
+enum class Outside { kZeros, kBorder, kReflection };
+
+/// The elements along one axis that a place is between. Those outside that count as 0 are left out.
+struct AxisTaps {
+  std::int64_t at[kAxisTaps];
+  double weights[kAxisTaps];
+  int count = 0;
+
+  void add(std::int64_t element, double weight) {
+    if (weight == 0 || element < 0) return;
+    at[count] = element;
+    weights[count] = weight;
+    ++count;
+  }
+};
+
+/// A call of std::floor would take most of the time. Requires: |x| < 2^62.
+std::int64_t floor_of(double x) {
+  const auto cut = static_cast<std::int64_t>(x);
+  return static_cast<double>(cut) > x ? cut - 1 : cut;
 }
 
-Status check_grid_sample(const sluice_op& op) {
-  if (op.body != nullptr) return unimplemented("fused body");
-  for (const sluice_operand* operand : {&op.inputs[0], &op.inputs[1], &op.outputs[0]}) {
-    const sluice_tensor& tensor = operand->tensor;
-    if (tensor.element_type != plugin::kF32 || tensor.rank != 4 ||
-        tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) {
-      return unimplemented("not row-major images of f32");
+/// Mirrors `x` into [low, high] as often as it takes.
+double reflect(double x, double low, double high) {
+  const double range = high - low;
+  if (range <= 0) return low;
+  const double turns = std::fmod(std::fabs(x - low), 2 * range);
+  return low + (turns <= range ? turns : 2 * range - turns);
+}
+
+/// Keys' kernel with the factor of PyTorch and of the standard.
+double cubic_weight(double x) {
+  constexpr double kA = -0.75;
+  x = std::fabs(x);
+  if (x <= 1) return ((kA + 2) * x - (kA + 3)) * x * x + 1;
+  return x < 2 ? ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA : 0;
+}
+
+class Sampler {
+ public:
+  explicit Sampler(const sluice_op& op) {
+    const plugin::Attributes attributes(op);
+    const std::string_view mode = attributes.get_text("mode", "linear");
+    const std::string_view padding = attributes.get_text("padding_mode", "zeros");
+    if (mode == "nearest") mode_ = Mode::kNearest;
+    if (mode == "cubic" || mode == "bicubic") mode_ = Mode::kCubic;
+    if (padding == "border") outside_ = Outside::kBorder;
+    if (padding == "reflection") outside_ = Outside::kReflection;
+    aligns_corners_ = attributes.get_int("align_corners") != 0;
+  }
+
+  /// Taps of a place along one axis, at most.
+  int axis_taps() const { return mode_ == Mode::kNearest ? 1 : mode_ == Mode::kLinear ? 2 : 4; }
+
+  AxisTaps around(double value, std::int64_t size) const {
+    const double x = place(value, static_cast<double>(size));
+    AxisTaps taps;
+    if (mode_ == Mode::kNearest) {
+      taps.add(element_at(floor_of(std::nearbyint(x)), size), 1);
+      return taps;
     }
+    const std::int64_t left = floor_of(x);
+    const double over = x - static_cast<double>(left);
+    if (mode_ == Mode::kLinear) {
+      taps.add(element_at(left, size), 1 - over);
+      taps.add(element_at(left + 1, size), over);
+      return taps;
+    }
+    for (int k = -1; k <= 2; ++k) taps.add(element_at(left + k, size), cubic_weight(over - k));
+    return taps;
+  }
+
+ private:
+  /// Grid values from -1 to 1 span the image: between the centres of its outer elements with
+  /// `align_corners`, else between their outer edges.
+  double place(double value, double size) const {
+    constexpr double kFar = 1e9;  // what is farther is as far; the number stays an integer's
+    double x = aligns_corners_ ? (value + 1) / 2 * (size - 1) : ((value + 1) * size - 1) / 2;
+    if (!std::isfinite(x)) x = -1;
+    if (mode_ == Mode::kNearest) x = std::nearbyint(x);
+    if (mode_ == Mode::kCubic) return std::clamp(x, -kFar, kFar);
+    if (outside_ == Outside::kBorder) return std::clamp(x, 0.0, size - 1);
+    if (outside_ == Outside::kReflection && (x < 0 || x > size - 1)) {
+      return reflect(x, -margin(), size - 1 + margin());
+    }
+    return std::clamp(x, -kFar, kFar);
+  }
+
+  /// The element that stands for position `at`; -1 for none, which counts as 0.
+  std::int64_t element_at(std::int64_t at, std::int64_t size) const {
+    if (at >= 0 && at < size) return at;
+    if (outside_ == Outside::kZeros) return -1;
+    if (outside_ == Outside::kBorder) return at < 0 ? 0 : size - 1;
+    const auto last = static_cast<double>(size - 1);
+    const double inside = reflect(static_cast<double>(at), -margin(), last + margin());
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::nearbyint(inside)), 0, size - 1);
+  }
+  double margin() const { return aligns_corners_ ? 0 : 0.5; }
+
+  Mode mode_ = Mode::kLinear;
+  Outside outside_ = Outside::kZeros;
+  bool aligns_corners_ = false;
+};
+
+Status check_grid_sample(const sluice_op& op) {
+  const Status status = check_plain_f32(op);
+  const std::int32_t rank = op.inputs[0].tensor.rank;
+  if (!status.is_ok()) return status;
+  if (rank < 3 || rank > 2 + kAxes || op.inputs[1].tensor.rank != rank ||
+      op.outputs[0].tensor.rank != rank) {
+    return unimplemented("other ranks");
   }
   const plugin::Attributes attributes(op);
-  const std::string_view mode = attributes.get_text("mode", "linear");
-  const std::string_view padding = attributes.get_text("padding_mode", "zeros");
-  const bool fits = (mode == "linear" || mode == "bilinear" || mode == "nearest") &&
-                    (padding == "zeros" || padding == "border");
+  const auto is_one_of = [&](const char* name, const char* fallback,
+                             std::initializer_list<std::string_view> all) {
+    return std::ranges::find(all, attributes.get_text(name, fallback)) != all.end();
+  };
+  const bool fits =
+      is_one_of("mode", "linear", {"linear", "bilinear", "nearest", "cubic", "bicubic"}) &&
+      is_one_of("padding_mode", "zeros", {"zeros", "border", "reflection"});
   return fits ? plugin::ok() : unimplemented("mode");
 }
 
-/// The neighbours of a place along one axis; those outside weigh nothing and name one inside.
-struct AxisNeighbours {
-  std::int64_t at[2];
-  double weights[2];
-};
-
-/// A row of outputs is a weighted sum of the four pixels around each place of the grid, the same
-/// for all channels.
+/// The taps of some points are found once and serve all channels.
 class GridSample : public Kernel {
  public:
   GridSample(const sluice_op& op, Isa isa)
-      : Kernel(op),
-        is_nearest_(is_nearest(op)),
-        aligns_corners_(plugin::Attributes(op).get_int("align_corners") != 0),
-        clamps_(plugin::Attributes(op).get_text("padding_mode", "zeros") == "border"),
-        gather_(SLUICE_CPU_PICK(isa, resize_between_columns)) {
+      : Kernel(op), sampler_(op), gather_(SLUICE_CPU_PICK(isa, gather_sums)) {
     const auto x = plugin::dims_of(op.inputs[0].tensor);
     const auto y = plugin::dims_of(op.outputs[0].tensor);
+    rank_ = static_cast<int>(x.size()) - 2;
     batch_ = x[0];
     channels_ = x[1];
-    height_ = x[2];
-    width_ = x[3];
-    rows_ = y[2];
-    columns_ = y[3];
+    for (int d = 0; d < rank_; ++d) {
+      size_[kAxes - rank_ + d] = x[static_cast<std::size_t>(d) + 2];
+    }
+    points_ = product(y, 2, static_cast<std::int64_t>(y.size()));
+    for (int d = 0; d < rank_; ++d) points_together_ /= sampler_.axis_taps();
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
-    auto* index = reinterpret_cast<std::int32_t*>(worker.scratch);
-    auto* weights = reinterpret_cast<float*>(index + kCorners * columns_);
-    const ResizeWeights corners = {index, weights, columns_, kCorners};
-    const Share share = share_of(batch_ * rows_, 1, worker);
+    GatherSums g;
+    g.index = reinterpret_cast<std::int32_t*>(worker.scratch);
+    g.weights = reinterpret_cast<float*>(g.index + kTapsTogether);
+    g.ends = reinterpret_cast<std::int32_t*>(g.weights + kTapsTogether);
+    const std::int64_t groups = (points_ + points_together_ - 1) / points_together_;
+    const std::int64_t blocks = (channels_ + kChannels - 1) / kChannels;
+    const Share share = share_of(batch_ * groups * blocks, 1, worker);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
-      find_corners(run.input<float>(1) + i * columns_ * 2, index, weights);
-      for (std::int64_t c = 0; c < channels_; ++c) {
-        const std::int64_t plane = i / rows_ * channels_ + c;
-        gather_(corners, run.input<float>(0) + plane * height_ * width_,
-                run.output<float>(0) + (plane * rows_ + i % rows_) * columns_);
+      const std::int64_t n = i / blocks / groups;
+      const std::int64_t first = i / blocks % groups * points_together_;
+      const std::int64_t end = std::min(first + points_together_, points_);
+      if (i == share.begin || i % blocks == 0) {
+        g.sums = g.taps = 0;
+        for (std::int64_t p = first; p < end; ++p) {
+          find_taps(run.input<float>(1) + (n * points_ + p) * rank_, g);
+        }
+      }
+      const std::int64_t channel = i % blocks * kChannels;
+      for (std::int64_t c = channel; c < std::min(channel + kChannels, channels_); ++c) {
+        const std::int64_t plane = n * channels_ + c;
+        gather_(g, run.input<float>(0) + plane * pixels(), 1, false,
+                run.output<float>(0) + plane * points_ + first);
       }
     }
   }
 
   void extents(Extents& extents) const override {
-    extents.reads(0, {batch_, channels_, height_, width_, sizeof(float)});
-    extents.reads(1, {batch_, rows_, columns_, 2, sizeof(float)});
-    extents.writes(0, {batch_, channels_, rows_, columns_, sizeof(float)});
+    extents.reads(0, {batch_, channels_, pixels(), sizeof(float)});
+    extents.reads(1, {batch_, points_, rank_, sizeof(float)});
+    extents.writes(0, {batch_, channels_, points_, sizeof(float)});
   }
-  std::int64_t scratch_bytes() const override { return kCorners * columns_ * 8; }
+  std::int64_t scratch_bytes() const override { return kTapsTogether * 12; }
   double cost_ns() const override {
-    return static_cast<double>(batch_ * rows_ * columns_) *
-           (20 + 2 * static_cast<double>(channels_));
+    return static_cast<double>(batch_ * points_) * (20 + 2 * static_cast<double>(channels_));
   }
 
  private:
-  void find_corners(const float* grid, std::int32_t* index, float* weights) const {
-    for (std::int64_t i = 0; i < columns_; ++i) {
-      const AxisNeighbours x = around(grid[2 * i], width_);
-      const AxisNeighbours y = around(grid[2 * i + 1], height_);
-      for (std::int64_t k = 0; k < kCorners; ++k) {
-        index[k * columns_ + i] = static_cast<std::int32_t>(y.at[k / 2] * width_ + x.at[k % 2]);
-        weights[k * columns_ + i] = static_cast<float>(y.weights[k / 2] * x.weights[k % 2]);
+  std::int64_t pixels() const { return size_[0] * size_[1] * size_[2]; }
+
+  void find_taps(const float* point, GatherSums& g) const {
+    AxisTaps axes[kAxes];
+    for (int d = 0; d < kAxes - rank_; ++d) axes[d].add(0, 1);
+    for (int d = 0; d < rank_; ++d) {  // the grid names the last axis first
+      axes[kAxes - 1 - d] = sampler_.around(point[d], size_[kAxes - 1 - d]);
+    }
+    for (int z = 0; z < axes[0].count; ++z) {
+      for (int y = 0; y < axes[1].count; ++y) {
+        const std::int64_t row = (axes[0].at[z] * size_[1] + axes[1].at[y]) * size_[2];
+        const double weight = axes[0].weights[z] * axes[1].weights[y];
+        for (int x = 0; x < axes[2].count; ++x) {
+          g.add(row + axes[2].at[x], weight * axes[2].weights[x]);
+        }
       }
     }
+    g.finish_sum();
   }
 
-  /// Grid values from -1 to 1 span the image: between the centres of its outer pixels with
-  /// `align_corners`, else between their outer edges.
-  AxisNeighbours around(double value, std::int64_t size) const {
-    const auto extent = static_cast<double>(size);
-    double x = aligns_corners_ ? (value + 1) / 2 * (extent - 1) : ((value + 1) * extent - 1) / 2;
-    // Places outside have no weight, or the weight of the border. Bounds keep the conversion to
-    // integers defined.
-    if (!std::isfinite(x)) x = -1;
-    if (is_nearest_) x = std::nearbyint(x);
-    x = clamps_ ? std::clamp(x, 0.0, extent - 1) : std::clamp(x, -2.0, extent + 1);
-    const double left = std::floor(x);
-    AxisNeighbours found = {};
-    for (int k = 0; k < 2; ++k) {
-      const double at = left + k;
-      const bool is_inside = at >= 0 && at < extent;
-      found.at[k] = static_cast<std::int64_t>(std::clamp(at, 0.0, extent - 1));
-      found.weights[k] = is_inside ? 1 - std::fabs(x - at) : 0;
-    }
-    return found;
-  }
-
-  bool is_nearest_;
-  bool aligns_corners_;
-  bool clamps_;
-  decltype(&portable::resize_between_columns) gather_;
-  std::int64_t batch_ = 1, channels_ = 1, height_ = 1, width_ = 1, rows_ = 1, columns_ = 1;
+  Sampler sampler_;
+  decltype(&portable::gather_sums) gather_;
+  int rank_ = 2;
+  std::int64_t batch_ = 1, channels_ = 1, points_ = 1;
+  std::int64_t points_together_ = kTapsTogether;
+  std::int64_t size_[kAxes] = {1, 1, 1};
 };
 
 Status make_grid_sample(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const auto x = plugin::dims_of(op.inputs[0].tensor);
   const auto grid = plugin::dims_of(op.inputs[1].tensor);
-  if (plugin::num_elements(op.inputs[0].tensor) == 0 || x[2] * x[3] > INT32_MAX) {
+  const auto rank = static_cast<std::int64_t>(x.size());
+  if (plugin::num_elements(op.inputs[0].tensor) == 0 || product(x, 2, rank) > INT32_MAX) {
     return unimplemented("an empty or a very large image");
   }
-  if (grid[0] != x[0] || grid[3] != 2) {
+  if (grid[0] != x[0] || grid.back() != rank - 2) {
     return plugin::invalid_argument("GridSample: the grid does not fit the image");
   }
   *kernel = std::make_unique<GridSample>(op, isa);

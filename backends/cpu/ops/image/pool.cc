@@ -4,6 +4,7 @@
 
 #include "kernels/bytes/bytes.h"
 #include "kernels/image/pool_row.h"
+#include "ops/image/pool_places.h"
 #include "ops/image/volume_pool.h"
 #include "ops/image/window.h"
 #include "ops/operands/checks.h"
@@ -74,7 +75,12 @@ Status check_average_pool(const sluice_op& op) {
   return is_volume(op) ? check_volume_pool(op) : check_pool(op);
 }
 
+bool gives_places(const sluice_op& op) {
+  return op.num_outputs > 1 && !plugin::is_absent(op.outputs[1].tensor);
+}
+
 Status check_max_pool(const sluice_op& op) {
+  if (gives_places(op)) return check_pool_places(op);
   if (!is_bytes(op)) return check_average_pool(op);
   const sluice_tensor& x = op.inputs[0].tensor;
   const bool is_blocked = x.layout == SLUICE_LAYOUT_C16 && (x.rank == 3 || x.rank == 4);
@@ -89,10 +95,7 @@ Window pool_window(const sluice_op& op) {
 
 /// Kernel rows of a window that begins at `first` that lie in [begin, end).
 Share rows_within(const Window& w, std::int64_t first, std::int64_t begin, std::int64_t end) {
-  const std::int64_t d = w.dilation.h;
-  const std::int64_t from = first < begin ? (begin - first + d - 1) / d : 0;
-  const std::int64_t to = first < end ? std::min((end - first + d - 1) / d, w.kernel.h) : 0;
-  return {from, std::max(from, to)};
+  return taps_within(first, w.dilation.h, w.kernel.h, begin, end);
 }
 
 class Pool : public Kernel {
@@ -112,9 +115,11 @@ class Pool : public Kernel {
     row_.stride = window_.stride.w;
     row_.dilation = window_.dilation.w;
     row_.pad_begin = window_.pad_begin.w;
-    row_.counted_begin = counts_pads_ ? -window_.pad_begin.w : 0;
-    row_.counted_end = shape_.input.w + (counts_pads_ ? window_.pad_end.w : 0);
     row_.padded_cols = padded_columns(row_);
+    if (kind != PoolKind::kAverage || plugin::num_elements(op.outputs[0].tensor) == 0) return;
+    counted_cols_ = count_columns(row_, counts_pads_ ? -window_.pad_begin.w : 0,
+                                  shape_.input.w + (counts_pads_ ? window_.pad_end.w : 0));
+    row_.counted_cols = counted_cols_.data();
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
@@ -137,6 +142,7 @@ class Pool : public Kernel {
         row.counted_rows = counted.end - counted.begin;
       }
       row.output = run.output<float>(0) + i * shape_.output.w * shape_.pixel;
+      row.has_padding = i > share.begin;
       pool_row_(row);
     }
   }
@@ -157,6 +163,7 @@ class Pool : public Kernel {
   bool counts_pads_;
   decltype(&portable::pool_row) pool_row_;
   PoolRow row_;
+  std::vector<float> counted_cols_;
 };
 
 /// The largest of bytes without sign, in c16.
@@ -221,6 +228,7 @@ Status check_extents(const Window& w) {
 
 template <PoolKind kKind>
 Status make_pool(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (gives_places(op)) return make_pool_places(op, kernel);
   if (is_volume(op)) return make_volume_pool(op, kKind == PoolKind::kMax, isa, kernel);
   if (Status status = check_extents(pool_window(op)); !status.is_ok()) return status;
   if (is_bytes(op)) {

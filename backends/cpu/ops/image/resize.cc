@@ -20,7 +20,15 @@ Status check_resize(const sluice_op& op) {
   if (x.layout != SLUICE_LAYOUT_C16) return check_resize_planes(op);
   if (y.layout != SLUICE_LAYOUT_C16) return unimplemented("not in c16");
   if (Status status = check_image(x); !status.is_ok()) return status;
-  return check_resize_attributes(op, {"nearest", "linear"});
+  const plugin::Attributes attributes(op);
+  if (attributes.get_int("antialias") != 0 || attributes.get_int("exclude_outside") != 0 ||
+      !attributes.get_ints("axes").empty()) {
+    return unimplemented("attributes");
+  }
+  if (x.dims[0] != y.dims[0] || x.dims[1] != y.dims[1]) return unimplemented("resized channels");
+  return check_resize_attributes(
+      op, {"nearest", "linear"},
+      {"half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"});
 }
 
 class Resize : public Kernel {
@@ -73,9 +81,9 @@ class Resize : public Kernel {
 };
 
 Status make_resize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (op.inputs[0].tensor.layout != SLUICE_LAYOUT_C16) return make_resize_planes(op, isa, kernel);
   const Extent in = spatial_extent(plugin::dims_of(op.inputs[0].tensor));
   if (in.h < 1 || in.w < 1) return unimplemented("an empty image");
-  if (op.inputs[0].tensor.layout != SLUICE_LAYOUT_C16) return make_resize_planes(op, isa, kernel);
   *kernel = std::make_unique<Resize>(op, isa);
   return plugin::ok();
 }

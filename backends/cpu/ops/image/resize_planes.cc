@@ -1,169 +1,199 @@
-// Resize of row-major images: each output is a weighted sum of neighbouring rows, then of columns.
+// Resize of row-major tensors: each output row is a weighted sum of rows of up to two axes, then of
+// the columns of that sum.
 
 #include "ops/image/resize_planes.h"
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "kernels/image/resize_row.h"
+#include "ops/image/resize_neighbours.h"
 #include "ops/image/resize_taps.h"
+#include "ops/operands/checks.h"
 
 namespace sluice::cpu {
 namespace {
 
 using plugin::unimplemented;
 
-/// The neighbours of each output along one axis: [neighbours][outputs], so that a vector takes one
-/// neighbour of many outputs.
-class Neighbours {
- public:
-  Neighbours() = default;
-  Neighbours(std::int64_t size, std::int64_t count)
-      : size_(size),
-        count_(count),
-        index_(static_cast<std::size_t>(size * count)),
-        weights_(index_.size()) {}
+/// The last axes, which are resized together; a tensor that has fewer gets some of one element.
+constexpr int kAxes = 3;
 
-  void set(std::int64_t i, std::int64_t k, std::int64_t index, double weight) {
-    const auto at = static_cast<std::size_t>(k * size_ + i);
-    index_[at] = static_cast<std::int32_t>(index);
-    weights_[at] = static_cast<float>(weight);
-  }
-  ResizeWeights view() const { return {index_.data(), weights_.data(), size_, count_}; }
-
- private:
-  std::int64_t size_ = 0;
-  std::int64_t count_ = 0;
-  std::vector<std::int32_t> index_;
-  std::vector<float> weights_;
+/// What differs between element types: the numbers of the sum, and the kernels.
+template <typename T, typename Sum>
+struct ResizeKernels {
+  using Element = T;
+  using Weight = Sum;
+  void (*add_row)(const T*, Sum, std::int64_t, bool, Sum*);
+  void (*between_columns)(const ResizeWeights&, const Sum*, std::int64_t, T*);
 };
 
-/// Keys' kernel (R. Keys, "Cubic convolution interpolation for digital image processing", 1981):
-///
-///     (a + 2) |x|^3 - (a + 3) |x|^2 + 1           up to 1
-///     a |x|^3 - 5 a |x|^2 + 8 a |x| - 4 a         up to 2
-double cubic_weight(double a, double x) {
-  x = std::fabs(x);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
-}
-
-Neighbours cubic_neighbours(const sluice_op& op, const ResizeAxis& axis) {
-  const plugin::Attributes attributes(op);
-  const double a = attributes.get_float("cubic_coeff_a", -0.75F);
-  const bool excludes = attributes.get_int("exclude_outside") != 0;
-  Neighbours neighbours(axis.out, 4);
-  for (std::int64_t i = 0; i < axis.out; ++i) {
-    const double x = resize_coordinate(op, axis, static_cast<double>(i));
-    const double left = std::floor(x);
-    double weights[4];
-    double sum = 0;
-    for (int k = 0; k < 4; ++k) {
-      const double at = left - 1 + k;
-      const bool is_outside = at < 0 || at > static_cast<double>(axis.in - 1);
-      weights[k] = excludes && is_outside ? 0 : cubic_weight(a, x - at);
-      sum += weights[k];
-    }
-    for (int k = 0; k < 4; ++k) {
-      // A neighbour outside reads the border. With `exclude_outside` it weighs nothing, and the
-      // others add up to 1.
-      const double at = std::clamp(left - 1 + k, 0.0, static_cast<double>(axis.in - 1));
-      neighbours.set(i, k, static_cast<std::int64_t>(at),
-                     excludes && sum != 0 ? weights[k] / sum : weights[k]);
-    }
-  }
-  return neighbours;
-}
-
-Neighbours find_neighbours(const sluice_op& op, int dim) {
-  const ResizeAxis axis = resize_axis(op, dim);
-  const std::string_view mode = plugin::Attributes(op).get_text("mode", "nearest");
-  if (mode == "cubic") return cubic_neighbours(op, axis);
-  const std::vector<ResizeTap> taps = resize_taps(op, dim);
-  const std::int64_t count = mode == "nearest" ? 1 : 2;
-  Neighbours neighbours(axis.out, count);
-  for (std::int64_t i = 0; i < axis.out; ++i) {
-    const ResizeTap& tap = taps[static_cast<std::size_t>(i)];
-    const double second = count == 2 ? tap.second_weight : 0;
-    neighbours.set(i, 0, tap.first, 1 - second);
-    if (count == 2) neighbours.set(i, 1, tap.second, second);
-  }
-  return neighbours;
-}
-
+template <typename Kernels>
 class ResizePlanes : public Kernel {
  public:
-  ResizePlanes(const sluice_op& op, Isa isa)
-      : Kernel(op), columns_(find_neighbours(op, op.inputs[0].tensor.rank - 1)), isa_(isa) {
-    const sluice_tensor& x = op.inputs[0].tensor;
-    const sluice_tensor& y = op.outputs[0].tensor;
-    width_ = x.dims[x.rank - 1];
-    if (x.rank > 3) rows_ = find_neighbours(op, x.rank - 2);
-    if (x.rank > 3) height_ = x.dims[x.rank - 2];
-    planes_ = x.dims[0] * x.dims[1];
-    output_rows_ = x.rank > 3 ? y.dims[y.rank - 2] : 1;
-    has_rows_ = x.rank > 3;
+  using T = typename Kernels::Element;
+  using Sum = typename Kernels::Weight;
+
+  ResizePlanes(const sluice_op& op, Kernels kernels) : Kernel(op), kernels_(kernels) {
+    const auto x = plugin::dims_of(op.inputs[0].tensor);
+    const std::int32_t rank = op.inputs[0].tensor.rank;
+    for (int i = 0; i < kAxes; ++i) {
+      const int dim = rank - kAxes + i;
+      if (dim >= 0) axes_[i] = resize_neighbours(op, dim);
+      if (dim >= 0) in_[i] = x[static_cast<std::size_t>(dim)];
+    }
+    volumes_ = product(x, 0, std::max(rank - kAxes, 0));
+    if (!std::is_same_v<T, Sum> && axes_[2].is_identity() && !axes_[1].is_identity()) {
+      join_channels();
+    }
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
-    const ResizeWeights columns = columns_.view();
-    auto* between = reinterpret_cast<float*>(worker.scratch);
-    const Share share = share_of(planes_ * output_rows_, 1, worker);
+    const std::int64_t rows = axes_[0].size() * axes_[1].size();
+    const Share share = share_of(volumes_ * rows, 1, worker);
+    const T* last = nullptr;  // what the row before was made of, alone
     for (std::int64_t i = share.begin; i < share.end; ++i) {
-      const float* plane = run.input<float>(0) + i / output_rows_ * height_ * width_;
-      const float* row = plane;
-      // Rows first, into a row as wide as the image, which all columns of the output read.
-      if (has_rows_) {
-        SLUICE_CPU_PICK(isa_, resize_between_rows)
-        (rows_.view(), i % output_rows_, plane, width_, between);
-        row = between;
+      const T* volume = run.input<T>(0) + i / rows * in_[0] * in_[1] * in_[2];
+      T* output = run.output<T>(0) + i * axes_[2].size();
+      const T* only = only_row(volume, i % rows);
+      if (only != nullptr && only == last) {
+        std::memcpy(output, output - axes_[2].size(), row_bytes());
+      } else if (only != nullptr && axes_[2].is_identity()) {
+        std::memcpy(output, only, row_bytes());
+      } else {
+        auto* sum = reinterpret_cast<Sum*>(worker.scratch);
+        kernels_.between_columns(axes_[2].view(), sum_rows(volume, i % rows, only, sum), in_[2],
+                                 output);
       }
-      SLUICE_CPU_PICK(isa_, resize_between_columns)
-      (columns, row, run.output<float>(0) + i * columns.size);
+      last = only;
     }
   }
 
   void extents(Extents& extents) const override {
-    extents.reads(0, {planes_, height_, width_, sizeof(float)});
-    extents.writes(0, {planes_, output_rows_, columns_.view().size, sizeof(float)});
+    extents.reads(0, {volumes_, in_[0], in_[1], in_[2], sizeof(T)});
+    extents.writes(0, {volumes_, axes_[0].size(), axes_[1].size(), axes_[2].size(), sizeof(T)});
   }
   std::int64_t scratch_bytes() const override {
-    return width_ * static_cast<std::int64_t>(sizeof(float));
+    return in_[2] * static_cast<std::int64_t>(sizeof(Sum));
   }
   double cost_ns() const override {
-    const auto neighbours = static_cast<double>(columns_.view().count);
-    return static_cast<double>(planes_ * output_rows_) * neighbours *
-           (static_cast<double>(width_) * 0.1 + static_cast<double>(columns_.view().size) * 0.5);
+    const auto rows = static_cast<double>(volumes_ * axes_[0].size() * axes_[1].size());
+    const auto sums = static_cast<double>(axes_[0].count() * axes_[1].count() * in_[2]);
+    return rows * (sums * 0.1 + static_cast<double>(axes_[2].count() * axes_[2].size()) * 0.3);
   }
 
  private:
-  Neighbours columns_;
-  Neighbours rows_;
-  Isa isa_;
-  std::int64_t planes_ = 1;
-  std::int64_t height_ = 1;
-  std::int64_t width_ = 1;
-  std::int64_t output_rows_ = 1;
-  bool has_rows_ = false;
+  /// Pixels of a row and their channels become its columns, so that the axes before are summed one
+  /// after the other.
+  void join_channels() {
+    axes_[2] = axes_[1].of_pixels(in_[2]);
+    in_[2] *= in_[1];
+    axes_[1] = std::move(axes_[0]);
+    in_[1] = in_[0];
+    axes_[0] = ResizeNeighbours();
+    in_[0] = 1;
+  }
+
+  std::size_t row_bytes() const { return static_cast<std::size_t>(axes_[2].size()) * sizeof(T); }
+
+  const T* row_at(const T* volume, std::int64_t slice, std::int64_t row) const {
+    return volume + (slice * in_[1] + row) * in_[2];
+  }
+
+  /// The one row that row `i` is made of; null if there are several.
+  const T* only_row(const T* volume, std::int64_t i) const {
+    if (!axes_[0].is_one() || !axes_[1].is_one()) return nullptr;
+    return row_at(volume, axes_[0].index(i / axes_[1].size(), 0),
+                  axes_[1].index(i % axes_[1].size(), 0));
+  }
+
+  /// The sum of the rows that row `i` is made of, in `sum` unless it is a row of the input.
+  const Sum* sum_rows(const T* volume, std::int64_t i, const T* only, Sum* sum) const {
+    if constexpr (std::is_same_v<T, Sum>) {
+      if (only != nullptr) return only;
+    }
+    const std::int64_t d = i / axes_[1].size();
+    const std::int64_t h = i % axes_[1].size();
+    bool is_first = true;
+    for (std::int64_t slice = 0; slice < axes_[0].count(); ++slice) {
+      for (std::int64_t row = 0; row < axes_[1].count(); ++row) {
+        const double weight = axes_[0].weight(d, slice) * axes_[1].weight(h, row);
+        kernels_.add_row(row_at(volume, axes_[0].index(d, slice), axes_[1].index(h, row)),
+                         static_cast<Sum>(weight), in_[2], is_first, sum);
+        is_first = false;
+      }
+    }
+    return sum;
+  }
+
+  Kernels kernels_;
+  ResizeNeighbours axes_[kAxes] = {};
+  std::int64_t in_[kAxes] = {1, 1, 1};
+  std::int64_t volumes_ = 1;
 };
+
+template <typename Kernels>
+std::unique_ptr<Kernel> make_planes(const sluice_op& op, Kernels kernels) {
+  return std::make_unique<ResizePlanes<Kernels>>(op, kernels);
+}
+
+/// Bytes agree with the reference kernels to the last bit, which sum one axis after another: that
+/// is, as here, if at most two axes change.
+bool is_exact(const sluice_op& op) {
+  int changed = 0;
+  for (int dim = 0; dim < op.inputs[0].tensor.rank; ++dim) {
+    changed += resize_axis(op, dim).is_identity() ? 0 : 1;
+  }
+  return changed <= 2;
+}
 
 }  // namespace
 
 Status check_resize_planes(const sluice_op& op) {
   const sluice_tensor& x = op.inputs[0].tensor;
   const sluice_tensor& y = op.outputs[0].tensor;
-  if (x.element_type != plugin::kF32 || x.rank < 3 || x.rank > 4) return unimplemented("no image");
+  if (x.element_type != plugin::kF32 && x.element_type != plugin::kU8 &&
+      x.element_type != plugin::kI8) {
+    return unimplemented("neither f32 nor bytes");
+  }
   if (x.layout != SLUICE_LAYOUT_ROW_MAJOR || y.layout != SLUICE_LAYOUT_ROW_MAJOR) {
     return unimplemented("not row-major");
   }
-  return check_resize_attributes(op, {"nearest", "linear", "cubic"});
+  return check_resize_attributes(op, {"nearest", "linear", "cubic"},
+                                 {"half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners",
+                                  "tf_half_pixel_for_nn", "half_pixel_symmetric"});
 }
 
 Status make_resize_planes(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
-  *kernel = std::make_unique<ResizePlanes>(op, isa);
+  const sluice_tensor& x = op.inputs[0].tensor;
+  if (plugin::num_elements(x) < 1 || plugin::num_elements(op.outputs[0].tensor) < 1) {
+    return unimplemented("an empty image");
+  }
+  for (int dim = 0; dim < x.rank; ++dim) {
+    const ResizeAxis axis = resize_axis(op, dim);
+    if (dim < x.rank - kAxes && !axis.is_identity()) return unimplemented("resized channels");
+    if (1 / axis.scale > 4.0 * static_cast<double>(axis.in)) return unimplemented("a huge filter");
+  }
+  if (x.element_type == plugin::kF32) {
+    *kernel =
+        make_planes(op, ResizeKernels<float, float>{SLUICE_CPU_PICK(isa, resize_add_row),
+                                                    SLUICE_CPU_PICK(isa, resize_between_columns)});
+    return plugin::ok();
+  }
+  if (!is_exact(op)) return unimplemented("bytes resized along three axes");
+  if (x.element_type == plugin::kU8) {
+    *kernel = make_planes(
+        op, ResizeKernels<std::uint8_t, double>{SLUICE_CPU_PICK(isa, resize_add_row_u8),
+                                                SLUICE_CPU_PICK(isa, resize_between_columns_u8)});
+  } else {
+    *kernel = make_planes(
+        op, ResizeKernels<std::int8_t, double>{SLUICE_CPU_PICK(isa, resize_add_row_i8),
+                                               SLUICE_CPU_PICK(isa, resize_between_columns_i8)});
+  }
   return plugin::ok();
 }
 

@@ -7,8 +7,9 @@
 
 namespace sluice::cpu {
 
-/// Ok if make_resize_planes can run a Resize of row-major f32: to the nearest pixel, linearly or
-/// cubically along the last one or two axes.
+/// Ok if make_resize_planes can run a Resize of row-major f32, u8 or i8: in every mode, antialiased
+/// or not, along the last one to three axes. Scales of a region (tf_crop_and_resize) and policies
+/// of aspect ratios it leaves to the reference kernels.
 Status check_resize_planes(const sluice_op& op);
 
 Status make_resize_planes(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel);

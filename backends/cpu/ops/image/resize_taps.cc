@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/operands/checks.h"
+
 namespace sluice::cpu {
 namespace {
 
@@ -31,48 +33,61 @@ double nearest(std::string_view mode, double scale, double x) {
   return mode == "round_prefer_ceil" ? std::floor(x + 0.5) : std::ceil(x - 0.5);
 }
 
+/// The place of `dim` among the axes that scales are given for; -1 if it is none of them.
+std::int64_t place_among_axes(const sluice_op& op, std::int64_t dim) {
+  const auto axes = plugin::Attributes(op).get_ints("axes");
+  if (axes.empty()) return dim;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (from_front(axes[i], op.inputs[0].tensor.rank) == dim) return static_cast<std::int64_t>(i);
+  }
+  return -1;
+}
+
 Status check_scales(const sluice_op& op) {
   const sluice_operand* scales = scales_of(op);
   if (scales == nullptr) return plugin::ok();
-  const std::int32_t rank = op.inputs[0].tensor.rank;
+  const std::size_t named = plugin::Attributes(op).get_ints("axes").size();
+  const std::int64_t count =
+      named > 0 ? static_cast<std::int64_t>(named) : op.inputs[0].tensor.rank;
   // The taps are computed when the kernel is made. The scales must be known by then.
   if (scales->is_constant == 0 || scales->tensor.data == nullptr || scales->tensor.rank != 1 ||
-      scales->tensor.element_type != plugin::kF32 || scales->tensor.dims[0] != rank) {
+      scales->tensor.element_type != plugin::kF32 || scales->tensor.dims[0] != count) {
     return unimplemented("scales are not constant");
   }
   const auto* values = static_cast<const float*>(scales->tensor.data);
   const bool fit =
-      std::all_of(values, values + rank, [](float s) { return s > 0 && std::isfinite(s); });
+      std::all_of(values, values + count, [](float s) { return s > 0 && std::isfinite(s); });
   return fit ? plugin::ok() : unimplemented("scales are not positive");
 }
 
 }  // namespace
 
-Status check_resize_attributes(const sluice_op& op, std::initializer_list<std::string_view> modes) {
+Status check_resize_attributes(const sluice_op& op, std::initializer_list<std::string_view> modes,
+                               std::initializer_list<std::string_view> coordinates) {
   const plugin::Attributes attributes(op);
-  const std::string_view mode = attributes.get_text("mode", "nearest");
-  if (!is_one_of(mode, modes) || !is_one_of(coordinates_of(op), {"half_pixel", "pytorch_half_pixel",
-                                                                 "asymmetric", "align_corners"})) {
+  if (!is_one_of(attributes.get_text("mode", "nearest"), modes) ||
+      !is_one_of(coordinates_of(op), coordinates)) {
     return unimplemented("mode");
   }
-  if (attributes.get_int("antialias") != 0 ||
-      (attributes.get_int("exclude_outside") != 0 && mode != "cubic") ||
-      !attributes.get_ints("axes").empty() ||
-      attributes.get_text("keep_aspect_ratio_policy", "stretch") != "stretch") {
+  if (attributes.get_text("keep_aspect_ratio_policy", "stretch") != "stretch") {
     return unimplemented("attributes");
   }
-  const sluice_tensor& x = op.inputs[0].tensor;
-  const sluice_tensor& y = op.outputs[0].tensor;
-  if (y.rank != x.rank) return unimplemented("a result of another rank");
-  if (x.dims[0] != y.dims[0] || x.dims[1] != y.dims[1]) return unimplemented("resized channels");
+  const std::int32_t rank = op.inputs[0].tensor.rank;
+  if (op.outputs[0].tensor.rank != rank) return unimplemented("a result of another rank");
+  for (const std::int64_t axis : attributes.get_ints("axes")) {
+    if (axis < -rank || axis >= rank) return unimplemented("axes");
+  }
   return check_scales(op);
 }
 
 ResizeAxis resize_axis(const sluice_op& op, int dim) {
   ResizeAxis axis = {op.inputs[0].tensor.dims[dim], op.outputs[0].tensor.dims[dim]};
+  axis.scale = static_cast<double>(axis.out) / static_cast<double>(axis.in);
   const sluice_operand* scales = scales_of(op);
-  axis.scale = scales != nullptr ? static_cast<const float*>(scales->tensor.data)[dim]
-                                 : static_cast<double>(axis.out) / static_cast<double>(axis.in);
+  const std::int64_t place = place_among_axes(op, dim);
+  if (scales != nullptr && place >= 0) {
+    axis.scale = static_cast<const float*>(scales->tensor.data)[place];
+  }
   return axis;
 }
 
@@ -85,7 +100,10 @@ double resize_coordinate(const sluice_op& op, const ResizeAxis& axis, double i) 
   if (mode == "asymmetric") return i / axis.scale;
   // PyTorch reads the first element where the result has one: the place is clamped to 0.
   if (mode == "pytorch_half_pixel" && resized == 1) return -0.5;
-  return (i + 0.5) / axis.scale - 0.5;
+  if (mode == "tf_half_pixel_for_nn") return (i + 0.5) / axis.scale;
+  const double centre = (i + 0.5) / axis.scale - 0.5;
+  if (mode != "half_pixel_symmetric") return centre;
+  return centre + in / 2 * (1 - static_cast<double>(axis.out) / resized);
 }
 
 std::vector<ResizeTap> resize_taps(const sluice_op& op, int dim) {

@@ -14,11 +14,15 @@ struct ResizeAxis {
   std::int64_t in = 0;
   std::int64_t out = 0;
   double scale = 1;
+
+  /// Whether outputs are inputs.
+  bool is_identity() const { return in == out && scale == 1; }
 };
 
-/// Ok if attributes, scales and unchanged axes are such as the functions below read; `modes` are
+/// Ok if attributes and scales are such as the functions below read. `modes` and `coordinates` are
 /// those that the kernel has.
-Status check_resize_attributes(const sluice_op& op, std::initializer_list<std::string_view> modes);
+Status check_resize_attributes(const sluice_op& op, std::initializer_list<std::string_view> modes,
+                               std::initializer_list<std::string_view> coordinates);
 
 ResizeAxis resize_axis(const sluice_op& op, int dim);
 

@@ -2,23 +2,17 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "conv/columns/columns.h"
 #include "kernels/image/pool_row.h"
+#include "ops/image/window.h"
 #include "ops/operands/checks.h"
 
 namespace sluice::cpu {
 namespace {
 
-/// Taps of a window beginning at `first` that lie in [begin, end).
-Share taps_within(std::int64_t first, std::int64_t dilation, std::int64_t taps, std::int64_t begin,
-                  std::int64_t end) {
-  const std::int64_t from = first < begin ? (begin - first + dilation - 1) / dilation : 0;
-  const std::int64_t to = first < end ? std::min((end - first + dilation - 1) / dilation, taps) : 0;
-  return {std::min(from, std::max(from, to)), std::max(from, to)};
-}
-
-/// Each row of the output folds what the two-dimensional windows of its slices give.
+/// A window of slices is one of more rows: each row of the output joins the rows of all slices.
 class VolumePool : public Kernel {
  public:
   VolumePool(const sluice_op& op, const ColumnWindow& window, bool is_max, Isa isa)
@@ -30,25 +24,30 @@ class VolumePool : public Kernel {
     const bool counts = counts_pads_;
     row_.kind = is_max ? PoolKind::kMax : PoolKind::kAverage;
     row_.input_row = window.dilation[1] * window.image[2];
+    row_.input_slice = window.dilation[0] * window.image[1] * window.image[2];
     row_.input_cols = window.image[2];
     row_.output_cols = window.windows[2];
     row_.kernel_cols = window.kernel[2];
     row_.stride = window.stride[2];
     row_.dilation = window.dilation[2];
     row_.pad_begin = window.pad[2];
-    row_.counted_begin = counts ? -window.pad[2] : 0;
-    row_.counted_end = window.image[2] + (counts ? window.pad_end[2] : 0);
     row_.padded_cols = padded_columns(row_);
+    if (is_max || plugin::num_elements(op.outputs[0].tensor) == 0) return;
+    counted_cols_ = count_columns(row_, counts ? -window.pad[2] : 0,
+                                  window.image[2] + (counts ? window.pad_end[2] : 0));
+    row_.counted_cols = counted_cols_.data();
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
     const Share share = share_of(planes_ * window_.windows[0] * window_.windows[1], 1, worker);
+    PoolRow row = row_;
+    row.columns = reinterpret_cast<float*>(worker.scratch);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       const std::int64_t plane = i / (window_.windows[0] * window_.windows[1]);
+      row.output = run.output<float>(0) + i * window_.windows[2];
+      row.has_padding = i > share.begin;
       run_row(run.input<float>(0) + plane * window_.pixels(),
-              i / window_.windows[1] % window_.windows[0], i % window_.windows[1],
-              run.output<float>(0) + i * window_.windows[2],
-              reinterpret_cast<float*>(worker.scratch));
+              i / window_.windows[1] % window_.windows[0], i % window_.windows[1], row);
     }
   }
 
@@ -57,7 +56,7 @@ class VolumePool : public Kernel {
     extents.writes(0, {planes_, window_.places(), sizeof(float)});
   }
   std::int64_t scratch_bytes() const override {
-    return (scratch_columns(row_) + window_.windows[2]) * static_cast<std::int64_t>(sizeof(float));
+    return scratch_columns(row_) * static_cast<std::int64_t>(sizeof(float));
   }
   double cost_ns() const override {
     return static_cast<double>(planes_ * window_.places() * window_.kernel[0]) *
@@ -75,40 +74,20 @@ class VolumePool : public Kernel {
     return all.end - all.begin;
   }
 
-  void run_row(const float* plane, std::int64_t depth, std::int64_t height, float* out,
-               float* scratch) const {
-    PoolRow row = row_;
-    row.columns = scratch;
+  void run_row(const float* plane, std::int64_t depth, std::int64_t height, PoolRow& row) const {
     const Share slices = taps(0, depth, 0, 0);
     const Share rows = taps(1, height, 0, 0);
+    row.slices = slices.end - slices.begin;
     row.rows = rows.end - rows.begin;
-    row.counted_rows = counted(1, height);
+    row.counted_rows = counted(0, depth) * counted(1, height);
+    const std::int64_t d =
+        depth * window_.stride[0] - window_.pad[0] + slices.begin * window_.dilation[0];
     const std::int64_t h =
         height * window_.stride[1] - window_.pad[1] + rows.begin * window_.dilation[1];
-    // A window between no slices gives what one without rows gives.
-    if (slices.begin == slices.end) row.rows = 0;
-    for (std::int64_t k = slices.begin; k < std::max(slices.end, slices.begin + 1); ++k) {
-      const std::int64_t d = depth * window_.stride[0] - window_.pad[0] + k * window_.dilation[0];
-      row.input = row.rows > 0 ? plane + (d * window_.image[1] + h) * window_.image[2] : plane;
-      row.output = k == slices.begin ? out : scratch + scratch_columns(row_);
-      pool_row_(row);
-      if (k > slices.begin) fold(row.output, out);
-    }
-    // pool_row has divided by the rows and columns that count. A window is a box, so what is left
-    // is the number of slices that count.
-    const std::int64_t count = counted(0, depth);
-    if (row_.kind == PoolKind::kMax || count < 2) return;
-    for (std::int64_t i = 0; i < window_.windows[2]; ++i) out[i] /= static_cast<float>(count);
-  }
-
-  /// A NaN is the largest.
-  void fold(const float* from, float* to) const {
-    for (std::int64_t i = 0; i < window_.windows[2]; ++i) {
-      const bool is_larger = from[i] > to[i] || from[i] != from[i];
-      to[i] = row_.kind == PoolKind::kAverage ? to[i] + from[i]
-              : is_larger && to[i] == to[i]   ? from[i]
-                                              : to[i];
-    }
+    row.input = plane;
+    // A window between slices or rows touches none.
+    if (row.slices > 0 && row.rows > 0) row.input += (d * window_.image[1] + h) * window_.image[2];
+    pool_row_(row);
   }
 
   ColumnWindow window_;
@@ -116,6 +95,7 @@ class VolumePool : public Kernel {
   bool counts_pads_;
   decltype(&portable::pool_row) pool_row_;
   PoolRow row_;
+  std::vector<float> counted_cols_;
 };
 
 }  // namespace

@@ -81,4 +81,21 @@ Status check_image(const sluice_tensor& tensor) {
   return plugin::ok();
 }
 
+Share taps_within(std::int64_t first, std::int64_t dilation, std::int64_t taps, std::int64_t begin,
+                  std::int64_t end) {
+  const std::int64_t from = first < begin ? (begin - first + dilation - 1) / dilation : 0;
+  const std::int64_t to = first < end ? std::min((end - first + dilation - 1) / dilation, taps) : 0;
+  return {from, std::max(from, to)};
+}
+
+std::vector<float> count_columns(const PoolRow& row, std::int64_t begin, std::int64_t end) {
+  std::vector<float> counts;
+  for (std::int64_t c = 0; c < row.output_cols; ++c) {
+    const Share taps =
+        taps_within(c * row.stride - row.pad_begin, row.dilation, row.kernel_cols, begin, end);
+    counts.push_back(static_cast<float>(taps.end - taps.begin));
+  }
+  return counts;
+}
+
 }  // namespace sluice::cpu

@@ -1,6 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "conv/conv_shape.h"
+#include "core/worker.h"
+#include "kernels/image/pool_row.h"
 #include "plugin/kernel.h"
 
 namespace sluice::cpu {
@@ -31,5 +37,12 @@ inline Layout layout_of(const sluice_tensor& tensor) {
 
 /// Ok if the tensor is an f32 image: rank 3 or 4.
 Status check_image(const sluice_tensor& tensor);
+
+/// Those of a window's `taps` that lie in [begin, end), of a window beginning at `first`.
+Share taps_within(std::int64_t first, std::int64_t dilation, std::int64_t taps, std::int64_t begin,
+                  std::int64_t end);
+
+/// How many kernel columns of each output lie in [begin, end): what an average divides by.
+std::vector<float> count_columns(const PoolRow& row, std::int64_t begin, std::int64_t end);
 
 }  // namespace sluice::cpu
