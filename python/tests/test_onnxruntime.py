@@ -19,6 +19,7 @@ import sluice
 import sluice.onnxruntime as ort
 
 from conftest import DIGITS, PATIENCE, make_model
+from sluice.onnxruntime import protobuf
 
 
 @pytest.fixture(autouse=True)
@@ -269,3 +270,51 @@ def test_allocators_keep_their_settings() -> None:
     assert ort.OrtArenaCfg({"max_mem": 16}).max_mem == 16
     with pytest.raises(ValueError):
         ort.OrtArenaCfg({"colour": 1})
+
+
+def damaged_models() -> dict[str, bytes]:
+    """Of a few bytes, and what reads until it ends takes minutes."""
+    many = b"\xff" * 2_000_000
+    return {"a key": many,
+            "a number": b"\x08" + many,
+            "a size": b"\x3a" + many,
+            "a dimension": bytes_of_graph(11, bytes_of(2, bytes_of(1, bytes_of(2, bytes_of(1, b"\x08" + many))))),
+            "a long field": b"\x3a\x7f" + b"\0" * 3,
+            "a short number": b"\x0d\0",
+            "a group": b"\x3b"}
+
+
+def bytes_of(number: int, message: bytes) -> bytes:
+    return b"".join(protobuf.bytes_field(number, message))
+
+
+def bytes_of_graph(number: int, message: bytes) -> bytes:
+    return bytes_of(7, bytes_of(number, message))
+
+
+@pytest.mark.filterwarnings("ignore:.*has no initializer")
+@pytest.mark.parametrize("name, model", damaged_models().items(), ids=damaged_models())
+def test_a_damaged_model_is_refused_at_once(name: str, model: bytes) -> None:
+    dims, values = ort.SessionOptions(), ort.SessionOptions()
+    dims.add_free_dimension_override_by_name("N", 2)
+    values.add_initializer("w", np.zeros((3, 2), np.float32))
+    for options in (dims, values):
+        with pytest.raises(sluice.InvalidArgument):
+            ort.InferenceSession(model, options)
+
+
+def test_packed_dimensions_without_an_end_are_refused() -> None:
+    tensor = bytes_of(8, b"w") + bytes_of(1, b"\xff" * 2_000_000)
+    options = ort.SessionOptions()
+    options.add_initializer("w", np.zeros((3, 2), np.float32))
+    with pytest.raises(sluice.InvalidArgument, match="the model is damaged: a number without an end"):
+        ort.InferenceSession(bytes_of_graph(5, tensor), options)
+
+
+def test_every_message_that_protobuf_writes_is_read() -> None:
+    tensor = onnx.TensorProto(dims=[0, 1, 127, 128, 2**63 - 1, -1], data_type=1, name="w", float_data=[1.5])
+    read = [(number, bytes(value) if isinstance(value, memoryview) else value)
+            for number, value in protobuf.fields(memoryview(tensor.SerializeToString()))]
+    assert read[:6] == [(1, 0), (1, 1), (1, 127), (1, 128), (1, 2**63 - 1), (1, 2**64 - 1)]
+    assert read[6:] == [(2, 1), (4, np.float32(1.5).tobytes()), (8, b"w")]
+    assert list(protobuf.varints(memoryview(b"\x01\xff\x01\x00"))) == [1, 255, 0]

@@ -13,7 +13,7 @@ import numpy as np
 from ..dtypes import BY_NUMBER, find_element_type
 from ..errors import InvalidArgument
 from .options import warn_once
-from .protobuf import bytes_field, fields, fields_with_bytes, number_field, text
+from .protobuf import bytes_field, fields, fields_with_bytes, number_field, text, varints
 
 _GRAPH = 7
 _INITIALIZER = 5
@@ -77,19 +77,7 @@ def _dims_and_type(tensor: memoryview) -> tuple[tuple[int, ...], int]:
         if number == 1 and isinstance(value, int):
             dims.append(value)
         elif number == 1 and not isinstance(value, int):
-            dims += _packed(memoryview(value))
+            dims += varints(memoryview(value))
         elif number == 2 and isinstance(value, int):
             element_type = value
     return tuple(dims), element_type
-
-
-def _packed(numbers: memoryview) -> list[int]:
-    """The varints of a packed field."""
-    found, value, shift = [], 0, 0
-    for byte in numbers:
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            found.append(value)
-            value = shift = 0
-    return found

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..errors import InvalidArgument
+
+_MAX_VARINT_BYTES = 10
+_MAX_NUMBER = 2**64 - 1
+
 Fields = Iterator[tuple[int, int | bytes | memoryview]]
 
 
@@ -25,7 +30,7 @@ def messages_at(message: memoryview, path: tuple[int, ...]) -> Iterator[memoryvi
 
 
 def fields(message: memoryview) -> Fields:
-    """Fields of a message: numbers, and views of texts and messages. Stops at damage."""
+    """Fields of a message: numbers, and views of texts and messages. Raises InvalidArgument at damage."""
     for number, value, _ in fields_with_bytes(message):
         yield number, value
 
@@ -40,27 +45,32 @@ def fields_with_bytes(message: memoryview) -> Iterator[tuple[int, int | memoryvi
         value: Any
         if kind == 0:
             value, place = _varint(message, place)
-        elif kind == 2:
-            size, place = _varint(message, place)
-            value, place = message[place : place + size], place + size
-        elif kind in (1, 5):
-            size = 8 if kind == 1 else 4
+        elif kind in (1, 2, 5):
+            size, place = _varint(message, place) if kind == 2 else (8 if kind == 1 else 4, place)
+            if size > len(message) - place:
+                raise InvalidArgument(f"the model is damaged: a field of {size} bytes, where {len(message) - place} follow")
             value, place = message[place : place + size], place + size
         else:
-            return
+            raise InvalidArgument(f"the model is damaged: a field of kind {kind}")
         yield key >> 3, value, message[begin:place]
 
 
-def _varint(message: memoryview, place: int) -> tuple[int, int]:
-    value = shift = 0
+def varints(message: memoryview) -> Iterator[int]:
+    """The numbers of a packed field."""
+    place = 0
     while place < len(message):
-        byte = message[place]
-        place += 1
-        value |= (byte & 0x7F) << shift
+        value, place = _varint(message, place)
+        yield value
+
+
+def _varint(message: memoryview, place: int) -> tuple[int, int]:
+    """A number of at most 64 bits, and the place behind it."""
+    value = 0
+    for i, byte in enumerate(message[place : place + _MAX_VARINT_BYTES]):
+        value |= (byte & 0x7F) << 7 * i
         if byte < 0x80:
-            break
-        shift += 7
-    return value, place
+            return value & _MAX_NUMBER, place + i + 1
+    raise InvalidArgument("the model is damaged: a number without an end")
 
 
 def text(value: int | bytes | memoryview) -> str:

@@ -62,23 +62,28 @@ class InferenceSession:
         self._output_names = [spec.name for spec in self._model.outputs]
 
     def _compile(self, source: str | bytes) -> Model:
-        beside = ""
-        if self._options._initializers:
-            values = {name: _array_of(value) for name, value in self._options._initializers.items()}
-            if isinstance(source, str):
-                beside = os.path.dirname(os.path.abspath(source))
-                with open(source, "rb") as file:
-                    source = file.read()
-            source = replace_initializers(source, values)
         level = self._options.__dict__["graph_optimization_level"]
         options = ["--no-optimize"] if level == GraphOptimizationLevel.ORT_DISABLE_ALL else []
-        options += ["--backend", "cpu,reference", *self._shape_options(source)]
         threads = max(int(self._options.__dict__["intra_op_num_threads"]), 0)
         threads = min(threads, len(os.sched_getaffinity(0)))
+        source, beside = self._replaced(source)
         try:
+            options += ["--backend", "cpu,reference", *self._shape_options(source)]
             return load_cached(source, options, {"threads": threads}, beside)
         except errors.InvalidArgument as error:
             raise capi.InvalidProtobuf(f"[ONNXRuntimeError] : 7 : INVALID_PROTOBUF : {error}") from error
+
+    def _replaced(self, source: str | bytes) -> tuple[str | bytes, str]:
+        """The model with the initializers of the options, and the folder of its external data; "" for nowhere."""
+        if not self._options._initializers:
+            return source, ""
+        values = {name: _array_of(value) for name, value in self._options._initializers.items()}
+        beside = ""
+        if isinstance(source, str):
+            beside = os.path.dirname(os.path.abspath(source))
+            with open(source, "rb") as file:
+                source = file.read()
+        return replace_initializers(source, values), beside
 
     def _save(self, path: str | os.PathLike[str]) -> None:
         """The counterpart of an optimised model is the package, which a session opens as quickly."""
