@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import pathlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -105,6 +107,122 @@ def test_changed_parameters_are_seen() -> None:
         assert_close(compiled(x), eager(x))
         eager.weight.mul_(2)
         assert_close(compiled(x), eager(x))
+
+
+def test_parameters_that_get_other_memory_are_seen() -> None:
+    eager = nn.Linear(3, 3).eval()
+    compiled = torch.compile(eager, backend="sluice")
+    x = torch.rand(1, 3)
+    with torch.no_grad():
+        assert_close(compiled(x), eager(x))
+        eager.weight.data = torch.rand(3, 3)
+        assert_close(compiled(x), eager(x))
+
+
+@pytest.mark.parametrize("where", ["made", "called", "both"])
+def test_inference_mode_compiles_once_and_sees_changes(where: str, packages: list[Any]) -> None:
+    with torch.inference_mode(where != "called"):
+        eager = nn.Linear(3, 3).eval()
+    compiled = torch.compile(eager, backend="sluice")
+    with torch.inference_mode(where != "made"), torch.no_grad():
+        for _ in range(3):
+            x = torch.rand(1, 3)
+            assert_close(compiled(x), eager(x))
+    assert len(packages) == 1
+    with torch.inference_mode():
+        eager.weight.mul_(2)
+    with torch.inference_mode(where != "made"), torch.no_grad():
+        assert_close(compiled(x), eager(x))
+
+
+def test_an_interrupted_compilation_leaves_no_old_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    eager = nn.Linear(3, 3).eval()
+    compiled = torch.compile(eager, backend="sluice")
+    x = torch.rand(1, 3)
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with torch.no_grad():
+        compiled(x)
+        eager.weight.mul_(2)
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(dynamo, "_Graph", interrupt)
+            compiled(x)
+        assert_close(compiled(x), eager(x))
+
+
+def test_a_call_during_a_compilation_waits_for_the_new_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    eager = nn.Linear(3, 3).eval()
+    compiled = torch.compile(eager, backend="sluice")
+    x = torch.rand(1, 3)
+    entered, stays = threading.Event(), threading.Event()
+    original = dynamo._Graph
+
+    def slowly(*args: Any) -> Any:
+        entered.set()
+        assert stays.wait(60)
+        return original(*args)
+
+    def call() -> torch.Tensor:
+        with torch.no_grad():
+            return compiled(x)
+
+    call()
+    with torch.no_grad():
+        eager.weight.mul_(2)
+        want = eager(x)
+    monkeypatch.setattr(dynamo, "_Graph", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(call)
+        assert entered.wait(60)
+        second = pool.submit(call)
+        with pytest.raises(TimeoutError):
+            second.result(0.2)
+        stays.set()
+        assert_close(first.result(60), want)
+        assert_close(second.result(60), want)
+
+
+NUMBERS: dict[str, Any] = {
+    "product": lambda x, n: x * n + 1,
+    "of integers": lambda x, n: x.to(torch.int32) * n,
+    "slice": lambda x, n: x[:n] * 2,
+    "shape": lambda x, n: x + torch.full((abs(n), 1), n).sum(),
+    "floor": lambda x, n: (x * (n // 2), x * (n % 3), x * -(-n // 2)),
+    "of a size": lambda x, n: x * n * x.shape[0],
+    "without a translation": lambda x, n: torch.roll(x, n),
+    "returned": lambda x, n: (x + n, n * 2),
+    "chosen": lambda x, n: x * 2 if n > 3 else x - n,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_an_integer_argument_is_no_constant(name: str) -> None:
+    function = NUMBERS[name]
+    compiled = torch.compile(function, backend="sluice", dynamic=True)
+    with torch.no_grad():
+        for n in (2, 3, 5, 7, -3, 2):
+            x = torch.arange(1.0, 5.0)
+            assert_close(compiled(x, n), function(x, n))
+
+
+@pytest.mark.parametrize("dynamic, count", [(None, 2), (True, 1)])
+def test_integer_arguments_share_a_package(dynamic: bool | None, count: int, packages: list[Any]) -> None:
+    compiled = torch.compile(NUMBERS["product"], backend="sluice", dynamic=dynamic)
+    with torch.no_grad():
+        for n in (2, 3, 5, 7, 11):
+            assert_close(compiled(torch.ones(2), n), torch.full((2,), n + 1.0))
+    assert len(packages) == count
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("values", [(0.5, 1.5, 2.5, -3.0, 0.5), (True, False, True, False, True)])
+def test_other_arguments_are_no_constants(values: tuple[Any, ...], dynamic: bool | None) -> None:
+    compiled = torch.compile(NUMBERS["product"], backend="sluice", dynamic=dynamic)
+    with torch.no_grad():
+        for value in values:
+            assert_close(compiled(torch.ones(2), value), torch.ones(2) * value + 1)
 
 
 def test_training_is_refused() -> None:

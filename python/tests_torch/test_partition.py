@@ -191,3 +191,52 @@ def test_values_that_pass_between_parts_may_have_names_of_values_inside(tmp_path
     assert_close(traced(X), function(X))
     traced.save(tmp_path / "parts.sluice")
     assert_close(sluice.torch.load(tmp_path / "parts.sluice")(X + 1), function(X + 1))
+
+
+class Tables(nn.Module):
+    """Has a parameter, a buffer, an attribute and a literal in a part of torch, and one that is an output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        self.register_buffer("low", torch.rand(3, 3))
+        self.register_buffer("kept", torch.rand(4))
+        self.high = torch.rand(6)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = self.fc(x).relu()
+        far = torch.cdist((y @ self.fc.weight)[:, :3], self.low + torch.cdist(y + self.high, y))
+        return far * 2 + self.low.sum(), self.kept
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_a_later_change_of_the_original_changes_no_part(reopened: bool) -> None:
+    model = Tables().eval()
+    traced = sluice.torch.trace(model, X, partitioner_config=CONFIG(
+        ops_to_partition={"aten::matmul", "aten::mm", "aten::add", "aten::sum", "aten::linear"},
+        model_support_percentage_threshold=0.1))
+    assert set(parts_of(traced)) == {"sluice", "torch"}
+    with torch.no_grad():
+        want = model(X)
+    if reopened:
+        traced = traced.reopen()
+    want = tuple(each.clone() for each in want)
+    assert_close(traced(X), want)
+    with torch.no_grad():
+        for tensor in (*model.parameters(), *model.buffers(), model.high):
+            tensor.add_(1)
+    assert_close(traced(X), want)
+    traced(X)[1].zero_()
+    assert_close(traced(X), want)
+
+
+def test_parts_of_torch_share_their_constants() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.cdist(torch.cdist(x, table).relu() @ table, table)
+
+    table = torch.rand(5, 6)
+    traced = sluice.torch.trace(function, X, partitioner_config=CONFIG())
+    assert parts_of(traced) == ["torch", "sluice", "torch"]
+    places = {buffer.data_ptr() for step in traced._loaded._steps if not step.is_sluice
+              for buffer in step.runs.buffers()}
+    assert len(places) == 1 and table.data_ptr() not in places

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pathlib
+import pickle
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -180,3 +182,40 @@ def test_lazy_models_load_at_the_first_call_and_async_ones_in_the_background(con
     missing = sluice.torch.async_load(tmp_path / "missing.sluice")
     with pytest.raises(FileNotFoundError, match="missing.sluice"):
         missing(X)
+
+
+def test_a_load_whose_thread_does_not_start_is_tried_again(conv: nn.Module, tmp_path: pathlib.Path,
+                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    sluice.torch.trace(conv, X).save(tmp_path / "conv.sluice")
+    lazy = sluice.torch.lazy_load(tmp_path / "conv.sluice")
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            lazy(X)
+    assert not lazy.is_loaded()
+    assert_close(lazy(X), conv(X).detach())
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_lazy_models_are_copied_and_pickled(conv: nn.Module, tmp_path: pathlib.Path, is_loaded: bool) -> None:
+    sluice.torch.trace(conv, X).save(tmp_path / "conv.sluice")
+    lazy = sluice.torch.lazy_load(tmp_path / "conv.sluice")
+    if is_loaded:
+        lazy.wait()
+    pickled = pickle.dumps(lazy)
+    copied = copy.deepcopy(nn.Sequential(lazy))
+    (tmp_path / "conv.sluice").unlink()
+    for each in (copied, pickle.loads(pickled)):
+        assert_close(each(X), conv(X).detach())
+
+
+def test_a_copy_of_a_lazy_model_has_states_of_its_own(tmp_path: pathlib.Path) -> None:
+    sluice.torch.trace(Counter().eval(), torch.zeros(1)).save(tmp_path / "counter.sluice")
+    lazy = sluice.torch.lazy_load(tmp_path / "counter.sluice")
+    assert lazy(torch.zeros(1)).item() == 4
+    copied = copy.deepcopy(lazy)
+    assert copied(torch.zeros(1)).item() == 4
+    assert lazy(torch.zeros(1)).item() == 5

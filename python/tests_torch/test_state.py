@@ -197,3 +197,18 @@ def test_bf16_state_keeps_its_bits() -> None:
     traced = sluice.torch.trace(model, torch.ones(2))
     same_calls(traced, model, *[(torch.ones(2),)] * 3)
     assert_close(torch.from_numpy(traced.state["total"].astype(np.float32)), model.total.float())
+
+
+def test_constants_beside_a_state_that_callers_leave_out_are_compared() -> None:
+    state = torch.zeros(2)
+
+    def step(x: torch.Tensor, doubled: bool, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        following = state + (x * 2 if doubled else x)
+        return following * 1, following
+
+    traced = sluice.torch.trace(step, (torch.ones(2), True, state), input_output_aliases={state: 1})
+    assert traced(torch.ones(2), True).tolist() == [2, 2]
+    for wrong in (False, 1, None, torch.ones(2)):
+        with pytest.raises(ValueError, match="when the model was traced, and is fixed"):
+            traced(torch.ones(2), wrong)
+    assert traced(torch.ones(2), True, None).tolist() == [4, 4]

@@ -193,3 +193,53 @@ def test_weights_beyond_a_message_go_through_files(options: Any, monkeypatch: py
     for folder in (None, tmp_path):
         assert_close(sluice.torch.trace(model, x, compiler_workdir=folder, **options)(x), model(x).detach())
     assert (tmp_path / "model.onnx.data").stat().st_size > 30_000
+
+
+@pytest.mark.parametrize("flag, others", [(True, (1, 1.0, False)), (1, (True, 1.0)), (0.0, (-0.0, 0, False)),
+                                          (2.0, (2, 2.5)), ("a", ("b",)), (None, (0, False))])
+def test_a_constant_of_another_type_or_value_is_refused(flag: Any, others: tuple[Any, ...]) -> None:
+    traced = sluice.torch.trace(lambda x, flag: x + 1, (torch.rand(2), flag))
+    assert_close(traced(torch.ones(2), flag), torch.full((2,), 2.0))
+    for other in others:
+        with pytest.raises(ValueError, match="when the model was traced, and is fixed"):
+            traced(torch.ones(2), other)
+
+
+def test_a_constant_without_a_number_equals_itself(tmp_path: pathlib.Path) -> None:
+    traced = sluice.torch.trace(lambda x, fill: torch.nan_to_num(x, nan=0.0) + 1, (torch.rand(2), float("nan")))
+    assert_close(traced(torch.ones(2), float("nan")), torch.full((2,), 2.0))
+    assert_close(traced(torch.ones(2), np.float64("nan")), torch.full((2,), 2.0))
+    traced.save(tmp_path / "nan.sluice")
+    assert_close(sluice.torch.load(tmp_path / "nan.sluice")(torch.ones(2), float("nan")), torch.full((2,), 2.0))
+
+
+@pytest.mark.parametrize("where", ["made", "traced", "both"])
+def test_inference_mode_changes_no_trace(where: str) -> None:
+    with torch.inference_mode(where != "traced"):
+        model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)).eval()
+    with torch.inference_mode(where != "made"), torch.no_grad():
+        traced = sluice.torch.trace(model, torch.rand(4, 2))
+        x = torch.rand(4, 2)
+        assert_close(traced(x), model(x))
+        config = sluice.torch.PartitionerConfig(ops_to_partition={"aten::linear"}, model_support_percentage_threshold=0.1)
+        parts = sluice.torch.trace(model, torch.rand(4, 2), partitioner_config=config)
+        assert_close(parts(x), model(x))
+
+
+def test_sizes_are_divided_down() -> None:
+    def ceiling(x: torch.Tensor) -> torch.Tensor:
+        return x * -(-x.shape[0] // 4)
+
+    traced = sluice.torch.trace(ceiling, torch.ones(5, 2), dynamic_shapes=({0: "N"},))
+    for rows in (4, 5, 7, 8, 9):
+        assert_close(traced(torch.ones(rows, 2)), ceiling(torch.ones(rows, 2)))
+
+
+def test_numbers_read_from_tensors_are_divided_down() -> None:
+    def halves(x: torch.Tensor, n: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        number = n.item()
+        return x * (number // 2), x * (number // -3), x * (number % 3)
+
+    traced = sluice.torch.trace(halves, (torch.ones(2), torch.tensor(4)))
+    for n in (5, 4, 0, -1, -4, -5, 2**40 + 1, -2**40 - 1):
+        assert_close(traced(torch.ones(2), torch.tensor(n)), halves(torch.ones(2), torch.tensor(n)))

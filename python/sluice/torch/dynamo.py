@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import fx
 
 from ..errors import Error, FailedPrecondition, Unimplemented
+from .watched import Watched
 
 _logger = logging.getLogger("sluice.torch")
 
@@ -23,7 +24,8 @@ def backend(graph: fx.GraphModule, example_inputs: Sequence[Any], *,
             options: dict[str, Any] | None = None) -> Callable[..., Any]:
     """A backend of torch.compile, for inference. `options`: {"compiler_args": ...}, as for sluice.torch.trace.
 
-    Parameters become constants of the package; one that changes later is seen, and the graph is compiled again.
+    Parameters become constants of the package; one that changes later is seen, unless by way of `tensor.data`, and
+    the graph is compiled again.
     A graph that Sluice cannot run stays in torch, with a warning of the logger "sluice.torch".
     Raises FailedPrecondition where gradients would be recorded, TypeError for unknown options.
     """
@@ -36,6 +38,16 @@ def backend(graph: fx.GraphModule, example_inputs: Sequence[Any], *,
     return _Compiled(graph, (options or {}).get("compiler_args"))
 
 
+class _Made(NamedTuple):
+    """What runs a captured graph while its parameters are unchanged."""
+
+    parameters: dict[int, Watched]  #: by the number of the argument
+    run: Callable[[Sequence[Any]], Any]
+
+    def is_stale(self, args: Sequence[Any]) -> bool:
+        return any(args[i] is not each.tensor or each.is_changed() for i, each in self.parameters.items())
+
+
 class _Compiled:
     """A captured graph. Any thread may call it."""
 
@@ -44,32 +56,25 @@ class _Compiled:
         self._compiler_args = compiler_args
         self._placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
         self._lock = threading.Lock()
-        self._frozen: dict[int, tuple[torch.Tensor, int]] = {}
-        self._run: Callable[[Sequence[Any]], Any] | None = None
+        self._made: _Made | None = None
 
     def __call__(self, *args: Any) -> Any:
-        run = self._run
-        if run is None or self._is_stale(args):
+        made = self._made
+        if made is None or made.is_stale(args):
             with self._lock:
-                run = self._compile(args)
-        return run(args)
+                made = self._made
+                if made is None or made.is_stale(args):
+                    made = self._made = self._make(args)
+        return made.run(args)
 
-    def _is_stale(self, args: Sequence[Any]) -> bool:
-        return any(args[i] is not tensor or tensor._version != version
-                   for i, (tensor, version) in self._frozen.items())
-
-    def _compile(self, args: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
-        if self._run is not None and not self._is_stale(args):
-            return self._run
-        self._frozen = {i: (each, 0 if each.is_inference() else each._version) for i, each in enumerate(args)
-                        if isinstance(each, torch.nn.Parameter)}
+    def _make(self, args: Sequence[Any]) -> _Made:
+        parameters = {i: Watched(each) for i, each in enumerate(args) if isinstance(each, torch.nn.Parameter)}
         try:
-            self._run = _Graph(self._graph, self._placeholders, args, set(self._frozen), self._compiler_args)
+            return _Made(parameters, _Graph(self._graph, self._placeholders, args, set(parameters),
+                                            self._compiler_args))
         except (Error, Unimplemented) as error:
             _logger.warning("a graph stays in torch: %s", error)
-            self._frozen = {}
-            self._run = lambda values: self._graph(*values)
-        return self._run
+            return _Made({}, lambda values: self._graph(*values))
 
 
 class _Graph:
@@ -82,56 +87,67 @@ class _Graph:
         self._tensors = [i for i, each in enumerate(args) if isinstance(each, torch.Tensor) and i not in frozen]
         self._written = _written_inputs(graph, args, self._tensors)
         sizes = _sizes(placeholders, self._tensors)
-        wrapper = _Wrapper(graph, args, self._tensors, self._written, sizes)
-        examples = tuple(args[i].detach() for i in self._tensors)
-        self._traced = trace(wrapper.eval(), examples, compiler_args=compiler_args,
-                             dynamic_shapes=_dynamic_shapes(placeholders, self._tensors))
+        self._numbers = _numbers(args, {*self._tensors, *frozen, *sizes})
+        wrapper = _Wrapper(graph, args, self._tensors, self._numbers, self._written, sizes)
+        shapes = _dynamic_shapes(placeholders, self._tensors)
+        self._traced = trace(wrapper.eval(), tuple(each.detach() for each in self._inputs(args)),
+                             compiler_args=compiler_args,
+                             dynamic_shapes=shapes and (*shapes, *(None for _ in self._numbers)))
 
     def __call__(self, args: Sequence[Any]) -> Any:
-        results = self._traced(*(args[i].contiguous() for i in self._tensors))
+        results = self._traced(*(each.contiguous() for each in self._inputs(args)))
         if self._written:
             results, following = results
             for i, value in zip(self._written, following):
                 args[i].copy_(value)
         return results
 
+    def _inputs(self, args: Sequence[Any]) -> list[torch.Tensor]:
+        return [*(args[i] for i in self._tensors), *(torch.tensor(args[i]) for i in self._numbers)]
+
 
 class _Wrapper(torch.nn.Module):
-    """The graph as a function of its tensors alone."""
+    """The graph as a function of its tensors and numbers alone."""
 
-    def __init__(self, graph: fx.GraphModule, args: Sequence[Any], tensors: Sequence[int], written: Sequence[int],
-                 sizes: dict[int, tuple[int, int]]) -> None:
+    def __init__(self, graph: fx.GraphModule, args: Sequence[Any], tensors: Sequence[int], numbers: Sequence[int],
+                 written: Sequence[int], sizes: dict[int, tuple[int, int]]) -> None:
         super().__init__()
         self.graph = graph
-        self._tensors, self._written, self._sizes = list(tensors), list(written), sizes
-        self._fixed = [None if i in tensors else each for i, each in enumerate(args)]
+        self._tensors, self._numbers, self._written, self._sizes = list(tensors), list(numbers), list(written), sizes
+        self._num_args = len(args)
         for i, each in enumerate(args):
             if isinstance(each, torch.nn.Parameter):
                 self.register_buffer(f"parameter{i}", each.detach())
 
-    def forward(self, *tensors: torch.Tensor) -> Any:
-        given = list(self._fixed)
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        tensors, numbers = inputs[:len(self._tensors)], inputs[len(self._tensors):]
+        given: list[Any] = [getattr(self, f"parameter{i}", None) for i in range(self._num_args)]
         for i, tensor in zip(self._tensors, tensors):
             given[i] = tensor.clone() if i in self._written else tensor
-        for i in range(len(given)):
-            if hasattr(self, f"parameter{i}"):
-                given[i] = getattr(self, f"parameter{i}")
-            elif i in self._sizes:
-                position, axis = self._sizes[i]
-                given[i] = tensors[position].shape[axis]
+        for i, number in zip(self._numbers, numbers):
+            given[i] = number.item()
+        for i, (position, axis) in self._sizes.items():
+            given[i] = tensors[position].shape[axis]
         results = self.graph(*given)
         return (results, tuple(given[i] for i in self._written)) if self._written else results
+
+
+def _numbers(args: Sequence[Any], others: set[int]) -> list[int]:
+    """Arguments that are integers without being sizes: the package takes them as tensors."""
+    numbers = [i for i in range(len(args)) if i not in others]
+    for i in numbers:
+        if type(args[i]) is not int:
+            raise Unimplemented(f"an argument of a captured graph is a {type(args[i]).__name__}")
+    return numbers
 
 
 def _written_inputs(graph: fx.GraphModule, args: Sequence[Any], tensors: Sequence[int]) -> list[int]:
     """Inputs that the graph changes in place."""
     copies = [each.detach().clone() if isinstance(each, torch.Tensor) else each for each in args]
-    before = {i: copies[i].clone() for i in tensors}
-    versions = {i: copies[i]._version for i in tensors if not copies[i].is_inference()}
+    watched = {i: Watched(copies[i]) for i in tensors}
     with torch.no_grad():
         graph(*copies)
-    return [i for i in tensors if (copies[i]._version != versions[i] if i in versions
-                                   else not torch.equal(copies[i], before[i]))]
+    return [i for i in tensors if watched[i].is_changed()]
 
 
 def _symbolic_shape(node: fx.Node) -> tuple[Any, ...]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import logging
+import operator
 import pathlib
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -25,12 +27,16 @@ FRONTENDS = ("export", "torchscript")
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Torch's exporters warn and print on their own account."""
+def quiet(weights: Iterable[torch.Tensor]) -> Iterator[None]:
+    """Without gradients, and without what torch's exporters warn and print on their own account.
+
+    The exporters copy the weights, and those that are inference tensors in inference mode only.
+    """
+    is_inference = torch.is_inference_mode_enabled() or any(each.is_inference() for each in weights)
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.export", "onnxscript", "onnx_ir")]
     levels = [logger.level for logger in loggers]
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), \
-            contextlib.redirect_stderr(io.StringIO()):
+    with torch.inference_mode(is_inference), torch.no_grad(), warnings.catch_warnings(), \
+            contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         for logger in loggers:
             logger.setLevel(logging.CRITICAL)
@@ -61,7 +67,7 @@ def to_program(module: Functional, tensors: Sequence[torch.Tensor], states: Sequ
         entries = None
         if dynamic_shapes is not None:
             entries = (as_dims(dynamic_shapes, bounds), (None,) * len(states))
-        with torch.no_grad(), quiet():
+        with quiet(itertools.chain(module.parameters(), module.buffers())):
             return torch.export.export(module, args, dynamic_shapes=entries, strict=False,
                                        prefer_deferred_runtime_asserts_over_guards=True)
 
@@ -104,10 +110,10 @@ def to_onnx(program: Any, input_names: Sequence[str], output_names: Sequence[str
     inputs = graph_names.placeholders("input", len(input_names))
     outputs = graph_names.placeholders("output", len(output_names))
     try:
-        with torch.no_grad(), quiet():
+        with quiet(program.state_dict.values()):
             model: onnx.ModelProto = torch.onnx.export(
                 program, dynamo=True, opset_version=OPSET, input_names=inputs, output_names=outputs,
-                optimize=optimize, verbose=False).model_proto
+                optimize=optimize, verbose=False, custom_translation_table=_translations(program)).model_proto
     except Exception as error:
         raise failure("torch.onnx cannot translate the traced function", error,
                       "sluice.torch.analyze lists every operator that has no translation; "
@@ -116,13 +122,35 @@ def to_onnx(program: Any, input_names: Sequence[str], output_names: Sequence[str
     return model
 
 
+def _translations(program: Any) -> dict[Any, Any] | None:
+    """Torch divides sizes rounding towards zero. That of -n // 4, and of numbers that are read, is down."""
+    for node in program.graph.nodes:
+        if node.target is operator.floordiv and any(_may_be_negative(each) for each in node.args):
+            return {operator.floordiv: _divide_down}
+    return None
+
+
+def _may_be_negative(operand: Any) -> bool:
+    number = operand.meta["val"] if isinstance(operand, torch.fx.Node) else operand
+    if not isinstance(number, torch.SymInt):
+        return bool(number < 0)
+    return bool(number.node.shape_env.bound_sympy(number.node.expr).lower < 0)
+
+
+def _divide_down(number: Any, divisor: Any) -> Any:
+    from onnxscript.onnx_opset import opset18  # what torch.onnx translates with
+
+    # Mod has the sign of the divisor.
+    return opset18.Div(opset18.Sub(number, opset18.Mod(number, divisor)), divisor)
+
+
 def by_torchscript(module: Functional, tensors: Sequence[torch.Tensor], states: Sequence[torch.Tensor],
                    input_names: Sequence[str], output_names: Sequence[str],
                    dynamic_axes: dict[str, dict[int, str]], workdir: pathlib.Path | None) -> onnx.ModelProto:
     with tempfile.TemporaryDirectory(prefix="sluice-") as folder:  # the exporter puts weights of 2 GiB beside the file
         path = pathlib.Path(folder, "model.onnx")
         try:
-            with torch.no_grad(), quiet():
+            with quiet(itertools.chain(module.parameters(), module.buffers())):
                 torch.onnx.export(_Flat(module, len(tensors)).eval(), (*tensors, *states), path, dynamo=False,
                                   opset_version=_TORCHSCRIPT_OPSET, input_names=list(input_names),
                                   output_names=list(output_names), dynamic_axes=dynamic_axes)

@@ -14,6 +14,7 @@ from torch import nn
 
 from ..errors import InvalidArgument
 from .structure import Structure, structure_of, tensor_names
+from .watched import Watched
 
 
 class StateTensor(NamedTuple):
@@ -79,22 +80,21 @@ def example_call(function: Any, example_inputs: Any,
     arguments, tensors = structure_of(args, "the example inputs")
     tensors = _distinct(tensors)
     copies = [tensor.detach().clone() for tensor in tensors]
-    before = {name: (tensor, tensor._version, tensor.detach().clone())
-              for name, tensor in _module_tensors(module).items()}
+    before = {name: (Watched(tensor), tensor.detach().clone()) for name, tensor in _module_tensors(module).items()}
     attributes = _plain_attributes(module)
-    versions = [tensor._version for tensor in copies]
+    given = [Watched(tensor) for tensor in copies]
     with torch.no_grad():
         result = module(*arguments.unflatten(copies))
     after = _module_tensors(module)
-    changed = [name for name, (tensor, version, _) in before.items()
-               if after.get(name) is not tensor or tensor._version != version]
+    changed = [name for name, (tensor, _) in before.items()
+               if after.get(name) is not tensor.tensor or tensor.is_changed()]
     _restore(module, before, changed)
-    written = [i for i, tensor in enumerate(copies) if tensor._version != versions[i]]
+    written = [i for i, tensor in enumerate(given) if tensor.is_changed()]
     _refuse_attributes(attributes, _plain_attributes(module))
     results, result_tensors = structure_of(result, "the results")
     input_names = tensor_names(args, parameter_names(function), "input")
     output_names = _apart(tensor_names(result, [], "output"), input_names)
-    found = {name: before[name][2] for name in changed}
+    found = {name: before[name][1] for name in changed}
     states = _states(module, tensors, input_names, result_tensors, aliases, found, written)
     return Call(module, arguments, tensors, input_names, results, result_tensors, output_names, states)
 
@@ -146,28 +146,27 @@ def _module_tensors(module: nn.Module) -> dict[str, torch.Tensor]:
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
 
-def _plain_attributes(module: nn.Module) -> dict[str, tuple[torch.Tensor, int]]:
+def _plain_attributes(module: nn.Module) -> dict[str, Watched]:
     """Tensors that are attributes of modules but neither parameters nor buffers."""
-    return {f"{prefix}.{name}".lstrip("."): (value, value._version)
+    return {f"{prefix}.{name}".lstrip("."): Watched(value)
             for prefix, part in module.named_modules() for name, value in vars(part).items()
             if isinstance(value, torch.Tensor)}
 
 
-def _refuse_attributes(before: Mapping[str, tuple[torch.Tensor, int]],
-                       after: Mapping[str, tuple[torch.Tensor, int]]) -> None:
-    for name, (tensor, version) in after.items():
+def _refuse_attributes(before: Mapping[str, Watched], after: Mapping[str, Watched]) -> None:
+    for name, now in after.items():
         old = before.get(name)
-        if old is None or old[0] is not tensor or old[1] != version:
+        if old is None or old.tensor is not now.tensor or old.is_changed():
             raise InvalidArgument(f'the call changes the attribute "{name}", which is a tensor but no buffer; '
                                   f'register it with register_buffer("{name.rsplit(".", 1)[-1]}", ...) and it '
                                   "becomes state of the traced model")
 
 
-def _restore(module: nn.Module, before: Mapping[str, tuple[torch.Tensor, int, torch.Tensor]],
+def _restore(module: nn.Module, before: Mapping[str, tuple[Watched, torch.Tensor]],
              changed: Sequence[str]) -> None:
     for name in changed:
-        tensor, _, value = before[name]
-        with torch.no_grad():
+        tensor, value = before[name][0].tensor, before[name][1]
+        with torch.inference_mode(tensor.is_inference()), torch.no_grad():
             if tensor.shape == value.shape:
                 tensor.copy_(value)
         owner, _, last = name.rpartition(".")

@@ -34,7 +34,7 @@ class Operator(NamedTuple):
 
 def decomposed(program: Any) -> Any:
     """The program with the operators that torch.onnx translates."""
-    with torch.no_grad(), quiet():
+    with quiet(program.state_dict.values()):
         return _fx_passes.decompose_with_registry(program, _registry())
 
 

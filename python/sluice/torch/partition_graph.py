@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import copy
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -35,9 +36,10 @@ def cut(program: Any, in_torch: Collection[fx.Node]) -> Cut:
         by_level.setdefault(level, []).append(node)
     output = next(node for node in program.graph.nodes if node.op == "output")
     results = [node for node in output.args[0] if isinstance(node, fx.Node)]
-    parts = [_part(by_level[level], level % 2 == 0, constants, results) for level in sorted(by_level)]
+    copied = _copied(constants, [node for node, level in levels.items() if level % 2 == 1], results)
+    parts = [_part(by_level[level], level % 2 == 0, copied, results) for level in sorted(by_level)]
     inputs = [node.name for node in program.graph.nodes if node.op == "placeholder" and node not in constants]
-    fixed = {node.name: constants[node] for node in results if isinstance(constants.get(node), torch.Tensor)}
+    fixed = {node.name: copied[node] for node in results if isinstance(copied.get(node), torch.Tensor)}
     return Cut(parts, inputs, [node.name for node in results], fixed)
 
 
@@ -55,6 +57,22 @@ def _constants_of(program: Any) -> dict[fx.Node, Any]:
         elif node.op == "get_attr":
             found[node] = _attribute(program.graph_module, node.target)
     return found
+
+
+def _copied(constants: Mapping[fx.Node, Any], in_torch: Sequence[fx.Node],
+            results: Sequence[fx.Node]) -> dict[fx.Node, Any]:
+    """The constants; those that stay in torch are copies, as the caller may change the originals later.
+
+    A package has copies in any case.
+    """
+    stay = {source for node in in_torch for source in node.all_input_nodes} | set(results)
+    memo: dict[int, Any] = {}  # of a tensor that has several names
+    copied = {}
+    for node, value in constants.items():
+        if node in stay and id(value) not in memo:
+            memo[id(value)] = value.detach().clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value)
+        copied[node] = memo.get(id(value), value)
+    return copied
 
 
 def _attribute(module: nn.Module, path: str) -> Any:

@@ -53,7 +53,8 @@ class PartitionRunner:
             for step in self._steps:
                 results = step.runs(*(values[name] for name in step.inputs))
                 values.update(zip(step.outputs, results))
-        return {name: values[value] for name, value, _ in self._bound_outputs}
+        return {name: values[value].clone() if value in self._constants else values[value]
+                for name, value, _ in self._bound_outputs}
 
     def parts(self) -> list[str]:
         """Where each part runs, in order: "sluice" or "torch"."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import concurrent.futures
+import copy
 import os
+import pathlib
 import threading
 from typing import Any
 
@@ -16,7 +18,8 @@ from .traced import TracedModel, load
 class PendingModel(nn.Module):
     """Stands for a traced model that may not be loaded yet. A call, or `wait`, waits for it.
 
-    Any thread may use it. A load that fails raises at each use.
+    Any thread may use it. A load that fails raises at each use. A copy has states of its own; a pickle contains the
+    package, and is loaded at its first call.
     """
 
     def __init__(self, path: Path | bytes, threads: int, in_background: bool) -> None:
@@ -33,18 +36,28 @@ class PendingModel(nn.Module):
 
     def wait(self) -> TracedModel:
         """The loaded model."""
-        self._start()
-        assert self._future is not None
-        return self._future.result()
+        return self._start().result()
 
     def forward(self, *args: Any) -> Any:
         return self.wait()(*args)
 
-    def _start(self) -> None:
+    def __reduce__(self) -> Any:
+        path = self._arguments[0]
+        return lazy_load, (path if isinstance(path, bytes) else pathlib.Path(path).read_bytes(),)
+
+    def __deepcopy__(self, _: Any) -> PendingModel:
+        copied = PendingModel(*self._arguments, in_background=False)
+        copied._future = concurrent.futures.Future()
+        copied._future.set_result(copy.deepcopy(self.wait()))
+        return copied
+
+    def _start(self) -> concurrent.futures.Future[TracedModel]:
         with self._loading:
             if self._future is None:
-                self._future = concurrent.futures.Future()
-                threading.Thread(target=self._load, args=(self._future,), name="sluice-load").start()
+                future: concurrent.futures.Future[TracedModel] = concurrent.futures.Future()
+                threading.Thread(target=self._load, args=(future,), name="sluice-load").start()
+                self._future = future  # the next use tries again if no thread started
+            return self._future
 
     def _load(self, future: concurrent.futures.Future[TracedModel]) -> None:
         path, threads = self._arguments

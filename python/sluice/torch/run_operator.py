@@ -21,10 +21,26 @@ from ..model import Model, TensorSpec
 
 _MAX_LOADED = 16
 
-_lock = threading.Lock()
+
+class _Loaded:
+    """A package of a loaded graph, and its model from the first call on."""
+
+    def __init__(self, package: torch.Tensor) -> None:
+        self.package = package  # keeps the address, so that no other package gets it
+        self._loading = threading.Lock()
+        self._model: Model | None = None
+
+    def model(self) -> Model:
+        with self._loading:
+            if self._model is None:
+                self._model = load_package(self.package.numpy().tobytes())
+            return self._model
+
+
+_lock = threading.Lock()  # no load happens within it
 # By address of the bytes. Models of TracedModel live as long as it does; those of loaded graphs are kept here.
 _remembered: dict[int, tuple[weakref.ref[torch.Tensor], weakref.ref[Model]]] = {}
-_loaded: collections.OrderedDict[int, tuple[torch.Tensor, Model]] = collections.OrderedDict()
+_loaded: collections.OrderedDict[int, _Loaded] = collections.OrderedDict()  # the most recently used is the last
 atexit.register(_loaded.clear)
 
 
@@ -47,16 +63,17 @@ def signature_of(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) ->
 
 
 def _model_of(package: torch.Tensor) -> Model:
+    address = package.data_ptr()
     with _lock:
-        tensor, known = _remembered.get(package.data_ptr(), (None, None))
+        tensor, known = _remembered.get(address, (None, None))
         model = known() if tensor is not None and known is not None and tensor() is not None else None
         if model is not None:
             return model
-        if package.data_ptr() not in _loaded:
-            _loaded[package.data_ptr()] = (package, load_package(package.numpy().tobytes()))
+        loaded = _loaded.setdefault(address, _Loaded(package))
+        _loaded.move_to_end(address)
         while len(_loaded) > _MAX_LOADED:
             _loaded.popitem(last=False)
-        return _loaded[package.data_ptr()][1]
+    return loaded.model()
 
 
 @torch.library.custom_op("sluice::run", mutates_args=())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -34,13 +34,16 @@ class Structure(NamedTuple):
         if spec != self.spec:
             raise InvalidArgument(
                 f"the arguments are {_describe(tree)}, the model was traced with {self._describe()}")
+        return self.tensors_of(values)
+
+    def tensors_of(self, values: Sequence[Any], hidden: Collection[int] = ()) -> list[Any]:
+        """The tensors of leaves, which must have these constants. `hidden`: tensors that callers may leave out."""
         tensors = []
         for value, leaf in zip(values, self.leaves):
-            if isinstance(leaf, int):
+            if not isinstance(leaf, int):
+                _check_constant(value, leaf[1])
+            elif leaf not in hidden:
                 tensors.append(value)
-            elif isinstance(value, torch.Tensor) or value != leaf[1]:
-                raise InvalidArgument(f"{value!r} was {leaf[1]!r} when the model was traced, and is fixed; "
-                                      "pass a tensor at the trace for what changes")
         return tensors
 
     def to_json(self) -> str:
@@ -55,6 +58,18 @@ class Structure(NamedTuple):
 
     def _describe(self) -> str:
         return _describe(self.unflatten([_TENSOR] * len(self.leaves)))
+
+
+def _check_constant(value: Any, traced: Any) -> None:
+    if isinstance(value, torch.Tensor) or _identity_of(value) != _identity_of(traced):
+        raise InvalidArgument(f"{value!r} was {traced!r} when the model was traced, and is fixed; pass a tensor at the "
+                              "trace for what changes")
+
+
+def _identity_of(constant: Any) -> tuple[Any, ...]:
+    """Equal for constants that give the same trace: 1, True and 1.0 differ, and so do 0.0 and -0.0."""
+    kind = next((kind for kind in (bool, int, float, str) if isinstance(constant, kind)), type(constant))
+    return kind, float.hex(constant) if kind is float else constant  # NaN equals itself as text
 
 
 def structure_of(tree: Any, what: str) -> tuple[Structure, list[torch.Tensor]]:

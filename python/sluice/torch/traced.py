@@ -157,8 +157,7 @@ class TracedModel(nn.Module):
         if len(leaves) != len(self._arguments.leaves):
             raise InvalidArgument(f"{len(leaves)} inputs given, the model was traced with "
                                   f"{len(self._arguments.leaves)}, of which {len(self._hidden_inputs)} are states")
-        return [value for value, leaf in zip(leaves, self._arguments.leaves)
-                if isinstance(leaf, int) and leaf not in self._hidden_inputs]
+        return self._arguments.tensors_of(leaves, self._hidden_inputs)
 
     def run_flat(self, tensors: list[Any]) -> list[Any]:
         """A call whose arguments are flattened; gives tensors in order of `outputs`."""
