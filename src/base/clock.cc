@@ -27,6 +27,11 @@ Clock& system_clock() {
   return clock;
 }
 
+std::int64_t unix_time_seconds() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(since).count();
+}
+
 std::int64_t ManualClock::now_ns() const {
   const std::lock_guard own(mutex_);
   return now_ns_;

@@ -39,6 +39,9 @@ inline std::int64_t deadline_after(const Clock& clock, std::int64_t timeout_ns) 
 /// The machine's monotonic clock; one for everybody.
 Clock& system_clock();
 
+/// The calendar's time, since 1970, UTC. It may jump: for dates alone.
+std::int64_t unix_time_seconds();
+
 /// Stands still until `advance`. Waits end when it passes their deadline.
 class ManualClock final : public Clock {
  public:

@@ -170,6 +170,16 @@ bool is_other(char32_t c) {
   return of == UTF8PROC_CATEGORY_CC || of == UTF8PROC_CATEGORY_CF || of == UTF8PROC_CATEGORY_CO;
 }
 
+bool is_printable(char32_t c) {
+  const utf8proc_category_t of = category(c);
+  return of != UTF8PROC_CATEGORY_CN && of < UTF8PROC_CATEGORY_ZS;
+}
+
+bool is_letter(char32_t c) {
+  const utf8proc_category_t of = category(c);
+  return of >= UTF8PROC_CATEGORY_LU && of <= UTF8PROC_CATEGORY_LO;
+}
+
 void append_lower_case(std::string& text, char32_t c) {
   if (c < 0x80) {
     text += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
@@ -180,5 +190,18 @@ void append_lower_case(std::string& text, char32_t c) {
                      static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
   }
 }
+
+void append_upper_case(std::string& text, char32_t c) {
+  if (c == 0xDF) {
+    text += "SS";
+  } else {
+    append_character(text,
+                     static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
+  }
+}
+
+bool is_lower_case(char32_t c) { return category(c) == UTF8PROC_CATEGORY_LL; }
+
+bool is_upper_case(char32_t c) { return category(c) == UTF8PROC_CATEGORY_LU; }
 
 }  // namespace sluice::text

@@ -30,7 +30,13 @@ bool is_numeric(char32_t c);      ///< category N
 bool is_mark(char32_t c);         ///< category M
 bool is_nonspacing_mark(char32_t c);  ///< category Mn
 bool is_other(char32_t c);            ///< categories Cc, Cf, Co
+bool is_printable(char32_t c);        ///< neither of category C nor Z
+bool is_letter(char32_t c);           ///< category L
 /// Full lower case without context: U+0130 has two characters.
 void append_lower_case(std::string& text, char32_t c);
+/// Upper case without context; U+00DF has two characters.
+void append_upper_case(std::string& text, char32_t c);
+bool is_lower_case(char32_t c);  ///< category Ll
+bool is_upper_case(char32_t c);  ///< category Lu
 
 }  // namespace sluice::text

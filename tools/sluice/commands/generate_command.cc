@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "generate/generator.h"
+#include "generate/package_text.h"
 #include "generate/text_stream.h"
 #include "sluice/cli/command.h"
 #include "sluice/model/model_source.h"
@@ -31,20 +32,6 @@ std::string rate_text(std::int64_t tokens, std::int64_t ns) {
   const double time = seconds(std::max<std::int64_t>(ns, 1));
   return fmt::format("{} tokens in {:.2f} s ({:.1f}/s)", tokens, time,
                      static_cast<double>(tokens) / time);
-}
-
-/// That of the package, which the compiler took from the model's folder.
-Result<text::Tokenizer> read_tokenizer(const package::Executable& executable) {
-  constexpr const char* kFile = "tokenizer.json";
-  const auto found = executable.files.find(kFile);
-  if (found == executable.files.end()) {
-    return invalid_argument("the model has no {}, so it reads no text; give the prompt by --ids",
-                            kFile);
-  }
-  const Bytes& file = found->second;
-  SLUICE_TRY(executable.verify(file, kFile));
-  const auto* data = reinterpret_cast<const char*>(file.data());
-  return text::Tokenizer::read({data, file.size()}).with_context(kFile);
 }
 
 /// Shows tokens as they come: as text, up to a text that ends it, or as ids.
@@ -116,7 +103,7 @@ class GenerateCommand : public Command {
       return invalid_argument("--stop is for a prompt of text");
     auto executable = SLUICE_TRY(open_model(options_));
     std::optional<text::Tokenizer> tokenizer;
-    if (!prompt_.empty()) tokenizer = SLUICE_TRY(read_tokenizer(executable));
+    if (!prompt_.empty()) tokenizer = SLUICE_TRY(generate::read_tokenizer(executable));
     const auto model =
         SLUICE_TRY(exec::LoadedModel::load(std::move(executable), backend_registry(), loading_));
     auto generator = SLUICE_TRY(generate::Generator::create(model));

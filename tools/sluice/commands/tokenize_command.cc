@@ -7,11 +7,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
 #include "base/json/json_reader.h"
 #include "sluice/cli/command.h"
+#include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace sluice::tool {
@@ -22,6 +24,49 @@ Result<text::Tokenizer> read_tokenizer(std::filesystem::path path) {
   const Bytes file = SLUICE_TRY(map_file(path));
   const auto* data = reinterpret_cast<const char*>(file.data());
   return text::Tokenizer::read({data, file.size()}).with_context(path.string());
+}
+
+/// Empty if the folder has no such file.
+Result<Bytes> read_if_there(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return Bytes();
+  return map_file(path);
+}
+
+std::string_view file_text(const Bytes& file) {
+  return {reinterpret_cast<const char*>(file.data()), file.size()};
+}
+
+Result<text::ChatTemplate> read_template(const std::filesystem::path& folder) {
+  const Bytes source = SLUICE_TRY(read_if_there(folder / "chat_template.jinja"));
+  const Bytes config = SLUICE_TRY(read_if_there(folder / "tokenizer_config.json"));
+  const Bytes special = SLUICE_TRY(read_if_there(folder / "special_tokens_map.json"));
+  return text::ChatTemplate::read({file_text(source), file_text(config), file_text(special)})
+      .with_context(folder.string());
+}
+
+/// A list of messages, or an object with them, tools and what else the template reads.
+Result<text::Chat> parse_chat(const std::string& line) {
+  // Tools are shown with their fields in order, so `parse_json`, which sorts them, is not used.
+  auto json = nlohmann::ordered_json::parse(line, nullptr, false);
+  if (json.is_discarded()) return invalid_argument("a chat is no JSON");
+  text::Chat chat;
+  if (!json.is_object()) {
+    chat.messages = std::move(json);
+    return chat;
+  }
+  for (auto& [name, value] : json.items()) {
+    if (name == "messages") {
+      chat.messages = std::move(value);
+    } else if (name == "tools") {
+      chat.tools = std::move(value);
+    } else if (name == "add_generation_prompt") {
+      if (!value.is_boolean()) return invalid_argument("{}: expected true or false", name);
+      chat.adds_generation_prompt = value.get<bool>();
+    } else {
+      chat.variables[name] = std::move(value);
+    }
+  }
+  return chat;
 }
 
 /// Numbers between spaces or commas.
@@ -53,17 +98,32 @@ class TokenizeCommand : public Command {
     options.add("path", path_, "A tokenizer.json, or a folder that has one").required();
     options.add("text", text_, "The text, or with --decode the ids");
     options.flag("--decode", decodes_, "Print what a list of ids says");
+    options.flag("--chat", is_chat_,
+                 "Print messages as the model reads them, by the chat template of the folder: the "
+                 "text is a JSON list of them, or an object with messages, tools and variables");
     options.flag("--no-special", is_plain_,
                  "Add no special tokens, and read none in the text; when decoding, print them");
     options.flag(
         "--json-lines", reads_lines_,
         "Read texts from stdin, each a line with a JSON string, and print a JSON list of ids "
-        "for each; with --decode, read lists and print strings");
+        "for each; with --decode, read lists and print strings; with --chat, read chats");
   }
 
   Result<int> run() override {
+    if (is_chat_) {
+      if (decodes_) return invalid_argument("--chat and --decode exclude each other");
+      const auto chat_template = SLUICE_TRY(read_template(path_));
+      if (reads_lines_) {
+        return run_lines([&](const std::string& line) { return laid_out(chat_template, line); });
+      }
+      const auto text = SLUICE_TRY(laid_out(chat_template, text_));
+      fmt::print("{}\n", text.get_ref<const std::string&>());
+      return 0;
+    }
     const auto tokenizer = SLUICE_TRY(read_tokenizer(path_));
-    if (reads_lines_) return run_lines(tokenizer);
+    if (reads_lines_) {
+      return run_lines([&](const std::string& line) { return answer(tokenizer, line); });
+    }
     if (decodes_) {
       const auto ids = SLUICE_TRY(parse_ids(text_));
       fmt::print("{}\n", SLUICE_TRY(decode(tokenizer, ids)));
@@ -107,11 +167,17 @@ class TokenizeCommand : public Command {
     return nlohmann::json(SLUICE_TRY(decode(tokenizer, ids)));
   }
 
-  Result<int> run_lines(const text::Tokenizer& tokenizer) const {
+  static Result<nlohmann::json> laid_out(const text::ChatTemplate& chat_template,
+                                         const std::string& line) {
+    const text::Chat chat = SLUICE_TRY(parse_chat(line));
+    return nlohmann::json(SLUICE_TRY(chat_template.render(chat)));
+  }
+
+  template <typename Answer>
+  static Result<int> run_lines(const Answer& answer) {
     std::string line;
     for (std::int64_t number = 1; std::getline(std::cin, line); ++number) {
-      const auto json =
-          SLUICE_TRY(answer(tokenizer, line).with_context(fmt::format("line {}", number)));
+      const auto json = SLUICE_TRY(answer(line).with_context(fmt::format("line {}", number)));
       fmt::print("{}\n", json.dump());
     }
     return 0;
@@ -122,6 +188,7 @@ class TokenizeCommand : public Command {
   std::string path_;
   std::string text_;
   bool decodes_ = false;
+  bool is_chat_ = false;
   bool is_plain_ = false;
   bool reads_lines_ = false;
 };

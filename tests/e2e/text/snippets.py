@@ -1,0 +1,95 @@
+"""Small templates, each for a part of the language, over VARIABLES. Some are wrong: both sides must refuse them."""
+
+from typing import Any
+
+VARIABLES: dict[str, Any] = {
+    "s": "Hello, W\u00f6rld!", "empty": "", "n": 7, "f": 2.5, "neg": -3, "yes": True, "no": False, "nothing": None,
+    "names": ["b", "C", "a", "B"], "nums": [3, 1, 2, 1], "mixed": [1, "a", None, 2.0, True, [1], {"k": "v"}],
+    "d": {"b": 1, "a": [1, 2], "items": 3, "nested": {"x": "y"}},
+    "rows": [{"k": "x", "v": 1}, {"k": "y", "v": 2}, {"k": "X"}],
+    "lines": "one\ntwo\r\n\nfour\n", "padded": "  x y\tz \n", "html": "<a href='x'>&\"</a>",
+    "odd": "\u00df\u0130\u01c5\u200b\x85\u2028\x1c|", "messages": [{"role": "user", "content": "hi"}],
+}
+
+SNIPPETS: dict[str, list[str]] = {
+    "space": [
+        "a\n  {% if yes %}\n  b\n  {% endif %}\n c", "a {%- if yes -%} b {%- endif -%} c", "a\n  {%+ if yes %}x{% endif +%}\n c",
+        "{{ 1 }}\n{{ 2 }}\n", "{{- 1 -}}\n\n{{ 2 }}\n\n", "a\n\t{# x #}\nb", "a\n  {#- x -#}\n b", "{# {% if %} #}x", "x {#x#} y\n",
+        "{% raw %}{{ x }} {% y %}{% endraw %}\nz", "a {%- raw -%}  {{ x }}  {%- endraw -%} b", "a\r\nb\rc\n\n", "  {% set x = 1 %}  \n  {{ x }}",
+        "{% if yes %}\n\n{% endif %}", "{{ 'a' }}{% if yes %}  {% endif %}b", "\n", "   {{ 1 }}", "x{% if yes %}\n  {% set y = 2 %}\n  {{- y }}{% endif %}",
+        "{%if yes%}a{%endif%}", "{{'}}'}}{{ '%}' }}", "{{ {'a': {'b': 1}}['a']['b'] }}", "{ { } } {x} {", "{{ 1 }", "{% if yes", "{# open", "{% raw %}x",
+        "{{ 1 +}}", "a  {{+ 1 }}", "{% for x in nums -%}\n {{ x }}\n{%- endfor %}",
+    ],
+    "literals": [
+        "{{ 1_000 + 1 }}", "{{ 1.5e3 }} {{ 1e-7 }} {{ 123456789.125 }} {{ 1e16 }} {{ 1e22 }} {{ .5 if no else 0.1 }}", "{{ 0.1 + 0.2 }}", "{{ 5.0 }}",
+        "{{ 'a' \"b\" 'c' }}", r"{{ 'a\n\t\'\"\\x\x41\u00e9\101\q' }}", "{{ [1, 'a', [2], (3,), (), {}] }}", "{{ {'a': 1, 2: 'b', none: true} }}",
+        "{{ (1, 2) }} {{ 1, 2 }} {{ (1) }} {{ (1,) }}", "{{ true }} {{ True }} {{ none }} {{ None }} {{ false }}", "{{ 'it\\'s' }} {{ [\"it's\", 'say \"x\"', '\\'\"'] }}",
+        "{{ [odd, s, '\\t\\r\\x00'] }}", "{{ mixed }}", "{{ d }}", "{{ [[], {}, ()] }}", "{{ 'x'", "{{ [1, }}", "{{ [1,] }}", "{{ {'a' 1} }}", "{{ 'open }}",
+        "{{ {'a': 1, 'a': 2} }}", "{{ {[1]: 2} }}", "{{ 9223372036854775807 }}", "{{ undefined_name }}|{{ nothing }}", "{{ -n }} {{ +n }} {{ --n }} {{ - f }}", "{{ not yes }}",
+    ],
+    "operators": [
+        "{{ 7 // 2 }} {{ -7 // 2 }} {{ 7 % 3 }} {{ -7 % 3 }} {{ 7 % -3 }} {{ 7 / 2 }} {{ 6 / 2 }}", "{{ 7.5 // 2 }} {{ -7.5 % 2 }}", "{{ 2 ** 10 }} {{ 2 ** -1 }} {{ 2 ** 3 ** 2 }}",
+        "{{ 1 + 2 * 3 - 4 }}", "{{ 'a' + 'b' * 3 }}", "{{ [1] + [2] * 2 }}", "{{ (1,) + (2,) }}", "{{ 1 ~ 'a' ~ none ~ 2.0 ~ [1] }}", "{{ 1 + 2 ~ 3 + 4 }}", "{{ 2 * 3 ~ 4 }}",
+        "{{ 1 < 2 < 3 }} {{ 1 < 3 < 2 }} {{ 3 > 2 > 1 }}", "{{ 1 == 1.0 }} {{ yes == 1 }} {{ '1' == 1 }} {{ none == none }}", "{{ 'a' < 'b' }} {{ [1, 2] < [1, 3] }} {{ (1, 2) >= (1,) }}",
+        "{{ 'W' in s }} {{ 1 in nums }} {{ 'b' in d }} {{ 9 not in nums }} {{ 'z' not in d }}", "{{ yes and n }} {{ no or s }} {{ nothing and 1 }} {{ empty or nothing }}", "{{ not yes or yes }}",
+        "{{ 1 if yes else 2 }} {{ 1 if no }}|", "{{ 1 if no else 2 if no else 3 }}", "{{ 1 / 0 }}", "{{ 1 + 'a' }}", "{{ 'a' < 1 }}", "{{ [1] + (2,) }}", "{{ 1 in 5 }}", "{{ 1 in 'a1' }}",
+        "{{ yes + yes }} {{ yes * 3 }}", "{{ 'ab' * -1 }}|{{ [1] * 0 }}", "{{ missing + 1 }}", "{{ missing == missing2 }} {{ missing == none }}", "{{ 1 == 1 == 1 }}", "{{ {'a': 1} == {'a': 1.0} }}",
+        "{{ [1, [2]] == [1, [2]] }} {{ (1,) == [1] }}", "{{ -2 ** 2 }}", "{{ 10 - 2 - 3 }} {{ 100 / 10 / 2 }}", "{{ missing in nums }} {{ 1 in missing }}", "{{ not 1 in nums }}", "{{ 1 != 2 }}{{ 1 <> 2 }}",
+        "{{ n if n > 5 and n < 10 else 0 }}", "{{ '%s is %d, %.2f%%' % ('a', 3, 2.5) }}", "{{ '%s' % n }} {{ '%5d|%-5d|%05d' % (1, 2, 3) }}", "{{ '%s %s' % (1,) }}", "{{ 'a' and 'b' or 'c' }}",
+    ],
+    "access": [
+        "{{ d.b }} {{ d['b'] }} {{ d.nested.x }} {{ d['nested']['x'] }}", "{{ d.missing }}|{{ d['missing'] }}|", "{{ d.missing.more }}", "{{ d['missing']['more'] }}", "{{ missing.x }}", "{{ nums[0] }} {{ nums[-1] }} {{ nums[9] }}|",
+        "{{ s[0] }} {{ s[-1] }} {{ s[8] }} {{ s[99] }}|", "{{ s[1:4] }} {{ s[:-1] }} {{ s[::-1] }} {{ s[::2] }} {{ s[7:] }}", "{{ nums[1:] }} {{ nums[:2] }} {{ nums[::-1] }} {{ nums[-2:] }} {{ nums[5:] }}", "{{ nums[::0] }}",
+        "{{ (1, 2, 3)[1:] }}", "{{ d[1:] }}", "{{ nothing.x }}|", "{{ nothing['x'] }}|", "{{ n.x }}|", "{{ d['items'] }} {{ d.items() | list | length }}", "{{ d.items is callable }}", "{{ d.get('b') }} {{ d.get('z') }} {{ d.get('z', 5) }}",
+        "{{ d.keys() | list }} {{ d.values() | list }}", "{{ s.__class__ }}", "{{ ''.__class__.__mro__ }}", "{{ nums.append(1) }}", "{{ d.update({'a': 1}) }}", "{{ nums.0 }}", "{{ rows[0].k }}{{ rows[2].v }}|", "{{ nums['0'] }}|",
+        "{{ s.upper() }}", "{{ missing() }}", "{{ n() }}", "{{ nums[1:2:1] }} {{ nums[n:] }} {{ nums[:none] }}", "{{ nums.index(2) }} {{ nums.count(1) }}", "{{ nums.index(99) }}", "{{ d['a'][1] }}", "{{ s[100:] }}|{{ s[-100:3] }}",
+    ],
+    "methods": [
+        "{{ padded.strip() }}|{{ padded.lstrip() }}|{{ padded.rstrip() }}|", "{{ 'xxaxx'.strip('x') }} {{ 'xya'.lstrip('yx') }} {{ '\u00e9a\u00e9'.strip('\u00e9') }}", "{{ s.split(',') }} {{ s.split() }} {{ 'a,b,c'.split(',', 1) }} {{ 'a,b,c'.rsplit(',', 1) }}",
+        "{{ '  a  b '.split() }} {{ ' a b  c'.split(none, 1) }} {{ ' a b  c '.rsplit(none, 1) }} {{ ' a b c '.split(none, 1) }} {{ ' a '.rsplit(none, 0) }} {{ ''.split() }} {{ ''.split('x') }}", "{{ 'a'.split('') }}", "{{ lines.splitlines() }} {{ 'a\\nb'.splitlines(true) }} {{ ''.splitlines() }} {{ '\\n'.splitlines() }}",
+        "{{ s.startswith('He') }} {{ s.endswith('!') }} {{ s.startswith(('x', 'H')) }} {{ s.endswith('') }}", "{{ s.replace('l', 'L') }} {{ s.replace('l', 'L', 1) }} {{ 'ab'.replace('', '-') }} {{ 'ab'.replace('', '-', 2) }}",
+        "{{ s.upper() }} {{ s.lower() }} {{ s.title() }} {{ s.capitalize() }} {{ \"it's a tEST-case\".title() }}", "{{ s.find('W') }} {{ s.find('zz') }} {{ s.rfind('l') }} {{ s.find('!') }} {{ s.count('l') }} {{ 'aaa'.count('aa') }} {{ 'abc'.count('') }}",
+        "{{ ', '.join(names) }} {{ '-'.join('abc') }} {{ ''.join([]) }}", "{{ ','.join([1]) }}", "{{ 'abc'.removeprefix('a') }} {{ 'abc'.removesuffix('c') }} {{ 'abc'.removeprefix('x') }}", "{{ '12'.isdigit() }} {{ ''.isdigit() }} {{ 'a1'.isalnum() }} {{ 'a'.isalpha() }} {{ ' \\t'.isspace() }}",
+        "{{ 'AB'.isupper() }} {{ 'ab1'.islower() }} {{ '1'.islower() }}", "{{ 'a=b=c'.partition('=') }} {{ 'a=b=c'.rpartition('=') }} {{ 'abc'.partition('=') }} {{ 'abc'.rpartition('=') }}", "{{ odd.strip() }}|{{ odd.split() }}", "{{ '\u00df\u00e9'.upper() }}", "{{ s.strip(1) }}", "{{ s.replace('a') }}",
+        "{{ 'x'.nosuch() }}", "{{ s.lower().split('o')[0].strip() }}", "{{ ('a' ~ 'b').upper() }}", "{{ 'a b'.split(' ')[-1] }}", "{{ '\\x1fa\\x1f'.strip() }}|", "{{ s.split(sep='o', maxsplit=1) }}",
+    ],
+    "filters": [
+        "{{ padded | trim }}|{{ 'xax' | trim('x') }}|{{ 5 | trim }}", "{{ s | length }} {{ nums | length }} {{ d | count }} {{ missing | length }}", "{{ n | length }}", "{{ s | upper }} {{ s | lower }} {{ 'foo bar-baz (x' | title }} {{ 'fOO' | capitalize }} {{ 5 | upper }}",
+        "{{ s | replace('l', 'L') }} {{ s | replace('l', 'L', 1) }} {{ 515 | replace(5, 6) }}", "{{ names | join(', ') }} {{ nums | join }} {{ rows | join('-', attribute='k') }} {{ 'ab' | join('.') }} {{ mixed | join('|') }}",
+        "{{ nums | first }} {{ nums | last }} {{ [] | first }}| {{ s | first }} {{ s | last }}", "{{ s | list }} {{ d | list }} {{ (1, 2) | list }} {{ 5 | list }}", "{{ 3.7 | int }} {{ '42' | int }} {{ 'x' | int }} {{ 'x' | int(9) }} {{ '3.9' | int }} {{ ' 7 ' | int }} {{ none | int }} {{ -3.7 | int }}",
+        "{{ '2.5' | float }} {{ 'x' | float }} {{ 3 | float }} {{ 'x' | float(1.5) }}", "{{ neg | abs }} {{ -2.5 | abs }}", "{{ 2.567 | round }} {{ 2.567 | round(2) }} {{ 2.5 | round }} {{ 3.5 | round }} {{ 2.1 | round(method='ceil') }} {{ 2.9 | round(0, 'floor') }} {{ 7 | round }}",
+        "{{ missing | default('x') }} {{ '' | default('x') }}| {{ '' | default('x', true) }} {{ missing | d('y') }} {{ missing | default }}|", "{{ none | default('x') }} {{ none | default('x', boolean=true) }}", "{{ html | e }} {{ html | escape }}", "{{ html | safe }}",
+        "{{ d | items | list }} {{ missing | items | list }}", "{{ d | dictsort }} {{ {'B': 1, 'a': 0} | dictsort(by='value') }} {{ {'B': 1, 'a': 0} | dictsort(true) }} {{ {'a': 1, 'b': 2} | dictsort(reverse=true) }}",
+        "{{ names | sort }} {{ names | sort(case_sensitive=true) }} {{ nums | sort(reverse=true) }} {{ rows[:2] | sort(attribute='v', reverse=true) }}", "{{ mixed | sort }}", "{{ nums | reverse | list }} {{ s | reverse }}", "{{ names | unique | list }} {{ nums | unique | list }} {{ names | unique(true) | list }}",
+        "{{ rows | map(attribute='k') | list }} {{ names | map('upper') | list }} {{ rows | map(attribute='v', default=0) | list }} {{ nums | map('string') | join }} {{ names | map('replace', 'a', 'z') | list }}",
+        "{{ nums | select('odd') | list }} {{ nums | reject('odd') | list }} {{ nums | select('gt', 1) | list }} {{ mixed | select | list }} {{ mixed | select('string') | list }}",
+        "{{ rows | selectattr('v') | list }} {{ rows | selectattr('k', 'equalto', 'x') | list }} {{ rows | rejectattr('v', 'defined') | list }} {{ rows | selectattr('k', 'in', ['x', 'X']) | map(attribute='k') | join }} {{ rows | rejectattr('k', '==', 'x') | list | length }}",
+        "{{ nums | sum }} {{ rows[:2] | sum(attribute='v') }} {{ [] | sum }} {{ nums | min }} {{ nums | max }} {{ names | max }} {{ names | min(case_sensitive=true) }} {{ [] | min }}|", "{{ lines | indent }}|{{ lines | indent(2, true) }}|{{ lines | indent(2, blank=true) }}|{{ 'a\\nb' | indent('> ') }}",
+        "{{ '%s-%s' | format(1, 'b') }} {{ '%d' | format(3.7) }} {{ '%r' | format('x') }}", "{{ 5 | string ~ 'x' }} {{ none | string }}", "{{ s | nosuch }}", "{{ nums | map('nosuch') | list }}", "{{ nums | select('nosuch') | list }}", "{{ s | trim(1, 2) }}", "{{ s | upper | lower | length }}",
+        "{{ -1 | abs }} {{ 'a' ~ 'b' | upper }} {{ ('a' ~ 'b') | upper }} {{ nums | length > 2 and yes }}", "{{ d | length + 1 }}", "{{ rows | map(attribute='k') | map('upper') | unique | join(',') }}", "{{ rows | map(attribute='k.0') | list }}",
+    ],
+    "json": [
+        "{{ d | tojson }}", "{{ mixed | tojson }}", "{{ d | tojson(indent=2) }}", "{{ {} | tojson(indent=4) }} {{ [] | tojson(indent=4) }} {{ [[]] | tojson(indent=1) }}", "{{ s | tojson }} {{ s | tojson(ensure_ascii=true) }}", "{{ odd | tojson }} {{ odd | tojson(ensure_ascii=true) }}", "{{ html | tojson }}",
+        "{{ d | tojson(separators=(',', ':')) }}", "{{ {'b': 1, 'a': 2} | tojson(sort_keys=true) }}", "{{ 1.0 | tojson }} {{ 1e100 | tojson }} {{ 1e-5 | tojson }} {{ none | tojson }} {{ yes | tojson }}", "{{ missing | tojson }}", "{{ {1: 2, none: 3, true: 4} | tojson }}", "{{ '\\x7f\\x00\\x1f\\\\/' | tojson }}",
+        "{{ '\U0001f600' | tojson(ensure_ascii=true) }}", "{{ (1, 2) | tojson }}", "{{ range(3) | list | tojson }}", "{{ d.items() | list | tojson }}", "{{ nums | tojson(indent=0) }}", "{{ s.upper | tojson }}", "{{ d | tojson(indent=2, separators=(', ', ': ')) }}",
+    ],
+    "tests": [
+        "{{ x is defined }} {{ s is defined }} {{ d.zz is defined }} {{ x is undefined }} {{ s is not undefined }}", "{{ nothing is none }} {{ n is none }} {{ nothing is not none }}", "{{ s is string }} {{ n is number }} {{ n is integer }} {{ yes is integer }} {{ yes is number }} {{ f is float }} {{ n is float }} {{ yes is boolean }}",
+        "{{ d is mapping }} {{ nums is mapping }} {{ nums is sequence }} {{ s is sequence }} {{ d is sequence }} {{ s is iterable }} {{ n is iterable }} {{ nothing is iterable }} {{ x is iterable }}", "{{ yes is true }} {{ n is true }} {{ no is false }} {{ 0 is false }}",
+        "{{ n is odd }} {{ n is even }} {{ n is divisibleby 7 }} {{ n is divisibleby(2) }} {{ -1 is odd }}", "{{ n is eq 7 }} {{ n is equalto 8 }} {{ n == 7 is true }} {{ n is ne 7 }} {{ n is gt 5 }} {{ n is lt 5 }} {{ n is ge 7 }} {{ n is le 6 }}", "{{ 1 is in nums }} {{ 9 is in nums }} {{ 'H' is in s }}",
+        "{{ 'ab' is lower }} {{ 'AB' is upper }} {{ 'aB' is lower }}", "{{ nothing is sameas none }} {{ 1 is sameas yes }}", "{{ s.upper is callable }} {{ s is callable }} {{ range is callable }}", "{{ x is nosuch }}", "{{ s is string and n is number }} {{ s is string or x }} {{ not s is string }}", "{{ 'y' if x is defined else 'z' }}",
+        "{{ (x is defined) == false }}", "{{ s is string is true }}", "{{ s is defined and s is not none and s != '' }}", "{{ x is not defined }}", "{{ nums is iterable and nums is not string and nums is not mapping }}", "{{ missing.x is defined }}",
+    ],
+    "statements": [
+        "{% for x in nums %}{{ loop.index }}{{ loop.index0 }}{{ loop.revindex }}{{ loop.revindex0 }}{{ loop.first }}{{ loop.last }}{{ loop.length }}{{ loop.depth }}{{ loop.cycle('a', 'b') }},{% endfor %}", "{% for x in nums %}{{ loop.previtem }}<{{ x }}>{{ loop.nextitem }} {% endfor %}", "{% for x in [] %}a{% else %}b{% endfor %}",
+        "{% for x in nums if x > 1 %}{{ x }}{{ loop.index }}{{ loop.last }} {% endfor %}", "{% for k, v in d.items() %}{{ k }}={{ v }};{% endfor %}", "{% for k in d %}{{ k }}{% endfor %}", "{% for (a, b), c in [((1, 2), 3)] %}{{ a }}{{ b }}{{ c }}{% endfor %}", "{% for a, b in [(1, 2, 3)] %}{% endfor %}", "{% for c in s %}{{ c }}.{% endfor %}",
+        "{% for x in n %}{% endfor %}", "{% for x in missing %}a{% else %}b{% endfor %}", "{% for x in nothing %}a{% endfor %}", "{% for x in nums %}{% if x == 2 %}{% break %}{% endif %}{{ x }}{% endfor %}", "{% for x in nums %}{% if x == 1 %}{% continue %}{% endif %}{{ x }}{% endfor %}", "{% break %}", "{% for x in nums %}{% for y in nums %}{% if y == 1 %}{% break %}{% endif %}{{ x }}{{ y }}{{ loop.index }} {% endfor %}{{ loop.index }}{% endfor %}",
+        "{% set x = 1 %}{% for y in nums %}{% set x = x + y %}{{ x }} {% endfor %}{{ x }}", "{% set ns = namespace(x=1) %}{% for y in nums %}{% set ns.x = ns.x + y %}{% endfor %}{{ ns.x }}", "{% set ns = namespace() %}{{ ns.x }}|{% set ns.x = 'a' %}{{ ns.x }}{{ ns['x'] }}", "{% set d.x = 1 %}", "{% set x.y = 1 %}", "{% set ns = namespace({'a': 1}, b=2) %}{{ ns.a }}{{ ns.b }}",
+        "{% if no %}a{% elif n == 7 %}b{% else %}c{% endif %}", "{% if x %}a{% else %}b{% endif %}", "{% if yes %}{% set z = 5 %}{% endif %}{{ z }}", "{% if no %}{% set z = 5 %}{% endif %}{{ z }}|", "{% set a, b = 1, 2 %}{{ a }}{{ b }}", "{% set a, b = [1] %}", "{% set (a, b) = (1, 2) %}{{ b }}", "{% set x = 1, 2 %}{{ x }}", "{% set x %}a{{ n }}b{% endset %}{{ x | upper }}{{ x is string }}",
+        "{% macro m(a, b=2, c='x' ~ n) %}{{ a }}{{ b }}{{ c }}{% endmacro %}{{ m(1) }} {{ m(1, 3) }} {{ m(1, c=4) }} {{ m(b=5, a=6) }} {{ m() }}", "{% macro m(a) %}{{ a }}{% endmacro %}{{ m(1, 2) }}", "{% macro m(a) %}{{ a }}{% endmacro %}{{ m(z=2) }}", "{% macro f(x) %}{% if x > 0 %}{{ x }}{{ f(x - 1) }}{% endif %}{% endmacro %}{{ f(4) }}", "{% macro m() %}{{ later }}{% endmacro %}{% set later = 3 %}{{ m() }}",
+        "{% macro m() %}{% set x = 9 %}{{ x }}{% endmacro %}{% set x = 1 %}{{ m() }}{{ x }}", "{% for i in [1, 2] %}{% macro m() %}{{ i }}{% endmacro %}{{ m() }}{% endfor %}", "{{ m(1) }}{% macro m(a) %}{{ a }}{% endmacro %}", "{% macro m(a) %}{{ a is defined }}{% endmacro %}{{ m() }}{{ m(1) }}", "{% macro m(xs) %}{% for x in xs %}{{ x }}{{ loop.last }}{% endfor %}{% endmacro %}{% for y in nums %}{{ m([y]) }}{{ loop.index }}{% endfor %}",
+        "{{ range(3) | list }} {{ range(1, 7, 2) | list }} {{ range(3, 0, -1) | list }} {{ range(0) | list }}", "{{ range(1000000) | list | length }}", "{% for i in range(2) %}{{ i }}{% endfor %}", "{{ dict(a=1, b='x') }} {{ dict({'a': 2}, c=3) }}", "{{ raise_exception('no') }}", "{% if no %}{{ raise_exception('no') }}{% endif %}ok", "{{ strftime_now('%Y-%m-%d %j %B') }}", "{% generation %}a{% endgeneration %}b",
+        "{% nosuch %}", "{% if yes %}", "{% endif %}", "{% for x in nums %}", "{% for x nums %}{% endfor %}", "{% set 1 = 2 %}", "{% if %}{% endif %}", "{% macro m( %}{% endmacro %}", "{{ bos_token }}{{ eos_token }}{{ pad_token }}{{ unk_token }}|", "{{ messages[0].role }}{{ add_generation_prompt }}{{ tools }}", "{% set x = 1 %}{% set x = x + 1 %}{{ x }}", "{% set messages = messages + [{'role': 'x'}] %}{{ messages | length }}",
+        "{% for m in messages[1:] %}{% else %}none{% endfor %}", "{% if 1 if yes else 0 %}{% endif %}", "{{ 1 2 }}", "{% for x in nums | sort %}{{ x }}{% endfor %}", "{% for x in 1, 2 %}{{ x }}{% endfor %}", "{% for x in (nums if yes else []) %}{{ x }}{% endfor %}", "{% set s = s | trim %}{{ s }}", "{% for x in nums %}{{ x }}{{ ', ' if not loop.last }}{% endfor %}",
+    ],
+}
