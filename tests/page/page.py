@@ -103,6 +103,110 @@ def killed_worker_is_seen(folder: Path) -> None:
         browser.wait_for("document.body.innerText.includes('1 restarts')")
 
 
+def open_model(browser: Browser) -> None:
+    """By its link."""
+    browser.run("document.querySelector('tbody th a').click()")
+    browser.wait_for("document.querySelector('h1').textContent === 'digits'")
+    browser.wait_for("document.querySelector('form.try') !== null")
+
+
+def model_shows_its_signature_and_where_time_goes(folder: Path) -> None:
+    with shown(folder) as (daemon, browser), load(daemon):
+        open_model(browser)
+        text = browser.text()
+        for part in ("FP32 N × 1 × 8 × 8", "probabilities", "Core group", "version 1"):
+            holds(text, part)
+        assert browser.run("document.activeElement.tagName") == "H1", "a reader starts at the title"
+        browser.wait_for("/[1-9]/.test(document.querySelector('.legend b').textContent)")
+        shares = browser.run("[...document.querySelectorAll('.legend b')].map((one) => "
+                             "parseFloat(one.textContent.split('(')[1]))")
+        assert 98 <= sum(shares) <= 102, shares
+        browser.run("location.hash = '#/model/1'")
+        browser.wait_for("document.body.innerText.includes('no such model')")
+
+
+def answers(browser: Browser) -> list[tuple[str, float]]:
+    return browser.run("""[...document.querySelectorAll('.bars li')].map((row) =>
+      [row.children[0].textContent, parseFloat(row.children[2].textContent)])""")
+
+
+def typed_numbers_are_answered_as_the_protocol_answers(folder: Path) -> None:
+    with shown(folder) as (daemon, browser):
+        open_model(browser)
+        pixels = [(7 * i) % 17 for i in range(64)]
+        connection = http.client.HTTPConnection(address_of(daemon))
+        request = {"inputs": [{**ZEROS["inputs"][0], "data": pixels}]}
+        connection.request("POST", "/v2/models/digits/infer", json.dumps(request))
+        scores = json.loads(connection.getresponse().read())["outputs"][0]["data"]
+        choose(browser, "Values")
+        browser.run("document.querySelector('textarea').focus()")
+        browser.type(json.dumps(pixels))
+        browser.run("document.querySelector('form.try button').click()")
+        browser.wait_for("document.querySelector('.bars') !== null")
+        shown_scores = answers(browser)
+        best = max(range(10), key=lambda i: scores[i])
+        same(shown_scores[0][0], f"class {best}")
+        same(shown_scores[0][1], round(100 * scores[best], 1))
+        browser.choose_files("form.try > .labelled input[type=file]", text_file(folder, "labels.txt", "zero one two "
+                             "three four five six seven eight nine".replace(" ", "\n")))
+        browser.wait_for("document.querySelector('.bars li').textContent.match(/^[a-z]+[0-9]/) !== null")
+
+
+def choose(browser: Browser, way: str) -> None:
+    browser.run(f"""(() => {{
+      const field = document.querySelector('form.try select');
+      field.value = {way!r};
+      field.dispatchEvent(new Event('change'));
+    }})()""")
+
+
+def text_file(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def mistakes_say_what_to_change(folder: Path) -> None:
+    with shown(folder) as (_, browser):
+        open_model(browser)
+        for way, typed, answer in (("Picture", "", "choose one first"), ("Values", "1 2 3", "64 are needed, there are 3"),
+                                   ("Values", "1 a", '"NaN" is no number'), ("Values", '["b"]', '"b" is no number')):
+            choose(browser, way)
+            if typed:
+                browser.run("document.querySelector('textarea').focus()")
+                browser.type(typed)
+            browser.run("document.querySelector('form.try button').click()")
+            browser.wait_for(f"document.querySelector('form.try [role=status]').textContent.includes({json.dumps(answer)})")
+
+
+# A canvas as a file in the field: what a user who chooses a picture does. A white ring on black is a zero.
+CHOOSE_PICTURE = """(async () => {
+  const canvas = document.createElement('canvas');
+  canvas.width = canvas.height = 64;
+  const pen = canvas.getContext('2d');
+  pen.fillRect(0, 0, 64, 64);
+  pen.strokeStyle = 'white';
+  pen.lineWidth = 8;
+  pen.ellipse(32, 32, 15, 24, 0, 0, 7);
+  pen.stroke();
+  const blob = await new Promise((resolve) => { canvas.toBlob(resolve); });
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([blob], 'zero.png', {type: 'image/png'}));
+  HOW
+})()"""
+
+
+def picture_is_resized_and_answered(folder: Path) -> None:
+    with shown(folder) as (_, browser):
+        open_model(browser)
+        drops = "document.querySelector('.drop').dispatchEvent(new DragEvent('drop', {dataTransfer: transfer, bubbles: true}));"
+        browser.run(CHOOSE_PICTURE.replace("HOW", drops))
+        browser.wait_for("document.querySelector('.preview').getAttribute('aria-label').includes('zero.png')")
+        same(browser.run("[document.querySelector('.preview').width, document.querySelector('.preview').height]"), [8, 8])
+        browser.run("document.querySelector('form.try button').click()")
+        browser.wait_for("document.querySelector('.bars') !== null")
+        same(answers(browser)[0][0], "class 0")
+
+
 def lost_daemon_is_said_and_found_again(folder: Path) -> None:
     with served(folder) as (daemon, url), Browser() as browser:
         browser.open(url)
@@ -139,14 +243,25 @@ def page_is_gone_where_it_is_off(folder: Path) -> None:
             same(connection.getresponse().status, status)
 
 
+def check_in_all_sizes(browser: Browser) -> None:
+    for scheme in ("light", "dark"):
+        browser.prefer(scheme)
+        for width in (1280, 390):
+            browser.resize(width, 844)
+            check_accessible(browser)
+
+
 def every_view_is_accessible(folder: Path) -> None:
     with shown(folder) as (daemon, browser), load(daemon):
         browser.wait_for("document.body.innerText.includes('µs') || document.body.innerText.includes('ms')")
-        for scheme in ("light", "dark"):
-            browser.prefer(scheme)
-            for width in (1280, 390):
-                browser.resize(width, 844)
-                check_accessible(browser)
+        check_in_all_sizes(browser)
+        open_model(browser)
+        choose(browser, "Random")
+        browser.run("document.querySelector('form.try button').click()")
+        browser.wait_for("document.querySelector('.bars') !== null")
+        check_in_all_sizes(browser)
+        choose(browser, "Picture")
+        check_in_all_sizes(browser)
 
 
 if __name__ == "__main__":
@@ -158,6 +273,10 @@ if __name__ == "__main__":
         overview_shows_what_the_daemon_has,
         overview_moves_under_load,
         killed_worker_is_seen,
+        model_shows_its_signature_and_where_time_goes,
+        typed_numbers_are_answered_as_the_protocol_answers,
+        mistakes_say_what_to_change,
+        picture_is_resized_and_answered,
         lost_daemon_is_said_and_found_again,
         page_asks_for_a_token_where_one_is_needed,
         every_view_is_accessible,

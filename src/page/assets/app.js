@@ -3,6 +3,7 @@ import {h, say} from './dom.js';
 import * as format from './format.js';
 import {Refusal, follow, setToken} from './daemon.js';
 import {History} from './history.js';
+import {modelView} from './model.js';
 import {overview} from './overview.js';
 import {facts, pill} from './parts.js';
 
@@ -17,8 +18,9 @@ let state = null;
 let view = null;
 
 /** The view of an address; the overview for an unknown one. */
-function open() {
-  return overview({history});
+function open(address) {
+  const model = /^#\/model\/(\d+)$/.exec(address);
+  return model ? modelView({history, handle: Number(model[1])}) : overview({history});
 }
 
 function route(moves) {

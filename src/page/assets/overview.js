@@ -12,7 +12,7 @@ function models(history, clock) {
     key: (model) => model.model,
     columns: [
       {title: 'Model', heads: true, cell: (first) => {
-        const link = h('span', {}, first.name);
+        const link = h('a', {href: `#/model/${first.model}`}, first.name);
         const more = h('span', {class: 'soft'});
         return {node: h('span', {class: 'name'}, link, ' ', more), update(model) {
           const kind = model.function ? 'function' : model.num_graph_nodes ? 'graph' : '';

@@ -49,10 +49,11 @@ export function stack(write) {
   const bar = h('span', {class: 'stack', 'aria-hidden': 'true'});
   const legend = h('ul', {class: 'legend'});
   const node = h('div', {}, bar, legend);
+  let sum = 1;
   return {
     node,
     update(amounts, total) {
-      const sum = total || amounts.reduce((all, one) => all + one.size, 0) || 1;
+      sum = total || amounts.reduce((all, one) => all + one.size, 0) || 1;
       keep(bar, amounts, (one) => one.name, (one) => {
         const part = h('i', {class: one.kind});
         return {

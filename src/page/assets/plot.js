@@ -110,8 +110,8 @@ export function plot({title, lines, format, least = 0, isLog = false}) {
       mark(areas[i], 'd', (lines[i].area && filled) || 'M0 0');
       say(values[i], one.last === null ? '–' : format(one.last));
     });
-    say(top, format(limit));
-    say(bottom, isLog ? format(start) : '');
+    say(top, most > 0 ? format(limit) : '');
+    say(bottom, isLog && most > 0 ? format(start) : '');
     mark(field, 'aria-label', `${title}, the last two minutes. Now ${lines.map((line, i) =>
       `${lines.length > 1 ? `${line.name} ` : ''}${values[i].textContent}`).join(', ')}; at most ${format(most)}. ` +
       'Arrow keys read earlier values.');
