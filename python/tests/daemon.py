@@ -41,6 +41,10 @@ class Daemon:
                 return
         raise RuntimeError("".join(said))
 
+    def terminate(self) -> None:
+        """Asks it to end, and waits for nothing."""
+        self._process.terminate()
+
     def kill(self) -> None:
         if self._process.poll() is not None:
             return

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/process/child.h"
 #include "base/system/huge_pages.h"
@@ -322,7 +323,8 @@ Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
   }
   if (settings_.http.empty()) return ok_status();
   inference_ = std::make_unique<http::InferenceHandler>(*service_, *repository_, call_threads_,
-                                                        serving.tokens, serving.max_message_bytes);
+                                                        serving.tokens, serving.max_message_bytes,
+                                                        settings_.text_cache_bytes);
   if (settings_.page) {
     page_ = std::make_unique<page::PageHandler>(
         *service_, [this](const http::Request& request, terms::Role role) {
@@ -376,6 +378,9 @@ void Daemon::stop(std::int64_t drain_ns) {
   if (repository_ != nullptr) repository_->start_draining();
   if (peers_ != nullptr) peers_->shutdown();  // a fetch waits for no model, and can be repeated
   if (server_ != nullptr) server_->start_draining();
+  const std::int64_t end_ns = deadline_after(system_clock(), drain_ns);
+  if (inference_ != nullptr) inference_->drain(end_ns);
+  drain_ns = std::max<std::int64_t>(0, end_ns - system_clock().now_ns());
   if (service_ != nullptr) service_->shutdown(drain_ns);
   if (repository_ != nullptr) repository_->stop();
   if (server_ != nullptr) server_->shutdown(kGraceNs);

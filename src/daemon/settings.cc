@@ -111,6 +111,9 @@ constexpr std::array kSettings = {
     SettingInfo{"answer_bytes", 0, &Settings::answer_bytes,
                 "Most bytes of answers of all clients together that wait to be read", 1 << 20,
                 kMaxSettingBytes},
+    SettingInfo{"text_cache_bytes", 0, &Settings::text_cache_bytes,
+                "Most bytes of keys and values of all texts that language models are writing",
+                1 << 16, kMaxSettingBytes},
     SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
                 "Time for requests in flight after SIGTERM", 0, 3600},
     SettingInfo{
@@ -172,9 +175,10 @@ constexpr std::array kSettings = {
                 "File with the token that this daemon sends to those it fetches from"},
     SettingInfo{"metrics", 0, &Settings::metrics,
                 "Serve /metrics for Prometheus there: unix:/PATH or localhost:PORT (default: not)"},
-    SettingInfo{"http", 0, &Settings::http,
-                "Serve the Open Inference Protocol over HTTP, and /metrics, there: unix:/PATH or "
-                "localhost:PORT (default: not)"},
+    SettingInfo{
+        "http", 0, &Settings::http,
+        "Serve the Open Inference Protocol and OpenAI's completions over HTTP, and /metrics, "
+        "there: unix:/PATH or localhost:PORT (default: not)"},
     SettingInfo{"page", 0, &Settings::page,
                 "Serve a page for browsers at / where --http says; --page=false: do not"},
     SettingInfo{"lock_folder", 0, &Settings::lock_folder,

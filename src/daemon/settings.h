@@ -58,6 +58,7 @@ struct Settings {
   std::int64_t stream_requests = 256;
   std::int64_t stream_answer_bytes = std::int64_t{256} << 20;
   std::int64_t answer_bytes = std::int64_t{4} << 30;
+  std::int64_t text_cache_bytes = std::int64_t{4} << 30;
   std::int64_t drain_seconds = 30;
   std::int64_t hang_seconds = 20;
   std::int64_t huge_pages = 0;       ///< of 2 MiB, reserved per device

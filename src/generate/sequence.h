@@ -51,7 +51,7 @@ class Sequence {
   ///        kOutOfRange, naming both lengths, where prompt and max_tokens exceed the context.
   Status start(Request request);
 
-  /// Whether the text has all tokens that it may have; `finish` says why.
+  /// Whether the text has ended; `finish` says why.
   bool is_full();
 
   /// Tokens of a run of the model, and their places in the cache; valid until the next call.
@@ -66,7 +66,7 @@ class Sequence {
   /// The cache has all tokens up to the end of the piece.
   void take_piece(const Piece& piece) { computed_ = piece.end; }
 
-  /// The next token; nullopt for one that ends the text, which is not given.
+  /// The next token; nullopt where the model ends the text.
   /// `logits`: of the last token, [vocabulary]. Fails: as Sampler::choose.
   Result<std::optional<std::int64_t>> choose(std::span<const float> logits);
   Finish finish() const { return finish_; }

@@ -8,9 +8,6 @@
 #include "base/utf8.h"
 
 namespace sluice::http {
-namespace {
-
-/// 400 for what the client can mend, 5xx for what it cannot; as Triton's.
 int http_status(Code code) {
   switch (code) {
     case Code::kUnauthenticated: return 401;
@@ -26,8 +23,6 @@ int http_status(Code code) {
     default: return 400;
   }
 }
-
-}  // namespace
 
 Reply error_reply(int status, std::string_view message) {
   const nlohmann::json body = {{"error", valid_utf8(message)}};

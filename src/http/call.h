@@ -55,9 +55,12 @@ using Cancel = std::function<void()>;
 /// Answers a request, now or later. Must not block. Called from several threads at a time.
 using Handler = std::function<Cancel(Request request, Answer answer)>;
 
+/// The status that goes with a code: 4xx for what the client can mend, 5xx for what it cannot; as
+/// Triton's.
+int http_status(Code code);
+
 /// {"error": "..."}; how all errors of the Open Inference Protocol look.
 Reply error_reply(int status, std::string_view message);
-/// The status of HTTP that goes with a code, and its message as JSON.
 Reply error_reply(const Status& status);
 /// 405. `allowed`: "GET, HEAD".
 Reply wrong_method(std::string allowed);

@@ -21,21 +21,6 @@ Status bad_input(std::string_view name, std::string_view why) {
                               name.substr(0, kMaxShownBytes), why);
 }
 
-/// The protocol counts priorities from 1, the highest; the runtime's higher numbers run first, and
-/// 0 is the default of both.
-std::int32_t priority_of(std::uint64_t priority) {
-  constexpr std::uint64_t kLevels = 1000;
-  if (priority == 0) return 0;
-  return static_cast<std::int32_t>(kLevels - std::min(priority, kLevels));
-}
-
-std::int64_t deadline_of(std::int64_t timeout_us, std::int64_t deadline_ns, const Clock& clock) {
-  if (timeout_us <= 0) return deadline_ns;
-  const auto timeout_ns = checked_mul(timeout_us, 1000);
-  const auto end_ns = timeout_ns ? checked_add(clock.now_ns(), *timeout_ns) : std::nullopt;
-  return std::min(deadline_ns, end_ns.value_or(kNoDeadline));
-}
-
 /// Strings in the runtime's form.
 Status copy_texts(const InputTensor& from, terms::TensorView& view, Owners& owners) {
   const auto count = checked_product(view.dims).value_or(0);
@@ -131,6 +116,19 @@ Result<OutputTensor> output_of(const terms::TensorView& view, std::int64_t num_c
 }
 
 }  // namespace
+
+std::int32_t priority_of(std::uint64_t priority) {
+  constexpr std::uint64_t kLevels = 1000;
+  if (priority == 0) return 0;
+  return static_cast<std::int32_t>(kLevels - std::min(priority, kLevels));
+}
+
+std::int64_t deadline_of(std::int64_t timeout_us, std::int64_t deadline_ns, const Clock& clock) {
+  if (timeout_us <= 0) return deadline_ns;
+  const auto timeout_ns = checked_mul(timeout_us, 1000);
+  const auto end_ns = timeout_ns ? checked_add(clock.now_ns(), *timeout_ns) : std::nullopt;
+  return std::min(deadline_ns, end_ns.value_or(kNoDeadline));
+}
 
 Status refuse_sequence(std::string_view parameter) {
   return terms::runtime_error(RuntimeCode::kInvalid,

@@ -34,6 +34,12 @@ struct InferRequest {
   std::int64_t timeout_us = 0;        ///< until the answer; 0: none
 };
 
+/// The protocol counts priorities from 1, the highest; the runtime's higher numbers run first, and
+/// 0 is the default of both.
+std::int32_t priority_of(std::uint64_t priority);
+/// The end of a timeout from now on, 0 for none, but not behind `deadline_ns`.
+std::int64_t deadline_of(std::int64_t timeout_us, std::int64_t deadline_ns, const Clock& clock);
+
 /// Refuse by its name a parameter that would change the answer and is not served: kInvalid.
 Status refuse_sequence(std::string_view parameter);
 Status refuse_shared_memory();

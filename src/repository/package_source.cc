@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/file.h"
@@ -52,7 +53,8 @@ std::string reason_of(const ChildEnd& end) {
 }  // namespace
 
 Result<ModelPackage> PackageSource::open(const fs::path& file, const std::stop_token& stop) {
-  if (file.extension() != ".onnx") return copy_package(file);
+  std::error_code error;
+  if (file.extension() != ".onnx" && !fs::is_directory(file, error)) return copy_package(file);
   ModelPackage package;
   package.path = SLUICE_TRY(compile(file, stop));
   return package;

@@ -28,8 +28,8 @@ class PackageSource {
       : compiler_(std::move(compiler)), limits_(limits) {}
 
   /// A package is copied to memory: whoever changes the file later changes no model. An ONNX file
-  /// becomes a package in a program of its own, one at a time, which keeps packages by content.
-  /// Blocks; ends early when `stop` is requested.
+  /// or a folder of a language model becomes a package in a program of its own, one at a time,
+  /// which keeps packages by content. Blocks; ends early when `stop` is requested.
   /// Fails: as parse_package; kNotFound; kInvalidArgument for a model that the compiler refuses;
   ///        kUnavailable without a compiler; kDeadlineExceeded, kCancelled.
   Result<ModelPackage> open(const std::filesystem::path& file, const std::stop_token& stop);

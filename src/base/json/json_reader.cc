@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sluice {
 namespace {
 
@@ -11,11 +13,10 @@ std::string member_path(const std::string& path, std::string_view name) {
   return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
 }
 
-}  // namespace
-
-Result<nlohmann::json> parse_json(std::string_view text) {
+template <typename Json>
+Result<Json> parse(std::string_view text) {
   try {
-    return nlohmann::json::parse(text);
+    return Json::parse(text);
   } catch (const nlohmann::json::exception& error) {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
     std::string_view what = error.what();
@@ -24,6 +25,35 @@ Result<nlohmann::json> parse_json(std::string_view text) {
     }
     return invalid_argument("not JSON: {}", what);
   }
+}
+
+/// Before anything is allocated for it. What is no JSON may have any depth.
+int depth_of(std::string_view text) {
+  int depth = 0;
+  int most = 0;
+  bool is_in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') is_in_string = !is_in_string;
+    if (is_in_string) {
+      if (c == '\\') ++i;
+    } else if (c == '[' || c == '{') {
+      most = std::max(most, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+Result<nlohmann::json> parse_json(std::string_view text) { return parse<nlohmann::json>(text); }
+
+Result<nlohmann::ordered_json> parse_ordered_json(std::string_view text, int max_depth) {
+  if (depth_of(text) <= max_depth) return parse<nlohmann::ordered_json>(text);
+  return invalid_argument("not taken: more than {} lists and objects lie within each other",
+                          max_depth);
 }
 
 Status JsonValue::wrong_type(std::string_view expected) const {

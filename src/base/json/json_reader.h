@@ -16,6 +16,10 @@ namespace sluice {
 /// Fails: kInvalidArgument with line, column and the expected token. Numbers keep 64 bits.
 Result<nlohmann::json> parse_json(std::string_view text);
 
+/// The same of a text from outside: objects keep the order of their fields.
+/// Fails: also for more than `max_depth` lists and objects within each other.
+Result<nlohmann::ordered_json> parse_ordered_json(std::string_view text, int max_depth);
+
 /// A value of a JSON text and its path: "devices[2].cores". Borrows the value.
 class JsonValue {
  public:

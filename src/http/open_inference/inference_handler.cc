@@ -60,7 +60,7 @@ Result<std::vector<std::string>> segments_of(std::string_view path) {
 Reply json_reply(std::string text) { return {200, kJson, std::move(text)}; }
 
 Reply no_such_path() {
-  return error_reply(404, "no such path; docs/open-inference.md lists those under /v2");
+  return error_reply(404, "no such path; docs/open-inference.md lists those under /v2 and /v1");
 }
 
 /// The version in .../versions/V/..., which may be absent; removes it.
@@ -76,11 +76,14 @@ std::string take_version(std::vector<std::string>& segments) {
 InferenceHandler::InferenceHandler(service::Service& service, repository::Repository& repository,
                                    service::CallThreads& threads,
                                    std::vector<service::AccessToken> tokens,
-                                   std::int64_t max_answer_bytes)
+                                   std::int64_t max_answer_bytes, std::int64_t cache_bytes)
     : service_(service),
       repository_(repository),
       threads_(threads),
-      max_answer_bytes_(max_answer_bytes) {
+      max_answer_bytes_(max_answer_bytes),
+      completions_(
+          service, [this](const Request& request, Role role) { return caller_of(request, role); },
+          cache_bytes) {
   tokens_.set(std::move(tokens));
 }
 
@@ -91,6 +94,7 @@ Result<service::Caller> InferenceHandler::caller_of(const Request& request, Role
 
 Cancel InferenceHandler::handle(const Request& request, const Answer& answer) {
   const std::string_view path = request.path;
+  if (CompletionsHandler::takes(path)) return completions_.handle(request, answer);
   if (!path.starts_with(kRoot) || (path.size() > kRoot.size() && path[kRoot.size()] != '/')) {
     answer(no_such_path());
     return nullptr;
@@ -151,7 +155,7 @@ Result<Reply> InferenceHandler::look_at_model(const Request& request, const Segm
     const bool is_ready = open_inference::is_ready(service_, caller, name, version);
     return Reply{is_ready ? 200 : 404, kJson, json({{"name", name}, {"ready", is_ready}}).dump()};
   }
-  if (what == "infer") return wrong_method("POST");
+  if (what == "infer" || what.starts_with("generate")) return wrong_method("POST");
   if (!what.empty() && what != "config") return no_such_path();
   const auto caller = SLUICE_TRY(caller_of(request, Role::kInference));
   const auto model = SLUICE_TRY(open_inference::find_model(service_, caller, name, version));
@@ -165,6 +169,14 @@ Cancel InferenceHandler::control(const Request& request, Segments segments, cons
   if (segments.size() >= 3 && segments[0] == "models" && segments.back() == "infer") {
     const std::string version = take_version(segments);
     if (segments.size() == 3) return infer(request, segments[1], version, answer);
+  }
+  const bool is_streamed = !segments.empty() && segments.back() == "generate_stream";
+  if (segments.size() >= 3 && segments[0] == "models" &&
+      (is_streamed || segments.back() == "generate")) {
+    const std::string version = take_version(segments);
+    if (segments.size() == 3) {
+      return completions_.generate(request, segments[1], version, is_streamed, answer);
+    }
   }
   if (segments == Segments{"repository", "index"}) {
     auto reply = index(request);

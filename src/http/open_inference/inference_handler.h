@@ -7,6 +7,7 @@
 
 #include "dispatch/flight_table.h"
 #include "http/call.h"
+#include "http/completions/completions_handler.h"
 #include "repository/repository.h"
 #include "service/call_threads.h"
 #include "service/clients/tokens.h"
@@ -17,10 +18,11 @@ namespace sluice::http {
 /// Safe from any thread.
 class InferenceHandler {
  public:
-  /// All outlive the handler. `max_answer_bytes`: of one reply.
+  /// All outlive the handler. `max_answer_bytes`: of one reply. `cache_bytes`: of the caches of
+  /// texts in the making.
   InferenceHandler(service::Service& service, repository::Repository& repository,
                    service::CallThreads& threads, std::vector<service::AccessToken> tokens,
-                   std::int64_t max_answer_bytes);
+                   std::int64_t max_answer_bytes, std::int64_t cache_bytes);
 
   /// From now on. None: any client may call.
   void set_tokens(std::vector<service::AccessToken> tokens) { tokens_.set(std::move(tokens)); }
@@ -28,8 +30,11 @@ class InferenceHandler {
   /// Who sent a request, if the client has the role.
   /// Fails: kUnauthenticated, kPermissionDenied.
   Result<service::Caller> caller_of(const Request& request, terms::Role role) const;
-  /// Answers a request under /v2; another path with 404. As Handler says.
+  /// Answers a request under /v2 or /v1; another path with 404. As Handler says.
   Cancel handle(const Request& request, const Answer& answer);
+  /// As CompletionsHandler::drain: a text is many requests to its model, which takes none while it
+  /// drains.
+  void drain(std::int64_t deadline_ns) { completions_.drain(deadline_ns); }
 
  private:
   using Segments = std::vector<std::string>;  ///< of the path behind /v2, without percent signs
@@ -47,6 +52,7 @@ class InferenceHandler {
   service::TokenTable tokens_;
   const std::int64_t max_answer_bytes_;
   dispatch::FlightTable flights_;
+  CompletionsHandler completions_;
 };
 
 }  // namespace sluice::http

@@ -19,6 +19,8 @@ constexpr std::size_t kMaxModels = 4096;
 constexpr std::size_t kMaxEntries = 1 << 16;  // of one folder
 constexpr std::int64_t kMaxConfigBytes = 1 << 18;
 constexpr const char* kConfigName = "config.pbtxt";
+/// Of Hugging Face's hub: the model is the folder.
+constexpr const char* kLanguageConfig = "config.json";
 
 bool is_model_file(const fs::path& path) {
   return path.extension() == ".onnx" || path.extension() == ".sluice";
@@ -50,6 +52,15 @@ Result<fs::path> resolve(const fs::path& path, const fs::path& root) {
   const auto [in_root, in_real] = std::mismatch(root.begin(), root.end(), real.begin(), real.end());
   if (in_root == root.end() && in_real != real.end()) return real;
   return invalid_argument("\"{}\" is a link that leads out of the repository", path.string());
+}
+
+/// A folder with the files of a language model. Fails: as list_folder and resolve, for a file that
+/// lies elsewhere.
+Result<bool> is_language_model(const fs::path& folder, const fs::path& root) {
+  std::error_code error;
+  if (!fs::exists(folder / kLanguageConfig, error)) return false;
+  for (const fs::path& file : SLUICE_TRY(list_folder(folder))) SLUICE_TRY(resolve(file, root));
+  return true;
 }
 
 /// Of one file; it changes with the file's contents.
@@ -105,6 +116,7 @@ VersionFile read_version(const fs::path& folder, std::int64_t number, const Mode
     const fs::path real = SLUICE_TRY(resolve(folder, root));
     const auto files = SLUICE_TRY(list_folder(real));
     version.fingerprint = fingerprint_of(files);
+    if (config.file_name.empty() && SLUICE_TRY(is_language_model(real, root))) return real;
     const fs::path file = SLUICE_TRY(find_file(files, config.file_name));
     return resolve(file, root);
   };
@@ -194,9 +206,14 @@ Result<ModelFolder> read_model_folder(const fs::path& root, const std::string& n
   }
   const fs::path real = SLUICE_TRY(resolve(found.front(), root));
   std::error_code error;
-  if (fs::is_directory(real, error)) return read_tree(real, root, name);
+  std::vector<fs::path> files = {real};
+  if (fs::is_directory(real, error)) {
+    const bool is_language = SLUICE_TRY(is_language_model(real, root));
+    if (!is_language) return read_tree(real, root, name);
+    files = SLUICE_TRY(list_folder(real));
+  }
   ModelFolder model;
-  model.versions.push_back({1, real, fingerprint_of(std::vector<fs::path>{real})});
+  model.versions.push_back({1, real, fingerprint_of(files)});
   return model;
 }
 

@@ -1,8 +1,9 @@
 // What a repository's folder has of a model.
 //
 //     DIR/NAME.onnx, DIR/NAME.sluice         a model of version 1
-//     DIR/NAME/config.pbtxt                  optional
-//     DIR/NAME/VERSION/model.onnx            versions are numbers from 1
+//     DIR/NAME/config.json, *.safetensors    a language model of version 1, as Hugging Face's hub
+//     has it DIR/NAME/config.pbtxt                  optional DIR/NAME/VERSION/model.onnx versions
+//     are numbers from 1; or a language model there
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace sluice::repository {
 /// A version that the policy of its model wants.
 struct VersionFile {
   std::int64_t number = 1;
-  /// Of the model, without links; or why there is none.
+  /// Of the model, without links; the folder of a language model; or why there is none.
   Result<std::filesystem::path> file;
   /// Differs after a change of the configuration, or of a file in the version's folder.
   std::string fingerprint;

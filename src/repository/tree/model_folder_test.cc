@@ -55,6 +55,25 @@ TEST_F(ModelFolderTest, FileIsVersionOne) {
   EXPECT_EQ(*read_model_folder(root_, "a")->versions.at(0).file, root_ / "a.onnx");
 }
 
+TEST_F(ModelFolderTest, FolderOfALanguageModelIsVersionOne) {
+  write("plain/config.json");
+  write("plain/model.safetensors");
+  write("tree/3/config.json");
+  const auto plain = read_model_folder(root_, "plain");
+  ASSERT_TRUE(plain.is_ok()) << plain.status().to_string();
+  EXPECT_EQ(plain->versions.at(0).file.value(), root_ / "plain");
+  EXPECT_THAT(versions("plain"), ElementsAre(1));
+  EXPECT_THAT(versions("tree"), ElementsAre(3));
+  EXPECT_EQ(read_model_folder(root_, "tree")->versions.at(0).file.value(), root_ / "tree/3");
+
+  write("plain/tokenizer.json");
+  EXPECT_NE(read_model_folder(root_, "plain")->versions.at(0).fingerprint,
+            plain->versions.at(0).fingerprint);
+  write("../weights.safetensors");
+  fs::create_symlink("../../weights.safetensors", root_ / "plain/more.safetensors");
+  EXPECT_THAT(error_of("plain"), HasSubstr("leads out"));
+}
+
 TEST_F(ModelFolderTest, PolicyChoosesVersions) {
   for (const char* name : {"1", "2", "10", "03", "x", "-4"}) {
     write(fs::path("m") / name / "model.onnx");

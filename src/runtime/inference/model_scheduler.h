@@ -70,6 +70,9 @@ class ModelScheduler final : public RequestSink, public Steppable {
   int depth() const override { return options_.depth * static_cast<int>(batch_rows()); }
   std::int64_t batch_rows() const override { return batch_rows_.load(std::memory_order_acquire); }
   Clock& clock() const override { return clock_; }
+  std::shared_ptr<const package::Executable> executable() const override {
+    return executable_.lock();
+  }
   /// Requests that wait already run alone.
   Status join(const terms::BatchOptions& options) override;
   Result<std::uint64_t> submit(Request& request) override;

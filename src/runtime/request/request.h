@@ -14,6 +14,10 @@
 #include "terms/tensors/request.h"
 #include "terms/tensors/signature.h"
 
+namespace sluice::package {
+struct Executable;
+}
+
 namespace sluice::runtime {
 
 struct Reply {
@@ -68,6 +72,9 @@ class RequestSink {
   /// Fails: kInvalid for a model whose requests cannot be joined, or are joined otherwise.
   virtual Status join(const terms::BatchOptions& options);
   virtual Clock& clock() const = 0;
+  /// The model's package, with its facts and files; null where this process does not run the model,
+  /// or frees its memory.
+  virtual std::shared_ptr<const package::Executable> executable() const { return nullptr; }
 
   /// Accepts the request and returns an id for `cancel`. A refused request stays as it was, and its
   /// on_done is never called.

@@ -1,0 +1,59 @@
+// What clients ask of a model that generates texts, read from JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "generate/sampler.h"
+
+namespace sluice::http {
+
+/// Absent: what the model advises.
+struct WantedSampling {
+  std::optional<float> temperature = {};
+  std::optional<std::int64_t> top_k = {};
+  std::optional<float> top_p = {};
+  std::optional<float> min_p = {};
+  std::optional<float> repetition_penalty = {};
+  std::optional<std::uint64_t> seed = {};
+
+  /// `advice` but for what the client says; without a seed from it, `seed`.
+  generate::Sampling over(generate::Sampling advice, std::uint64_t other_seed) const;
+};
+
+struct TextCall {
+  std::string model;                ///< empty: the path says it
+  std::string id;                   ///< of the client, which gets it back; empty: none
+  std::string prompt;               ///< a text; or
+  std::vector<std::int64_t> ids;    ///< its tokens; or
+  nlohmann::ordered_json messages;  ///< of a chat, a list; null: none
+  nlohmann::ordered_json variables = nlohmann::ordered_json::object();  ///< of the chat's template
+  std::optional<std::int64_t> max_tokens = {};
+  WantedSampling sampling = {};
+  std::vector<std::string> stops = {};
+  std::vector<std::int64_t> stop_ids = {};
+  bool is_streamed = false;
+  bool includes_usage = false;  ///< in a stream
+  bool echoes = false;          ///< the text begins with the prompt
+  std::int64_t timeout_us = 0;  ///< until the end of the text; 0: none
+  std::uint64_t priority = 0;   ///< as open_inference::InferRequest
+};
+
+enum class Protocol { kCompletion, kChat, kGenerate };
+
+/// Bodies of POST /v1/completions, of POST /v1/chat/completions, and of Triton's generate routes.
+/// A field that nobody knows, or that would change the answer and is not served, is refused by its
+/// name.
+/// Fails: kInvalidArgument for what is no such JSON, more than 4 MiB, or too deep; kUnimplemented
+///        for what is not served.
+Result<TextCall> read_completion(std::string_view body);
+Result<TextCall> read_chat(std::string_view body);
+Result<TextCall> read_generate(std::string_view body);
+
+}  // namespace sluice::http
