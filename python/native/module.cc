@@ -34,6 +34,8 @@ nb::object aligned_bytes(std::int64_t size_bytes) {
 }  // namespace
 
 NB_MODULE(_native, module) {
+  // A model that another package keeps until the process ends, as torch.compile does, is no leak.
+  nb::set_leak_warnings(false);
   sluice::python::watch_forks();
   sluice::python::register_errors();
   sluice::python::bind_model(module);

@@ -18,10 +18,13 @@ constexpr std::uint64_t kEnded = std::uint64_t{1} << 63;
 
 std::atomic<std::uint64_t> g_calls = 0;
 std::atomic<std::uint32_t> g_generation = 0;
+thread_local std::uint64_t t_calls = 0;  // those of `g_calls` that this thread is in
 
 void count_fork() {
   g_generation.fetch_add(1);
-  g_calls.fetch_and(kEnded);  // threads that were in a call do not exist in the child
+  // Other threads that were in a call do not exist in the child. The one that forked may be in one,
+  // as in the progress function of a compilation.
+  g_calls.store((g_calls.load() & kEnded) | t_calls);
 }
 
 }  // namespace
@@ -31,12 +34,18 @@ std::uint32_t fork_generation() { return g_generation.load(std::memory_order_rel
 void watch_forks() { ::pthread_atfork(nullptr, nullptr, count_fork); }
 
 NativeCall::NativeCall() {
-  if ((g_calls.fetch_add(1) & kEnded) == 0) return;
+  if ((g_calls.fetch_add(1) & kEnded) == 0) {
+    ++t_calls;
+    return;
+  }
   g_calls.fetch_sub(1);
   throw Failure(Code::kFailedPrecondition, "the interpreter is shutting down");
 }
 
-NativeCall::~NativeCall() { g_calls.fetch_sub(1); }
+NativeCall::~NativeCall() {
+  --t_calls;
+  g_calls.fetch_sub(1);
+}
 
 void end_calls() {
   g_calls.fetch_or(kEnded);

@@ -10,10 +10,24 @@
 namespace sluice::python {
 namespace {
 
+/// Moves the outputs out of the reply. Those that cannot be converted are the failure of their
+/// request alone.
+void take_outputs(Pending& ended) {
+  if (ended.reply == nullptr) return;
+  try {
+    ended.outputs = outputs_of(std::move(ended.reply), {});
+  } catch (const Failure& failure) {
+    ended.status = static_cast<std::int32_t>(failure.code());
+    ended.message = failure.message();
+  } catch (const std::exception& error) {
+    ended.status = static_cast<std::int32_t>(Code::kResourceExhausted);
+    ended.message = error.what();
+  }
+}
+
 nb::tuple describe_end(Pending& ended) {
-  const nb::object outputs =
-      ended.reply == nullptr ? nb::none() : nb::object(outputs_of(std::move(ended.reply), {}));
-  return nb::make_tuple(ended.future, ended.status, nb::str(ended.message.c_str()), outputs,
+  take_outputs(ended);
+  return nb::make_tuple(ended.future, ended.status, to_text(ended.message), ended.outputs,
                         ended.size_bytes);
 }
 
@@ -59,15 +73,15 @@ void Replies::push(std::unique_ptr<Pending> ended) {
 }
 
 nb::list Replies::wait() {
-  std::vector<std::unique_ptr<Pending>> collected;
-  {
+  if (state_->collected.empty()) {
     const nb::gil_scoped_release released;
     std::unique_lock lock(state_->mutex);
     state_->changed.wait(lock, [&] { return state_->is_closed || !state_->ended.empty(); });
-    collected.swap(state_->ended);
+    state_->collected.swap(state_->ended);
   }
   nb::list described;
-  for (const auto& ended : collected) described.append(describe_end(*ended));
+  for (const auto& ended : state_->collected) described.append(describe_end(*ended));
+  state_->collected.clear();
   return described;
 }
 

@@ -35,6 +35,7 @@ struct Pending {
   std::int32_t status = 0;          ///< a gRPC status code
   std::string message = {};         ///< of a failure
   ReplyPointer reply = {};          ///< of a request that succeeded
+  nb::object outputs = nb::none();  ///< the reply's, once the collector has taken them
   std::int64_t size_bytes = 0;      ///< of an entry of a queue
 };
 
@@ -61,6 +62,8 @@ class Replies {
     std::condition_variable changed;
     std::vector<std::unique_ptr<Pending>> ended;
     bool is_closed = false;
+    /// Of the thread in `wait`, with the GIL. A call that fails leaves them to the next.
+    std::vector<std::unique_ptr<Pending>> collected;
   };
 
   std::uint32_t generation_;

@@ -7,15 +7,20 @@ takes them out and completes their futures, however many requests are in flight.
 from __future__ import annotations
 
 import concurrent.futures
+import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 from . import _native
 from .errors import InvalidArgument, from_status
 
+_logger = logging.getLogger("sluice")
+
 NO_LIMIT_NS = 0
+_RETRY_S = 0.1
 _LONGEST_CALLBACK_S = 5  # the interpreter does not wait longer for a callback of a future
 
 
@@ -56,13 +61,14 @@ class Request(concurrent.futures.Future[Any]):
         self._cancel_request = None
         if not self.set_running_or_notify_cancel():
             return
-        if status != 0:
-            self.set_exception(from_status(status, message))
-            return
         try:
-            self.set_result(self._finish(outputs, size_bytes))
-        except BaseException as error:  # a conversion that failed
+            if status != 0:
+                raise from_status(status, message)
+            result = self._finish(outputs, size_bytes)
+        except BaseException as error:  # of the request, or of a conversion
             self.set_exception(error)
+        else:
+            self.set_result(result)
 
 
 class _Collector:
@@ -80,10 +86,10 @@ class _Collector:
     def replies(self) -> _native.Replies:
         with self._lock:
             if self._replies is None:
-                self._replies = _native.Replies()
-                self._thread = threading.Thread(target=_complete, args=(self._replies,),
-                                                name="sluice-replies", daemon=True)
-                self._thread.start()
+                replies = _native.Replies()
+                thread = threading.Thread(target=_complete, args=(replies,), name="sluice-replies", daemon=True)
+                thread.start()
+                self._replies, self._thread = replies, thread  # the next request tries again if no thread started
             return self._replies
 
     def end(self) -> None:
@@ -95,9 +101,21 @@ class _Collector:
 
 
 def _complete(replies: _native.Replies) -> None:
-    while ended := replies.wait():
+    """Goes on whatever fails: other requests wait for their ends."""
+    while True:
+        try:
+            ended = replies.wait()
+        except Exception:  # too little memory for the list; the ends wait for the next call
+            _logger.exception("ended requests cannot be collected now")
+            time.sleep(_RETRY_S)
+            continue
+        if not ended:
+            return
         for request, status, message, outputs, size_bytes in ended:
-            request.end(status, message, outputs, size_bytes)
+            try:
+                request.end(status, message, outputs, size_bytes)
+            except BaseException:  # of a callback; concurrent.futures catches only those that are Exceptions
+                _logger.exception("a callback of a request failed")
         del ended, request, outputs  # arrays of the callers, while the thread waits
 
 

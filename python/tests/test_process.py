@@ -197,6 +197,23 @@ def test_forked_child_refuses_the_runtime_and_opens_its_own(where: str, slow: sl
     runtime.close()
 
 
+def test_a_fork_within_a_call_leaves_a_child_that_calls() -> None:
+    done = python(f"""
+        import os, sluice
+        forked = []
+
+        def progress(_):
+            if not forked:
+                forked.append(os.fork())
+
+        sluice.compile({str(DIGITS)!r}, progress=progress)
+        sluice.compile({str(DIGITS)!r})
+        if forked[0] != 0:
+            assert os.waitpid(forked[0], 0)[1] == 0
+    """)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_threads_close_and_call_at_once(image: np.ndarray) -> None:
     model = sluice.compile(DIGITS)
     calls = threading.Semaphore(0)
@@ -244,3 +261,17 @@ def test_sluice_torch_names_the_packages_that_it_lacks(missing: tuple[str, ...])
                       for name in ("torch", "onnx", "onnxscript"))
     done = python(f"import importlib.util, sys; {there}; import sluice.torch")
     assert f"sluice.torch needs {', '.join(missing)}: pip install {' '.join(missing)}" in done.stderr
+
+
+@pytest.mark.parametrize("kept", ["sluice.compile({path!r})", "sluice.Runtime()", "sluice.Runtime().create_group(1)",
+                                  "sluice.Runtime().load({path!r})"])
+@pytest.mark.parametrize("by", ["ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))",
+                                "kept.itself = kept; sys.modules['another'] = kept",
+                                "sys.modules['another'] = type('Cycle', (), {})(); sys.modules['another'].kept = kept"])
+def test_what_outlives_the_interpreter_says_nothing(kept: str, by: str) -> None:
+    done = python(f"""
+        import ctypes, sluice, sys
+        kept = {kept.format(path=str(DIGITS))}
+        {by}
+    """)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -127,3 +127,56 @@ def test_exception_of_a_callback_harms_no_request(runtime: sluice.Runtime, digit
     assert told.wait(PATIENCE)
     assert "ZeroDivisionError" in caplog.text
     assert model.submit(image).result(PATIENCE).shape == (2, 10)
+
+
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_no_callback_ends_the_collector(runtime: sluice.Runtime, digits: sluice.Model, image: Any,
+                                        raised: type[BaseException], caplog: pytest.LogCaptureFixture) -> None:
+    def fail(_: Any) -> None:
+        raise raised("of a callback")
+
+    model = runtime.load(digits)
+    model.submit(image).add_done_callback(fail)
+    assert model.submit(image).result(PATIENCE).shape == (2, 10)
+    eventually(lambda: "a callback of a request failed" in caplog.text)
+
+
+def test_a_result_that_somebody_else_sets_ends_no_collector(runtime: sluice.Runtime, slow: sluice.Model) -> None:
+    model = runtime.load(slow, depth=1, queue_limit=10)
+    request = model.submit(np.int64(100_000), x64())
+    request.set_result(None)
+    assert model.submit(np.int64(1), x64()).result(PATIENCE).shape == (64,)
+
+
+class ScriptedReplies:
+    """`wait` fails as often as it is told, then returns one end, then says that all is collected."""
+
+    def __init__(self, failures: list[Exception], request: sluice.requests.Request) -> None:
+        self._turns: list[Any] = [*failures, [(request, 0, "", [7], 0)], []]
+
+    def wait(self) -> Any:
+        turn = self._turns.pop(0)
+        if isinstance(turn, Exception):
+            raise turn
+        return turn
+
+
+def test_the_collector_survives_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sluice.requests, "_RETRY_S", 0)
+    request = sluice.requests.Request(lambda outputs, _: outputs)
+    replies: Any = ScriptedReplies([MemoryError(), RuntimeError("std::bad_alloc")], request)
+    sluice.requests._complete(replies)
+    assert request.result(0) == [7]
+
+
+def test_a_collector_whose_thread_does_not_start_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    made = sluice.requests._Collector()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            made.replies()
+    assert made.replies() is made.replies()
+    made.end()

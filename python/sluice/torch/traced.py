@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
@@ -133,9 +134,10 @@ class TracedModel(nn.Module):
         return super().train(False)
 
     def __reduce__(self) -> Any:
-        with tempfile.NamedTemporaryFile() as file:
-            self.save(file.name)
-            return _from_bytes, (file.read(), self.batching)
+        with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
+            path = pathlib.Path(folder, "traced.sluice")
+            self.save(path)  # may replace the file, so that an open descriptor would not see it
+            return _from_bytes, (path.read_bytes(), self.batching)
 
     def __deepcopy__(self, _: Any) -> TracedModel:
         return self.session()

@@ -109,3 +109,19 @@ def test_wrong_sources_are_refused(tmp_path: pathlib.Path) -> None:
         sluice.load(os.open(tmp_path, os.O_RDONLY) + 1000)
     with pytest.raises(sluice.InvalidArgument, match="negative"):
         sluice.load(tmp_path, threads=-1)
+
+
+def model_with(op_type: str, **attributes: str) -> bytes:
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node(op_type, ["x", "p"], ["y"], **attributes)], "g",
+        [onnx.helper.make_tensor_value_info("x", 1, [2])], [onnx.helper.make_tensor_value_info("y", 1, [None])],
+        [onnx.helper.make_tensor("p", 7, [2], [1, 1])])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)])
+    written: bytes = model.SerializeToString()
+    return written
+
+
+def test_a_message_with_bytes_that_are_no_text_is_a_message() -> None:
+    model = model_with("Pad", mode="unknown!").replace(b"unknown!", b"un\xff\xfeown!")
+    with pytest.raises(sluice.InvalidArgument, match='attribute "mode" is "un\ufffd\ufffdown!"; it must be one of'):
+        sluice.compile(model)
