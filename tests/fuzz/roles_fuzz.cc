@@ -95,7 +95,7 @@ struct Session {
   std::int32_t cores = 0;
 };
 
-/// `session` is null for what was made without one.
+/// `session` is null for a thing that no session made.
 struct Thing {
   std::uint64_t handle = 0;
   std::shared_ptr<service::ClientSession> session;

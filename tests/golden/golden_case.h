@@ -38,7 +38,7 @@ Result<GoldenCase> read_case(const std::filesystem::path& path);
 /// The graph before the passes, with default attributes and inferred types.
 Status complete(ir::Graph& graph);
 
-/// Takes all operations but those of these kinds, or with a body that has one.
+/// Accepts all operations, except those of these kinds and those with a body that has one of them.
 passes::Acceptance refuse(const std::set<std::string>& kinds);
 
 /// Names of the files, without their ending.
