@@ -80,9 +80,46 @@ def _place(source: str | bytes, options: list[str], beside: str) -> pathlib.Path
 
 
 def _can_write(folder: pathlib.Path) -> bool:
+    """Whether the folder takes another package. Makes room for it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
+            _trim(folder)
             return True
     except OSError:
         return False
+
+
+_DEFAULT_MIB = 4096
+_MAX_MIB = 1 << 40
+
+
+def _trim(folder: pathlib.Path) -> None:
+    """Removes the least recently used packages beyond the limit, as the command `sluice` does.
+
+    The newest stays, however large: somebody may be about to load it. Other processes may remove the same files.
+    """
+    limit_bytes = _limit_mib() << 20
+    used = []
+    for path in folder.glob("*.sluice"):
+        with contextlib.suppress(OSError):
+            facts = path.stat()
+            used.append((facts.st_mtime_ns, facts.st_size, path))
+    total_bytes = 0
+    for i, (_, size_bytes, path) in enumerate(sorted(used, reverse=True)):
+        total_bytes += size_bytes
+        if i > 0 and total_bytes > limit_bytes:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _limit_mib() -> int:
+    import warnings
+
+    text = os.environ.get("SLUICE_CACHE_MIB")
+    if text is None:
+        return _DEFAULT_MIB
+    if text.isascii() and text.isdigit() and int(text[:20]) <= _MAX_MIB:
+        return int(text[:20])
+    warnings.warn(f"SLUICE_CACHE_MIB={text}: not a number of MiB; the limit is {_DEFAULT_MIB}", stacklevel=2)
+    return _DEFAULT_MIB
