@@ -20,7 +20,6 @@ from .errors import InvalidArgument, from_status
 _logger = logging.getLogger("sluice")
 
 NO_LIMIT_NS = 0
-_RETRY_S = 0.1
 _LONGEST_CALLBACK_S = 5  # the interpreter does not wait longer for a callback of a future
 
 
@@ -98,6 +97,9 @@ class _Collector:
                 return
             self._replies.close()
         self._thread.join(_LONGEST_CALLBACK_S)
+
+
+_RETRY_S = 0.1
 
 
 def _complete(replies: _native.Replies) -> None:
