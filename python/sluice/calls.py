@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from . import _native
+from ._native import Runtime as NativeRuntime
 from .signature import Described, Signature, TensorSpecs
 
 Native = TypeVar("Native", _native.Model, _native.LoadedModel)
@@ -21,9 +22,9 @@ class SignedModel(_native.CallableModel, Generic[Native]):
     _native: Native
 
     def __init__(self, native: Native, inputs: Sequence[Described], outputs: Sequence[Described],
-                 has_fixed_inputs: bool) -> None:
+                 has_fixed_inputs: bool, runtime: NativeRuntime | None = None) -> None:
         self._native = native
-        self._signature = Signature(inputs, outputs, has_fixed_inputs)
+        self._signature = Signature(inputs, outputs, has_fixed_inputs, runtime)
 
     @property
     def inputs(self) -> TensorSpecs:

@@ -27,6 +27,13 @@ class ExchangedTensor:
         self._native = native
         self.index = index
 
+    def index_for(self, runtime: _native.Runtime | None, name: str) -> int:
+        """The index, for the input of that name of a model of `runtime`, which must be the tensor's own."""
+        if self._native is not runtime:
+            raise InvalidArgument(f'input "{name}": the tensor is in the exchange of another client; fetch it by its '
+                                  "offer, or put a copy")
+        return self.index
+
     def numpy(self) -> Array:
         """A copy. ResourceExhausted if the tensor is larger than a message of the daemon."""
         array: Array = decode(self._native.get_tensor(self.index))

@@ -25,7 +25,7 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
     def __init__(self, owner: object, runtime: _native.Runtime, native: _native.LoadedModel,
                  parts: Sequence[LoadedModel] = ()) -> None:
         info = native.info()
-        super().__init__(native, info["inputs"], info["outputs"], info["has_fixed_inputs"])
+        super().__init__(native, info["inputs"], info["outputs"], info["has_fixed_inputs"], runtime)
         self._owner = owner  # of `runtime`; open while this model is there
         self._runtime = runtime
         self._parts = tuple(parts)  # models that this one combines, which it outlives

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 
-from . import arrays, dtypes
+from . import _native, arrays, dtypes
 from .dtypes import Array
 from .exchange import ExchangedTensor
 from .errors import InvalidArgument, NotFound
@@ -69,7 +69,8 @@ class Signature:
     """Prepares arguments for the extension, and results for the caller. Immutable."""
 
     def __init__(self, inputs: Sequence[Described], outputs: Sequence[Described],
-                 has_fixed_inputs: bool = False) -> None:
+                 has_fixed_inputs: bool = False, runtime: _native.Runtime | None = None) -> None:
+        self._runtime = runtime  # whose exchange may have inputs
         self._has_fixed_inputs = has_fixed_inputs  # initializers that the file lists as inputs
         self.inputs = specs_of(inputs)
         self.outputs = specs_of(outputs)
@@ -142,7 +143,7 @@ class Signature:
     def convert(self, ordered: Sequence[object]) -> list[Any]:
         return [
             None if value is None and spec.has_default
-            else value.index if isinstance(value, ExchangedTensor)
+            else value.index_for(self._runtime, spec.name) if isinstance(value, ExchangedTensor)
             else arrays.to_input(value, spec.element_type, spec.name, spec.type) if spec.is_tensor
             else _elements(value, spec)
             for spec, value in zip(self.inputs, ordered)

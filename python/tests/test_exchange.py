@@ -63,8 +63,9 @@ def test_index_of_another_client_is_not_found(daemon: Daemon, client: sluice.Cli
 def test_runtime_of_this_process_has_no_exchange(local: sluice.Runtime, client: sluice.Client,
                                                  digits: sluice.Model, image: Any) -> None:
     model = local.load(digits)
-    with pytest.raises(sluice.Unimplemented, match="connect to a daemon"):
-        model(client.put(image))
+    for each in (model, digits):
+        with pytest.raises(sluice.InvalidArgument, match='input "image": the tensor is in the exchange of another'):
+            each(client.put(image))
     with pytest.raises(sluice.Unimplemented, match="connect to a daemon"):
         model.run({"image": image}, kept=["probabilities"])
 
@@ -92,3 +93,17 @@ def test_daemon_fetches_what_another_one_offers(tmp_path: pathlib.Path, digits: 
             here.fetch(offer, giver.exchange, ttl=1e6)
         with pytest.raises(sluice.FailedPrecondition, match="exchange_peers"):
             here.put(image).offer()
+
+
+def test_a_tensor_of_another_daemon_is_no_input(tmp_path: pathlib.Path, digits: sluice.Model, image: Any) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    with running(tmp_path / "a") as first, running(tmp_path / "b") as second, \
+            sluice.Client(first.address) as there, sluice.Client(second.address) as here:
+        given, other = there.put(image), here.put(np.zeros_like(image))
+        assert given.index == other.index, "daemons count alike"
+        model = here.load(digits)
+        for use in (lambda: model(given), lambda: model.run({"image": given}), lambda: model.submit(image=given)):
+            with pytest.raises(sluice.InvalidArgument, match="fetch it by its offer, or put a copy"):
+                use()
+        np.testing.assert_array_equal(model(other), digits(np.zeros_like(image)))

@@ -70,11 +70,12 @@ class PartitionRunner:
         index = {"metadata": self.metadata, "inputs": self._bound_inputs, "outputs": self._bound_outputs,
                  "steps": [{"is_sluice": step.is_sluice, "inputs": step.inputs, "outputs": step.outputs}
                            for step in self._steps]}
+        parts = [_part_bytes(step) for step in self._steps]  # before the file is touched: a part may not be exportable
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr(_INDEX, json.dumps(index))
             archive.writestr("constants.pt", _bytes_of(lambda file: torch.save(self._constants, file)))
-            for i, step in enumerate(self._steps):
-                archive.writestr(f"part{i}", _part_bytes(step))
+            for i, part in enumerate(parts):
+                archive.writestr(f"part{i}", part)
 
     def close(self) -> None:
         """The parts are freed with the runner."""
