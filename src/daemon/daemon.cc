@@ -327,7 +327,7 @@ Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
                                                         settings_.text_cache_bytes);
   if (settings_.page) {
     page_ = std::make_unique<page::PageHandler>(
-        *service_, [this](const http::Request& request, terms::Role role) {
+        *service_, call_threads_, [this](const http::Request& request, terms::Role role) {
           return inference_->caller_of(request, role);
         });
   }

@@ -1,5 +1,11 @@
 #include "page/page_handler.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
 #include "page/asset.h"
 
 namespace sluice::page {
@@ -9,6 +15,7 @@ using terms::Role;
 
 constexpr std::string_view kRoot = "/page/";
 constexpr std::string_view kEvents = "/page/events";
+constexpr std::string_view kModels = "/page/models/";
 constexpr const char* kNotKept = "Cache-Control: no-store\r\n";
 
 }  // namespace
@@ -16,6 +23,12 @@ constexpr const char* kNotKept = "Cache-Control: no-store\r\n";
 bool PageHandler::takes(std::string_view path) { return path == "/" || path.starts_with(kRoot); }
 
 http::Cancel PageHandler::handle(const http::Request& request, const http::Answer& answer) {
+  if (request.path.starts_with(kModels)) {
+    auto cancel = ask_of_model(request, answer);
+    if (cancel.is_ok()) return std::move(*cancel);
+    answer(http::error_reply(cancel.status()));
+    return nullptr;
+  }
   if (request.method != "GET" && request.method != "HEAD") {
     answer(http::wrong_method("GET, HEAD"));
     return nullptr;
@@ -35,6 +48,41 @@ Result<http::Reply> PageHandler::look(const http::Request& request) {
   }
   SLUICE_TRY(find_caller_(request, Role::kMonitor));
   return name == "state" ? state() : http::Reply{200, http::kEvents, {}};
+}
+
+void PageHandler::close() {
+  models_.close();
+  feed_.close();
+}
+
+/// "/page/models/HANDLE/graph", of GET, and ".../profile", of POST.
+Result<http::Cancel> PageHandler::ask_of_model(const http::Request& request,
+                                               const http::Answer& answer) {
+  const std::string_view rest = std::string_view(request.path).substr(kModels.size());
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  const std::string_view what = rest.substr(slash);
+  std::uint64_t number = 0;
+  const char* end = rest.data() + slash;
+  const auto read = std::from_chars(rest.data(), end, number);
+  const bool is_number = slash > 0 && read.ec == std::errc() && read.ptr == end;
+  if (!is_number || (what != "/graph" && what != "/profile")) {
+    answer(http::error_reply(404, "below /page/models there are HANDLE/graph and HANDLE/profile"));
+    return http::Cancel();
+  }
+  const terms::ModelHandle model{number};
+  if (what == "/graph") {
+    if (request.method != "GET" && request.method != "HEAD") {
+      answer(http::wrong_method("GET, HEAD"));
+      return http::Cancel();
+    }
+    answer(SLUICE_TRY(models_.graph(SLUICE_TRY(find_caller_(request, Role::kInference)), model)));
+    return http::Cancel();
+  }
+  if (request.method != "POST") {
+    answer(http::wrong_method("POST"));
+    return http::Cancel();
+  }
+  return models_.profile(SLUICE_TRY(find_caller_(request, Role::kMonitor)), model, answer);
 }
 
 http::Reply PageHandler::state() {

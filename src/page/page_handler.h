@@ -7,7 +7,9 @@
 
 #include "base/result.h"
 #include "http/call.h"
+#include "page/model_calls.h"
 #include "page/state_feed.h"
+#include "service/call_threads.h"
 #include "service/service.h"
 #include "terms/server/roles.h"
 
@@ -21,23 +23,25 @@ using FindCaller = std::function<Result<service::Caller>(const http::Request&, t
 /// else needs the role that the same call needs at the other doors. Safe from any thread.
 class PageHandler {
  public:
-  /// `service` outlives the handler. `find_caller`: from several threads at a time.
-  PageHandler(service::Service& service, FindCaller find_caller)
-      : feed_(service), find_caller_(std::move(find_caller)) {}
+  /// `service` and `threads` outlive the handler. `find_caller`: from several threads at a time.
+  PageHandler(service::Service& service, service::CallThreads& threads, FindCaller find_caller)
+      : feed_(service), models_(service, threads), find_caller_(std::move(find_caller)) {}
 
   /// Whether a path is the page's.
   static bool takes(std::string_view path);
   /// As http::Handler says. Requires: takes(request.path).
   http::Cancel handle(const http::Request& request, const http::Answer& answer);
   /// Ends what would not end by itself. Blocks.
-  void close() { feed_.close(); }
+  void close();
 
  private:
   Result<http::Reply> look(const http::Request& request);
   http::Reply state();
+  Result<http::Cancel> ask_of_model(const http::Request& request, const http::Answer& answer);
   http::Cancel follow(const http::Request& request, const http::Answer& answer);
 
   StateFeed feed_;
+  ModelCalls models_;
   const FindCaller find_caller_;
 };
 

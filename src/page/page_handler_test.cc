@@ -6,8 +6,10 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "page/asset.h"
@@ -62,7 +64,8 @@ class PageHandlerTest : public ::testing::Test {
   runtime::Engine engine_{runtime::testing::registry(), drivers_, {map_}};
   service::Service service_{engine_, map_, options(), log_};
   std::atomic<terms::Roles> roles_ = terms::Roles::all();
-  PageHandler handler_{service_, [this](const http::Request& /*request*/, Role role) {
+  service::CallThreads threads_{2, 8};
+  PageHandler handler_{service_, threads_, [this](const http::Request& /*request*/, Role role) {
                          terms::Peer peer;
                          peer.token = "a";
                          peer.token_roles = roles_.load();
@@ -182,6 +185,86 @@ TEST_F(PageHandlerTest, ViewersAreBoundedAndLeaveRoom) {
   EXPECT_EQ(ask("/page/events").status, 503);
   leave();
   EXPECT_EQ(ask("/page/events").status, 200);
+}
+
+/// The path of a call about the model.
+class ModelCallsTest : public PageHandlerTest {
+ protected:
+  std::string path(const std::string& what) const {
+    return "/page/models/" + std::to_string(service_.list_models(0)->at(0).info.handle) + what;
+  }
+  http::Reply wait_for(const std::string& path) {
+    http::Request request;
+    request.method = "POST";
+    request.path = path;
+    request.body = std::make_shared<http::Body>();
+    std::mutex mutex;
+    std::optional<http::Reply> reply;
+    handler_.handle(request, [&](http::Reply one) {
+      const std::lock_guard lock(mutex);
+      reply = std::move(one);
+    });
+    EXPECT_TRUE(eventually([&] {
+      const std::lock_guard lock(mutex);
+      return reply.has_value();
+    }));
+    return reply.value_or(http::Reply());
+  }
+};
+
+TEST_F(ModelCallsTest, GraphHasOperationsAndWhatTheyRead) {
+  const json graph = json::parse(body_of(ask(path("/graph"))));
+  ASSERT_GE(graph["num_operations"], 1);
+  const json& operations = graph["operations"];
+  ASSERT_EQ(operations.size(), graph["num_operations"]);
+  EXPECT_EQ(operations[0]["kind"], "Add");
+  EXPECT_EQ(operations[0]["backend"], "cpu");
+  EXPECT_EQ(operations[0]["inputs"].size(), 0U) << "an input and a constant";
+  EXPECT_EQ(operations[1]["kind"], "Relu");
+  EXPECT_EQ(operations[1]["inputs"], json::array({0}));
+}
+
+TEST_F(ModelCallsTest, ProfileTimesTheOperationsOfItsRequests) {
+  const auto model = terms::ModelHandle{service_.list_models(0)->at(0).info.handle};
+  std::atomic<bool> is_over = false;
+  std::thread client([&] {
+    while (!is_over) engine_.infer(model, runtime::testing::request_of(1));
+  });
+  const http::Reply reply = wait_for(path("/profile"));
+  is_over = true;
+  client.join();
+  ASSERT_EQ(reply.status, 200) << reply.text;
+  const json profile = json::parse(reply.text);
+  EXPECT_GT(profile["num_requests"], 0);
+  ASSERT_GE(profile["operations"].size(), 1U) << reply.text;
+  EXPECT_GT(profile["operations"][0]["count"], 0);
+  EXPECT_GT(profile["operations"][0]["sum_ns"], 0);
+}
+
+TEST_F(ModelCallsTest, ProfileEndsWithTheHandler) {
+  std::thread closer([this] { handler_.close(); });
+  wait_for(path("/profile"));
+  closer.join();
+  EXPECT_EQ(wait_for(path("/profile")).status, 503);
+}
+
+TEST_F(ModelCallsTest, CallsNeedTheirRoles) {
+  roles_ = *terms::parse_roles("monitor");
+  EXPECT_EQ(ask(path("/graph")).status, 403);
+  roles_ = *terms::parse_roles("inference");
+  EXPECT_EQ(ask(path("/graph")).status, 200);
+  EXPECT_EQ(wait_for(path("/profile")).status, 403);
+}
+
+TEST_F(ModelCallsTest, OtherModelsPathsAndMethodsAreRefused) {
+  for (const char* wrong : {"/page/models/", "/page/models/x/graph", "/page/models/-1/graph",
+                            "/page/models/99999999999999999999/graph", "/page/models/1x/graph"}) {
+    EXPECT_EQ(ask(wrong).status, 404) << wrong;
+  }
+  EXPECT_EQ(ask("/page/models/1/graph").status, 404);
+  EXPECT_EQ(ask(path("/graph/")).status, 404);
+  EXPECT_EQ(ask(path("/graph"), "POST").allow, "GET, HEAD");
+  EXPECT_EQ(ask(path("/profile")).allow, "POST");
 }
 
 TEST_F(PageHandlerTest, HeadOfTheEventsMakesNoViewer) {

@@ -36,6 +36,13 @@ std::vector<std::int64_t> ModelTable::versions(std::string_view name,
   return {numbers.begin(), numbers.end()};
 }
 
+void ModelTable::set_executable(terms::ModelHandle model,
+                                std::weak_ptr<const package::Executable> executable) {
+  const std::unique_lock lock(mutex_);
+  const auto it = models_.find(model);
+  if (it != models_.end()) it->second.executable = std::move(executable);
+}
+
 void ModelTable::remove_name(terms::ModelHandle model) {
   const std::unique_lock lock(mutex_);
   const auto it = models_.find(model);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dispatch/model_ref.h"
+#include "package/executable.h"
 #include "runtime/model_host.h"
 #include "terms/server/server.h"
 
@@ -25,6 +26,7 @@ struct ServedModel {
   std::string account;                 ///< who loaded it
   runtime::ModelHost* host = nullptr;  ///< outlives the table
   std::shared_ptr<dispatch::ModelRef> ref;
+  std::weak_ptr<const package::Executable> executable = {};  ///< its host's
 };
 
 /// With its handle.
@@ -48,6 +50,9 @@ class ModelTable {
                           terms::SessionId session) const;
   /// Of the models with this name that nobody or `session` owns; ascending.
   std::vector<std::int64_t> versions(std::string_view name, terms::SessionId session) const;
+  /// Nothing happens for a model that is gone.
+  void set_executable(terms::ModelHandle model,
+                      std::weak_ptr<const package::Executable> executable);
   /// From now on the model is found by its handle alone.
   void remove_name(terms::ModelHandle model);
 

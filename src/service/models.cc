@@ -11,6 +11,7 @@
 #include "exec/random/random_source.h"
 #include "package/executable.h"
 #include "runtime/engine.h"
+#include "runtime/packages/package_cache.h"
 #include "service/service.h"
 #include "worker/pool.h"
 
@@ -187,8 +188,30 @@ Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadO
   runtime::ModelHost* host = SLUICE_TRY(host_for(options));
   request.may_share = host == &engine_ && this->options().shares_cores;  // a worker owns its cores
   SLUICE_TRY(caller.session->enter_load());
-  return enter_loaded(caller, *host, load_on(*host, request, options, caller.session->stop_token()),
-                      own);
+  auto entry = enter_loaded(caller, *host,
+                            load_on(*host, request, options, caller.session->stop_token()), own);
+  if (entry.is_ok() && host != workers_)
+    remember_executable(ModelHandle{entry->info.handle}, request);
+  return entry;
+}
+
+/// Its host keeps the package open, so this opens nothing again.
+void Service::remember_executable(ModelHandle model, const runtime::LoadRequest& request) {
+  const auto package = engine_.open(request);
+  if (!package.is_ok()) return;  // the file is another one by now
+  const auto executable = (*package)->executable();
+  if (executable.is_ok()) models_.set_executable(model, *executable);
+}
+
+Result<std::shared_ptr<const package::Executable>> Service::executable(const Caller& caller,
+                                                                       ModelHandle model) const {
+  SLUICE_TRY(find_model(caller, model));
+  auto executable = SLUICE_TRY(models_.find(model)).executable.lock();
+  if (executable != nullptr) return executable;
+  return make_error(Code::kUnavailable,
+                    "model {:#x} runs in a worker process, which has its package; `sluice inspect` "
+                    "shows that of a file",
+                    static_cast<std::uint64_t>(model));
 }
 
 /// The end of a load that the session has entered.

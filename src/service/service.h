@@ -260,6 +260,10 @@ class Service {
   }
   /// 1 for a model that is being loaded, and for one that has gone.
   std::int64_t version_of(terms::ModelHandle model) const;
+  /// What was compiled of a model that the caller may use. Fails: as find_model; kUnavailable for a
+  /// model in a worker process, which has its package, and for a graph of functions.
+  Result<std::shared_ptr<const package::Executable>> executable(const Caller& caller,
+                                                                terms::ModelHandle model) const;
   /// Of the models with this name that the session may use; ascending.
   std::vector<std::int64_t> versions_of(terms::SessionId session, std::string_view name) const {
     return models_.versions(name, session);
@@ -356,6 +360,7 @@ class Service {
   Result<terms::ModelEntry> enter_model(const Caller& caller, runtime::ModelHost& host,
                                         terms::ModelHandle model, const OwnModel& own);
   Status check_source(const std::string& address) const;
+  void remember_executable(terms::ModelHandle model, const runtime::LoadRequest& request);
   terms::SessionId owner(const Owners& owners, std::uint64_t handle) const;
   void forget_model(terms::ModelHandle model, const terms::ModelInfo& info, const Caller& caller);
   Result<terms::ModelHandle> load_on(runtime::ModelHost& host, const runtime::LoadRequest& request,

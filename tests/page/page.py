@@ -125,6 +125,21 @@ def model_shows_its_signature_and_where_time_goes(folder: Path) -> None:
         browser.wait_for("document.body.innerText.includes('no such model')")
 
 
+def graph_is_drawn_and_listed(folder: Path) -> None:
+    with shown(folder) as (daemon, browser):
+        open_model(browser)
+        browser.wait_for("document.querySelector('.graph g') !== null")
+        boxes = browser.run("document.querySelectorAll('.graph g').length")
+        assert boxes > 2, boxes
+        same(browser.run("document.querySelectorAll('.graph-part tbody tr').length"), min(boxes, 12))
+        holds(browser.text(), f"{boxes} operations")
+        browser.run("document.querySelector('.graph-part button').click()")
+        browser.wait_for("document.querySelector('.graph-part [role=status]').textContent.includes('had no request')")
+        with load(daemon):
+            browser.run("document.querySelector('.graph-part button').click()")
+            browser.wait_for("document.querySelector('.graph-part [role=status]').textContent.includes('does not time')")
+
+
 def answers(browser: Browser) -> list[tuple[str, float]]:
     return browser.run("""[...document.querySelectorAll('.bars li')].map((row) =>
       [row.children[0].textContent, parseFloat(row.children[2].textContent)])""")
@@ -274,6 +289,7 @@ if __name__ == "__main__":
         overview_moves_under_load,
         killed_worker_is_seen,
         model_shows_its_signature_and_where_time_goes,
+        graph_is_drawn_and_listed,
         typed_numbers_are_answered_as_the_protocol_answers,
         mistakes_say_what_to_change,
         picture_is_resized_and_answered,

@@ -3,6 +3,7 @@ import {h, say} from './dom.js';
 import * as format from './format.js';
 import {Refusal, askJson, modelPath} from './daemon.js';
 import {describeErrors, describeHealth, facts, memoryOf, panel, pill, stack, stateOf, table, troubles} from './parts.js';
+import {graphPart} from './graph.js';
 import {plot} from './plot.js';
 import {describe} from './tensor.js';
 import {tryForm} from './try.js';
@@ -53,7 +54,8 @@ export function modelView({history, handle}) {
     h('div', {class: 'halves'},
       h('div', {class: 'column'}, panel('Where the time goes', total, times.node), panel('Numbers', about.node),
         panel('Signature', tensors.node), panel('Errors and what to do', problems.node)),
-      panel('Try it', form)));
+      panel('Try it', form)),
+    panel('Graph', graphPart(handle)));
   const gone = h('p', {class: 'empty', hidden: true}, 'The daemon has no such model. ', h('a', {href: '#/'}, 'All models'));
   const node = h('div', {},
     h('nav', {'aria-label': 'Breadcrumb'}, h('a', {href: '#/'}, 'Overview')),
