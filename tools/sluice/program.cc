@@ -20,6 +20,7 @@ namespace {
 std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands = make_compiler_commands();
   commands.push_back(make_generate_command());
+  commands.push_back(make_chat_command());
   commands.push_back(make_inspect_command());
   commands.push_back(make_run_command());
   commands.push_back(make_bench_command());

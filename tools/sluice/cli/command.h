@@ -21,6 +21,7 @@ class Command {
 };
 
 std::unique_ptr<Command> make_bench_command();
+std::unique_ptr<Command> make_chat_command();
 std::unique_ptr<Command> make_compile_command();
 std::unique_ptr<Command> make_conformance_command();
 std::unique_ptr<Command> make_discover_command();

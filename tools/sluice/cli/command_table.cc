@@ -18,6 +18,9 @@ constexpr std::array kCommands = {
     CommandInfo{"generate", kModels, kSluice, "Generate text with a language model",
                 "sluice generate FOLDER \"Once upon a time\" --max-tokens 50\n"
                 "sluice generate model.sluice --ids 1,15043 --temperature 0.7 --seed 1"},
+    CommandInfo{"chat", kModels, kSluice, "Talk with a language model; /reset, /exit, Ctrl-C",
+                "sluice chat FOLDER\n"
+                "sluice chat model.sluice --system \"Be brief.\" --temperature 0.7"},
     CommandInfo{"bench", kModels, kSluice, "Measure the latency of a model",
                 "sluice bench model.onnx\n"
                 "sluice bench model.sluice --input x=x.npy --threads 4 --seconds 10"},

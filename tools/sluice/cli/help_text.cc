@@ -87,8 +87,7 @@ std::string option_text(const OptionDescription& option) {
 std::string program_help(std::span<const CommandInfo> commands) {
   std::string text =
       "  sluice run model.onnx --input random\n"
-      "Compiles neural networks and runs them.\n"
-      "Usage: sluice COMMAND [OPTIONS]; `sluice COMMAND --help` begins with examples\n";
+      "Compiles neural networks and runs them. Usage: sluice COMMAND [--help | OPTIONS]\n";
   const CommandInfo* before = nullptr;
   for (const CommandInfo& info : commands) {
     if (before == nullptr || before->group != info.group) {

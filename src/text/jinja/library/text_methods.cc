@@ -21,9 +21,8 @@ Result<Value> list_of_texts(const std::vector<std::string_view>& texts, Work& wo
 }
 
 /// A search backwards compares the whole part at each place.
-std::size_t units_of_search(std::string_view text, std::string_view part, bool is_backward) {
-  return text.size() +
-         (is_backward ? text.size() / 16 * std::min(part.size(), Work::kMaxUnits) : 0);
+std::size_t units_of_search(std::string_view text, std::size_t part_bytes, bool is_backward) {
+  return text.size() + (is_backward ? text.size() / 16 * std::min(part_bytes, Work::kMaxUnits) : 0);
 }
 
 template <Side side>
@@ -78,8 +77,8 @@ Result<Value> split(const Value& text, Call& call) {
   if (!separator.is_none() && (separator.text() == nullptr || separator.text()->empty())) {
     return call.error("\"sep\" takes a text that is not empty");
   }
-  const std::string_view between = separator.is_none() ? " " : *separator.text();
-  SLUICE_TRY(call.work.spend(units_of_search(*text.text(), between, is_backward)));
+  const std::size_t part = separator.is_none() ? 1 : separator.text()->size();
+  SLUICE_TRY(call.work.spend(units_of_search(*text.text(), part, is_backward)));
   auto parts = separator.is_none() ? split_words(*text.text(), most, is_backward)
                                    : split_at(*text.text(), *separator.text(), most, is_backward);
   if (is_backward) std::ranges::reverse(parts);
@@ -105,7 +104,7 @@ Result<Value> partition(const Value& text, Call& call) {
   const std::string separator = SLUICE_TRY(call.text("sep"));
   if (separator.empty()) return call.error("\"sep\" takes a text that is not empty");
   const std::string_view whole = *text.text();
-  SLUICE_TRY(call.work.spend(units_of_search(whole, separator, is_last)));
+  SLUICE_TRY(call.work.spend(units_of_search(whole, separator.size(), is_last)));
   const std::size_t at = is_last ? find_last_text(whole, separator) : find_text(whole, separator);
   if (at == std::string_view::npos) {
     std::vector<std::string_view> parts = {whole, "", ""};
@@ -143,7 +142,7 @@ template <bool is_last>
 Result<Value> find(const Value& text, Call& call) {
   const std::string part = SLUICE_TRY(call.text("sub"));
   const std::string_view whole = *text.text();
-  SLUICE_TRY(call.work.spend(units_of_search(whole, part, is_last)));
+  SLUICE_TRY(call.work.spend(units_of_search(whole, part.size(), is_last)));
   const std::size_t at = is_last ? find_last_text(whole, part) : find_text(whole, part);
   if (at == std::string_view::npos) return Value(std::int64_t{-1});
   return Value(count_characters(whole.substr(0, at)));
