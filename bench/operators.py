@@ -5,6 +5,7 @@
     .venv/bin/python bench/operators.py GRU STFT              # the rows of some operators
     .venv/bin/python bench/operators.py --sizes fixed --below 0.7
     .venv/bin/python bench/operators.py --write               # and put the table into docs/benchmarks.md
+    .venv/bin/python bench/operators.py GRU --write           # replace the rows of some operators there
 
 Each row is a file of one node, with fixed dimensions and again with symbolic ones. The two engines take turns; the ratio
 is the median over the rounds of onnxruntime's time over Sluice's in the same round.
@@ -88,7 +89,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=0.02, help="of a turn")
     parser.add_argument("--below", type=float, default=float("inf"), help="print the rows below this ratio alone")
     parser.add_argument("--json", type=Path, help="write the rows there, too")
-    parser.add_argument("--write", action="store_true", help="replace the table in docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="put the rows into the table in docs/benchmarks.md")
     parser.add_argument("--folder", type=Path, default=sluice_cli.ROOT / "build/bench/operators")
     return parser.parse_args()
 
@@ -107,7 +108,9 @@ def main() -> int:
     if arguments.json:
         arguments.json.write_text(json.dumps(survey.as_dictionaries(rows), indent=1), encoding="utf-8")
     if arguments.write:
-        survey.write_into(sluice_cli.ROOT / "docs/benchmarks.md", survey.markdown(rows))
+        document = sluice_cli.ROOT / "docs/benchmarks.md"
+        is_whole = not arguments.operators and not arguments.sizes
+        survey.write_into(document, survey.markdown(rows if is_whole else survey.merged(survey.read_from(document), rows)))
     wrong = [row.name for row in rows if not row.refusal and row.error > TOLERANCE]
     if wrong:
         print(f"differs from onnxruntime: {', '.join(wrong)}", file=sys.stderr)

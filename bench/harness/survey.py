@@ -66,6 +66,31 @@ def markdown(rows: list[Row]) -> str:
     return "\n".join([summary(rows) + ".", "", *lines]) + "\n"
 
 
+def read_from(document: Path) -> list[Row]:
+    """The rows of the table between the two marks. What the table does not hold is 0."""
+    rows = []
+    table = document.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != 5 or not cells[2].endswith(("x", "–")):
+            continue
+        for sizes, time, ratio in (("fixed", *cells[1:3]), ("symbolic", *cells[3:5])):
+            row = Row(cells[0], sizes, 0, 0, 0, 0)
+            if time == "–":
+                row.refusal = "no figures"
+            else:
+                row.sluice_us, row.ratio = float(time), float(ratio.removesuffix("x"))
+            rows.append(row)
+    return rows
+
+
+def merged(old: list[Row], new: list[Row]) -> list[Row]:
+    """`old`, of which the rows that `new` has are replaced."""
+    rows = {(row.name, row.sizes): row for row in old}
+    rows.update({(row.name, row.sizes): row for row in new})
+    return list(rows.values())
+
+
 def write_into(document: Path, table: str) -> None:
     """Replaces what stands between the two marks."""
     text = document.read_text(encoding="utf-8")

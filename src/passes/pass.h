@@ -30,7 +30,9 @@ using Observer = std::function<Status(std::string_view pass, const ir::Graph&)>;
 struct PassContext {
   Evaluator evaluate;  ///< null: nothing is computed
   Acceptance accepts;  ///< null: everything is accepted
-  Observer observe;    ///< may be null
+  /// Whether a backend has a kernel of its own for an operation, not a generic one. Null: none has.
+  Acceptance has_kernel;
+  Observer observe;  ///< may be null
 
   bool is_accepted(const ir::Graph& graph, const ir::Subgraph& subgraph,
                    const ir::Operation& operation) const {

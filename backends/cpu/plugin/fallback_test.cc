@@ -18,12 +18,12 @@ namespace {
 constexpr std::string_view kGeneric =
     "Acosh Asinh Atanh Attention BatchNormalization Bernoulli "
     "BitCast BlackmanWindow CastLike CausalConvWithState CenterCropPad Compress Constant "
-    "Cosh CumProd Det Dropout Flatten GlobalLpPool "
+    "Cosh CumProd Dropout Flatten GlobalLpPool "
     "HammingWindow HannWindow LinearAttention LpNormalization LpPool "
-    "MaxUnpool MeanVarianceNormalization MelWeightMatrix Multinomial "
-    "NegativeLogLikelihoodLoss NonMaxSuppression NonZero OneHot QLinearConv QLinearMatMul "
+    "MeanVarianceNormalization MelWeightMatrix Multinomial "
+    "NegativeLogLikelihoodLoss NonZero QLinearConv QLinearMatMul "
     "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Range ReduceLogSum "
-    "ReduceLogSumExp RegexFullMatch Reshape RotaryEmbedding Scatter Shape "
+    "ReduceLogSumExp RegexFullMatch Reshape Scatter Shape "
     "Sinh Size SoftmaxCrossEntropyLoss Squeeze StringConcat StringNormalizer SwiGLU "
     "TensorScatter TfIdfVectorizer Unique Unsqueeze sluice::CouplePairs sluice::ImagePixels "
     "sluice::ImageSize sluice::StringSplitTexts sluice::StringSplitWidth "
@@ -42,10 +42,10 @@ std::string generic_operators() {
 TEST(Fallback, RunsOnlyTheseOperators) { EXPECT_EQ(generic_operators(), kGeneric); }
 
 TEST(Fallback, IsToldByTheQuery) {
-  TestOp det("Det");
-  det.input({2, 2}, {1, 2, 3, 4}).output({});
+  TestOp cosh("Cosh");
+  cosh.input({2, 2}, {1, 2, 3, 4}).output({2, 2});
   sluice_op_support support = {};
-  ASSERT_TRUE(Backend().query(det.op(), &support).is_ok());
+  ASSERT_TRUE(Backend().query(cosh.op(), &support).is_ok());
   EXPECT_EQ(support.is_generic, 1);
   TestOp relu("Relu");
   relu.input({2, 2}, {1, 2, 3, 4}).output({2, 2});

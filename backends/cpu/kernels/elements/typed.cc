@@ -44,6 +44,40 @@ SLUICE_CPU_INLINE T rest(T a, T b) {
   return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
 }
 
+/// By repeated squaring.
+template <typename T>
+SLUICE_CPU_INLINE T power(T base, T exponent) {
+  using U = WrapOf<T>;
+  if (exponent == 2) return static_cast<T>(static_cast<U>(base) * static_cast<U>(base));
+  if constexpr (kIsSigned<T>) {
+    if (exponent < 0) {  // 1 / base is a whole number for 1 and -1 alone
+      if (base == 1) return base;
+      if (base == -1) return exponent % 2 == 0 ? T{1} : base;
+      return 0;
+    }
+  }
+  U result = 1;
+  auto square = static_cast<U>(base);
+  for (auto left = static_cast<UnsignedOf<T>>(exponent); left > 0; left = left / 2) {
+    if (left % 2 != 0) result = static_cast<U>(result * square);
+    square = static_cast<U>(square * square);
+  }
+  return static_cast<T>(result);
+}
+
+/// As fmod has it. A quotient of floats below 2^28 that is no integer is farther from the next
+/// integer than double rounds, so cutting the rounded quotient gives the right integer. The product
+/// of that integer and b, and the difference, are exact in double.
+SLUICE_CPU_INLINE float rest_of_floats(float a, float b) {
+  const double x = static_cast<double>(a);
+  const double y = static_cast<double>(b);
+  const double quotient = x / y;
+  const bool is_finite = __builtin_fabs(y) <= static_cast<double>(kMostFinite);
+  if (!(__builtin_fabs(quotient) < 0x1p28) || !is_finite) return __builtin_fmodf(a, b);
+  const double whole = static_cast<double>(static_cast<std::int32_t>(quotient));
+  return __builtin_copysignf(static_cast<float>(x - whole * y), a);
+}
+
 /// C++ leaves shifts by all bits or more undefined. Here every bit is shifted out: the result is 0,
 /// or all signs.
 template <TypedOp kOp, typename T>
@@ -94,7 +128,13 @@ template <TypedOp kOp, typename T>
 SLUICE_CPU_INLINE auto apply(T a, T b) {
   using Flag = std::uint8_t;
   if constexpr (kOp == TypedOp::kDiv) return quotient<kOp>(a, b);
-  if constexpr (kOp == TypedOp::kMod || kOp == TypedOp::kRemainder) return rest<kOp>(a, b);
+  if constexpr (kOp == TypedOp::kRemainder && kIsFloat<T>) {
+    if constexpr (sizeof(T) == 4) return rest_of_floats(a, b);
+    return static_cast<T>(__builtin_fmod(static_cast<double>(a), static_cast<double>(b)));
+  } else if constexpr (kOp == TypedOp::kMod || kOp == TypedOp::kRemainder) {
+    return rest<kOp>(a, b);
+  }
+  if constexpr (kOp == TypedOp::kPower) return power(a, b);
   if constexpr (kOp == TypedOp::kMin || kOp == TypedOp::kMax) return extreme<kOp>(a, b);
   if constexpr (kOp == TypedOp::kShiftLeft || kOp == TypedOp::kShiftRight)
     return shifted<kOp>(a, b);
@@ -138,7 +178,7 @@ void loop(const void* a_data, std::int64_t a_step, const void* b_data, std::int6
   }
 }
 
-/// kMod and kRemainder have no form for floats. f32 has one for kMin and kMax alone.
+/// kMod and kPower have no form for floats. f32 has one for kRemainder, kMin and kMax alone.
 template <TypedOp kOp>
 TypedLoop of_number(Number type) {
   switch (type) {
@@ -153,11 +193,12 @@ TypedLoop of_number(Number type) {
     case Number::kF64:
     case Number::kF32: break;
   }
-  constexpr bool kIsRest = kOp == TypedOp::kMod || kOp == TypedOp::kRemainder;
-  if constexpr (!kIsRest) {
+  if constexpr (kOp != TypedOp::kMod && kOp != TypedOp::kPower) {
     if (type == Number::kF64) return loop<kOp, double>;
   }
-  if constexpr (kOp == TypedOp::kMin || kOp == TypedOp::kMax) return loop<kOp, float>;
+  if constexpr (kOp == TypedOp::kMin || kOp == TypedOp::kMax || kOp == TypedOp::kRemainder) {
+    return loop<kOp, float>;
+  }
   return nullptr;
 }
 
@@ -253,6 +294,7 @@ TypedLoop typed_loop(TypedOp op, Number type) {
     case TypedOp::kDiv: return of_number<TypedOp::kDiv>(type);
     case TypedOp::kMod: return of_number<TypedOp::kMod>(type);
     case TypedOp::kRemainder: return of_number<TypedOp::kRemainder>(type);
+    case TypedOp::kPower: return of_number<TypedOp::kPower>(type);
     case TypedOp::kMin: return of_number<TypedOp::kMin>(type);
     case TypedOp::kMax: return of_number<TypedOp::kMax>(type);
     case TypedOp::kAnd: return of_width<TypedOp::kAnd>(type);

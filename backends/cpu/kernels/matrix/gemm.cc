@@ -21,7 +21,7 @@ struct Item {
   const float* b;
   const std::uint16_t* half_b;
   float* c;
-  BodyOperand extra[kBodyMaxInputs];
+  const float* extra[kBodyMaxInputs];
 };
 
 /// The part of one item that one worker computes.
@@ -167,7 +167,7 @@ class Multiplication {
       multiply(item, panel, depths, {begin, end, t, tiles});
       const bool flush = (end - finished) * columns >= kEpilogueFloats || t + 1 == tiles;
       if (depths.end == plan_.k && flush) {
-        run_epilogue(item, finished, end, panel.column, columns);
+        finish(item, {finished, end, panel.column, columns});
         finished = end;
       }
     }
@@ -193,7 +193,7 @@ class Multiplication {
       }
       const std::int64_t end = j * kPanelWidth + panel_columns(plan_.n, j);
       if ((end - finished) * rows >= kEpilogueFloats || j + 1 == region.panel_end) {
-        run_epilogue(item, region.row_begin, region.row_end, finished, end - finished);
+        finish(item, {region.row_begin, region.row_end, finished, end - finished});
         finished = end;
       }
     }
@@ -309,21 +309,9 @@ class Multiplication {
     find(rows, panel.vectors)(args);
   }
 
-  void run_epilogue(const Item& item, std::int64_t row_begin, std::int64_t row_end,
-                    std::int64_t column, std::int64_t columns) const {
-    if (plan_.epilogue.empty()) return;
-    const std::int64_t rows_at_once = kBodyTileFloats / columns;
-    float* temps = scratch_ + scratch_panel_floats(plan_) + scratch_block_floats(plan_);
-    for (std::int64_t row = row_begin; row < row_end; row += rows_at_once) {
-      const std::int64_t rows = smaller(rows_at_once, row_end - row);
-      float* c = item.c + row * plan_.c_row + column;
-      BodyOperand inputs[kBodyMaxInputs];
-      inputs[0] = {c, plan_.c_row, 1};
-      for (int i = 1; i < plan_.epilogue.input_count; ++i) {
-        inputs[i] = item.extra[i].at(row, column);
-      }
-      run_body(plan_.epilogue, inputs, {c, plan_.c_row, rows, columns}, temps);
-    }
+  void finish(const Item& item, const GemmPart& part) const {
+    run_epilogue(plan_, item.c, item.extra, part,
+                 scratch_ + scratch_panel_floats(plan_) + scratch_block_floats(plan_));
   }
 
   const GemmPlan& plan_;
@@ -347,13 +335,30 @@ Item find_item(const GemmPlan& plan, const GemmArgs& args, std::int64_t index) {
   item.half_b = args.half_b;  // never batched
   item.c = args.c + batch_offset(plan, plan.c_batch, index);
   for (int i = 1; i < plan.epilogue.input_count; ++i) {
-    item.extra[i] = plan.extra_strides[i];
-    item.extra[i].data = args.extra[i] + batch_offset(plan, plan.extra_batch[i], index);
+    item.extra[i] = args.extra[i] + batch_offset(plan, plan.extra_batch[i], index);
   }
   return item;
 }
 
 }  // namespace
+
+void run_epilogue(const GemmPlan& plan, float* c, const float* const* extra, const GemmPart& part,
+                  float* temps) {
+  if (plan.epilogue.empty()) return;
+  const std::int64_t rows_at_once = kBodyTileFloats / part.columns;
+  for (std::int64_t row = part.row_begin; row < part.row_end; row += rows_at_once) {
+    const std::int64_t rows = smaller(rows_at_once, part.row_end - row);
+    float* out = c + row * plan.c_row + part.column;
+    BodyOperand inputs[kBodyMaxInputs];
+    inputs[0] = {out, plan.c_row, 1};
+    for (int i = 1; i < plan.epilogue.input_count; ++i) {
+      BodyOperand operand = plan.extra_strides[i];
+      operand.data = extra[i];
+      inputs[i] = operand.at(row, part.column);
+    }
+    run_body(plan.epilogue, inputs, {out, plan.c_row, rows, part.columns}, temps);
+  }
+}
 
 std::int64_t gemm_scratch_bytes(const GemmPlan& plan) {
   const std::int64_t floats = scratch_panel_floats(plan) + scratch_block_floats(plan);

@@ -95,6 +95,21 @@ struct GemmArgs {
   const BlockKernels* many_rows = nullptr;  ///< widen `blocks`
 };
 
+/// A part of one matrix C.
+struct GemmPart {
+  std::int64_t row_begin = 0;
+  std::int64_t row_end = 0;
+  std::int64_t column = 0;
+  std::int64_t columns = 0;
+};
+
+SLUICE_CPU_EACH_ISA(
+    /// Runs plan.epilogue, if there is one, over a part of `c`, some rows at a time. `extra[i]` is
+    /// where operand i has the first element of C; `temps` has plan.epilogue.scratch_bytes().
+    /// Requires: part.columns <= kBodyTileFloats.
+    void run_epilogue(const GemmPlan& plan, float* c, const float* const* extra,
+                      const GemmPart& part, float* temps);)
+
 // The packed form is [panels of columns][k][panel width], the last panel as narrow as whole vectors
 // allow and filled with zeros; it depends on the instruction set and not on m.
 SLUICE_CPU_EACH_ISA(std::int64_t packed_gemm_b_floats(std::int64_t k, std::int64_t n);)

@@ -301,8 +301,10 @@ class StrassenProduct {
       }
       if (plan_.epilogue.empty()) continue;
       for (int q = 0; q < kBlocks; ++q) {
-        run_epilogue({q * block_rows_ + rows.begin, smaller(q * block_rows_ + rows.end, plan_.m)},
-                     column, columns);
+        run_epilogue(plan_, args_.c, args_.extra,
+                     {q * block_rows_ + rows.begin, smaller(q * block_rows_ + rows.end, plan_.m),
+                      column, columns},
+                     scratch_ + layout_.temps);
       }
     }
   }
@@ -362,20 +364,6 @@ class StrassenProduct {
         }
       }
     }
-  }
-
-  void run_epilogue(const Share& part, std::int64_t column, std::int64_t columns) const {
-    if (part.begin >= part.end) return;
-    float* c = args_.c + part.begin * plan_.c_row + column;
-    BodyOperand inputs[kBodyMaxInputs];
-    inputs[0] = {c, plan_.c_row, 1};
-    for (int i = 1; i < plan_.epilogue.input_count; ++i) {
-      BodyOperand operand = plan_.extra_strides[i];
-      operand.data = args_.extra[i];
-      inputs[i] = operand.at(part.begin, column);
-    }
-    run_body(plan_.epilogue, inputs, {c, plan_.c_row, part.end - part.begin, columns},
-             scratch_ + layout_.temps);
   }
 
   const StrassenCut& cut_;

@@ -1,4 +1,4 @@
-// Elements read and written by index: GatherElements, GatherND, ScatterElements, ScatterND.
+// Elements read and written by index: GatherND, ScatterElements, ScatterND.
 
 #include <algorithm>
 #include <cstring>
@@ -394,9 +394,6 @@ Status make_indexed(const sluice_op& op, std::unique_ptr<IndexedPlaces> places, 
   return plugin::ok();
 }
 
-Status make_gather_elements(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
-  return make_indexed<GatherPlaces>(op, places_along_axis(op), 0, kernel);
-}
 Status make_gather_nd(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
   const std::int64_t batch = plugin::Attributes(op).get_int("batch_dims");
   return make_indexed<GatherPlaces>(op, places_by_point(op, batch), 0, kernel);
@@ -411,11 +408,7 @@ Status make_scatter_nd(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* ke
 }  // namespace
 
 std::vector<OpEntry> indexed_entries() {
-  return {{.kind = "GatherElements",
-           .check = check_indexed,
-           .make = make_gather_elements,
-           .num_required_inputs = 2},
-          {.kind = "GatherND",
+  return {{.kind = "GatherND",
            .check = check_indexed,
            .make = make_gather_nd,
            .num_required_inputs = 2},

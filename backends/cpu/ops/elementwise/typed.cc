@@ -55,6 +55,7 @@ const std::map<std::string_view, TypedMeaning>& typed_meanings() {
       {"Neg", {TypedOp::kNeg, Arity::kUnary}},
       {"Not", {TypedOp::kIsZero, Arity::kUnary}},
       {"Or", {TypedOp::kEither}},
+      {"Pow", {TypedOp::kPower}},
       {"Sign", {TypedOp::kSign, Arity::kUnary}},
       {"Sub", {TypedOp::kSub}},
       {"Sum", {TypedOp::kAdd, Arity::kVariadic}},
@@ -73,6 +74,10 @@ std::optional<TypedMeaning> meaning_of(const sluice_op& op) {
   if (is_sum && op.inputs[0].tensor.element_type != plugin::kF64) return std::nullopt;
   if (meaning.op == TypedOp::kMod && attributes.get_int("fmod") != 0)
     meaning.op = TypedOp::kRemainder;
+  if (meaning.op == TypedOp::kPower &&
+      op.inputs[0].tensor.element_type != op.inputs[1].tensor.element_type) {
+    return std::nullopt;
+  }
   if (meaning.op == TypedOp::kShiftLeft && attributes.get_text("direction") != "LEFT") {
     if (attributes.get_text("direction") != "RIGHT") return std::nullopt;
     meaning.op = TypedOp::kShiftRight;
@@ -386,8 +391,10 @@ bool is_typed(const sluice_op& op) {
   if (is_where(op)) return op.num_inputs == 3 && is_own_type(op.inputs[1].tensor.element_type);
   const auto meaning = meaning_of(op);
   const sluice_element_type type = op.inputs[0].tensor.element_type;
-  if (is_mod(op) && type == plugin::kF64) return false;  // whose remainders are the C library's
-  return is_own_type(type) && meaning && check_types(op, *meaning).is_ok();
+  if (!meaning) return false;
+  const bool is_float = type == plugin::kF32 || type == plugin::kF64;
+  if (is_mod(op) && is_float && meaning->op != TypedOp::kRemainder) return false;
+  return (is_own_type(type) || (is_mod(op) && is_float)) && check_types(op, *meaning).is_ok();
 }
 
 Status check_typed(const sluice_op& op) {

@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
 #include "testing/agreement.h"
+#include "testing/test_support.h"
 
 namespace sluice::cpu {
 namespace {
@@ -103,6 +105,43 @@ TEST(CpuTyped, RemainsWithTheSignOfADividend) {
           op.attribute("fmod", fmod);
         },
         {.kind = "Mod", .float_outputs = {}});
+  }
+}
+
+TEST(CpuTyped, RemaindersOfFloatsAreExact) {
+  std::vector<float> a = random_floats(200, 3);
+  std::vector<float> b = random_floats(200, 4);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] *= std::exp2(static_cast<float>(i % 60) - 20);
+    if (i % 5 == 0) a[i] = b[i] * static_cast<float>(i);
+  }
+  const float special[] = {0.0F, -0.0F, NAN, INFINITY, -INFINITY, 3e38F, -1e-30F};
+  for (std::size_t i = 0; i < 49; ++i) {
+    a[i] = special[i / 7];
+    b[i] = special[i % 7];
+  }
+  expect_agreement(
+      [&](TestOp& op) {
+        op.input({200}, a).input({200}, b).output({200}).attribute("fmod", std::int64_t{1});
+      },
+      {.kind = "Mod", .version = 13, .tolerance = 0});
+}
+
+TEST(CpuTyped, PowersOfIntegersWrap) {
+  for (const std::int64_t exponent : {0, 1, 2, 3, 13, 64, -1, -2}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<std::int64_t>({33}, numbers<std::int64_t>(33, 2));
+          op.input<std::int64_t>({}, {exponent}).output<std::int64_t>({33});
+        },
+        {.kind = "Pow", .version = 15, .float_outputs = {}});
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<std::int32_t>({5}, {0, 1, -1, 2, -3});
+          op.input<std::int32_t>({2, 1}, {static_cast<std::int32_t>(exponent), 5});
+          op.output<std::int32_t>({2, 5});
+        },
+        {.kind = "Pow", .version = 15, .float_outputs = {}});
   }
 }
 

@@ -55,21 +55,29 @@ class ResizePlanes : public Kernel {
   void run(const Run& run, int, const Worker& worker) const override {
     const std::int64_t rows = axes_[0].size() * axes_[1].size();
     const Share share = share_of(volumes_ * rows, 1, worker);
+    // Counted up: for short rows three divisions would take longer than the rest.
+    std::int64_t d = share.begin % rows / axes_[1].size();
+    std::int64_t h = share.begin % axes_[1].size();
+    const T* volume = run.input<T>(0) + share.begin / rows * volume_elements();
     const T* last = nullptr;  // what the row before was made of, alone
-    for (std::int64_t i = share.begin; i < share.end; ++i) {
-      const T* volume = run.input<T>(0) + i / rows * in_[0] * in_[1] * in_[2];
-      T* output = run.output<T>(0) + i * axes_[2].size();
-      const T* only = only_row(volume, i % rows);
+    T* output = run.output<T>(0) + share.begin * axes_[2].size();
+    for (std::int64_t i = share.begin; i < share.end; ++i, output += axes_[2].size()) {
+      const T* only = only_row(volume, d, h);
       if (only != nullptr && only == last) {
         std::memcpy(output, output - axes_[2].size(), row_bytes());
       } else if (only != nullptr && axes_[2].is_identity()) {
         std::memcpy(output, only, row_bytes());
       } else {
         auto* sum = reinterpret_cast<Sum*>(worker.scratch);
-        kernels_.between_columns(axes_[2].view(), sum_rows(volume, i % rows, only, sum), in_[2],
+        kernels_.between_columns(axes_[2].view(), sum_rows(volume, d, h, only, sum), in_[2],
                                  output);
       }
       last = only;
+      if (++h < axes_[1].size()) continue;
+      h = 0;
+      if (++d < axes_[0].size()) continue;
+      d = 0;
+      volume += volume_elements();
     }
   }
 
@@ -104,20 +112,21 @@ class ResizePlanes : public Kernel {
     return volume + (slice * in_[1] + row) * in_[2];
   }
 
-  /// The one row that row `i` is made of; null if there are several.
-  const T* only_row(const T* volume, std::int64_t i) const {
+  std::int64_t volume_elements() const { return in_[0] * in_[1] * in_[2]; }
+
+  /// The one row that row `h` of slice `d` is made of; null if there are several.
+  const T* only_row(const T* volume, std::int64_t d, std::int64_t h) const {
     if (!axes_[0].is_one() || !axes_[1].is_one()) return nullptr;
-    return row_at(volume, axes_[0].index(i / axes_[1].size(), 0),
-                  axes_[1].index(i % axes_[1].size(), 0));
+    return row_at(volume, axes_[0].index(d, 0), axes_[1].index(h, 0));
   }
 
-  /// The sum of the rows that row `i` is made of, in `sum` unless it is a row of the input.
-  const Sum* sum_rows(const T* volume, std::int64_t i, const T* only, Sum* sum) const {
+  /// The sum of the rows that row `h` of slice `d` is made of, in `sum` unless it is a row of the
+  /// input.
+  const Sum* sum_rows(const T* volume, std::int64_t d, std::int64_t h, const T* only,
+                      Sum* sum) const {
     if constexpr (std::is_same_v<T, Sum>) {
       if (only != nullptr) return only;
     }
-    const std::int64_t d = i / axes_[1].size();
-    const std::int64_t h = i % axes_[1].size();
     bool is_first = true;
     for (std::int64_t slice = 0; slice < axes_[0].count(); ++slice) {
       for (std::int64_t row = 0; row < axes_[1].count(); ++row) {

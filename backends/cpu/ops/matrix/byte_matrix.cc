@@ -83,28 +83,10 @@ void ByteProduct::run_block(const GemmArgs& args, const void* packed, std::byte*
       tile.c = args.c + begin * plan_->c_row + column;
       set.find(static_cast<int>(end - begin), tile.columns)(tile);
       if ((end - finished) * columns < kEpilogueFloats && t + 1 < tiles) continue;
-      finish(args, finished, end, column, columns, temps);
+      SLUICE_CPU_PICK(isa_, run_epilogue)
+      (*plan_, args.c, args.extra, {finished, end, column, columns}, temps);
       finished = end;
     }
-  }
-}
-
-void ByteProduct::finish(const GemmArgs& args, std::int64_t row_begin, std::int64_t row_end,
-                         std::int64_t column, std::int64_t columns, float* temps) const {
-  if (plan_->epilogue.empty()) return;
-  const std::int64_t rows_at_once = kBodyTileFloats / columns;
-  for (std::int64_t row = row_begin; row < row_end; row += rows_at_once) {
-    const std::int64_t rows = std::min(rows_at_once, row_end - row);
-    float* c = args.c + row * plan_->c_row + column;
-    BodyOperand inputs[kBodyMaxInputs];
-    inputs[0] = {c, plan_->c_row, 1};
-    for (int i = 1; i < plan_->epilogue.input_count; ++i) {
-      BodyOperand operand = plan_->extra_strides[i];
-      operand.data = args.extra[i];
-      inputs[i] = operand.at(row, column);
-    }
-    SLUICE_CPU_PICK(isa_, run_body)
-    (plan_->epilogue, inputs, {c, plan_->c_row, rows, columns}, temps);
   }
 }
 

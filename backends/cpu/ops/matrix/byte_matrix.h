@@ -32,8 +32,6 @@ class ByteProduct {
   std::int64_t scales_bytes() const { return (plan_->m * 4 + 63) / 64 * 64; }
   void run_block(const GemmArgs& args, const void* packed, std::byte* shared, const Region& block,
                  float* temps) const;
-  void finish(const GemmArgs& args, std::int64_t row_begin, std::int64_t row_end,
-              std::int64_t column, std::int64_t columns, float* temps) const;
 
   const GemmPlan* plan_;
   Isa isa_;

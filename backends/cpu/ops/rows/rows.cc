@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "ops/operands/checks.h"
+#include "ops/rows/along_axis.h"
+#include "ops/rows/double_softmax.h"
 #include "plugin/registry.h"
 
 namespace sluice::cpu {
@@ -86,22 +88,32 @@ Status check_softmax(const sluice_op& op) {
   if (!is_axis(plugin::Attributes(op).get_int("axis", -1), x.rank)) {
     return plugin::unimplemented("axis out of range");
   }
-  return check_plain_f32(op);
+  if (x.element_type != plugin::kF64) return check_plain_f32(op);
+  const bool fits = op.body == nullptr && op.outputs[0].tensor.element_type == plugin::kF64;
+  return fits ? plugin::ok() : plugin::unimplemented("fused body");
 }
+
+/// Older versions flatten all dimensions from the axis on.
+AlongAxis softmax_view(const sluice_op& op) {
+  const sluice_tensor& x = op.inputs[0].tensor;
+  const bool flattens = op.version < 13;
+  const std::int64_t axis =
+      from_front(plugin::Attributes(op).get_int("axis", flattens ? 1 : -1), x.rank);
+  return {product(dims_of(x), 0, axis), product(dims_of(x), axis, flattens ? x.rank : axis + 1),
+          flattens ? 1 : product(dims_of(x), axis + 1, x.rank)};
+}
+
+bool is_log_softmax(const sluice_op& op) { return std::string_view(op.kind) == "LogSoftmax"; }
 
 class Softmax : public Kernel {
  public:
   Softmax(const sluice_op& op, Isa isa)
       : Kernel(op), run_softmax_(SLUICE_CPU_PICK(isa, run_softmax)) {
-    const sluice_tensor& x = op.inputs[0].tensor;
-    const bool flattens =
-        op.version < 13;  // older versions flatten all dimensions from the axis on
-    const std::int64_t axis =
-        from_front(plugin::Attributes(op).get_int("axis", flattens ? 1 : -1), x.rank);
-    plan_.outer = product(dims_of(x), 0, axis);
-    plan_.axis = product(dims_of(x), axis, flattens ? x.rank : axis + 1);
-    plan_.inner = flattens ? 1 : product(dims_of(x), axis + 1, x.rank);
-    plan_.is_log = std::string_view(op.kind) == "LogSoftmax";
+    const AlongAxis view = softmax_view(op);
+    plan_.outer = view.outer;
+    plan_.axis = view.axis;
+    plan_.inner = view.inner;
+    plan_.is_log = is_log_softmax(op);
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
@@ -122,7 +134,13 @@ class Softmax : public Kernel {
 };
 
 Status make_softmax(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
-  *kernel = std::make_unique<Softmax>(op, isa);
+  if (op.inputs[0].tensor.element_type == plugin::kF64) {
+    const AlongAxis view = softmax_view(op);
+    if (view.elements() == 0) return plugin::unimplemented("an empty tensor");
+    *kernel = make_double_softmax(op, view, is_log_softmax(op));
+  } else {
+    *kernel = std::make_unique<Softmax>(op, isa);
+  }
   return plugin::ok();
 }
 

@@ -1,9 +1,13 @@
 // The largest or smallest elements along an axis: ArgMax, ArgMin, Hardmax, TopK.
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/rows/reduce.h"
@@ -198,8 +202,11 @@ class TopK : public Kernel {
       const std::int64_t outer = line / view_.inner;
       const std::int64_t inner = line % view_.inner;
       const T* x = run.input<T>(0) + outer * view_.axis * view_.inner + inner;
-      if (view_.inner == 1 && k_ > 0 && k_ <= kFew) {
+      if (k_ == 0) continue;
+      if (view_.inner == 1 && k_ <= kFew) {
         is_largest_ ? select<true>(x, candidates) : select<false>(x, candidates);
+      } else if (std::is_same_v<T, float> && view_.axis <= UINT32_MAX) {
+        is_largest_ ? select_many<true>(x, candidates) : select_many<false>(x, candidates);
       } else {
         for (std::int64_t i = 0; i < view_.axis; ++i) candidates[i] = {x[i * view_.inner], i};
         is_largest_ ? sort<true>(candidates) : sort<false>(candidates);
@@ -253,13 +260,66 @@ class TopK : public Kernel {
     kept[at] = {value, place};
   }
 
+  /// A number that is larger the earlier a float goes: its bits in their order, with the sign
+  /// turned, then its place. All NaNs are alike, and so are both zeros.
+  template <bool kLargest>
+  static std::uint64_t key_of(float value, std::int64_t place) {
+    const auto bits = value == 0 ? 0U : std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t ascending = bits >> 31 != 0 ? ~bits : bits | 0x80000000U;
+    const std::uint32_t ordered = value != value ? UINT32_MAX : ascending;
+    return std::uint64_t{kLargest ? ordered : ~ordered} << 32 |
+           (UINT32_MAX - static_cast<std::uint32_t>(place));
+  }
+  static std::int64_t place_of(std::uint64_t key) {
+    return std::int64_t{UINT32_MAX} - static_cast<std::int64_t>(key & UINT32_MAX);
+  }
+
+  /// Keeps up to four times as many keys as are wanted, then drops those behind the last wanted
+  /// one, which later elements must lead to enter. The keys and then the candidates, which are as
+  /// large as two keys and as many as are wanted, share `candidates`.
+  template <bool kLargest>
+  void select_many(const T* x, Candidate* candidates) const {
+    auto* keys = reinterpret_cast<std::uint64_t*>(candidates) + view_.axis;
+    const std::int64_t room = std::min(view_.axis, std::max<std::int64_t>(4 * k_, 1024));
+    std::int64_t count = 0;
+    std::uint64_t least = 0;
+    const auto drop = [&] {
+      std::nth_element(keys, keys + k_ - 1, keys + count, std::greater<>());
+      count = k_;
+      least = keys[k_ - 1];
+    };
+    for (std::int64_t i = 0; i < view_.axis;) {
+      if constexpr (std::is_same_v<T, float>) {
+        if (view_.inner == 1 && least != 0) {
+          i = find_beyond_(x, i, view_.axis, x[place_of(least)], kLargest);
+        }
+      }
+      const std::int64_t end = std::min(i + kBeyondStep, view_.axis);
+      for (; i < end; ++i) {
+        const auto value = static_cast<float>(x[i * view_.inner]);
+        const std::uint64_t key = key_of<kLargest>(value, i);
+        if (key <= least) continue;
+        keys[count++] = key;
+        if (count == room) drop();
+      }
+    }
+    if (count > k_) drop();
+    std::sort(keys, keys + k_, std::greater<>());
+    for (std::int64_t i = 0; i < k_; ++i) {
+      const std::int64_t place = place_of(keys[i]);
+      candidates[i] = {x[place * view_.inner], place};
+    }
+  }
+
   /// Of equal elements the first ones are kept, in their order.
   template <bool kLargest>
   void sort(Candidate* all) const {
-    std::partial_sort(all, all + k_, all + view_.axis, [](const Candidate& a, const Candidate& b) {
+    const auto goes_first = [](const Candidate& a, const Candidate& b) {
       return leads<kLargest, T>(a.value, b.value) ||
              (!leads<kLargest, T>(b.value, a.value) && a.place < b.place);
-    });
+    };
+    std::nth_element(all, all + k_ - 1, all + view_.axis, goes_first);
+    std::sort(all, all + k_, goes_first);
   }
 
   decltype(&portable::find_beyond) find_beyond_;

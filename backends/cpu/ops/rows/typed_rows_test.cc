@@ -197,5 +197,52 @@ TEST(HalfCast, AgreesForEveryLength) {
   }
 }
 
+TEST(CpuTopK, TakesManyOfLongLinesInOrder) {
+  for (const std::int64_t largest : {0, 1}) {
+    for (const std::int64_t k : {0, 65, 1000, 5000}) {
+      for (const std::int64_t axis : {1, 2}) {
+        const Shape x = axis == 2 ? Shape{1, 2, 5000} : Shape{1, 5000, 2};
+        Shape y = x;
+        y[static_cast<std::size_t>(axis)] = k;
+        std::vector<float> values;
+        for (int i = 0; i < 10000; ++i) {
+          const std::uint32_t mixed = static_cast<std::uint32_t>(i) * 2654435761U;
+          values.push_back(static_cast<float>(mixed >> 20) - 2000);  // many are equal
+        }
+        values[17] = values[5000] = NAN;
+        values[40] = -0.0F;
+        values[50] = 0.0F;
+        values[60] = std::numeric_limits<float>::infinity();
+        values[61] = -std::numeric_limits<float>::infinity();
+        expect_agreement(
+            [&](TestOp& op) {
+              op.input(x, values).input<std::int64_t>({1}, {k}, true);
+              op.output(y).output<std::int64_t>(y).attribute("axis", axis);
+              op.attribute("largest", largest);
+            },
+            {.kind = "TopK", .version = 11, .float_outputs = {}});
+      }
+    }
+  }
+}
+
+TEST(CpuSoftmax, DoublesEqualTheReference) {
+  for (const char* kind : {"Softmax", "LogSoftmax"}) {
+    for (const int version : {11, 13}) {
+      for (const std::int64_t axis : {0, 1, -1}) {
+        std::vector<double> x;
+        for (int i = 0; i < 3 * 5 * 7; ++i) x.push_back(static_cast<double>(i * 37 % 101) / 7 - 9);
+        x[11] = std::numeric_limits<double>::infinity();
+        x[90] = -std::numeric_limits<double>::infinity();
+        expect_agreement(
+            [&](TestOp& op) {
+              op.input<double>({3, 5, 7}, x).output<double>({3, 5, 7}).attribute("axis", axis);
+            },
+            {.kind = kind, .version = version, .float_outputs = {}});
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::cpu

@@ -1,0 +1,177 @@
+#include "ops/matrix/stacks/double_matrix.h"
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "core/divide.h"
+#include "kernels/matrix/double_tile.h"
+#include "ops/matrix/stacks/stacks.h"
+#include "ops/operands/broadcast.h"
+#include "ops/operands/checks.h"
+
+namespace sluice::cpu {
+namespace {
+
+using plugin::dims_of;
+using plugin::unimplemented;
+
+/// Rows that meet a packed panel, and the depth of a panel: it stays in the first cache.
+constexpr std::int64_t kRows = 96;
+constexpr std::int64_t kDepth = 192;
+
+struct DoubleProduct : MatrixStacks {
+  std::int64_t a_row = 0, a_step = 1, b_row = 0, b_step = 1;
+  double alpha = 1, beta = 1;
+  Dims c_strides = {0, 0};  ///< of Gemm's C
+};
+
+/// A panel is packed for some rows at a time, in pieces of its depth, each of which adds to C.
+class DoubleMatrix : public Kernel {
+ public:
+  DoubleMatrix(const sluice_op& op, DoubleProduct product, Isa isa)
+      : Kernel(op),
+        p_(std::move(product)),
+        items_(p_.items()),
+        panels_(divide_up(p_.n, kDoublePanel)),
+        blocks_(divide_up(p_.m, kRows)),
+        multiply_(SLUICE_CPU_PICK(isa, multiply_doubles)) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share share = share_of(items_ * blocks_ * panels_, 1, worker);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      multiply(run, i / panels_ / blocks_, i / panels_ % blocks_ * kRows,
+               i % panels_ * kDoublePanel, reinterpret_cast<double*>(worker.scratch));
+    }
+  }
+
+  void extents(Extents& extents) const override {
+    extents.reads(0, {p_.matrices(p_.a_strides), p_.m, p_.k, sizeof(double)});
+    extents.reads(1, {p_.matrices(p_.b_strides), p_.k, p_.n, sizeof(double)});
+    extents.writes(0, {items_, p_.m, p_.n, sizeof(double)});
+  }
+  std::int64_t scratch_bytes() const override {
+    return kDepth * kDoublePanel * static_cast<std::int64_t>(sizeof(double));
+  }
+  double cost_ns() const override {
+    return static_cast<double>(items_ * p_.m * p_.n) * static_cast<double>(p_.k) / 8;
+  }
+
+ private:
+  void multiply(const Run& run, std::int64_t item, std::int64_t row, std::int64_t column,
+                double* panel) const {
+    const double* a = run.input<double>(0) + p_.matrix_of(p_.a_strides, item) * p_.m * p_.k;
+    const double* b = run.input<double>(1) + p_.matrix_of(p_.b_strides, item) * p_.k * p_.n;
+    DoubleTile tile;
+    tile.a_row = p_.a_row;
+    tile.a_step = p_.a_step;
+    tile.b = panel;
+    tile.c = run.output<double>(0) + (item * p_.m + row) * p_.n + column;
+    tile.c_row = p_.n;
+    tile.rows = std::min(kRows, p_.m - row);
+    tile.columns = std::min(kDoublePanel, p_.n - column);
+    for (std::int64_t depth = 0; depth < p_.k; depth += kDepth) {
+      tile.a = a + row * p_.a_row + depth * p_.a_step;
+      tile.k = std::min(kDepth, p_.k - depth);
+      tile.adds = depth > 0;
+      pack(b + depth * p_.b_row + column * p_.b_step, tile.k, tile.columns, panel);
+      multiply_(tile);
+    }
+    finish(run, tile, row, column);
+  }
+
+  /// Zeros fill the last panel.
+  void pack(const double* b, std::int64_t k, std::int64_t columns, double* panel) const {
+    for (std::int64_t p = 0; p < k; ++p) {
+      for (std::int64_t j = 0; j < kDoublePanel; ++j) {
+        panel[p * kDoublePanel + j] = j < columns ? b[p * p_.b_row + j * p_.b_step] : 0;
+      }
+    }
+  }
+
+  /// alpha and beta * C of Gemm.
+  void finish(const Run& run, const DoubleTile& tile, std::int64_t row, std::int64_t column) const {
+    const double* c = has_input(op(), 2) ? run.input<double>(2) : nullptr;
+    if (c == nullptr && p_.alpha == 1) return;
+    for (std::int64_t i = 0; i < tile.rows; ++i) {
+      double* y = tile.c + i * tile.c_row;
+      for (std::int64_t j = 0; j < tile.columns; ++j) {
+        if (p_.alpha != 1) y[j] *= p_.alpha;
+        if (c == nullptr) continue;
+        y[j] += p_.beta * c[(row + i) * p_.c_strides[0] + (column + j) * p_.c_strides[1]];
+      }
+    }
+  }
+
+  DoubleProduct p_;
+  std::int64_t items_, panels_, blocks_;
+  decltype(&portable::multiply_doubles) multiply_;
+};
+
+Status read_matmul_of_doubles(const sluice_op& op, DoubleProduct* p) {
+  if (Status status = read_stacks(op, p); !status.is_ok()) return status;
+  p->a_row = p->k;
+  p->b_row = p->n;
+  return plugin::ok();
+}
+
+Status read_gemm_of_doubles(const sluice_op& op, DoubleProduct* p) {
+  const plugin::Attributes attributes(op);
+  const bool flips_a = attributes.get_int("transA") != 0;
+  const bool flips_b = attributes.get_int("transB") != 0;
+  const auto a = dims_of(op.inputs[0].tensor);
+  const auto b = dims_of(op.inputs[1].tensor);
+  const auto y = dims_of(op.outputs[0].tensor);
+  p->m = a[flips_a ? 1 : 0];
+  p->k = a[flips_a ? 0 : 1];
+  p->n = b[flips_b ? 0 : 1];
+  p->a_row = flips_a ? 1 : p->k;
+  p->a_step = flips_a ? p->m : 1;
+  p->b_row = flips_b ? 1 : p->n;
+  p->b_step = flips_b ? p->k : 1;
+  p->alpha = attributes.get_float("alpha", 1);
+  p->beta = attributes.get_float("beta", 1);
+  if (b[flips_b ? 1 : 0] != p->k || y[0] != p->m || y[1] != p->n) {
+    return unimplemented("shapes that do not fit");
+  }
+  if (!has_input(op, 2)) return plugin::ok();
+  const auto c = dims_of(op.inputs[2].tensor);
+  if (!broadcasts_to(c, y)) return unimplemented("C does not broadcast");
+  p->c_strides = broadcast_strides(c, y);
+  return plugin::ok();
+}
+
+bool is_gemm(const sluice_op& op) { return std::string_view(op.kind) == "Gemm"; }
+
+}  // namespace
+
+Status check_double_product(const sluice_op& op) {
+  if (op.body != nullptr) return unimplemented("fused body");
+  for (const auto& operands : {plugin::inputs_of(op), plugin::outputs_of(op)}) {
+    for (const sluice_operand& operand : operands) {
+      if (plugin::is_absent(operand.tensor)) continue;
+      if (operand.tensor.element_type != plugin::kF64) return unimplemented("mixed types");
+      if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) return unimplemented("blocked layout");
+    }
+  }
+  const std::int32_t a = op.inputs[0].tensor.rank;
+  const std::int32_t b = op.inputs[1].tensor.rank;
+  const bool fits =
+      is_gemm(op) ? a == 2 && b == 2 && op.outputs[0].tensor.rank == 2 : a >= 1 && b >= 1;
+  return fits ? plugin::ok() : unimplemented("other ranks");
+}
+
+Status make_double_product(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  DoubleProduct product;
+  const Status status =
+      is_gemm(op) ? read_gemm_of_doubles(op, &product) : read_matmul_of_doubles(op, &product);
+  if (!status.is_ok()) return status;
+  if (product.k == 0 || plugin::num_elements(op.outputs[0].tensor) < 1) {
+    return unimplemented("a product of nothing");
+  }
+  *kernel = std::make_unique<DoubleMatrix>(op, std::move(product), isa);
+  return plugin::ok();
+}
+
+}  // namespace sluice::cpu
