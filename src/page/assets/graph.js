@@ -63,7 +63,7 @@ function draw(operations, backends, times) {
   const boxes = shown.map((one, i) => {
     const time = times[i];
     const heat = s('rect', {class: 'heat', width: kBox.width, height: kBox.height, rx: 6,
-      'fill-opacity': time === undefined ? 0 : (0.1 + 0.6 * time / most).toFixed(2)});
+      'fill-opacity': time === undefined ? 0 : (0.06 + 0.32 * time / most).toFixed(2)});
     return s('g', {transform: `translate(${x(places[i])} ${y(places[i])})`},
       s('title', {}, [one.kind, one.name, one.type, one.backend, time && format.duration(time)].filter(Boolean).join('\n')),
       s('rect', {class: `box part-${Math.max(0, backends.indexOf(one.backend)) % 6}`, width: kBox.width,
