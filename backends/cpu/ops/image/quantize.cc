@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/bytes/bytes.h"
+#include "ops/rows/dequantize_rows.h"
 #include "plugin/registry.h"
 
 namespace sluice::cpu {
@@ -47,8 +48,13 @@ Status check_quantize(const sluice_op& op) {
   return check(op, op.inputs[0].tensor, op.outputs[0].tensor);
 }
 
+/// Whether one constant scale serves all numbers, of any layout.
+bool has_constant_scale(const sluice_op& op) {
+  return check(op, op.outputs[0].tensor, op.inputs[0].tensor).is_ok();
+}
+
 Status check_dequantize(const sluice_op& op) {
-  return check(op, op.outputs[0].tensor, op.inputs[0].tensor);
+  return has_constant_scale(op) ? plugin::ok() : check_dequantize_rows(op);
 }
 
 ByteScale read_scale(const sluice_op& op, const sluice_tensor& bytes) {
@@ -234,6 +240,7 @@ Status make_quantize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kern
 }
 
 Status make_dequantize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (!has_constant_scale(op)) return make_dequantize_rows(op, kernel);
   if (is_short(op.inputs[0].tensor.element_type)) {
     *kernel = std::make_unique<Conversion<std::uint16_t, float>>(
         op, read_scale(op, op.inputs[0].tensor), SLUICE_CPU_PICK(isa, dequantize_shorts));

@@ -244,5 +244,47 @@ TEST(CpuSoftmax, DoublesEqualTheReference) {
   }
 }
 
+struct Scaling {
+  Shape scales;
+  std::int64_t axis = 1;
+  std::int64_t block = 0;
+};
+
+template <typename T>
+void expect_dequantized(const Scaling& s, bool has_zeros) {
+  std::int64_t count = 1;
+  for (const std::int64_t dim : s.scales) count *= dim;
+  std::vector<T> x, zeros;
+  for (int i = 0; i < 4 * 10 * 7; ++i) x.push_back(static_cast<T>(i * 37));
+  std::vector<float> scales;
+  for (std::int64_t i = 0; i < count; ++i) {
+    scales.push_back(0.01F + static_cast<float>(i) / 7);
+    zeros.push_back(static_cast<T>(i * 11));
+  }
+  expect_agreement(
+      [&](TestOp& op) {
+        op.input({4, 10, 7}, x).input(s.scales, scales);
+        if (has_zeros) op.input(s.scales, zeros);
+        op.output({4, 10, 7}).attribute("axis", s.axis).attribute("block_size", s.block);
+      },
+      {.kind = "DequantizeLinear", .version = 21, .float_outputs = {}});
+}
+
+TEST(CpuDequantizeRows, AgreesForScalesOfEveryForm) {
+  const Scaling kForms[] = {{{}},
+                            {{4}, 0},
+                            {{10}, 1},
+                            {{7}, -1},
+                            {{4, 4, 7}, 1, 3},
+                            {{4, 10, 2}, 2, 4},
+                            {{2, 10, 7}, 0, 2}};
+  for (const Scaling& form : kForms) {
+    for (const bool has_zeros : {false, true}) {
+      expect_dequantized<std::uint8_t>(form, has_zeros);
+      expect_dequantized<std::int8_t>(form, has_zeros);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::cpu
