@@ -9,6 +9,7 @@
 #include "dispatch/model_ref.h"
 #include "generate/facts.h"
 #include "generate/ports.h"
+#include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace sluice::completions {
@@ -18,6 +19,7 @@ struct LanguageModel {
   generate::Facts facts;
   generate::Ports ports;
   text::Tokenizer tokenizer;
+  Result<text::ChatTemplate> chat;  ///< or why there is none
 };
 
 /// Whether the package says that the model generates texts.

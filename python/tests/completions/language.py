@@ -18,6 +18,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/e2e/
 from tiny_models import Tiny, greedy, make, save  # noqa: E402
 
 CONTEXT = 600
+TEMPLATE = ("{% for message in messages %}{% if message.role == 'tool' %}{{ raise_exception('no tools here') }}{% endif %}"
+            "[{{ message.role }}] {{ message.content }}\n{% endfor %}"
+            "{% if add_generation_prompt %}[assistant]{% endif %}{% if loud %}!{% endif %}")
 CORPUS = ["the cat sat on the mat, the dog saw the cat: \u00e9\u4e2d\u6587"] * 4
 
 
@@ -35,8 +38,10 @@ class Language:
         self.tiny: Tiny = make("llama", seed=6, vocab_size=size, eos_token_id=size,
                                max_position_embeddings=CONTEXT)
 
-    def save(self, folder: pathlib.Path) -> pathlib.Path:
+    def save(self, folder: pathlib.Path, is_chat: bool = True) -> pathlib.Path:
         save(self.tiny, folder)
+        if is_chat:
+            (folder / "chat_template.jinja").write_text(TEMPLATE)
         self.tokenizer.save(str(folder / "tokenizer.json"))
         return folder
 
@@ -60,9 +65,10 @@ def language() -> Language:
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory, language: Language) -> Iterator[daemons.Daemon]:
-    """Beside a model that is no language model."""
+    """Beside one without a chat template, and a model that is no language model."""
     folder = tmp_path_factory.mktemp("served")
     language.save(folder / "models" / "tiny")
+    language.save(folder / "models" / "plain" / "2", is_chat=False)
     sluice.compile(DIGITS).save(folder / "models" / "digits.sluice")
     with daemons.running(folder, "--http", "localhost:0", "--repository", str(folder / "models")) as running:
         yield running

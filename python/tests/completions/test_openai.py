@@ -18,7 +18,7 @@ PROMPT = "the dog saw"
 @pytest.fixture(scope="session")
 def client(served: daemons.Daemon) -> Iterator[Any]:
     with openai.OpenAI(base_url=f"http://{served.http}/v1", api_key="none", timeout=PATIENCE, max_retries=0) as made:
-        eventually(lambda: [model.id for model in made.models.list()] == ["tiny"])
+        eventually(lambda: {model.id for model in made.models.list()} == {"tiny", "plain"})
         yield made
 
 
@@ -55,3 +55,38 @@ def test_errors_are_those_of_the_client(client: Any) -> None:
     with pytest.raises(openai.BadRequestError) as long:
         client.completions.create(model="tiny", prompt=PROMPT, max_tokens=CONTEXT)
     assert long.value.code == "context_length_exceeded" and long.value.type == "invalid_request_error"
+
+
+MESSAGES = [{"role": "system", "content": "be kind"}, {"role": "user", "content": "the dog?"}]
+LAID_OUT = "[system] be kind\n[user] the dog?\n[assistant]"
+
+
+def test_client_chats(client: Any, language: Language) -> None:
+    answer = client.chat.completions.create(model="tiny", messages=MESSAGES, max_tokens=20, temperature=0)
+    choice = answer.choices[0]
+    assert (choice.message.role, choice.message.content) == ("assistant", language.text(LAID_OUT, 20))
+    assert choice.finish_reason == "length" and answer.object == "chat.completion"
+    assert answer.usage.prompt_tokens == language.length(LAID_OUT) and answer.usage.completion_tokens == 20
+    loud = client.chat.completions.create(model="tiny", messages=MESSAGES, max_completion_tokens=5, temperature=0,
+                                          extra_body={"chat_template_kwargs": {"loud": True}})
+    assert loud.choices[0].message.content == language.text(LAID_OUT + "!", 5)
+
+
+def test_client_reads_a_chat_as_it_comes(client: Any, language: Language) -> None:
+    stream = client.chat.completions.create(model="tiny", messages=MESSAGES, max_tokens=20, temperature=0, stream=True,
+                                            stream_options={"include_usage": True})
+    first, *chunks, last, usage = list(stream)
+    assert first.object == "chat.completion.chunk"
+    assert (first.choices[0].delta.role, first.choices[0].delta.content) == ("assistant", "")
+    assert "".join(chunk.choices[0].delta.content for chunk in chunks) == language.text(LAID_OUT, 20)
+    assert last.choices[0].finish_reason == "length" and last.choices[0].delta.content is None
+    assert usage.choices == [] and usage.usage.total_tokens == language.length(LAID_OUT) + 20
+
+
+def test_chats_that_the_model_does_not_take_are_refused(client: Any) -> None:
+    with pytest.raises(openai.BadRequestError, match="takes no chats"):
+        client.chat.completions.create(model="plain", messages=MESSAGES)
+    with pytest.raises(openai.BadRequestError, match="no tools here"):
+        client.chat.completions.create(model="tiny", messages=[{"role": "tool", "content": "x", "tool_call_id": "1"}])
+    with pytest.raises(openai.BadRequestError, match="the model's context has"):
+        client.chat.completions.create(model="tiny", messages=[{"role": "user", "content": "dog " * CONTEXT}])

@@ -17,6 +17,8 @@
 #include "http/completions/text_sinks.h"
 #include "open_inference/models.h"
 #include "open_inference/request.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
 
 namespace sluice::http {
 namespace {
@@ -39,14 +41,27 @@ Result<TextCall> read_call(Protocol protocol, std::string_view body) {
   return read_generate(body);
 }
 
-/// The tokens of the prompt. Special tokens in a text of the client are ordinary characters.
-Result<std::vector<std::int64_t>> ids_of(const TextCall& call, const text::Tokenizer& tokenizer) {
-  if (!call.messages.is_null()) {
-    return make_error(Code::kUnimplemented, "chats are not served yet; send a prompt");
+/// A chat as its model reads it. Not found is the template, not the model.
+Result<std::string> render(const TextCall& call, const completions::LanguageModel& language) {
+  if (!language.chat.is_ok()) {
+    return invalid_argument("the model takes no chats: {}", language.chat.status().message());
   }
+  text::Chat chat;
+  chat.messages = call.messages;
+  chat.variables = call.variables;
+  return language.chat->render(chat).with_context("the model's chat template");
+}
+
+/// The tokens of the prompt. The special tokens of a chat are those that its template writes.
+Result<std::vector<std::int64_t>> ids_of(const TextCall& call,
+                                         const completions::LanguageModel& language) {
   if (!call.ids.empty()) return call.ids;
+  const bool is_chat = !call.messages.is_null();
+  std::string text = call.prompt;
+  if (is_chat) text = SLUICE_TRY(render(call, language));
+  const text::EncodeOptions options = {.adds_special_tokens = !is_chat};
   std::vector<std::int64_t> ids;
-  for (const text::TokenId id : SLUICE_TRY(tokenizer.encode(call.prompt))) {
+  for (const text::TokenId id : SLUICE_TRY(language.tokenizer.encode(text, options))) {
     ids.push_back(id.value());
   }
   return ids;
@@ -209,7 +224,7 @@ Result<CompletionsHandler::Prepared> CompletionsHandler::prepare(Job& job) {
   const auto language = SLUICE_TRY(
       languages_.find(model).with_context(fmt::format("model \"{}\"", name.substr(0, 64))));
   completions::TextRequest wanted;
-  wanted.tokens.prompt = SLUICE_TRY(ids_of(call, language->tokenizer));
+  wanted.tokens.prompt = SLUICE_TRY(ids_of(call, *language));
   wanted.tokens.sampling = call.sampling.over(language->facts.sampling, random_seed());
   wanted.tokens.max_tokens = call.max_tokens;
   wanted.tokens.stops = call.stop_ids;
