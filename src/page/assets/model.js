@@ -49,13 +49,14 @@ export function modelView({history, handle}) {
   const tensors = signature();
   const problems = troubles();
   const form = h('div');
+  const graph = h('div');
   const body = h('div', {class: 'model'},
     h('div', {class: 'plots'}, rate.node, latency.node, waiting.node),
     h('div', {class: 'halves'},
       h('div', {class: 'column'}, panel('Where the time goes', total, times.node), panel('Numbers', about.node),
         panel('Signature', tensors.node), panel('Errors and what to do', problems.node)),
       panel('Try it', form)),
-    panel('Graph', graphPart(handle)));
+    panel('Graph', graph));
   const gone = h('p', {class: 'empty', hidden: true}, 'The daemon has no such model. ', h('a', {href: '#/'}, 'All models'));
   const node = h('div', {},
     h('nav', {'aria-label': 'Breadcrumb'}, h('a', {href: '#/'}, 'Overview')),
@@ -96,6 +97,7 @@ export function modelView({history, handle}) {
       document.title = `${model.name} – Sluice`;
       say(title, model.name);
       load(model);
+      graph.replaceChildren(graphPart(handle));
     }
     state.update(stateOf(model));
     const shape = `${model.version} ${all.models.map((one) => `${one.model} ${one.name} ${one.version}`)}`;
