@@ -193,7 +193,7 @@ def test_wrong_requests_are_refused_by_name(curl: Curl, body: Any, message: str)
 
 
 @pytest.mark.parametrize("method, path, status", [
-    ("GET", "/", 404), ("GET", "/v2x", 404), ("GET", "/v2/none", 404), ("GET", "/v2/models/absent", 404),
+    ("GET", "/", 200), ("GET", "/v2x", 404), ("GET", "/v2/none", 404), ("GET", "/v2/models/absent", 404),
     ("GET", "/v2/models/words/versions/2", 404), ("GET", "/v2/models/words/infer", 405),
     ("GET", "/v2/models/%zz", 400), ("PUT", "/v2", 405), ("DELETE", "/v2/models/words", 405),
     ("POST", "/v2/models/absent/infer", 404), ("POST", "/v2/models/words", 404),
