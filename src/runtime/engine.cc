@@ -108,10 +108,20 @@ Status Engine::add_on_demand(const std::string& name, LoadRequest request, bool 
   return ok_status();
 }
 
+Status Engine::remove_on_demand(const std::string& name, std::int64_t drain_deadline_ns) {
+  std::unique_lock lock(requests_mutex_);
+  const auto removed = SLUICE_TRY(on_demand_.remove(name));
+  requests_on_demand_.erase(name);
+  lock.unlock();
+  on_demand_.unload_removed(*removed, drain_deadline_ns);
+  return ok_status();
+}
+
 Result<LoadRequest> Engine::request_on_demand(const std::string& name) const {
   const std::lock_guard lock(requests_mutex_);
-  // on_demand_ calls its actions only for names that add_on_demand has entered.
-  return requests_on_demand_.at(name);
+  const auto it = requests_on_demand_.find(name);
+  if (it != requests_on_demand_.end()) return it->second;
+  return terms::runtime_error(RuntimeCode::kInvalid, "model \"{}\" was removed", name);
 }
 
 DemandLoader::Actions Engine::demand_actions() {
@@ -126,8 +136,8 @@ DemandLoader::Actions Engine::demand_actions() {
     const std::int64_t bytes = loaded.is_ok() ? loaded->footprint.total_bytes() : 0;
     return DemandLoader::Loaded{static_cast<std::uint64_t>(handle), bytes};
   };
-  actions.unload = [this](std::uint64_t handle) {
-    const Status status = unload(terms::ModelHandle{handle});
+  actions.unload = [this](std::uint64_t handle, std::int64_t drain_deadline_ns) {
+    const Status status = unload(terms::ModelHandle{handle}, drain_deadline_ns);
     (void)status;  // another call unloaded it first
   };
   actions.is_usable = [this](std::uint64_t handle) {

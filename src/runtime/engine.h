@@ -88,6 +88,9 @@ class Engine final : public ModelHost {
   /// Registers without a load. A pinned model is not unloaded to make room.
   /// Fails: kInvalid for a name in use, or a request with a group.
   Status add_on_demand(const std::string& name, LoadRequest request, bool is_pinned = false);
+  /// Forgets the name at once, and unloads the model; requests in flight have time to
+  /// `drain_deadline_ns`. Fails: kInvalid for an unknown name.
+  Status remove_on_demand(const std::string& name, std::int64_t drain_deadline_ns = 0);
   Status pin(const std::string& name, bool is_pinned) { return on_demand_.pin(name, is_pinned); }
   /// Keeps the model loaded for the life of the use, which the engine outlives. Blocks during a
   /// load. Fails: as DemandLoader::use and `load`.
@@ -163,7 +166,7 @@ class Engine final : public ModelHost {
   Loader loader_;
   DemandLoader on_demand_;
   mutable std::mutex requests_mutex_;
-  std::map<std::string, LoadRequest> requests_on_demand_;  ///< by name; never erased
+  std::map<std::string, LoadRequest> requests_on_demand_;  ///< by name
   HandleTable<Model> models_;
   CookieTable cookies_;
   mutable std::shared_mutex open_mutex_;  ///< held shared while a load adds its model

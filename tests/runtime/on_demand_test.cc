@@ -88,6 +88,18 @@ TEST_F(OnDemandTest, StoppedOrUnloadedModelIsReloaded) {
   EXPECT_EQ(engine_->list_models().size(), 1U);
 }
 
+TEST_F(OnDemandTest, RemovedModelGivesItsPackageBack) {
+  LoadRequest request = load_of(add_relu());
+  const std::weak_ptr<const package::Executable> executable = request.executable;
+  ASSERT_TRUE(engine_->add_on_demand("a", std::move(request), true).is_ok());
+  infer("a");
+  ASSERT_TRUE(engine_->remove_on_demand("a").is_ok());
+  EXPECT_TRUE(engine_->list_models().empty());
+  EXPECT_TRUE(executable.expired());
+  EXPECT_EQ(reply_of("a").code, RuntimeCode::kInvalid);
+  EXPECT_FALSE(engine_->remove_on_demand("a").is_ok());
+}
+
 TEST_F(OnDemandTest, WrongNamesAndGroupsAreRefused) {
   add({"a"});
   EXPECT_EQ(reply_of("x").code, RuntimeCode::kInvalid);

@@ -103,11 +103,7 @@ class LocalRuntime final : public Runtime {
     }
     // Removed first: from here on no request can load the model again.
     const auto entry = SLUICE_TRY(demand_.remove(model));
-    if (const auto loaded = engine_.find_loaded(entry->key)) {
-      const Status status = engine_.unload(*loaded, after(drain_ns));
-      (void)status;  // another request made room first
-    }
-    return ok_status();
+    return engine_.remove_on_demand(entry->key, after(drain_ns));
   }
 
   Result<std::vector<ModelDescription>> models(std::uint64_t model) override {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <set>
 #include <thread>
 #include <vector>
@@ -18,13 +20,14 @@ class DemandLoaderTest : public ::testing::Test {
  protected:
   DemandLoaderTest()
       : loader_(30, {[](const std::string&) { return Result<std::int64_t>(10); },
-                     [this](const std::string&) { return load(); },
-                     [this](std::uint64_t) { ++num_unloads_; },
+                     [this](const std::string& name) { return load(name); },
+                     [this](std::uint64_t, std::int64_t) { ++num_unloads_; },
                      [this](std::uint64_t handle) { return handle != broken_; }}) {
     for (const char* name : {"a", "b", "c", "d"}) EXPECT_TRUE(loader_.add(name, false).is_ok());
   }
 
-  Result<DemandLoader::Loaded> load() {
+  Result<DemandLoader::Loaded> load(const std::string& name) {
+    if (during_load_) during_load_(name);
     const int num_loaded = num_loads_ - num_unloads_;
     if (num_loaded >= num_places_) {
       return terms::runtime_error(RuntimeCode::kNotEnoughCores, "all {} places are taken",
@@ -40,6 +43,7 @@ class DemandLoaderTest : public ::testing::Test {
   std::atomic<int> num_unloads_ = 0;
   std::atomic<std::uint64_t> broken_ = 0;
   std::atomic<int> num_places_ = 100;  ///< such as cores
+  std::function<void(const std::string&)> during_load_;
   DemandLoader loader_;
 };
 
@@ -102,6 +106,30 @@ TEST_F(DemandLoaderTest, UnknownNamesAreRefused) {
   EXPECT_EQ(terms::runtime_code_of(loader_.use("x").status()), RuntimeCode::kInvalid);
   EXPECT_FALSE(loader_.pin("x", true).is_ok());
   EXPECT_FALSE(loader_.add("a", false).is_ok());
+}
+
+TEST_F(DemandLoaderTest, RemovedModelIsUnloadedThoughPinnedAndItsNameIsFree) {
+  ASSERT_TRUE(loader_.pin("a", true).is_ok());
+  touch("a");
+  loader_.unload_removed(*loader_.remove("a").value(), 0);
+  EXPECT_EQ(num_unloads_, 1);
+  EXPECT_EQ(loader_.loaded_bytes(), 0);
+  EXPECT_EQ(terms::runtime_code_of(loader_.use("a").status()), RuntimeCode::kInvalid);
+  EXPECT_FALSE(loader_.remove("a").is_ok());
+  EXPECT_TRUE(loader_.add("a", false).is_ok());
+  touch("a");
+}
+
+TEST_F(DemandLoaderTest, ModelRemovedDuringItsLoadIsUnloaded) {
+  std::shared_ptr<DemandLoader::Entry> removed;
+  during_load_ = [&](const std::string& name) { removed = loader_.remove(name).value(); };
+  {
+    const auto use = loader_.use("a");
+    ASSERT_TRUE(use.is_ok());
+    loader_.unload_removed(*removed, 0);
+  }
+  EXPECT_EQ(num_unloads_, 1);
+  EXPECT_EQ(loader_.loaded_bytes(), 0);
 }
 
 TEST_F(DemandLoaderTest, ManyThreadsStayWithinTheBudget) {
