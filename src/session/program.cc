@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "exec/constants/named_constants.h"
+
 namespace sluice::session {
 
 std::vector<ProgramTensor> list_tensors(const package::Executable& executable) {
   std::vector<ProgramTensor> tensors;
-  const ir::Subgraph& main = executable.graph.main();
-  for (std::size_t i = 0; i < main.num_operands(); ++i) {
-    const ir::OperandId id(i);
-    const ir::Constant* constant = main.find_constant(id);
-    // No caller could bind a constant without a name.
-    if (constant == nullptr || main.operand(id).name.empty()) continue;
-    tensors.push_back({main.operand(id).name, constant->type, TensorRole::kConstant});
+  for (exec::NamedConstant& constant : exec::named_constants(executable.graph)) {
+    // One of several that share a name could be bound to no one value.
+    if (!constant.is_one_value) continue;
+    tensors.push_back({std::move(constant.name), constant.value.type, TensorRole::kConstant});
   }
   const terms::Signature signature = package::signature_of(executable.graph);
   for (const auto& spec : signature.inputs) {

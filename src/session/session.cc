@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "exec/constants/named_constants.h"
 #include "exec/device_constants.h"
 #include "package/npy.h"
 
@@ -261,15 +262,13 @@ Status Session::run_main() {
 
 Status Session::run_save() {
   SLUICE_TRY(require_loaded());
-  const ir::Subgraph& main = executable_.graph.main();
-  for (std::size_t i = 0; i < main.num_operands(); ++i) {
-    const ir::Constant* constant = main.find_constant(ir::OperandId(i));
-    const std::string& name = main.operand(ir::OperandId(i)).name;
-    const auto it = sinks_.find(name);
-    if (constant == nullptr || it == sinks_.end()) continue;
-    const Bytes value =
-        SLUICE_TRY(current_value(*constant).with_context(fmt::format("saving \"{}\"", name)));
-    SLUICE_TRY(give(it->second, view_of(constant->type, value.data(), value.size()), name));
+  for (const exec::NamedConstant& constant : exec::named_constants(executable_.graph)) {
+    const auto it = sinks_.find(constant.name);
+    if (it == sinks_.end()) continue;
+    const Bytes value = SLUICE_TRY(
+        current_value(constant.value).with_context(fmt::format("saving \"{}\"", constant.name)));
+    SLUICE_TRY(
+        give(it->second, view_of(constant.value.type, value.data(), value.size()), constant.name));
   }
   return ok_status();
 }

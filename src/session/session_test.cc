@@ -98,6 +98,90 @@ TEST_F(SessionTest, UserDataOverridesStoredData) {
   EXPECT_EQ(y_.data()[1], 9);
 }
 
+TEST_F(SessionTest, BoundConstantChangesInBodiesToo) {
+  // `simplify_captures` leaves a copy in each body, and main need not have one.
+  constexpr std::string_view kBranches = R"(
+subgraph @0 "main" {
+  input %p : bool[]
+  input %x : f32[2]
+  const %c : f32[2] = [10.0, 20.0]
+  [%b : f32[2]] = If.25[%p, %x] {captures = 1, else_branch = @2, then_branch = @1}
+  [%y : f32[2]] = Add.14[%b, %c]
+  output [%y]
+}
+subgraph @1 "then" {
+  input %x : f32[2]
+  const %c : f32[2] = [10.0, 20.0]
+  const %w : f32[2] = [2.0, 3.0]
+  [%t : f32[2]] = Mul.14[%x, %c]
+  [%s : f32[2]] = Add.14[%t, %w]
+  output [%s]
+}
+subgraph @2 "else" {
+  input %x : f32[2]
+  output [%x]
+}
+)";
+  auto session = Session::create(executable_of(kBranches), system_clock(), {}).value();
+  const bool is_then = true;
+  const ir::Constant p{ir::Type::tensor(ir::ElementType::kBool, ir::Shape{}),
+                       MutableBytes::copy_of(std::as_bytes(std::span(&is_then, 1))).freeze()};
+  ASSERT_TRUE(session->bind_source("p", p).is_ok());
+  ASSERT_TRUE(session->bind_source("x", f32_view(x_, {2})).is_ok());
+  ASSERT_TRUE(session->bind_source("c", pair_of(100, 200)).is_ok());
+  ASSERT_TRUE(session->bind_source("w", pair_of(7, 8)).is_ok());
+  ASSERT_TRUE(session->bind_sink("y", terms::OutputMemory{y_.data(), 8}).is_ok());
+  const Status loaded = session->load(registry());
+  ASSERT_TRUE(loaded.is_ok()) << loaded.to_string();
+  ASSERT_TRUE(session->run_main().is_ok());
+  EXPECT_EQ(y_.data()[0], 100 + 7 + 100);
+  EXPECT_EQ(y_.data()[1], 200 + 8 + 200);
+}
+
+TEST_F(SessionTest, NameOfDifferentConstantsCannotBeBound) {
+  constexpr std::string_view kBranches = R"(
+subgraph @0 "main" {
+  input %p : bool[]
+  [%y : f32[2]] = If.25[%p] {captures = 0, else_branch = @2, then_branch = @1}
+  output [%y]
+}
+subgraph @1 "then" {
+  const %c : f32[2] = [10.0, 20.0]
+  output [%c]
+}
+subgraph @2 "else" {
+  const %c : f32[2] = [1.0, 2.0]
+  output [%c]
+}
+)";
+  const package::Executable executable = executable_of(kBranches);
+  auto session = Session::create(executable, system_clock(), {}).value();
+  EXPECT_EQ(session->bind_source("c", pair_of(1, 2)).code(), Code::kNotFound);
+  const auto replaced = exec::replace_constants(executable, {{"c", pair_of(1, 2)}});
+  EXPECT_THAT(replaced.status().message(), HasSubstr("2 different ones"));
+}
+
+TEST_F(SessionTest, ConstantThatABodyShapesWithIsRefused) {
+  constexpr std::string_view kBranches = R"(
+subgraph @0 "main" {
+  input %p : bool[]
+  input %x : f32[2]
+  const %n : i64[2] = [1, 2]
+  [%y : f32[1, 2]] = If.25[%p, %n, %x] {captures = 2, else_branch = @1, then_branch = @1}
+  output [%y]
+}
+subgraph @1 "then" {
+  input %n : i64[2]
+  input %x : f32[2]
+  [%z : f32[1, 2]] = Reshape.14[%x, %n]
+  output [%z]
+}
+)";
+  const auto replaced = exec::replace_constants(
+      executable_of(kBranches), {{"n", ir::make_i64_constant({2, 1}, ir::Shape{2})}});
+  EXPECT_EQ(replaced.status().code(), Code::kUnimplemented) << replaced.status().to_string();
+}
+
 TEST_F(SessionTest, PredicatesSelectAutomaticBindings) {
   const auto value_of_y = [&](BindPredicate predicate) {
     SessionOptions options;

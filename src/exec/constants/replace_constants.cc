@@ -1,8 +1,11 @@
 #include "exec/constants/replace_constants.h"
 
 #include <algorithm>
+#include <variant>
 #include <vector>
 
+#include "exec/constants/named_constants.h"
+#include "ops/control/structure.h"
 #include "ops/inference.h"
 
 namespace sluice::exec {
@@ -11,42 +14,58 @@ namespace {
 // Models have thousands; the message should help with a misspelt name, not fill the screen.
 constexpr int kMaxNamesListed = 20;
 
-ir::OperandId find_constant(const ir::Subgraph& main, std::string_view name) {
-  for (std::size_t i = 0; i < main.num_operands(); ++i) {
-    const ir::OperandId id(i);
-    if (main.find_constant(id) != nullptr && main.operand(id).name == name) return id;
-  }
-  return ir::OperandId();
-}
-
-std::string list_constants(const ir::Subgraph& main) {
+std::string list_names(const std::vector<NamedConstant>& constants) {
   std::string names;
   int num_listed = 0;
-  for (std::size_t i = 0; i < main.num_operands(); ++i) {
-    const ir::OperandId id(i);
-    if (main.find_constant(id) == nullptr || main.operand(id).name.empty()) continue;
+  for (const NamedConstant& constant : constants) {
     if (++num_listed > kMaxNamesListed) return names + " ...";
-    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", main.operand(id).name);
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", constant.name);
   }
   return names.empty() ? "none" : names;
 }
 
-/// Whether a shape function reads the constant: then types and plan depend on its value.
-bool is_read_by_shapes(const ir::Subgraph& main, ir::OperandId constant) {
-  for (const ir::OperationId id : main.order()) {
-    const ir::Operation& operation = main.operation(id);
-    const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
-    if (schema == nullptr) continue;
-    for (std::size_t i = 0; i < operation.inputs.size() && i < schema->inputs.size(); ++i) {
-      if (schema->inputs[i].is_shape_value && operation.inputs[i] == constant) return true;
+bool is_read_by_shapes(const ir::Graph& graph, const ConstantPlace& place);
+
+/// Whether the operation passes the constant to a shape function, or to a body that does: then
+/// types and plan depend on its value.
+// NOLINTNEXTLINE(misc-no-recursion): as deep as bodies nest, which import bounds
+bool passes_to_shapes(const ir::Graph& graph, const ir::Operation& operation,
+                      ir::OperandId constant) {
+  const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+  if (schema == nullptr) return false;
+  const bool has_captures = operation.attributes.contains("captures");
+  for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
+    if (operation.inputs[i] != constant) continue;
+    if (i < schema->inputs.size() && schema->inputs[i].is_shape_value) return true;
+    if (!has_captures || i < ops::num_own_inputs(operation)) continue;
+    for (const auto& [name, value] : operation.attributes) {
+      const auto* body = std::get_if<ir::SubgraphId>(&value);
+      if (body == nullptr) continue;
+      const std::vector<ir::OperandId>& inputs = graph.subgraph(*body).inputs;
+      // The last inputs of operation and body are the captures.
+      const std::size_t from_end = operation.inputs.size() - i;
+      if (is_read_by_shapes(graph, {*body, inputs[inputs.size() - from_end]})) return true;
     }
   }
   return false;
 }
 
-Status check_value(const ir::Subgraph& main, ir::OperandId id, const ir::Constant& value) {
-  const std::string& name = main.operand(id).name;
-  const ir::Type& type = main.find_constant(id)->type;
+// NOLINTNEXTLINE(misc-no-recursion): as above
+bool is_read_by_shapes(const ir::Graph& graph, const ConstantPlace& place) {
+  const ir::Subgraph& subgraph = graph.subgraph(place.subgraph);
+  return std::ranges::any_of(subgraph.order(), [&](ir::OperationId id) {
+    return passes_to_shapes(graph, subgraph.operation(id), place.operand);
+  });
+}
+
+Status check_value(const ir::Graph& graph, const NamedConstant& constant,
+                   const ir::Constant& value) {
+  const std::string& name = constant.name;
+  const ir::Type& type = constant.value.type;
+  if (!constant.is_one_value) {
+    return invalid_argument("constant \"{}\": {} different ones have this name", name,
+                            constant.places.size());
+  }
   if (!(value.type == type)) {
     return invalid_argument("constant \"{}\": got {}, model takes {}", name, value.type.to_string(),
                             type.to_string());
@@ -57,37 +76,45 @@ Status check_value(const ir::Subgraph& main, ir::OperandId id, const ir::Constan
     return invalid_argument("constant \"{}\": {} takes {} bytes, got {}", name, type.to_string(),
                             size.value_or(-1), value.data.size());
   }
-  if (is_read_by_shapes(main, id)) {
+  const auto is_shape = [&](const ConstantPlace& place) { return is_read_by_shapes(graph, place); };
+  if (std::ranges::any_of(constant.places, is_shape)) {
     return unimplemented("constant \"{}\": shapes were planned with it; compile the model anew",
                          name);
   }
   return ok_status();
 }
 
-bool reads(const ir::Subgraph& main, const package::PackedConstant& packed, ir::OperandId id) {
-  if (packed.operation >= main.order().size()) return false;
-  const ir::Operation& operation = main.operation(main.order()[packed.operation]);
-  return packed.input < operation.inputs.size() && operation.inputs[packed.input] == id;
+bool reads(const ir::Graph& graph, const package::PackedConstant& packed,
+           const ConstantPlace& place) {
+  if (packed.subgraph != place.subgraph.index()) return false;
+  const ir::Subgraph& subgraph = graph.subgraph(place.subgraph);
+  if (packed.operation >= subgraph.order().size()) return false;
+  const ir::Operation& operation = subgraph.operation(subgraph.order()[packed.operation]);
+  return packed.input < operation.inputs.size() && operation.inputs[packed.input] == place.operand;
 }
 
 }  // namespace
 
 Result<package::Executable> replace_constants(const package::Executable& executable,
                                               const ConstantsByName& values) {
+  if (values.empty()) return executable;
   package::Executable replaced = executable;
-  ir::Subgraph& main = replaced.graph.main();
+  ir::Graph& graph = replaced.graph;
+  const std::vector<NamedConstant> constants = named_constants(graph);
   for (const auto& [name, value] : values) {
-    const ir::OperandId id = find_constant(main, name);
-    if (!id.is_valid()) {
+    const auto constant = std::ranges::find(constants, name, &NamedConstant::name);
+    if (constant == constants.end()) {
       return make_error(Code::kNotFound, "the model has no constant \"{}\"; it has {}", name,
-                        list_constants(main));
+                        list_names(constants));
     }
-    SLUICE_TRY(check_value(main, id, value));
-    main.operand(id).constant->data = value.data;
-    // What was packed from the old bytes goes; the loader packs the new ones.
-    std::erase_if(replaced.packed, [&, constant = id](const package::PackedConstant& packed) {
-      return reads(main, packed, constant);
-    });
+    SLUICE_TRY(check_value(graph, *constant, value));
+    for (const ConstantPlace& place : constant->places) {
+      graph.subgraph(place.subgraph).operand(place.operand).constant->data = value.data;
+      // What was packed from the old bytes goes; the loader packs the new ones.
+      std::erase_if(replaced.packed, [&](const package::PackedConstant& packed) {
+        return reads(graph, packed, place);
+      });
+    }
   }
   return replaced;
 }
