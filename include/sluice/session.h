@@ -40,11 +40,12 @@ SLUICE_API sluice_code sluice_runtime_open_queues(sluice_runtime* runtime, uint6
                                                   const sluice_queue_options* options,
                                                   uint64_t* queues);
 
-/* Adds memory to the queue of the tensor `name`, borrowed until `on_done`, which may be null. One
- * thread at a time enqueues for a tensor. Waits at most `timeout_ns` while the queue is full: 0
- * does not wait, -1 waits without limit. Blocks if timeout_ns is not 0. Fails: RESOURCE_EXHAUSTED,
- * runtime code QUEUE_FULL; INVALID_ARGUMENT for null or another size than the tensor's; NOT_FOUND
- *; FAILED_PRECONDITION once the queues are closed. */
+/* Adds memory to the queue of the tensor `name`, borrowed until `on_done`, which may be null. From
+ * any thread; entries of several tensors meet in the order in which they came. Waits at most
+ * `timeout_ns` while the queue is full: 0 does not wait, -1 waits without limit. Blocks if
+ * timeout_ns is not 0. Fails: RESOURCE_EXHAUSTED, runtime code QUEUE_FULL; INVALID_ARGUMENT for
+ * null or another size than the tensor's; NOT_FOUND; FAILED_PRECONDITION once the queues are
+ * closed. */
 SLUICE_API sluice_code sluice_runtime_enqueue(sluice_runtime* runtime, uint64_t queues,
                                               const char* name, void* data, int64_t size_bytes,
                                               sluice_queue_callback on_done, void* user_data,

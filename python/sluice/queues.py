@@ -10,7 +10,7 @@ from . import _native, arrays
 from .calls import SignedModel
 from .dtypes import Array
 from .errors import Error, InvalidArgument, from_status
-from .requests import Request, collector
+from .requests import Request, collector, duration_ns
 from .signature import TensorSpec, writable
 
 _STATUS_OF = {1: 9, 2: 3, 3: 5, 4: 8, 5: 4, 6: 14, 7: 8, 8: 9, 9: 8, 10: 12, 1001: 1, 1002: 3, 1003: 15}
@@ -34,7 +34,8 @@ class Entry(Request):
 class Queues:
     """Made by LoadedModel.queues. When every queue has an array, the first of each become a request.
 
-    One thread at a time puts arrays for a tensor. The arrays are the queues' until their entry is done.
+    Any thread puts arrays; those of several tensors meet in the order in which they were put. The arrays are the
+    queues' until their entry is done.
     """
 
     def __init__(self, native: _native.Queues, model: SignedModel[_native.LoadedModel]) -> None:
@@ -56,7 +57,7 @@ class Queues:
             raise InvalidArgument(f'"{name}" takes a contiguous numpy array: the model reads it where it lies')
         given = arrays.to_input(array, spec.element_type, name, spec.type)
         entry = Entry(lambda _, size_bytes: _rows(array, size_bytes) if is_output else array)
-        timeout_ns = -1 if timeout is None else int(timeout * 1e9)
+        timeout_ns = -1 if timeout is None else duration_ns(timeout, "timeout")
         self._native.put(collector.replies(), entry, name, given, timeout_ns)
         return entry
 

@@ -20,8 +20,8 @@ inline void spin_pause() {
 #endif
 }
 
-/// One thread waits at a spot, any number wake it. No news is lost when what `is_ready` reads is
-/// changed by a sequentially consistent store before `wake`.
+/// Any number of threads wait at a spot, any number wake them. No news is lost when what `is_ready`
+/// reads is changed by a sequentially consistent store before `wake`.
 class ParkingSpot {
  public:
   /// Looks a bounded number of times, then sleeps until `is_ready()` or `deadline_ns` by `clock`.
@@ -34,6 +34,7 @@ class ParkingSpot {
       spin_pause();
     }
     std::unique_lock lock(mutex_);
+    ++num_waiting_;
     bool ready = false;
     while (true) {
       is_parked_.store(true, std::memory_order_seq_cst);
@@ -41,11 +42,12 @@ class ParkingSpot {
       if (ready || clock.now_ns() >= deadline_ns) break;
       clock.wait_until(lock, condition_, deadline_ns);
     }
-    is_parked_.store(false, std::memory_order_relaxed);
+    --num_waiting_;
+    is_parked_.store(num_waiting_ > 0, std::memory_order_relaxed);
     return ready;
   }
 
-  /// Costs one load while nobody sleeps or the sleeper has been woken.
+  /// Costs one load while nobody sleeps or the sleepers have been woken.
   void wake() {
     if (!is_parked_.load(std::memory_order_seq_cst)) return;
     {
@@ -61,6 +63,7 @@ class ParkingSpot {
   std::atomic<bool> is_parked_ = false;
   std::mutex mutex_;
   std::condition_variable condition_;
+  int num_waiting_ = 0;  ///< guarded by mutex_
 };
 
 }  // namespace sluice

@@ -67,8 +67,13 @@ class Ring {
   RingResult push(const Record& record, Clock& clock, std::int64_t deadline_ns) {
     const RingResult result = try_push(record);
     if (result != RingResult::kNotNow) return result;
-    not_full_.wait(clock, deadline_ns, [&] { return size() < capacity_ || is_closed(); });
+    wait_for_room(clock, deadline_ns);
     return try_push(record);
+  }
+
+  /// Until the ring is closed or not full, or `deadline_ns`. Any thread's.
+  void wait_for_room(Clock& clock, std::int64_t deadline_ns) {
+    not_full_.wait(clock, deadline_ns, [&] { return size() < capacity_ || is_closed(); });
   }
 
   // The consumer's side.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/system/start_thread.h"
+
 namespace sluice::session {
 namespace {
 
@@ -34,7 +36,9 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::create(
     std::vector<runtime::RequestSink*> replicas, const terms::RunnerOptions& options) {
   std::unique_ptr<ModelRunner> runner(new ModelRunner(options));
   runner->replicas_ = SLUICE_TRY(ReplicaSet::create(std::move(replicas), options.replicas));
-  if (options.has_timer) runner->timer_ = std::thread([self = runner.get()] { self->keep_time(); });
+  if (options.has_timer) {
+    runner->timer_ = SLUICE_TRY(start_thread([self = runner.get()] { self->keep_time(); }));
+  }
   return runner;
 }
 

@@ -4,10 +4,15 @@
 #include "session/queue_manager.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
+
+#include "base/system/start_thread.h"
 
 namespace sluice::session {
 namespace {
+
+constexpr std::chrono::milliseconds kRetryAfter{1};
 
 Status check_spec(const terms::TensorSpec& spec) {
   const ir::Shape* shape = spec.type.is_tensor() ? spec.type.shape() : nullptr;
@@ -47,10 +52,10 @@ Result<std::unique_ptr<QueueManager>> QueueManager::create(runtime::RequestSink&
     slot.outputs.resize(signature.outputs.size());
   }
   if (options.has_driver.value_or(false)) {
-    manager->driver_ = std::thread([self = manager.get()] {
+    manager->driver_ = SLUICE_TRY(start_thread([self = manager.get()] {
       const auto is_over = [self] { return self->is_closing_.load(std::memory_order_seq_cst); };
       self->model_.wait(is_over, kNoDeadline);
-    });
+    }));
   }
   return manager;
 }
@@ -99,10 +104,38 @@ void QueueManager::start_requests() {
       // Its records have left the rings and cannot go back: the next pump starts this slot first,
       // in order.
       stalled_ = slot;
-      return;
+      if (try_later()) return;
+      stalled_ = nullptr;
     }
     finish(*slot, runtime::failed_reply(status));
     model_.tell_waiters();
+  }
+}
+
+/// The line may be full of the requests of others, and nobody tells when those have left. False
+/// without a thread.
+bool QueueManager::try_later() {
+  const std::lock_guard lock(retry_mutex_);
+  if (!retrier_.joinable()) {
+    auto thread = start_thread([this] { keep_trying(); });
+    if (!thread.is_ok()) return false;
+    retrier_ = std::move(*thread);
+  }
+  wants_retry_ = true;
+  retry_changed_.notify_all();
+  return true;
+}
+
+void QueueManager::keep_trying() {
+  const auto is_closing = [this] { return is_closing_.load(std::memory_order_seq_cst); };
+  std::unique_lock lock(retry_mutex_);
+  while (true) {
+    retry_changed_.wait(lock, [&] { return wants_retry_ || is_closing(); });
+    if (retry_changed_.wait_for(lock, kRetryAfter, is_closing)) return;
+    wants_retry_ = false;
+    lock.unlock();
+    pump();
+    lock.lock();
   }
 }
 
@@ -196,6 +229,12 @@ void QueueManager::close() {
   while (!model_.wait(is_done, kNoDeadline)) {
   }
   if (driver_.joinable()) driver_.join();
+  // Last: a slot that waits for a retry is open, so that none can ask for the thread any more.
+  {
+    const std::lock_guard lock(retry_mutex_);
+    retry_changed_.notify_all();
+  }
+  if (retrier_.joinable()) retrier_.join();
 }
 
 }  // namespace sluice::session

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -28,8 +30,9 @@ struct QueueOptions {
 ///     enqueued --one in every queue, room in the model--> running --> callback of every tensor
 ///         `--closed--> callback with kCancelled
 ///
-/// Requests start on threads that enqueue, and on threads that complete requests; with a driver
-/// they run on its thread, and on threads in `wait`. Requests start in order; with a depth above
+/// Requests start on threads that enqueue, on threads that complete requests, and, after the model
+/// had no room, on a thread that tries again; with a driver they run on its thread, and on threads
+/// in `wait`. Requests start in order; with a depth above
 /// one they may complete out of order. Safe from any thread; TensorQueue states the rules of a
 /// queue.
 class QueueManager {
@@ -50,10 +53,6 @@ class QueueManager {
   /// The error of an entry for a name that `find` does not know: kNotFound with the reason.
   Status no_queue(std::string_view name) const;
 
-  /// Starts requests if possible. Only needed if other clients use the model and no request of this
-  /// manager is running.
-  void pump();
-
   /// Waits until `is_done` or `deadline_ns`; may run requests on this thread.
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
     return model_.wait(is_done, deadline_ns);
@@ -72,7 +71,11 @@ class QueueManager {
   };
 
   explicit QueueManager(runtime::RequestSink& model) : model_(model) {}
+  /// Starts requests if possible.
+  void pump();
   void start_requests();
+  bool try_later();
+  void keep_trying();
   Slot* find_free_slot();
   bool has_data() const;
   void take_records(Slot& slot);
@@ -89,6 +92,10 @@ class QueueManager {
   std::atomic<int> open_ = 0;
   std::atomic<bool> is_closing_ = false;
   std::thread driver_;
+  std::mutex retry_mutex_;  ///< of what follows; nothing else is locked under it
+  std::condition_variable retry_changed_;
+  bool wants_retry_ = false;
+  std::thread retrier_;  ///< since the model had no room for the first time
 };
 
 }  // namespace sluice::session

@@ -55,6 +55,62 @@ TEST_F(QueueManagerTest, EveryTensorHasAQueueOfItsOwn) {
   EXPECT_EQ(manager->find("x")->capacity(), 4U) << "twice the depth";
 }
 
+TEST_F(QueueManagerTest, TriesAgainWhenOthersHaveFilledTheModelsLine) {
+  FakeModel model(1, 1, clock_);
+  const auto manager = make(model);
+  model.refuse(terms::runtime_error(RuntimeCode::kQueueFull, "full of requests of others"));
+  auto x = rows(1, 1);
+  std::vector<float> y(2);
+  ASSERT_TRUE(manager->find("x")->enqueue(x.data(), 8, seen_in_.callback()).is_ok());
+  ASSERT_TRUE(manager->find("y")->enqueue(y.data(), 8, seen_out_.callback()).is_ok());
+  EXPECT_EQ(model.num_waiting(), 0U);
+  model.refuse(ok_status());
+  ASSERT_TRUE(eventually([&] { return model.num_waiting() == 1; })) << "nobody pumps it";
+  model.complete();
+  EXPECT_EQ(seen_out_.count, 1);
+  EXPECT_EQ(seen_out_.last.code, RuntimeCode::kOk);
+}
+
+TEST_F(QueueManagerTest, ClosesWhileItWaitsToTryAgain) {
+  FakeModel model(1, 1, clock_);
+  const auto manager = make(model);
+  model.refuse(terms::runtime_error(RuntimeCode::kQueueFull, "full of requests of others"));
+  auto x = rows(1, 1);
+  std::vector<float> y(2);
+  ASSERT_TRUE(manager->find("x")->enqueue(x.data(), 8, seen_in_.callback()).is_ok());
+  ASSERT_TRUE(manager->find("y")->enqueue(y.data(), 8, seen_out_.callback()).is_ok());
+  manager->close();
+  EXPECT_EQ(seen_out_.last.code, RuntimeCode::kCancelled);
+}
+
+TEST_F(QueueManagerTest, ManyThreadsEnqueueForOneTensor) {
+  FakeModel model(1, 1, clock_);
+  const auto manager = make(model);
+  constexpr int kEach = 200;
+  auto x = rows(1, 1);
+  std::vector<float> y(2);
+  std::vector<std::thread> threads;
+  const auto put = [&](const char* name, float* data, Seen& seen) {
+    for (int i = 0; i < kEach;) {
+      const Status status = manager->find(name)->enqueue(data, 8, seen.callback());
+      if (status.is_ok()) ++i;
+      if (!status.is_ok()) std::this_thread::yield();
+      EXPECT_TRUE(status.is_ok() || terms::runtime_code_of(status) == RuntimeCode::kQueueFull)
+          << status.to_string();
+    }
+  };
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] { put("x", x.data(), seen_in_); });
+    threads.emplace_back([&] { put("y", y.data(), seen_out_); });
+  }
+  EXPECT_TRUE(eventually([&] {
+    while (model.complete()) {
+    }
+    return seen_in_.count == 3 * kEach && seen_out_.count == 3 * kEach;
+  }));
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(QueueManagerTest, TensorBytesAreReadAndWrittenInPlace) {
   FakeModel model(1, 3, clock_);
   const auto manager = make(model);

@@ -48,15 +48,23 @@ std::vector<std::int64_t> TensorQueue::dims_of(std::int64_t size_bytes) const {
   return dims;
 }
 
+RingResult TensorQueue::push(const Record& record, std::int64_t deadline_ns) {
+  while (true) {
+    {
+      const std::lock_guard lock(producers_);
+      const RingResult result = ring_.try_push(record);
+      if (result != RingResult::kNotNow) return result;
+    }
+    if (deadline_ns <= 0 || clock_.now_ns() >= deadline_ns) return RingResult::kNotNow;
+    // Without the lock: who does not wait must not wait for this.
+    ring_.wait_for_room(clock_, deadline_ns);
+  }
+}
+
 Status TensorQueue::enqueue(void* data, std::int64_t size_bytes, QueueCallback on_done,
                             std::int64_t deadline_ns) {
   SLUICE_TRY(check(data, size_bytes));
-  const Record record = {data, size_bytes, on_done};
-  RingResult result = ring_.try_push(record);
-  if (result == RingResult::kNotNow && deadline_ns > 0) {
-    result = ring_.push(record, clock_, deadline_ns);
-  }
-  switch (result) {
+  switch (push({data, size_bytes, on_done}, deadline_ns)) {
     case RingResult::kDone: break;
     case RingResult::kNotNow:
       return terms::runtime_error(RuntimeCode::kQueueFull, "the queue of \"{}\" is full: {} wait",

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "base/ring.h"
@@ -26,8 +27,8 @@ struct QueueCallback {
   }
 };
 
-/// A ring of pointers to the user's memory; the queue copies no tensor bytes. One thread at a time
-/// enqueues; queues of different tensors may have different threads.
+/// A ring of pointers to the user's memory; the queue copies no tensor bytes. Any thread
+/// enqueues; which entries of several tensors meet is for those who enqueue to order.
 class TensorQueue {
  public:
   /// `on_enqueued` is called after every entry, by the thread that enqueued it.
@@ -56,6 +57,7 @@ class TensorQueue {
     QueueCallback on_done;
   };
 
+  RingResult push(const Record& record, std::int64_t deadline_ns);
   Status check(const void* data, std::int64_t size_bytes) const;
   /// Requires: `check` was ok with this size.
   std::vector<std::int64_t> dims_of(std::int64_t size_bytes) const;
@@ -67,6 +69,7 @@ class TensorQueue {
   bool has_unknown_rows_ = false;
   Clock& clock_;
   std::function<void()> on_enqueued_;
+  std::mutex producers_;  ///< the ring has one at a time; nothing else is locked under it
   Ring<Record> ring_;
 };
 
