@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -38,6 +39,8 @@ class Daemon:
             self.exchange = line.partition("exchange on ")[2].strip() or self.exchange
             self.http = line.partition("http on ")[2].strip() or self.http
             if last in line:
+                # A pipe that nobody empties is full after some hundred lines.
+                threading.Thread(target=self._process.stdout.read, daemon=True).start()
                 return
         raise RuntimeError("".join(said))
 
@@ -49,7 +52,7 @@ class Daemon:
         if self._process.poll() is not None:
             return
         self._process.send_signal(signal.SIGKILL)
-        self._process.communicate()
+        self._process.wait()
 
 
 @contextlib.contextmanager

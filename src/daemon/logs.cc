@@ -1,13 +1,16 @@
 #include "daemon/logs.h"
 
+#include <poll.h>
 #include <sys/stat.h>
 #include <syslog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
 #include <cstdlib>
 #include <ctime>
+#include <mutex>
+#include <utility>
 
 namespace sluice::daemon {
 namespace {
@@ -54,24 +57,55 @@ std::string time_text() {
                      duration_cast<milliseconds>(since).count() % 1000);
 }
 
+/// A line waits so long for room in a pipe that nobody empties.
+constexpr int kPatienceMs = 200;
+
+// A service must not stop because nobody reads what it says. A line that finds no room is lost, and
+// the next one that finds some says how many were. While lines are lost none waits, so that a
+// reader that is stuck costs one wait, not one for each line.
+//
+// Up to PIPE_BUF bytes go into a pipe as a whole or not at all, so a write after poll never blocks.
 class ConsoleLog final : public service::Log {
  public:
-  explicit ConsoleLog(const LogThreshold& most)
-      : most_(most), is_journal_(is_journal(STDERR_FILENO)) {}
+  ConsoleLog(const LogThreshold& most, int fd)
+      : most_(most), fd_(fd), is_journal_(is_journal(fd)) {}
   bool is_wanted(LogLevel level) const override {
     return level <= most_.load(std::memory_order_relaxed);
   }
   void write(LogLevel level, std::string_view event) override {
-    const std::string line = is_journal_
-                                 ? fmt::format("<{}>{}\n", priority_of(level), event)
-                                 : fmt::format("{} {} {}\n", time_text(), name_of(level), event);
-    const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());  // whole lines
-    (void)written;  // a closed console must not end the daemon
+    const std::lock_guard lock(mutex_);
+    if (!has_room(num_lost_ == 0 ? kPatienceMs : 0)) {
+      ++num_lost_;
+      return;
+    }
+    if (num_lost_ > 0) {
+      put(LogLevel::kWarning, fmt::format("log.lost lines={}", std::exchange(num_lost_, 0)));
+      if (!has_room(0)) {
+        ++num_lost_;
+        return;
+      }
+    }
+    put(level, event);
   }
 
  private:
+  bool has_room(int timeout_ms) const {
+    pollfd waiting{.fd = fd_, .events = POLLOUT, .revents = 0};
+    return poll(&waiting, 1, timeout_ms) != 0;  // an error is the write's to meet
+  }
+  void put(LogLevel level, std::string_view event) const {
+    std::string line = is_journal_ ? fmt::format("<{}>{}\n", priority_of(level), event)
+                                   : fmt::format("{} {} {}\n", time_text(), name_of(level), event);
+    if (line.size() > PIPE_BUF) line = line.substr(0, PIPE_BUF - 4) + "...\n";
+    const ssize_t written = ::write(fd_, line.data(), line.size());
+    (void)written;  // a closed console must not end the daemon
+  }
+
   const LogThreshold& most_;
+  const int fd_;
   const bool is_journal_;
+  std::mutex mutex_;
+  std::uint64_t num_lost_ = 0;  ///< since the last line that found room; guarded by mutex_
 };
 
 class SystemLog final : public service::Log {
@@ -109,8 +143,8 @@ class JoinedLog final : public service::Log {
 
 }  // namespace
 
-std::unique_ptr<service::Log> console_log(const LogThreshold& most) {
-  return std::make_unique<ConsoleLog>(most);
+std::unique_ptr<service::Log> console_log(const LogThreshold& most, int fd) {
+  return std::make_unique<ConsoleLog>(most, fd);
 }
 
 std::unique_ptr<service::Log> system_log(const LogThreshold& most) {

@@ -1,0 +1,69 @@
+#include "daemon/logs.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "base/file.h"
+
+namespace sluice::daemon {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A log into a pipe with room for four pages.
+class PipedLog : public ::testing::Test {
+ protected:
+  PipedLog() {
+    EXPECT_EQ(pipe2(fds_.data(), O_CLOEXEC), 0);
+    EXPECT_GT(fcntl(fds_[1], F_SETPIPE_SZ, 16384), 0);
+    log_ = console_log(most_, fds_[1]);
+  }
+  ~PipedLog() override {
+    const FileDescriptor in(fds_[0]);
+    const FileDescriptor out(fds_[1]);
+  }
+  std::string read_all() const {
+    std::string text(1 << 16U, 0);
+    const ssize_t size = read(fds_[0], text.data(), text.size());
+    text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+    return text;
+  }
+
+  LogThreshold most_ = service::LogLevel::kInfo;
+  std::array<int, 2> fds_{};
+  std::unique_ptr<service::Log> log_;
+};
+
+TEST_F(PipedLog, LineHasTimeLevelAndEvent) {
+  log_->write(service::LogLevel::kError, "model.lost name=a");
+  const std::string line = read_all();
+  EXPECT_THAT(line, ::testing::MatchesRegex(".*Z error model.lost name=a\n"));
+}
+
+TEST_F(PipedLog, LinesThatNobodyReadsAreLostAndCounted) {
+  for (int i = 0; i < 1000; ++i) log_->write(service::LogLevel::kInfo, std::string(99, 'x'));
+  const std::string first = read_all();
+  EXPECT_THAT(first, Not(HasSubstr("log.lost")));
+  EXPECT_EQ(first.back(), '\n') << "no line is cut";
+  const auto num_written = std::ranges::count(first, '\n');
+  log_->write(service::LogLevel::kInfo, "again");
+  const std::string second = read_all();
+  EXPECT_THAT(second, HasSubstr(fmt::format("warning log.lost lines={}\n", 1000 - num_written)));
+  EXPECT_THAT(second, HasSubstr("info again\n"));
+}
+
+TEST_F(PipedLog, LineLongerThanAPageIsCut) {
+  log_->write(service::LogLevel::kInfo, std::string(100'000, 'x'));
+  const std::string line = read_all();
+  EXPECT_EQ(line.size(), 4096U);
+  EXPECT_TRUE(line.ends_with("...\n"));
+}
+
+}  // namespace
+}  // namespace sluice::daemon
