@@ -8,7 +8,7 @@ namespace sluice::http {
 Status Body::reserve(std::size_t wanted) {
   if (wanted <= capacity_) return ok_status();
   if (wanted > limit_) {
-    return make_error(Code::kResourceExhausted, "the body has more than {} bytes", limit_);
+    return invalid_argument("the body has more than {} bytes", limit_);
   }
   // Twice as much, so that a body of unknown size is copied few times.
   const std::size_t capacity = std::min(limit_, std::max(wanted, 2 * capacity_));

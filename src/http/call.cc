@@ -1,11 +1,10 @@
 #include "http/call.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <utility>
 
-#include "base/utf8.h"
+#include "http/json_text.h"
 
 namespace sluice::http {
 int http_status(Code code) {
@@ -25,8 +24,7 @@ int http_status(Code code) {
 }
 
 Reply error_reply(int status, std::string_view message) {
-  const nlohmann::json body = {{"error", valid_utf8(message)}};
-  return {status, kJson, body.dump()};
+  return {status, kJson, json_text({{"error", message}})};
 }
 
 Reply error_reply(const Status& status) {

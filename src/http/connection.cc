@@ -25,6 +25,7 @@ constexpr std::uint32_t kMaxHeadBytes = 16 << 10;
 constexpr std::size_t kFirstBytes = 1 << 20;
 /// The same of one whose size nobody says.
 constexpr std::size_t kFirstChunk = 16 << 10;
+constexpr std::size_t kLeastBytesPerMs = 16;  // of a body, on average, after the first idle time
 constexpr nanoseconds kDrainTime = std::chrono::seconds(2);
 constexpr std::size_t kMaxDrainedBytes = 1 << 20;
 constexpr const char* kJsonBytes = "Inference-Header-Content-Length";
@@ -71,7 +72,9 @@ Connection::Connection(std::shared_ptr<Shared> shared, int fd, int family, terms
       peer_(std::move(peer)),
       buffer_(kMaxHeadBytes),
       idle_since_ns_(system_clock().now_ns()) {
-  stream_.socket().assign(asio::generic::stream_protocol(family, 0), fd);
+  beast::error_code error;  // such as no room for it in epoll: the first read then fails
+  stream_.socket().assign(asio::generic::stream_protocol(family, 0), fd, error);
+  if (error) ::close(fd);
 }
 
 void Connection::start() {
@@ -126,6 +129,7 @@ void Connection::take_head(beast::error_code error) {
   }
   body_ = std::make_shared<Body>(shared_->bodies, json_bytes_, shared_->options.max_body_bytes);
   body_bytes_ = static_cast<std::size_t>(parser_->content_length().value_or(0));
+  body_began_ = std::chrono::steady_clock::now();
   if (beast::iequals(head[wire::field::expect], "100-continue") && !parser_->is_done()) {
     static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
     unsent_ = {asio::buffer(kGoOn)};
@@ -141,6 +145,19 @@ void Connection::take_head(beast::error_code error) {
     return;
   }
   read_body();
+}
+
+/// A body may come slowly, but not a byte at a time: what it takes of the budget is everybody's.
+void Connection::expect_more() {
+  const nanoseconds idle(shared_->options.idle_ns);
+  const std::chrono::milliseconds earned(body_->size() / kLeastBytesPerMs);
+  stream_.expires_at(
+      std::min(std::chrono::steady_clock::now() + idle, body_began_ + idle + earned));
+}
+
+/// The client can send less, or later.
+void Connection::refuse_body(const Status& status) {
+  refuse(status.code() == Code::kInvalidArgument ? 413 : 503, status.message());
 }
 
 void Connection::read_body() {
@@ -163,7 +180,7 @@ void Connection::read_known_body() {
   if (body_->room() == 0) {
     const std::size_t wanted = body_->size() + std::min(left, kFirstBytes);
     if (const Status status = body_->reserve(std::min(wanted, body_bytes_)); !status.is_ok()) {
-      refuse(413, status.message());
+      refuse_body(status);
       return;
     }
   }
@@ -176,7 +193,7 @@ void Connection::read_known_body() {
     read_known_body();
     return;
   }
-  stream_.expires_after(nanoseconds(shared_->options.idle_ns));
+  expect_more();
   stream_.async_read_some(asio::buffer(body_->end(), room),
                           [self = shared_from_this()](beast::error_code error, std::size_t num) {
                             self->body_->add(num);
@@ -191,7 +208,7 @@ void Connection::read_known_body() {
 void Connection::read_chunks() {
   if (body_->room() == 0) {
     if (const Status status = body_->reserve(body_->size() + kFirstChunk); !status.is_ok()) {
-      refuse(413, status.message());
+      refuse_body(status);
       return;
     }
   }
@@ -200,7 +217,7 @@ void Connection::read_chunks() {
   part.size = body_->room();
   part.more = true;
   const std::size_t wanted = part.size;
-  stream_.expires_after(nanoseconds(shared_->options.idle_ns));
+  expect_more();
   wire::async_read_some(stream_, buffer_, *parser_,
                         [self = shared_from_this(), wanted](beast::error_code error, std::size_t) {
                           self->body_->add(wanted - self->parser_->get().body().size);
@@ -243,7 +260,11 @@ void Connection::take_request() {
          [reply = std::move(reply)](Connection& self) mutable { self.answer(std::move(reply)); });
   };
   self_ = shared_from_this();
-  cancel_ = shared_->handler(std::move(request), answer);
+  try {
+    cancel_ = shared_->handler(std::move(request), answer);
+  } catch (const std::exception& error) {  // what one request throws must not end the others
+    answer(error_reply(500, error.what()));
+  }
   watch();
 }
 
@@ -263,7 +284,7 @@ void Connection::watch() {
 }
 
 void Connection::answer(Reply reply) {
-  if (!stream_.socket().is_open()) {
+  if (is_answered_ || !stream_.socket().is_open()) {
     self_ = nullptr;  // the caller holds this
     return;
   }

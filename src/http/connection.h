@@ -10,6 +10,7 @@
 #include <boost/beast/http/parser.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -67,6 +68,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void read_head();
   void take_head(beast::error_code error);
+  void expect_more();
+  void refuse_body(const Status& status);
   void read_body();
   void read_known_body();
   void read_chunks();
@@ -91,7 +94,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::shared_ptr<Body> body_;
-  std::int64_t json_bytes_ = -1;      ///< of the body are JSON, as the head says; -1: says nothing
+  std::int64_t json_bytes_ = -1;  ///< of the body are JSON, as the head says; -1: says nothing
+  std::chrono::steady_clock::time_point body_began_;
   std::size_t body_bytes_ = 0;        ///< that the head announced; 0: in chunks, or none
   std::shared_ptr<Connection> self_;  ///< from a request that is complete to the end of its reply
   Cancel cancel_;

@@ -33,7 +33,7 @@ class AsioServer final : public Server {
     shared_->bodies = std::make_shared<ByteBudget>(options.all_body_bytes);
     shared_->io = &io_;
     for (int i = 0; i < options.num_threads; ++i) {
-      threads_.emplace_back([this] { io_.run(); });
+      threads_.emplace_back([this] { run(); });
     }
   }
   ~AsioServer() override { shutdown(0); }
@@ -79,6 +79,18 @@ class AsioServer final : public Server {
   }
 
  private:
+  /// What a connection throws, such as for lack of memory, ends it alone.
+  void run() {
+    while (true) {
+      try {
+        io_.run();
+        return;
+      } catch (const std::exception&) {
+        continue;
+      }
+    }
+  }
+
   /// Ends the connection that has been without a request for the longest, so that silent ones
   /// cannot keep out others. False if all have one.
   bool make_room() {

@@ -385,5 +385,39 @@ TEST_F(HttpServerTest, ShutdownAnswersWhatItHasAndClosesTheRest) {
   answer({200, kText, "nobody is there"});
 }
 
+/// Little memory for bodies, and little patience.
+class ImpatientServerTest : public HttpServerTest {
+ protected:
+  static ServerOptions options() {
+    ServerOptions options = HttpServerTest::options();
+    options.all_body_bytes = 1 << 20;
+    options.idle_ns = 50'000'000;
+    return options;
+  }
+  ImpatientServerTest() : HttpServerTest(options()) {}
+};
+
+TEST_F(ImpatientServerTest, BodyThatDripsIsGivenUp) {
+  const Client client(*server_);
+  client.write("POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+  std::atomic<bool> is_over = false;
+  std::thread drip([&] {
+    while (!is_over) {
+      client.write("x");
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  EXPECT_EQ(client.read_all(), "") << "ends long before 100,000 bytes came";
+  is_over = true;
+  drip.join();
+}
+
+TEST_F(ImpatientServerTest, BodyBeyondTheBudgetOfAllMayComeLater) {
+  const std::string answer =
+      answer_to("POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\n\r\n" +
+                std::string(4'000'000, 'x'));
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 503")) << "413 would say never";
+}
+
 }  // namespace
 }  // namespace sluice::http

@@ -149,6 +149,14 @@ def test_models_come_and_go_by_name(client: Any, served: daemons.Daemon, curl: C
         client.load_model("absent")
 
 
+@pytest.mark.parametrize("path", ["models/%ff/ready", "models/%ff", "models/%c3%28/config", "models/a%ff/stats",
+                                  "repository/models/%ff/load", "models/%ff/infer", "%ff", "health/%80"])
+def test_paths_that_are_no_text_are_refused(curl: Curl, path: str) -> None:
+    for method in ("GET", "POST"):
+        status, body = curl(method, f"/v2/{path}")
+        assert (status, "not UTF-8" in json.loads(body)["error"]) == (400, True)
+
+
 def wrong(change: dict[str, Any]) -> dict[str, Any]:
     entry = {"name": "n", "shape": [1, 2], "datatype": "INT64", "data": [1, 2]} | change
     words_in = {"name": "w", "shape": [0], "datatype": "BYTES", "data": []}

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/utf8.h"
+#include "http/json_text.h"
 #include "http/open_inference/json_elements.h"
 #include "open_inference/datatypes.h"
 #include "open_inference/model_description.h"
@@ -219,8 +220,6 @@ Status read_json(std::string_view json, std::string_view binary, InferCall& call
   }
   return ok_status();
 }
-
-std::string json_text(std::string_view text) { return nlohmann::json(valid_utf8(text)).dump(); }
 
 Status write_output(const open_inference::OutputTensor& output, bool is_binary, Reply& reply) {
   std::string& text = reply.text;

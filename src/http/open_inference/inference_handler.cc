@@ -7,6 +7,7 @@
 
 #include "base/no_memory.h"
 #include "base/utf8.h"
+#include "http/json_text.h"
 #include "http/open_inference/infer_call.h"
 #include "http/open_inference/model_json.h"
 #include "open_inference/models.h"
@@ -41,6 +42,7 @@ Result<std::string> decode(std::string_view text) {
     decoded += static_cast<char>(16 * high + low);
     i += 2;
   }
+  if (valid_utf8(decoded) != decoded) return invalid_argument("the path is not UTF-8");
   return decoded;
 }
 
@@ -120,14 +122,13 @@ Result<Reply> InferenceHandler::look(const Request& request, const Segments& seg
   if (segments.size() >= 2 && segments[0] == "models") return look_at_model(request, segments);
   SLUICE_TRY(caller_of(request, Role::kAny));
   if (is({})) {
-    return json_reply(json({{"name", open_inference::kServerName},
-                            {"version", service_.options().version},
-                            {"extensions", open_inference::extensions()}})
-                          .dump());
+    return json_reply(json_text({{"name", open_inference::kServerName},
+                                 {"version", service_.options().version},
+                                 {"extensions", open_inference::extensions()}}));
   }
   const bool is_ready = service_.health().is_ready;
   // Both fields: clients disagree which of them they read.
-  const std::string health = json({{"live", true}, {"ready", is_ready}}).dump();
+  const std::string health = json_text({{"live", true}, {"ready", is_ready}});
   if (is({"health", "live"})) return json_reply(health);
   if (is({"health", "ready"})) return Reply{is_ready ? 200 : 503, kJson, health};
   if (is({"repository", "index"})) return wrong_method("POST");
@@ -153,7 +154,7 @@ Result<Reply> InferenceHandler::look_at_model(const Request& request, const Segm
   if (what == "ready") {
     const auto caller = SLUICE_TRY(caller_of(request, Role::kAny));
     const bool is_ready = open_inference::is_ready(service_, caller, name, version);
-    return Reply{is_ready ? 200 : 404, kJson, json({{"name", name}, {"ready", is_ready}}).dump()};
+    return Reply{is_ready ? 200 : 404, kJson, json_text({{"name", name}, {"ready", is_ready}})};
   }
   if (what == "infer" || what.starts_with("generate")) return wrong_method("POST");
   if (!what.empty() && what != "config") return no_such_path();

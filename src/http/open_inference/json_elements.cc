@@ -1,7 +1,6 @@
 #include "http/open_inference/json_elements.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstring>
@@ -10,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/utf8.h"
+#include "http/json_text.h"
 #include "open_inference/datatypes.h"
 #include "open_inference/texts.h"
 
@@ -108,7 +108,7 @@ Status write_texts(const open_inference::OutputTensor& output, std::string& to) 
       return bad_input("a string is not UTF-8; ask for binary data");
     }
     if (i > 0) to += ',';
-    to += nlohmann::json(std::string(texts[i])).dump();
+    to += json_text(std::string(texts[i]));
   }
   return ok_status();
 }

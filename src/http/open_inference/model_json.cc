@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/utf8.h"
+#include "http/json_text.h"
 #include "open_inference/datatypes.h"
 
 namespace sluice::http {
@@ -10,9 +10,6 @@ namespace {
 
 using nlohmann::json;
 using open_inference::TensorDescription;
-
-/// Names are UTF-8: the service refuses others.
-std::string text_of(const json& value) { return value.dump(); }
 
 json describe(const std::vector<TensorDescription>& tensors) {
   json list = json::array();
@@ -45,11 +42,11 @@ json times_json(const open_inference::ModelCounts::Times& times) {
 std::string metadata_json(const open_inference::ModelDescription& model, const std::string& name) {
   json versions = json::array();
   for (const std::int64_t version : model.versions) versions.push_back(std::to_string(version));
-  return text_of({{"name", name},
-                  {"versions", versions},
-                  {"platform", open_inference::kServerName},
-                  {"inputs", describe(model.inputs)},
-                  {"outputs", describe(model.outputs)}});
+  return json_text({{"name", name},
+                    {"versions", versions},
+                    {"platform", open_inference::kServerName},
+                    {"inputs", describe(model.inputs)},
+                    {"outputs", describe(model.outputs)}});
 }
 
 std::string config_json(const open_inference::ModelDescription& model, const std::string& name) {
@@ -64,7 +61,7 @@ std::string config_json(const open_inference::ModelDescription& model, const std
       {"instance_group", {{{"name", name}, {"count", model.depth}, {"kind", "KIND_CPU"}}}},
       {"model_transaction_policy", {{"decoupled", false}}}};
   if (model.joins()) config["dynamic_batching"] = json::object();
-  return text_of(config);
+  return json_text(config);
 }
 
 std::string statistics_json(const service::Service& service,
@@ -87,17 +84,16 @@ std::string statistics_json(const service::Service& service,
            {"compute_output", times_json({})}}},
          {"batch_stats", json::array()}});
   }
-  return text_of({{"model_stats", list}});
+  return json_text({{"model_stats", list}});
 }
 
 std::string index_json(const std::vector<repository::IndexEntry>& models) {
   json list = json::array();
   for (const repository::IndexEntry& model : models) {
-    list.push_back(
-        {{"name", model.name}, {"state", model.state}, {"reason", valid_utf8(model.reason)}});
+    list.push_back({{"name", model.name}, {"state", model.state}, {"reason", model.reason}});
     if (model.version > 0) list.back()["version"] = std::to_string(model.version);
   }
-  return text_of(list);
+  return json_text(list);
 }
 
 }  // namespace sluice::http
