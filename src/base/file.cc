@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -16,6 +17,8 @@
 
 namespace sluice {
 namespace {
+
+constexpr std::int64_t kReadBytes = 4096;
 
 /// The file mappings of this process: `release` must not drop pages of other memory.
 class Mappings {
@@ -105,13 +108,39 @@ Result<Bytes> map_file(const std::filesystem::path& path) {
 
 void release_pages(std::span<const std::byte> bytes) { mappings().release(bytes); }
 
+std::string file_version(const std::filesystem::path& path) {
+  struct stat now = {};
+  if (::stat(path.c_str(), &now) != 0) return "-";
+  return fmt::format("{}:{} {} {}.{:09} {}.{:09}", now.st_dev, now.st_ino, now.st_size,
+                     now.st_mtim.tv_sec, now.st_mtim.tv_nsec, now.st_ctim.tv_sec,
+                     now.st_ctim.tv_nsec);
+}
+
 Result<std::string> read_text_file(const std::filesystem::path& path, std::int64_t limit_bytes) {
-  const Bytes bytes = SLUICE_TRY(map_file(path));
-  if (static_cast<std::int64_t>(bytes.size()) > limit_bytes) {
-    return invalid_argument("\"{}\" has {} bytes; the limit is {}", path.string(), bytes.size(),
-                            limit_bytes);
+  const FileDescriptor file(::open(path.c_str(), kReadFlags));
+  if (file.get() < 0) return errno_error(errno, "open", path);
+  struct stat info = {};
+  if (::fstat(file.get(), &info) != 0) return errno_error(errno, "inspect", path);
+  if (!S_ISREG(info.st_mode)) {
+    return invalid_argument("cannot read \"{}\": it is not a regular file", path.string());
   }
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  // Read, not mapped: a mapped file that somebody cuts meanwhile ends the process by a signal.
+  std::string text;
+  while (true) {
+    const auto size = static_cast<std::int64_t>(text.size());
+    if (std::max<std::int64_t>(size, info.st_size) > limit_bytes) {
+      return invalid_argument("\"{}\" has {} bytes; the limit is {}", path.string(),
+                              std::max<std::int64_t>(size, info.st_size), limit_bytes);
+    }
+    // Files of /proc and growing ones have more than they say.
+    const auto room = static_cast<std::size_t>(std::max(info.st_size - size, kReadBytes));
+    text.resize(text.size() + room);
+    const ssize_t num = ::read(file.get(), text.data() + size, room);
+    text.resize(static_cast<std::size_t>(size + std::max<ssize_t>(num, 0)));
+    if (num < 0 && errno == EINTR) continue;
+    if (num < 0) return errno_error(errno, "read", path);
+    if (num == 0) return text;
+  }
 }
 
 AtomicFile::AtomicFile(std::filesystem::path target, std::string temporary, int fd)
@@ -144,7 +173,7 @@ std::string link_of(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
 int open_unnamed(const std::filesystem::path& target) {
   const std::filesystem::path folder = target.parent_path();
   const int fd =
-      ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
+      ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
   if (fd < 0 || ::access(link_of(fd).c_str(), F_OK) == 0) return fd;
   ::close(fd);
   return -1;
@@ -162,11 +191,14 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
   std::string temporary;
   int fd = open_unnamed(target);
   if (fd < 0) {
-    temporary = target.string() + ".XXXXXX";
-    fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+    // As mkostemp, but with the mode that the process gives its files.
+    static std::atomic<std::uint32_t> next = 0;
+    do {
+      temporary = target.string() + "." + std::to_string(::getpid()) + "." + std::to_string(++next);
+      fd = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+    } while (fd < 0 && errno == EEXIST);
   }
   if (fd < 0) return errno_error(errno, "create a file beside", target);
-  ::fchmod(fd, 0644);
   return AtomicFile(target, std::move(temporary), fd);
 }
 

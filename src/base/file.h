@@ -24,6 +24,11 @@ Result<Bytes> map_file(const std::filesystem::path& path);
 /// when somebody looks at them. Does nothing for other memory. Safe across threads.
 void release_pages(std::span<const std::byte> bytes);
 
+/// A text that tells whether a file is the one that it was, without a look at its bytes: where it
+/// lies, its size, and when its bytes and it were last changed. A copy that keeps size and time of
+/// the other is another file. "-" if there is none. Follows links.
+std::string file_version(const std::filesystem::path& path);
+
 /// Reads a file of at most `limit_bytes`.
 Result<std::string> read_text_file(const std::filesystem::path& path,
                                    std::int64_t limit_bytes = std::int64_t{1} << 30);

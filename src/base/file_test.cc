@@ -143,6 +143,14 @@ TEST_F(FileTest, FolderIsRefused) {
   EXPECT_EQ(map_file(testing::TempDir()).status().code(), Code::kInvalidArgument);
 }
 
+TEST_F(FileTest, ReadTakesFilesThatDoNotSayTheirSize) {
+  const auto status = read_text_file("/proc/self/status");
+  ASSERT_TRUE(status.is_ok()) << status.status().to_string();
+  EXPECT_NE(status->find("Name:"), std::string::npos);
+  EXPECT_EQ(read_text_file("/proc/self/status", 4).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(read_text_file("/dev/zero").status().code(), Code::kInvalidArgument);
+}
+
 TEST_F(FileTest, ReadRefusesAFileOverTheLimit) {
   const auto file = path("c");
   ASSERT_TRUE(write_file_atomically(file, bytes_of("12345")).is_ok());

@@ -58,14 +58,17 @@ bool read_some(const Stream& stream) {
   return true;
 }
 
+Status check_wanted(std::int64_t deadline_ns, const std::stop_token& stop) {
+  if (stop.stop_requested()) return make_error(Code::kCancelled, "killed: no longer wanted");
+  if (system_clock().now_ns() < deadline_ns) return ok_status();
+  return make_error(Code::kDeadlineExceeded, "killed: it took too long");
+}
+
 /// Until the child has closed its ends of all pipes. Fails: as run_child.
 Status read_all(std::vector<Stream> streams, std::int64_t deadline_ns,
                 const std::stop_token& stop) {
   while (!streams.empty()) {
-    if (stop.stop_requested()) return make_error(Code::kCancelled, "killed: no longer wanted");
-    if (system_clock().now_ns() >= deadline_ns) {
-      return make_error(Code::kDeadlineExceeded, "killed: it took too long");
-    }
+    SLUICE_TRY(check_wanted(deadline_ns, stop));
     std::vector<pollfd> waiting;
     for (const Stream& stream : streams) waiting.push_back({stream.fd, POLLIN, 0});
     if (poll(waiting.data(), waiting.size(), kLookMs) <= 0) continue;
@@ -89,6 +92,17 @@ void limit(pid_t id, const ChildLimits& limits) {
     setpriority(PRIO_PROCESS, static_cast<id_t>(id),
                 getpriority(PRIO_PROCESS, 0) + limits.niceness);
   }
+}
+
+/// A child may close its pipes and go on. Leaves its end to take_end.
+Status wait_for_end(pid_t id, std::int64_t deadline_ns, const std::stop_token& stop) {
+  siginfo_t info = {};
+  while (waitid(P_PID, static_cast<id_t>(id), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == 0) {
+    SLUICE_TRY(check_wanted(deadline_ns, stop));
+    poll(nullptr, 0, 1);
+  }
+  return ok_status();
 }
 
 /// Its number stays its own until this takes its end.
@@ -137,9 +151,11 @@ Result<ChildEnd> run_child(const std::filesystem::path& program, std::vector<std
   output.reset();  // only the child holds the other ends, and the pipes end with it
   errors.reset();
   ChildEnd end;
-  const Status status =
-      read_all({{from_output.get(), &end.output}, {from_errors.get(), &end.errors}},
-               deadline_after(system_clock(), limits.time_ns > 0 ? limits.time_ns : -1), stop);
+  const std::int64_t deadline_ns =
+      deadline_after(system_clock(), limits.time_ns > 0 ? limits.time_ns : -1);
+  Status status = read_all({{from_output.get(), &end.output}, {from_errors.get(), &end.errors}},
+                           deadline_ns, stop);
+  if (status.is_ok()) status = wait_for_end(id, deadline_ns, stop);
   if (!status.is_ok()) kill(id, SIGKILL);
   end.status = take_end(id);
   SLUICE_TRY(Status(status).with_context(program.filename().string()));

@@ -1,9 +1,8 @@
 #include "repository/tree/model_folder.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -63,19 +62,12 @@ Result<bool> is_language_model(const fs::path& folder, const fs::path& root) {
   return true;
 }
 
-/// Of one file; it changes with the file's contents.
-std::string fingerprint_of(const fs::path& path) {
-  struct stat now = {};
-  if (::stat(path.c_str(), &now) != 0) return fmt::format("{} -\n", path.string());
-  return fmt::format("{} {} {} {}.{:09} {}.{:09}\n", path.string(), now.st_ino, now.st_size,
-                     now.st_mtim.tv_sec, now.st_mtim.tv_nsec, now.st_ctim.tv_sec,
-                     now.st_ctim.tv_nsec);
-}
-
 /// Of a file beside its external data: of all files of the folder.
 std::string fingerprint_of(const std::vector<fs::path>& files) {
   std::string all;
-  for (const fs::path& file : files) all += fingerprint_of(file);
+  for (const fs::path& file : files) {
+    all += fmt::format("{} {}\n", file.string(), file_version(file));
+  }
   return all;
 }
 
@@ -213,6 +205,13 @@ Result<ModelFolder> read_model_folder(const fs::path& root, const std::string& n
     files = SLUICE_TRY(list_folder(real));
   }
   ModelFolder model;
+  if (real.extension() == ".onnx") {
+    // What lies beside it may be its external data.
+    std::ranges::copy_if(SLUICE_TRY(list_folder(real.parent_path())), std::back_inserter(files),
+                         [&](const fs::path& path) {
+                           return !is_model_file(path) && !fs::is_directory(path, error);
+                         });
+  }
   model.versions.push_back({1, real, fingerprint_of(files)});
   return model;
 }

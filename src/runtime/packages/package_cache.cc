@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file.h"
 #include "base/no_memory.h"
 #include "package/package.h"
 #include "terms/runtime_code.h"
@@ -11,20 +12,13 @@
 namespace sluice::runtime {
 namespace {
 
-/// The identity of a file version: equal for two paths of one unchanged file.
+/// Equal for two paths of one unchanged file.
 Result<std::string> identity_of(const std::filesystem::path& path) {
   std::error_code error;
-  const std::filesystem::path canonical = std::filesystem::canonical(path, error);
-  if (error) {
-    return terms::runtime_error(RuntimeCode::kInvalid, "{}: {}", path.string(), error.message());
-  }
-  const auto size = std::filesystem::file_size(canonical, error);
-  if (error) {
-    return terms::runtime_error(RuntimeCode::kInvalid, "{}: not a file", path.string());
-  }
-  const auto time = std::filesystem::last_write_time(canonical, error).time_since_epoch().count();
-  // Size and time detect a replaced file without reading it.
-  return fmt::format("{}\n{}\n{}", canonical.string(), size, time);
+  const bool is_file = std::filesystem::is_regular_file(path, error);
+  if (is_file) return file_version(path);
+  return terms::runtime_error(RuntimeCode::kInvalid, "{}: {}", path.string(),
+                              error ? error.message() : "not a file");
 }
 
 }  // namespace
@@ -32,7 +26,7 @@ Result<std::string> identity_of(const std::filesystem::path& path) {
 Result<std::shared_ptr<const package::Executable>> CachedPackage::executable() {
   const std::lock_guard lock(mutex_);
   if (executable_ == nullptr) {
-    auto executable = package::read_package(path_);
+    auto executable = catch_no_memory([&] { return package::read_package(path_); });
     if (!executable.is_ok()) {
       const bool is_version = executable.status().code() == Code::kUnimplemented;
       return terms::with_runtime_code(executable.status(), is_version
