@@ -7,9 +7,6 @@
 namespace sluice::text {
 namespace {
 
-/// A text is searched for tokens at each byte, so a token's length bounds the work for one.
-constexpr std::size_t kMaxTokenBytes = 1024;
-
 bool ends_with_word(std::string_view text) {
   std::size_t end = text.size();
   return end > 0 && is_word(previous_character(text, end));
@@ -45,9 +42,10 @@ Result<AddedToken> read_token(const Field& field) {
   if (number < 0 || number >= kMaxTokenId) return id.error("an id that no vocabulary has");
   token.id = TokenId(static_cast<std::int32_t>(number));
   token.content = SLUICE_TRY(field.text_of("content"));
-  if (token.content.size() > kMaxTokenBytes) {
+  // Before it is normalized.
+  if (token.content.size() > Trie::kMaxKeyBytes) {
     return field.error(fmt::format("a token of {} bytes; at most {} are read", token.content.size(),
-                                   kMaxTokenBytes));
+                                   Trie::kMaxKeyBytes));
   }
   token.is_special = SLUICE_TRY(field.truth_or("special", false));
   token.is_single_word = SLUICE_TRY(field.truth_or("single_word", false));
@@ -83,7 +81,7 @@ Status AddedTokens::add(AddedToken token) {
   const auto index = static_cast<std::int32_t>(tokens_.size());
   by_id_[token.id.index()] = index;
   Trie& trie = token.is_normalized ? normalized_ : given_;
-  if (!token.normalized.empty()) trie.add(token.normalized, index);
+  if (!token.normalized.empty()) SLUICE_TRY(trie.add(token.normalized, index));
   tokens_.push_back(std::move(token));
   return ok_status();
 }

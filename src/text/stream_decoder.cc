@@ -29,6 +29,8 @@ Result<std::string> StreamDecoder::add(TokenId id) {
   const std::string text = SLUICE_TRY(tokenizer_.decode(ids_, options_));
   const bool may_change = text.ends_with(kReplacement) && ids_.size() - num_out_ < kMaxWaiting;
   const std::size_t known = common_prefix(out_, text);
+  // Tokens without a text may change that of the next; a long run of them must not cost its square.
+  if (text == out_ && ids_.size() - num_out_ > kMaxWaiting) ids_.pop_back();
   if (may_change || known == text.size()) return std::string();
   std::string fresh = text.substr(known);
   ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(num_out_));

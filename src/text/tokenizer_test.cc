@@ -121,6 +121,22 @@ TEST(Tokenizer, RefusesDamagedFiles) {
   EXPECT_THAT(problem(deep), HasSubstr("not JSON"));
 }
 
+TEST(Tokenizer, RefusesTokensThatMakeEachSearchLong) {
+  const std::string piece(2000, 'a');
+  EXPECT_THAT(
+      problem(R"({"model": {"type": "Unigram", "vocab": [["a", -1], [")" + piece + R"(", -2]]}})"),
+      HasSubstr("a token of 2000 bytes"));
+  EXPECT_THAT(problem(R"({"model": {"type": "WordPiece", "unk_token": "u", "vocab": {"u": 0, ")" +
+                      piece + R"(": 1}}})"),
+              HasSubstr("a token of 2000 bytes"));
+  // Short as it stands, long once it is normalized.
+  EXPECT_THAT(problem(R"({"added_tokens": [{"id": 1, "content": "aaa", "normalized": true}],
+                          "normalizer": {"type": "Replace", "pattern": {"String": "a"}, "content": ")" +
+                      std::string(1000, 'b') + R"("},
+                          "model": {"type": "WordLevel", "vocab": {"u": 0}, "unk_token": "u"}})"),
+              HasSubstr("a token of 3000 bytes"));
+}
+
 TEST(Tokenizer, EndsAHostileExpressionWithAnError) {
   const Tokenizer tokenizer = read(R"({
     "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(x+x+)+$"}, "behavior": "Isolated"},

@@ -69,7 +69,7 @@ Status Unigram::read_pieces(const Field& field) {
     }
     const auto id = static_cast<std::int32_t>(scores_.size());
     SLUICE_TRY(vocabulary_.add(piece, id).with_context(field.path()));
-    if (!piece.empty()) pieces_.add(piece, id);
+    if (!piece.empty()) SLUICE_TRY(pieces_.add(piece, id).with_context(field.path()));
     scores_.push_back(score);
     least = std::min(least, score);
   }

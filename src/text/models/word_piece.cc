@@ -34,9 +34,10 @@ Result<std::unique_ptr<const Model>> WordPiece::read(const Field& field) {
   for (std::size_t i = 0; i < model->vocabulary_.end_id(); ++i) {
     const auto piece = model->vocabulary_.piece(TokenId(i));
     if (!piece || piece->empty()) continue;
-    model->first_.add(*piece, static_cast<std::int32_t>(i));
+    SLUICE_TRY(model->first_.add(*piece, static_cast<std::int32_t>(i)));
     if (piece->starts_with(prefix) && piece->size() > prefix.size()) {
-      model->continuing_.add(piece->substr(prefix.size()), static_cast<std::int32_t>(i));
+      SLUICE_TRY(
+          model->continuing_.add(piece->substr(prefix.size()), static_cast<std::int32_t>(i)));
     }
   }
   return std::unique_ptr<const Model>(std::move(model));

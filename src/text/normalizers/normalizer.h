@@ -1,6 +1,7 @@
 // Normalizers change a text before pre-tokenizers cut it.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -9,6 +10,16 @@
 #include "text/unicode/regex.h"
 
 namespace sluice::text {
+
+/// Parts of a chain may each make a text longer; this bounds what comes out of any.
+inline constexpr std::size_t kMaxWorkingBytes = std::size_t{256} << 20U;
+
+/// Fails: kResourceExhausted for a text over kMaxWorkingBytes.
+inline Status check_working_size(std::size_t bytes) {
+  if (bytes <= kMaxWorkingBytes) return ok_status();
+  return make_error(Code::kResourceExhausted, "the tokenizer makes more than {} bytes of the text",
+                    kMaxWorkingBytes);
+}
 
 /// Immutable; safe across threads.
 class Normalizer {

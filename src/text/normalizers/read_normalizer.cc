@@ -19,7 +19,10 @@ class Sequence : public Normalizer {
       : parts_(std::move(parts)) {}
 
   Status normalize(std::string& text, RegexBudget& budget) const override {
-    for (const auto& part : parts_) SLUICE_TRY(part->normalize(text, budget));
+    for (const auto& part : parts_) {
+      SLUICE_TRY(part->normalize(text, budget));
+      SLUICE_TRY(check_working_size(text.size()));
+    }
     return ok_status();
   }
 

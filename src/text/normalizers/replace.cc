@@ -5,9 +5,7 @@
 namespace sluice::text {
 namespace {
 
-/// Contents are short, but a text of them may be long.
 constexpr std::size_t kMaxContentBytes = 1024;
-constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20U;
 
 }  // namespace
 
@@ -24,16 +22,13 @@ Status Replace::normalize(std::string& text, RegexBudget& budget) const {
   std::size_t end = 0;
   bool is_too_long = false;
   SLUICE_TRY(regex_.for_each_match(text, budget, [&](const Match& match) {
-    is_too_long = is_too_long || to.size() > kMaxTextBytes;
+    is_too_long = is_too_long || to.size() > kMaxWorkingBytes;
     if (is_too_long) return;
     to.append(text, end, match.begin - end);
     to += content_;
     end = match.end;
   }));
-  if (is_too_long) {
-    return make_error(Code::kResourceExhausted, "normalizing makes more than {} bytes of the text",
-                      kMaxTextBytes);
-  }
+  if (is_too_long) return check_working_size(to.size());
   to.append(text, end);
   text = std::move(to);
   return ok_status();

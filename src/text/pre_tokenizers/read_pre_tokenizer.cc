@@ -1,3 +1,4 @@
+#include "text/normalizers/normalizer.h"
 #include "text/pre_tokenizers/byte_level.h"
 #include "text/pre_tokenizers/characters.h"
 #include "text/pre_tokenizers/metaspace.h"
@@ -13,7 +14,10 @@ class Sequence : public PreTokenizer {
       : parts_(std::move(parts)) {}
 
   Status split(Pieces& pieces, RegexBudget& budget) const override {
-    for (const auto& part : parts_) SLUICE_TRY(part->split(pieces, budget));
+    for (const auto& part : parts_) {
+      SLUICE_TRY(part->split(pieces, budget));
+      SLUICE_TRY(check_working_size(pieces.text.size()));
+    }
     return ok_status();
   }
 

@@ -2,7 +2,10 @@
 
 namespace sluice::text {
 
-void Trie::add(std::string_view key, std::int32_t value) {
+Status Trie::add(std::string_view key, std::int32_t value) {
+  if (key.size() > kMaxKeyBytes) {
+    return invalid_argument("a token of {} bytes; at most {} are read", key.size(), kMaxKeyBytes);
+  }
   begins_[static_cast<unsigned char>(key[0])] = true;
   std::uint32_t node = 0;
   for (const char byte : key) {
@@ -17,6 +20,7 @@ void Trie::add(std::string_view key, std::int32_t value) {
     values_.push_back(-1);
   }
   values_[node] = value;
+  return ok_status();
 }
 
 }  // namespace sluice::text

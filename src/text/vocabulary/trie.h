@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "text/vocabulary/pair_map.h"
 
 namespace sluice::text {
@@ -13,8 +14,12 @@ namespace sluice::text {
 /// Built once, then immutable and safe across threads. The values are chosen by the user.
 class Trie {
  public:
+  /// Texts are searched at each byte, so the longest key bounds the work for one.
+  static constexpr std::size_t kMaxKeyBytes = 1024;
+
   /// A key that comes again gets the later value. Requires: value >= 0; a key has bytes.
-  void add(std::string_view key, std::int32_t value);
+  /// Fails: kInvalidArgument for a key over kMaxKeyBytes.
+  Status add(std::string_view key, std::int32_t value);
 
   /// Calls `take(bytes, value)` for each key that `text` begins with, the shortest first.
   template <typename Take>
