@@ -54,7 +54,7 @@ Result<Cache> Cache::create(const terms::Signature& signature) {
   return invalid_argument("the model has no states that keep keys and values");
 }
 
-void Cache::grow(State& state, std::int64_t places) const {
+MutableBytes Cache::grown(State& state, std::int64_t places) const {
   // Zeros, because attention multiplies rows that it does not see by 0: no NaN may lie there.
   MutableBytes larger(static_cast<std::size_t>(state.heads * places * state.row_bytes));
   for (std::int64_t head = 0; places_ > 0 && head < state.heads; ++head) {
@@ -62,7 +62,7 @@ void Cache::grow(State& state, std::int64_t places) const {
                 state.memory.view().data() + head * places_ * state.row_bytes,
                 static_cast<std::size_t>(places_ * state.row_bytes));
   }
-  state.memory = std::move(larger);
+  return larger;
 }
 
 std::int64_t Cache::places_with(std::int64_t places, std::int64_t most) const {
@@ -77,7 +77,10 @@ Result<bool> Cache::reserve(std::int64_t places, std::int64_t most) {
   if (bytes_with(places, most) == kTooLarge) {
     return make_error(Code::kResourceExhausted, "a cache of {} places is too large", wanted);
   }
-  for (State& state : states_) grow(state, wanted);
+  // All memory first: without enough of it nothing has changed.
+  std::vector<MutableBytes> larger;
+  for (State& state : states_) larger.push_back(grown(state, wanted));
+  for (std::size_t i = 0; i < states_.size(); ++i) states_[i].memory = std::move(larger[i]);
   places_ = wanted;
   return true;
 }

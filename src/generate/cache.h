@@ -49,7 +49,7 @@ class Cache {
   };
   static Result<State> state_of(const terms::Signature& signature, std::size_t input);
   std::int64_t places_with(std::int64_t places, std::int64_t most) const;
-  void grow(State& state, std::int64_t places) const;
+  MutableBytes grown(State& state, std::int64_t places) const;
 
   std::vector<State> states_;
   std::int64_t places_ = 0;

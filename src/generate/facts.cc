@@ -17,6 +17,8 @@ Result<float> float_or(const nlohmann::json& json, const char* name, float fallb
 
 Result<Sampling> sampling_of(const nlohmann::json& json) {
   Sampling sampling;
+  sampling.repetition_penalty = SLUICE_TRY(float_or(json, "repetition_penalty", 1));
+  SLUICE_TRY(sampling.check());
   // Models without the advice to sample, such as base models, are greedy in transformers, too.
   if (const auto samples = json.find("do_sample"); samples == json.end() || *samples != true) {
     return sampling;
@@ -26,7 +28,6 @@ Result<Sampling> sampling_of(const nlohmann::json& json) {
       static_cast<std::int64_t>(SLUICE_TRY(JsonValue(json, "").int_or("top_k", 50, 0, kMost)));
   sampling.top_p = SLUICE_TRY(float_or(json, "top_p", 1));
   sampling.min_p = SLUICE_TRY(float_or(json, "min_p", 0));
-  sampling.repetition_penalty = SLUICE_TRY(float_or(json, "repetition_penalty", 1));
   SLUICE_TRY(sampling.check());
   return sampling;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 namespace sluice::generate {
 namespace {
@@ -30,15 +29,13 @@ Status Sampling::check() const {
 Result<std::int64_t> Sampler::choose(std::span<const float> logits,
                                      std::span<const std::int64_t> seen) {
   logits_.assign(logits.begin(), logits.end());
+  if (sampling_.repetition_penalty != 1) penalize(seen);
   const bool has_nan = std::ranges::any_of(logits_, [](float x) { return std::isnan(x); });
   const auto best = std::ranges::max_element(logits_);
   if (has_nan || best == logits_.end() || !std::isfinite(*best)) {
     return make_error(Code::kDataLoss, "the model's logits are no finite numbers");
   }
-  if (sampling_.repetition_penalty != 1) penalize(seen);
-  if (sampling_.temperature == 0) {
-    return std::ranges::max_element(logits_) - logits_.begin();
-  }
+  if (sampling_.temperature == 0) return best - logits_.begin();
   sort_candidates();
   weigh();
   cut_tail();
@@ -47,9 +44,13 @@ Result<std::int64_t> Sampler::choose(std::span<const float> logits,
 
 void Sampler::penalize(std::span<const std::int64_t> seen) {
   const float penalty = sampling_.repetition_penalty;
-  for (const std::int64_t id : std::set(seen.begin(), seen.end())) {
+  is_seen_.assign(logits_.size(), false);
+  for (const std::int64_t id : seen) {
     if (id < 0 || id >= static_cast<std::int64_t>(logits_.size())) continue;
-    float& logit = logits_[static_cast<std::size_t>(id)];
+    const auto place = static_cast<std::size_t>(id);
+    if (is_seen_[place]) continue;
+    is_seen_[place] = true;
+    float& logit = logits_[place];
     logit = logit > 0 ? logit / penalty : logit * penalty;
   }
 }

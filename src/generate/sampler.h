@@ -50,6 +50,7 @@ class Sampler {
   Sampling sampling_;
   std::mt19937_64 random_;
   std::vector<float> logits_;
+  std::vector<bool> is_seen_;          ///< for the penalty
   std::vector<Candidate> candidates_;  ///< the likeliest first once they are sorted
   std::vector<double> shares_;         ///< of the candidates; their sum is 1
 };

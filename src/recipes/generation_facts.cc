@@ -1,16 +1,20 @@
 #include "recipes/generation_facts.h"
 
+#include <limits>
+
 namespace sluice::recipes {
 namespace {
 
 constexpr std::size_t kMaxStops = 64;
+constexpr std::uint64_t kMostId = std::numeric_limits<std::int32_t>::max();
 
 /// A number or a list of them.
 Result<nlohmann::json> stops_of(const nlohmann::json& value) {
   nlohmann::json stops = value.is_array() ? value : nlohmann::json::array({value});
   if (value.is_null()) stops = nlohmann::json::array();
   for (const auto& stop : stops) {
-    if (stop.is_number_unsigned() && stops.size() <= kMaxStops) continue;
+    const bool is_id = stop.is_number_unsigned() && stop.get<std::uint64_t>() <= kMostId;
+    if (is_id && stops.size() <= kMaxStops) continue;
     return invalid_argument("eos_token_id: expected a token's id, or at most {} of them",
                             kMaxStops);
   }

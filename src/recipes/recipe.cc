@@ -51,6 +51,7 @@ Result<nlohmann::json> read_json(const fs::path& path) {
 Result<DecoderShape> read_shape(const nlohmann::json& config) {
   Settings settings(config);
   const std::string name = settings.text_or("model_type", "");
+  if (!config.is_object()) return settings.finish();
   SLUICE_TRY(
       Status(settings.has("model_type") ? ok_status() : invalid_argument("model_type: missing")));
   const auto* family = std::ranges::find(kFamilies, name, &Family::name);

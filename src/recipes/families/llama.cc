@@ -8,7 +8,8 @@ DecoderShape read_llama(Settings& settings) {
   shape.has_output_bias = shape.has_qkv_bias;
   shape.has_inner_bias = settings.flag_or("mlp_bias", false);
   // How a training was split over devices; "is_llama_config" and its like mark converted files.
-  settings.ignore({"pretraining_tp", "is_llama_config", "rope_interleaved"});
+  settings.ignore({"pretraining_tp", "is_llama_config"});
+  settings.require_flag("rope_interleaved", false);
   return shape;
 }
 

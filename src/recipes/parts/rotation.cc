@@ -32,6 +32,8 @@ void scale(Settings& scaling, std::vector<float>& angles) {
     scale_as_llama3(scaling, angles);
   } else if (kind == "linear") {
     const double factor = scaling.number("factor");
+    if (factor <= 0)
+      scaling.fail(invalid_argument("rope_scaling.factor: expected a number above 0"));
     for (float& angle : angles) angle = static_cast<float>(angle / factor);
   } else if (kind != "default") {
     scaling.fail(

@@ -49,6 +49,8 @@ TEST(Rotation, RefusesKindsAndSettingsThatItDoesNotKnow) {
       {R"({"rope_scaling":{"type":"yarn","factor":4.0}})", "\"yarn\" is not supported"},
       {R"({"rope_scaling":{"type":"linear","factor":4.0,"beta":1}})", "rope_scaling.beta"},
       {R"({"rope_scaling":{"type":"linear"}})", "rope_scaling.factor: missing"},
+      {R"({"rope_scaling":{"type":"linear","factor":0}})", "above 0"},
+      {R"({"rope_scaling":{"type":"linear","factor":-2.0}})", "above 0"},
       {R"({"rope_theta":0})", "rope_theta"},
       {R"({"rope_scaling":[4]})", "rope_scaling"},
   };

@@ -23,6 +23,8 @@ class Settings {
 
   /// Whether the field is there and not null.
   bool has(std::string_view name) const;
+  /// Whether the field is there, if only as null: an absent one may mean another default.
+  bool names(std::string_view name) const { return object_.contains(name); }
 
   std::int64_t whole(std::string_view name, std::int64_t least, std::int64_t most);
   std::int64_t whole_or(std::string_view name, std::int64_t fallback, std::int64_t least,
