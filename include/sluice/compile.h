@@ -59,6 +59,17 @@ typedef struct sluice_compile_request {
 SLUICE_API sluice_code sluice_compile(const sluice_compile_request* request,
                                       sluice_package** package);
 
+/* A key for the package that `sluice_compile` would make: 33 characters and a zero, for the name of
+ * a file in a cache. Keys differ where the model, a file of its external data (by place, size and
+ * time), the options, the compiler, a plug-in, the processor or a variable SLUICE_... does.
+ * `capacity`: bytes at `key`. Operators of the program, `output` and `progress` do not count.
+ * Fails: NOT_FOUND for a missing file; INVALID_ARGUMENT for a trace, for wrong options or those
+ * that write more than a package ("--emit", "--graphs"), and for a capacity under
+ * SLUICE_COMPILE_KEY_BYTES. */
+#define SLUICE_COMPILE_KEY_BYTES 34
+SLUICE_API sluice_code sluice_compile_key(const sluice_compile_request* request, char* key,
+                                          size_t capacity);
+
 /* Text of the calling thread's last failure in this library, "" without one. Valid until the
  * thread's next failure. */
 SLUICE_API const char* sluice_compile_last_error(void);

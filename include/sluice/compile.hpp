@@ -57,20 +57,30 @@ class Package {
   std::unique_ptr<sluice_package, detail::Deleter<sluice_package, sluice_package_free>> handle_;
 };
 
-/// Compiles the model that `request` names by its path, data or fd; all else is taken from
-/// `options`.
-inline Expected<Package> compile(sluice_compile_request request, const CompileOptions& options) {
-  std::vector<const char*> texts;
+namespace detail {
+
+/// Lends the options to a request. `texts` lives as long as it.
+inline void lend(const CompileOptions& options, std::vector<const char*>& texts,
+                 sluice_compile_request& request) {
   for (const std::string& text : options.options) texts.push_back(text.c_str());
   request.struct_size = sizeof(request);
   request.options = texts.data();
   request.num_options = texts.size();
+  if (!options.folder.empty()) request.folder = options.folder.c_str();
+  if (!options.backend_dir.empty()) request.backend_dir = options.backend_dir.c_str();
+}
+
+}  // namespace detail
+
+/// Compiles the model that `request` names by its path, data or fd; all else is taken from
+/// `options`.
+inline Expected<Package> compile(sluice_compile_request request, const CompileOptions& options) {
+  std::vector<const char*> texts;
+  detail::lend(options, texts, request);
   std::vector<const sluice_operator*> operators(sluice_num_operators());
   for (std::size_t i = 0; i < operators.size(); ++i) operators[i] = sluice_operator_at(i);
   request.operators = operators.data();
   request.num_operators = operators.size();
-  if (!options.folder.empty()) request.folder = options.folder.c_str();
-  if (!options.backend_dir.empty()) request.backend_dir = options.backend_dir.c_str();
   if (!options.output.empty()) request.output = options.output.c_str();
   if (options.progress) {
     request.progress = [](void* user_data, const char* phase) {
@@ -97,6 +107,18 @@ inline Expected<Package> compile_bytes(std::span<const std::byte> model,
   request.data = model.data();
   request.size_bytes = model.size();
   return compile(request, options);
+}
+
+/// A key for the package that `compile` would make of the model that `request` names by its path,
+/// data or fd: the name of a file in a cache, as sluice_compile_key says.
+inline Expected<std::string> compile_key(sluice_compile_request request,
+                                         const CompileOptions& options = {}) {
+  std::vector<const char*> texts;
+  detail::lend(options, texts, request);
+  char key[SLUICE_COMPILE_KEY_BYTES];
+  const sluice_code code = sluice_compile_key(&request, key, sizeof(key));
+  if (code != SLUICE_OK) return Error{Code(code), sluice_compile_last_error()};
+  return std::string(key);
 }
 
 }  // namespace sluice

@@ -72,6 +72,29 @@ nb::object compile_model(const nb::object& model, std::vector<std::string> optio
   return nb::bytes((*bytes).data(), (*bytes).size());
 }
 
+/// As compile_model's arguments.
+std::string key_of(const nb::object& model, std::vector<std::string> options,
+                   const std::string& folder) {
+  const NativeCall call;
+  const CompileOptions settings = {.options = std::move(options), .folder = folder};
+  sluice_compile_request request = {};
+  const bool is_path = !nb::isinstance<nb::bytes>(model);
+  const std::string path = is_path ? nb::cast<std::string>(model) : std::string();
+  if (is_path) {
+    request.path = path.c_str();
+  } else {
+    const auto bytes = nb::cast<nb::bytes>(model);
+    request.data = bytes.data();
+    request.size_bytes = bytes.size();
+  }
+  const auto key = [&] {
+    const nb::gil_scoped_release released;
+    return compile_key(request, settings);
+  }();
+  if (!key) throw Failure(key.error().code, key.error().message);
+  return *key;
+}
+
 }  // namespace
 
 void bind_compile(nb::module_& module) {
@@ -79,6 +102,8 @@ void bind_compile(nb::module_& module) {
       "compile", &compile_model, nb::arg("model"), nb::arg("options"), nb::arg("folder"),
       nb::arg("output"), nb::arg("progress").none(),
       "Compiles an ONNX file or model. Returns the package's bytes, or writes them to `output`.");
+  module.def("compile_key", &key_of, nb::arg("model"), nb::arg("options"), nb::arg("folder"),
+             "A key for the package that compile would make.");
 }
 
 }  // namespace sluice::python

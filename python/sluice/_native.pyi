@@ -11,6 +11,7 @@ def compile(
     output: str,
     progress: Callable[[str], object] | None,
 ) -> bytes | None: ...
+def compile_key(model: str | bytes, options: list[str], folder: str) -> str: ...
 
 class Model:
     def __init__(

@@ -8,14 +8,17 @@ and bounds the folder.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import pathlib
 import tempfile
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from . import _native
 from .compiler import compile_package
+from .errors import DataLoss, NotFound
+
+T = TypeVar("T")
 
 
 def folder() -> pathlib.Path | None:
@@ -26,28 +29,28 @@ def folder() -> pathlib.Path | None:
     return pathlib.Path(base) / "sluice"
 
 
-def cached_package(source: str | bytes, options: list[str], beside: str = "") -> str | bytes:
-    """The package of an ONNX model, compiled now or before with the same options and version: a file of the cache.
+def with_package(model: Any, options: list[str], use: Callable[[str | bytes], T], beside: str = "") -> T:
+    """What `use` returns for the package of what is_onnx takes: a file of the cache, or bytes without a cache.
 
-    Without a cache its bytes. `beside`: where bytes have their external data; "" for nowhere.
+    The package is compiled now, or was before with the same options, compiler and processor; that of a ModelProto
+    is not kept. A kept package that is damaged, or that somebody removes meanwhile, is compiled again, once.
+    `beside`: where bytes have their external data; "" for nowhere.
     """
-    place = _place(source, options, beside)
+    if isinstance(model, os.PathLike):
+        model = os.fspath(model)
+    elif isinstance(model, (bytearray, memoryview)):
+        model = bytes(model)
+    place = _place(model, options, beside)
     if place is not None and place.exists():
         with contextlib.suppress(OSError):
             os.utime(place)  # `sluice run` removes the least recently used packages of the folder
-        return str(place)
+        try:
+            return use(str(place))
+        except (DataLoss, NotFound):
+            place.unlink(missing_ok=True)
     if place is not None and not _can_write(place.parent):
         place = None
-    return compile_package(source, place, options=options, folder=beside or None)
-
-
-def package_of(model: Any, options: list[str]) -> str | bytes:
-    """The package of what is_onnx takes; that of a ModelProto is not kept."""
-    if isinstance(model, (str, os.PathLike)):
-        return cached_package(os.fspath(model), options)
-    if isinstance(model, (bytes, bytearray, memoryview)):
-        return cached_package(bytes(model), options)
-    return compile_package(model, options=options)
+    return use(compile_package(model, place, options=options, folder=beside or None))
 
 
 def holds(path: str) -> bool:
@@ -56,27 +59,12 @@ def holds(path: str) -> bool:
     return cache is not None and pathlib.Path(path).parent == cache
 
 
-def forget(package: str | bytes) -> bool:
-    """Removes a file of the cache that does not load. Whether it was one."""
-    if isinstance(package, bytes):
-        return False
-    pathlib.Path(package).unlink(missing_ok=True)
-    return True
-
-
-def _place(source: str | bytes, options: list[str], beside: str) -> pathlib.Path | None:
-    """None without a cache. A model with external data is keyed by the sizes and times of its folder."""
+def _place(model: Any, options: list[str], beside: str) -> pathlib.Path | None:
+    """None without a cache, and where the compiler writes more than a package."""
     cache = folder()
-    if cache is None:
+    if cache is None or not isinstance(model, (str, bytes)) or {"--emit", "--graphs"}.intersection(options):
         return None
-    digest = hashlib.sha256(repr((_native.version(), options)).encode())
-    digest.update(source if isinstance(source, bytes) else pathlib.Path(source).read_bytes())
-    data = pathlib.Path(beside) if isinstance(source, bytes) else pathlib.Path(source).parent
-    for file in sorted(data.iterdir()) if beside or isinstance(source, str) else []:
-        if file.suffix in (".data", ".onnx_data", ".bin", ".weight"):
-            status = file.stat()
-            digest.update(repr((file.name, status.st_size, status.st_mtime_ns)).encode())
-    return cache / f"{digest.hexdigest()[:32]}.sluice"
+    return cache / f"{_native.compile_key(model, options, beside)}.sluice"
 
 
 def _can_write(folder: pathlib.Path) -> bool:

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .cache import cached_package, forget, package_of
+from .cache import with_package
 from .compiler import CompileOptions, Progress, as_flags, compile_package
-from .errors import Error, InvalidArgument, NotFound
+from .errors import InvalidArgument, NotFound
 from .model import Model
 from .opening import check_arguments, open_package
 from .package import Path, check_seed, is_onnx
@@ -56,13 +56,7 @@ def load_cached(source: Any, options: list[str], opening: Mapping[str, Any], bes
     """
     if not is_onnx(source):
         return open_package(source, **opening)
-    package = cached_package(source, options, beside) if beside else package_of(source, options)
-    try:
-        return open_package(package, **opening)
-    except Error:  # damaged
-        if not forget(package):
-            raise
-    return load_cached(source, options, opening, beside)
+    return with_package(source, options, lambda package: open_package(package, **opening), beside)
 
 
 def compile(

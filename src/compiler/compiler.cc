@@ -8,6 +8,7 @@
 #include "api/last_error.h"
 #include "api/read_options.h"
 #include "base/file.h"
+#include "compiler/cache_key.h"
 #include "compiler/compile_model.h"
 #include "compiler/program_operators.h"
 #include "compiler/trace_handle.h"
@@ -44,6 +45,8 @@ Result<Source> source_of(const sluice_compile_request& request, Bytes& file) {
   } else if (request.trace != nullptr) {
     source.graph = SLUICE_TRY(request.trace->recorder.graph());
   } else {
+    // By the descriptor's name under /proc, so that a file without a path (memfd, an unlinked one)
+    // can be mapped too. The caller's descriptor stays open and its own.
     file = SLUICE_TRY(map_file("/proc/self/fd/" + std::to_string(request.fd))
                           .with_context(fmt::format("file descriptor {}", request.fd)));
     source.bytes = file.view();
@@ -63,6 +66,12 @@ Result<std::vector<std::string>> options_of(const sluice_compile_request& reques
   return options;
 }
 
+backend::BackendRegistry backends_of(const sluice_compile_request& request) {
+  backend::Discovery discovery;
+  if (request.backend_dir != nullptr) discovery.paths.emplace_back(request.backend_dir);
+  return backend::BackendRegistry::discover(discovery);
+}
+
 Result<package::Executable> compile(const sluice_compile_request& given) {
   // A caller compiled against an older header gives a shorter struct; the rest reads as zeros.
   const sluice_compile_request request = api::read_options(&given);
@@ -70,17 +79,13 @@ Result<package::Executable> compile(const sluice_compile_request& given) {
   const Source source = SLUICE_TRY(source_of(request, file));
   const auto flags = SLUICE_TRY(options::parse_compile_flags(SLUICE_TRY(options_of(request))));
   SLUICE_TRY(register_operators(request.operators, request.num_operators));
-  backend::Discovery discovery;
-  if (request.backend_dir != nullptr) discovery.paths.emplace_back(request.backend_dir);
   std::function<void(std::string_view)> progress;
   if (request.progress != nullptr) {
     progress = [&](std::string_view phase) {
-      // By the descriptor's name under /proc, so that a file without a path (memfd, an unlinked
-      // one) can be mapped too. The caller's descriptor stays open and its own.
       request.progress(request.user_data, std::string(phase).c_str());
     };
   }
-  const auto registry = backend::BackendRegistry::discover(discovery);
+  const auto registry = backends_of(request);
   Outcome outcome = {.progress = std::move(progress)};
   if (request.output == nullptr) return compile_model(source, flags, registry, std::move(outcome));
   // Created first: a path that cannot be written fails before the compilation, not after it.
@@ -89,6 +94,14 @@ Result<package::Executable> compile(const sluice_compile_request& given) {
   auto executable = SLUICE_TRY(compile_model(source, flags, registry, std::move(outcome)));
   SLUICE_TRY(draft.finish(executable));
   return executable;
+}
+
+Result<std::string> key(const sluice_compile_request& given) {
+  const sluice_compile_request request = api::read_options(&given);
+  Bytes file;
+  const Source source = SLUICE_TRY(source_of(request, file));
+  const auto flags = SLUICE_TRY(options::parse_compile_flags(SLUICE_TRY(options_of(request))));
+  return cache_key(source, flags, backends_of(request));
 }
 
 }  // namespace
@@ -105,6 +118,20 @@ int32_t sluice_compile(const sluice_compile_request* request, sluice_package** p
     // Apart from `new`, whose memory a failure would leave behind.
     auto executable = SLUICE_TRY(sluice::compiler::compile(*request));
     *package = new sluice_package{std::move(executable), std::nullopt};
+    return sluice::ok_status();
+  });
+}
+
+int32_t sluice_compile_key(const sluice_compile_request* request, char* key, size_t capacity) {
+  return guard([&]() -> sluice::Status {
+    if (request == nullptr || key == nullptr) return invalid_argument("request or key is null");
+    const std::string text = SLUICE_TRY(sluice::compiler::key(*request));
+    if (capacity <= text.size()) {
+      return invalid_argument("a key takes {} bytes, there is room for {}", text.size() + 1,
+                              capacity);
+    }
+    text.copy(key, text.size());
+    key[text.size()] = '\0';
     return sluice::ok_status();
   });
 }

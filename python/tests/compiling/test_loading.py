@@ -53,6 +53,54 @@ def test_a_damaged_package_of_the_cache_is_compiled_again(cache: pathlib.Path, i
     np.testing.assert_array_equal(sluice.load(DIGITS)(image), digits(image))
 
 
+def test_a_damaged_package_of_the_cache_is_compiled_again_for_a_runtime(cache: pathlib.Path, image: np.ndarray,
+                                                                        digits: sluice.Model) -> None:
+    sluice.load(DIGITS)
+    (package,) = cache.iterdir()
+    for damaged in (package.read_bytes()[:1000], b"", b"no package"):
+        package.write_bytes(damaged)
+        with sluice.Runtime() as runtime:
+            np.testing.assert_array_equal(runtime.load(DIGITS)(image), digits(image))
+            package.write_bytes(damaged)
+            runtime.estimate(DIGITS)
+
+
+def test_an_error_that_is_not_the_packages_compiles_nothing_again(cache: pathlib.Path) -> None:
+    sluice.load(DIGITS)
+    (package,) = cache.iterdir()
+    written = package.stat().st_ino
+    for wrong in ({"cores": [9999]}, {"threads": 100_000}):
+        with pytest.raises(sluice.Error):
+            sluice.load(DIGITS, **wrong)  # type: ignore[arg-type]
+    assert package.stat().st_ino == written
+
+
+@pytest.mark.parametrize("location", ["onnx__MatMul_12", "sub/w.bin", "w.data"])
+def test_external_data_that_changes_is_read_again(cache: pathlib.Path, tmp_path: pathlib.Path, location: str) -> None:
+    weights = tmp_path / location
+    weights.parent.mkdir(exist_ok=True)
+
+    def load(factor: float, folder: pathlib.Path = tmp_path) -> float:
+        (folder / location).parent.mkdir(parents=True, exist_ok=True)
+        np.array([factor], np.float32).tofile(folder / location)
+        os.utime(folder / location, ns=(int(factor), int(factor)) if folder == tmp_path else (7, 7))
+        (folder / "x.onnx").write_bytes(scaled(location))
+        return float(sluice.load(folder / "x.onnx")(np.ones(1, np.float32))[0])
+
+    assert [load(2), load(3)] == [2, 3]
+    # Folders whose files have equal sizes and times.
+    assert [load(4, tmp_path / "a"), load(5, tmp_path / "b")] == [4, 5]
+
+
+def scaled(location: str) -> bytes:
+    """y = x * w, with w elsewhere."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+    w = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[1], data_location=TensorProto.EXTERNAL)
+    w.external_data.add(key="location", value=location)
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "w"], ["y"])], "scaled", [x], [y], [w])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+
+
 def test_a_model_proto_needs_no_file(cache: pathlib.Path) -> None:
     model = sluice.load(doubled(["N", 2]))
     np.testing.assert_array_equal(model(np.ones((3, 2), np.float32)), np.full((3, 2), 2, np.float32))

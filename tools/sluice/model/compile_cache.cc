@@ -116,7 +116,9 @@ void CompileCache::trim() const {
   for (const Entry& entry : entries) {
     total_bytes += entry.size_bytes;
     std::error_code error;
-    if (total_bytes > limit_bytes_) fs::remove(entry.path, error);
+    // The newest stays, however large: somebody was just told its place.
+    const bool is_newest = &entry == &entries.front();
+    if (total_bytes > limit_bytes_ && !is_newest) fs::remove(entry.path, error);
   }
 }
 

@@ -1,10 +1,10 @@
 // The functions of `sluice` that need the compiler; builds without the compiler use no_compiler.cc.
 #include <utility>
 
+#include "compiler/cache_key.h"
 #include "compiler/compile_model.h"
 #include "package/draft.h"
 #include "sluice/cli/command.h"
-#include "sluice/model/cache_key.h"
 #include "sluice/model/compile_cache.h"
 #include "sluice/model/model_source.h"
 
@@ -23,6 +23,10 @@ std::vector<std::unique_ptr<Command>> make_compiler_commands() {
 }
 
 namespace {
+
+Result<std::string> key_of(const ModelOptions& options) {
+  return compiler::cache_key({.path = options.path}, options, backend_registry());
+}
 
 /// `draft` may be null: the executable stays in memory.
 Result<package::Executable> compile(const ModelOptions& options, package::Draft* draft,
@@ -49,7 +53,7 @@ bool is_refusal(Code code) {
 
 Result<package::Executable> compile_cached(const CompileCache& cache, const ModelOptions& options,
                                            const Progress& progress) {
-  const std::string key = SLUICE_TRY(cache_key(options.path, options));
+  const std::string key = SLUICE_TRY(key_of(options));
   if (auto kept = cache.find(key)) return std::move(*kept);
   auto executable = compile_to(cache.place_of(key), options, progress);
   cache.trim();
@@ -67,7 +71,7 @@ Result<package::Executable> compile_model(const ModelOptions& options, const Pro
 
 Result<package::Executable> compile_once(const ModelOptions& options, const Progress& progress) {
   const auto cache = CompileCache::open();
-  if (!cache) return compile_model(options, progress);
+  if (!cache || !compiler::is_cacheable(options)) return compile_model(options, progress);
   auto executable = SLUICE_TRY(compile_cached(*cache, options, progress));
   print_warnings(options.path, executable.graph);
   return executable;
@@ -79,7 +83,7 @@ Result<std::filesystem::path> compile_into_cache(const ModelOptions& options) {
     return make_error(Code::kUnavailable,
                       "there is no folder for compiled models; name one in SLUICE_CACHE_DIR");
   }
-  const std::string key = SLUICE_TRY(cache_key(options.path, options));
+  const std::string key = SLUICE_TRY(key_of(options));
   if (!cache->find(key)) {
     const auto executable = SLUICE_TRY(compile_to(cache->place_of(key), options, {}));
     print_warnings(options.path, executable.graph);
