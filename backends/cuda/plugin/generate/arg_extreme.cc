@@ -43,11 +43,14 @@ Status write(const sluice_op& op, Source* source) {
   const bool takes_last = plugin::Attributes(op).get_int("select_last_index") != 0;
   Parameters parameters(op);
   const std::string data = parameters.add(0);
+  // A NaN is the extreme, the first or the last, as it is the result of ReduceMax.
+  const std::string order = std::string(is_max ? ">" : "<") + (takes_last ? "=" : "");
   const std::string statements =
       "  const auto* line = " + data + " + " + offset_along("i", x, kept) +
       ";\n  Index best = 0;\n  for (Index j = 1; j < " + std::to_string(x[axis_of(op)]) +
-      "; ++j) {\n    if (line[j * " + inner + "] " + (is_max ? ">" : "<") +
-      (takes_last ? "=" : "") + " line[best * " + inner + "]) best = j;\n  }\n";
+      "; ++j) {\n    const auto v = line[j * " + inner + "], b = line[best * " + inner +
+      "];\n    if (v " + order + " b || (v != v" + (takes_last ? "" : " && b == b") +
+      ")) best = j;\n  }\n";
   return write_kernel(op, std::move(parameters),
                       {"(long long)best", statements, 256, plugin::num_elements(x)}, source);
 }

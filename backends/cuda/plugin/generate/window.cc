@@ -134,7 +134,7 @@ std::string open_loops(const std::vector<Axis>& axes) {
   std::string text;
   std::int64_t below = 1;
   for (const Axis& axis : axes) below *= axis.output;
-  std::string image = "0";
+  std::string image = "Index(0)";
   std::string kernel = "0";
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const Axis& axis = axes[i];
@@ -146,7 +146,8 @@ std::string open_loops(const std::vector<Axis>& axes) {
         "* $6;\n  if (p$0 < 0 || p$0 >= $7) continue;\n",
         {n, number(axis.kernel), number(below), number(axis.output), number(axis.stride),
          number(axis.pad), number(axis.dilation), number(axis.input)});
-    image = inner_offset(image, axis.input, std::string("p").append(n));
+    // An image may have more elements than an int counts, though no axis has.
+    image = inner_offset(image, axis.input, std::string("Index(p").append(n).append(")"));
     kernel = inner_offset(kernel, axis.kernel, std::string("k").append(n));
   }
   return text + "  const Index p = " + image + ";\n  const Index k = " + kernel + ";\n";

@@ -39,7 +39,7 @@ const std::map<std::string_view, Formula>& formulas() {
       {"Not", {"!$0", 1, false}},
       {"Or", {"$0 || $1", 2, false}},
       {"Relu", {"$0 < 0 ? 0 : $0", 1, false}},
-      {"Sign", {"($0 > 0) - ($0 < 0)", 1, false}},
+      {"Sign", {"$0 > 0 ? 1 : $0 < 0 ? -1 : $0", 1, false}},
       {"Sub", {"$0 - $1", 2, false}},
       {"Where", {"$0 ? $1 : $2", 3, true}},
       {"Xor", {"$0 != $1", 2, false}},
@@ -59,7 +59,11 @@ std::string write_mod(const sluice_op& op, const Names& inputs) {
   if (!is_integer(type)) return "";
   const bool is_signed =
       type == plugin::kI8 || type == plugin::kI16 || type == plugin::kI32 || type == plugin::kI64;
-  return fill_expression(is_signed && !is_fmod ? "($0 % $1 + $1) % $1" : "$0 % $1", inputs);
+  // The divisor's sign. Added only to a rest of the other sign, so that no sum overflows.
+  return fill_expression(is_signed && !is_fmod
+                             ? "$0 % $1 != 0 && ($0 % $1 < 0) != ($1 < 0) ? $0 % $1 + $1 : $0 % $1"
+                             : "$0 % $1",
+                         inputs);
 }
 
 /// A shift by the width of the type or more gives 0.
@@ -100,11 +104,12 @@ std::string write_clip(const Names& inputs) {
   return value;
 }
 
-/// Of two at a time.
+/// Of two at a time. A NaN, of f64, remains.
 std::string write_extreme(bool is_max, const Names& inputs) {
   std::string value = inputs[0];
   for (const std::string& next : std::span(inputs).subspan(1)) {
-    value = fill_expression(is_max ? "$0 < $1 ? $1 : $0" : "$1 < $0 ? $1 : $0", {value, next});
+    value = fill_expression(
+        is_max ? "$0 < $1 || $1 != $1 ? $1 : $0" : "$1 < $0 || $1 != $1 ? $1 : $0", {value, next});
   }
   return value;
 }

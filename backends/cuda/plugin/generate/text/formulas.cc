@@ -84,7 +84,8 @@ std::string write_with_attributes(std::string_view kind, const Attributes& attri
   if (kind == "Elu")
     return fill_expression("$0 < 0.0f ? $1 * expm1f($0) : $0", {x, number("alpha", 1)});
   if (kind == "HardSigmoid") {
-    return fill_expression("fminf(fmaxf($0 * $1 + $2, 0.0f), 1.0f)",
+    // fminf and fmaxf would drop a NaN.
+    return fill_expression("$0 * $1 + $2 < 0.0f ? 0.0f : $0 * $1 + $2 > 1.0f ? 1.0f : $0 * $1 + $2",
                            {x, number("alpha", 0.2F), number("beta", 0.5F)});
   }
   if (kind == "Celu") {
@@ -95,10 +96,10 @@ std::string write_with_attributes(std::string_view kind, const Attributes& attri
                            {x, number("alpha", 1.67326319F), number("gamma", 1.05070102F)});
   }
   if (kind == "ThresholdedRelu") {
-    return fill_expression("$0 > $1 ? $0 : $0 != $0 ? $0 : 0.0f", {x, number("alpha", 1)});
+    return fill_expression("$0 > $1 ? $0 : 0.0f", {x, number("alpha", 1)});
   }
   if (kind == "Shrink") {
-    return fill_expression("$0 < -$1 ? $0 + $2 : $0 > $1 ? $0 - $2 : $0 != $0 ? $0 : 0.0f",
+    return fill_expression("$0 < -$1 ? $0 + $2 : $0 > $1 ? $0 - $2 : 0.0f",
                            {x, number("lambd", 0.5F), number("bias", 0)});
   }
   if (kind != "Gelu") return "";
