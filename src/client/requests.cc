@@ -9,6 +9,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/system/start_thread.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::client {
@@ -32,7 +33,13 @@ Requests::Requests(std::unique_ptr<RingStream> ring, OpenStream open_stream, std
     : open_stream_(std::move(open_stream)),
       limit_(static_cast<std::size_t>(std::max<std::int64_t>(limit, 1))),
       ring_(std::move(ring)) {
-  if (ring_ != nullptr) readers_[kRing] = std::thread([this] { read(kRing, *ring_); });
+  if (ring_ == nullptr) return;
+  auto reader = start_thread([this] { read(kRing, *ring_); });
+  if (reader.is_ok()) {
+    readers_[kRing] = std::move(*reader);
+  } else {
+    ring_ = nullptr;  // requests take the stream
+  }
 }
 
 Result<std::uint64_t> Requests::send(std::uint64_t model,
@@ -70,7 +77,9 @@ Result<std::uint64_t> Requests::enter(std::uint64_t model, std::int64_t timeout_
   request.way = ring_ != nullptr ? kRing : kStream;
   if (timeout_ns > 0 && timeout_ns < kMaxTimeoutNs) {
     request.end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns) + kGrace;
-    if (!time_keeper_.joinable()) time_keeper_ = std::thread([this] { keep_time(); });
+    if (!time_keeper_.joinable()) {
+      time_keeper_ = SLUICE_TRY(start_thread([this] { keep_time(); }));
+    }
     has_news_.notify_all();
   }
   const std::uint64_t id = next_id_++;
@@ -101,8 +110,10 @@ Result<InferStream*> Requests::stream() {
   const std::lock_guard lock(stream_mutex_);
   if (stream_ != nullptr) return stream_.get();
   if (is_closed_) return over();
-  stream_ = SLUICE_TRY(open_stream_());
-  readers_[kStream] = std::thread([this, opened = stream_.get()] { read(kStream, *opened); });
+  auto opened = SLUICE_TRY(open_stream_());
+  readers_[kStream] =
+      SLUICE_TRY(start_thread([this, stream = opened.get()] { read(kStream, *stream); }));
+  stream_ = std::move(opened);
   return stream_.get();
 }
 

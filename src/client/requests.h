@@ -78,7 +78,7 @@ class Requests {
 
   const OpenStream open_stream_;
   const std::size_t limit_;
-  const std::unique_ptr<rpc::client::RingStream> ring_;
+  std::unique_ptr<rpc::client::RingStream> ring_;
 
   std::mutex stream_mutex_;  ///< guards the next two; held while the stream opens
   bool is_closed_ = false;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file.h"
 #include "runtime/engine.h"
 
 namespace sluice::sandbox {
@@ -55,7 +56,7 @@ struct KeptFile {
 Status keep_file(Function& function) {
   runtime::LoadRequest& load = function.load;
   const int file = load.package_fd >= 0 ? fcntl(load.package_fd, F_DUPFD_CLOEXEC, 0)
-                                        : ::open(load.path.c_str(), O_RDONLY | O_CLOEXEC);
+                                        : ::open(load.path.c_str(), kReadFlags);
   if (file < 0) {
     return runtime_error(RuntimeCode::kInvalid, "function \"{}\": its package cannot be kept: {}",
                          function.name, std::strerror(errno));

@@ -2,16 +2,24 @@
 
 #include <utility>
 
+#include "base/system/start_thread.h"
+
 namespace sluice::service {
 
-void CallThreads::push(std::function<void()> work) {
-  waiting_.push_back(std::move(work));
+Status CallThreads::push(std::function<void()>& work) {
   // num_idle_ counts threads that a notify has not reached yet, so waiting work is compared with
   // all of them.
-  if (waiting_.size() > num_idle_ && threads_.size() < max_threads_) {
-    threads_.emplace_back([this] { loop(); });
+  if (waiting_.size() >= num_idle_ && threads_.size() < max_threads_) {
+    auto thread = start_thread([this] { loop(); });
+    if (thread.is_ok()) {
+      threads_.push_back(std::move(*thread));
+    } else if (threads_.empty()) {
+      return thread.status();
+    }  // else those that there are take the work
   }
+  waiting_.push_back(std::move(work));
   work_.notify_one();
+  return ok_status();
 }
 
 Status CallThreads::run(std::function<void()> work) {
@@ -21,18 +29,15 @@ Status CallThreads::run(std::function<void()> work) {
     return make_error(Code::kUnavailable, "{} calls wait for a thread; try again later",
                       waiting_.size());
   }
-  push(std::move(work));
-  return ok_status();
+  return push(work);
 }
 
-// After close() the caller's thread does the work: nothing that must end a call is dropped.
+// After close(), and without any thread, the caller's does the work: nothing that must end a call
+// is dropped.
 void CallThreads::run_always(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
-    if (!is_closed_) {
-      push(std::move(work));
-      return;
-    }
+    if (!is_closed_ && push(work).is_ok()) return;
   }
   work();
 }

@@ -21,7 +21,8 @@ class CallThreads {
   CallThreads& operator=(const CallThreads&) = delete;
   ~CallThreads() { close(); }
 
-  /// Fails: kUnavailable when the line is full or `close` was called; `work` is not run then.
+  /// Fails: kUnavailable when the line is full or `close` was called, kResourceExhausted where the
+  /// system gives no thread; `work` is not run then.
   Status run(std::function<void()> work);
   /// As `run`, but never refused for a full queue: for mandatory work such as releasing resources.
   /// After `close` the calling thread does the work.
@@ -31,7 +32,8 @@ class CallThreads {
 
  private:
   void loop();
-  void push(std::function<void()> work);
+  /// Fails: kResourceExhausted without any thread; `work` is left as it is then.
+  Status push(std::function<void()>& work);
 
   const std::size_t max_threads_;
   const std::size_t max_waiting_;

@@ -132,11 +132,11 @@ std::vector<ClientSession::HeldRegion> ClientSession::list_regions() const {
   return all;
 }
 
-Status ClientSession::enter_load() {
+Result<ClientSession::Load> ClientSession::enter_load() {
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(check_open());
   ++num_loads_;
-  return ok_status();
+  return Load(this);
 }
 
 void ClientSession::leave_load() {

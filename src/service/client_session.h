@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/byte_budget.h"
@@ -92,10 +93,23 @@ class ClientSession {
   /// Bytes of the answers that the session has not read yet.
   const std::shared_ptr<ByteBudget>& answers() const { return answers_; }
 
-  /// A load or an unload goes on. A load should end soon after `stop_token` is requested, which
-  /// closing does. Fails: kCancelled.
-  Status enter_load();
-  void leave_load();
+  /// A load or an unload goes on while this lives: a session that ends waits for it. A load should
+  /// end soon after `stop_token` is requested, which closing does. The session outlives it.
+  class Load {
+   public:
+    Load(Load&& other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
+    Load& operator=(Load&&) = delete;
+    ~Load() {
+      if (session_ != nullptr) session_->leave_load();
+    }
+
+   private:
+    friend class ClientSession;
+    explicit Load(ClientSession* session) : session_(session) {}
+    ClientSession* session_;
+  };
+  /// Fails: kCancelled.
+  Result<Load> enter_load();
   std::stop_token stop_token() const { return stop_.get_token(); }
   /// Returns when neither goes on. Requires: closed, so that none starts.
   void wait_for_loads();
@@ -113,6 +127,7 @@ class ClientSession {
   Holdings close(const Status& reason);
 
  private:
+  void leave_load();
   Status check_open() const;
   Status check_cores(std::int32_t more) const;
 

@@ -52,7 +52,7 @@ TEST(ClientSession, ClosingReturnsItsHandlesOnceAndRefusesNewOnes) {
   EXPECT_TRUE(session.stop_token().stop_requested());
   EXPECT_TRUE(session.close(make_error(Code::kCancelled, "again")).models.empty());
   EXPECT_EQ(told, 1);
-  for (const Status& status : {session.add_model(ModelHandle{2}, 0), session.enter_load(),
+  for (const Status& status : {session.add_model(ModelHandle{2}, 0), session.enter_load().status(),
                                session.add_group(CoreGroupId(5), 1), session.requests()->enter()}) {
     EXPECT_EQ(code_of(status), RuntimeCode::kCancelled);
   }
@@ -94,12 +94,13 @@ TEST(ClientSession, SharedMemoryIsLimitedAndReleasedAtTheEnd) {
 
 TEST(ClientSession, EndWaitsForLoadsInProgress) {
   ClientSession session = session_of({});
-  ASSERT_TRUE(session.enter_load().is_ok());
+  auto entered = session.enter_load();
+  ASSERT_TRUE(entered.is_ok());
   session.close(make_error(Code::kCancelled, "gone"));
   bool has_left = false;
   std::thread load([&] {
     has_left = true;
-    session.leave_load();
+    const ClientSession::Load left = std::move(*entered);
   });
   session.wait_for_loads();
   EXPECT_TRUE(has_left);

@@ -15,24 +15,6 @@ namespace {
 /// Each has a thread of the daemon's calls until it ends.
 constexpr int kMaxPulls = 8;
 
-/// Of a session that ends it waits, and stops what it waits for.
-class Load {
- public:
-  static Result<Load> enter(ClientSession& session) {
-    SLUICE_TRY(session.enter_load());
-    return Load(&session);
-  }
-  Load(Load&& other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
-  Load& operator=(Load&&) = delete;
-  ~Load() {
-    if (session_ != nullptr) session_->leave_load();
-  }
-
- private:
-  explicit Load(ClientSession* session) : session_(session) {}
-  ClientSession* session_;
-};
-
 }  // namespace
 
 Result<terms::TensorIndex> Service::put_tensor(const Caller& caller, const terms::TensorView& view,
@@ -99,7 +81,7 @@ Result<terms::PulledTensor> Service::pull_tensor(const Caller& caller,
         "come",
         kMaxPulls);
   }
-  const Load load = SLUICE_TRY(Load::enter(*caller.session));
+  const ClientSession::Load load = SLUICE_TRY(caller.session->enter_load());
   // Three can end the fetch: the call, its session and the daemon.
   const auto end = [&] { stop.request_stop(); };
   const std::stop_callback with_session(caller.session->stop_token(), end);

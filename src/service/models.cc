@@ -187,7 +187,7 @@ Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadO
   }
   runtime::ModelHost* host = SLUICE_TRY(host_for(options));
   request.may_share = host == &engine_ && this->options().shares_cores;  // a worker owns its cores
-  SLUICE_TRY(caller.session->enter_load());
+  const ClientSession::Load load = SLUICE_TRY(caller.session->enter_load());
   auto entry = enter_loaded(caller, *host,
                             load_on(*host, request, options, caller.session->stop_token()), own);
   if (entry.is_ok() && host != workers_)
@@ -214,14 +214,12 @@ Result<std::shared_ptr<const package::Executable>> Service::executable(const Cal
                     static_cast<std::uint64_t>(model));
 }
 
-/// The end of a load that the session has entered.
+/// The end of a load that the session has entered: a session that ends waits for it, and then finds
+/// the model among its holdings.
 Result<terms::ModelEntry> Service::enter_loaded(const Caller& caller, runtime::ModelHost& host,
                                                 Result<ModelHandle> model, const OwnModel& own) {
   Result<terms::ModelEntry> entry = model.is_ok() ? enter_model(caller, host, *model, own)
                                                   : Result<terms::ModelEntry>(model.status());
-  // After enter_model: a session that ends waits for this, and then finds the model among its
-  // holdings.
-  caller.session->leave_load();
   if (!entry.is_ok()) {
     log_.add(LogLevel::kWarning, "model.load_failed session={} reason={}",
              static_cast<std::uint64_t>(caller.session->id()), in_quotes(entry.status().message()));
@@ -242,7 +240,7 @@ Result<terms::ModelEntry> Service::deploy_graph(const Caller& caller, terms::Gra
   for (const terms::GraphNode& node : request.nodes) {  // a graph keeps them from being removed
     SLUICE_TRY(find_to_control(caller, node.function).with_context(node.name.substr(0, 64)));
   }
-  SLUICE_TRY(caller.session->enter_load());
+  const ClientSession::Load load = SLUICE_TRY(caller.session->enter_load());
   return enter_loaded(caller, *graphs_, graphs_->deploy(std::move(request)));
 }
 
@@ -348,12 +346,10 @@ Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t dra
   const terms::ModelInfo info = SLUICE_TRY(host.info(model));
   SLUICE_TRY(graphs_->check_unused(model).with_context(info.name));
   // A session that ends waits for it: until the model is gone its group cannot go.
-  SLUICE_TRY(caller.session->enter_load());
+  const ClientSession::Load load = SLUICE_TRY(caller.session->enter_load());
   const auto watched = watch(host, model, "an unload of", drain_ns);
-  const Status status = host.unload(model, drain_deadline_ns(drain_ns));
-  if (status.is_ok()) forget_model(model, info, caller);
-  caller.session->leave_load();
-  SLUICE_TRY(Status(status));
+  SLUICE_TRY(host.unload(model, drain_deadline_ns(drain_ns)));
+  forget_model(model, info, caller);
   log_.add(LogLevel::kInfo, "model.unload model={:#x} name={} session={} by={}", info.handle,
            in_quotes(info.name), static_cast<std::uint64_t>(caller.session->id()),
            in_quotes(account_of(caller.peer)));

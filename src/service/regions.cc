@@ -49,10 +49,11 @@ Result<std::uint64_t> Service::register_ring(const Caller& caller, int fd,
   if (!region.is_ok()) return coded(region.status());
   auto ring = shm::RingServer::create((*region)->mapped());
   if (!ring.is_ok()) return coded(ring.status());
-  const std::uint64_t handle = SLUICE_TRY(add_region(caller, *region));
-  const auto thread = RingThread::start(*this, caller, std::move(*region), std::move(*ring));
-  const Status status = caller.session->set_ring(handle, [thread] { thread->stop(); });
-  if (status.is_ok()) return handle;
+  const auto thread = SLUICE_TRY(RingThread::start(*this, caller, *region, std::move(*ring)));
+  const auto handle = add_region(caller, std::move(*region));
+  Status status = handle.status();
+  if (status.is_ok()) status = caller.session->set_ring(*handle, [thread] { thread->stop(); });
+  if (status.is_ok()) return *handle;
   thread->stop();
   return status;
 }

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <utility>
 
+#include "base/no_memory.h"
+#include "base/system/start_thread.h"
+
 namespace sluice::service {
 
 using dispatch::FlightTable;
@@ -64,12 +67,12 @@ void RingThread::Ring::refuse(std::uint64_t request, const Status& status) {
 RingThread::RingThread(Service& service, Caller caller, std::shared_ptr<Ring> ring)
     : service_(service), caller_(std::move(caller)), ring_(std::move(ring)) {}
 
-std::shared_ptr<RingThread> RingThread::start(Service& service, const Caller& caller,
-                                              std::shared_ptr<shm::Region> region,
-                                              shm::RingServer ring) {
+Result<std::shared_ptr<RingThread>> RingThread::start(Service& service, const Caller& caller,
+                                                      std::shared_ptr<shm::Region> region,
+                                                      shm::RingServer ring) {
   auto shared = std::make_shared<Ring>(std::move(region), std::move(ring));
   std::shared_ptr<RingThread> made(new RingThread(service, caller, std::move(shared)));
-  made->thread_ = std::thread([raw = made.get()] { raw->loop(); });
+  made->thread_ = SLUICE_TRY(start_thread([raw = made.get()] { raw->loop(); }));
   return made;
 }
 
@@ -122,7 +125,9 @@ void RingThread::rest() {
 void RingThread::serve(const shm::Submission& submission) {
   Status status = ok_status();
   switch (submission.head.kind) {
-    case shm::SubmissionKind::kRequest: status = submit(submission); break;
+    case shm::SubmissionKind::kRequest:
+      status = catch_no_memory([&] { return submit(submission); });
+      break;
     case shm::SubmissionKind::kCancel: return cancel(submission);
     default:
       status = terms::runtime_error(RuntimeCode::kInvalid, "{} is no kind of submission",

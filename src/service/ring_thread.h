@@ -19,9 +19,10 @@ namespace sluice::service {
 class RingThread {
  public:
   /// `service` outlives the thread: a session's end, or the service's, stops it.
-  static std::shared_ptr<RingThread> start(Service& service, const Caller& caller,
-                                           std::shared_ptr<shm::Region> region,
-                                           shm::RingServer ring);
+  /// Fails: kResourceExhausted.
+  static Result<std::shared_ptr<RingThread>> start(Service& service, const Caller& caller,
+                                                   std::shared_ptr<shm::Region> region,
+                                                   shm::RingServer ring);
   RingThread(const RingThread&) = delete;
   RingThread& operator=(const RingThread&) = delete;
   ~RingThread();

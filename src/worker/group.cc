@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/system/start_thread.h"
 #include "worker/protocol/profile_pages.h"
 
 namespace sluice::worker {
@@ -33,7 +34,7 @@ Result<std::shared_ptr<WorkerGroup>> WorkerGroup::create(GroupOptions options) {
   std::shared_ptr<WorkerGroup> group(new WorkerGroup(std::move(options)));
   group->slot_->clear(terms::runtime_error(RuntimeCode::kDeviceError, "{} starts; try again",
                                            group->options_.link.name));
-  group->supervisor_ = std::thread([raw = group.get()] { raw->supervise(); });
+  group->supervisor_ = SLUICE_TRY(start_thread([raw = group.get()] { raw->supervise(); }));
   std::unique_lock lock(group->mutex_);
   group->changed_.wait(lock, [&] { return group->state_ != State::kStarting; });
   if (group->state_ == State::kReady || group->state_ == State::kRestarting) return group;

@@ -4,8 +4,9 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
+
+#include "base/system/start_thread.h"
 
 namespace sluice::exec {
 namespace {
@@ -71,14 +72,9 @@ Status LaneThreads::start_threads() {
   if (threads_.empty()) cpus_ = usable_cpus();
   while (threads_.size() + 1 < num_threads_) {
     const std::size_t number = threads_.size() + 1;
-    try {
-      // Counts from 1, since thread 0 is the caller.
-      threads_.emplace_back([this, number] { serve(number); });
-      pinned_to_.push_back(-1);
-    } catch (const std::system_error& error) {
-      return make_error(Code::kResourceExhausted, "no thread for lane {}: {}", number,
-                        error.what());
-    }
+    // Counts from 1, since thread 0 is the caller.
+    threads_.push_back(SLUICE_TRY(start_thread([this, number] { serve(number); })));
+    pinned_to_.push_back(-1);
   }
   return ok_status();
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "base/system/start_thread.h"
 #include "rpc/wire/side_messages.h"
 
 namespace sluice::rpc::server {
@@ -58,7 +59,7 @@ Result<std::unique_ptr<SideSocket>> SideSocket::create(service::Service& service
   if (!side->wake_fd_.is_valid()) {
     return make_error(Code::kResourceExhausted, "socket {}: no descriptor left", options.path);
   }
-  side->thread_ = std::thread([raw = side.get()] { raw->loop(); });
+  side->thread_ = SLUICE_TRY(start_thread([raw = side.get()] { raw->loop(); }));
   const auto on_accept = [raw = side.get()](int fd, const terms::Peer& peer) {
     raw->add(fd, peer);
   };

@@ -26,6 +26,11 @@ Status handle_error(const Status& status) {
                                   is_unknown ? RuntimeCode::kInvalidHandle : RuntimeCode::kFailed);
 }
 
+/// Groups are listed a moment before they have a scheduler, and are nobody's until then.
+Status unknown_group(terms::CoreGroupId id) {
+  return terms::runtime_error(RuntimeCode::kInvalidHandle, "there is no group {}", id.value());
+}
+
 std::set<terms::DeviceId> devices_of(const topology::CoreGroup& group) {
   std::set<terms::DeviceId> devices;
   for (const terms::CoreRef& core : group.cores) devices.insert(core.device);
@@ -55,12 +60,13 @@ Result<terms::CoreGroupId> GroupTable::create(const terms::CoreRequest& request,
 }
 
 Status GroupTable::destroy(terms::CoreGroupId id) {
-  const Status status = groups_.destroy(id);
-  if (!status.is_ok()) return handle_error(status);
   std::shared_ptr<GroupScheduler>
       last;  // destroyed after the lock is released: it joins its thread
   const std::lock_guard lock(mutex_);
   const auto it = schedulers_.find(id);
+  if (it == schedulers_.end()) return unknown_group(id);
+  const Status status = groups_.destroy(id);
+  if (!status.is_ok()) return handle_error(status);
   last = it->second;
   forget(it);
   return ok_status();
@@ -69,7 +75,9 @@ Status GroupTable::destroy(terms::CoreGroupId id) {
 Result<std::shared_ptr<GroupScheduler>> GroupTable::enter(terms::CoreGroupId id) {
   const Status status = groups_.add_model(id);
   if (!status.is_ok()) return handle_error(status);
-  return find(id);
+  if (auto scheduler = find(id)) return scheduler;
+  leave(id);
+  return unknown_group(id);
 }
 
 /// Tries one device after the other. Null if the cores of all are in use.

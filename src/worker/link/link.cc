@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/system/start_thread.h"
+
 namespace sluice::worker {
 
 using nlohmann::json;
@@ -38,8 +40,8 @@ Result<std::shared_ptr<WorkerLink>> WorkerLink::start(const LinkOptions& options
   { const shm::Fd theirs = std::move(sockets.other); }
   std::shared_ptr<WorkerLink> link(new WorkerLink(options, std::move(on_death), std::move(process),
                                                   std::move(sockets.one), arena));
-  link->receiver_ = std::thread([raw = link.get()] { raw->take_completions(); });
-  link->reader_ = std::thread([raw = link.get()] { raw->read_messages(); });
+  link->receiver_ = SLUICE_TRY(start_thread([raw = link.get()] { raw->take_completions(); }));
+  link->reader_ = SLUICE_TRY(start_thread([raw = link.get()] { raw->read_messages(); }));
   const auto begin = [&]() -> Status {
     SLUICE_TRY(link->call({{"op", "memory"}}, arena->fd(), kStartTimeoutNs));
     const shm::Fd text = SLUICE_TRY(text_file(options.start));

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/file.h"
 #include "package/package.h"
 #include "terms/runtime_code.h"
 
@@ -36,7 +37,7 @@ Result<std::shared_ptr<const package::Executable>> map_package(int fd) {
 }
 
 Result<shm::Fd> open_package(const std::filesystem::path& path) {
-  shm::Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  shm::Fd fd(open(path.c_str(), kReadFlags));
   if (fd.is_valid()) return fd;
   return terms::runtime_error(RuntimeCode::kInvalid, "{}: {}", path.string(), std::strerror(errno));
 }

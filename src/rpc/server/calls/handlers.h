@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/no_memory.h"
 #include "dispatch/flight_table.h"
 #include "proto/sluice/v1/runtime.grpc.pb.h"
 #include "rpc/server/calls/infer_messages.h"
@@ -146,7 +147,7 @@ Handlers::Unary* Handlers::later(Context* context, terms::Role role, Work work) 
   Status status = caller.is_ok() ? ok_status() : caller.status();
   if (status.is_ok()) {
     status = threads_.run([reactor, work = std::move(work), caller = std::move(*caller)] {
-      reactor->Finish(wire::to_grpc(work(caller)));
+      reactor->Finish(wire::to_grpc(catch_no_memory([&] { return work(caller); })));
     });
   }
   if (!status.is_ok()) reactor->Finish(wire::to_grpc(status));

@@ -109,6 +109,15 @@ Status write_outputs(const runtime::Reply& reply, const terms::Signature& signat
   return ok_status();
 }
 
+/// Of an answer that fails: the client never learns their indices.
+void forget_kept(const sandbox::KeptOutputs& kept, const v1::InferResponse& answer) {
+  for (const v1::Tensor& tensor : answer.outputs()) {
+    if (tensor.exchange() == 0) continue;
+    const Status status = kept.exchange->remove(kept.owner, terms::TensorIndex{tensor.exchange()});
+    (void)status;  // its time was over
+  }
+}
+
 }  // namespace
 
 Result<std::vector<terms::TensorView>> open_request(service::Service& service,
@@ -147,7 +156,10 @@ Status write_answer(const runtime::Reply& reply, const terms::Signature& signatu
   }
   // Charged before the message is made: an answer beyond the budget costs no memory.
   SLUICE_TRY(charge.resize(size_bytes).with_context("answers wait to be read"));
-  return catch_no_memory([&] { return write_outputs(reply, signature, wants_detail, placed, to); });
+  const Status status =
+      catch_no_memory([&] { return write_outputs(reply, signature, wants_detail, placed, to); });
+  if (!status.is_ok()) forget_kept(placed.kept, to);
+  return status;
 }
 
 }  // namespace sluice::rpc::server

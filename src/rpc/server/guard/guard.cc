@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/system/start_thread.h"
 #include "rpc/server/listen/late_numbers.h"
 #include "service/clients/refusals.h"
 
@@ -55,7 +56,7 @@ Result<std::unique_ptr<Guard>> Guard::create(HandOver hand_over, service::Log& l
     return make_error(Code::kResourceExhausted, "no descriptor left to guard connections");
   }
   guard->scratch_.resize(relay_bytes);
-  guard->thread_ = std::thread([raw = guard.get()] { raw->loop(); });
+  guard->thread_ = SLUICE_TRY(start_thread([raw = guard.get()] { raw->loop(); }));
   return guard;
 }
 

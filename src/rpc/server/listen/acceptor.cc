@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/system/start_thread.h"
 #include "rpc/server/listen/late_numbers.h"
 #include "service/clients/refusals.h"
 
@@ -30,7 +31,7 @@ Result<std::unique_ptr<Acceptor>> Acceptor::create(std::vector<int> listen_fds, 
   if (acceptor->stop_fd_ < 0) {
     return make_error(Code::kUnavailable, "eventfd: {}", std::strerror(errno));
   }
-  acceptor->thread_ = std::thread([raw = acceptor.get()] { raw->loop(); });
+  acceptor->thread_ = SLUICE_TRY(start_thread([raw = acceptor.get()] { raw->loop(); }));
   return acceptor;
 }
 
