@@ -54,6 +54,14 @@ Result<Header> find_header(const Bytes& file) {
   return Header{view.substr(start, size), start + size};
 }
 
+/// Empty for a type that NumPy has no name for.
+std::string_view name_of(ir::ElementType type) {
+  for (const auto& [name, element] : kTypes) {
+    if (element == type) return name;
+  }
+  return {};
+}
+
 /// What stands after `'key':` in the header, a Python dict.
 Result<std::string_view> find_value(std::string_view header, std::string_view key) {
   const std::size_t at = header.find(fmt::format("'{}':", key));
@@ -122,12 +130,11 @@ Result<ir::Constant> read_npy(const std::filesystem::path& path) {
   return parse_npy(SLUICE_TRY(map_file(path))).with_context(path.string());
 }
 
+bool has_npy_type(ir::ElementType type) { return !name_of(type).empty(); }
+
 Status write_npy(const std::filesystem::path& path, const ir::Type& type,
                  std::span<const std::byte> data) {
-  std::string_view descr;
-  for (const auto& [name, element] : kTypes) {
-    if (element == type.element()) descr = name;
-  }
+  const std::string_view descr = name_of(type.element());
   if (descr.empty()) {
     return unimplemented("{}: .npy has no element type for {}", path.string(),
                          ir::element_type_name(type.element()));

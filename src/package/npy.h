@@ -17,6 +17,9 @@ namespace sluice::package {
 Result<ir::Constant> read_npy(const std::filesystem::path& path);
 Result<ir::Constant> parse_npy(const Bytes& file);
 
+/// Whether NumPy has a name for the type.
+bool has_npy_type(ir::ElementType type);
+
 /// Version 1.
 /// Requires: `type` is a tensor's of known shape, and has as many bytes as `data`.
 /// Fails: kUnimplemented for element types that NumPy has no name for.

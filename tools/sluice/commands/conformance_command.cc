@@ -69,7 +69,7 @@ class ConformanceCommand : public Command {
     if (cases.empty()) return invalid_argument("no model.onnx below {}", folders_.front());
     options_.executor = SLUICE_TRY(exec::parse_executor(executor_));
     options_.tolerances = SLUICE_TRY(parse_tolerances(tolerances_));
-    const std::regex filter(filter_);
+    const std::regex filter = SLUICE_TRY(parse_filter());
     std::map<Outcome::Kind, int> counts;
     for (const fs::path& folder : cases) {
       const std::string case_name = folder.filename().string();
@@ -84,6 +84,14 @@ class ConformanceCommand : public Command {
   }
 
  private:
+  Result<std::regex> parse_filter() const {
+    try {
+      return std::regex(filter_);
+    } catch (const std::regex_error& error) {
+      return invalid_argument("--filter {}: {}", filter_, error.what());
+    }
+  }
+
   Outcome run_one(const fs::path& folder) const {
     try {
       return against_.empty() ? run_case(folder, options_)

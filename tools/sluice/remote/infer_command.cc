@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "sluice/cli/seconds.h"
 #include "sluice/model/model_source.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/exchange_text.h"
@@ -66,7 +67,7 @@ class InferCommand : public Command {
       tensors.push_back({name, view_of(constants[i]), index == indexes.end() ? 0 : index->second});
     }
     rpc::client::InferOptions options = options_;
-    options.timeout_ns = static_cast<std::int64_t>(timeout_seconds_ * 1e9);
+    options.timeout_ns = nanoseconds_of(timeout_seconds_);
     options.wants_detail = true;
     if (repeat_.count == 0) return show(SLUICE_TRY(client->infer(handle, tensors, options)));
     if (repeat_.in_flight == 0) repeat_.in_flight = entries.at(0).info.depth;

@@ -1,3 +1,4 @@
+#include "sluice/cli/seconds.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/package_file.h"
 #include "sluice/remote/remote.h"
@@ -54,7 +55,7 @@ class LoadCommand : public Command {
     if (!isolation_.empty()) {
       options_.isolation = SLUICE_TRY(terms::parse_isolation(isolation_));
     }
-    const auto max_delay_ns = static_cast<std::int64_t>(max_delay_seconds_ * 1e9);
+    const auto max_delay_ns = nanoseconds_of(max_delay_seconds_);
     if (flags_nan_) options_.nan_policy = terms::NanPolicy::kFlag;
     if (batch_rows_) options_.batching = terms::BatchOptions{*batch_rows_, max_delay_ns};
     if (max_delay_ns > 0 && !batch_rows_) {

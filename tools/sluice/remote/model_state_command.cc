@@ -1,4 +1,5 @@
 // The commands that lead a loaded model from one state to another.
+#include "sluice/cli/seconds.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 
@@ -60,7 +61,7 @@ class ModelStateCommand : public Command {
   }
 
   Status apply(rpc::client::Client& client, std::uint64_t model) const {
-    const auto drain_ns = static_cast<std::int64_t>(drain_seconds_ * 1e9);
+    const auto drain_ns = nanoseconds_of(drain_seconds_);
     switch (change_) {
       case Change::kStart: return client.start(model);
       case Change::kStop: return client.stop(model, drain_ns);

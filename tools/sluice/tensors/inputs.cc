@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "ir/numbers/short_float.h"
 #include "package/npy.h"
 #include "sluice/tensors/json_value.h"
 #include "sluice/tensors/npz.h"
@@ -54,29 +55,49 @@ Result<ir::Type> fixed_type(const terms::TensorSpec& spec,
   return spec.type.with_shape(std::move(shape));
 }
 
-/// The same numbers in every run, so that results can be compared. Integers are 0 or 1, because
-/// indices and lengths must stay in range.
+/// `Make`: the next element, of its own type.
+template <typename Make>
+void fill_with(std::vector<std::byte>& data, Make make) {
+  using T = decltype(make());
+  for (std::size_t at = 0; at + sizeof(T) <= data.size(); at += sizeof(T)) {
+    const T value = make();
+    std::memcpy(data.data() + at, &value, sizeof(value));
+  }
+}
+
+/// The same numbers in every run, so that results can be compared. Floats are normal, those of 8
+/// bits of either sign between 0.06 and 2; integers are 0 or 1, because indices and lengths must
+/// stay in range.
 void fill_random(ir::ElementType element, std::vector<std::byte>& data) {
+  using ir::ElementType;
   std::mt19937 random(20260101);
-  if (element == ir::ElementType::kF32) {
-    std::normal_distribution<float> normal;
-    for (std::size_t at = 0; at + sizeof(float) <= data.size(); at += sizeof(float)) {
-      const float value = normal(random);
-      std::memcpy(data.data() + at, &value, sizeof(value));
-    }
-  } else if (element == ir::ElementType::kF64) {
-    std::normal_distribution<double> normal;
-    for (std::size_t at = 0; at + sizeof(double) <= data.size(); at += sizeof(double)) {
-      const double value = normal(random);
-      std::memcpy(data.data() + at, &value, sizeof(value));
-    }
-  } else if (ir::is_integer(element) || element == ir::ElementType::kBool) {
-    // Of elements that share a byte only the first may be 1.
-    const std::size_t width =
-        std::max<std::size_t>(1, static_cast<std::size_t>(ir::element_bits(element)) / 8);
-    for (std::size_t at = 0; at < data.size(); at += width) {
-      data[at] = static_cast<std::byte>(random() & 1U);
-    }
+  std::normal_distribution<float> normal;
+  std::normal_distribution<double> wide;
+  switch (element) {
+    case ElementType::kF32:
+    case ElementType::kC64: return fill_with(data, [&] { return normal(random); });
+    case ElementType::kF64:
+    case ElementType::kC128: return fill_with(data, [&] { return wide(random); });
+    case ElementType::kF16:
+      return fill_with(data, [&] { return ir::narrow_to_f16(normal(random)); });
+    case ElementType::kBf16:
+      return fill_with(data, [&] { return ir::narrow_to_bf16(normal(random)); });
+    case ElementType::kF8E4M3Fn:
+    case ElementType::kF8E4M3Fnuz:
+    case ElementType::kF8E5M2:
+    case ElementType::kF8E5M2Fnuz:
+      return fill_with(data, [&] { return static_cast<std::uint8_t>(0x30U | (random() & 0x8FU)); });
+    case ElementType::kF4E2M1:  // two of them; no bits are a NaN
+      return fill_with(data, [&] { return static_cast<std::uint8_t>(random()); });
+    case ElementType::kF8E8M0:  // powers of two around 1
+      return fill_with(data, [&] { return static_cast<std::uint8_t>(126U + random() % 3U); });
+    default: break;
+  }
+  // Of elements that share a byte only the first may be 1.
+  const std::size_t width =
+      std::max<std::size_t>(1, static_cast<std::size_t>(ir::element_bits(element)) / 8);
+  for (std::size_t at = 0; at < data.size(); at += width) {
+    data[at] = static_cast<std::byte>(random() & 1U);
   }
 }
 

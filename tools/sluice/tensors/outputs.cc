@@ -60,16 +60,13 @@ Status write_output(const std::string& name, const terms::TensorView& view,
 
 Result<std::string> save_output(const std::string& name, const terms::TensorView& view,
                                 const std::string& folder) {
-  // A name may have slashes, which are no folders here. NumPy has no strings, bf16 or parts of
-  // bytes.
+  // A name may have slashes, which are no folders here.
   std::string file = name;
   std::replace(file.begin(), file.end(), '/', '_');
-  const bool has_npy_type = view.element != ir::ElementType::kString &&
-                            view.element != ir::ElementType::kBf16 &&
-                            ir::element_bits(view.element) >= 8;
+  const bool is_npy = package::has_npy_type(view.element);
   const std::filesystem::path path =
-      std::filesystem::path(folder) / (file + (has_npy_type ? ".npy" : ".json"));
-  if (!has_npy_type) {
+      std::filesystem::path(folder) / (file + (is_npy ? ".npy" : ".json"));
+  if (!is_npy) {
     const std::string text = SLUICE_TRY(print_json_value({copy_of(view), {}})) + "\n";
     SLUICE_TRY(write_file_atomically(path, std::as_bytes(std::span(text))));
     return path.string();

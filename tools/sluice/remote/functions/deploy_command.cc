@@ -1,4 +1,5 @@
 #include "runtime/request/joined_rows.h"
+#include "sluice/cli/seconds.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/package_file.h"
 #include "sluice/remote/remote.h"
@@ -59,7 +60,7 @@ class DeployCommand : public Command {
 
   Result<int> run() override {
     function_.keep_warm_ns =
-        is_always_warm_ ? terms::kAlwaysWarm : static_cast<std::int64_t>(keep_warm_seconds_ * 1e9);
+        is_always_warm_ ? terms::kAlwaysWarm : nanoseconds_of(keep_warm_seconds_);
     load_.function = function_;
     if (is_in_cell_) load_.isolation = terms::Isolation::kProcess;
     if (load_.name.empty()) load_.name = package_.stem();

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "sluice/cli/seconds.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/exchange_text.h"
 #include "sluice/remote/remote.h"
@@ -33,9 +34,9 @@ class FetchCommand : public Command {
     // First: what cannot be saved need not be fetched.
     SLUICE_TRY(make_output_folder(output_dir_));
     const auto client = SLUICE_TRY(remote_.connect());
-    const auto pulled = SLUICE_TRY(client->pull_tensor(
-        {from_, offer.exchange, offer.key}, static_cast<std::int64_t>(ttl_seconds_ * 1e9),
-        static_cast<std::int64_t>(timeout_seconds_ * 1e9)));
+    const auto pulled = SLUICE_TRY(client->pull_tensor({from_, offer.exchange, offer.key},
+                                                       nanoseconds_of(ttl_seconds_),
+                                                       nanoseconds_of(timeout_seconds_)));
     const auto index = static_cast<std::uint64_t>(pulled.index);
     const std::string file = SLUICE_TRY(save(*client, index));
     if (remote_.is_json) {

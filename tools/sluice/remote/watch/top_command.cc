@@ -1,6 +1,7 @@
 #include <chrono>
 #include <thread>
 
+#include "sluice/cli/seconds.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 #include "sluice/remote/watch/snapshot.h"
@@ -52,7 +53,7 @@ class TopCommand : public Command {
     activity::Snapshot now = before;
     double seconds = std::min(kFirstSeconds, interval_seconds_);
     while (true) {
-      const auto event = terminal->wait(static_cast<std::int64_t>(seconds * 1e9));
+      const auto event = terminal->wait(nanoseconds_of(seconds));
       if (event == Terminal::Event::kQuit) return 0;
       if (event == Terminal::Event::kTimeout) {
         before = std::exchange(now, SLUICE_TRY(take_snapshot(*client)));
