@@ -10,9 +10,18 @@
 
 #include "calls.h"
 #include "describe.h"
+#include "errors.h"
 
 namespace sluice::python {
 namespace {
+
+/// For the C interface, where a text ends at its first zero.
+std::string text_of(nb::handle value, const std::string& what) {
+  std::string text;
+  if (nb::try_cast(value, text) && text.find('\0') == std::string::npos) return text;
+  throw Failure(Code::kInvalidArgument, what + ": got " + nb::cast<std::string>(nb::repr(value)) +
+                                            ", which is no text of UTF-8 without zeros");
+}
 
 /// Keyword arguments; keeps the memory that a struct of the C interface points to.
 class Options {
@@ -22,21 +31,31 @@ class Options {
   bool has(const char* name) const { return given_.contains(name); }
   template <typename T>
   void set(T& field, const char* name) const {
-    if (given_.contains(name)) field = nb::cast<T>(given_[name]);
+    if (given_.contains(name)) field = cast<T>(name);
   }
   void set_text(const char*& field, const char* name) {
     if (!given_.contains(name)) return;
-    texts_.push_back(std::make_unique<std::string>(nb::cast<std::string>(given_[name])));
+    texts_.push_back(std::make_unique<std::string>(text_of(given_[name], name)));
     field = texts_.back()->c_str();
   }
   void set_numbers(const std::int32_t*& field, std::int32_t& count, const char* name) {
     if (!given_.contains(name)) return;
-    numbers_ = nb::cast<std::vector<std::int32_t>>(given_[name]);
+    numbers_ = cast<std::vector<std::int32_t>>(name);
     field = numbers_.data();
     count = static_cast<std::int32_t>(numbers_.size());
   }
 
  private:
+  /// Fails for a value of another type, and for a number that the field cannot hold.
+  template <typename T>
+  T cast(const char* name) const {
+    T value{};
+    if (nb::try_cast(given_[name], value)) return value;
+    throw Failure(Code::kInvalidArgument, std::string(name) + ": got " +
+                                              nb::cast<std::string>(nb::repr(given_[name])) +
+                                              ", which is of a wrong type or out of range");
+  }
+
   const nb::kwargs& given_;
   std::vector<std::unique_ptr<std::string>> texts_;
   std::vector<std::int32_t> numbers_;
@@ -54,7 +73,7 @@ struct Load {
       options.has_fd = 1;
       options.fd = nb::cast<int>(source);
     } else {
-      path = nb::cast<std::string>(source);
+      path = text_of(source, "the path");
       options.path = path.c_str();
     }
     given.set_text(options.name, "name");

@@ -1,5 +1,7 @@
 #include "tensors.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -51,6 +53,9 @@ class FreeBlocks {
     }
   }
 
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
  private:
   static std::size_t size_of(const std::byte* block) {
     std::size_t size = 0;
@@ -69,6 +74,10 @@ class FreeBlocks {
 /// Never destroyed: arrays may outlive the interpreter's modules.
 FreeBlocks& free_blocks() {
   static auto& blocks = *new FreeBlocks;
+  // Runs take blocks without the interpreter's lock: a fork in that moment would leave the mutex
+  // locked in the child for ever.
+  [[maybe_unused]] static const int kForks = ::pthread_atfork(
+      [] { free_blocks().lock(); }, [] { free_blocks().unlock(); }, [] { free_blocks().unlock(); });
   return blocks;
 }
 

@@ -11,7 +11,7 @@ from .calls import SignedModel
 from .dtypes import Array
 from .exchange import ExchangedTensor
 from .queues import Queues
-from .requests import Request, collector, nanoseconds
+from .requests import Request, collector, duration_ns, nanoseconds
 from .signature import has_torch
 
 
@@ -101,7 +101,7 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
 
     def stop(self, drain: float = 0) -> None:
         """Refuses new requests; those in flight have `drain` seconds, then raise Cancelled."""
-        self._native.stop(int(drain * 1e9))
+        self._native.stop(duration_ns(drain, "drain"))
 
     def reset(self) -> None:
         """Makes a failed model a stopped one."""
@@ -109,7 +109,7 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
 
     def unload(self, drain: float = 0) -> None:
         """Frees the model; later calls raise FailedPrecondition. `drain` as for `stop`."""
-        self._native.unload(int(drain * 1e9))
+        self._native.unload(duration_ns(drain, "drain"))
         self._parts = ()
 
     def statistics(self) -> descriptions.Statistics:

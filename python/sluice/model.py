@@ -137,10 +137,12 @@ class Model(SignedModel[_native.Model], Package):
                seed: int | None = None) -> Model:
         """The same package loaded once more. `threads`, `cores`, `seed`: as in sluice.load."""
         check_seed(seed)
-        native = _native.Model(self.path, threads, list(cores or []), "", seed=seed)
+        loaded = {**self.loaded, "threads": threads, "cores": cores, "seed": seed}
+        native = _native.Model(self.path, threads, list(cores or []), os.fspath(loaded.get("backend_dir") or ""),
+                               loaded.get("max_recorded_bytes", 64 << 20) or -1, seed)
         model = Model(native, self._source, None if self._file is None else os.dup(self._file))
         model.opened = {"threads": threads, "cores": cores, **({} if seed is None else {"seed": seed})}
-        model.loaded = {**self.loaded, "threads": threads, "cores": cores, "seed": seed}
+        model.loaded = loaded
         return model
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from . import _native, cache
 from .errors import InvalidArgument, NotFound
 from .model import Model
 from .package import Path, check_seed
-from .stateful import with_states
+from .stateful import StatefulModel, with_states
 
 
 def check_arguments(threads: int, max_recorded_bytes: int, seed: int | None) -> None:
@@ -43,13 +43,8 @@ def open_package(
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _loaded(_load_bytes(source, open_at), arguments)
     if isinstance(source, int):
-        file = os.dup(source)
-        try:
-            return _loaded(Model(open_at(f"/proc/self/fd/{file}"), "", file), arguments)
-        except BaseException:
-            os.close(file)
-            raise
-    path = os.fspath(source)
+        return _loaded(_own(os.dup(source), open_at), arguments)
+    path = os.path.abspath(source)  # the process may change its folder
     if not os.path.exists(path):
         raise NotFound(f"{path}: no such file")
     return _loaded(Model(open_at(path), path), arguments)
@@ -65,19 +60,43 @@ def _load_bytes(package: Any, open_at: Callable[[str], _native.Model]) -> Model:
     try:
         with open(os.dup(file), "wb") as writer:
             writer.write(package)
-        return Model(open_at(f"/proc/self/fd/{file}"), "", file)
     except BaseException:
         os.close(file)
         raise
+    return _own(file, open_at)
+
+
+def _own(file: int, open_at: Callable[[str], _native.Model]) -> Model:
+    """A model that closes the descriptor when it goes, or now if the package does not load."""
+    try:
+        native = open_at(f"/proc/self/fd/{file}")
+    except BaseException:
+        os.close(file)
+        raise
+    return Model(native, "", file)
 
 
 def _reduce(model: Model) -> Any:
     has_path = model.file is None and not cache.holds(model.path)
-    return _open_again, (os.path.abspath(model.path) if has_path else model.content(), model.loaded)
+    return _open_again, (model.path if has_path else model.content(), model.loaded)
 
 
 def _open_again(source: Path | bytes, arguments: dict[str, Any]) -> Model:
     return open_package(source, **arguments)
 
 
+def _reduce_with_states(model: StatefulModel) -> Any:
+    if type(model._model) is not Model:
+        raise TypeError("a model of several parts does not pickle: save it")
+    return _open_with_states, (*_reduce(model)[1], model.state.snapshot())
+
+
+def _open_with_states(source: Path | bytes, arguments: dict[str, Any], values: dict[str, Any]) -> Model:
+    model = _open_again(source, arguments)
+    assert isinstance(model, StatefulModel)
+    model.state.restore(values)
+    return model
+
+
 copyreg.pickle(Model, _reduce)
+copyreg.pickle(StatefulModel, _reduce_with_states)

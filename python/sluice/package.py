@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-from typing import Any
+import threading
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 from .errors import InvalidArgument
 
@@ -24,6 +27,29 @@ def is_onnx(source: Any) -> bool:
         return False
     with open(source, "rb") as file:
         return file.read(len(_MAGIC)) != _MAGIC
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` at the end of the block, and not before.
+
+    Whoever has the old file mapped, as a loaded model has its package, goes on with it. A device or a pipe is
+    written as it is.
+    """
+    place = os.path.realpath(path)
+    if os.path.exists(place) and not os.path.isfile(place):
+        with open(place, "wb") as file:
+            yield file
+        return
+    beside = f"{place}.{os.getpid()}.{threading.get_ident()}.part"
+    try:
+        with open(beside, "xb") as file:
+            yield file
+        os.replace(beside, place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
 
 
 def check_seed(seed: int | None) -> None:
@@ -49,12 +75,8 @@ class Package:
         return self._file
 
     def save(self, path: Path) -> None:
-        """Writes the package to a file."""
-        if self._file is None:
-            shutil.copyfile(self._source, path)
-            return
-        with open(os.dup(self._file), "rb") as package, open(path, "wb") as copy:
-            package.seek(0)
+        """Writes the package to a file. One of that name is replaced: models that have it loaded keep theirs."""
+        with open(self.path, "rb") as package, replacing(path) as copy:
             shutil.copyfileobj(package, copy)
 
     def content(self) -> bytes:

@@ -20,6 +20,7 @@ from .errors import InvalidArgument, from_status
 _logger = logging.getLogger("sluice")
 
 NO_LIMIT_NS = 0
+MAX_SECONDS = 2**33  #: some 272 years: their nanoseconds fit 64 bits
 _LONGEST_CALLBACK_S = 5  # the interpreter does not wait longer for a callback of a future
 
 
@@ -27,9 +28,16 @@ def nanoseconds(seconds: float | None, what: str) -> int:
     """A time limit for the extension, where 0 means none."""
     if seconds is None:
         return NO_LIMIT_NS
-    if not 0 < seconds < 2**33:
-        raise InvalidArgument(f"{what} must be positive: {seconds} s")
+    if not 0 < seconds < MAX_SECONDS:
+        raise InvalidArgument(f"{what} must be positive, and under {MAX_SECONDS}: {seconds} s")
     return max(int(seconds * 1e9), 1)
+
+
+def duration_ns(seconds: float, what: str) -> int:
+    """A length of time for the extension; 0 is one."""
+    if not 0 <= seconds < MAX_SECONDS:
+        raise InvalidArgument(f"{what} must be from 0 to {MAX_SECONDS}: {seconds} s")
+    return int(seconds * 1e9)
 
 
 class Request(concurrent.futures.Future[Any]):

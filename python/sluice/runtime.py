@@ -6,8 +6,8 @@ import json
 import os
 import pathlib
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from .exchange import ExchangedTensor, Offer, put
 from .loaded_model import LoadedModel
 from .package import Package, Path, check_seed, is_onnx
 from .profile import Profile
-from .requests import collector, nanoseconds
+from .requests import collector, duration_ns, nanoseconds
 
 ISOLATIONS = ("default", "stream", "process")
 NAN_POLICIES = ("pass", "flag", "fail")
@@ -27,6 +27,7 @@ DEFAULT_ADDRESS = "unix:/run/sluice.sock"
 
 #: A package: its path, bytes, an open descriptor or a Model; or an ONNX model: its path, bytes or an onnx.ModelProto.
 Source = Any
+T = TypeVar("T")
 
 
 class CoreGroup:
@@ -181,11 +182,11 @@ class Runtime:
             check_seed(seed)
             options.update(has_seed=1, seed=seed)
         if batch_rows is not None:
-            options.update(has_batching=1, batch_rows=batch_rows, max_delay_ns=int(max_delay * 1e9))
+            options.update(has_batching=1, batch_rows=batch_rows, max_delay_ns=duration_ns(max_delay, "max_delay"))
         _set_name(options, name, source, "model")
         if group is not None:
             options["group"] = group if isinstance(group, int) else group.id
-        return LoadedModel(self, self._native, self._native.load(_source_of(source, is_server_path), **options))
+        return self._loaded(source, is_server_path, options)
 
     def deploy(
         self,
@@ -211,14 +212,18 @@ class Runtime:
         as one, for a model whose first dimension is a symbol and whose rows are independent; 0 runs each request alone.
         `isolation`: "process" for a cell of a daemon.
         """
-        keep_ns = 2**63 - 1 if keep_warm is None else int(keep_warm * 1e9)
+        keep_ns = 2**63 - 1 if keep_warm is None else duration_ns(keep_warm, "keep_warm")
         options: dict[str, Any] = {
             "share": share, "priority": priority, "memory_bytes": memory_bytes, "keep_warm_ns": keep_ns or -1,
             "batch_rows": batch_rows,
             "depth": depth, "queue_limit": queue_limit, "is_server_path": int(is_server_path),
             "is_owner": not self._keeps, "isolation": _number_of(isolation, ISOLATIONS, "isolation")}
         _set_name(options, name, source, "function")
-        return LoadedModel(self, self._native, self._native.load(_source_of(source, is_server_path), **options))
+        return self._loaded(source, is_server_path, options)
+
+    def _loaded(self, source: Source, is_server_path: bool, options: dict[str, Any]) -> LoadedModel:
+        number = _with_source(source, is_server_path, lambda given: self._native.load(given, **options))
+        return LoadedModel(self, self._native, number)
 
     def deploy_graph(self, graph: Path | Mapping[str, Sequence[str]], *,
                      name: str | None = None) -> LoadedModel:
@@ -239,7 +244,8 @@ class Runtime:
 
     def estimate(self, source: Source, *, depth: int = 0) -> descriptions.Footprint:
         """What a load would take; loads nothing."""
-        return descriptions.Footprint(**self._native.estimate(_source_of(source), depth=depth))
+        figures = _with_source(source, False, lambda given: self._native.estimate(given, depth=depth))
+        return descriptions.Footprint(**figures)
 
     def find(self, name: str) -> LoadedModel:
         """A model that another program loaded. It stays loaded unless `unload` of the result is called."""
@@ -263,7 +269,7 @@ class Runtime:
         without one. Not in a daemon.
         """
         options: dict[str, Any] = {"is_round_robin": int(is_round_robin), "queue_limit": queue_limit,
-                                   "max_delay_ns": int(max_delay * 1e9),
+                                   "max_delay_ns": duration_ns(max_delay, "max_delay"),
                                    "timeout_ns": nanoseconds(timeout, "timeout")}
         if batch_rows is not None:
             options.update(has_batching=1, batch_rows=batch_rows)
@@ -291,7 +297,7 @@ class Runtime:
         """Cancels requests after `drain` seconds, unloads all models, and closes. Later calls fail."""
         if self._is_open:
             self._is_open = False
-            self._native.close(int(drain * 1e9))
+            self._native.close(duration_ns(drain, "drain"))
 
     def __enter__(self) -> Runtime:
         return self
@@ -366,11 +372,16 @@ def _set_name(options: dict[str, Any], name: str | None, source: Source, default
         options["name"] = name
 
 
-def _source_of(source: Source, is_server_path: bool = False) -> str | bytes | int:
+def _with_source(source: Source, is_server_path: bool, use: Callable[[str | bytes | int], T]) -> T:
+    """What `use` returns for the package that `source` is, or that it is compiled into."""
+    if not isinstance(source, Package) and not is_server_path and is_onnx(source):
+        return cache.with_package(source, [], use)
+    return use(_package_of(source))
+
+
+def _package_of(source: Source) -> str | bytes | int:
     if isinstance(source, Package):
         return source.path if source.file is None else source.file
-    if not is_server_path and is_onnx(source):
-        return cache.package_of(source, [])
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source)
     if isinstance(source, int):
@@ -389,7 +400,7 @@ def _number_of(word: str, words: Sequence[str], what: str) -> int:
 
 def _wait_ns(seconds: float | None) -> int:
     """A wait for cores: 0 does not wait, -1 waits without limit."""
-    return -1 if seconds is None else int(seconds * 1e9)
+    return -1 if seconds is None else duration_ns(seconds, "timeout")
 
 
 _open_runtimes: weakref.WeakSet[Runtime] = weakref.WeakSet()

@@ -57,7 +57,10 @@ class Session:
         self._native = _native.Session(os.fspath(package), threads, folder,
                                        None if binds_stored is None else asks, seed)
         self._lock = threading.Lock()
-        self._kept: dict[str, object] = {}  # arrays and functions, which the extension borrows
+        # What the extension borrows. A constant may have a source and a sink; it knows earlier functions, too.
+        self._sources: dict[str, object] = {}
+        self._sinks: dict[str, object] = {}
+        self._functions: list[object] = []
         self._tensors = tuple(map(_tensor_of, self._native.tensors()))
 
     @property
@@ -70,7 +73,7 @@ class Session:
         with self._lock:
             given = self._to_input(name, array)
             self._native.bind_source(name, given)
-            self._kept[name] = given
+            self._sources[name] = given
         return self
 
     def bind_provider(self, name: str, function: Callable[[], object]) -> Session:
@@ -80,7 +83,7 @@ class Session:
                 return self._to_input(name, function())
 
             self._native.bind_provider(name, provide)
-            self._keep_function(name, provide)
+            self._functions.append(provide)
         return self
 
     def bind_sink(self, name: str, array: Array) -> Session:
@@ -92,7 +95,7 @@ class Session:
             raise InvalidArgument(f'sink "{name}" must be writable and contiguous')
         with self._lock:
             self._native.bind_sink(name, array.reshape(-1).view(np.uint8))
-            self._kept[name] = array
+            self._sinks[name] = array
         return self
 
     def bind_consumer(self, name: str, function: Callable[[Array], object]) -> Session:
@@ -102,7 +105,7 @@ class Session:
                 function(dtypes.decode(item))
 
             self._native.bind_consumer(name, consume)
-            self._keep_function(name, consume)
+            self._functions.append(consume)
         return self
 
     def verify(self, program: str = "main") -> None:
@@ -124,10 +127,6 @@ class Session:
     def _run(self, program: str) -> None:
         with self._lock:
             self._native.run(_number_of(program))
-
-    def _keep_function(self, name: str, function: object) -> None:
-        """Earlier functions of a tensor stay, too: the extension knows all of them."""
-        self._kept[f"{name} {len(self._kept)}"] = function
 
     def _element_type(self, name: str) -> int:
         for tensor in self._tensors:

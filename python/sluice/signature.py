@@ -114,11 +114,14 @@ class Signature:
             given: list[object] = [feeds[name] for name in self._index]
             if len(feeds) == len(given):
                 return given
-        except KeyError:
+        except (KeyError, IndexError, TypeError):
             pass
         return self._order_with_reason(feeds)
 
     def _order_with_reason(self, feeds: Mapping[str, object]) -> list[object]:
+        if not isinstance(feeds, Mapping):
+            raise InvalidArgument(f"run takes a dict of inputs by name, not {type(feeds).__name__}; call the model "
+                                  "itself for inputs in order")
         ordered: list[Any] = [_MISSING] * len(self.inputs)
         for name, value in feeds.items():
             ordered[self.find_input(name)] = value

@@ -24,6 +24,7 @@ from . import arrays, dtypes
 from .dtypes import Array
 from .errors import InvalidArgument, NotFound, Unimplemented
 from .model import Context, Model, Path, TensorSpec
+from .profile import Profile
 from .signature import TensorSpecs
 
 METADATA_KEY = "sluice.states"
@@ -137,8 +138,8 @@ class StatefulModel(Model):
 
     def __init__(self, model: Model, states: Sequence[StateSpec]) -> None:
         self._model = model
-        self._file = None
-        self.opened = model.opened
+        self._file = None  # the model's to close
+        self.opened, self.loaded = model.opened, getattr(model, "loaded", {})
         self._thread: concurrent.futures.ThreadPoolExecutor | None = None
         self._states = tuple(states)
         self._run_lock = threading.Lock()
@@ -159,6 +160,18 @@ class StatefulModel(Model):
         return self._outputs
 
     @property
+    def path(self) -> str:
+        return self._model.path
+
+    @property
+    def file(self) -> int | None:
+        return self._model.file
+
+    @property
+    def recorded_bytes(self) -> int:
+        return self._model.recorded_bytes
+
+    @property
     def metadata(self) -> dict[str, str]:
         return self._model.metadata
 
@@ -168,13 +181,16 @@ class StatefulModel(Model):
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """Runs the model on inputs by position or name: one output, or a tuple of several."""
+        results = tuple(self.run(self._feeds(args, kwargs)).values())
+        return results[0] if len(results) == 1 else results
+
+    def _feeds(self, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
         if len(args) > len(self._inputs):
             raise InvalidArgument(f"{len(args)} inputs given, the model takes {len(self._inputs)}")
         feeds = dict(zip((spec.name for spec in self._inputs), args))
         if twice := feeds.keys() & kwargs.keys():
             raise InvalidArgument(f'input "{twice.pop()}" is given twice')
-        results = tuple(self.run({**feeds, **kwargs}).values())
-        return results[0] if len(results) == 1 else results
+        return {**feeds, **kwargs}
 
     def run(
         self,
@@ -211,6 +227,12 @@ class StatefulModel(Model):
                 self._thread = concurrent.futures.ThreadPoolExecutor(1, "sluice-state")
             return self._thread.submit(lambda: self(*args, **kwargs))
 
+    def profile(self, *args: object, runs: int = 10, **kwargs: object) -> Profile:
+        """As Model.profile: each run begins with the values that the states have now, and leaves them."""
+        values = self.state.snapshot()
+        given = {state.input: values[state.name] for state in self._states}
+        return self._model.profile(runs=runs, **{**self._feeds(args, kwargs), **given})
+
     def context(self) -> Context:
         raise Unimplemented("a model with states has no contexts; session() gives one with states of its own")
 
@@ -222,7 +244,7 @@ class StatefulModel(Model):
         """Later runs use the package of `model`, which has the same states, with the values they have now."""
         assert isinstance(model, StatefulModel)
         with self._run_lock:
-            self._model, self.opened = model._model, model.opened
+            self._model, self.opened, self.loaded = model._model, model.opened, model.loaded
 
     def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None,
                seed: int | None = None) -> StatefulModel:

@@ -142,3 +142,49 @@ def test_a_number_of_vectors_that_wraps_around_is_refused() -> None:
                      kernel_type="LINEAR", kernel_params=[1.0, 0.0, 3.0])
     with pytest.raises(sluice.InvalidArgument, match="vectors, too many to count"):
         sluice.compile(model)
+
+
+@pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan"), 1e10, -1e-9])
+def test_lengths_of_time_are_bounded_alike(digits: sluice.Model, image: np.ndarray, seconds: float) -> None:
+    with sluice.Runtime() as runtime:
+        loaded = runtime.load(digits)
+        calls: list[Any] = [lambda: digits.run({"image": image}, timeout=seconds),
+                            lambda: loaded(image, timeout=seconds), lambda: loaded.stop(drain=seconds),
+                            lambda: loaded.unload(drain=seconds), lambda: runtime.close(drain=seconds),
+                            lambda: runtime.create_group(1, timeout=seconds),
+                            lambda: runtime.load(digits, timeout=seconds),
+                            lambda: runtime.load(digits, batch_rows=4, max_delay=seconds),
+                            lambda: runtime.deploy(digits, keep_warm=seconds)]
+        for call in calls:
+            with pytest.raises(sluice.InvalidArgument, match="must be"):
+                call()
+
+
+@pytest.mark.parametrize("options", [{"depth": 2**40}, {"depth": -2**63 - 1}, {"queue_limit": 2**70}])
+def test_numbers_that_no_field_holds_are_named(digits: sluice.Model, options: dict[str, Any]) -> None:
+    with sluice.Runtime() as runtime, pytest.raises(sluice.InvalidArgument, match=f"{next(iter(options))}: got"):
+        runtime.load(digits, **options)
+
+
+@pytest.mark.parametrize("feeds", [np.zeros((1, 1, 8, 8), np.float32), [1], "image", 3, None, (np.zeros(3),)])
+def test_run_without_names_is_told_what_to_do(digits: sluice.Model, feeds: Any) -> None:
+    with pytest.raises(sluice.InvalidArgument, match="run takes a dict of inputs by name"):
+        digits.run(feeds)
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800", "\udcff.sluice"])
+def test_texts_that_c_cannot_hold_are_refused(digits: sluice.Model, text: str) -> None:
+    with sluice.Runtime() as runtime:
+        with pytest.raises(sluice.InvalidArgument, match="no text of UTF-8"):
+            runtime.load(digits, name=text)
+        with pytest.raises(sluice.InvalidArgument, match="no text of UTF-8"):
+            runtime.load(text, is_server_path=True)
+
+
+def test_errors_of_files_with_names_of_any_bytes_are_errors(tmp_path: Any) -> None:
+    node = helper.make_node("Pad", ["x"], ["y"], pads=[0, 0], mode=b"\xff\xfe")
+    graph = helper.make_graph([node], "pads", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 2)], ir_version=8)
+    with pytest.raises(sluice.Error, match="mode"):
+        sluice.compile(model)

@@ -3,6 +3,9 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import gc
+import os
+import pathlib
+import pickle
 import sys
 import threading
 import time
@@ -173,3 +176,52 @@ def test_closed_model_refuses(image: np.ndarray) -> None:
         with pytest.raises(sluice.FailedPrecondition, match="closed"):
             model(image)
         model.close()
+
+
+@pytest.fixture()
+def counter() -> sluice.Model:
+    """total' = total + 2 x."""
+    return sluice.compile(pathlib.Path(__file__).with_name("recorded") / "counter.onnx")
+
+
+def test_a_model_with_states_has_all_that_a_model_has(counter: sluice.Model, tmp_path: pathlib.Path) -> None:
+    x = np.full(counter.inputs[0].shape, 3, np.float32)
+    counter(x)
+    assert [spec.name for spec in counter.inputs] == ["x"]
+    assert len(counter.content()) > 0
+    assert os.path.exists(counter.path)
+    assert counter.recorded_bytes >= 0
+    assert counter.copied_bytes >= 0
+    assert counter.loaded["threads"] == 0
+    assert counter.profile(x, runs=2).operations
+    counter.save(tmp_path / "counter.sluice")
+    assert sluice.inspect(counter)
+    with sluice.Runtime() as runtime:
+        assert len(runtime.load(counter).inputs) == 2, "the state is an input there"
+
+
+def test_a_model_with_states_pickles_with_their_values(counter: sluice.Model) -> None:
+    x = np.full(counter.inputs[0].shape, 3, np.float32)
+    counter(x)
+    copy = pickle.loads(pickle.dumps(counter))
+    for name, value in counter.state.snapshot().items():  # type: ignore[attr-defined]
+        np.testing.assert_array_equal(copy.state[name], value)
+    np.testing.assert_array_equal(copy(x), counter(x))
+
+
+def test_saving_over_a_loaded_package_leaves_the_model_alone(tmp_path: pathlib.Path, digits: sluice.Model,
+                                                            image: np.ndarray, counter: sluice.Model) -> None:
+    place = tmp_path / "model.sluice"
+    digits.save(place)
+    loaded = sluice.load(place)
+    expected = loaded(image)
+    counter.save(place)
+    np.testing.assert_array_equal(loaded(image), expected)
+    assert sluice.load(place).inputs[0].name == "x"
+    place.chmod(0o600)
+    again = sluice.load(place)
+    again.save(place)  # over itself
+    assert sluice.load(place).inputs[0].name == "x"
+    assert [path.name for path in tmp_path.iterdir()] == ["model.sluice"]
+    with pytest.raises(FileNotFoundError):
+        digits.save(tmp_path / "absent" / "model.sluice")
