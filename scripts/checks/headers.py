@@ -4,7 +4,8 @@
     scripts/checks/headers.py [--public]
 
 A header that some source includes before anything else, precompiled headers too, has shown it in the build,
-and is not tried again. The public headers, which `--public` tries alone and without a build, compile with GCC and
+and is not tried again. With SLUICE_CHECK_SINCE="1 day ago", as in CI, only headers are tried that a commit since then
+changed, or whose own includes it changed. The public headers, which `--public` tries alone and without a build, compile with GCC and
 clang, as C++20 and the .h ones as C11, without a warning of -Wall -Wextra -Wpedantic -Wconversion.
 """
 
@@ -73,13 +74,22 @@ def public_jobs():
                 yield path, [c, "-std=c11", "-pedantic-errors", "-x", "c", *WARNINGS, include]
 
 
+def is_touched(path, changed):
+    """Whether `changed`, all if None, has the header or what it includes itself."""
+    if changed is None or path in changed:
+        return True
+    return any(file.is_relative_to(project.ROOT) and file.relative_to(project.ROOT) in changed
+               for file in stamps.included(project.ROOT / path))
+
+
 def jobs():
     """(header, command) pairs of the others to try."""
     commands = project.compile_commands(BUILD)
     shown = shown_by_the_build(commands)
+    changed = project.changed_for_checks()
     for path in project.files({".h", ".hpp"}):
         ours = path.parts[0] in ("src", "backends", "tools", "tests")
-        if ours and project.ROOT / path not in shown:
+        if ours and project.ROOT / path not in shown and is_touched(path, changed):
             flags = flags_of(path.parent, commands)
             yield path, ["g++", "-std=c++20", "-x", "c++", *flags]
 

@@ -19,8 +19,14 @@ def files(suffixes=None):
             if (ROOT / path).is_file() and (suffixes is None or path.suffix in suffixes)]
 
 
-def changed_since(date):
-    """The files that commits since a date of git's touched, and those that wait for one; None without git's history."""
+def changed_for_checks():
+    """The files that commits since SLUICE_CHECK_SINCE, a date of git's, touched, and those that wait for one.
+
+    None, which means all, without that variable or git's history.
+    """
+    date = os.environ.get("SLUICE_CHECK_SINCE")
+    if not date:
+        return None
     history = subprocess.run(["git", "log", f"--since={date}", "--format=", "--name-only"],
                              cwd=ROOT, capture_output=True, text=True, check=False)
     waiting = subprocess.run(["git", "diff", "--name-only", "HEAD"],

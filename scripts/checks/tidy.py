@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """clang-tidy 14 over every source file but the tests, again only when what it reads has changed. With
-SLUICE_TIDY_SINCE="1 day ago", as in CI, only over sources that a commit changed since then.
+SLUICE_CHECK_SINCE="1 day ago", as in CI, only over sources that a commit changed since then.
 
 Most of its time goes into headers, so sources are checked several at a time (units.py); if a unit has
 findings or does not compile, its sources are checked one by one.
@@ -49,8 +49,7 @@ def main():
     parser.add_argument("--build", default=project.ROOT / "build/release", type=pathlib.Path)
     parser.add_argument("files", nargs="*", type=pathlib.Path, help="only these")
     args = parser.parse_args()
-    since = os.environ.get("SLUICE_TIDY_SINCE")
-    chosen = set(args.files) or (project.changed_since(since) if since else None)
+    chosen = set(args.files) or project.changed_for_checks()
     tool = shutil.which("clang-tidy-14") or shutil.which("clang-tidy")
     build = args.build.resolve()
     if tool is None or not (build / "compile_commands.json").exists():
@@ -59,8 +58,8 @@ def main():
     settings = configuration()
     commands = {path: command for path, command in project.compile_commands(build).items()
                 if not path.stem.endswith("_test") and (chosen is None or path in chosen)}
-    if since:
-        print(f"tidy: {len(commands)} sources that changed since {since}")
+    if chosen is not None:
+        print(f"tidy: {len(commands)} chosen sources")
     marks = {path: stamps.stamp("tidy", project.ROOT / path, settings, command)
              for path, command in commands.items()}
     waiting = {path: command for path, command in commands.items() if not marks[path].exists()}
