@@ -9,7 +9,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/system/start_thread.h"
+#include "base/process/start_thread.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::client {

@@ -404,7 +404,7 @@ TEST_F(ImpatientServerTest, BodyThatDripsIsGivenUp) {
   std::thread drip([&] {
     while (!is_over) {
       client.write("x");
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      sluice::testing::pause_for(std::chrono::milliseconds(5));
     }
   });
   EXPECT_EQ(client.read_all(), "") << "ends long before 100,000 bytes came";

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/system/start_thread.h"
+#include "base/process/start_thread.h"
 
 namespace sluice::service {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/no_memory.h"
-#include "base/system/start_thread.h"
+#include "base/process/start_thread.h"
 
 namespace sluice::service {
 

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/system/start_thread.h"
+#include "base/process/start_thread.h"
 
 namespace sluice::session {
 namespace {

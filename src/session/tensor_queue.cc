@@ -56,7 +56,7 @@ RingResult TensorQueue::push(const Record& record, std::int64_t deadline_ns) {
       if (result != RingResult::kNotNow) return result;
     }
     if (deadline_ns <= 0 || clock_.now_ns() >= deadline_ns) return RingResult::kNotNow;
-    // Without the lock: who does not wait must not wait for this.
+    // The wait holds no lock, so that a caller without time to wait is answered at once.
     ring_.wait_for_room(clock_, deadline_ns);
   }
 }

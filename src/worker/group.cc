@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/system/start_thread.h"
+#include "base/process/start_thread.h"
 #include "worker/protocol/profile_pages.h"
 
 namespace sluice::worker {

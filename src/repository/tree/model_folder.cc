@@ -206,7 +206,7 @@ Result<ModelFolder> read_model_folder(const fs::path& root, const std::string& n
   }
   ModelFolder model;
   if (real.extension() == ".onnx") {
-    // What lies beside it may be its external data.
+    // A file beside the model may hold its weights.
     std::ranges::copy_if(SLUICE_TRY(list_folder(real.parent_path())), std::back_inserter(files),
                          [&](const fs::path& path) {
                            return !is_model_file(path) && !fs::is_directory(path, error);

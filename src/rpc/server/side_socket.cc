@@ -10,7 +10,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "base/system/start_thread.h"
+#include "base/process/start_thread.h"
 #include "rpc/wire/side_messages.h"
 
 namespace sluice::rpc::server {

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "base/system/start_thread.h"
+#include "base/process/start_thread.h"
 #include "rpc/server/listen/late_numbers.h"
 #include "service/clients/refusals.h"
 

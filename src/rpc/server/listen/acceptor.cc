@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/system/start_thread.h"
+#include "base/process/start_thread.h"
 #include "rpc/server/listen/late_numbers.h"
 #include "service/clients/refusals.h"
 
