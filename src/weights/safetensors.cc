@@ -58,19 +58,56 @@ Result<std::string_view> header_of(const Bytes& file) {
                           static_cast<std::size_t>(length));
 }
 
-/// JSON readers keep the last of two members with one name: the text itself shows them.
-Status check_names(std::string_view header) {
-  std::set<std::string> names;
-  std::string twice;
-  const auto see = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
-    if (depth != 1 || event != nlohmann::json::parse_event_t::key) return depth <= 1;
-    const auto& name = value.get_ref<const std::string&>();
-    if (!names.insert(name).second) twice = name;
+/// Looks at the text without a tree of its values: JSON readers keep the last of two members with
+/// one name, and a tree of lists in lists takes a hundred times the text.
+class HeaderLook : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  const Status& status() const { return status_; }
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool start_object(std::size_t /*size*/) override { return enter(); }
+  bool end_object() override { return leave(); }
+  bool start_array(std::size_t /*size*/) override { return enter(); }
+  bool end_array() override { return leave(); }
+  bool key(string_t& name) override {
+    if (depth_ != 1 || names_.insert(name).second) return true;
+    return refuse(invalid_argument("the header has tensor \"{}\" twice", name));
+  }
+  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                   const nlohmann::json::exception& /*error*/) override {
+    return false;  // the reader of the tree says where
+  }
+
+ private:
+  bool enter() {
+    constexpr int kMostDeep = 3;  // the header, an entry, its lists
+    if (++depth_ <= kMostDeep) return true;
+    return refuse(invalid_argument("the header has values within values, {} deep", depth_));
+  }
+  bool leave() {
+    --depth_;
     return true;
-  };
-  const nlohmann::json seen = nlohmann::json::parse(header, see, /*allow_exceptions=*/false);
-  if (twice.empty()) return ok_status();
-  return invalid_argument("the header has tensor \"{}\" twice", twice);
+  }
+  bool refuse(Status status) {
+    status_ = std::move(status);
+    return false;
+  }
+
+  int depth_ = 0;
+  std::set<std::string> names_;
+  Status status_;
+};
+
+Status look_at(std::string_view header) {
+  HeaderLook look;
+  nlohmann::json::sax_parse(header, &look);
+  return look.status();
 }
 
 Result<ElementType> element_of(const JsonValue& entry) {
@@ -134,9 +171,9 @@ Bytes aligned(Bytes bytes, ElementType element) {
 
 Result<Weights> read_safetensors(const Bytes& file) {
   const std::string_view header = SLUICE_TRY(header_of(file));
+  SLUICE_TRY(look_at(header));
   const nlohmann::json json = SLUICE_TRY(parse_json(header).with_context("the header"));
   if (!json.is_object()) return invalid_argument("the header is no JSON object");
-  SLUICE_TRY(check_names(header));
   std::vector<Entry> entries;
   for (const auto& [name, value] : json.items()) {
     if (name == kMetadata) continue;

@@ -90,6 +90,24 @@ TEST(Safetensors, RefusesANameTwice) {
                   "tensor \"a\" twice"));
 }
 
+TEST(Safetensors, RefusesDeepValuesWithoutATreeOfThem) {
+  EXPECT_TRUE(has(error_of(std::string(1'000'000, '['), 0), "values within values"));
+  EXPECT_TRUE(has(error_of(R"({"a":{"dtype":"F32","shape":[[2]],"data_offsets":[0,8]}})", 8),
+                  "values within values"));
+}
+
+TEST(Safetensors, TakesManyTensors) {
+  // A look at each member for each member would take minutes.
+  std::string header = "{";
+  for (int i = 0; i < 100'000; ++i) {
+    header += (i > 0 ? "," : "") + ("\"t" + std::to_string(i)) +
+              R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  }
+  const auto weights = read_safetensors(file_of(header + "}", 0));
+  ASSERT_TRUE(weights.is_ok()) << weights.status().message();
+  EXPECT_EQ(weights->size(), 100'000U);
+}
+
 TEST(Safetensors, NamesTheTensorWhoseEntryIsWrong) {
   const auto entry = [](const std::string& fields) { return "{\"w.x\":{" + fields + "}}"; };
   const struct {
