@@ -105,10 +105,15 @@ runtime::Request Generation::step_request() {
 
 Result<std::shared_ptr<dispatch::Flight>> Generation::take_off() {
   auto flight = shared_.flights.enter(model_, /*may_compute=*/false);
-  const std::lock_guard lock(mutex_);
-  if (is_cancelled_) return cancelled();
-  flight_ = flight;
-  return flight;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_cancelled_) {
+      flight_ = flight;
+      return flight;
+    }
+  }
+  shared_.flights.drop(*flight);
+  return cancelled();
 }
 
 void Generation::take(const runtime::Reply& reply) {
@@ -134,10 +139,7 @@ Result<Generation::Next> Generation::take_token() {
   const bool is_over = !token || text_.is_over() || sequence_.is_full();
   if (is_over) text += SLUICE_TRY(text_.finish());
   const bool wants_more = text.empty() || sink_->take(text);
-  if (is_over) {
-    end(ok_status());
-    return Next::kNothing;
-  }
+  if (is_over) return Next::kOver;
   piece_ = SLUICE_TRY(sequence_.next_piece(kChunkTokens));
   return wants_more ? Next::kStep : Next::kPause;
 }
@@ -145,7 +147,8 @@ Result<Generation::Next> Generation::take_token() {
 /// With the turn.
 void Generation::go_on(const Result<Next>& next) {
   if (!next.is_ok()) return end(next.status());
-  if (*next == Next::kNothing || (*next == Next::kPause && pause())) return;
+  if (*next == Next::kOver) return end(ok_status());
+  if (*next == Next::kPause && pause()) return;
   const Status status = catch_no_memory([&] { return step(); });
   if (!status.is_ok()) end(status);
 }
@@ -190,7 +193,12 @@ void Generation::end(Status status) {
   ending.num_tokens = num_tokens_;
   const auto sink = std::exchange(sink_, nullptr);
   leave();
-  sink->end(ending);
+  // A long text may find no memory for its answer; an error needs little.
+  ending.status = catch_no_memory([&]() -> Status {
+    sink->end(ending);
+    return ok_status();
+  });
+  if (!ending.status.is_ok()) sink->end(ending);
 }
 
 void Generation::leave() {

@@ -83,7 +83,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void resume();
 
  private:
-  enum class Next { kStep, kPause, kNothing };
+  enum class Next { kStep, kPause, kOver };
 
   Generation(std::shared_ptr<dispatch::ModelRef> model,
              std::shared_ptr<const LanguageModel> language, TextRequest request, Shared& shared,

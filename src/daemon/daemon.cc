@@ -375,6 +375,7 @@ Daemon::~Daemon() { stop(0); }
 
 /// Metrics are served until the end of the drain, so that monitoring sees it.
 void Daemon::stop(std::int64_t drain_ns) {
+  if (service_ != nullptr) service_->start_draining();  // readiness falls first
   if (repository_ != nullptr) repository_->start_draining();
   if (peers_ != nullptr) peers_->shutdown();  // a fetch waits for no model, and can be repeated
   if (server_ != nullptr) server_->start_draining();

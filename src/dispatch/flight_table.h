@@ -38,6 +38,8 @@ class FlightTable {
   std::shared_ptr<Flight> enter(std::uint64_t id, std::shared_ptr<ModelRef> model,
                                 bool may_compute);
 
+  /// A request that was entered is not submitted after all.
+  void drop(Flight& flight) { leave(flight); }
   /// Submits a request whose `on_done` is called once, on any thread, when the request is in the
   /// table no longer; the table may be destroyed from then on. `quota`: null for none.
   /// Fails: as RequestQuota::enter and RequestSink::submit; then the request is in the table no

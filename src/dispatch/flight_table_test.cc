@@ -85,6 +85,13 @@ TEST_F(FlightTableTest, IdInFlightIsRefusedUntilItsAnswer) {
   EXPECT_NE(table_.enter(7, model_, false), nullptr);
 }
 
+TEST_F(FlightTableTest, RequestThatIsNotSubmittedLeavesTheTable) {
+  const auto flight = table_.enter(7, model_, false);
+  table_.drop(*flight);
+  EXPECT_EQ(table_.size(), 0U);
+  EXPECT_TRUE(codes_.empty());
+}
+
 TEST_F(FlightTableTest, RefusedRequestLeavesTheTableAndIsNotAnswered) {
   sink_->refusal = terms::runtime_error(RuntimeCode::kQueueFull, "full");
   const auto quota = std::make_shared<RequestQuota>(1);

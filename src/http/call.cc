@@ -4,9 +4,38 @@
 
 #include <utility>
 
+#include "base/utf8.h"
 #include "http/json_text.h"
 
 namespace sluice::http {
+namespace {
+
+int hex_of(char digit) {
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+Result<std::string> decode_path(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i];
+      continue;
+    }
+    const int high = i + 2 < text.size() ? hex_of(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? hex_of(text[i + 2]) : -1;
+    if (high < 0 || low < 0) return invalid_argument("the path has a bad percent sign");
+    decoded += static_cast<char>(16 * high + low);
+    i += 2;
+  }
+  if (valid_utf8(decoded) != decoded) return invalid_argument("the path is not UTF-8");
+  return decoded;
+}
+
 int http_status(Code code) {
   switch (code) {
     case Code::kUnauthenticated: return 401;

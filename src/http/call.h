@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "base/status.h"
 #include "http/body.h"
 #include "http/reply_stream.h"
@@ -62,6 +63,9 @@ int http_status(Code code);
 /// {"error": "..."}; how all errors of the Open Inference Protocol look.
 Reply error_reply(int status, std::string_view message);
 Reply error_reply(const Status& status);
+/// A part of a path, percent-decoded (RFC 3986, section 2.1).
+/// Fails: kInvalidArgument for a bad percent sign, and for what is no UTF-8.
+Result<std::string> decode_path(std::string_view text);
 /// 405. `allowed`: "GET, HEAD".
 Reply wrong_method(std::string allowed);
 

@@ -280,3 +280,16 @@ def test_daemon_that_ends_lets_texts_end(tmp_path: pathlib.Path, language: Langu
         running.terminate()
         chunks += events
     assert chunks[-1] == "[DONE]" and json.loads(chunks[-2])["choices"][0]["finish_reason"] == "length"
+
+
+def test_models_are_looked_at_and_not_removed(served: daemons.Daemon) -> None:
+    def ask(method: str, path: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection(served.http)
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+    for method in ("DELETE", "POST", "PUT"):
+        assert ask(method, "/v1/models/tiny")[0] == 405
+    assert json.loads(ask("GET", "/v1/models/tin%79")[1])["id"] == "tiny"
+    assert ask("GET", "/v1/models/%ff")[0] == 400

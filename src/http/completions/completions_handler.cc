@@ -133,6 +133,17 @@ CompletionsHandler::CompletionsHandler(service::Service& service, Identify ident
 
 CompletionsHandler::~CompletionsHandler() = default;
 
+namespace {
+
+Reply wrong_openai_method(std::string allowed) {
+  Reply reply = openai_error(invalid_argument("this path takes {}", allowed));
+  reply.status = 405;
+  reply.allow = std::move(allowed);
+  return reply;
+}
+
+}  // namespace
+
 bool CompletionsHandler::takes(std::string_view path) {
   return path.starts_with(kRoot) && (path.size() == kRoot.size() || path[kRoot.size()] == '/');
 }
@@ -146,10 +157,11 @@ Cancel CompletionsHandler::handle(const Request& request, const Answer& answer) 
       return start(std::make_shared<Job>(is_chat ? Protocol::kChat : Protocol::kCompletion, request,
                                          answer));
     }
-    Reply reply = openai_error(invalid_argument("this path takes POST"));
-    reply.status = 405;
-    reply.allow = "POST";
-    answer(std::move(reply));
+    answer(wrong_openai_method("POST"));
+    return nullptr;
+  }
+  if (request.method != "GET" && request.method != "HEAD") {
+    answer(wrong_openai_method("GET, HEAD"));
     return nullptr;
   }
   auto reply = look(request, path);
@@ -165,8 +177,9 @@ Result<Reply> CompletionsHandler::look(const Request& request, std::string_view 
   }
   path.remove_prefix(kModels.size());
   if (!path.empty() && path.front() != '/') return make_error(Code::kNotFound, "no such path");
+  const std::string name = SLUICE_TRY(decode_path(path.empty() ? path : path.substr(1)));
   Reply reply;
-  reply.text = SLUICE_TRY(list_models(request, path.empty() ? path : path.substr(1)));
+  reply.text = SLUICE_TRY(list_models(request, name));
   return reply;
 }
 

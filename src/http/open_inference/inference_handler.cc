@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/no_memory.h"
-#include "base/utf8.h"
 #include "http/json_text.h"
 #include "http/open_inference/infer_call.h"
 #include "http/open_inference/model_json.h"
@@ -21,31 +20,6 @@ using terms::Role;
 
 constexpr std::string_view kRoot = "/v2";
 
-int hex_of(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  return -1;
-}
-
-/// RFC 3986, section 2.1. Fails: kInvalidArgument.
-Result<std::string> decode(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? hex_of(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? hex_of(text[i + 2]) : -1;
-    if (high < 0 || low < 0) return invalid_argument("the path has a bad percent sign");
-    decoded += static_cast<char>(16 * high + low);
-    i += 2;
-  }
-  if (valid_utf8(decoded) != decoded) return invalid_argument("the path is not UTF-8");
-  return decoded;
-}
-
 /// Between slashes, behind the root. A slash at the end adds nothing.
 Result<std::vector<std::string>> segments_of(std::string_view path) {
   std::vector<std::string> segments;
@@ -53,7 +27,7 @@ Result<std::vector<std::string>> segments_of(std::string_view path) {
   while (!path.empty()) {
     path.remove_prefix(1);
     const std::size_t size = std::min(path.find('/'), path.size());
-    if (size > 0) segments.push_back(SLUICE_TRY(decode(path.substr(0, size))));
+    if (size > 0) segments.push_back(SLUICE_TRY(decode_path(path.substr(0, size))));
     path.remove_prefix(size);
   }
   return segments;
