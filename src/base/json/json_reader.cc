@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace sluice {
 namespace {
 
 constexpr std::size_t kLongestText = 1024;
+constexpr std::size_t kMaxMembers = 1024;
 
 std::string member_path(const std::string& path, std::string_view name) {
   return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
@@ -27,10 +30,10 @@ Result<Json> parse(std::string_view text) {
   }
 }
 
-/// Before anything is allocated for it. What is no JSON may have any depth.
-int depth_of(std::string_view text) {
-  int depth = 0;
-  int most = 0;
+/// Before anything is allocated for it. What is no JSON may have any outline. An ordered object
+/// looks at all its members for each that comes, so their number is bounded, too.
+Status check_outline(std::string_view text, int max_depth) {
+  std::vector<std::size_t> members;  // of each object or list that is open
   bool is_in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -38,12 +41,18 @@ int depth_of(std::string_view text) {
     if (is_in_string) {
       if (c == '\\') ++i;
     } else if (c == '[' || c == '{') {
-      most = std::max(most, ++depth);
-    } else if (c == ']' || c == '}') {
-      --depth;
+      members.push_back(0);
+      if (std::cmp_greater(members.size(), max_depth)) {
+        return invalid_argument("not taken: more than {} lists and objects lie within each other",
+                                max_depth);
+      }
+    } else if ((c == ']' || c == '}') && !members.empty()) {
+      members.pop_back();
+    } else if (c == ':' && !members.empty() && ++members.back() > kMaxMembers) {
+      return invalid_argument("not taken: an object has more than {} members", kMaxMembers);
     }
   }
-  return most;
+  return ok_status();
 }
 
 }  // namespace
@@ -51,9 +60,8 @@ int depth_of(std::string_view text) {
 Result<nlohmann::json> parse_json(std::string_view text) { return parse<nlohmann::json>(text); }
 
 Result<nlohmann::ordered_json> parse_ordered_json(std::string_view text, int max_depth) {
-  if (depth_of(text) <= max_depth) return parse<nlohmann::ordered_json>(text);
-  return invalid_argument("not taken: more than {} lists and objects lie within each other",
-                          max_depth);
+  SLUICE_TRY(check_outline(text, max_depth));
+  return parse<nlohmann::ordered_json>(text);
 }
 
 Status JsonValue::wrong_type(std::string_view expected) const {

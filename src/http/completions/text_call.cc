@@ -228,6 +228,31 @@ Status read_prompt(Json prompt, TextCall& call) {
   return ok_status();
 }
 
+/// Templates write a content as it is, so that a list of parts becomes one text. Other contents
+/// stay.
+Status join_parts(Json& content) {
+  if (content.is_null() || content.is_string()) return ok_status();
+  if (!content.is_array()) return wrong("messages: a \"content\" is a text or a list of parts");
+  std::string joined;
+  for (const Json& part : content) {
+    const auto kind = part.is_object() ? part.find("type") : part.end();
+    if (!part.is_object() || kind == part.end() || !kind->is_string()) {
+      return wrong("messages: each part of a \"content\" is an object with a \"type\"");
+    }
+    if (*kind != "text") {
+      return unimplemented("messages: parts of type \"{}\" are not supported; \"text\" is",
+                           kind->get_ref<const std::string&>().substr(0, 64));
+    }
+    const auto text = part.find("text");
+    if (text == part.end() || !text->is_string()) {
+      return wrong("messages: a part of type \"text\" has a \"text\"");
+    }
+    joined += text->get_ref<const std::string&>();
+  }
+  content = std::move(joined);
+  return ok_status();
+}
+
 Status read_messages(Fields& fields, TextCall& call) {
   constexpr std::size_t kMaxMessages = 4096;
   const auto items = SLUICE_TRY(fields.items("messages", kMaxMessages));
@@ -239,6 +264,8 @@ Status read_messages(Fields& fields, TextCall& call) {
       return wrong("messages: each is an object with a text \"role\"");
     }
     call.messages.push_back(item);
+    const auto content = call.messages.back().find("content");
+    if (content != call.messages.back().end()) SLUICE_TRY(join_parts(*content));
   }
   return ok_status();
 }

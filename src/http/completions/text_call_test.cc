@@ -62,6 +62,10 @@ TEST(TextCall, RefusesWhatWouldChangeTheAnswerByItsName) {
       {R"({"model":"m","messages":[{"role":"user"}],"n":2})", "n: not served"},
       {R"({"model":"m","messages":[{"role":"user"}],"grammar":"x"})", "\"grammar\" is a field"},
       {R"({"model":"m","messages":[{"content":"x"}]})", "role"},
+      {R"({"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]})",
+       "parts of type \"image_url\""},
+      {R"({"model":"m","messages":[{"role":"user","content":["x"]}]})", "each part"},
+      {R"({"model":"m","messages":[{"role":"user","content":3}]})", "a text or a list of parts"},
       {R"({"model":"m","messages":[]})", "at least one message"},
       {R"({"model":"m","messages":"x"})", "messages: expected a list"},
       {R"({"messages":[{"role":"user"}]})", "model: missing"},
@@ -72,11 +76,21 @@ TEST(TextCall, RefusesWhatWouldChangeTheAnswerByItsName) {
   }
 }
 
+TEST(TextCall, PartsOfTextAreOneText) {
+  const auto call = read_chat(
+      R"({"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a "},{"type":"text","text":"b"}]}]})");
+  ASSERT_TRUE(call.is_ok()) << call.status().to_string();
+  EXPECT_EQ(call->messages[0]["content"], "a b");
+}
+
 TEST(TextCall, BoundsDepthAndSize) {
   EXPECT_THAT(read_chat(std::string(100'000, '[')).status().message(), HasSubstr("more than 64"));
   EXPECT_THAT(read_chat(std::string(5 << 20, ' ')).status().message(), HasSubstr("at most"));
   const std::string brackets = R"({"model":"m","prompt":")" + std::string(200, '[') + R"(\"["})";
   EXPECT_TRUE(read_completion(brackets).is_ok()) << "brackets in a text are no depth";
+  std::string wide = "{\"model\":\"m\",\"prompt\":\"a\"";
+  for (int i = 0; i < 100'000; ++i) wide += ",\"a" + std::to_string(i) + "\":1";
+  EXPECT_THAT(read_completion(wide + "}").status().message(), HasSubstr("more than 1024 members"));
 }
 
 }  // namespace
