@@ -85,6 +85,13 @@ TEST(Jinja, WorkAndMemoryOfATemplateAreBounded) {
            "{% for i in range(9999) %}{{ s in t }}{% endfor %}",
            "{{ ('a' * 9999999).rfind('b' ~ 'a' * 999999) }}",
            "{% set s = 'a' * 9999999 %}{% for i in range(9999) %}{{ s in s ~ 'b' }}{% endfor %}",
+           "{% set s = 'a' * 9999999 %}{% for i in range(99) %}{% set t = s.strip() %}{% endfor %}",
+           "{% set s = 'a' * 9999999 %}{{ s.strip(s) }}",
+           "{% set s = 'a' * 9999999 %}{{ s | trim(s) }}",
+           "{% set s = 'a' * 9999999 %}{% for i in range(99) %}{{ s.startswith(s) }}{% endfor %}",
+           "{% set s = 'a' * 9999999 %}{% for i in range(99) %}{{ s.removeprefix('a')[0] }}{% "
+           "endfor %}",
+           "{% set s = 'a' * 9999999 %}{% for i in range(99) %}{{ 'a'.find(s) }}{% endfor %}",
        }) {
     const auto text = rendered(source);
     ASSERT_FALSE(text.is_ok()) << source;

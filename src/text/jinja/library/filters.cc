@@ -56,6 +56,7 @@ std::string same(std::string_view text) { return std::string(text); }
 Result<Value> trim(const Value& value, Call& call) {
   const std::string text = SLUICE_TRY(to_text(value, call.work));
   const Value set = SLUICE_TRY(call.value_or("chars", None{}));
+  SLUICE_TRY(call.work.spend(units_of_strip(text, set.text())));
   return Value(strip(text, set.text(), Side::kBoth));
 }
 

@@ -29,6 +29,7 @@ template <Side side>
 Result<Value> strip_ends(const Value& text, Call& call) {
   const Value set = SLUICE_TRY(call.value_or("chars", None{}));
   if (!set.is_none() && set.text() == nullptr) return call.error("takes a text of characters");
+  SLUICE_TRY(call.work.spend(units_of_strip(*text.text(), set.text())));
   return Value(strip(*text.text(), set.text(), side));
 }
 
@@ -119,18 +120,28 @@ Result<Value> partition(const Value& text, Call& call) {
 template <bool is_end>
 Result<Value> has_end(const Value& text, Call& call) {
   const Value given = SLUICE_TRY(call.value("prefix"));
+  std::size_t compared = 0;
   const auto fits = [&](const Value& part) {
     if (part.text() == nullptr) return false;
+    compared += part.text()->size();
     return is_end ? text.text()->ends_with(*part.text()) : text.text()->starts_with(*part.text());
   };
-  if (given.list() != nullptr) return Value(std::ranges::any_of(given.list()->items, fits));
+  if (given.list() != nullptr) {
+    for (const Value& part : given.list()->items) {
+      if (fits(part)) return Value(true);
+      SLUICE_TRY(call.work.spend(std::exchange(compared, 0) + 1));
+    }
+    return Value(false);
+  }
   if (given.text() == nullptr) return call.error("takes a text or a tuple of texts");
+  SLUICE_TRY(call.work.spend(given.text()->size()));
   return Value(fits(given));
 }
 
 template <bool is_end>
 Result<Value> remove_end(const Value& text, Call& call) {
   const std::string part = SLUICE_TRY(call.text("prefix"));
+  SLUICE_TRY(call.work.spend_text(text.text()->size()));  // a copy
   std::string_view left = *text.text();
   if (is_end ? left.ends_with(part) : left.starts_with(part)) {
     left = is_end ? left.substr(0, left.size() - part.size()) : left.substr(part.size());
@@ -181,7 +192,9 @@ Result<Value> join(const Value& separator, Call& call) {
 template <std::string (*change)(std::string_view)>
 Result<Value> changed(const Value& text, Call& call) {
   SLUICE_TRY(call.work.spend_text(text.text()->size()));
-  return Value(change(*text.text()));
+  std::string to = change(*text.text());
+  SLUICE_TRY(call.work.spend_text(to.size()));  // a character may become several
+  return Value(std::move(to));
 }
 
 /// Letters behind letters become small, others large.

@@ -18,6 +18,11 @@ const Value* Call::next(std::string_view name) {
   return &arguments_.positional[next_++];
 }
 
+Result<std::string> Call::copy_of(const std::string& text) {
+  SLUICE_TRY(work.spend_text(text.size()));
+  return text;
+}
+
 Result<Value> Call::value(std::string_view name) {
   const Value* given = next(name);
   if (given == nullptr) return error(fmt::format("the argument \"{}\" is missing", name));
@@ -31,14 +36,14 @@ Result<Value> Call::value_or(std::string_view name, const Value& fallback) {
 
 Result<std::string> Call::text(std::string_view name) {
   const Value given = SLUICE_TRY(value(name));
-  if (given.text() != nullptr) return *given.text();
+  if (given.text() != nullptr) return copy_of(*given.text());
   return error(fmt::format("\"{}\" takes a text, not {}", name, given.kind()));
 }
 
 Result<std::string> Call::text_or(std::string_view name, std::string_view fallback) {
   const Value* given = next(name);
   if (given == nullptr || given->is_none()) return std::string(fallback);
-  if (given->text() != nullptr) return *given->text();
+  if (given->text() != nullptr) return copy_of(*given->text());
   return error(fmt::format("\"{}\" takes a text, not {}", name, given->kind()));
 }
 

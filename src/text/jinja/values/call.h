@@ -46,6 +46,8 @@ class Call {
   Status error(std::string_view problem) const;
 
  private:
+  Result<std::string> copy_of(const std::string& text);
+
   std::string function_;
   Arguments arguments_;
   std::size_t next_ = 0;

@@ -43,6 +43,11 @@ std::size_t find_last_text(std::string_view text, std::string_view part) {
   return text.rfind(part);
 }
 
+std::size_t units_of_strip(std::string_view text, const std::string* set) {
+  const std::size_t looks = set == nullptr ? 1 : 1 + std::min(set->size(), Work::kMaxUnits) / 8;
+  return text.size() * looks;  // both are bounded: no overflow
+}
+
 std::string_view strip(std::string_view text, const std::string* set, Side side) {
   const auto goes = [&](std::string_view character) {
     std::size_t at = 0;

@@ -25,6 +25,8 @@ std::size_t find_last_text(std::string_view text, std::string_view part);
 
 enum class Side { kLeft, kRight, kBoth };
 /// Without the characters of `set`, or white space if `set` is null, at its ends.
+/// What `strip` costs: each character of the text is looked for in the set.
+std::size_t units_of_strip(std::string_view text, const std::string* set);
 std::string_view strip(std::string_view text, const std::string* set, Side side);
 
 /// Python's `start:stop:step` of a sequence; an absent number is the sequence's end.
