@@ -53,12 +53,17 @@ Result<fs::path> resolve(const fs::path& path, const fs::path& root) {
   return invalid_argument("\"{}\" is a link that leads out of the repository", path.string());
 }
 
-/// A folder with the files of a language model. Fails: as list_folder and resolve, for a file that
-/// lies elsewhere.
+/// A folder with the files of a language model, and without a model that exporters lay beside such
+/// a configuration. Fails: as list_folder and resolve, for a file that lies elsewhere.
 Result<bool> is_language_model(const fs::path& folder, const fs::path& root) {
   std::error_code error;
   if (!fs::exists(folder / kLanguageConfig, error)) return false;
-  for (const fs::path& file : SLUICE_TRY(list_folder(folder))) SLUICE_TRY(resolve(file, root));
+  const auto files = SLUICE_TRY(list_folder(folder));
+  const auto is_weights = [](const fs::path& path) { return path.extension() == ".safetensors"; };
+  if (std::ranges::none_of(files, is_weights) || std::ranges::any_of(files, is_model_file)) {
+    return false;
+  }
+  for (const fs::path& file : files) SLUICE_TRY(resolve(file, root));
   return true;
 }
 
@@ -206,10 +211,13 @@ Result<ModelFolder> read_model_folder(const fs::path& root, const std::string& n
   }
   ModelFolder model;
   if (real.extension() == ".onnx") {
-    // A file beside the model may hold its weights.
+    // Exporters name files of weights after the model: NAME.onnx.data, NAME.data, NAME_0.bin. An
+    // update of others needs a new model file.
+    const std::string stem = real.stem().string();
     std::ranges::copy_if(SLUICE_TRY(list_folder(real.parent_path())), std::back_inserter(files),
                          [&](const fs::path& path) {
-                           return !is_model_file(path) && !fs::is_directory(path, error);
+                           return path.filename().string().starts_with(stem) &&
+                                  !is_model_file(path) && !fs::is_directory(path, error);
                          });
   }
   model.versions.push_back({1, real, fingerprint_of(files)});

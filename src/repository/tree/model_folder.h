@@ -1,9 +1,10 @@
 // What a repository's folder has of a model.
 //
 //     DIR/NAME.onnx, DIR/NAME.sluice         a model of version 1
-//     DIR/NAME/config.json, *.safetensors    a language model of version 1, as Hugging Face's hub
-//     has it DIR/NAME/config.pbtxt                  optional DIR/NAME/VERSION/model.onnx versions
-//     are numbers from 1; or a language model there
+//     DIR/NAME/config.json, *.safetensors    a language model of version 1, as Hugging Face has it
+//     DIR/NAME/config.pbtxt                  optional
+//     DIR/NAME/VERSION/model.onnx            versions are numbers from 1
+//     DIR/NAME/VERSION/config.json, ...      or a language model there
 #pragma once
 
 #include <cstdint>

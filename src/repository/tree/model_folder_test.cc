@@ -59,6 +59,7 @@ TEST_F(ModelFolderTest, FolderOfALanguageModelIsVersionOne) {
   write("plain/config.json");
   write("plain/model.safetensors");
   write("tree/3/config.json");
+  write("tree/3/model.safetensors");
   const auto plain = read_model_folder(root_, "plain");
   ASSERT_TRUE(plain.is_ok()) << plain.status().to_string();
   EXPECT_EQ(plain->versions.at(0).file.value(), root_ / "plain");
@@ -72,6 +73,28 @@ TEST_F(ModelFolderTest, FolderOfALanguageModelIsVersionOne) {
   write("../weights.safetensors");
   fs::create_symlink("../../weights.safetensors", root_ / "plain/more.safetensors");
   EXPECT_THAT(error_of("plain"), HasSubstr("leads out"));
+}
+
+TEST_F(ModelFolderTest, ConfigurationBesideAnExportedModelChangesNothing) {
+  write("export/1/model.onnx");
+  write("export/1/config.json");
+  write("tree/1/model.onnx");
+  write("tree/config.json");
+  EXPECT_EQ(read_model_folder(root_, "export")->versions.at(0).file.value(),
+            root_ / "export/1/model.onnx");
+  EXPECT_EQ(read_model_folder(root_, "tree")->versions.at(0).file.value(),
+            root_ / "tree/1/model.onnx");
+}
+
+TEST_F(ModelFolderTest, WeightsBesideABareModelBelongToIt) {
+  write("net.onnx");
+  const auto print = [&] { return read_model_folder(root_, "net")->versions.at(0).fingerprint; };
+  const std::string first = print();
+  write("notes.txt");
+  write("other.onnx.data");
+  EXPECT_EQ(print(), first);
+  write("net.onnx.data");
+  EXPECT_NE(print(), first);
 }
 
 TEST_F(ModelFolderTest, PolicyChoosesVersions) {
