@@ -96,6 +96,9 @@ Status check_affine_grid(const sluice_op& op) {
   if (theta.element_type != plugin::kF32 || y.element_type != plugin::kF32) {
     return unimplemented("not f32");
   }
+  if (theta.layout != SLUICE_LAYOUT_ROW_MAJOR || y.layout != SLUICE_LAYOUT_ROW_MAJOR) {
+    return unimplemented("not row-major");
+  }
   return theta.rank == 3 && (y.rank == 4 || y.rank == 5) ? plugin::ok()
                                                          : unimplemented("other ranks");
 }

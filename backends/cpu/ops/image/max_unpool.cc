@@ -69,6 +69,9 @@ Status check_max_unpool(const sluice_op& op) {
   if (x.element_type != plugin::kF32 || indices.element_type != plugin::kI64) {
     return unimplemented("not f32 with indices of i64");
   }
+  for (const sluice_tensor* tensor : {&x, &indices, &y}) {
+    if (tensor->layout != SLUICE_LAYOUT_ROW_MAJOR) return unimplemented("not row-major");
+  }
   const bool fits = x.rank >= 3 && x.rank <= 5 && y.rank == x.rank && indices.rank == x.rank;
   return fits ? plugin::ok() : unimplemented("other ranks");
 }

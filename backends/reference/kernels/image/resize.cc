@@ -49,11 +49,10 @@ struct Taps {
 };
 
 /// "simple" is the rounding of Resize before opset 11.
-double nearest_weight_of_left(std::string_view mode, double scale, double ratio) {
+bool takes_left(std::string_view mode, double scale, double ratio) {
   if (mode == "simple") mode = scale < 1 ? "ceil" : "floor";
-  if (ratio == 1 || mode == "ceil") return 0;
-  if (mode == "floor") return 1;
-  return (mode == "round_prefer_ceil" ? ratio < 0.5 : ratio <= 0.5) ? 1 : 0;
+  if (ratio == 1 || mode == "ceil") return false;
+  return mode == "floor" || (mode == "round_prefer_ceil" ? ratio < 0.5 : ratio <= 0.5);
 }
 
 double cubic_weight(double a, double x) {
@@ -68,8 +67,9 @@ Taps taps_at(const Options& options, const Axis& axis, double x) {
   const double left = std::ceil(x) - 1;
   const double ratio = x - left;
   if (options.mode == "nearest") {
-    const double weight = nearest_weight_of_left(options.nearest, axis.scale, ratio);
-    return {static_cast<std::int64_t>(left), {weight, 1 - weight}};
+    // One tap: another would make a NaN of an infinity beside the element.
+    const bool is_left = takes_left(options.nearest, axis.scale, ratio);
+    return {static_cast<std::int64_t>(left) + (is_left ? 0 : 1), {1.0}};
   }
   const bool is_cubic = options.mode == "cubic";
   const double scale = options.is_antialiased ? std::min(axis.scale, 1.0) : 1.0;
