@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from . import _native
 from .compiler import compile_package
 from .errors import DataLoss, NotFound
+from .package import is_onnx
 
 T = TypeVar("T")
 
@@ -41,6 +42,10 @@ def with_package(model: Any, options: list[str], use: Callable[[str | bytes], T]
     elif isinstance(model, (bytearray, memoryview)):
         model = bytes(model)
     place = _place(model, options, beside)
+    if place is not None:
+        with contextlib.suppress(FileNotFoundError):  # somebody removed it meanwhile
+            if is_onnx(place):  # damaged, so that it is no package any more
+                place.unlink()
     if place is not None and place.exists():
         with contextlib.suppress(OSError):
             os.utime(place)  # `sluice run` removes the least recently used packages of the folder

@@ -27,7 +27,8 @@ class Daemon:
         self._process = subprocess.Popen(
             [program(), "-x", "-m", "", "-g", self.address, "--lock-folder", folder / "locks",
              "--model-folders", folder, *flags],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "SLUICE_CACHE_DIR": str(folder / "cache")})
         said = []
         assert self._process.stdout is not None
         self.exchange = ""  # HOST:PORT for other daemons

@@ -149,7 +149,7 @@ def test_lengths_of_time_are_bounded_alike(digits: sluice.Model, image: np.ndarr
     with sluice.Runtime() as runtime:
         loaded = runtime.load(digits)
         calls: list[Any] = [lambda: digits.run({"image": image}, timeout=seconds),
-                            lambda: loaded(image, timeout=seconds), lambda: loaded.stop(drain=seconds),
+                            lambda: loaded.submit(image, timeout=seconds), lambda: loaded.stop(drain=seconds),
                             lambda: loaded.unload(drain=seconds), lambda: runtime.close(drain=seconds),
                             lambda: runtime.create_group(1, timeout=seconds),
                             lambda: runtime.load(digits, timeout=seconds),

@@ -33,7 +33,7 @@ def kept(cache: pathlib.Path) -> set[str]:
 def test_a_compilation_removes_the_least_recently_used_packages(cache: pathlib.Path, image: np.ndarray) -> None:
     sluice.load(DIGITS)(image)
     assert kept(cache) == {"1.sluice", "2.sluice", "3.sluice", "notes.txt"}
-    sluice.load(DIGITS.read_bytes(), executor="linear")(image)
+    sluice.load(DIGITS.read_bytes(), weights="bf16")(image)
     assert kept(cache) == {"2.sluice", "3.sluice", "notes.txt"}, "the package of the first load counts"
     assert len(list(cache.glob("*.sluice"))) == 4
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import pathlib
 import shutil
 import sys
@@ -58,7 +57,6 @@ class Repository:
 def serving(folder: pathlib.Path, *flags: str) -> Iterator[tuple[daemons.Daemon, Repository, Any]]:
     """A daemon over `folder`/models, ready, and a client of it."""
     repository = Repository(folder / "models")
-    os.environ["SLUICE_CACHE_DIR"] = str(folder / "cache")
     with daemons.running(folder, "--http", "localhost:0", "--repository", str(repository.folder), *flags) as daemon:
         with grpcclient.InferenceServerClient(daemon.address) as client:
             eventually(client.is_server_ready)

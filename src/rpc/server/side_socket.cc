@@ -74,7 +74,7 @@ SideSocket::~SideSocket() {
     is_stopping_ = true;
   }
   ring(wake_fd_.get());
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void SideSocket::add(int fd, const terms::Peer& peer) {
