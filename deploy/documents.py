@@ -49,8 +49,9 @@ class Help:
 def read_help(text: str) -> Help:
     page, section = Help(), None
     for line in text.splitlines():
-        if line.startswith("Usage: "):
-            page.usage = line.removeprefix("Usage: ")
+        said, is_usage, usage = line.partition("Usage: ")
+        if is_usage and not section:
+            page.summary, page.usage = f"{page.summary} {said}".strip(), usage
         elif re.fullmatch(r"\w[\w ]*:", line):
             section = page.sections.setdefault(line[:-1], [])
         elif section is None and line.startswith("  "):
