@@ -43,8 +43,8 @@ def with_package(model: Any, options: list[str], use: Callable[[str | bytes], T]
         model = bytes(model)
     place = _place(model, options, beside)
     if place is not None:
-        with contextlib.suppress(FileNotFoundError):  # somebody removed it meanwhile
-            if is_onnx(place):  # damaged, so that it is no package any more
+        with contextlib.suppress(FileNotFoundError):  # another process may remove packages at any time
+            if is_onnx(place):  # a package that was cut at its beginning
                 place.unlink()
     if place is not None and place.exists():
         with contextlib.suppress(OSError):
