@@ -6,18 +6,10 @@
 #include <utility>
 
 #include "compile/placement.h"
+#include "ir/text/graph_text.h"
 
 namespace sluice::compile {
 namespace {
-
-std::string full_kind(const ir::Graph& graph, const ir::Operation& operation) {
-  std::string kind =
-      operation.domain.empty() ? operation.kind : operation.domain + "::" + operation.kind;
-  if (!operation.body) return kind;
-  const ir::Subgraph& body = graph.subgraph(operation.body->subgraph);
-  for (const ir::OperationId id : body.order()) kind += "+" + body.operation(id).kind;
-  return kind;
-}
 
 class Explainer {
  public:
@@ -64,7 +56,7 @@ class Explainer {
     NodePlacement node = {s,
                           position,
                           operation.name,
-                          full_kind(executable_.graph, operation),
+                          ir::kind_text(executable_.graph, operation),
                           backend_at(s, position),
                           "",
                           s == 0 ? segment_of_[position] : -1,

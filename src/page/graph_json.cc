@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/text/graph_text.h"
 
 namespace sluice::page {
 namespace {
@@ -14,16 +15,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
-
-/// A fused operation with those of its body, as `sluice inspect` writes it.
-std::string kind_of(const ir::Graph& graph, const ir::Operation& operation) {
-  std::string kind =
-      operation.domain.empty() ? operation.kind : operation.domain + "::" + operation.kind;
-  if (!operation.body) return kind;
-  const ir::Subgraph& body = graph.subgraph(operation.body->subgraph);
-  for (const ir::OperationId id : body.order()) kind += "+" + body.operation(id).kind;
-  return kind;
-}
 
 std::string backend_of(const package::Executable& executable, std::size_t place) {
   if (executable.backend_of.empty() || place >= executable.backend_of[0].size()) return "";
@@ -61,7 +52,7 @@ std::string graph_json(const package::Executable& executable) {
     }
     const ir::OperandId output = operation.output(0);
     operations.push_back(
-        {{"kind", kind_of(executable.graph, operation)},
+        {{"kind", ir::kind_text(executable.graph, operation)},
          {"name", operation.name},
          {"backend", backend_of(executable, place)},
          {"type", output.is_valid() ? subgraph.operand(output).type.to_string() : ""},

@@ -23,6 +23,10 @@ using ConstantNumber = std::function<std::optional<std::size_t>(const Constant&)
 /// Deterministic. Operands get unique names: their own name if they have one, else "%<number>".
 std::string print(const Graph& graph, const ConstantNumber& number = {});
 
+/// "Conv", "sluice::Elementwise+Add+Relu": domain and kind, and the kinds of a fused body.
+/// Requires: the body's id in range.
+std::string kind_text(const Graph& graph, const Operation& operation);
+
 /// Reads what `print` writes. `numbered[i]` holds the bytes of the constant that the text calls #i.
 /// The result is well-formed as text but not verified as a graph.
 /// Fails: kInvalidArgument with line and column, for a number that `numbered` lacks too.

@@ -185,6 +185,15 @@ class Printer {
 
 }  // namespace
 
+std::string kind_text(const Graph& graph, const Operation& operation) {
+  std::string kind =
+      operation.domain.empty() ? operation.kind : operation.domain + "::" + operation.kind;
+  if (!operation.body) return kind;
+  const Subgraph& body = graph.subgraph(operation.body->subgraph);
+  for (const OperationId id : body.order()) kind += "+" + body.operation(id).kind;
+  return kind;
+}
+
 std::string print(const Graph& graph, const ConstantNumber& number) {
   return Printer(graph, number).run();
 }

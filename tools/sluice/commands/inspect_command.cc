@@ -42,12 +42,7 @@ std::map<OperationKind, int> count_operations(const package::Executable& executa
   const auto count = [&](const ir::Subgraph& subgraph, std::size_t place, std::int16_t number) {
     const ir::Operation& operation = subgraph.operation(subgraph.order()[place]);
     std::string backend = number < 0 ? "-" : executable.backends[static_cast<std::size_t>(number)];
-    std::string kind =
-        operation.domain.empty() ? operation.kind : operation.domain + "::" + operation.kind;
-    if (operation.body) {
-      const ir::Subgraph& body = executable.graph.subgraph(operation.body->subgraph);
-      for (const ir::OperationId id : body.order()) kind += "+" + body.operation(id).kind;
-    }
+    std::string kind = ir::kind_text(executable.graph, operation);
     const bool is_generic = generic.run(subgraph, operation, number);
     ++counts[{std::move(backend), std::move(kind), is_generic}];
   };
