@@ -33,6 +33,7 @@ std::vector<KernelEntry> ml_step_kernels();
 std::vector<KernelEntry> normalization_kernels();
 std::vector<KernelEntry> normalizer_kernels();
 std::vector<KernelEntry> pool_kernels();
+std::vector<KernelEntry> paged_kernels();
 std::vector<KernelEntry> quantize_kernels();
 std::vector<KernelEntry> random_kernels();
 std::vector<KernelEntry> rearrange_kernels();

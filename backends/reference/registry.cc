@@ -36,6 +36,7 @@ constexpr Family kFamilies[] = {
     normalization_kernels,
     normalizer_kernels,
     pool_kernels,
+    paged_kernels,
     quantize_kernels,
     random_kernels,
     rearrange_kernels,

@@ -35,6 +35,7 @@ std::vector<OpSchema> matmul_ops();
 std::vector<OpSchema> ml_step_ops();
 std::vector<OpSchema> normalization_ops();
 std::vector<OpSchema> optional_ops();
+std::vector<OpSchema> paged_ops();
 std::vector<OpSchema> pool_ops();
 std::vector<OpSchema> quantize_ops();
 std::vector<OpSchema> random_ops();

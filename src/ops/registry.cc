@@ -41,6 +41,7 @@ constexpr Family kFamilies[] = {
     ml_step_ops,
     normalization_ops,
     optional_ops,
+    paged_ops,
     pool_ops,
     quantize_ops,
     random_ops,

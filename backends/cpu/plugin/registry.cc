@@ -16,6 +16,7 @@ std::map<Key, OpEntry> join_families() {
                              row_entries(),
                              reduce_entries(),
                              attention_entries(),
+                             paged_attention_entries(),
                              recurrent_entries(),
                              copy_entries(),
                              conv_entries(),

@@ -49,6 +49,7 @@ std::vector<OpEntry> elementwise_entries();
 std::vector<OpEntry> row_entries();
 std::vector<OpEntry> reduce_entries();
 std::vector<OpEntry> attention_entries();
+std::vector<OpEntry> paged_attention_entries();
 std::vector<OpEntry> recurrent_entries();
 std::vector<OpEntry> gru_entries();
 std::vector<OpEntry> spectrum_entries();

@@ -171,6 +171,24 @@ TEST(AttentionShape, AppendsThePast) {
             "f32[2,5,32]");
 }
 
+TEST(PagedAttentionShape, HasARowForEachToken) {
+  Given given = {
+      .kind = "PagedAttention",
+      .inputs = {"f32[S,24]", "f32[P,2,32,4]", "f32[P,2,32,6]", "i64[S]", "i64[S]", "i64[N,B]"},
+      .domain = "sluice"};
+  EXPECT_EQ(infer(given), "f32[S,36]");
+  given.inputs[0] = "f32[5,20]";
+  EXPECT_NE(infer(given).find("a multiple of 2 heads of 4"), std::string::npos);
+  given.inputs[0] = "f32[5,24]";
+  given.inputs[3] = "i64[4]";
+  EXPECT_NE(infer(given).find("input 3 has 4 rows and q has 5"), std::string::npos);
+  given.inputs[3] = "i64[5,1]";
+  EXPECT_NE(infer(given).find("input 3 has rank 2; expected 1"), std::string::npos);
+  given.inputs[3] = "i64[5]";
+  given.inputs[2] = "f32[P,2,16,6]";
+  EXPECT_NE(infer(given).find("do not fit"), std::string::npos);
+}
+
 TEST(ResizeShape, ScalesSymbolsBySimpleFactors) {
   EXPECT_EQ(infer({.kind = "Resize",
                    .inputs = {"f32[1,3,H,10]", "", "f32[4]"},

@@ -112,8 +112,8 @@ Status infer_window(InferenceContext& context) {
   return ok_status();
 }
 
-OperandSpec shape_input(std::string_view name, TypeSet types, std::string_view variable = "",
-                        bool is_optional = false) {
+OperandSpec length_input(std::string_view name, TypeSet types, std::string_view variable = "",
+                         bool is_optional = false) {
   return {.name = name,
           .types = types,
           .variable = variable,
@@ -126,7 +126,7 @@ OpSchema window(std::string_view name, std::string_view doc) {
           .name = name,
           .versions = {17},
           .doc = doc,
-          .inputs = {shape_input("size", kIndices)},
+          .inputs = {length_input("size", kIndices)},
           .outputs = {{"output", kNumbers}},
           .attributes = {{"output_datatype", std::int64_t{1}}, {"periodic", std::int64_t{1}}},
           .infer = infer_window};
@@ -137,8 +137,8 @@ OpSchema mel_weight_matrix() {
           .name = "MelWeightMatrix",
           .versions = {17},
           .doc = "weights that turn a linear spectrum into one on the mel scale",
-          .inputs = {shape_input("num_mel_bins", kIndices, "T1"),
-                     shape_input("dft_length", kIndices, "T1"),
+          .inputs = {length_input("num_mel_bins", kIndices, "T1"),
+                     length_input("dft_length", kIndices, "T1"),
                      {"sample_rate", kIndices, "T1"},
                      {"lower_edge_hertz", kFloats, "T2"},
                      {"upper_edge_hertz", kFloats, "T2"}},
@@ -156,8 +156,8 @@ std::vector<OpSchema> signal_ops() {
        .versions = {17, 20},
        .doc = "discrete Fourier transform along an axis",
        .inputs = {{"input", kFloats, "T1"},
-                  shape_input("dft_length", kIndices, "", true),
-                  shape_input("axis", kI64Only, "", true)},
+                  length_input("dft_length", kIndices, "", true),
+                  length_input("axis", kI64Only, "", true)},
        .outputs = {{"output", kFloats, "T1"}},
        .attributes = {{"inverse", std::int64_t{0}}, {"onesided", std::int64_t{0}}},
        .infer = infer_dft,
@@ -167,9 +167,9 @@ std::vector<OpSchema> signal_ops() {
        .versions = {17},
        .doc = "Fourier transforms of windows that move along a signal",
        .inputs = {{"signal", kFloats, "T1"},
-                  shape_input("frame_step", kIndices, "T2"),
+                  length_input("frame_step", kIndices, "T2"),
                   {"window", kFloats, "T1", true},
-                  shape_input("frame_length", kIndices, "T2", true)},
+                  length_input("frame_length", kIndices, "T2", true)},
        .outputs = {{"output", kFloats, "T1"}},
        .attributes = {{"onesided", std::int64_t{1}}},
        .infer = infer_stft},

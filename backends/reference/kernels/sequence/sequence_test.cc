@@ -85,6 +85,28 @@ TEST(FusedAttentionKernel, HiddenScoresAreTheNumber) {
   EXPECT_EQ(y.values<float>(), Floats{5});
 }
 
+/// One head of size 1, pages of two places. Keys are 0, so a row gets the mean of what it sees.
+TEST(PagedAttentionKernel, RowsSeePlacesOfTheirSequencesUpToTheirOwn) {
+  TestTensor y = floats({4, 1}, Floats(4));
+  const TestTensor keys = floats({3, 1, 2, 1}, Floats(6, 0));
+  const TestTensor values = floats({3, 1, 2, 1}, {1, 3, 5, NAN, 11, 13});
+  const TestTensor q = floats({4, 1}, Floats(4, 1));
+  const TestTensor tables = {{2, 2}, Longs{0, 1, 2, 99}};  // 99: of places that nobody asks for
+  const auto run = [&](const Longs& positions, const Longs& sequences, std::int64_t window) {
+    TestOp attention("PagedAttention", "sluice");
+    attention.with("window", window);
+    return attention.run({q, keys, values, {{4}, positions}, {{4}, sequences}, tables}, y);
+  };
+  EXPECT_EQ(run({0, 2, 1, 0}, {0, 0, 1, 1}, 0), "");
+  EXPECT_EQ(y.values<float>(), (Floats{1, 3, 12, 11}));
+  EXPECT_EQ(run({0, 2, 1, 0}, {0, 0, 1, 1}, 2), "");
+  EXPECT_EQ(y.values<float>(), (Floats{1, 4, 12, 11}));
+  EXPECT_EQ(run({0, 0, 0, -1}, {0, 0, 1, 1}, 0), "index 0 is outside axis 1, which has 2");
+  EXPECT_EQ(run({0, 0, 0, 4}, {0, 0, 1, 1}, 0), "index 2 is outside axis 1, which has 2");
+  EXPECT_EQ(run({0, 0, 0, 0}, {0, 0, 1, 2}, 0), "index 2 is outside axis 0, which has 2");
+  EXPECT_EQ(run({0, 0, 0, 2}, {0, 0, 1, 1}, 0), "index 99 is outside axis 0, which has 3");
+}
+
 TEST(FusedAttentionKernel, ZeroRowsNamesTheQueriesThatGetZeros) {
   const TestTensor one = floats({1, 1, 1, 1}, {1});
   const auto run = [&](float masked, int zero_rows) {

@@ -1,0 +1,354 @@
+// Attention goes page by page: scores of a page, their part of the softmax, their part of the sums.
+// A line is one query head of one row. Lines keep the largest score so far and what they have
+// summed in units of it; when a page has a larger one, the sums are scaled.
+//
+// Lines of neighbouring rows of one sequence that share a head of keys read each page together. A
+// page that some of them see in part is read row by row, so nothing that a row does not see is
+// ever multiplied, not even by 0.
+#include "kernels/sequence/paged_attention.h"
+
+#include "kernels/matrix/gemm_pack.h"
+#include "kernels/matrix/gemm_tile.h"
+#include "kernels/matrix/tile_table.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+constexpr std::int64_t kLines =
+    8 * kTileRows;                     ///< that read a page together, if more rows have so many
+constexpr std::int64_t kFewLines = 2;  ///< up to here keys are read in place, not packed
+constexpr float kLog2E = 1.44269504F;
+
+SLUICE_CPU_INLINE std::int64_t lines_per_row(const PagedPlan& plan) {
+  return plan.heads / plan.kv_heads;
+}
+
+SLUICE_CPU_INLINE std::int64_t rows_together(const PagedPlan& plan) {
+  const std::int64_t rows = kLines / lines_per_row(plan);
+  return rows < 1 ? 1 : rows;
+}
+
+SLUICE_CPU_INLINE std::int64_t most_lines(const PagedPlan& plan) {
+  return rows_together(plan) * lines_per_row(plan);
+}
+
+/// Floats of the parts of the scratch.
+struct Rooms {
+  std::int64_t q, scores, sums, keys, lines;
+};
+
+Rooms rooms(const PagedPlan& plan) {
+  const std::int64_t lines = most_lines(plan);
+  return {lines * plan.head_size, lines * panel_row(plan.places),
+          lines * panel_row(plan.value_size), plan.head_size * panel_row(plan.places), lines};
+}
+
+/// Places that a row sees.
+struct Sight {
+  std::int64_t begin, end;
+};
+
+SLUICE_CPU_INLINE Sight sight_of(const PagedPlan& plan, const PagedArgs& args, std::int64_t row) {
+  const std::int64_t end = args.positions[row] + 1;
+  const std::int64_t begin = plan.window > 0 && end > plan.window ? end - plan.window : 0;
+  return {begin, end};
+}
+
+/// C (+)= A B of lines and any number of columns: B in packed panels `panel` floats apart, or in
+/// rows of `b_row`, where panels are neighbours.
+SLUICE_CPU_INLINE void multiply(TileArgs args, std::int64_t lines, std::int64_t columns,
+                                std::int64_t panel, bool is_packed) {
+  const float* a = args.a;
+  float* c = args.c;
+  for (std::int64_t i = 0; i < panel_count(columns); ++i) {
+    const std::int64_t width = panel_columns(columns, i);
+    const int vectors = static_cast<int>((width + kLanes - 1) / kLanes);
+    if (is_packed) args.b_row = panel_row(width);
+    args.tail = static_cast<int>(width) - (vectors - 1) * kLanes;
+    for (std::int64_t line = 0; line < lines; line += kTileRows) {
+      args.a = a + line * args.a_row;
+      args.c = c + line * args.c_row + i * kPanelWidth;
+      find_tile(smaller(kTileRows, lines - line), vectors)(args);
+    }
+    args.b += panel;
+  }
+}
+
+SLUICE_CPU_INLINE float dot(const float* a, const float* b, std::int64_t count) {
+  Vec sum{};
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) sum = fmadd(load(a + i), load(b + i), sum);
+  if (i < count) {
+    const int left = static_cast<int>(count - i);
+    sum = fmadd(load_first(a + i, left), load_first(b + i, left), sum);
+  }
+  return reduce_add(sum);
+}
+
+SLUICE_CPU_INLINE void scale_line(float* x, float factor, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store(x + i, load(x + i) * broadcast(factor));
+  for (; i < count; ++i) x[i] *= factor;
+}
+
+/// to += weight * from
+SLUICE_CPU_INLINE void add_line(float* to, const float* from, float weight, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    store(to + i, fmadd(broadcast(weight), load(from + i), load(to + i)));
+  }
+  for (; i < count; ++i) to[i] += weight * from[i];
+}
+
+/// Lines of one head of keys that one worker computes.
+class Lines {
+ public:
+  Lines(const PagedPlan& plan, const PagedArgs& args, const Worker& worker)
+      : plan_(plan), args_(args), q_(reinterpret_cast<float*>(worker.scratch)) {
+    const Rooms r = rooms(plan);
+    scores_ = q_ + r.q;
+    sums_ = scores_ + r.scores;
+    keys_ = sums_ + r.sums;
+    largest_ = keys_ + r.keys;
+    weights_ = largest_ + r.lines;
+  }
+
+  /// Lines [begin, end) of the rows from `first_row` on, which are of one sequence.
+  void run(std::int64_t first_row, std::int64_t kv_head, std::int64_t begin, std::int64_t end) {
+    first_row_ = first_row;
+    kv_head_ = kv_head;
+    first_line_ = begin;
+    count_ = end - begin;
+    start();
+    const Sight all = common_reach();
+    for (std::int64_t page = all.begin / plan_.places; page * plan_.places < all.end; ++page) {
+      read_page(page);
+    }
+    finish();
+  }
+
+ private:
+  std::int64_t row_of(std::int64_t line) const {
+    return first_row_ + (first_line_ + line) / lines_per_row(plan_);
+  }
+  /// Which head of queries, counted over all rows.
+  std::int64_t head_of(std::int64_t line) const {
+    const std::int64_t shared = (first_line_ + line) % lines_per_row(plan_);
+    return row_of(line) * plan_.heads + kv_head_ * lines_per_row(plan_) + shared;
+  }
+
+  /// Queries in units that make the softmax a power of two.
+  void start() {
+    for (std::int64_t i = 0; i < count_; ++i) {
+      float* q = q_ + i * plan_.head_size;
+      __builtin_memcpy(q, args_.q + head_of(i) * plan_.head_size,
+                       static_cast<std::size_t>(plan_.head_size) * sizeof(float));
+      scale_line(q, plan_.scale * kLog2E, plan_.head_size);
+      largest_[i] = -__builtin_inff();
+      weights_[i] = 0;
+    }
+    const std::int64_t floats = count_ * panel_row(plan_.value_size);
+    for (std::int64_t i = 0; i < floats; ++i) sums_[i] = 0;
+  }
+
+  /// From the first place that a line sees to behind the last one.
+  Sight common_reach() const {
+    Sight all = sight_of(plan_, args_, row_of(0));
+    for (std::int64_t i = 0; i < count_; i += lines_left_of_row(i)) {
+      const Sight sight = sight_of(plan_, args_, row_of(i));
+      if (sight.begin < all.begin) all.begin = sight.begin;
+      if (sight.end > all.end) all.end = sight.end;
+    }
+    return all;
+  }
+
+  /// Lines from `line` on that are of its row.
+  std::int64_t lines_left_of_row(std::int64_t line) const {
+    const std::int64_t left = lines_per_row(plan_) - (first_line_ + line) % lines_per_row(plan_);
+    return smaller(left, count_ - line);
+  }
+
+  void read_page(std::int64_t block) {
+    const std::int64_t first = block * plan_.places;
+    const std::int64_t last = first + plan_.places;
+    bool is_whole = true;
+    for (std::int64_t i = 0; i < count_; i += lines_left_of_row(i)) {
+      const Sight sight = sight_of(plan_, args_, row_of(i));
+      is_whole = is_whole && sight.begin <= first && sight.end >= last;
+    }
+    if (is_whole) return read_places(block, 0, plan_.places, 0, count_);
+    for (std::int64_t i = 0; i < count_; i += lines_left_of_row(i)) {
+      const Sight sight = sight_of(plan_, args_, row_of(i));
+      const std::int64_t begin = sight.begin > first ? sight.begin - first : 0;
+      const std::int64_t end = smaller(sight.end - first, plan_.places);
+      if (begin < end) read_places(block, begin, end, i, lines_left_of_row(i));
+    }
+  }
+
+  /// Places [begin, end) of a page, all of which `count` lines from `line` on see.
+  void read_places(std::int64_t block, std::int64_t begin, std::int64_t end, std::int64_t line,
+                   std::int64_t count) {
+    const std::int64_t page = args_.tables[args_.sequences[first_row_] * plan_.blocks + block];
+    const std::int64_t place = (page * plan_.kv_heads + kv_head_) * plan_.places + begin;
+    score(args_.keys + place * plan_.head_size, end - begin, line, count);
+    for (std::int64_t i = line; i < line + count; ++i) weigh(i, end - begin);
+    sum(args_.values + place * plan_.value_size, end - begin, line, count);
+  }
+
+  void score(const float* keys, std::int64_t places, std::int64_t line, std::int64_t count) const {
+    const std::int64_t row = panel_row(plan_.places);
+    if (count <= kFewLines) {
+      for (std::int64_t i = line; i < line + count; ++i) {
+        for (std::int64_t j = 0; j < places; ++j) {
+          scores_[i * row + j] =
+              dot(q_ + i * plan_.head_size, keys + j * plan_.head_size, plan_.head_size);
+        }
+      }
+      return;
+    }
+    const std::int64_t panel = plan_.head_size * kPanelWidth;
+    for (std::int64_t i = 0; i < panel_count(places); ++i) {
+      pack_columns(keys + i * kPanelWidth * plan_.head_size, plan_.head_size, plan_.head_size,
+                   panel_columns(places, i), 1, keys_ + i * panel);
+    }
+    TileArgs args{};
+    args.depth = plan_.head_size;
+    args.a = q_ + line * plan_.head_size;
+    args.a_row = plan_.head_size;
+    args.a_step = 1;
+    args.b = keys_;
+    args.c = scores_ + line * row;
+    args.c_row = row;
+    multiply(args, count, places, panel, true);
+  }
+
+  /// Scores of a line become weights in units of the largest score so far.
+  void weigh(std::int64_t line, std::int64_t places) const {
+    float* scores = scores_ + line * panel_row(plan_.places);
+    Vec top = broadcast(largest_[line]);
+    std::int64_t i = 0;
+    for (; i + kLanes <= places; i += kLanes) top = max(top, load(scores + i));
+    float largest = reduce_max(top);
+    for (std::int64_t j = i; j < places; ++j) {
+      if (scores[j] > largest) largest = scores[j];
+    }
+    // All hidden by -infinity so far: weights of 0, not NaN. Others may follow.
+    const Vec unit = broadcast(largest == -__builtin_inff() ? 0.0F : largest);
+    Vec sum{};
+    for (i = 0; i + kLanes <= places; i += kLanes) {
+      const Vec e = exp2_below(load(scores + i) - unit);
+      store(scores + i, e);
+      sum += e;
+    }
+    if (i < places) {
+      const int left = static_cast<int>(places - i);
+      store_first(scores + i, exp2_below(load_first(scores + i, left) - unit), left);
+      sum += load_first(scores + i, left);
+    }
+    if (largest > largest_[line]) {
+      const float factor = exp2_below(broadcast(largest_[line]) - unit)[0];
+      weights_[line] *= factor;
+      scale_line(sums_ + line * panel_row(plan_.value_size), factor, plan_.value_size);
+      largest_[line] = largest;
+    }
+    weights_[line] += reduce_add(sum);
+  }
+
+  void sum(const float* values, std::int64_t places, std::int64_t line, std::int64_t count) const {
+    const std::int64_t row = panel_row(plan_.value_size);
+    if (plan_.value_size % kLanes != 0) {  // a tile reads whole vectors
+      for (std::int64_t i = line; i < line + count; ++i) {
+        for (std::int64_t j = 0; j < places; ++j) {
+          add_line(sums_ + i * row, values + j * plan_.value_size,
+                   scores_[i * panel_row(plan_.places) + j], plan_.value_size);
+        }
+      }
+      return;
+    }
+    TileArgs args{};
+    args.depth = places;
+    args.a = scores_ + line * panel_row(plan_.places);
+    args.a_row = panel_row(plan_.places);
+    args.a_step = 1;
+    args.b = values;
+    args.b_row = plan_.value_size;
+    args.c = sums_ + line * row;
+    args.c_row = row;
+    args.accumulate = true;
+    multiply(args, count, plan_.value_size, kPanelWidth, false);
+  }
+
+  void finish() const {
+    for (std::int64_t i = 0; i < count_; ++i) {
+      float* out = args_.out + head_of(i) * plan_.value_size;
+      __builtin_memcpy(out, sums_ + i * panel_row(plan_.value_size),
+                       static_cast<std::size_t>(plan_.value_size) * sizeof(float));
+      scale_line(out, 1.0F / weights_[i], plan_.value_size);
+    }
+  }
+
+  const PagedPlan& plan_;
+  const PagedArgs& args_;
+  float* q_;        ///< [lines][head_size]
+  float* scores_;   ///< [lines][panel_row(places)]
+  float* sums_;     ///< [lines][panel_row(value_size)]
+  float* keys_;     ///< panels of one page
+  float* largest_;  ///< score of each line so far
+  float* weights_;  ///< of each line, summed
+  std::int64_t first_row_ = 0;
+  std::int64_t kv_head_ = 0;
+  std::int64_t first_line_ = 0;
+  std::int64_t count_ = 0;
+};
+
+/// Rows from `row` on that are of one sequence and read pages together.
+std::int64_t run_of(const PagedPlan& plan, const PagedArgs& args, std::int64_t row) {
+  std::int64_t count = 1;
+  while (count < rows_together(plan) && row + count < plan.rows &&
+         args.sequences[row + count] == args.sequences[row]) {
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::int64_t paged_scratch_bytes(const PagedPlan& plan) {
+  const Rooms r = rooms(plan);
+  return (r.q + r.scores + r.sums + r.keys + 2 * r.lines) *
+         static_cast<std::int64_t>(sizeof(float));
+}
+
+void run_paged(const PagedPlan& plan, const PagedArgs& args, const Worker& worker) {
+  // The work of a line is the places that it sees. A worker computes the lines that begin in its
+  // part of the sum of all.
+  std::int64_t of_row = 0;
+  for (std::int64_t row = 0; row < plan.rows; ++row) {
+    const Sight sight = sight_of(plan, args, row);
+    of_row += sight.end - sight.begin;
+  }
+  const std::int64_t all = of_row * plan.heads;
+  const std::int64_t begin = all / worker.count * worker.index;
+  const std::int64_t end = worker.index + 1 == worker.count ? all : begin + all / worker.count;
+  const std::int64_t shared = lines_per_row(plan);
+  Lines lines(plan, args, worker);
+  std::int64_t done = 0;
+  for (std::int64_t row = 0; row < plan.rows;) {
+    const std::int64_t rows = run_of(plan, args, row);
+    for (std::int64_t head = 0; head < plan.kv_heads; ++head) {
+      std::int64_t first = rows * shared, last = 0;
+      for (std::int64_t line = 0; line < rows * shared; ++line) {
+        if (done >= begin && done < end) {
+          first = smaller(first, line);
+          last = line + 1;
+        }
+        const Sight sight = sight_of(plan, args, row + line / shared);
+        done += sight.end - sight.begin;
+      }
+      if (first < last) lines.run(row, head, first, last);
+    }
+    row += rows;
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

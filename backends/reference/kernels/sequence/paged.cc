@@ -1,0 +1,134 @@
+// Sluice's PagedAttention: each row gathers the keys and values that it sees, and attends to them.
+#include <array>
+#include <cmath>
+
+#include "reference/families.h"
+#include "reference/kernels/sequence/attention.h"
+#include "reference/kernels/support.h"
+#include "reference/tensors.h"
+
+namespace sluice::reference {
+namespace {
+
+enum PagedInput { kQ, kKeys, kValues, kPositions, kSequences, kTables };
+
+/// q [rows, heads * size], keys [pages, kv_heads, places, size], values alike with v_size, tables
+/// [sequences, blocks].
+struct PagedShape {
+  std::int64_t rows = 0, heads = 0, kv_heads = 0, size = 0, v_size = 0;
+  std::int64_t pages = 0, places = 0, sequences = 0, blocks = 0;
+  std::int64_t window = 0;
+};
+
+Status check_elements(const sluice_op& op) {
+  const sluice_element_type type = op.inputs[kQ].tensor.element_type;
+  if (!contains(kFloats, type)) return unsupported_type(op, type);
+  for (const int i : {kQ, kKeys, kValues, kPositions, kSequences, kTables}) {
+    const sluice_element_type given = op.inputs[i].tensor.element_type;
+    if (given != (i >= kPositions ? plugin::kI64 : type)) return unsupported_type(op, given);
+  }
+  return plugin::ok();
+}
+
+Status read_shape(const Call& call, PagedShape* shape) {
+  const Dims q = input_dims(call, kQ);
+  const Dims k = input_dims(call, kKeys);
+  const Dims v = input_dims(call, kValues);
+  const Dims tables = input_dims(call, kTables);
+  if (q.size() != 2 || k.size() != 4 || v.size() != 4 || tables.size() != 2) {
+    return refuse(call, "its inputs have other ranks");
+  }
+  *shape = {q[0], 0, k[1], k[3], v[3], k[0], k[2], tables[0], tables[1]};
+  if (k[0] != v[0] || k[1] != v[1] || k[2] != v[2] || k[1] < 1 || k[2] < 1 || k[3] < 1 ||
+      q[1] % (k[1] * k[3]) != 0) {
+    return refuse(call, "q, keys and values do not fit");
+  }
+  shape->heads = q[1] / k[3];
+  shape->window = call.attributes().get_int("window");
+  const std::array rows = {q[0]};
+  Status status = check_dims(call, call.input(kPositions), rows, "positions");
+  return status.is_ok() ? check_dims(call, call.input(kSequences), rows, "sequences") : status;
+}
+
+/// What a row sees of one sequence: the places [begin, end), and the pages of its table.
+struct Sight {
+  std::int64_t begin = 0, end = 0;
+  std::span<const std::int64_t> table;
+};
+
+Status find_sight(const PagedShape& shape, std::int64_t position, std::int64_t sequence,
+                  std::span<const std::int64_t> tables, Sight* sight) {
+  if (sequence < 0 || sequence >= shape.sequences) {
+    return plugin::index_outside(sequence, 0, shape.sequences);
+  }
+  if (position < 0 || position / shape.places >= shape.blocks) {
+    return plugin::index_outside(position / shape.places, 1, shape.blocks);
+  }
+  sight->end = position + 1;
+  sight->begin = shape.window > 0 ? std::max<std::int64_t>(0, sight->end - shape.window) : 0;
+  sight->table = tables.subspan(index(sequence * shape.blocks), index(shape.blocks));
+  for (std::int64_t i = sight->begin / shape.places; i <= position / shape.places; ++i) {
+    const std::int64_t page = sight->table[index(i)];
+    if (page < 0 || page >= shape.pages) return plugin::index_outside(page, 0, shape.pages);
+  }
+  return plugin::ok();
+}
+
+/// [kv_heads, places that are seen, size].
+std::vector<double> gather(const PagedShape& shape, const Sight& sight,
+                           const std::vector<double>& pool, std::int64_t size) {
+  std::vector<double> seen;
+  for (std::int64_t head = 0; head < shape.kv_heads; ++head) {
+    for (std::int64_t place = sight.begin; place < sight.end; ++place) {
+      const std::int64_t page = sight.table[index(place / shape.places)];
+      const auto* row =
+          pool.data() +
+          ((page * shape.kv_heads + head) * shape.places + place % shape.places) * size;
+      seen.insert(seen.end(), row, row + size);
+    }
+  }
+  return seen;
+}
+
+Status run_paged_attention(const Call& call) {
+  PagedShape shape;
+  Status status = read_shape(call, &shape);
+  if (!status.is_ok()) return status;
+  const std::vector<double> q = read_doubles(call.input(kQ));
+  const std::vector<double> keys = read_doubles(call.input(kKeys));
+  const std::vector<double> values = read_doubles(call.input(kValues));
+  const std::vector<std::int64_t> positions = read_ints(call.input(kPositions));
+  const std::vector<std::int64_t> sequences = read_ints(call.input(kSequences));
+  const std::vector<std::int64_t> tables = read_ints(call.input(kTables));
+  const double scale = call.attributes().get_float("scale");
+  std::vector<double> y;
+  for (std::int64_t row = 0; row < shape.rows; ++row) {
+    Sight sight;
+    status = find_sight(shape, positions[index(row)], sequences[index(row)], tables, &sight);
+    if (!status.is_ok()) return status;
+    AttentionProblem problem = {1,          shape.heads, shape.kv_heads, 1, sight.end - sight.begin,
+                                shape.size, shape.v_size};
+    problem.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(shape.size));
+    problem.zero_rows = ZeroRows::kNone;
+    const auto first = q.begin() + row * shape.heads * shape.size;
+    problem.q.assign(first, first + shape.heads * shape.size);
+    problem.k = gather(shape, sight, keys, shape.size);
+    problem.v = gather(shape, sight, values, shape.v_size);
+    const std::vector<double> result = attend(problem, ScoreStage::kSoftmax, nullptr);
+    y.insert(y.end(), result.begin(), result.end());
+  }
+  return write_doubles(call, 0, y);
+}
+
+}  // namespace
+
+std::vector<KernelEntry> paged_kernels() {
+  return {{.domain = "sluice",
+           .kind = "PagedAttention",
+           .run = run_paged_attention,
+           .check = check_elements,
+           .num_required_inputs = 6,
+           .output_types = {kTypeOfInput0}}};
+}
+
+}  // namespace sluice::reference
