@@ -13,7 +13,7 @@ from report import ROOT, run_cases  # noqa: E402
 
 from harness.sluice_cli import run_command  # noqa: E402
 
-GROUPS = ["Models", "Machine", "Daemon", "Functions", "Developers"]
+GROUPS = ["Models", "Machine", "Daemon", "Functions"]
 LINES, COLUMNS = 50, 80  # of a screen
 COMMAND_COLUMNS = 100
 ALONE = {"run", "bench", "inspect", "explain"}  # their first examples run without a daemon or a file more

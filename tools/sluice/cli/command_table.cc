@@ -24,6 +24,11 @@ constexpr std::array kCommands = {
     CommandInfo{"bench", kModels, kSluice, "Measure the latency of a model",
                 "sluice bench model.onnx\n"
                 "sluice bench model.sluice --input x=x.npy --threads 4 --seconds 10"},
+    CommandInfo{"perf", kModels, kRemote, "Measure a model under load, behind any server's door",
+                "sluice perf model\n"
+                "sluice perf model --http localhost:8000 --concurrency 1,8,64 --csv figures.csv\n"
+                "sluice perf model --rate 100:1000:100 --poisson\n"
+                "sluice perf model.onnx --in-process --concurrency 1:8"},
     CommandInfo{"compile", kModels, kSluice, "Turn a model into a .sluice file",
                 "sluice compile model.onnx\n"
                 "sluice compile model.onnx --shape image=1,3,224,224 -o model.sluice\n"
@@ -61,6 +66,12 @@ constexpr std::array kCommands = {
                 "sluice completion bash\n"
                 "sluice completion zsh\n"
                 "sluice completion fish"},
+    CommandInfo{"operators", kMachine, kSluice, "List operators and the types a backend supports",
+                "sluice operators\n"
+                "sluice operators --backend cpu"},
+    CommandInfo{"conformance", kMachine, kSluice, "Run ONNX's test cases on a backend",
+                "sluice conformance onnx/backend/test/data/node\n"
+                "sluice conformance onnx/backend/test/data/node --backend cpu --filter conv"},
 
     CommandInfo{"serve", kDaemon, kRemote, "Serve a folder of models over HTTP and gRPC",
                 "sluice serve models\n"
@@ -118,13 +129,6 @@ constexpr std::array kCommands = {
     CommandInfo{"fetch", kFunctions, kRemote, "Fetch a tensor that another host offers",
                 "sluice fetch exchange:1@KEY --from host:9001\n"
                 "sluice fetch exchange:1@KEY --from host:9001 --output-dir results"},
-    CommandInfo{"operators", kDevelopers, kSluice,
-                "List operators and the types a backend supports",
-                "sluice operators\n"
-                "sluice operators --backend cpu"},
-    CommandInfo{"conformance", kDevelopers, kSluice, "Run ONNX's test cases on a backend",
-                "sluice conformance onnx/backend/test/data/node\n"
-                "sluice conformance onnx/backend/test/data/node --backend cpu --filter conv"},
 };
 
 }  // namespace
@@ -144,7 +148,6 @@ const char* group_title(CommandGroup group) {
     case kMachine: return "Machine";
     case kDaemon: return "Daemon";
     case kFunctions: return "Functions";
-    case kDevelopers: return "Developers";
   }
   return "";
 }

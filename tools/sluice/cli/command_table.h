@@ -8,7 +8,7 @@
 namespace sluice::tool {
 
 /// A heading of `sluice --help`.
-enum class CommandGroup { kModels, kMachine, kDaemon, kFunctions, kDevelopers };
+enum class CommandGroup { kModels, kMachine, kDaemon, kFunctions };
 
 /// Which program has the command. `sluice` becomes `sluice-remote` for those that talk to a daemon,
 /// so that only they load gRPC's libraries.

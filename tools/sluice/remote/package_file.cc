@@ -40,6 +40,12 @@ void PackageOptions::add_to(Options& options) {
 
 std::string PackageOptions::stem() const { return fs::path(path_).stem().string(); }
 
+Result<PackageOptions::File> PackageOptions::find(const std::string& path) {
+  PackageOptions options;
+  options.path_ = path;
+  return options.find();
+}
+
 Result<PackageOptions::File> PackageOptions::find() const {
   const bool is_onnx = fs::path(path_).extension() == ".onnx";
   if (!is_onnx) {

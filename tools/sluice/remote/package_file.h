@@ -29,6 +29,8 @@ class PackageOptions {
   /// Fails: kInvalidArgument  it refused, or the daemon shall read an ONNX file
   ///        kUnavailable      there is no `sluice` beside this program
   Result<File> find() const;
+  /// The same for a package that no options name; an ONNX file is compiled for the backend cpu.
+  static Result<File> find(const std::string& path);
 
  private:
   std::string path_;

@@ -12,6 +12,10 @@ void RemoteOptions::add_connection_to(Options& options) {
   options.add("--address", client.address, "Address of the daemon: unix:/PATH or HOST:PORT")
       .reads_environment("SLUICE_ADDRESS")
       .shows_default();
+  add_credentials_to(options);
+}
+
+void RemoteOptions::add_credentials_to(Options& options) {
   options.add("--ca", client.ca,
               "PEM file of the authority that signed the daemon's certificate (TLS)");
   options.add("--certificate", client.certificate,

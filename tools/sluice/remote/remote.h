@@ -19,6 +19,8 @@ struct RemoteOptions {
 
   /// The address is the option's, else the environment's SLUICE_ADDRESS, else the default one.
   void add_connection_to(Options& options);
+  /// The connection's TLS and token alone.
+  void add_credentials_to(Options& options);
   /// The same and --json.
   void add_to(Options& options);
   Result<std::unique_ptr<rpc::client::Client>> connect() const {

@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cctype>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "perf/clients/http_client.h"
+#include "perf/clients/served_model.h"
+
+namespace sluice::perf {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxShownBytes = 300;
+
+/// A part of a path, percent-encoded (RFC 3986, section 2.3).
+std::string encode(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = std::isalnum(byte) != 0 || c == '-' || c == '.' || c == '_' || c == '~';
+    encoded += is_plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return encoded;
+}
+
+/// The "error" of a reply, or the reply.
+Status error_of(const HttpReply& reply) {
+  const json all = json::parse(reply.body, nullptr, /*allow_exceptions=*/false);
+  const auto error = all.is_object() ? all.find("error") : all.end();
+  const std::string text = error != all.end() && error->is_string()
+                               ? error->get<std::string>()
+                               : reply.body.substr(0, kMaxShownBytes);
+  return make_error(Code::kFailedPrecondition, "status {}: {}", reply.status, text);
+}
+
+/// Absent or of another kind: none.
+std::vector<std::int64_t> shape_of(const json& tensor) {
+  std::vector<std::int64_t> shape;
+  const auto list = tensor.find("shape");
+  if (list == tensor.end() || !list->is_array()) return shape;
+  for (const json& dim : *list) shape.push_back(dim.is_number_integer() ? dim.get<int64_t>() : -1);
+  return shape;
+}
+
+Status add(const json& model, const char* key, std::vector<terms::TensorSpec>& to) {
+  const auto list = model.find(key);
+  if (list == model.end() || !list->is_array()) {
+    return make_error(Code::kFailedPrecondition, "the model's metadata have no list \"{}\"", key);
+  }
+  for (const json& tensor : *list) {
+    if (!tensor.is_object()) continue;
+    const std::string name = tensor.value("name", "");
+    const std::string datatype = tensor.value("datatype", "");
+    to.push_back(SLUICE_TRY(spec_of(name, datatype, shape_of(tensor))));
+  }
+  return ok_status();
+}
+
+class HttpTarget final : public Target {
+ public:
+  HttpTarget(ServedModel model, std::unique_ptr<HttpClient> client)
+      : model_(std::move(model)), client_(std::move(client)) {}
+
+  Status ask() {
+    const auto request = std::make_shared<const std::string>(head("GET", "") + "\r\n");
+    const HttpReply reply = SLUICE_TRY(wait_for(request).with_context(model_.server.address));
+    if (reply.status != 200) return error_of(reply).with_context(model_.server.address);
+    const json model = json::parse(reply.body, nullptr, /*allow_exceptions=*/false);
+    if (!model.is_object()) {
+      return make_error(Code::kFailedPrecondition, "{}: the model's metadata are no JSON object",
+                        model_.server.address);
+    }
+    SLUICE_TRY(add(model, "inputs", signature_.inputs));
+    return add(model, "outputs", signature_.outputs);
+  }
+
+  const terms::Signature& signature() const override { return signature_; }
+
+  Status set_inputs(const std::vector<terms::NamedTensor>& inputs) override {
+    json list = json::array();
+    std::string binary;
+    for (const WireTensor& tensor : SLUICE_TRY(to_wire(inputs))) {
+      list.push_back({{"name", tensor.name},
+                      {"datatype", tensor.datatype},
+                      {"shape", tensor.shape},
+                      {"parameters", {{"binary_data_size", tensor.bytes.size()}}}});
+      binary += tensor.bytes;
+    }
+    const std::string text =
+        json{{"inputs", list}, {"parameters", {{"binary_data_output", true}}}}.dump(
+            -1, ' ', false, json::error_handler_t::replace);
+    request_ = std::make_shared<const std::string>(fmt::format(
+        "{}Content-Type: application/octet-stream\r\nContent-Length: {}\r\n"
+        "Inference-Header-Content-Length: {}\r\n\r\n{}{}",
+        head("POST", "/infer"), text.size() + binary.size(), text.size(), text, binary));
+    return ok_status();
+  }
+
+  void send(Done done) override {
+    client_->send(request_, [done = std::move(done)](Result<HttpReply> reply) {
+      if (!reply.is_ok()) {
+        done(reply.status());
+      } else {
+        done(reply->status == 200 ? ok_status() : error_of(*reply));
+      }
+    });
+  }
+
+ private:
+  /// Without the empty line.
+  std::string head(std::string_view method, std::string_view action) const {
+    std::string path = "/v2/models/" + encode(model_.name);
+    if (!model_.version.empty()) path += "/versions/" + encode(model_.version);
+    std::string text =
+        fmt::format("{} {}{} HTTP/1.1\r\nHost: {}\r\n", method, path, action, host());
+    if (!model_.server.token.empty()) {
+      text += fmt::format("Authorization: Bearer {}\r\n", model_.server.token);
+    }
+    return text;
+  }
+
+  std::string host() const {
+    const bool is_unix =
+        model_.server.address.starts_with("unix:") || model_.server.address.starts_with("/");
+    return is_unix ? "localhost" : model_.server.address;
+  }
+
+  /// The client answers every request in bounded time.
+  Result<HttpReply> wait_for(const std::shared_ptr<const std::string>& request) {
+    std::mutex mutex;
+    std::condition_variable answered;
+    std::optional<Result<HttpReply>> reply;
+    client_->send(request, [&](Result<HttpReply> answer) {
+      const std::lock_guard lock(mutex);
+      reply.emplace(std::move(answer));
+      answered.notify_all();
+    });
+    std::unique_lock lock(mutex);
+    answered.wait(lock, [&] { return reply.has_value(); });
+    return std::move(*reply);
+  }
+
+  const ServedModel model_;
+  terms::Signature signature_;
+  std::shared_ptr<const std::string> request_;
+  std::unique_ptr<HttpClient> client_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Target>> connect_http(const ServedModel& model) {
+  if (!model.server.ca.empty() || !model.server.certificate.empty()) {
+    return invalid_argument("--ca, --certificate: TLS is of gRPC alone");
+  }
+  const auto address = SLUICE_TRY(rpc::wire::parse_address(model.server.address));
+  auto client = SLUICE_TRY(HttpClient::create(address, model.timeout_ns));
+  auto target = std::make_unique<HttpTarget>(model, std::move(client));
+  SLUICE_TRY(target->ask());
+  return std::unique_ptr<Target>(std::move(target));
+}
+
+}  // namespace sluice::perf

@@ -1,0 +1,41 @@
+// What a load is put on: a model behind a protocol, or in this process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "terms/tensors/request.h"
+
+namespace sluice::perf {
+
+/// One inference of one model, sent again and again. Safe from any thread.
+class Target {
+ public:
+  Target() = default;
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+  /// Requires: every request is answered.
+  virtual ~Target() = default;
+
+  /// The model's inputs and outputs. A dimension of any size is a symbol.
+  virtual const terms::Signature& signature() const = 0;
+  /// What all requests send from now on. Called before the first `send`.
+  /// Ownership: the tensors' memory outlives the target.
+  /// Fails: kUnimplemented for a type that the protocol lacks; kInvalidArgument.
+  virtual Status set_inputs(const std::vector<terms::NamedTensor>& inputs) = 0;
+
+  using Done = std::function<void(const Status&)>;
+  /// Starts a request. `done` is called once, on any thread, in bounded time; within this call only
+  /// if the request fails.
+  virtual void send(Done done) = 0;
+
+  /// Whether the model computes on threads of this process, so that their times tell nothing of
+  /// the generator.
+  virtual bool is_in_process() const { return false; }
+};
+
+}  // namespace sluice::perf
