@@ -18,9 +18,9 @@ namespace {
 constexpr std::string_view kGeneric =
     "Acosh Asinh Atanh Attention BatchNormalization Bernoulli "
     "BitCast BlackmanWindow CastLike CausalConvWithState CenterCropPad Compress Constant "
-    "Cosh CumProd Dropout Flatten GlobalLpPool "
-    "HammingWindow HannWindow LinearAttention LpNormalization LpPool "
-    "MeanVarianceNormalization MelWeightMatrix Multinomial "
+    "Cosh CumProd Dropout Flatten "
+    "HammingWindow HannWindow LinearAttention LpNormalization "
+    "MeanVarianceNormalization Multinomial "
     "NegativeLogLikelihoodLoss NonZero QLinearConv QLinearMatMul "
     "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Range ReduceLogSum "
     "ReduceLogSumExp RegexFullMatch Reshape Scatter Shape "

@@ -42,6 +42,7 @@ std::map<Key, OpEntry> join_families() {
                              grid_sample_entries(),
                              gru_entries(),
                              spectrum_entries(),
+                             mel_weight_entries(),
                              rearrange_entries(),
                              line_entries(),
                              deform_conv_entries(),

@@ -53,6 +53,7 @@ std::vector<OpEntry> paged_attention_entries();
 std::vector<OpEntry> recurrent_entries();
 std::vector<OpEntry> gru_entries();
 std::vector<OpEntry> spectrum_entries();
+std::vector<OpEntry> mel_weight_entries();
 std::vector<OpEntry> rearrange_entries();
 std::vector<OpEntry> line_entries();
 std::vector<OpEntry> deform_conv_entries();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/image/add_rows.h"
+
 namespace sluice::cpu {
 namespace {
 
@@ -31,14 +33,14 @@ void pad_same(bool is_upper, ColumnWindow* w) {
   }
 }
 
-/// Windows of a row whose tap at `shift` lies inside an image of `size`.
-Share inside(const ColumnWindow& w, std::int64_t shift, std::int64_t begin, std::int64_t end) {
-  const std::int64_t stride = w.stride[2];
+/// Those of some windows along an axis whose tap at `shift` lies inside the image.
+Share inside(const ColumnWindow& w, int axis, std::int64_t shift, Share windows) {
+  const std::int64_t stride = w.stride[axis];
   // The first window with shift + i * stride >= 0, and the first with shift + i * stride >= size.
   const std::int64_t from = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-  const std::int64_t to = shift >= w.image[2] ? 0 : (w.image[2] - 1 - shift) / stride + 1;
-  const std::int64_t low = std::clamp(from, begin, end);
-  return {low, std::clamp(to, low, end)};
+  const std::int64_t to = shift >= w.image[axis] ? 0 : (w.image[axis] - 1 - shift) / stride + 1;
+  const std::int64_t low = std::clamp(from, windows.begin, windows.end);
+  return {low, std::clamp(to, low, windows.end)};
 }
 
 /// Calls `visit(tap row begin, row of the plane or -1, first window, end, shift)` for the part of
@@ -64,6 +66,33 @@ void for_each_segment(const ColumnWindow& w, std::int64_t first, std::int64_t co
         }
       }
     }
+  }
+}
+
+/// Rows of windows of one slice, in each of them the windows `columns`.
+struct WindowBlock {
+  std::int64_t at = 0;  ///< of its first window, among all
+  std::int64_t slice = 0;
+  Share rows;
+  Share columns;
+};
+
+/// Cuts windows [first, first + count) into blocks: parts of a row at the ends, between them as
+/// many whole rows as a slice has.
+template <typename Visit>
+void for_each_block(const ColumnWindow& w, std::int64_t first, std::int64_t count,
+                    const Visit& visit) {
+  const std::int64_t width = w.windows[2];
+  for (std::int64_t at = 0; at < count;) {
+    const std::int64_t column = (first + at) % width;
+    const std::int64_t row = (first + at) / width;
+    const std::int64_t in_slice = row % w.windows[1];
+    const bool is_whole = column == 0 && count - at >= width;
+    const std::int64_t rows =
+        is_whole ? std::min((count - at) / width, w.windows[1] - in_slice) : 1;
+    const Share columns = {column, is_whole ? width : std::min(width, column + count - at)};
+    visit(WindowBlock{at, row / w.windows[1], {in_slice, in_slice + rows}, columns});
+    at += rows * (columns.end - columns.begin);
   }
 }
 
@@ -115,7 +144,7 @@ void fill_columns(const ColumnWindow& w, const T* plane, std::int64_t first, std
                   T* columns, std::int64_t row, T padding) {
   for_each_segment(w, first, count, [&](auto tap, auto at, auto line, Share all, auto shift) {
     T* to = columns + tap * row + at - all.begin;
-    const Share some = line < 0 ? Share{all.end, all.end} : inside(w, shift, all.begin, all.end);
+    const Share some = line < 0 ? Share{all.end, all.end} : inside(w, 2, shift, all);
     std::fill(to + all.begin, to + some.begin, padding);
     const T* from = plane + line + shift;
     if (w.stride[2] == 1) {
@@ -133,16 +162,34 @@ template void fill_columns(const ColumnWindow&, const std::uint8_t*, std::int64_
                            std::uint8_t*, std::int64_t, std::uint8_t);
 
 void add_columns(const ColumnWindow& w, const float* columns, std::int64_t row, std::int64_t first,
-                 std::int64_t count, float* plane) {
-  for_each_segment(w, first, count, [&](auto tap, auto at, auto line, Share all, auto shift) {
-    if (line < 0) return;
-    const float* from = columns + tap * row + at - all.begin;
-    float* to = plane + line + shift;
-    const Share some = inside(w, shift, all.begin, all.end);
-    if (w.stride[2] == 1) {
-      for (std::int64_t i = some.begin; i < some.end; ++i) to[i] += from[i];
-    } else {
-      for (std::int64_t i = some.begin; i < some.end; ++i) to[i * w.stride[2]] += from[i];
+                 std::int64_t count, float* plane, Isa isa) {
+  const auto add = SLUICE_CPU_PICK(isa, add_rows);
+  for_each_block(w, first, count, [&](const WindowBlock& block) {
+    std::int64_t tap = 0;
+    for (std::int64_t kd = 0; kd < w.kernel[0]; ++kd) {
+      const std::int64_t d = block.slice * w.stride[0] + kd * w.dilation[0] - w.pad[0];
+      const bool is_inside = d >= 0 && d < w.image[0];
+      for (std::int64_t kh = 0; kh < w.kernel[1]; ++kh) {
+        const std::int64_t shift_h = kh * w.dilation[1] - w.pad[1];
+        const Share rows = is_inside ? inside(w, 1, shift_h, block.rows) : Share{};
+        for (std::int64_t kw = 0; kw < w.kernel[2]; ++kw, ++tap) {
+          const std::int64_t shift_w = kw * w.dilation[2] - w.pad[2];
+          const Share some = inside(w, 2, shift_w, block.columns);
+          if (rows.begin >= rows.end || some.begin >= some.end) continue;
+          const std::int64_t h = rows.begin * w.stride[1] + shift_h;
+          AddedRows added;
+          added.from = columns + tap * row + block.at +
+                       (rows.begin - block.rows.begin) * w.windows[2] + some.begin -
+                       block.columns.begin;
+          added.to = plane + (d * w.image[1] + h) * w.image[2] + some.begin * w.stride[2] + shift_w;
+          added.from_row = w.windows[2];
+          added.to_row = w.stride[1] * w.image[2];
+          added.rows = rows.end - rows.begin;
+          added.count = some.end - some.begin;
+          added.to_step = w.stride[2];
+          add(added);
+        }
+      }
     }
   });
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/isa.h"
 #include "plugin/kernel.h"
 
 namespace sluice::cpu {
@@ -40,6 +41,6 @@ void fill_columns(const ColumnWindow& window, const T* plane, std::int64_t first
 
 /// The other way: adds each element to the pixel that its tap meets; those in the padding are lost.
 void add_columns(const ColumnWindow& window, const float* columns, std::int64_t row,
-                 std::int64_t first, std::int64_t count, float* plane);
+                 std::int64_t first, std::int64_t count, float* plane, Isa isa);
 
 }  // namespace sluice::cpu

@@ -147,7 +147,10 @@ SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
     return select(abs(x) < broadcast(8388608.0f), copy_sign(round_magnitude(abs(x)), x), x);
   }
   if constexpr (kOp == BodyOp::kSign) {
-    return select(x > zero, one, select(x < zero, -one, x));
+    // By their bits: denormal numbers are neither above nor below zero while a list runs.
+    const VecI magnitude = (VecI)abs(x);
+    const VecI is_number = (magnitude > 0) & (magnitude <= broadcast_int(0x7f800000));
+    return select(is_number, copy_sign(one, x), x);
   }
   if constexpr (kOp == BodyOp::kSin) return sin(x);
   if constexpr (kOp == BodyOp::kCos) return cos(x);

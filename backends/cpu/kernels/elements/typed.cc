@@ -104,8 +104,17 @@ SLUICE_CPU_INLINE T extreme(T a, T b) {
 
 template <typename T>
 SLUICE_CPU_INLINE T sign_of(T a) {
-  if constexpr (!kIsSigned<T> && !kIsFloat<T>) return a > 0 ? T{1} : T{0};
-  if constexpr (kIsSigned<T>) return a > 0 ? T{1} : a < 0 ? static_cast<T>(-1) : a;
+  if constexpr (kIsFloat<T>) {
+    // By its bits: a denormal number is neither above nor below zero while a list runs.
+    std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t> bits = 0;
+    __builtin_memcpy(&bits, &a, sizeof bits);
+    const bool is_zero = (bits << 1) == 0;
+    return is_zero || a != a ? a : static_cast<T>(__builtin_copysign(1.0, static_cast<double>(a)));
+  } else if constexpr (kIsSigned<T>) {
+    return a > 0 ? T{1} : a < 0 ? static_cast<T>(-1) : a;
+  } else {
+    return a > 0 ? T{1} : T{0};
+  }
 }
 
 /// In unsigned numbers, where integers wrap.
@@ -136,6 +145,8 @@ SLUICE_CPU_INLINE auto apply(T a, T b) {
   }
   if constexpr (kOp == TypedOp::kPower) return power(a, b);
   if constexpr (kOp == TypedOp::kMin || kOp == TypedOp::kMax) return extreme<kOp>(a, b);
+  if constexpr (kOp == TypedOp::kAtLeast) return a < b ? b : a;
+  if constexpr (kOp == TypedOp::kAtMost) return b < a ? b : a;
   if constexpr (kOp == TypedOp::kShiftLeft || kOp == TypedOp::kShiftRight)
     return shifted<kOp>(a, b);
   if constexpr (kOp == TypedOp::kEqual) return static_cast<Flag>(a == b);
@@ -161,6 +172,11 @@ SLUICE_CPU_INLINE auto apply(T a, T b) {
 template <TypedOp kOp, typename T>
 void loop(const void* a_data, std::int64_t a_step, const void* b_data, std::int64_t b_step,
           void* out_data, std::int64_t count) {
+  if constexpr (kOp == TypedOp::kPower && !kIsFloat<T>) {
+    if (b_step == 0 && *static_cast<const T*>(b_data) == 2) {
+      return loop<TypedOp::kMul, T>(a_data, a_step, a_data, a_step, out_data, count);
+    }
+  }
   using Out = decltype(apply<kOp>(T{}, T{}));
   const auto* a = static_cast<const T*>(a_data);
   const auto* b = static_cast<const T*>(b_data);
@@ -178,7 +194,7 @@ void loop(const void* a_data, std::int64_t a_step, const void* b_data, std::int6
   }
 }
 
-/// kMod and kPower have no form for floats. f32 has one for kRemainder, kMin and kMax alone.
+/// kMod and kPower have no form for floats. f32 has one for kRemainder and bounds alone.
 template <TypedOp kOp>
 TypedLoop of_number(Number type) {
   switch (type) {
@@ -196,7 +212,8 @@ TypedLoop of_number(Number type) {
   if constexpr (kOp != TypedOp::kMod && kOp != TypedOp::kPower) {
     if (type == Number::kF64) return loop<kOp, double>;
   }
-  if constexpr (kOp == TypedOp::kMin || kOp == TypedOp::kMax || kOp == TypedOp::kRemainder) {
+  if constexpr (kOp == TypedOp::kMin || kOp == TypedOp::kMax || kOp == TypedOp::kAtMost ||
+                kOp == TypedOp::kAtLeast || kOp == TypedOp::kRemainder) {
     return loop<kOp, float>;
   }
   return nullptr;
@@ -297,6 +314,8 @@ TypedLoop typed_loop(TypedOp op, Number type) {
     case TypedOp::kPower: return of_number<TypedOp::kPower>(type);
     case TypedOp::kMin: return of_number<TypedOp::kMin>(type);
     case TypedOp::kMax: return of_number<TypedOp::kMax>(type);
+    case TypedOp::kAtMost: return of_number<TypedOp::kAtMost>(type);
+    case TypedOp::kAtLeast: return of_number<TypedOp::kAtLeast>(type);
     case TypedOp::kAnd: return of_width<TypedOp::kAnd>(type);
     case TypedOp::kOr: return of_width<TypedOp::kOr>(type);
     case TypedOp::kXor: return of_width<TypedOp::kXor>(type);

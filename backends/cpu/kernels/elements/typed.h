@@ -22,6 +22,8 @@ enum class TypedOp : std::uint8_t {
   kPower,      ///< of integers; those below 1 are cut to 0
   kMin,        ///< NaN if either is
   kMax,
+  kAtMost,  ///< of two bounds; a NaN of b is no bound
+  kAtLeast,
   kAnd,
   kOr,
   kXor,

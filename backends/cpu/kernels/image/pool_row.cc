@@ -9,13 +9,13 @@ namespace {
 
 template <PoolKind kKind>
 SLUICE_CPU_INLINE Vec join(Vec a, Vec b) {
-  if constexpr (kKind == PoolKind::kAverage) return a + b;
+  if constexpr (kKind != PoolKind::kMax) return a + b;
   return select(b != b, b, max(b, a));  // `max` gives its second operand if either is NaN
 }
 
 template <PoolKind kKind>
 SLUICE_CPU_INLINE float join(float a, float b) {
-  if (kKind == PoolKind::kAverage) return a + b;
+  if (kKind != PoolKind::kMax) return a + b;
   return a > b || a != a ? a : b;
 }
 
@@ -23,6 +23,23 @@ template <PoolKind kKind>
 SLUICE_CPU_INLINE float neutral() {
   return kKind == PoolKind::kMax ? -__builtin_inff() : 0.0F;
 }
+
+/// What an element adds to its window.
+template <PoolKind kKind>
+SLUICE_CPU_INLINE Vec taken(Vec x) {
+  if constexpr (kKind == PoolKind::kNorm1) return abs(x);
+  if constexpr (kKind == PoolKind::kNorm2) return x * x;
+  return x;
+}
+
+template <PoolKind kKind>
+SLUICE_CPU_INLINE float taken(float x) {
+  if constexpr (kKind == PoolKind::kNorm1) return __builtin_fabsf(x);
+  return kKind == PoolKind::kNorm2 ? x * x : x;
+}
+
+/// Whether squares of floats may have overflowed, or left out what counts, on the way to a norm.
+SLUICE_CPU_INLINE bool is_inexact(float norm) { return !(norm > 1e-15F && norm < 1e18F); }
 
 /// NaN if there is one.
 SLUICE_CPU_INLINE float largest_lane(Vec v) {
@@ -42,7 +59,7 @@ SLUICE_CPU_INLINE void join_rows(const PoolRow& t, float* columns) {
     for (std::int64_t s = 0; s < t.slices; ++s) {
       for (std::int64_t r = 0; r < t.rows; ++r) {
         const float* at = t.input + s * t.input_slice + r * t.input_row + i;
-        joined = join<kKind>(joined, whole ? load(at) : load_first(at, left));
+        joined = join<kKind>(joined, taken<kKind>(whole ? load(at) : load_first(at, left)));
       }
     }
     whole ? store(columns + i, joined) : store_first(columns + i, joined, left);
@@ -69,6 +86,33 @@ SLUICE_CPU_INLINE float divisor(const PoolRow& t, std::int64_t c) {
   return static_cast<float>(t.counted_rows) * t.counted_cols[c];
 }
 
+/// The norm of output column `c` in doubles, which hold the square of every float.
+float exact_norm(const PoolRow& t, std::int64_t c, std::int64_t lane) {
+  const std::int64_t first = c * t.stride - t.pad_begin;
+  const Taps taps = taps_within(t, first, 0, t.input_cols);
+  double sum = 0;
+  for (std::int64_t s = 0; s < t.slices; ++s) {
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+      const float* row = t.input + s * t.input_slice + r * t.input_row + lane;
+      for (std::int64_t k = taps.begin; k < taps.end; ++k) {
+        const double x = static_cast<double>(row[(first + k * t.dilation) * t.pixel]);
+        sum += x * x;
+      }
+    }
+  }
+  return static_cast<float>(__builtin_sqrt(sum));
+}
+
+/// Computes norms again that are inexact, of `count` numbers from lane `lane` of column `c`; in
+/// planes numbers are columns.
+SLUICE_CPU_INLINE void mend_norms(const PoolRow& t, std::int64_t c, std::int64_t lane, int count,
+                                  float* norms) {
+  for (int i = 0; i < count; ++i) {
+    if (!is_inexact(norms[i])) continue;
+    norms[i] = t.pixel == 1 ? exact_norm(t, c + i, 0) : exact_norm(t, c, lane + i);
+  }
+}
+
 /// The rows are joined first: neighbouring windows share columns, each of which is joined once.
 template <PoolKind kKind>
 void blocked_row(const PoolRow& t) {
@@ -82,7 +126,10 @@ void blocked_row(const PoolRow& t) {
         joined = join<kKind>(joined, load(t.columns + (first + k * t.dilation) * kBlock + lane));
       }
       if (kKind == PoolKind::kAverage) joined = joined / broadcast(divisor(t, c));
-      store(t.output + c * kBlock + lane, joined);
+      if (kKind == PoolKind::kNorm2) joined = sqrt(joined);
+      float* output = t.output + c * kBlock + lane;
+      store(output, joined);
+      if (kKind == PoolKind::kNorm2) mend_norms(t, c, lane, kLanes, output);
     }
   }
 }
@@ -97,7 +144,10 @@ void plane_row(const PoolRow& t) {
     for (std::int64_t k = taps.begin; k < taps.end; ++k) {
       joined = join<kKind>(joined, t.columns[first + k * t.dilation]);
     }
-    t.output[c] = kKind == PoolKind::kAverage ? joined / divisor(t, c) : joined;
+    if (kKind == PoolKind::kAverage) joined /= divisor(t, c);
+    if (kKind == PoolKind::kNorm2) joined = __builtin_sqrtf(joined);
+    t.output[c] = joined;
+    if (kKind == PoolKind::kNorm2) mend_norms(t, c, 0, 1, t.output + c);
   }
 }
 
@@ -135,7 +185,9 @@ void padded_row(const PoolRow& t) {
     if (kKind == PoolKind::kAverage) {
       joined = joined / (counted_rows * load_first(t.counted_cols + c, lanes));
     }
+    if (kKind == PoolKind::kNorm2) joined = sqrt(joined);
     store_first(t.output + c, joined, lanes);
+    if (kKind == PoolKind::kNorm2) mend_norms(t, c, 0, lanes, t.output + c);
   }
 }
 
@@ -146,10 +198,11 @@ void block_all(const float* input, std::int64_t pixels, float* output) {
     Vec joined[4];
     for (Vec& j : joined) j = broadcast(neutral<kKind>());
     for (std::int64_t p = 0; p < pixels; ++p) {
-      joined[p % 4] = join<kKind>(joined[p % 4], load(input + p * kBlock + lane));
+      joined[p % 4] = join<kKind>(joined[p % 4], taken<kKind>(load(input + p * kBlock + lane)));
     }
     Vec all = join<kKind>(join<kKind>(joined[0], joined[1]), join<kKind>(joined[2], joined[3]));
     if (kKind == PoolKind::kAverage) all = all / broadcast(static_cast<float>(pixels));
+    if (kKind == PoolKind::kNorm2) all = sqrt(all);
     store(output + lane, all);
   }
 }
@@ -162,15 +215,18 @@ void plane_all(const float* input, std::int64_t pixels, float* output) {
   for (; p + 4 * kLanes <= pixels; p += 4 * kLanes) {
     SLUICE_CPU_UNROLL
     for (int i = 0; i < 4; ++i) {
-      chains[i] = join<kKind>(chains[i], load(input + p + i * kLanes));
+      chains[i] = join<kKind>(chains[i], taken<kKind>(load(input + p + i * kLanes)));
     }
   }
-  for (; p + kLanes <= pixels; p += kLanes) chains[0] = join<kKind>(chains[0], load(input + p));
+  for (; p + kLanes <= pixels; p += kLanes) {
+    chains[0] = join<kKind>(chains[0], taken<kKind>(load(input + p)));
+  }
   const Vec joined =
       join<kKind>(join<kKind>(chains[0], chains[1]), join<kKind>(chains[2], chains[3]));
   float all = kKind == PoolKind::kMax ? largest_lane(joined) : reduce_add(joined);
-  for (; p < pixels; ++p) all = join<kKind>(all, input[p]);
-  *output = kKind == PoolKind::kAverage ? all / static_cast<float>(pixels) : all;
+  for (; p < pixels; ++p) all = join<kKind>(all, taken<kKind>(input[p]));
+  if (kKind == PoolKind::kAverage) all /= static_cast<float>(pixels);
+  *output = kKind == PoolKind::kNorm2 ? __builtin_sqrtf(all) : all;
 }
 
 template <PoolKind kKind>
@@ -188,20 +244,31 @@ static void row_of(const PoolRow& row) {
 }
 
 void pool_row(const PoolRow& row) {
-  if (row.kind == PoolKind::kMax) return row_of<PoolKind::kMax>(row);
-  row_of<PoolKind::kAverage>(row);
+  switch (row.kind) {
+    case PoolKind::kMax: return row_of<PoolKind::kMax>(row);
+    case PoolKind::kNorm1: return row_of<PoolKind::kNorm1>(row);
+    case PoolKind::kNorm2: return row_of<PoolKind::kNorm2>(row);
+    default: return row_of<PoolKind::kAverage>(row);
+  }
 }
 
 void pool_all(PoolKind kind, const float* input, std::int64_t pixels, std::int64_t pixel,
               float* output) {
   if (kind == PoolKind::kMax) return all_of<PoolKind::kMax>(input, pixels, pixel, output);
-  all_of<PoolKind::kAverage>(input, pixels, pixel, output);
-  // The sum may have left the range of floats where the mean does not.
+  if (kind == PoolKind::kNorm1) return all_of<PoolKind::kNorm1>(input, pixels, pixel, output);
+  const bool is_norm = kind == PoolKind::kNorm2;
+  is_norm ? all_of<PoolKind::kNorm2>(input, pixels, pixel, output)
+          : all_of<PoolKind::kAverage>(input, pixels, pixel, output);
+  // The sum may have left the range of floats where the result does not.
   for (std::int64_t i = 0; i < pixel; ++i) {
-    if (__builtin_fabsf(output[i]) < __builtin_inff()) continue;
+    if (is_norm ? !is_inexact(output[i]) : __builtin_fabsf(output[i]) < __builtin_inff()) continue;
     double sum = 0;
-    for (std::int64_t p = 0; p < pixels; ++p) sum += static_cast<double>(input[p * pixel + i]);
-    output[i] = static_cast<float>(sum / static_cast<double>(pixels));
+    for (std::int64_t p = 0; p < pixels; ++p) {
+      const double x = static_cast<double>(input[p * pixel + i]);
+      sum += is_norm ? x * x : x;
+    }
+    output[i] =
+        static_cast<float>(is_norm ? __builtin_sqrt(sum) : sum / static_cast<double>(pixels));
   }
 }
 

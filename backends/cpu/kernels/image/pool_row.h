@@ -6,7 +6,12 @@
 
 namespace sluice::cpu {
 
-enum class PoolKind : std::int32_t { kMax, kAverage };
+enum class PoolKind : std::int32_t {
+  kMax,
+  kAverage,
+  kNorm1,  ///< sum of magnitudes
+  kNorm2,  ///< root of the sum of squares
+};
 
 /// One output row of a pooling window over one plane, one block of 16 channels or one volume.
 /// Distances in floats.
@@ -54,7 +59,7 @@ inline std::int64_t scratch_columns(const PoolRow& row) {
 }
 
 SLUICE_CPU_EACH_ISA(void pool_row(const PoolRow& row);
-                    /// Largest value or mean of each lane (pixel 16) or of all values (pixel 1).
+                    /// One result of each lane (pixel 16) or of all values (pixel 1).
                     void pool_all(PoolKind kind, const float* input, std::int64_t pixels,
                                   std::int64_t pixel, float* output);)
 

@@ -24,18 +24,37 @@ SLUICE_CPU_INLINE Vec pick(const float* row, std::int64_t width, const std::int3
     for (int i = 0; i < lanes; ++i) x[i] = row[index[i]];
     return x;
   }
-  VecI places = {};
-  if (lanes == kLanes) {
-    __builtin_memcpy(&places, index, sizeof places);
-  } else {
-    for (int i = 0; i < lanes; ++i) places[i] = index[i];
-  }
+  // Bits of integers move as those of floats.
+  VecI places = (VecI)load_up_to(reinterpret_cast<const float*>(index), lanes);
   places = (places - broadcast_int(index[0])) & broadcast_int(2 * kLanes - 1);
   const std::int64_t left = width - base;
   if (left >= 2 * kLanes) return shuffle(load(row + base), load(row + base + kLanes), places);
   const std::int64_t beyond = left < kLanes ? 0 : left - kLanes;
   return shuffle(load_first(row + base, static_cast<int>(left < kLanes ? left : kLanes)),
                  load_first(row + base + left - beyond, static_cast<int>(beyond)), places);
+}
+
+/// The same of a whole vector. Requires: width >= kLanes.
+SLUICE_CPU_INLINE Vec pick_whole(const float* row, std::int64_t width, const std::int32_t* index) {
+  const std::int64_t base = index[0] < width - kLanes ? index[0] : width - kLanes;
+  if (index[kLanes - 1] - base >= kLanes) return pick(row, width, index, kLanes);
+  VecI places = {};
+  __builtin_memcpy(&places, index, sizeof places);
+  const Vec only = load(row + base);
+  return shuffle(only, only, places - broadcast_int(static_cast<std::int32_t>(base)));
+}
+
+/// Each output is one input. Requires: both rows have kLanes columns.
+SLUICE_CPU_INLINE void copy_columns(const ResizeWeights& columns, const float* row,
+                                    std::int64_t width, float* output, std::int64_t copies) {
+  const std::int64_t size = columns.size;
+  const std::int32_t* index = columns.index;
+  for (std::int64_t i = 0; i < size; i += kLanes) {
+    // The last vector begins early instead of being cut.
+    const std::int64_t at = i < size - kLanes ? i : size - kLanes;
+    const Vec x = pick_whole(row, width, index + at);
+    for (std::int64_t copy = 0; copy < copies; ++copy) store(output + copy * size + at, x);
+  }
 }
 
 constexpr int kDoubles = kLanes / 2;
@@ -89,7 +108,7 @@ SLUICE_CPU_INLINE void add_integers(const T* row, double weight, std::int64_t wi
 
 template <typename T>
 SLUICE_CPU_INLINE void between_columns(const ResizeWeights& columns, const double* row,
-                                       double least, double most, T* output) {
+                                       double least, double most, T* output, std::int64_t copies) {
   for (std::int64_t i = 0; i < columns.size; i += kDoubles) {
     const std::int64_t left = columns.size - i;
     const int lanes = static_cast<int>(left < kDoubles ? left : kDoubles);
@@ -115,10 +134,13 @@ SLUICE_CPU_INLINE void between_columns(const ResizeWeights& columns, const doubl
     sum = sum > most ? most - Doubles{} : sum;
     const auto bytes = __builtin_convertvector(__builtin_convertvector(sum, Wholes),
                                                typename BytesLike<T>::Vector);
-    if (lanes == kDoubles) {
-      __builtin_memcpy(output + i, &bytes, sizeof bytes);
-    } else {
-      for (int lane = 0; lane < lanes; ++lane) output[i + lane] = bytes[lane];
+    for (std::int64_t copy = 0; copy < copies; ++copy) {
+      T* to = output + copy * columns.size + i;
+      if (lanes == kDoubles) {
+        __builtin_memcpy(to, &bytes, sizeof bytes);
+      } else {
+        for (int lane = 0; lane < lanes; ++lane) to[lane] = bytes[lane];
+      }
     }
   }
 }
@@ -158,7 +180,10 @@ void resize_add_row(const float* row, float weight, std::int64_t width, bool is_
 }
 
 void resize_between_columns(const ResizeWeights& columns, const float* row, std::int64_t width,
-                            float* output) {
+                            float* output, std::int64_t copies) {
+  if (columns.weights == nullptr && columns.size >= kLanes && width >= kLanes) {
+    return copy_columns(columns, row, width, output, copies);
+  }
   for (std::int64_t i = 0; i < columns.size; i += kLanes) {
     const std::int64_t left = columns.size - i;
     const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
@@ -171,7 +196,10 @@ void resize_between_columns(const ResizeWeights& columns, const float* row, std:
         sum = fmadd(load_up_to(columns.weights + k * columns.size + i, lanes), x, sum);
       }
     }
-    lanes == kLanes ? store(output + i, sum) : store_first(output + i, sum, lanes);
+    for (std::int64_t copy = 0; copy < copies; ++copy) {
+      float* to = output + copy * columns.size + i;
+      lanes == kLanes ? store(to, sum) : store_first(to, sum, lanes);
+    }
   }
 }
 
@@ -186,13 +214,13 @@ void resize_add_row_i8(const std::int8_t* row, double weight, std::int64_t width
 }
 
 void resize_between_columns_u8(const ResizeWeights& columns, const double* row,
-                               std::int64_t /*width*/, std::uint8_t* output) {
-  between_columns(columns, row, 0, 255, output);
+                               std::int64_t /*width*/, std::uint8_t* output, std::int64_t copies) {
+  between_columns(columns, row, 0, 255, output, copies);
 }
 
 void resize_between_columns_i8(const ResizeWeights& columns, const double* row,
-                               std::int64_t /*width*/, std::int8_t* output) {
-  between_columns(columns, row, -128, 127, output);
+                               std::int64_t /*width*/, std::int8_t* output, std::int64_t copies) {
+  between_columns(columns, row, -128, 127, output, copies);
 }
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

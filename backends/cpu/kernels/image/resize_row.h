@@ -29,9 +29,10 @@ SLUICE_CPU_EACH_ISA(
     /// sum[c] += weight * row[c], or without a sum before if `is_first`.
     void resize_add_row(const float* row, float weight, std::int64_t width, bool is_first,
                         float* sum);
-    /// A row of `columns.size` outputs between the columns of `row`, which has `width`.
+    /// A row of `columns.size` outputs between the columns of `row`, which has `width`; written to
+    /// `copies` rows behind each other.
     void resize_between_columns(const ResizeWeights& columns, const float* row, std::int64_t width,
-                                float* output);
+                                float* output, std::int64_t copies);
     /// The same of bytes, in doubles and with each product rounded, as the reference kernels do:
     /// results are cut to whole numbers, so that a last bit can be a step.
     void resize_add_row_u8(const std::uint8_t* row, double weight, std::int64_t width,
@@ -39,9 +40,9 @@ SLUICE_CPU_EACH_ISA(
     void resize_add_row_i8(const std::int8_t* row, double weight, std::int64_t width, bool is_first,
                            double* sum);
     void resize_between_columns_u8(const ResizeWeights& columns, const double* row,
-                                   std::int64_t width, std::uint8_t* output);
+                                   std::int64_t width, std::uint8_t* output, std::int64_t copies);
     void resize_between_columns_i8(const ResizeWeights& columns, const double* row,
-                                   std::int64_t width, std::int8_t* output);
+                                   std::int64_t width, std::int8_t* output, std::int64_t copies);
     /// One row of one block of c16: `pixels` output pixels, each the input pixel that its tap
     /// names.
     void resize_row_nearest(const ResizeTap* taps, std::int64_t pixels, const float* row,

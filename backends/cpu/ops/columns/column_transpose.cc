@@ -94,7 +94,7 @@ class ColumnTranspose : public Kernel {
       SLUICE_CPU_PICK(isa_, run_gemm)(plan, args, Worker{0, 1, scratch});
       for (std::int64_t m = 0; m < count; ++m) {
         add_columns(window_, columns + m * taps * plan.n, plan.n, place, plan.n,
-                    y + m * window_.pixels());
+                    y + m * window_.pixels(), isa_);
       }
     }
   }
@@ -156,8 +156,8 @@ Status make_transpose_conv(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>
 
 class ColumnsToImage : public Kernel {
  public:
-  ColumnsToImage(const sluice_op& op, std::int64_t planes, const ColumnWindow& window)
-      : Kernel(op), planes_(planes), window_(window) {}
+  ColumnsToImage(const sluice_op& op, Isa isa, std::int64_t planes, const ColumnWindow& window)
+      : Kernel(op), isa_(isa), planes_(planes), window_(window) {}
 
   void run(const Run& run, int, const Worker& worker) const override {
     const Share share = share_of(planes_, 1, worker);
@@ -165,7 +165,8 @@ class ColumnsToImage : public Kernel {
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       float* y = run.output<float>(0) + i * window_.pixels();
       std::fill_n(y, window_.pixels(), 0.0F);
-      add_columns(window_, run.input<float>(0) + i * window_.taps() * places, places, 0, places, y);
+      add_columns(window_, run.input<float>(0) + i * window_.taps() * places, places, 0, places, y,
+                  isa_);
     }
   }
   void extents(Extents& extents) const override {
@@ -177,6 +178,7 @@ class ColumnsToImage : public Kernel {
   }
 
  private:
+  Isa isa_;
   std::int64_t planes_;
   ColumnWindow window_;
 };
@@ -195,7 +197,7 @@ Status check_columns_to_image(const sluice_op& op) {
   return is_known ? plugin::ok() : unimplemented("sizes at run time");
 }
 
-Status make_columns_to_image(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+Status make_columns_to_image(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   Dims image;
   Dims kernel_shape;
   constant_integers(op, 1, &image);
@@ -219,7 +221,7 @@ Status make_columns_to_image(const sluice_op& op, Isa, std::unique_ptr<Kernel>* 
   const bool is_fit = x[0] >= 1 && y[0] == x[0] && y[1] >= 1 && x[1] == y[1] * window.taps() &&
                       x[2] == window.places();
   if (!is_fit) return unimplemented("operands that do not fit");
-  *kernel = std::make_unique<ColumnsToImage>(op, x[0] * y[1], window);
+  *kernel = std::make_unique<ColumnsToImage>(op, isa, x[0] * y[1], window);
   return plugin::ok();
 }
 

@@ -142,10 +142,33 @@ TEST(CpuColumns, AddsColumnsToImages) {
       {.kind = "Col2Im", .version = 18});
 }
 
+/// Odd sizes, steps of one to three, pads and dilations.
+TEST(CpuColumns, AddsColumnsOfEveryStep) {
+  for (const std::int64_t step : {1, 2, 3}) {
+    for (const std::int64_t dilation : {1, 2}) {
+      for (const std::int64_t width : {5, 18, 37}) {
+        const std::int64_t rows = (9 + 2 - 2 * dilation - 1) / step + 1;
+        const std::int64_t columns = (width + 1 - dilation - 1) / step + 1;
+        expect_agreement(
+            [&](TestOp& op) {
+              std::vector<float> x = random_floats(12 * rows * columns, 1);
+              x[7] = std::numeric_limits<float>::infinity();
+              x[9] = std::numeric_limits<float>::quiet_NaN();
+              op.input({1, 12, rows * columns}, x).input<std::int64_t>({2}, {9, width}, true);
+              op.input<std::int64_t>({2}, {3, 2}, true).output({1, 2, 9, width});
+              op.attribute("strides", Longs{step, step}).attribute("pads", Longs{1, 0, 1, 1});
+              op.attribute("dilations", Longs{dilation, dilation});
+            },
+            {.kind = "Col2Im", .version = 18});
+      }
+    }
+  }
+}
+
 TEST(CpuColumns, PoolsVolumes) {
-  for (const char* kind : {"MaxPool", "AveragePool"}) {
+  for (const char* kind : {"MaxPool", "AveragePool", "LpPool"}) {
     for (const std::int64_t counts : {0, 1}) {
-      if (counts == 1 && kind[0] == 'M') continue;
+      if (counts == 1 && kind[0] != 'A') continue;
       for (const std::int64_t dilation : {1, 2}) {
         expect_agreement(
             [&](TestOp& op) {

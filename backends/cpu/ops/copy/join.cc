@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/elements/move_plane.h"
 #include "ops/operands/blocked.h"
 #include "ops/operands/checks.h"
 #include "plugin/registry.h"
@@ -75,9 +76,12 @@ struct Part {
 /// The whole is rows of parts, side by side. Concat copies into it, Split out of it.
 ///
 ///     row:  | part 0 | part 1 | ... |   a part of a row is contiguous on both sides
+///
+/// Parts that are an element or two are columns of a plane, which move_plane copies.
 class Join : public Kernel {
  public:
-  Join(const sluice_op& op, bool joins) : Kernel(op), joins_(joins) {
+  Join(const sluice_op& op, Isa isa, bool joins)
+      : Kernel(op), joins_(joins), move_(SLUICE_CPU_PICK(isa, move_plane)) {
     const sluice_tensor& whole = whole_of(op, joins);
     const std::int64_t axis = axis_of(op);
     const std::int64_t bytes = element_bytes(whole);
@@ -119,6 +123,9 @@ class Join : public Kernel {
     const Part& part = parts_[static_cast<std::size_t>(index)];
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes.end - bytes.begin, 0));
     if (size == 0) return;
+    if (is_column(part) && size == static_cast<std::size_t>(part.bytes)) {
+      return move_column(run, index, rows);
+    }
     for (std::int64_t r = rows.begin; r < rows.end; ++r) {
       const std::int64_t in_whole = r * row_bytes_ + part.offset_bytes + bytes.begin;
       const std::int64_t in_part = r * part.bytes + bytes.begin;
@@ -132,7 +139,33 @@ class Join : public Kernel {
     }
   }
 
+  /// Whether the part of a row is a number that move_plane knows, at a multiple of its size.
+  bool is_column(const Part& part) const {
+    const std::int64_t bytes = part.bytes;
+    return (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16) &&
+           row_bytes_ % bytes == 0 && part.offset_bytes % bytes == 0;
+  }
+
+  void move_column(const Run& run, int index, Share rows) const {
+    const Part& part = parts_[static_cast<std::size_t>(index)];
+    const std::int64_t in_whole = rows.begin * row_bytes_ + part.offset_bytes;
+    const std::int64_t in_part = rows.begin * part.bytes;
+    const std::int64_t step = row_bytes_ / part.bytes;
+    PlaneMove move = {nullptr, nullptr, 0, 1, 0, 1, 1, rows.end - rows.begin};
+    if (joins_) {
+      move.from = run.input<std::byte>(index) + in_part;
+      move.to = run.output<std::byte>(0) + in_whole;
+      move.to_col = step;
+    } else {
+      move.from = run.input<std::byte>(0) + in_whole;
+      move.to = run.output<std::byte>(index) + in_part;
+      move.from_col = step;
+    }
+    move_(move, part.bytes);
+  }
+
   bool joins_;
+  decltype(&portable::move_plane) move_;
   std::int64_t rows_ = 0;
   std::int64_t row_bytes_ = 0;
   std::vector<Part> parts_;
@@ -213,17 +246,17 @@ Status check_split(const sluice_op& op) {
   return joins_whole_blocks(op, false) ? plugin::ok() : unimplemented("parts of blocks");
 }
 
-Status make_concat(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+Status make_concat(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   if (joins_whole_blocks(op, true)) {
-    *kernel = std::make_unique<Join>(op, true);
+    *kernel = std::make_unique<Join>(op, isa, true);
   } else {
     *kernel = std::make_unique<ShiftedJoin>(op);
   }
   return plugin::ok();
 }
 
-Status make_split(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
-  *kernel = std::make_unique<Join>(op, false);
+Status make_split(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  *kernel = std::make_unique<Join>(op, isa, false);
   return plugin::ok();
 }
 

@@ -36,6 +36,38 @@ TEST(CpuLines, CutsTriangles) {
   }
 }
 
+/// Parts of one element or two are columns; the others are rows of bytes.
+TEST(CpuLines, JoinsAndSplitsNarrowParts) {
+  const auto expect = [](auto zero, const Longs& widths) {
+    using T = decltype(zero);
+    std::int64_t whole = 0;
+    for (const std::int64_t width : widths) whole += width;
+    std::vector<T> values;
+    for (std::int64_t i = 0; i < 39 * whole; ++i) values.push_back(static_cast<T>(i % 120));
+    expect_agreement(
+        [&](TestOp& op) {
+          for (const std::int64_t width : widths) {
+            op.input<T>({3, 13, width}, {values.begin(), values.begin() + 39 * width});
+          }
+          op.output<T>({3, 13, whole}).attribute("axis", std::int64_t{-1});
+        },
+        exactly("Concat", 13));
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<T>({3, 13, whole}, values);
+          op.input<std::int64_t>({static_cast<std::int64_t>(widths.size())}, widths, true);
+          for (const std::int64_t width : widths) op.output<T>({3, 13, width});
+          op.attribute("axis", std::int64_t{2});
+        },
+        exactly("Split", 13));
+  };
+  for (const Longs& widths : {Longs{1, 1}, Longs{1, 1, 1}, Longs{2, 1}, Longs{2, 2, 4}, Longs{7}}) {
+    expect(std::uint8_t{}, widths);
+    expect(float{}, widths);
+    expect(std::int64_t{}, widths);
+  }
+}
+
 TEST(CpuLines, ReversesSequences) {
   for (const std::int64_t time : {0, 1}) {
     expect_agreement(

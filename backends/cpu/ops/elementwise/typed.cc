@@ -41,7 +41,7 @@ const std::map<std::string_view, TypedMeaning>& typed_meanings() {
       {"BitwiseNot", {TypedOp::kInvert, Arity::kUnary}},
       {"BitwiseOr", {TypedOp::kOr}},
       {"BitwiseXor", {TypedOp::kXor}},
-      {"Clip", {TypedOp::kMax, Arity::kClip}},
+      {"Clip", {TypedOp::kAtLeast, Arity::kClip}},
       {"Div", {TypedOp::kDiv}},
       {"Equal", {TypedOp::kEqual}},
       {"Greater", {TypedOp::kLess, Arity::kBinary, true}},
@@ -180,8 +180,8 @@ class TypedFold : public TypedKernel {
       : TypedKernel(op), meaning_(meaning), has_zero_(SLUICE_CPU_PICK(isa, has_zero)) {
     const Number type = *number_of(op.inputs[0].tensor.element_type);
     loop_ = SLUICE_CPU_PICK(isa, typed_loop)(meaning.op, type);
-    // Clip folds its lower bound with kMax and its upper one with kMin.
-    lower_ = SLUICE_CPU_PICK(isa, typed_loop)(TypedOp::kMin, type);
+    // Clip folds its lower bound with kAtLeast and its upper one with kAtMost.
+    lower_ = SLUICE_CPU_PICK(isa, typed_loop)(TypedOp::kAtMost, type);
     checks_divisors_ = divides(meaning.op) && type != Number::kF32 && type != Number::kF64;
   }
 

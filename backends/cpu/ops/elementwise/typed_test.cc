@@ -171,6 +171,19 @@ TEST(CpuTyped, AgreesOnLogic) {
   }
 }
 
+TEST(CpuTyped, SquaresIntegersOfEveryWidth) {
+  const auto expect = [](auto zero) {
+    using T = decltype(zero);
+    expect_agreement(
+        [](TestOp& op) {
+          op.input<T>({37}, numbers<T>(37, 1)).template input<T>({}, {2}).template output<T>({37});
+        },
+        {.kind = "Pow", .version = 15, .float_outputs = {}});
+  };
+  expect(std::int64_t{});
+  expect(std::int32_t{});
+}
+
 TEST(CpuTyped, ClipsBetweenBoundsThatMayBeAbsent) {
   for (const int bounds : {0, 1, 2, 3}) {
     expect_agreement(
@@ -181,6 +194,36 @@ TEST(CpuTyped, ClipsBetweenBoundsThatMayBeAbsent) {
           op.output<std::int64_t>({37});
         },
         {.kind = "Clip", .version = 13, .float_outputs = {}});
+  }
+}
+
+TEST(CpuTyped, IgnoresBoundsThatAreNan) {
+  for (const bool is_upper : {false, true}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<double>({5}, {-3, 0, NAN, 7, INFINITY});
+          op.input<double>({}, {is_upper ? -1 : NAN}).input<double>({}, {is_upper ? NAN : 2});
+          op.output<double>({5});
+        },
+        {.kind = "Clip", .version = 13, .float_outputs = {}});
+  }
+}
+
+/// Denormal numbers count as zero while a list runs, for reference kernels in it, too; their sign
+/// is told.
+TEST(CpuTyped, TellsTheSignOfDenormalNumbers) {
+  for (const Backend& backend : backends_to_test()) {
+    TestOp floats("Sign");
+    floats.input({7}, {1e-40F, -1e-40F, 0.0F, 5, -INFINITY, NAN, 1e-30F}).output({7});
+    ASSERT_TRUE(floats.run(backend, 1).is_ok());
+    std::vector<float> got = floats.result();
+    EXPECT_TRUE(std::isnan(got[5]));
+    got[5] = 0;
+    EXPECT_EQ(got, (std::vector<float>{1, -1, 0, 1, -1, 0, 1}));
+    TestOp doubles("Sign");
+    doubles.input<double>({4}, {1e-310, -1e-310, 0.0, -3}).output<double>({4});
+    ASSERT_TRUE(doubles.run(backend, 1).is_ok());
+    EXPECT_EQ(doubles.result<double>(), (std::vector<double>{1, -1, 0, -1}));
   }
 }
 

@@ -63,6 +63,49 @@ TEST(CpuPool, RowsOfEveryLengthAgree) {
   }
 }
 
+TEST(CpuPool, NormsMatchTheReference) {
+  for (const std::int64_t p : {1, 2}) {
+    const auto norm = [=](TestOp& op) {
+      window({3, 3}, {2, 2}, {1, 1, 1, 1}, false, 1)(op);
+      op.attribute("p", p);
+    };
+    expect_like_reference({"LpPool", 18, {2, 19, 12, 11}, {2, 19, 7, 6}, norm}, true, true);
+    const auto whole = [=](TestOp& op) { op.attribute("p", p); };
+    for (const std::int64_t channels : {3, 32}) {
+      const ImageCase c = {"GlobalLpPool", 2, {2, channels, 7, 9}, {2, channels, 1, 1}, whole};
+      expect_like_reference(c, true, true);
+    }
+  }
+}
+
+/// Squares of these leave the range of floats, on either side, where their norms do not.
+TEST(CpuPool, NormsOfVeryLargeAndSmallNumbersStay) {
+  for (const std::int64_t n : {5, 37}) {
+    for (const std::int64_t stride : {1, 2, 40}) {
+      std::vector<float> x = testing::random_floats(2 * n, 1);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        if (i % 7 == 2) x[i] = 1e30F;
+        if (i % 7 > 3) x[i] = 0;
+      }
+      for (std::size_t i = x.size() / 2; i < x.size(); ++i) x[i] *= 1e-25F;
+      x[0] = NAN;
+      x[4] = -INFINITY;
+      const std::int64_t out = (n - 2) / stride + 1;
+      expect_agreement(
+          [&](TestOp& op) {
+            op.input({1, 2, n}, x).output({1, 2, out}).attribute("kernel_shape", Shape{2});
+            op.attribute("strides", Shape{stride});
+          },
+          {.kind = "LpPool", .version = 18});
+    }
+  }
+  expect_agreement(
+      [&](TestOp& op) {
+        op.input({1, 2, 3}, {1e30F, 1, 2, 1e-25F, 0, 0}).output({1, 2, 1});
+      },
+      {.kind = "GlobalLpPool", .version = 2});
+}
+
 TEST(CpuPool, AverageCountsPadsOnRequest) {
   for (const std::int64_t ceil_mode : {0, 1}) {
     expect_like_reference({"AveragePool",

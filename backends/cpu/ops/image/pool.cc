@@ -1,4 +1,4 @@
-// MaxPool, AveragePool and their global forms, over c16 and row-major images.
+// MaxPool, AveragePool, LpPool and their global forms, over c16 and row-major images.
 
 #include <algorithm>
 
@@ -210,6 +210,14 @@ class BytePool : public Kernel {
   BytePoolRow row_;
 };
 
+/// Norms of other powers are generic.
+std::int64_t power_of(const sluice_op& op) { return plugin::Attributes(op).get_int("p", 2); }
+
+Status check_norm_pool(const sluice_op& op) {
+  if (power_of(op) != 1 && power_of(op) != 2) return unimplemented("a power other than 1 and 2");
+  return check_average_pool(op);
+}
+
 constexpr std::int64_t kMaxWindow = std::int64_t{1} << 31;
 
 Status check_extents(const Window& w) {
@@ -229,7 +237,7 @@ Status check_extents(const Window& w) {
 template <PoolKind kKind>
 Status make_pool(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   if (gives_places(op)) return make_pool_places(op, kernel);
-  if (is_volume(op)) return make_volume_pool(op, kKind == PoolKind::kMax, isa, kernel);
+  if (is_volume(op)) return make_volume_pool(op, kKind, isa, kernel);
   if (Status status = check_extents(pool_window(op)); !status.is_ok()) return status;
   if (is_bytes(op)) {
     *kernel = std::make_unique<BytePool>(op, isa);
@@ -237,6 +245,11 @@ Status make_pool(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) 
     *kernel = std::make_unique<Pool>(op, kKind, isa);
   }
   return plugin::ok();
+}
+
+Status make_norm_pool(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  return power_of(op) == 1 ? make_pool<PoolKind::kNorm1>(op, isa, kernel)
+                           : make_pool<PoolKind::kNorm2>(op, isa, kernel);
 }
 
 // ---- whole images -------------------------------------------------------------------------------
@@ -292,12 +305,24 @@ Status make_global(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel
   return plugin::ok();
 }
 
+Status check_global_norm(const sluice_op& op) {
+  if (power_of(op) != 1 && power_of(op) != 2) return unimplemented("a power other than 1 and 2");
+  return check_global(op);
+}
+
+Status make_global_norm(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  return power_of(op) == 1 ? make_global<PoolKind::kNorm1>(op, isa, kernel)
+                           : make_global<PoolKind::kNorm2>(op, isa, kernel);
+}
+
 }  // namespace
 
 std::vector<OpEntry> pool_entries() {
   return {
       {.kind = "MaxPool", .check = check_max_pool, .make = make_pool<PoolKind::kMax>},
       {.kind = "AveragePool", .check = check_average_pool, .make = make_pool<PoolKind::kAverage>},
+      {.kind = "LpPool", .check = check_norm_pool, .make = make_norm_pool},
+      {.kind = "GlobalLpPool", .check = check_global_norm, .make = make_global_norm},
       {.kind = "GlobalMaxPool", .check = check_global, .make = make_global<PoolKind::kMax>},
       {.kind = "GlobalAveragePool",
        .check = check_global,

@@ -7,11 +7,14 @@
 #include "kernels/image/gather_sums.h"
 #include "ops/operands/checks.h"
 #include "plugin/registry.h"
+#include "reference/kernels/image/cells.h"
 
 namespace sluice::cpu {
 namespace {
 
 using plugin::unimplemented;
+using reference::cell_range;
+using reference::CellRange;
 
 /// Channels that one worker computes from the same places.
 constexpr std::int64_t kRegionChannels = 64;
@@ -198,20 +201,6 @@ Status make_roi_align(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* ker
 
 // ---- MaxRoiPool ---------------------------------------------------------------------------------
 
-/// Elements [begin, end) of cell `i` of `cells` over a region of `length` that starts at `begin`.
-/// Cells overlap where the region does not divide: floor and ceil widen each to whole elements.
-Share cell_range(double begin, double length, std::int64_t i, std::int64_t cells,
-                 std::int64_t limit) {
-  const double step = length / static_cast<double>(cells);
-  const auto bound = [&](double value) -> std::int64_t {
-    const double place = value + begin;
-    if (!(place > 0)) return 0;  // NaN is no place either
-    return place < static_cast<double>(limit) ? static_cast<std::int64_t>(place) : limit;
-  };
-  return {bound(std::floor(static_cast<double>(i) * step)),
-          bound(std::ceil(static_cast<double>(i + 1) * step))};
-}
-
 class MaxRoiPool : public Kernel {
  public:
   MaxRoiPool(const sluice_op& op, const RegionShape& shape)
@@ -257,8 +246,9 @@ class MaxRoiPool : public Kernel {
     const double width = std::max(at[3] - at[1] + 1, 1.0);
     const double height = std::max(at[4] - at[2] + 1, 1.0);
     for (std::int64_t i = 0; i < shape_.cells(); ++i) {
-      const Share rows = cell_range(at[2], height, i / shape_.columns, shape_.rows, shape_.height);
-      const Share columns =
+      const CellRange rows =
+          cell_range(at[2], height, i / shape_.columns, shape_.rows, shape_.height);
+      const CellRange columns =
           cell_range(at[1], width, i % shape_.columns, shape_.columns, shape_.width);
       for (std::int64_t c = channel; c < std::min(channel + kRegionChannels, shape_.channels);
            ++c) {
@@ -269,7 +259,7 @@ class MaxRoiPool : public Kernel {
   }
 
   /// NaN if there is one; 0 of no elements.
-  float largest(const float* plane, Share rows, Share columns) const {
+  float largest(const float* plane, CellRange rows, CellRange columns) const {
     if (rows.begin >= rows.end || columns.begin >= columns.end) return 0;
     float best = plane[rows.begin * shape_.width + columns.begin];
     bool has_nan = false;

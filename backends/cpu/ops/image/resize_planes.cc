@@ -29,7 +29,7 @@ struct ResizeKernels {
   using Element = T;
   using Weight = Sum;
   void (*add_row)(const T*, Sum, std::int64_t, bool, Sum*);
-  void (*between_columns)(const ResizeWeights&, const Sum*, std::int64_t, T*);
+  void (*between_columns)(const ResizeWeights&, const Sum*, std::int64_t, T*, std::int64_t);
 };
 
 template <typename Kernels>
@@ -59,21 +59,22 @@ class ResizePlanes : public Kernel {
     std::int64_t d = share.begin % rows / axes_[1].size();
     std::int64_t h = share.begin % axes_[1].size();
     const T* volume = run.input<T>(0) + share.begin / rows * volume_elements();
-    const T* last = nullptr;  // what the row before was made of, alone
     T* output = run.output<T>(0) + share.begin * axes_[2].size();
-    for (std::int64_t i = share.begin; i < share.end; ++i, output += axes_[2].size()) {
+    for (std::int64_t i = share.begin, copies = 0; i < share.end; i += copies) {
       const T* only = only_row(volume, d, h);
-      if (only != nullptr && only == last) {
-        std::memcpy(output, output - axes_[2].size(), row_bytes());
-      } else if (only != nullptr && axes_[2].is_identity()) {
-        std::memcpy(output, only, row_bytes());
+      copies = only == nullptr ? 1 : equal_rows(h, std::min(axes_[1].size() - h, share.end - i));
+      if (only != nullptr && axes_[2].is_identity()) {
+        for (std::int64_t copy = 0; copy < copies; ++copy) {
+          std::memcpy(output + copy * axes_[2].size(), only, row_bytes());
+        }
       } else {
         auto* sum = reinterpret_cast<Sum*>(worker.scratch);
-        kernels_.between_columns(axes_[2].view(), sum_rows(volume, d, h, only, sum), in_[2],
-                                 output);
+        kernels_.between_columns(axes_[2].view(), sum_rows(volume, d, h, only, sum), in_[2], output,
+                                 copies);
       }
-      last = only;
-      if (++h < axes_[1].size()) continue;
+      output += copies * axes_[2].size();
+      h += copies;
+      if (h < axes_[1].size()) continue;
       h = 0;
       if (++d < axes_[0].size()) continue;
       d = 0;
@@ -118,6 +119,13 @@ class ResizePlanes : public Kernel {
   const T* only_row(const T* volume, std::int64_t d, std::int64_t h) const {
     if (!axes_[0].is_one() || !axes_[1].is_one()) return nullptr;
     return row_at(volume, axes_[0].index(d, 0), axes_[1].index(h, 0));
+  }
+
+  /// Rows from `h` on, at most `most`, that are the same row of the input.
+  std::int64_t equal_rows(std::int64_t h, std::int64_t most) const {
+    std::int64_t count = 1;
+    while (count < most && axes_[1].index(h + count, 0) == axes_[1].index(h, 0)) ++count;
+    return count;
   }
 
   /// The sum of the rows that row `h` of slice `d` is made of, in `sum` unless it is a row of the

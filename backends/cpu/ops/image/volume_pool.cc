@@ -15,14 +15,14 @@ namespace {
 /// A window of slices is one of more rows: each row of the output joins the rows of all slices.
 class VolumePool : public Kernel {
  public:
-  VolumePool(const sluice_op& op, const ColumnWindow& window, bool is_max, Isa isa)
+  VolumePool(const sluice_op& op, const ColumnWindow& window, PoolKind kind, Isa isa)
       : Kernel(op),
         window_(window),
         planes_(op.inputs[0].tensor.dims[0] * op.inputs[0].tensor.dims[1]),
         counts_pads_(plugin::Attributes(op).get_int("count_include_pad") != 0),
         pool_row_(SLUICE_CPU_PICK(isa, pool_row)) {
     const bool counts = counts_pads_;
-    row_.kind = is_max ? PoolKind::kMax : PoolKind::kAverage;
+    row_.kind = kind;
     row_.input_row = window.dilation[1] * window.image[2];
     row_.input_slice = window.dilation[0] * window.image[1] * window.image[2];
     row_.input_cols = window.image[2];
@@ -32,7 +32,7 @@ class VolumePool : public Kernel {
     row_.dilation = window.dilation[2];
     row_.pad_begin = window.pad[2];
     row_.padded_cols = padded_columns(row_);
-    if (is_max || plugin::num_elements(op.outputs[0].tensor) == 0) return;
+    if (kind != PoolKind::kAverage || plugin::num_elements(op.outputs[0].tensor) == 0) return;
     counted_cols_ = count_columns(row_, counts ? -window.pad[2] : 0,
                                   window.image[2] + (counts ? window.pad_end[2] : 0));
     row_.counted_cols = counted_cols_.data();
@@ -110,7 +110,7 @@ Status check_volume_pool(const sluice_op& op) {
   return check_plain_f32(op);
 }
 
-Status make_volume_pool(const sluice_op& op, bool is_max, Isa isa,
+Status make_volume_pool(const sluice_op& op, PoolKind kind, Isa isa,
                         std::unique_ptr<Kernel>* kernel) {
   const auto x = plugin::dims_of(op.inputs[0].tensor);
   const auto y = plugin::dims_of(op.outputs[0].tensor);
@@ -119,7 +119,7 @@ Status make_volume_pool(const sluice_op& op, bool is_max, Isa isa,
                                            y.subspan(2), x.subspan(2), &window);
   if (!status.is_ok()) return status;
   if (x[0] != y[0] || x[1] != y[1]) return plugin::unimplemented("shapes that do not fit");
-  *kernel = std::make_unique<VolumePool>(op, window, is_max, isa);
+  *kernel = std::make_unique<VolumePool>(op, window, kind, isa);
   return plugin::ok();
 }
 

@@ -3,12 +3,14 @@
 #include <memory>
 
 #include "core/isa.h"
+#include "kernels/image/pool_row.h"
 #include "plugin/kernel.h"
 
 namespace sluice::cpu {
 
-/// MaxPool and AveragePool of row-major f32 volumes [N, C, D, H, W].
+/// MaxPool, AveragePool and LpPool of row-major f32 volumes [N, C, D, H, W].
 Status check_volume_pool(const sluice_op& op);
-Status make_volume_pool(const sluice_op& op, bool is_max, Isa isa, std::unique_ptr<Kernel>* kernel);
+Status make_volume_pool(const sluice_op& op, PoolKind kind, Isa isa,
+                        std::unique_ptr<Kernel>* kernel);
 
 }  // namespace sluice::cpu

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -102,6 +103,22 @@ TEST(CpuSpectrum, FramesSignals) {
               op.attribute("onesided", std::int64_t{bins == 7 ? 1 : 0});
             },
             {.kind = "STFT", .version = 17, .tolerance = 2e-5F});
+      }
+    }
+  }
+}
+
+TEST(CpuSpectrum, WeighsMelBins) {
+  for (const std::int64_t bins : {1, 7, 80}) {
+    for (const std::int64_t length : {0, 1, 31, 400}) {
+      for (const float lower : {0.0F, 20.5F, -900.0F, NAN, INFINITY}) {
+        expect_agreement(
+            [&](TestOp& op) {
+              op.input<std::int64_t>({}, {bins}).input<std::int64_t>({}, {length});
+              op.input<std::int32_t>({}, {16000}).input({}, {lower}).input({}, {8000.0F});
+              op.output({length / 2 + 1, bins});
+            },
+            {.kind = "MelWeightMatrix", .version = 17});
       }
     }
   }

@@ -6,6 +6,7 @@
 
 #include "reference/arithmetic.h"
 #include "reference/families.h"
+#include "reference/kernels/image/cells.h"
 #include "reference/kernels/support.h"
 
 namespace sluice::reference {
@@ -138,20 +139,6 @@ Status run_roi_align(const Call& call) {
   return write_doubles(call, 0, result);
 }
 
-/// Elements [first, last) of cell `i` of `cells` over a region that starts at `begin`.
-std::pair<std::int64_t, std::int64_t> cell_range(double begin, double length, std::int64_t i,
-                                                 std::int64_t cells, std::int64_t limit) {
-  // Cells overlap where the region does not divide: floor and ceil widen each to whole elements.
-  const double step = length / static_cast<double>(cells);
-  const auto bound = [&](double value) -> std::int64_t {
-    const double place = value + begin;
-    if (!(place > 0)) return 0;  // NaN is no place either
-    return place < static_cast<double>(limit) ? static_cast<std::int64_t>(place) : limit;
-  };
-  return {bound(std::floor(static_cast<double>(i) * step)),
-          bound(std::ceil(static_cast<double>(i + 1) * step))};
-}
-
 Status run_max_roi_pool(const Call& call) {
   if (Status status = check_regions(call, 5); !status.is_ok()) return status;
   const Dims x = input_dims(call, 0);
@@ -180,10 +167,10 @@ Status run_max_roi_pool(const Call& call) {
                            x[3]};
       const auto rows = cell_range(at[2], height, i / y[3] % y[2], y[2], x[2]);
       const auto columns = cell_range(at[1], width, i % y[3], y[3], x[3]);
-      const bool is_empty = rows.first >= rows.second || columns.first >= columns.second;
-      double best = is_empty ? 0 : plane.at(rows.first, columns.first);
-      for (std::int64_t h = rows.first; h < rows.second; ++h) {
-        for (std::int64_t w = columns.first; w < columns.second; ++w) {
+      const bool is_empty = rows.begin >= rows.end || columns.begin >= columns.end;
+      double best = is_empty ? 0 : plane.at(rows.begin, columns.begin);
+      for (std::int64_t h = rows.begin; h < rows.end; ++h) {
+        for (std::int64_t w = columns.begin; w < columns.end; ++w) {
           best = largest(best, plane.at(h, w));
         }
       }
