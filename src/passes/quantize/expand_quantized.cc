@@ -323,14 +323,54 @@ int expand_conv(ir::Subgraph& subgraph, ir::OperationId at) {
   return 1;
 }
 
+/// The product's sums in integers, then floats, scaled and quantized: exact, and of a quarter of
+/// the bytes. Not without a kernel, or with a scale per row of A.
+bool sum_integers(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
+                  ir::OperationId at) {
+  const ir::Operation product = subgraph.operation(at);
+  const auto dims = type_of(subgraph, product.input(3)).static_dims();
+  const auto a_scale = constant_floats(subgraph, product.input(1));
+  const auto b_scale = constant_floats(subgraph, product.input(4));
+  if (!context.has_kernel || !dims || dims->size() != 2 || a_scale->size() != 1 ||
+      !dequantized_axis(subgraph, product.input(3), product.input(4), product.input(5), 0)) {
+    return false;
+  }
+  std::vector<float> scales;
+  for (const double scale : *b_scale) {
+    scales.push_back(static_cast<float>(scale * a_scale->front()));
+    if (!is_moderate(static_cast<double>(scales.back()))) return false;
+  }
+  const ir::Type floats = type_of(subgraph, product.output(0)).with_element(ElementType::kF32);
+  const std::vector<ir::OperandId> factors = {product.input(0), product.input(3), product.input(2),
+                                              product.input(5)};
+  const ir::Type sums = floats.with_element(ElementType::kI32);
+  if (!context.has_kernel(graph, subgraph,
+                          make_operation(subgraph, "MatMulInteger", factors,
+                                         add_operand(subgraph, ir::Type(sums))))) {
+    return false;
+  }
+  Expansion expansion(subgraph, at);
+  ir::Attributes to_floats;
+  to_floats.set("to", static_cast<std::int64_t>(ElementType::kF32));
+  const ir::OperandId sum = expansion.insert("MatMulInteger", factors, sums, {});
+  const ir::OperandId y = expansion.insert("Cast", {sum}, floats, std::move(to_floats));
+  const ir::Shape shape =
+      scales.size() == 1 ? ir::Shape{} : ir::Shape{static_cast<std::int64_t>(scales.size())};
+  const ir::OperandId factor = subgraph.add_constant("", ir::make_f32_constant(scales, shape));
+  expansion.finish(expansion.insert("Mul", {y, factor}, floats, {}), 6);
+  return true;
+}
+
 /// A scale per row of A or per column of B stays with its factor.
-int expand_matmul(ir::Subgraph& subgraph, ir::OperationId at) {
+int expand_matmul(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
+                  ir::OperationId at) {
   const ir::Operation product = subgraph.operation(at);
   for (const std::size_t i : {1, 4, 6}) {
     const auto scale = constant_floats(subgraph, product.input(i));
     if (!scale || !are_moderate(*scale)) return 0;
   }
   if (!is_single(*type_of(subgraph, product.input(6)).shape())) return 0;
+  if (sum_integers(graph, subgraph, context, at)) return 1;
   const auto x_axis =
       dequantized_axis(subgraph, product.input(0), product.input(1), product.input(2), 1);
   const auto dims = type_of(subgraph, product.input(3)).static_dims();
@@ -380,7 +420,7 @@ int expand(const ir::Graph& graph, const Matcher& matcher, ir::Subgraph& subgrap
   }
   if (operation.kind == "DequantizeLinear") return center_weights(subgraph, at);
   if (operation.kind == "QLinearConv") return expand_conv(subgraph, at);
-  return operation.kind == "QLinearMatMul" ? expand_matmul(subgraph, at) : 0;
+  return operation.kind == "QLinearMatMul" ? expand_matmul(graph, subgraph, context, at) : 0;
 }
 
 }  // namespace
