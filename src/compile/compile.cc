@@ -10,6 +10,7 @@
 #include "compile/cut.h"
 #include "compile/layouts.h"
 #include "compile/optimize.h"
+#include "compile/profile/generic_work.h"
 #include "compile/profiled_scheduler.h"
 #include "compile/schedule/choose_executor.h"
 #include "exec/loaded_model.h"
@@ -76,6 +77,9 @@ class Compiler {
     } else {
       set_executor(executable, SLUICE_TRY(exec::parse_executor(options_.executor)));
     }
+    if (const auto warning = warn_of_generic_work(executable, placement.backends())) {
+      add_warning(executable.graph, *warning);
+    }
     // Last, so that the caller's facts replace those that the compilation wrote.
     for (const auto& [key, value] : options_.facts) {
       executable.graph.metadata.insert_or_assign(key, value);
@@ -105,6 +109,12 @@ class Compiler {
     passes::PassContext context;
     context.observe = options_.observe;
     return passes::run_passes(graph, wanted, context).status();
+  }
+
+  /// Behind those of the import.
+  static void add_warning(ir::Graph& graph, const std::string& text) {
+    std::string& warnings = graph.metadata["warnings"];
+    warnings += (warnings.empty() ? "" : "; ") + text;
   }
 
   /// Linear is what a package without the fact means.
