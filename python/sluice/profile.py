@@ -22,6 +22,11 @@ class OperationTime(NamedTuple):
     total_ns: int
     share: float
 
+    @property
+    def is_generic(self) -> bool:
+        """Whether a generic kernel ran it, for want of a fast one: its kind, the name's first word, says so."""
+        return self.name.split(" ")[1:2] == ["(generic)"]
+
 
 class Profile:
     """Records between `with` and its end, or `start` and `stop`; then has spans."""

@@ -16,6 +16,7 @@ def test_model_profile_names_its_operations(digits: sluice.Model, image: Any, tm
     assert any("conv1" in row.name and row.runs == 5 for row in operations)
     assert abs(sum(row.share for row in operations) - 1) < 1e-9
     assert operations == sorted(operations, key=lambda row: -row.total_ns)
+    assert not any(row.is_generic for row in operations)
     assert "of 5 requests" in repr(profile) and "conv1" in repr(profile)
     picture = profile.plot(tmp_path / "profile.svg", top=2)
     assert (tmp_path / "profile.svg").read_text() == picture == profile.plot(top=2)
