@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from typing import Any
 
-from .options import warn_once
+from .options import Named, warn_once
 
 
-class OrtAllocatorType(enum.IntEnum):
+class OrtAllocatorType(Named):
     INVALID = -1
     ORT_DEVICE_ALLOCATOR = 0
     ORT_ARENA_ALLOCATOR = 1
 
 
-class OrtMemType(enum.IntEnum):
+class OrtMemType(Named):
     CPU_INPUT = -2
     CPU_OUTPUT = -1
+    CPU = -1
     DEFAULT = 0
 
 

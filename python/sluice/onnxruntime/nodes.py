@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from ..dtypes import BY_NUMBER, element_type_within
 from ..signature import TensorSpec
 
-_TYPE_NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "u8": "uint8",
-               "i8": "int8", "u16": "uint16", "i16": "int16", "u32": "uint32", "i32": "int32",
-               "u64": "uint64", "i64": "int64"}
+_WHOLE_NAMES = {"f32": "float", "f64": "double"}
+_KINDS = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint", "c": "complex"}
 
 
 def type_name(element_type: int) -> str:
-    """onnxruntime's text: "tensor(float)"."""
+    """onnxruntime's text: "tensor(float)", "tensor(uint8)", "tensor(float8e5m2)"."""
     name = BY_NUMBER[element_type].name
-    return f"tensor({_TYPE_NAMES.get(name, name)})"
+    parts = re.match(r"(bf|[fiuc])(\d.*)", name)
+    return f"tensor({_WHOLE_NAMES.get(name) or (_KINDS[parts[1]] + parts[2] if parts else name)})"
 
 
 def _type_text(spec: TensorSpec) -> str:

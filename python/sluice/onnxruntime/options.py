@@ -17,7 +17,13 @@ def warn_once(name: str, text: str) -> None:
         warnings.warn(f"sluice.onnxruntime: {text}", RuntimeWarning, stacklevel=3)
 
 
-class GraphOptimizationLevel(enum.IntEnum):
+class Named(enum.IntEnum):
+    """Numbers whose text is their name, as of onnxruntime's."""
+
+    __str__ = enum.Enum.__str__
+
+
+class GraphOptimizationLevel(Named):
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
     ORT_ENABLE_EXTENDED = 2
@@ -25,12 +31,12 @@ class GraphOptimizationLevel(enum.IntEnum):
     ORT_ENABLE_ALL = 99
 
 
-class ExecutionMode(enum.IntEnum):
+class ExecutionMode(Named):
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
-class ExecutionOrder(enum.IntEnum):
+class ExecutionOrder(Named):
     DEFAULT = 0
     PRIORITY_BASED = 1
     MEMORY_EFFICIENT = 2

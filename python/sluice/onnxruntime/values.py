@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..dtypes import BY_NUMBER, dtype_of, find_element_type
+from ..arrays import empty, layout_of, to_numpy
+from ..dtypes import BY_NUMBER, STRING, dtype_of, find_element_type
 from ..errors import InvalidArgument
 from ..model import Model
 from .nodes import type_name
+
+#: Element types whose arrays need ml_dtypes.
+_BEYOND_NUMPY = {number for number, element in BY_NUMBER.items() if element.numpy.startswith(".")}
 
 
 class OrtDevice:
@@ -69,14 +74,35 @@ class OrtValue:
     def ortvalue_from_shape_and_type(shape: Sequence[int], element_type: Any = np.float32,
                                      device_type: str = "cpu", device_id: int = 0) -> OrtValue:
         check_device(device_type)
-        dtype = dtype_of(element_type) if isinstance(element_type, int) else element_type
-        return OrtValue(np.empty(tuple(shape), dtype))
+        return OrtValue(empty(tuple(shape), _dtype(element_type)))
+
+    @staticmethod
+    def ortvalue_from_numpy_with_onnx_type(data: Any, onnx_element_type: int) -> OrtValue:
+        """The bits of `data` as elements of this ONNX type and the same size, such as bf16 in an array of uint16."""
+        if onnx_element_type not in BY_NUMBER:
+            raise InvalidArgument(f"Not a valid ONNX Tensor data type: {onnx_element_type}")
+        return OrtValue(_reinterpreted(np.asarray(data), _unpacked(dtype_of(onnx_element_type))))
+
+    @staticmethod
+    def from_dlpack(data: Any, is_bool_tensor: bool = False) -> OrtValue:
+        """A value that shares the memory of an object with `__dlpack__`, or of a capsule of it."""
+        if isinstance(data, OrtValue):
+            return OrtValue(data.numpy())
+        if type(data).__name__ == "PyCapsule":
+            data = _Capsule(data)
+        elif not hasattr(data, "__dlpack__"):
+            raise TypeError(f"from_dlpack takes an object with __dlpack__ or a capsule, not {type(data).__name__}")
+        array = to_numpy(data, 0, "data")
+        return OrtValue(array.view(np.bool_) if is_bool_tensor and array.dtype == np.uint8 else array)
 
     def numpy(self) -> Any:
         return self._array
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return self._array if dtype is None else self._array.astype(dtype)
+        """Shares the value's memory where `copy` and `dtype` allow it."""
+        if copy is None:
+            return np.asarray(self._array, dtype)
+        return np.array(self._array, dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._array.__dlpack__(**options)
@@ -92,6 +118,11 @@ class OrtValue:
 
     def element_type(self) -> int:
         return find_element_type(self._array.dtype) or 0
+
+    def tensor_size_in_bytes(self) -> int:
+        number = self.element_type()
+        bits = BY_NUMBER[number].bits if number else 0
+        return -(-self._array.size * bits // 8) if bits else int(self._array.nbytes)
 
     def data_ptr(self) -> int:
         return int(self._array.ctypes.data)
@@ -112,7 +143,20 @@ class OrtValue:
         return False
 
     def update_inplace(self, array: Any) -> None:
-        self._array[...] = array
+        """Copies an array or an OrtValue of the same type and as many elements, in row-major order."""
+        if isinstance(array, OrtValue):
+            array = array.numpy()
+        elif not isinstance(array, np.ndarray):
+            raise TypeError("data must be a numpy.ndarray or an OrtValue.")
+        if array.size != self._array.size:
+            raise RuntimeError("The input size of numpy arrays does not match the size of the OrtValue: "
+                               f"{array.size} elements, the OrtValue has {self._array.size}")
+        if array.dtype != self._array.dtype:
+            if self.element_type() not in _BEYOND_NUMPY or array.dtype.kind not in "iuV":
+                raise RuntimeError(f"The type of the numpy array, {array.dtype}, is not that of the OrtValue, "
+                                   f"{self._array.dtype}")
+            array = _reinterpreted(array, self._array.dtype)  # callers without ml_dtypes hold such bits so
+        self._array[...] = array.reshape(self._array.shape)
 
 
 class OrtValueVector(list[OrtValue]):
@@ -198,9 +242,41 @@ def _at(address: int | None, element_type: Any, shape: Sequence[int] | None) -> 
     """An array over memory of the caller, who keeps it alive while it is bound."""
     if not address or shape is None or any(dim < 0 for dim in shape):
         raise InvalidArgument("a bound buffer needs an address and a shape without free dimensions")
-    dtype = dtype_of(element_type) if isinstance(element_type, int) else np.dtype(element_type)
-    if dtype.hasobject or dtype.name not in {entry.numpy for entry in BY_NUMBER.values()}:
-        raise InvalidArgument(f"no buffers of {dtype}")
-    count = int(np.prod(tuple(shape), dtype=np.int64))
-    memory: Any = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(address)
-    return np.frombuffer(memory, dtype, count).reshape(tuple(shape))
+    dtype, dims, size_bytes = layout_of(shape, _unpacked(_dtype(element_type)))
+    if size_bytes > sys.maxsize - address:
+        raise InvalidArgument(f"{size_bytes} bytes at address {address:#x} are beyond the address space")
+    memory: Any = (ctypes.c_uint8 * size_bytes).from_address(address)
+    return np.frombuffer(memory, np.uint8).view(dtype).reshape(dims)
+
+
+def _dtype(element_type: Any) -> np.dtype[Any]:
+    """The numpy type of ONNX's number, or of a type as numpy takes it."""
+    return dtype_of(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+
+
+def _unpacked(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """`dtype`, if its elements are whole bytes: onnxruntime packs narrower ones, numpy does not."""
+    number = find_element_type(dtype)
+    if number and number != STRING and BY_NUMBER[number].bits < 8:
+        raise InvalidArgument(f"elements of {dtype} are packed in memory; give an OrtValue of an array")
+    return dtype
+
+
+def _reinterpreted(array: Any, dtype: np.dtype[Any]) -> Any:
+    """The array's bits as elements of `dtype`, of as many bytes."""
+    if array.dtype.hasobject or dtype.hasobject or array.dtype.itemsize != dtype.itemsize:
+        raise InvalidArgument(f"elements of {array.dtype} cannot be taken as elements of {dtype}")
+    return np.asarray(array, order="C").view(dtype)
+
+
+class _Capsule:
+    """A capsule of DLPack as an object that numpy reads. Only memory of the processor comes so."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
