@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from . import _native
 from .dtypes import BY_NUMBER, STRING, Array, Encoded, dtype_of, encode, find_element_type
-from .errors import InvalidArgument
+from .errors import InvalidArgument, ResourceExhausted
 
 
 def empty(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Array:
@@ -17,16 +19,27 @@ def empty(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Array:
 
     Sluice reads and writes such arrays in place; numpy promises 16 bytes only.
     """
+    wanted, dims, size_bytes = layout_of(shape, dtype)
+    raw: Array = _native.aligned_bytes(size_bytes)
+    array: Array = raw.view(wanted).reshape(dims)
+    return array
+
+
+def layout_of(shape: int | Sequence[int], dtype: Any) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+    """The type, dimensions and bytes of an array that a caller wants in raw memory.
+
+    Raises TypeError for a type that no tensor of numbers has, InvalidArgument for a negative dimension, and
+    ResourceExhausted for more bytes than an address space has.
+    """
     wanted = np.dtype(dtype)
-    if wanted.hasobject:
-        raise TypeError("sluice.empty makes arrays of numbers")
+    if wanted.hasobject or find_element_type(wanted) in (None, STRING):
+        raise TypeError(f"raw memory holds numbers of a tensor's type, not {wanted}")
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(dim < 0 for dim in dims):
         raise InvalidArgument(f"negative dimensions are not allowed: {dims}")
-    count = int(np.prod(dims, dtype=np.int64))
-    raw: Array = _native.aligned_bytes(count * wanted.itemsize)
-    array: Array = raw.view(wanted).reshape(dims)
-    return array
+    if math.prod(max(int(dim), 1) for dim in dims) * wanted.itemsize > sys.maxsize:  # as numpy counts
+        raise ResourceExhausted(f"no memory holds an array of {wanted} with dimensions {dims}")
+    return wanted, dims, math.prod(map(int, dims)) * wanted.itemsize
 
 
 def is_torch(value: object) -> bool:

@@ -11,7 +11,7 @@ from .compiler import CompileOptions, Progress, as_flags, compile_package
 from .errors import InvalidArgument, NotFound
 from .model import Model
 from .opening import check_arguments, open_package
-from .package import Path, check_seed, is_onnx
+from .package import Path, check_seed, check_threads, is_onnx
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -79,6 +79,7 @@ def compile(
     None shows a bar in a terminal after a second; False shows nothing. `folder`: of external data of a model that
     is no path. `seed`: as for load. Ctrl-C takes effect when the compiler is done.
     """
+    check_threads(threads)
     check_seed(seed)
     package = compile_package(model, output, options=[*as_flags(compiling), *options], progress=progress, folder=folder)
     return open_package(package, threads=threads, seed=seed)

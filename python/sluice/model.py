@@ -12,7 +12,7 @@ from . import _native
 from .calls import SignedModel
 from .dtypes import Array
 from .errors import DeadlineExceeded, FailedPrecondition
-from .package import Package, check_seed
+from .package import Package, check_seed, check_threads
 from .package import Path as Path
 from .profile import Profile
 from .requests import nanoseconds, workers
@@ -42,7 +42,7 @@ class Model(SignedModel[_native.Model], Package):
         return self._native.metadata()
 
     def __repr__(self) -> str:
-        source = f" {self._source!r}" if self._file is None else ""
+        source = f" {self._source!r}" if self._source else ""
         return f"<sluice.Model{source}{self._signature.lines()}>"
 
     def run(
@@ -136,6 +136,7 @@ class Model(SignedModel[_native.Model], Package):
     def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None,
                seed: int | None = None) -> Model:
         """The same package loaded once more. `threads`, `cores`, `seed`: as in sluice.load."""
+        check_threads(threads)
         check_seed(seed)
         loaded = {**self.loaded, "threads": threads, "cores": cores, "seed": seed}
         native = _native.Model(self.path, threads, list(cores or []), os.fspath(loaded.get("backend_dir") or ""),

@@ -10,13 +10,12 @@ from typing import Any
 from . import _native, cache
 from .errors import InvalidArgument, NotFound
 from .model import Model
-from .package import Path, check_seed
+from .package import Path, check_seed, check_threads
 from .stateful import StatefulModel, with_states
 
 
 def check_arguments(threads: int, max_recorded_bytes: int, seed: int | None) -> None:
-    if threads < 0:
-        raise InvalidArgument(f"threads must not be negative: {threads}")
+    check_threads(threads)
     if max_recorded_bytes < 0:
         raise InvalidArgument(f"max_recorded_bytes must not be negative: {max_recorded_bytes}")
     check_seed(seed)

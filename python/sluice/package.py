@@ -9,9 +9,11 @@ import threading
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from .errors import InvalidArgument
+from .errors import FailedPrecondition, InvalidArgument
 
 Path = str | os.PathLike[str]
+
+MAX_THREADS = 512  #: as the command takes; more than the largest machines have processors: certainly a slip
 
 
 _MAGIC = b"SLUICE\r\n"
@@ -52,6 +54,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+def check_threads(threads: int) -> None:
+    if not 0 <= threads <= MAX_THREADS:
+        raise InvalidArgument(f"threads are from 0, for all cores, to {MAX_THREADS}: {threads}")
+
+
 def check_seed(seed: int | None) -> None:
     if seed is not None and not 0 <= seed < 1 << 64:
         raise InvalidArgument(f"a seed is from 0 to 2**64 - 1: {seed}")
@@ -66,7 +73,12 @@ class Package:
 
     @property
     def path(self) -> str:
-        """Where the package can be read while the model is open."""
+        """Where the package can be read while the model is open.
+
+        FailedPrecondition after the close of a model that was given in memory.
+        """
+        if self._file is None and not self._source:
+            raise FailedPrecondition("the model is closed, and its package was in memory")
         return self._source if self._file is None else f"/proc/self/fd/{self._file}"
 
     @property

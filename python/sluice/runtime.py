@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from . import _native, cache, descriptions
+from . import _native, arrays, cache, descriptions
 from .dtypes import Array
 from .errors import Error, FailedPrecondition, InvalidArgument
 from .exchange import ExchangedTensor, Offer, put
@@ -284,11 +284,7 @@ class Runtime:
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any = np.float32) -> Array:
         """A zeroed array in memory that a daemon maps, too: it travels in no message."""
-        wanted = np.dtype(dtype)
-        dims = (shape,) if isinstance(shape, int) else tuple(shape)
-        if wanted.hasobject or any(dim < 0 for dim in dims):
-            raise InvalidArgument(f"no array of {wanted} with dimensions {dims}")
-        size_bytes = int(np.prod(dims, dtype=np.int64)) * wanted.itemsize
+        wanted, dims, size_bytes = arrays.layout_of(shape, dtype)
         raw: Array = self._native.share(max(size_bytes, 1))
         array: Array = raw[:size_bytes].view(wanted).reshape(dims)
         return array

@@ -12,7 +12,7 @@ import numpy as np
 from . import _native, arrays, dtypes
 from .dtypes import Array
 from .errors import InvalidArgument, NotFound
-from .package import Path, check_seed
+from .package import Path, check_seed, check_threads
 
 ROLES = ("constant", "input", "output")
 PROGRAMS = ("load", "main", "save")
@@ -52,6 +52,7 @@ class Session:
             assert binds_stored is not None
             return bool(binds_stored(_tensor_of(described)))
 
+        check_threads(threads)
         check_seed(seed)
         folder = os.fspath(stored_folder) if stored_folder is not None else ""
         self._native = _native.Session(os.fspath(package), threads, folder,

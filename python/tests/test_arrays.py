@@ -5,12 +5,14 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 import sluice
+import sluice.onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 from conftest import make_model, same_type
@@ -164,10 +166,31 @@ def test_empty_is_aligned() -> None:
         x = sluice.empty(shape, dtype)
         assert x.ctypes.data % 64 == 0 and x.dtype == dtype
         assert x.shape == (shape if isinstance(shape, tuple) else (shape,))
-    with pytest.raises(TypeError):
-        sluice.empty(1, object)
-    with pytest.raises(ValueError):
-        sluice.empty(-1)
+
+
+@pytest.fixture(scope="module")
+def runtime() -> Iterator[sluice.Runtime]:
+    with sluice.Runtime() as runtime:
+        yield runtime
+
+
+@pytest.mark.parametrize("dtype", [object, "U3", "S3", "M8[s]", "m8", "V4", np.longdouble, [("a", "f4"), ("b", "i2")]])
+def test_raw_memory_holds_numbers_of_tensors_alone(dtype: Any, runtime: sluice.Runtime) -> None:
+    for empty in (sluice.empty, runtime.empty, ort.OrtValue.ortvalue_from_shape_and_type):
+        with pytest.raises(TypeError, match="numbers of a tensor's type"):
+            empty((2,), dtype)
+
+
+@pytest.mark.parametrize("shape, error", [
+    ((-1,), sluice.InvalidArgument), ((2, -1), sluice.InvalidArgument), ((0, -1), sluice.InvalidArgument),
+    ((1 << 40, 1 << 40), MemoryError), ((1 << 32, 1 << 32), MemoryError), ((1 << 62,), MemoryError),
+    ((1 << 80,), MemoryError), ((3, 1 << 62, 1 << 62), MemoryError), ((1 << 40, 0, 1 << 40), MemoryError)])
+def test_sizes_of_raw_memory_do_not_wrap(shape: tuple[int, ...], error: type[Exception], runtime: sluice.Runtime) -> None:
+    for empty in (sluice.empty, runtime.empty, ort.OrtValue.ortvalue_from_shape_and_type):
+        with pytest.raises(error):
+            empty(shape, np.float32)
+    with pytest.raises(error):
+        ort.IOBinding(None).bind_input("x", "cpu", 0, np.float32, shape, 4096)
 
 
 # The run may allocate half of what a copy of an array would take.

@@ -167,6 +167,30 @@ def test_a_pickled_model_is_loaded_where_it_arrives(cache: pathlib.Path, tmp_pat
         np.testing.assert_array_equal(np.load(tmp_path / "result.npy"), digits(image))
 
 
+def test_a_closed_model_in_memory_has_no_package(digits: sluice.Model, tmp_path: pathlib.Path) -> None:
+    model = sluice.load(digits.content())
+    model.close()
+    for use in (pickle.dumps, lambda closed: closed.content(), lambda closed: closed.save(tmp_path / "copy"),
+                lambda closed: closed.reopen(), sluice.Runtime().load, lambda closed: closed.path):
+        with pytest.raises(sluice.FailedPrecondition, match="closed"):
+            use(model)
+    assert not (tmp_path / "copy").exists()
+    digits.save(tmp_path / "digits.sluice")
+    with sluice.load(tmp_path / "digits.sluice") as model:
+        pass
+    assert pickle.loads(pickle.dumps(model)).inputs == digits.inputs
+
+
+@pytest.mark.parametrize("threads", [-1, 513, 10**6, 2**31, 2**70])
+def test_numbers_of_threads_that_are_slips_are_refused(threads: int, digits: sluice.Model) -> None:
+    for use in (lambda: sluice.load(DIGITS, threads=threads), lambda: sluice.compile(DIGITS, threads=threads),
+                lambda: sluice.load(digits.content(), threads=threads), lambda: digits.reopen(threads=threads),
+                lambda: sluice.Session(digits.path, threads=threads)):
+        with pytest.raises(sluice.InvalidArgument, match=f"threads are from 0, for all cores, to 512: {threads}"):
+            use()
+    sluice.load(DIGITS, threads=512)
+
+
 def test_a_runtime_loads_onnx_models_under_their_names(cache: pathlib.Path, image: np.ndarray,
                                                        digits: sluice.Model) -> None:
     with sluice.Runtime() as runtime:
