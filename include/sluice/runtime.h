@@ -173,7 +173,7 @@ SLUICE_API sluice_code sluice_runtime_groups(sluice_runtime* runtime,
 enum {
   SLUICE_NAN_PASS = 0, /* outputs are not checked */
   SLUICE_NAN_FLAG = 1, /* a reply with NaN has the runtime code NUMERIC_ERROR, and its outputs */
-  SLUICE_NAN_FAIL = 2  /* such a request fails with DATA_LOSS; not in a daemon */
+  SLUICE_NAN_FAIL = 2  /* such a request fails with DATA_LOSS */
 };
 
 /* A function: a model that takes turns with others on a lane of cores, gives its memory back when
@@ -225,6 +225,9 @@ typedef struct sluice_load_options {
    * rows. */
   int64_t batch_rows;   /* largest number of rows of a run; 0: the compiled leading dimension */
   int64_t max_delay_ns; /* longest time that a request waits for others */
+  /* Longest time of one run, which is stopped then, with DEADLINE_EXCEEDED. 0: none, or the
+   * daemon's default; -1: none. */
+  int64_t max_run_ns;
 } sluice_load_options;
 
 /* Loads a model. Without a group the model has its own group and is started; on a group it is

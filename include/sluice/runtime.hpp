@@ -147,6 +147,7 @@ struct LoadOptions {
   /// Set: waiting requests run as one, of at most so many rows; 0: the compiled dimension.
   std::optional<std::int64_t> batch_rows = {};
   Nanoseconds max_delay{0};  ///< longest time that a request waits for others
+  Nanoseconds max_run{0};    ///< longest time of one run; 0: the default, -1: none
 };
 
 /// A tensor that a daemon offers to those of other hosts. The key is a secret.
@@ -264,6 +265,7 @@ inline sluice_load_options c_options(const LoadOptions& options) {
   c.has_batching = options.batch_rows ? 1 : 0;
   c.batch_rows = options.batch_rows.value_or(0);
   c.max_delay_ns = options.max_delay.count();
+  c.max_run_ns = options.max_run.count();
   return c;
 }
 

@@ -87,6 +87,7 @@ struct Load {
     given.set(options.isolation, "isolation");
     given.set(options.timeout_ns, "timeout_ns");
     given.set(options.max_recorded_bytes, "max_recorded_bytes");
+    given.set(options.max_run_ns, "max_run_ns");
     given.set(options.has_seed, "has_seed");
     given.set(options.seed, "seed");
     if (!given.has("share")) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
 import weakref
@@ -160,6 +161,7 @@ class Runtime:
         seed: int | None = None,
         batch_rows: int | None = None,
         max_delay: float = 0,
+        max_run: float | None = None,
     ) -> LoadedModel:
         """Loads a package from a path, bytes, an open file descriptor or a Model, or an ONNX model as sluice.load does.
 
@@ -170,14 +172,15 @@ class Runtime:
         `max_recorded_bytes`: bytes of command lists and plans that each slot keeps for shapes of earlier requests.
         `seed`: of random operators, as for sluice.load. `batch_rows`: waiting requests run as one of so many rows,
         0 for the compiled ones, of a model whose rows are independent; `max_delay`: seconds that a request waits
-        for others.
+        for others. `max_run`: seconds after which a run is stopped with DeadlineExceeded; None for the daemon's
+        default or no limit, math.inf for no limit.
         """
         options: dict[str, Any] = {
             "depth": depth, "queue_limit": queue_limit, "is_on_demand": int(is_on_demand), "is_pinned": int(is_pinned),
             "is_server_path": int(is_server_path), "is_owner": not self._keeps, "timeout_ns": _wait_ns(timeout),
             "nan_policy": _number_of(nan_policy, NAN_POLICIES, "nan_policy"),
             "max_recorded_bytes": max_recorded_bytes or -1,
-            "isolation": _number_of(isolation, ISOLATIONS, "isolation")}
+            "isolation": _number_of(isolation, ISOLATIONS, "isolation"), "max_run_ns": _limit_ns(max_run)}
         if seed is not None:
             check_seed(seed)
             options.update(has_seed=1, seed=seed)
@@ -202,6 +205,7 @@ class Runtime:
         batch_rows: int = 0,
         isolation: str = "default",
         is_server_path: bool = False,
+        max_run: float | None = None,
     ) -> LoadedModel:
         """Deploys a function: a model that takes turns with others on a lane of cores.
 
@@ -210,14 +214,15 @@ class Runtime:
         in bytes, 0 for none. `keep_warm`: seconds without requests until it gives its memory back; None keeps it
         unless another function needs the memory. `batch_rows`: largest number of rows of waiting requests that run
         as one, for a model whose first dimension is a symbol and whose rows are independent; 0 runs each request alone.
-        `isolation`: "process" for a cell of a daemon.
+        `isolation`: "process" for a cell of a daemon. `max_run`: as for load.
         """
         keep_ns = 2**63 - 1 if keep_warm is None else duration_ns(keep_warm, "keep_warm")
         options: dict[str, Any] = {
             "share": share, "priority": priority, "memory_bytes": memory_bytes, "keep_warm_ns": keep_ns or -1,
             "batch_rows": batch_rows,
             "depth": depth, "queue_limit": queue_limit, "is_server_path": int(is_server_path),
-            "is_owner": not self._keeps, "isolation": _number_of(isolation, ISOLATIONS, "isolation")}
+            "is_owner": not self._keeps, "isolation": _number_of(isolation, ISOLATIONS, "isolation"),
+            "max_run_ns": _limit_ns(max_run)}
         _set_name(options, name, source, "function")
         return self._loaded(source, is_server_path, options)
 
@@ -392,6 +397,13 @@ def _number_of(word: str, words: Sequence[str], what: str) -> int:
     if word not in words:
         raise InvalidArgument(f"{what} is one of {', '.join(map(repr, words))}, not {word!r}")
     return words.index(word)
+
+
+def _limit_ns(seconds: float | None) -> int:
+    """The longest time of a run: 0 leaves the default, -1 sets no limit."""
+    if seconds is None:
+        return 0
+    return -1 if seconds == math.inf or seconds == 0 else duration_ns(seconds, "max_run")
 
 
 def _wait_ns(seconds: float | None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import math
 import os
 import threading
 from typing import Any
@@ -41,6 +42,18 @@ def test_cancel_ends_a_request(runtime: sluice.Runtime, slow: sluice.Model) -> N
     assert running_one.result(PATIENCE).shape == (64,)
     model.submit(np.int64(1), x64()).result(PATIENCE)
     eventually(lambda: model.statistics().answered.get("cancelled") == 1)
+
+
+def test_a_run_is_stopped_at_its_limit(runtime: sluice.Runtime, slow: sluice.Model) -> None:
+    for load in (runtime.load, runtime.deploy):
+        model = load(slow, max_run=0.05)
+        with pytest.raises(sluice.DeadlineExceeded, match="load it with a larger max_run"):
+            model(ENDLESS, x64())
+        assert (model(np.int64(2), x64()) == 1).all(), "the next run is whole"
+        model.unload()
+    assert (runtime.load(slow, max_run=math.inf)(np.int64(2), x64()) == 1).all()
+    with pytest.raises(sluice.InvalidArgument, match="max_run"):
+        runtime.load(slow, max_run=-1)
 
 
 def test_deadline_of_a_waiting_request(runtime: sluice.Runtime, slow: sluice.Model) -> None:

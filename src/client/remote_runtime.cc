@@ -24,13 +24,10 @@ constexpr std::size_t kMaxKnownModels = 1024;
 constexpr std::uint32_t kRingCancels = 7;
 
 Result<terms::LoadOptions> load_options(const api::LoadSettings& settings) {
-  if (settings.is_on_demand) {
+  if (settings.options.is_on_demand) {
     return unimplemented(
         "a daemon decides itself which models it keeps loaded: load on demand is "
         "for a runtime in this process");
-  }
-  if (settings.options.nan_policy == terms::NanPolicy::kFail) {
-    return unimplemented("a daemon flags NaN and does not fail for it: use SLUICE_NAN_FLAG");
   }
   if (settings.timeout_ns != 0) {
     return unimplemented("a daemon does not wait for cores: set timeout_ns to 0");

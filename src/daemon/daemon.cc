@@ -93,6 +93,7 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.answer_bytes = settings.answer_bytes;
   options.drain_limit_ns = settings.drain_seconds * kNsPerSecond;
   options.hang_limit_ns = settings.hang_seconds * kNsPerSecond;
+  options.max_run_ns = settings.max_run_seconds * kNsPerSecond;
   options.isolation = SLUICE_TRY(terms::parse_isolation(settings.isolation));
   options.functions.num_lanes = static_cast<std::int32_t>(settings.function_lanes);
   options.functions.num_cells = static_cast<std::int32_t>(settings.function_cells);

@@ -2,10 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <limits>
-
 #include "base/file.h"
 #include "base/json/json_reader.h"
+#include "terms/load_json.h"
 
 namespace sluice::daemon {
 namespace {
@@ -17,51 +16,17 @@ constexpr std::size_t kMaxModels = 1 << 20;
 Result<KeptModel> read_model(const JsonValue& value) {
   KeptModel model;
   model.path = SLUICE_TRY(SLUICE_TRY(value.field("path")).as_text());
-  terms::LoadOptions& options = model.options;
-  options.name = SLUICE_TRY(value.text_or("name", ""));
-  options.depth = static_cast<int>(SLUICE_TRY(value.int_or("depth", 0, 0, terms::kMaxDepth)));
-  options.weight = static_cast<int>(SLUICE_TRY(value.int_or("weight", 1, 1, terms::kMaxWeight)));
-  const auto waiting = SLUICE_TRY(value.int_or("queue_limit", -1, -1, terms::kMaxWaiting));
-  if (waiting >= 0) options.queue_limit = static_cast<int>(waiting);
-  const auto recorded = SLUICE_TRY(
-      value.int_or("max_recorded_bytes", -1, -1, std::numeric_limits<std::int64_t>::max()));
-  if (recorded >= 0) options.max_recorded_bytes = recorded;
-  if (value.has("batch_rows")) {
-    options.batching = terms::BatchOptions{
-        SLUICE_TRY(value.int_or("batch_rows", 0, 0, terms::kMaxBatchRows)),
-        SLUICE_TRY(value.int_or("max_delay_ns", 0, 0, std::numeric_limits<std::int64_t>::max()))};
-  }
-  const bool flags_nan = SLUICE_TRY(value.int_or("flag_nan", 0, 0, 1)) == 1;
-  options.nan_policy = flags_nan ? terms::NanPolicy::kFlag : terms::NanPolicy::kPass;
-  if (value.has("seed")) {
-    const auto field = SLUICE_TRY(value.field("seed"));
-    options.seed = static_cast<std::uint64_t>(SLUICE_TRY(field.as_int(INT64_MIN, INT64_MAX)));
-  }
-  const std::string isolation = SLUICE_TRY(value.text_or("isolation", ""));
+  model.options = SLUICE_TRY(terms::load_options_from_json(value));
   model.user = SLUICE_TRY(value.int_or("user", -1, -1, std::int64_t{1} << 32));
   model.token = SLUICE_TRY(value.text_or("token", ""));
-  if (!isolation.empty()) options.isolation = SLUICE_TRY(terms::parse_isolation(isolation));
   return model;
 }
 
 nlohmann::ordered_json to_json(const KeptModel& model) {
-  const terms::LoadOptions& options = model.options;
-  nlohmann::ordered_json json = {
-      {"path", model.path},
-      {"name", options.name},
-      {"depth", options.depth},
-      {"weight", options.weight},
-      {"flag_nan", options.nan_policy == terms::NanPolicy::kFlag ? 1 : 0}};
-  if (options.queue_limit) json["queue_limit"] = *options.queue_limit;
-  if (options.max_recorded_bytes) json["max_recorded_bytes"] = *options.max_recorded_bytes;
-  if (options.batching) {
-    json["batch_rows"] = options.batching->rows;
-    json["max_delay_ns"] = options.batching->max_delay_ns;
-  }
+  nlohmann::ordered_json json = terms::to_json(model.options);
+  json["path"] = model.path;
   if (model.user >= 0) json["user"] = model.user;
   if (!model.token.empty()) json["token"] = model.token;
-  if (options.seed) json["seed"] = static_cast<std::int64_t>(*options.seed);  // its bits
-  if (options.isolation) json["isolation"] = terms::isolation_name(*options.isolation);
   return json;
 }
 

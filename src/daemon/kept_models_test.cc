@@ -14,7 +14,10 @@ TEST(KeptModels, PrintedModelsParseBack) {
   model.options.depth = 4;
   model.options.weight = 7;
   model.options.queue_limit = 0;
-  model.options.nan_policy = terms::NanPolicy::kFlag;
+  model.options.nan_policy = terms::NanPolicy::kFail;
+  model.options.max_run_ns = 0;
+  model.options.max_recorded_bytes = 5;
+  model.options.batching = terms::BatchOptions{8, 1000};
   model.options.seed = UINT64_MAX;
   model.options.isolation = terms::Isolation::kProcess;
   model.user = 1000;
@@ -28,7 +31,12 @@ TEST(KeptModels, PrintedModelsParseBack) {
   EXPECT_EQ(back.options.depth, 4);
   EXPECT_EQ(back.options.weight, 7);
   EXPECT_EQ(back.options.queue_limit, 0);
-  EXPECT_EQ(back.options.nan_policy, terms::NanPolicy::kFlag);
+  EXPECT_EQ(back.options.nan_policy, terms::NanPolicy::kFail);
+  EXPECT_EQ(back.options.max_run_ns, 0);
+  EXPECT_EQ(back.options.max_recorded_bytes, 5);
+  ASSERT_TRUE(back.options.batching.has_value());
+  EXPECT_EQ(back.options.batching->rows, 8);
+  EXPECT_EQ(back.options.batching->max_delay_ns, 1000);
   EXPECT_EQ(back.options.seed, UINT64_MAX);
   EXPECT_EQ(back.options.isolation, terms::Isolation::kProcess);
   EXPECT_EQ(back.user, 1000);
@@ -36,6 +44,13 @@ TEST(KeptModels, PrintedModelsParseBack) {
   EXPECT_EQ(parsed->back().user, -1);
   EXPECT_EQ(parsed->back().options.seed, std::nullopt);
   EXPECT_EQ(parsed->back().options.queue_limit, std::nullopt);
+  EXPECT_EQ(parsed->back().options.max_run_ns, std::nullopt);
+}
+
+TEST(KeptModels, FilesOfOlderDaemonsAreRead) {
+  const auto parsed = parse_kept_models(R"({"models": [{"path": "/a", "flag_nan": 1}]})");
+  ASSERT_TRUE(parsed.is_ok()) << parsed.status().to_string();
+  EXPECT_EQ(parsed->front().options.nan_policy, terms::NanPolicy::kFlag);
 }
 
 TEST(KeptModels, DamagedStateIsNamed) {

@@ -9,7 +9,7 @@ namespace sluice::daemon {
 namespace {
 
 /// Settings that devices and sockets were created from are not reloadable.
-constexpr std::array<std::string_view, 22> kReloadable = {"token_file",
+constexpr std::array<std::string_view, 23> kReloadable = {"token_file",
                                                           "model_folders",
                                                           "max_upload_bytes",
                                                           "sessions_per_user",
@@ -30,7 +30,8 @@ constexpr std::array<std::string_view, 22> kReloadable = {"token_file",
                                                           "exclusive_cores",
                                                           "exchange_peers",
                                                           "exchange_sources",
-                                                          "roles"};
+                                                          "roles",
+                                                          "max_run_seconds"};
 
 /// Ports are made with TLS or without, and with an authority of clients or without.
 template <typename Value>

@@ -44,11 +44,11 @@ constexpr std::array kSettings = {
         "token_file", 0, &Settings::token_file,
         "File with a line per token, SECRET ROLES NAME, the last two optional; clients over "
         "TCP need one of the tokens"},
-    SettingInfo{
-        "roles", 0, &Settings::roles,
-        "What clients may do: user:NAME=ROLES, group:NAME=ROLES, remote=ROLES or "
-        "others=ROLES, where ROLES are inference, control, monitor, or none; may be repeated "
-        "(default: all may do everything)"},
+    SettingInfo{"roles", 0, &Settings::roles,
+                "What clients may do: user:NAME=ROLES, group:NAME=ROLES, remote=ROLES or "
+                "others=ROLES, where ROLES are inference, control, monitor, or none, and perhaps "
+                "max_run=SECONDS, the limit of a run of their requests; may be repeated "
+                "(default: all may do everything)"},
     SettingInfo{"model_folders", 0, &Settings::model_folders,
                 "Folder of packages that clients may load by path"},
     SettingInfo{"models", 0, &Settings::models,
@@ -121,6 +121,10 @@ constexpr std::array kSettings = {
         "Seconds by which a computation may outlive a stop, an unload or the drain; then the "
         "daemon exits with code 3 and a report. 0: no limit",
         0, 3600},
+    SettingInfo{"max_run_seconds", 0, &Settings::max_run_seconds,
+                "Seconds after which a run of a model or function is stopped if its load sets no "
+                "--max-run; 0: no limit",
+                0, 1'000'000'000},
     SettingInfo{"huge_pages", 0, &Settings::huge_pages,
                 "Pages of 2 MiB to reserve per device, for large tensors of models that run in the "
                 "daemon",

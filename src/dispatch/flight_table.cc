@@ -68,6 +68,7 @@ Status FlightTable::submit(const std::shared_ptr<Flight>& flight, runtime::Reque
                            std::shared_ptr<RequestQuota> quota) {
   Status status = quota != nullptr ? quota->enter() : ok_status();
   if (status.is_ok()) {
+    if (quota != nullptr) request.max_run_ns = quota->max_run_ns();
     flight->quota_ = std::move(quota);
     auto id = flight->model().sink().submit(request);
     if (id.is_ok()) {

@@ -97,8 +97,9 @@ Result<runtime::LoadRequest> Service::load_request(
   return request;
 }
 
-runtime::LoadRequest Service::load_request(const terms::LoadOptions& options) {
+runtime::LoadRequest Service::load_request(const terms::LoadOptions& options) const {
   runtime::LoadRequest request(options);
+  if (!request.max_run_ns) request.max_run_ns = this->options().max_run_ns;
   if (options.seed) request.random = exec::RandomSource::create(options.seed);
   return request;
 }

@@ -16,7 +16,7 @@ namespace sluice::service {
 namespace {
 
 // Rises with every addition to the protocol; clients ask for it before they use an addition.
-constexpr std::uint32_t kProtocolMinor = 10;
+constexpr std::uint32_t kProtocolMinor = 11;
 
 std::uint64_t number_of(terms::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());
@@ -237,9 +237,11 @@ Result<Caller> Service::caller_of(terms::Role role, std::string_view token,
                                   terms::Peer peer) const {
   SLUICE_TRY(authorize(peer, role));
   // Clients without a session share one per account, so that the quotas hold for them together.
-  if (token.empty()) return Caller{common_.of(account_of(peer)), std::move(peer)};
-  auto session = sessions_.find(token);
-  if (session != nullptr) return Caller{std::move(session), std::move(peer)};
+  auto session = token.empty() ? common_.of(account_of(peer)) : sessions_.find(token);
+  if (session != nullptr) {
+    session->requests()->set_max_run_ns(access_.roles_of(peer).max_run_ns());
+    return Caller{std::move(session), std::move(peer)};
+  }
   return Status(Code::kUnauthenticated, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
                 "no open session has this token; it ended, or the daemon was started anew");
 }

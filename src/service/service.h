@@ -55,6 +55,8 @@ struct ServiceOptions {
   std::int64_t answer_bytes = std::int64_t{4} << 30;
   /// Of a stop or unload that asks for longer, and of the end of a session.
   std::int64_t drain_limit_ns = 30'000'000'000;
+  /// Of a run of a model or function whose load sets none; 0: no limit.
+  std::int64_t max_run_ns = 0;
   /// How long a computation of the daemon's own process may outlive the drain of a stop or an
   /// unload, or that of the shutdown, until `on_hang` is told; 0: for ever.
   std::int64_t hang_limit_ns = 0;
@@ -347,7 +349,7 @@ class Service {
   Result<ServedModel> find_own(const Caller& caller, terms::ModelHandle model) const;
   /// To start, stop, reset or unload it. Fails: as find_own and check_control.
   Result<ServedModel> find_to_control(const Caller& caller, terms::ModelHandle model) const;
-  static runtime::LoadRequest load_request(const terms::LoadOptions& options);
+  runtime::LoadRequest load_request(const terms::LoadOptions& options) const;
   Result<runtime::LoadRequest> load_request(
       const terms::LoadOptions& options, const std::filesystem::path& path,
       std::shared_ptr<const package::Executable> executable) const;

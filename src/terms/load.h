@@ -38,6 +38,9 @@ struct LoadOptions {
   int weight = 1;
   /// As exec::LoadOptions; none: the default.
   std::optional<std::int64_t> max_recorded_bytes;
+  /// Of one run, from the start of its first kernel: then it is stopped. None: the host's default;
+  /// 0: no limit.
+  std::optional<std::int64_t> max_run_ns;
   /// None: every request runs alone.
   std::optional<BatchOptions> batching;
   /// Of the group that the load makes; none: the host's default. Not with `group`. Of a function:
@@ -46,6 +49,8 @@ struct LoadOptions {
   /// Deploys a function. Not with a group.
   std::optional<FunctionOptions> function;
   std::optional<std::uint64_t> seed;  ///< of random operators
+  bool is_on_demand = false;          ///< loaded at the first request, unloaded for others
+  bool is_pinned = false;             ///< on demand, but not unloaded for others
 };
 
 }  // namespace sluice::terms

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
+#include "terms/load_json.h"
 #include "worker/protocol/profile_pages.h"
 
 namespace sluice::worker {
@@ -257,18 +258,10 @@ std::string WorkerGroup::active_model() const {
 
 std::int64_t WorkerGroup::num_switches() const { return num_switches_; }
 
-json WorkerGroup::load_message(const WorkerLoad& load) {
-  json message = {{"op", "load"},
-                  {"name", load.name.substr(0, kMaxNameBytes)},
-                  {"depth", load.depth},
-                  {"flags_nan", load.nan_policy == terms::NanPolicy::kFlag ? 1 : 0}};
-  if (load.queue_limit) message["queue_limit"] = *load.queue_limit;
-  if (load.max_recorded_bytes) message["max_recorded_bytes"] = *load.max_recorded_bytes;
-  if (load.batching) {
-    message["batch_rows"] = load.batching->rows;
-    message["max_delay_ns"] = load.batching->max_delay_ns;
-  }
-  if (load.seed) message["seed"] = static_cast<std::int64_t>(*load.seed);  // its bits
+json WorkerGroup::load_message(const terms::LoadOptions& load) {
+  json message = terms::to_json(load);
+  message["op"] = "load";
+  message["name"] = load.name.substr(0, kMaxNameBytes);
   return message;
 }
 
@@ -286,7 +279,7 @@ Status WorkerGroup::ask_about(const RemoteModel& model, const char* op, std::int
 }
 
 Result<std::shared_ptr<RemoteModel>> WorkerGroup::load(
-    const WorkerLoad& load, int package, const std::stop_token& stop,
+    const terms::LoadOptions& load, int package, const std::stop_token& stop,
     const std::function<std::shared_ptr<RemoteModel>(const json&)>& make) {
   const std::lock_guard change(change_mutex_);
   const json loaded = SLUICE_TRY(ask(load_message(load), package, kNever, stop));

@@ -59,7 +59,7 @@ class WorkerGroup {
   /// Makes the worker load `package`; `make` creates the model from the worker's reply. Blocks.
   /// Fails: the worker's error; kUnavailable without a worker.
   Result<std::shared_ptr<RemoteModel>> load(
-      const WorkerLoad& load, int package, const std::stop_token& stop,
+      const terms::LoadOptions& load, int package, const std::stop_token& stop,
       const std::function<std::shared_ptr<RemoteModel>(const nlohmann::json&)>& make);
   Status start(RemoteModel& model);
   Status stop(RemoteModel& model, std::int64_t drain_ns);
@@ -112,7 +112,7 @@ class WorkerGroup {
   Result<nlohmann::json> ask(nlohmann::json message, int fd, std::int64_t timeout_ns,
                              const std::stop_token& stop = {});
   Status ask_about(const RemoteModel& model, const char* op, std::int64_t drain_ns);
-  static nlohmann::json load_message(const WorkerLoad& load);
+  static nlohmann::json load_message(const terms::LoadOptions& load);
 
   const GroupOptions options_;
   const std::shared_ptr<LinkSlot> slot_ = std::make_shared<LinkSlot>();

@@ -68,16 +68,12 @@ std::string name_of(const runtime::LoadRequest& request) {
   return request.path.empty() ? "model" : request.path.stem().string();
 }
 
-WorkerLoad load_of(const runtime::LoadRequest& request) {
-  const auto seed =
-      request.random ? std::optional<std::uint64_t>(request.random->seed()) : std::nullopt;
-  return {request.name,
-          request.depth,
-          request.queue_limit,
-          request.nan_policy,
-          request.max_recorded_bytes,
-          seed,
-          request.batching};
+/// For the worker, whose process is the isolation.
+terms::LoadOptions load_of(const runtime::LoadRequest& request) {
+  terms::LoadOptions load = request;
+  load.isolation = std::nullopt;
+  if (request.random) load.seed = request.random->seed();
+  return load;
 }
 
 }  // namespace
@@ -230,7 +226,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     return terms::runtime_error(RuntimeCode::kInvalidHandle, "group {} was destroyed", id.value());
   }
   const int package_fd = package.get();
-  const WorkerLoad load = load_of(request);
+  const terms::LoadOptions load = load_of(request);
   std::optional<runtime::JoinRule> rule;
   if (load.batching) {
     rule = SLUICE_TRY(

@@ -128,7 +128,7 @@ Status RemoteModel::send(std::uint64_t id, const runtime::Request& request) {
   const auto link = SLUICE_TRY(parts_.link->get());
   Inference inference;
   inference.model = worker_model_;
-  inference.request.numbers[0] = request.wants_detail ? 1 : 0;
+  inference.request.numbers = {request.wants_detail ? 1 : 0, request.max_run_ns};
   inference.request.tensors = request.inputs;
   inference.room_bytes = room_bytes_;
   inference.deadline_ns = request.deadline_ns;

@@ -45,17 +45,6 @@ class LinkSlot {
   Status why_;
 };
 
-/// What a worker's load needs beside the package.
-struct WorkerLoad {
-  std::string name;
-  int depth = 0;
-  std::optional<int> queue_limit;
-  terms::NanPolicy nan_policy = terms::NanPolicy::kPass;
-  std::optional<std::int64_t> max_recorded_bytes = {};
-  std::optional<std::uint64_t> seed;  ///< of random operators
-  std::optional<terms::BatchOptions> batching;
-};
-
 /// Survives the death of its worker, with phase, package and statistics. `submit` copies the inputs
 /// to the worker's memory, so a cancelled or expired request is answered at once. Outputs lie in
 /// that memory until the caller drops them.
@@ -67,7 +56,7 @@ class RemoteModel final : public runtime::RequestSink,
     terms::Signature signature;
     std::int64_t batch_rows = 1;            ///< of a joined run
     shm::Fd package;                        ///< for loading it again, and
-    WorkerLoad load;                        ///< how
+    terms::LoadOptions load;                ///< how
     terms::ReplyDetail where;               ///< group and cores
     std::vector<runtime::LaneCores> cores;  ///< of the group, which a request keeps busy
     std::vector<topology::MemoryLease> memory;

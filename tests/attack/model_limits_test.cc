@@ -87,10 +87,10 @@ class ModelLimitsTest : public testing::ServingTest<runtime::ThreadDrivers> {
     return options;
   }
 
-  std::uint64_t load(std::string_view text, std::string_view backend = "reference") {
+  std::uint64_t load(std::string_view text, std::string_view backend = "reference",
+                     terms::LoadOptions options = {}) {
     const std::string path = (folder_ / "own.sluice").string();
     EXPECT_TRUE(package::write_package(exec::testing::executable_of(text, backend), path).is_ok());
-    terms::LoadOptions options;
     options.depth = 1;
     options.queue_limit = 1000;
     const auto model = client_->load(options, path);
@@ -191,6 +191,35 @@ TEST_F(ModelLimitsTest, DeadlineEndsAnEndlessRun) {
   const auto reply = run_endless(model, 50'000'000);
   EXPECT_EQ(code_of(reply.status()), RuntimeCode::kTimeout) << reply.status().to_string();
   EXPECT_TRUE(client_->unload(model).is_ok());
+}
+
+TEST_F(ModelLimitsTest, TimeLimitOfALoadEndsAnEndlessRun) {
+  terms::LoadOptions options;
+  options.max_run_ns = 50'000'000;
+  const std::uint64_t model = load(kEndless, "reference", options);
+  const auto reply = run_endless(model);
+  EXPECT_EQ(code_of(reply.status()), RuntimeCode::kTimeout);
+  EXPECT_THAT(reply.status().message(), HasSubstr("stopped after 0.05 s"));
+  options.function.emplace();
+  const std::uint64_t function = load(long_products(), "cpu", options);
+  EXPECT_EQ(code_of(multiply(function, kLongSize).status()), RuntimeCode::kTimeout);
+  EXPECT_TRUE(multiply(function, 2).is_ok()) << "the next run is whole";
+}
+
+TEST_F(ModelLimitsTest, TimeLimitOfTheDaemonHoldsForLoadsWithoutOne) {
+  service::ServiceOptions options = service_.options();
+  options.max_run_ns = 50'000'000;
+  service_.set_options(options);
+  const std::uint64_t model = load(long_products(), "cpu");
+  EXPECT_EQ(code_of(multiply(model, kLongSize).status()), RuntimeCode::kTimeout);
+  terms::LoadOptions none;
+  none.max_run_ns = 0;
+  const std::uint64_t unlimited = load(kEndless, "reference", none);
+  auto endless = std::async(std::launch::async, [&] { return run_endless(unlimited); });
+  wait_until_accepted(unlimited);
+  sluice::testing::pause_for(std::chrono::milliseconds(200));
+  EXPECT_TRUE(client_->unload(unlimited).is_ok());
+  EXPECT_EQ(code_of(endless.get().status()), RuntimeCode::kCancelled);
 }
 
 TEST_F(ModelLimitsTest, UnloadEndsAnEndlessRun) {

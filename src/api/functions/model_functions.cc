@@ -45,7 +45,7 @@ Result<terms::NanPolicy> nan_policy_of(std::int32_t number) {
 
 Result<terms::FunctionOptions> function_settings(const sluice_function_options& given,
                                                  const LoadSettings& settings) {
-  if (settings.options.group || settings.is_on_demand) {
+  if (settings.options.group || settings.options.is_on_demand) {
     return invalid_argument("a function runs on a lane: leave out the group and is_on_demand");
   }
   if (settings.options.batching) {
@@ -86,13 +86,15 @@ Result<LoadSettings> load_settings(const sluice_load_options* given) {
   // 0 leaves the default; a negative number lets no request wait.
   if (options.queue_limit != 0) load.queue_limit = std::max(options.queue_limit, 0);
   load.nan_policy = SLUICE_TRY(nan_policy_of(options.nan_policy));
-  settings.is_on_demand = options.is_on_demand != 0;
-  settings.is_pinned = options.is_pinned != 0;
+  load.is_on_demand = options.is_on_demand != 0;
+  load.is_pinned = options.is_pinned != 0;
   load.isolation = SLUICE_TRY(isolation_of(options.isolation));
   settings.timeout_ns = options.timeout_ns;
   if (options.max_recorded_bytes != 0) {
     load.max_recorded_bytes = std::max<std::int64_t>(options.max_recorded_bytes, 0);
   }
+  // 0 leaves the default; a negative number sets no limit.
+  if (options.max_run_ns != 0) load.max_run_ns = std::max<std::int64_t>(options.max_run_ns, 0);
   if (options.has_seed != 0) load.seed = options.seed;
   if (options.has_batching != 0) {
     load.batching = terms::BatchOptions{options.batch_rows, options.max_delay_ns};

@@ -65,7 +65,9 @@ class LocalRuntime final : public Runtime {
 
   Result<std::uint64_t> load(const LoadSettings& settings) override {
     auto request = SLUICE_TRY(request_of(settings));
-    if (settings.is_on_demand) return demand_.add(engine_, std::move(request), settings.is_pinned);
+    if (settings.options.is_on_demand) {
+      return demand_.add(engine_, std::move(request), settings.options.is_pinned);
+    }
     if (settings.options.function) {
       return static_cast<std::uint64_t>(
           SLUICE_TRY(functions_.deploy(request, *settings.options.function)));

@@ -41,8 +41,6 @@ struct LoadSettings {
   std::string path;
   bool is_server_path = false;
   Bytes package;  ///< in place of `path`; aligned as package::parse_package requires
-  bool is_on_demand = false;
-  bool is_pinned = false;
   TimeoutNs timeout_ns = 0;
 };
 

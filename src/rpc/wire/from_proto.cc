@@ -101,65 +101,6 @@ Result<terms::CoreRequest> from_proto(const v1::CreateGroupRequest& from) {
   return request;
 }
 
-Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_upload_bytes) {
-  LoadSettings settings;
-  settings.options.name = from.name();
-  if (from.group() != 0) settings.options.group = SLUICE_TRY(group_from_proto(from.group()));
-  // 0 stands for the default, as every absent field of the protocol does.
-  if (from.depth() < 0 || from.depth() > terms::kMaxDepth) {
-    return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 0 and {}",
-                         from.depth(), terms::kMaxDepth);
-  }
-  settings.options.depth = from.depth();
-  if (from.has_queue_limit()) {
-    if (from.queue_limit() < 0 || from.queue_limit() > terms::kMaxWaiting) {
-      return runtime_error(RuntimeCode::kInvalid, "a queue_limit of {} is not between 0 and {}",
-                           from.queue_limit(), terms::kMaxWaiting);
-    }
-    settings.options.queue_limit = from.queue_limit();
-  }
-  if (from.weight() < 0 || from.weight() > terms::kMaxWeight) {
-    return runtime_error(RuntimeCode::kInvalid, "a weight of {} is not between 0 and {}",
-                         from.weight(), terms::kMaxWeight);
-  }
-  // Clients from before weights send none, which means an equal share.
-  settings.options.weight = std::max(from.weight(), 1);
-  if (from.has_max_recorded_bytes()) {
-    if (from.max_recorded_bytes() < 0) {
-      return runtime_error(RuntimeCode::kInvalid, "max_recorded_bytes is {}; it is 0 or more",
-                           from.max_recorded_bytes());
-    }
-    settings.options.max_recorded_bytes = from.max_recorded_bytes();
-  }
-  if (from.has_batch_rows()) {
-    settings.options.batching = terms::BatchOptions{from.batch_rows(), from.max_delay_ns()};
-    SLUICE_TRY(terms::check(*settings.options.batching));
-  } else if (from.max_delay_ns() != 0) {
-    return runtime_error(RuntimeCode::kInvalid, "max_delay_ns without batch_rows joins nothing");
-  }
-  if (from.flag_nan()) settings.options.nan_policy = terms::NanPolicy::kFlag;
-  if (from.has_seed()) settings.options.seed = from.seed();
-  settings.options.isolation = SLUICE_TRY(isolation_from_proto(from.isolation()));
-  if (from.has_function()) settings.options.function = SLUICE_TRY(from_proto(from.function()));
-  settings.only_estimates = from.only_estimate();
-  if (from.source_case() == v1::LoadOptions::kPath) {
-    settings.path = from.path();
-    return settings;
-  }
-  if (from.source_case() != v1::LoadOptions::kUploadBytes || from.upload_bytes() == 0) {
-    return runtime_error(RuntimeCode::kInvalid, "neither a path nor the size of an upload");
-  }
-  // Refused by the announced size, before the first chunk is read.
-  if (from.upload_bytes() > static_cast<std::uint64_t>(max_upload_bytes)) {
-    return runtime_error(RuntimeCode::kOutOfResources,
-                         "an upload of {} bytes is larger than the {} that are taken; load it by "
-                         "path",
-                         from.upload_bytes(), max_upload_bytes);
-  }
-  settings.upload_bytes = static_cast<std::int64_t>(from.upload_bytes());
-  return settings;
-}
-
 Result<terms::CoreGroupId> group_from_proto(std::uint64_t handle) {
   // Handles are 64 bits in the protocol and 32 within: larger ones name no group.
   if (handle == 0 || handle > std::uint64_t{std::numeric_limits<std::int32_t>::max()}) {

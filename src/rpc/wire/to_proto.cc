@@ -220,21 +220,4 @@ void to_proto(const terms::ReplyDetail& from, v1::InferDetail& to) {
   to.set_compute_ns(from.compute_ns);
 }
 
-void to_proto(const terms::LoadOptions& from, v1::LoadOptions& to) {
-  to.set_name(from.name);
-  if (from.group) to.set_group(static_cast<std::uint64_t>(from.group->value()));
-  to.set_depth(from.depth);
-  if (from.queue_limit) to.set_queue_limit(*from.queue_limit);
-  to.set_flag_nan(from.nan_policy == terms::NanPolicy::kFlag);
-  if (from.seed) to.set_seed(*from.seed);
-  if (from.max_recorded_bytes) to.set_max_recorded_bytes(*from.max_recorded_bytes);
-  if (from.batching) {
-    to.set_batch_rows(from.batching->rows);
-    to.set_max_delay_ns(from.batching->max_delay_ns);
-  }
-  to.set_weight(from.weight);
-  if (from.isolation) to.set_isolation(std::string(terms::isolation_name(*from.isolation)));
-  if (from.function) to_proto(*from.function, *to.mutable_function());
-}
-
 }  // namespace sluice::rpc::wire

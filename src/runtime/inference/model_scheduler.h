@@ -24,8 +24,9 @@ namespace sluice::runtime {
 struct SchedulerOptions {
   std::string name;  ///< of the model, for messages
   int depth = 1;
-  int queue_limit = 0;  ///< requests beyond `depth`; one more is refused
-  int weight = 1;       ///< among the models that share a group
+  int queue_limit = 0;          ///< requests beyond `depth`; one more is refused
+  int weight = 1;               ///< among the models that share a group
+  std::int64_t max_run_ns = 0;  ///< as terms::LoadOptions; 0: none
   terms::NanPolicy nan_policy = terms::NanPolicy::kPass;
   terms::ReplyDetail where;                          ///< group, cores and backends
   std::vector<std::vector<LaneCores>> lanes = {};    ///< of the pipeline, for statistics
@@ -146,6 +147,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
     std::atomic<bool> is_cancelled = false;  ///< set by any thread, under mutex_
     Status verdict;                          ///< not ok: the reply, after the running stage
     std::int64_t start_ns = 0;               ///< when it got the slot
+    std::int64_t ends_ns = kNoDeadline;      ///< then its time limit stops it
     std::int64_t stage_start_ns = 0;
     std::int64_t stage_end_ns = 0;  ///< of a stage on a thread
     RequestTimes times;
@@ -174,6 +176,8 @@ class ModelScheduler final : public RequestSink, public Steppable {
   bool obey_doom();
   bool drop_expired(std::int64_t now_ns);
   bool drop_running(std::int64_t now_ns);
+  std::int64_t max_run_ns(const Running& running) const;
+  Status too_long(const Running& running) const;
   Status reason_to_end(const Running& running, std::int64_t now_ns) const;
   void drop(Running& running, const Status& why);
   bool drop_late(std::int64_t now_ns);

@@ -39,6 +39,8 @@ bool ModelScheduler::start_stage(Running& running) {
   running.stage_start_ns = clock_.now_ns();
   if (running.stage == 0 && running.first_row == 0) {
     running.times.queue_ns = running.stage_start_ns - running.pending.submitted_ns;
+    const std::int64_t limit_ns = max_run_ns(running);
+    if (limit_ns != 0) running.ends_ns = deadline_after(clock_, limit_ns);
     if (is_profiled()) {
       profile(terms::SpanKind::kQueue, running.pending.id, running.pending.submitted_ns,
               running.stage_start_ns);

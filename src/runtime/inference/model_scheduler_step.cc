@@ -41,6 +41,7 @@ StepResult ModelScheduler::result(bool has_moved, std::int64_t now_ns) {
     // A lane's thread assists at its end; until then there is nothing to poll.
     result.is_running |= running->is_in_stage && !running->is_on_thread;
     if (running->is_answered || !running->verdict.is_ok()) continue;
+    result.next_deadline_ns = std::min(result.next_deadline_ns, running->ends_ns);
     if (running->is_joined) continue;
     result.next_deadline_ns =
         std::min(result.next_deadline_ns, running->pending.request.deadline_ns);
@@ -103,12 +104,33 @@ bool ModelScheduler::drop_running(std::int64_t now_ns) {
   return has_moved;
 }
 
-/// Not ok for a request that was cancelled or is late. Also called by the thread that runs it, from
-/// inside the run: a model with loops has one stage, which may never end by itself.
+/// The shorter limit of the model and of the client; 0: none.
+std::int64_t ModelScheduler::max_run_ns(const Running& running) const {
+  const std::int64_t own_ns = running.pending.request.max_run_ns;
+  if (own_ns == 0 || options_.max_run_ns == 0) return std::max(own_ns, options_.max_run_ns);
+  return std::min(own_ns, options_.max_run_ns);
+}
+
+Status ModelScheduler::too_long(const Running& running) const {
+  constexpr double kNsPerSecond = 1e9;
+  const std::int64_t limit_ns = max_run_ns(running);
+  const std::string_view whose =
+      limit_ns == options_.max_run_ns
+          ? "the limit of this model's runs; load it with a larger max_run, or raise "
+            "max_run_seconds of the daemon"
+          : "the limit of this client's runs; raise max_run in the daemon's roles";
+  return terms::runtime_error(RuntimeCode::kTimeout, "the run was stopped after {:g} s, {}",
+                              static_cast<double>(limit_ns) / kNsPerSecond, whose);
+}
+
+/// Not ok for a request that was cancelled or is late, and for a run that takes too long. Also
+/// called by the thread that runs it, from inside the run: a model with loops has one stage, which
+/// may never end by itself.
 Status ModelScheduler::reason_to_end(const Running& running, std::int64_t now_ns) const {
   if (running.is_cancelled.load(std::memory_order_relaxed)) {
     return terms::runtime_error(RuntimeCode::kCancelled, "cancelled while running");
   }
+  if (running.ends_ns <= now_ns) return too_long(running);
   if (running.is_joined) return ok_status();  // its parts have deadlines of their own
   if (running.pending.request.deadline_ns <= now_ns) {
     return terms::runtime_error(RuntimeCode::kTimeout, "the deadline passed while running");
@@ -129,6 +151,7 @@ void ModelScheduler::drop(Running& running, const Status& why) {
     answer_error(running.pending, why);
   }
   if (running.is_in_stage) return;
+  if (running.is_joined) return run_alone(running);
   free_slot(running);
   release_one();
 }

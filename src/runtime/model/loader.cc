@@ -127,6 +127,17 @@ terms::ReplyDetail where(const GroupScheduler& group, const SegmentTargets& targ
   return detail;
 }
 
+SchedulerOptions scheduling_of(const LoadRequest& request, const terms::ModelInfo& info) {
+  SchedulerOptions options;
+  options.name = info.name;
+  options.depth = info.depth;
+  options.queue_limit = info.queue_limit;
+  options.weight = request.weight;
+  options.max_run_ns = request.max_run_ns.value_or(0);
+  options.nan_policy = request.nan_policy;
+  return options;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<CachedPackage>> Loader::open(const LoadRequest& request) {
@@ -238,9 +249,8 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   parts.info.num_slots = pipeline->num_slots();
   parts.info.shares_package = placed.is_shared;
   parts.info.slots_bytes = pipeline->memory_bytes();
-  SchedulerOptions scheduling = {parts.info.name,        depth,
-                                 parts.info.queue_limit, request.weight,
-                                 request.nan_policy,     where(*group, targets)};
+  SchedulerOptions scheduling = scheduling_of(request, parts.info);
+  scheduling.where = where(*group, targets);
   scheduling.lanes = cores_by_lane(*pipeline, parts.plan);
   scheduling.cpus = cpus_by_lane(*pipeline, parts.plan, groups_.map());
   scheduling.profiler = &profiler_;

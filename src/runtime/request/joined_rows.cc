@@ -192,6 +192,9 @@ std::optional<Request> joined_request(std::span<const Request* const> requests,
     num_rows += request->inputs.front().dims.front();
     // The run lasts until the latest of the deadlines and has the highest of the priorities.
     joined.deadline_ns = std::max(joined.deadline_ns, request->deadline_ns);
+    const bool is_limited = request->max_run_ns != 0;
+    const bool is_shorter = joined.max_run_ns == 0 || request->max_run_ns < joined.max_run_ns;
+    if (is_limited && is_shorter) joined.max_run_ns = request->max_run_ns;
     joined.priority = std::max(joined.priority, request->priority);
     joined.wants_detail |= request->wants_detail;
   }

@@ -34,9 +34,9 @@ std::int64_t rows_of(const Request& request, const JoinRule& rule);
 /// Whether all but the rows of two requests are of the same shapes. Requires: rows_of both > 0.
 bool has_same_rows(const Request& a, const Request& b);
 
-/// One request for the rows of all, with copies of the inputs and the latest of their deadlines; it
-/// has no on_done. Nullopt without memory for the copies. Requires: has_same_rows of all with the
-/// first, and at most `max_rows` rows in all.
+/// One request for the rows of all, with copies of the inputs, the latest of their deadlines and
+/// the shortest of their limits of a run; it has no on_done. Nullopt without memory for the copies.
+/// Requires: has_same_rows of all with the first, and at most `max_rows` rows in all.
 std::optional<Request> joined_request(std::span<const Request* const> requests,
                                       const JoinRule& rule);
 /// The request for up to `max_rows` rows of a larger one, from row `first` on. It reads the memory

@@ -42,7 +42,8 @@ struct Request {
   std::int64_t deadline_ns = kNoDeadline;  ///< on the engine's clock
   /// When the wait began, for statistics, if another line had the request before; 0: it begins now.
   std::int64_t since_ns = 0;
-  std::int32_t priority = 0;  ///< a higher number runs first
+  std::int64_t max_run_ns = 0;  ///< its client's limit of a run, beside the model's; 0: none
+  std::int32_t priority = 0;    ///< a higher number runs first
   bool wants_detail = false;
   /// Whose quota of the exchange counts the tensors that a graph of functions keeps for its later
   /// functions: a sandbox::OwnerId; 0: nobody's.

@@ -57,6 +57,7 @@ Request GraphRun::request_of(std::size_t step) {
   // Without an owner the caller waits until no device uses the inputs; so do these requests.
   if (request_.memory_owner != nullptr) inner.memory_owner = shared_from_this();
   inner.deadline_ns = request_.deadline_ns;
+  inner.max_run_ns = request_.max_run_ns;
   inner.priority = request_.priority;
   inner.wants_detail = request_.wants_detail;
   inner.on_done = [self = shared_from_this(), step](Reply reply) {

@@ -37,6 +37,26 @@ TEST(Roles, AreReadAndWritten) {
   }
 }
 
+TEST(Roles, BoundTheRunsOfTheirClients) {
+  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  EXPECT_EQ(roles("inference").max_run_ns(), 0);
+  EXPECT_EQ(roles("max_run=5,inference").max_run_ns(), 5 * kNsPerSecond);
+  EXPECT_EQ(to_string(roles("max_run=5,inference")), "inference,max_run=5");
+  for (const char* bad :
+       {"max_run=5", "inference,max_run=", "inference,max_run=0", "inference,max_run=1.5",
+        "inference,max_run=-1", "inference,max_run=99999999999999999999"}) {
+    EXPECT_THAT(terms::parse_roles(bad).status().message(), HasSubstr("max_run=")) << bad;
+  }
+  // The longer limit of all rules that name the client, and none if one has none.
+  const Access access =
+      access_with({"user:4000001=inference,max_run=5", "group:77=monitor,max_run=9",
+                   "group:78=monitor", "others=inference,max_run=1"});
+  EXPECT_EQ(access.roles_of(user(kAlice)).max_run_ns(), 5 * kNsPerSecond);
+  EXPECT_EQ(access.roles_of(user(kAlice, 77)).max_run_ns(), 9 * kNsPerSecond);
+  EXPECT_EQ(access.roles_of(user(kAlice, 78)).max_run_ns(), 0);
+  EXPECT_EQ(access.roles_of(user(kBob)).max_run_ns(), 1 * kNsPerSecond);
+}
+
 TEST(RoleRules, NameUsersGroupsAndOthers) {
   EXPECT_EQ(parse_role_rule("user:root=monitor")->id, 0);
   EXPECT_EQ(parse_role_rule("user:4000001=monitor")->id, kAlice);

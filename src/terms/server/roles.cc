@@ -1,7 +1,10 @@
 #include "terms/server/roles.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace sluice::terms {
 namespace {
@@ -10,6 +13,20 @@ namespace {
 // alone.
 constexpr std::array kRoles = {Role::kMonitor, Role::kInference, Role::kControl};
 constexpr std::string_view kNone = "none";
+constexpr std::string_view kMaxRun = "max_run=";
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+constexpr std::int64_t kMostSeconds = 1'000'000'000;
+
+Result<std::int64_t> parse_max_run(std::string_view seconds) {
+  std::int64_t number = 0;
+  const char* const end = seconds.data() + seconds.size();
+  const auto [at, error] = std::from_chars(seconds.data(), end, number);
+  if (error == std::errc() && at == end && number > 0 && number <= kMostSeconds) {
+    return number * kNsPerSecond;
+  }
+  return invalid_argument("{}{} is not a number of seconds between 1 and {}", kMaxRun,
+                          seconds.substr(0, 100), kMostSeconds);
+}
 
 }  // namespace
 
@@ -31,14 +48,19 @@ Result<Roles> parse_roles(std::string_view text) {
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     const std::string_view word = text.substr(at, end - at);
+    at = end + 1;
+    if (word.starts_with(kMaxRun)) {
+      roles.set_max_run_ns(SLUICE_TRY(parse_max_run(word.substr(kMaxRun.size()))));
+      continue;
+    }
     const auto* const role = std::ranges::find(kRoles, word, role_name);
     if (role == kRoles.end()) {
       return invalid_argument("\"{}\" is no role; there are inference, control, monitor and none",
                               word.substr(0, 100));
     }
     roles.add(*role);
-    at = end + 1;
   }
+  if (!roles.open(Role::kAny)) return invalid_argument("{} needs a role beside it", text);
   return roles;
 }
 
@@ -49,7 +71,10 @@ std::string to_string(Roles roles) {
     text += text.empty() ? "" : ",";
     text += role_name(role);
   }
-  return text.empty() ? std::string(kNone) : text;
+  if (text.empty()) return std::string(kNone);
+  if (roles.max_run_ns() != 0)
+    text += fmt::format(",{}{}", kMaxRun, roles.max_run_ns() / kNsPerSecond);
+  return text;
 }
 
 }  // namespace sluice::terms

@@ -1,6 +1,7 @@
 // What clients may do with the daemon.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,7 +19,8 @@ enum class Role : std::uint8_t {
   kFetch = 8,      ///< tensors that were offered: of other daemons alone, and in no set of roles
 };
 
-/// A set of roles. Control contains monitor: who changes things sees what there is.
+/// A set of roles, and how long a run of a request of their client may take. Control contains
+/// monitor: who changes things sees what there is.
 class Roles {
  public:
   constexpr Roles() = default;
@@ -28,7 +30,16 @@ class Roles {
     bits_ |= static_cast<std::uint8_t>(role);
     if (role == Role::kControl) add(Role::kMonitor);
   }
-  constexpr void add(Roles roles) { bits_ |= roles.bits_; }
+  /// The client gets the longer of both limits.
+  constexpr void add(Roles roles) {
+    if (roles.bits_ == 0) return;
+    const bool is_limited = max_run_ns_ != 0 && roles.max_run_ns_ != 0;
+    const std::int64_t longer_ns = is_limited ? std::max(max_run_ns_, roles.max_run_ns_) : 0;
+    max_run_ns_ = bits_ == 0 ? roles.max_run_ns_ : longer_ns;
+    bits_ |= roles.bits_;
+  }
+  constexpr std::int64_t max_run_ns() const { return max_run_ns_; }  ///< 0: no limit
+  constexpr void set_max_run_ns(std::int64_t ns) { max_run_ns_ = ns; }
   constexpr bool open(Role role) const {
     return role == Role::kAny ? bits_ != 0 : (bits_ & static_cast<std::uint8_t>(role)) != 0;
   }
@@ -38,9 +49,10 @@ class Roles {
   explicit constexpr Roles(std::uint8_t bits) : bits_(bits) {}
 
   std::uint8_t bits_ = 0;
+  std::int64_t max_run_ns_ = 0;
 };
 
-/// "inference,monitor", or "none".
+/// "inference,monitor,max_run=10", where max_run is in seconds and optional, or "none".
 /// Fails: kInvalidArgument naming the word that is no role.
 Result<Roles> parse_roles(std::string_view text);
 std::string to_string(Roles roles);

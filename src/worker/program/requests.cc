@@ -128,6 +128,7 @@ Status Requests::submit(const shm::Submission& entry) {
   if (entry.head.timeout_ns > 0) {
     request.deadline_ns = model->clock().now_ns() + entry.head.timeout_ns;
   }
+  request.max_run_ns = wanted.numbers[1];
   request.priority = entry.head.priority;
   request.wants_detail = true;
   const auto flight = flights_.enter(answer->request, model, !ring_.has_submission());

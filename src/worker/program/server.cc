@@ -15,6 +15,7 @@
 #include "backend/registry.h"
 #include "runtime/engine.h"
 #include "runtime/inference/simulated_drivers.h"
+#include "terms/load_json.h"
 #include "topology/map/device_map_json.h"
 #include "worker/program/confine.h"
 #include "worker/program/requests.h"
@@ -177,27 +178,10 @@ class Server {
   }
 
   Result<json> load(const JsonValue& body, int fd, const std::stop_token& stop) {
-    runtime::LoadRequest request;
+    runtime::LoadRequest request(SLUICE_TRY(terms::load_options_from_json(body)));
     request.executable = SLUICE_TRY(map_package(fd));
-    request.name = SLUICE_TRY(body.text_or("name", "model"));
     request.group = group_;
-    request.depth = static_cast<int>(SLUICE_TRY(body.int_or("depth", 0, 0, terms::kMaxDepth)));
-    const auto waiting = SLUICE_TRY(body.int_or("queue_limit", -1, -1, terms::kMaxWaiting));
-    if (waiting >= 0) request.queue_limit = static_cast<int>(waiting);
-    const auto recorded = SLUICE_TRY(body.int_or("max_recorded_bytes", -1, -1, kMaxInt64));
-    if (recorded >= 0) request.max_recorded_bytes = recorded;
-    if (body.has("batch_rows")) {
-      request.batching =
-          terms::BatchOptions{SLUICE_TRY(body.int_or("batch_rows", 0, 0, terms::kMaxBatchRows)),
-                              SLUICE_TRY(body.int_or("max_delay_ns", 0, 0, kMaxInt64))};
-    }
-    const bool flags_nan = SLUICE_TRY(body.int_or("flags_nan", 0, 0, 1)) == 1;
-    request.nan_policy = flags_nan ? terms::NanPolicy::kFlag : terms::NanPolicy::kPass;
-    if (body.has("seed")) {
-      const auto field = SLUICE_TRY(body.field("seed"));
-      request.random = exec::RandomSource::create(
-          static_cast<std::uint64_t>(SLUICE_TRY(field.as_int(INT64_MIN, INT64_MAX))));
-    }
+    if (request.seed) request.random = exec::RandomSource::create(request.seed);
     const ModelHandle model = SLUICE_TRY(engine_->load(request, stop));
     return info_json(static_cast<std::uint64_t>(model), SLUICE_TRY(engine_->info(model)));
   }

@@ -4,8 +4,7 @@
 // (gRPC's; 0: ok), and what is said here:
 //     memory   with the file of an Arena            first of all
 //     start    with the file of a JSON text, WorkerSetup
-//     load     name, depth, queue_limit, flags_nan, max_recorded_bytes, seed, batch_rows,
-//              max_delay_ns; a package
+//     load     the fields of terms/load_json.h; a package
 //                                                                --> model, name, mode, depth,
 //     num_slots, ... start_model, stop, reset, unload              model; drain_ns, below 0: no
 //     drain cancel   call                                  the load with that id; has no answer
@@ -14,9 +13,10 @@
 //     drop_profile   profile
 // Entries of the ring: one input and one output are a request, in a Bundle, and room for its
 // answer; one output alone is room for an answer that was too long (`model`: of which request);
-// none cancels the request `model`. An answer's numbers: queue, copy and compute time in ns,
-// recorded bytes, 1 if the request was joined; its text: backends. A completion's status_code is 0
-// if the bundle is in the room, kOutOfRange if it needs the bytes that outputs[0] says.
+// none cancels the request `model`. A request's numbers: 1 for an answer with details, the longest
+// run that its client may have in ns (0: any). An answer's numbers: queue, copy and compute time in
+// ns, recorded bytes, 1 if the request was joined; its text: backends. A completion's status_code
+// is 0 if the bundle is in the room, kOutOfRange if it needs the bytes that outputs[0] says.
 #pragma once
 
 #include <cstdint>

@@ -43,6 +43,11 @@ class LoadCommand : public Command {
              "Seconds that a request waits for others to fill its run, with --batch-rows")
         .between(0.0, 1e9)
         .shows_default();
+    options
+        .add("--max-run", max_run_seconds_,
+             "Seconds after which a run is stopped; 0 sets no limit (default: the daemon's "
+             "max_run_seconds)")
+        .between(0.0, 1e9);
     options.flag("--flag-nan", flags_nan_, "Answer with code 1003 if an output holds NaN");
     options.flag("--estimate", only_estimates_,
                  "Print the memory that the model would need; load nothing");
@@ -56,6 +61,7 @@ class LoadCommand : public Command {
       options_.isolation = SLUICE_TRY(terms::parse_isolation(isolation_));
     }
     const auto max_delay_ns = nanoseconds_of(max_delay_seconds_);
+    if (max_run_seconds_ >= 0) options_.max_run_ns = nanoseconds_of(max_run_seconds_);
     if (flags_nan_) options_.nan_policy = terms::NanPolicy::kFlag;
     if (batch_rows_) options_.batching = terms::BatchOptions{*batch_rows_, max_delay_ns};
     if (max_delay_ns > 0 && !batch_rows_) {
@@ -96,6 +102,7 @@ class LoadCommand : public Command {
   std::string isolation_;
   std::optional<std::int64_t> batch_rows_;
   double max_delay_seconds_ = 0;
+  double max_run_seconds_ = -1;  ///< below 0: the daemon's
   bool flags_nan_ = false;
   terms::LoadOptions options_;
   bool only_estimates_ = false;

@@ -54,6 +54,11 @@ class DeployCommand : public Command {
     options.flag(
         "--cell", is_in_cell_,
         "Run the function in a cell: a process apart from the daemon and from other cells");
+    options
+        .add("--max-run", max_run_seconds_,
+             "Seconds after which a run is stopped; 0 sets no limit (default: the daemon's "
+             "max_run_seconds)")
+        .between(0.0, 1e9);
     options.add("--seed", load_.seed, "Start of random operators' numbers (default: any)");
     remote_.add_to(options);
   }
@@ -62,6 +67,7 @@ class DeployCommand : public Command {
     function_.keep_warm_ns =
         is_always_warm_ ? terms::kAlwaysWarm : nanoseconds_of(keep_warm_seconds_);
     load_.function = function_;
+    if (max_run_seconds_ >= 0) load_.max_run_ns = nanoseconds_of(max_run_seconds_);
     if (is_in_cell_) load_.isolation = terms::Isolation::kProcess;
     if (load_.name.empty()) load_.name = package_.stem();
     const auto client = SLUICE_TRY(remote_.connect());
@@ -83,6 +89,7 @@ class DeployCommand : public Command {
   PackageOptions package_;
   terms::LoadOptions load_;
   terms::FunctionOptions function_;
+  double max_run_seconds_ = -1;  ///< below 0: the daemon's
   double keep_warm_seconds_ = 60;
   bool is_always_warm_ = false;
   bool is_in_cell_ = false;

@@ -1,0 +1,94 @@
+// The longest time of a run, in virtual time: all exact.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/inference/manual_driver.h"
+#include "runtime/testing/engine_testing.h"
+#include "support/sim.h"
+
+namespace sluice::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::load_of;
+using testing::request_of;
+
+/// Of two kernels.
+constexpr std::int64_t kRunNs = 40'000;
+constexpr const char* kMachine = R"({"devices": [{"cores": 4, "compute": {"kernel_ns": 20000}}]})";
+class RunLimitTest : public ::testing::Test {
+ protected:
+  RunLimitTest()
+      : sim_(std::move(sluice::testing::make_sim(kMachine)).value()), drivers_(*sim_.time) {
+    EngineOptions options;
+    terms::Device device;
+    device.id = terms::DeviceId(0);
+    device.kind = sim_.backend->devices()[0].kind;
+    device.backend = "sim";
+    device.backend_index = 0;
+    device.num_cores = 4;
+    options.devices.devices = {device};
+    engine_ = std::make_unique<Engine>(sim_.registry, drivers_, std::move(options));
+  }
+
+  terms::ModelHandle load(std::optional<std::int64_t> max_run_ns) {
+    LoadRequest load = load_of(testing::add_relu_in({1}, "sim"));
+    load.depth = 1;
+    load.max_run_ns = max_run_ns;
+    return engine_->load(load).value();
+  }
+
+  sluice::testing::Sim sim_;
+  ManualDrivers drivers_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(RunLimitTest, LongerRunIsStoppedAndTheNextOneRuns) {
+  const terms::ModelHandle model = load(kRunNs - 1);
+  for (int i = 0; i < 3; ++i) {
+    const std::int64_t start_ns = sim_.time->now_ns();
+    const Reply reply = engine_->infer(model, request_of(1));
+    EXPECT_EQ(reply.code, RuntimeCode::kTimeout);
+    EXPECT_THAT(reply.errors.to_status().message(), HasSubstr("load it with a larger max_run"));
+    EXPECT_GE(sim_.time->now_ns() - start_ns, kRunNs - 1);
+  }
+  EXPECT_EQ(engine_->infer(load(kRunNs * 2), request_of(1)).code, RuntimeCode::kOk);
+}
+
+TEST_F(RunLimitTest, TimeInTheLineDoesNotCount) {
+  const terms::ModelHandle model = load(kRunNs * 2);
+  const auto sink = engine_->sink(model).value();
+  int num_ok = 0;
+  for (int i = 0; i < 10; ++i) {
+    Request request = request_of(1);
+    request.on_done = [&](const Reply& reply) { num_ok += reply.code == RuntimeCode::kOk ? 1 : 0; };
+    ASSERT_TRUE(sink->submit(request).is_ok());
+  }
+  EXPECT_TRUE(sink->wait([&] { return num_ok == 10; }, kNoDeadline));
+}
+
+TEST_F(RunLimitTest, ShorterLimitOfModelAndClientHolds) {
+  struct Case {
+    std::optional<std::int64_t> model_ns;
+    std::int64_t client_ns;
+    std::string_view says;  ///< empty: the run ends by itself
+  };
+  const Case kCases[] = {{std::nullopt, kRunNs - 1, "roles"},
+                         {0, kRunNs - 1, "roles"},
+                         {kRunNs * 2, kRunNs - 1, "roles"},
+                         {kRunNs - 1, kRunNs * 2, "larger max_run"},
+                         {0, 0, ""},
+                         {kRunNs * 2, kRunNs * 3, ""}};
+  for (const Case& one : kCases) {
+    const terms::ModelHandle model = load(one.model_ns);
+    Request request = request_of(1);
+    request.max_run_ns = one.client_ns;
+    const Reply reply = engine_->infer(model, std::move(request));
+    EXPECT_EQ(reply.code, one.says.empty() ? RuntimeCode::kOk : RuntimeCode::kTimeout);
+    EXPECT_THAT(reply.errors.to_status().message(), HasSubstr(std::string(one.says)));
+    ASSERT_TRUE(engine_->unload(model, 0).is_ok());
+  }
+}
+
+}  // namespace
+}  // namespace sluice::runtime
