@@ -13,27 +13,41 @@ SLUICE_CPU_INLINE float by_itself(float x) {
   return x;
 }
 
-}  // namespace
-
-void gather_sums(const GatherSums& g, const float* plane, float scale, bool adds, float* output) {
+/// Of planes side by side: an index and a weight are read once for all of them, and each has sums
+/// of its own, so that none waits for another.
+template <int kPlanes>
+void sum_planes(const GatherSums& g, const GatherPlanes& p, const float* plane, float* output) {
   const std::int32_t* index = g.index;
   const float* weights = g.weights;
-  const std::int32_t* ends = g.ends;
-  const std::int64_t sums = g.sums;
   std::int64_t t = 0;
-  for (std::int64_t i = 0; i < sums; ++i) {
-    const std::int64_t end = ends[i];
-    float even = 0;
-    float odd = 0;
-    for (; t + 4 <= end; t += 4) {
-      even += weights[t] * plane[index[t]] + weights[t + 2] * plane[index[t + 2]];
-      odd += weights[t + 1] * plane[index[t + 1]] + weights[t + 3] * plane[index[t + 3]];
-      even = by_itself(even);
-      odd = by_itself(odd);
+  for (std::int64_t i = 0; i < g.sums; ++i) {
+    float sums[kPlanes] = {};
+    for (const std::int64_t end = g.ends[i]; t < end; ++t) {
+      const float* at = plane + index[t];
+      const float weight = weights[t];
+      SLUICE_CPU_UNROLL
+      for (int k = 0; k < kPlanes; ++k) {
+        sums[k] = by_itself(sums[k] + weight * at[k * p.plane_size]);
+      }
     }
-    for (; t < end; ++t) even = by_itself(even + weights[t] * plane[index[t]]);
-    const float sum = scale * (even + odd);
-    output[i] = adds ? output[i] + sum : sum;
+    SLUICE_CPU_UNROLL
+    for (int k = 0; k < kPlanes; ++k) {
+      float& to = output[k * p.output_size + i];
+      to = p.adds ? to + p.scale * sums[k] : p.scale * sums[k];
+    }
+  }
+}
+
+}  // namespace
+
+void gather_sums(const GatherSums& g, const GatherPlanes& p) {
+  constexpr int kTogether = 4;
+  std::int64_t c = 0;
+  for (; c + kTogether <= p.planes; c += kTogether) {
+    sum_planes<kTogether>(g, p, p.plane + c * p.plane_size, p.output + c * p.output_size);
+  }
+  for (; c < p.planes; ++c) {
+    sum_planes<1>(g, p, p.plane + c * p.plane_size, p.output + c * p.output_size);
   }
 }
 

@@ -26,9 +26,19 @@ struct GatherSums {
   }
 };
 
+/// Planes that the same sums are taken of. Distances in floats.
+struct GatherPlanes {
+  const float* plane = nullptr;
+  std::int64_t plane_size = 0;  ///< from one plane to the next
+  float* output = nullptr;      ///< sum 0 of the first plane
+  std::int64_t output_size = 0;
+  std::int64_t planes = 0;
+  float scale = 1;
+  bool adds = false;  ///< to what is there
+};
+
 SLUICE_CPU_EACH_ISA(
-    /// Writes scale times each sum, or adds that to what is there.
-    void gather_sums(const GatherSums& g, const float* plane, float scale, bool adds,
-                     float* output);)
+    /// Writes scale times each sum of each plane, or adds that.
+    void gather_sums(const GatherSums& g, const GatherPlanes& planes);)
 
 }  // namespace sluice::cpu

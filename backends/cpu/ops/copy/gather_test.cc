@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "testing/agreement.h"
@@ -42,6 +43,38 @@ TEST(CpuGatherElements, AgreesAlongEveryAxisOfEveryType) {
     expect_gathers<std::int64_t, std::int32_t>(axis);
     expect_gathers<std::uint16_t, std::int64_t>(axis);
     expect_gathers<std::uint8_t, std::int32_t>(axis);
+  }
+}
+
+/// Indices are looked at some hundred at a time.
+TEST(CpuGatherElements, AgreesOnLongLines) {
+  for (const std::int64_t axis : {0, 1}) {
+    for (const std::int64_t count : {127, 128, 129, 300}) {
+      const Shape data = axis == 0 ? Shape{9, 300} : Shape{2, 77};
+      expect_agreement(
+          [&](TestOp& op) {
+            op.input(data, random_floats(data[0] * data[1], 1));
+            op.input({2, count}, some_indices<std::int64_t>(2 * count, data[axis == 0 ? 0 : 1]));
+            op.output({2, count}).attribute("axis", axis);
+          },
+          {.kind = "GatherElements", .float_outputs = {}});
+    }
+  }
+}
+
+TEST(CpuGatherElements, NamesAnIndexFarBehindInALine) {
+  for (const Backend& backend : backends_to_test()) {
+    for (const std::int64_t bad : {INT64_MIN, std::int64_t{-6}, std::int64_t{5}, INT64_MAX}) {
+      TestOp op("GatherElements", "", 13);
+      Longs indices(600, -5);
+      indices[290] = bad;
+      indices[295] = 7;
+      op.input({2, 5}, random_floats(10, 1)).input({2, 300}, indices).output({2, 300});
+      op.attribute("axis", std::int64_t{1});
+      const Status status = op.run(backend, 1);
+      ASSERT_FALSE(status.is_ok());
+      EXPECT_EQ(status.text, "GatherElements: " + plugin::index_outside(bad, 1, 5).text);
+    }
   }
 }
 

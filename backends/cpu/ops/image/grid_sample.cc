@@ -182,11 +182,12 @@ class GridSample : public Kernel {
         }
       }
       const std::int64_t channel = i % blocks * kChannels;
-      for (std::int64_t c = channel; c < std::min(channel + kChannels, channels_); ++c) {
-        const std::int64_t plane = n * channels_ + c;
-        gather_(g, run.input<float>(0) + plane * pixels(), 1, false,
-                run.output<float>(0) + plane * points_ + first);
-      }
+      const std::int64_t plane = n * channels_ + channel;
+      gather_(g, {.plane = run.input<float>(0) + plane * pixels(),
+                  .plane_size = pixels(),
+                  .output = run.output<float>(0) + plane * points_ + first,
+                  .output_size = points_,
+                  .planes = std::min(kChannels, channels_ - channel)});
     }
   }
 

@@ -138,7 +138,8 @@ class RoiAlign : public Kernel {
     g.index = reinterpret_cast<std::int32_t*>(worker.scratch);
     g.weights = reinterpret_cast<float*>(g.index + kCellTaps);
     g.ends = reinterpret_cast<std::int32_t*>(g.weights + kCellTaps);
-    const std::int64_t channel_end = std::min(channel + kRegionChannels, shape_.channels);
+    const std::int64_t plane = image * shape_.channels + channel;
+    const std::int64_t output = region * shape_.channels + channel;
     for (std::int64_t first = 0; first < shape_.cells(); first += cells) {
       for (std::int64_t sample = 0; sample < all; sample += together) {
         g.sums = g.taps = 0;
@@ -149,11 +150,13 @@ class RoiAlign : public Kernel {
           }
           g.finish_sum();
         }
-        for (std::int64_t c = channel; c < channel_end; ++c) {
-          gather_(g, run.input<float>(0) + (image * shape_.channels + c) * shape_.pixels(),
-                  1 / static_cast<float>(all), sample > 0,
-                  run.output<float>(0) + (region * shape_.channels + c) * shape_.cells() + first);
-        }
+        gather_(g, {.plane = run.input<float>(0) + plane * shape_.pixels(),
+                    .plane_size = shape_.pixels(),
+                    .output = run.output<float>(0) + output * shape_.cells() + first,
+                    .output_size = shape_.cells(),
+                    .planes = std::min(kRegionChannels, shape_.channels - channel),
+                    .scale = 1 / static_cast<float>(all),
+                    .adds = sample > 0});
       }
     }
   }
