@@ -350,6 +350,9 @@ class Model {
     return facts;
   }
 
+  /// The handle of sluice/sluice.h, which stays the model's.
+  sluice_model* get() const { return handle_.get(); }
+
   std::size_t num_inputs() const { return sluice_model_num_inputs(handle_.get()); }
   std::size_t num_outputs() const { return sluice_model_num_outputs(handle_.get()); }
   /// Requires: index < num_inputs().

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <new>
 
-#include "errors.h"
+#include "calls/errors.h"
 #include "loaded_model.h"
 #include "model.h"
 

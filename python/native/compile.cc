@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "errors.h"
-#include "process.h"
+#include "calls/errors.h"
+#include "calls/process.h"
 
 namespace nb = nanobind;
 

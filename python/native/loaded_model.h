@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "calls.h"
+#include "calls/calls.h"
 #include "replies.h"
 #include "tensors.h"
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "errors.h"
+#include "calls/errors.h"
 #include "numpy/numpy_arrays.h"
 
 namespace sluice::python {
@@ -143,17 +143,19 @@ std::int64_t NativeModel::recorded_bytes() {
 }
 
 void NativeModel::set_seed(std::uint64_t seed) {
-  const std::lock_guard lock(mutex_);
-  if (model_ == nullptr) throw Failure(Code::kFailedPrecondition, "the model is closed");
-  check(sluice_model_set_seed(model_, seed));
+  use([&](sluice_model* model) { check(sluice_model_set_seed(model, seed)); });
 }
 
-NativeModel::ContextPointer NativeModel::take_context() {
+void NativeModel::require_process() const {
   if (generation_ != fork_generation()) {
     throw Failure(Code::kFailedPrecondition,
                   "the model was loaded before this process forked, and its worker threads are not "
                   "here; load it again, or start processes by the method \"spawn\"");
   }
+}
+
+NativeModel::ContextPointer NativeModel::take_context() {
+  require_process();
   const std::lock_guard lock(mutex_);
   if (model_ == nullptr) throw Failure(Code::kFailedPrecondition, "the model is closed");
   if (!idle_.empty()) {

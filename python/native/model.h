@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "process.h"
+#include "calls/errors.h"
+#include "calls/process.h"
 #include "tensors.h"
 
 namespace sluice::python {
@@ -55,6 +56,16 @@ class NativeModel {
   /// Bytes of contexts that no call uses now.
   std::int64_t recorded_bytes();
 
+  /// Calls `function` with the handle, which stays open meanwhile. Fails on a closed model, and in
+  /// a forked child.
+  template <typename Function>
+  void use(Function function) {
+    require_process();
+    const std::lock_guard lock(mutex_);
+    if (model_ == nullptr) throw Failure(Code::kFailedPrecondition, "the model is closed");
+    function(model_);
+  }
+
   /// Frees the model; later calls fail. Runs under way finish first.
   void close();
 
@@ -83,6 +94,7 @@ class NativeModel {
   nb::object call_bound(const nb::handle& arguments);
   nb::object read_output(sluice_context* context, std::size_t index);
 
+  void require_process() const;
   ContextPointer take_context();
   void return_context(ContextPointer context);
   /// What becomes of the outputs; empty vectors: all are wanted, none has memory of the caller.

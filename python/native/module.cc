@@ -4,11 +4,12 @@
 #include <sluice/sluice.h>
 
 #include "callable_model.h"
+#include "calls/errors.h"
+#include "calls/process.h"
 #include "compile.h"
-#include "errors.h"
+#include "language.h"
 #include "loaded_model.h"
 #include "model.h"
-#include "process.h"
 #include "replies.h"
 #include "runtime.h"
 #include "session.h"
@@ -39,6 +40,7 @@ NB_MODULE(_native, module) {
   sluice::python::watch_forks();
   sluice::python::register_errors();
   sluice::python::bind_model(module);
+  sluice::python::bind_language(module);
   sluice::python::bind_compile(module);
   sluice::python::bind_replies(module);
   sluice::python::bind_loaded_model(module);

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "calls.h"
+#include "calls/calls.h"
 #include "replies.h"
 #include "runtime.h"
 #include "session.h"

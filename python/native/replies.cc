@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "errors.h"
-#include "process.h"
+#include "calls/errors.h"
+#include "calls/process.h"
 
 namespace sluice::python {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "calls.h"
+#include "calls/calls.h"
+#include "calls/errors.h"
 #include "describe.h"
-#include "errors.h"
 
 namespace sluice::python {
 namespace {

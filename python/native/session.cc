@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "calls.h"
+#include "calls/calls.h"
 #include "tensors.h"
 
 namespace sluice::python {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "errors.h"
+#include "calls/errors.h"
 
 namespace sluice::python {
 namespace {

@@ -30,6 +30,7 @@ from .errors import (
     Unimplemented,
 )
 from .exchange import ExchangedTensor, Offer
+from .language import Generation, Tokenizer
 from .loaded_model import LoadedModel
 from .loading import compile, load
 from .model import Context, Model
@@ -56,6 +57,7 @@ __all__ = [
     "Error",
     "ExchangedTensor",
     "FailedPrecondition",
+    "Generation",
     "Internal",
     "InvalidArgument",
     "LoadedModel",
@@ -73,6 +75,7 @@ __all__ = [
     "Session",
     "StatefulModel",
     "TensorSpec",
+    "Tokenizer",
     "Unavailable",
     "Unimplemented",
     "bench",

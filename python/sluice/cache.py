@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from . import _native
 from .compiler import compile_package
 from .errors import DataLoss, NotFound
-from .package import is_onnx
+from .package import is_uncompiled
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def folder() -> pathlib.Path | None:
 
 
 def with_package(model: Any, options: list[str], use: Callable[[str | bytes], T], beside: str = "") -> T:
-    """What `use` returns for the package of what is_onnx takes: a file of the cache, or bytes without a cache.
+    """What `use` returns for the package of what is_uncompiled takes: a file of the cache, or bytes without a cache.
 
     The package is compiled now, or was before with the same options, compiler and processor; that of a ModelProto
     is not kept. A kept package that is damaged, or that somebody removes meanwhile, is compiled again, once.
@@ -44,7 +44,7 @@ def with_package(model: Any, options: list[str], use: Callable[[str | bytes], T]
     place = _place(model, options, beside)
     if place is not None:
         with contextlib.suppress(FileNotFoundError):  # another process may remove packages at any time
-            if is_onnx(place):  # a package that was cut at its beginning
+            if is_uncompiled(place):  # a package that was cut at its beginning
                 place.unlink()
     if place is not None and place.exists():
         with contextlib.suppress(OSError):

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _native, descriptions
-from .calls import SignedModel
 from .dtypes import Array
 from .exchange import ExchangedTensor
 from .queues import Queues
 from .requests import Request, collector, duration_ns, nanoseconds
-from .signature import has_torch
+from .signature import SignedModel, has_torch
 
 
 class LoadedModel(SignedModel[_native.LoadedModel]):

@@ -11,7 +11,7 @@ from .compiler import CompileOptions, Progress, as_flags, compile_package
 from .errors import InvalidArgument, NotFound
 from .model import Model
 from .opening import check_arguments, open_package
-from .package import Path, check_seed, check_threads, is_onnx
+from .package import Path, check_seed, check_threads, is_uncompiled
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -27,34 +27,35 @@ def load(
     seed: int | None = None,
     **compiling: Unpack[CompileOptions],
 ) -> Model:
-    """Loads a `.sluice` package, or an ONNX model, which it compiles into a cache.
+    """Loads a `.sluice` package, or an ONNX model or a folder of Hugging Face, which it compiles into a cache.
 
     `source`: a path, bytes, an open descriptor of a package, or an onnx.ModelProto, which is compiled each time.
-    A package is mapped, not read. The package of an ONNX file or of its bytes is kept in $SLUICE_CACHE_DIR, by
+    A folder has config.json and safetensors; the model of one generates texts (Model.generate).
+    A package is mapped, not read. The package of a folder, an ONNX file or its bytes is kept in $SLUICE_CACHE_DIR, by
     default ~/.cache/sluice, so that a second load takes milliseconds. `threads`: number of cores; 0 takes all that
     the process may use. `cores`: core numbers instead. `backend_dir`: folder of plug-ins, looked into first.
     `max_recorded_bytes`: bytes of command lists and plans to keep for shapes of earlier calls, at a time and for
     each call that runs at once. `seed`: random operators start from it, so that runs give the same numbers in every
     load; None starts from a number of the system. A package that names states gives a StatefulModel. Other
-    keywords: those of sluice.compile, for an ONNX model only.
+    keywords: those of sluice.compile, for a model that is no package.
     """
     opening: dict[str, Any] = {"threads": threads, "cores": cores, "backend_dir": backend_dir,
                                "max_recorded_bytes": max_recorded_bytes, "seed": seed}
     check_arguments(threads, max_recorded_bytes, seed)
     if isinstance(source, (str, os.PathLike)) and not os.path.exists(source):
         raise NotFound(f"{os.fspath(source)}: no such file")
-    if not is_onnx(source):
+    if not is_uncompiled(source):
         if compiling:
-            raise InvalidArgument(f"{next(iter(compiling))}: the package is compiled already; give the ONNX model")
+            raise InvalidArgument(f"{next(iter(compiling))}: the package is compiled already; give the model that it was compiled from")
         return open_package(source, **opening)
     return load_cached(source, as_flags(compiling), opening)
 
 
 def load_cached(source: Any, options: list[str], opening: Mapping[str, Any], beside: str = "") -> Model:
-    """Loads a package, or an ONNX model through the cache. `opening`: arguments of open_package. `beside`: where
+    """Loads a package, or a model to compile through the cache. `opening`: arguments of open_package. `beside`: where
     bytes have their external data; "" for nowhere.
     """
-    if not is_onnx(source):
+    if not is_uncompiled(source):
         return open_package(source, **opening)
     return with_package(source, options, lambda package: open_package(package, **opening), beside)
 
@@ -70,7 +71,7 @@ def compile(
     seed: int | None = None,
     **compiling: Unpack[CompileOptions],
 ) -> Model:
-    """Compiles an ONNX model and loads it.
+    """Compiles an ONNX model or a folder of Hugging Face, and loads it.
 
     `model`: a path, bytes, or an onnx.ModelProto of any size. `output`: a file to keep the package in.
     `shapes`: dimensions by input name, {"image": (1, 3, 224, 224)}, or one by its own name, {"N": 4}. Other

@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _native
-from .calls import SignedModel
 from .dtypes import Array
 from .errors import DeadlineExceeded, FailedPrecondition
+from .language import Generation, LanguageModel, Prompt, Tokenizer
 from .package import Package, check_seed, check_threads
 from .package import Path as Path
 from .profile import Profile
 from .requests import nanoseconds, workers
 from .runtime import Runtime
+from .signature import SignedModel, has_torch, writable
 from .signature import TensorSpec as TensorSpec
-from .signature import has_torch, writable
 
 
 class Model(SignedModel[_native.Model], Package):
@@ -35,6 +35,7 @@ class Model(SignedModel[_native.Model], Package):
         Package.__init__(self, source, file)
         self.opened: dict[str, Any] = {}  #: arguments of the `reopen` that made it
         self.loaded: dict[str, Any] = {}  #: arguments of the load, for a copy in another process
+        self._language = LanguageModel(native)
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -104,6 +105,42 @@ class Model(SignedModel[_native.Model], Package):
         """As a call, for asyncio; it takes no thread per request."""
         return await asyncio.wrap_future(self.submit(*args, **kwargs))
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of a language model. Raises InvalidArgument for another model."""
+        return self._language.tokenizer
+
+    def generate(
+        self,
+        prompt: Prompt,
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        min_p: float | None = None,
+        repetition_penalty: float | None = None,
+        seed: int | None = None,
+        stop: str | Sequence[str] = (),
+        stop_ids: Sequence[int] = (),
+        variables: Mapping[str, Any] | None = None,
+    ) -> Generation:
+        """The text that a language model writes after `prompt`: iterate over it for its pieces.
+
+        `prompt`: a text, its tokens, or a chat, [{"role": "user", "content": "Hello"}, ...]. `max_tokens`: by default
+        up to the model's context. `temperature`: 0 takes the likeliest token. `top_k`, `top_p`, `min_p`: draw from
+        so many of the likeliest tokens, from those that have this share together, or this share of the likeliest
+        one's. `repetition_penalty`: above 1 makes tokens of the text less likely. `seed`: of the draws. What is None
+        the model's authors advise. `stop`, `stop_ids`: texts and tokens that end the text. `variables`: what a
+        chat's template reads besides messages, such as {"tools": [...]}. A model without a tokenizer takes tokens
+        and writes their ids. Raises InvalidArgument for a model that generates no text; OutOfRange, naming both
+        lengths, where the prompt and `max_tokens` exceed the context. Several texts of a model are computed at a
+        time, each in its own thread.
+        """
+        return self._language.generate(
+            prompt, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
+            repetition_penalty=repetition_penalty, seed=seed, stop=stop, stop_ids=stop_ids, variables=variables)
+
     def set_seed(self, seed: int) -> None:
         """Random operators of the runs that follow start from `seed`, as in a model that is loaded with it."""
         check_seed(seed)
@@ -148,6 +185,7 @@ class Model(SignedModel[_native.Model], Package):
 
     def close(self) -> None:
         """Frees the model; later runs raise FailedPrecondition. Runs under way finish."""
+        self._language.close()
         self._native.close()
         Package.close(self)
 

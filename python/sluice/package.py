@@ -19,12 +19,15 @@ MAX_THREADS = 512  #: as the command takes; more than the largest machines have 
 _MAGIC = b"SLUICE\r\n"
 
 
-def is_onnx(source: Any) -> bool:
-    """Whether it can be an ONNX model: a file or bytes that do not begin as a package does, or a ModelProto."""
+def is_uncompiled(source: Any) -> bool:
+    """Whether it can be a model to compile: a file or bytes that do not begin as a package does, a ModelProto, or a
+    folder with a config.json."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source[: len(_MAGIC)]) != _MAGIC
     if not isinstance(source, (str, os.PathLike)):
         return hasattr(source, "SerializeToString")
+    if os.path.isdir(source):
+        return os.path.isfile(os.path.join(source, "config.json"))
     if not os.path.isfile(source):
         return False
     with open(source, "rb") as file:

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from . import _native, arrays
-from .calls import SignedModel
 from .dtypes import Array
 from .errors import Error, InvalidArgument, from_status
 from .requests import Request, collector, duration_ns
-from .signature import TensorSpec, writable
+from .signature import SignedModel, TensorSpec, writable
 
 _STATUS_OF = {1: 9, 2: 3, 3: 5, 4: 8, 5: 4, 6: 14, 7: 8, 8: 9, 9: 8, 10: 12, 1001: 1, 1002: 3, 1003: 15}
 

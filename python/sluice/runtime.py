@@ -17,7 +17,7 @@ from .dtypes import Array
 from .errors import Error, FailedPrecondition, InvalidArgument
 from .exchange import ExchangedTensor, Offer, put
 from .loaded_model import LoadedModel
-from .package import Package, Path, check_seed, is_onnx
+from .package import Package, Path, check_seed, is_uncompiled
 from .profile import Profile
 from .requests import collector, duration_ns, nanoseconds
 
@@ -364,10 +364,10 @@ class Client(Runtime):
 
 def _set_name(options: dict[str, Any], name: str | None, source: Source, default: str) -> None:
     """A package's path gives the name; that of a package in memory or in the cache says nothing."""
-    if name is None and isinstance(source, (str, os.PathLike)) and is_onnx(source):
+    if name is None and isinstance(source, (str, os.PathLike)) and is_uncompiled(source):
         name = pathlib.Path(source).stem
     is_unnamed = isinstance(source, Package) and (source.file is not None or cache.holds(source.path))
-    if name is None and (is_unnamed or is_onnx(source)):
+    if name is None and (is_unnamed or is_uncompiled(source)):
         name = default
     if name is not None:
         options["name"] = name
@@ -375,7 +375,7 @@ def _set_name(options: dict[str, Any], name: str | None, source: Source, default
 
 def _with_source(source: Source, is_server_path: bool, use: Callable[[str | bytes | int], T]) -> T:
     """What `use` returns for the package that `source` is, or that it is compiled into."""
-    if not isinstance(source, Package) and not is_server_path and is_onnx(source):
+    if not isinstance(source, Package) and not is_server_path and is_uncompiled(source):
         return cache.with_package(source, [], use)
     return use(_package_of(source))
 

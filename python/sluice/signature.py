@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, SupportsIndex, overload
+from typing import Any, Generic, NamedTuple, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
 from . import _native, arrays, dtypes
+from ._native import Runtime as NativeRuntime
 from .dtypes import Array
 from .exchange import ExchangedTensor
 from .errors import InvalidArgument, NotFound
@@ -18,6 +19,7 @@ Execute = Callable[[list[Any], list[bool], list[Any] | None], list[Any]]
 #: A tensor as the extension describes it: name, type, element type, shape, batch axis, whether it has a default.
 Described = tuple[str, str, int, Any, int, bool]
 _MISSING: Any = object()
+Native = TypeVar("Native", _native.Model, _native.LoadedModel)
 
 
 class TensorSpec(NamedTuple):
@@ -236,3 +238,29 @@ def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
     if array.shape == shape:
         return array
     return array.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape)
+
+
+class SignedModel(_native.CallableModel, Generic[Native]):
+    """A call runs the model on inputs by position or name and returns one output, or a tuple of several.
+
+    The extension runs numpy arrays of the model's types as they are. A call of any other arguments comes to
+    `_convert_and_call`.
+    """
+
+    _native: Native
+
+    def __init__(self, native: Native, inputs: Sequence[Described], outputs: Sequence[Described],
+                 has_fixed_inputs: bool, runtime: NativeRuntime | None = None) -> None:
+        self._native = native
+        self._signature = Signature(inputs, outputs, has_fixed_inputs, runtime)
+
+    @property
+    def inputs(self) -> TensorSpecs:
+        return self._signature.inputs
+
+    @property
+    def outputs(self) -> TensorSpecs:
+        return self._signature.outputs
+
+    def _convert_and_call(self, *args: object, **kwargs: object) -> Any:
+        return self._signature.call(self._native.run, self._signature.bind(args, kwargs))

@@ -71,8 +71,9 @@ Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::stri
   auto outputs = store_specs(loaded.signature().outputs);
   log_event(LogLevel::kInfo, "model.opened source={} operations={}", in_quotes(source),
             loaded.executable().graph.main().order().size());
+  auto language = std::make_unique<const ModelLanguage>(loaded.shared_executable());
   return std::make_shared<const OpenModel>(
-      OpenModel{std::move(loaded), std::move(inputs), std::move(outputs)});
+      OpenModel{std::move(loaded), std::move(inputs), std::move(outputs), std::move(language)});
 }
 
 Result<std::size_t> find_spec(const std::vector<std::unique_ptr<SpecStorage>>& specs,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/context_control.h"
+#include "api/model_language.h"
 #include "exec/loaded_model.h"
 #include "sluice/sluice.h"
 
@@ -27,6 +28,7 @@ struct OpenModel {
   exec::LoadedModel loaded;
   std::vector<std::unique_ptr<SpecStorage>> inputs;
   std::vector<std::unique_ptr<SpecStorage>> outputs;
+  std::unique_ptr<const ModelLanguage> language;
 };
 
 /// Loads the package in `file`, aligned to a cache line, whose lifetime the model shares. Errors

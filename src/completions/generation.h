@@ -14,7 +14,7 @@
 #include "dispatch/flight_table.h"
 #include "generate/cache.h"
 #include "generate/sequence.h"
-#include "generate/text_stream.h"
+#include "generate/text/text_stream.h"
 
 namespace sluice::completions {
 

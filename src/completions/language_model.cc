@@ -1,6 +1,6 @@
 #include "completions/language_model.h"
 
-#include "generate/package_text.h"
+#include "generate/text/package_text.h"
 #include "package/executable.h"
 
 namespace sluice::completions {

@@ -3,7 +3,7 @@
 namespace sluice::generate {
 namespace {
 
-/// Tokens of a prompt that one run computes. Bounds the memory of a run, and the time until a stop.
+/// Tokens of a prompt that one run computes. Bounds the memory of a run.
 constexpr std::int64_t kChunkTokens = 512;
 
 }  // namespace
@@ -42,6 +42,8 @@ Status Generator::run(const Sequence::Piece& piece) {
   }
   SLUICE_TRY(context_.set_input(ports_.ids, view_of(piece.ids)));
   SLUICE_TRY(context_.set_input(ports_.positions, view_of(piece.positions)));
+  // Anew for each run: the generator may have moved.
+  context_.set_checkpoint([this] { return sequence_.check_stop(); });
   SLUICE_TRY(context_.run());
   sequence_.take_piece(piece);
   const terms::TensorView& output = context_.output(ports_.logits);

@@ -36,7 +36,7 @@ class Generator {
 
   /// The next token; nullopt at the end of the text, whose reason is `finish`. A token that ends
   /// the text is not given.
-  /// Fails: kCancelled        a stop was requested; the sequence may go on
+  /// Fails: kCancelled        the request's `is_stopped` said so; the sequence may go on
   ///        kFailedPrecondition before `start`
   Result<std::optional<std::int64_t>> next();
   Finish finish() const { return sequence_.finish(); }

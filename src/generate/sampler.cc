@@ -26,6 +26,16 @@ Status Sampling::check() const {
   return invalid_argument("top_k is {}; it takes 0, for all tokens, or more", top_k);
 }
 
+Sampling WantedSampling::over(Sampling advice, std::uint64_t other_seed) const {
+  advice.temperature = temperature.value_or(advice.temperature);
+  advice.top_k = top_k.value_or(advice.top_k);
+  advice.top_p = top_p.value_or(advice.top_p);
+  advice.min_p = min_p.value_or(advice.min_p);
+  advice.repetition_penalty = repetition_penalty.value_or(advice.repetition_penalty);
+  advice.seed = seed.value_or(other_seed);
+  return advice;
+}
+
 Result<std::int64_t> Sampler::choose(std::span<const float> logits,
                                      std::span<const std::int64_t> seen) {
   logits_.assign(logits.begin(), logits.end());

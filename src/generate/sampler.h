@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <span>
 #include <vector>
@@ -22,6 +23,19 @@ struct Sampling {
 
   /// Fails: kInvalidArgument naming the setting and what it takes.
   Status check() const;
+};
+
+/// What a caller says of Sampling; what is absent the model's authors advise.
+struct WantedSampling {
+  std::optional<float> temperature = {};
+  std::optional<std::int64_t> top_k = {};
+  std::optional<float> top_p = {};
+  std::optional<float> min_p = {};
+  std::optional<float> repetition_penalty = {};
+  std::optional<std::uint64_t> seed = {};
+
+  /// `advice` but for what the caller says; without a seed from it, `other_seed`.
+  Sampling over(Sampling advice, std::uint64_t other_seed) const;
 };
 
 /// Of one sequence: equal settings and logits give equal tokens. Used by one thread at a time.

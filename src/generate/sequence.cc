@@ -52,14 +52,17 @@ bool Sequence::is_full() {
 Result<Sequence::Piece> Sequence::next_piece(std::int64_t most) {
   if (tokens_.empty()) return make_error(Code::kFailedPrecondition, "no prompt was given");
   const std::int64_t count = std::min(most, std::ssize(tokens_) - computed_);
-  if (count > 0 && request_.stop.stop_requested()) {
-    return make_error(Code::kCancelled, "the generation was stopped after {} tokens", computed_);
-  }
+  if (count > 0) SLUICE_TRY(check_stop());
   positions_.resize(static_cast<std::size_t>(count));
   std::iota(positions_.begin(), positions_.end(), computed_);
   const auto ids = std::span(tokens_).subspan(static_cast<std::size_t>(computed_),
                                               static_cast<std::size_t>(count));
   return Piece{ids, positions_, computed_ + count};
+}
+
+Status Sequence::check_stop() const {
+  if (!request_.is_stopped || !request_.is_stopped()) return ok_status();
+  return make_error(Code::kCancelled, "the generation was stopped after {} tokens", computed_);
 }
 
 bool Sequence::is_stop(std::int64_t token) const {

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
-#include <stop_token>
 #include <vector>
 
 #include "base/result.h"
@@ -18,14 +18,17 @@ struct Request {
   Sampling sampling = {};
   std::optional<std::int64_t> max_tokens = {};  ///< after the prompt; absent: up to the context
   std::vector<std::int64_t> stops = {};         ///< ids that end the text besides the model's
-  std::stop_token stop = {};                    ///< ends the generation between two steps
+  /// Asked before each run of the model, and by runs every few milliseconds, on their thread: true
+  /// ends the generation. May be empty.
+  std::function<bool()> is_stopped = {};
 };
 
 enum class Finish {
-  kNone,     ///< it goes on
-  kStop,     ///< a token that ends texts
-  kTokens,   ///< max_tokens
-  kContext,  ///< the sequence is as long as the model's context
+  kNone,       ///< it goes on
+  kStop,       ///< a token that ends texts
+  kTokens,     ///< max_tokens
+  kContext,    ///< the sequence is as long as the model's context
+  kCancelled,  ///< the request's `is_stopped` said so; of a TextGenerator
 };
 
 /// Computes nothing: whoever runs the model takes pieces and gives logits.
@@ -61,8 +64,10 @@ class Sequence {
     std::int64_t end = 0;  ///< the place behind the last one
   };
   /// The first tokens that the cache lacks, at most `most`; none where `choose` comes next.
-  /// Fails: kCancelled if a stop was requested; kFailedPrecondition before `start`.
+  /// Fails: as `check_stop`; kFailedPrecondition before `start`.
   Result<Piece> next_piece(std::int64_t most);
+  /// For runs that ask meanwhile. Fails: kCancelled if the request says so.
+  Status check_stop() const;
   /// The cache has all tokens up to the end of the piece.
   void take_piece(const Piece& piece) { computed_ = piece.end; }
 

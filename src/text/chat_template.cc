@@ -95,6 +95,29 @@ Status add_variables(const Chat& chat, jinja::Render& render) {
 
 }  // namespace
 
+Result<Chat> parse_chat(std::string_view json) {
+  constexpr int kMaxDepth = 64;
+  auto parsed = SLUICE_TRY(parse_ordered_json(json, kMaxDepth));
+  Chat chat;
+  if (!parsed.is_object()) {
+    chat.messages = std::move(parsed);
+    return chat;
+  }
+  for (auto& [name, value] : parsed.items()) {
+    if (name == "messages") {
+      chat.messages = std::move(value);
+    } else if (name == "tools") {
+      chat.tools = std::move(value);
+    } else if (name == "add_generation_prompt") {
+      if (!value.is_boolean()) return invalid_argument("{}: expected true or false", name);
+      chat.adds_generation_prompt = value.get<bool>();
+    } else {
+      chat.variables[name] = std::move(value);
+    }
+  }
+  return chat;
+}
+
 Result<ChatTemplate> ChatTemplate::read(const ChatFiles& files) {
   constexpr const char* kConfigName = "tokenizer_config.json";
   auto parts = std::make_shared<Parts>();

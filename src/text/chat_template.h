@@ -27,6 +27,11 @@ struct Chat {
   std::optional<std::int64_t> time_seconds = {};
 };
 
+/// A JSON list of messages, or an object with "messages", "tools", "add_generation_prompt" and, by
+/// any other name, what else the template reads. Fields keep their order.
+/// Fails: kInvalidArgument for what is no such JSON, or more than 64 lists and objects deep.
+Result<Chat> parse_chat(std::string_view json);
+
 /// The files of a model's folder; empty: the folder has none.
 struct ChatFiles {
   std::string_view template_file = {};     ///< chat_template.jinja; comes first

@@ -27,7 +27,7 @@ SYMBOLS = HERE / "symbols.txt"
 GROWABLE = {"sluice_device", "sluice_device_list", "sluice_group_info", "sluice_group_list", "sluice_footprint",
             "sluice_loaded_model", "sluice_loaded_model_list", "sluice_model_statistics", "sluice_health", "sluice_span",
             "sluice_profile", "sluice_shared_memory", "sluice_tensor_offer", "sluice_tensor_spec",
-            "sluice_program_tensor", "sluice_reply_detail_info"}
+            "sluice_program_tensor", "sluice_reply_detail_info", "sluice_tokens", "sluice_string", "sluice_piece"}
 
 
 def output_of(*command):

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/no_memory.h"
+#include "generate/text/package_text.h"
 #include "http/completions/text_call.h"
 #include "http/completions/text_format.h"
 #include "http/completions/text_sinks.h"
@@ -41,30 +42,18 @@ Result<TextCall> read_call(Protocol protocol, std::string_view body) {
   return read_generate(body);
 }
 
-/// A chat as its model reads it. Not found is the template, not the model.
-Result<std::string> render(const TextCall& call, const completions::LanguageModel& language) {
+/// The tokens of the prompt. Not found is a chat's template, not the model.
+Result<std::vector<std::int64_t>> ids_of(const TextCall& call,
+                                         const completions::LanguageModel& language) {
+  if (!call.ids.empty()) return call.ids;
+  if (call.messages.is_null()) return generate::encode_prompt(language.tokenizer, call.prompt);
   if (!language.chat.is_ok()) {
     return invalid_argument("the model takes no chats: {}", language.chat.status().message());
   }
   text::Chat chat;
   chat.messages = call.messages;
   chat.variables = call.variables;
-  return language.chat->render(chat).with_context("the model's chat template");
-}
-
-/// The tokens of the prompt. The special tokens of a chat are those that its template writes.
-Result<std::vector<std::int64_t>> ids_of(const TextCall& call,
-                                         const completions::LanguageModel& language) {
-  if (!call.ids.empty()) return call.ids;
-  const bool is_chat = !call.messages.is_null();
-  std::string text = call.prompt;
-  if (is_chat) text = SLUICE_TRY(render(call, language));
-  const text::EncodeOptions options = {.adds_special_tokens = !is_chat};
-  std::vector<std::int64_t> ids;
-  for (const text::TokenId id : SLUICE_TRY(language.tokenizer.encode(text, options))) {
-    ids.push_back(id.value());
-  }
-  return ids;
+  return generate::encode_chat(language.tokenizer, *language.chat, chat);
 }
 
 Result<std::string> echo_of(const TextCall& call, const text::Tokenizer& tokenizer) {

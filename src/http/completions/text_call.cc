@@ -135,7 +135,7 @@ Result<std::vector<std::int64_t>> ids_of(const std::vector<Json>& items, const c
   return ids;
 }
 
-Status read_sampling(Fields& fields, WantedSampling& sampling) {
+Status read_sampling(Fields& fields, generate::WantedSampling& sampling) {
   sampling.temperature = SLUICE_TRY(fields.number("temperature"));
   sampling.top_k = SLUICE_TRY(fields.count("top_k", -1));
   if (sampling.top_k == -1) sampling.top_k = 0;  // other servers' "all"
@@ -271,16 +271,6 @@ Status read_messages(Fields& fields, TextCall& call) {
 }
 
 }  // namespace
-
-generate::Sampling WantedSampling::over(generate::Sampling advice, std::uint64_t other_seed) const {
-  advice.temperature = temperature.value_or(advice.temperature);
-  advice.top_k = top_k.value_or(advice.top_k);
-  advice.top_p = top_p.value_or(advice.top_p);
-  advice.min_p = min_p.value_or(advice.min_p);
-  advice.repetition_penalty = repetition_penalty.value_or(advice.repetition_penalty);
-  advice.seed = seed.value_or(other_seed);
-  return advice;
-}
 
 Result<TextCall> read_completion(std::string_view body) {
   TextCall call;

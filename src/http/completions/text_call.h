@@ -14,19 +14,6 @@
 
 namespace sluice::http {
 
-/// Absent: what the model advises.
-struct WantedSampling {
-  std::optional<float> temperature = {};
-  std::optional<std::int64_t> top_k = {};
-  std::optional<float> top_p = {};
-  std::optional<float> min_p = {};
-  std::optional<float> repetition_penalty = {};
-  std::optional<std::uint64_t> seed = {};
-
-  /// `advice` but for what the client says; without a seed from it, `seed`.
-  generate::Sampling over(generate::Sampling advice, std::uint64_t other_seed) const;
-};
-
 struct TextCall {
   std::string model;                ///< empty: the path says it
   std::string id;                   ///< of the client, which gets it back; empty: none
@@ -35,7 +22,7 @@ struct TextCall {
   nlohmann::ordered_json messages;  ///< of a chat, a list; null: none
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();  ///< of the chat's template
   std::optional<std::int64_t> max_tokens = {};
-  WantedSampling sampling = {};
+  generate::WantedSampling sampling = {};
   std::vector<std::string> stops = {};
   std::vector<std::int64_t> stop_ids = {};
   bool is_streamed = false;

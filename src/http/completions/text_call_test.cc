@@ -29,7 +29,7 @@ TEST(TextCall, ReadsACompletionAndLeavesTheRestToTheModel) {
   EXPECT_EQ(sampling.top_k, 0) << "-1 is other servers' all";
   EXPECT_EQ(sampling.top_p, 0.9F);
   EXPECT_EQ(sampling.seed, ~std::uint64_t{0});
-  EXPECT_EQ(WantedSampling().over(advice, 5).seed, 5U);
+  EXPECT_EQ(generate::WantedSampling().over(advice, 5).seed, 5U);
 }
 
 TEST(TextCall, ReadsAChat) {

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +14,12 @@ import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+from eventually import HANG_S, eventually  # noqa: E402
 from report import first_wrong_refusal, run_cases  # noqa: E402
 from tiny_models import Tiny, greedy, logits_of, make, save  # noqa: E402
 
-from harness.sluice_cli import run_command, run_model  # noqa: E402
+from harness.sluice_cli import binary, run_command, run_model  # noqa: E402
 
 PROMPT = [1, 50, 7, 23, 88, 4, 61]
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -156,6 +160,29 @@ def eight_bits(folder: Path) -> str:
     return "" if sizes["int8"] < 0.7 * sizes["f32"] else f"packages of {sizes}"
 
 
+def an_interrupt_ends_a_long_prompt(folder: Path) -> str:
+    """The prompt takes minutes; Ctrl-C ends it within the run of the model that it meets."""
+    tiny = make("llama", seed=7, max_position_embeddings=200000)
+    package = folder / "tiny.sluice"
+    run_command("compile", save(tiny, folder / "tiny"), "-o", package)
+    prompt = ",".join(map(str, np.random.default_rng(1).integers(0, 10, 60000)))  # fits into one argument
+    ids = ["--ids", prompt, "--threads", "1"]
+    with subprocess.Popen([binary(), "generate", package, *ids], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as run:
+        eventually(lambda: catches_interrupts(run.pid))
+        run.send_signal(signal.SIGINT)
+        printed, errors = run.communicate(timeout=HANG_S)
+    if run.returncode != 0 or printed != "\n" or "interrupted" not in errors:
+        return f"{run.returncode}: {printed!r} {errors!r}"
+    return ""
+
+
+def catches_interrupts(process: int) -> bool:
+    status = Path(f"/proc/{process}/status").read_text()
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (signal.SIGINT - 1) & 1)
+
+
 def refuses(folder: Path) -> str:
     tiny = make("llama", max_position_embeddings=10)
     model = save(tiny, folder / "tiny")
@@ -179,7 +206,8 @@ def refuses(folder: Path) -> str:
 def main() -> int:
     cases = {name: (lambda folder, made=made: agrees(made(), folder)) for name, made in MODELS.items()}
     return run_cases({**cases, "long prompts": long_prompts, "ends": ends, "samples": samples,
-                      "keeps files": keeps_files, "speaks": speaks, "eight bits": eight_bits, "refuses": refuses})
+                      "keeps files": keeps_files, "speaks": speaks, "eight bits": eight_bits,
+                      "Ctrl-C": an_interrupt_ends_a_long_prompt, "refuses": refuses})
 
 
 if __name__ == "__main__":

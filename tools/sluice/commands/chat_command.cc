@@ -1,13 +1,12 @@
 #include <unistd.h>
 
 #include <iostream>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "generate/generator.h"
-#include "generate/package_text.h"
+#include "generate/text/package_text.h"
+#include "generate/text/text_generator.h"
 #include "sluice/cli/command.h"
 #include "sluice/language/answer.h"
 #include "sluice/model/model_source.h"
@@ -38,10 +37,10 @@ class ChatCommand : public Command {
   Result<int> run() override {
     auto executable = SLUICE_TRY(open_model(options_));
     const auto chat_template = SLUICE_TRY(generate::read_chat_template(executable));
-    const std::optional tokenizer(SLUICE_TRY(generate::read_tokenizer(executable)));
+    const auto tokenizer = SLUICE_TRY(generate::read_tokenizer(executable));
     const auto model =
         SLUICE_TRY(exec::LoadedModel::load(std::move(executable), backend_registry(), loading_));
-    auto generator = SLUICE_TRY(generate::Generator::create(model));
+    auto generator = SLUICE_TRY(generate::TextGenerator::create(model, tokenizer));
     end_answers_at_interrupt();
     reset();
     std::string line;
@@ -73,7 +72,7 @@ class ChatCommand : public Command {
 
   /// A message that cannot be answered leaves the conversation; at a terminal it goes on.
   Status answer(const std::string& line, const text::ChatTemplate& chat_template,
-                const std::optional<text::Tokenizer>& tokenizer, generate::Generator& generator) {
+                const text::Tokenizer& tokenizer, generate::TextGenerator& generator) {
     chat_.messages.push_back(message("user", line));
     auto answered = try_answer(chat_template, tokenizer, generator);
     if (answered.is_ok()) {
@@ -87,16 +86,10 @@ class ChatCommand : public Command {
   }
 
   Result<std::string> try_answer(const text::ChatTemplate& chat_template,
-                                 const std::optional<text::Tokenizer>& tokenizer,
-                                 generate::Generator& generator) const {
-    const std::string prompt = SLUICE_TRY(chat_template.render(chat_));
-    // The template has written the special tokens.
-    std::vector<std::int64_t> ids;
-    for (const text::TokenId id :
-         SLUICE_TRY(tokenizer->encode(prompt, {.adds_special_tokens = false}))) {
-      ids.push_back(id.value());
-    }
-    return print_answer(generator, answer_.request(std::move(ids), generator.facts()), tokenizer,
+                                 const text::Tokenizer& tokenizer,
+                                 generate::TextGenerator& generator) const {
+    auto ids = SLUICE_TRY(generate::encode_chat(tokenizer, chat_template, chat_));
+    return print_answer(generator, answer_.request(std::move(ids), generator.facts()),
                         answer_.stops());
   }
 

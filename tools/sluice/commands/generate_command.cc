@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "generate/generator.h"
-#include "generate/package_text.h"
+#include "generate/text/package_text.h"
+#include "generate/text/text_generator.h"
 #include "sluice/cli/command.h"
 #include "sluice/language/answer.h"
 #include "sluice/model/model_source.h"
@@ -43,21 +43,16 @@ class GenerateCommand : public Command {
     if (!prompt_.empty()) tokenizer = SLUICE_TRY(generate::read_tokenizer(executable));
     const auto model =
         SLUICE_TRY(exec::LoadedModel::load(std::move(executable), backend_registry(), loading_));
-    auto generator = SLUICE_TRY(generate::Generator::create(model));
-    auto prompt = SLUICE_TRY(tokenizer ? encode(*tokenizer) : parse_ids());
+    auto prompt =
+        SLUICE_TRY(tokenizer ? generate::encode_prompt(*tokenizer, prompt_) : parse_ids());
+    auto generator = SLUICE_TRY(generate::TextGenerator::create(model, std::move(tokenizer)));
     end_answers_at_interrupt();
     SLUICE_TRY(print_answer(generator, answer_.request(std::move(prompt), generator.facts()),
-                            tokenizer, answer_.stops()));
+                            answer_.stops()));
     return 0;
   }
 
  private:
-  Result<std::vector<std::int64_t>> encode(const text::Tokenizer& tokenizer) const {
-    std::vector<std::int64_t> ids;
-    for (const text::TokenId id : SLUICE_TRY(tokenizer.encode(prompt_))) ids.push_back(id.value());
-    return ids;
-  }
-
   Result<std::vector<std::int64_t>> parse_ids() const {
     std::vector<std::int64_t> ids;
     for (const std::string& text : ids_) {

@@ -44,31 +44,6 @@ Result<text::ChatTemplate> read_template(const std::filesystem::path& folder) {
       .with_context(folder.string());
 }
 
-/// A list of messages, or an object with them, tools and what else the template reads.
-Result<text::Chat> parse_chat(const std::string& line) {
-  // Tools are shown with their fields in order, so `parse_json`, which sorts them, is not used.
-  auto json = nlohmann::ordered_json::parse(line, nullptr, false);
-  if (json.is_discarded()) return invalid_argument("a chat is no JSON");
-  text::Chat chat;
-  if (!json.is_object()) {
-    chat.messages = std::move(json);
-    return chat;
-  }
-  for (auto& [name, value] : json.items()) {
-    if (name == "messages") {
-      chat.messages = std::move(value);
-    } else if (name == "tools") {
-      chat.tools = std::move(value);
-    } else if (name == "add_generation_prompt") {
-      if (!value.is_boolean()) return invalid_argument("{}: expected true or false", name);
-      chat.adds_generation_prompt = value.get<bool>();
-    } else {
-      chat.variables[name] = std::move(value);
-    }
-  }
-  return chat;
-}
-
 /// Numbers between spaces or commas.
 Result<std::vector<text::TokenId>> parse_ids(std::string_view list) {
   std::vector<text::TokenId> ids;
@@ -169,7 +144,7 @@ class TokenizeCommand : public Command {
 
   static Result<nlohmann::json> laid_out(const text::ChatTemplate& chat_template,
                                          const std::string& line) {
-    const text::Chat chat = SLUICE_TRY(parse_chat(line));
+    const text::Chat chat = SLUICE_TRY(text::parse_chat(line));
     return nlohmann::json(SLUICE_TRY(chat_template.render(chat)));
   }
 

@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "generate/generator.h"
-#include "generate/text_stream.h"
+#include "generate/text/text_generator.h"
 #include "sluice/cli/options.h"
-#include "text/tokenizer.h"
 
 namespace sluice::tool {
 
@@ -25,22 +23,17 @@ class AnswerOptions {
  private:
   std::vector<std::string> stops_;
   std::optional<std::int64_t> max_tokens_;
-  std::optional<float> temperature_;
-  std::optional<std::int64_t> top_k_;
-  std::optional<float> top_p_;
-  std::optional<float> min_p_;
-  std::optional<float> penalty_;
+  generate::WantedSampling sampling_;
   std::uint64_t seed_ = 0;
 };
 
 /// Ctrl-C ends the answer from now on, not the program.
 void end_answers_at_interrupt();
 
-/// Computes what follows the prompt, and prints it as it comes: as text up to one of `stops`, or as
-/// ids without a tokenizer. Times go to stderr. Returns what was printed, without the line end.
-/// Fails: as Generator::start and Generator::next.
-Result<std::string> print_answer(generate::Generator& generator, generate::Request request,
-                                 const std::optional<text::Tokenizer>& tokenizer,
+/// Computes what follows the prompt, up to one of `stops`, and prints it as it comes. Times go to
+/// stderr. Returns what was printed, without the line end.
+/// Fails: as TextGenerator::start and TextGenerator::next.
+Result<std::string> print_answer(generate::TextGenerator& generator, generate::Request request,
                                  const std::vector<std::string>& stops);
 
 }  // namespace sluice::tool

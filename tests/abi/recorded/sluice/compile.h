@@ -25,6 +25,9 @@ typedef struct sluice_compile_request {
 } sluice_compile_request;
 SLUICE_API sluice_code sluice_compile(const sluice_compile_request* request,
                                       sluice_package** package);
+#define SLUICE_COMPILE_KEY_BYTES 34
+SLUICE_API sluice_code sluice_compile_key(const sluice_compile_request* request, char* key,
+                                          size_t capacity);
 SLUICE_API const char* sluice_compile_last_error(void);
 SLUICE_API size_t sluice_package_num_operations(const sluice_package* package);
 SLUICE_API sluice_code sluice_package_save(const sluice_package* package, const char* path);

@@ -1,4 +1,4 @@
-#include "errors.h"
+#include "calls/errors.h"
 
 #include <nanobind/nanobind.h>
 #include <sluice/sluice.h>

@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "errors.h"
-#include "process.h"
+#include "calls/errors.h"
+#include "calls/process.h"
 
 namespace sluice::python {
 

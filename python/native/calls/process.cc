@@ -1,7 +1,7 @@
 // `g_calls` counts the calls that run, plus kEnded once the interpreter ends. One atomic number
 // holds both, so that no call starts between the end's check of the flag and its check of the
 // count.
-#include "process.h"
+#include "calls/process.h"
 
 #include <pthread.h>
 
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <thread>
 
-#include "errors.h"
+#include "calls/errors.h"
 
 namespace sluice::python {
 namespace {

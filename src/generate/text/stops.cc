@@ -1,4 +1,4 @@
-#include "generate/stops.h"
+#include "generate/text/stops.h"
 
 #include <algorithm>
 #include <utility>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "generate/stops.h"
+#include "generate/text/stops.h"
 #include "text/tokenizer.h"
 
 namespace sluice::generate {

@@ -1,4 +1,4 @@
-#include "generate/text_stream.h"
+#include "generate/text/text_stream.h"
 
 namespace sluice::generate {
 

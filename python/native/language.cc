@@ -1,0 +1,209 @@
+// A text is computed without the GIL. The library asks while it computes whether to end; the answer
+// takes the GIL and lets Python handle its signals.
+#include "language.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <sluice/generate.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calls/calls.h"
+#include "calls/process.h"
+#include "model.h"
+
+namespace sluice::python {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Between two looks at signals: a look waits for the GIL.
+constexpr auto kLookEvery = std::chrono::milliseconds(50);
+
+nb::str taken(const sluice_string* given) {
+  const Snapshot<sluice_string> text(given);
+  return nb::str(text->data, text->size_bytes);
+}
+
+/// Any thread may use it.
+class NativeTokenizer {
+ public:
+  explicit NativeTokenizer(NativeModel& model) {
+    sluice_tokenizer* made = nullptr;
+    without_gil([&] {
+      model.use([&](sluice_model* handle) { check(sluice_tokenizer_create(handle, &made)); });
+    });
+    handle_.reset(made);
+  }
+
+  std::size_t size() const { return sluice_tokenizer_vocabulary_size(handle_.get()); }
+  std::int64_t find(const std::string& piece) const {
+    return sluice_tokenizer_find(handle_.get(), piece.c_str());
+  }
+  nb::str piece(std::int64_t id) const {
+    const sluice_string* text = nullptr;
+    check(sluice_tokenizer_piece(handle_.get(), id, &text));
+    return taken(text);
+  }
+  std::vector<std::int64_t> encode(const std::string& text, std::uint32_t flags) const {
+    const auto tokens = snapshot<sluice_tokens>([&](const sluice_tokens** made) {
+      return sluice_tokenizer_encode(handle_.get(), text.data(), text.size(), flags, made);
+    });
+    return {tokens->ids, tokens->ids + tokens->num_ids};
+  }
+  nb::str decode(const std::vector<std::int64_t>& ids, std::uint32_t flags) const {
+    const sluice_string* text = nullptr;
+    without_gil([&] {
+      check(sluice_tokenizer_decode(handle_.get(), ids.data(), ids.size(), flags, &text));
+    });
+    return taken(text);
+  }
+  nb::str apply_chat_template(const std::string& chat) const {
+    const sluice_string* text = nullptr;
+    without_gil(
+        [&] { check(sluice_tokenizer_apply_chat_template(handle_.get(), chat.c_str(), &text)); });
+    return taken(text);
+  }
+
+ private:
+  struct Free {
+    void operator()(sluice_tokenizer* tokenizer) const { sluice_tokenizer_free(tokenizer); }
+  };
+  std::unique_ptr<sluice_tokenizer, Free> handle_;
+};
+
+/// Used by one thread at a time. In a forked child calls fail, and destruction leaks: the worker
+/// threads of the model do not exist.
+class NativeGenerator {
+ public:
+  explicit NativeGenerator(NativeModel& model) {
+    sluice_generator* made = nullptr;
+    without_gil([&] {
+      model.use([&](sluice_model* handle) { check(sluice_generator_create(handle, &made)); });
+    });
+    handle_.reset(made);
+  }
+  ~NativeGenerator() {
+    if (generation_ != fork_generation()) static_cast<void>(handle_.release());
+  }
+  NativeGenerator(const NativeGenerator&) = delete;
+  NativeGenerator& operator=(const NativeGenerator&) = delete;
+
+  void start(const std::optional<std::string>& prompt,
+             const std::optional<std::vector<std::int64_t>>& ids,
+             const std::optional<std::string>& chat, std::optional<std::int64_t> max_tokens,
+             std::optional<float> temperature, std::optional<std::int64_t> top_k,
+             std::optional<float> top_p, std::optional<float> min_p,
+             std::optional<float> repetition_penalty, std::optional<std::uint64_t> seed,
+             const std::vector<std::string>& stop, const std::vector<std::int64_t>& stop_ids) {
+    static constexpr std::int64_t kNoId = 0;
+    sluice_generate_request request = {};
+    request.struct_size = sizeof(request);
+    if (prompt) request.prompt = prompt->c_str();
+    request.prompt_bytes = prompt ? prompt->size() : 0;
+    if (ids) request.ids = ids->empty() ? &kNoId : ids->data();
+    request.num_ids = ids ? ids->size() : 0;
+    if (chat) request.chat = chat->c_str();
+    const auto give = [&](const auto& wanted, auto& field, std::uint32_t flag) {
+      if (!wanted) return;
+      field = *wanted;
+      request.given |= flag;
+    };
+    give(max_tokens, request.max_tokens, SLUICE_GIVEN_MAX_TOKENS);
+    give(temperature, request.temperature, SLUICE_GIVEN_TEMPERATURE);
+    give(top_k, request.top_k, SLUICE_GIVEN_TOP_K);
+    give(top_p, request.top_p, SLUICE_GIVEN_TOP_P);
+    give(min_p, request.min_p, SLUICE_GIVEN_MIN_P);
+    give(repetition_penalty, request.repetition_penalty, SLUICE_GIVEN_REPETITION_PENALTY);
+    give(seed, request.seed, SLUICE_GIVEN_SEED);
+    std::vector<const char*> stops;
+    for (const std::string& text : stop) stops.push_back(text.c_str());
+    request.stops = stops.data();
+    request.num_stops = stops.size();
+    request.stop_ids = stop_ids.data();
+    request.num_stop_ids = stop_ids.size();
+    request.is_stopped = &has_signal;
+    request.user_data = this;
+    require_process();
+    without_gil([&] { check(sluice_generator_start(handle_.get(), &request)); });
+  }
+
+  /// A text and its token, or None for the rest of a text; None at its end. A signal whose handler
+  /// raises an exception, as Ctrl-C does, ends the text with it.
+  nb::object next() {
+    const sluice_piece* piece = nullptr;
+    require_process();
+    has_raised_ = false;
+    without_gil([&] { check(sluice_generator_next(handle_.get(), &piece)); });
+    if (has_raised_) throw nb::python_error();
+    if (piece == nullptr) return nb::none();
+    const nb::object token = piece->token < 0 ? nb::none() : nb::object(nb::int_(piece->token));
+    return nb::make_tuple(nb::str(piece->text, piece->size_bytes), token);
+  }
+
+  std::int32_t finish() const { return sluice_generator_finish(handle_.get()); }
+  std::int64_t num_prompt_tokens() const {
+    return sluice_generator_num_prompt_tokens(handle_.get());
+  }
+  std::int64_t context() const { return sluice_generator_context(handle_.get()); }
+
+ private:
+  void require_process() const {
+    if (generation_ == fork_generation()) return;
+    throw Failure(Code::kFailedPrecondition,
+                  "the model was loaded before this process forked; load it again");
+  }
+
+  /// Called by a thread in `next`, without the GIL.
+  static std::int32_t has_signal(void* user_data) {
+    auto& self = *static_cast<NativeGenerator*>(user_data);
+    const auto now = Clock::now();
+    if (now - self.looked_ < kLookEvery) return 0;
+    self.looked_ = now;
+    const nb::gil_scoped_acquire acquired;
+    self.has_raised_ = PyErr_CheckSignals() != 0;
+    return self.has_raised_ ? 1 : 0;
+  }
+
+  struct Free {
+    void operator()(sluice_generator* generator) const { sluice_generator_free(generator); }
+  };
+  std::uint32_t generation_ = fork_generation();
+  Clock::time_point looked_ = {};
+  bool has_raised_ = false;  ///< Python's error is set
+  std::unique_ptr<sluice_generator, Free> handle_;
+};
+
+}  // namespace
+
+void bind_language(nb::module_& module) {
+  nb::class_<NativeTokenizer>(module, "Tokenizer",
+                              "A model's tokenizer; sluice.Tokenizer wraps it.")
+      .def(nb::init<NativeModel&>(), nb::arg("model"))
+      .def("size", &NativeTokenizer::size)
+      .def("find", &NativeTokenizer::find, nb::arg("piece"))
+      .def("piece", &NativeTokenizer::piece, nb::arg("id"))
+      .def("encode", &NativeTokenizer::encode, nb::arg("text"), nb::arg("flags"))
+      .def("decode", &NativeTokenizer::decode, nb::arg("ids"), nb::arg("flags"))
+      .def("apply_chat_template", &NativeTokenizer::apply_chat_template, nb::arg("chat"));
+  nb::class_<NativeGenerator>(module, "Generator",
+                              "Writes a text at a time; sluice.Generation has one.")
+      .def(nb::init<NativeModel&>(), nb::arg("model"))
+      .def("start", &NativeGenerator::start, nb::arg("prompt").none(), nb::arg("ids").none(),
+           nb::arg("chat").none(), nb::arg("max_tokens").none(), nb::arg("temperature").none(),
+           nb::arg("top_k").none(), nb::arg("top_p").none(), nb::arg("min_p").none(),
+           nb::arg("repetition_penalty").none(), nb::arg("seed").none(), nb::arg("stop"),
+           nb::arg("stop_ids"))
+      .def("next", &NativeGenerator::next)
+      .def("finish", &NativeGenerator::finish)
+      .def("num_prompt_tokens", &NativeGenerator::num_prompt_tokens)
+      .def("context", &NativeGenerator::context);
+}
+
+}  // namespace sluice::python

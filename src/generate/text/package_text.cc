@@ -1,0 +1,64 @@
+#include "generate/text/package_text.h"
+
+#include <string_view>
+
+namespace sluice::generate {
+namespace {
+
+constexpr const char* kTokenizerFile = "tokenizer.json";
+
+/// Empty if the package has no such file.
+Result<std::string_view> find_file(const package::Executable& executable, const char* name) {
+  const auto found = executable.files.find(name);
+  if (found == executable.files.end()) return std::string_view();
+  const Bytes& file = found->second;
+  SLUICE_TRY(executable.verify(file, name));
+  return std::string_view(reinterpret_cast<const char*>(file.data()), file.size());
+}
+
+Result<std::vector<std::int64_t>> encode(const text::Tokenizer& tokenizer, std::string_view text,
+                                         bool adds_special_tokens) {
+  std::vector<std::int64_t> ids;
+  const text::EncodeOptions options = {.adds_special_tokens = adds_special_tokens};
+  for (const text::TokenId id : SLUICE_TRY(tokenizer.encode(text, options))) {
+    ids.push_back(id.value());
+  }
+  return ids;
+}
+
+}  // namespace
+
+bool has_tokenizer(const package::Executable& executable) {
+  return executable.files.contains(kTokenizerFile);
+}
+
+Result<text::Tokenizer> read_tokenizer(const package::Executable& executable) {
+  const std::string_view file = SLUICE_TRY(find_file(executable, kTokenizerFile));
+  if (file.empty()) {
+    return invalid_argument("the model has no {}, so it takes and gives ids of tokens alone",
+                            kTokenizerFile);
+  }
+  return text::Tokenizer::read(file).with_context(kTokenizerFile);
+}
+
+Result<text::ChatTemplate> read_chat_template(const package::Executable& executable) {
+  text::ChatFiles files;
+  files.template_file = SLUICE_TRY(find_file(executable, "chat_template.jinja"));
+  files.tokenizer_config = SLUICE_TRY(find_file(executable, "tokenizer_config.json"));
+  files.special_tokens = SLUICE_TRY(find_file(executable, "special_tokens_map.json"));
+  return text::ChatTemplate::read(files);
+}
+
+Result<std::vector<std::int64_t>> encode_prompt(const text::Tokenizer& tokenizer,
+                                                std::string_view prompt) {
+  return encode(tokenizer, prompt, /*adds_special_tokens=*/true);
+}
+
+Result<std::vector<std::int64_t>> encode_chat(const text::Tokenizer& tokenizer,
+                                              const text::ChatTemplate& chat_template,
+                                              const text::Chat& chat) {
+  auto rendered = chat_template.render(chat).with_context("the model's chat template");
+  return encode(tokenizer, SLUICE_TRY(std::move(rendered)), /*adds_special_tokens=*/false);
+}
+
+}  // namespace sluice::generate

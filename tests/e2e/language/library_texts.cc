@@ -1,0 +1,80 @@
+// Texts by the library in C++: prints what library_texts.py compares, "==" behind each field.
+// library_texts.c prints the same.
+//
+//   library_texts_cpp PACKAGE PROMPT CHAT STOP
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/generate.hpp"
+
+namespace {
+
+void print(const std::string& field) {
+  std::fwrite(field.data(), 1, field.size(), stdout);
+  std::fputs("\n==\n", stdout);
+}
+
+template <typename T>
+T must(sluice::Expected<T> result) {
+  if (result) return std::move(*result);
+  std::fprintf(stderr, "%s\n", result.error().message.c_str());
+  std::exit(1);
+}
+
+/// The text, or the error of the start.
+std::string write(sluice::Generator& generator, sluice::GenerateRequest request) {
+  if (auto error = generator.start(std::move(request))) return error->message;
+  std::string text;
+  while (const auto piece = must(generator.next())) text += piece->text;
+  return text;
+}
+
+void print_end(const sluice::Generator& generator) {
+  print(std::to_string(static_cast<int>(generator.finish())) + " " +
+        std::to_string(generator.num_prompt_tokens()) + " " +
+        std::to_string(generator.num_tokens()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return 2;
+  const std::string prompt = argv[2], chat = argv[3], stop = argv[4];
+  std::optional<sluice::Model> model = must(sluice::Model::open(argv[1], 1));
+  const auto tokenizer = must(sluice::Tokenizer::create(*model));
+  auto generator = must(sluice::Generator::create(*model));
+  model.reset();  // both keep what they need
+
+  const auto ids = must(tokenizer.encode(prompt));
+  std::string numbers;
+  for (const std::int64_t id : ids) numbers += std::to_string(id) + " ";
+  print(numbers);
+  print(must(tokenizer.decode(ids)));
+  print(must(tokenizer.piece(ids[0])));
+  print(std::to_string(tokenizer.find(must(tokenizer.piece(ids[0]))).value_or(-1)));
+  print(must(tokenizer.apply_chat_template(chat)));
+
+  print(write(generator, {.prompt = prompt, .max_tokens = 20}));
+  print_end(generator);
+  print(write(generator, {.ids = ids, .max_tokens = 20, .stops = {"no such text", stop}}));
+  print_end(generator);
+  print(write(generator, {.chat = chat, .max_tokens = 8}));
+  print_end(generator);
+
+  // A long prompt is two runs at least; the second question ends it, and the text begins anew.
+  std::vector<std::int64_t> long_prompt;
+  while (long_prompt.size() < 560) long_prompt.insert(long_prompt.end(), ids.begin(), ids.end());
+  int asked = 0;
+  print(write(generator, {.ids = long_prompt, .is_stopped = [&] { return ++asked > 1; }}));
+  print_end(generator);
+  print(write(generator, {.ids = long_prompt, .max_tokens = 5}));
+
+  print(write(generator, {.prompt = prompt, .max_tokens = 100'000}));
+  print(write(generator, {.prompt = prompt, .ids = ids}));
+  print(write(generator, {.prompt = prompt, .temperature = -1.0F}));
+  return 0;
+}
