@@ -251,13 +251,17 @@ void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>
 
 std::vector<OutputTensor> NativeModel::execute(const std::vector<InputTensor>& inputs,
                                                const Destination& destination,
-                                               std::int64_t timeout_ns) {
+                                               std::int64_t timeout_ns,
+                                               Cancellation* cancellation) {
   std::vector<OutputTensor> outputs(outputs_.size());
   const NativeCall call;
   const nb::gil_scoped_release released;
   ContextPointer context = take_context();
   // A failure frees the context: its bindings point to memory of this call.
-  run_in(context.get(), inputs, destination, timeout_ns, outputs);
+  {
+    const Cancellation::Run run(cancellation, context.get());
+    run_in(context.get(), inputs, destination, timeout_ns, outputs);
+  }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const bool was_bound = destination.places(i) || outputs[i].size_bytes >= kBindFromBytes;
     if (was_bound) {
@@ -327,7 +331,7 @@ nb::object NativeModel::call_bound(const nb::handle& arguments) {
   const auto tensors = read_arguments(arguments, inputs_);
   if (!tensors) return {};
   nb::list outputs;
-  for (OutputTensor& output : execute(*tensors, {}, 0)) {
+  for (OutputTensor& output : execute(*tensors, {}, 0, nullptr)) {
     outputs.append(to_python(std::move(output)));
   }
   return result_of(outputs);
@@ -339,7 +343,8 @@ nb::object NativeModel::call(const nb::args& arguments) {
 }
 
 nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wanted,
-                          const nb::object& out, std::int64_t timeout_ns) {
+                          const nb::object& out, std::int64_t timeout_ns,
+                          Cancellation* cancellation) {
   if (inputs.size() != inputs_.size() || wanted.size() != outputs_.size()) {
     throw Failure(Code::kInvalidArgument, "as many inputs and outputs as the model has");
   }
@@ -353,7 +358,7 @@ nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wante
     }
   }
   const Destination destination = {wanted, read_out(out, outputs_.size())};
-  std::vector<OutputTensor> outputs = execute(tensors, destination, timeout_ns);
+  std::vector<OutputTensor> outputs = execute(tensors, destination, timeout_ns, cancellation);
   nb::list results;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (destination.places(i)) {
@@ -381,7 +386,8 @@ void bind_model(nb::module_& module) {
       .def("metadata", &NativeModel::metadata)
       .def("call", &NativeModel::call)
       .def("run", &NativeModel::run, nb::arg("inputs"), nb::arg("wanted"),
-           nb::arg("out").none() = nb::none(), nb::arg("timeout_ns") = 0)
+           nb::arg("out").none() = nb::none(), nb::arg("timeout_ns") = 0,
+           nb::arg("cancellation").none() = nb::none())
       .def("set_seed", &NativeModel::set_seed, nb::arg("seed"))
       .def("copied_bytes", &NativeModel::copied_bytes)
       .def("recorded_bytes", &NativeModel::recorded_bytes)

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "calls/cancellation.h"
 #include "calls/errors.h"
 #include "calls/process.h"
 #include "tensors.h"
@@ -43,10 +44,10 @@ class NativeModel {
 
   /// `inputs`: one per input, as read_input takes them, or None for its default. `out`: None, or an
   /// array to write to or None per output. Returns a list with one entry per output, None where
-  /// `wanted` is false or `out` has an array. A run ends after `timeout_ns`, as
-  /// sluice_context_run_with says; 0: none.
+  /// `wanted` is false or `out` has an array. A run ends after `timeout_ns`, 0 for none, and by
+  /// `cancellation`, which may be null, as sluice_context_run_with says.
   nb::list run(const nb::list& inputs, const std::vector<bool>& wanted, const nb::object& out,
-               std::int64_t timeout_ns);
+               std::int64_t timeout_ns, Cancellation* cancellation);
 
   /// Random operators of the runs that follow start from `seed`.
   void set_seed(std::uint64_t seed);
@@ -107,7 +108,8 @@ class NativeModel {
   };
 
   std::vector<OutputTensor> execute(const std::vector<InputTensor>& inputs,
-                                    const Destination& destination, std::int64_t timeout_ns);
+                                    const Destination& destination, std::int64_t timeout_ns,
+                                    Cancellation* cancellation);
   void set_input(sluice_context* context, std::size_t index, const InputTensor& input) const;
   /// Copies a sequence, or an optional, which has no element or one.
   void copy_elements(sluice_context* context, std::size_t index, OutputTensor& output) const;

@@ -4,6 +4,7 @@
 #include <sluice/sluice.h>
 
 #include "callable_model.h"
+#include "calls/cancellation.h"
 #include "calls/errors.h"
 #include "calls/process.h"
 #include "compile.h"
@@ -39,6 +40,7 @@ NB_MODULE(_native, module) {
   nb::set_leak_warnings(false);
   sluice::python::watch_forks();
   sluice::python::register_errors();
+  sluice::python::bind_cancellation(module);
   sluice::python::bind_model(module);
   sluice::python::bind_language(module);
   sluice::python::bind_compile(module);

@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 
 from . import _native
+from ._native import Cancellation
 from .arrays import empty
 from .commands import bench, doctor, explain, inspect, quantize, tune
 from .errors import (
@@ -48,6 +49,7 @@ atexit.register(close_all)  # before it
 
 __version__ = _native.version()
 __all__ = [
+    "Cancellation",
     "Cancelled",
     "Client",
     "Context",

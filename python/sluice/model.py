@@ -53,6 +53,7 @@ class Model(SignedModel[_native.Model], Package):
         *,
         out: Mapping[str, Array] | None = None,
         timeout: float | None = None,
+        cancellation: _native.Cancellation | None = None,
     ) -> dict[str, Any]:
         """Runs the model on inputs by name and returns outputs by name.
 
@@ -60,21 +61,25 @@ class Model(SignedModel[_native.Model], Package):
         must be writable, contiguous and large enough; the result has a view of the right shape. One
         may be the array of an input, as for a state that each run changes.
         `timeout`: seconds; DeadlineExceeded after that. The run itself ends before its next segment or
-        iteration of a loop.
+        iteration of a loop. `cancellation`: a sluice.Cancellation, whose `cancel` in another thread ends the run
+        likewise, with Cancelled.
         """
         names = self._signature.output_names
         ordered = self._signature.order(feeds)
-        if out is None and timeout is None and (outputs is None or list(outputs) == names):
+        if out is None and timeout is None and cancellation is None and (outputs is None or list(outputs) == names):
             results = None if has_torch(ordered) else self.run_arrays(ordered)
             if results is not None:
                 return dict(zip(names, results))
         run = self._signature.run
-        if timeout is None:
+        if timeout is None and cancellation is None:
             return run(self._native.run, ordered, outputs, out)
         limit_ns = nanoseconds(timeout, "timeout")
 
         def execute(inputs: list[Any], wanted: list[bool], memory: list[Any] | None) -> list[Any]:
-            return self._native.run(inputs, wanted, memory, limit_ns)
+            return self._native.run(inputs, wanted, memory, limit_ns, cancellation)
+
+        if timeout is None:
+            return run(execute, ordered, outputs, out)
 
         # The caller does not wait for the end of a segment.
         future = workers.submit(run, execute, ordered, outputs, out)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import arrays, dtypes
+from . import _native, arrays, dtypes
 from .dtypes import Array
 from .errors import InvalidArgument, NotFound, Unimplemented
 from .model import Context, Model, Path, TensorSpec
@@ -200,10 +200,14 @@ class StatefulModel(Model):
         *,
         out: Mapping[str, Array] | None = None,
         timeout: float | None = None,
+        cancellation: _native.Cancellation | None = None,
     ) -> dict[str, Any]:
         """Runs the model on inputs by name and returns outputs by name, the states' among them left out."""
         if out is not None or timeout is not None:
             raise Unimplemented("a model with states takes no out= and no timeout=")
+        if cancellation is not None and type(self._model) is not Model:
+            raise Unimplemented("a model of several parts takes no cancellation=")
+        ending: dict[str, Any] = {} if cancellation is None else {"cancellation": cancellation}
         known = {spec.name for spec in self._inputs}
         if unknown := feeds.keys() - known:
             raise NotFound(f'the model has no input "{unknown.pop()}"; it has {sorted(known)}')
@@ -211,9 +215,9 @@ class StatefulModel(Model):
             given = {state.input: values[state.name] for state in self._states}
             if type(self._model) is Model and self._has_whole_bytes:
                 written = {state.output: values[state.name] for state in self._states}
-                results = self._model.run({**feeds, **given}, out=written)
+                results = self._model.run({**feeds, **given}, out=written, **ending)
             else:
-                results = self._model.run({**feeds, **given})
+                results = self._model.run({**feeds, **given}, **ending)
             for state in self._states:
                 values[state.name] = _as_numpy(results.pop(state.output))
         return results if outputs is None else {name: self._wanted(results, name) for name in outputs}

@@ -5,8 +5,10 @@ Field numbers are those of ModelProto and GraphProto in onnx.proto.
 
 from __future__ import annotations
 
+import mmap
 from typing import NamedTuple
 
+from ..package import is_onnx
 from .protobuf import fields, messages, messages_at, text
 
 
@@ -23,15 +25,20 @@ class ModelMetadata:
         self.custom_metadata_map: dict[str, str] = {}
 
 
+def view_of(source: str | bytes) -> memoryview:
+    """The bytes of a model. A file is mapped, not read."""
+    if isinstance(source, bytes):
+        return memoryview(source)
+    with open(source, "rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
 def read_facts(source: str | bytes) -> ModelMetadata:
     """The facts of an ONNX model that Sluice has compiled, so that its bytes are well formed."""
-    if isinstance(source, str):
-        with open(source, "rb") as file:
-            source = file.read()
     facts = ModelMetadata()
-    if source.startswith(b"SLUICE\r\n"):
+    if not is_onnx(source):
         return facts
-    for number, value in fields(memoryview(source)):
+    for number, value in fields(view_of(source)):
         if number == 2:
             facts.producer_name = text(value)
         elif number == 4:
@@ -57,26 +64,31 @@ def _read_graph(facts: ModelMetadata, graph: memoryview) -> None:
 
 
 class Dimension(NamedTuple):
-    """A dimension of an input: a size, or the texts by which it can be overridden."""
+    """A dimension of an input or output: a size, or the texts by which it can be overridden, or none of them."""
 
     size: int | None
     name: str
     denotation: str
 
 
-def read_input_dims(source: bytes) -> dict[str, list[Dimension]]:
-    """The dimensions of the inputs that are tensors of a known rank."""
-    inputs = {}
-    for graph in messages(memoryview(source), 7):
-        for value_info in messages(graph, 11):
+INPUTS, OUTPUTS = 11, 12  #: fields of a graph
+
+
+def read_dims(source: str | bytes, field: int) -> dict[str, list[Dimension]]:
+    """The dimensions of the inputs, or of the outputs, that are tensors of a known rank."""
+    found = {}
+    for graph in messages(view_of(source), 7):
+        for value_info in messages(graph, field):
             names = [text(value) for number, value in fields(value_info) if number == 1]
             for shape in messages_at(value_info, (2, 1, 2)):
-                inputs[names[0] if names else ""] = [_dimension(dim) for dim in messages(shape, 1)]
-    return inputs
+                found[names[0] if names else ""] = [_dimension(dim) for dim in messages(shape, 1)]
+    return found
 
 
 def _dimension(message: memoryview) -> Dimension:
     parts = dict(fields(message))
     size = parts.get(1)
-    return Dimension(size if isinstance(size, int) else None, text(parts.get(2, b"")),
+    if not isinstance(size, int) or size >= 1 << 63:  # some exporters write -1 for an unknown one
+        size = None
+    return Dimension(size, text(parts.get(2, b"")),
                      text(parts.get(3, b"")))

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from .._native import Cancellation
+
 _warned: set[str] = set()
 
 
@@ -124,10 +126,26 @@ class SessionOptions(_Options):
 
 
 class RunOptions(_Options):
+    """`terminate` ends the runs that have these options, and refuses later ones until it is False again."""
+
     _defaults = {"log_severity_level": 2, "log_verbosity_level": 0, "logid": "", "terminate": False,
                  "only_execute_path_to_fetches": False, "training_mode": False}
     _harmless = frozenset({"log_severity_level", "log_verbosity_level", "logid",
                            "only_execute_path_to_fetches"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cancellation = Cancellation()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "terminate":
+            super().__setattr__(name, value)
+            return
+        self.__dict__[name] = bool(value)
+        if value:
+            self._cancellation.cancel()
+        else:
+            self._cancellation.reset()
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         warn_once(key, f"the run option {key} has no effect")

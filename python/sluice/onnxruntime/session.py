@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import errors
+from .._native import Cancellation
 from ..arrays import from_torch, is_torch
 from ..loading import load_cached
 from ..model import Model
+from ..package import is_onnx
 from ..requests import workers
 from . import capi
-from .facts import ModelMetadata, read_facts, read_input_dims
+from .facts import INPUTS, OUTPUTS, ModelMetadata, read_dims, read_facts
 from .initializers import replace_initializers
-from .nodes import NodeArg
+from .nodes import DimNames, NodeArg
 from .options import GraphOptimizationLevel, RunOptions, SessionOptions, warn_once
 from .profiling import Profiler
 from .providers import PROVIDER, check_providers, set_providers
@@ -52,9 +55,7 @@ class InferenceSession:
         self._facts: ModelMetadata | None = None
         self._model = self._compile(source)
         self._save(settings["optimized_model_filepath"])
-        self._inputs = [NodeArg(spec) for spec in self._model.inputs if not spec.has_default]
-        self._overridable = [NodeArg(spec) for spec in self._model.inputs if spec.has_default]
-        self._outputs = [NodeArg(spec) for spec in self._model.outputs]
+        self._inputs, self._overridable, self._outputs = self._describe()
         if seed is not None:
             self._model.set_seed(seed)
         self._input_names = [spec.name for spec in self._model.inputs]
@@ -72,6 +73,16 @@ class InferenceSession:
             return load_cached(source, options, {"threads": threads}, beside)
         except errors.InvalidArgument as error:
             raise capi.InvalidProtobuf(f"[ONNXRuntimeError] : 7 : INVALID_PROTOBUF : {error}") from error
+
+    def _describe(self) -> tuple[list[NodeArg], list[NodeArg], list[NodeArg]]:
+        """Inputs, inputs with defaults, and outputs. Names of free dimensions come from the file."""
+        inputs, outputs = self._model.inputs, self._model.outputs
+        is_free = any(None in (spec.shape or ()) for spec in (*inputs, *outputs))
+        names = (DimNames(inputs, read_dims(self._source, INPUTS), read_dims(self._source, OUTPUTS))
+                 if is_free and is_onnx(self._source) else None)
+        return ([NodeArg(spec, names) for spec in inputs if not spec.has_default],
+                [NodeArg(spec, names) for spec in inputs if spec.has_default],
+                [NodeArg(spec, names) for spec in outputs])
 
     def _replaced(self, source: str | bytes) -> tuple[str | bytes, str]:
         """The model with the initializers of the options, and the folder of its external data; "" for nowhere."""
@@ -96,11 +107,8 @@ class InferenceSession:
         named, denoted = self._options._dims, self._options._denotations
         if not named and not denoted:
             return []
-        if isinstance(source, str):
-            with open(source, "rb") as file:
-                source = file.read()
         options = []
-        for name, dims in read_input_dims(source).items():
+        for name, dims in read_dims(source, INPUTS).items():
             sizes = [dim.size if dim.size is not None else named.get(dim.name, denoted.get(dim.denotation))
                      for dim in dims]
             if None not in sizes and any(dim.size is None for dim in dims):
@@ -150,13 +158,14 @@ class InferenceSession:
         """Outputs in order of `output_names`; all in order of the model for None or an empty list."""
         if self._profiler is not None:
             with self._profiler.record("model_run"):
-                return self._run(output_names, input_feed)
-        return self._run(output_names, input_feed)
+                return self._run(output_names, input_feed, run_options)
+        return self._run(output_names, input_feed, run_options)
 
-    def _run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Any]:
+    def _run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
+             run_options: RunOptions | None) -> list[Any]:
         names = list(output_names) if output_names else self._output_names
         given = self._required if len(input_feed) == len(self._required) else self._input_names
-        if len(input_feed) == len(given) and names == self._output_names:
+        if run_options is None and len(input_feed) == len(given) and names == self._output_names:
             try:
                 results = self._model.run_arrays([input_feed[name] for name in given])
             except KeyError:
@@ -166,7 +175,8 @@ class InferenceSession:
         feeds = {name: _array_of(value) for name, value in input_feed.items()}
         if not set(self._required) <= feeds.keys() <= set(self._input_names):
             self._refuse(feeds)
-        named = self._model.run(feeds, names)
+        with _terminating(run_options) as cancellation:
+            named = self._model.run(feeds, names, cancellation=cancellation)
         return [named[name] for name in names]
 
     def _refuse(self, feeds: Mapping[str, Any]) -> None:
@@ -209,7 +219,8 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        iobinding.run_model(self._model)
+        with _terminating(run_options) as cancellation:
+            iobinding.run_model(self._model, cancellation)
 
     def end_profiling(self) -> str:
         """Writes the runs of a session with `enable_profiling` and returns the file's path."""
@@ -217,6 +228,15 @@ class InferenceSession:
 
     def get_profiling_start_time_ns(self) -> int:
         return 0 if self._profiler is None else self._profiler.start_ns
+
+
+@contextlib.contextmanager
+def _terminating(run_options: RunOptions | None) -> Iterator[Cancellation | None]:
+    """What ends a run with these options, in onnxruntime's words."""
+    try:
+        yield None if run_options is None else run_options._cancellation
+    except errors.Cancelled as error:
+        raise capi.Fail("[ONNXRuntimeError] : 1 : FAIL : Exiting due to terminate flag being set to true.") from error
 
 
 def _array_of(value: Any) -> Any:

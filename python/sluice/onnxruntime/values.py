@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._native import Cancellation
 from ..arrays import empty, layout_of, to_numpy
 from ..dtypes import BY_NUMBER, STRING, dtype_of, find_element_type
 from ..errors import InvalidArgument
@@ -219,10 +220,10 @@ class IOBinding:
     def synchronize_outputs(self) -> None:
         """Outputs are in memory of the processor already."""
 
-    def run_model(self, model: Model) -> None:
+    def run_model(self, model: Model, cancellation: Cancellation | None = None) -> None:
         names = list(self._outputs) or [spec.name for spec in model.outputs]
         out = {name: array for name, array in self._outputs.items() if array is not None}
-        results = model.run(self._inputs, names, out=out)
+        results = model.run(self._inputs, names, out=out, cancellation=cancellation)
         self._results = {name: OrtValue(results[name]) for name in names}
 
     def get_outputs(self) -> list[OrtValue]:
