@@ -6,9 +6,10 @@ Field numbers are those of ModelProto and GraphProto in onnx.proto.
 from __future__ import annotations
 
 import mmap
+import os
 from typing import NamedTuple
 
-from ..package import is_onnx
+from ..package import is_uncompiled
 from .protobuf import fields, messages, messages_at, text
 
 
@@ -23,6 +24,11 @@ class ModelMetadata:
         self.graph_description = ""
         self.version = 0
         self.custom_metadata_map: dict[str, str] = {}
+
+
+def is_onnx(source: str | bytes) -> bool:
+    """Whether it is an ONNX model: no package, and no folder of Hugging Face."""
+    return is_uncompiled(source) and not (isinstance(source, str) and os.path.isdir(source))
 
 
 def view_of(source: str | bytes) -> memoryview:

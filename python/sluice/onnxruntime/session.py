@@ -14,10 +14,9 @@ from .._native import Cancellation
 from ..arrays import from_torch, is_torch
 from ..loading import load_cached
 from ..model import Model
-from ..package import is_onnx
 from ..requests import workers
 from . import capi
-from .facts import INPUTS, OUTPUTS, ModelMetadata, read_dims, read_facts
+from .facts import INPUTS, OUTPUTS, ModelMetadata, is_onnx, read_dims, read_facts
 from .initializers import replace_initializers
 from .nodes import DimNames, NodeArg
 from .options import GraphOptimizationLevel, RunOptions, SessionOptions, warn_once
