@@ -178,6 +178,25 @@ TEST_F(EngineJoining, RunOfAModelWithFixedRowsIsFilledUp) {
   EXPECT_EQ(num_joined(), 2);
 }
 
+TEST_F(EngineJoining, ErrorOfOneRequestOfFixedRowsIsItsOwn) {
+  constexpr std::string_view kFourIndices = R"(
+subgraph @0 "main" {
+  input %i : i64[4]
+  const %t : f32[3] = [10.0, 20.0, 30.0]
+  [%y : f32[4]] = Gather.13[%t, %i] {axis = 0}
+  output [%y]
+}
+)";
+  load(kFourIndices, {0, 0});
+  for (const std::int64_t index : {1, 7, 2}) ask(request<std::int64_t>({index}, {1}));
+  run();
+  EXPECT_THAT(asked_[0].values(), ElementsAre(20));
+  EXPECT_EQ(asked_[1].reply.code, RuntimeCode::kCompletedWithError);
+  EXPECT_THAT(asked_[1].reply.errors.to_status().message(), HasSubstr("7"));
+  EXPECT_THAT(asked_[2].values(), ElementsAre(30));
+  for (const Asked& one : asked_) EXPECT_EQ(one.num_replies, 1);
+}
+
 TEST_F(EngineJoining, RequestOfMoreRowsThanTheModelsPassesSeveralTimes) {
   load(kFourRows, {0, 1'000'000});
   std::vector<float> x(20);

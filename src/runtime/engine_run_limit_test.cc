@@ -16,6 +16,16 @@ using testing::request_of;
 /// Of two kernels.
 constexpr std::int64_t kRunNs = 40'000;
 constexpr const char* kMachine = R"({"devices": [{"cores": 4, "compute": {"kernel_ns": 20000}}]})";
+/// Compiled for four rows: fewer are filled up.
+constexpr std::string_view kRows = R"(
+subgraph @0 "main" {
+  input %x : f32[4,2]
+  [%r : f32[4,2]] = Relu.14[%x]
+  [%y : f32[4,2]] = Sigmoid.13[%r]
+  output [%y]
+}
+)";
+
 class RunLimitTest : public ::testing::Test {
  protected:
   RunLimitTest()
@@ -88,6 +98,34 @@ TEST_F(RunLimitTest, ShorterLimitOfModelAndClientHolds) {
     EXPECT_THAT(reply.errors.to_status().message(), HasSubstr(std::string(one.says)));
     ASSERT_TRUE(engine_->unload(model, 0).is_ok());
   }
+}
+
+TEST_F(RunLimitTest, JoinedRequestsAreJudgedEachForItself) {
+  LoadRequest load = load_of(testing::model_of(kRows, "sim"));
+  load.depth = 1;
+  load.batching = terms::BatchOptions{0, 0};
+  const terms::ModelHandle model = engine_->load(load).value();
+  const auto sink = engine_->sink(model).value();
+  // The joined run has the shortest limit of its parts; then each request runs with its own.
+  const std::int64_t kLimits[] = {0, kRunNs - 1, kRunNs * 2};
+  std::vector<RuntimeCode> codes;
+  std::string said;
+  for (const std::int64_t limit_ns : kLimits) {
+    auto memory = std::make_shared<std::vector<float>>(2, 1.0F);
+    Request request;
+    request.inputs = {{memory->data(), 2 * sizeof(float), ir::ElementType::kF32, {1, 2}}};
+    request.memory_owner = memory;
+    request.max_run_ns = limit_ns;
+    request.on_done = [&](const Reply& reply) {
+      codes.push_back(reply.code);
+      said += reply.errors.to_status().message();
+    };
+    ASSERT_TRUE(sink->submit(request).is_ok());
+  }
+  EXPECT_TRUE(sink->wait([&] { return codes.size() == 3; }, kNoDeadline));
+  EXPECT_THAT(codes,
+              ::testing::ElementsAre(RuntimeCode::kOk, RuntimeCode::kTimeout, RuntimeCode::kOk))
+      << said;
 }
 
 }  // namespace

@@ -224,7 +224,8 @@ class ModelScheduler final : public RequestSink, public Steppable {
   bool expire_parts(Running& running, std::int64_t now_ns);
   void complete_joined(Running& running, const Reply& reply);
   void complete_pass(Running& running, const Reply& reply);
-  void run_alone(Running& running);
+  Status lacks_rows() const;
+  void run_alone(Running& running, const Status& why);
 
   std::unique_ptr<Pipeline> pipeline_;
   std::vector<std::int64_t> recorded_bytes_;  ///< by slot, after its last request

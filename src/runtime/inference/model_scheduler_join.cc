@@ -44,7 +44,7 @@ ModelScheduler::Run ModelScheduler::next_run(std::int64_t now_ns) const {
   const std::int64_t max_rows = joining_->max_rows;
   const Request& first = line_.front()->request;
   line_.visit([&](const PendingRequest& next) {
-    const bool fits = next.rows > 0 && next.rows <= max_rows - run.num_rows;
+    const bool fits = !next.is_alone && next.rows > 0 && next.rows <= max_rows - run.num_rows;
     if (run.num_requests > 0 && (!fits || !has_same_rows(first, next.request))) {
       run.is_due = true;
       return false;
@@ -176,7 +176,8 @@ bool ModelScheduler::expire_parts(Running& running, std::int64_t now_ns) {
 
 void ModelScheduler::complete_joined(Running& running, const Reply& reply) {
   if (reply.code != RuntimeCode::kOk || !has_rows(reply, running.num_rows)) {
-    return run_alone(running);
+    const Status why = reply.errors.to_status();
+    return run_alone(running, why.is_ok() ? lacks_rows() : why);
   }
   expire_parts(running, clock_.now_ns());
   std::vector<Part> parts;
@@ -210,13 +211,26 @@ void ModelScheduler::complete_joined(Running& running, const Reply& reply) {
   release_one();
 }
 
-/// The requests of a joined run that failed wait again, each for a run of its own.
-void ModelScheduler::run_alone(Running& running) {
+Status ModelScheduler::lacks_rows() const {
+  return terms::runtime_error(RuntimeCode::kCompletedWithError,
+                              "model \"{}\": an output has no row for each row of the inputs",
+                              options_.name);
+}
+
+/// The requests of a joined run that failed wait again, each for a run of its own, which zeros may
+/// fill up. The error of such a run is the request's.
+void ModelScheduler::run_alone(Running& running, const Status& why) {
+  bool was_alone = false;
+  {
+    const std::lock_guard lock(mutex_);
+    was_alone = running.parts.size() == 1 && running.parts.front().pending.is_alone;
+  }
+  if (was_alone) return end(running, why);
   {
     const std::lock_guard lock(mutex_);
     for (Part& part : running.parts) {
       running_by_id_.erase(part.pending.id);
-      part.pending.rows = 0;
+      part.pending.is_alone = true;
       line_.push(std::move(part.pending));
     }
     running.parts.clear();
@@ -245,9 +259,7 @@ void ModelScheduler::complete_pass(Running& running, const Reply& reply) {
   const std::int64_t max_rows = running.rule->max_rows;
   Status status = reply.errors.to_status();
   if (status.is_ok() && !has_rows(reply, max_rows)) {
-    status = terms::runtime_error(RuntimeCode::kCompletedWithError,
-                                  "model \"{}\": an output has no row for each row of the inputs",
-                                  options_.name);
+    status = lacks_rows();
   }
   if (status.is_ok()) {
     status = add_rows(reply, running.first_row, rows, running.pending.request, signature(),

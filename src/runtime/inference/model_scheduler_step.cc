@@ -151,7 +151,7 @@ void ModelScheduler::drop(Running& running, const Status& why) {
     answer_error(running.pending, why);
   }
   if (running.is_in_stage) return;
-  if (running.is_joined) return run_alone(running);
+  if (running.is_joined) return run_alone(running, why);
   free_slot(running);
   release_one();
 }
@@ -305,7 +305,7 @@ void ModelScheduler::apply_nan_policy(Reply& reply) const {
 void ModelScheduler::fail(Running& running, const Status& status) {
   if (terms::runtime_code_of(status) == RuntimeCode::kDeviceError) return fail_all(status);
   // One request of several may be the cause.
-  if (running.is_joined) return run_alone(running);
+  if (running.is_joined) return run_alone(running, status);
   end(running, status);
 }
 

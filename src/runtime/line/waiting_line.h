@@ -20,6 +20,7 @@ struct PendingRequest {
   std::int64_t submitted_ns = 0;
   Request request;
   std::int64_t rows = 0;  ///< that may be joined with those of others; 0: it runs alone
+  bool is_alone = false;  ///< since a run that it had joined failed
 };
 
 /// Its place in a line: the higher priority first, then the nearer deadline, then arrival.
