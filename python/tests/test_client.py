@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import pathlib
 from typing import Any
 
@@ -51,10 +52,24 @@ def test_path_on_the_server_is_in_its_folders(daemon: Daemon, digits: sluice.Mod
 def test_what_a_daemon_lacks_is_unimplemented(daemon: Daemon, digits: sluice.Model) -> None:
     with sluice.Client(daemon.address) as client:
         model = client.load(digits)
-        for call in (lambda: client.combine([model]), lambda: client.load(digits, is_on_demand=True),
-                     lambda: client.create_group(1, timeout=1)):
+        for call in (lambda: client.combine([model]), lambda: client.load(digits, is_on_demand=True)):
             with pytest.raises(sluice.Unimplemented):
                 call()
+
+
+def test_a_group_waits_for_cores(tmp_path: pathlib.Path) -> None:
+    with running(tmp_path) as daemon, sluice.Client(daemon.address) as client:
+        all_cores = client.create_group(0)
+        with pytest.raises(sluice.DeadlineExceeded, match="no cores became free in time"):
+            client.create_group(1, timeout=0.05)
+        with pytest.raises(sluice.ResourceExhausted):
+            client.create_group(1)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            waiting = pool.submit(client.create_group, 1, timeout=PATIENCE)
+            with pytest.raises(concurrent.futures.TimeoutError):
+                waiting.result(0.1)
+            all_cores.destroy()
+            waiting.result(PATIENCE).destroy()
 
 
 @pytest.mark.parametrize("ring", [True, False])

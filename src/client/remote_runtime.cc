@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
+#include "base/clock.h"
 #include "client/requests.h"
 #include "terms/runtime_code.h"
 
@@ -28,9 +32,6 @@ Result<terms::LoadOptions> load_options(const api::LoadSettings& settings) {
     return unimplemented(
         "a daemon decides itself which models it keeps loaded: load on demand is "
         "for a runtime in this process");
-  }
-  if (settings.timeout_ns != 0) {
-    return unimplemented("a daemon does not wait for cores: set timeout_ns to 0");
   }
   return settings.options;
 }
@@ -115,10 +116,9 @@ class RemoteRuntime final : public api::Runtime {
   }
 
   Result<std::uint64_t> create_group(const api::GroupSettings& settings) override {
-    if (settings.timeout_ns != 0) {
-      return unimplemented("a daemon does not wait for cores: set timeout_ns to 0");
-    }
-    const auto entry = SLUICE_TRY(client_->create_group(settings.cores, settings.isolation));
+    const auto entry = SLUICE_TRY(wait_for_cores(settings.timeout_ns, [&] {
+      return client_->create_group(settings.cores, settings.isolation);
+    }));
     return static_cast<std::uint64_t>(entry.info.id.value());
   }
   Status destroy_group(std::uint64_t group) override { return client_->destroy_group(group); }
@@ -131,7 +131,8 @@ class RemoteRuntime final : public api::Runtime {
   }
 
   Result<std::uint64_t> load(const api::LoadSettings& settings) override {
-    terms::ModelEntry entry = SLUICE_TRY(load_entry(settings));
+    terms::ModelEntry entry =
+        SLUICE_TRY(wait_for_cores(settings.timeout_ns, [&] { return load_entry(settings); }));
     remember(entry.info.handle, std::move(entry.signature));
     return entry.info.handle;
   }
@@ -249,6 +250,7 @@ class RemoteRuntime final : public api::Runtime {
       // Closed without the lock: callbacks of requests may call this runtime.
       all.swap(requests_);
     }
+    closes_.notify_all();
     for (const auto& requests : all) requests->close(drain_ns);
   }
 
@@ -258,6 +260,31 @@ class RemoteRuntime final : public api::Runtime {
     std::vector<terms::NamedTensor> inputs;
     rpc::client::InferOptions options;
   };
+
+  /// Asks again while the cores are others': a daemon would have to keep a thread for each client
+  /// that waits, and the calls that give cores back need these threads.
+  template <typename Call>
+  std::invoke_result_t<Call> wait_for_cores(api::TimeoutNs timeout_ns, const Call& call) {
+    constexpr std::int64_t kFirstPauseNs = 5'000'000;
+    constexpr std::int64_t kLongestPauseNs = 250'000'000;
+    const std::int64_t deadline_ns = deadline_after(system_clock(), timeout_ns);
+    for (std::int64_t pause_ns = kFirstPauseNs;;
+         pause_ns = std::min(2 * pause_ns, kLongestPauseNs)) {
+      auto result = call();
+      const bool is_refused =
+          terms::runtime_code_of(result.status()) == RuntimeCode::kNotEnoughCores;
+      if (!is_refused || timeout_ns == 0) return result;
+      const std::int64_t left_ns = deadline_ns - system_clock().now_ns();
+      if (left_ns <= 0) {
+        return terms::runtime_error(RuntimeCode::kTimeout, "no cores became free in time: {}",
+                                    result.status().message());
+      }
+      std::unique_lock lock(mutex_);
+      closes_.wait_for(lock, std::chrono::nanoseconds(std::min(pause_ns, left_ns)),
+                       [this] { return !is_open_; });
+      if (!is_open_) return closing();
+    }
+  }
 
   Result<terms::ModelEntry> load_entry(const api::LoadSettings& settings) {
     auto options = SLUICE_TRY(load_options(settings));
@@ -367,6 +394,7 @@ class RemoteRuntime final : public api::Runtime {
   const bool uses_ring_;
   const std::int64_t stream_limit_;
   std::mutex mutex_;
+  std::condition_variable closes_;  ///< `is_open_` became false
   bool is_open_ = true;
   std::vector<std::shared_ptr<Requests>> requests_;  ///< the last one serves; others have ended
   std::map<std::uint64_t, SharedSignature> signatures_;
