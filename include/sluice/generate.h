@@ -89,6 +89,7 @@ typedef struct sluice_generator sluice_generator;
 #define SLUICE_GIVEN_REPETITION_PENALTY 16
 #define SLUICE_GIVEN_SEED 32
 #define SLUICE_GIVEN_MAX_TOKENS 64
+#define SLUICE_GIVEN_TOP_LOGPROBS 128
 
 /* What to generate. All fields but struct_size may be zero. Exactly one of `prompt`, `ids` and
  * `chat` is the prompt. The call borrows all pointers but `is_stopped` and its `user_data`. */
@@ -116,13 +117,25 @@ typedef struct sluice_generate_request {
    * is called until the next sluice_generator_start, or the end of the generator. */
   int32_t (*is_stopped)(void* user_data);
   void* user_data;
+  int64_t top_logprobs; /* pieces tell of their token, and of so many of the likeliest ones */
 } sluice_generate_request;
+
+/* How likely the model found a token, whatever the sampling made of it. */
+typedef struct sluice_token_logprob {
+  int64_t token;
+  float logprob; /* natural logarithm of the probability */
+  int32_t reserved;
+} sluice_token_logprob;
 
 /* A part of a text, for each token of it. */
 typedef struct sluice_piece {
-  const char* text;  /* whole characters, "" within one; a zero follows */
-  size_t size_bytes; /* of the text */
-  int64_t token;     /* -1: the end of the text, held back until now */
+  const char* text;     /* whole characters, "" within one; a zero follows */
+  size_t size_bytes;    /* of the text */
+  int64_t token;        /* -1: the end of the text, held back until now */
+  int32_t has_logprobs; /* 1: the request wants them, and the piece has a token */
+  float logprob;        /* of the token */
+  size_t num_top;
+  const sluice_token_logprob* top; /* [num_top] the likeliest tokens in order */
 } sluice_piece;
 
 /* Why a text ended. */

@@ -112,6 +112,7 @@ struct GenerateRequest {
   std::optional<float> min_p = {};
   std::optional<float> repetition_penalty = {};
   std::optional<std::uint64_t> seed = {};
+  std::optional<std::int64_t> top_logprobs = {};
   std::vector<std::string> stops = {};      ///< texts that end the text
   std::vector<std::int64_t> stop_ids = {};  ///< tokens that end it besides the model's
   std::function<bool()> is_stopped = {};    ///< true ends it at once; must not throw
@@ -126,10 +127,17 @@ enum class Finish : std::int32_t {
   kCancelled = SLUICE_FINISH_CANCELLED,
 };
 
+/// How likely the model found a token, and the likeliest ones in order.
+struct Logprobs {
+  float chosen = 0;
+  std::vector<sluice_token_logprob> top;
+};
+
 /// Part of a text, for each token of it.
 struct Piece {
   std::string text;                   ///< whole characters; empty within one
   std::optional<std::int64_t> token;  ///< none: the end of the text, held back until now
+  std::optional<Logprobs> logprobs;   ///< for a request with `top_logprobs`
 };
 
 /// Writes a text at a time. Movable; used by one thread at a time. Several generators of one model
@@ -173,7 +181,11 @@ class Generator {
     if (auto error = detail::check(sluice_generator_next(handle_.get(), &piece))) return *error;
     if (piece == nullptr) return std::optional<Piece>();
     const auto token = piece->token < 0 ? std::nullopt : std::optional(piece->token);
-    return std::optional(Piece{{piece->text, piece->size_bytes}, token});
+    Piece made = {{piece->text, piece->size_bytes}, token, std::nullopt};
+    if (piece->has_logprobs != 0) {
+      made.logprobs = Logprobs{piece->logprob, {piece->top, piece->top + piece->num_top}};
+    }
+    return std::optional(std::move(made));
   }
 
   Finish finish() const { return static_cast<Finish>(sluice_generator_finish(handle_.get())); }
@@ -204,6 +216,7 @@ class Generator {
       given.given |= flag;
     };
     give(request.max_tokens, given.max_tokens, SLUICE_GIVEN_MAX_TOKENS);
+    give(request.top_logprobs, given.top_logprobs, SLUICE_GIVEN_TOP_LOGPROBS);
     give(request.temperature, given.temperature, SLUICE_GIVEN_TEMPERATURE);
     give(request.top_k, given.top_k, SLUICE_GIVEN_TOP_K);
     give(request.top_p, given.top_p, SLUICE_GIVEN_TOP_P);

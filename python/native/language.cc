@@ -101,7 +101,8 @@ class NativeGenerator {
              std::optional<float> temperature, std::optional<std::int64_t> top_k,
              std::optional<float> top_p, std::optional<float> min_p,
              std::optional<float> repetition_penalty, std::optional<std::uint64_t> seed,
-             const std::vector<std::string>& stop, const std::vector<std::int64_t>& stop_ids) {
+             std::optional<std::int64_t> top_logprobs, const std::vector<std::string>& stop,
+             const std::vector<std::int64_t>& stop_ids) {
     static constexpr std::int64_t kNoId = 0;
     sluice_generate_request request = {};
     request.struct_size = sizeof(request);
@@ -116,6 +117,7 @@ class NativeGenerator {
       request.given |= flag;
     };
     give(max_tokens, request.max_tokens, SLUICE_GIVEN_MAX_TOKENS);
+    give(top_logprobs, request.top_logprobs, SLUICE_GIVEN_TOP_LOGPROBS);
     give(temperature, request.temperature, SLUICE_GIVEN_TEMPERATURE);
     give(top_k, request.top_k, SLUICE_GIVEN_TOP_K);
     give(top_p, request.top_p, SLUICE_GIVEN_TOP_P);
@@ -134,7 +136,8 @@ class NativeGenerator {
     without_gil([&] { check(sluice_generator_start(handle_.get(), &request)); });
   }
 
-  /// A text and its token, or None for the rest of a text; None at its end. A signal whose handler
+  /// A text, its token, or None for the rest of a text, and (log probability, list of the likeliest
+  /// tokens with theirs) or None; None at its end. A signal whose handler
   /// raises an exception, as Ctrl-C does, ends the text with it.
   nb::object next() {
     const sluice_piece* piece = nullptr;
@@ -144,7 +147,15 @@ class NativeGenerator {
     if (has_raised_) throw nb::python_error();
     if (piece == nullptr) return nb::none();
     const nb::object token = piece->token < 0 ? nb::none() : nb::object(nb::int_(piece->token));
-    return nb::make_tuple(nb::str(piece->text, piece->size_bytes), token);
+    nb::object logprobs = nb::none();
+    if (piece->has_logprobs != 0) {
+      nb::list top;
+      for (std::size_t i = 0; i < piece->num_top; ++i) {
+        top.append(nb::make_tuple(piece->top[i].token, piece->top[i].logprob));
+      }
+      logprobs = nb::make_tuple(piece->logprob, top);
+    }
+    return nb::make_tuple(nb::str(piece->text, piece->size_bytes), token, logprobs);
   }
 
   std::int32_t finish() const { return sluice_generator_finish(handle_.get()); }
@@ -198,8 +209,8 @@ void bind_language(nb::module_& module) {
       .def("start", &NativeGenerator::start, nb::arg("prompt").none(), nb::arg("ids").none(),
            nb::arg("chat").none(), nb::arg("max_tokens").none(), nb::arg("temperature").none(),
            nb::arg("top_k").none(), nb::arg("top_p").none(), nb::arg("min_p").none(),
-           nb::arg("repetition_penalty").none(), nb::arg("seed").none(), nb::arg("stop"),
-           nb::arg("stop_ids"))
+           nb::arg("repetition_penalty").none(), nb::arg("seed").none(),
+           nb::arg("top_logprobs").none(), nb::arg("stop"), nb::arg("stop_ids"))
       .def("next", &NativeGenerator::next)
       .def("finish", &NativeGenerator::finish)
       .def("num_prompt_tokens", &NativeGenerator::num_prompt_tokens)

@@ -31,7 +31,7 @@ from .errors import (
     Unimplemented,
 )
 from .exchange import ExchangedTensor, Offer
-from .language import Generation, Tokenizer
+from .language import Generation, TokenLogprobs, Tokenizer
 from .loaded_model import LoadedModel
 from .loading import compile, load
 from .model import Context, Model
@@ -77,6 +77,7 @@ __all__ = [
     "Session",
     "StatefulModel",
     "TensorSpec",
+    "TokenLogprobs",
     "Tokenizer",
     "Unavailable",
     "Unimplemented",

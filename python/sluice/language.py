@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _native
 from .errors import InvalidArgument, NotFound
@@ -69,6 +69,14 @@ def chat_text(messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any
     return json.dumps({**variables, "messages": list(messages)})
 
 
+class TokenLogprobs(NamedTuple):
+    """How likely the model found a token, whatever the sampling made of it. Natural logarithms of probabilities."""
+
+    token: int
+    logprob: float
+    top: list[tuple[int, float]]  #: the likeliest tokens and theirs, in order
+
+
 class Generation(Iterator[str]):
     """A text in the making: an iterator over its pieces, which computes a token when the next piece is wanted.
 
@@ -83,6 +91,7 @@ class Generation(Iterator[str]):
         self._text = ""
         self._prompt_tokens = native.num_prompt_tokens()
         self.tokens: list[int] = []  #: ids of the text so far; one that ends the text is not among them
+        self.logprobs: list[TokenLogprobs] = []  #: of each of `tokens`, with `top_logprobs`
 
     def __next__(self) -> str:
         while self._native is not None:
@@ -94,9 +103,11 @@ class Generation(Iterator[str]):
             if given is None:
                 self._end(_FINISHES[self._native.finish()])
                 break
-            piece, token = given
+            piece, token, logprobs = given
             if token is not None:
                 self.tokens.append(token)
+                if logprobs is not None:
+                    self.logprobs.append(TokenLogprobs(token, *logprobs))
             if piece:
                 self._text += piece
                 return piece
@@ -165,12 +176,12 @@ class LanguageModel:
 
     def generate(self, prompt: Prompt, *, max_tokens: int | None, temperature: float | None, top_k: int | None,
                  top_p: float | None, min_p: float | None, repetition_penalty: float | None, seed: int | None,
-                 stop: str | Sequence[str], stop_ids: Sequence[int], variables: Mapping[str, Any] | None) -> Generation:
+                 top_logprobs: int | None, stop: str | Sequence[str], stop_ids: Sequence[int], variables: Mapping[str, Any] | None) -> Generation:
         text, ids, chat = _read_prompt(prompt, variables)
         native = self._take()
         try:
             native.start(text, ids, chat, max_tokens, temperature, top_k, top_p, min_p, repetition_penalty, seed,
-                         [stop] if isinstance(stop, str) else list(stop), list(stop_ids))
+                         top_logprobs, [stop] if isinstance(stop, str) else list(stop), list(stop_ids))
         except BaseException:
             self._give_back(native)
             raise

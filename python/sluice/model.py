@@ -126,6 +126,7 @@ class Model(SignedModel[_native.Model], Package):
         min_p: float | None = None,
         repetition_penalty: float | None = None,
         seed: int | None = None,
+        top_logprobs: int | None = None,
         stop: str | Sequence[str] = (),
         stop_ids: Sequence[int] = (),
         variables: Mapping[str, Any] | None = None,
@@ -136,7 +137,8 @@ class Model(SignedModel[_native.Model], Package):
         up to the model's context. `temperature`: 0 takes the likeliest token. `top_k`, `top_p`, `min_p`: draw from
         so many of the likeliest tokens, from those that have this share together, or this share of the likeliest
         one's. `repetition_penalty`: above 1 makes tokens of the text less likely. `seed`: of the draws. What is None
-        the model's authors advise. `stop`, `stop_ids`: texts and tokens that end the text. `variables`: what a
+        the model's authors advise. `stop`, `stop_ids`: texts and tokens that end the text. `top_logprobs`: the
+        text's `logprobs` tell of each token, and of so many of the likeliest ones. `variables`: what a
         chat's template reads besides messages, such as {"tools": [...]}. A model without a tokenizer takes tokens
         and writes their ids. Raises InvalidArgument for a model that generates no text; OutOfRange, naming both
         lengths, where the prompt and `max_tokens` exceed the context. Several texts of a model are computed at a
@@ -144,7 +146,7 @@ class Model(SignedModel[_native.Model], Package):
         """
         return self._language.generate(
             prompt, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
-            repetition_penalty=repetition_penalty, seed=seed, stop=stop, stop_ids=stop_ids, variables=variables)
+            repetition_penalty=repetition_penalty, seed=seed, top_logprobs=top_logprobs, stop=stop, stop_ids=stop_ids, variables=variables)
 
     def set_seed(self, seed: int) -> None:
         """Random operators of the runs that follow start from `seed`, as in a model that is loaded with it."""

@@ -21,6 +21,10 @@ Status Sequence::start(Request request) {
     return invalid_argument("the prompt has the id {}; the model has tokens 0 to {}", id,
                             vocabulary_ - 1);
   }
+  const std::int64_t top = request.top_logprobs.value_or(0);
+  if (top < 0 || top > vocabulary_) {
+    return invalid_argument("top_logprobs is {}; it takes 0 to {}", top, vocabulary_);
+  }
   const std::int64_t wanted = request.max_tokens.value_or(0);
   if (wanted < 0) return invalid_argument("max_tokens is {}; it takes 0 or more", wanted);
   if (count > facts_.context || wanted > facts_.context - count) {

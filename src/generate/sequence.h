@@ -17,7 +17,9 @@ struct Request {
   std::vector<std::int64_t> prompt;  ///< ids, at least one
   Sampling sampling = {};
   std::optional<std::int64_t> max_tokens = {};  ///< after the prompt; absent: up to the context
-  std::vector<std::int64_t> stops = {};         ///< ids that end the text besides the model's
+  /// Of each token, and of so many of the likeliest ones; absent: none. For a TextGenerator.
+  std::optional<std::int64_t> top_logprobs = {};
+  std::vector<std::int64_t> stops = {};  ///< ids that end the text besides the model's
   /// Asked before each run of the model, and by runs every few milliseconds, on their thread: true
   /// ends the generation. May be empty.
   std::function<bool()> is_stopped = {};

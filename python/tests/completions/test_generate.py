@@ -8,10 +8,12 @@ import pathlib
 import signal
 import threading
 
+import numpy as np
 import pytest
 import sluice
 from conftest import DIGITS, eventually
 from language import CONTEXT, Language, language  # noqa: F401 - a fixture
+from tiny_models import logits_of
 
 PROMPT = "the dog saw"
 CHAT = [{"role": "user", "content": "the cat"}]
@@ -80,6 +82,24 @@ def test_draws_repeat_with_their_seed(model: sluice.Model) -> None:
 
     assert tokens(1) == tokens(1) != tokens(2)
     assert tokens(None) != tokens(None)
+
+
+def test_log_probabilities_are_those_of_the_model(model: sluice.Model, language: Language) -> None:
+    ids = model.tokenizer.encode(PROMPT)
+    text = model.generate(ids, max_tokens=6, temperature=1.5, seed=3, top_logprobs=4)
+    list(text)
+    assert [one.token for one in text.logprobs] == text.tokens
+    for place, one in enumerate(text.logprobs):
+        logits = logits_of(language.tiny, ids + text.tokens[:place])[-1]
+        wanted = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+        assert abs(one.logprob - wanted[one.token]) < 1e-3
+        assert [token for token, _ in one.top] == np.argsort(-wanted, kind="stable")[:4].tolist()
+        assert np.allclose([logprob for _, logprob in one.top], np.sort(wanted)[::-1][:4], atol=1e-3)
+    alone = model.generate(ids, max_tokens=1, top_logprobs=0)
+    list(alone)
+    assert alone.logprobs[0].top == [] and alone.logprobs[0].logprob < 0
+    with pytest.raises(sluice.InvalidArgument, match="top_logprobs is -1"):
+        model.generate(ids, top_logprobs=-1)
 
 
 def test_leaving_the_loop_ends_the_text(model: sluice.Model, language: Language) -> None:

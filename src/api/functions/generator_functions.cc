@@ -20,6 +20,7 @@ struct sluice_generator {
   std::shared_ptr<const sluice::api::OpenModel> open;
   sluice::generate::TextGenerator texts;
   sluice::generate::TextGenerator::Piece given = {};  // what `piece` points to
+  std::vector<sluice_token_logprob> top = {};
   sluice_piece piece = {};
   sluice::api::ContextControl control = {};
 };
@@ -35,7 +36,7 @@ static_assert(static_cast<int>(Finish::kTokens) == SLUICE_FINISH_TOKENS);
 static_assert(static_cast<int>(Finish::kContext) == SLUICE_FINISH_CONTEXT);
 static_assert(static_cast<int>(Finish::kCancelled) == SLUICE_FINISH_CANCELLED);
 
-constexpr std::uint32_t kAllGiven = (SLUICE_GIVEN_MAX_TOKENS << 1U) - 1U;
+constexpr std::uint32_t kAllGiven = (SLUICE_GIVEN_TOP_LOGPROBS << 1U) - 1U;
 
 std::uint64_t any_seed() {
   std::random_device random;
@@ -94,6 +95,7 @@ Status start(sluice_generator& generator, const sluice_generate_request& given) 
   request.prompt = SLUICE_TRY(prompt_of(*generator.open->language, given));
   request.sampling = sampling_of(given).over(generator.texts.facts().sampling, any_seed());
   request.max_tokens = if_given(given, SLUICE_GIVEN_MAX_TOKENS, given.max_tokens);
+  request.top_logprobs = if_given(given, SLUICE_GIVEN_TOP_LOGPROBS, given.top_logprobs);
   request.stops.assign(given.stop_ids, given.stop_ids + given.num_stop_ids);
   if (given.is_stopped != nullptr) {
     request.is_stopped = [ask = given.is_stopped, user_data = given.user_data] {
@@ -109,7 +111,18 @@ Status next(sluice_generator& generator, const sluice_piece** piece) {
   if (!given) return ok_status();
   generator.given = std::move(*given);
   const std::string& text = generator.given.text;
-  generator.piece = {text.c_str(), text.size(), generator.given.token.value_or(-1)};
+  generator.piece = {};
+  generator.piece.text = text.c_str();
+  generator.piece.size_bytes = text.size();
+  generator.piece.token = generator.given.token.value_or(-1);
+  generator.top.clear();
+  if (const auto& logprobs = generator.given.logprobs) {
+    for (const auto& [token, logprob] : logprobs->top) generator.top.push_back({token, logprob, 0});
+    generator.piece.has_logprobs = 1;
+    generator.piece.logprob = logprobs->chosen;
+    generator.piece.num_top = generator.top.size();
+    generator.piece.top = generator.top.data();
+  }
   *piece = &generator.piece;
   return ok_status();
 }

@@ -15,7 +15,9 @@ Status TextGenerator::start(Request request, std::vector<std::string> stops) {
     return invalid_argument("texts that end the text need a model with a tokenizer");
   }
   const std::int64_t num_prompt_tokens = std::ssize(request.prompt);
+  const auto top_logprobs = request.top_logprobs;
   SLUICE_TRY(generator_.start(std::move(request)));
+  top_logprobs_ = top_logprobs;
   num_prompt_tokens_ = num_prompt_tokens;
   num_tokens_ = 0;
   finish_ = Finish::kNone;
@@ -30,6 +32,10 @@ Result<std::optional<TextGenerator::Piece>> TextGenerator::next() {
   if (!token.is_ok()) return token.status();
   if (!*token) return end(generator_.finish());
   Piece piece = {*token, {}};
+  if (top_logprobs_) {
+    const auto num_top = static_cast<std::size_t>(*top_logprobs_);
+    piece.logprobs = logprobs_of(generator_.logits(), **token, num_top);
+  }
   if (stream_) {
     piece.text = SLUICE_TRY(stream_->add(**token));
     if (stream_->is_over()) finish_ = Finish::kStop;
@@ -45,7 +51,7 @@ Result<std::optional<TextGenerator::Piece>> TextGenerator::end(Finish finish) {
   if (!stream_) return std::optional<Piece>();
   std::string rest = SLUICE_TRY(stream_->finish());
   if (rest.empty()) return std::optional<Piece>();
-  return std::optional(Piece{std::nullopt, std::move(rest)});
+  return std::optional(Piece{std::nullopt, std::move(rest), std::nullopt});
 }
 
 }  // namespace sluice::generate

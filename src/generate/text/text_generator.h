@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "generate/generator.h"
+#include "generate/logprobs.h"
 #include "generate/text/text_stream.h"
 #include "text/tokenizer.h"
 
@@ -34,8 +35,9 @@ class TextGenerator {
   Status start(Request request, std::vector<std::string> stops = {});
 
   struct Piece {
-    std::optional<std::int64_t> token;  ///< none: the end of the text, held back until now
-    std::string text;                   ///< whole characters; empty within one
+    std::optional<std::int64_t> token;      ///< none: the end of the text, held back until now
+    std::string text;                       ///< whole characters; empty within one
+    std::optional<Logprobs> logprobs = {};  ///< of the token, for a request that wants them
   };
   /// A piece for each token; nullopt at the end of the text, whose reason is `finish`.
   /// Fails: as Generator::next but for kCancelled, which is an end; as text::StreamDecoder.
@@ -58,6 +60,7 @@ class TextGenerator {
   std::optional<TextStream> stream_;  ///< of the text in the making
   std::int64_t num_prompt_tokens_ = 0;
   std::int64_t num_tokens_ = 0;
+  std::optional<std::int64_t> top_logprobs_;
   Finish finish_ = Finish::kNone;
 };
 

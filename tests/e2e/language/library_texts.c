@@ -126,6 +126,23 @@ static void stop_long_prompt(sluice_generator* generator, const sluice_tokens* t
   write_text(generator, &request);
 }
 
+/* The first token and the likeliest two. */
+static void show_logprobs(sluice_generator* generator, const sluice_tokens* tokens) {
+  sluice_generate_request request = empty_request();
+  const sluice_piece* piece = NULL;
+  request.ids = tokens->ids;
+  request.num_ids = tokens->num_ids;
+  request.top_logprobs = 2;
+  request.given = SLUICE_GIVEN_TOP_LOGPROBS;
+  must(sluice_generator_start(generator, &request));
+  must(sluice_generator_next(generator, &piece));
+  printf("%d %.2f", (int)piece->has_logprobs, (double)piece->logprob);
+  for (size_t i = 0; i < piece->num_top; ++i) {
+    printf(" %" PRId64 " %.2f", piece->top[i].token, (double)piece->top[i].logprob);
+  }
+  print("");
+}
+
 static void show_errors(sluice_generator* generator, const char* prompt,
                         const sluice_tokens* tokens) {
   sluice_generate_request request = empty_request();
@@ -158,6 +175,7 @@ int main(int argc, char** argv) {
   sluice_model_close(model); /* the generator keeps what it needs */
   write_prompts(generator, argv, tokens);
   stop_long_prompt(generator, tokens);
+  show_logprobs(generator, tokens);
   show_errors(generator, argv[2], tokens);
   sluice_release(tokens);
   sluice_generator_free(generator);

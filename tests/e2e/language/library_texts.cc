@@ -39,6 +39,17 @@ void print_end(const sluice::Generator& generator) {
         std::to_string(generator.num_tokens()));
 }
 
+/// The first token and the likeliest two.
+void show_logprobs(sluice::Generator& generator, const std::vector<std::int64_t>& ids) {
+  (void)generator.start({.ids = ids, .top_logprobs = 2});
+  const auto piece = must(generator.next());
+  std::printf("%d %.2f", piece->logprobs ? 1 : 0, static_cast<double>(piece->logprobs->chosen));
+  for (const sluice_token_logprob& one : piece->logprobs->top) {
+    std::printf(" %lld %.2f", static_cast<long long>(one.token), static_cast<double>(one.logprob));
+  }
+  print("");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -73,6 +84,7 @@ int main(int argc, char** argv) {
   print_end(generator);
   print(write(generator, {.ids = long_prompt, .max_tokens = 5}));
 
+  show_logprobs(generator, ids);
   print(write(generator, {.prompt = prompt, .max_tokens = 100'000}));
   print(write(generator, {.prompt = prompt, .ids = ids}));
   print(write(generator, {.prompt = prompt, .temperature = -1.0F}));

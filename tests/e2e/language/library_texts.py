@@ -11,10 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from chats import make_folder  # noqa: E402
 from report import run_cases  # noqa: E402
-from tiny_models import greedy  # noqa: E402
+from tiny_models import greedy, logits_of  # noqa: E402
 
 from harness.sluice_cli import run_command  # noqa: E402
 
@@ -33,6 +35,9 @@ def writes(program: str, folder: Path) -> str:
     stop = said[len(said) // 2:][:2]
     until_stop = next(n for n in range(21) if stop in tokenizer.decode(greedy(tiny, ids, n)))
     chat_ids = tokenizer.encode(RENDERED, add_special_tokens=False).ids
+    logits = logits_of(tiny, ids)[-1]
+    logprobs = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+    best = np.argsort(-logprobs, kind="stable")[:2].tolist()
     long_prompt = ids * -(-560 // len(ids))
     run = subprocess.run([program, package, PROMPT, json.dumps(CHAT), stop], capture_output=True, check=False)
     if run.returncode != 0:
@@ -45,6 +50,7 @@ def writes(program: str, folder: Path) -> str:
         tokenizer.decode(greedy(tiny, chat_ids, 8)), f"{TOKENS} {len(chat_ids)} 8",
         "", f"{CANCELLED} {len(long_prompt)} 0",
         tokenizer.decode(greedy(tiny, long_prompt, 5)),
+        f"1 {logprobs[best[0]]:.2f}" + "".join(f" {token} {logprobs[token]:.2f}" for token in best),
         f"the prompt has {len(ids)} tokens and 100000 may follow; the model's context has 1200",
         "2 of prompt, ids and chat are given; give one",
         "temperature is -1; it takes 0 to 100", "",

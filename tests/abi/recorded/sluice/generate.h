@@ -36,6 +36,7 @@ typedef struct sluice_generator sluice_generator;
 #define SLUICE_GIVEN_REPETITION_PENALTY 16
 #define SLUICE_GIVEN_SEED 32
 #define SLUICE_GIVEN_MAX_TOKENS 64
+#define SLUICE_GIVEN_TOP_LOGPROBS 128
 typedef struct sluice_generate_request {
   uint32_t struct_size;
   uint32_t given;
@@ -57,11 +58,21 @@ typedef struct sluice_generate_request {
   size_t num_stop_ids;
   int32_t (*is_stopped)(void* user_data);
   void* user_data;
+  int64_t top_logprobs;
 } sluice_generate_request;
+typedef struct sluice_token_logprob {
+  int64_t token;
+  float logprob;
+  int32_t reserved;
+} sluice_token_logprob;
 typedef struct sluice_piece {
   const char* text;
   size_t size_bytes;
   int64_t token;
+  int32_t has_logprobs;
+  float logprob;
+  size_t num_top;
+  const sluice_token_logprob* top;
 } sluice_piece;
 enum {
   SLUICE_FINISH_NONE = 0,

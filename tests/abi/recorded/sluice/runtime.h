@@ -115,6 +115,7 @@ typedef struct sluice_load_options {
   uint64_t seed;
   int64_t batch_rows;
   int64_t max_delay_ns;
+  int64_t max_run_ns;
 } sluice_load_options;
 SLUICE_API sluice_code sluice_runtime_load(sluice_runtime* runtime,
                                            const sluice_load_options* options, uint64_t* model);
