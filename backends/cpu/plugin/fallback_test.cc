@@ -21,7 +21,7 @@ constexpr std::string_view kGeneric =
     "Cosh CumProd Dropout Flatten "
     "HammingWindow HannWindow LinearAttention LpNormalization "
     "MeanVarianceNormalization Multinomial "
-    "NegativeLogLikelihoodLoss NonZero QLinearConv QLinearMatMul "
+    "NegativeLogLikelihoodLoss QLinearConv QLinearMatMul "
     "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Range ReduceLogSum "
     "ReduceLogSumExp RegexFullMatch Reshape Scatter Shape "
     "Sinh Size SoftmaxCrossEntropyLoss Squeeze StringConcat StringNormalizer SwiGLU "

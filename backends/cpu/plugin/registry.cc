@@ -52,6 +52,7 @@ std::map<Key, OpEntry> join_families() {
                              rotary_entries(),
                              det_entries(),
                              one_hot_entries(),
+                             non_zero_entries(),
                              max_unpool_entries(),
                              gather_elements_entries(),
                              non_max_suppression_entries()}) {

@@ -73,6 +73,7 @@ std::vector<OpEntry> region_entries();
 std::vector<OpEntry> rotary_entries();
 std::vector<OpEntry> det_entries();
 std::vector<OpEntry> one_hot_entries();
+std::vector<OpEntry> non_zero_entries();
 std::vector<OpEntry> max_unpool_entries();
 std::vector<OpEntry> gather_elements_entries();
 std::vector<OpEntry> non_max_suppression_entries();

@@ -72,6 +72,15 @@ SLUICE_CPU_INLINE void fold_rows(const T* __restrict x, std::int64_t rows, std::
   }
 }
 
+/// Joins halves until one fold is left. Each width is known to the compiler, which picks vectors.
+template <ReduceKind kKind, std::int64_t kWidth, typename A>
+SLUICE_CPU_INLINE void halve(A* folds) {
+  if constexpr (kWidth > 0) {
+    for (std::int64_t i = 0; i < kWidth; ++i) folds[i] = join<kKind>(folds[i], folds[i + kWidth]);
+    halve<kKind, kWidth / 2>(folds);
+  }
+}
+
 /// A row in pieces as long as a strip, which are rows of columns.
 template <ReduceKind kKind, typename T>
 FoldOf<T> fold_row(const T* x, std::int64_t count) {
@@ -85,9 +94,7 @@ FoldOf<T> fold_row(const T* x, std::int64_t count) {
   fold_rows<kKind>(x, whole, kPiece, kPiece, folds);
   // What is left is a row of its own, shorter than the others.
   fold_rows<kKind>(x + whole * kPiece, 1, 0, count - whole * kPiece, folds);
-  for (std::int64_t width = kPiece / 2; width > 0; width /= 2) {
-    for (std::int64_t i = 0; i < width; ++i) folds[i] = join<kKind>(folds[i], folds[i + width]);
-  }
+  halve<kKind, kPiece / 2>(folds);
   return folds[0];
 }
 

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -65,6 +68,43 @@ TEST(CpuLines, JoinsAndSplitsNarrowParts) {
     expect(std::uint8_t{}, widths);
     expect(float{}, widths);
     expect(std::int64_t{}, widths);
+  }
+}
+
+TEST(CpuLines, FindsWhatIsNotZero) {
+  const auto expect = [](auto one, sluice_element_type type, const Longs& dims, int step) {
+    using T = decltype(one);
+    std::int64_t size = 1;
+    for (const std::int64_t dim : dims) size *= dim;
+    std::vector<T> x(static_cast<std::size_t>(size));
+    std::int64_t found = 0;
+    for (std::size_t i = 0; i < x.size(); i += static_cast<std::size_t>(step), ++found) x[i] = one;
+    const auto rank = static_cast<std::int64_t>(std::max<std::size_t>(dims.size(), 1));
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<T>(dims, x).set_input_type(0, type);
+          op.output<std::int64_t>({rank, found});
+        },
+        exactly("NonZero", 13));
+  };
+  for (const int step : {1, 3, 7, 1000}) {
+    for (const Longs& dims : {Longs{}, Longs{37}, Longs{5, 13}, Longs{3, 4, 5, 2}}) {
+      expect(float{-2}, plugin::kF32, dims, step);
+      expect(std::numeric_limits<double>::quiet_NaN(), plugin::kF64, dims, step);
+      expect(std::uint8_t{1}, plugin::kBool, dims, step);
+      expect(std::int64_t{INT64_MIN}, plugin::kI64, dims, step);
+    }
+  }
+  for (const Backend& backend : backends_to_test()) {
+    TestOp op("NonZero");
+    op.input({6}, {0.0F, -0.0F, NAN, 0, 3, 1e-40F}).output<std::int64_t>({1, 6});
+    ASSERT_TRUE(op.run(backend, 1).is_ok());
+    std::vector<std::int64_t> got = op.result<std::int64_t>();
+    got.resize(3);
+    EXPECT_EQ(got, (Longs{2, 4, 5}));
+    TestOp small("NonZero");
+    small.input({4}, {1, 0, 1, 1}).output<std::int64_t>({1, 2});
+    EXPECT_FALSE(small.run(backend, 1).is_ok());
   }
 }
 
