@@ -57,8 +57,7 @@ def from_torch(tensor: Any) -> Array:
     name = str(tensor.dtype).removeprefix("torch.")
     if name == "bfloat16" or name.startswith("float8"):
         integer = torch.int16 if name == "bfloat16" else torch.uint8
-        number = find_element_type_by_name(name)
-        array: Array = tensor.contiguous().view(integer).numpy().view(dtype_of(number))
+        array: Array = tensor.contiguous().view(integer).numpy().view(dtype_of(number_of_torch(tensor.dtype)))
         return array
     array = tensor.numpy()
     return array
@@ -84,6 +83,11 @@ def find_element_type_by_name(name: str) -> int:
         if element.numpy.lstrip(".") == name:
             return element.number
     raise InvalidArgument(f"no element type {name}")
+
+
+def number_of_torch(dtype: Any) -> int:
+    """The element type of one of torch's types."""
+    return find_element_type_by_name(str(dtype).removeprefix("torch."))
 
 
 def to_numpy(value: object, number: int, name: str) -> Array:

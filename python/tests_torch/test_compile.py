@@ -254,3 +254,29 @@ def test_the_wheel_registers_the_backend() -> None:
     text = (pathlib.Path(__file__).resolve().parents[1] / "pyproject.toml").read_text()
     assert '[project.entry-points.torch_dynamo_backends]\nsluice = "sluice.torch.dynamo:backend"' in text
     assert callable(sluice.torch.dynamo.backend)
+
+
+TYPED = {
+    "sum of f16": lambda x: (x.half() * 3).sum(-1), "cumsum of f16": lambda x: x.half().cumsum(-1),
+    "sum of bf16": lambda x: x.bfloat16().sum(-1), "sum of bool": lambda x: (x > 0).sum(),
+    "f64": lambda x: x.double() + 1, "counts": lambda x: (x > 0).to(torch.int8) * 2,
+    "several": lambda x: (x.half().sum(0), x, x.bfloat16().mean(-1)), "arg": lambda x: x.argmax(-1).to(torch.int32),
+    "complex": lambda x: torch.complex(x, x) * 2, "product of f16": lambda x: x.half() @ x.half().mT}
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_results_have_the_types_of_eager_torch(name: str) -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    want, got = TYPED[name](x), torch.compile(TYPED[name], backend="sluice")(x)
+    for each, other in zip(got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,)):
+        assert (each.dtype, each.shape) == (other.dtype, other.shape)
+        assert_close(each, other)
+
+
+@pytest.mark.parametrize("frontend", ["export", "torchscript"])
+@pytest.mark.parametrize("name", ["sum of f16", "sum of bf16", "several", "sum of bool"])
+def test_traced_results_have_the_types_of_eager_torch(name: str, frontend: str) -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    want, got = TYPED[name](x), sluice.torch.trace(TYPED[name], x, frontend=frontend)(x)
+    for each, other in zip(got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,)):
+        assert each.dtype == other.dtype

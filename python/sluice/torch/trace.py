@@ -16,6 +16,7 @@ from ..errors import InvalidArgument
 from ..stateful import METADATA_KEY as STATES_KEY
 from ..stateful import StateSpec, encode_initial
 from ..tracing import metadata
+from ..tracing.output_types import match_types
 from ..tracing.compiling import as_options, compile_model, make_workdir
 from ..tracing.size_buckets import Buckets, Observed, merge_sizes
 from . import exporting, record, shapes
@@ -122,6 +123,8 @@ def to_model(call: Call, flat_shapes: Sequence[Any] | None, frontend: str, workd
         model = exporting.to_onnx(program, input_names, output_names, optimize=optimize, workdir=workdir)
         shapes.check_kept(model, names, flat_shapes)
         shapes.rename_symbols(model, names, flat_shapes)
+    results = [tensor for i, tensor in enumerate(call.result_tensors) if i not in aliased]
+    match_types(model.graph, [arrays.number_of_torch(tensor.dtype) for tensor in (*results, *initials)])
     metadata.write(model, metadata.KEY, record.encode(call.arguments, call.results, sorted(hidden), sorted(aliased), {
         "torch": torch.__version__, "frontend": frontend}))
     if specs:
