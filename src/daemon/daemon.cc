@@ -102,6 +102,11 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.exchange_peers = SLUICE_TRY(service::parse_exchange_peers(settings.exchange_peers));
   options.exchange_sources = settings.exchange_sources;
   return options;
+  if (!settings.loopback_user.empty()) {
+    const std::string rule = "user:" + settings.loopback_user;
+    options.loopback_user =
+        SLUICE_TRY(service::parse_role_rule(rule + "=none").with_context("loopback_user")).id;
+  }
 }
 
 Result<device::TransferOptions> transfer_options(const Settings& settings) {

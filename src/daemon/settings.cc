@@ -97,6 +97,9 @@ constexpr std::array kSettings = {
                 "Most regions of shared memory of one session, rings included", 0, 1 << 16},
     SettingInfo{"session_region_bytes", 0, &Settings::session_region_bytes,
                 "Most shared memory of one session", 0, kMaxSettingBytes},
+    SettingInfo{"loopback_user", 0, &Settings::loopback_user,
+                "User whose shared memory clients over loopback may register; others need a Unix "
+                "socket (default: nobody)"},
     SettingInfo{"session_answer_bytes", 0, &Settings::session_answer_bytes,
                 "Most bytes of answers of one session that wait to be read", 1 << 16,
                 kMaxSettingBytes},

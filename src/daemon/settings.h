@@ -54,6 +54,7 @@ struct Settings {
   std::int64_t session_requests = 4096;
   std::int64_t session_regions = 64;
   std::int64_t session_region_bytes = std::int64_t{1} << 30;
+  std::string loopback_user;  ///< whose shared memory clients over loopback register; empty: none
   std::int64_t session_answer_bytes = std::int64_t{1} << 30;
   std::int64_t stream_requests = 256;
   std::int64_t stream_answer_bytes = std::int64_t{256} << 20;

@@ -26,9 +26,9 @@ TensorDescription describe(const terms::TensorSpec& spec) {
 }  // namespace
 
 const std::vector<std::string_view>& extensions() {
-  static const std::vector<std::string_view> all = {"binary_tensor_data",  "classification",
-                                                    "model_configuration", "model_repository",
-                                                    "schedule_policy",     "statistics"};
+  static const std::vector<std::string_view> all = {
+      "binary_tensor_data", "classification", "model_configuration", "model_repository",
+      "schedule_policy",    "statistics",     "system_shared_memory"};
   return all;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "base/checked.h"
 #include "ir/texts.h"
@@ -115,6 +116,17 @@ Result<OutputTensor> output_of(const terms::TensorView& view, std::int64_t num_c
   return output;
 }
 
+/// Does nothing for an output that belongs in the answer.
+Status put_in_place(const WantedOutput& wanted, OutputTensor& output) {
+  if (!wanted.place) return ok_status();
+  const std::span bytes(output.bytes.data(), output.bytes.size());
+  SLUICE_TRY(service::store(wanted.target, std::as_bytes(bytes), output.name));
+  output.place = &*wanted.place;
+  output.num_placed = output.bytes.size();
+  output.bytes = {};
+  return ok_status();
+}
+
 }  // namespace
 
 std::int32_t priority_of(std::uint64_t priority) {
@@ -133,12 +145,6 @@ std::int64_t deadline_of(std::int64_t timeout_us, std::int64_t deadline_ns, cons
 Status refuse_sequence(std::string_view parameter) {
   return terms::runtime_error(RuntimeCode::kInvalid,
                               "parameter \"{}\": the daemon keeps no sequences", parameter);
-}
-
-Status refuse_shared_memory() {
-  return terms::runtime_error(RuntimeCode::kInvalid,
-                              "parameter \"shared_memory_region\": only sluice.v1 takes tensors "
-                              "in shared memory");
 }
 
 Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::ModelRef& model,
@@ -185,8 +191,9 @@ Result<std::vector<OutputTensor>> outputs_of(const runtime::Reply& reply, const 
     SLUICE_TRY(add(i, 0));
   }
   // Once no output moves any more: short texts lie within their strings.
-  for (OutputTensor& output : outputs) {
-    if (!output.texts.empty()) output.bytes = output.texts;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].texts.empty()) outputs[i].bytes = outputs[i].texts;
+    if (i < from.outputs.size()) SLUICE_TRY(put_in_place(from.outputs[i], outputs[i]));
   }
   return outputs;
 }

@@ -3,14 +3,23 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "dispatch/model_ref.h"
 #include "runtime/request/request.h"
+#include "service/region_slices.h"
 
 namespace sluice::open_inference {
+
+/// A tensor's bytes in a region that the client registered.
+struct RegionPlace {
+  std::string_view region;
+  std::uint64_t offset = 0;
+  std::uint64_t size_bytes = 0;
+};
 
 /// An input as it came. The views are the wire's, and live until the answer.
 struct InputTensor {
@@ -18,6 +27,7 @@ struct InputTensor {
   std::string_view datatype;
   std::vector<std::int64_t> shape;
   std::string_view bytes;  ///< row-major, little-endian; strings as texts.h says
+  std::optional<RegionPlace> place = std::nullopt;  ///< of the bytes, until open_regions reads them
 };
 
 /// An output that the client asks for.
@@ -25,6 +35,8 @@ struct WantedOutput {
   std::string_view name;
   /// The classification extension: the so many largest values, as texts; 0: the tensor itself.
   std::int64_t num_classes = 0;
+  std::optional<RegionPlace> place = std::nullopt;  ///< where its bytes go, instead of the answer
+  service::PlacedOutput target = {};                ///< the same, once open_regions has found it
 };
 
 struct InferRequest {
@@ -42,10 +54,18 @@ std::int64_t deadline_of(std::int64_t timeout_us, std::int64_t deadline_ns, cons
 
 /// Refuse by its name a parameter that would change the answer and is not served: kInvalid.
 Status refuse_sequence(std::string_view parameter);
-Status refuse_shared_memory();
+
+/// As the parameters of a tensor name it: region and size go together, the offset may be absent.
+/// Fails: kBadInput for a size of 0, one without a region, and a negative number.
+Result<RegionPlace> to_place(std::string_view region, std::int64_t offset, std::int64_t size_bytes);
 
 /// Memory that a request needs until it is answered, beyond the wire's.
 using Owners = std::vector<std::shared_ptr<const void>>;
+
+/// Copies inputs from the session's regions, and finds the places of outputs. Before `to_runtime`.
+/// Copies count in the session's budget of answers.
+/// Fails: kBadInput naming the tensor; kInvalidHandle; kOutOfResources.
+Status open_regions(const service::ClientSession& session, InferRequest& request, Owners& owners);
 
 /// The runtime's request, but for `memory_owner` and `on_done`. Numbers are read where the wire has
 /// them; strings are copied into `owners`.
@@ -60,12 +80,17 @@ struct OutputTensor {
   std::vector<std::int64_t> shape;
   std::string_view bytes;  ///< of the reply, or of `texts`
   std::string texts;
+  /// Where the bytes went; null: they are in the answer, else `bytes` is empty.
+  const RegionPlace* place = nullptr;
+  std::uint64_t num_placed = 0;  ///< bytes that went there
 };
 
 /// The outputs that the request wants, in its order. They point into the reply and the signature.
-/// Requires: the reply has outputs, and to_runtime took the request.
-/// Fails: kBadInput for classes of an output that has no numbers to compare; kFailed for an output
-///        of a type that the protocol lacks.
+/// Writes those that go to regions. Requires: the reply has outputs, and to_runtime took the
+/// request.
+/// Fails: kOutOfResources for a place that is too small; kBadInput for a region that was shrunk and
+///        for classes of an output that has no numbers to compare; kFailed for a type that the
+///        protocol lacks.
 Result<std::vector<OutputTensor>> outputs_of(const runtime::Reply& reply, const InferRequest& from,
                                              const terms::Signature& signature);
 

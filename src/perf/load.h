@@ -13,7 +13,7 @@
 
 namespace sluice::perf {
 
-/// When requests are sent. Closed loop: `concurrency` of them are in flight at any time. Open loop:
+/// When requests are sent. Closed loop: always `concurrency` requests are in flight. Open loop:
 /// they leave at `per_second` whatever the answers do, and a latency begins when a request is due,
 /// so that a slow server or a late generator hides no wait.
 struct LoadForm {

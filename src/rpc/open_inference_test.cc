@@ -360,7 +360,7 @@ TEST_F(OpenInferenceTest, OutputsAndParametersThatCannotBeAreRefused) {
        [](auto& r) {
          (*r.mutable_inputs(0)->mutable_parameters())["shared_memory_region"].set_string_param("r");
        },
-       "only sluice.v1 takes tensors in shared memory"},
+       "a tensor in shared memory has a region and a size above 0"},
   });
 }
 

@@ -75,25 +75,55 @@ void ClientSession::remove_group(terms::CoreGroupId group) {
   groups_.erase(it);
 }
 
-Status ClientSession::add_region(std::uint64_t handle, std::shared_ptr<shm::Region> region) {
-  const std::lock_guard lock(mutex_);
+std::int64_t ClientSession::HeldRegion::size_bytes() const {
+  return static_cast<std::int64_t>(named ? named->size_bytes : region->size_bytes());
+}
+
+/// Requires: mutex_ is held.
+Status ClientSession::add(HeldRegion held) {
   SLUICE_TRY(check_open());
   if (regions_.size() >= static_cast<std::size_t>(quota_.max_regions)) {
     return terms::runtime_error(RuntimeCode::kOutOfResources,
                                 "a session may share {} regions; unregister one that is not needed",
                                 quota_.max_regions);
   }
-  // Never negative: region_bytes_ stays at most max_region_bytes.
-  const auto left_bytes = static_cast<std::uint64_t>(quota_.max_region_bytes - region_bytes_);
-  if (region->size_bytes() > left_bytes) {
+  // Subtracted, not added: region_bytes_ stays at most max_region_bytes.
+  const std::int64_t size_bytes = held.size_bytes();
+  if (size_bytes > quota_.max_region_bytes - region_bytes_) {
     return terms::runtime_error(
         RuntimeCode::kOutOfResources,
         "a session may share {} bytes; this one shares {} and asks for {} more",
-        quota_.max_region_bytes, region_bytes_, region->size_bytes());
+        quota_.max_region_bytes, region_bytes_, size_bytes);
   }
-  region_bytes_ += static_cast<std::int64_t>(region->size_bytes());
-  regions_[handle] = {handle, std::move(region), nullptr};
+  region_bytes_ += size_bytes;
+  const std::uint64_t handle = held.handle;
+  regions_[handle] = std::move(held);
   return ok_status();
+}
+
+Status ClientSession::add_region(std::uint64_t handle, std::shared_ptr<shm::Region> region) {
+  const std::lock_guard lock(mutex_);
+  return add({handle, std::move(region), nullptr, std::nullopt});
+}
+
+Status ClientSession::add_named(std::uint64_t handle, std::shared_ptr<shm::Region> region,
+                                terms::NamedRegion named) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [other, held] : regions_) {
+    if (!held.named || held.named->name != named.name) continue;
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "a region \"{}\" is registered already; unregister it first",
+                                named.name);
+  }
+  return add({handle, std::move(region), nullptr, std::move(named)});
+}
+
+ClientSession::HeldRegion ClientSession::find_named(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [handle, held] : regions_) {
+    if (held.named && held.named->name == name) return held;
+  }
+  return {};
 }
 
 Status ClientSession::set_ring(std::uint64_t handle, std::function<void()> stop_ring) {
@@ -120,7 +150,7 @@ ClientSession::HeldRegion ClientSession::remove_region(std::uint64_t handle) {
   if (it == regions_.end()) return {};
   // Returned, not destroyed here: stop_ring joins a thread that may wait for mutex_.
   HeldRegion held = std::move(it->second);
-  region_bytes_ -= static_cast<std::int64_t>(held.region->size_bytes());
+  region_bytes_ -= held.size_bytes();
   regions_.erase(it);
   return held;
 }

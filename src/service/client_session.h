@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "sandbox/exchange_table.h"
 #include "shm/region.h"
 #include "terms/server/server.h"
+#include "terms/tensors/exchange.h"
 
 namespace sluice::service {
 
@@ -80,7 +82,17 @@ class ClientSession {
     std::uint64_t handle = 0;
     std::shared_ptr<shm::Region> region;  ///< null if there was none
     std::function<void()> stop_ring;
+    std::optional<terms::NamedRegion> named;  ///< a part of it that has a name
+
+    /// That the session's quota counts.
+    std::int64_t size_bytes() const;
   };
+  /// As add_region. Requires: the part lies in the region. Fails also: kInvalid where the name is
+  /// taken.
+  Status add_named(std::uint64_t handle, std::shared_ptr<shm::Region> region,
+                   terms::NamedRegion named);
+  /// A region of its name; without a region if there is none.
+  HeldRegion find_named(std::string_view name) const;
   HeldRegion remove_region(std::uint64_t handle);
   std::vector<HeldRegion> list_regions() const;
 
@@ -129,6 +141,7 @@ class ClientSession {
  private:
   void leave_load();
   Status check_open() const;
+  Status add(HeldRegion held);
   Status check_cores(std::int32_t more) const;
 
   const terms::SessionId id_;

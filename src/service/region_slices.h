@@ -1,8 +1,11 @@
 // Tensors of requests that lie in a session's shared memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "sandbox/kept_outputs.h"
 #include "service/client_session.h"
@@ -41,9 +44,17 @@ struct PlacedTensors {
 /// Fails: as open_input.
 Result<PlacedOutput> open_output(const ClientSession& session, const terms::RegionSlice& place);
 
+/// The same for bytes in a region that has a name; an input is always a copy, an offset any.
+/// `place.region` is not read. Fails: kInvalidHandle for a name that the session has not; as above.
+Result<PlacedInput> open_named_input(const ClientSession& session, std::string_view name,
+                                     const terms::RegionSlice& place);
+Result<PlacedOutput> open_named_output(const ClientSession& session, std::string_view name,
+                                       const terms::RegionSlice& place);
+
 /// Copies a finished output; what kernels work in is never the client's to change.
 /// Fails: kOutOfResources where it has not enough room; kBadInput where the owner has shrunk the
 /// region.
+Status store(const PlacedOutput& output, std::span<const std::byte> bytes, std::string_view name);
 Status store(const PlacedOutput& output, const terms::TensorView& view, std::string_view name);
 
 }  // namespace sluice::service

@@ -19,6 +19,28 @@ terms::RegionInfo info_of(const ClientSession::HeldRegion& held) {
           held.stop_ring != nullptr};
 }
 
+/// "127.0.0.1:5000", "[::1]:5000", "[::ffff:127.0.0.1]:5000".
+bool is_on_loopback(const terms::Peer& peer) {
+  const std::string_view address = peer.address;
+  return address.starts_with("127.") || address.starts_with("[::1]") ||
+         address.starts_with("[::ffff:127.");
+}
+
+/// Clients of other servers write the name of a shared memory with and without its slash.
+std::string with_slash(std::string_view key) {
+  return key.starts_with('/') ? std::string(key) : fmt::format("/{}", key);
+}
+
+Status check_part(const terms::NamedRegion& wanted) {
+  constexpr std::size_t kMaxNameBytes = 256;
+  if (wanted.name.empty() || wanted.name.size() > kMaxNameBytes) {
+    return terms::runtime_error(RuntimeCode::kInvalid, "a region's name has 1 to {} bytes, not {}",
+                                kMaxNameBytes, wanted.name.size());
+  }
+  if (wanted.size_bytes > 0) return ok_status();
+  return terms::runtime_error(RuntimeCode::kInvalid, "region \"{}\" has no bytes", wanted.name);
+}
+
 }  // namespace
 
 Result<std::uint64_t> Service::add_region(const Caller& caller,
@@ -88,6 +110,50 @@ std::vector<terms::RegionInfo> Service::list_regions(const Caller& caller) const
     infos.push_back(info_of(held));
   }
   return infos;
+}
+
+Status Service::register_part(const Caller& caller, const terms::NamedRegion& wanted) {
+  SLUICE_TRY(check_ready());
+  SLUICE_TRY(check_session(caller));
+  SLUICE_TRY(check_part(wanted));
+  const std::int64_t loopback_user = is_on_loopback(caller.peer) ? options().loopback_user : -1;
+  const std::int64_t user = caller.peer.is_local() ? caller.peer.user : loopback_user;
+  if (user < 0) {
+    return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalid),
+                  "shared memory is of a user of this machine: connect over a Unix socket, or, on "
+                  "loopback, have the daemon's setting loopback_user name one");
+  }
+  auto region = shm::Region::open(with_slash(wanted.key), user);
+  if (!region.is_ok()) return coded(region.status());
+  if (const Status inside = (*region)->check_inside(wanted.offset, wanted.size_bytes);
+      !inside.is_ok()) {
+    return terms::runtime_error(RuntimeCode::kInvalid, "region \"{}\": {}", wanted.name,
+                                inside.message());
+  }
+  const std::uint64_t handle = next_region_++;
+  SLUICE_TRY(caller.session->add_named(handle, std::move(*region), wanted));
+  log_.add(LogLevel::kDebug, "region.register region={} bytes={} session={}", handle,
+           wanted.size_bytes, static_cast<std::uint64_t>(caller.session->id()));
+  return ok_status();
+}
+
+void Service::unregister_parts(const Caller& caller, std::string_view name) {
+  for (const ClientSession::HeldRegion& held : caller.session->list_regions()) {
+    if (held.named && (name.empty() || held.named->name == name)) {
+      static_cast<void>(caller.session->remove_region(held.handle));
+    }
+  }
+}
+
+Result<std::vector<terms::NamedRegion>> Service::list_parts(const Caller& caller,
+                                                            std::string_view name) const {
+  std::vector<terms::NamedRegion> parts;
+  for (const ClientSession::HeldRegion& held : caller.session->list_regions()) {
+    if (held.named && (name.empty() || held.named->name == name)) parts.push_back(*held.named);
+  }
+  if (!parts.empty() || name.empty()) return parts;
+  return terms::runtime_error(RuntimeCode::kInvalidHandle, "no region \"{}\" is registered",
+                              name.substr(0, 200));
 }
 
 }  // namespace sluice::service

@@ -42,13 +42,8 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
       started_ns_(system_clock().now_ns()),
       answers_(std::make_shared<ByteBudget>(options_.answer_bytes)),
       sessions_(quota_of(options_)),
-      common_(
-          [this] {
-            SessionQuota quota = quota_of(options_);
-            quota.max_regions = 0;  // shared memory belongs to a session
-            return quota;
-          }(),
-          started_ns_, [this](sandbox::OwnerId owner) { exchange_.add(owner); }) {
+      common_(quota_of(options_), started_ns_,
+              [this](sandbox::OwnerId owner) { exchange_.add(owner); }) {
   requires_session_ = options_.requires_session;
   access_.set_rules(options_.roles);
   access_.set_exchange_peers(options_.exchange_peers);

@@ -70,6 +70,9 @@ struct ServiceOptions {
   std::vector<ExchangePeer> exchange_peers = {};
   /// Addresses of daemons from which clients may have tensors fetched.
   std::vector<std::string> exchange_sources = {};
+  /// Whose shared memory clients over loopback may register, who are no user to the system: a
+  /// user's number; -1: nobody's.
+  std::int64_t loopback_user = -1;
 };
 
 /// On whose behalf a call is made.
@@ -243,6 +246,16 @@ class Service {
   /// Requests in flight keep the memory; a ring ends. Blocks. Fails: kInvalidHandle.
   Status unregister_region(const Caller& caller, std::uint64_t handle);
   std::vector<terms::RegionInfo> list_regions(const Caller& caller) const;
+  /// A part of a POSIX shared memory under a name of the client's, which belongs to its session or,
+  /// without one, to its account.
+  /// Fails: as Region::open; kInvalid for a part outside of the memory, and a name in use;
+  ///        kPermissionDenied for a client that is no user of this machine; kOutOfResources.
+  Status register_part(const Caller& caller, const terms::NamedRegion& wanted);
+  /// Empty: all of the caller's. Unknown names are none. Requests in flight keep the memory.
+  void unregister_parts(const Caller& caller, std::string_view name);
+  /// Empty: all of the caller's. Fails: kInvalidHandle.
+  Result<std::vector<terms::NamedRegion>> list_parts(const Caller& caller,
+                                                     std::string_view name) const;
 
   // ---- inference
 

@@ -208,6 +208,10 @@ Status Region::check(std::uint64_t offset, std::uint64_t size) const {
   if (offset % kPlaceAlignment != 0) {
     return make_error(Code::kOutOfRange, "offset {} is no multiple of {}", offset, kPlaceAlignment);
   }
+  return check_inside(offset, size);
+}
+
+Status Region::check_inside(std::uint64_t offset, std::uint64_t size) const {
   if (offset <= size_bytes() && size <= size_bytes() - offset) return ok_status();
   return make_error(Code::kOutOfRange, "{} bytes at {} do not lie in a region of {} bytes", size,
                     offset, size_bytes());

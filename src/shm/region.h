@@ -43,13 +43,15 @@ class Region {
   /// All of it; empty where it cannot be mapped.
   virtual std::span<std::byte> mapped() const = 0;
 
-  // Requires of both: check(offset, bytes.size()) is ok.
+  // Requires of both: check_inside(offset, bytes.size()) is ok.
   // Fails: kFailedPrecondition where the owner has shrunk the region.
   virtual Status read(std::uint64_t offset, std::span<std::byte> to) const = 0;
   virtual Status write(std::uint64_t offset, std::span<const std::byte> from) const = 0;
 
   /// Fails: kOutOfRange unless all of it lies in the region and `offset` is aligned.
   Status check(std::uint64_t offset, std::uint64_t size) const;
+  /// The same for bytes that are only copied, at any offset.
+  Status check_inside(std::uint64_t offset, std::uint64_t size) const;
 };
 
 }  // namespace sluice::shm

@@ -188,7 +188,7 @@ def wrong(change: dict[str, Any]) -> dict[str, Any]:
     (wrong({"parameters": {"binary_data_size": 16}}), "\\\"data\\\" and"),
     (wrong({"data": None, "parameters": {"binary_data_size": 16}}), "0 bytes are left"),
     (wrong({"data": None, "parameters": {"binary_data_size": -1}}), "wrong kind"),
-    (wrong({"parameters": {"shared_memory_region": "r"}}), "only sluice.v1"),
+    (wrong({"parameters": {"shared_memory_region": "r"}}), "a size above 0"),
     (wrong({}) | {"outputs": [{"name": "z"}]}, "no output"),
     (wrong({}) | {"parameters": {"sequence_id": 3}}, "no sequences"),
 ])

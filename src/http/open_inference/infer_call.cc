@@ -57,9 +57,6 @@ Status check_served(const object& parameters) {
   const bool is_none =
       id.error() || (!id.get(number) && number == 0) || (!id.get(text) && text.empty());
   if (!is_none) return open_inference::refuse_sequence("sequence_id");
-  if (!parameters.at_key("shared_memory_region").error()) {
-    return open_inference::refuse_shared_memory();
-  }
   return ok_status();
 }
 
@@ -76,6 +73,14 @@ class Parameters {
     return parameters;
   }
   bool has(const char* name) const { return all_ && !all_->at_key(name).error(); }
+  /// Where the tensor's bytes are, if not in the request. Fails: as to_place.
+  Result<std::optional<open_inference::RegionPlace>> place() const {
+    if (!has("shared_memory_region")) return std::optional<open_inference::RegionPlace>();
+    const auto region = SLUICE_TRY(get_or("shared_memory_region", std::string_view()));
+    const auto offset = SLUICE_TRY(get_or("shared_memory_offset", std::int64_t{0}));
+    const auto size = SLUICE_TRY(get_or("shared_memory_byte_size", std::int64_t{0}));
+    return std::optional(SLUICE_TRY(open_inference::to_place(region, offset, size)));
+  }
   /// As field_or.
   template <typename T>
   Result<T> get_or(const char* name, T fallback) const {
@@ -137,7 +142,12 @@ Status read_input(const object& from, std::string_view& binary, InferCall& call)
     input.datatype = SLUICE_TRY(field_or(from, "datatype", std::string_view()));
     input.shape = SLUICE_TRY(shape_of(from));
     const auto parameters = SLUICE_TRY(Parameters::of(from));
-    input.bytes = SLUICE_TRY(bytes_of(from, parameters, input.datatype, binary, call));
+    input.place = SLUICE_TRY(parameters.place());
+    if (!input.place) {
+      input.bytes = SLUICE_TRY(bytes_of(from, parameters, input.datatype, binary, call));
+    } else if (!from.at_key("data").error() || parameters.has("binary_data_size")) {
+      return bad_input("it has data, and is in shared memory");
+    }
     return ok_status();
   };
   SLUICE_TRY(read().with_context(fmt::format("input {}", input.name.substr(0, 200))));
@@ -151,6 +161,7 @@ Status read_output(const object& from, InferCall& call) {
   const auto parameters = SLUICE_TRY(Parameters::of(from));
   const bool is_binary = SLUICE_TRY(parameters.get_or("binary_data", call.wants_binary));
   output.num_classes = SLUICE_TRY(parameters.get_or("classification", std::int64_t{0}));
+  output.place = SLUICE_TRY(parameters.place());
   call.plain.outputs.push_back(output);
   call.is_binary.push_back(is_binary);
   return ok_status();
@@ -225,6 +236,14 @@ Status write_output(const open_inference::OutputTensor& output, bool is_binary, 
   std::string& text = reply.text;
   text += fmt::format("{{\"name\":{},\"datatype\":\"{}\",\"shape\":[{}],", json_text(output.name),
                       output.datatype, fmt::join(output.shape, ","));
+  if (output.place != nullptr) {
+    const open_inference::RegionPlace& place = *output.place;
+    text += fmt::format(
+        "\"parameters\":{{\"shared_memory_region\":{},\"shared_memory_offset\":{},"
+        "\"shared_memory_byte_size\":{}}}}}",
+        json_text(place.region), place.offset, output.num_placed);
+    return ok_status();
+  }
   if (is_binary) {
     text += fmt::format("\"parameters\":{{\"binary_data_size\":{}}}}}", output.bytes.size());
     reply.parts.push_back(output.bytes);

@@ -9,6 +9,7 @@
 #include "http/json_text.h"
 #include "http/open_inference/infer_call.h"
 #include "http/open_inference/model_json.h"
+#include "http/open_inference/region_call.h"
 #include "open_inference/models.h"
 #include "terms/runtime_code.h"
 
@@ -80,6 +81,11 @@ Cancel InferenceHandler::handle(const Request& request, const Answer& answer) {
     answer(error_reply(segments.status()));
     return nullptr;
   }
+  if (!segments->empty() && segments->front() == kRegions) {
+    auto reply = regions(request, *segments);
+    answer(reply.is_ok() ? std::move(*reply) : error_reply(reply.status()));
+    return nullptr;
+  }
   if (request.method == "POST") return control(request, std::move(*segments), answer);
   if (request.method != "GET" && request.method != "HEAD") {
     answer(wrong_method("GET, HEAD, POST"));
@@ -107,6 +113,11 @@ Result<Reply> InferenceHandler::look(const Request& request, const Segments& seg
   if (is({"health", "ready"})) return Reply{is_ready ? 200 : 503, kJson, health};
   if (is({"repository", "index"})) return wrong_method("POST");
   return no_such_path();
+}
+
+Result<Reply> InferenceHandler::regions(const Request& request, const Segments& segments) {
+  const auto caller = SLUICE_TRY(caller_of(request, Role::kInference));
+  return region_call(service_, caller, request, segments);
 }
 
 Result<Reply> InferenceHandler::look_at_model(const Request& request, const Segments& segments) {
@@ -210,6 +221,7 @@ Cancel InferenceHandler::infer(const Request& request, const std::string& name,
     call->version = admission.model->version();
     call->charge = SLUICE_TRY(ByteCharge::take(admission.caller.session->answers(), 0));
     SLUICE_TRY(read_request(request.json_bytes, admission.model->signature(), *call));
+    SLUICE_TRY(open_inference::open_regions(*admission.caller.session, call->plain, call->owners));
     auto made = SLUICE_TRY(
         open_inference::to_runtime(call->plain, *admission.model, kNoDeadline, call->owners));
     made.memory_owner = call;

@@ -45,6 +45,7 @@ class InferenceHandler {
   Result<Reply> look(const Request& request, const Segments& segments);
   Result<Reply> look_at_model(const Request& request, const Segments& segments);
   Result<Reply> index(const Request& request);
+  Result<Reply> regions(const Request& request, const Segments& segments);
 
   service::Service& service_;
   repository::Repository& repository_;

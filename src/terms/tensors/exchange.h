@@ -41,6 +41,15 @@ struct RegionInfo {
   bool is_ring = false;
 };
 
+/// A part of a POSIX shared memory under a name of the client's, as the Open Inference Protocol has
+/// it.
+struct NamedRegion {
+  std::string name;
+  std::string key;  ///< of the memory, "/frames"
+  std::uint64_t offset = 0;
+  std::uint64_t size_bytes = 0;
+};
+
 /// Where in such memory a tensor's bytes are, or should go.
 struct RegionSlice {
   std::uint64_t region = 0;

@@ -146,6 +146,8 @@ class ServeCommand : public Command {
             "loads it")
         .between(0, 86400)
         .shows_default();
+    options.flag("--shared-memory", shares_memory_,
+                 "Let clients on localhost register shared memory of this user");
     options.add("-c,--config", config_, "Settings of the daemon, as `sluiced -c` reads them");
     options.add("-l,--log-level", log_level_, "3 errors, 4 warnings, 5 events, 6 debug, 7 trace")
         .between(3, 7)
@@ -200,6 +202,7 @@ class ServeCommand : public Command {
         std::to_string(poll_seconds_),
         "--config",
         config_.empty() ? fmt::format("/proc/self/fd/{}", no_settings) : config_};
+    if (shares_memory_) words.insert(words.end(), {"--loopback-user", std::to_string(geteuid())});
     if (geteuid() != 0 && config_.empty())
       words.insert(words.end(), {"--lock-folder", lock_folder()});
     return words;
@@ -239,6 +242,7 @@ class ServeCommand : public Command {
   std::string grpc_ = "localhost:8001";
   std::int32_t poll_seconds_ = 0;
   std::int32_t log_level_ = 4;
+  bool shares_memory_ = false;
   std::string config_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "base/checked.h"
 #include "base/no_memory.h"
@@ -41,8 +42,19 @@ Status check_served(const Parameters& parameters) {
                          value.uint64_param() == 0 && value.string_param().empty();
     if (!is_none) return open_inference::refuse_sequence(name);
   }
-  if (parameters.contains("shared_memory_region")) return open_inference::refuse_shared_memory();
   return ok_status();
+}
+
+/// None: the tensor is in the message. Fails: as to_place.
+Result<std::optional<open_inference::RegionPlace>> place_of(const Parameters& parameters) {
+  const auto region = parameters.find("shared_memory_region");
+  if (region == parameters.end()) return std::optional<open_inference::RegionPlace>();
+  const auto offset = SLUICE_TRY(count_of(parameters, "shared_memory_offset"));
+  const auto size_bytes = SLUICE_TRY(count_of(parameters, "shared_memory_byte_size"));
+  // What no signed number holds becomes a negative one, which is refused.
+  return std::optional(SLUICE_TRY(open_inference::to_place(region->second.string_param(),
+                                                           static_cast<std::int64_t>(offset),
+                                                           static_cast<std::int64_t>(size_bytes))));
 }
 
 /// How far the request's raw contents are read.
@@ -78,7 +90,12 @@ Result<open_inference::InputTensor> read_input(
   input.name = from.name();
   input.datatype = from.datatype();
   input.shape.assign(from.shape().begin(), from.shape().end());
-  input.bytes = SLUICE_TRY(bytes_of_input(from, raw, contents));
+  input.place = SLUICE_TRY(place_of(from.parameters()));
+  if (!input.place) {
+    input.bytes = SLUICE_TRY(bytes_of_input(from, raw, contents));
+  } else if (has_elements(from.contents())) {
+    return terms::runtime_error(RuntimeCode::kBadInput, "it has contents, and is in shared memory");
+  }
   return input;
 }
 
@@ -87,8 +104,11 @@ Result<open_inference::WantedOutput> read_output(
   SLUICE_TRY(check_served(from.parameters()));
   const std::uint64_t classes = SLUICE_TRY(count_of(from.parameters(), "classification"));
   constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
-  return open_inference::WantedOutput{from.name(),
-                                      static_cast<std::int64_t>(std::min(classes, kMost))};
+  open_inference::WantedOutput wanted;
+  wanted.name = from.name();
+  wanted.num_classes = static_cast<std::int64_t>(std::min(classes, kMost));
+  wanted.place = SLUICE_TRY(place_of(from.parameters()));
+  return wanted;
 }
 
 /// Above what a name of at most 256 bytes, a type and dimensions take.
@@ -114,6 +134,14 @@ void write_outputs(const std::vector<open_inference::OutputTensor>& outputs, std
     to.set_datatype(std::string(output.datatype));
     to.mutable_shape()->Assign(output.shape.begin(), output.shape.end());
     response.add_raw_output_contents(output.bytes.data(), output.bytes.size());
+    if (output.place == nullptr) continue;
+    auto& parameters = *to.mutable_parameters();
+    parameters["shared_memory_region"].set_string_param(std::string(output.place->region));
+    parameters["shared_memory_byte_size"].set_int64_param(
+        static_cast<std::int64_t>(output.num_placed));
+    if (output.place->offset == 0) continue;
+    parameters["shared_memory_offset"].set_int64_param(
+        static_cast<std::int64_t>(output.place->offset));
   }
 }
 

@@ -31,9 +31,10 @@ class OpenMessages {
   }
 
   static Result<runtime::Request> open(const service::Service& /*service*/,
-                                       const service::Caller& /*caller*/,
+                                       const service::Caller& caller,
                                        const dispatch::ModelRef& model, Work& work) {
     SLUICE_TRY(read_request(*work.message, work.call));
+    SLUICE_TRY(open_inference::open_regions(*caller.session, work.call.plain, work.call.owners));
     return open_inference::to_runtime(work.call.plain, model, kNoDeadline, work.call.owners);
   }
 

@@ -172,6 +172,7 @@ grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext&
     messages->charge = SLUICE_TRY(ByteCharge::take(admission.caller.session->answers(), 0));
     OpenInferCall& call = messages->call;
     SLUICE_TRY(read_request(messages->request, call));
+    SLUICE_TRY(open_inference::open_regions(*admission.caller.session, call.plain, call.owners));
     const dispatch::ModelRef& model = *admission.model;
     runtime::Request request = SLUICE_TRY(open_inference::to_runtime(
         call.plain, model, deadline_of(context, model.clock()), call.owners));

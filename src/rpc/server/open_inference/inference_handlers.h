@@ -51,6 +51,15 @@ class InferenceHandlers final : public inference::GRPCInferenceService::Callback
   Unary* RepositoryModelUnload(Context* context,
                                const inference::RepositoryModelUnloadRequest* request,
                                inference::RepositoryModelUnloadResponse* response) override;
+  Unary* SystemSharedMemoryStatus(Context* context,
+                                  const inference::SystemSharedMemoryStatusRequest* request,
+                                  inference::SystemSharedMemoryStatusResponse* response) override;
+  Unary* SystemSharedMemoryRegister(
+      Context* context, const inference::SystemSharedMemoryRegisterRequest* request,
+      inference::SystemSharedMemoryRegisterResponse* response) override;
+  Unary* SystemSharedMemoryUnregister(
+      Context* context, const inference::SystemSharedMemoryUnregisterRequest* request,
+      inference::SystemSharedMemoryUnregisterResponse* response) override;
 
  private:
   service::Service& service() const { return handlers_.service(); }

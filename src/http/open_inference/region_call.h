@@ -1,0 +1,21 @@
+// System shared memory of the Open Inference Protocol over HTTP.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "http/call.h"
+#include "service/service.h"
+
+namespace sluice::http {
+
+inline constexpr const char* kRegions = "systemsharedmemory";
+
+/// Registers, lists and forgets the caller's regions. `segments`: of the path behind /v2, the first
+/// is kRegions. Fails: as Service::register_part and list_parts; kInvalidArgument for a body that
+/// is no registration.
+Result<Reply> region_call(service::Service& service, const service::Caller& caller,
+                          const Request& request, const std::vector<std::string>& segments);
+
+}  // namespace sluice::http

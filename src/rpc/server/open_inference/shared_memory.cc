@@ -1,0 +1,41 @@
+// System shared memory of the Open Inference Protocol.
+#include "rpc/server/open_inference/inference_handlers.h"
+
+namespace sluice::rpc::server {
+
+using terms::Role;
+
+InferenceHandlers::Unary* InferenceHandlers::SystemSharedMemoryStatus(
+    Context* context, const inference::SystemSharedMemoryStatusRequest* request,
+    inference::SystemSharedMemoryStatusResponse* response) {
+  return handlers_.now(context, Role::kInference, [&](const service::Caller& caller) -> Status {
+    for (const auto& part : SLUICE_TRY(service().list_parts(caller, request->name()))) {
+      auto& region = (*response->mutable_regions())[part.name];
+      region.set_name(part.name);
+      region.set_key(part.key);
+      region.set_offset(part.offset);
+      region.set_byte_size(part.size_bytes);
+    }
+    return ok_status();
+  });
+}
+
+InferenceHandlers::Unary* InferenceHandlers::SystemSharedMemoryRegister(
+    Context* context, const inference::SystemSharedMemoryRegisterRequest* request,
+    inference::SystemSharedMemoryRegisterResponse* /*response*/) {
+  return handlers_.now(context, Role::kInference, [&](const service::Caller& caller) {
+    return service().register_part(
+        caller, {request->name(), request->key(), request->offset(), request->byte_size()});
+  });
+}
+
+InferenceHandlers::Unary* InferenceHandlers::SystemSharedMemoryUnregister(
+    Context* context, const inference::SystemSharedMemoryUnregisterRequest* request,
+    inference::SystemSharedMemoryUnregisterResponse* /*response*/) {
+  return handlers_.now(context, Role::kInference, [&](const service::Caller& caller) {
+    service().unregister_parts(caller, request->name());
+    return ok_status();
+  });
+}
+
+}  // namespace sluice::rpc::server
