@@ -12,6 +12,7 @@
 #include "base/process/child.h"
 #include "base/system/huge_pages.h"
 #include "base/utf8.h"
+#include "daemon/http/host_guard.h"
 #include "rpc/client/fetch_tensor.h"
 #include "service/prometheus/metrics_text.h"
 #include "service/prometheus/text.h"
@@ -101,12 +102,12 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.shares_cores = !settings.exclusive_cores;
   options.exchange_peers = SLUICE_TRY(service::parse_exchange_peers(settings.exchange_peers));
   options.exchange_sources = settings.exchange_sources;
-  return options;
   if (!settings.loopback_user.empty()) {
     const std::string rule = "user:" + settings.loopback_user;
     options.loopback_user =
         SLUICE_TRY(service::parse_role_rule(rule + "=none").with_context("loopback_user")).id;
   }
+  return options;
 }
 
 Result<device::TransferOptions> transfer_options(const Settings& settings) {
@@ -321,6 +322,10 @@ Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
   const auto open = [&](const std::string& text, const http::ServerOptions& options,
                         http::Handler handler) -> Result<std::unique_ptr<HttpDoor>> {
     auto address = SLUICE_TRY(rpc::wire::parse_address(text));
+    // A page of a browser knows no token, and reaches no Unix socket.
+    if (!address.is_unix && serving.tokens.empty()) {
+      handler = for_own_hosts(settings_.http_hosts, std::move(handler));
+    }
     return HttpDoor::start(std::move(address), serving, options, std::move(handler), log_);
   };
   if (!settings_.metrics.empty()) {

@@ -186,6 +186,9 @@ constexpr std::array kSettings = {
         "http", 0, &Settings::http,
         "Serve the Open Inference Protocol and OpenAI's completions over HTTP, and /metrics, "
         "there: unix:/PATH or localhost:PORT (default: not)"},
+    SettingInfo{"http_hosts", 0, &Settings::http_hosts,
+                "Name under which clients reach HTTP over TCP, besides localhost and addresses of "
+                "loopback; a daemon without tokens answers to no other; may be repeated"},
     SettingInfo{"page", 0, &Settings::page,
                 "Serve a page for browsers at / where --http says; --page=false: do not"},
     SettingInfo{"lock_folder", 0, &Settings::lock_folder,

@@ -83,7 +83,8 @@ struct Settings {
   std::string exchange_token_file;            ///< what this daemon says as a peer of others
   std::string metrics;                        ///< where /metrics is served; empty: nowhere
   std::string http;                           ///< the Open Inference Protocol over HTTP; the same
-  bool page = true;                           ///< the daemon's page, at / where `http` says
+  std::vector<std::string> http_hosts;  ///< names besides loopback's that HTTP over TCP answers to
+  bool page = true;                     ///< the daemon's page, at / where `http` says
   std::string lock_folder = "/run/sluice";
   std::int64_t log_level = 5;
   bool log_console = false;

@@ -28,6 +28,7 @@ struct Request {
   terms::Peer peer;
   std::string authorization;       ///< the field's value
   std::string if_none_match = {};  ///< the same
+  std::string host = {};           ///< the same; empty: absent
   /// Of "Inference-Header-Content-Length": how much of the body is JSON; -1: all.
   std::int64_t json_bytes = -1;
   std::shared_ptr<const Body> body;  ///< never null

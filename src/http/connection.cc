@@ -249,6 +249,7 @@ void Connection::take_request() {
   request.path = std::string(target.substr(0, target.find('?')));
   request.peer = peer_;
   request.authorization = std::string(view_of(head[wire::field::authorization]));
+  request.host = std::string(view_of(head[wire::field::host]));
   request.if_none_match = std::string(view_of(head[wire::field::if_none_match]));
   request.json_bytes = json_bytes_;
   request.body = std::move(body_);

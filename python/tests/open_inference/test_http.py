@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import pathlib
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -237,3 +238,18 @@ def test_an_index_takes_a_short_body(curl: Curl) -> None:
     assert curl("POST", "/v2/repository/index", {"ready": True})[0] == 200
     assert curl("POST", "/v2/repository/index", b"[" * 1_000_000)[0] == 400
     assert curl("POST", "/v2/repository/index", b"[]")[0] == 400
+
+
+@pytest.mark.parametrize(("host", "status"), [
+    ("localhost", 200), ("127.0.0.1:8000", 200), ("[::1]", 200), ("rebound.example", 421), ("localhost.example", 421)])
+def test_other_hosts_are_not_answered(served: daemons.Daemon, host: str, status: int) -> None:
+    done = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", f"Host: {host}",
+                           f"http://{served.http}/v2/health/live"], capture_output=True, text=True, check=True)
+    assert done.stdout == str(status)
+
+
+def test_hosts_of_the_operator_are_answered(tmp_path: pathlib.Path) -> None:
+    with daemons.running(tmp_path, "--http", "localhost:0", "--http-hosts", "models.example") as running:
+        curl = Curl(running.http)
+        assert curl("GET", "/v2/health/live", Host="models.example:80")[0] == 200
+        assert curl("GET", "/", Host="rebound.example")[0] == 421
