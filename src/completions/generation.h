@@ -5,14 +5,15 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/byte_budget.h"
-#include "base/bytes.h"
 #include "completions/language_model.h"
 #include "dispatch/flight_table.h"
-#include "generate/cache.h"
+#include "generate/pages/page_pool.h"
 #include "generate/sequence.h"
 #include "generate/text/text_stream.h"
 
@@ -54,17 +55,17 @@ struct Shared {
   std::atomic<int> num_texts = 0;      ///< that were started and have not ended
 };
 
-/// Each step is a request of its own: one run of the model for a piece of the prompt or for a
-/// token. So texts take their steps in turn with each other, and with all that shares the cores, by
-/// the rules of the model's line and of its group.
+/// One text. A step of it is a part of a run of the model: a piece of the prompt, or a token,
+/// beside those of other texts (Scheduler).
 ///
-///     start --> step in flight --(reply)--> token --> step in flight ...
-///                   |                         |
-///                   |                         +--(the sink is full)--> paused --resume--> step ...
-///                   +---- cancelled, failed, over ----> end
+///     start --> line of the scheduler --> step --(take)--> token --> line ...
+///                      |                                     |
+///                      |                                     +--(full sink)--> paused --resume-->
+///                      line
+///                      `---- cancelled, failed, over ----> end
 ///
-/// Whoever has the turn touches the sequence: the reply of the step in flight, or who ends a pause.
-/// Safe across threads. Steps keep it alive, and a run that was cancelled keeps its memory.
+/// Whoever has the turn touches the sequence: the scheduler from `add` to `take` or `end`, or who
+/// ends a pause. Safe across threads. Its step keeps it alive.
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
   /// Computes nothing yet. `shared` outlives it; `quota` counts it until its end.
@@ -74,30 +75,41 @@ class Generation : public std::enable_shared_from_this<Generation> {
                                                     TextRequest request, Shared& shared,
                                                     std::shared_ptr<dispatch::RequestQuota> quota);
 
-  /// Called once. Fails: as RequestQuota::enter and RequestSink::submit; kResourceExhausted over
-  /// the budget of caches; then the sink is never called.
+  /// Called once. Fails: as RequestQuota::enter and Scheduler::add; then the sink is never called.
   Status start(std::shared_ptr<TextSink> sink);
   /// Ends it with kCancelled, at the latest after the step in flight. May be called again.
   void cancel();
   /// After TextSink::take said false.
   void resume();
 
+  // For the scheduler, which has the turn.
+  bool is_cancelled() const { return is_cancelled_; }
+  std::int32_t priority() const { return priority_; }
+  const std::shared_ptr<dispatch::ModelRef>& model() const { return model_; }
+  Shared& shared() const { return shared_; }
+  std::int64_t num_missing() const { return sequence_.num_missing(); }
+  /// Null until `set_pool`.
+  const std::shared_ptr<generate::Pages>& pages() const { return pages_; }
+  void set_pool(std::shared_ptr<generate::PagePool> pool) {
+    pages_ = std::make_shared<generate::Pages>(std::move(pool));
+  }
+  /// Fails: kCancelled, kTimeout.
+  Status check() const;
+  Result<generate::Sequence::Piece> next_piece(std::int64_t most);
+  /// The step's end, and the logits of the piece's last token. False: the turn is somebody else's.
+  bool take(const Status& status, std::span<const float> logits);
+  void end(Status status);
+
  private:
   enum class Next { kStep, kPause, kOver };
 
   Generation(std::shared_ptr<dispatch::ModelRef> model,
              std::shared_ptr<const LanguageModel> language, TextRequest request, Shared& shared,
-             std::shared_ptr<dispatch::RequestQuota> quota, generate::Cache cache);
+             std::shared_ptr<dispatch::RequestQuota> quota);
 
-  Status step();
-  runtime::Request step_request();
-  Result<std::shared_ptr<dispatch::Flight>> take_off();
-  void take(const runtime::Reply& reply);
-  Result<Next> take_step(const runtime::Reply& reply);
-  Result<Next> take_token();
-  void go_on(const Result<Next>& next);
+  Result<Next> take_step(std::span<const float> logits);
+  Result<Next> take_token(std::span<const float> logits);
   bool pause();
-  void end(Status status);
   void leave();
 
   const std::shared_ptr<dispatch::ModelRef> model_;
@@ -110,17 +122,14 @@ class Generation : public std::enable_shared_from_this<Generation> {
   // Of whoever has the turn.
   generate::Sequence sequence_;
   generate::TextStream text_;
-  generate::Cache cache_;
-  ByteCharge charge_;    ///< of the cache
-  MutableBytes logits_;  ///< f32[vocabulary]
+  std::shared_ptr<generate::Pages> pages_;
   generate::Sequence::Piece piece_;
   std::shared_ptr<TextSink> sink_;
   std::int64_t num_prompt_tokens_ = 0;
   std::int64_t num_tokens_ = 0;
 
+  std::atomic<bool> is_cancelled_ = false;
   std::mutex mutex_;  ///< guards the rest; held while nothing else is called
-  std::shared_ptr<dispatch::Flight> flight_;  ///< the last step
-  bool is_cancelled_ = false;
   bool is_paused_ = false;
   bool is_resumed_ = false;  ///< before the pause
 };

@@ -16,8 +16,10 @@ Result<std::shared_ptr<const LanguageModel>> read(const dispatch::ModelRef& mode
   auto facts = SLUICE_TRY(generate::facts_of(executable->graph.metadata));
   const auto ports = SLUICE_TRY(generate::find_ports(model.signature()));
   auto tokenizer = SLUICE_TRY(generate::read_tokenizer(*executable));
-  return std::make_shared<const LanguageModel>(LanguageModel{
-      std::move(facts), ports, std::move(tokenizer), generate::read_chat_template(*executable)});
+  auto scheduler = std::make_shared<Scheduler>(facts, ports);
+  return std::make_shared<const LanguageModel>(
+      LanguageModel{std::move(facts), ports, std::move(tokenizer),
+                    generate::read_chat_template(*executable), std::move(scheduler)});
 }
 
 }  // namespace

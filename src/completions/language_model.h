@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/result.h"
+#include "completions/scheduler.h"
 #include "dispatch/model_ref.h"
 #include "generate/facts.h"
 #include "generate/ports.h"
@@ -14,12 +15,13 @@
 
 namespace sluice::completions {
 
-/// Immutable.
+/// Immutable but for the scheduler.
 struct LanguageModel {
   generate::Facts facts;
   generate::Ports ports;
   text::Tokenizer tokenizer;
   Result<text::ChatTemplate> chat;  ///< or why there is none
+  std::shared_ptr<Scheduler> scheduler;
 };
 
 /// Whether the package says that the model generates texts.

@@ -10,10 +10,16 @@ constexpr std::int64_t kChunkTokens = 512;
 
 Result<Generator> Generator::create(const exec::LoadedModel& model) {
   Facts facts = SLUICE_TRY(facts_of(model.executable().graph.metadata));
-  Cache cache = SLUICE_TRY(Cache::create(model.signature()));
   const Ports ports = SLUICE_TRY(find_ports(model.signature()));
+  const auto page = SLUICE_TRY(PagePool::page_size(model.signature()));
+  const std::int64_t most_pages = (facts.context + page.places - 1) / page.places;
+  auto pool = SLUICE_TRY(PagePool::create(model.signature(), most_pages));
   auto context = SLUICE_TRY(model.create_context());
-  return Generator(std::move(context), std::move(cache), ports,
+  for (const PagePool::Binding& state : pool->bindings()) {
+    SLUICE_TRY(context.set_input(state.input, state.view));
+    SLUICE_TRY(context.bind_output(state.output, state.view.data, state.view.size_bytes));
+  }
+  return Generator(std::move(context), Pages(std::move(pool)), ports,
                    Sequence(std::move(facts), ports.vocabulary));
 }
 
@@ -33,15 +39,12 @@ Result<std::optional<std::int64_t>> Generator::next() {
 }
 
 Status Generator::run(const Sequence::Piece& piece) {
-  const bool is_moved = SLUICE_TRY(cache_.reserve(piece.end, facts().context));
-  if (is_moved) {
-    for (const Cache::Binding& state : cache_.bindings()) {
-      SLUICE_TRY(context_.set_input(state.input, state.view));
-      SLUICE_TRY(context_.bind_output(state.output, state.view.data, state.view.size_bytes));
-    }
+  SLUICE_TRY(pages_.reserve(piece.end));
+  batch_.clear();
+  batch_.add(piece, pages_);
+  for (const auto& [input, view] : batch_.inputs()) {
+    SLUICE_TRY(context_.set_input(input, view));
   }
-  SLUICE_TRY(context_.set_input(ports_.ids, view_of(piece.ids)));
-  SLUICE_TRY(context_.set_input(ports_.positions, view_of(piece.positions)));
   // Anew for each run: the generator may have moved.
   context_.set_checkpoint([this] { return sequence_.check_stop(); });
   SLUICE_TRY(context_.run());

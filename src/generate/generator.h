@@ -12,7 +12,8 @@
 
 #include "base/result.h"
 #include "exec/loaded_model.h"
-#include "generate/cache.h"
+#include "generate/batch.h"
+#include "generate/pages/page_pool.h"
 #include "generate/ports.h"
 #include "generate/sequence.h"
 
@@ -29,7 +30,7 @@ class Generator {
   const Facts& facts() const { return sequence_.facts(); }
   std::int64_t vocabulary() const { return sequence_.vocabulary(); }
   /// Bytes of the cache.
-  std::int64_t cache_bytes() const { return cache_.size_bytes(); }
+  std::int64_t cache_bytes() const { return pages_.pool().size_bytes(); }
 
   /// Computes nothing yet. Fails: as Sequence::start.
   Status start(Request request);
@@ -45,17 +46,19 @@ class Generator {
   std::span<const float> logits() const { return logits_; }
 
  private:
-  Generator(exec::Context context, Cache cache, const Ports& ports, Sequence sequence)
+  Generator(exec::Context context, Pages pages, const Ports& ports, Sequence sequence)
       : context_(std::move(context)),
-        cache_(std::move(cache)),
+        pages_(std::move(pages)),
         ports_(ports),
+        batch_(ports, sequence.facts().context),
         sequence_(std::move(sequence)) {}
 
   Status run(const Sequence::Piece& piece);
 
   exec::Context context_;
-  Cache cache_;
+  Pages pages_;
   Ports ports_;
+  Batch batch_;
   Sequence sequence_;
   std::span<const float> logits_;
 };

@@ -10,7 +10,10 @@ namespace {
 Result<std::size_t> index_of(const std::vector<terms::TensorSpec>& specs, std::string_view name) {
   const auto found = std::ranges::find(specs, name, &terms::TensorSpec::name);
   if (found != specs.end()) return static_cast<std::size_t>(found - specs.begin());
-  return invalid_argument("the model generates no text: it has no tensor \"{}\"", name);
+  return invalid_argument(
+      "the model generates no text by this version: it has no tensor \"{}\"; compile it again from "
+      "its folder",
+      name);
 }
 
 }  // namespace
@@ -19,14 +22,18 @@ Result<Ports> find_ports(const terms::Signature& signature) {
   Ports ports;
   ports.ids = SLUICE_TRY(index_of(signature.inputs, "ids"));
   ports.positions = SLUICE_TRY(index_of(signature.inputs, "positions"));
+  ports.sequences = SLUICE_TRY(index_of(signature.inputs, "sequences"));
+  ports.tables = SLUICE_TRY(index_of(signature.inputs, "tables"));
+  ports.last = SLUICE_TRY(index_of(signature.inputs, "last"));
   ports.logits = SLUICE_TRY(index_of(signature.outputs, "logits"));
   const ir::Type& type = signature.outputs[ports.logits].type;
-  const auto dims = type.static_dims();
-  const bool is_row = dims && dims->size() == 2 && (*dims)[0] == 1;
+  const ir::Shape* shape = type.shape();
+  const bool is_row = shape != nullptr && shape->size() == 2 && (*shape)[1].is_known();
   if (!is_row || type.element() != ir::ElementType::kF32) {
-    return invalid_argument("output \"logits\" is {}, not f32[1, vocabulary]", type.to_string());
+    return invalid_argument("output \"logits\" is {}, not f32[sequences, vocabulary]",
+                            type.to_string());
   }
-  ports.vocabulary = (*dims)[1];
+  ports.vocabulary = (*shape)[1].value();
   return ports;
 }
 

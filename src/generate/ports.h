@@ -14,7 +14,10 @@ namespace sluice::generate {
 struct Ports {
   std::size_t ids = 0;        ///< input, i64[tokens]
   std::size_t positions = 0;  ///< input, i64[tokens]
-  std::size_t logits = 0;     ///< output, f32[1, vocabulary]
+  std::size_t sequences = 0;  ///< input, i64[tokens]: whose they are
+  std::size_t tables = 0;     ///< input, i64[sequences, pages of the longest]
+  std::size_t last = 0;       ///< input, i64[sequences]: tokens whose logits are wanted
+  std::size_t logits = 0;     ///< output, f32[sequences, vocabulary]
   std::int64_t vocabulary = 0;
 };
 

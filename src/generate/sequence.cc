@@ -55,7 +55,7 @@ bool Sequence::is_full() {
 
 Result<Sequence::Piece> Sequence::next_piece(std::int64_t most) {
   if (tokens_.empty()) return make_error(Code::kFailedPrecondition, "no prompt was given");
-  const std::int64_t count = std::min(most, std::ssize(tokens_) - computed_);
+  const std::int64_t count = std::min(most, num_missing());
   if (count > 0) SLUICE_TRY(check_stop());
   positions_.resize(static_cast<std::size_t>(count));
   std::iota(positions_.begin(), positions_.end(), computed_);

@@ -59,6 +59,8 @@ class Sequence {
   /// Whether the text has ended; `finish` says why.
   bool is_full();
 
+  /// Tokens that the cache lacks.
+  std::int64_t num_missing() const { return std::ssize(tokens_) - computed_; }
   /// Tokens of a run of the model, and their places in the cache; valid until the next call.
   struct Piece {
     std::span<std::int64_t> ids;

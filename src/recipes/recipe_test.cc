@@ -92,11 +92,12 @@ TEST(Recipe, MakesADecoderWithAStatePerLayer) {
   for (const char* element : {"F32", "BF16", "F16"}) {
     const auto model = Folder(tiny_config(), tiny_weights(), element).read();
     ASSERT_TRUE(model.is_ok()) << model.status().message();
-    EXPECT_EQ(model->graph.main().inputs.size(), 6U);
+    EXPECT_EQ(model->graph.main().inputs.size(), 9U);
     EXPECT_EQ(type_of(model->graph, "ids"), "i64[S]");
-    EXPECT_EQ(type_of(model->graph, "state.keys.1"), "f32[1,2,M,2]");
-    EXPECT_EQ(type_of(model->graph, "state.values.1.next"), "f32[1,2,M,2]");
-    EXPECT_EQ(type_of(model->graph, "logits"), "f32[1,11]");
+    EXPECT_EQ(type_of(model->graph, "state.keys.1"), "f32[P,2,32,2]");
+    EXPECT_EQ(type_of(model->graph, "state.values.1.next"), "f32[P,2,32,2]");
+    EXPECT_EQ(type_of(model->graph, "tables"), "i64[N,B]");
+    EXPECT_EQ(type_of(model->graph, "logits"), "f32[N,11]");
     EXPECT_FALSE(model->graph.metadata.contains("batch_symbol"));
   }
 }

@@ -235,10 +235,12 @@ def test_client_that_goes_ends_its_text(curl: Curl, is_streamed: bool) -> None:
 
         def stands_still() -> bool:
             first = inferences(curl)
-            complete(curl, max_tokens=4)  # four steps in turn with those of the client that went
-            return inferences(curl) == first + 4
+            complete(curl, max_tokens=4)  # four steps, which the text of the client that went would share
+            steps = inferences(curl)
+            return steps == first + 4 and curl("GET", "/v1/models")[0] == 200 and inferences(curl) == steps
 
         eventually(stands_still)
+        assert inferences(curl) - before < CONTEXT - 1, "the text was written to its end"
     assert complete(curl)[0] == 200
 
 

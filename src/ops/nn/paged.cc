@@ -13,8 +13,8 @@
 //
 // Positions, sequences and tables are data, checked in each run before pages are read: a shape says
 // how many rows there are and how large a table may be, and nothing about lengths. So one plan
-// serves sequences of all lengths. Whoever writes keys and values does so before, by ScatterND,
-// which a backend may do in place; they are rotated by then, as their positions are known.
+// serves sequences of all lengths. ScatterND writes new keys and values before, in place where a
+// backend can, and RotaryEmbedding turns the keys before that.
 #include "ops/families.h"
 #include "ops/inference.h"
 

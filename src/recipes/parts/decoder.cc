@@ -1,6 +1,5 @@
 #include "recipes/parts/decoder.h"
 
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -14,12 +13,17 @@ using ir::ElementType;
 
 constexpr std::int64_t kMost = std::int64_t{1} << 24;
 
+/// Of a page of keys and values (docs/decisions/0102-texts-share-a-run.md).
+constexpr std::int64_t kPagePlaces = 32;
+
 /// Values that all layers read.
-struct Positions {
-  OperandId cosines;  ///< [S, head size]
-  OperandId sines;    ///< negative in the first half
-  OperandId mask;     ///< [S, M]: 0 where a token sees a place, else minus infinity
-  OperandId places;   ///< [1, key heads, S, 3]: where rows of keys and values are written
+struct Rows {
+  OperandId positions;  ///< [S]: in the sequence
+  OperandId sequences;  ///< [S]: rows of the tables
+  OperandId tables;     ///< [N, B]: pages of each sequence
+  OperandId cosines;    ///< [1, S, head size / 2]
+  OperandId sines;
+  OperandId places;  ///< [S, key heads, 3]: where rows of keys and values are written
 };
 
 class Decoder {
@@ -28,17 +32,21 @@ class Decoder {
       : shape_(shape), build_(weights) {}
 
   Result<ir::Graph> make() {
-    const OperandId ids = build_.input("ids", tensor(ElementType::kI64, {count_}));
-    const OperandId positions = build_.input("positions", tensor(ElementType::kI64, {count_}));
+    const ir::Dim sequences = ir::Dim::symbol("N");
+    const OperandId ids = input("ids", {count_});
+    rows_.positions = input("positions", {count_});
+    rows_.sequences = input("sequences", {count_});
+    rows_.tables = input("tables", {sequences, ir::Dim::symbol("B")});
+    const OperandId last = input("last", {sequences});
     make_states();
-    read_positions(positions);
+    read_positions();
     const OperandId table =
         build_.weight("model.embed_tokens.weight", {shape_.vocabulary, shape_.width});
     OperandId x = build_.cast(build_.op("Gather", {table, ids}), ElementType::kF32);
     for (std::int64_t i = 0; i < shape_.layers; ++i) x = layer(x, static_cast<std::size_t>(i));
     // The others' logits are of no use: they are not computed.
-    const OperandId last = build_.op("Gather", {x, build_.ints({-1})});
-    const OperandId normed = norm(last, "model.norm.weight", shape_.width);
+    const OperandId normed =
+        norm(build_.op("Gather", {x, last}), "model.norm.weight", shape_.width);
     build_.output(
         "logits",
         build_.product(normed, shape_.is_tied ? "model.embed_tokens.weight" : "lm_head.weight",
@@ -52,56 +60,51 @@ class Decoder {
     std::string name;
     OperandId now, next;
   };
-  static ir::Type tensor(ElementType element, ir::Shape shape) {
-    return ir::Type::tensor(element, std::move(shape));
+  OperandId input(const char* name, ir::Shape shape) {
+    return build_.input(name, ir::Type::tensor(ElementType::kI64, std::move(shape)));
   }
 
   void make_states() {
     for (std::int64_t i = 0; i < shape_.layers; ++i) {
       for (const char* kind : {"keys", "values"}) {
         const std::string name = fmt::format("state.{}.{}", kind, i);
-        const ir::Shape dims = {1, shape_.key_heads, ir::Dim::symbol("M"), shape_.head_size};
-        states_.push_back({name, build_.input(name, tensor(ElementType::kF32, dims)), {}});
+        const ir::Shape dims = {ir::Dim::symbol("P"), shape_.key_heads, kPagePlaces,
+                                shape_.head_size};
+        const OperandId now = build_.input(name, ir::Type::tensor(ElementType::kF32, dims));
+        states_.push_back({name, now, {}});
       }
     }
   }
 
-  void read_positions(OperandId positions) {
-    const OperandId column = build_.op("Unsqueeze", {positions, build_.ints({1})});
-    // A pair is a number of the first half of a head and one of the second: with x its numbers and
-    // y the same with halves exchanged, x cos + y sin turns them if the first sines are negative.
-    std::vector<float> rotation;
-    for (const float angle : shape_.rotation) rotation.push_back(-angle);
-    rotation.insert(rotation.end(), shape_.rotation.begin(), shape_.rotation.end());
+  void read_positions() {
+    const OperandId column = build_.op("Unsqueeze", {rows_.positions, build_.ints({0, 2})});
+    const auto half = static_cast<std::int64_t>(shape_.rotation.size());
     const OperandId angles = build_.op("Mul", {build_.cast(column, ElementType::kF32),
-                                               build_.floats(rotation, {1, shape_.head_size})});
-    shared_.cosines = build_.op("Cos", {angles});
-    shared_.sines = build_.op("Sin", {angles});
-    shared_.mask = mask_of(column);
-    shared_.places = places_of(positions);
+                                               build_.floats(shape_.rotation, {1, 1, half})});
+    rows_.cosines = build_.op("Cos", {angles});
+    rows_.sines = build_.op("Sin", {angles});
+    rows_.places = places_of();
   }
 
-  OperandId mask_of(OperandId column) {
-    const OperandId count = build_.op("Shape", {states_.front().now},
-                                      {{"start", std::int64_t{2}}, {"end", std::int64_t{3}}});
-    const OperandId places = build_.op(
-        "Range", {build_.ints({0}, {}), build_.op("Squeeze", {count}), build_.ints({1}, {})});
-    OperandId is_seen = build_.op("LessOrEqual", {places, column});
-    if (shape_.window) {
-      const OperandId before = build_.op("Sub", {column, build_.ints({*shape_.window}, {})});
-      is_seen = build_.op("And", {is_seen, build_.op("Greater", {places, before})});
-    }
-    const float hidden = -std::numeric_limits<float>::infinity();
-    return build_.op("Where", {is_seen, build_.floats({0}, {}), build_.floats({hidden}, {})});
-  }
-
-  /// (0, head, position) of each row.
-  OperandId places_of(OperandId positions) {
+  /// (page, head, place) of each row.
+  OperandId places_of() {
+    const OperandId size = build_.ints({kPagePlaces}, {});
+    const OperandId block = build_.op("Div", {rows_.positions, size});
+    const auto column = [&](OperandId numbers) {
+      return build_.op("Unsqueeze", {numbers, build_.ints({1})});
+    };
+    const OperandId entry =
+        build_.op("Concat", {column(rows_.sequences), column(block)}, {{"axis", std::int64_t{1}}});
+    const OperandId page = build_.op("GatherND", {rows_.tables, entry});
+    const OperandId place = build_.op("Mod", {rows_.positions, size});
+    const auto along = [&](OperandId numbers, const Builder::Ints& axis) {
+      const OperandId apart = build_.op("Unsqueeze", {numbers, build_.ints({1, 2})});
+      return build_.op("Mul", {apart, build_.ints(axis)});
+    };
     Builder::Ints heads;
     for (std::int64_t i = 0; i < shape_.key_heads; ++i) heads.insert(heads.end(), {0, i, 0});
-    const OperandId apart = build_.op("Unsqueeze", {positions, build_.ints({0, 1, 3})});
-    const OperandId along = build_.op("Mul", {apart, build_.ints({0, 0, 1})});
-    return build_.op("Add", {along, build_.ints(heads, {1, shape_.key_heads, 1, 3})});
+    const OperandId in_page = build_.op("Add", {along(page, {1, 0, 0}), along(place, {0, 0, 1})});
+    return build_.op("Add", {in_page, build_.ints(heads, {1, shape_.key_heads, 3})});
   }
 
   OperandId norm(OperandId x, const std::string& weight, std::int64_t width) {
@@ -116,52 +119,46 @@ class Decoder {
     return build_.op("Add", {y, build_.wide_weight(name + ".bias", {out})});
   }
 
-  /// [S, heads * size] as [1, heads, S, size].
-  OperandId split(OperandId x, std::int64_t heads) {
-    const OperandId apart = build_.op("Reshape", {x, build_.ints({0, heads, shape_.head_size})});
-    const OperandId turned = build_.op("Transpose", {apart}, {{"perm", Builder::Ints{1, 0, 2}}});
-    return build_.op("Unsqueeze", {turned, build_.ints({0})});
-  }
-
-  OperandId joined(OperandId x) {
-    const OperandId apart = build_.op("Squeeze", {x, build_.ints({0})});
-    const OperandId turned = build_.op("Transpose", {apart}, {{"perm", Builder::Ints{1, 0, 2}}});
-    return build_.op("Reshape", {turned, build_.ints({0, shape_.heads * shape_.head_size})});
-  }
-
+  /// [S, heads * size], biased.
   OperandId heads_of(OperandId x, const std::string& name, const char* kind, std::int64_t heads) {
-    const std::int64_t columns = heads * shape_.head_size;
     const std::string product = fmt::format("{}.{}_proj", name, kind);
-    return split(linear(x, product, columns, shape_.width, shape_.has_qkv_bias), heads);
+    return linear(x, product, heads * shape_.head_size, shape_.width, shape_.has_qkv_bias);
   }
 
-  OperandId turned(OperandId x, const std::string& norm_name) {
-    if (shape_.has_head_norms) x = norm(x, norm_name, shape_.head_size);
-    const std::int64_t half = shape_.head_size / 2;
-    const auto part = [&](std::int64_t begin) {
-      return build_.op("Slice",
-                       {x, build_.ints({begin}), build_.ints({begin + half}), build_.ints({3})});
-    };
-    const OperandId exchanged =
-        build_.op("Concat", {part(half), part(0)}, {{"axis", std::int64_t{3}}});
-    return build_.op("Add", {build_.op("Mul", {x, shared_.cosines}),
-                             build_.op("Mul", {exchanged, shared_.sines})});
+  /// [S, heads, size].
+  OperandId split(OperandId x, std::int64_t heads) {
+    return build_.op("Reshape", {x, build_.ints({0, heads, shape_.head_size})});
+  }
+
+  OperandId turned(OperandId x, std::int64_t heads, const std::string& norm_name) {
+    if (shape_.has_head_norms) {
+      const OperandId normed = norm(split(x, heads), norm_name, shape_.head_size);
+      x = build_.op("Reshape", {normed, build_.ints({0, heads * shape_.head_size})});
+    }
+    const OperandId batch = build_.op("Unsqueeze", {x, build_.ints({0})});
+    const OperandId turned =
+        build_.op("RotaryEmbedding", {batch, rows_.cosines, rows_.sines}, {{"num_heads", heads}});
+    return build_.op("Squeeze", {turned, build_.ints({0})});
   }
 
   OperandId written(std::size_t state, OperandId rows) {
     State& at = states_[state];
-    at.next = build_.op("ScatterND", {at.now, shared_.places, rows});
+    at.next = build_.op("ScatterND", {at.now, rows_.places, split(rows, shape_.key_heads)});
     return at.next;
   }
 
   OperandId attention(OperandId x, const std::string& name, std::size_t index) {
-    const OperandId q = turned(heads_of(x, name, "q", shape_.heads), name + ".q_norm.weight");
-    const OperandId k = turned(heads_of(x, name, "k", shape_.key_heads), name + ".k_norm.weight");
+    const OperandId q =
+        turned(heads_of(x, name, "q", shape_.heads), shape_.heads, name + ".q_norm.weight");
+    const OperandId k =
+        turned(heads_of(x, name, "k", shape_.key_heads), shape_.key_heads, name + ".k_norm.weight");
     const OperandId v = heads_of(x, name, "v", shape_.key_heads);
     const OperandId keys = written(2 * index, k);
     const OperandId values = written(2 * index + 1, v);
-    const OperandId y = build_.op("Attention", {q, keys, values, shared_.mask}, {}, "sluice");
-    return linear(joined(y), name + ".o_proj", shape_.width, shape_.heads * shape_.head_size,
+    const OperandId y = build_.op("PagedAttention",
+                                  {q, keys, values, rows_.positions, rows_.sequences, rows_.tables},
+                                  {{"window", shape_.window.value_or(0)}}, "sluice");
+    return linear(y, name + ".o_proj", shape_.width, shape_.heads * shape_.head_size,
                   shape_.has_output_bias);
   }
 
@@ -187,7 +184,7 @@ class Decoder {
   Builder build_;
   ir::Dim count_ = ir::Dim::symbol("S");
   std::vector<State> states_;  ///< keys and values of layer 0, of layer 1, ..
-  Positions shared_;
+  Rows rows_;
 };
 
 }  // namespace

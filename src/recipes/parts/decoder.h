@@ -36,13 +36,16 @@ struct DecoderShape {
 /// What config.json says under the names that these families share.
 DecoderShape read_decoder(Settings& settings);
 
-/// The graph of one sequence. S are the new tokens and M the places of the cache.
+/// The graph of a ragged batch. S are new tokens of N sequences, whose keys and values lie in P
+/// pages of 32 places that the sequences share.
 ///
-/// Inputs:  ids i64[S]; positions i64[S], each below M; for each layer L `state.keys.L` and
-///          `state.values.L`, f32[1, key heads, M, head size].
-/// Outputs: logits f32[1, vocabulary] of the last token; the states with the new rows written at
-///          their positions, `state.keys.L.next` and so on. Where they are bound to the states'
-///          memory, a run writes the new rows alone.
+/// Inputs:  ids i64[S]; positions i64[S], in the sequence; sequences i64[S], rows of `tables`;
+///          tables i64[N, B], the pages of each sequence in order; last i64[N], the tokens whose
+///          logits are wanted; for each layer L `state.keys.L` and `state.values.L`,
+///          f32[P, key heads, 32, head size].
+/// Outputs: logits f32[N, vocabulary]; the states with the new rows written at their places,
+///          `state.keys.L.next` and so on. Where they are bound to the states' memory, a run writes
+///          the new rows alone. If two rows have one place, the run writes one of the two.
 /// Fails: kInvalidArgument  a weight that is missing or of another shape
 ///        kUnimplemented    a weight that the graph does not read
 Result<ir::Graph> make_decoder(const DecoderShape& shape, const weights::Weights& weights);

@@ -44,8 +44,10 @@ def agrees(tiny: Tiny, folder: Path) -> str:
     package = folder / "tiny.sluice"
     run_command("compile", save(tiny, folder / "tiny"), "-o", package)
     config = tiny.config
-    state = np.zeros((1, config["num_key_value_heads"], 16, tiny.head_size), np.float32)
-    feeds = {"ids": np.array(PROMPT), "positions": np.arange(len(PROMPT))}
+    state = np.zeros((3, config["num_key_value_heads"], 32, tiny.head_size), np.float32)
+    count = len(PROMPT)
+    feeds = {"ids": np.array(PROMPT), "positions": np.arange(count), "sequences": np.zeros(count, np.int64),
+             "tables": np.array([[2, 0]]), "last": np.array([count - 1])}
     for layer in range(config["num_hidden_layers"]):
         feeds |= {f"state.keys.{layer}": state, f"state.values.{layer}": state}
     logits = run_model(package, feeds, ["logits"])["logits"][0]

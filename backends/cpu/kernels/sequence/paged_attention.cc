@@ -7,6 +7,7 @@
 // ever multiplied, not even by 0.
 #include "kernels/sequence/paged_attention.h"
 
+#include "core/transpose_lanes.h"
 #include "kernels/matrix/gemm_pack.h"
 #include "kernels/matrix/gemm_tile.h"
 #include "kernels/matrix/tile_table.h"
@@ -15,8 +16,9 @@ namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
 constexpr std::int64_t kLines =
-    8 * kTileRows;                     ///< that read a page together, if more rows have so many
-constexpr std::int64_t kFewLines = 2;  ///< up to here keys are read in place, not packed
+    8 * kTileRows;  ///< that read a page together, if more rows have so many
+/// Up to here products of many places are summed together; for more lines keys are packed.
+constexpr std::int64_t kFewLines = 5;
 constexpr float kLog2E = 1.44269504F;
 
 SLUICE_CPU_INLINE std::int64_t lines_per_row(const PagedPlan& plan) {
@@ -74,15 +76,28 @@ SLUICE_CPU_INLINE void multiply(TileArgs args, std::int64_t lines, std::int64_t 
   }
 }
 
-SLUICE_CPU_INLINE float dot(const float* a, const float* b, std::int64_t count) {
-  Vec sum{};
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) sum = fmadd(load(a + i), load(b + i), sum);
-  if (i < count) {
-    const int left = static_cast<int>(count - i);
-    sum = fmadd(load_first(a + i, left), load_first(b + i, left), sum);
+/// Products of a line with the keys of `places` neighbours, each in one vector, whose lanes are
+/// then summed for all of them at once. Requires: places <= kLanes.
+SLUICE_CPU_INLINE Vec products(const float* q, const float* keys, std::int64_t size, int places) {
+  Vec sums[kLanes];
+  SLUICE_CPU_UNROLL
+  for (int j = 0; j < kLanes; ++j) {
+    sums[j] = Vec{};
+    if (j >= places) continue;
+    const float* key = keys + j * size;
+    std::int64_t i = 0;
+    for (; i + kLanes <= size; i += kLanes) sums[j] = fmadd(load(q + i), load(key + i), sums[j]);
+    if (i < size) {
+      const int left = static_cast<int>(size - i);
+      sums[j] = fmadd(load_first(q + i, left), load_first(key + i, left), sums[j]);
+    }
   }
-  return reduce_add(sum);
+  transpose_lanes(sums);
+  SLUICE_CPU_UNROLL
+  for (int step = kLanes / 2; step > 0; step /= 2) {
+    for (int j = 0; j < step; ++j) sums[j] += sums[j + step];
+  }
+  return sums[0];
 }
 
 SLUICE_CPU_INLINE void scale_line(float* x, float factor, std::int64_t count) {
@@ -98,6 +113,11 @@ SLUICE_CPU_INLINE void add_line(float* to, const float* from, float weight, std:
     store(to + i, fmadd(broadcast(weight), load(from + i), load(to + i)));
   }
   for (; i < count; ++i) to[i] += weight * from[i];
+}
+
+/// A page of a head is too short for the processor's own prefetching, and pages lie apart.
+SLUICE_CPU_INLINE void fetch(const float* from, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += kCacheLine / 4) prefetch_to_l2(from + i);
 }
 
 /// Lines of one head of keys that one worker computes.
@@ -121,6 +141,7 @@ class Lines {
     count_ = end - begin;
     start();
     const Sight all = common_reach();
+    end_ = all.end;
     for (std::int64_t page = all.begin / plan_.places; page * plan_.places < all.end; ++page) {
       read_page(page);
     }
@@ -185,23 +206,36 @@ class Lines {
     }
   }
 
+  /// Of the head's part of a page, among the places of all pages and heads.
+  std::int64_t first_place(std::int64_t block) const {
+    const std::int64_t page = args_.tables[args_.sequences[first_row_] * plan_.blocks + block];
+    return (page * plan_.kv_heads + kv_head_) * plan_.places;
+  }
+
   /// Places [begin, end) of a page, all of which `count` lines from `line` on see.
   void read_places(std::int64_t block, std::int64_t begin, std::int64_t end, std::int64_t line,
                    std::int64_t count) {
-    const std::int64_t page = args_.tables[args_.sequences[first_row_] * plan_.blocks + block];
-    const std::int64_t place = (page * plan_.kv_heads + kv_head_) * plan_.places + begin;
-    score(args_.keys + place * plan_.head_size, end - begin, line, count);
-    for (std::int64_t i = line; i < line + count; ++i) weigh(i, end - begin);
-    sum(args_.values + place * plan_.value_size, end - begin, line, count);
+    const std::int64_t place = first_place(block) + begin;
+    const std::int64_t places = end - begin;
+    fetch(args_.values + place * plan_.value_size, places * plan_.value_size);
+    score(args_.keys + place * plan_.head_size, places, line, count);
+    if ((block + 1) * plan_.places < end_) {
+      fetch(args_.keys + first_place(block + 1) * plan_.head_size,
+            smaller(plan_.places, end_ - (block + 1) * plan_.places) * plan_.head_size);
+    }
+    for (std::int64_t i = line; i < line + count; ++i) weigh(i, places);
+    sum(args_.values + place * plan_.value_size, places, line, count);
   }
 
   void score(const float* keys, std::int64_t places, std::int64_t line, std::int64_t count) const {
     const std::int64_t row = panel_row(plan_.places);
     if (count <= kFewLines) {
       for (std::int64_t i = line; i < line + count; ++i) {
-        for (std::int64_t j = 0; j < places; ++j) {
-          scores_[i * row + j] =
-              dot(q_ + i * plan_.head_size, keys + j * plan_.head_size, plan_.head_size);
+        for (std::int64_t j = 0; j < places; j += kLanes) {
+          const int count_here = static_cast<int>(smaller(kLanes, places - j));
+          store(scores_ + i * row + j,
+                products(q_ + i * plan_.head_size, keys + j * plan_.head_size, plan_.head_size,
+                         count_here));
         }
       }
       return;
@@ -299,6 +333,7 @@ class Lines {
   std::int64_t kv_head_ = 0;
   std::int64_t first_line_ = 0;
   std::int64_t count_ = 0;
+  std::int64_t end_ = 0;  ///< of what the lines see
 };
 
 /// Rows from `row` on that are of one sequence and read pages together.

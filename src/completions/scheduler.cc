@@ -1,0 +1,220 @@
+// A step's request has no deadline: in the model's line a text with little time would pass all
+// others with each token. The deadline is looked at between steps instead.
+#include "completions/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/no_memory.h"
+#include "completions/generation.h"
+#include "terms/runtime_code.h"
+
+namespace sluice::completions {
+namespace {
+
+/// Tokens of a step: those that decode, and pieces of prompts, for which the others wait. With the
+/// next number it leaves prompts a share of every step.
+constexpr std::int64_t kStepTokens = 128;
+/// Texts of a step. Bounds its logits, and how long a token takes.
+constexpr std::size_t kStepTexts = 32;
+/// Texts of full length whose pages a pool has at most. It takes addresses, not memory.
+constexpr std::int64_t kPoolTexts = 64;
+
+bool has_results(const runtime::Reply& reply) {
+  // Where a model looks for NaN, the text whose logits have one fails by its choice of a token.
+  return reply.code == RuntimeCode::kOk || reply.code == RuntimeCode::kNumericError;
+}
+
+bool are_all_cancelled(const std::vector<std::shared_ptr<Generation>>& texts) {
+  return !texts.empty() &&
+         std::ranges::all_of(texts, [](const auto& text) { return text->is_cancelled(); });
+}
+
+}  // namespace
+
+Status Scheduler::add(std::shared_ptr<Generation> text) {
+  const Generation* const newcomer = text.get();
+  {
+    const std::lock_guard lock(mutex_);
+    // Texts fly and come back without an allocation.
+    waiting_.reserve(waiting_.size() + flying_.size() + 1);
+    flying_.reserve(kStepTexts);
+    waiting_.push_back(std::move(text));
+    if (std::exchange(is_running_, true)) return ok_status();
+  }
+  return run(newcomer);
+}
+
+bool Scheduler::remove(const Generation& text) {
+  std::shared_ptr<dispatch::Flight> flight;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::ranges::find(waiting_, &text, [](const auto& other) { return other.get(); });
+    if (found != waiting_.end()) {
+      waiting_.erase(found);
+      return true;
+    }
+    if (are_all_cancelled(flying_)) flight = flight_;
+  }
+  if (flight != nullptr) flight->cancel();  // one that was answered takes no notice
+  return false;
+}
+
+/// Requires: is_running_ is the caller's. It is the step's in flight afterwards, or nobody's.
+Status Scheduler::run(const Generation* newcomer) {
+  Status refused;
+  const auto refuse = [&](const std::shared_ptr<Generation>& text, const Status& why) {
+    if (text.get() == newcomer) {
+      refused = why;
+    } else {
+      text->end(why);
+    }
+  };
+  while (choose()) {
+    std::shared_ptr<Step> step;
+    Status status = catch_no_memory([&]() -> Status {
+      step = free_step();
+      step->texts.reserve(flying_.size());
+      step->pages.reserve(flying_.size());
+      return ok_status();
+    });
+    // Who makes the step alone changes flying_, so it may be read without the lock.
+    for (const std::shared_ptr<Generation>& text : flying_) {
+      const Status joined =
+          status.is_ok() ? catch_no_memory([&] { return join(*step, text); }) : status;
+      if (!joined.is_ok()) refuse(text, joined);
+    }
+    if (!status.is_ok() || step->texts.empty()) continue;
+    status = catch_no_memory([&] { return post(step); });
+    if (status.is_ok()) return refused;
+    for (const std::shared_ptr<Generation>& text : step->texts) refuse(text, status);
+    step->texts.clear();
+    step->pages.clear();
+  }
+  return refused;
+}
+
+/// Takes the texts of the next step, those that decode first. False, and nobody runs, without any.
+bool Scheduler::choose() {
+  const std::lock_guard lock(mutex_);
+  const auto decodes = [](const auto& text) { return text->num_missing() == 1; };
+  std::ranges::stable_sort(waiting_, std::greater(),
+                           [&](const auto& text) { return std::pair(text->priority(), 0); });
+  flying_.clear();
+  flight_ = nullptr;
+  std::int64_t tokens = 0;
+  for (const bool wants_decoding : {true, false}) {
+    for (std::shared_ptr<Generation>& text : waiting_) {
+      const bool fits = tokens < kStepTokens && flying_.size() < kStepTexts;
+      if (text == nullptr || !fits || decodes(text) != wants_decoding) continue;
+      tokens += text->num_missing();
+      flying_.push_back(std::move(text));
+    }
+  }
+  std::erase(waiting_, nullptr);
+  is_running_ = !flying_.empty();
+  return is_running_;
+}
+
+/// Adds the text's next piece to the step.
+Status Scheduler::join(Step& step, const std::shared_ptr<Generation>& text) {
+  SLUICE_TRY(text->check());
+  if (text->pages() == nullptr) text->set_pool(SLUICE_TRY(pool_of(*text)));
+  const auto piece = SLUICE_TRY(text->next_piece(kStepTokens - step.batch.num_rows()));
+  SLUICE_TRY(text->pages()->reserve(piece.end).with_context("caches of texts in the making"));
+  step.batch.add(piece, *text->pages());
+  step.pages.push_back(text->pages());
+  step.texts.push_back(text);
+  return ok_status();
+}
+
+Result<std::shared_ptr<generate::PagePool>> Scheduler::pool_of(const Generation& text) {
+  auto pool = pool_.lock();
+  if (pool != nullptr) return pool;
+  const terms::Signature& signature = text.model()->signature();
+  const auto page = SLUICE_TRY(generate::PagePool::page_size(signature));
+  const auto& budget = text.shared().caches;
+  const std::int64_t of_text = (context_ + page.places - 1) / page.places;
+  pool = SLUICE_TRY(generate::PagePool::create(
+      signature, std::min(kPoolTexts * of_text, budget->limit_bytes() / page.bytes), budget));
+  pool_ = pool;
+  return pool;
+}
+
+/// A run that was cancelled may have its step for a while yet.
+std::shared_ptr<Scheduler::Step> Scheduler::free_step() {
+  for (const std::shared_ptr<Step>& step : steps_) {
+    if (step.use_count() > 1) continue;
+    step->batch.clear();
+    return step;
+  }
+  steps_.push_back(std::make_shared<Step>(ports_, context_));
+  return steps_.back();
+}
+
+Status Scheduler::post(const std::shared_ptr<Step>& step) {
+  const Generation& first = *step->texts.front();
+  runtime::Request request = request_of(step);
+  const auto flight = first.shared().flights.enter(first.model(), /*may_compute=*/false);
+  bool is_cancelled = false;
+  {
+    const std::lock_guard lock(mutex_);
+    flight_ = flight;
+    is_cancelled = are_all_cancelled(flying_);
+  }
+  if (is_cancelled) flight->cancel();
+  return first.shared().flights.post(flight, request, nullptr);
+}
+
+runtime::Request Scheduler::request_of(const std::shared_ptr<Step>& step) {
+  const terms::Signature& signature = step->texts.front()->model()->signature();
+  runtime::Request request;
+  request.inputs.resize(signature.inputs.size());
+  request.outputs.resize(signature.outputs.size());
+  for (auto& [input, view] : step->batch.inputs()) request.inputs[input] = std::move(view);
+  for (const auto& state : step->pages.front()->pool().bindings()) {
+    request.inputs[state.input] = state.view;
+    request.outputs[state.output] = {state.view.data, state.view.size_bytes};
+  }
+  const std::int64_t bytes =
+      step->batch.num_sequences() * ports_.vocabulary * static_cast<std::int64_t>(sizeof(float));
+  if (std::ssize(step->logits.view()) < bytes) {
+    step->logits = MutableBytes(static_cast<std::size_t>(bytes));
+  }
+  request.outputs[ports_.logits] = {step->logits.view().data(), bytes};
+  for (const std::shared_ptr<Generation>& text : step->texts) {
+    request.priority = std::max(request.priority, text->priority());
+  }
+  request.memory_owner = step;
+  request.on_done = [self = shared_from_this(), step](const runtime::Reply& reply) {
+    self->take(step, reply);
+  };
+  return request;
+}
+
+void Scheduler::take(const std::shared_ptr<Step>& step, const runtime::Reply& reply) {
+  const auto* logits = reinterpret_cast<const float*>(step->logits.view().data());
+  const auto vocabulary = static_cast<std::size_t>(ports_.vocabulary);
+  const Status status = has_results(reply) ? ok_status() : reply.errors.to_status();
+  Texts texts = std::exchange(step->texts, {});
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (!texts[i]->take(status, {logits + i * vocabulary, vocabulary})) texts[i] = nullptr;
+  }
+  // Another reply may come before the run has ended. Whoever computes it then keeps the step.
+  if (has_results(reply)) {
+    step->pages.clear();
+  } else {
+    std::erase(steps_, step);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& text : texts) {
+      if (text != nullptr) waiting_.push_back(std::move(text));
+    }
+  }
+  // Those that came meanwhile wait, and nobody is told of a refusal here but the texts.
+  (void)run(nullptr);
+}
+
+}  // namespace sluice::completions
