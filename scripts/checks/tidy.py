@@ -63,7 +63,8 @@ def main():
     marks = {path: stamps.stamp("tidy", project.ROOT / path, settings, command)
              for path, command in commands.items()}
     waiting = {path: command for path, command in commands.items() if not marks[path].exists()}
-    done = problems = 0
+    done = 0
+    findings = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(lambda unit: tidy_unit(tool, build, unit, units.flags(commands[unit[0]])),
                            units.gather(waiting, SOURCES))
@@ -72,12 +73,13 @@ def main():
             print(f"[{done}/{len(waiting)}] {', '.join(map(str, unit))}", flush=True)
             for path, output in unit.items():
                 if output:
-                    problems += 1
-                    print(output)
+                    findings.append(output)
                 else:
                     marks[path].touch()
-    print(f"tidy: {problems} files with findings" if problems else "tidy: clang-tidy finds nothing")
-    return 1 if problems else 0
+    # Last, because a reader of a long log has its end.
+    print(*findings, sep="\n")
+    print(f"tidy: {len(findings)} files with findings" if findings else "tidy: clang-tidy finds nothing")
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

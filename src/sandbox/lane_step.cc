@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/packages/package_cache.h"
 #include "sandbox/lane.h"
 
 namespace sluice::sandbox {
