@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "client/requests.h"
 #include "terms/runtime_code.h"
 
@@ -38,8 +39,7 @@ Result<terms::LoadOptions> load_options(const api::LoadSettings& settings) {
 
 /// The daemon may not see the file: another user, container or machine.
 bool should_upload(const Status& status) {
-  return status.code() == Code::kPermissionDenied || status.code() == Code::kNotFound ||
-         terms::runtime_code_of(status) == RuntimeCode::kInvalid;
+  return status.code() == Code::kPermissionDenied || status.code() == Code::kNotFound;
 }
 
 api::InferReply refusal(const Status& status) {
@@ -293,7 +293,7 @@ class RemoteRuntime final : public api::Runtime {
     const auto path = std::filesystem::absolute(settings.path);
     // A daemon that sees the file maps it, and shares its pages with other users of it.
     if (is_local_) {
-      auto loaded = client_->load(options, path.string());
+      auto loaded = client_->load(options, path.string(), file_version(path));
       if (loaded.is_ok() || !should_upload(loaded.status())) return loaded;
     }
     if (options.name.empty()) options.name = path.stem().string();

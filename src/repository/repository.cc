@@ -90,7 +90,7 @@ Status Repository::load_packaged(const service::Caller& caller, const std::strin
     const fs::path path = folder / (name + ".sluice");
     std::error_code error;
     if (!fs::exists(path, error)) continue;
-    SLUICE_TRY(service_.load(caller, options, path, nullptr));
+    SLUICE_TRY(service_.load(caller, options, {path}, nullptr));
     return ok_status();
   }
   if (options_.folder.empty()) {

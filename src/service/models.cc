@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/file.h"
 #include "base/utf8.h"
 #include "exec/random/random_source.h"
 #include "package/executable.h"
@@ -88,11 +89,17 @@ Result<ServedModel> Service::find_to_control(const Caller& caller, ModelHandle m
 }
 
 Result<runtime::LoadRequest> Service::load_request(
-    const terms::LoadOptions& options, const fs::path& path,
+    const terms::LoadOptions& options, const PackageFile& file,
     std::shared_ptr<const package::Executable> executable) const {
   runtime::LoadRequest request = load_request(options);
-  if (executable == nullptr)
-    request.path = SLUICE_TRY(check_path(path, this->options().model_folders));
+  if (executable == nullptr) {
+    request.path = SLUICE_TRY(check_path(file.path, this->options().model_folders));
+    if (!file.version.empty() && file_version(request.path) != file.version) {
+      return make_error(Code::kNotFound,
+                        "\"{}\" is another file for the daemon than for the client: upload it",
+                        file.path.string());
+    }
+  }
   request.executable = std::move(executable);
   return request;
 }
@@ -126,11 +133,11 @@ Result<runtime::ModelHost*> Service::host_for(const terms::LoadOptions& options)
 }
 
 Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadOptions& options,
-                                        const fs::path& path,
+                                        const PackageFile& file,
                                         std::shared_ptr<const package::Executable> executable,
                                         int package_fd) {
   SLUICE_TRY(check_session(caller));
-  auto request = SLUICE_TRY(load_request(options, path, std::move(executable)));
+  auto request = SLUICE_TRY(load_request(options, file, std::move(executable)));
   request.package_fd = package_fd;
   // Only what outlives its client and needs nothing else to exist: no upload, no session, no group.
   const bool is_restorable = !request.path.empty() && !options.group && !options.function &&
@@ -138,7 +145,7 @@ Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadO
   auto entry = load(caller, options, std::move(request));
   if (entry.is_ok() && is_restorable) {
     const ModelHandle handle{entry->info.handle};
-    model_events_.on_load(handle, path.string(), options, caller.peer);
+    model_events_.on_load(handle, file.path.string(), options, caller.peer);
     if (!models_.find(handle).is_ok()) model_events_.on_unload(handle);  // unloaded meanwhile
   }
   return entry;
@@ -174,7 +181,7 @@ Result<terms::ModelEntry> Service::load_again(const terms::LoadOptions& options,
                                               const std::string& token) {
   terms::Peer peer = {"", -1, user, -1};
   peer.token = token;
-  return load(Caller{common_.of(account_of(peer)), peer}, options, path, nullptr);
+  return load(Caller{common_.of(account_of(peer)), peer}, options, {path}, nullptr);
 }
 
 Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadOptions& options,
@@ -326,9 +333,10 @@ void Service::forget_model(ModelHandle model, const terms::ModelInfo& info, cons
   }
 }
 
-Result<terms::Footprint> Service::estimate(const terms::LoadOptions& options, const fs::path& path,
+Result<terms::Footprint> Service::estimate(const terms::LoadOptions& options,
+                                           const PackageFile& file,
                                            std::shared_ptr<const package::Executable> executable) {
-  return engine_.estimate(SLUICE_TRY(load_request(options, path, std::move(executable))));
+  return engine_.estimate(SLUICE_TRY(load_request(options, file, std::move(executable))));
 }
 
 Status Service::start(const Caller& caller, ModelHandle model) {

@@ -81,6 +81,12 @@ struct Caller {
   terms::Peer peer;
 };
 
+/// A package that a client names by its place.
+struct PackageFile {
+  std::filesystem::path path = {};  ///< of the server
+  std::string version = {};         ///< `file_version` as the client sees it; empty: any
+};
+
 /// Receives the models that clients load by path, without a session and without a group. A daemon
 /// can load such a model again from its file alone. Called from any thread, several at a time.
 struct ModelEvents {
@@ -185,12 +191,12 @@ class Service {
   /// Deploys a function if `options.function` is set, and loads the model otherwise. Start, stop
   /// and unload of a function make it warm, make it cold and remove it (FunctionHost).
   ///
-  /// Blocks. `path`: of the server, or empty if `executable` is the package, which is in the file
-  /// `package_fd`.
-  /// Fails: as Engine::load; kPermissionDenied for a path outside of the model folders or the group
-  ///        of another session; kOutOfResources over the session's quota.
+  /// Blocks. `file`: empty if `executable` is the package, which is in the file `package_fd`.
+  /// Fails: as Engine::load; kNotFound for another file than the client's; kPermissionDenied for a
+  ///        path outside of the model folders or the group of another session; kOutOfResources over
+  ///        the session's quota.
   Result<terms::ModelEntry> load(const Caller& caller, const terms::LoadOptions& options,
-                                 const std::filesystem::path& path,
+                                 const PackageFile& file,
                                  std::shared_ptr<const package::Executable> executable,
                                  int package_fd = -1);
   /// Deploys a graph of functions, which is a model from now on. Its functions cannot be removed
@@ -209,8 +215,7 @@ class Service {
                                        const std::filesystem::path& path, std::int64_t user,
                                        const std::string& token);
   /// As load, but nothing is loaded. Blocks.
-  Result<terms::Footprint> estimate(const terms::LoadOptions& options,
-                                    const std::filesystem::path& path,
+  Result<terms::Footprint> estimate(const terms::LoadOptions& options, const PackageFile& file,
                                     std::shared_ptr<const package::Executable> executable);
   Status start(const Caller& caller, terms::ModelHandle model);
   /// Blocks, up to `drain_ns` and the time a stage takes.
@@ -364,7 +369,7 @@ class Service {
   Result<ServedModel> find_to_control(const Caller& caller, terms::ModelHandle model) const;
   runtime::LoadRequest load_request(const terms::LoadOptions& options) const;
   Result<runtime::LoadRequest> load_request(
-      const terms::LoadOptions& options, const std::filesystem::path& path,
+      const terms::LoadOptions& options, const PackageFile& file,
       std::shared_ptr<const package::Executable> executable) const;
   Caller own_caller() const;
   Result<terms::ModelEntry> load(const Caller& caller, const terms::LoadOptions& options,

@@ -7,6 +7,7 @@
 #include <latch>
 #include <thread>
 
+#include "base/file.h"
 #include "daemon/add_relu.h"
 #include "daemon/running_daemon.h"
 #include "support/eventually.h"
@@ -237,6 +238,15 @@ TEST_F(FlowsTest, EstimateLoadsNothing) {
     EXPECT_GT(footprint->total_bytes(), 0);
   }
   EXPECT_TRUE(client->list_models()->empty());
+}
+
+// As a client in a container, whose path leads to another file.
+TEST_F(FlowsTest, LoadRefusesAFileThatTheClientSeesOtherwise) {
+  ASSERT_NE(daemon_, nullptr);
+  const auto client = daemon_->client();
+  EXPECT_TRUE(client->load({}, one_core_, file_version(one_core_)).is_ok());
+  EXPECT_EQ(client->load({}, one_core_, file_version(three_cores_)).status().code(),
+            Code::kNotFound);
 }
 
 TEST_F(FlowsTest, PathsOutsideOfTheModelFoldersAreRefused) {

@@ -133,10 +133,10 @@ class GrpcClient final : public Client {
     return groups;
   }
 
-  Result<terms::ModelEntry> load(const terms::LoadOptions& options,
-                                 const std::string& path) override {
+  Result<terms::ModelEntry> load(const terms::LoadOptions& options, const std::string& path,
+                                 const std::string& file_version) override {
     v1::LoadModelResponse response;
-    SLUICE_TRY(send_load(options, path, nullptr, /*only_estimate=*/false, response));
+    SLUICE_TRY(send_load(options, at_path(path, file_version), {}, response));
     return loaded(options, response);
   }
 
@@ -148,23 +148,19 @@ class GrpcClient final : public Client {
   Result<terms::ModelEntry> upload(const terms::LoadOptions& options,
                                    const Bytes& package) override {
     v1::LoadModelResponse response;
-    SLUICE_TRY(send_load(options, "", &package, /*only_estimate=*/false, response));
+    SLUICE_TRY(send_load(options, upload_of(package), package, response));
     return loaded(options, response);
   }
 
   Result<terms::Footprint> estimate(const terms::LoadOptions& options, const std::string& path,
                                     bool is_upload) override {
     if (is_upload) return estimate(options, SLUICE_TRY(map_file(path)));
-    v1::LoadModelResponse response;
-    SLUICE_TRY(send_load(options, path, nullptr, /*only_estimate=*/true, response));
-    return wire::from_proto(response.footprint());
+    return estimate(options, at_path(path, ""), {});
   }
 
   Result<terms::Footprint> estimate(const terms::LoadOptions& options,
                                     const Bytes& package) override {
-    v1::LoadModelResponse response;
-    SLUICE_TRY(send_load(options, "", &package, /*only_estimate=*/true, response));
-    return wire::from_proto(response.footprint());
+    return estimate(options, upload_of(package), package);
   }
 
   Result<terms::ModelEntry> deploy_graph(const terms::GraphRequest& graph) override {
@@ -439,28 +435,41 @@ class GrpcClient final : public Client {
     return is_over ? connection_.answer_of(status) : call(method, request, response);
   }
 
-  /// `package`: null for the package at `path` of the daemon's machine.
-  Status send_load(const terms::LoadOptions& options, const std::string& path, const Bytes* package,
-                   bool only_estimate, v1::LoadModelResponse& response) {
-    const Bytes file = package == nullptr ? Bytes() : *package;
+  static v1::LoadOptions at_path(const std::string& path, const std::string& file_version) {
+    v1::LoadOptions source;
+    source.set_path(path);
+    source.set_file_version(file_version);
+    return source;
+  }
+  static v1::LoadOptions upload_of(const Bytes& package) {
+    v1::LoadOptions source;
+    source.set_upload_bytes(package.size());
+    return source;
+  }
+
+  Result<terms::Footprint> estimate(const terms::LoadOptions& options, v1::LoadOptions source,
+                                    const Bytes& package) {
+    source.set_only_estimate(true);
+    v1::LoadModelResponse response;
+    SLUICE_TRY(send_load(options, std::move(source), package, response));
+    return wire::from_proto(response.footprint());
+  }
+
+  /// `source` says where the package is; `package` is what is uploaded, or empty.
+  Status send_load(const terms::LoadOptions& options, v1::LoadOptions source, const Bytes& package,
+                   v1::LoadModelResponse& response) {
     SLUICE_TRY(connection_.wait_for_daemon());
     SLUICE_TRY(check_takes(options));
     v1::LoadModelRequest message;
-    v1::LoadOptions& first = *message.mutable_options();
-    wire::to_proto(options, first);
-    first.set_only_estimate(only_estimate);
-    if (package != nullptr) {
-      first.set_upload_bytes(file.size());
-    } else {
-      first.set_path(path);
-    }
+    wire::to_proto(options, source);
+    *message.mutable_options() = std::move(source);
     grpc::ClientContext context;
     prepare(context);
     const auto writer = connection_.stub().LoadModel(&context, &response);
     // False once the daemon has answered, for example to refuse: its answer comes from Finish.
     bool is_open = writer->Write(message);
-    for (std::size_t at = 0; is_open && at < file.size(); at += kChunkBytes) {
-      const Bytes chunk = file.slice(at, std::min(kChunkBytes, file.size() - at));
+    for (std::size_t at = 0; is_open && at < package.size(); at += kChunkBytes) {
+      const Bytes chunk = package.slice(at, std::min(kChunkBytes, package.size() - at));
       message.set_chunk(chunk.data(), chunk.size());
       is_open = writer->Write(message);
     }

@@ -69,9 +69,10 @@ class Client {
   virtual Status destroy_group(std::uint64_t group) = 0;
   virtual Result<std::vector<terms::GroupEntry>> list_groups() = 0;
 
-  /// `path`: on the daemon's machine, in one of its model folders.
-  virtual Result<terms::ModelEntry> load(const terms::LoadOptions& options,
-                                         const std::string& path) = 0;
+  /// `path`: on the daemon's machine, in one of its model folders. `file_version`: which file this
+  /// process sees there; empty: whatever the daemon has. Fails: kNotFound also for another file.
+  virtual Result<terms::ModelEntry> load(const terms::LoadOptions& options, const std::string& path,
+                                         const std::string& file_version = "") = 0;
   /// Sends the package at `path`, of this machine.
   virtual Result<terms::ModelEntry> upload(const terms::LoadOptions& options,
                                            const std::string& path) = 0;

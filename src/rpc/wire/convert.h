@@ -42,6 +42,7 @@ struct LoadSettings {
   bool only_estimates = false;
   std::int64_t upload_bytes = 0;  ///< at most the limit; 0: a load by path
   std::string path;               ///< of the server
+  std::string file_version;       ///< what the client sees at `path`; empty: whatever is there
 };
 /// Fails: kInvalid; kOutOfResources for an upload that is larger than the limit.
 Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_upload_bytes);

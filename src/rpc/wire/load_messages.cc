@@ -16,6 +16,7 @@ Status read_source(const v1::LoadOptions& from, std::int64_t max_upload_bytes,
                    LoadSettings& settings) {
   if (from.source_case() == v1::LoadOptions::kPath) {
     settings.path = from.path();
+    settings.file_version = from.file_version();
     return ok_status();
   }
   if (from.source_case() != v1::LoadOptions::kUploadBytes || from.upload_bytes() == 0) {

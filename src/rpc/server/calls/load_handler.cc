@@ -67,7 +67,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
       });
     }
     only_estimates_ = settings.only_estimates;
-    path_ = std::move(settings.path);
+    source_ = {std::move(settings.path), std::move(settings.file_version)};
     options_ = std::move(settings.options);
     return ok_status();
   }
@@ -106,12 +106,12 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
     if (upload != nullptr) executable = SLUICE_TRY(upload->finish(handlers_.uploads()));
     if (only_estimates_) {
       const auto footprint =
-          SLUICE_TRY(handlers_.service().estimate(*options_, path_, std::move(executable)));
+          SLUICE_TRY(handlers_.service().estimate(*options_, source_, std::move(executable)));
       wire::to_proto(footprint, *response_.mutable_footprint());
       return ok_status();
     }
     const auto entry = SLUICE_TRY(handlers_.service().load(
-        caller_, *options_, path_, std::move(executable), upload == nullptr ? -1 : upload->fd()));
+        caller_, *options_, source_, std::move(executable), upload == nullptr ? -1 : upload->fd()));
     if (is_cancelled_ && caller_.session->id() == terms::kNobody) {
       // Nobody knows the handle, and no session's end will free it.
       return handlers_.service().unload(caller_, terms::ModelHandle(entry.info.handle), 0);
@@ -129,7 +129,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
   v1::LoadModelRequest message_;
   std::optional<terms::LoadOptions> options_;
   bool only_estimates_ = false;
-  std::string path_;
+  service::PackageFile source_;
   std::int64_t reserved_bytes_ = 0;
   std::unique_ptr<Upload> upload_;
   std::unique_ptr<IdleLimit> idle_;  ///< last: it calls `finish`
