@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "calls/errors.h"
+#include "calls/path.h"
 #include "calls/process.h"
 
 namespace nb = nanobind;
@@ -48,7 +49,7 @@ Package compile_source(const nb::object& model, const CompileOptions& options) {
       const nb::gil_scoped_release released;
       return compile_bytes(data, options);
     }
-    const auto path = nb::cast<std::string>(model);
+    const std::string path = nb::cast<Path>(model).bytes;
     const nb::gil_scoped_release released;
     return compile_file(path, options);
   }();
@@ -57,29 +58,27 @@ Package compile_source(const nb::object& model, const CompileOptions& options) {
 }
 
 nb::object compile_model(const nb::object& model, std::vector<std::string> options,
-                         const std::string& folder, const std::string& output,
-                         const nb::object& progress) {
+                         const Path& folder, const Path& output, const nb::object& progress) {
   Progress report(progress);
   const CompileOptions settings = {.options = std::move(options),
-                                   .folder = folder,
-                                   .output = output,
+                                   .folder = folder.bytes,
+                                   .output = output.bytes,
                                    .progress = [&](std::string_view phase) { report(phase); }};
   Package package = compile_source(model, settings);
   report.raise();
-  if (!output.empty()) return nb::none();
+  if (!output.bytes.empty()) return nb::none();
   const auto bytes = package.bytes();
   if (!bytes) throw Failure(bytes.error().code, bytes.error().message);
   return nb::bytes((*bytes).data(), (*bytes).size());
 }
 
 /// As compile_model's arguments.
-std::string key_of(const nb::object& model, std::vector<std::string> options,
-                   const std::string& folder) {
+std::string key_of(const nb::object& model, std::vector<std::string> options, const Path& folder) {
   const NativeCall call;
-  const CompileOptions settings = {.options = std::move(options), .folder = folder};
+  const CompileOptions settings = {.options = std::move(options), .folder = folder.bytes};
   sluice_compile_request request = {};
   const bool is_path = !nb::isinstance<nb::bytes>(model);
-  const std::string path = is_path ? nb::cast<std::string>(model) : std::string();
+  const std::string path = is_path ? nb::cast<Path>(model).bytes : std::string();
   if (is_path) {
     request.path = path.c_str();
   } else {

@@ -57,21 +57,21 @@ NativeModel::Spec NativeModel::copy(const sluice_tensor_spec& spec) {
           spec.has_default != 0};
 }
 
-NativeModel::NativeModel(const std::string& path, std::int32_t num_threads,
-                         const std::vector<std::int32_t>& cores, const std::string& backend_dir,
+NativeModel::NativeModel(const Path& path, std::int32_t num_threads,
+                         const std::vector<std::int32_t>& cores, const Path& backend_dir,
                          std::int64_t max_recorded_bytes, std::optional<std::uint64_t> seed) {
   sluice_open_options options = {};
   options.struct_size = sizeof(options);
   options.num_threads = num_threads;
   options.cores = cores.data();
   options.num_cores = static_cast<std::int32_t>(cores.size());
-  if (!backend_dir.empty()) options.backend_dir = backend_dir.c_str();
+  if (!backend_dir.bytes.empty()) options.backend_dir = backend_dir.bytes.c_str();
   options.max_recorded_bytes = max_recorded_bytes;
   options.has_seed = seed ? 1 : 0;
   options.seed = seed.value_or(0);
   {
     const nb::gil_scoped_release released;
-    check(sluice_model_open(path.c_str(), &options, &model_));
+    check(sluice_model_open(path.bytes.c_str(), &options, &model_));
   }
   for (std::size_t i = 0; i < sluice_model_num_inputs(model_); ++i) {
     inputs_.push_back(copy(*sluice_model_input(model_, i)));
@@ -376,8 +376,8 @@ nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wante
 
 void bind_model(nb::module_& module) {
   nb::class_<NativeModel>(module, "Model", "A loaded model; sluice.Model wraps it.")
-      .def(nb::init<const std::string&, std::int32_t, const std::vector<std::int32_t>&,
-                    const std::string&, std::int64_t, std::optional<std::uint64_t>>(),
+      .def(nb::init<const Path&, std::int32_t, const std::vector<std::int32_t>&, const Path&,
+                    std::int64_t, std::optional<std::uint64_t>>(),
            nb::arg("path"), nb::arg("num_threads") = 0,
            nb::arg("cores") = std::vector<std::int32_t>(), nb::arg("backend_dir") = "",
            nb::arg("max_recorded_bytes") = 0, nb::arg("seed").none() = nb::none())

@@ -12,6 +12,7 @@
 
 #include "calls/cancellation.h"
 #include "calls/errors.h"
+#include "calls/path.h"
 #include "calls/process.h"
 #include "tensors.h"
 
@@ -22,9 +23,9 @@ namespace sluice::python {
 /// do not exist.
 class NativeModel {
  public:
-  NativeModel(const std::string& path, std::int32_t num_threads,
-              const std::vector<std::int32_t>& cores, const std::string& backend_dir,
-              std::int64_t max_recorded_bytes, std::optional<std::uint64_t> seed);
+  NativeModel(const Path& path, std::int32_t num_threads, const std::vector<std::int32_t>& cores,
+              const Path& backend_dir, std::int64_t max_recorded_bytes,
+              std::optional<std::uint64_t> seed);
   ~NativeModel();
   NativeModel(const NativeModel&) = delete;
   NativeModel& operator=(const NativeModel&) = delete;

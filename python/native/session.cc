@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "calls/calls.h"
+#include "calls/path.h"
 #include "tensors.h"
 
 namespace sluice::python {
@@ -39,19 +40,19 @@ struct TensorFunction {
 /// Used by one thread at a time. The caller keeps arrays and functions that it binds.
 class NativeSession {
  public:
-  NativeSession(const std::string& path, std::int32_t num_threads, const std::string& folder,
+  NativeSession(const Path& path, std::int32_t num_threads, const Path& folder,
                 const nb::object& binds_stored, std::optional<std::uint64_t> seed) {
     sluice_session_options options = {};
     options.struct_size = sizeof(options);
     options.num_threads = num_threads;
-    if (!folder.empty()) options.stored_folder = folder.c_str();
+    if (!folder.bytes.empty()) options.stored_folder = folder.bytes.c_str();
     if (!binds_stored.is_none()) options.binds_stored = &ask;
     TensorFunction predicate = {this, binds_stored.ptr()};
     options.user_data = &predicate;
     options.has_seed = seed ? 1 : 0;
     options.seed = seed.value_or(0);
     sluice_session* made = nullptr;
-    without_gil([&] { check_call(sluice_session_create(path.c_str(), &options, &made)); });
+    without_gil([&] { check_call(sluice_session_create(path.bytes.c_str(), &options, &made)); });
     handle_.reset(made);
     raise_failure();
   }
@@ -164,7 +165,7 @@ void bind_session(nb::module_& module) {
   using Native = NativeSession;
   nb::class_<Native>(module, "Session",
                      "A package with sources and sinks; sluice.Session wraps it.")
-      .def(nb::init<const std::string&, std::int32_t, const std::string&, const nb::object&,
+      .def(nb::init<const Path&, std::int32_t, const Path&, const nb::object&,
                     std::optional<std::uint64_t>>(),
            nb::arg("path"), nb::arg("num_threads"), nb::arg("folder"),
            nb::arg("binds_stored").none(), nb::arg("seed").none())

@@ -29,7 +29,7 @@ class Model(SignedModel[_native.Model], Package):
     of one without a path; unpickling loads it with the arguments of this load.
     """
 
-    def __init__(self, native: _native.Model, source: str, file: int | None = None) -> None:
+    def __init__(self, native: _native.Model, source: str, file: int | None) -> None:
         SignedModel.__init__(self, native, native.inputs(), native.outputs(),
                              "fixed_inputs" in native.metadata())
         Package.__init__(self, source, file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copyreg
 import os
 from collections.abc import Callable, Sequence
@@ -42,16 +43,27 @@ def open_package(
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _loaded(_load_bytes(source, open_at), arguments)
     if isinstance(source, int):
-        return _loaded(_own(os.dup(source), open_at), arguments)
+        return _loaded(_own("", os.dup(source), open_at), arguments)
     path = os.path.abspath(source)  # the process may change its folder
     if not os.path.exists(path):
         raise NotFound(f"{path}: no such file")
-    return _loaded(Model(open_at(path), path), arguments)
+    return _loaded(_load_file(path, open_at), arguments)
 
 
 def _loaded(model: Model, arguments: dict[str, Any]) -> Model:
     model.loaded = arguments
     return with_states(model)
+
+
+def _load_file(path: str, open_at: Callable[[str], _native.Model]) -> Model:
+    while True:
+        file = None  # where the path cannot be opened, the library says why
+        with contextlib.suppress(OSError):
+            file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe waits for no writer
+        model = _own(path, file, open_at)
+        if model.file is None:
+            return model
+        model.close()  # the path led to two files
 
 
 def _load_bytes(package: Any, open_at: Callable[[str], _native.Model]) -> Model:
@@ -62,17 +74,18 @@ def _load_bytes(package: Any, open_at: Callable[[str], _native.Model]) -> Model:
     except BaseException:
         os.close(file)
         raise
-    return _own(file, open_at)
+    return _own("", file, open_at)
 
 
-def _own(file: int, open_at: Callable[[str], _native.Model]) -> Model:
+def _own(path: str, file: int | None, open_at: Callable[[str], _native.Model]) -> Model:
     """A model that closes the descriptor when it goes, or now if the package does not load."""
     try:
-        native = open_at(f"/proc/self/fd/{file}")
+        native = open_at(path or f"/proc/self/fd/{file}")
     except BaseException:
-        os.close(file)
+        if file is not None:
+            os.close(file)
         raise
-    return Model(native, "", file)
+    return Model(native, path, file)
 
 
 def _reduce(model: Model) -> Any:

@@ -68,9 +68,12 @@ def check_seed(seed: int | None) -> None:
 
 
 class Package:
-    """A file by its path, or an open descriptor of a package in memory, which the object owns."""
+    """An open file of the package, which the object owns, and the path that led to it, or "" in memory.
 
-    def __init__(self, source: str, file: int | None = None) -> None:
+    The path may lead to another file one day. The open file stays what was loaded.
+    """
+
+    def __init__(self, source: str, file: int | None) -> None:
         self._source = source
         self._file = file
 
@@ -82,15 +85,24 @@ class Package:
         """
         if self._file is None and not self._source:
             raise FailedPrecondition("the model is closed, and its package was in memory")
-        return self._source if self._file is None else f"/proc/self/fd/{self._file}"
+        file = self.file
+        return self._source if file is None else f"/proc/self/fd/{file}"
 
     @property
     def file(self) -> int | None:
-        """The open file of a package that was given in memory."""
+        """The open file of a package that no path leads to: of one in memory, or whose file was replaced."""
+        if self._file is None:
+            return None
+        with contextlib.suppress(OSError):
+            if self._source and os.path.samestat(os.stat(self._source), os.fstat(self._file)):
+                return None
         return self._file
 
     def save(self, path: Path) -> None:
-        """Writes the package to a file. One of that name is replaced: models that have it loaded keep theirs."""
+        """Writes the package to a file. A package of that name is replaced: models that have it loaded keep theirs."""
+        if is_onnx(path) and os.path.getsize(path) > 0:
+            raise InvalidArgument(f"{os.fspath(path)} is there and is no package: it is not replaced. Name another "
+                                  "file, or remove it")
         with open(self.path, "rb") as package, replacing(path) as copy:
             shutil.copyfileobj(package, copy)
 

@@ -226,3 +226,51 @@ def test_saving_over_a_loaded_package_leaves_the_model_alone(tmp_path: pathlib.P
     assert [path.name for path in tmp_path.iterdir()] == ["model.sluice"]
     with pytest.raises(FileNotFoundError):
         digits.save(tmp_path / "absent" / "model.sluice")
+
+
+def test_a_model_whose_file_was_replaced_stays_what_it_was(tmp_path: pathlib.Path, digits: sluice.Model,
+                                                           image: np.ndarray, counter: sluice.Model) -> None:
+    place = tmp_path / "model.sluice"
+    digits.save(place)
+    loaded = sluice.load(place)
+    expected, content = loaded(image), digits.content()
+    for replace in (lambda: counter.save(place), place.unlink):
+        replace()
+        assert loaded.content() == content
+        for copy in (pickle.loads(pickle.dumps(loaded)), loaded.reopen()):
+            np.testing.assert_array_equal(copy(image), expected)
+        with sluice.Runtime() as runtime:
+            np.testing.assert_array_equal(runtime.load(loaded)(image), expected)
+        loaded.save(tmp_path / "copy.sluice")
+        assert (tmp_path / "copy.sluice").read_bytes() == content
+
+
+def test_paths_may_hold_any_bytes(tmp_path: pathlib.Path, digits: sluice.Model, image: np.ndarray) -> None:
+    place = tmp_path / os.fsdecode(b"\xff\xfe.sluice")
+    digits.save(place)
+    np.testing.assert_array_equal(sluice.load(place)(image), digits(image))
+    assert sluice.Session(place).tensors
+    place.write_bytes(b"no package")
+    with pytest.raises(sluice.Error, match="model"):
+        sluice.load(place, max_recorded_bytes=1)
+    place.unlink()
+    with pytest.raises(sluice.NotFound):
+        sluice.load(place)
+
+
+def test_outputs_in_one_memory_are_refused(two: sluice.Model) -> None:
+    a, b = np.float32([1, 2]), np.float32([3, 5])
+    names = [spec.name for spec in two.outputs]
+    memory = np.zeros(3, np.float32)
+    for first, second in ((memory[:2], memory[:2]), (memory[:2], memory[1:])):
+        with pytest.raises(sluice.InvalidArgument, match="overlap"):
+            two.run({"a": a, "b": b}, out=dict(zip(names, (first, second))))
+    apart = np.zeros(4, np.float32)
+    results = two.run({"a": a, "b": b}, out=dict(zip(names, (apart[:2], apart[2:]))))
+    np.testing.assert_array_equal(results[names[0]], a + b)
+    np.testing.assert_array_equal(apart, np.concatenate([a + b, a - b]))
+    context = two.context()
+    for name, value in (("a", a), ("b", b), *((name, memory[:2]) for name in names)):
+        context.bind(name, value)
+    with pytest.raises(sluice.InvalidArgument, match="overlap"):
+        context.run()

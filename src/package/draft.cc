@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "package/create_file.h"
 #include "package/writer.h"
 
 namespace sluice::package {
@@ -27,7 +28,7 @@ Draft::Draft(Draft&&) noexcept = default;
 Draft::~Draft() = default;
 
 Result<Draft> Draft::create(const std::filesystem::path& target) {
-  auto state = std::make_unique<State>(SLUICE_TRY(AtomicFile::create(target)));
+  auto state = std::make_unique<State>(SLUICE_TRY(create_file(target)));
   SLUICE_TRY(state->writer.start());
   return Draft(std::move(state));
 }

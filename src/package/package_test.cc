@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "ir/text/graph_text.h"
+#include "package/draft.h"
 
 namespace sluice::package {
 namespace {
@@ -80,6 +81,18 @@ TEST_F(PackageTest, ReadsBackWithoutConstantsOrPlan) {
     const auto executable = read_package(path_);
     EXPECT_TRUE(executable.is_ok()) << executable.status().to_string();
   }
+}
+
+TEST_F(PackageTest, ReplacesNoFileThatIsNone) {
+  for (const std::string text : {"x", "SLUICE", "a model of somebody"}) {
+    ASSERT_TRUE(write_file_atomically(path_, std::as_bytes(std::span(text))).is_ok());
+    EXPECT_EQ(write_package(example(), path_).code(), Code::kInvalidArgument);
+    EXPECT_EQ(Draft::create(path_).status().code(), Code::kInvalidArgument);
+    EXPECT_EQ(read_text_file(path_).value(), text);
+  }
+  ASSERT_TRUE(write_file_atomically(path_, {}).is_ok());
+  EXPECT_TRUE(write_package(example(), path_).is_ok()) << "an empty file is a name that was kept";
+  EXPECT_TRUE(write_package(example(), path_).is_ok());
 }
 
 TEST_F(PackageTest, RoundTripKeepsTheExecutable) {

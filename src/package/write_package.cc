@@ -1,4 +1,8 @@
+#include <fstream>
+#include <string>
+
 #include "base/file.h"
+#include "package/create_file.h"
 #include "package/memory_file.h"
 #include "package/package.h"
 #include "package/package_bytes.h"
@@ -21,8 +25,23 @@ Status write(const Executable& executable, File& file) {
 
 }  // namespace
 
+Result<AtomicFile> create_file(const std::filesystem::path& path) {
+  AtomicFile file = SLUICE_TRY(AtomicFile::create(path));  // refuses what is no regular file
+  std::string start(kFileMagic.size(), '\0');
+  std::ifstream old(path, std::ios::binary);
+  old.read(start.data(), static_cast<std::streamsize>(start.size()));
+  if (old.gcount() > 0 && start != kFileMagic) {
+    return make_error(
+        Code::kInvalidArgument,
+        "\"{}\" is there and is no package: it is not replaced. Name another file, or "
+        "remove it",
+        path.string());
+  }
+  return file;
+}
+
 Status write_package(const Executable& executable, const std::filesystem::path& path) {
-  AtomicFile file = SLUICE_TRY(AtomicFile::create(path));
+  AtomicFile file = SLUICE_TRY(create_file(path));
   SLUICE_TRY(write(executable, file));
   return file.commit();
 }

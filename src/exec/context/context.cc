@@ -6,6 +6,7 @@
 
 #include "backend/memory.h"
 #include "base/no_memory.h"
+#include "exec/context/frame.h"
 #include "exec/context/frame_runner.h"
 #include "exec/context/step.h"
 
@@ -118,6 +119,25 @@ class Run {
 
   Status take_outputs() {
     for (std::size_t i = 0; i < state_.outputs.size(); ++i) SLUICE_TRY(take_output(i));
+    return check_bound_apart();
+  }
+
+  /// Of two outputs in the same bytes one is lost. Sizes are known after the run.
+  Status check_bound_apart() const {
+    const std::vector<BoundOutput>& all = state_.outputs;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].bound == nullptr) continue;
+      for (std::size_t j = 0; j < i; ++j) {
+        if (all[j].bound == nullptr || !share_bytes(all[i].bound, all[i].view.size_bytes,
+                                                    all[j].bound, all[j].view.size_bytes)) {
+          continue;
+        }
+        return invalid_argument(
+            "the memories bound to the outputs \"{}\" and \"{}\" overlap, so one of the two is "
+            "lost",
+            output_spec(j).name, output_spec(i).name);
+      }
+    }
     return ok_status();
   }
 

@@ -6,16 +6,13 @@
 #include "backend/memory.h"
 
 namespace sluice::exec {
-namespace {
 
 bool share_bytes(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_bytes) {
   const auto begin_a = reinterpret_cast<std::uintptr_t>(a);
   const auto begin_b = reinterpret_cast<std::uintptr_t>(b);
-  return begin_a < begin_b + static_cast<std::uintptr_t>(b_bytes) &&
+  return a_bytes > 0 && b_bytes > 0 && begin_a < begin_b + static_cast<std::uintptr_t>(b_bytes) &&
          begin_b < begin_a + static_cast<std::uintptr_t>(a_bytes);
 }
-
-}  // namespace
 
 Frame::Frame(const SubgraphCode& code_to_run, void* texts) : code(code_to_run) {
   const ir::Subgraph& subgraph = *code.subgraph;

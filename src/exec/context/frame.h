@@ -65,4 +65,7 @@ struct Frame {
   std::int64_t memory_bytes() const;
 };
 
+/// Whether two memories have bytes in common.
+bool share_bytes(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_bytes);
+
 }  // namespace sluice::exec
