@@ -1,10 +1,27 @@
+// A child that was forked while another thread changed the list of libraries finds it half changed,
+// and its first dlopen ends it. So a fork waits until no library of ours is opened or closed.
 #include "base/system/dynlib.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
+#include <mutex>
 #include <utility>
 
 namespace sluice {
+namespace {
+
+/// Recursive: a library that is opened may open others.
+std::recursive_mutex& libraries() {
+  static auto* const mutex = [] {
+    pthread_atfork([] { libraries().lock(); }, [] { libraries().unlock(); },
+                   [] { libraries().unlock(); });
+    return new std::recursive_mutex;  // never destroyed: a fork may come at the very end
+  }();
+  return *mutex;
+}
+
+}  // namespace
 
 Result<DynamicLibrary> DynamicLibrary::open(const std::filesystem::path& path) {
   int flags = RTLD_NOW | RTLD_LOCAL;
@@ -12,6 +29,7 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::filesystem::path& path) {
   // Else what a plug-in's libraries keep for ever counts as lost at the end.
   flags |= RTLD_NODELETE;
 #endif
+  const std::lock_guard lock(libraries());
   void* handle = ::dlopen(path.c_str(), flags);
   if (handle == nullptr) {
     const char* reason = ::dlerror();
@@ -30,7 +48,9 @@ DynamicLibrary& DynamicLibrary::operator=(DynamicLibrary&& other) noexcept {
 }
 
 DynamicLibrary::~DynamicLibrary() {
-  if (handle_ != nullptr) ::dlclose(handle_);
+  if (handle_ == nullptr) return;
+  const std::lock_guard lock(libraries());
+  ::dlclose(handle_);
 }
 
 void* DynamicLibrary::find_symbol(const char* name) const { return ::dlsym(handle_, name); }
