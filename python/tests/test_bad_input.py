@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import sluice
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 
 def test_wrong_type_is_named_with_the_remedy(digits: sluice.Model, image: np.ndarray) -> None:
@@ -188,3 +188,40 @@ def test_errors_of_files_with_names_of_any_bytes_are_errors(tmp_path: Any) -> No
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 2)], ir_version=8)
     with pytest.raises(sluice.Error, match="mode"):
         sluice.compile(model)
+
+
+FLOATS = np.ones((2, 6), np.float32)
+SOUND = np.ones((1, 32, 1), np.float32)
+
+
+@pytest.mark.parametrize("is_constant", [False, True])
+@pytest.mark.parametrize(("kind", "inputs", "name"), [
+    ("Trilu", [FLOATS, np.int64([1, 2])], "k"),
+    ("Trilu", [FLOATS, np.int64([])], "k"),
+    ("CumSum", [FLOATS, np.int64([0, 1])], "axis"),
+    ("OneHot", [np.int64([0, 1]), np.int64([3, 4]), np.float32([0, 1])], "depth"),
+    ("TopK", [FLOATS, np.int64([1, 2])], "K"),
+    ("Range", [np.int64(0), np.int64([5, 6]), np.int64(1)], "limit"),
+    ("Clip", [FLOATS, np.float32([0, 1])], "min"),
+    ("Pad", [FLOATS, np.int64([1, 1, 1, 1]), np.float32([1, 2])], "constant_value"),
+    ("Dropout", [FLOATS, np.float32([0.5, 0.1])], "ratio"),
+    ("Dropout", [FLOATS, np.float32(0.5), np.array([True, True])], "training_mode"),
+    ("HannWindow", [np.int64([4, 5])], "size"),
+    ("DFT", [SOUND, np.int64([4, 5])], "dft_length"),
+    ("STFT", [SOUND, np.int64([4, 5]), np.ones(8, np.float32)], "frame_step"),
+    ("NonMaxSuppression", [np.ones((1, 3, 4), np.float32), np.ones((1, 2, 3), np.float32), np.int64([2, 2])],
+     "max_output_boxes_per_class"),
+    ("NonMaxSuppression", [np.ones((1, 3, 4), np.float32), np.ones((1, 2, 3), np.float32), np.int64(2),
+                           np.float32([0.4, 0.4])], "iou_threshold"),
+])
+def test_inputs_that_take_one_element_refuse_others(kind: str, inputs: list[np.ndarray], name: str,
+                                                    is_constant: bool) -> None:
+    names = [f"x{i}" for i in range(len(inputs))]
+    given = [(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for name, x in zip(names, inputs)]
+    constants = dict(zip(names[1:], inputs[1:])) if is_constant else {}
+    outputs = [onnx.ValueInfoProto(name="y")]
+    graph = helper.make_graph([helper.make_node(kind, names, ["y", "z"] if kind == "TopK" else ["y"])], "one",
+                              [helper.make_tensor_value_info(*x) for x in given if x[0] not in constants], outputs,
+                              [numpy_helper.from_array(x, name) for name, x in constants.items()])
+    with pytest.raises(sluice.InvalidArgument, match=f'"{name}" has shape .*; it takes one element'):
+        sluice.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))

@@ -30,6 +30,11 @@ Status check_inputs(const OpSchema& schema, const InferenceContext& context) {
       if (schema.has(kControlFlow) || spec->takes_any_type) continue;
       return context.error("input \"{}\" must be a tensor, not {}", spec->name, type.to_string());
     }
+    const ir::Shape* shape = type.shape();
+    if (spec->is_single && shape != nullptr && ir::num_elements(*shape).value_or(1) != 1) {
+      return context.error("input \"{}\" has shape {}; it takes one element", spec->name,
+                           ir::shape_to_string(*shape));
+    }
     // A type that is not known yet is checked when it is: inference runs again.
     if (type.element() == ir::ElementType::kUndefined) continue;
     if (!spec->types.contains(type.element())) {

@@ -71,6 +71,7 @@ struct OperandSpec {
   bool is_variadic = false;  ///< the last one only; one or more
   /// The shape function needs this input's integers, not only its type: Reshape's `shape`.
   bool is_shape_value = false;
+  bool is_single = false;       ///< one element: a scalar, or what exporters write for one
   bool takes_any_type = false;  ///< sequences and optionals as well as tensors
   /// The state of random numbers: the compiler adds this last input, a file may not have it.
   bool is_random_state = false;

@@ -1,4 +1,6 @@
 // Attention, QAttention, MultiHeadAttention and RotaryEmbedding of com.microsoft.
+#include <limits>
+
 #include "ops/contrib/heads.h"
 
 namespace sluice::ops {
@@ -141,23 +143,52 @@ Result<Parts> read_parts(Lowering& op, std::int64_t heads) {
   return Parts{.q = q, .k = pair[0], .v = pair[1]};
 }
 
+/// Whether the number of queries may differ from that of keys.
+Result<bool> may_be_oblong(Lowering& op) {
+  if (!op.has(1)) return false;  // packed with the queries
+  const std::size_t rank = SLUICE_TRY(op.rank(1));
+  const ir::Dim keys = SLUICE_TRY(op.size(1, rank == 4 ? 2 : 1));
+  return keys != SLUICE_TRY(op.size(0, 1));
+}
+
+/// Numbers to add to scores [S, T] of a unidirectional call without a past, as onnxruntime has
+/// them: query i sees the keys up to i, but the last query sees all. So a graph that joins its
+/// cache itself can ask with one query.
+Result<OperandId> oblong_mask(Lowering& op, const Parts& parts) {
+  const OperandId keys = SLUICE_TRY(key_places(op, {.batch = {}, .lengths = {{parts.k, 2}}}));
+  const OperandId queries = SLUICE_TRY(key_places(op, {.batch = {}, .lengths = {{parts.q, 2}}}));
+  const OperandId rows = SLUICE_TRY(op.emit("Unsqueeze", {queries, op.ints({1})}));
+  const OperandId count = SLUICE_TRY(op.emit("Shape", {queries}));
+  const OperandId last = SLUICE_TRY(op.emit("Sub", {count, op.ints({1})}));
+  const OperandId is_behind = SLUICE_TRY(op.emit("Greater", {keys, rows}));
+  const OperandId is_hidden =
+      SLUICE_TRY(op.emit("And", {is_behind, SLUICE_TRY(op.emit("Less", {rows, last}))}));
+  const OperandId hides = SLUICE_TRY(op.number(std::numeric_limits<float>::lowest()));
+  return op.emit("Where", {is_hidden, hides, SLUICE_TRY(op.number(0))});
+}
+
 Status lower_multi_head(Lowering& op) {
   Parts parts = SLUICE_TRY(read_parts(op, SLUICE_TRY(count_heads(op))));
+  Lowering::AttributeList attributes = attributes_of(op);
   Keys keys = {.batch = SLUICE_TRY(op.size(0, 0)), .lengths = {{parts.k, 2}}};
   if (op.has(6)) keys.lengths.emplace_back(op.input(6), 2);
   parts.mask = SLUICE_TRY(sum_of(op, SLUICE_TRY(padding_mask(op, 4, keys)), op.input(5)));
   for (const std::size_t i : {8, 9}) {
     if (op.has(i)) return unimplemented("input {} is not supported", i);
   }
+  if (op.int_of("unidirectional") != 0 && !op.has(6) && SLUICE_TRY(may_be_oblong(op))) {
+    parts.mask = SLUICE_TRY(sum_of(op, parts.mask, SLUICE_TRY(oblong_mask(op, parts))));
+    attributes = {{"scale", op.float_of("scale")}};
+  }
   const Lowering::Inputs inputs = {parts.q, parts.k, parts.v, parts.mask, op.input(6), op.input(7)};
   OperandId y;
   if (op.wants(1) || op.wants(2)) {
-    const auto made = SLUICE_TRY(op.emit_many("Attention", inputs, 3, attributes_of(op), "sluice"));
+    const auto made = SLUICE_TRY(op.emit_many("Attention", inputs, 3, attributes, "sluice"));
     y = made[0];
     if (op.wants(1)) SLUICE_TRY(op.finish("Identity", {made[1]}, {}, {1}));
     if (op.wants(2)) SLUICE_TRY(op.finish("Identity", {made[2]}, {}, {2}));
   } else {
-    y = SLUICE_TRY(op.emit("Attention", inputs, attributes_of(op), "sluice"));
+    y = SLUICE_TRY(op.emit("Attention", inputs, attributes, "sluice"));
   }
   return finish_heads(op, y);
 }
@@ -167,7 +198,9 @@ Status lower_multi_head(Lowering& op) {
 Status finish_packed(Lowering& op, OperandId rows, std::size_t mask, std::size_t past,
                      std::size_t bias) {
   const std::int64_t heads = SLUICE_TRY(count_heads(op));
-  if (op.int_of("do_rotary") != 0) return unimplemented("attribute \"do_rotary\"");
+  for (const char* name : {"do_rotary", "past_present_share_buffer"}) {
+    if (op.int_of(name) != 0) return unimplemented("attribute \"{}\"", name);
+  }
   const Ints sizes = op.operation().attributes.get_or<Ints>("qkv_hidden_sizes", {});
   if (!sizes.empty() && sizes.size() != 3) {
     return op.error("attribute \"qkv_hidden_sizes\" has {} entries; it needs 3", sizes.size());

@@ -55,6 +55,25 @@ Status lower_unary(Lowering& op) {
   return finish_quantized(op, SLUICE_TRY(channels_moved(op, y, rank, false)), 3);
 }
 
+/// Before opset 13, Softmax joins all axes from `axis` on. onnxruntime's quantizer writes the opset
+/// of the model.
+Status lower_softmax(Lowering& op) {
+  const OperandId x = SLUICE_TRY(dequantized(op, 0));
+  std::int64_t axis = op.int_of("axis", -1);
+  if (op.int_of("opset") >= 13 || axis == -1) {
+    return finish_quantized(op, SLUICE_TRY(op.emit("Softmax", {x}, {{"axis", axis}})), 3);
+  }
+  const auto rank = static_cast<std::int64_t>(SLUICE_TRY(op.rank(0)));
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return op.error("axis {} of {} axes", op.int_of("axis", -1), rank);
+  std::vector<std::int64_t> joined(static_cast<std::size_t>(axis), 0);  // 0: as it is
+  joined.push_back(-1);
+  const OperandId rows = SLUICE_TRY(op.emit("Reshape", {x, op.ints(joined)}));
+  const OperandId y = SLUICE_TRY(op.emit("Softmax", {rows}, {{"axis", std::int64_t{-1}}}));
+  const OperandId shape = SLUICE_TRY(op.emit("Shape", {x}));
+  return finish_quantized(op, SLUICE_TRY(op.emit("Reshape", {y, shape})), 3);
+}
+
 /// As lower_unary, with the axes as an attribute.
 Status lower_reduce_mean(Lowering& op) {
   const auto axes = op.operation().attributes.get_or<std::vector<std::int64_t>>("axes", {});
@@ -189,8 +208,12 @@ std::vector<LoweredOperator> lowered_quantized() {
       unary("QLinearSigmoid", "sigmoid of a quantized tensor, quantized again"),
       unary("QLinearLeakyRelu", "LeakyRelu of a quantized tensor, quantized again",
             {{"alpha", 0.01F}}),
-      unary("QLinearSoftmax", "softmax of a quantized tensor, quantized again",
-            {{"axis", std::int64_t{-1}}}),
+      {"QLinearSoftmax",
+       "softmax of a quantized tensor, quantized again",
+       {x, scale, zero, scale, zero},
+       {"Y"},
+       {{"axis", std::int64_t{-1}}, {"opset", no, true}},
+       lower_softmax},
       unary("QLinearAveragePool", "AveragePool of a quantized tensor, quantized again"),
       unary("QLinearGlobalAveragePool", "mean of each quantized channel, quantized again"),
       {"QLinearConcat",

@@ -11,7 +11,7 @@ OpSchema cumulative(std::string_view name, std::vector<int> versions, std::strin
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{.name = "x", .types = kNumbers, .variable = "T"},
-                     {.name = "axis", .types = kIndices}},
+                     {.name = "axis", .types = kIndices, .is_single = true}},
           .outputs = {{.name = "y", .types = kNumbers, .variable = "T"}},
           .attributes = {{.name = "exclusive", .default_value = std::int64_t{0}},
                          {.name = "reverse", .default_value = std::int64_t{0}}},

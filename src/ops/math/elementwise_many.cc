@@ -94,18 +94,21 @@ OpSchema variadic(std::string_view name, std::vector<int> versions, TypeSet type
 }
 
 OpSchema clip() {
-  return {.domain = "",
-          .name = "Clip",
-          .versions = {6, 11, 12, 13},
-          .doc = "min(max(x, lower), upper)",
-          .inputs = {{.name = "input", .types = kNumbers, .variable = "T"},
-                     {.name = "min", .types = kNumbers, .variable = "T", .is_optional = true},
-                     {.name = "max", .types = kNumbers, .variable = "T", .is_optional = true}},
-          .outputs = {{.name = "output", .types = kNumbers, .variable = "T"}},
-          .attributes = {},
-          .infer = infer_same_as_input,
-          .traits = kElementwise,
-          .upgrade = upgrade_clip};
+  const auto bound = [](std::string_view name) {
+    return OperandSpec{
+        .name = name, .types = kNumbers, .variable = "T", .is_optional = true, .is_single = true};
+  };
+  return {
+      .domain = "",
+      .name = "Clip",
+      .versions = {6, 11, 12, 13},
+      .doc = "min(max(x, lower), upper)",
+      .inputs = {{.name = "input", .types = kNumbers, .variable = "T"}, bound("min"), bound("max")},
+      .outputs = {{.name = "output", .types = kNumbers, .variable = "T"}},
+      .attributes = {},
+      .infer = infer_same_as_input,
+      .traits = kElementwise,
+      .upgrade = upgrade_clip};
 }
 
 OpSchema prelu() {

@@ -137,8 +137,11 @@ std::vector<OpSchema> extend_ops() {
   OpSchema pad = extending("Pad", {2, 11, 13, 18, 19, 21, 23, 24, 25},
                            "borders of a constant, of reflections, of the edge, or of copies",
                            infer_pad, "pads");
-  pad.inputs.push_back(
-      {.name = "constant_value", .types = kAllTensors, .variable = "T", .is_optional = true});
+  pad.inputs.push_back({.name = "constant_value",
+                        .types = kAllTensors,
+                        .variable = "T",
+                        .is_optional = true,
+                        .is_single = true});
   pad.inputs.push_back(
       {.name = "axes", .types = kIndices, .is_optional = true, .is_shape_value = true});
   pad.attributes = {{.name = "mode", .default_value = std::string("constant")}};

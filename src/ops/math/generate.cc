@@ -168,19 +168,20 @@ OpSchema generator(std::string_view name, std::vector<int> versions, std::string
 OpSchema range() {
   static constexpr TypeSet kTypes = kFloats | kIndices | TypeSet{ir::ElementType::kI16};
   const auto bound = [](std::string_view name) {
-    return OperandSpec{.name = name, .types = kTypes, .variable = "T", .is_shape_value = true};
+    return OperandSpec{
+        .name = name, .types = kTypes, .variable = "T", .is_shape_value = true, .is_single = true};
   };
   return generator("Range", {11, 27}, "start, start + delta, ... below limit", infer_range,
                    {bound("start"), bound("limit"), bound("delta")}, kTypes);
 }
 
 OpSchema one_hot() {
-  OpSchema schema = generator("OneHot", {9, 11, 28},
-                              "one value at each index, another value elsewhere", infer_one_hot,
-                              {{.name = "indices", .types = kNumbers},
-                               {.name = "depth", .types = kNumbers, .is_shape_value = true},
-                               {.name = "values", .types = kAllTensors}},
-                              kAllTensors);
+  OpSchema schema = generator(
+      "OneHot", {9, 11, 28}, "one value at each index, another value elsewhere", infer_one_hot,
+      {{.name = "indices", .types = kNumbers},
+       {.name = "depth", .types = kNumbers, .is_shape_value = true, .is_single = true},
+       {.name = "values", .types = kAllTensors}},
+      kAllTensors);
   schema.attributes = {{.name = "axis", .default_value = std::int64_t{-1}}};
   return schema;
 }

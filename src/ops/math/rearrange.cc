@@ -149,7 +149,7 @@ std::vector<OpSchema> rearrange_ops() {
   reverse.inputs.push_back({.name = "sequence_lens", .types = kI64Only});
   OpSchema trilu = rearranging("Trilu", {14}, "upper or lower triangle, the rest 0", infer_trilu,
                                {{.name = "upper", .default_value = std::int64_t{1}}});
-  trilu.inputs.push_back({.name = "k", .types = kI64Only, .is_optional = true});
+  trilu.inputs.push_back({.name = "k", .types = kI64Only, .is_optional = true, .is_single = true});
   return {
       rearranging("DepthToSpace", {1, 11, 13, 28}, "channels moved into blocks of the image",
                   infer_depth_to_space, block_attributes()),

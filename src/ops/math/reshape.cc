@@ -246,20 +246,21 @@ OpSchema input_or_default() {
 
 OpSchema dropout() {
   constexpr TypeSet kTypes = kFloats | kEightBitFloats;
-  return {.domain = "",
-          .name = "Dropout",
-          .versions = {7, 10, 12, 13, 22},
-          .doc = "input 0 unchanged unless it trains; the mask of kept elements",
-          .inputs = {{.name = "data", .types = kTypes, .variable = "T"},
-                     {.name = "ratio", .types = kTypes, .is_optional = true},
-                     {.name = "training_mode", .types = kBools, .is_optional = true},
-                     random_state_input()},
-          .outputs = {{.name = "output", .types = kTypes, .variable = "T"},
-                      {.name = "mask", .types = kBools, .is_optional = true}},
-          .attributes = {},
-          .infer = infer_dropout,
-          .traits = kRandom,
-          .upgrade = upgrade_dropout};
+  return {
+      .domain = "",
+      .name = "Dropout",
+      .versions = {7, 10, 12, 13, 22},
+      .doc = "input 0 unchanged unless it trains; the mask of kept elements",
+      .inputs = {{.name = "data", .types = kTypes, .variable = "T"},
+                 {.name = "ratio", .types = kTypes, .is_optional = true, .is_single = true},
+                 {.name = "training_mode", .types = kBools, .is_optional = true, .is_single = true},
+                 random_state_input()},
+      .outputs = {{.name = "output", .types = kTypes, .variable = "T"},
+                  {.name = "mask", .types = kBools, .is_optional = true}},
+      .attributes = {},
+      .infer = infer_dropout,
+      .traits = kRandom,
+      .upgrade = upgrade_dropout};
 }
 
 }  // namespace

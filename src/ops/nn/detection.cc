@@ -117,8 +117,11 @@ OpSchema roi_align() {
 
 OpSchema non_max_suppression() {
   const auto scalar = [](std::string_view name, TypeSet types, bool is_shape_value) {
-    return OperandSpec{
-        .name = name, .types = types, .is_optional = true, .is_shape_value = is_shape_value};
+    return OperandSpec{.name = name,
+                       .types = types,
+                       .is_optional = true,
+                       .is_shape_value = is_shape_value,
+                       .is_single = true};
   };
   return {.domain = "",
           .name = "NonMaxSuppression",
@@ -155,7 +158,8 @@ std::vector<OpSchema> detection_ops() {
        .name = "TopK",
        .versions = {1, 10, 11, 24},
        .doc = "largest or smallest K elements along an axis, and their indices",
-       .inputs = {{"X", kNumbers, "T"}, {.name = "K", .types = kI64Only, .is_shape_value = true}},
+       .inputs = {{"X", kNumbers, "T"},
+                  {.name = "K", .types = kI64Only, .is_shape_value = true, .is_single = true}},
        .outputs = {{"Values", kNumbers, "T"}, {"Indices", kI64Only}},
        .attributes = {{"axis", std::int64_t{-1}},
                       {"largest", std::int64_t{1}},

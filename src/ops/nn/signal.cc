@@ -118,7 +118,8 @@ OperandSpec length_input(std::string_view name, TypeSet types, std::string_view 
           .types = types,
           .variable = variable,
           .is_optional = is_optional,
-          .is_shape_value = true};
+          .is_shape_value = true,
+          .is_single = true};
 }
 
 OpSchema window(std::string_view name, std::string_view doc) {
@@ -133,18 +134,22 @@ OpSchema window(std::string_view name, std::string_view doc) {
 }
 
 OpSchema mel_weight_matrix() {
-  return {.domain = "",
-          .name = "MelWeightMatrix",
-          .versions = {17},
-          .doc = "weights that turn a linear spectrum into one on the mel scale",
-          .inputs = {length_input("num_mel_bins", kIndices, "T1"),
-                     length_input("dft_length", kIndices, "T1"),
-                     {"sample_rate", kIndices, "T1"},
-                     {"lower_edge_hertz", kFloats, "T2"},
-                     {"upper_edge_hertz", kFloats, "T2"}},
-          .outputs = {{"output", kNumbers}},
-          .attributes = {{"output_datatype", std::int64_t{1}}},
-          .infer = infer_mel_weight_matrix};
+  const auto edge = [](std::string_view name) {
+    return OperandSpec{.name = name, .types = kFloats, .variable = "T2", .is_single = true};
+  };
+  return {
+      .domain = "",
+      .name = "MelWeightMatrix",
+      .versions = {17},
+      .doc = "weights that turn a linear spectrum into one on the mel scale",
+      .inputs = {length_input("num_mel_bins", kIndices, "T1"),
+                 length_input("dft_length", kIndices, "T1"),
+                 {.name = "sample_rate", .types = kIndices, .variable = "T1", .is_single = true},
+                 edge("lower_edge_hertz"),
+                 edge("upper_edge_hertz")},
+      .outputs = {{"output", kNumbers}},
+      .attributes = {{"output_datatype", std::int64_t{1}}},
+      .infer = infer_mel_weight_matrix};
 }
 
 }  // namespace

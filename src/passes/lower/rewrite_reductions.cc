@@ -29,7 +29,11 @@ Status rewrite_reduce_log_sum(ops::Lowering& op) {
 Status rewrite_reduce_log_sum_exp(ops::Lowering& op) {
   SLUICE_TRY(check_reduction(op));
   const bool keeps = op.int_of("keepdims", 1) != 0;
-  if (!keeps && !op.has(1)) return unimplemented("a scalar");
+  // The reduction takes an empty list of axes for all of them, Squeeze for none.
+  const ir::Constant* axes = op.has(1) ? op.find_constant(1) : nullptr;
+  if (!keeps && (axes == nullptr || axes->data.size() == 0)) {
+    return unimplemented("maybe a scalar");
+  }
   // The largest is subtracted, but an infinity is not: inf - inf has no value.
   const OperandId most = SLUICE_TRY(reduced(op, "ReduceMax", op.input(0), 1));
   const OperandId is_infinite = SLUICE_TRY(op.emit("IsInf", {most}));

@@ -93,6 +93,9 @@ def quantized() -> Iterator[OneNode]:
     one = {"xs": np.float32(0.02), "xz": np.uint8(120), "ys": np.float32(0.004),
            "yz": np.uint8(0)}
     yield ms("qlinearsigmoid", "QLinearSigmoid", {"x": x}, constants=one)
+    for axis, opset in ((1, 12), (-3, 11), (0, 12), (-1, 12), (3, 11), (1, 13), (2, 17)):
+        yield ms(f"qlinearsoftmax_{axis}_{opset}", "QLinearSoftmax", {"x": x}, constants={**one, "xs": np.float32(0.1)},
+                 axis=axis, opset=opset)
     yield ms("qlinearleakyrelu", "QLinearLeakyRelu", {"x": x}, alpha=0.1, constants={
         "xs": np.float32(0.02), "xz": np.uint8(120), "ys": np.float32(0.02), "yz": np.uint8(100)})
     yield ms("qlinearaveragepool", "QLinearAveragePool", {"x": x}, kernel_shape=[2, 2],
@@ -183,6 +186,15 @@ def attention() -> Iterator[OneNode]:
     yield ms("multi_head_masked", "MultiHeadAttention",
              {**qkv, "m": mask, "e": normal(1, heads, length, length)}, num_heads=heads,
              order=["q", "k", "v", "", "m", "e"])
+    for queries, keys in ((1, 7), (4, 7), (7, 4), (5, 5), (1, 1)):
+        oblong = {name: normal(batch, queries if name == "q" else keys, width) for name in "qkv"}
+        cached = {**oblong, **{name: normal(batch, heads, keys, size) for name in "kv"}}
+        for form, feeds in (("", oblong), ("_cached", cached), ("_symbolic", oblong)):
+            case = ms(f"multi_head_causal_{queries}_{keys}{form}", "MultiHeadAttention", feeds, num_heads=heads,
+                      unidirectional=1)
+            if form == "_symbolic":
+                case.symbols = {"q": ["B", "S", width], "k": ["B", "T", width], "v": ["B", "T", width]}
+            yield case
     past = {"pk": normal(batch, heads, 3, size), "pv": normal(batch, heads, 3, size)}
     yield ms("multi_head_past", "MultiHeadAttention", {**qkv, **past}, num_heads=heads,
              outputs=("Y", "K", "V"), order=["q", "k", "v", "", "", "", "pk", "pv"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from onnx import TensorProto
+
 from domains.case import OneNode
 
 RNG = np.random.default_rng(7)
@@ -114,9 +116,31 @@ def reductions() -> list[OneNode]:
         for kind, x in (("ReduceLogSum", positive), ("ReduceLogSumExp", large)):
             made.append(OneNode(f"{kind}_{keepdims}", kind, "", {"X": x}, attributes={"keepdims": keepdims},
                                 constants={"A": np.array([1], np.int64)}, opsets={"": 18}))
+            made.append(OneNode(f"{kind}_{keepdims}_no_axes", kind, "", {"X": x}, attributes={"keepdims": keepdims},
+                                constants={"A": np.array([], np.int64)}, opsets={"": 18}))
+            for axes in ([], [2, 0]):
+                made.append(OneNode(f"{kind}_{keepdims}_{len(axes)}_axes_given", kind, "",
+                                    {"X": x, "A": np.array(axes, np.int64)},
+                                    attributes={"keepdims": keepdims}, opsets={"": 18}))
     made.append(OneNode("ReduceLogSumExp_all", "ReduceLogSumExp", "", {"X": positive}, opsets={"": 18}))
     return made
 
 
+def data_dependent() -> list[OneNode]:
+    """Of no elements, but of sizes that a kernel finds."""
+    kept = np.array([True, False, True, False])
+    return [OneNode(f"compress_of_nothing_{shape}", "Compress", "", {"X": np.zeros(shape, np.float32), "C": kept},
+                    attributes={"axis": shape.index(4)}, opsets={"": 11})
+            for shape in ((0, 4), (4, 0), (3, 4, 0), (2, 0, 4))]
+
+
+def texts_of_floats() -> list[OneNode]:
+    values = [1e10, 1e7, 99999999, 123456.0, 100, 0.5, -0.0, -1.5e-4, 1e-4, 1e-5, 1e-7, 3e38, -2.5e-30]
+    wide = [1e20, 1e17, 1e16, 0.5, 2.0**-20, -3.0]
+    return [OneNode(f"text_of_{array.dtype}", "Cast", "", {"X": array}, attributes={"to": TensorProto.STRING},
+                    opsets={"": 13}) for array in (np.float32(values), np.float64(wide))]
+
+
 def build() -> list[OneNode]:
-    return [*conv_transposes(), *einsums(), *movements(), *attentions(), *rotations(), *reductions()]
+    return [*conv_transposes(), *einsums(), *movements(), *attentions(), *rotations(), *reductions(),
+            *data_dependent(), *texts_of_floats()]

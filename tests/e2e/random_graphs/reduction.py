@@ -33,7 +33,8 @@ def reduction(case: Case) -> Value:
     if not case.since(since):
         return case.op(kind, x, axes=axes, keepdims=keep)
     noop = 1 if axes is None and case.chance(0.3) else None
-    given = [] if axes is None else [case.ints(axes)]
+    has_list = axes is not None or noop is None and case.chance(0.3)  # an empty one means all axes, too
+    given = [case.ints(axes or [])] if has_list else []
     return case.op(kind, x, *given, keepdims=keep, noop_with_empty_axes=noop)
 
 

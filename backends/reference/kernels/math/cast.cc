@@ -114,22 +114,26 @@ void write_bits(const Call& call, const std::vector<W>& values) {
   write_small(call.output(0), bits);
 }
 
-/// Formats the value with the fewest digits that identify it among the values of type N.
+/// Formats the value with the fewest digits that identify it among the values of type N. Floats
+/// have an exponent where C's "%.8g" and "%.17g" write one, as in other runtimes.
 template <typename N>
 std::string text_of(N value) {
+  std::array<char, 64> digits;
   if constexpr (std::is_floating_point_v<N>) {
     if (std::isnan(value)) return "NaN";
     if (std::isinf(value)) return value > 0 ? "INF" : "-INF";
-  }
-  constexpr int kMaxDigits = 1100;  // of a double: 309 before the point, or 1074 behind it
-  std::array<char, kMaxDigits> digits;
-  std::to_chars_result end = {};
-  if constexpr (std::is_floating_point_v<N>) {
-    end = std::to_chars(digits.begin(), digits.end(), value, std::chars_format::fixed);
+    constexpr int kEnd = sizeof(N) == sizeof(float) ? 8 : 17;
+    auto end = std::to_chars(digits.begin(), digits.end(), value, std::chars_format::scientific);
+    const char* sign = std::find(digits.begin(), end.ptr, 'e') + 1;
+    int exponent = 0;
+    std::from_chars(*sign == '+' ? sign + 1 : sign, end.ptr, exponent);
+    if (exponent >= -4 && exponent < kEnd) {
+      end = std::to_chars(digits.begin(), digits.end(), value, std::chars_format::fixed);
+    }
+    return {digits.begin(), end.ptr};
   } else {
-    end = std::to_chars(digits.begin(), digits.end(), value);
+    return {digits.begin(), std::to_chars(digits.begin(), digits.end(), value).ptr};
   }
-  return {digits.begin(), end.ptr};
 }
 
 template <typename W>
