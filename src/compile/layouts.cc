@@ -116,10 +116,14 @@ class LayoutChooser {
     return is_image(type_of(id)) && type_of(id).shape()->size() == result.size();
   }
 
+  Result<backend::Op> row_major(const ir::Operation& operation) const {
+    return backend::Op::create({graph_, subgraph_, operation, [&](ir::OperandId id) {
+                                  return type_of(id).with_layout(kRowMajor);
+                                }});
+  }
+
   Result<ir::Layout> preferred_layout(const ir::Operation& operation) const {
-    const auto op = backend::Op::create({graph_, subgraph_, operation, [&](ir::OperandId id) {
-                                           return type_of(id).with_layout(kRowMajor);
-                                         }});
+    const auto op = row_major(operation);
     if (!op.is_ok()) return kRowMajor;
     for (const std::int16_t index : placement_.candidates(graph_, operation)) {
       const auto support = SLUICE_TRY(backend_at(index).query(*op));
@@ -128,6 +132,8 @@ class LayoutChooser {
     return kRowMajor;
   }
 
+  /// By the first backend that takes the operation in some form: a layout moves no operation behind
+  /// the backend that the user named first.
   Result<bool> is_supported(const ir::Operation& operation, const Candidate& candidate) const {
     const std::vector<ir::OperandId> operands = reads(operation);
     const auto laid_out = [&](ir::OperandId id) {
@@ -140,6 +146,8 @@ class LayoutChooser {
     if (!op.is_ok()) return false;
     for (const std::int16_t index : placement_.candidates(graph_, operation)) {
       if (SLUICE_TRY(backend_at(index).query(*op)).is_supported) return true;
+      const auto plain = row_major(operation);
+      if (plain.is_ok() && SLUICE_TRY(backend_at(index).query(*plain)).is_supported) return false;
     }
     return false;
   }

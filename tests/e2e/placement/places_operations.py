@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from report import ROOT, first_wrong_refusal, run_cases  # noqa: E402
@@ -45,6 +47,29 @@ def split_model_agrees(folder: Path) -> str:
     return ""
 
 
+def rules_keep_their_order(folder: Path) -> str:
+    """cpu takes images in blocks, which sim and reference do not; the first of a rule runs the node all the same."""
+    rng = np.random.default_rng(0)
+    sizes = [3, 16, 16, 32]
+    weights = [numpy_helper.from_array(rng.normal(size=(n, c, 3, 3)).astype(np.float32), f"w{i}")
+               for i, (c, n) in enumerate(zip(sizes, sizes[1:]))]
+    nodes = [helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"x{i + 1}"], name=f"block{i}/conv", pads=[1, 1, 1, 1])
+             for i in range(3)]
+    graph = helper.make_graph(nodes, "images", [helper.make_tensor_value_info("x0", TensorProto.FLOAT, [1, 3, 12, 12])],
+                              [helper.make_tensor_value_info("x3", TensorProto.FLOAT, [1, 32, 12, 12])], weights)
+    model = folder / "images.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+    for first in ("sim", "reference"):
+        for rule in (f"block1/*={first},cpu", f"Conv={first},cpu"):
+            package = compile_model(model, folder / "ordered.sluice", options=["--place", rule])
+            wrong = [node for node in explain(package)["nodes"]
+                     if ("Conv" in rule or node["name"] == "block1/conv") and node["backend"] != first
+                     and node["name"].endswith("/conv")]
+            if wrong:
+                return f"{rule}: {wrong}"
+    return ""
+
+
 def segments_are_drawn(folder: Path) -> str:
     package = compile_model(DIGITS, folder / "split.sluice", options=["--place", "Conv=reference"])
     picture = folder / "segments.svg"
@@ -75,6 +100,7 @@ def names_mistakes(folder: Path) -> str:
 
 CASES: dict[str, Callable[[Path], str]] = {
     "a network split over two backends": split_model_agrees,
+    "the first backend of a rule that can": rules_keep_their_order,
     "segments as a picture": segments_are_drawn,
     "rules that do not fit": names_mistakes,
 }
