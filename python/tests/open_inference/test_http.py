@@ -123,6 +123,21 @@ def test_json_by_hand_is_answered_in_json(curl: Curl) -> None:
                                         "data": [2, 4, 6, 2**61]}
 
 
+def test_numbers_of_json_beyond_64_bits_are_floats(curl: Curl) -> None:
+    image = {"name": "image", "shape": [1, 1, 8, 8], "datatype": "FP32", "data": [10**20, -10**19, *[0.5] * 62]}
+    status, body = curl("POST", "/v2/models/digits/infer", {"inputs": [image], "id": "9" * 30 + '"'})
+    assert status == 200 and json.loads(body)["id"] == "9" * 30 + '"', body
+    words = [{"name": "n", "shape": [1, 2], "datatype": "INT64", "data": [10**20, 1]},
+             {"name": "w", "shape": [1], "datatype": "BYTES", "data": ["a"]}]
+    status, body = curl("POST", "/v2/models/words/infer", {"inputs": words})
+    assert status == 400 and b"does not fit" in body
+    beyond = json.dumps({"inputs": [image]}).replace("0.5", "1e400")
+    status, body = curl("POST", "/v2/models/digits/infer", beyond.encode())
+    assert status == 400 and b"beyond the range" in body
+    status, body = curl("POST", "/v2/models/digits/infer", {"inputs": [image], "parameters": {"timeout": -5}})
+    assert status == 400 and b"timeout" in body
+
+
 def test_a_body_without_json_is_the_only_input(curl: Curl, image: np.ndarray) -> None:
     status, body = curl("POST", "/v2/models/digits/infer", image.tobytes(), Inference_Header_Content_Length="0")
     assert status == 200, body

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "http/json_text.h"
 #include "http/open_inference/json_elements.h"
+#include "http/open_inference/parse_json.h"
 #include "open_inference/datatypes.h"
 #include "open_inference/model_description.h"
 #include "terms/runtime_code.h"
@@ -172,6 +173,9 @@ Status read_parameters(const object& from, InferCall& call) {
   call.wants_binary = SLUICE_TRY(parameters.get_or("binary_data_output", false));
   call.plain.priority = SLUICE_TRY(parameters.get_or("priority", std::uint64_t{0}));
   call.plain.timeout_us = SLUICE_TRY(parameters.get_or("timeout", std::int64_t{0}));
+  if (call.plain.timeout_us < 0) {
+    return bad_input("a timeout of {} us is less than none", call.plain.timeout_us);
+  }
   return ok_status();
 }
 
@@ -212,12 +216,9 @@ Status read_json(std::string_view json, std::string_view binary, InferCall& call
   call.owners.push_back(parser);
   if (parser->allocate(json.size(), kMaxDepth)) return bad_input("the JSON is too large");
   // The body has room for what the parser reads behind its end.
-  const auto parsed = parser->parse(json.data(), json.size(), false);
   object all;
-  if (parsed.error()) {
-    return bad_input("the body is no JSON: {}", simdjson::error_message(parsed.error()));
-  }
-  if (parsed.get(all)) return bad_input("the body is no JSON object");
+  if (SLUICE_TRY(parse_json(*parser, json)).get(all))
+    return bad_input("the body is no JSON object");
   call.id = std::string(SLUICE_TRY(field_or(all, "id", std::string_view())));
   SLUICE_TRY(read_parameters(all, call));
   for (const object& input : SLUICE_TRY(objects_of(all, "inputs"))) {

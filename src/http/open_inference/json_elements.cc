@@ -92,7 +92,12 @@ Status write_numbers(std::string_view bytes, std::string& to) {
       if (!std::isfinite(value)) {
         return bad_input("it holds {}, which JSON does not have; ask for binary data", value);
       }
-      fmt::format_to(std::back_inserter(to), "{}", value);
+      // Readers take "-0" for a whole number, which has no sign.
+      if (value == 0 && std::signbit(value)) {
+        to += "-0.0";
+      } else {
+        fmt::format_to(std::back_inserter(to), "{}", value);
+      }
     } else {
       fmt::format_to(std::back_inserter(to), "{:d}", value);
     }

@@ -1,0 +1,70 @@
+// simdjson refuses whole numbers beyond 64 bits. They are JSON all the same, and what JavaScript
+// writes for every float from 2^64 to 1e21: an exponent makes them doubles.
+#include "http/open_inference/parse_json.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string>
+
+#include "http/open_inference/json_elements.h"
+
+namespace sluice::http {
+namespace {
+
+/// From `at`, a quote, to behind the quote that ends the text.
+std::size_t skip_text(std::string_view json, std::size_t at) {
+  for (++at; at < json.size() && json[at] != '"'; ++at) {
+    if (json[at] == '\\') ++at;
+  }
+  return std::min(at + 1, json.size());
+}
+
+template <typename T>
+bool fits(std::string_view digits) {
+  T value{};
+  return std::from_chars(digits.data(), digits.data() + digits.size(), value).ec == std::errc();
+}
+
+bool is_wide_integer(std::string_view number) {
+  if (number.find_first_of(".eE+") != std::string_view::npos) return false;
+  return number[0] == '-' ? !fits<std::int64_t>(number) : !fits<std::uint64_t>(number);
+}
+
+std::string with_exponents(std::string_view json) {
+  std::string text;
+  for (std::size_t at = 0; at < json.size();) {
+    const std::size_t begin = at;
+    if (json[at] == '"') {
+      at = skip_text(json, at);
+      text += json.substr(begin, at - begin);
+    } else if (json[at] == '-' || (json[at] >= '0' && json[at] <= '9')) {
+      at = std::min(json.find_first_not_of("0123456789.eE+-", at), json.size());
+      const std::string_view number = json.substr(begin, at - begin);
+      text += number;
+      if (is_wide_integer(number)) text += "e0";
+    } else {
+      text += json[at++];
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<simdjson::dom::element> parse_json(simdjson::dom::parser& parser, std::string_view text) {
+  auto parsed = parser.parse(text.data(), text.size(), false);
+  if (parsed.error() == simdjson::NUMBER_ERROR) {
+    parsed = parser.parse(simdjson::padded_string(with_exponents(text)));
+  }
+  if (parsed.error() == simdjson::NUMBER_ERROR) {
+    return bad_input(
+        "the body holds a number that is no JSON, or beyond the range of 64-bit floats");
+  }
+  if (parsed.error()) {
+    return bad_input("the body is no JSON: {}", simdjson::error_message(parsed.error()));
+  }
+  return parsed.value_unsafe();
+}
+
+}  // namespace sluice::http
