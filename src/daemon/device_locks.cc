@@ -101,7 +101,8 @@ Status DeviceLocks::take_one(const fs::path& folder, const terms::Device& device
   fds_.push_back(fd);
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     return make_error(Code::kAlreadyExists,
-                      "{} is served by {}; stop it, or name other devices with -t",
+                      "{} is served by {}, and one daemon serves a device: load your models "
+                      "there, stop it, or name other devices (sluiced --devices)",
                       topology::describe(device), owner_in(fd));
   }
   const std::string line = owner + "\n";

@@ -92,7 +92,7 @@ TEST_F(SeveralDaemons, DeviceThatIsTakenIsRefusedWithItsOwnerNamed) {
   EXPECT_THAT(said, HasSubstr(fmt::format("is served by sluiced, process {}, at {}",
                                           owner->process(), owner->address())));
   EXPECT_THAT(said, HasSubstr("0000:00:11.0"));
-  EXPECT_THAT(said, HasSubstr("name other devices with -t"));
+  EXPECT_THAT(said, HasSubstr("name other devices (sluiced --devices)"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "second.sock"));
   EXPECT_TRUE(owner->client("user")->load({}, package_).is_ok()) << "the owner serves on";
   // What the refused one had locked already is free.

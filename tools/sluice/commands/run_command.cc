@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -166,16 +167,22 @@ class RunCommand : public Command {
     if (view.element != ir::ElementType::kF32) {
       return invalid_argument("--top needs scores of type f32, the output is {}", type_text(view));
     }
+    std::size_t wanted = 0;
+    const char* end = top_[0].data() + top_[0].size();
+    const auto [stop, error] = std::from_chars(top_[0].data(), end, wanted);
+    if (stop != end || error != std::errc() || wanted == 0) {
+      return invalid_argument("--top {}: give a number above 0", top_[0]);
+    }
     std::vector<std::string> labels;
     if (top_.size() > 1) labels = SLUICE_TRY(read_labels(top_[1]));
     const std::vector<double> values = probabilities_of(floats_of(view));
     std::vector<std::size_t> ranking(values.size());
     std::iota(ranking.begin(), ranking.end(), std::size_t{0});
-    // Stable, so that classes of one score keep the order of their numbers.
-    std::stable_sort(ranking.begin(), ranking.end(),
-                     [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
-    const auto wanted = static_cast<std::size_t>(std::max(0, std::atoi(top_[0].c_str())));
-    if (wanted == 0) return invalid_argument("--top {}: give a number above 0", top_[0]);
+    // Stable, so that classes of one score keep the order of their numbers. NaN is no score: last.
+    const auto is_better = [&](std::size_t a, std::size_t b) {
+      return std::isnan(values[b]) ? !std::isnan(values[a]) : values[a] > values[b];
+    };
+    std::stable_sort(ranking.begin(), ranking.end(), is_better);
     ranking.resize(std::min(ranking.size(), wanted));
     for (const std::size_t index : ranking) {
       const std::string label = index < labels.size() ? labels[index] : std::to_string(index);

@@ -51,6 +51,7 @@ class InferCommand : public Command {
     const auto client = SLUICE_TRY(remote_.connect());
     const std::uint64_t handle = SLUICE_TRY(find_model(*client, model_));
     const auto entries = SLUICE_TRY(client->list_models(handle));
+    if (entries.empty()) return make_error(Code::kNotFound, "{}: unloaded meanwhile", model_);
     const terms::Signature& signature = entries.at(0).signature;
     auto sources = SLUICE_TRY(parse_inputs(inputs_, signature, Missing::kRefuse));
     const std::map<std::string, std::uint64_t> indexes = SLUICE_TRY(take_indexes(sources));

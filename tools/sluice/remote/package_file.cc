@@ -60,7 +60,8 @@ Result<PackageOptions::File> PackageOptions::find() const {
   // until the caller has sent the file.
   auto folder = SLUICE_TRY(make_folder());
   const std::string package = (*folder / (stem() + ".sluice")).string();
-  std::vector<std::string> words = {"sluice", "compile", path_, "-o", package};
+  std::vector<std::string> words = {"sluice", "compile", fs::absolute(path_).string(), "-o",
+                                    package};
   for (const std::string& backend : backends_) words.insert(words.end(), {"--backend", backend});
   constexpr bool kShowsErrors = true;
   const auto end =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/clock.h"
 
@@ -29,26 +30,28 @@ Result<RepeatReport> infer_repeatedly(rpc::client::Client& client, std::uint64_t
   const auto stream = SLUICE_TRY(client.open_stream());
   Clock& clock = system_clock();
   RepeatReport report;
-  std::vector<std::int64_t> sent_ns(static_cast<std::size_t>(repeat.count));
+  std::map<std::uint64_t, std::int64_t> sent_ns;  // of those in flight, by number
   const std::int64_t start_ns = clock.now_ns();
   std::int64_t num_sent = 0;
   for (std::int64_t num_answered = 0; num_answered < repeat.count; ++num_answered) {
     bool is_open = true;
     while (is_open && num_sent < repeat.count && num_sent - num_answered < most) {
-      sent_ns[static_cast<std::size_t>(num_sent)] = clock.now_ns();
+      sent_ns[static_cast<std::uint64_t>(num_sent)] = clock.now_ns();
       is_open = stream->send(static_cast<std::uint64_t>(num_sent), model, inputs, options).is_ok();
       ++num_sent;  // if it has ended, `next` tells why
     }
     auto answer = SLUICE_TRY(stream->next());
-    if (!answer || answer->id >= sent_ns.size()) {
+    const auto sent = answer ? sent_ns.find(answer->id) : sent_ns.end();
+    if (sent == sent_ns.end()) {
       return make_error(Code::kInternal, "the daemon answered other requests than the client sent");
     }
     if (answer->reply.is_ok()) {
-      report.latencies_ns.push_back(clock.now_ns() - sent_ns[answer->id]);
+      report.latencies_ns.push_back(clock.now_ns() - sent->second);
       report.last = std::move(*answer->reply);
     } else if (report.num_failed++ == 0) {
       report.first_error = answer->reply.status();
     }
+    sent_ns.erase(sent);
   }
   report.duration_ns = clock.now_ns() - start_ns;
   std::ranges::sort(report.latencies_ns);
