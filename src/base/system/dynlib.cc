@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace sluice {
@@ -13,10 +14,12 @@ namespace {
 
 /// Recursive: a library that is opened may open others.
 std::recursive_mutex& libraries() {
-  static auto* const mutex = [] {
+  // Never destroyed: a fork may come at the very end.
+  static std::recursive_mutex* mutex = [] {
+    // The child's thread has another number than the owner and cannot unlock: it gets a new mutex.
     pthread_atfork([] { libraries().lock(); }, [] { libraries().unlock(); },
-                   [] { libraries().unlock(); });
-    return new std::recursive_mutex;  // never destroyed: a fork may come at the very end
+                   [] { new (&libraries()) std::recursive_mutex; });
+    return new std::recursive_mutex;
   }();
   return *mutex;
 }
