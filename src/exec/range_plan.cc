@@ -81,8 +81,8 @@ class KernelMaker {
     const bool is_state = schema.has(ops::kRunState);
     // Sizes by a bound may be 0 while the kernel finds others: of [0,4] by condition, [0,2].
     const bool finds_sizes = plan_.range.has_data_dependent_end && at + 1 == plan_.range.end;
-    const bool has_work = finds_sizes || !has_no_results(operation, plan_.facts);
-    if (is_executor || is_view || is_state || !has_work) {
+    if (is_executor || is_view || is_state ||
+        (!finds_sizes && has_no_results(operation, plan_.facts))) {
       plan_.kernels.push_back(nullptr);
       plan_.traits.push_back({is_view, 0, is_executor, is_state});
       return ok_status();

@@ -13,11 +13,11 @@ namespace sluice::http {
 namespace {
 
 /// From `at`, a quote, to behind the quote that ends the text.
-std::size_t skip_text(std::string_view json, std::size_t at) {
-  for (++at; at < json.size() && json[at] != '"'; ++at) {
-    if (json[at] == '\\') ++at;
+std::size_t skip_text(std::string_view body, std::size_t at) {
+  for (++at; at < body.size() && body[at] != '"'; ++at) {
+    if (body[at] == '\\') ++at;
   }
-  return std::min(at + 1, json.size());
+  return std::min(at + 1, body.size());
 }
 
 template <typename T>
@@ -31,20 +31,20 @@ bool is_wide_integer(std::string_view number) {
   return number[0] == '-' ? !fits<std::int64_t>(number) : !fits<std::uint64_t>(number);
 }
 
-std::string with_exponents(std::string_view json) {
+std::string with_exponents(std::string_view body) {
   std::string text;
-  for (std::size_t at = 0; at < json.size();) {
+  for (std::size_t at = 0; at < body.size();) {
     const std::size_t begin = at;
-    if (json[at] == '"') {
-      at = skip_text(json, at);
-      text += json.substr(begin, at - begin);
-    } else if (json[at] == '-' || (json[at] >= '0' && json[at] <= '9')) {
-      at = std::min(json.find_first_not_of("0123456789.eE+-", at), json.size());
-      const std::string_view number = json.substr(begin, at - begin);
+    if (body[at] == '"') {
+      at = skip_text(body, at);
+      text += body.substr(begin, at - begin);
+    } else if (body[at] == '-' || (body[at] >= '0' && body[at] <= '9')) {
+      at = std::min(body.find_first_not_of("0123456789.eE+-", at), body.size());
+      const std::string_view number = body.substr(begin, at - begin);
       text += number;
       if (is_wide_integer(number)) text += "e0";
     } else {
-      text += json[at++];
+      text += body[at++];
     }
   }
   return text;

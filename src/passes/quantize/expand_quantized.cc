@@ -335,6 +335,9 @@ bool sum_integers(const ir::Graph& graph, ir::Subgraph& subgraph, const PassCont
       !dequantized_axis(subgraph, product.input(3), product.input(4), product.input(5), 0)) {
     return false;
   }
+  constexpr std::int64_t kMostRows =
+      (std::int64_t{1} << 31) / (255 * 255);  // more may pass 32 bits
+  if (dims->front() > kMostRows) return false;
   std::vector<float> scales;
   for (const double scale : *b_scale) {
     scales.push_back(static_cast<float>(scale * a_scale->front()));

@@ -115,14 +115,14 @@ void write_bits(const Call& call, const std::vector<W>& values) {
 }
 
 /// Formats the value with the fewest digits that identify it among the values of type N. Floats
-/// have an exponent where C's "%.8g" and "%.17g" write one, as in other runtimes.
+/// have an exponent where C's "%.8g" writes one, as in other runtimes.
 template <typename N>
 std::string text_of(N value) {
   std::array<char, 64> digits;
   if constexpr (std::is_floating_point_v<N>) {
     if (std::isnan(value)) return "NaN";
     if (std::isinf(value)) return value > 0 ? "INF" : "-INF";
-    constexpr int kEnd = sizeof(N) == sizeof(float) ? 8 : 17;
+    constexpr int kEnd = 8;
     auto end = std::to_chars(digits.begin(), digits.end(), value, std::chars_format::scientific);
     const char* sign = std::find(digits.begin(), end.ptr, 'e') + 1;
     int exponent = 0;
