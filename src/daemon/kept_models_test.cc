@@ -62,5 +62,13 @@ TEST(KeptModels, DamagedStateIsNamed) {
               HasSubstr("weight"));
 }
 
+// As clients may send it: a daemon that refused its own file would not start again.
+TEST(KeptModels, TakesTheLargestNumbers) {
+  const std::string file =
+      R"({"models": [{"path": "/a", "max_recorded_bytes": 9223372036854775807,
+          "max_run_ns": 9223372036854775807, "batch_rows": 4, "max_delay_ns": 9223372036854775807}]})";
+  EXPECT_TRUE(parse_kept_models(file).is_ok()) << parse_kept_models(file).status().to_string();
+}
+
 }  // namespace
 }  // namespace sluice::daemon

@@ -68,6 +68,12 @@ TEST(OlderDaemon, ThatJoinsNoRequestsIsReported) {
   const auto plain = (*client)->load(batched, "/m.sluice");
   EXPECT_EQ(plain.status().code(), Code::kUnimplemented);
   EXPECT_THAT(plain.status().message(), HasSubstr("takes no batch_rows"));
+  terms::LoadOptions limited;
+  limited.max_run_ns = 1;
+  EXPECT_THAT((*client)->load(limited, "/m.sluice").status().message(), HasSubstr("max_run"));
+  terms::LoadOptions strict;
+  strict.nan_policy = terms::NanPolicy::kFail;
+  EXPECT_THAT((*client)->load(strict, "/m.sluice").status().message(), HasSubstr("nan_policy"));
   server->Shutdown();
 }
 

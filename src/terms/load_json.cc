@@ -5,8 +5,7 @@
 namespace sluice::terms {
 namespace {
 
-// Below the largest number, so that sums of two fields do not overflow.
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 2;
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();  // as clients may send
 
 /// Nothing for an absent field.
 template <typename Number>

@@ -25,7 +25,7 @@ namespace sluice::rpc::client {
 namespace {
 
 /// The protocol's minor versions since which a load takes a seed, and joins requests.
-constexpr std::uint32_t kSeeds = 8, kBatches = 9;
+constexpr std::uint32_t kSeeds = 8, kBatches = 9, kRunLimits = 11;
 // A chunk of an upload: it needs a daemon whose max_message_bytes is larger.
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 // Bounds what a client that loads and unloads for months remembers; a forgotten model is asked for
@@ -479,10 +479,22 @@ class GrpcClient final : public Client {
 
   /// An older daemon would read past an option and serve otherwise.
   Status check_takes(const terms::LoadOptions& options) {
-    const std::uint32_t since = options.batching ? kBatches : options.seed ? kSeeds : 0;
-    if (since == 0 || SLUICE_TRY(server()).protocol_minor >= since) return ok_status();
-    return unimplemented("the daemon at {} takes no {}: it is an older one; update it",
-                         connection_.options().address, options.batching ? "batch_rows" : "seed");
+    struct Field {
+      bool is_given;
+      std::uint32_t since;
+      const char* name;
+    };
+    const bool fails_nan = options.nan_policy == terms::NanPolicy::kFail;
+    for (const auto& [is_given, since, name] :
+         {Field{options.max_run_ns.has_value(), kRunLimits, "max_run"},
+          Field{fails_nan, kRunLimits, "nan_policy \"fail\""},
+          Field{options.batching.has_value(), kBatches, "batch_rows"},
+          Field{options.seed.has_value(), kSeeds, "seed"}}) {
+      if (!is_given || SLUICE_TRY(server()).protocol_minor >= since) continue;
+      return unimplemented("the daemon at {} takes no {}: it is an older one; update it",
+                           connection_.options().address, name);
+    }
+    return ok_status();
   }
 
   /// A daemon of an older release reads past what it does not know: such a function is removed.
