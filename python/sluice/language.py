@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import _native
-from .errors import InvalidArgument, NotFound
+from .errors import Cancelled, Error, InvalidArgument, NotFound
 
 #: A text, its tokens, or the messages of a chat.
 Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]]
@@ -97,8 +97,9 @@ class Generation(Iterator[str]):
         while self._native is not None:
             try:
                 given = self._native.next()
-            except BaseException:
-                self._end("cancelled")
+            except BaseException as error:
+                is_error = isinstance(error, Error) and not isinstance(error, Cancelled)
+                self._end("error" if is_error else "cancelled")
                 raise
             if given is None:
                 self._end(_FINISHES[self._native.finish()])
@@ -121,7 +122,7 @@ class Generation(Iterator[str]):
     @property
     def finish(self) -> str | None:
         """Why the text ended: "stop" at a token or text that ends it, "max_tokens", "context" where it is as long as
-        the model's context, "cancelled"; None while it goes on."""
+        the model's context, "cancelled", "error"; None while it goes on."""
         return self._finish
 
     @property
@@ -162,7 +163,7 @@ class LanguageModel:
 
     def __init__(self, native: _native.Model) -> None:
         self._native = native
-        self._lock = threading.Lock()  # of the rest
+        self._lock = threading.RLock()  # of the rest; the collector may end a text of the thread that has it
         self._tokenizer: Tokenizer | None = None
         self._idle: _native.Generator | None = None
         self._is_closed = False
@@ -177,11 +178,14 @@ class LanguageModel:
     def generate(self, prompt: Prompt, *, max_tokens: int | None, temperature: float | None, top_k: int | None,
                  top_p: float | None, min_p: float | None, repetition_penalty: float | None, seed: int | None,
                  top_logprobs: int | None, stop: str | Sequence[str], stop_ids: Sequence[int], variables: Mapping[str, Any] | None) -> Generation:
+        stops = [stop] if isinstance(stop, str) else list(stop)
+        if any(not text or "\0" in text for text in stops):
+            raise InvalidArgument("a text of stop is empty or holds a zero")
         text, ids, chat = _read_prompt(prompt, variables)
         native = self._take()
         try:
             native.start(text, ids, chat, max_tokens, temperature, top_k, top_p, min_p, repetition_penalty, seed,
-                         top_logprobs, [stop] if isinstance(stop, str) else list(stop), list(stop_ids))
+                         top_logprobs, stops, list(stop_ids))
         except BaseException:
             self._give_back(native)
             raise
@@ -204,6 +208,8 @@ class LanguageModel:
 
 def _read_prompt(prompt: Prompt, variables: Mapping[str, Any] | None) -> tuple[str | None, list[int] | None, str | None]:
     """A text, ids, or the JSON of a chat."""
+    if isinstance(prompt, (bytes, bytearray, memoryview)):
+        raise InvalidArgument("the prompt is bytes: decode it to a text, or give ids of tokens as a list")
     is_chat = not isinstance(prompt, str) and len(prompt) > 0 and isinstance(prompt[0], Mapping)
     if variables is not None and not is_chat:
         raise InvalidArgument("variables are for the template of a chat; the prompt is none")

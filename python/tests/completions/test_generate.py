@@ -48,6 +48,14 @@ def test_a_prompt_is_a_text_tokens_or_messages(model: sluice.Model, language: La
     assert "".join(model.generate(CHAT, max_tokens=10, variables={"loud": True})) == language.text(loud, 10) != ""
 
 
+def test_prompts_and_stops_of_other_kinds_are_refused(model: sluice.Model) -> None:
+    with pytest.raises(sluice.InvalidArgument, match="bytes"):
+        model.generate(b"the dog")  # type: ignore[arg-type]
+    for stop in ("", ["dog", "a\0b"]):
+        with pytest.raises(sluice.InvalidArgument, match="stop"):
+            model.generate(PROMPT, stop=stop)
+
+
 def test_tokenizer_is_that_of_the_folder(model: sluice.Model, language: Language) -> None:
     text = "the cat \u4e2d\u6587\u00e9"
     ids = model.tokenizer.encode(text)

@@ -74,7 +74,9 @@ Result<std::string> print_answer(generate::TextGenerator& generator, generate::R
   const std::int64_t start = now_ns();
   std::int64_t first = start;
   while (true) {
-    const auto piece = SLUICE_TRY(generator.next());
+    auto next = generator.next();
+    if (!next.is_ok() && !shown.empty()) fmt::print("\n");
+    const auto piece = SLUICE_TRY(std::move(next));
     if (generator.num_tokens() <= 1) first = now_ns();
     if (!piece) break;
     fmt::print("{}", piece->text);
