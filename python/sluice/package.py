@@ -100,7 +100,7 @@ class Package:
 
     def save(self, path: Path) -> None:
         """Writes the package to a file. A package of that name is replaced: models that have it loaded keep theirs."""
-        if is_onnx(path) and os.path.getsize(path) > 0:
+        if os.path.isfile(path) and os.path.getsize(path) > 0 and is_uncompiled(path):
             raise InvalidArgument(f"{os.fspath(path)} is there and is no package: it is not replaced. Name another "
                                   "file, or remove it")
         with open(self.path, "rb") as package, replacing(path) as copy:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import sluice
 
-from conftest import PATIENCE
+from conftest import DIGITS, PATIENCE
 
 
 def test_specs_describe_inputs_and_outputs(digits: sluice.Model) -> None:
@@ -274,3 +274,17 @@ def test_outputs_in_one_memory_are_refused(two: sluice.Model) -> None:
         context.bind(name, value)
     with pytest.raises(sluice.InvalidArgument, match="overlap"):
         context.run()
+
+
+def test_a_package_replaces_packages_alone(tmp_path: pathlib.Path, digits: sluice.Model) -> None:
+    model = tmp_path / "model.onnx"
+    model.write_bytes(DIGITS.read_bytes())
+    for write in (lambda: digits.save(model), lambda: sluice.compile(model, output=model)):
+        with pytest.raises(sluice.InvalidArgument, match="is no package"):
+            write()
+        assert model.read_bytes() == DIGITS.read_bytes()
+    empty = tmp_path / "empty.sluice"
+    empty.touch()
+    digits.save(empty)
+    digits.save(empty)
+    assert sluice.load(empty).inputs[0].name == "image"
