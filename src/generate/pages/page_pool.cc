@@ -1,7 +1,9 @@
 #include "generate/pages/page_pool.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -12,17 +14,22 @@ namespace sluice::generate {
 namespace {
 
 constexpr std::string_view kPrefix = "state.";
-constexpr std::size_t kAlignment = 64;
 
-/// Zeros. The system gives large blocks of `calloc` their memory at the first write. Null if the
-/// system has too few addresses.
+/// Zeros, which the system gives their memory at the first write. Null if it has too few addresses.
 std::shared_ptr<std::byte> lazy_zeros(std::size_t size) {
-  void* const whole = std::calloc(size + kAlignment, 1);
-  if (whole == nullptr) return nullptr;
-  std::size_t space = size + kAlignment;
-  void* aligned = whole;
-  std::align(kAlignment, size, aligned, space);
-  return {static_cast<std::byte*>(aligned), [whole](std::byte*) { std::free(whole); }};
+  void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  return {static_cast<std::byte*>(memory), [size](std::byte* data) { ::munmap(data, size); }};
+}
+
+/// Gives the system its whole pages between two places of `memory`, which are zeros then.
+void make_zeros(std::byte* memory, std::int64_t begin, std::int64_t end) {
+  static const std::int64_t kSystemPage = ::sysconf(_SC_PAGESIZE);
+  const std::int64_t first = (begin + kSystemPage - 1) / kSystemPage * kSystemPage;
+  const std::int64_t last = end / kSystemPage * kSystemPage;
+  if (first >= last) return;
+  ::madvise(memory + first, static_cast<std::size_t>(last - first), MADV_DONTNEED);
 }
 
 }  // namespace
@@ -117,7 +124,7 @@ std::vector<PagePool::Binding> PagePool::bindings() const {
 
 std::int64_t PagePool::size_bytes() const {
   const std::lock_guard lock(mutex_);
-  return num_used_ * page_.bytes;
+  return num_taken() * page_.bytes;
 }
 
 Result<PagePool::Page> PagePool::take() {
@@ -125,28 +132,35 @@ Result<PagePool::Page> PagePool::take() {
   auto number = std::make_unique<std::int64_t>(0);
   {
     const std::lock_guard lock(mutex_);
-    if (!free_.empty()) {
+    if (num_taken() == most_pages_) {
+      return make_error(Code::kResourceExhausted, "all {} pages of keys and values are in use",
+                        most_pages_);
+    }
+    // Giving back allocates nothing.
+    const auto used = static_cast<std::size_t>(num_used_);
+    if (free_.capacity() <= used) free_.reserve(2 * used + 16);
+    SLUICE_TRY(charge_.resize((num_taken() + 1) * page_.bytes));
+    if (free_.empty()) {
+      *number = num_used_++;
+    } else {
       *number = free_.back();
       free_.pop_back();
-    } else {
-      if (num_used_ == most_pages_) {
-        return make_error(Code::kResourceExhausted, "all {} pages of keys and values are in use",
-                          most_pages_);
-      }
-      // Giving back allocates nothing.
-      const auto used = static_cast<std::size_t>(num_used_);
-      if (free_.capacity() <= used) free_.reserve(2 * used + 16);
-      SLUICE_TRY(charge_.resize((num_used_ + 1) * page_.bytes));
-      *number = num_used_++;
     }
   }
   return Page(number.release(), [self = shared_from_this()](const std::int64_t* page) {
-    {
-      const std::lock_guard lock(self->mutex_);
-      self->free_.push_back(*page);
-    }
+    self->give_back(*page);
     delete page;
   });
+}
+
+void PagePool::give_back(std::int64_t page) {
+  // Before another may take the page.
+  for (const State& state : states_) {
+    make_zeros(state.memory.get(), page * state.page_bytes, (page + 1) * state.page_bytes);
+  }
+  const std::lock_guard lock(mutex_);
+  free_.push_back(page);
+  (void)charge_.resize(num_taken() * page_.bytes);  // less never fails
 }
 
 Status Pages::reserve(std::int64_t places) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -17,13 +18,13 @@ namespace sluice::generate {
 
 /// A buffer for each state `state.NAME` [P, heads, places, size] with an output `state.NAME.next`,
 /// which a run writes in place. A page is a part of every buffer. The system gives the memory of a
-/// page when it is first written, and takes it back with the pool. Pages may be taken and given
-/// back by any thread; their owners keep the pool alive.
+/// page when it is written, and takes it back with the page. Any thread takes pages and gives them
+/// back. Their owners keep the pool alive.
 class PagePool : public std::enable_shared_from_this<PagePool> {
  public:
-  /// `most_pages`: that it will ever hold, at least 1. `budget` counts pages from their first use
-  /// to the end of the pool; null: nobody counts. Fails: kInvalidArgument for a signature with
-  /// other states, or without any; kResourceExhausted.
+  /// `most_pages`: that it will ever hold, at least 1. `budget` counts pages while somebody has
+  /// them; null: nobody counts. Fails: kInvalidArgument for a signature with other states, or
+  /// without any; kResourceExhausted.
   static Result<std::shared_ptr<PagePool>> create(const terms::Signature& signature,
                                                   std::int64_t most_pages,
                                                   std::shared_ptr<ByteBudget> budget = nullptr);
@@ -36,7 +37,7 @@ class PagePool : public std::enable_shared_from_this<PagePool> {
 
   /// Tokens of a page.
   std::int64_t places() const { return page_.places; }
-  /// Bytes of the pages that were used so far.
+  /// Bytes of the pages that somebody has.
   std::int64_t size_bytes() const;
 
   /// A state's memory, which a run reads as the input and writes as the output.
@@ -63,6 +64,8 @@ class PagePool : public std::enable_shared_from_this<PagePool> {
   static Result<State> state_of(const terms::Signature& signature, std::size_t input);
   static Result<std::vector<State>> states_of(const terms::Signature& signature);
   Status allocate();
+  void give_back(std::int64_t page);
+  std::int64_t num_taken() const { return num_used_ - std::ssize(free_); }
 
   const std::int64_t most_pages_;
   std::vector<State> states_;

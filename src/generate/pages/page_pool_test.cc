@@ -70,7 +70,7 @@ TEST(PagePool, KeepsPagesThatSomebodyShares) {
   EXPECT_TRUE(pool->take().is_ok());
 }
 
-TEST(PagePool, CountsPagesFromTheirFirstUseToItsEnd) {
+TEST(PagePool, CountsPagesWhileSomebodyHasThem) {
   const auto budget = std::make_shared<ByteBudget>(2 * kPageBytes);
   {
     const auto pool = PagePool::create(signature(), 9, budget).value();
@@ -80,11 +80,37 @@ TEST(PagePool, CountsPagesFromTheirFirstUseToItsEnd) {
       ASSERT_TRUE(pages.reserve(8).is_ok());
       EXPECT_EQ(pages.reserve(9).code(), Code::kResourceExhausted);
     }
-    EXPECT_EQ(budget->held_bytes(), 2 * kPageBytes);
+    EXPECT_EQ(budget->held_bytes(), 0) << "another model's pool may have them";
+    EXPECT_EQ(pool->size_bytes(), 0);
+    const auto other = PagePool::create(signature(), 9, budget).value();
+    Pages of_other(other);
+    ASSERT_TRUE(of_other.reserve(4).is_ok());
     Pages again(pool);
-    EXPECT_TRUE(again.reserve(8).is_ok());
+    EXPECT_EQ(again.reserve(8).code(), Code::kResourceExhausted);
+    EXPECT_EQ(again.pages().size(), 1U);
+    EXPECT_EQ(budget->held_bytes(), 2 * kPageBytes);
   }
   EXPECT_EQ(budget->held_bytes(), 0);
+}
+
+TEST(PagePool, GivesTheSystemTheMemoryOfPagesThatNobodyHas) {
+  constexpr std::size_t kBytes = std::size_t{1} << 20;  // of a page: whole pages of any system
+  terms::Signature large = signature();
+  large.inputs = {spec("state.k", "f32[P,64,32,128]")};
+  large.outputs = {spec("state.k.next", "f32[P,64,32,128]")};
+  const auto pool = PagePool::create(large, 3).value();
+  auto* memory = static_cast<std::byte*>(pool->bindings()[0].view.data);
+  Pages pages(pool), kept(pool);
+  ASSERT_TRUE(pages.reserve(32).is_ok());
+  ASSERT_TRUE(kept.reserve(32).is_ok());
+  ASSERT_EQ(*pages.pages()[0], 0);
+  std::memset(memory, 7, 2 * kBytes);
+  pages = Pages(pool);
+  // Memory that the system gives anew is zeros.
+  EXPECT_EQ(memory[0], std::byte{0});
+  EXPECT_EQ(memory[kBytes - 1], std::byte{0});
+  EXPECT_EQ(memory[kBytes], std::byte{7});
+  EXPECT_EQ(memory[2 * kBytes - 1], std::byte{7});
 }
 
 TEST(PagePool, RefusesOtherStates) {
