@@ -55,7 +55,7 @@ Status Generation::start(std::shared_ptr<TextSink> sink) {
 
 Status Generation::check() const {
   if (is_cancelled_) return cancelled();
-  if (deadline_ns_ > model_->clock().now_ns()) return ok_status();
+  if (!is_late()) return ok_status();
   return terms::runtime_error(RuntimeCode::kTimeout, "the deadline passed after {} tokens",
                               num_tokens_);
 }

@@ -12,6 +12,7 @@
 
 #include "base/byte_budget.h"
 #include "completions/language_model.h"
+#include "completions/retry_thread.h"
 #include "dispatch/flight_table.h"
 #include "generate/pages/page_pool.h"
 #include "generate/sequence.h"
@@ -53,6 +54,7 @@ struct Shared {
   dispatch::FlightTable flights;
   std::shared_ptr<ByteBudget> caches;  ///< of all texts in the making
   std::atomic<int> num_texts = 0;      ///< that were started and have not ended
+  RetryThread retries;                 ///< last: its calls use the others
 };
 
 /// One text. A step of it is a part of a run of the model: a piece of the prompt, or a token,
@@ -93,6 +95,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void set_pool(std::shared_ptr<generate::PagePool> pool) {
     pages_ = std::make_shared<generate::Pages>(std::move(pool));
   }
+  bool is_late() const { return deadline_ns_ <= model_->clock().now_ns(); }
   /// Fails: kCancelled, kTimeout.
   Status check() const;
   Result<generate::Sequence::Piece> next_piece(std::int64_t most);

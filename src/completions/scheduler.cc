@@ -3,6 +3,8 @@
 #include "completions/scheduler.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <utility>
 
 #include "base/no_memory.h"
@@ -12,11 +14,13 @@
 namespace sluice::completions {
 namespace {
 
-/// Tokens of a step: those that decode, and pieces of prompts, for which the others wait. With the
-/// next number it leaves prompts a share of every step.
+/// Tokens of a step: those that decode, and pieces of prompts, for which the others wait.
 constexpr std::int64_t kStepTokens = 128;
 /// Texts of a step. Bounds its logits, and how long a token takes.
 constexpr std::size_t kStepTexts = 32;
+/// Tokens of prompts for which a step has room whatever its other texts are. A prompt that comes
+/// behind so many waits for the next step.
+constexpr std::int64_t kPromptTokens = kStepTokens - static_cast<std::int64_t>(kStepTexts);
 /// Texts of full length whose pages a pool has at most. It takes addresses, not memory.
 constexpr std::int64_t kPoolTexts = 64;
 
@@ -24,6 +28,8 @@ bool has_results(const runtime::Reply& reply) {
   // Where a model looks for NaN, the text whose logits have one fails by its choice of a token.
   return reply.code == RuntimeCode::kOk || reply.code == RuntimeCode::kNumericError;
 }
+
+bool decodes(const std::shared_ptr<Generation>& text) { return text->num_missing() == 1; }
 
 bool are_all_cancelled(const std::vector<std::shared_ptr<Generation>>& texts) {
   return !texts.empty() &&
@@ -71,7 +77,11 @@ Status Scheduler::run(const Generation* newcomer) {
       text->end(why);
     }
   };
-  while (choose()) {
+  while (true) {
+    while (const auto late = take_late()) {
+      refuse(late, catch_no_memory([&] { return late->check(); }));
+    }
+    if (!choose()) return refused;
     std::shared_ptr<Step> step;
     Status status = catch_no_memory([&]() -> Status {
       step = free_step();
@@ -88,31 +98,46 @@ Status Scheduler::run(const Generation* newcomer) {
     if (!status.is_ok() || step->texts.empty()) continue;
     status = catch_no_memory([&] { return post(step); });
     if (status.is_ok()) return refused;
+    if (terms::runtime_code_of(status) == RuntimeCode::kQueueFull) {
+      if (catch_no_memory([&] { return post_later(step); }).is_ok()) return refused;
+    }
     for (const std::shared_ptr<Generation>& text : step->texts) refuse(text, status);
     step->texts.clear();
     step->pages.clear();
   }
-  return refused;
 }
 
-/// Takes the texts of the next step, those that decode first. False, and nobody runs, without any.
+/// Takes a text that waits in vain out of the line, so that it ends without a place in a step. Null
+/// without any.
+std::shared_ptr<Generation> Scheduler::take_late() {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(
+      waiting_, [](const auto& text) { return text->is_cancelled() || text->is_late(); });
+  if (found == waiting_.end()) return nullptr;
+  auto late = std::move(*found);
+  waiting_.erase(found);
+  return late;
+}
+
+/// Takes the texts of the next step. Texts that decode come first in the step, so prompts get the
+/// tokens that are left. False, and nobody runs, without any.
 bool Scheduler::choose() {
   const std::lock_guard lock(mutex_);
-  const auto decodes = [](const auto& text) { return text->num_missing() == 1; };
   std::ranges::stable_sort(waiting_, std::greater(),
-                           [&](const auto& text) { return std::pair(text->priority(), 0); });
+                           [](const auto& text) { return text->priority(); });
   flying_.clear();
   flight_ = nullptr;
-  std::int64_t tokens = 0;
-  for (const bool wants_decoding : {true, false}) {
-    for (std::shared_ptr<Generation>& text : waiting_) {
-      const bool fits = tokens < kStepTokens && flying_.size() < kStepTexts;
-      if (text == nullptr || !fits || decodes(text) != wants_decoding) continue;
-      tokens += text->num_missing();
-      flying_.push_back(std::move(text));
+  std::int64_t prompt_tokens = 0;
+  for (std::shared_ptr<Generation>& text : waiting_) {
+    if (flying_.size() == kStepTexts) break;
+    if (!decodes(text)) {
+      if (prompt_tokens >= kPromptTokens) continue;
+      prompt_tokens += text->num_missing();
     }
+    flying_.push_back(std::move(text));
   }
   std::erase(waiting_, nullptr);
+  std::stable_partition(flying_.begin(), flying_.end(), decodes);
   is_running_ = !flying_.empty();
   return is_running_;
 }
@@ -165,6 +190,23 @@ Status Scheduler::post(const std::shared_ptr<Step>& step) {
   }
   if (is_cancelled) flight->cancel();
   return first.shared().flights.post(flight, request, nullptr);
+}
+
+/// The texts stay in the step until then.
+Status Scheduler::post_later(const std::shared_ptr<Step>& step) {
+  return step->texts.front()->shared().retries.add([self = shared_from_this(), step] {
+    self->put_back(*step);
+    (void)self->run(nullptr);
+  });
+}
+
+/// To the front of the line: its texts had their turn in vain.
+void Scheduler::put_back(Step& step) {
+  step.pages.clear();
+  const std::lock_guard lock(mutex_);
+  waiting_.insert(waiting_.begin(), std::make_move_iterator(step.texts.begin()),
+                  std::make_move_iterator(step.texts.end()));
+  step.texts.clear();
 }
 
 runtime::Request Scheduler::request_of(const std::shared_ptr<Step>& step) {

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,9 +49,15 @@ class FakeSink final : public runtime::RequestSink {
   }
   const terms::Signature& signature() const override { return signature_; }
   int depth() const override { return 1; }
-  Clock& clock() const override { return system_clock(); }
+  Clock& clock() const override { return time; }
   Result<std::uint64_t> submit(Request& request) override {
-    if (!refusal.is_ok()) return refusal;
+    const std::lock_guard lock(mutex);
+    if (!refusal.is_ok()) {
+      ++num_refused;
+      changed.notify_all();
+      return refusal;
+    }
+    changed.notify_all();
     requests.push_back(std::move(request));
     return requests.size();
   }
@@ -78,7 +88,22 @@ class FakeSink final : public runtime::RequestSink {
     return Longs(first, first + view.size_bytes / 8);
   }
 
+  /// Until another thread has brought so many.
+  bool wait_for(std::size_t num_steps, int refused = 0) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::minutes(1),
+                            [&] { return requests.size() >= num_steps && num_refused >= refused; });
+  }
+  void refuse(Status status) {
+    const std::lock_guard lock(mutex);
+    refusal = std::move(status);
+  }
+
+  mutable ManualClock time;
+  std::mutex mutex;  ///< of what follows, where the retry thread submits
+  std::condition_variable changed;
   Status refusal;
+  int num_refused = 0;
   std::vector<Request> requests;
 
  private:
@@ -237,7 +262,9 @@ TEST_F(SchedulerTest, GivesPagesBackWhenTextsEnd) {
     sink_->answer_with(0);
     EXPECT_EQ(shared_.caches->held_bytes(), 8 * kPageBytes);
     texts[1]->cancel();
+    EXPECT_EQ(shared_.caches->held_bytes(), 8 * kPageBytes) << "its run may still write";
     sink_->answer_with(1);
+    EXPECT_EQ(shared_.caches->held_bytes(), 6 * kPageBytes) << "though others live";
     sink_->answer_with(2);
     EXPECT_EQ(shared_.num_texts, 0);
     sink_->requests.clear();
@@ -299,8 +326,112 @@ TEST_F(SchedulerTest, LeavesTextsOutWhoseReadersAreSlow) {
   EXPECT_EQ(shared_.num_texts, 0);
 }
 
+TEST_F(SchedulerTest, LetsPromptsIntoStepsThatDecodingTextsFill) {
+  std::vector<Heard> heard(34);
+  std::vector<std::shared_ptr<Generation>> texts;
+  for (std::size_t i = 0; i < 34; ++i) {
+    texts.push_back(make(i < 32 ? Longs{0} : Longs(150, 1)));
+    ASSERT_TRUE(start(texts.back(), heard[i]).is_ok());
+  }
+  for (int step = 0; step < 12; ++step) sink_->answer_with(0);
+  EXPECT_TRUE(std::ranges::none_of(heard, [](const Heard& h) { return h.text.empty(); }))
+      << "every prompt found a place";
+  for (const auto& text : texts) text->cancel();
+}
+
+TEST_F(SchedulerTest, LetsPromptsOfHigherPriorityPassTextsThatDecode) {
+  std::vector<Heard> heard(81);
+  std::vector<std::shared_ptr<Generation>> texts;
+  for (std::size_t i = 0; i < 81; ++i) {
+    texts.push_back(
+        make(i < 80 ? Longs{0} : Longs{1, 1, 1}, {.tokens = {}, .priority = i < 80 ? 0 : 5}));
+    ASSERT_TRUE(start(texts.back(), heard[i]).is_ok());
+  }
+  sink_->answer_with(0);
+  EXPECT_EQ(sink_->requests.back().priority, 5);
+  EXPECT_EQ(sink_->numbers(4).size(), 32U);
+  sink_->answer_with(0);
+  EXPECT_EQ(heard[80].text, "a");
+  for (const auto& text : texts) text->cancel();
+}
+
+TEST_F(SchedulerTest, EndsTextsWhoseDeadlinePassesWhileTheyWait) {
+  std::vector<Heard> heard(70);
+  std::vector<std::shared_ptr<Generation>> texts;
+  for (std::size_t i = 0; i < 70; ++i) {
+    texts.push_back(make({0}, {.tokens = {}, .deadline_ns = i < 69 ? kNoDeadline : 10}));
+    ASSERT_TRUE(start(texts.back(), heard[i]).is_ok());
+  }
+  sink_->time.advance(10);
+  sink_->answer_with(0);
+  EXPECT_EQ(sink_->numbers(4).size(), 32U) << "there is no place for the last one";
+  ASSERT_EQ(heard[69].endings.size(), 1U);
+  EXPECT_EQ(heard[69].endings[0].status.code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(shared_.num_texts, 69);
+  for (const auto& text : texts) text->cancel();
+}
+
+TEST_F(SchedulerTest, TriesStepsAgainThatAFullLineRefuses) {
+  Heard first, second, cancelled, late;
+  const auto a = make({0}), b = make({1}), c = make({1});
+  const auto d = make({1}, {.tokens = {}, .deadline_ns = 10});
+  for (const auto& [text, to] : {std::pair(a, &first), {b, &second}, {c, &cancelled}, {d, &late}}) {
+    ASSERT_TRUE(start(text, *to).is_ok());
+  }
+  sink_->refuse(terms::runtime_error(RuntimeCode::kQueueFull, "the line is full"));
+  sink_->answer_with(1);
+  c->cancel();
+  sink_->time.advance(10);
+  ASSERT_TRUE(sink_->wait_for(1, 3));
+  sink_->refuse(ok_status());
+  ASSERT_TRUE(sink_->wait_for(2));
+  EXPECT_THAT(first.endings, IsEmpty());
+  EXPECT_THAT(second.endings, IsEmpty());
+  ASSERT_EQ(cancelled.endings.size(), 1U);
+  EXPECT_EQ(cancelled.endings[0].status.code(), Code::kCancelled);
+  ASSERT_EQ(late.endings.size(), 1U);
+  EXPECT_EQ(late.endings[0].status.code(), Code::kDeadlineExceeded);
+  EXPECT_THAT(sink_->numbers(0), ElementsAre(1, 1));
+  EXPECT_THAT(sink_->numbers(1), ElementsAre(0, 1)) << "in the order of before";
+  sink_->answer_with(2);
+  EXPECT_EQ(first.text, "b");
+  ASSERT_EQ(second.endings.size(), 1U);
+  EXPECT_TRUE(second.endings[0].is_stop);
+}
+
+TEST_F(SchedulerTest, StartsTextsWhileTheLineIsFull) {
+  Heard heard;
+  sink_->refuse(terms::runtime_error(RuntimeCode::kQueueFull, "the line is full"));
+  const auto text = make({0});
+  ASSERT_TRUE(start(text, heard).is_ok());
+  ASSERT_TRUE(sink_->wait_for(0, 2));
+  sink_->refuse(ok_status());
+  ASSERT_TRUE(sink_->wait_for(1));
+  sink_->answer_with(2);
+  EXPECT_EQ(heard.endings.size(), 1U);
+}
+
+TEST_F(SchedulerTest, EndsOnlyTheTextWhoseLogitsAreNaN) {
+  Heard first, second, third;
+  const auto a = make({0}), b = make({1}), c = make({1});
+  ASSERT_TRUE(start(a, first).is_ok());
+  ASSERT_TRUE(start(b, second).is_ok());
+  ASSERT_TRUE(start(c, third).is_ok());
+  sink_->answer_with(0);
+  auto* logits = static_cast<float*>(sink_->requests.back().outputs[0].data);
+  for (int i = 0; i < 9; ++i) logits[i] = i == 4 ? std::numeric_limits<float>::quiet_NaN() : 0;
+  sink_->answer(RuntimeCode::kNumericError, 1);  // of nan_policy "fail"
+  EXPECT_THAT(first.endings, IsEmpty());
+  EXPECT_THAT(second.endings, IsEmpty());
+  ASSERT_EQ(third.endings.size(), 1U);
+  EXPECT_EQ(third.endings[0].status.code(), Code::kDataLoss);
+  a->cancel();
+  b->cancel();
+}
+
 TEST_F(SchedulerTest, LooksAtDeadlinesBetweenSteps) {
   Heard heard;
+  sink_->time.advance(1);
   const auto late = make({0}, {.tokens = {}, .deadline_ns = 1});
   EXPECT_EQ(start(late, heard).code(), Code::kDeadlineExceeded);
   EXPECT_EQ(num_steps(), 0U);
