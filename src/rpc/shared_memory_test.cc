@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
 #include "rpc/client/client.h"
@@ -309,6 +310,49 @@ TEST_F(SharedMemoryTest, SideSocketRefusesInvalidMessages) {
   const std::array<std::byte, 10> half = {};
   EXPECT_FALSE(ask(server::side_path(socket()), half, memory.fd()).has_value());
   EXPECT_FALSE(ask(server::side_path(socket()), {}, -1).has_value());
+}
+
+/// A caller of the service as a door makes it, without a session of its own.
+service::Caller caller_of(const service::Service& service, const terms::Peer& peer) {
+  return service.caller_of(terms::Role::kInference, "", peer).value();
+}
+
+TEST_F(SharedMemoryTest, LoopbackRegistersMemoryOfTheNamedUserExactly) {
+  constexpr std::int64_t kOther = 4242;
+  const std::string key = fmt::format("/sluice-loopback-{}", getpid());
+  const shm::Fd memory(shm_open(key.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  ASSERT_TRUE(memory.is_valid());
+  ASSERT_EQ(ftruncate(memory.get(), 4096), 0);
+  // Root's own memory is of user 0, whom the setting may name: then it has to be another's.
+  std::int64_t owner = getuid();
+  if (owner == 0) {
+    ASSERT_EQ(fchown(memory.get(), kOther, static_cast<gid_t>(-1)), 0);
+    owner = kOther;
+  }
+  const service::Caller loopback = caller_of(service_, {"127.0.0.1:5000", -1, -1, -1});
+  const service::Caller root = caller_of(service_, {"unix:", 1, 0, 0});
+  const auto add = [&](const service::Caller& caller, const char* name) {
+    return service_.register_part(caller, {name, key, 0, 64});
+  };
+  for (const std::int64_t user : {std::int64_t{0}, owner + 1, std::int64_t{-1}}) {
+    service::ServiceOptions options = service_.options();
+    options.loopback_user = user;
+    service_.set_options(options);
+    EXPECT_EQ(add(loopback, "theirs").code(), Code::kPermissionDenied) << user;
+  }
+  EXPECT_EQ(add(caller_of(service_, {"unix:", 1, owner + 1, 0}), "theirs").code(),
+            Code::kPermissionDenied);
+  service::ServiceOptions options = service_.options();
+  options.loopback_user = owner;
+  service_.set_options(options);
+  for (const service::Caller& caller : {loopback, root}) {
+    const Status status = add(caller, "frames");
+    EXPECT_TRUE(status.is_ok()) << status.to_string();
+    service_.unregister_parts(caller, "");
+  }
+  EXPECT_EQ(add(caller_of(service_, {"10.0.0.7:5000", -1, -1, -1}), "frames").code(),
+            Code::kPermissionDenied);
+  shm_unlink(key.c_str());
 }
 
 // ---- rings of clients that do not behave

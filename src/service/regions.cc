@@ -1,4 +1,5 @@
 // The part of Service that is about shared memory.
+#include <optional>
 #include <utility>
 
 #include "service/ring_thread.h"
@@ -24,6 +25,11 @@ bool is_on_loopback(const terms::Peer& peer) {
   const std::string_view address = peer.address;
   return address.starts_with("127.") || address.starts_with("[::1]") ||
          address.starts_with("[::ffff:127.");
+}
+
+/// Whose memory a user of the Unix socket may open: its own, and root any.
+std::optional<std::int64_t> owner_for(const terms::Peer& peer) {
+  return peer.user == 0 ? std::nullopt : std::optional(peer.user);
 }
 
 /// Clients of other servers write the name of a shared memory with and without its slash.
@@ -85,7 +91,7 @@ Result<terms::RegionInfo> Service::register_name(const Caller& caller, const std
     return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalid),
                   "memory is shared over a Unix socket only: connect over unix:/PATH");
   }
-  auto region = shm::Region::open(name, caller.peer.user);
+  auto region = shm::Region::open(name, owner_for(caller.peer));
   if (!region.is_ok()) return coded(region.status());
   const auto size_bytes = static_cast<std::int64_t>((*region)->size_bytes());
   return terms::RegionInfo{SLUICE_TRY(add_region(caller, std::move(*region))), name, size_bytes,
@@ -116,14 +122,16 @@ Status Service::register_part(const Caller& caller, const terms::NamedRegion& wa
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
   SLUICE_TRY(check_part(wanted));
-  const std::int64_t loopback_user = is_on_loopback(caller.peer) ? options().loopback_user : -1;
-  const std::int64_t user = caller.peer.is_local() ? caller.peer.user : loopback_user;
-  if (user < 0) {
+  // Every account can be a loopback client. A setting that names root gives it root's own memory,
+  // and not root's right to open any.
+  auto owner = std::optional(is_on_loopback(caller.peer) ? options().loopback_user : -1);
+  if (caller.peer.is_local()) owner = owner_for(caller.peer);
+  if (owner && *owner < 0) {
     return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalid),
                   "shared memory is of a user of this machine: connect over a Unix socket, or, on "
                   "loopback, have the daemon's setting loopback_user name one");
   }
-  auto region = shm::Region::open(with_slash(wanted.key), user);
+  auto region = shm::Region::open(with_slash(wanted.key), owner);
   if (!region.is_ok()) return coded(region.status());
   if (const Status inside = (*region)->check_inside(wanted.offset, wanted.size_bytes);
       !inside.is_ok()) {

@@ -171,7 +171,8 @@ Result<std::shared_ptr<Region>> Region::adopt(int fd, std::uint64_t size_bytes) 
                     std::strerror(errno));
 }
 
-Result<std::shared_ptr<Region>> Region::open(const std::string& name, std::int64_t user) {
+Result<std::shared_ptr<Region>> Region::open(const std::string& name,
+                                             std::optional<std::int64_t> owner) {
   const bool is_name = name.size() > 1 && name.size() < 256 && name[0] == '/' &&
                        name.find('/', 1) == std::string::npos &&
                        name.find('\0') == std::string::npos;
@@ -192,7 +193,7 @@ Result<std::shared_ptr<Region>> Region::open(const std::string& name, std::int64
     return invalid_argument("\"{}\" is no shared memory", name);
   }
   // The daemon has rights that its client lacks, so it checks the owner.
-  if (user != 0 && user != static_cast<std::int64_t>(info.st_uid)) {
+  if (owner && *owner != static_cast<std::int64_t>(info.st_uid)) {
     return make_error(Code::kPermissionDenied,
                       "shared memory \"{}\" belongs to user {}; register one of your own", name,
                       info.st_uid);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -28,9 +29,10 @@ class Region {
   /// F_SEAL_SHRINK and of at least this size; kResourceExhausted.
   static Result<std::shared_ptr<Region>> adopt(int fd, std::uint64_t size_bytes);
 
-  /// Opens what shm_open made as `name`, "/frames". `user`: on whose behalf; root may open any.
+  /// Opens what shm_open made as `name`, "/frames". `owner`: the user whose it must be; none: any.
   /// Fails: kInvalidArgument, kNotFound; kPermissionDenied where it is another user's.
-  static Result<std::shared_ptr<Region>> open(const std::string& name, std::int64_t user);
+  static Result<std::shared_ptr<Region>> open(const std::string& name,
+                                              std::optional<std::int64_t> owner);
 
   Region() = default;
   Region(const Region&) = delete;
