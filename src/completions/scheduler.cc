@@ -189,7 +189,7 @@ Status Scheduler::post(const std::shared_ptr<Step>& step) {
     is_cancelled = are_all_cancelled(flying_);
   }
   if (is_cancelled) flight->cancel();
-  return first.shared().flights.post(flight, request, nullptr);
+  return first.shared().flights.post(flight, request, {});
 }
 
 /// The texts stay in the step until then.

@@ -42,34 +42,33 @@ bool FlightTable::is_short(const ModelRef& model) {
 }
 
 Status FlightTable::post(const std::shared_ptr<Flight>& flight, runtime::Request& request,
-                         std::shared_ptr<RequestQuota> quota) {
+                         RequestLimits limits) {
   flight->on_done_ = std::exchange(request.on_done, [this, flight](runtime::Reply reply) {
     end(*flight);
     // The door may destroy the table once its on_done was called, so that call comes last.
     const auto on_done = std::exchange(flight->on_done_, nullptr);
     if (on_done) on_done(std::move(reply));
   });
-  return submit(flight, request, std::move(quota));
+  return submit(flight, request, std::move(limits));
 }
 
 Result<runtime::Reply> FlightTable::compute(const std::shared_ptr<Flight>& flight,
-                                            runtime::Request& request,
-                                            std::shared_ptr<RequestQuota> quota) {
+                                            runtime::Request& request, RequestLimits limits) {
   runtime::AwaitedReply reply;
   request.on_done = reply.on_done();
   request.will_wait = true;
-  SLUICE_TRY(submit(flight, request, std::move(quota)));
+  SLUICE_TRY(submit(flight, request, std::move(limits)));
   auto answer = reply.wait(flight->model().sink());
   end(*flight);
   return answer;
 }
 
 Status FlightTable::submit(const std::shared_ptr<Flight>& flight, runtime::Request& request,
-                           std::shared_ptr<RequestQuota> quota) {
-  Status status = quota != nullptr ? quota->enter() : ok_status();
+                           RequestLimits limits) {
+  Status status = limits.quota != nullptr ? limits.quota->enter() : ok_status();
   if (status.is_ok()) {
-    if (quota != nullptr) request.max_run_ns = quota->max_run_ns();
-    flight->quota_ = std::move(quota);
+    request.max_run_ns = limits.max_run_ns;
+    flight->quota_ = std::move(limits.quota);
     auto id = flight->model().sink().submit(request);
     if (id.is_ok()) {
       flight->set_sink_id(*id);  // perhaps after the answer: then the model knows no such id

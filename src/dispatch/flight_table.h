@@ -41,15 +41,15 @@ class FlightTable {
   /// A request that was entered is not submitted after all.
   void drop(Flight& flight) { leave(flight); }
   /// Submits a request whose `on_done` is called once, on any thread, when the request is in the
-  /// table no longer; the table may be destroyed from then on. `quota`: null for none.
+  /// table no longer; the table may be destroyed from then on.
   /// Fails: as RequestQuota::enter and RequestSink::submit; then the request is in the table no
   ///        longer and `on_done` is never called.
   Status post(const std::shared_ptr<Flight>& flight, runtime::Request& request,
-              std::shared_ptr<RequestQuota> quota);
+              RequestLimits limits);
   /// Submits a request without an `on_done` and works at its model until it is answered.
   /// Requires: is_for_this_thread. Fails: as `post`.
   Result<runtime::Reply> compute(const std::shared_ptr<Flight>& flight, runtime::Request& request,
-                                 std::shared_ptr<RequestQuota> quota);
+                                 RequestLimits limits);
 
   /// The door calls this when a request arrives during `compute`.
   void note_backlog();
@@ -63,7 +63,7 @@ class FlightTable {
  private:
   bool is_short(const ModelRef& model);
   Status submit(const std::shared_ptr<Flight>& flight, runtime::Request& request,
-                std::shared_ptr<RequestQuota> quota);
+                RequestLimits limits);
   void leave(Flight& flight);
   void end(Flight& flight);
 

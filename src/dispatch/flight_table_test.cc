@@ -57,10 +57,10 @@ class FlightTableTest : public ::testing::Test {
   explicit FlightTableTest(bool is_remote = false)
       : model_(std::make_shared<ModelRef>(sink_, std::vector<bool>{true}, is_remote)) {}
 
-  Status post(std::uint64_t id, std::shared_ptr<RequestQuota> quota = nullptr) {
+  Status post(std::uint64_t id, RequestLimits limits = {}) {
     Request request;
     request.on_done = [this](const Reply& reply) { codes_.push_back(reply.code); };
-    return table_.post(table_.enter(id, model_, false), request, std::move(quota));
+    return table_.post(table_.enter(id, model_, false), request, std::move(limits));
   }
 
   const std::shared_ptr<FakeSink> sink_ = std::make_shared<FakeSink>();
@@ -95,7 +95,7 @@ TEST_F(FlightTableTest, RequestThatIsNotSubmittedLeavesTheTable) {
 TEST_F(FlightTableTest, RefusedRequestLeavesTheTableAndIsNotAnswered) {
   sink_->refusal = terms::runtime_error(RuntimeCode::kQueueFull, "full");
   const auto quota = std::make_shared<RequestQuota>(1);
-  EXPECT_EQ(terms::runtime_code_of(post(7, quota)), RuntimeCode::kQueueFull);
+  EXPECT_EQ(terms::runtime_code_of(post(7, {quota})), RuntimeCode::kQueueFull);
   EXPECT_FALSE(table_.contains(7));
   EXPECT_EQ(quota->num_in_flight(), 0);
   EXPECT_TRUE(codes_.empty());
@@ -103,19 +103,30 @@ TEST_F(FlightTableTest, RefusedRequestLeavesTheTableAndIsNotAnswered) {
 
 TEST_F(FlightTableTest, QuotaCountsARequestFromSubmissionToAnswer) {
   const auto quota = std::make_shared<RequestQuota>(1);
-  ASSERT_TRUE(post(1, quota).is_ok());
-  EXPECT_EQ(terms::runtime_code_of(post(2, quota)), RuntimeCode::kQueueFull);
+  ASSERT_TRUE(post(1, {quota}).is_ok());
+  EXPECT_EQ(terms::runtime_code_of(post(2, {quota})), RuntimeCode::kQueueFull);
   EXPECT_EQ(sink_->requests.size(), 1U);
   sink_->answer(0);
   EXPECT_EQ(quota->num_in_flight(), 0);
-  EXPECT_TRUE(post(2, quota).is_ok());
+  EXPECT_TRUE(post(2, {quota}).is_ok());
   sink_->answer(1);
+}
+
+TEST_F(FlightTableTest, RequestsUnderOneQuotaKeepTheirOwnLimitsOfARun) {
+  const auto quota = std::make_shared<RequestQuota>(8);
+  ASSERT_TRUE(post(1, {quota, 5}).is_ok());
+  ASSERT_TRUE(post(2, {quota}).is_ok());
+  ASSERT_TRUE(post(3, {quota, 9}).is_ok());
+  EXPECT_EQ(sink_->requests[0].max_run_ns, 5);
+  EXPECT_EQ(sink_->requests[1].max_run_ns, 0);
+  EXPECT_EQ(sink_->requests[2].max_run_ns, 9);
+  for (std::size_t i = 0; i < 3; ++i) sink_->answer(i);
 }
 
 TEST_F(FlightTableTest, ClosedQuotaRefusesWithItsReason) {
   const auto quota = std::make_shared<RequestQuota>(8);
   quota->close(terms::runtime_error(RuntimeCode::kCancelled, "session 3 is closed"));
-  EXPECT_EQ(terms::runtime_code_of(post(1, quota)), RuntimeCode::kCancelled);
+  EXPECT_EQ(terms::runtime_code_of(post(1, {quota})), RuntimeCode::kCancelled);
 }
 
 TEST_F(FlightTableTest, CancelReachesTheModelOnceTheRequestIsSubmitted) {
@@ -151,7 +162,7 @@ TEST_F(FlightTableTest, ShortRequestThatComesAloneIsComputedOnTheCallingThread) 
   const auto flight = table.enter(1, model_, true);
   ASSERT_TRUE(flight->is_for_this_thread());
   Request request;
-  const auto reply = table.compute(flight, request, nullptr);
+  const auto reply = table.compute(flight, request, {});
   ASSERT_TRUE(reply.is_ok());
   EXPECT_EQ(reply->code, RuntimeCode::kOk);
   EXPECT_EQ(sink_->num_waits, 1);
@@ -186,7 +197,7 @@ TEST_F(FlightTableTest, BacklogSendsLongerRequestsElsewhereForAWhile) {
     Request request;
     if (flight->is_for_this_thread()) break;
     request.on_done = [](const Reply&) {};
-    ASSERT_TRUE(table.post(flight, request, nullptr).is_ok());
+    ASSERT_TRUE(table.post(flight, request, {}).is_ok());
     sink_->answer(sink_->requests.size() - 1);
     model_->set_typical_ns(kMaxNs - 1);
     ASSERT_LT(++num_elsewhere, 1000);
@@ -205,7 +216,7 @@ TEST_F(FlightTableTest, AnswerMayDestroyTheTable) {
   auto table = std::make_unique<FlightTable>();
   Request request;
   request.on_done = [&](const Reply&) { table = nullptr; };
-  ASSERT_TRUE(table->post(table->enter(model_, false), request, nullptr).is_ok());
+  ASSERT_TRUE(table->post(table->enter(model_, false), request, {}).is_ok());
   sink_->answer(0);
   EXPECT_EQ(table, nullptr);
 }

@@ -1,8 +1,8 @@
 // How many requests a client may have in flight, and how long a run of each may take.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "base/status.h"
@@ -21,16 +21,18 @@ class RequestQuota {
   /// Refuses all later requests with `reason`.
   void close(const Status& reason);
   std::int64_t num_in_flight() const;
-  /// Of requests that come from now on; 0: no limit.
-  void set_max_run_ns(std::int64_t ns) { max_run_ns_.store(ns, std::memory_order_relaxed); }
-  std::int64_t max_run_ns() const { return max_run_ns_.load(std::memory_order_relaxed); }
 
  private:
   const std::int64_t max_in_flight_;
-  std::atomic<std::int64_t> max_run_ns_ = 0;
   mutable std::mutex mutex_;
   std::int64_t num_in_flight_ = 0;
   Status closed_;  ///< not ok: why
+};
+
+/// Of one request. Clients of several roles may share a quota, so that it has no limit of a run.
+struct RequestLimits {
+  std::shared_ptr<RequestQuota> quota = nullptr;  ///< null for none
+  std::int64_t max_run_ns = 0;                    ///< as runtime::Request; 0: no limit
 };
 
 }  // namespace sluice::dispatch

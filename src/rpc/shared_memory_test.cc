@@ -461,6 +461,77 @@ TEST_F(HostileRingTest, InvalidEntriesGetErrorsAndTheNextIsServed) {
   }
 }
 
+/// Counts down to 0: within each round a limit of time is asked for.
+constexpr std::string_view kCountDown = R"(
+subgraph @0 "main" {
+  input %x : f32[]
+  const %true : bool[] = hex 01
+  [%y : f32[]] = Loop.25[_, %true, %x] {body = @1, captures = 0}
+  output [%y]
+}
+subgraph @1 "body" {
+  input %i : i64[]
+  input %go : bool[]
+  input %x : f32[]
+  const %zero : f32[] = [0.0]
+  const %one : f32[] = [1.0]
+  [%less : f32[]] = Sub.14[%x, %one]
+  [%more : bool[]] = Greater.13[%less, %zero]
+  output [%more, %less]
+}
+)";
+
+TEST_F(HostileRingTest, LimitOfARunFollowsTheRolesOfTheRingsOwnClient) {
+  ASSERT_TRUE(package::write_package(*runtime::testing::model_of(kCountDown, "reference"), package_)
+                  .is_ok());
+  const auto model = client(false, false)->upload({}, package_);
+  ASSERT_TRUE(model.is_ok()) << model.status().to_string();
+  // A ring of a client that is no administrator, as this process is.
+  const terms::Peer peer = {"unix:", 1, 4000001, 77};
+  const auto session = service_.open_session("limited", peer).value();
+  const service::Caller owner = {session, peer};
+  const service::Caller friend_of_owner = {session, {"unix:", 1, 4000002, 78}};
+  const auto set_limit = [&](std::int64_t ns) {
+    service::RoleRule limited;
+    limited.id = peer.user;
+    limited.who = service::RoleRule::Who::kUser;
+    limited.roles = terms::Roles::all();
+    limited.roles.set_max_run_ns(ns);
+    service::RoleRule others;
+    others.roles = terms::Roles::all();
+    service::ServiceOptions options = service_.options();
+    options.roles = {limited, others};
+    service_.set_options(options);
+  };
+  const shm::SharedMemory memory = shm::SharedMemory::create(kBytes).value();
+  shm::RingClient::format(memory.memory(), kEntries);
+  const auto region = service_.register_ring(owner, memory.fd(), kBytes);
+  ASSERT_TRUE(region.is_ok()) << region.status().to_string();
+  shm::RingClient ring(memory.memory(), kEntries);
+  const float rounds = 1000;
+  std::memcpy(memory.memory().data() + shm::ring_bytes(kEntries), &rounds, sizeof(rounds));
+  const auto code = [&] {
+    shm::Submission entry = good();
+    entry.head.model = model->info.handle;
+    entry.tensors[0] = {*region, shm::ring_bytes(kEntries), 4, 1, 0, {}};
+    entry.tensors[1] = {*region, shm::ring_bytes(kEntries) + 64, 4, 0, 0, {}};
+    EXPECT_TRUE(ring.submit(entry));
+    shm::Completion completion;
+    while (!ring.take(completion) && !ring.is_closed()) ring.wait(0, kLongNs);
+    return static_cast<RuntimeCode>(completion.head.runtime_code);
+  };
+  EXPECT_EQ(code(), RuntimeCode::kOk);
+  set_limit(1);
+  // Another client's call over the same session does not change it.
+  EXPECT_TRUE(
+      service_.caller_of(terms::Role::kInference, session->token(), friend_of_owner.peer).is_ok());
+  EXPECT_EQ(service_.limits_of(friend_of_owner).max_run_ns, 0);
+  EXPECT_EQ(code(), RuntimeCode::kTimeout) << "a thousand rounds take more than a nanosecond";
+  set_limit(0);
+  EXPECT_EQ(code(), RuntimeCode::kOk);
+  service_.close_session(session->id(), make_error(Code::kCancelled, ""));
+}
+
 TEST_F(HostileRingTest, TensorsOverTheRingAffectNoOtherClient) {
   shm::Submission entry = good();
   entry.tensors[0].offset = 0;   // the control words, read as numbers

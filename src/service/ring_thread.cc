@@ -165,14 +165,14 @@ Status RingThread::submit(const shm::Submission& submission) {
         "request {}: another one with this id is in flight; give each its own", head.request);
   }
   caller_.session->count_ring_request();
-  const auto& quota = caller_.session->requests();
+  const dispatch::RequestLimits limits = service_.limits_of(caller_);
   if (!flight->is_for_this_thread()) {
     request.on_done = [ring = ring_, id = head.request, entry](const runtime::Reply& reply) {
       ring->complete(id, reply, *entry);
     };
-    return ring_->flights.post(flight, request, quota);
+    return ring_->flights.post(flight, request, limits);
   }
-  const auto reply = SLUICE_TRY(ring_->flights.compute(flight, request, quota));
+  const auto reply = SLUICE_TRY(ring_->flights.compute(flight, request, limits));
   ring_->complete(head.request, reply, *entry);
   if (ring_->server.has_submission()) ring_->flights.note_backlog();
   return ok_status();

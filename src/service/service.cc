@@ -233,10 +233,7 @@ Result<Caller> Service::caller_of(terms::Role role, std::string_view token,
   SLUICE_TRY(authorize(peer, role));
   // Clients without a session share one per account, so that the quotas hold for them together.
   auto session = token.empty() ? common_.of(account_of(peer)) : sessions_.find(token);
-  if (session != nullptr) {
-    session->requests()->set_max_run_ns(access_.roles_of(peer).max_run_ns());
-    return Caller{std::move(session), std::move(peer)};
-  }
+  if (session != nullptr) return Caller{std::move(session), std::move(peer)};
   return Status(Code::kUnauthenticated, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
                 "no open session has this token; it ended, or the daemon was started anew");
 }

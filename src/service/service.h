@@ -269,6 +269,11 @@ class Service {
   /// Fails: kInvalidHandle, kPermissionDenied, kUnavailable while shutting down.
   Result<std::shared_ptr<dispatch::ModelRef>> find_model(const Caller& caller,
                                                          terms::ModelHandle model) const;
+  /// Quota and limits for one request. Asks for the roles again, because streams and rings outlive
+  /// a change of the rules.
+  dispatch::RequestLimits limits_of(const Caller& caller) const {
+    return {caller.session->requests(), access_.roles_of(caller.peer).max_run_ns()};
+  }
   /// Caller and model of a request that comes by itself. Fails: as caller_of and find_model.
   Result<Admission> admit(std::string_view token, terms::Peer peer, terms::ModelHandle model) const;
 

@@ -244,9 +244,9 @@ Cancel InferenceHandler::infer(const Request& request, const std::string& name,
     answer(written.is_ok() ? std::move(*written) : error_reply(written.status()));
   };
   const auto flight = flights_.enter(admission.model, true);
-  const auto quota = admission.caller.session->requests();
+  const dispatch::RequestLimits limits = service_.limits_of(admission.caller);
   if (flight->is_for_this_thread()) {
-    auto reply = flights_.compute(flight, *prepared, quota);
+    auto reply = flights_.compute(flight, *prepared, limits);
     if (reply.is_ok()) {
       reply_to(std::move(*reply));
     } else {
@@ -255,7 +255,7 @@ Cancel InferenceHandler::infer(const Request& request, const std::string& name,
     return nullptr;
   }
   prepared->on_done = reply_to;
-  const Status status = flights_.post(flight, *prepared, quota);
+  const Status status = flights_.post(flight, *prepared, limits);
   if (!status.is_ok()) answer(error_reply(status));
   return [flight] { flight->cancel(); };
 }

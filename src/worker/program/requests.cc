@@ -128,7 +128,7 @@ Status Requests::submit(const shm::Submission& entry) {
   if (entry.head.timeout_ns > 0) {
     request.deadline_ns = model->clock().now_ns() + entry.head.timeout_ns;
   }
-  request.max_run_ns = wanted.numbers[1];
+  const dispatch::RequestLimits limits = {nullptr, wanted.numbers[1]};
   request.priority = entry.head.priority;
   request.wants_detail = true;
   const auto flight = flights_.enter(answer->request, model, !ring_.has_submission());
@@ -141,9 +141,9 @@ Status Requests::submit(const shm::Submission& entry) {
       answer->set(std::move(reply));
       send(answer);
     };
-    return flights_.post(flight, request, nullptr);
+    return flights_.post(flight, request, limits);
   }
-  answer->set(SLUICE_TRY(flights_.compute(flight, request, nullptr)));
+  answer->set(SLUICE_TRY(flights_.compute(flight, request, limits)));
   send(answer);
   return ok_status();
 }

@@ -199,7 +199,7 @@ class StreamCall final
     request.memory_owner = work;
     // Never computed here: a stream keeps many requests in flight, and this thread reads them.
     const auto flight = flights_.enter(work->id, work->model, false);
-    SLUICE_TRY(flights_.post(flight, request, caller_.session->requests()));
+    SLUICE_TRY(flights_.post(flight, request, service_.limits_of(caller_)));
     if (is_over()) flight->cancel();  // `end` may have come before `enter`
     return ok_status();
   }

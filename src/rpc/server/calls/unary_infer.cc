@@ -15,12 +15,13 @@ class InferCall final : public grpc::ServerUnaryReactor {
 
   /// The call may be finished, and this deleted, before `post` returns: then `flight` lives on.
   void start(Handlers& handlers, runtime::Request& request, AnswerCall answer,
-             const service::ClientSession& session) {
+             const service::Caller& caller) {
     const auto flight = flight_;
     request.on_done = [this, answer = std::move(answer)](const runtime::Reply& reply) {
       Finish(answer(reply));
     };
-    const Status status = handlers.flights().post(flight, request, session.requests());
+    const Status status =
+        handlers.flights().post(flight, request, handlers.service().limits_of(caller));
     if (!status.is_ok()) Finish(wire::to_grpc(status));
   }
 
@@ -50,15 +51,15 @@ std::int64_t deadline_of(const grpc::CallbackServerContext& context, const Clock
 grpc::ServerUnaryReactor* infer_unary(Handlers& handlers, grpc::CallbackServerContext& context,
                                       const service::Admission& admission,
                                       runtime::Request& request, AnswerCall answer) {
-  const service::ClientSession& session = *admission.caller.session;
   dispatch::FlightTable& flights = handlers.flights();
   const auto flight = flights.enter(admission.model, true);
   if (flight->is_for_this_thread()) {
-    const auto reply = flights.compute(flight, request, session.requests());
+    const auto reply =
+        flights.compute(flight, request, handlers.service().limits_of(admission.caller));
     return finish(context, reply.is_ok() ? answer(*reply) : wire::to_grpc(reply.status()));
   }
   auto* call = new InferCall(flight);
-  call->start(handlers, request, std::move(answer), session);
+  call->start(handlers, request, std::move(answer), admission.caller);
   return call;
 }
 
