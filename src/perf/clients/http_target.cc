@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "perf/clients/http_client.h"
+#include "perf/clients/metadata.h"
 #include "perf/clients/served_model.h"
 
 namespace sluice::perf {
@@ -30,35 +31,15 @@ std::string encode(std::string_view text) {
 
 /// The "error" of a reply, or the reply.
 Status error_of(const HttpReply& reply) {
-  const json all = json::parse(reply.body, nullptr, /*allow_exceptions=*/false);
+  // What is longer is no message for a reader, and its JSON would take a multiple of its memory.
+  constexpr std::size_t kMaxParsedBytes = 65536;
+  const bool is_short = reply.body.size() <= kMaxParsedBytes;
+  const json all = json::parse(is_short ? reply.body : "", nullptr, /*allow_exceptions=*/false);
   const auto error = all.is_object() ? all.find("error") : all.end();
-  const std::string text = error != all.end() && error->is_string()
-                               ? error->get<std::string>()
-                               : reply.body.substr(0, kMaxShownBytes);
-  return make_error(Code::kFailedPrecondition, "status {}: {}", reply.status, text);
-}
-
-/// Absent or of another kind: none.
-std::vector<std::int64_t> shape_of(const json& tensor) {
-  std::vector<std::int64_t> shape;
-  const auto list = tensor.find("shape");
-  if (list == tensor.end() || !list->is_array()) return shape;
-  for (const json& dim : *list) shape.push_back(dim.is_number_integer() ? dim.get<int64_t>() : -1);
-  return shape;
-}
-
-Status add(const json& model, const char* key, std::vector<terms::TensorSpec>& to) {
-  const auto list = model.find(key);
-  if (list == model.end() || !list->is_array()) {
-    return make_error(Code::kFailedPrecondition, "the model's metadata have no list \"{}\"", key);
-  }
-  for (const json& tensor : *list) {
-    if (!tensor.is_object()) continue;
-    const std::string name = tensor.value("name", "");
-    const std::string datatype = tensor.value("datatype", "");
-    to.push_back(SLUICE_TRY(spec_of(name, datatype, shape_of(tensor))));
-  }
-  return ok_status();
+  const std::string& text =
+      error != all.end() && error->is_string() ? error->get_ref<const std::string&>() : reply.body;
+  return make_error(Code::kFailedPrecondition, "status {}: {}", reply.status,
+                    text.substr(0, kMaxShownBytes));
 }
 
 class HttpTarget final : public Target {
@@ -70,13 +51,10 @@ class HttpTarget final : public Target {
     const auto request = std::make_shared<const std::string>(head("GET", "") + "\r\n");
     const HttpReply reply = SLUICE_TRY(wait_for(request).with_context(model_.server.address));
     if (reply.status != 200) return error_of(reply).with_context(model_.server.address);
-    const json model = json::parse(reply.body, nullptr, /*allow_exceptions=*/false);
-    if (!model.is_object()) {
-      return make_error(Code::kFailedPrecondition, "{}: the model's metadata are no JSON object",
-                        model_.server.address);
-    }
-    SLUICE_TRY(add(model, "inputs", signature_.inputs));
-    return add(model, "outputs", signature_.outputs);
+    signature_ = SLUICE_TRY(parse_metadata(reply.body)
+                                .with_context("the model's metadata")
+                                .with_context(model_.server.address));
+    return ok_status();
   }
 
   const terms::Signature& signature() const override { return signature_; }
