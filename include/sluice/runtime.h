@@ -210,7 +210,9 @@ typedef struct sluice_load_options {
   int32_t is_on_demand; /* 1: loaded at the first request, unloaded for others; not in a daemon */
   int32_t is_pinned;    /* 1: a model on demand is not unloaded for others */
   int32_t isolation;    /* SLUICE_ISOLATION_ of the group that the load creates */
-  int64_t timeout_ns;   /* for cores that other groups hold: as sluice_group_options */
+  /* For cores that other groups hold: as sluice_group_options. UNIMPLEMENTED where they are taken
+   * and the package is sent to a daemon, which would be repeated: give a group then. */
+  int64_t timeout_ns;
   /* Not null: deploys a function. `depth` is the number of its requests in one turn (0: 1). Not
    * with a group or on demand. SLUICE_ISOLATION_PROCESS: in a cell of the daemon. */
   const sluice_function_options* function;

@@ -168,7 +168,8 @@ class Runtime:
         Without `group` the model is started on cores of its own, or takes turns with others where all are in use. `depth`: requests that run at a time.
         `queue_limit`: requests that may wait beyond these; 0 means 64 per slot, -1 none. `nan_policy`: "flag" counts
         replies with NaN, "fail" fails them. `is_on_demand`: loaded at the first request and unloaded for others
-        unless `is_pinned`. `timeout`: as for create_group. `is_server_path`: the path is on the daemon's machine.
+        unless `is_pinned`. `timeout`: as for create_group; a package that is sent to a daemon does not wait: give a
+        group then. `is_server_path`: the path is on the daemon's machine.
         `max_recorded_bytes`: bytes of command lists and plans that each slot keeps for shapes of earlier requests.
         `seed`: of random operators, as for sluice.load. `batch_rows`: waiting requests run as one of so many rows,
         0 for the compiled ones, of a model whose rows are independent; `max_delay`: seconds that a request waits

@@ -131,8 +131,10 @@ class RemoteRuntime final : public api::Runtime {
   }
 
   Result<std::uint64_t> load(const api::LoadSettings& settings) override {
+    // A load on a group takes no cores: where the group is too small, waiting does not help.
+    const api::TimeoutNs timeout_ns = settings.options.group ? 0 : settings.timeout_ns;
     terms::ModelEntry entry =
-        SLUICE_TRY(wait_for_cores(settings.timeout_ns, [&] { return load_entry(settings); }));
+        SLUICE_TRY(wait_for_cores(timeout_ns, [&] { return load_entry(settings, timeout_ns); }));
     remember(entry.info.handle, std::move(entry.signature));
     return entry.info.handle;
   }
@@ -286,9 +288,12 @@ class RemoteRuntime final : public api::Runtime {
     }
   }
 
-  Result<terms::ModelEntry> load_entry(const api::LoadSettings& settings) {
+  Result<terms::ModelEntry> load_entry(const api::LoadSettings& settings,
+                                       api::TimeoutNs timeout_ns) {
     auto options = SLUICE_TRY(load_options(settings));
-    if (settings.package.data() != nullptr) return client_->upload(options, settings.package);
+    if (settings.package.data() != nullptr) {
+      return sent_once(client_->upload(options, settings.package), timeout_ns);
+    }
     if (settings.is_server_path) return client_->load(options, settings.path);
     const auto path = std::filesystem::absolute(settings.path);
     // A daemon that sees the file maps it, and shares its pages with other users of it.
@@ -297,7 +302,19 @@ class RemoteRuntime final : public api::Runtime {
       if (loaded.is_ok() || !should_upload(loaded.status())) return loaded;
     }
     if (options.name.empty()) options.name = path.stem().string();
-    return client_->upload(options, path.string());
+    return sent_once(client_->upload(options, path.string()), timeout_ns);
+  }
+
+  /// Asking again would send the whole package again, as often as the cores are not free.
+  static Result<terms::ModelEntry> sent_once(Result<terms::ModelEntry> loaded,
+                                             api::TimeoutNs timeout_ns) {
+    const bool would_wait =
+        timeout_ns != 0 && terms::runtime_code_of(loaded.status()) == RuntimeCode::kNotEnoughCores;
+    if (!would_wait) return loaded;
+    return unimplemented(
+        "a package that is sent to the daemon does not wait for cores: create a group with the "
+        "timeout, and load on that; now {}",
+        loaded.status().message());
   }
 
   /// Asked for once: a handle is never another model's.
