@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from onnx import TensorProto
 
 from domains.case import OneNode
@@ -129,14 +128,15 @@ def reductions() -> list[OneNode]:
 def data_dependent() -> list[OneNode]:
     """Of no elements, but of sizes that a kernel finds."""
     kept = np.array([True, False, True, False])
-    return [OneNode(f"compress_of_nothing_{shape}", "Compress", "", {"X": np.zeros(shape, np.float32), "C": kept},
-                    attributes={"axis": shape.index(4)}, opsets={"": 11})
+    return [OneNode("compress_of_nothing_" + "x".join(map(str, shape)), "Compress", "",
+                    {"X": np.zeros(shape, np.float32), "C": kept}, attributes={"axis": shape.index(4)},
+                    opsets={"": 11})
             for shape in ((0, 4), (4, 0), (3, 4, 0), (2, 0, 4))]
 
 
 def texts_of_floats() -> list[OneNode]:
-    values = [1e10, 1e7, 99999999, 123456.0, 100, 0.5, -0.0, -1.5e-4, 1e-4, 1e-5, 1e-7, 3e38, -2.5e-30]
-    wide = [1e20, 1e17, 1e16, 0.5, 2.0**-20, -3.0]
+    values = [1e10, 1e7, 99999999, 123456.0, 100, 0.5, -0.0, -2**-13, 2**-14, 1e-7, 3e38, -2.5e-30]
+    wide = [1e20, 1e8, 1e7, 0.5, 0.001, 1e-7, -3.0]
     return [OneNode(f"text_of_{array.dtype}", "Cast", "", {"X": array}, attributes={"to": TensorProto.STRING},
                     opsets={"": 13}) for array in (np.float32(values), np.float64(wide))]
 
