@@ -413,7 +413,8 @@ Result<Admission> Service::admit(std::string_view token, terms::Peer peer,
                                  ModelHandle model) const {
   Caller caller = SLUICE_TRY(caller_of(terms::Role::kInference, token, std::move(peer)));
   auto ref = SLUICE_TRY(find_model(caller, model));
-  return Admission{std::move(caller), std::move(ref)};
+  dispatch::RequestLimits limits = limits_of(caller);
+  return Admission{std::move(caller), std::move(ref), std::move(limits)};
 }
 
 }  // namespace sluice::service

@@ -112,6 +112,7 @@ struct OwnModel {
 struct Admission {
   Caller caller;
   std::shared_ptr<dispatch::ModelRef> model;
+  dispatch::RequestLimits limits;
 };
 
 /// Safe from any thread. Calls that say so block; the others do not. Every Status carries a

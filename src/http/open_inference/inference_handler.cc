@@ -244,7 +244,7 @@ Cancel InferenceHandler::infer(const Request& request, const std::string& name,
     answer(written.is_ok() ? std::move(*written) : error_reply(written.status()));
   };
   const auto flight = flights_.enter(admission.model, true);
-  const dispatch::RequestLimits limits = service_.limits_of(admission.caller);
+  const dispatch::RequestLimits& limits = admission.limits;
   if (flight->is_for_this_thread()) {
     auto reply = flights_.compute(flight, *prepared, limits);
     if (reply.is_ok()) {

@@ -15,13 +15,12 @@ class InferCall final : public grpc::ServerUnaryReactor {
 
   /// The call may be finished, and this deleted, before `post` returns: then `flight` lives on.
   void start(Handlers& handlers, runtime::Request& request, AnswerCall answer,
-             const service::Caller& caller) {
+             const dispatch::RequestLimits& limits) {
     const auto flight = flight_;
     request.on_done = [this, answer = std::move(answer)](const runtime::Reply& reply) {
       Finish(answer(reply));
     };
-    const Status status =
-        handlers.flights().post(flight, request, handlers.service().limits_of(caller));
+    const Status status = handlers.flights().post(flight, request, limits);
     if (!status.is_ok()) Finish(wire::to_grpc(status));
   }
 
@@ -54,12 +53,11 @@ grpc::ServerUnaryReactor* infer_unary(Handlers& handlers, grpc::CallbackServerCo
   dispatch::FlightTable& flights = handlers.flights();
   const auto flight = flights.enter(admission.model, true);
   if (flight->is_for_this_thread()) {
-    const auto reply =
-        flights.compute(flight, request, handlers.service().limits_of(admission.caller));
+    const auto reply = flights.compute(flight, request, admission.limits);
     return finish(context, reply.is_ok() ? answer(*reply) : wire::to_grpc(reply.status()));
   }
   auto* call = new InferCall(flight);
-  call->start(handlers, request, std::move(answer), admission.caller);
+  call->start(handlers, request, std::move(answer), admission.limits);
   return call;
 }
 
