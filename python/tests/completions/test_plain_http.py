@@ -229,7 +229,7 @@ def test_client_that_goes_ends_its_text(curl: Curl, is_streamed: bool) -> None:
         host, port = curl.address.rsplit(":", 1)
         body = json.dumps({"model": "tiny", "prompt": [1], "max_tokens": CONTEXT - 1, "temperature": 0, "stream": is_streamed})
         client = socket.create_connection((host, int(port)))
-        client.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        client.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
         eventually(lambda before=before: inferences(curl) > before)
         client.close()
 

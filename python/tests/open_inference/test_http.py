@@ -198,7 +198,7 @@ def wrong(change: dict[str, Any]) -> dict[str, Any]:
     (wrong({"datatype": "FP16"}), "send binary data"),
     (wrong({"data": [1.5, 2]}), "no whole number"),
     (wrong({"data": [1, 2**63]}), "no whole number"),
-    (wrong({"data": [1, 2**64]}), "parsing a number"),
+    (wrong({"data": [1, 2**64]}), "does not fit the type"),
     (wrong({"data": [True, 2]}), "no whole number"),
     (wrong({"data": None}), "neither"),
     (wrong({"parameters": {"binary_data_size": 16}}), "\\\"data\\\" and"),

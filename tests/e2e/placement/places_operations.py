@@ -60,8 +60,8 @@ def rules_keep_their_order(folder: Path) -> str:
     model = folder / "images.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
     for first in ("sim", "reference"):
-        for rule in (f"block1/*={first},cpu", f"Conv={first},cpu"):
-            package = compile_model(model, folder / "ordered.sluice", options=["--place", rule])
+        for number, rule in enumerate((f"block1/*={first},cpu", f"Conv={first},cpu")):
+            package = compile_model(model, folder / f"{first}{number}.sluice", options=["--place", rule])
             wrong = [node for node in explain(package)["nodes"]
                      if ("Conv" in rule or node["name"] == "block1/conv") and node["backend"] != first
                      and node["name"].endswith("/conv")]
