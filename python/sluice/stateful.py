@@ -138,7 +138,8 @@ class StatefulModel(Model):
 
     def __init__(self, model: Model, states: Sequence[StateSpec]) -> None:
         self._model = model
-        self._language = model._language
+        if hasattr(model, "_language"):  # a model of several parts has none
+            self._language = model._language
         self._file = None  # the model's to close
         self.opened, self.loaded = model.opened, getattr(model, "loaded", {})
         self._thread: concurrent.futures.ThreadPoolExecutor | None = None
