@@ -39,30 +39,6 @@ def test_imports_in_every_order(order: tuple[str, ...]) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_children_forked_while_others_load_can_load(image: np.ndarray) -> None:
-    package = sluice.compile(DIGITS).content()
-    is_over = threading.Event()
-
-    def load() -> None:
-        while not is_over.is_set():
-            sluice.load(package).close()
-
-    threads = [threading.Thread(target=load) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(40):
-            child = os.fork()
-            if child == 0:
-                sluice.load(package)(image)
-                os._exit(0)
-            assert os.waitpid(child, 0)[1] == 0
-    finally:
-        is_over.set()
-        for thread in threads:
-            thread.join()
-
-
 def test_forked_child_refuses_old_models_and_loads_new_ones(digits: sluice.Model,
                                                             image: np.ndarray) -> None:
     expected = digits(image)

@@ -1,5 +1,7 @@
 // A child that was forked while another thread changed the list of libraries finds it half changed,
-// and its first dlopen ends it. So a fork waits until no library of ours is opened or closed.
+// and its first dlopen ends it. So a fork waits until no library of ours is opened or closed. It
+// waits for nothing else: a static object that another thread makes just then is never made in the
+// child, and whoever asks for it there waits for ever.
 #include "base/system/dynlib.h"
 
 #include <dlfcn.h>
