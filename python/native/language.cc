@@ -132,7 +132,7 @@ class NativeGenerator {
     request.num_stop_ids = stop_ids.size();
     request.is_stopped = &has_signal;
     request.user_data = this;
-    require_process();
+    require_process(generation_);
     without_gil([&] { check(sluice_generator_start(handle_.get(), &request)); });
   }
 
@@ -141,7 +141,7 @@ class NativeGenerator {
   /// raises an exception, as Ctrl-C does, ends the text with it.
   nb::object next() {
     const sluice_piece* piece = nullptr;
-    require_process();
+    require_process(generation_);
     has_raised_ = false;
     without_gil([&] { check(sluice_generator_next(handle_.get(), &piece)); });
     if (has_raised_) throw nb::python_error();
@@ -165,12 +165,6 @@ class NativeGenerator {
   std::int64_t context() const { return sluice_generator_context(handle_.get()); }
 
  private:
-  void require_process() const {
-    if (generation_ == fork_generation()) return;
-    throw Failure(Code::kFailedPrecondition,
-                  "the model was loaded before this process forked; load it again");
-  }
-
   /// Called by a thread in `next`, without the GIL.
   static std::int32_t has_signal(void* user_data) {
     auto& self = *static_cast<NativeGenerator*>(user_data);

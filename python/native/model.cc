@@ -146,16 +146,8 @@ void NativeModel::set_seed(std::uint64_t seed) {
   use([&](sluice_model* model) { check(sluice_model_set_seed(model, seed)); });
 }
 
-void NativeModel::require_process() const {
-  if (generation_ != fork_generation()) {
-    throw Failure(Code::kFailedPrecondition,
-                  "the model was loaded before this process forked, and its worker threads are not "
-                  "here; load it again, or start processes by the method \"spawn\"");
-  }
-}
-
 NativeModel::ContextPointer NativeModel::take_context() {
-  require_process();
+  require_process(generation_);
   const std::lock_guard lock(mutex_);
   if (model_ == nullptr) throw Failure(Code::kFailedPrecondition, "the model is closed");
   if (!idle_.empty()) {

@@ -62,7 +62,7 @@ class NativeModel {
   /// a forked child.
   template <typename Function>
   void use(Function function) {
-    require_process();
+    require_process(generation_);
     const std::lock_guard lock(mutex_);
     if (model_ == nullptr) throw Failure(Code::kFailedPrecondition, "the model is closed");
     function(model_);
@@ -96,7 +96,6 @@ class NativeModel {
   nb::object call_bound(const nb::handle& arguments);
   nb::object read_output(sluice_context* context, std::size_t index);
 
-  void require_process() const;
   ContextPointer take_context();
   void return_context(ContextPointer context);
   /// What becomes of the outputs; empty vectors: all are wanted, none has memory of the caller.

@@ -31,13 +31,7 @@ class RunLimitTest : public ::testing::Test {
   RunLimitTest()
       : sim_(std::move(sluice::testing::make_sim(kMachine)).value()), drivers_(*sim_.time) {
     EngineOptions options;
-    terms::Device device;
-    device.id = terms::DeviceId(0);
-    device.kind = sim_.backend->devices()[0].kind;
-    device.backend = "sim";
-    device.backend_index = 0;
-    device.num_cores = 4;
-    options.devices.devices = {device};
+    options.devices = testing::sim_map(*sim_.backend);
     engine_ = std::make_unique<Engine>(sim_.registry, drivers_, std::move(options));
   }
 

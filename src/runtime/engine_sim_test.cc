@@ -38,13 +38,7 @@ class SimTest : public ::testing::Test {
  protected:
   SimTest() : sim_(machine()), drivers_(*sim_.time) {
     EngineOptions options;
-    terms::Device device;
-    device.id = terms::DeviceId(0);
-    device.kind = sim_.backend->devices()[0].kind;
-    device.backend = "sim";
-    device.backend_index = 0;
-    device.num_cores = 4;
-    options.devices.devices = {device};
+    options.devices = testing::sim_map(*sim_.backend);
     options.hang_limit_ns = 1'000'000;
     engine_ = std::make_unique<Engine>(sim_.registry, drivers_, std::move(options));
   }

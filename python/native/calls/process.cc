@@ -31,6 +31,13 @@ void count_fork() {
 
 std::uint32_t fork_generation() { return g_generation.load(std::memory_order_relaxed); }
 
+void require_process(std::uint32_t generation) {
+  if (generation == fork_generation()) return;
+  throw Failure(Code::kFailedPrecondition,
+                "the model was loaded before this process forked, and its worker threads are not "
+                "here; load it again, or start processes by the method \"spawn\"");
+}
+
 void watch_forks() { ::pthread_atfork(nullptr, nullptr, count_fork); }
 
 NativeCall::NativeCall() {

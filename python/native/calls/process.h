@@ -9,6 +9,9 @@ namespace sluice::python {
 /// the process that loaded it.
 std::uint32_t fork_generation();
 
+/// Throws Failure (FAILED_PRECONDITION) unless `generation` is that of this process.
+void require_process(std::uint32_t generation);
+
 /// Registers the handler that counts forks. Called once, on import.
 void watch_forks();
 

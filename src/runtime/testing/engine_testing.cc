@@ -55,6 +55,18 @@ topology::DeviceMap pretended_cpu_map(int num_cores) {
   return map;
 }
 
+topology::DeviceMap sim_map(const backend::Backend& sim) {
+  terms::Device device;
+  device.id = terms::DeviceId(0);
+  device.kind = sim.devices()[0].kind;
+  device.backend = "sim";
+  device.backend_index = 0;
+  device.num_cores = 4;
+  topology::DeviceMap map;
+  map.devices = {device};
+  return map;
+}
+
 std::shared_ptr<const package::Executable> model_of(std::string_view graph_text,
                                                     std::string_view backend) {
   return std::make_shared<const package::Executable>(

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/backend.h"
 #include "runtime/engine.h"
 
 namespace sluice::runtime::testing {
@@ -19,6 +20,9 @@ topology::DeviceMap cpu_map(int max_cores = 64);
 /// A device of kind "cpu" with this many cores, however many processors there are: all on the first
 /// one. For bookkeeping, not for speed.
 topology::DeviceMap pretended_cpu_map(int num_cores);
+
+/// The first device of a simulated machine, of which engines use four cores.
+topology::DeviceMap sim_map(const backend::Backend& sim);
 
 /// The model of a graph's text (ir/text).
 std::shared_ptr<const package::Executable> model_of(std::string_view graph_text,

@@ -51,7 +51,8 @@ class InferCommand : public Command {
     const auto client = SLUICE_TRY(remote_.connect());
     const std::uint64_t handle = SLUICE_TRY(find_model(*client, model_));
     const auto entries = SLUICE_TRY(client->list_models(handle));
-    if (entries.empty()) return make_error(Code::kNotFound, "{}: unloaded meanwhile", model_);
+    if (entries.empty())
+      return make_error(Code::kNotFound, "model {} was unloaded meanwhile", model_);
     const terms::Signature& signature = entries.at(0).signature;
     auto sources = SLUICE_TRY(parse_inputs(inputs_, signature, Missing::kRefuse));
     const std::map<std::string, std::uint64_t> indexes = SLUICE_TRY(take_indexes(sources));
@@ -124,6 +125,7 @@ class InferCommand : public Command {
 
   /// The outputs are those of the last answer. 1 if one failed.
   Result<int> show(const RepeatReport& report) const {
+    const perf::Window& figures = report.figures;
     if (!output_dir_.empty() && report.last) {
       SLUICE_TRY(make_output_folder(output_dir_));
       for (const terms::NamedTensor& output : report.last->outputs) {
@@ -134,16 +136,16 @@ class InferCommand : public Command {
       print_json(report);
     } else {
       fmt::print("{} answered, {} failed, {:.0f}/s, p50 {}, p99 {}, longest {}\n",
-                 report.latencies_ns.size(), report.num_failed, report.per_second(),
-                 describe_duration(report.latency_ns(0.5)),
-                 describe_duration(report.latency_ns(0.99)),
-                 describe_duration(report.latency_ns(1)));
-      if (report.num_failed > 0) {
+                 figures.latencies_ns.size(), figures.num_failed, figures.per_second(),
+                 describe_duration(figures.latency_ns(0.5)),
+                 describe_duration(figures.latency_ns(0.99)),
+                 describe_duration(figures.latency_ns(1)));
+      if (figures.num_failed > 0) {
         fmt::print(stderr, "sluice: the first that failed: {}\n",
-                   printable(report.first_error.to_string()));
+                   printable(figures.first_error.to_string()));
       }
     }
-    return report.num_failed > 0 ? 1 : 0;
+    return figures.num_failed > 0 ? 1 : 0;
   }
 
   Preprocessing preprocessing_;

@@ -222,15 +222,16 @@ void print_json(const rpc::client::InferReply& reply, const std::vector<std::str
   print(to_json(reply, files));
 }
 void print_json(const RepeatReport& report) {
-  print(
-      {{"answered", report.latencies_ns.size()},
-       {"failed", report.num_failed},
-       {"first_error", report.first_error.is_ok() ? json() : json(report.first_error.to_string())},
-       {"duration_ns", report.duration_ns},
-       {"per_s", report.per_second()},
-       {"p50_ns", report.latency_ns(0.5)},
-       {"p99_ns", report.latency_ns(0.99)},
-       {"longest_ns", report.latency_ns(1)}});
+  const perf::Window& figures = report.figures;
+  print({{"answered", figures.latencies_ns.size()},
+         {"failed", figures.num_failed},
+         {"first_error",
+          figures.first_error.is_ok() ? json() : json(figures.first_error.to_string())},
+         {"duration_ns", figures.duration_ns},
+         {"per_s", figures.per_second()},
+         {"p50_ns", figures.latency_ns(0.5)},
+         {"p99_ns", figures.latency_ns(0.99)},
+         {"longest_ns", figures.latency_ns(1)}});
 }
 void print_json(const char* key, std::uint64_t handle) { print({{key, handle}}); }
 

@@ -1,23 +1,11 @@
 #include "sluice/remote/repeated.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "base/clock.h"
 
 namespace sluice::tool {
-
-double RepeatReport::per_second() const {
-  const auto count = static_cast<double>(latencies_ns.size());
-  return duration_ns > 0 ? count * 1e9 / static_cast<double>(duration_ns) : 0;
-}
-
-std::int64_t RepeatReport::latency_ns(double share) const {
-  if (latencies_ns.empty()) return 0;
-  const double rank = std::ceil(share * static_cast<double>(latencies_ns.size()));
-  return latencies_ns[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
-}
 
 /// One thread sends and takes: it never has more in flight than the daemon reads.
 Result<RepeatReport> infer_repeatedly(rpc::client::Client& client, std::uint64_t model,
@@ -46,15 +34,14 @@ Result<RepeatReport> infer_repeatedly(rpc::client::Client& client, std::uint64_t
       return make_error(Code::kInternal, "the daemon answered other requests than the client sent");
     }
     if (answer->reply.is_ok()) {
-      report.latencies_ns.push_back(clock.now_ns() - sent->second);
+      report.figures.latencies_ns.push_back(clock.now_ns() - sent->second);
       report.last = std::move(*answer->reply);
-    } else if (report.num_failed++ == 0) {
-      report.first_error = answer->reply.status();
+    } else if (report.figures.num_failed++ == 0) {
+      report.figures.first_error = answer->reply.status();
     }
     sent_ns.erase(sent);
   }
-  report.duration_ns = clock.now_ns() - start_ns;
-  std::ranges::sort(report.latencies_ns);
+  report.figures.duration_ns = clock.now_ns() - start_ns;
   return report;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "perf/window.h"
 #include "rpc/client/client.h"
 
 namespace sluice::tool {
@@ -15,15 +16,8 @@ struct RepeatOptions {
 };
 
 struct RepeatReport {
-  std::int64_t num_failed = 0;
-  Status first_error;                           ///< ok if none failed
-  std::int64_t duration_ns = 0;                 ///< from the first request to the last answer
-  std::vector<std::int64_t> latencies_ns;       ///< of successful requests, ascending
+  perf::Window figures;                         ///< from the first request to the last answer
   std::optional<rpc::client::InferReply> last;  ///< the last successful one
-
-  double per_second() const;
-  /// The quantile `share` of the latencies; 0 if no request succeeded. Requires: 0 < share <= 1.
-  std::int64_t latency_ns(double share) const;
 };
 
 /// Requires: count and in_flight > 0. Fails: with what ended the stream.
