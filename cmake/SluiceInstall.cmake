@@ -13,6 +13,7 @@ function(sluice_install_library target)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${ARG_COMPONENT})
   target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
                                                  $<INSTALL_INTERFACE:include>)
+  target_compile_features(${target} INTERFACE cxx_std_20)  # of the .hpp files; C is as it was
   # "lib": plug-ins are looked for beside the library, in lib/sluice.
   install(TARGETS ${target} EXPORT sluice_${ARG_COMPONENT}
           LIBRARY DESTINATION lib NAMELINK_COMPONENT development)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 # Two thirds of this size, which a phone's width leaves, keep the text readable.
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, GAP = 538, 190, 88, 24, 36, 34
-FONT, ROW, COLUMN = 14, 21, 306
+FONT, ROW, COLUMN = 14, 21, 298
 COLOURS = ["#2a78b5", "#7cb5dd", "#3b8a57", "#d1495b", "#8a5fb0", "#7a7a7a", "#e0902f", "#b5a642"]
 LOW_MS, HIGH_MS = 0.5, 2000
 

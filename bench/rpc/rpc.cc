@@ -210,12 +210,12 @@ class Bench {
     runtime::Engine engine(registry, drivers, this_machine());
     runtime::LoadRequest loaded;
     loaded.executable = executable;
-    const auto handle = value_of(engine.load(loaded));
+    const auto sink = value_of(engine.sink(value_of(engine.load(loaded))));
     const auto here = [&] {
       runtime::Request request;
       request.inputs = {{x, kIn, ir::ElementType::kF32, dims}};
       request.outputs = {{y, kOut}};
-      check(engine.infer(handle, std::move(request)).errors.to_status());
+      check(runtime::infer(*sink, std::move(request)).errors.to_status());
     };
     const auto there = [&](void* from, const rpc::client::InferOptions& how) {
       const terms::TensorView view = {from, kIn, ir::ElementType::kF32, dims};

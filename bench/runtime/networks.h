@@ -83,7 +83,7 @@ class Caller {
   }
 
   void infer(runtime::Engine& engine, terms::ModelHandle model) {
-    check(engine.infer(model, request()).errors.to_status());
+    check(runtime::infer(*value_of(engine.sink(model)), request()).errors.to_status());
   }
 
  private:

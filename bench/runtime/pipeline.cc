@@ -1,7 +1,7 @@
 // A model cut in two, a core for each half: requests per second by the number of requests in
 // flight. Target: 1.7 times the rate of one in flight, from two on.
 #include <algorithm>
-#include <deque>
+#include <atomic>
 #include <vector>
 
 #include "networks.h"
@@ -10,7 +10,6 @@
 namespace sluice::bench {
 namespace {
 
-using runtime::Cookie;
 using runtime::Engine;
 using terms::ModelHandle;
 
@@ -31,20 +30,28 @@ constexpr Network kNetworks[] = {
 };
 
 double rate(Engine& engine, ModelHandle model, std::vector<Caller>& callers, int in_flight) {
-  std::deque<Cookie> cookies;
+  const auto sink = value_of(engine.sink(model));
+  std::atomic<std::int64_t> num_done = 0;
+  std::int64_t num_sent = 0;
   std::int64_t count = 0;
+  const auto wait_for = [&](std::int64_t number) {
+    sink->wait([&] { return num_done.load(std::memory_order_acquire) >= number; }, kNoDeadline);
+  };
   const std::int64_t start = engine.clock().now_ns();
   std::int64_t now = start;
-  for (; now - start < kTurnNs; now = engine.clock().now_ns(), ++count) {
-    while (static_cast<int>(cookies.size()) < in_flight) {
-      const std::size_t next = static_cast<std::size_t>(count) + cookies.size();
-      runtime::Request request = callers[next % callers.size()].request();
-      cookies.push_back(value_of(engine.post(model, request)));
+  for (; now - start < kTurnNs; now = engine.clock().now_ns()) {
+    for (; num_sent < count + in_flight; ++num_sent) {
+      const auto next = static_cast<std::size_t>(num_sent) % callers.size();
+      runtime::Request request = callers[next].request();
+      request.on_done = [&num_done](const runtime::Reply& reply) {
+        check(reply.errors.to_status());
+        num_done.fetch_add(1, std::memory_order_release);
+      };
+      value_of(sink->submit(request));
     }
-    check(engine.wait(cookies.front(), kNoDeadline).errors.to_status());
-    cookies.pop_front();
+    wait_for(++count);
   }
-  for (const Cookie cookie : cookies) engine.wait(cookie, kNoDeadline);
+  wait_for(num_sent);
   return static_cast<double>(count) * 1e9 / static_cast<double>(now - start);
 }
 

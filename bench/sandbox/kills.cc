@@ -1,12 +1,13 @@
 // Kills cells, guests and the daemon under a bursty load, and checks what follows.
 //
-//     kills PACKAGE [KILLS [CELLS]]
+//     kills PACKAGE [KILLS [CELLS [STOPS]]]
 //
-// Each cell has four functions, two of which join requests where the package allows it. Of 100
-// kills 70 hit a cell, 29 a guest (a client with a session, a function and tensors of its own) and
-// one the daemon, the cells' supervisor. One in ten of the cells is stopped (SIGSTOP) instead of
-// killed. The program fails if a request is not answered exactly once, if a request fails whose
-// cell was not hit meanwhile, if a function does not answer again, or if something is left.
+// Each cell has four functions, two of which join requests where the package allows it, and two
+// graphs of two of them. Of 100 kills 70 hit a cell, 29 a guest (a client with a session, a
+// function and tensors of its own) and one the daemon, the cells' supervisor. About STOPS of those
+// that hit a cell (one in ten) stop it (SIGSTOP) instead. The program fails if a request is not
+// answered exactly once, if a request fails whose cell was not hit meanwhile, if a function or a
+// graph does not answer again, or if something is left.
 #include <fmt/core.h>
 #include <signal.h>
 #include <spawn.h>
@@ -64,12 +65,15 @@ std::unique_ptr<Client> connect(const std::string& address) {
   return value_of(Client::create(options));
 }
 
-/// Zeros for the inputs of the package.
+terms::Signature signature_of(const std::string& package) {
+  return package::signature_of(value_of(package::read_package(package)).graph);
+}
+
+/// Zeros for the inputs of a package or a graph.
 class Inputs {
  public:
-  explicit Inputs(const std::string& package) {
-    const auto executable = value_of(package::read_package(package));
-    for (const terms::TensorSpec& spec : package::signature_of(executable.graph).inputs) {
+  explicit Inputs(const terms::Signature& signature) {
+    for (const terms::TensorSpec& spec : signature.inputs) {
       bytes_.emplace_back(static_cast<std::size_t>(bytes_of(spec)));
       terms::TensorView view;
       view.element = spec.type.element();
@@ -103,19 +107,28 @@ struct Outage {
 };
 
 constexpr std::size_t kFunctionsOfACell = 4;
+constexpr std::size_t kGraphsOfACell = kFunctionsOfACell / 2;
+
+/// A function or a graph.
+struct Asked {
+  std::uint64_t handle = 0;
+  std::shared_ptr<const Inputs> inputs;
+};
 
 struct Deployment {
-  std::vector<std::vector<std::uint64_t>> functions;  ///< by cell
-  std::vector<std::int64_t> groups;                   ///< by cell
+  std::vector<std::vector<Asked>> asked;  ///< by cell: its functions, then its graphs
+  std::vector<std::int64_t> groups;       ///< by cell
 };
 
 class Test {
  public:
-  Test(std::string package, std::int64_t num_kills, std::size_t num_cells)
+  Test(std::string package, std::int64_t num_kills, std::size_t num_cells, std::int64_t num_stops)
       : package_(std::move(package)),
         num_kills_(num_kills),
         num_cells_(num_cells),
-        inputs_(package_) {
+        stop_share_(static_cast<double>(num_stops) / (0.7 * static_cast<double>(num_kills))),
+        signature_(signature_of(package_)),
+        inputs_(std::make_shared<const Inputs>(signature_)) {
     std::string pattern = (fs::temp_directory_path() / "sluice-kills-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) refuse("no temporary folder");
     folder_ = pattern;
@@ -154,7 +167,8 @@ class Test {
     for (std::int64_t i = 0; i + 1 < num_kills; ++i) {
       pause(static_cast<std::int64_t>(random_() % 20) * kMs);
       if (random_() % 99 < 70) {
-        hit_cell(*control, random_() % num_cells_, random_() % 10 == 0 ? SIGSTOP : SIGKILL);
+        const bool stops = static_cast<double>(random_() % 1000) < 1000 * stop_share_;
+        hit_cell(*control, random_() % num_cells_, stops ? SIGSTOP : SIGKILL);
       } else {
         kill_guest(*control);
       }
@@ -175,11 +189,29 @@ class Test {
       const auto cell = static_cast<std::size_t>(known - deployment_.groups.begin());
       if (known == deployment_.groups.end()) {
         deployment_.groups.push_back(group);
-        deployment_.functions.emplace_back();
+        deployment_.asked.emplace_back();
       }
-      deployment_.functions[cell].push_back(entry.info.handle);
+      deployment_.asked[cell].push_back({entry.info.handle, inputs_});
     }
     if (deployment_.groups.size() != num_cells_) refuse("a cell has no function");
+    for (std::vector<Asked>& asked : deployment_.asked) {
+      if (asked.size() != kFunctionsOfACell) refuse("the cells have no equal numbers of functions");
+      for (std::size_t i = 0; i < kGraphsOfACell; ++i) {
+        const auto entry = deploy_graph(client, asked[i].handle, asked[i + kGraphsOfACell].handle);
+        asked.push_back({entry.info.handle, std::make_shared<const Inputs>(entry.signature)});
+      }
+    }
+  }
+
+  /// Of two functions: the first passes its output to the second where their types allow it.
+  terms::ModelEntry deploy_graph(Client& client, std::uint64_t first, std::uint64_t second) const {
+    terms::GraphRequest graph;
+    graph.name = "graph";
+    graph.nodes = {{"first", terms::ModelHandle{first}}, {"second", terms::ModelHandle{second}}};
+    const terms::TensorSpec& from = signature_.outputs.front();
+    const terms::TensorSpec& to = signature_.inputs.front();
+    if (from.type == to.type) graph.edges = {{{"first", from.name}, {"second", to.name}}};
+    return value_of(client.deploy_graph(graph));
   }
 
   terms::ModelEntry deploy_function(Client& client, std::size_t number) const {
@@ -197,7 +229,7 @@ class Test {
     return value_of(client.upload(options, package_));
   }
 
-  /// Bursts of requests to the cell's functions in turn, open loop, on one stream.
+  /// Bursts of requests to the cell's functions and graphs in turn, open loop, on one stream.
   void send(std::size_t cell) {
     const auto client = connect(address_);
     const auto stream = value_of(client->open_stream());
@@ -225,8 +257,9 @@ class Test {
           id = mine.size();
           mine.push_back({cell, now_ns(), 0, 0, false, ""});
         }
-        const auto& functions = deployment_.functions[cell];
-        if (!stream->send(id, functions[id % functions.size()], inputs_.tensors).is_ok()) break;
+        const auto& asked = deployment_.asked[cell];
+        const Asked& next = asked[id % asked.size()];
+        if (!stream->send(id, next.handle, next.inputs->tensors).is_ok()) break;
       }
       pause(20 * kMs);
     }
@@ -255,11 +288,11 @@ class Test {
     (signal == SIGSTOP ? stop_recoveries_ns_ : cell_recoveries_ns_).push_back(took_ns);
   }
 
-  /// One of each function of the cell.
+  /// One of each function and graph of the cell.
   void wait_for_answers(Client& client, std::size_t cell) {
     const std::int64_t deadline_ns = now_ns() + kRecoveryLimitNs;
-    for (const std::uint64_t function : deployment_.functions[cell]) {
-      while (!client.infer(function, inputs_.tensors).is_ok()) {
+    for (const Asked& asked : deployment_.asked[cell]) {
+      while (!client.infer(asked.handle, asked.inputs->tensors).is_ok()) {
         if (now_ns() > deadline_ns) refuse(fmt::format("cell {} does not come back", cell));
       }
     }
@@ -331,8 +364,8 @@ class Test {
   }
 
   void check_leaks(Client& control, std::size_t idle_files) {
-    const std::size_t num_functions = num_cells_ * kFunctionsOfACell;
-    if (value_of(control.list_models()).size() != num_functions) wrong("a function is left");
+    const std::size_t num_models = num_cells_ * (kFunctionsOfACell + kGraphsOfACell);
+    if (value_of(control.list_models()).size() != num_models) wrong("a function is left");
     if (value_of(control.list_groups()).size() != num_cells_) wrong("a group is left");
     const std::int64_t deadline_ns = now_ns() + 5000 * kMs;
     while (num_open_files(daemon_->id()) > idle_files + 2 && now_ns() < deadline_ns)
@@ -370,7 +403,9 @@ class Test {
   const std::string package_;
   const std::int64_t num_kills_;
   const std::size_t num_cells_;
-  const Inputs inputs_;
+  const double stop_share_;
+  const terms::Signature signature_;
+  const std::shared_ptr<const Inputs> inputs_;
   std::string folder_;
   std::string address_;
   std::mt19937_64 random_{1};
@@ -393,7 +428,7 @@ class Test {
 /// exchange, and requests in flight, until it is killed.
 [[noreturn]] void be_guest(const std::string& address, const std::string& package) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const Inputs inputs(package);
+  const Inputs inputs(signature_of(package));
   const auto client = connect(address);
   (void)value_of(client->open_session("guest"));
   terms::LoadOptions options;
@@ -413,11 +448,13 @@ class Test {
 int main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == "guest") sluice::bench::be_guest(argv[2], argv[3]);
   if (argc < 2) {
-    fmt::print(stderr, "usage: kills PACKAGE [KILLS [CELLS]]\n");
+    fmt::print(stderr, "usage: kills PACKAGE [KILLS [CELLS [STOPS]]]\n");
     return 2;
   }
   const std::int64_t num_kills = argc > 2 ? std::max(1LL, std::atoll(argv[2])) : 1000;
   const auto num_cells =
       static_cast<std::size_t>(argc > 3 ? std::max(1LL, std::atoll(argv[3])) : 2);
-  return sluice::bench::Test(argv[1], num_kills, num_cells).run();
+  const std::int64_t num_stops =
+      argc > 4 ? std::max(0LL, std::atoll(argv[4])) : num_kills * 7 / 100;
+  return sluice::bench::Test(argv[1], num_kills, num_cells, num_stops).run();
 }

@@ -2,6 +2,7 @@
  *
  *   tokenizer  text to tokens and back, and chats as the model reads them
  *   generator  a text at a time, token by token
+ *   embedder   vectors of texts, and scores of pairs of texts
  *
  * Conventions as in sluice/sluice.h. Texts are UTF-8. What a function returns through a pointer to
  * const is freed with sluice_release (sluice/runtime.h) unless stated otherwise.
@@ -90,6 +91,16 @@ typedef struct sluice_generator sluice_generator;
 #define SLUICE_GIVEN_SEED 32
 #define SLUICE_GIVEN_MAX_TOKENS 64
 #define SLUICE_GIVEN_TOP_LOGPROBS 128
+#define SLUICE_GIVEN_PRESENCE_PENALTY 256
+#define SLUICE_GIVEN_FREQUENCY_PENALTY 512
+
+/* Added to the logit of a token before the choice: -100 keeps it out of most texts, 100 takes it
+ * alone. */
+typedef struct sluice_logit_bias {
+  int64_t token;
+  float bias; /* -100 to 100 */
+  int32_t reserved;
+} sluice_logit_bias;
 
 /* What to generate. All fields but struct_size may be zero. Exactly one of `prompt`, `ids` and
  * `chat` is the prompt. The call borrows all pointers but `is_stopped` and its `user_data`. */
@@ -118,6 +129,20 @@ typedef struct sluice_generate_request {
   int32_t (*is_stopped)(void* user_data);
   void* user_data;
   int64_t top_logprobs; /* pieces tell of their token, and of so many of the likeliest ones */
+  /* What the text must be, and with the temperature's draws among what it may be: one of both, or
+   * null. The text is cut where max_tokens or the context end before it. */
+  const char* schema;  /* a JSON schema that the text, which is JSON, fits */
+  const char* grammar; /* a grammar in GBNF, the notation of llama.cpp */
+  /* As OpenAI's, -2 to 2; the prompt does not count. Where the text has a token c > 0 times, its
+   * logit loses presence_penalty + c * frequency_penalty. */
+  float presence_penalty;
+  float frequency_penalty;
+  const sluice_logit_bias* logit_bias; /* [num_logit_bias], at most 1,024 */
+  size_t num_logit_bias;
+  /* [num_bad_words] texts whose tokens, as they stand at the begin of a text or behind a space, the
+   * text has not; at most 512. Other tokens may spell them. */
+  const char* const* bad_words;
+  size_t num_bad_words;
 } sluice_generate_request;
 
 /* How likely the model found a token, whatever the sampling made of it. */
@@ -161,8 +186,8 @@ SLUICE_API int64_t sluice_generator_context(const sluice_generator* generator);
 /* Begins a text and ends the former one. Computes nothing yet; what the prompt shares with the
  * former text is not computed again. Fails: INVALID_ARGUMENT for settings out of range, an empty
  * prompt, or ids that are no token; OUT_OF_RANGE, naming both lengths, where the prompt and
- * max_tokens exceed the context; as sluice_tokenizer_encode and
- * sluice_tokenizer_apply_chat_template. */
+ * max_tokens exceed the context; UNIMPLEMENTED, by its name, for a word of the schema that is not
+ * supported; as sluice_tokenizer_encode and sluice_tokenizer_apply_chat_template. */
 SLUICE_API sluice_code sluice_generator_start(sluice_generator* generator,
                                               const sluice_generate_request* request);
 /* The next piece; null at the end of the text. The first call computes the prompt. The piece is
@@ -177,6 +202,36 @@ SLUICE_API int32_t sluice_generator_finish(const sluice_generator* generator);
 /* Tokens of the prompt, and of the text so far; 0 for null. */
 SLUICE_API int64_t sluice_generator_num_prompt_tokens(const sluice_generator* generator);
 SLUICE_API int64_t sluice_generator_num_tokens(const sluice_generator* generator);
+
+/* ---- embedders ------------------------------------------------------------------------------ */
+
+/* Vectors of texts, or scores of pairs of texts, by a model such as BERT. Used by one thread at a
+ * time: a call beside another fails with FAILED_PRECONDITION. Several embedders of one model run in
+ * parallel. An embedder keeps its model alive. */
+typedef struct sluice_embedder sluice_embedder;
+
+/* Free with sluice_embedder_free. Fails: INVALID_ARGUMENT for a model that makes neither vectors
+ * nor scores; as sluice_tokenizer_create. */
+SLUICE_API sluice_code sluice_embedder_create(sluice_model* model, sluice_embedder** embedder);
+/* Null is allowed. */
+SLUICE_API void sluice_embedder_free(sluice_embedder* embedder);
+
+/* Numbers of a vector; 0 for a model that scores pairs, and for null. */
+SLUICE_API int64_t sluice_embedder_width(const sluice_embedder* embedder);
+/* The most tokens of a text, special ones included; 0 for null. */
+SLUICE_API int64_t sluice_embedder_context(const sluice_embedder* embedder);
+
+/* Writes a vector for each text to `vectors`, [num_texts, width]. `texts` end with a zero. The call
+ * divides long lists into runs of about equal lengths. Blocks. Fails: INVALID_ARGUMENT for a model
+ * of scores and for what is no UTF-8; OUT_OF_RANGE, naming both lengths, for a text beyond the
+ * context; DATA_LOSS where the model computes no finite numbers. */
+SLUICE_API sluice_code sluice_embedder_embed(sluice_embedder* embedder, const char* const* texts,
+                                             size_t num_texts, float* vectors);
+/* Writes to `scores`, [num_documents], how well each document answers the query. Fails: as above,
+ * with INVALID_ARGUMENT for a model of vectors. */
+SLUICE_API sluice_code sluice_embedder_score(sluice_embedder* embedder, const char* query,
+                                             const char* const* documents, size_t num_documents,
+                                             float* scores);
 
 #ifdef __cplusplus
 }

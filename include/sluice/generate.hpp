@@ -36,6 +36,24 @@ inline std::string taken(const sluice_string* given) {
   sluice_release(given);
   return text;
 }
+
+/// In C a text ends with its first NUL.
+inline std::optional<Error> check_text(std::string_view text) {
+  if (text.find('\0') == std::string_view::npos) return std::nullopt;
+  return Error{Code::kInvalidArgument, "a text has a NUL character; leave it out"};
+}
+inline std::optional<Error> check_texts(std::span<const std::string> texts) {
+  for (const std::string& text : texts) {
+    if (auto error = check_text(text)) return error;
+  }
+  return std::nullopt;
+}
+inline std::vector<const char*> views_of(std::span<const std::string> texts) {
+  std::vector<const char*> views;
+  views.reserve(texts.size());
+  for (const std::string& text : texts) views.push_back(text.c_str());
+  return views;
+}
 }  // namespace detail
 
 /// Text to tokens and back, and chats as a model reads them. Movable and immutable; usable from any
@@ -69,8 +87,10 @@ class Tokenizer {
     }
     return detail::taken(text);
   }
-  /// A chat, a text of JSON, as the model reads it. Fails: as sluice_tokenizer_apply_chat_template.
+  /// A chat, a text of JSON, as the model reads it. Fails: as sluice_tokenizer_apply_chat_template;
+  /// INVALID_ARGUMENT for a NUL.
   Expected<std::string> apply_chat_template(const std::string& chat) const {
+    if (auto error = detail::check_text(chat)) return *error;
     const sluice_string* text = nullptr;
     if (auto error = detail::check(
             sluice_tokenizer_apply_chat_template(handle_.get(), chat.c_str(), &text))) {
@@ -83,6 +103,7 @@ class Tokenizer {
   std::size_t vocabulary_size() const { return sluice_tokenizer_vocabulary_size(handle_.get()); }
   /// The id of a token as tokenizer.json spells it.
   std::optional<std::int64_t> find(const std::string& piece) const {
+    if (detail::check_text(piece)) return std::nullopt;
     const std::int64_t id = sluice_tokenizer_find(handle_.get(), piece.c_str());
     return id < 0 ? std::nullopt : std::optional(id);
   }
@@ -111,11 +132,17 @@ struct GenerateRequest {
   std::optional<float> top_p = {};
   std::optional<float> min_p = {};
   std::optional<float> repetition_penalty = {};
+  std::optional<float> presence_penalty = {};
+  std::optional<float> frequency_penalty = {};
+  std::vector<sluice_logit_bias> logit_bias = {};
+  std::vector<std::string> bad_words = {};
   std::optional<std::uint64_t> seed = {};
   std::optional<std::int64_t> top_logprobs = {};
   std::vector<std::string> stops = {};      ///< texts that end the text
   std::vector<std::int64_t> stop_ids = {};  ///< tokens that end it besides the model's
   std::function<bool()> is_stopped = {};    ///< true ends it at once; must not throw
+  std::string schema = {};                  ///< a JSON schema that the text fits
+  std::string grammar = {};                 ///< or a grammar in GBNF
 };
 
 /// Why a text ended.
@@ -155,13 +182,20 @@ class Generator {
   std::int64_t context() const { return sluice_generator_context(handle_.get()); }
 
   /// Begins a text and ends the former one; computes nothing yet.
-  /// Fails: as sluice_generator_start.
+  /// Fails: as sluice_generator_start; INVALID_ARGUMENT for a text with a NUL.
   [[nodiscard]] std::optional<Error> start(GenerateRequest request) {
+    for (const std::string* text : {&request.chat, &request.schema, &request.grammar}) {
+      if (auto error = detail::check_text(*text)) return error;
+    }
+    if (auto error = detail::check_texts(request.stops)) return error;
+    if (auto error = detail::check_texts(request.bad_words)) return error;
     sluice_generate_request given = view_of(request);
-    std::vector<const char*> stops;
-    for (const std::string& stop : request.stops) stops.push_back(stop.c_str());
+    const std::vector<const char*> stops = detail::views_of(request.stops);
     given.stops = stops.data();
     given.num_stops = stops.size();
+    const std::vector<const char*> bad_words = detail::views_of(request.bad_words);
+    given.bad_words = bad_words.data();
+    given.num_bad_words = bad_words.size();
     std::unique_ptr<std::function<bool()>> is_stopped;
     if (request.is_stopped) {
       is_stopped = std::make_unique<std::function<bool()>>(std::move(request.is_stopped));
@@ -208,8 +242,12 @@ class Generator {
     if (!request.ids.empty()) given.ids = request.ids.data();
     given.num_ids = request.ids.size();
     if (!request.chat.empty()) given.chat = request.chat.c_str();
+    if (!request.schema.empty()) given.schema = request.schema.c_str();
+    if (!request.grammar.empty()) given.grammar = request.grammar.c_str();
     given.stop_ids = request.stop_ids.data();
     given.num_stop_ids = request.stop_ids.size();
+    given.logit_bias = request.logit_bias.data();
+    given.num_logit_bias = request.logit_bias.size();
     const auto give = [&](const auto& wanted, auto& field, std::uint32_t flag) {
       if (!wanted) return;
       field = *wanted;
@@ -222,6 +260,8 @@ class Generator {
     give(request.top_p, given.top_p, SLUICE_GIVEN_TOP_P);
     give(request.min_p, given.min_p, SLUICE_GIVEN_MIN_P);
     give(request.repetition_penalty, given.repetition_penalty, SLUICE_GIVEN_REPETITION_PENALTY);
+    give(request.presence_penalty, given.presence_penalty, SLUICE_GIVEN_PRESENCE_PENALTY);
+    give(request.frequency_penalty, given.frequency_penalty, SLUICE_GIVEN_FREQUENCY_PENALTY);
     give(request.seed, given.seed, SLUICE_GIVEN_SEED);
     return given;
   }
@@ -229,6 +269,56 @@ class Generator {
   std::unique_ptr<std::function<bool()>> is_stopped_;  // of the text in the making
   std::unique_ptr<sluice_generator, detail::Deleter<sluice_generator, sluice_generator_free>>
       handle_;
+};
+
+/// Vectors of texts, or scores of pairs of texts. Movable; used by one thread at a time. Several
+/// embedders of one model run in parallel. Keeps its model alive.
+class Embedder {
+ public:
+  /// Fails: as sluice_embedder_create.
+  static Expected<Embedder> create(const Model& model) {
+    sluice_embedder* handle = nullptr;
+    if (auto error = detail::check(sluice_embedder_create(model.get(), &handle))) return *error;
+    return Embedder(handle);
+  }
+
+  /// Numbers of a vector; 0 for a model that scores pairs.
+  std::size_t width() const {
+    return static_cast<std::size_t>(sluice_embedder_width(handle_.get()));
+  }
+  /// The most tokens of a text.
+  std::int64_t context() const { return sluice_embedder_context(handle_.get()); }
+
+  /// A vector for each text, one behind the other: [texts, width]. Fails: as
+  /// sluice_embedder_embed; INVALID_ARGUMENT for a text with a NUL.
+  Expected<std::vector<float>> embed(std::span<const std::string> texts) {
+    if (auto error = detail::check_texts(texts)) return *error;
+    const auto given = detail::views_of(texts);
+    std::vector<float> vectors(texts.size() * width());
+    if (auto error = detail::check(
+            sluice_embedder_embed(handle_.get(), given.data(), given.size(), vectors.data()))) {
+      return *error;
+    }
+    return vectors;
+  }
+  /// How well each document answers the query. Fails: as sluice_embedder_score; INVALID_ARGUMENT
+  /// for a text with a NUL.
+  Expected<std::vector<float>> score(const std::string& query,
+                                     std::span<const std::string> documents) {
+    if (auto error = detail::check_texts({&query, 1})) return *error;
+    if (auto error = detail::check_texts(documents)) return *error;
+    const auto given = detail::views_of(documents);
+    std::vector<float> scores(documents.size());
+    if (auto error = detail::check(sluice_embedder_score(handle_.get(), query.c_str(), given.data(),
+                                                         given.size(), scores.data()))) {
+      return *error;
+    }
+    return scores;
+  }
+
+ private:
+  explicit Embedder(sluice_embedder* handle) : handle_(handle) {}
+  std::unique_ptr<sluice_embedder, detail::Deleter<sluice_embedder, sluice_embedder_free>> handle_;
 };
 
 }  // namespace sluice

@@ -72,12 +72,16 @@ typedef struct sluice_request_options {
   sluice_reply_callback on_done;       /* sluice_runtime_submit only; null: poll or wait */
   void* user_data;                     /* for on_done */
   /* Of a daemon, below: inputs that lie in its exchange, beside `inputs`, and names of outputs that
-   * stay there for keep_ns nanoseconds; 0: the daemon's default. Null: none. */
+   * stay there for ttl_ns nanoseconds; 0: the daemon's default. Null: none. */
   int32_t num_exchanged; /* length of `exchanged` */
   int32_t num_kept;      /* length of `kept` */
   const sluice_exchanged_input* exchanged;
   const char* const* kept;
-  int64_t keep_ns;
+  int64_t ttl_ns;
+  /* The caller's span and its state, as W3C's Trace Context writes them: a daemon's spans of the
+   * request are below it. Null: none. */
+  const char* traceparent;
+  const char* tracestate;
 } sluice_request_options;
 
 /* Runs a model. `inputs` has `num_inputs` elements; `options` may be null. On success `*reply` is

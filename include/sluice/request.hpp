@@ -79,7 +79,9 @@ struct RequestOptions {
   bool wants_detail = false;
   std::vector<OutputBuffer> outputs = {};
   std::vector<std::string> kept = {};  ///< outputs that stay in the daemon's exchange
-  Nanoseconds keep{0};                 ///< for how long; 0: the daemon's default
+  Nanoseconds ttl{0};                  ///< of those; 0: the daemon's default
+  std::string traceparent = {};        ///< the caller's span, for a daemon's traces; empty: none
+  std::string tracestate = {};         ///< the same
 };
 
 /// The outputs of a request, in memory of its own or the caller's. Movable.
@@ -312,7 +314,9 @@ class LoadedModel {
       options.num_exchanged = static_cast<std::int32_t>(exchanged.size());
       options.kept = kept.data();
       options.num_kept = static_cast<std::int32_t>(kept.size());
-      options.keep_ns = wanted.keep.count();
+      options.ttl_ns = wanted.ttl.count();
+      if (!wanted.traceparent.empty()) options.traceparent = wanted.traceparent.c_str();
+      if (!wanted.tracestate.empty()) options.tracestate = wanted.tracestate.c_str();
     }
     std::vector<sluice_exchanged_input> exchanged;
     std::vector<const char*> kept;

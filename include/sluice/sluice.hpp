@@ -159,6 +159,15 @@ class Context {
                                                std::initializer_list<std::int64_t> dims) {
     return set_input<T>(name, std::span<const T>(values), std::span(dims.begin(), dims.size()));
   }
+  template <typename T>
+  [[nodiscard]] std::optional<Error> set_input(const std::string& name, std::span<const T> values,
+                                               std::initializer_list<std::int64_t> dims) {
+    return set_input<T>(name, values, std::span(dims.begin(), dims.size()));
+  }
+  /// A temporary would be gone before the run.
+  template <typename T>
+  std::optional<Error> set_input(const std::string& name, std::vector<T>&& values,
+                                 std::initializer_list<std::int64_t> dims) = delete;
 
   /// The input has its default value again. Fails: INVALID_ARGUMENT for an input without one.
   [[nodiscard]] std::optional<Error> reset_input(const std::string& name) {

@@ -3,6 +3,7 @@
 #include "language.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <sluice/generate.h>
@@ -12,9 +13,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calls/calls.h"
+#include "calls/errors.h"
 #include "calls/process.h"
 #include "model.h"
 
@@ -25,6 +28,18 @@ using Clock = std::chrono::steady_clock;
 
 /// Between two looks at signals: a look waits for the GIL.
 constexpr auto kLookEvery = std::chrono::milliseconds(50);
+
+/// In C a text ends with its first NUL. Borrows the text.
+const char* without_nul(const std::string& text) {
+  if (text.find('\0') == std::string::npos) return text.c_str();
+  throw Failure(Code::kInvalidArgument, "a text has a NUL character; leave it out");
+}
+
+std::vector<const char*> views_of(const std::vector<std::string>& texts) {
+  std::vector<const char*> views;
+  for (const std::string& text : texts) views.push_back(without_nul(text));
+  return views;
+}
 
 nb::str taken(const sluice_string* given) {
   const Snapshot<sluice_string> text(given);
@@ -44,6 +59,7 @@ class NativeTokenizer {
 
   std::size_t size() const { return sluice_tokenizer_vocabulary_size(handle_.get()); }
   std::int64_t find(const std::string& piece) const {
+    if (piece.find('\0') != std::string::npos) return -1;
     return sluice_tokenizer_find(handle_.get(), piece.c_str());
   }
   nb::str piece(std::int64_t id) const {
@@ -100,9 +116,13 @@ class NativeGenerator {
              const std::optional<std::string>& chat, std::optional<std::int64_t> max_tokens,
              std::optional<float> temperature, std::optional<std::int64_t> top_k,
              std::optional<float> top_p, std::optional<float> min_p,
-             std::optional<float> repetition_penalty, std::optional<std::uint64_t> seed,
+             std::optional<float> repetition_penalty, std::optional<float> presence_penalty,
+             std::optional<float> frequency_penalty,
+             const std::vector<std::pair<std::int64_t, float>>& logit_bias,
+             const std::vector<std::string>& bad_words, std::optional<std::uint64_t> seed,
              std::optional<std::int64_t> top_logprobs, const std::vector<std::string>& stop,
-             const std::vector<std::int64_t>& stop_ids) {
+             const std::vector<std::int64_t>& stop_ids, const std::optional<std::string>& schema,
+             const std::optional<std::string>& grammar) {
     static constexpr std::int64_t kNoId = 0;
     sluice_generate_request request = {};
     request.struct_size = sizeof(request);
@@ -123,13 +143,23 @@ class NativeGenerator {
     give(top_p, request.top_p, SLUICE_GIVEN_TOP_P);
     give(min_p, request.min_p, SLUICE_GIVEN_MIN_P);
     give(repetition_penalty, request.repetition_penalty, SLUICE_GIVEN_REPETITION_PENALTY);
+    give(presence_penalty, request.presence_penalty, SLUICE_GIVEN_PRESENCE_PENALTY);
+    give(frequency_penalty, request.frequency_penalty, SLUICE_GIVEN_FREQUENCY_PENALTY);
     give(seed, request.seed, SLUICE_GIVEN_SEED);
-    std::vector<const char*> stops;
-    for (const std::string& text : stop) stops.push_back(text.c_str());
+    std::vector<sluice_logit_bias> biases;
+    for (const auto& [token, bias] : logit_bias) biases.push_back({token, bias, 0});
+    request.logit_bias = biases.data();
+    request.num_logit_bias = biases.size();
+    const std::vector<const char*> words = views_of(bad_words);
+    request.bad_words = words.data();
+    request.num_bad_words = words.size();
+    const std::vector<const char*> stops = views_of(stop);
     request.stops = stops.data();
     request.num_stops = stops.size();
     request.stop_ids = stop_ids.data();
     request.num_stop_ids = stop_ids.size();
+    if (schema) request.schema = without_nul(*schema);
+    if (grammar) request.grammar = without_nul(*grammar);
     request.is_stopped = &has_signal;
     request.user_data = this;
     require_process(generation_);
@@ -185,6 +215,59 @@ class NativeGenerator {
   std::unique_ptr<sluice_generator, Free> handle_;
 };
 
+/// Used by one thread at a time. In a forked child as NativeGenerator.
+class NativeEmbedder {
+ public:
+  explicit NativeEmbedder(NativeModel& model) {
+    sluice_embedder* made = nullptr;
+    without_gil([&] {
+      model.use([&](sluice_model* handle) { check(sluice_embedder_create(handle, &made)); });
+    });
+    handle_.reset(made);
+  }
+  ~NativeEmbedder() {
+    if (generation_ != fork_generation()) static_cast<void>(handle_.release());
+  }
+  NativeEmbedder(const NativeEmbedder&) = delete;
+  NativeEmbedder& operator=(const NativeEmbedder&) = delete;
+
+  std::int64_t width() const { return sluice_embedder_width(handle_.get()); }
+  std::int64_t context() const { return sluice_embedder_context(handle_.get()); }
+
+  /// f32[texts, width].
+  nb::bytes embed(const std::vector<std::string>& texts) {
+    require_process(generation_);
+    const auto views = views_of(texts);
+    std::vector<float> vectors(texts.size() * static_cast<std::size_t>(width()));
+    without_gil([&] {
+      check(sluice_embedder_embed(handle_.get(), views.data(), views.size(), vectors.data()));
+    });
+    return bytes_of(vectors);
+  }
+  /// f32[documents].
+  nb::bytes score(const std::string& query, const std::vector<std::string>& documents) {
+    require_process(generation_);
+    const char* const asked = without_nul(query);
+    const auto views = views_of(documents);
+    std::vector<float> scores(documents.size());
+    without_gil([&] {
+      check(sluice_embedder_score(handle_.get(), asked, views.data(), views.size(), scores.data()));
+    });
+    return bytes_of(scores);
+  }
+
+ private:
+  static nb::bytes bytes_of(const std::vector<float>& numbers) {
+    return nb::bytes(numbers.data(), numbers.size() * sizeof(float));
+  }
+
+  struct Free {
+    void operator()(sluice_embedder* embedder) const { sluice_embedder_free(embedder); }
+  };
+  std::uint32_t generation_ = fork_generation();
+  std::unique_ptr<sluice_embedder, Free> handle_;
+};
+
 }  // namespace
 
 void bind_language(nb::module_& module) {
@@ -203,12 +286,21 @@ void bind_language(nb::module_& module) {
       .def("start", &NativeGenerator::start, nb::arg("prompt").none(), nb::arg("ids").none(),
            nb::arg("chat").none(), nb::arg("max_tokens").none(), nb::arg("temperature").none(),
            nb::arg("top_k").none(), nb::arg("top_p").none(), nb::arg("min_p").none(),
-           nb::arg("repetition_penalty").none(), nb::arg("seed").none(),
-           nb::arg("top_logprobs").none(), nb::arg("stop"), nb::arg("stop_ids"))
+           nb::arg("repetition_penalty").none(), nb::arg("presence_penalty").none(),
+           nb::arg("frequency_penalty").none(), nb::arg("logit_bias"), nb::arg("bad_words"),
+           nb::arg("seed").none(), nb::arg("top_logprobs").none(), nb::arg("stop"),
+           nb::arg("stop_ids"), nb::arg("schema").none(), nb::arg("grammar").none())
       .def("next", &NativeGenerator::next)
       .def("finish", &NativeGenerator::finish)
       .def("num_prompt_tokens", &NativeGenerator::num_prompt_tokens)
       .def("context", &NativeGenerator::context);
+  nb::class_<NativeEmbedder>(module, "Embedder",
+                             "Makes vectors or scores of texts; sluice.Model.embed has one.")
+      .def(nb::init<NativeModel&>(), nb::arg("model"))
+      .def("width", &NativeEmbedder::width)
+      .def("context", &NativeEmbedder::context)
+      .def("embed", &NativeEmbedder::embed, nb::arg("texts"))
+      .def("score", &NativeEmbedder::score, nb::arg("query"), nb::arg("documents"));
 }
 
 }  // namespace sluice::python

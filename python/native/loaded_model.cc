@@ -34,11 +34,13 @@ struct Arrays {
   std::vector<sluice_exchanged_input> exchanged;
 };
 
+/// Borrows the texts of `terms`.
 sluice_request_options request_options(const RequestTerms& terms) {
   sluice_request_options options = {};
   options.struct_size = sizeof(options);
   options.timeout_ns = terms.timeout_ns;
   options.priority = terms.priority;
+  if (!terms.traceparent.empty()) options.traceparent = terms.traceparent.c_str();
   return options;
 }
 
@@ -127,7 +129,7 @@ ReplyPointer NativeLoadedModel::infer(const std::vector<InputTensor>& inputs,
   }
   options.kept = kept.data();
   options.num_kept = static_cast<std::int32_t>(kept.size());
-  options.keep_ns = terms.keep_ns;
+  options.ttl_ns = terms.ttl_ns;
   sluice_reply* reply = nullptr;
   require_loaded();
   without_gil([&] {
@@ -147,11 +149,12 @@ nb::object NativeLoadedModel::call_arrays(const nb::handle& arguments) const {
 
 nb::list NativeLoadedModel::run(const nb::list& inputs, const std::vector<bool>& wanted,
                                 const nb::object& out, std::int64_t timeout_ns,
-                                std::int32_t priority, std::vector<bool> kept,
-                                std::int64_t keep_ns) const {
+                                std::int32_t priority, std::vector<bool> kept, std::int64_t ttl_ns,
+                                std::string traceparent) const {
   const std::vector<InputTensor> tensors = read_inputs(inputs);
   const std::vector<WriteArray> memory = read_out(out, outputs_.size());
-  ReplyPointer reply = infer(tensors, memory, {timeout_ns, priority, std::move(kept), keep_ns});
+  ReplyPointer reply = infer(
+      tensors, memory, {timeout_ns, priority, std::move(kept), ttl_ns, std::move(traceparent)});
   std::vector<bool> returned = wanted;
   returned.resize(outputs_.size(), true);
   nb::list results;
@@ -170,13 +173,15 @@ nb::list NativeLoadedModel::run(const nb::list& inputs, const std::vector<bool>&
 
 std::uint64_t NativeLoadedModel::submit(std::shared_ptr<Replies> replies, nb::object future,
                                         const nb::list& inputs, std::int64_t timeout_ns,
-                                        std::int32_t priority) const {
+                                        std::int32_t priority, std::string traceparent) const {
   auto pending = std::make_unique<Pending>();
   pending->replies = std::move(replies);
   pending->future = std::move(future);
   pending->inputs = read_inputs(inputs);
   const Arrays arrays(pending->inputs, inputs_);
-  sluice_request_options options = request_options({timeout_ns, priority});
+  const RequestTerms terms = {
+      .timeout_ns = timeout_ns, .priority = priority, .traceparent = std::move(traceparent)};
+  sluice_request_options options = request_options(terms);
   arrays.add_to(options);
   options.on_done = &report_end;
   options.user_data = pending.get();
@@ -234,9 +239,10 @@ void bind_loaded_model(nb::module_& module) {
       .def("info", &Loaded::info)
       .def("run", &Loaded::run, nb::arg("inputs"), nb::arg("wanted"), nb::arg("out").none(),
            nb::arg("timeout_ns") = 0, nb::arg("priority") = 0,
-           nb::arg("kept") = std::vector<bool>(), nb::arg("keep_ns") = 0)
+           nb::arg("kept") = std::vector<bool>(), nb::arg("ttl_ns") = 0,
+           nb::arg("traceparent") = "")
       .def("submit", &Loaded::submit, nb::arg("replies"), nb::arg("future"), nb::arg("inputs"),
-           nb::arg("timeout_ns"), nb::arg("priority"))
+           nb::arg("timeout_ns"), nb::arg("priority"), nb::arg("traceparent") = "")
       .def("cancel", &Loaded::cancel, nb::arg("request"))
       .def("start", &Loaded::start)
       .def("stop", &Loaded::stop, nb::arg("drain_ns"))

@@ -25,8 +25,9 @@ struct TensorInfo {
 struct RequestTerms {
   std::int64_t timeout_ns = 0;
   std::int32_t priority = 0;
-  std::vector<bool> kept = {};  ///< outputs that stay in the daemon's exchange; may be shorter
-  std::int64_t keep_ns = 0;     ///< for how long; 0: the daemon's default
+  std::vector<bool> kept = {};   ///< outputs that stay in the daemon's exchange; may be shorter
+  std::int64_t ttl_ns = 0;       ///< of those; 0: the daemon's default
+  std::string traceparent = {};  ///< of the caller's span; empty: none
 };
 
 /// Any thread may use it; calls release the GIL. Destruction unloads a model that this object owns,
@@ -48,10 +49,11 @@ class NativeLoadedModel {
   /// kept there.
   nb::list run(const nb::list& inputs, const std::vector<bool>& wanted, const nb::object& out,
                std::int64_t timeout_ns, std::int32_t priority, std::vector<bool> kept,
-               std::int64_t keep_ns) const;
+               std::int64_t ttl_ns, std::string traceparent) const;
   /// Starts a request whose end `replies` returns with `future`. Returns its id for `cancel`.
   std::uint64_t submit(std::shared_ptr<Replies> replies, nb::object future, const nb::list& inputs,
-                       std::int64_t timeout_ns, std::int32_t priority) const;
+                       std::int64_t timeout_ns, std::int32_t priority,
+                       std::string traceparent) const;
   /// Without effect on a request that has ended.
   void cancel(std::uint64_t request) const;
 

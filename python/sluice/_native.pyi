@@ -68,15 +68,28 @@ class Generator:
         top_p: float | None,
         min_p: float | None,
         repetition_penalty: float | None,
+        presence_penalty: float | None,
+        frequency_penalty: float | None,
+        logit_bias: list[tuple[int, float]],
+        bad_words: list[str],
         seed: int | None,
         top_logprobs: int | None,
         stop: list[str],
         stop_ids: list[int],
+        schema: str | None,
+        grammar: str | None,
     ) -> None: ...
     def next(self) -> tuple[str, int | None, tuple[float, list[tuple[int, float]]] | None] | None: ...
     def finish(self) -> int: ...
     def num_prompt_tokens(self) -> int: ...
     def context(self) -> int: ...
+
+class Embedder:
+    def __init__(self, model: Model) -> None: ...
+    def width(self) -> int: ...
+    def context(self) -> int: ...
+    def embed(self, texts: list[str]) -> bytes: ...
+    def score(self, query: str, documents: list[str]) -> bytes: ...
 
 class CallableModel:
     _native: Any
@@ -99,10 +112,17 @@ class LoadedModel:
         timeout_ns: int = 0,
         priority: int = 0,
         kept: list[bool] = ...,
-        keep_ns: int = 0,
+        ttl_ns: int = 0,
+        traceparent: str = "",
     ) -> list[Any]: ...
     def submit(
-        self, replies: Replies, future: object, inputs: list[Any], timeout_ns: int, priority: int
+        self,
+        replies: Replies,
+        future: object,
+        inputs: list[Any],
+        timeout_ns: int,
+        priority: int,
+        traceparent: str = "",
     ) -> int: ...
     def cancel(self, request: int) -> None: ...
     def start(self) -> None: ...

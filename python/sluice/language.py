@@ -7,11 +7,17 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import _native
+from .dtypes import Array
 from .errors import Cancelled, Error, InvalidArgument, NotFound
 
 #: A text, its tokens, or the messages of a chat.
 Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]]
+
+#: A JSON schema: an object as `json.load` gives it, or its text.
+Schema = Mapping[str, Any] | str
 
 _FINISHES = {0: None, 1: "stop", 2: "max_tokens", 3: "context", 4: "cancelled"}
 _PLAIN = 1
@@ -154,8 +160,12 @@ class Generation(Iterator[str]):
         return f"<sluice.Generation of {len(self.tokens)} tokens: {self._finish or 'goes on'}>"
 
 
+#: Texts of one native call: between two of them Python handles its signals.
+_TEXTS = 256
+
+
 class LanguageModel:
-    """What a model needs to generate texts. Any thread may use it.
+    """What a model needs to generate texts, or to make vectors of them. Any thread may use it.
 
     The generator of the last text is kept: what the next prompt shares with that text is not computed again, and
     its memory is that of one text.
@@ -166,6 +176,8 @@ class LanguageModel:
         self._lock = threading.RLock()  # of the rest; the collector may end a text of the thread that has it
         self._tokenizer: Tokenizer | None = None
         self._idle: _native.Generator | None = None
+        self._embedder: _native.Embedder | None = None
+        self._embedding = threading.Lock()  # an embedder is used by one thread at a time
         self._is_closed = False
 
     @property
@@ -176,24 +188,52 @@ class LanguageModel:
             return self._tokenizer
 
     def generate(self, prompt: Prompt, *, max_tokens: int | None, temperature: float | None, top_k: int | None,
-                 top_p: float | None, min_p: float | None, repetition_penalty: float | None, seed: int | None,
-                 top_logprobs: int | None, stop: str | Sequence[str], stop_ids: Sequence[int], variables: Mapping[str, Any] | None) -> Generation:
+                 top_p: float | None, min_p: float | None, repetition_penalty: float | None,
+                 presence_penalty: float | None, frequency_penalty: float | None,
+                 logit_bias: Mapping[int, float] | None, bad_words: str | Sequence[str], seed: int | None,
+                 top_logprobs: int | None, stop: str | Sequence[str], stop_ids: Sequence[int],
+                 schema: Schema | None, grammar: str | None, variables: Mapping[str, Any] | None) -> Generation:
         stops = [stop] if isinstance(stop, str) else list(stop)
         if any(not text or "\0" in text for text in stops):
             raise InvalidArgument("a text of stop is empty or holds a zero")
         text, ids, chat = _read_prompt(prompt, variables)
         native = self._take()
         try:
-            native.start(text, ids, chat, max_tokens, temperature, top_k, top_p, min_p, repetition_penalty, seed,
-                         top_logprobs, stops, list(stop_ids))
+            native.start(text, ids, chat, max_tokens, temperature, top_k, top_p, min_p, repetition_penalty,
+                         presence_penalty, frequency_penalty, list((logit_bias or {}).items()),
+                         [bad_words] if isinstance(bad_words, str) else list(bad_words), seed, top_logprobs, stops,
+                         list(stop_ids), _schema_text(schema), grammar)
         except BaseException:
             self._give_back(native)
             raise
         return Generation(native, self._give_back)
 
+    def embed(self, texts: str | Sequence[str]) -> Array:
+        if isinstance(texts, str):
+            one: Array = self.embed([texts])[0]
+            return one
+        parts = _parts(texts)
+        with self._embedding:
+            native = self._ready_embedder()
+            vectors = b"".join(native.embed(part) for part in parts)
+            return np.frombuffer(vectors, np.float32).reshape(len(texts), native.width()).copy()
+
+    def rerank(self, query: str, documents: Sequence[str]) -> Array:
+        parts = _parts(documents)
+        with self._embedding:
+            native = self._ready_embedder()
+            return np.frombuffer(b"".join(native.score(query, part) for part in parts), np.float32).copy()
+
+    def _ready_embedder(self) -> _native.Embedder:
+        if self._embedder is None:
+            self._embedder = _native.Embedder(self._native)
+        return self._embedder
+
     def close(self) -> None:
         with self._lock:
             self._idle, self._is_closed = None, True
+        with self._embedding:
+            self._embedder = None
 
     def _take(self) -> _native.Generator:
         with self._lock:
@@ -204,6 +244,17 @@ class LanguageModel:
         with self._lock:
             if not self._is_closed:
                 self._idle = native
+
+
+def _schema_text(schema: Schema | None) -> str | None:
+    return schema if schema is None or isinstance(schema, str) else json.dumps(schema)
+
+
+def _parts(texts: Sequence[str]) -> list[list[str]]:
+    if isinstance(texts, (str, bytes)) or not all(isinstance(text, str) for text in texts):
+        raise InvalidArgument("expected a list of texts")
+    whole = list(texts)
+    return [whole[at:at + _TEXTS] for at in range(0, len(whole), _TEXTS)] or [[]]
 
 
 def _read_prompt(prompt: Prompt, variables: Mapping[str, Any] | None) -> tuple[str | None, list[int] | None, str | None]:

@@ -49,14 +49,16 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
         priority: int = 0,
         kept: Sequence[str] = (),
         ttl: float | None = None,
+        traceparent: str | None = None,
     ) -> dict[str, Any]:
         """Runs a request on inputs by name and returns outputs by name.
 
         `outputs`, `out`: as Model.run. `timeout`: seconds until the reply, else DeadlineExceeded.
         `priority`: a request of a higher number runs first. `kept`: outputs that stay in a daemon's exchange,
-        for `ttl` seconds or the daemon's default; each is an ExchangedTensor.
+        for `ttl` seconds or the daemon's default; each is an ExchangedTensor. `traceparent`: the caller's span as
+        W3C's Trace Context writes it; spans of a daemon are below it.
         """
-        timeout_ns, keep_ns = nanoseconds(timeout, "timeout"), nanoseconds(ttl, "ttl")
+        timeout_ns, ttl_ns = nanoseconds(timeout, "timeout"), nanoseconds(ttl, "ttl")
         keeps = [spec.name in kept for spec in self.outputs] if kept else []
         for name in kept:
             self._signature.find_output(name)
@@ -64,31 +66,33 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
             outputs = [*outputs, *(name for name in kept if name not in outputs)]
 
         def execute(inputs: list[Any], wanted: list[bool], memory: list[Any] | None) -> list[Any]:
-            results = self._native.run(inputs, wanted, memory, timeout_ns, priority, keeps, keep_ns)
+            results = self._native.run(inputs, wanted, memory, timeout_ns, priority, keeps, ttl_ns,
+                                       traceparent or "")
             return [ExchangedTensor(self._runtime, item) if isinstance(item, int) else item
                     for item in results]
 
         return self._signature.run(execute, self._signature.order(feeds), outputs, out)
 
     def submit(self, *args: object, timeout: float | None = None, priority: int = 0,
-               **kwargs: object) -> Request:
+               traceparent: str | None = None, **kwargs: object) -> Request:
         """As a call, but returns a Future at once. Its `cancel` ends the request.
 
         The inputs must not change before the future is done. ResourceExhausted if too many requests wait.
+        `traceparent`: as for `run`.
         """
         ordered = self._signature.bind(args, kwargs)
         wants_torch = has_torch(ordered)
         request = Request(lambda outputs, _: self._signature.results_of(outputs or (), wants_torch))
         number = self._native.submit(collector.replies(), request, self._signature.convert(ordered),
-                                     nanoseconds(timeout, "timeout"), priority)
+                                     nanoseconds(timeout, "timeout"), priority, traceparent or "")
         request.started(lambda: self._native.cancel(number))
         return request
 
     async def call_async(self, *args: object, timeout: float | None = None, priority: int = 0,
-                         **kwargs: object) -> Any:
+                         traceparent: str | None = None, **kwargs: object) -> Any:
         """As a call, for asyncio. Cancelling the task ends the request."""
         return await asyncio.wrap_future(
-            self.submit(*args, timeout=timeout, priority=priority, **kwargs))
+            self.submit(*args, timeout=timeout, priority=priority, traceparent=traceparent, **kwargs))
 
     def queues(self, capacity: int = 0) -> Queues:
         """Rings of arrays, one per tensor; `capacity` 0 is twice the depth. Not in a daemon."""

@@ -27,10 +27,10 @@ def load(
     seed: int | None = None,
     **compiling: Unpack[CompileOptions],
 ) -> Model:
-    """Loads a `.sluice` package, or an ONNX model or a folder of Hugging Face, which it compiles into a cache.
+    """Loads a `.sluice` package, or a model that it compiles into a cache: of ONNX, a folder of Hugging Face, a GGUF file.
 
     `source`: a path, bytes, an open descriptor of a package, or an onnx.ModelProto, which is compiled each time.
-    A folder has config.json and safetensors; the model of one generates texts (Model.generate).
+    A folder has config.json and safetensors; the model of one, or of a GGUF file, generates texts (Model.generate).
     A package is mapped, not read. The package of a folder, an ONNX file or its bytes is kept in $SLUICE_CACHE_DIR, by
     default ~/.cache/sluice, so that a second load takes milliseconds. `threads`: number of cores; 0 takes all that
     the process may use. `cores`: core numbers instead. `backend_dir`: folder of plug-ins, looked into first.
@@ -71,7 +71,7 @@ def compile(
     seed: int | None = None,
     **compiling: Unpack[CompileOptions],
 ) -> Model:
-    """Compiles an ONNX model or a folder of Hugging Face, and loads it.
+    """Compiles an ONNX model, a folder of Hugging Face or a GGUF file, and loads it.
 
     `model`: a path, bytes, or an onnx.ModelProto of any size. `output`: a file to keep the package in.
     `shapes`: dimensions by input name, {"image": (1, 3, 224, 224)}, or one by its own name, {"N": 4}. Other

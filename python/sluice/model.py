@@ -11,7 +11,7 @@ from typing import Any
 from . import _native
 from .dtypes import Array
 from .errors import DeadlineExceeded, FailedPrecondition
-from .language import Generation, LanguageModel, Prompt, Tokenizer
+from .language import Generation, LanguageModel, Prompt, Schema, Tokenizer
 from .package import Package, check_seed, check_threads
 from .package import Path as Path
 from .profile import Profile
@@ -125,10 +125,16 @@ class Model(SignedModel[_native.Model], Package):
         top_p: float | None = None,
         min_p: float | None = None,
         repetition_penalty: float | None = None,
+        presence_penalty: float | None = None,
+        frequency_penalty: float | None = None,
+        logit_bias: Mapping[int, float] | None = None,
+        bad_words: str | Sequence[str] = (),
         seed: int | None = None,
         top_logprobs: int | None = None,
         stop: str | Sequence[str] = (),
         stop_ids: Sequence[int] = (),
+        schema: Schema | None = None,
+        grammar: str | None = None,
         variables: Mapping[str, Any] | None = None,
     ) -> Generation:
         """The text that a language model writes after `prompt`: iterate over it for its pieces.
@@ -136,17 +142,37 @@ class Model(SignedModel[_native.Model], Package):
         `prompt`: a text, its tokens, or a chat, [{"role": "user", "content": "Hello"}, ...]. `max_tokens`: by default
         up to the model's context. `temperature`: 0 takes the likeliest token. `top_k`, `top_p`, `min_p`: draw from
         so many of the likeliest tokens, from those that have this share together, or this share of the likeliest
-        one's. `repetition_penalty`: above 1 makes tokens of the text less likely. `seed`: of the draws. What is None
-        the model's authors advise. `stop`, `stop_ids`: texts and tokens that end the text. `top_logprobs`: the
-        text's `logprobs` tell of each token, and of so many of the likeliest ones. `variables`: what a
-        chat's template reads besides messages, such as {"tools": [...]}. A model without a tokenizer takes tokens
+        one's. `repetition_penalty`: above 1 makes tokens of the prompt and the text less likely. `presence_penalty`,
+        `frequency_penalty`: as OpenAI's; where the text has a token c > 0 times, its logit loses the first and c times
+        the second, -2 to 2. `logit_bias`: {token: -100 to 100}, added to logits. `bad_words`: texts whose tokens, at
+        a begin or behind a space, do not come. `seed`: of the draws. What is None the model's authors advise. `stop`, `stop_ids`: texts and tokens that end the text. `top_logprobs`: the
+        text's `logprobs` tell of each token, and of so many of the likeliest ones. `schema`: the text is JSON that fits
+        this JSON schema. `grammar`: or a text of this grammar, in GBNF. `variables`: what a chat's template reads besides messages, such as {"tools": [...]}. A model without a tokenizer takes tokens
         and writes their ids. Raises InvalidArgument for a model that generates no text; OutOfRange, naming both
         lengths, where the prompt and `max_tokens` exceed the context. Several texts of a model are computed at a
         time, each in its own thread.
         """
         return self._language.generate(
             prompt, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
-            repetition_penalty=repetition_penalty, seed=seed, top_logprobs=top_logprobs, stop=stop, stop_ids=stop_ids, variables=variables)
+            repetition_penalty=repetition_penalty, presence_penalty=presence_penalty,
+            frequency_penalty=frequency_penalty, logit_bias=logit_bias, bad_words=bad_words, seed=seed,
+            top_logprobs=top_logprobs, stop=stop, stop_ids=stop_ids,
+            schema=schema, grammar=grammar, variables=variables)
+
+    def embed(self, texts: str | Sequence[str]) -> Array:
+        """Vectors of texts by a model such as BERT: f32[texts, width], or f32[width] of one text.
+
+        Raises InvalidArgument for a model that makes no vectors; OutOfRange, naming both lengths, for a text longer
+        than the model takes: it is never cut. One call of a model computes at a time.
+        """
+        return self._language.embed(texts)
+
+    def rerank(self, query: str, documents: Sequence[str]) -> Array:
+        """How well each document answers the query, by a model that scores pairs: f32[documents], in their order.
+
+        Raises as `embed`.
+        """
+        return self._language.rerank(query, documents)
 
     def set_seed(self, seed: int) -> None:
         """Random operators of the runs that follow start from `seed`, as in a model that is loaded with it."""

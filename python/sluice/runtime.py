@@ -217,9 +217,9 @@ class Runtime:
         as one, for a model whose first dimension is a symbol and whose rows are independent; 0 runs each request alone.
         `isolation`: "process" for a cell of a daemon. `max_run`: as for load.
         """
-        keep_ns = 2**63 - 1 if keep_warm is None else duration_ns(keep_warm, "keep_warm")
+        keep_warm_ns = 2**63 - 1 if keep_warm is None else duration_ns(keep_warm, "keep_warm")
         options: dict[str, Any] = {
-            "share": share, "priority": priority, "memory_bytes": memory_bytes, "keep_warm_ns": keep_ns or -1,
+            "share": share, "priority": priority, "memory_bytes": memory_bytes, "keep_warm_ns": keep_warm_ns or -1,
             "batch_rows": batch_rows,
             "depth": depth, "queue_limit": queue_limit, "is_server_path": int(is_server_path),
             "is_owner": not self._keeps, "isolation": _number_of(isolation, ISOLATIONS, "isolation"),

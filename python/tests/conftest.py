@@ -13,11 +13,10 @@ import pytest
 import sluice
 from onnx import TensorProto, helper
 
-from daemon import Daemon, running
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
 sys.path.insert(0, str(ROOT / "tests/support"))
+from daemon import Daemon, running  # noqa: E402 - it waits as the tests do
 from eventually import HANG_S, eventually  # noqa: E402, F401 - the tests take it from here
 
 PATIENCE = HANG_S  #: seconds that a test waits for what an idle machine does at once

@@ -8,9 +8,10 @@ import pathlib
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
+from eventually import suspend
 
 
 def program() -> pathlib.Path:
@@ -21,11 +22,12 @@ def program() -> pathlib.Path:
 
 
 class Daemon:
-    def __init__(self, folder: pathlib.Path, *flags: str) -> None:
+    def __init__(self, folder: pathlib.Path, *flags: str, before: Sequence[str] = ()) -> None:
+        """`before`: words of the command line that start the daemon elsewhere, as on another host."""
         self.folder = folder
         self.address = f"unix:{folder / 'sluice.sock'}"
         self._process = subprocess.Popen(
-            [program(), "-x", "-m", "", "-g", self.address, "--lock-folder", folder / "locks",
+            [*before, program(), "-x", "-m", "", "-g", self.address, "--lock-folder", folder / "locks",
              "--model-folders", folder, *flags],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={**os.environ, "SLUICE_CACHE_DIR": str(folder / "cache")})
@@ -33,12 +35,18 @@ class Daemon:
         assert self._process.stdout is not None
         self.exchange = ""  # HOST:PORT for other daemons
         self.http = ""  # HOST:PORT
-        last = ("http on " if "--http" in flags else
+        self.agent = ""  # HOST:PORT
+        self.addresses: list[str] = []
+        last = ("agent check on " if "--agent-check" in flags else
+                "http on " if "--http" in flags else
                 "exchange on " if "--exchange-listen" in flags else "listening on ")
         for line in self._process.stdout:
             said.append(line)
             self.exchange = line.partition("exchange on ")[2].strip() or self.exchange
             self.http = line.partition("http on ")[2].strip() or self.http
+            self.agent = line.partition("agent check on ")[2].strip() or self.agent
+            self.addresses = line.partition("listening on ")[2].strip().split(", ") if "listening on" in line else (
+                self.addresses)
             if last in line:
                 # A pipe that nobody empties is full after some hundred lines.
                 threading.Thread(target=self._process.stdout.read, daemon=True).start()
@@ -49,8 +57,18 @@ class Daemon:
         """Asks it to end, and waits for nothing."""
         self._process.terminate()
 
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def suspend(self) -> None:
+        """It answers nothing until `resume`."""
+        suspend(self._process.pid)
+
+    def resume(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
-        if self._process.poll() is not None:
+        if self.has_ended():
             return
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()

@@ -15,10 +15,10 @@ from collections import Counter, defaultdict
 import project
 
 MAX_FILES = 25
-ROOTS = ("src", "backends", "tools", "tests", "bench", "python", "include")
+ROOTS = ("src", "backends", "tools", "tests", "bench", "python", "include", "guest")
 SOURCES = (*project.CPP, ".py")
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
-INCLUDE_ROOTS = ("src", "include", "tests", "tools", "bench")
+INCLUDE_ROOTS = ("src", "include", "tests", "tools", "bench", ".")
 PYTHON_ROOT = pathlib.PurePath("python")
 
 

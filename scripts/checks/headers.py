@@ -88,7 +88,7 @@ def jobs():
     shown = shown_by_the_build(commands)
     changed = project.changed_for_checks()
     for path in project.files({".h", ".hpp"}):
-        ours = path.parts[0] in ("src", "backends", "tools", "tests")
+        ours = path.parts[0] in ("src", "backends", "guest", "tools", "tests")
         if ours and project.ROOT / path not in shown and is_touched(path, changed):
             flags = flags_of(path.parent, commands)
             yield path, ["g++", "-std=c++20", "-x", "c++", *flags]

@@ -26,6 +26,7 @@ FORBIDDEN = [
     (re.compile(r"(?:has|is|uses|wants)_no_\w+"), "say what is there, so that no caller negates twice"),
     (re.compile(r"\w*[wW]ish(?:es)?"), "say settings or options"),
     (re.compile(r"on_demand|pinned|round_robin|on_server"), "a yes or no starts with is_"),
+    (re.compile(r"keep_ns"), "say ttl_ns for a tensor of the exchange, keep_warm_ns for a function"),
     (re.compile(r"from_fd"), "say has_fd, as the load options do"),
     (re.compile(r"SLUICE_STATUS_(?!H_)\w+|SLUICE_CODE_\w+"), "codes are those of sluice/status.h"),
 ]

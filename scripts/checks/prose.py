@@ -27,7 +27,7 @@ import prose_text
 LIMIT = 0.005        # of the sentences of an area; it may only shrink
 SHARE = 0.6          # of a sentence's words
 MIN_WORDS = 9        # shorter sentences are labels
-READ_BY_ENGINEERS = ("src", "backends", "tools", "tests", "decisions")
+READ_BY_ENGINEERS = ("src", "backends", "guest", "tools", "tests", "decisions")
 READ_BY_USERS = ("docs", "include", "examples", "python", "bench", "scripts", "deploy", "literals")
 TESTS = re.compile(r"(^|/)(tests|tests_torch|testing)/|_test\.|_testing\.")
 

@@ -8,7 +8,7 @@ import project
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 ROOTS = [project.ROOT / name
-         for name in ("src", "include", "backends", "tools", "tests", "build/release/generated")]
+         for name in ("src", "include", "backends", "tools", "tests", "build/release/generated", ".")]
 
 
 @lru_cache(maxsize=None)

@@ -10,6 +10,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
+/// A device, group or model that is new has no rate yet.
 template <typename Map>
 typename Map::mapped_type value_or_zero(const Map& map, std::uint64_t key) {
   const auto it = map.find(key);
@@ -28,10 +29,11 @@ void add_health(const terms::Health& health, ordered_json& to) {
   to["health_action"] = health.action;
 }
 
-/// Answers that are errors, by code, with what to do.
+/// Counts of failed answers by code, each with its remedy.
 ordered_json errors(const std::vector<terms::CodeCount>& answered) {
   ordered_json all = ordered_json::array();
   for (const terms::CodeCount& one : answered) {
+    // Counts of 0 would fill the list, and successes have no remedy.
     if (one.code == RuntimeCode::kOk || one.count == 0) continue;
     const terms::RuntimeCodeInfo& info = terms::describe(one.code);
     all.push_back({{"code", info.name}, {"count", one.count}, {"remedy", info.remedy}});
@@ -57,6 +59,8 @@ ordered_json devices(const Snapshot& now, const Activity& activity) {
   for (const terms::Device& device : now.server.devices) {
     const auto id = static_cast<std::uint64_t>(device.id.value());
     const auto it = std::ranges::find(now.statistics.devices, id, &terms::Usage::id);
+    // Names of fields are an interface: scripts read the lines of `sluice monitor`, and the page
+    // reads them too. A release adds fields and renames none.
     ordered_json one = {
         {"device", id},
         {"kind", device.kind},
@@ -65,6 +69,7 @@ ordered_json devices(const Snapshot& now, const Activity& activity) {
         {"num_cores", device.num_cores},
         {"num_reserved_cores", it == now.statistics.devices.end() ? 0 : it->num_reserved_cores},
         {"memory_capacity_bytes", device.memory_bytes},
+        // A share of all the device's cores, 0 to 1, within the interval.
         {"utilisation", value_or_zero(activity.device_utilisation, id)}};
     add_usage(now.statistics.devices, id, one);
     all.push_back(std::move(one));
@@ -151,6 +156,7 @@ ordered_json model_of(const Snapshot& now, const Activity& activity,
                       {"errors_per_s", rate.errors_per_s},
                       {"interval_p50_ns", rate.p50_ns},
                       {"interval_p99_ns", rate.p99_ns}};
+  // Absent fields rather than nulls: a reader asks whether a model is a function.
   if (model.function) one["function"] = function_of(*model.function);
   if (model.graph) one["num_graph_nodes"] = model.graph->nodes.size();
   const auto health = std::ranges::find(now.health.models, handle, &terms::ModelHealth::model);
@@ -205,6 +211,8 @@ std::string activity_line(const Snapshot& now, const Activity& activity, double 
                              {"groups", groups(now, activity)},
                              {"models", std::move(models)},
                              {"sessions", sessions(now)}};
+  // One line without line breaks, as JSON Lines wants. Names may hold bytes that are not UTF-8, on
+  // which dump would throw.
   return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 Status set_input(sluice_context& context, const char* name, const sluice_array* given) {
   const auto index = SLUICE_TRY(find_input(*context.open, name));
+  // Null: back to the default of the signature.
   if (given == nullptr) return context.context.reset_input(index);
   const sluice_array& array = *given;
   const SpecStorage& spec = *context.open->inputs[index];
@@ -19,6 +20,7 @@ Status set_input(sluice_context& context, const char* name, const sluice_array* 
     return invalid_argument("input \"{}\" is a {}; sluice_context_set_input_elements sets it",
                             spec.name, spec.type);
   }
+  // A member, so that its vector of dimensions keeps its memory from call to call.
   SLUICE_TRY(read_view(array, context.given));
   return context.context.set_input(index, context.given);
 }
@@ -61,7 +63,7 @@ Status run(sluice_context& context, const sluice_run_options* options) {
   const auto use = SLUICE_TRY(ContextUse::take(context.control, /*is_run=*/true));
   context.context.set_checkpoint([&] { return context.control.check(deadline_ns); });
   SLUICE_TRY(context.context.run());
-  // Also a run of one segment, whose kernels nothing interrupts, ends as it was told.
+  // A run of one segment has no checkpoint within, so the deadline is compared once more.
   SLUICE_TRY(context.control.check(deadline_ns));
   context.has_run = true;
   return ok_status();

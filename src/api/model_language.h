@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "grammar/grammars.h"
 #include "package/executable.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
@@ -25,6 +26,8 @@ class ModelLanguage {
   Result<text::Tokenizer> tokenizer() const;
   /// Fails: as generate::read_chat_template.
   Result<text::ChatTemplate> chat_template() const;
+  /// The grammar that a text keeps to; null for any text. Fails: as `tokenizer` and Grammars::find.
+  Result<std::shared_ptr<grammar::TokenGrammar>> grammar(const grammar::Source& source) const;
 
  private:
   void read() const;
@@ -33,6 +36,7 @@ class ModelLanguage {
   mutable std::once_flag is_read_;
   mutable std::optional<Result<text::Tokenizer>> tokenizer_;
   mutable std::optional<Result<text::ChatTemplate>> chat_template_;
+  mutable std::optional<grammar::Grammars> grammars_;
 };
 
 }  // namespace sluice::api

@@ -8,6 +8,8 @@
 namespace sluice::backend {
 namespace {
 
+/// Borrows: the text must outlive the operation that is handed over. Members of OpStorage are
+/// deques, whose elements do not move when more are added.
 sluice_text as_text(const std::string& text) {
   return {text.data(), static_cast<std::int64_t>(text.size())};
 }
@@ -32,6 +34,7 @@ struct AttributeWriter {
     to.kind = kind;
     to.count = static_cast<std::int64_t>(count);
   }
+  // By reference: `to` points at the value in the graph, which outlives the call of the plug-in.
   Status operator()(const std::int64_t& value) const {
     set_kind(SLUICE_ATTRIBUTE_INT, 1);
     to.ints = &value;
@@ -69,6 +72,8 @@ struct AttributeWriter {
     to.tensor = &storage.tensors.emplace_back(SLUICE_TRY(make_constant(storage, value)));
     return ok_status();
   }
+  // Subgraphs, types and lists of tensors: no operator that reaches a backend has such attributes,
+  // as the executor runs control flow itself.
   template <typename T>
   Status operator()(const T& /*value*/) const {
     return unimplemented("no backend takes attributes of this kind");
@@ -84,15 +89,18 @@ Result<sluice_tensor> make_tensor(std::vector<std::int64_t>& dims, const ir::Typ
   const std::size_t first = dims.size();
   SLUICE_TRY(checked_dims(type, dims));
   sluice_tensor tensor = {};
+  // Unknown until all dimensions are: a compiler asks backends about operations with symbols.
   tensor.size_bytes = -1;
   if (type.is_static()) {
     const auto bytes = ir::run_bytes(type);
     if (!bytes) return invalid_argument("{} is too large", type.to_string());
     tensor.size_bytes = *bytes;
   }
+  // The enumerations have the same numbers on both sides of the boundary.
   tensor.element_type = static_cast<sluice_element_type>(type.element());
   tensor.layout = static_cast<sluice_layout>(type.layout());
   tensor.rank = static_cast<std::int32_t>(dims.size() - first);
+  // Dims of several tensors may stand in one vector; the caller reserves it before the first one.
   tensor.dims = dims.data() + first;
   return tensor;
 }
@@ -105,12 +113,15 @@ Result<sluice_tensor> make_constant(OpStorage& storage, const ir::Constant& cons
     tensor.data = storage.texts.emplace_back(SLUICE_TRY(decode_texts(kept))).data();
     return tensor;
   }
+  // A constant whose bytes were left out when the graph was saved: type and shape suffice where
+  // backends are asked what they support.
   if (ir::is_left_out(constant)) return tensor;
   const auto held = static_cast<std::int64_t>(constant.data.size());
   if (tensor.size_bytes > held) {
     return invalid_argument("a constant {} has {} of {} bytes", constant.type.to_string(), held,
                             tensor.size_bytes);
   }
+  // Shares the bytes: a constant holds a reference to its memory, usually the mapped package.
   const ir::Constant& kept = storage.constants.emplace_back(constant);
   tensor.data = const_cast<std::byte*>(kept.data.data());  // NOLINT: plug-ins only read inputs
   return tensor;

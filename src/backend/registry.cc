@@ -21,6 +21,7 @@ std::vector<fs::path> plugins_at(const fs::path& path) {
   for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored)) {
     if (plugin_name(entry.path())) found.push_back(entry.path());
   }
+  // The order of a folder's entries depends on the file system.
   std::ranges::sort(found);
   return found;
 }
@@ -39,6 +40,7 @@ std::vector<fs::path> split_path_list(std::string_view list) {
 /// plug-in of a name that loads is used.
 std::vector<fs::path> candidates(const Discovery& discovery) {
   std::vector<fs::path> places = discovery.paths;
+  // A path that was named is kept although it does not exist, so that the list can say so.
   if (const char* list = std::getenv("SLUICE_BACKEND_PATH"); list != nullptr) {
     for (fs::path& path : split_path_list(list)) places.push_back(std::move(path));
   }
@@ -52,6 +54,7 @@ std::vector<fs::path> candidates(const Discovery& discovery) {
   return files;
 }
 
+/// Backends that the program itself made; they come before plug-ins of the same name.
 struct ProcessBackends {
   std::mutex mutex;
   std::vector<std::shared_ptr<const Backend>> all;
@@ -113,6 +116,7 @@ BackendRegistry BackendRegistry::discover(const Discovery& discovery) {
 }
 
 void BackendRegistry::State::load(Plugin& plugin) {
+  // Each plug-in is tried once: a library that failed would fail again, and its reason stays.
   if (plugin.backend != nullptr || !plugin.reason.is_ok()) return;
   const auto first = std::ranges::find_if(plugins, [&](const Plugin& other) {
     return other.name == plugin.name && other.backend != nullptr;
@@ -164,6 +168,7 @@ Result<std::shared_ptr<const Backend>> BackendRegistry::find_plugin(std::string_
       if (plugin.name != name) continue;
       state_->load(plugin);
       if (plugin.backend != nullptr) return plugin.backend;
+      // A later file of the same name may load; otherwise the first reason is the one to know.
       if (failed == nullptr) failed = &plugin;
     }
     if (failed != nullptr) return failed->reason.with_context("loading a backend");

@@ -59,10 +59,12 @@ void encode_texts(std::span<const sluice_text> texts, std::span<std::byte> encod
   }
 }
 
-TextPool::TextPool()
-    : handle_{this, [](sluice_text_pool* pool, std::int64_t size_bytes) {
+TextPool::TextPool(std::shared_ptr<ByteBudget> budget)
+    : handle_{this,
+              [](sluice_text_pool* pool, std::int64_t size_bytes) {
                 return static_cast<TextPool*>(pool->owner)->allocate(size_bytes);
-              }} {}
+              }},
+      budget_(std::move(budget)) {}
 
 char* TextPool::allocate(std::int64_t size_bytes) {
   if (size_bytes < 0) return nullptr;
@@ -71,17 +73,17 @@ char* TextPool::allocate(std::int64_t size_bytes) {
   // quarter unused at its end.
   const bool is_large = size_bytes > kBlockBytes / 4;
   if (!is_large && used_bytes_ + size_bytes <= kBlockBytes) {
-    char* text = blocks_.back().get() + used_bytes_;
+    char* text = blocks_.back().memory.get() + used_bytes_;
     used_bytes_ += size_bytes;
     return text;
   }
   const std::int64_t block_bytes = is_large ? size_bytes : kBlockBytes;
-  // held_bytes_ never exceeds limit_bytes_, so the difference does not overflow.
-  if (block_bytes > limit_bytes_ - held_bytes_) return nullptr;
-  std::unique_ptr<char[]> block(new (std::nothrow) char[static_cast<std::size_t>(block_bytes)]);
-  if (block == nullptr) return nullptr;
-  held_bytes_ += block_bytes;
-  char* text = block.get();
+  auto charge = ByteCharge::take(budget_, block_bytes);
+  if (!charge.is_ok()) return nullptr;
+  Block block = {std::move(charge).value(), nullptr};
+  block.memory.reset(new (std::nothrow) char[static_cast<std::size_t>(block_bytes)]);
+  if (block.memory == nullptr) return nullptr;
+  char* text = block.memory.get();
   if (!is_large) used_bytes_ = size_bytes;
   (is_large ? large_ : blocks_).push_back(std::move(block));
   return text;
@@ -89,10 +91,9 @@ char* TextPool::allocate(std::int64_t size_bytes) {
 
 void TextPool::reset() {
   large_.clear();
-  if (blocks_.size() > 1) blocks_.resize(1);
+  if (blocks_.size() > 1) blocks_.erase(blocks_.begin() + 1, blocks_.end());
   // A full block that does not exist: the next small text allocates the first one.
   used_bytes_ = blocks_.empty() ? kBlockBytes : 0;
-  held_bytes_ = blocks_.empty() ? 0 : kBlockBytes;
 }
 
 }  // namespace sluice::backend

@@ -5,12 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/byte_budget.h"
 #include "base/result.h"
 #include "ir/attribute.h"
 #include "sluice/backend.h"
@@ -27,32 +27,34 @@ Result<std::int64_t> encoded_bytes(std::span<const sluice_text> texts);
 /// Offsets, then bytes. Requires: `encoded` has `encoded_bytes` bytes.
 void encode_texts(std::span<const sluice_text> texts, std::span<std::byte> encoded);
 
-/// Memory for the texts of one run. Allocation is safe across threads.
+/// Memory for the texts of one run, charged to a budget. Allocation is safe across threads.
 class TextPool {
  public:
-  TextPool();
+  /// Requires: `budget` is not null.
+  explicit TextPool(std::shared_ptr<ByteBudget> budget);
   TextPool(const TextPool&) = delete;
   TextPool& operator=(const TextPool&) = delete;
 
   /// What a binding names. Lives as long as this.
   sluice_text_pool* get() { return &handle_; }
-  /// Bytes that may be allocated between two resets. Requires: nothing is being allocated.
-  void set_limit(std::int64_t limit_bytes) { limit_bytes_ = limit_bytes; }
-  /// Null if there is no memory, or at the limit.
+  /// Null if there is no memory, or the budget refuses it.
   char* allocate(std::int64_t size_bytes);
   /// Ends the life of everything allocated. Keeps one block for the next run.
   void reset();
 
  private:
+  struct Block {
+    ByteCharge charge;  // ends after the memory
+    std::unique_ptr<char[]> memory;
+  };
   static constexpr std::int64_t kBlockBytes = std::int64_t{1} << 16;
 
   sluice_text_pool handle_;
+  const std::shared_ptr<ByteBudget> budget_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<char[]>> blocks_;  ///< the first is for small texts
-  std::vector<std::unique_ptr<char[]>> large_;
+  std::vector<Block> blocks_;  ///< of small texts
+  std::vector<Block> large_;
   std::int64_t used_bytes_ = kBlockBytes;  ///< of the last block
-  std::int64_t held_bytes_ = 0;            ///< of all blocks since the last reset
-  std::int64_t limit_bytes_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace sluice::backend

@@ -44,7 +44,7 @@ TEST(Texts, OffsetsOutsideTheDataAreRefused) {
 }
 
 TEST(TextPool, PiecesDoNotOverlapAndLiveUntilTheReset) {
-  TextPool pool;
+  TextPool pool(std::make_shared<ByteBudget>(1 << 22));
   sluice_text_pool* handle = pool.get();
   std::vector<char*> pieces;
   for (int i = 0; i < 3000; ++i) {
@@ -59,6 +59,26 @@ TEST(TextPool, PiecesDoNotOverlapAndLiveUntilTheReset) {
   pool.reset();
   EXPECT_EQ(handle->allocate(handle, 100), pieces[0]) << "the first block serves again";
   EXPECT_NE(handle->allocate(handle, std::int64_t{1} << 20), nullptr);
+}
+
+TEST(TextPool, ChargesItsBudgetForEachBlockUntilTheReset) {
+  const auto budget = std::make_shared<ByteBudget>(1 << 20);
+  {
+    TextPool pool(budget);
+    EXPECT_EQ(budget->held_bytes(), 0) << "nothing without texts";
+    EXPECT_NE(pool.allocate(10), nullptr);
+    const std::int64_t block_bytes = budget->held_bytes();
+    EXPECT_NE(pool.allocate(10), nullptr);
+    EXPECT_EQ(budget->held_bytes(), block_bytes) << "in the same block";
+    EXPECT_NE(pool.allocate(500'000), nullptr);
+    EXPECT_EQ(budget->held_bytes(), block_bytes + 500'000);
+    EXPECT_EQ(pool.allocate(500'000), nullptr);
+    EXPECT_EQ(budget->held_bytes(), block_bytes + 500'000) << "of a text that is refused, nothing";
+    pool.reset();
+    EXPECT_EQ(budget->held_bytes(), block_bytes) << "of the block that the next run gets";
+    EXPECT_NE(pool.allocate(500'000), nullptr);
+  }
+  EXPECT_EQ(budget->held_bytes(), 0);
 }
 
 }  // namespace

@@ -3,23 +3,32 @@
 namespace sluice {
 
 Status ByteBudget::charge(std::int64_t bytes) {
-  // The parent comes first; a failure of this budget returns the bytes to the parent.
-  if (parent_ != nullptr) SLUICE_TRY(parent_->charge(bytes));
   std::int64_t held = held_bytes_.load(std::memory_order_relaxed);
-  // held never exceeds limit_bytes_, so the difference does not overflow.
-  while (bytes <= limit_bytes_ - held) {
-    if (held_bytes_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed)) {
-      return ok_status();
+  do {
+    // held never exceeds limit_bytes_, so the difference does not overflow.
+    if (bytes > limit_bytes_ - held) {
+      return make_error(Code::kResourceExhausted, "no memory for {} bytes: {} of {} are in use",
+                        bytes, held, limit_bytes_);
     }
+  } while (!held_bytes_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
+  for (std::size_t i = 0; i < parents_.size(); ++i) {
+    if (parents_[i] == nullptr) continue;
+    Status refused = parents_[i]->charge(bytes);
+    if (refused.is_ok()) continue;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (parents_[j] != nullptr) parents_[j]->release(bytes);
+    }
+    held_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    return refused;
   }
-  if (parent_ != nullptr) parent_->release(bytes);
-  return make_error(Code::kResourceExhausted, "no memory for {} bytes: {} of {} are in use", bytes,
-                    held, limit_bytes_);
+  return ok_status();
 }
 
 void ByteBudget::release(std::int64_t bytes) {
   held_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-  if (parent_ != nullptr) parent_->release(bytes);
+  for (const auto& parent : parents_) {
+    if (parent != nullptr) parent->release(bytes);
+  }
 }
 
 Result<ByteCharge> ByteCharge::take(std::shared_ptr<ByteBudget> budget, std::int64_t bytes) {

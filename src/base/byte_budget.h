@@ -1,6 +1,7 @@
 // Bounds the memory that outsiders make a process hold: counted before it is allocated.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -13,9 +14,11 @@ namespace sluice {
 /// Counts bytes against a limit, and against the limits of its parents. Safe from any thread.
 class ByteBudget {
  public:
-  /// `parent` is charged too; null: nothing beyond this budget.
-  explicit ByteBudget(std::int64_t limit_bytes, std::shared_ptr<ByteBudget> parent = nullptr)
-      : limit_bytes_(limit_bytes), parent_(std::move(parent)) {}
+  /// Both parents are charged too, such as the budget of a purpose and that of an owner. Null: no
+  /// parent.
+  explicit ByteBudget(std::int64_t limit_bytes, std::shared_ptr<ByteBudget> parent = nullptr,
+                      std::shared_ptr<ByteBudget> second_parent = nullptr)
+      : limit_bytes_(limit_bytes), parents_{std::move(parent), std::move(second_parent)} {}
   ByteBudget(const ByteBudget&) = delete;
   ByteBudget& operator=(const ByteBudget&) = delete;
 
@@ -28,7 +31,7 @@ class ByteBudget {
 
  private:
   const std::int64_t limit_bytes_;
-  const std::shared_ptr<ByteBudget> parent_;
+  const std::array<std::shared_ptr<ByteBudget>, 2> parents_;  ///< null: none
   std::atomic<std::int64_t> held_bytes_ = 0;
 };
 

@@ -26,6 +26,23 @@ TEST(ByteBudget, ParentIsChargedAndRefusesToo) {
   EXPECT_EQ(parent->held_bytes(), 0);
 }
 
+TEST(ByteBudget, BothParentsAreChargedOrNone) {
+  const auto kind = std::make_shared<ByteBudget>(100);
+  const auto owner = std::make_shared<ByteBudget>(50);
+  ByteBudget budget(1000, kind, owner);
+  EXPECT_TRUE(budget.charge(50).is_ok());
+  EXPECT_EQ(kind->held_bytes(), 50);
+  EXPECT_EQ(owner->held_bytes(), 50);
+  EXPECT_FALSE(budget.charge(1).is_ok()) << "the owner's limit";
+  EXPECT_EQ(budget.held_bytes(), 50);
+  EXPECT_EQ(kind->held_bytes(), 50);
+  ByteBudget others(1000, kind);
+  EXPECT_TRUE(others.charge(50).is_ok()) << "of another owner";
+  budget.release(50);
+  EXPECT_EQ(kind->held_bytes(), 50);
+  EXPECT_EQ(owner->held_bytes(), 0);
+}
+
 TEST(ByteCharge, EndsWithItsLastOwner) {
   const auto budget = std::make_shared<ByteBudget>(100);
   {

@@ -170,10 +170,10 @@ namespace {
 std::string link_of(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
 
 /// A file without a name beside `target`; -1 where there are no such files.
-int open_unnamed(const std::filesystem::path& target) {
+int open_unnamed(const std::filesystem::path& target, mode_t mode) {
   const std::filesystem::path folder = target.parent_path();
   const int fd =
-      ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+      ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
   if (fd < 0 || ::access(link_of(fd).c_str(), F_OK) == 0) return fd;
   ::close(fd);
   return -1;
@@ -181,7 +181,7 @@ int open_unnamed(const std::filesystem::path& target) {
 
 }  // namespace
 
-Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
+Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target, mode_t mode) {
   // The rename would put a file in the place of a device or a pipe.
   std::error_code error;
   const auto there = std::filesystem::status(target, error);
@@ -189,13 +189,13 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
     return invalid_argument("cannot write \"{}\": it is not a regular file", target.string());
   }
   std::string temporary;
-  int fd = open_unnamed(target);
+  int fd = open_unnamed(target, mode);
   if (fd < 0) {
     // As mkostemp, but with the mode that the process gives its files.
     static std::atomic<std::uint32_t> next = 0;
     do {
       temporary = target.string() + "." + std::to_string(::getpid()) + "." + std::to_string(++next);
-      fd = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+      fd = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
     } while (fd < 0 && errno == EEXIST);
   }
   if (fd < 0) return errno_error(errno, "create a file beside", target);
@@ -271,9 +271,9 @@ Status AtomicFile::commit() {
   return ok_status();
 }
 
-Status write_file_atomically(const std::filesystem::path& path,
-                             std::span<const std::byte> contents) {
-  AtomicFile file = SLUICE_TRY(AtomicFile::create(path));
+Status write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> contents,
+                             mode_t mode) {
+  AtomicFile file = SLUICE_TRY(AtomicFile::create(path, mode));
   SLUICE_TRY(file.append(contents));
   return file.commit();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -37,9 +38,10 @@ Result<std::string> read_text_file(const std::filesystem::path& path,
 /// sees the old file or the new, never half of one. Move-only; not thread-safe.
 class AtomicFile {
  public:
+  /// `mode`: who may use it, less what the process's mask forbids.
   /// Fails: kInvalidArgument for a target that exists and is no regular file, such as a device;
   ///        as opening a file in the target's folder.
-  static Result<AtomicFile> create(const std::filesystem::path& target);
+  static Result<AtomicFile> create(const std::filesystem::path& target, mode_t mode = 0666);
 
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -74,8 +76,9 @@ class AtomicFile {
   std::vector<std::byte> unwritten_;
 };
 
-Status write_file_atomically(const std::filesystem::path& path,
-                             std::span<const std::byte> contents);
+/// `mode`: as AtomicFile::create.
+Status write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> contents,
+                             mode_t mode = 0666);
 
 // ---- for code that opens files itself
 

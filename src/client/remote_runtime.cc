@@ -353,7 +353,9 @@ class RemoteRuntime final : public api::Runtime {
     prepared.options.priority = call.priority;
     prepared.options.wants_detail = call.wants_detail;
     prepared.options.kept_outputs = call.kept_outputs;
-    prepared.options.keep_ns = call.keep_ns;
+    prepared.options.ttl_ns = call.ttl_ns;
+    prepared.options.traceparent = call.traceparent;
+    prepared.options.tracestate = call.tracestate;
     return prepared;
   }
 

@@ -85,8 +85,7 @@ Result<std::vector<ir::Constant>> Evaluator::run(const ir::Graph& graph,
   SLUICE_TRY(list.add_kernel(std::move(kernel), inputs, outputs));
   SLUICE_TRY(list.finish());
   auto stream = SLUICE_TRY(backend::Stream::create(group_));
-  backend::TextPool texts;
-  texts.set_limit(kMaxTextBytes);
+  backend::TextPool texts(std::make_shared<ByteBudget>(kMaxTextBytes));
   const std::array<void*, 2> bindings = {nullptr, texts.get()};
   SLUICE_TRY(stream.submit(list, bindings));
   SLUICE_TRY(stream.wait());

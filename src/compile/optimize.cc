@@ -10,17 +10,43 @@
 namespace sluice::compile {
 namespace {
 
-/// `takes` says of a backend's support whether it is enough.
+bool supports(const backend::Backend& backend, const ir::Graph& graph, const ir::Subgraph& subgraph,
+              const ir::Operation& operation) {
+  const auto op = backend::Op::create({graph, subgraph, operation});
+  if (!op.is_ok()) return false;
+  const auto support = backend.query(*op);
+  return support.is_ok() && support->is_supported;
+}
+
+/// Whether the backend takes the parts that were fused into a body, each for itself.
+bool supports_parts(const backend::Backend& backend, const ir::Graph& graph,
+                    const ir::Subgraph& subgraph, const ir::Operation& operation) {
+  if (operation.domain != "sluice") {
+    ir::Operation alone = operation;
+    alone.body.reset();
+    if (!supports(backend, graph, subgraph, alone)) return false;
+  }
+  const ir::Subgraph& body = graph.subgraph(operation.body->subgraph);
+  return std::ranges::all_of(body.order(), [&](ir::OperationId id) {
+    return supports(backend, graph, body, body.operation(id));
+  });
+}
+
+/// `takes` says of a backend's support whether it is enough. A fused body never moves an operation
+/// to a backend after the one that takes its parts.
 template <typename Takes>
 bool is_taken(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Operation& operation,
               const Placement& placement, const Takes& takes) {
   if (!placement.is_uniform(graph, operation)) return false;
   const auto op = backend::Op::create({graph, subgraph, operation});
   if (!op.is_ok()) return false;
-  return std::ranges::any_of(placement.candidates(graph, operation), [&](std::int16_t index) {
-    const auto support = placement.backends()[static_cast<std::size_t>(index)]->query(*op);
-    return support.is_ok() && support->is_supported && takes(*support);
-  });
+  for (const std::int16_t index : placement.candidates(graph, operation)) {
+    const backend::Backend& backend = *placement.backends()[static_cast<std::size_t>(index)];
+    const auto support = backend.query(*op);
+    if (support.is_ok() && support->is_supported && takes(*support)) return true;
+    if (operation.body && supports_parts(backend, graph, subgraph, operation)) return false;
+  }
+  return false;
 }
 
 }  // namespace

@@ -81,6 +81,28 @@ TEST(Placement, HostIsThePreferredHostBackend) {
               HasSubstr("no backend of --backend computes on the host"));
 }
 
+TEST(Placement, FusionMovesNothingToALaterBackend) {
+  // `cpu` has both kernels, but none of the two as one; `reference` takes any body.
+  auto graph = ir::parse_graph(R"(
+subgraph @0 "main" {
+  input %x : f32[64, 64]
+  const %axes : i64[1] = [1]
+  [%a : f32[64, 1]] = ReduceSum.13[%x, %axes] {keepdims = 1}
+  [%b : f32[64, 1]] = Div.14[%a, %a]
+  [%c : f32[64, 64]] = Softmax.13[%x] {axis = 1}
+  [%d : f32[64, 64]] = Sub.14[%c, %b]
+  output [%d]
+}
+)")
+                   .value();
+  CompileOptions options;
+  options.backends = {"cpu", "reference"};
+  const auto executable = compile(std::move(graph), registry(), options);
+  ASSERT_TRUE(executable.is_ok()) << executable.status().to_string();
+  EXPECT_THAT(executable->backends, ElementsAre("cpu", "reference"));
+  for (const std::int16_t number : executable->backend_of.front()) EXPECT_LE(number, 0);
+}
+
 TEST(Placement, MalformedRulesAndUnknownBackendsAreRefused) {
   for (const char* rule : {"Relu", "=cpu", "Relu="}) {
     EXPECT_THAT(place({rule}).status().message(),

@@ -19,6 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMaxSettingsBytes = std::size_t{1} << 20U;
+
 std::string file_text(const fs::path& path) {
   return fmt::format("{} {}\n", path.string(), file_version(path));
 }
@@ -98,8 +100,8 @@ std::string external_text(const Source& source, std::span<const std::byte> model
   return text;
 }
 
-/// Files of a folder may be links to others, whose size and time count.
-std::string folder_text(const fs::path& path) {
+/// Files may be links to others, whose size and time count.
+std::string recipe_text(const fs::path& path) {
   std::string text;
   for (const fs::path& file : recipes::files_of_model(path)) text += file_text(fs::absolute(file));
   return text;
@@ -117,16 +119,19 @@ Result<std::string> cache_key(const Source& source, const options::CompileFlags&
   if (!is_cacheable(flags)) {
     return invalid_argument("--emit and --graphs write beside the package, which is not kept then");
   }
-  const bool is_folder = !source.path.empty() && recipes::is_model_folder(source.path);
+  const bool has_recipe = !source.path.empty() && recipes::has_recipe(source.path);
   Bytes file;
   std::span<const std::byte> model = source.bytes;
   if (!source.path.empty()) {
-    file = SLUICE_TRY(map_file(is_folder ? source.path / "config.json" : source.path));
+    file = SLUICE_TRY(
+        map_file(has_recipe ? recipes::files_of_model(source.path).front() : source.path));
     model = file.view();
+    // Weights may take gigabytes; their file's size and time stand for them.
+    if (has_recipe) model = model.first(std::min(model.size(), kMaxSettingsBytes));
   }
   const std::string text = flags_text(flags) + program_text() + backends_text(backends) +
                            environment_text() +
-                           (is_folder ? folder_text(source.path) : external_text(source, model)) +
+                           (has_recipe ? recipe_text(source.path) : external_text(source, model)) +
                            fmt::format("{} bytes", model.size());
   return fmt::format("{:016x}-{:016x}", package::checksum_of(model),
                      package::checksum_of(std::as_bytes(std::span(text))));

@@ -28,10 +28,12 @@ void take_out_of_files(ir::Subgraph& subgraph) {
   }
 }
 
-Result<recipes::Model> import_folder(const Source& source, const std::vector<std::string>& shapes,
-                                     const Outcome& outcome) {
-  if (!shapes.empty()) return invalid_argument("--shape is for ONNX files, not for folders");
-  auto read = recipes::read_model_folder(source.path);
+Result<recipes::Model> import_by_recipe(const Source& source,
+                                        const std::vector<std::string>& shapes,
+                                        const Outcome& outcome) {
+  if (!shapes.empty())
+    return invalid_argument("--shape is for ONNX files, not for language models");
+  auto read = recipes::read_model(source.path);
   recipes::Model model = SLUICE_TRY(std::move(read).with_context(source.path.string()));
   if (outcome.draft == nullptr) take_out_of_files(model.graph.main());
   return model;
@@ -54,8 +56,8 @@ Result<ir::Graph> import_graph(const Source& source, const std::vector<std::stri
 
 Result<recipes::Model> import(const Source& source, const std::vector<std::string>& shapes,
                               const std::vector<std::string>& overridable, const Outcome& outcome) {
-  if (!source.path.empty() && recipes::is_model_folder(source.path)) {
-    return import_folder(source, shapes, outcome);
+  if (!source.path.empty() && recipes::has_recipe(source.path)) {
+    return import_by_recipe(source, shapes, outcome);
   }
   return recipes::Model{SLUICE_TRY(import_graph(source, shapes, overridable, outcome)), {}};
 }

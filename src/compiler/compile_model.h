@@ -19,8 +19,8 @@
 
 namespace sluice::compiler {
 
-/// Where a model comes from: an ONNX file or a folder of Hugging Face's hub, the bytes of an ONNX
-/// file, which are borrowed for the call, or a trace.
+/// Where a model comes from: an ONNX or GGUF file, a folder of Hugging Face's hub, the bytes of an
+/// ONNX file, which are borrowed for the call, or a trace.
 struct Source {
   std::filesystem::path path = {};  ///< empty: `bytes` are the model
   std::span<const std::byte> bytes = {};

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/no_memory.h"
+#include "generate/logprobs.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::completions {
@@ -16,29 +17,31 @@ Status cancelled() {
 
 Generation::Generation(std::shared_ptr<dispatch::ModelRef> model,
                        std::shared_ptr<const LanguageModel> language, TextRequest request,
-                       Shared& shared, std::shared_ptr<dispatch::RequestQuota> quota)
+                       Shared& shared, dispatch::RequestLimits limits)
     : model_(std::move(model)),
       language_(std::move(language)),
       deadline_ns_(request.deadline_ns),
       priority_(request.priority),
+      account_(request.account),
       shared_(shared),
-      quota_(std::move(quota)),
+      limits_(std::move(limits)),
       sequence_(language_->facts, language_->ports.vocabulary),
       text_(language_->tokenizer, std::move(request.stops)) {}
 
 Result<std::shared_ptr<Generation>> Generation::create(
     std::shared_ptr<dispatch::ModelRef> model, std::shared_ptr<const LanguageModel> language,
-    TextRequest request, Shared& shared, std::shared_ptr<dispatch::RequestQuota> quota) {
+    TextRequest request, Shared& shared, dispatch::RequestLimits limits) {
   generate::Request tokens = std::move(request.tokens);
   std::shared_ptr<Generation> made(new Generation(std::move(model), std::move(language),
-                                                  std::move(request), shared, std::move(quota)));
+                                                  std::move(request), shared, std::move(limits)));
+  made->top_logprobs_ = tokens.top_logprobs;
   made->num_prompt_tokens_ = std::ssize(tokens.prompt);
   SLUICE_TRY(made->sequence_.start(std::move(tokens)));
   return made;
 }
 
 Status Generation::start(std::shared_ptr<TextSink> sink) {
-  SLUICE_TRY(quota_->enter());
+  SLUICE_TRY(limits_.quota->enter());
   sink_ = std::move(sink);
   ++shared_.num_texts;
   if (sequence_.is_full()) {
@@ -51,6 +54,29 @@ Status Generation::start(std::shared_ptr<TextSink> sink) {
   sink_ = nullptr;
   leave();
   return status;
+}
+
+void Generation::set_pool(std::shared_ptr<generate::PagePool> pool) {
+  const std::int64_t places = pool->places();
+  pages_ = std::make_shared<generate::Pages>(std::move(pool));
+  auto known = language_->scheduler->prefixes().find(sequence_.tokens(), places, account_);
+  const std::int64_t computed = std::ssize(known) * places;
+  pages_->share(std::move(known));
+  sequence_.set_computed(computed);
+  // Later calls follow a loss of pages: the cache may hold this text's own tokens then.
+  if (std::exchange(has_begun_, true)) return;
+  num_cached_tokens_ = computed;
+  shared_.num_prompt_tokens += num_prompt_tokens_;
+  shared_.num_cached_tokens += num_cached_tokens_;
+}
+
+/// Others may share the pages that the last piece filled.
+void Generation::keep_pages() {
+  const std::int64_t places = pages_->pool().places();
+  const std::int64_t begin = piece_.end - std::ssize(piece_.ids);
+  if (piece_.end / places == begin / places) return;
+  const auto computed = sequence_.tokens().first(static_cast<std::size_t>(piece_.end));
+  language_->scheduler->prefixes().keep(computed, pages_->pages(), places, kept_, account_);
 }
 
 Status Generation::check() const {
@@ -77,29 +103,53 @@ bool Generation::take(const Status& status, std::span<const float> logits) {
 
 Result<Generation::Next> Generation::take_step(std::span<const float> logits) {
   sequence_.take_piece(piece_);
+  keep_pages();
   return sequence_.num_missing() > 0 ? Next::kStep : take_token(logits);
 }
 
 Result<Generation::Next> Generation::take_token(std::span<const float> logits) {
   const auto token = SLUICE_TRY(sequence_.choose(logits));
-  std::string text;
+  Piece piece;
   if (token) {
     ++num_tokens_;
-    text = SLUICE_TRY(text_.add(*token));
+    if (top_logprobs_) SLUICE_TRY(add_logprobs(logits, *token, piece));
+    piece.text = SLUICE_TRY(text_.add(*token));
   }
   const bool is_over = !token || text_.is_over() || sequence_.is_full();
-  if (is_over) text += SLUICE_TRY(text_.finish());
-  const bool wants_more = text.empty() || sink_->take(text);
+  if (is_over) piece.text += SLUICE_TRY(text_.finish());
+  const bool says_something = !piece.text.empty() || !piece.logprobs.empty();
+  const bool wants_more = !says_something || sink_->take(piece);
   if (is_over) return Next::kOver;
   return wants_more ? Next::kStep : Next::kPause;
 }
 
+/// Before the text has the token: each is spelled behind the tokens so far.
+Status Generation::add_logprobs(std::span<const float> logits, std::int64_t token,
+                                Piece& piece) const {
+  const auto found = generate::logprobs_of(logits, token, static_cast<std::size_t>(*top_logprobs_));
+  piece.offset = SLUICE_TRY(text_.num_characters());
+  std::string chosen = SLUICE_TRY(text_.spell(token));
+  piece.logprobs.push_back({std::move(chosen), found.chosen});
+  for (const auto& [id, logprob] : found.top) {
+    std::string bytes = SLUICE_TRY(text_.spell(id));
+    piece.logprobs.push_back({std::move(bytes), logprob});
+  }
+  return ok_status();
+}
+
 /// True: `resume` or `cancel` has the turn from now on.
 bool Generation::pause() {
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(is_resumed_, false) || is_cancelled_) return false;
-  is_paused_ = true;
-  return true;
+  // First: once it is paused, somebody may resume or end it at once.
+  language_->scheduler->pause(shared_from_this());
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(is_resumed_, false) && !is_cancelled_) {
+      is_paused_ = true;
+      return true;
+    }
+  }
+  language_->scheduler->remove(*this);
+  return false;
 }
 
 void Generation::resume() {
@@ -122,7 +172,8 @@ void Generation::cancel() {
     is_cancelled_ = true;
     has_turn = std::exchange(is_paused_, false);
   }
-  if (has_turn || language_->scheduler->remove(*this)) end(cancelled());
+  const bool waited = language_->scheduler->remove(*this);
+  if (has_turn || waited) end(cancelled());
 }
 
 void Generation::end(Status status) {
@@ -130,6 +181,7 @@ void Generation::end(Status status) {
   ending.status = std::move(status);
   ending.is_stop = text_.is_over() || sequence_.finish() == generate::Finish::kStop;
   ending.num_prompt_tokens = num_prompt_tokens_;
+  ending.num_cached_tokens = num_cached_tokens_;
   ending.num_tokens = num_tokens_;
   const auto sink = std::exchange(sink_, nullptr);
   pages_ = nullptr;
@@ -143,7 +195,7 @@ void Generation::end(Status status) {
 }
 
 void Generation::leave() {
-  quota_->leave();
+  limits_.quota->leave();
   --shared_.num_texts;
 }
 

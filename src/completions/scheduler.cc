@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <limits>
+#include <tuple>
 #include <utility>
 
 #include "base/no_memory.h"
@@ -31,6 +33,13 @@ bool has_results(const runtime::Reply& reply) {
 
 bool decodes(const std::shared_ptr<Generation>& text) { return text->num_missing() == 1; }
 
+bool has_pages(const std::shared_ptr<Generation>& text) { return text->num_pages() > 0; }
+
+/// Whether `a` keeps its pages rather than `b`: what it has computed would be lost.
+bool comes_before(const Generation& a, const Generation& b) {
+  return std::tuple(a.priority(), a.num_pages(), &a) > std::tuple(b.priority(), b.num_pages(), &b);
+}
+
 bool are_all_cancelled(const std::vector<std::shared_ptr<Generation>>& texts) {
   return !texts.empty() &&
          std::ranges::all_of(texts, [](const auto& text) { return text->is_cancelled(); });
@@ -43,7 +52,10 @@ Status Scheduler::add(std::shared_ptr<Generation> text) {
   {
     const std::lock_guard lock(mutex_);
     // Texts fly and come back without an allocation.
-    waiting_.reserve(waiting_.size() + flying_.size() + 1);
+    std::erase(paused_, text);
+    const std::size_t most = waiting_.size() + flying_.size() + paused_.size() + 1;
+    waiting_.reserve(most);
+    paused_.reserve(most);
     flying_.reserve(kStepTexts);
     waiting_.push_back(std::move(text));
     if (std::exchange(is_running_, true)) return ok_status();
@@ -55,8 +67,9 @@ bool Scheduler::remove(const Generation& text) {
   std::shared_ptr<dispatch::Flight> flight;
   {
     const std::lock_guard lock(mutex_);
-    const auto found =
-        std::ranges::find(waiting_, &text, [](const auto& other) { return other.get(); });
+    const auto address = [](const auto& other) { return other.get(); };
+    std::erase_if(paused_, [&](const auto& other) { return other.get() == &text; });
+    const auto found = std::ranges::find(waiting_, &text, address);
     if (found != waiting_.end()) {
       waiting_.erase(found);
       return true;
@@ -65,6 +78,11 @@ bool Scheduler::remove(const Generation& text) {
   }
   if (flight != nullptr) flight->cancel();  // one that was answered takes no notice
   return false;
+}
+
+void Scheduler::pause(std::shared_ptr<Generation> text) {
+  const std::lock_guard lock(mutex_);
+  paused_.push_back(std::move(text));
 }
 
 /// Requires: is_running_ is the caller's. It is the step's in flight afterwards, or nobody's.
@@ -87,16 +105,27 @@ Status Scheduler::run(const Generation* newcomer) {
       step = free_step();
       step->texts.reserve(flying_.size());
       step->pages.reserve(flying_.size());
+      short_.reserve(flying_.size());
       return ok_status();
     });
     // Who makes the step alone changes flying_, so it may be read without the lock.
     for (const std::shared_ptr<Generation>& text : flying_) {
-      const Status joined =
-          status.is_ok() ? catch_no_memory([&] { return join(*step, text); }) : status;
-      if (!joined.is_ok()) refuse(text, joined);
+      const Result<bool> joined = status.is_ok()
+                                      ? catch_no_memory([&] { return join(*step, text); })
+                                      : Result<bool>(status);
+      if (!joined.is_ok()) {
+        refuse(text, joined.status());
+      } else if (!*joined) {
+        short_.push_back(text);
+      }
     }
-    if (!status.is_ok() || step->texts.empty()) continue;
-    status = catch_no_memory([&] { return post(step); });
+    if (!status.is_ok()) continue;
+    wait_for_pages(*step);
+    if (step->texts.empty()) continue;
+    status = catch_no_memory([&]() -> Status {
+      SLUICE_TRY(fill(*step));
+      return post(step);
+    });
     if (status.is_ok()) return refused;
     if (terms::runtime_code_of(status) == RuntimeCode::kQueueFull) {
       if (catch_no_memory([&] { return post_later(step); }).is_ok()) return refused;
@@ -119,17 +148,28 @@ std::shared_ptr<Generation> Scheduler::take_late() {
   return late;
 }
 
-/// Takes the texts of the next step. Texts that decode come first in the step, so prompts get the
-/// tokens that are left. False, and nobody runs, without any.
+/// Whether a text without pages waits until another has ended.
+bool Scheduler::may_not_begin(const Generation& text) const {
+  return is_short_ && text.num_pages() == 0 && text.priority() <= least_priority_;
+}
+
+/// Takes the texts of the next step. False, and nobody runs, without any.
 bool Scheduler::choose() {
   const std::lock_guard lock(mutex_);
   std::ranges::stable_sort(waiting_, std::greater(),
                            [](const auto& text) { return text->priority(); });
   flying_.clear();
   flight_ = nullptr;
+  is_short_ = is_short_ && std::ranges::any_of(waiting_, has_pages);
+  least_priority_ = std::numeric_limits<std::int32_t>::max();
+  for (const auto& text : waiting_) {
+    if (has_pages(text)) least_priority_ = std::min(least_priority_, text->priority());
+  }
   std::int64_t prompt_tokens = 0;
   for (std::shared_ptr<Generation>& text : waiting_) {
     if (flying_.size() == kStepTexts) break;
+    if (may_not_begin(*text)) continue;
+    if (!flying_.empty() && flying_.front()->max_run_ns() != text->max_run_ns()) continue;
     if (!decodes(text)) {
       if (prompt_tokens >= kPromptTokens) continue;
       prompt_tokens += text->num_missing();
@@ -137,21 +177,72 @@ bool Scheduler::choose() {
     flying_.push_back(std::move(text));
   }
   std::erase(waiting_, nullptr);
-  std::stable_partition(flying_.begin(), flying_.end(), decodes);
   is_running_ = !flying_.empty();
   return is_running_;
 }
 
-/// Adds the text's next piece to the step.
-Status Scheduler::join(Step& step, const std::shared_ptr<Generation>& text) {
+/// Takes pages for the text's next piece. False: it waits for them.
+Result<bool> Scheduler::join(Step& step, const std::shared_ptr<Generation>& text) {
   SLUICE_TRY(text->check());
+  if (may_not_begin(*text)) return false;
   if (text->pages() == nullptr) text->set_pool(SLUICE_TRY(pool_of(*text)));
-  const auto piece = SLUICE_TRY(text->next_piece(kStepTokens - step.batch.num_rows()));
-  SLUICE_TRY(text->pages()->reserve(piece.end).with_context("caches of texts in the making"));
-  step.batch.add(piece, *text->pages());
-  step.pages.push_back(text->pages());
+  if (!SLUICE_TRY(reserve(step, *text))) return false;
   step.texts.push_back(text);
+  return true;
+}
+
+/// Texts that decode come first, so prompts get the tokens that are left.
+Status Scheduler::fill(Step& step) {
+  std::stable_partition(step.texts.begin(), step.texts.end(), decodes);
+  for (const std::shared_ptr<Generation>& text : step.texts) {
+    step.batch.add(SLUICE_TRY(text->next_piece(kStepTokens - step.batch.num_rows())),
+                   *text->pages());
+    step.pages.push_back(text->pages());
+  }
   return ok_status();
+}
+
+/// Takes the pages that `text` lacks, if need be those of a text that `comes_before` puts last.
+/// That order is total, so its first text gets what it needs and ends, and the others follow.
+/// False: those that have pages come first, or are in the step.
+Result<bool> Scheduler::reserve(const Step& step, const Generation& text) {
+  const std::int64_t places = text.num_computed() + std::min(text.num_missing(), kStepTokens);
+  while (true) {
+    const Status status = text.pages()->reserve(places);
+    if (status.code() != Code::kResourceExhausted) {
+      SLUICE_TRY(status);
+      return true;
+    }
+    if (prefixes_->give_back() || text.shared().prefixes.give_back()) continue;
+    const std::lock_guard lock(mutex_);
+    const auto paused = std::ranges::find_if(paused_, has_pages);
+    if (paused != paused_.end()) {
+      (*paused)->give_back_pages();
+      continue;
+    }
+    bool have_others_pages = false;
+    Generation* last = nullptr;
+    for (const Texts* texts : {&waiting_, &flying_}) {
+      for (const auto& other : *texts) {
+        if (other.get() == &text || !has_pages(other)) continue;
+        have_others_pages = true;
+        const bool is_in_step = std::ranges::find(step.texts, other) != step.texts.end();
+        if (!is_in_step && (last == nullptr || comes_before(*last, *other))) last = other.get();
+      }
+    }
+    if (!have_others_pages) return status.with_context("caches of texts in the making");
+    is_short_ = true;
+    if (last == nullptr || comes_before(*last, text)) return false;
+    last->give_back_pages();
+  }
+}
+
+/// Puts those that found no pages back into the line.
+void Scheduler::wait_for_pages(const Step& step) {
+  const std::lock_guard lock(mutex_);
+  flying_ = step.texts;
+  std::ranges::move(short_, std::back_inserter(waiting_));
+  short_.clear();
 }
 
 Result<std::shared_ptr<generate::PagePool>> Scheduler::pool_of(const Generation& text) {
@@ -164,6 +255,7 @@ Result<std::shared_ptr<generate::PagePool>> Scheduler::pool_of(const Generation&
   pool = SLUICE_TRY(generate::PagePool::create(
       signature, std::min(kPoolTexts * of_text, budget->limit_bytes() / page.bytes), budget));
   pool_ = pool;
+  text.shared().prefixes.add(prefixes_, page.bytes);
   return pool;
 }
 
@@ -189,7 +281,7 @@ Status Scheduler::post(const std::shared_ptr<Step>& step) {
     is_cancelled = are_all_cancelled(flying_);
   }
   if (is_cancelled) flight->cancel();
-  return first.shared().flights.post(flight, request, {});
+  return first.shared().flights.post(flight, request, {nullptr, first.max_run_ns()});
 }
 
 /// The texts stay in the step until then.
@@ -241,7 +333,9 @@ void Scheduler::take(const std::shared_ptr<Step>& step, const runtime::Reply& re
   const Status status = has_results(reply) ? ok_status() : reply.errors.to_status();
   Texts texts = std::exchange(step->texts, {});
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (!texts[i]->take(status, {logits + i * vocabulary, vocabulary})) texts[i] = nullptr;
+    if (texts[i]->take(status, {logits + i * vocabulary, vocabulary})) continue;
+    texts[i] = nullptr;
+    is_short_ = false;
   }
   // Another reply may come before the run has ended. Whoever computes it then keeps the step.
   if (has_results(reply)) {

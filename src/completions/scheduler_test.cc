@@ -3,167 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <limits>
-#include <mutex>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "base/clock.h"
-#include "completions/generation.h"
-#include "terms/runtime_code.h"
+#include "completions/testing/scheduler_testing.h"
 
 namespace sluice::completions {
 namespace {
 
-using runtime::Reply;
-using runtime::Request;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using Longs = std::vector<std::int64_t>;
-
-constexpr std::int64_t kContext = 1000;
-constexpr std::int64_t kVocabulary = 3;  ///< "a", "b", and 2, which ends texts
-constexpr std::int64_t kPageBytes = 2 * 32 * 4;
-
-/// Keeps requests until `answer`.
-class FakeSink final : public runtime::RequestSink {
- public:
-  FakeSink() {
-    const auto add = [](std::vector<terms::TensorSpec>& to, const char* name, const char* type) {
-      to.push_back({name, ir::parse_type(type).value()});
-    };
-    for (const char* name : {"ids", "positions", "sequences"}) {
-      add(signature_.inputs, name, "i64[S]");
-    }
-    add(signature_.inputs, "tables", "i64[N,B]");
-    add(signature_.inputs, "last", "i64[N]");
-    add(signature_.outputs, "logits", "f32[N,3]");
-    for (const char* name : {"state.keys.0", "state.values.0"}) {
-      add(signature_.inputs, name, "f32[P,1,32,1]");
-      add(signature_.outputs, (std::string(name) + ".next").c_str(), "f32[P,1,32,1]");
-    }
-  }
-  const terms::Signature& signature() const override { return signature_; }
-  int depth() const override { return 1; }
-  Clock& clock() const override { return time; }
-  Result<std::uint64_t> submit(Request& request) override {
-    const std::lock_guard lock(mutex);
-    if (!refusal.is_ok()) {
-      ++num_refused;
-      changed.notify_all();
-      return refusal;
-    }
-    changed.notify_all();
-    requests.push_back(std::move(request));
-    return requests.size();
-  }
-  bool cancel(std::uint64_t id) override {
-    answer(RuntimeCode::kCancelled, static_cast<std::size_t>(id - 1));
-    return true;
-  }
-  bool wait(const std::function<bool()>& is_done, std::int64_t) override { return is_done(); }
-  void tell_waiters() override {}
-
-  /// Every text's next token is `token`.
-  void answer_with(std::int64_t token) {
-    const auto& [memory, bytes] = requests.back().outputs[0];
-    auto* logits = static_cast<float*>(memory);
-    for (std::int64_t i = 0; i < bytes / 4; ++i) logits[i] = i % kVocabulary == token ? 1 : 0;
-    answer(RuntimeCode::kOk, requests.size() - 1);
-  }
-  void answer(RuntimeCode code, std::size_t i) {
-    Reply reply;
-    reply.code = code;
-    if (code != RuntimeCode::kOk) reply.errors.add(terms::runtime_error(code, "the run failed"));
-    const auto on_done = std::exchange(requests[i].on_done, nullptr);
-    if (on_done != nullptr) on_done(reply);
-  }
-  Longs numbers(std::size_t input) const {
-    const terms::TensorView& view = requests.back().inputs[input];
-    const auto* first = static_cast<const std::int64_t*>(view.data);
-    return Longs(first, first + view.size_bytes / 8);
-  }
-
-  /// Until another thread has brought so many.
-  bool wait_for(std::size_t num_steps, int refused = 0) {
-    std::unique_lock lock(mutex);
-    return changed.wait_for(lock, std::chrono::minutes(1),
-                            [&] { return requests.size() >= num_steps && num_refused >= refused; });
-  }
-  void refuse(Status status) {
-    const std::lock_guard lock(mutex);
-    refusal = std::move(status);
-  }
-
-  mutable ManualClock time;
-  std::mutex mutex;  ///< of what follows, where the retry thread submits
-  std::condition_variable changed;
-  Status refusal;
-  int num_refused = 0;
-  std::vector<Request> requests;
-
- private:
-  terms::Signature signature_;
-};
-
-struct Heard {
-  std::string text;
-  std::vector<Ending> endings;
-  bool is_full = false;
-};
-
-class HearingSink final : public TextSink {
- public:
-  explicit HearingSink(Heard& heard) : heard_(heard) {}
-  bool take(const std::string& text) override {
-    heard_.text += text;
-    return !heard_.is_full;
-  }
-  void end(const Ending& ending) override { heard_.endings.push_back(ending); }
-
- private:
-  Heard& heard_;
-};
-
-class SchedulerTest : public ::testing::Test {
- protected:
-  SchedulerTest() {
-    generate::Facts facts;
-    facts.context = kContext;
-    facts.stops = {2};
-    const auto ports = generate::find_ports(sink_->signature()).value();
-    auto tokenizer = text::Tokenizer::read(
-        R"({"version":"1.0","model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2},"merges":[]}})");
-    language_ = std::make_shared<const LanguageModel>(
-        LanguageModel{facts, ports, std::move(tokenizer).value(), Status(Code::kNotFound, "none"),
-                      std::make_shared<Scheduler>(facts, ports)});
-    budget(1 << 20);
-  }
-  ~SchedulerTest() override { sink_->requests.clear(); }
-
-  void budget(std::int64_t bytes) { shared_.caches = std::make_shared<ByteBudget>(bytes); }
-
-  std::shared_ptr<Generation> make(Longs prompt, TextRequest request = {}) {
-    request.tokens.prompt = std::move(prompt);
-    auto made = Generation::create(model_, language_, std::move(request), shared_, quota_);
-    return std::move(made).value();
-  }
-  Status start(const std::shared_ptr<Generation>& text, Heard& heard) {
-    return text->start(std::make_shared<HearingSink>(heard));
-  }
-  std::size_t num_steps() const { return sink_->requests.size(); }
-
-  std::shared_ptr<FakeSink> sink_ = std::make_shared<FakeSink>();
-  std::shared_ptr<dispatch::ModelRef> model_ =
-      std::make_shared<dispatch::ModelRef>(sink_, std::vector<bool>(), false);
-  std::shared_ptr<dispatch::RequestQuota> quota_ = std::make_shared<dispatch::RequestQuota>(99);
-  Shared shared_;
-  std::shared_ptr<const LanguageModel> language_;
-};
 
 TEST_F(SchedulerTest, MakesOneRunOfAllThatWait) {
   Heard first, second, third;
@@ -191,6 +40,50 @@ TEST_F(SchedulerTest, MakesOneRunOfAllThatWait) {
   EXPECT_EQ(third.endings[0].num_prompt_tokens, 3);
   EXPECT_EQ(shared_.num_texts, 0);
   EXPECT_EQ(quota_->num_in_flight(), 0);
+}
+
+TEST_F(SchedulerTest, GivesTheLogProbabilitiesOfEachToken) {
+  Heard heard;
+  TextRequest request;
+  request.tokens.top_logprobs = 2;
+  request.stops = {"a"};
+  const auto text = make({0}, request);
+  ASSERT_TRUE(start(text, heard).is_ok());
+  sink_->answer_with(1);
+  sink_->answer_with(0);
+  ASSERT_EQ(heard.endings.size(), 1U);
+  EXPECT_TRUE(heard.endings[0].is_stop);
+  EXPECT_EQ(heard.text, "b ");
+  ASSERT_EQ(heard.pieces.size(), 2U) << "also of the token that ends the text";
+  const auto& first = heard.pieces[0].logprobs;
+  ASSERT_EQ(first.size(), 3U);
+  EXPECT_EQ(first[0].bytes, "b");
+  EXPECT_NEAR(first[0].logprob, 1 - std::log(std::exp(1.0) + 2), 1e-5);
+  EXPECT_EQ(first[1].bytes, "b");
+  EXPECT_EQ(first[2].bytes, "a");
+  EXPECT_NEAR(first[2].logprob, first[0].logprob - 1, 1e-5);
+  EXPECT_EQ(heard.pieces[1].logprobs[0].bytes, " a") << "as it stands in the text";
+}
+
+TEST_F(SchedulerTest, LimitOfARunReachesTheModelAndStopsNoOtherClientsText) {
+  Heard first, limited, other;
+  const auto a = make({0}), b = make({1}, {}, 5000), c = make({0}, {}, 5000);
+  ASSERT_TRUE(start(a, first).is_ok());
+  EXPECT_EQ(sink_->requests.back().max_run_ns, 0);
+  ASSERT_TRUE(start(b, limited).is_ok());
+  ASSERT_TRUE(start(c, other).is_ok());
+  sink_->answer_with(1);
+  ASSERT_EQ(num_steps(), 2U);
+  EXPECT_EQ(sink_->requests.back().max_run_ns, 5000) << "those that have waited longest";
+  EXPECT_THAT(sink_->numbers(0), ElementsAre(1, 0)) << "both";
+  sink_->answer(RuntimeCode::kTimeout, 1);
+  ASSERT_EQ(limited.endings.size(), 1U);
+  EXPECT_EQ(terms::runtime_code_of(limited.endings[0].status), RuntimeCode::kTimeout);
+  ASSERT_EQ(num_steps(), 3U);
+  EXPECT_EQ(sink_->requests.back().max_run_ns, 0);
+  sink_->answer_with(2);
+  ASSERT_EQ(first.endings.size(), 1U);
+  EXPECT_TRUE(first.endings[0].status.is_ok());
 }
 
 TEST_F(SchedulerTest, GivesLongPromptsWhatDecodingLeavesInTurns) {
@@ -249,44 +142,6 @@ TEST_F(SchedulerTest, EndsCancelledTextsBetweenStepsAndStepsThatNobodyWants) {
   EXPECT_EQ(shared_.num_texts, 0);
   EXPECT_EQ(shared_.caches->held_bytes(), kPageBytes) << "the run may still write";
   EXPECT_EQ(num_steps(), 1U);
-}
-
-TEST_F(SchedulerTest, GivesPagesBackWhenTextsEnd) {
-  for (int round = 0; round < 3; ++round) {
-    Heard heard[4];
-    std::vector<std::shared_ptr<Generation>> texts;
-    for (Heard& one : heard) {
-      texts.push_back(make(Longs(40, 0)));
-      ASSERT_TRUE(start(texts.back(), one).is_ok());
-    }
-    sink_->answer_with(0);
-    EXPECT_EQ(shared_.caches->held_bytes(), 8 * kPageBytes);
-    texts[1]->cancel();
-    EXPECT_EQ(shared_.caches->held_bytes(), 8 * kPageBytes) << "its run may still write";
-    sink_->answer_with(1);
-    EXPECT_EQ(shared_.caches->held_bytes(), 6 * kPageBytes) << "though others live";
-    sink_->answer_with(2);
-    EXPECT_EQ(shared_.num_texts, 0);
-    sink_->requests.clear();
-    EXPECT_EQ(shared_.caches->held_bytes(), 0);
-  }
-}
-
-TEST_F(SchedulerTest, RefusesTextsThatFindNoPages) {
-  budget(3 * kPageBytes);
-  Heard first, second, third;
-  const auto a = make(Longs(64, 0)), b = make(Longs(40, 1)), c = make(Longs(97, 0));
-  ASSERT_TRUE(start(a, first).is_ok());
-  ASSERT_TRUE(start(b, second).is_ok());
-  sink_->answer_with(0);
-  ASSERT_EQ(second.endings.size(), 1U);
-  EXPECT_EQ(second.endings[0].status.code(), Code::kResourceExhausted);
-  sink_->answer_with(2);
-  EXPECT_EQ(first.text, "a");
-  sink_->requests.clear();
-  EXPECT_EQ(start(c, third).code(), Code::kResourceExhausted);
-  EXPECT_THAT(third.endings, IsEmpty()) << "its start failed";
-  EXPECT_EQ(quota_->num_in_flight(), 0);
 }
 
 TEST_F(SchedulerTest, TellsTextsOfRunsThatFailAndOfLinesThatAreFull) {

@@ -5,14 +5,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/process/child.h"
+#include "base/process/memory_limit.h"
 #include "base/system/huge_pages.h"
-#include "base/utf8.h"
+#include "daemon/balance/agent_line.h"
 #include "daemon/http/host_guard.h"
+#include "daemon/telemetry/span_sender.h"
 #include "rpc/client/fetch_tensor.h"
 #include "service/prometheus/metrics_text.h"
 #include "service/prometheus/text.h"
@@ -26,6 +31,8 @@ namespace fs = std::filesystem;
 /// an answer.
 constexpr std::int64_t kGraceNs = 200'000'000;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+/// Between two looks at what nobody tells: connections that clients close, models that load.
+constexpr std::chrono::milliseconds kLook(10);
 
 rpc::server::TlsFiles tls_files(const Settings& settings) {
   return {settings.tls_certificate, settings.tls_key, settings.tls_client_ca};
@@ -49,9 +56,8 @@ Result<std::vector<fs::path>> canonical_folders(const std::vector<std::string>& 
 /// Of the compilation of one ONNX file. Kernels that serve go first.
 ChildLimits compile_limits(const Settings& settings) {
   constexpr int kNiceness = 10;
-  const std::int64_t memory_bytes =
-      static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 4 * 3;
-  return {.memory_bytes = settings.compile_bytes > 0 ? settings.compile_bytes : memory_bytes,
+  const std::int64_t most_bytes = usable_memory_bytes() / 4 * 3;
+  return {.memory_bytes = settings.compile_bytes > 0 ? settings.compile_bytes : most_bytes,
           .time_ns = settings.compile_seconds * kNsPerSecond,
           .niceness = kNiceness};
 }
@@ -91,7 +97,7 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.quota.max_answer_bytes = settings.session_answer_bytes;
   options.stream_requests = settings.stream_requests;
   options.stream_answer_bytes = settings.stream_answer_bytes;
-  options.answer_bytes = settings.answer_bytes;
+  options.memory = {settings.answer_bytes, settings.exchange_bytes, settings.memory_per_tenant};
   options.drain_limit_ns = settings.drain_seconds * kNsPerSecond;
   options.hang_limit_ns = settings.hang_seconds * kNsPerSecond;
   options.max_run_ns = settings.max_run_seconds * kNsPerSecond;
@@ -118,18 +124,11 @@ Result<device::TransferOptions> transfer_options(const Settings& settings) {
   return options;
 }
 
-Result<rpc::server::ServerOptions> server_options(const Settings& settings,
-                                                  const std::map<std::string, int>& sockets) {
+Result<rpc::server::ServerOptions> server_options(const Settings& settings) {
   rpc::server::ServerOptions options;
-  std::vector<std::string> addresses = settings.listen;
-  for (const auto& [path, fd] : sockets) {
-    const std::string address = "unix:" + path;
-    if (std::ranges::find(addresses, address) == addresses.end()) addresses.push_back(address);
-  }
-  for (const std::string& address : addresses) {
+  for (const std::string& address : settings.listen) {
     options.addresses.push_back(SLUICE_TRY(rpc::wire::parse_address(address)));
   }
-  options.inherited_sockets = sockets;
   options.unix_socket.mode = static_cast<mode_t>(std::stoul(settings.socket_mode, nullptr, 8));
   options.unix_socket.group = settings.socket_group;
   options.unix_socket.users = SLUICE_TRY(users_of(settings.socket_users));
@@ -138,6 +137,8 @@ Result<rpc::server::ServerOptions> server_options(const Settings& settings,
   options.max_message_bytes = settings.max_message_bytes;
   options.connections = settings.connections;
   options.connections_per_peer = settings.connections_per_peer;
+  options.connection_age_ns = settings.connection_age_seconds * kNsPerSecond;
+  options.is_plain_allowed = settings.listen_plain;
   return options;
 }
 
@@ -174,18 +175,18 @@ terms::FetchTensor fetch_with(const Settings& settings) {
 
 }  // namespace
 
-Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings,
-                                              const std::map<std::string, int>& sockets,
-                                              service::Log& log) {
+Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings, InheritedFds inherited,
+                                              bool is_successor, service::Log& log) {
   std::unique_ptr<Daemon> daemon(new Daemon(settings, log));
-  SLUICE_TRY(daemon->start_all(sockets));
+  SLUICE_TRY(daemon->start_all(std::move(inherited), is_successor));
   return daemon;
 }
 
 /// Settings that cannot be served fail before anything is locked; devices are locked before memory
 /// is reserved on them; the sockets come last, so that no client reaches a half-built service.
-Status Daemon::start_all(const std::map<std::string, int>& sockets) {
-  const rpc::server::ServerOptions serving = SLUICE_TRY(server_options(settings_, sockets));
+Status Daemon::start_all(InheritedFds inherited, bool is_successor) {
+  rpc::server::ServerOptions serving = SLUICE_TRY(server_options(settings_));
+  serving.inherited = &inherited;
   machine_ = SLUICE_TRY(find_machine(settings_));
   if (machine_.devices.devices.empty()) {
     return make_error(Code::kNotFound, "no devices; `sluice doctor` says why");
@@ -194,7 +195,8 @@ Status Daemon::start_all(const std::map<std::string, int>& sockets) {
   for (const rpc::wire::Address& one : serving.addresses) addresses.push_back(one.to_string());
   const std::string owner =
       fmt::format("sluiced, process {}, at {}", getpid(), fmt::join(addresses, ", "));
-  locks_ = SLUICE_TRY(DeviceLocks::take(settings_.lock_folder, machine_.devices, owner));
+  locks_ =
+      SLUICE_TRY(DeviceLocks::take(settings_.lock_folder, machine_.devices, owner, &inherited));
   SLUICE_TRY(reserve_huge_pages());
   runtime::EngineOptions options;
   options.devices = machine_.devices;
@@ -209,13 +211,68 @@ Status Daemon::start_all(const std::map<std::string, int>& sockets) {
                                                 SLUICE_TRY(service_options(settings_)), log_);
   service_->set_fetch(fetch_with(settings_));
   service_->set_on_hang([this](const std::string& what) { exit_hung(what); });
+  SLUICE_TRY(start_telemetry());
   SLUICE_TRY(start_workers());
   SLUICE_TRY(load_models());
   SLUICE_TRY(open_repository());
+  if (!is_successor) {
+    SLUICE_TRY(start_doors(serving));
+    repository_->start();
+    return ok_status();
+  }
+  repository_->start();
+  while (!service_->is_ready()) std::this_thread::sleep_for(kLook);
+  return start_doors(serving);
+}
+
+Status Daemon::start_doors(const rpc::server::ServerOptions& serving) {
   server_ = SLUICE_TRY(rpc::server::Server::start(*service_, *repository_, serving));
   SLUICE_TRY(start_exchange(serving));
   SLUICE_TRY(start_http(serving));
-  repository_->start();
+  return start_agent(serving.inherited);
+}
+
+/// Before the doors are open, because they begin observations.
+Status Daemon::start_telemetry() {
+  telemetry::Telemetry& telemetry = service_->telemetry();
+  telemetry.set_trace_settings(trace_settings(settings_));
+  if (!settings_.otlp.empty()) SLUICE_TRY(start_tracing().with_context("otlp"));
+  if (!settings_.access_log.empty()) {
+    const auto on_failure = [this](const Status& status) {
+      log_.add(service::LogLevel::kWarning, "access_log.lost reason={}",
+               service::in_quotes(status.message()));
+    };
+    access_log_ =
+        SLUICE_TRY(AccessLog::open(settings_.access_log, on_failure).with_context("access_log"));
+    telemetry.set_access_sink([this](auto record) { access_log_->add(std::move(record)); });
+  }
+  if (!settings_.record.empty()) {
+    const auto on_end = [this](const Status& status) {
+      log_.add(service::LogLevel::kWarning, "record.end reason={}",
+               service::in_quotes(status.is_ok() ? "record_bytes are written" : status.message()));
+    };
+    traffic_ = SLUICE_TRY(TrafficLog::create(settings_.record, settings_.record_bytes, on_end)
+                              .with_context("record"));
+    telemetry.set_traffic_sink([this](auto record) { traffic_->add(std::move(record)); },
+                               [this](std::int64_t bytes) { return traffic_->takes(bytes); });
+  }
+  return ok_status();
+}
+
+Status Daemon::start_tracing() {
+  const auto on_change = [this, name = settings_.otlp](const Status& status) {
+    if (status.is_ok()) {
+      log_.add(service::LogLevel::kInfo, "trace.sent_again collector={}", name);
+    } else {
+      log_.add(service::LogLevel::kWarning, "trace.lost collector={} reason={}", name,
+               service::in_quotes(status.message()));
+    }
+  };
+  const Collector collector = SLUICE_TRY(parse_collector(settings_.otlp));
+  auto send = SLUICE_TRY(send_to(collector));
+  spans_ =
+      SLUICE_TRY(telemetry::SpanExporter::start(std::move(send), std::string(kVersion), on_change));
+  service_->telemetry().set_span_sink([this](auto record) { spans_->add(std::move(record)); });
   return ok_status();
 }
 
@@ -234,6 +291,7 @@ Status Daemon::start_exchange(const rpc::server::ServerOptions& serving) {
   options.tokens = serving.tokens;
   options.connections = serving.connections;
   options.connections_per_peer = serving.connections_per_peer;
+  options.inherited = serving.inherited;
   peers_ = SLUICE_TRY(rpc::server::PeerServer::start(*service_, options));
   return ok_status();
 }
@@ -301,7 +359,12 @@ Status Daemon::load_models() {
 Status Daemon::open_repository() {
   repository::RepositoryOptions options;
   if (!settings_.repository.empty()) {
-    options.folder = SLUICE_TRY(canonical_folder(settings_.repository, "repository"));
+    std::error_code error;
+    const fs::path place = settings_.repository;
+    const bool is_list = place.extension() == ".json" && fs::is_regular_file(place, error);
+    // A list may be a link that is turned, as those of a ConfigMap are.
+    options.place = is_list ? fs::absolute(place, error)
+                            : SLUICE_TRY(canonical_folder(settings_.repository, "repository"));
   }
   options.poll_ns = settings_.repository_poll_seconds * kNsPerSecond;
   options.compiler = program_beside("sluice");
@@ -311,31 +374,41 @@ Status Daemon::open_repository() {
 }
 
 /// Fails: kPermissionDenied.
-Result<std::string> Daemon::metrics_text(const terms::Peer& peer) const {
+Result<std::string> Daemon::metrics_body(const terms::Peer& peer, service::MetricsForm form) const {
   SLUICE_TRY(service_->authorize(peer, terms::Role::kMonitor));
-  return valid_utf8(service::to_prometheus(service_->metrics()));
+  service::Metrics metrics = service_->metrics();
+  if (spans_ != nullptr) metrics.spans = spans_->counts();
+  if (access_log_ != nullptr) metrics.lost_access_lines = access_log_->num_lost();
+  service::PrometheusText text(form);
+  service::add_metrics(metrics, text);
+  if (inference_ != nullptr) inference_->add_metrics(text);
+  return text.take();
 }
 
 Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
-  const auto metrics =
-      metrics_handler([this](const terms::Peer& peer) { return metrics_text(peer); });
+  const auto metrics = metrics_handler([this](const terms::Peer& peer, service::MetricsForm form) {
+    return metrics_body(peer, form);
+  });
   const auto open = [&](const std::string& text, const http::ServerOptions& options,
                         http::Handler handler) -> Result<std::unique_ptr<HttpDoor>> {
     auto address = SLUICE_TRY(rpc::wire::parse_address(text));
     // A page of a browser knows no token, and reaches no Unix socket.
     if (!address.is_unix && serving.tokens.empty()) {
-      handler = for_own_hosts(settings_.http_hosts, std::move(handler));
+      handler = for_own_pages(settings_.http_hosts, std::move(handler));
     }
     return HttpDoor::start(std::move(address), serving, options, std::move(handler), log_);
   };
+  // Before a door: the metrics have its counts.
+  if (!settings_.http.empty()) {
+    inference_ = std::make_unique<http::InferenceHandler>(*service_, *repository_, call_threads_,
+                                                          serving.tokens, serving.max_message_bytes,
+                                                          settings_.text_cache_bytes);
+  }
   if (!settings_.metrics.empty()) {
     metrics_ =
         SLUICE_TRY(open(settings_.metrics, kMetricsOptions, metrics).with_context("metrics"));
   }
-  if (settings_.http.empty()) return ok_status();
-  inference_ = std::make_unique<http::InferenceHandler>(*service_, *repository_, call_threads_,
-                                                        serving.tokens, serving.max_message_bytes,
-                                                        settings_.text_cache_bytes);
+  if (inference_ == nullptr) return ok_status();
   if (settings_.page) {
     page_ = std::make_unique<page::PageHandler>(
         *service_, call_threads_, [this](const http::Request& request, terms::Role role) {
@@ -346,14 +419,23 @@ Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
   options.max_body_bytes = serving.max_message_bytes;
   options.all_body_bytes = std::max(options.all_body_bytes, 2 * serving.max_message_bytes);
   options.max_connections = static_cast<std::size_t>(serving.connections);
-  const auto handler = [this, metrics](const http::Request& request, const http::Answer& answer) {
+  const auto handler = [this, metrics](http::Request request, const http::Answer& answer) {
     if (request.path == "/metrics") return metrics(request, answer);
     if (page_ != nullptr && page::PageHandler::takes(request.path)) {
       return page_->handle(request, answer);
     }
-    return inference_->handle(request, answer);
+    return inference_->handle(std::move(request), answer);
   };
   http_ = SLUICE_TRY(open(settings_.http, options, handler).with_context("http"));
+  return ok_status();
+}
+
+Status Daemon::start_agent(InheritedFds* inherited) {
+  if (settings_.agent_check.empty()) return ok_status();
+  auto address = SLUICE_TRY(rpc::wire::parse_address(settings_.agent_check));
+  const auto line = [this] { return agent_line(balance_state(*service_)); };
+  agent_ = SLUICE_TRY(
+      AgentDoor::start(std::move(address), line, log_, inherited).with_context("agent_check"));
   return ok_status();
 }
 
@@ -376,6 +458,8 @@ Result<SettingsChange> Daemon::reload(const Settings& wanted) {
     peers_->set_tokens(tokens);
   }
   service_->set_options(std::move(options));
+  telemetry::Telemetry& telemetry = service_->telemetry();
+  telemetry.set_trace_settings(take_over_tracing(settings_, next, telemetry.trace_settings()));
   if (inference_ != nullptr) inference_->set_tokens(tokens);
   server_->set_tokens(std::move(tokens));
   settings_ = std::move(next);
@@ -384,12 +468,39 @@ Result<SettingsChange> Daemon::reload(const Settings& wanted) {
 
 Daemon::~Daemon() { stop(0); }
 
+std::vector<PassedFd> Daemon::pass_on() {
+  kept_models_.set_handing_over(true);
+  std::vector<PassedFd> fds;
+  locks_.pass_on(fds);
+  server_->pass_on(fds);
+  if (peers_ != nullptr) peers_->pass_on(fds);
+  if (http_ != nullptr) http_->pass_on("http", fds);
+  if (metrics_ != nullptr) metrics_->pass_on("metrics", fds);
+  if (agent_ != nullptr) agent_->pass_on(fds);
+  return fds;
+}
+
+void Daemon::leave(std::int64_t drain_ns) {
+  agent_ = nullptr;
+  if (metrics_ != nullptr) metrics_->leave();
+  if (http_ != nullptr) http_->leave();
+  server_->leave();
+  const std::int64_t end_ns = deadline_after(system_clock(), drain_ns);
+  const auto num_connections = [this] {
+    return server_->num_connections() + (http_ == nullptr ? 0 : http_->num_connections());
+  };
+  while (num_connections() > 0 && system_clock().now_ns() < end_ns) {
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+void Daemon::announce_stop() { service_->announce_drain(); }
+
 /// Metrics are served until the end of the drain, so that monitoring sees it.
 void Daemon::stop(std::int64_t drain_ns) {
   if (service_ != nullptr) service_->start_draining();  // readiness falls first
   if (repository_ != nullptr) repository_->start_draining();
   if (peers_ != nullptr) peers_->shutdown();  // a fetch waits for no model, and can be repeated
-  if (server_ != nullptr) server_->start_draining();
   const std::int64_t end_ns = deadline_after(system_clock(), drain_ns);
   if (inference_ != nullptr) inference_->drain(end_ns);
   drain_ns = std::max<std::int64_t>(0, end_ns - system_clock().now_ns());
@@ -399,6 +510,7 @@ void Daemon::stop(std::int64_t drain_ns) {
   if (page_ != nullptr) page_->close();
   if (http_ != nullptr) http_->shutdown(kGraceNs);
   call_threads_.close();
+  agent_ = nullptr;
   metrics_ = nullptr;
   HugePages::set_for_process(nullptr);
 }

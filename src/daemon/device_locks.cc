@@ -79,7 +79,7 @@ std::string owner_in(int fd) {
 }  // namespace
 
 Result<DeviceLocks> DeviceLocks::take(const fs::path& folder, const topology::DeviceMap& devices,
-                                      const std::string& owner) {
+                                      const std::string& owner, InheritedFds* inherited) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
@@ -88,15 +88,16 @@ Result<DeviceLocks> DeviceLocks::take(const fs::path& folder, const topology::De
   }
   DeviceLocks locks;
   for (const terms::Device& device : devices.devices) {
-    SLUICE_TRY(locks.take_one(folder, device, owner));
+    SLUICE_TRY(locks.take_one(folder, device, owner, inherited));
   }
   return locks;
 }
 
 Status DeviceLocks::take_one(const fs::path& folder, const terms::Device& device,
-                             const std::string& owner) {
+                             const std::string& owner, InheritedFds* inherited) {
   const fs::path path = folder / file_name(device);
-  const int fd = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0644);
+  int fd = inherited == nullptr ? -1 : inherited->claim_file(path);
+  if (fd < 0) fd = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (fd < 0) return system_error(path);
   fds_.push_back(fd);
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -109,12 +110,16 @@ Status DeviceLocks::take_one(const fs::path& folder, const terms::Device& device
   if (ftruncate(fd, 0) != 0 || pwrite(fd, line.data(), line.size(), 0) < 0) {
     return system_error(path);
   }
-  return take_name(device);
+  return take_name(device, inherited);
 }
 
-Status DeviceLocks::take_name(const terms::Device& device) {
+Status DeviceLocks::take_name(const terms::Device& device, InheritedFds* inherited) {
   const std::string name = machine_name(device);
   if (name.empty()) return ok_status();
+  if (const auto claimed = claim_socket(inherited, "unix:@" + name); claimed.fd >= 0) {
+    fds_.push_back(claimed.fd);
+    return ok_status();
+  }
   const auto [address, size] = address_of(name);
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return make_error(Code::kUnavailable, "device lock: {}", std::strerror(errno));
@@ -127,6 +132,10 @@ Status DeviceLocks::take_name(const terms::Device& device) {
   }
   listen(fd, 1);  // answers holder_of
   return ok_status();
+}
+
+void DeviceLocks::pass_on(std::vector<PassedFd>& to) const {
+  for (const int fd : fds_) to.push_back({fd, std::string(kPassedLock)});
 }
 
 DeviceLocks& DeviceLocks::operator=(DeviceLocks&& other) noexcept {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/inherited_fds.h"
 #include "base/result.h"
 #include "topology/map/device_map.h"
 
@@ -18,11 +19,12 @@ namespace sluice::daemon {
 class DeviceLocks {
  public:
   /// Creates `folder` if needed. `owner`: one line that describes this daemon, written to the
-  /// files.
+  /// files. Locks of `inherited` are shared with the daemon that passed them on; null: none.
   /// Fails: kAlreadyExists naming the device, the daemon that has it and what to do;
   ///        kPermissionDenied, kNotFound, kUnavailable for the folder.
   static Result<DeviceLocks> take(const std::filesystem::path& folder,
-                                  const topology::DeviceMap& devices, const std::string& owner);
+                                  const topology::DeviceMap& devices, const std::string& owner,
+                                  InheritedFds* inherited = nullptr);
 
   DeviceLocks() = default;
   DeviceLocks(DeviceLocks&& other) noexcept : fds_(std::exchange(other.fds_, {})) {}
@@ -31,10 +33,13 @@ class DeviceLocks {
   DeviceLocks& operator=(const DeviceLocks&) = delete;
   ~DeviceLocks();
 
+  /// Adds the locks, for the next process.
+  void pass_on(std::vector<PassedFd>& to) const;
+
  private:
   Status take_one(const std::filesystem::path& folder, const terms::Device& device,
-                  const std::string& owner);
-  Status take_name(const terms::Device& device);
+                  const std::string& owner, InheritedFds* inherited);
+  Status take_name(const terms::Device& device, InheritedFds* inherited);
 
   std::vector<int> fds_;
 };

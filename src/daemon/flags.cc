@@ -2,13 +2,20 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <filesystem>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
 
 namespace sluice::daemon {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxFiles = 256;
 
 /// A flag that was bound to a member of settings of the flags' own.
 struct Bound {
@@ -44,13 +51,42 @@ void copy_value(const SettingInfo& info, const Settings& from, Settings& to) {
   std::visit([&](auto member) { to.*member = from.*member; }, info.member);
 }
 
-Status read_config(Invocation& invocation, bool is_named) {
+/// "/etc/sluice/sluiced.d" for "/etc/sluice/sluiced.json".
+fs::path folder_of(fs::path config) { return config.replace_extension(".d"); }
+
+/// What packages and administrators drop in, by name; hidden files are an editor's.
+Result<std::vector<fs::path>> dropped_in(const fs::path& folder) {
+  std::vector<fs::path> files;
   std::error_code error;
-  if (!is_named && !std::filesystem::exists(kDefaultConfig, error)) return ok_status();
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const fs::path& path = it->path();
+    if (path.extension() != ".json" || path.filename().string().starts_with(".")) continue;
+    files.push_back(path);
+    if (files.size() > kMaxFiles) {
+      return invalid_argument("{} has more than {} files of settings", folder.string(), kMaxFiles);
+    }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return errno_error(error.value(), "cannot read", folder);
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+Status read_config(Invocation& invocation, bool is_named) {
   if (!is_named) invocation.config = kDefaultConfig;
-  const std::string text = SLUICE_TRY(read_text_file(invocation.config, std::int64_t{1} << 20));
-  return apply_config(text, invocation.settings, invocation.origins)
-      .with_context(invocation.config);
+  std::vector<fs::path> files;
+  std::error_code error;
+  if (is_named || fs::exists(invocation.config, error)) files.emplace_back(invocation.config);
+  for (fs::path& file : SLUICE_TRY(dropped_in(folder_of(invocation.config)))) {
+    files.push_back(std::move(file));
+  }
+  for (const fs::path& file : files) {
+    const std::string text = SLUICE_TRY(read_text_file(file, std::int64_t{1} << 20));
+    SLUICE_TRY(apply_config(text, invocation.settings, invocation.origins, file.string())
+                   .with_context(file.string()));
+  }
+  return ok_status();
 }
 
 }  // namespace
@@ -64,7 +100,9 @@ Result<Invocation> read_command_line(int argc, char** argv) {
   app.set_version_flag("-v,--version", "sluiced 0.1.0");
   auto* config = app.add_option(
       "-c,--config", invocation.config,
-      fmt::format("Configuration file (default: {}, if it is there)", kDefaultConfig));
+      fmt::format("Configuration file (default: {}, if it is there); files *.json of the folder "
+                  "beside it, FILE with .d for .json, are read after it",
+                  kDefaultConfig));
   app.add_flag("--check-config", invocation.only_checks,
                "Print the effective settings and where each comes from, and end");
   app.add_flag("--print-schema", invocation.prints_schema,
@@ -82,7 +120,7 @@ Result<Invocation> read_command_line(int argc, char** argv) {
   for (const Bound& one : bound) {
     if (one.option->count() == 0) continue;
     copy_value(*one.info, flags, invocation.settings);
-    invocation.origins[std::string(one.info->key)] = Origin::kFlag;
+    invocation.origins[std::string(one.info->key)] = {Origin::kFlag};
   }
   SLUICE_TRY(check_settings(invocation.settings));
   return invocation;

@@ -1,16 +1,17 @@
 #include "daemon/logs.h"
 
-#include <poll.h>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <syslog.h>
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
 #include <cstdlib>
-#include <ctime>
 #include <mutex>
 #include <utility>
+
+#include "base/log/wall_time.h"
+#include "daemon/telemetry/append.h"
 
 namespace sluice::daemon {
 namespace {
@@ -45,16 +46,47 @@ bool is_journal(int fd) {
   return fmt::format("{}:{}", info.st_dev, info.st_ino) == stream;
 }
 
-/// "2026-11-21T15:45:26.123Z"
-std::string time_text() {
-  using namespace std::chrono;
-  const auto since = system_clock::now().time_since_epoch();
-  const std::time_t seconds = duration_cast<std::chrono::seconds>(since).count();
-  std::tm parts = {};
-  gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
-                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                     duration_cast<milliseconds>(since).count() % 1000);
+/// To the millisecond.
+std::string time_text() { return utc_text(unix_time_ns(), 3); }
+
+/// The text of a value, without quotes and what in_quotes escaped; moves `rest` behind it.
+std::string take_value(std::string_view& rest) {
+  std::string value;
+  const bool is_quoted = rest.starts_with('"');
+  if (is_quoted) rest.remove_prefix(1);
+  while (!rest.empty() && rest.front() != (is_quoted ? '"' : ' ')) {
+    if (is_quoted && rest.size() > 1 && rest.front() == '\\' && rest[1] != 'x') {
+      rest.remove_prefix(1);
+    }
+    value += rest.front();
+    rest.remove_prefix(1);
+  }
+  if (!rest.empty()) rest.remove_prefix(1);
+  return value;
+}
+
+/// `event` is a name and key=value pairs. Words without a value are lost to no reader: they stand
+/// under "text".
+constexpr std::size_t kMaxJsonBytes = 1300;  // escaped it still fits PIPE_BUF: no object is cut
+std::string json_line(LogLevel level, std::string_view event) {
+  using Json = nlohmann::ordered_json;
+  std::string_view rest = event;
+  const std::size_t name_end = std::min(rest.find(' '), rest.size());
+  Json line = {
+      {"time", time_text()}, {"level", name_of(level)}, {"event", rest.substr(0, name_end)}};
+  rest.remove_prefix(std::min(name_end + 1, rest.size()));
+  while (!rest.empty()) {
+    const std::size_t key_end = rest.find_first_of("= ");
+    if (key_end == std::string_view::npos || rest[key_end] == ' ') {
+      line["text"] = rest;
+      break;
+    }
+    const std::string key(rest.substr(0, key_end));
+    rest.remove_prefix(key_end + 1);
+    line[key] = take_value(rest);
+    if (rest.starts_with(' ')) rest.remove_prefix(1);
+  }
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 /// A line waits so long for room in a pipe that nobody empties.
@@ -63,46 +95,39 @@ constexpr int kPatienceMs = 200;
 // A service must not stop because nobody reads what it says. A line that finds no room is lost, and
 // the next one that finds some says how many were. While lines are lost none waits, so that a
 // reader that is stuck costs one wait, not one for each line.
-//
-// Up to PIPE_BUF bytes go into a pipe as a whole or not at all, so a write after poll never blocks.
 class ConsoleLog final : public service::Log {
  public:
-  ConsoleLog(const LogThreshold& most, int fd)
-      : most_(most), fd_(fd), is_journal_(is_journal(fd)) {}
+  ConsoleLog(LogThreshold& most, int fd, LogFormat format)
+      : most_(most), fd_(fd), format_(format), is_journal_(is_journal(fd)) {}
   bool is_wanted(LogLevel level) const override {
     return level <= most_.load(std::memory_order_relaxed);
   }
   void write(LogLevel level, std::string_view event) override {
     const std::lock_guard lock(mutex_);
-    if (!has_room(num_lost_ == 0 ? kPatienceMs : 0)) {
-      ++num_lost_;
-      return;
+    const int patience_ms = num_lost_ == 0 ? kPatienceMs : 0;
+    if (num_lost_ > 0 &&
+        put(LogLevel::kWarning, fmt::format("log.lost lines={}", num_lost_), patience_ms)) {
+      num_lost_ = 0;
     }
-    if (num_lost_ > 0) {
-      put(LogLevel::kWarning, fmt::format("log.lost lines={}", std::exchange(num_lost_, 0)));
-      if (!has_room(0)) {
-        ++num_lost_;
-        return;
-      }
-    }
-    put(level, event);
+    if (num_lost_ > 0 || !put(level, event, patience_ms)) ++num_lost_;
   }
+  LogLevel level() const override { return most_.load(std::memory_order_relaxed); }
+  void set_level(LogLevel level) override { most_ = level; }
 
  private:
-  bool has_room(int timeout_ms) const {
-    pollfd waiting{.fd = fd_, .events = POLLOUT, .revents = 0};
-    return poll(&waiting, 1, timeout_ms) != 0;  // an error is the write's to meet
-  }
-  void put(LogLevel level, std::string_view event) const {
-    std::string line = is_journal_ ? fmt::format("<{}>{}\n", priority_of(level), event)
-                                   : fmt::format("{} {} {}\n", time_text(), name_of(level), event);
+  /// Whether the line was written; a closed console must not end the daemon.
+  bool put(LogLevel level, std::string_view event, int patience_ms) const {
+    std::string line =
+        format_ == LogFormat::kJson ? json_line(level, event.substr(0, kMaxJsonBytes))
+        : is_journal_               ? fmt::format("<{}>{}\n", priority_of(level), event)
+                                    : fmt::format("{} {} {}\n", time_text(), name_of(level), event);
     if (line.size() > PIPE_BUF) line = line.substr(0, PIPE_BUF - 4) + "...\n";
-    const ssize_t written = ::write(fd_, line.data(), line.size());
-    (void)written;  // a closed console must not end the daemon
+    return write_line(fd_, line, patience_ms).is_ok();
   }
 
-  const LogThreshold& most_;
+  LogThreshold& most_;
   const int fd_;
+  const LogFormat format_;
   const bool is_journal_;
   std::mutex mutex_;
   std::uint64_t num_lost_ = 0;  ///< since the last line that found room; guarded by mutex_
@@ -110,7 +135,7 @@ class ConsoleLog final : public service::Log {
 
 class SystemLog final : public service::Log {
  public:
-  explicit SystemLog(const LogThreshold& most) : most_(most) {
+  explicit SystemLog(LogThreshold& most) : most_(most) {
     openlog("sluiced", LOG_PID | LOG_NDELAY, LOG_DAEMON);
   }
   ~SystemLog() override { closelog(); }
@@ -120,9 +145,11 @@ class SystemLog final : public service::Log {
   void write(LogLevel level, std::string_view event) override {
     syslog(priority_of(level), "%.*s", static_cast<int>(event.size()), event.data());
   }
+  LogLevel level() const override { return most_.load(std::memory_order_relaxed); }
+  void set_level(LogLevel level) override { most_ = level; }
 
  private:
-  const LogThreshold& most_;
+  LogThreshold& most_;
 };
 
 class JoinedLog final : public service::Log {
@@ -136,6 +163,10 @@ class JoinedLog final : public service::Log {
       if (log->is_wanted(level)) log->write(level, event);
     }
   }
+  LogLevel level() const override { return logs_.front()->level(); }
+  void set_level(LogLevel level) override {
+    for (const auto& log : logs_) log->set_level(level);
+  }
 
  private:
   const std::vector<std::unique_ptr<service::Log>> logs_;
@@ -143,11 +174,11 @@ class JoinedLog final : public service::Log {
 
 }  // namespace
 
-std::unique_ptr<service::Log> console_log(const LogThreshold& most, int fd) {
-  return std::make_unique<ConsoleLog>(most, fd);
+std::unique_ptr<service::Log> console_log(LogThreshold& most, int fd, LogFormat format) {
+  return std::make_unique<ConsoleLog>(most, fd, format);
 }
 
-std::unique_ptr<service::Log> system_log(const LogThreshold& most) {
+std::unique_ptr<service::Log> system_log(LogThreshold& most) {
   return std::make_unique<SystemLog>(most);
 }
 

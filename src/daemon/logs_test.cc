@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -43,7 +44,8 @@ class PipedLog : public ::testing::Test {
 TEST_F(PipedLog, LineHasTimeLevelAndEvent) {
   log_->write(service::LogLevel::kError, "model.lost name=a");
   const std::string line = read_all();
-  EXPECT_THAT(line, ::testing::MatchesRegex(".*Z error model.lost name=a\n"));
+  EXPECT_THAT(line, ::testing::MatchesRegex(
+                        "[0-9-]+T[0-9:]+\\.[0-9][0-9][0-9]Z error model.lost name=a\n"));
 }
 
 TEST_F(PipedLog, LinesThatNobodyReadsAreLostAndCounted) {
@@ -56,6 +58,28 @@ TEST_F(PipedLog, LinesThatNobodyReadsAreLostAndCounted) {
   const std::string second = read_all();
   EXPECT_THAT(second, HasSubstr(fmt::format("warning log.lost lines={}\n", 1000 - num_written)));
   EXPECT_THAT(second, HasSubstr("info again\n"));
+}
+
+TEST_F(PipedLog, JsonLineHasThePairsOfTheEventAsTexts) {
+  log_ = console_log(most_, fds_[1], LogFormat::kJson);
+  log_->write(service::LogLevel::kInfo,
+              "session.open id=3 client=" + service::in_quotes("a \"b\" c") + " models=2");
+  const auto line = nlohmann::json::parse(read_all());
+  EXPECT_EQ(line["level"], "info");
+  EXPECT_EQ(line["event"], "session.open");
+  EXPECT_EQ(line["id"], "3");
+  EXPECT_EQ(line["client"], "a \"b\" c");
+  EXPECT_EQ(line["models"], "2");
+}
+
+TEST_F(PipedLog, JsonLineIsAnObjectHoweverLongItsEventIs) {
+  log_ = console_log(most_, fds_[1], LogFormat::kJson);
+  log_->write(service::LogLevel::kInfo, std::string(100'000, '\xff'));
+  log_->write(service::LogLevel::kInfo, "name " + std::string(100'000, 'x'));
+  const std::string text = read_all();
+  ASSERT_EQ(std::ranges::count(text, '\n'), 2);
+  EXPECT_TRUE(nlohmann::json::accept(text.substr(0, text.find('\n'))));
+  EXPECT_TRUE(nlohmann::json::accept(text.substr(text.find('\n'))));
 }
 
 TEST_F(PipedLog, LineLongerThanAPageIsCut) {

@@ -1,22 +1,34 @@
 // `sluiced`. Exit codes: 0 stopped as asked, 1 could not start, 2 wrong usage, 3 a computation
 // hung.
 #include <fmt/ranges.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <map>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "base/file.h"
+#include "base/process/child.h"
+#include "base/process/memory_limit.h"
 #include "daemon/daemon.h"
 #include "daemon/flags.h"
+#include "daemon/handover/inherited.h"
+#include "daemon/handover/successor.h"
+#include "daemon/inherited_addresses.h"
 #include "daemon/logs.h"
-#include "daemon/systemd/inherited_sockets.h"
 #include "daemon/systemd/notify.h"
 
 namespace sluice::daemon {
@@ -24,20 +36,19 @@ namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
-/// Unix sockets of the service manager's, by path.
-using Sockets = std::map<std::string, int>;
-
 /// What the process was started with.
 struct Start {
   int argc = 0;
   char** argv = nullptr;
-  Sockets sockets;
+  std::vector<InheritedAddress> addresses;
+  int report_fd = -1;  ///< to the daemon before this one; -1: none
 };
 
-std::unique_ptr<service::Log> open_log(const Settings& settings, const LogThreshold& most) {
+std::unique_ptr<service::Log> open_log(const Settings& settings, LogThreshold& most) {
   std::vector<std::unique_ptr<service::Log>> logs;
   logs.push_back(system_log(most));
-  if (settings.log_console) logs.push_back(console_log(most));
+  const LogFormat format = settings.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
+  if (settings.log_console) logs.push_back(console_log(most, STDERR_FILENO, format));
   return join_logs(std::move(logs));
 }
 
@@ -45,7 +56,7 @@ std::unique_ptr<service::Log> open_log(const Settings& settings, const LogThresh
 sigset_t block_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR2}) sigaddset(&signals, number);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   return signals;
@@ -60,21 +71,29 @@ void tell_manager(std::string_view state, service::Log& log) {
   }
 }
 
-/// The settings; the default address is dropped if the manager passed sockets.
-Settings with_sockets(const Invocation& invocation, const Sockets& sockets) {
+/// The settings, with the addresses of inherited sockets.
+Result<Settings> with_sockets(const Invocation& invocation, const Start& start) {
   Settings settings = invocation.settings;
-  if (!sockets.empty() && !invocation.origins.contains("listen")) settings.listen.clear();
+  SLUICE_TRY(apply_inheritance(start.addresses, invocation.origins.contains("listen"), settings));
+  SLUICE_TRY(check_settings(settings));
   return settings;
+}
+
+Result<Settings> read_again(const Start& start) {
+  return with_sockets(SLUICE_TRY(read_command_line(start.argc, start.argv)), start);
 }
 
 /// Reads the command line and its configuration file again. Invalid settings change nothing.
 void reload(Daemon& daemon, const Start& start, LogThreshold& threshold, service::Log& log) {
   tell_manager("RELOADING=1", log);
-  const auto invocation = read_command_line(start.argc, start.argv);
-  const auto change = invocation.is_ok() ? daemon.reload(with_sockets(*invocation, start.sockets))
-                                         : Result<SettingsChange>(invocation.status());
+  const auto settings = read_again(start);
+  const auto change =
+      settings.is_ok() ? daemon.reload(*settings) : Result<SettingsChange>(settings.status());
   if (change.is_ok()) {
-    threshold = static_cast<service::LogLevel>(daemon.settings().log_level);
+    // A level that a client set stays otherwise.
+    if (std::ranges::find(change->taken, "log_level") != change->taken.end()) {
+      threshold = static_cast<service::LogLevel>(daemon.settings().log_level);
+    }
     log.add(service::LogLevel::kInfo, "daemon.reload changed={}", fmt::join(change->taken, ","));
     if (!change->left.empty()) {
       log.add(service::LogLevel::kWarning, "daemon.reload_left needs_restart={}",
@@ -87,16 +106,78 @@ void reload(Daemon& daemon, const Start& start, LogThreshold& threshold, service
   tell_manager("READY=1", log);
 }
 
-/// Until SIGTERM or SIGINT comes; meanwhile SIGHUP reloads, and the manager's watchdog is told that
-/// we live.
+/// The daemon that takes the place of this one, from SIGUSR2 on.
+///
+///     (none) --SIGUSR2--> starting --it reports--> serves
+///        ^                   |
+///        +-----it ends-------+
+class Succession {
+ public:
+  Succession(Daemon& daemon, const Start& start, service::Log& log)
+      : daemon_(daemon), words_(start.argv, start.argv + start.argc), log_(log) {}
+
+  void begin() {
+    if (successor_ != nullptr) return;
+    // Its end ends every process of the container, and whoever lost a parent belongs to it.
+    if (getpid() == 1) {
+      return give_up("process 1 of a container cannot leave it; start another container");
+    }
+    auto started = Successor::start(program_beside("sluiced"), words_, daemon_.pass_on());
+    if (!started.is_ok()) return give_up(started.status().message());
+    successor_ = std::move(*started);
+    log_.add(service::LogLevel::kInfo, "daemon.successor_starts");
+  }
+
+  /// -1: there is none.
+  int report_fd() const { return successor_ == nullptr ? -1 : successor_->report_fd(); }
+
+  /// True once the successor serves. Requires: report_fd() is readable.
+  bool take_report() {
+    process_ = successor_->confirm();
+    if (process_ != 0) return true;
+    give_up("it has ended, or did not serve in time; its messages say why");
+    return false;
+  }
+
+  /// This daemon ends, and nobody takes its place: a successor that waits for an answer ends too.
+  void cancel() { successor_ = nullptr; }
+
+  pid_t process() const { return process_; }
+
+ private:
+  void give_up(const std::string& reason) {
+    successor_ = nullptr;
+    log_.add(service::LogLevel::kError, "daemon.successor_failed reason={}",
+             service::in_quotes(reason));
+    daemon_.resume();
+  }
+
+  Daemon& daemon_;
+  const std::vector<std::string> words_;
+  service::Log& log_;
+  std::unique_ptr<Successor> successor_;
+  pid_t process_ = 0;  ///< that serves
+};
+
+/// Until SIGTERM or SIGINT comes, or until a successor serves: SIGUSR2 then. Meanwhile SIGHUP
+/// reloads, and the manager's watchdog is told that we live.
 template <typename Reload>
-int wait_for_stop(const sigset_t& signals, service::Log& log, const Reload& reload) {
-  const std::int64_t period_ns = watchdog_ns() > 0 ? watchdog_ns() / 2 : 3600 * kNsPerSecond;
-  const timespec period = {period_ns / kNsPerSecond, period_ns % kNsPerSecond};
+int wait_for_stop(const sigset_t& signals, service::Log& log, Succession& succession,
+                  const Reload& reload) {
+  const FileDescriptor come(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  constexpr std::int64_t kNsPerMs = 1'000'000;
+  const std::int64_t period_ms = watchdog_ns() > 0 ? watchdog_ns() / 2 / kNsPerMs : 3'600'000;
   while (true) {
-    const int number = sigtimedwait(&signals, nullptr, &period);
+    std::array<pollfd, 2> waits = {{{come.get(), POLLIN, 0}, {succession.report_fd(), POLLIN, 0}}};
+    poll(waits.data(), waits.size(),
+         static_cast<int>(std::min<std::int64_t>(period_ms, 3'600'000)));
+    signalfd_siginfo info = {};
+    const bool has_come = read(come.get(), &info, sizeof(info)) == sizeof(info);
+    const int number = has_come ? static_cast<int>(info.ssi_signo) : 0;
     if (number == SIGTERM || number == SIGINT) return number;
     if (number == SIGHUP) reload();
+    if (number == SIGUSR2) succession.begin();
+    if (waits[1].revents != 0 && succession.take_report()) return SIGUSR2;
     tell_manager("WATCHDOG=1", log);
   }
 }
@@ -106,7 +187,7 @@ void end_at_second_signal(const sigset_t& signals) {
   std::thread([signals] {
     int number = 0;
     while (sigwait(&signals, &number) == 0) {
-      if (number != SIGHUP) _exit(1);
+      if (number == SIGTERM || number == SIGINT) _exit(1);
     }
   }).detach();
 }
@@ -121,38 +202,80 @@ void raise_descriptor_limit(service::Log& log) {
           service::in_quotes(std::strerror(errno)));
 }
 
-Result<int> serve(const Settings& settings, const Start& start) {
+/// Balancers look every few seconds; until they have, they still send requests.
+void give_notice(Daemon& daemon) {
+  daemon.announce_stop();
+  std::this_thread::sleep_for(std::chrono::seconds(daemon.settings().drain_notice_seconds));
+}
+
+void print_addresses(const Daemon& daemon) {
+  fmt::print("sluiced: listening on {}\n", fmt::join(daemon.addresses(), ", "));
+  const Settings& settings = daemon.settings();
+  if (!settings.exchange_listen.empty()) {
+    fmt::print("sluiced: exchange on {}\n", daemon.exchange_address());
+  }
+  if (!settings.metrics.empty()) fmt::print("sluiced: metrics on {}\n", daemon.metrics_address());
+  if (!settings.http.empty()) fmt::print("sluiced: http on {}\n", daemon.http_address());
+  if (!settings.agent_check.empty()) {
+    fmt::print("sluiced: agent check on {}\n", daemon.agent_address());
+  }
+  std::fflush(stdout);
+}
+
+/// Leaves the service to the successor, or takes leave of clients and balancers.
+void end(Daemon& daemon, int number, Succession& succession, service::Log& log) {
+  const std::int64_t drain_seconds = daemon.settings().drain_seconds;
+  if (number == SIGUSR2) {
+    log.add(service::LogLevel::kInfo, "daemon.leave successor={} drain_s={}", succession.process(),
+            drain_seconds);
+    tell_manager(fmt::format("MAINPID={}\nREADY=1\nSTATUS=Serving {} devices", succession.process(),
+                             daemon.devices().devices.size()),
+                 log);
+    daemon.leave(drain_seconds * kNsPerSecond);
+  } else {
+    succession.cancel();
+    log.add(service::LogLevel::kInfo, "daemon.stop signal={} drain_s={}", number, drain_seconds);
+    tell_manager("STOPPING=1\nSTATUS=Finishing requests", log);
+    give_notice(daemon);
+  }
+  daemon.stop(drain_seconds * kNsPerSecond);
+  log.add(service::LogLevel::kInfo, "daemon.end");
+}
+
+Result<int> serve(const Settings& settings, const Start& start, InheritedFds inherited) {
   const sigset_t signals = block_signals();  // before there are threads
+  limit_usable_memory(settings.memory);      // before anything asks how much there is
   LogThreshold threshold = static_cast<service::LogLevel>(settings.log_level);
   const auto log = open_log(settings, threshold);
   raise_descriptor_limit(*log);
-  auto daemon = Daemon::start(settings, start.sockets, *log);
+  const auto is_taken_over = inherited.taken_over();
+  auto daemon = Daemon::start(settings, std::move(inherited), start.report_fd >= 0, *log);
   if (!daemon.is_ok()) {
     log->add(service::LogLevel::kError, "daemon.start_failed reason={}",
              service::in_quotes(daemon.status().message()));
     return std::move(daemon).status();
   }
+  const std::size_t num_devices = (*daemon)->devices().devices.size();
   log->add(service::LogLevel::kInfo, "daemon.ready version={} devices={} listen={}", kVersion,
-           (*daemon)->devices().devices.size(), fmt::join((*daemon)->addresses(), ","));
-  fmt::print("sluiced: listening on {}\n", fmt::join((*daemon)->addresses(), ", "));
-  if (!settings.exchange_listen.empty()) {
-    fmt::print("sluiced: exchange on {}\n", (*daemon)->exchange_address());
+           num_devices, fmt::join((*daemon)->addresses(), ","));
+  print_addresses(**daemon);
+  // The daemon before this one tells the manager which process is the service now.
+  if (start.report_fd >= 0) {
+    Status status = report_to_predecessor(start.report_fd);
+    if (!status.is_ok()) {
+      (*daemon)->stop((*daemon)->settings().drain_seconds * kNsPerSecond);
+      return status;
+    }
+    *is_taken_over = true;
+    close(start.report_fd);
+  } else {
+    tell_manager(fmt::format("READY=1\nSTATUS=Serving {} devices", num_devices), *log);
   }
-  if (!settings.metrics.empty()) {
-    fmt::print("sluiced: metrics on {}\n", (*daemon)->metrics_address());
-  }
-  if (!settings.http.empty()) fmt::print("sluiced: http on {}\n", (*daemon)->http_address());
-  std::fflush(stdout);
-  tell_manager(
-      fmt::format("READY=1\nSTATUS=Serving {} devices", (*daemon)->devices().devices.size()), *log);
+  Succession succession(**daemon, start, *log);
   const int number =
-      wait_for_stop(signals, *log, [&] { reload(**daemon, start, threshold, *log); });
-  const std::int64_t drain_seconds = (*daemon)->settings().drain_seconds;
-  log->add(service::LogLevel::kInfo, "daemon.stop signal={} drain_s={}", number, drain_seconds);
-  tell_manager("STOPPING=1\nSTATUS=Finishing requests", *log);
+      wait_for_stop(signals, *log, succession, [&] { reload(**daemon, start, threshold, *log); });
   end_at_second_signal(signals);
-  (*daemon)->stop(drain_seconds * kNsPerSecond);
-  log->add(service::LogLevel::kInfo, "daemon.end");
+  end(**daemon, number, succession, *log);
   return 0;
 }
 
@@ -174,8 +297,11 @@ Result<int> run(int argc, char** argv) {
     fmt::print("{}", print_settings(invocation.settings, invocation.origins));
     return exit_code_of_print(0);
   }
-  const Sockets sockets = SLUICE_TRY(take_inherited_sockets());
-  return serve(with_sockets(invocation, sockets), {argc, argv, sockets});
+  Inheritance inheritance = SLUICE_TRY(take_inheritance());
+  if (inheritance.report_fd >= 0) SLUICE_TRY(leave_predecessor());
+  const Start start = {argc, argv, inheritance.addresses, inheritance.report_fd};
+  const Settings settings = SLUICE_TRY(with_sockets(invocation, start));
+  return serve(settings, start, std::move(inheritance.fds));
 }
 
 }  // namespace

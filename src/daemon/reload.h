@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "daemon/settings.h"
+#include "telemetry/telemetry.h"
 
 namespace sluice::daemon {
 
@@ -19,5 +20,12 @@ bool is_reloadable(std::string_view key);
 
 /// Copies the reloadable settings from `wanted` to `settings`.
 SettingsChange take_over(const Settings& wanted, Settings& settings);
+
+/// What a daemon traces from its start.
+telemetry::TraceSettings trace_settings(const Settings& settings);
+/// Changes of `now` what differs between the settings. The rest stays as it is: a client may have
+/// chosen it since the start.
+telemetry::TraceSettings take_over_tracing(const Settings& before, const Settings& after,
+                                           telemetry::TraceSettings now);
 
 }  // namespace sluice::daemon

@@ -35,7 +35,7 @@ TEST(Reload, EqualSettingsChangeNothing) {
 TEST(Reload, EveryReloadableKeyIsASetting) {
   std::size_t count = 0;
   for (const SettingInfo& info : setting_infos()) count += is_reloadable(info.key) ? 1 : 0;
-  EXPECT_EQ(count, 23U);
+  EXPECT_EQ(count, 26U);
 }
 
 TEST(Reload, CertificatesAreReloadedButTlsStaysOnOrOff) {
@@ -49,6 +49,25 @@ TEST(Reload, CertificatesAreReloadedButTlsStaysOnOrOff) {
   EXPECT_THAT(change.taken, ElementsAre("tls_certificate"));
   EXPECT_THAT(change.left, ElementsAre("tls_client_ca"));
   EXPECT_EQ(settings.tls_client_ca, "/ca.pem");
+}
+
+TEST(Reload, TracingOfClientsStaysButWhatTheFilesChange) {
+  Settings before;
+  before.trace_rate = 10;
+  before.trace_slower_ms = 5;
+  const telemetry::TraceSettings chosen = {.is_on = false, .rate = 3, .slower_than_ns = 5'000'000};
+  telemetry::TraceSettings found = take_over_tracing(before, before, chosen);
+  EXPECT_FALSE(found.is_on);
+  EXPECT_EQ(found.rate, 3);
+  EXPECT_EQ(found.slower_than_ns, 5'000'000);
+  Settings after = before;
+  after.trace_slower_ms = 7;
+  found = take_over_tracing(before, after, chosen);
+  EXPECT_FALSE(found.is_on);
+  EXPECT_EQ(found.rate, 3);
+  EXPECT_EQ(found.slower_than_ns, 7'000'000);
+  after.trace_rate = 20;
+  EXPECT_EQ(take_over_tracing(before, after, chosen).rate, 20);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/json/json_reader.h"
+#include "daemon/telemetry/span_sender.h"
 #include "rpc/wire/address.h"
 #include "runtime/model_host.h"
 #include "service/clients/access.h"
@@ -55,7 +56,7 @@ constexpr std::array kSettings = {
                 "Package to load at start, for all clients; may be repeated"},
     SettingInfo{"repository", 0, &Settings::repository,
                 "Folder of models to serve: NAME.onnx, NAME.sluice, or NAME/VERSION/model.onnx "
-                "with NAME/config.pbtxt (default: none)"},
+                "with NAME/config.pbtxt; or a config.json of OVMS (default: none)"},
     SettingInfo{"repository_poll_seconds", 0, &Settings::repository_poll_seconds,
                 "Seconds between two looks for changes in the repository; 0: a model changes when "
                 "a client loads or unloads it",
@@ -64,11 +65,12 @@ constexpr std::array kSettings = {
                 "Seconds that the compilation of an ONNX file of the repository may take", 1,
                 86400},
     SettingInfo{"compile_bytes", 0, &Settings::compile_bytes,
-                "Bytes of memory that it may take; 0: three quarters of the machine's", 0,
+                "Bytes of memory that it may take; 0: three quarters of what the daemon may use", 0,
                 kMaxSettingBytes},
-    SettingInfo{"state_file", 0, &Settings::state_file,
-                "File that keeps what clients without a session load by path, for the next start "
-                "(default: not kept)"},
+    SettingInfo{
+        "state_file", 0, &Settings::state_file,
+        "File that keeps what clients without a session load and deploy, for the next start; "
+        "uploaded packages lie in FILE.packages (default: not kept)"},
     SettingInfo{"exclusive_cores", 0, &Settings::exclusive_cores,
                 "Refuse a model when all cores are in use, instead of letting models take turns"},
     SettingInfo{"max_upload_bytes", 0, &Settings::max_upload_bytes,
@@ -81,6 +83,10 @@ constexpr std::array kSettings = {
     SettingInfo{"connections_per_peer", 0, &Settings::connections_per_peer,
                 "Maximum number of open connections per user (Unix socket) or host (TCP)", 1,
                 1 << 20},
+    SettingInfo{"connection_age_seconds", 0, &Settings::connection_age_seconds,
+                "Seconds after which a gRPC client is asked to connect anew, so that it finds new "
+                "daemons behind a name; calls in flight end where they are. 0: never",
+                0, 1'000'000},
     SettingInfo{"upload_idle_seconds", 0, &Settings::upload_idle_seconds,
                 "Seconds without data after which an upload is aborted", 1, 3600},
     SettingInfo{"require_session", 0, &Settings::require_session,
@@ -114,11 +120,28 @@ constexpr std::array kSettings = {
     SettingInfo{"answer_bytes", 0, &Settings::answer_bytes,
                 "Most bytes of answers of all clients together that wait to be read", 1 << 20,
                 kMaxSettingBytes},
+    SettingInfo{"exchange_bytes", 0, &Settings::exchange_bytes,
+                "Most bytes of tensors of all clients together in the exchange", 1 << 20,
+                kMaxSettingBytes},
+    SettingInfo{"memory", 0, &Settings::memory,
+                "Bytes of memory that the daemon may use, and each worker; three quarters are for "
+                "models, packages, the exchange and answers together. 0: what the machine has, or "
+                "the daemon's control group",
+                0, kMaxSettingBytes},
+    SettingInfo{
+        "memory_per_tenant", 0, &Settings::memory_per_tenant,
+        "Bytes of models, packages, exchange and answers of one user, or of one token; 0: only "
+        "the daemon's limit",
+        0, kMaxSettingBytes},
     SettingInfo{"text_cache_bytes", 0, &Settings::text_cache_bytes,
                 "Most bytes of keys and values of all texts that language models are writing",
                 1 << 16, kMaxSettingBytes},
     SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
                 "Time for requests in flight after SIGTERM", 0, 3600},
+    SettingInfo{"drain_notice_seconds", 0, &Settings::drain_notice_seconds,
+                "Seconds after SIGTERM in which the daemon says that it is not ready, so that "
+                "balancers choose others, and still takes requests",
+                0, 3600},
     SettingInfo{
         "hang_seconds", 0, &Settings::hang_seconds,
         "Seconds by which a computation may outlive a stop, an unload or the drain; then the "
@@ -188,14 +211,41 @@ constexpr std::array kSettings = {
         "there: unix:/PATH or localhost:PORT (default: not)"},
     SettingInfo{"http_hosts", 0, &Settings::http_hosts,
                 "Name under which clients reach HTTP over TCP, besides localhost and addresses of "
-                "loopback; a daemon without tokens answers to no other; may be repeated"},
+                "loopback; a daemon without tokens answers to no other. *: any; may be repeated"},
     SettingInfo{"page", 0, &Settings::page,
                 "Serve a page for browsers at / where --http says; --page=false: do not"},
+    SettingInfo{"otlp", 0, &Settings::otlp,
+                "Send traces of requests to this collector of OpenTelemetry: http://HOST:PORT or "
+                "grpc://HOST:PORT (default: none)"},
+    SettingInfo{"trace_rate", 0, &Settings::trace_rate,
+                "Of so many requests, one is traced, unless its caller has decided; 0: those that "
+                "callers decide",
+                0, std::int64_t{1} << 40},
+    SettingInfo{"trace_slower_ms", 0, &Settings::trace_slower_ms,
+                "Milliseconds: a request that takes so long is traced, too; 0: none for that", 0,
+                1'000'000'000},
+    SettingInfo{"access_log", 0, &Settings::access_log,
+                "Write a line of JSON for each request to this file, or to stderr (default: "
+                "nowhere)"},
+    SettingInfo{"record", 0, &Settings::record,
+                "Write the requests to models, with their inputs, to this file, for `sluice perf "
+                "--replay`; a file that is there becomes FILE.old (default: nowhere)"},
+    SettingInfo{"record_bytes", 0, &Settings::record_bytes,
+                "Largest size of the file of record; later requests are left out", 1 << 16,
+                kMaxSettingBytes},
+    SettingInfo{"agent_check", 0, &Settings::agent_check,
+                "HOST:PORT where HAProxy's agent checks get a weight by free capacity, drain or "
+                "down (default: nowhere)"},
+    SettingInfo{"listen_plain", 0, &Settings::listen_plain,
+                "Let other machines reach listen, http and metrics without TLS: requests, answers "
+                "and tokens can be read and altered on the network"},
     SettingInfo{"lock_folder", 0, &Settings::lock_folder,
                 "Folder of the locks that keep two daemons off one device"},
     SettingInfo{"log_level", 'l', &Settings::log_level,
                 "3 errors, 4 warnings, 5 events, 6 debug, 7 trace", 3, 7},
     SettingInfo{"log_console", 'x', &Settings::log_console, "Log to the console beside syslog"},
+    SettingInfo{"log_format", 0, &Settings::log_format,
+                "Format of the console's lines: text or json"},
 };
 
 Status take(const JsonValue& from, const SettingInfo& info, Settings& to) {
@@ -215,10 +265,12 @@ Status take(const JsonValue& from, const SettingInfo& info, Settings& to) {
   return ok_status();
 }
 
+/// Every member is of a type that JSON has, so one visit serves all settings.
 ordered_json value_of(const Settings& settings, const SettingInfo& info) {
   return std::visit([&](auto member) { return ordered_json(settings.*member); }, info.member);
 }
 
+/// Of use in a message: there are about sixty keys, and a search by eye finds the misspelt one.
 std::string known_keys() {
   std::string keys;
   for (const SettingInfo& info : kSettings) {
@@ -227,6 +279,7 @@ std::string known_keys() {
   return keys;
 }
 
+/// The mode stays a text: 0660 is octal to its reader, and JSON has no octal numbers.
 Status check_mode(const std::string& mode) {
   const bool is_octal = std::ranges::all_of(mode, [](char c) { return c >= '0' && c <= '7'; });
   if (is_octal && mode.size() >= 3 && mode.size() <= 4) return ok_status();
@@ -240,17 +293,29 @@ Status check_absolute(const std::string& folder, std::string_view key) {
 }
 
 /// Of a door without TLS.
-Status check_plain_address(const std::string& text, std::string_view key) {
+Status check_plain_address(const std::string& text, std::string_view key, bool is_plain_allowed) {
   if (text.empty()) return ok_status();
   const rpc::wire::Address address = SLUICE_TRY(rpc::wire::parse_address(text).with_context(key));
-  if (address.is_unix || rpc::wire::is_loopback(address.host)) return ok_status();
+  if (address.is_unix || is_plain_allowed || rpc::wire::is_loopback(address.host)) {
+    return ok_status();
+  }
   return invalid_argument(
       "{}: {}: other machines reach it, and it has no TLS; listen on localhost, with a proxy "
-      "before "
-      "it",
+      "before it, or on a private network set listen_plain",
       key, text);
 }
 
+/// Spans have names of models and users.
+Status check_collector(const std::string& text, bool is_plain_allowed) {
+  const Collector collector = SLUICE_TRY(parse_collector(text));
+  if (is_plain_allowed || rpc::wire::is_loopback(collector.address.host)) return ok_status();
+  return invalid_argument(
+      "{}: traces would leave this machine without TLS; run a collector here that sends them on, "
+      "or on a private network set listen_plain",
+      text);
+}
+
+/// A Unix socket ends at this machine, and daemons of other hosts are meant.
 Status check_peer_address(const std::string& text, std::string_view key) {
   const rpc::wire::Address address = SLUICE_TRY(rpc::wire::parse_address(text).with_context(key));
   if (!address.is_unix) return ok_status();
@@ -262,6 +327,8 @@ Status check_exchange(const Settings& settings) {
   const auto peers = SLUICE_TRY(service::parse_exchange_peers(settings.exchange_peers));
   if (!settings.exchange_listen.empty()) {
     SLUICE_TRY(check_peer_address(settings.exchange_listen, "exchange_listen"));
+    // A listener that admits nobody is a mistake of the file, which shows at start and not at the
+    // first fetch.
     if (peers.empty()) {
       return invalid_argument("exchange_listen: without exchange_peers no daemon could fetch");
     }
@@ -279,6 +346,8 @@ Status check_exchange(const Settings& settings) {
   if (!settings.exchange_ca.empty() && settings.tls_certificate.empty()) {
     return invalid_argument("exchange_ca: give tls_certificate and tls_key too");
   }
+  // A peer is known by what it shows; a rule for something that no connection carries would never
+  // match.
   for (const service::ExchangePeer& peer : peers) {
     const bool by_token = peer.by == service::ExchangePeer::By::kToken;
     if (by_token ? settings.token_file.empty() : settings.exchange_ca.empty()) {
@@ -304,6 +373,7 @@ ordered_json schema_of(const SettingInfo& info) {
     one["items"] = {{"type", "string"}};
     one["maxItems"] = kMaxItems;
   }
+  // Defaults stand in one place, the members' initializers.
   one["default"] = value_of(Settings(), info);
   return one;
 }
@@ -326,6 +396,7 @@ std::string_view origin_name(Origin origin) {
 }
 
 std::string SettingInfo::flag() const {
+  // Flags and keys differ in the hyphen alone, so one table makes both.
   std::string name(key);
   std::ranges::replace(name, '_', '-');
   return "--" + name;
@@ -333,7 +404,8 @@ std::string SettingInfo::flag() const {
 
 std::span<const SettingInfo> setting_infos() { return kSettings; }
 
-Status apply_config(std::string_view text, Settings& settings, Origins& origins) {
+Status apply_config(std::string_view text, Settings& settings, Origins& origins,
+                    const std::string& file) {
   const nlohmann::json document = SLUICE_TRY(parse_json(text));
   if (!document.is_object()) {
     return invalid_argument("expected an object of settings, found a {}", document.type_name());
@@ -348,7 +420,7 @@ Status apply_config(std::string_view text, Settings& settings, Origins& origins)
     }
     SLUICE_TRY(take(JsonValue(value, name), *info, settings));
     // Flags are applied after the file and overwrite both value and origin.
-    origins[name] = Origin::kFile;
+    origins[name] = {Origin::kFile, file};
   }
   return ok_status();
 }
@@ -359,8 +431,11 @@ Status check_settings(const Settings& settings) {
   for (const std::string& address : settings.listen) {
     SLUICE_TRY(rpc::wire::parse_address(address).with_context("listen"));
   }
-  SLUICE_TRY(check_plain_address(settings.metrics, "metrics"));
-  SLUICE_TRY(check_plain_address(settings.http, "http"));
+  SLUICE_TRY(check_plain_address(settings.metrics, "metrics", settings.listen_plain));
+  SLUICE_TRY(check_plain_address(settings.http, "http", settings.listen_plain));
+  if (!settings.agent_check.empty()) {
+    SLUICE_TRY(check_peer_address(settings.agent_check, "agent_check"));
+  }
   SLUICE_TRY(check_exchange(settings));
   SLUICE_TRY(service::parse_role_rules(settings.roles));
   SLUICE_TRY(terms::parse_isolation(settings.isolation));
@@ -375,6 +450,16 @@ Status check_settings(const Settings& settings) {
     SLUICE_TRY(check_absolute(folder, "model_folders"));
   }
   if (!settings.repository.empty()) SLUICE_TRY(check_absolute(settings.repository, "repository"));
+  if (settings.log_format != "text" && settings.log_format != "json") {
+    return invalid_argument("log_format is \"{}\"; expected text or json", settings.log_format);
+  }
+  if (!settings.access_log.empty() && settings.access_log != "stderr") {
+    SLUICE_TRY(check_absolute(settings.access_log, "access_log"));
+  }
+  if (!settings.record.empty()) SLUICE_TRY(check_absolute(settings.record, "record"));
+  if (!settings.otlp.empty()) {
+    SLUICE_TRY(check_collector(settings.otlp, settings.listen_plain).with_context("otlp"));
+  }
   return ok_status();
 }
 
@@ -382,9 +467,10 @@ std::string print_settings(const Settings& settings, const Origins& origins) {
   ordered_json all;
   for (const SettingInfo& info : kSettings) {
     const auto it = origins.find(info.key);
-    const Origin origin = it == origins.end() ? Origin::kDefault : it->second;
-    all[std::string(info.key)] = {{"value", value_of(settings, info)},
-                                  {"origin", origin_name(origin)}};
+    const Source source = it == origins.end() ? Source() : it->second;
+    ordered_json& one = all[std::string(info.key)];
+    one = {{"value", value_of(settings, info)}, {"origin", origin_name(source.origin)}};
+    if (!source.file.empty()) one["file"] = source.file;
   }
   // A value may be a path with bytes that are not UTF-8, on which dump would throw.
   return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";

@@ -40,12 +40,13 @@ struct Settings {
   std::int64_t repository_poll_seconds = 0;  ///< between two looks at it; 0: none
   std::int64_t compile_seconds = 600;        ///< of an ONNX file of the repository
   std::int64_t compile_bytes = 0;            ///< the same; 0: three quarters of the memory
-  std::string state_file;                    ///< what clients loaded by path; empty: not kept
+  std::string state_file;                    ///< what clients made; empty: not kept
   bool exclusive_cores = false;              ///< models of different loads never share cores
   std::int64_t max_upload_bytes = std::int64_t{4} << 30;
   std::int64_t max_message_bytes = std::int64_t{64} << 20;
   std::int64_t connections = 4096;
   std::int64_t connections_per_peer = 1024;
+  std::int64_t connection_age_seconds = 0;  ///< of gRPC; 0: any
   std::int64_t upload_idle_seconds = 30;
   bool require_session = false;
   std::int64_t sessions_per_user = 1024;
@@ -59,8 +60,12 @@ struct Settings {
   std::int64_t stream_requests = 256;
   std::int64_t stream_answer_bytes = std::int64_t{256} << 20;
   std::int64_t answer_bytes = std::int64_t{4} << 30;
+  std::int64_t exchange_bytes = std::int64_t{4} << 30;
+  std::int64_t memory = 0;             ///< bytes; 0: what the machine and control groups allow
+  std::int64_t memory_per_tenant = 0;  ///< bytes; 0: no limit but that of the daemon
   std::int64_t text_cache_bytes = std::int64_t{4} << 30;
   std::int64_t drain_seconds = 30;
+  std::int64_t drain_notice_seconds = 0;  ///< before the drain: not ready, but serving
   std::int64_t hang_seconds = 20;
   std::int64_t max_run_seconds = 60;  ///< of a run whose model's load sets no limit
   std::int64_t huge_pages = 0;        ///< of 2 MiB, reserved per device
@@ -85,9 +90,18 @@ struct Settings {
   std::string http;                           ///< the Open Inference Protocol over HTTP; the same
   std::vector<std::string> http_hosts;  ///< names besides loopback's that HTTP over TCP answers to
   bool page = true;                     ///< the daemon's page, at / where `http` says
+  std::string otlp;                     ///< collector of traces; empty: none
+  std::int64_t trace_rate = 0;          ///< of so many requests one is traced; 0: none
+  std::int64_t trace_slower_ms = 0;     ///< requests that take so long are traced; 0: none
+  std::string access_log;               ///< "stderr" or a file; empty: none
+  std::string record;                   ///< file for requests with their inputs; empty: none
+  std::int64_t record_bytes = std::int64_t{256} << 20;  ///< of that file
+  std::string agent_check;    ///< where balancers ask for the weight; empty: nowhere
+  bool listen_plain = false;  ///< consent to do without TLS beyond this machine
   std::string lock_folder = "/run/sluice";
   std::int64_t log_level = 5;
   bool log_console = false;
+  std::string log_format = "text";  ///< of the console
 };
 
 enum class Origin { kDefault, kFile, kFlag };
@@ -111,19 +125,26 @@ struct SettingInfo {
 /// All, in the order of the struct.
 std::span<const SettingInfo> setting_infos();
 
-/// By key.
-using Origins = std::map<std::string, Origin, std::less<>>;
+/// Where the value of a setting is from.
+struct Source {
+  Origin origin = Origin::kDefault;
+  std::string file = {};  ///< its path, for kFile; empty: it has none
+};
 
-/// Takes the values of a JSON object.
+/// By key.
+using Origins = std::map<std::string, Source, std::less<>>;
+
+/// Takes the values of a JSON object, which `file` holds.
 /// Fails: kInvalidArgument naming the key: unknown, of a wrong type, or out of range.
-Status apply_config(std::string_view text, Settings& settings, Origins& origins);
+Status apply_config(std::string_view text, Settings& settings, Origins& origins,
+                    const std::string& file = {});
 
 /// Checks beyond types and ranges: modes, addresses, and TLS files that belong together.
 Status check_settings(const Settings& settings);
 /// Fails: kInvalidArgument, naming the policies.
 Result<device::TransferPolicy> parse_transfer_policy(const std::string& name);
 
-/// The settings as JSON, each value with its origin.
+/// The settings as JSON, each value with its origin and, if it has one, the file.
 std::string print_settings(const Settings& settings, const Origins& origins);
 
 /// The JSON schema of the configuration file.

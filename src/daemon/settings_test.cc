@@ -112,5 +112,25 @@ TEST(Settings, NothingOfTheExchangeGoesUnprotectedWithoutConsent) {
   EXPECT_THAT(refusal(settings), HasSubstr("exchange_sources"));
 }
 
+TEST(Settings, DoorsWithoutTlsNeedConsentBeyondThisMachine) {
+  Settings settings;
+  settings.http = "0.0.0.0:8000";
+  const Status refused = check_settings(settings);
+  EXPECT_THAT(refused.message(), HasSubstr("listen_plain"));
+  settings.listen_plain = true;
+  settings.metrics = "[::]:9464";
+  EXPECT_TRUE(check_settings(settings).is_ok()) << check_settings(settings).to_string();
+}
+
+TEST(Settings, AgentCheckIsATcpAddress) {
+  Settings settings;
+  settings.agent_check = "0.0.0.0:8003";
+  EXPECT_TRUE(check_settings(settings).is_ok()) << check_settings(settings).to_string();
+  for (const char* wrong : {"unix:/run/agent", "8003", "host:port"}) {
+    settings.agent_check = wrong;
+    EXPECT_THAT(check_settings(settings).to_string(), HasSubstr("agent_check")) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::daemon

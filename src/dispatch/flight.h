@@ -9,14 +9,19 @@
 
 #include "dispatch/model_ref.h"
 #include "dispatch/request_quota.h"
+#include "telemetry/observation.h"
 
 namespace sluice::dispatch {
 
 /// Made by a FlightTable, which also submits it. Any thread may cancel at any time.
 class Flight {
  public:
-  Flight(std::uint64_t id, std::shared_ptr<ModelRef> model)
-      : id_(id), model_(std::move(model)), start_ns_(model_->clock().now_ns()) {}
+  Flight(std::uint64_t id, std::shared_ptr<ModelRef> model,
+         std::shared_ptr<telemetry::Observation> observation)
+      : id_(id),
+        model_(std::move(model)),
+        observation_(std::move(observation)),
+        start_ns_(model_->clock().now_ns()) {}
 
   const ModelRef& model() const { return *model_; }
   /// Whether the thread that brings the request computes it: FlightTable::compute, else `post`.
@@ -44,6 +49,7 @@ class Flight {
 
   const std::uint64_t id_;
   const std::shared_ptr<ModelRef> model_;
+  const std::shared_ptr<telemetry::Observation> observation_;  ///< null: nobody observes it
   const std::int64_t start_ns_;
   bool is_for_this_thread_ = false;
   std::shared_ptr<RequestQuota> quota_;          ///< left when it is answered; null: none

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "dispatch/shadow.h"
 #include "runtime/request/awaited_reply.h"
 
 namespace sluice::dispatch {
@@ -12,15 +13,23 @@ namespace {
 /// several in flight does so for many requests in a row.
 constexpr int kBackloggedRequests = 64;
 
+std::int64_t bytes_of(const runtime::Reply& reply) {
+  std::int64_t total = 0;
+  for (const terms::OutputTensor& output : reply.outputs) total += output.view.size_bytes;
+  return total;
+}
+
 }  // namespace
 
-std::shared_ptr<Flight> FlightTable::enter(std::shared_ptr<ModelRef> model, bool may_compute) {
-  return enter(next_id_.fetch_add(1), std::move(model), may_compute);
+std::shared_ptr<Flight> FlightTable::enter(std::shared_ptr<ModelRef> model, bool may_compute,
+                                           std::shared_ptr<telemetry::Observation> observation) {
+  return enter(next_id_.fetch_add(1), std::move(model), may_compute, std::move(observation));
 }
 
 std::shared_ptr<Flight> FlightTable::enter(std::uint64_t id, std::shared_ptr<ModelRef> model,
-                                           bool may_compute) {
-  auto flight = std::make_shared<Flight>(id, std::move(model));
+                                           bool may_compute,
+                                           std::shared_ptr<telemetry::Observation> observation) {
+  auto flight = std::make_shared<Flight>(id, std::move(model), std::move(observation));
   // A joined request waits for others, which this thread may bring.
   may_compute = may_compute && !flight->model().is_remote() && !flight->model().joins();
   const std::lock_guard lock(mutex_);
@@ -44,7 +53,7 @@ bool FlightTable::is_short(const ModelRef& model) {
 Status FlightTable::post(const std::shared_ptr<Flight>& flight, runtime::Request& request,
                          RequestLimits limits) {
   flight->on_done_ = std::exchange(request.on_done, [this, flight](runtime::Reply reply) {
-    end(*flight);
+    end(*flight, reply);
     // The door may destroy the table once its on_done was called, so that call comes last.
     const auto on_done = std::exchange(flight->on_done_, nullptr);
     if (on_done) on_done(std::move(reply));
@@ -59,7 +68,7 @@ Result<runtime::Reply> FlightTable::compute(const std::shared_ptr<Flight>& fligh
   request.will_wait = true;
   SLUICE_TRY(submit(flight, request, std::move(limits)));
   auto answer = reply.wait(flight->model().sink());
-  end(*flight);
+  end(*flight, answer);
   return answer;
 }
 
@@ -68,9 +77,12 @@ Status FlightTable::submit(const std::shared_ptr<Flight>& flight, runtime::Reque
   Status status = limits.quota != nullptr ? limits.quota->enter() : ok_status();
   if (status.is_ok()) {
     request.max_run_ns = limits.max_run_ns;
+    if (flight->observation_ != nullptr) observe(*flight, request);
     flight->quota_ = std::move(limits.quota);
+    ShadowCopy copy(flight->model_, request);
     auto id = flight->model().sink().submit(request);
     if (id.is_ok()) {
+      copy.submit();
       flight->set_sink_id(*id);  // perhaps after the answer: then the model knows no such id
       return ok_status();
     }
@@ -78,7 +90,17 @@ Status FlightTable::submit(const std::shared_ptr<Flight>& flight, runtime::Reque
   }
   leave(*flight);
   flight->on_done_ = nullptr;
-  return status;
+  return telemetry::failed(flight->observation_, status);
+}
+
+/// Before the model has the request: the answer may come before `submit` returns.
+void FlightTable::observe(Flight& flight, runtime::Request& request) {
+  std::int64_t bytes_in = 0;
+  for (const terms::TensorView& input : request.inputs) bytes_in += input.size_bytes;
+  request.wants_detail = true;
+  flight.observation_->set_model(flight.model_->name());
+  flight.observation_->submitted(bytes_in, flight.model_->clock().now_ns());
+  flight.observation_->keep_inputs(flight.model_->signature(), request.inputs, request.priority);
 }
 
 /// Takes a request that was answered or refused out of the table and the quota.
@@ -90,8 +112,11 @@ void FlightTable::leave(Flight& flight) {
   if (flight.quota_ != nullptr) flight.quota_->leave();
 }
 
-void FlightTable::end(Flight& flight) {
+void FlightTable::end(Flight& flight, const runtime::Reply& reply) {
   flight.model_->set_typical_ns(flight.model_->clock().now_ns() - flight.start_ns_);
+  if (flight.observation_ != nullptr) {
+    flight.observation_->answered(reply.errors.to_status(), reply.detail, bytes_of(reply));
+  }
   leave(flight);
 }
 

@@ -33,12 +33,14 @@ class FlightTable {
   ~FlightTable() = default;
 
   /// A request begins, under an id of the table's. `may_compute`: the thread may be used.
-  std::shared_ptr<Flight> enter(std::shared_ptr<ModelRef> model, bool may_compute);
+  /// `observation` learns what becomes of it, and lives as long as the flight.
+  std::shared_ptr<Flight> enter(std::shared_ptr<ModelRef> model, bool may_compute,
+                                std::shared_ptr<telemetry::Observation> observation = nullptr);
   /// The same under the client's id. Null if a request with this id is in flight.
-  std::shared_ptr<Flight> enter(std::uint64_t id, std::shared_ptr<ModelRef> model,
-                                bool may_compute);
+  std::shared_ptr<Flight> enter(std::uint64_t id, std::shared_ptr<ModelRef> model, bool may_compute,
+                                std::shared_ptr<telemetry::Observation> observation = nullptr);
 
-  /// A request that was entered is not submitted after all.
+  /// Removes an entered request instead of submitting it.
   void drop(Flight& flight) { leave(flight); }
   /// Submits a request whose `on_done` is called once, on any thread, when the request is in the
   /// table no longer; the table may be destroyed from then on.
@@ -64,8 +66,9 @@ class FlightTable {
   bool is_short(const ModelRef& model);
   Status submit(const std::shared_ptr<Flight>& flight, runtime::Request& request,
                 RequestLimits limits);
+  static void observe(Flight& flight, runtime::Request& request);
   void leave(Flight& flight);
-  void end(Flight& flight);
+  void end(Flight& flight, const runtime::Reply& reply);
 
   const std::int64_t max_compute_ns_;
   std::atomic<std::uint64_t> next_id_ = 1;

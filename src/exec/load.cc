@@ -8,6 +8,7 @@
 #include "exec/constants/stop.h"
 #include "exec/constants/verification.h"
 #include "exec/device_constants.h"
+#include "exec/memory_scope.h"
 #include "exec/model_state.h"
 #include "ir/source.h"
 #include "ops/control/structure.h"
@@ -301,6 +302,8 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
       PackedStore::create(model->executable, model->backends, verification, stop, options.draft));
   model->own_bytes =
       model->packed.own_bytes() + SLUICE_TRY(align_constants(*owner, model->packed, stop));
+  model->own_charge = std::make_shared<const ByteCharge>(
+      SLUICE_TRY(ByteCharge::take(MemoryScope::payer(), model->own_bytes)));
   SLUICE_TRY(prepare_subgraphs(*model, stop));
   SLUICE_TRY(verify_and_plan(*model, verification, stop));
   release_packed(*model);
@@ -320,6 +323,7 @@ ReadyModel LoadedModel::ready() const {
   model->input_alignment = state_->input_alignment;
   model->packed = state_->packed;
   model->own_bytes = state_->own_bytes;
+  model->own_charge = state_->own_charge;
   model->segments.group_index = state_->segments.group_index;
   model->segments.lanes = state_->segments.lanes;
   model->segments.devices = state_->segments.devices;
@@ -345,6 +349,7 @@ Result<LoadedModel> ReadyModel::place(const LoadOptions& options,
   bring_constants(*model);
   model->packed = state_->packed;
   model->own_bytes = state_->own_bytes;
+  model->own_charge = state_->own_charge;
   SLUICE_TRY(prepare_subgraphs(*model, stop));
   // Kernels depend on the device, not on its cores; tasks depend on the numbers of groups.
   const bool is_linear =

@@ -1,9 +1,8 @@
 #include "exec/memory_scope.h"
 
-#include <unistd.h>
-
-#include <limits>
 #include <utility>
+
+#include "base/process/memory_limit.h"
 
 namespace sluice::exec {
 namespace {
@@ -12,17 +11,10 @@ namespace {
 // cannot be forgotten by a new step, as a parameter could.
 thread_local const std::shared_ptr<ByteBudget>* thread_budget = nullptr;
 
-std::int64_t process_limit_bytes() {
-  const std::int64_t pages = ::sysconf(_SC_PHYS_PAGES);
-  const std::int64_t page_bytes = ::sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_bytes <= 0) return std::numeric_limits<std::int64_t>::max();
-  return pages / 4 * 3 * page_bytes;
-}
-
 }  // namespace
 
 const std::shared_ptr<ByteBudget>& process_memory() {
-  static const auto kBudget = std::make_shared<ByteBudget>(process_limit_bytes());
+  static const auto kBudget = std::make_shared<ByteBudget>(usable_memory_bytes() / 4 * 3);
   return kBudget;
 }
 
@@ -33,6 +25,11 @@ MemoryScope::~MemoryScope() { thread_budget = outer_; }
 
 std::shared_ptr<ByteBudget> MemoryScope::budget() {
   return thread_budget == nullptr ? nullptr : *thread_budget;
+}
+
+std::shared_ptr<ByteBudget> MemoryScope::payer() {
+  auto innermost = budget();
+  return innermost == nullptr ? process_memory() : innermost;
 }
 
 }  // namespace sluice::exec

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/group.h"
+#include "base/byte_budget.h"
 #include "exec/constants/packed_store.h"
 #include "exec/loaded_model.h"
 #include "exec/plan_cache.h"
@@ -31,7 +32,8 @@ struct ModelState {
   std::int64_t input_alignment = 1;  ///< all its backends take inputs at such addresses
   SegmentMap segments;
   PackedStore packed;
-  std::int64_t own_bytes = 0;  ///< of constants, beside those of the package
+  std::int64_t own_bytes = 0;                    ///< of constants, beside those of the package
+  std::shared_ptr<const ByteCharge> own_charge;  ///< for them, of all placements
   /// By subgraph; null for bodies of fused operations, which no frame runs.
   std::vector<std::unique_ptr<SubgraphCode>> subgraphs;
 

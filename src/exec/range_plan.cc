@@ -12,6 +12,7 @@
 namespace sluice::exec {
 namespace {
 
+/// Empty tensors are common in exported models; a step that only makes such needs no kernel.
 bool has_no_results(const ir::Operation& operation, const Facts& facts) {
   return std::all_of(operation.outputs.begin(), operation.outputs.end(), [&](ir::OperandId output) {
     return !output.is_valid() || ir::num_elements(*facts.type_of(output).shape()) == 0;
@@ -19,6 +20,7 @@ bool has_no_results(const ir::Operation& operation, const Facts& facts) {
 }
 
 std::uint32_t in_place_inputs(const backend::Kernel& kernel, const ir::Operation& operation) {
+  // Operations of more than 32 inputs are variadic; those behind the 32nd are never overwritten.
   std::uint32_t mask = 0;
   const std::size_t count =
       operation.inputs.size() + (operation.body ? operation.body->inputs.size() : 0);
@@ -96,6 +98,8 @@ class KernelMaker {
 
   Result<std::shared_ptr<const backend::Kernel>> make(std::size_t at,
                                                       const ir::Operation& operation) const {
+    // The compiler has chosen the backend. Choosing again here could move an operation between
+    // runs.
     const std::int16_t number = model_.executable.backend_of[code_.id.index()][at];
     if (number < 0) {
       return unimplemented("{}: no backend was chosen for it", operation.describe());
@@ -105,6 +109,7 @@ class KernelMaker {
     const SegmentMap& segments = model_.segments;
     const auto& group = segments.groups[segments.group_at(model_.executable, code_.id, at)];
     const ir::KernelCode* compiled = model_.executable.find_code(code_.id, at, backend->name());
+    // Compiled code runs as it is: its checksum is compared before its first use.
     if (compiled != nullptr) SLUICE_TRY(verify(operation, *compiled));
     return backend::Kernel::create(backend, group->device(), std::move(op), compiled);
   }
@@ -208,6 +213,7 @@ Result<plan::Placement> place(const ModelState& model, const SubgraphCode& code,
   if (from.earlier != nullptr) request.earlier = &from.earlier->places;
   request.sites = sites;
   request.lanes = std::span(model.segments.lanes);
+  // Shapes come from inputs: the limit refuses a plan before its memory is asked for.
   request.max_arena_bytes = model.options.max_arena_bytes;
   const bool is_whole =
       request.begin == 0 && request.end == code.subgraph->order().size() && code.id.index() == 0;
@@ -218,6 +224,8 @@ Result<plan::Placement> place(const ModelState& model, const SubgraphCode& code,
 }  // namespace
 
 std::size_t RunKeyHash::operator()(const RunKey& key) const {
+  // Keys are dimensions, mostly small numbers: the multiplier (2^64 over the golden ratio) and the
+  // shift spread them over all bits.
   std::uint64_t hash = key.size();
   for (const std::int64_t number : key) {
     hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9E3779B97F4A7C15U;
@@ -226,9 +234,12 @@ std::size_t RunKeyHash::operator()(const RunKey& key) const {
   return static_cast<std::size_t>(hash);
 }
 
+/// More than a quarter of the kernels came from the similar plan: the two differ in few shapes.
 bool RangePlan::is_variation() const { return 4 * num_reused > kernels.size(); }
 
 std::int64_t RangePlan::bytes() const {
+  // An estimate: plug-ins report no size of a kernel. Facts and places share their parts with
+  // similar plans, so a quarter of them counts.
   constexpr std::int64_t kKernelBytes = 8192;  // with its operation and packed parameters
   constexpr std::int64_t kFactsBytes = 192;
   const std::size_t num_steps = kernels.size() - num_reused;

@@ -28,12 +28,18 @@ Result<Ports> find_ports(const terms::Signature& signature) {
   ports.logits = SLUICE_TRY(index_of(signature.outputs, "logits"));
   const ir::Type& type = signature.outputs[ports.logits].type;
   const ir::Shape* shape = type.shape();
-  const bool is_row = shape != nullptr && shape->size() == 2 && (*shape)[1].is_known();
-  if (!is_row || type.element() != ir::ElementType::kF32) {
-    return invalid_argument("output \"logits\" is {}, not f32[sequences, vocabulary]",
-                            type.to_string());
+  const ir::Shape* last = signature.inputs[ports.last].type.shape();
+  // Whoever runs the model reads a row for each of "last".
+  const bool is_row_per_sequence = shape != nullptr && shape->size() == 2 && last != nullptr &&
+                                   last->size() == 1 && shape->front() == last->front();
+  const bool has_vocabulary =
+      is_row_per_sequence && shape->back().is_known() && shape->back().value() >= 1;
+  if (!has_vocabulary || type.element() != ir::ElementType::kF32) {
+    return invalid_argument(
+        "output \"logits\" is {}, not f32[sequences, vocabulary] for the sequences of \"last\"",
+        type.to_string());
   }
-  ports.vocabulary = (*shape)[1].value();
+  ports.vocabulary = shape->back().value();
   return ports;
 }
 

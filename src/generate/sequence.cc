@@ -14,6 +14,7 @@ std::int64_t Sequence::limit() const {
 
 Status Sequence::start(Request request) {
   SLUICE_TRY(request.sampling.check());
+  SLUICE_TRY(request.sampling.check_ids(vocabulary_));
   const auto count = static_cast<std::int64_t>(request.prompt.size());
   if (count == 0) return invalid_argument("the prompt has no tokens");
   for (const std::int64_t id : request.prompt) {
@@ -40,6 +41,9 @@ Status Sequence::start(Request request) {
   computed_ = first_other.first - request.prompt.begin();
   tokens_ = request.prompt;
   sampler_ = Sampler(request.sampling);
+  matcher_.reset();
+  allowed_.clear();
+  if (request.grammar != nullptr) matcher_.emplace(request.grammar);
   request_ = std::move(request);
   finish_ = Finish::kNone;
   return ok_status();
@@ -74,13 +78,44 @@ bool Sequence::is_stop(std::int64_t token) const {
          std::ranges::find(request_.stops, token) != request_.stops.end();
 }
 
+/// Tokens that the grammar goes on with, and where it may end, those that end the text. False where
+/// nothing can follow.
+Result<bool> Sequence::allow_tokens() {
+  constexpr std::int64_t kBits = 64;
+  const auto mask = SLUICE_TRY(matcher_->mask());
+  allowed_ = mask->bits;
+  allowed_.resize(static_cast<std::size_t>((vocabulary_ + kBits - 1) / kBits));
+  for (const auto* stops : {&facts_.stops, &request_.stops}) {
+    for (const std::int64_t stop : *stops) {
+      if (stop < 0 || stop >= vocabulary_) continue;
+      std::uint64_t& word = allowed_[static_cast<std::size_t>(stop / kBits)];
+      const std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(stop % kBits);
+      word = mask->may_end ? word | bit : word & ~bit;
+    }
+  }
+  if (mask->is_empty && mask->may_end) return false;
+  if (std::ranges::any_of(allowed_, [](std::uint64_t word) { return word != 0; })) return true;
+  return make_error(Code::kFailedPrecondition,
+                    "no token of the model's vocabulary goes on with the grammar");
+}
+
 Result<std::optional<std::int64_t>> Sequence::choose(std::span<const float> logits) {
-  const std::int64_t token = SLUICE_TRY(sampler_.choose(logits, tokens_));
+  const bool may_go_on = matcher_ ? SLUICE_TRY(allow_tokens()) : true;
+  if (!may_go_on) {
+    finish_ = Finish::kStop;
+    return std::optional<std::int64_t>();
+  }
+  const std::span<const std::int64_t> tokens = tokens_;
+  const std::size_t prompt = request_.prompt.size();
+  const std::int64_t token =
+      SLUICE_TRY(sampler_.choose(logits, {tokens.first(prompt), tokens.subspan(prompt)}, allowed_));
   if (is_stop(token)) {
     finish_ = Finish::kStop;
     return std::optional<std::int64_t>();
   }
+  if (matcher_) SLUICE_TRY(matcher_->accept(token));
   tokens_.push_back(token);
+  if (matcher_ && matcher_->is_over()) finish_ = Finish::kStop;
   return std::optional(token);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/result.h"
 #include "generate/facts.h"
 #include "generate/sampler.h"
+#include "grammar/token_grammar.h"
 
 namespace sluice::generate {
 
@@ -17,9 +19,12 @@ struct Request {
   std::vector<std::int64_t> prompt;  ///< ids, at least one
   Sampling sampling = {};
   std::optional<std::int64_t> max_tokens = {};  ///< after the prompt; absent: up to the context
-  /// Of each token, and of so many of the likeliest ones; absent: none. For a TextGenerator.
+  /// Of each token, and of so many of the likeliest ones; absent: none. For who shows the text.
   std::optional<std::int64_t> top_logprobs = {};
   std::vector<std::int64_t> stops = {};  ///< ids that end the text besides the model's
+  /// That the text keeps to: it ends where the grammar may end, or as long as it may be. Null:
+  /// none.
+  std::shared_ptr<grammar::TokenGrammar> grammar = {};
   /// Asked before each run of the model, and by runs every few milliseconds, on their thread: true
   /// ends the generation. May be empty.
   std::function<bool()> is_stopped = {};
@@ -74,20 +79,26 @@ class Sequence {
   Status check_stop() const;
   /// The cache has all tokens up to the end of the piece.
   void take_piece(const Piece& piece) { computed_ = piece.end; }
+  /// The cache has the first `count` tokens and no others. Requires: there are more.
+  void set_computed(std::int64_t count) { computed_ = count; }
 
-  /// The next token; nullopt where the model ends the text.
-  /// `logits`: of the last token, [vocabulary]. Fails: as Sampler::choose.
+  /// The next token; nullopt where the model ends the text, or its grammar does.
+  /// `logits`: of the last token, [vocabulary]. Fails: as Sampler::choose and Matcher::mask;
+  ///           kFailedPrecondition where no token of the vocabulary goes on with the grammar.
   Result<std::optional<std::int64_t>> choose(std::span<const float> logits);
   Finish finish() const { return finish_; }
 
  private:
   std::int64_t limit() const;
   bool is_stop(std::int64_t token) const;
+  Result<bool> allow_tokens();
 
   Facts facts_;
   std::int64_t vocabulary_;
   Request request_;
   Sampler sampler_{Sampling{}};
+  std::optional<grammar::Matcher> matcher_;  ///< of a request with a grammar
+  std::vector<std::uint64_t> allowed_;       ///< tokens that may come; empty without a grammar
   std::vector<std::int64_t> tokens_;
   std::vector<std::int64_t> positions_;
   std::int64_t computed_ = 0;  ///< of the tokens, those whose keys and values are in the cache

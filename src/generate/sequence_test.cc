@@ -3,6 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+
+#include "grammar/grammars.h"
+#include "grammar/token_grammar.h"
+#include "grammar/token_trie.h"
+
 namespace sluice::generate {
 namespace {
 
@@ -77,6 +84,45 @@ TEST(Sequence, EndsAtATokenAtTheLimitAndAtTheContext) {
   ASSERT_TRUE(sequence.start({.prompt = {0, 1, 2}}).is_ok());
   EXPECT_TRUE(sequence.is_full());
   EXPECT_EQ(sequence.finish(), Finish::kContext);
+}
+
+/// Of tokens "a", "b", "ab", and 3, which ends texts.
+std::shared_ptr<grammar::TokenGrammar> grammar_of(const std::string& gbnf) {
+  const auto trie =
+      std::make_shared<const grammar::TokenTrie>(std::vector<std::string>{"a", "b", "ab", ""});
+  auto automaton = grammar::read_source({grammar::Source::Form::kGbnf, gbnf});
+  return std::make_shared<grammar::TokenGrammar>(std::move(automaton).value(), trie);
+}
+
+TEST(Sequence, KeepsToItsGrammar) {
+  Sequence sequence = sequence_of(10);
+  ASSERT_TRUE(sequence.start({.prompt = {0}, .grammar = grammar_of("root ::= \"ab\"+")}).is_ok());
+  EXPECT_EQ(sequence.choose(likely(3)).value(), 0) << "the end may not come yet";
+  EXPECT_EQ(sequence.choose(likely(2)).value(), 1) << "half of the text is there";
+  EXPECT_EQ(sequence.choose(likely(2)).value(), 2);
+  EXPECT_FALSE(sequence.is_full());
+  EXPECT_EQ(sequence.choose(likely(3)).value(), std::nullopt);
+  EXPECT_EQ(sequence.finish(), Finish::kStop);
+
+  ASSERT_TRUE(sequence.start({.prompt = {0}, .grammar = grammar_of("root ::= \"ba\"")}).is_ok());
+  EXPECT_EQ(sequence.choose(likely(0)).value(), 1);
+  EXPECT_EQ(sequence.choose(likely(1)).value(), 0);
+  EXPECT_TRUE(sequence.is_full()) << "nothing can follow";
+  EXPECT_EQ(sequence.finish(), Finish::kStop);
+
+  ASSERT_TRUE(sequence.start({.prompt = {0}, .grammar = grammar_of("root ::= \"\"")}).is_ok());
+  EXPECT_EQ(sequence.choose(likely(0)).value(), std::nullopt);
+  ASSERT_TRUE(sequence.start({.prompt = {0}}).is_ok());
+  EXPECT_EQ(sequence.choose(likely(1)).value(), 1) << "the next text has no grammar";
+}
+
+TEST(Sequence, SaysWhereTheVocabularyLacksTheGrammar) {
+  Sequence sequence = sequence_of(10);
+  ASSERT_TRUE(sequence.start({.prompt = {0}, .grammar = grammar_of("root ::= \"ac\"")}).is_ok());
+  EXPECT_EQ(sequence.choose(likely(0)).value(), 0);
+  const auto stuck = sequence.choose(likely(0));
+  EXPECT_EQ(stuck.status().code(), Code::kFailedPrecondition);
+  EXPECT_THAT(stuck.status().message(), HasSubstr("no token of the model's vocabulary"));
 }
 
 TEST(Sequence, RefusesPromptsThatTheModelCannotRead) {

@@ -30,8 +30,13 @@ class Body {
             kAlignment),
         limit_(static_cast<std::size_t>(limit_bytes)) {}
 
+  /// Without bytes, of the same budget and limit.
+  Body empty_one(std::int64_t json_bytes) const {
+    return {budget_, json_bytes, static_cast<std::int64_t>(limit_)};
+  }
+
   /// Room for at least `wanted` bytes in all. What came is kept.
-  /// Fails: kResourceExhausted over the limit or the budget, or without memory.
+  /// Fails: kInvalidArgument over the limit; kResourceExhausted over the budget, or without memory.
   Status reserve(std::size_t wanted);
   std::byte* end() { return data_.get() + lead_ + size_; }
   std::size_t room() const { return capacity_ - size_; }

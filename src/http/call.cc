@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/utf8.h"
 #include "http/json_text.h"
@@ -41,6 +43,7 @@ int http_status(Code code) {
     case Code::kUnauthenticated: return 401;
     case Code::kPermissionDenied: return 403;
     case Code::kNotFound: return 404;
+    case Code::kCancelled: return 499;  // as other servers say that the client went
     case Code::kUnimplemented: return 501;
     case Code::kUnavailable:
     case Code::kResourceExhausted: return 503;
@@ -49,6 +52,37 @@ int http_status(Code code) {
     case Code::kUnknown:
     case Code::kDataLoss: return 500;
     default: return 400;
+  }
+}
+
+int body_status(const Status& status) {
+  switch (status.code()) {
+    case Code::kInvalidArgument: return 413;
+    case Code::kDataLoss: return 400;
+    default: return 503;  // the client can send less, or later
+  }
+}
+
+Status decode_body(Request& request) {
+  if (request.coding == Coding::kIdentity || request.body->size() == 0) return ok_status();
+  const auto body = std::make_shared<Body>(request.body->empty_one(request.json_bytes));
+  SLUICE_TRY(decode(request.body->bytes(), request.coding, *body));
+  request.body = body;
+  request.coding = Coding::kIdentity;
+  return ok_status();
+}
+
+void encode_body(Reply& reply) {
+  if (reply.coding == Coding::kIdentity || !reply.coded.empty()) return;
+  std::vector<std::string_view> parts = {reply.text};
+  parts.insert(parts.end(), reply.parts.begin(), reply.parts.end());
+  std::size_t size = 0;
+  for (const std::string_view part : parts) size += part.size();
+  auto coded = reply.stream == nullptr ? encode(parts, reply.coding) : Result<std::string>("");
+  if (coded.is_ok() && !coded->empty() && coded->size() < size) {
+    reply.coded = std::move(*coded);
+  } else {
+    reply.coding = Coding::kIdentity;
   }
 }
 

@@ -11,7 +11,9 @@
 #include "base/result.h"
 #include "base/status.h"
 #include "http/body.h"
+#include "http/coding.h"
 #include "http/reply_stream.h"
+#include "telemetry/observation.h"
 #include "terms/server/server.h"
 
 namespace sluice::http {
@@ -19,8 +21,9 @@ namespace sluice::http {
 inline constexpr std::string_view kJson = "application/json";
 inline constexpr std::string_view kText = "text/plain; charset=utf-8";
 inline constexpr std::string_view kBinary = "application/octet-stream";
-/// Server-sent events, as the HTML standard has them.
-inline constexpr std::string_view kEvents = "text/event-stream";
+/// Server-sent events, as the HTML standard has them. It says UTF-8, but libraries take a text
+/// without a charset for Latin-1.
+inline constexpr std::string_view kEvents = "text/event-stream; charset=utf-8";
 
 struct Request {
   std::string method;  ///< "GET", "POST", ...
@@ -29,9 +32,19 @@ struct Request {
   std::string authorization;       ///< the field's value
   std::string if_none_match = {};  ///< the same
   std::string host = {};           ///< the same; empty: absent
+  std::string origin = {};         ///< the same
   /// Of "Inference-Header-Content-Length": how much of the body is JSON; -1: all.
   std::int64_t json_bytes = -1;
-  std::shared_ptr<const Body> body;  ///< never null
+  std::shared_ptr<const Body> body;   ///< never null
+  Coding coding = Coding::kIdentity;  ///< of the body
+  std::string accept_encoding = {};   ///< the field's value
+  std::string traceparent = {};       ///< the same, as the four below
+  std::string tracestate = {};
+  std::string request_id = {};   ///< "X-Request-ID"
+  std::string load_format = {};  ///< "endpoint-load-metrics-format"
+  std::string accept = {};
+  /// Learns what becomes of it; null: nobody wants to know.
+  std::shared_ptr<telemetry::Observation> observation = nullptr;
 };
 
 struct Reply {
@@ -41,6 +54,9 @@ struct Reply {
   /// Follow the text. `owner` keeps them.
   std::vector<std::string_view> parts = {};
   std::shared_ptr<const void> owner = nullptr;
+  /// Sent in this coding if that makes it smaller.
+  Coding coding = Coding::kIdentity;
+  std::string coded = {};  ///< text and parts in their coding; empty: not coded yet
   /// Sends "Inference-Header-Content-Length" with the size of the text.
   bool has_json_head = false;
   std::string allow = {};   ///< methods, of a 405
@@ -60,6 +76,18 @@ using Handler = std::function<Cancel(Request request, Answer answer)>;
 /// The status that goes with a code: 4xx for what the client can mend, 5xx for what it cannot; as
 /// Triton's.
 int http_status(Code code);
+
+/// The status for a body that does not fit, or is not what its coding says.
+int body_status(const Status& status);
+
+/// Takes the coding off the request's body; one without coding stays as it is.
+/// Fails: as decode.
+Status decode_body(Request& request);
+
+/// Puts the text and the parts into the reply's coding if that makes them smaller, and takes the
+/// coding off the reply otherwise. A stream, and a reply that is coded already, stay as they are.
+/// Takes some 10 ms for a megabyte.
+void encode_body(Reply& reply);
 
 /// {"error": "..."}; how all errors of the Open Inference Protocol look.
 Reply error_reply(int status, std::string_view message);

@@ -44,6 +44,12 @@ std::int64_t count_of(std::string_view text) {
   return count;
 }
 
+std::size_t size_of(const std::vector<std::string_view>& parts) {
+  std::size_t total = 0;
+  for (const std::string_view part : parts) total += part.size();
+  return total;
+}
+
 /// How the client knows where the reply ends.
 std::string length_of(const Reply& reply, std::size_t num_bytes, bool is_chunked) {
   if (reply.stream == nullptr) return fmt::format("Content-Length: {}\r\n", num_bytes);
@@ -58,7 +64,11 @@ std::string head_of(const Reply& reply, std::string_view length, bool is_last) {
   // 304 has no content, and a length would be that of what the client has.
   if (reply.status != 304) head += fmt::format("Content-Type: {}\r\n{}", reply.type, length);
   head += reply.fields;
+  if (reply.coding != Coding::kIdentity) {
+    head += fmt::format("Content-Encoding: {}\r\n", coding_name(reply.coding));
+  }
   if (reply.has_json_head) head += fmt::format("{}: {}\r\n", kJsonBytes, reply.text.size());
+  if (reply.status == 401) head += "WWW-Authenticate: Bearer\r\n";  // RFC 9110, section 11.6.1
   if (!reply.allow.empty()) head += fmt::format("Allow: {}\r\n", reply.allow);
   head += is_last ? "Connection: close\r\n\r\n" : "\r\n";
   return head;
@@ -79,6 +89,10 @@ Connection::Connection(std::shared_ptr<Shared> shared, int fd, int family, terms
 
 void Connection::start() {
   asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read_head(); });
+}
+
+void Connection::say_goodbye() {
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->is_leaving_ = true; });
 }
 
 void Connection::finish() {
@@ -115,6 +129,17 @@ void Connection::take_head(beast::error_code error) {
     return;
   }
   const auto& head = parser_->get();
+  // RFC 9112, section 3.2: whoever looks at another Host than the guard of the daemon must not
+  // pass.
+  const std::size_t num_hosts = head.count(wire::field::host);
+  if (num_hosts > 1 || (num_hosts == 0 && head.version() >= 11)) {
+    refuse(400, "a request of HTTP/1.1 has one Host");
+    return;
+  }
+  if (head.count(wire::field::origin) > 1) {
+    refuse(400, "a request has at most one Origin");
+    return;
+  }
   json_bytes_ = -1;
   if (const auto it = head.find(kJsonBytes); it != head.end()) {
     json_bytes_ = count_of(view_of(it->value()));
@@ -123,8 +148,12 @@ void Connection::take_head(beast::error_code error) {
       return;
     }
   }
-  if (head.find(wire::field::content_encoding) != head.end()) {
-    refuse(415, "Content-Encoding: the daemon takes bodies as they are");
+  const auto coding = head.count(wire::field::content_encoding) > 1
+                          ? std::nullopt
+                          : find_coding(view_of(head[wire::field::content_encoding]));
+  coding_ = coding.value_or(Coding::kIdentity);
+  if (!coding && head.find(wire::field::content_encoding) != head.end()) {
+    refuse(415, "Content-Encoding: the daemon takes gzip or deflate");
     return;
   }
   body_ = std::make_shared<Body>(shared_->bodies, json_bytes_, shared_->options.max_body_bytes);
@@ -155,9 +184,8 @@ void Connection::expect_more() {
       std::min(std::chrono::steady_clock::now() + idle, body_began_ + idle + earned));
 }
 
-/// The client can send less, or later.
 void Connection::refuse_body(const Status& status) {
-  refuse(status.code() == Code::kInvalidArgument ? 413 : 503, status.message());
+  refuse(body_status(status), status.message());
 }
 
 void Connection::read_body() {
@@ -245,13 +273,30 @@ void Connection::take_request() {
   const auto& head = parser_->get();
   Request request;
   request.method = std::string(view_of(head.method_string()));
-  const std::string_view target = view_of(head.target());
+  std::string_view target = view_of(head.target());
+  request.host = std::string(view_of(head[wire::field::host]));
+  // RFC 9112, section 3.2.2: the absolute form is to be taken, and its host is the one that counts.
+  constexpr std::string_view kScheme = "http://";
+  if (target.starts_with(kScheme)) {
+    target.remove_prefix(kScheme.size());
+    const std::size_t end = std::min(target.find_first_of("/?"), target.size());
+    if (end > 0) request.host = std::string(target.substr(0, end));
+    target.remove_prefix(end);
+  }
   request.path = std::string(target.substr(0, target.find('?')));
+  if (request.path.empty()) request.path = "/";
   request.peer = peer_;
   request.authorization = std::string(view_of(head[wire::field::authorization]));
-  request.host = std::string(view_of(head[wire::field::host]));
+  request.origin = std::string(view_of(head[wire::field::origin]));
   request.if_none_match = std::string(view_of(head[wire::field::if_none_match]));
   request.json_bytes = json_bytes_;
+  request.coding = coding_;
+  request.accept_encoding = std::string(view_of(head[wire::field::accept_encoding]));
+  request.traceparent = std::string(view_of(head["traceparent"]));
+  request.tracestate = std::string(view_of(head["tracestate"]));
+  request.accept = std::string(view_of(head[wire::field::accept]));
+  request.request_id = std::string(view_of(head["x-request-id"]));
+  request.load_format = std::string(view_of(head["endpoint-load-metrics-format"]));
   request.body = std::move(body_);
   if (!parser_->keep_alive()) is_last_ = true;
   is_answered_ = false;
@@ -304,17 +349,20 @@ void Connection::release_request() {
 }
 
 void Connection::write() {
-  std::size_t num_bytes = reply_.text.size();
-  for (const std::string_view part : reply_.parts) num_bytes += part.size();
+  encode_body(reply_);  // a large one is coded already
+  std::vector<std::string_view> parts = {reply_.text};
+  parts.insert(parts.end(), reply_.parts.begin(), reply_.parts.end());
+  if (!reply_.coded.empty()) parts = {reply_.coded};
   is_chunked_ = parser_ && parser_->get().version() >= 11;
-  if (reply_.stream != nullptr && !is_chunked_) is_last_ = true;
-  head_ = head_of(reply_, length_of(reply_, num_bytes, is_chunked_), is_last_);
+  // The head tells the client to send no other request here. A goodbye that comes later waits for
+  // the next reply.
+  if (is_leaving_ || (reply_.stream != nullptr && !is_chunked_)) is_last_ = true;
+  head_ = head_of(reply_, length_of(reply_, size_of(parts), is_chunked_), is_last_);
   // A client that asked for the head alone takes a body for its next reply.
   const bool has_body = !parser_ || parser_->get().method() != wire::verb::head;
   unsent_ = {asio::buffer(head_)};
   if (has_body && reply_.stream == nullptr) {
-    unsent_.push_back(asio::buffer(reply_.text));
-    for (const std::string_view part : reply_.parts) unsent_.push_back(asio::buffer(part));
+    for (const std::string_view part : parts) unsent_.push_back(asio::buffer(part));
   }
   write_some();
 }

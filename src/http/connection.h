@@ -53,6 +53,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Called once.
   void start();
+  /// Closes it after the next reply, which says so: a client that is just sending a request gets
+  /// its reply.
+  void say_goodbye();
   /// Closes it now if it is between two requests, and otherwise after the reply.
   void finish();
   /// Closes it now.
@@ -94,7 +97,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::shared_ptr<Body> body_;
-  std::int64_t json_bytes_ = -1;  ///< of the body are JSON, as the head says; -1: says nothing
+  std::int64_t json_bytes_ = -1;       ///< of the body are JSON, as the head says; -1: says nothing
+  Coding coding_ = Coding::kIdentity;  ///< of the body
   std::chrono::steady_clock::time_point body_began_;
   std::size_t body_bytes_ = 0;        ///< that the head announced; 0: in chunks, or none
   std::shared_ptr<Connection> self_;  ///< from a request that is complete to the end of its reply
@@ -103,6 +107,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::atomic<std::int64_t> idle_since_ns_;  ///< waits for a head, or reads it
   bool is_waiting_ = false;                  ///< for the first byte of a request
   bool is_last_ = false;                     ///< the connection closes after the reply
+  bool is_leaving_ = false;                  ///< the next reply to begin is the last
   bool is_refused_ = false;                  ///< what came could not be read
   Reply reply_;
   bool is_chunked_ = false;  ///< the stream of the reply; a client of HTTP/1.0 reads to the end

@@ -16,8 +16,8 @@ class ReplyStream {
   /// Of bytes that wait until the client reads. Whoever pushes stops there.
   static constexpr std::size_t kMostWaiting = std::size_t{64} << 10;
 
-  /// `resume` is called once after each `push` that returned false, when the client has read: from
-  /// the connection's thread, which must not wait. Not called for a client that is gone.
+  /// `resume` is called once after one or several `push` that returned false, when the client has
+  /// read: from the connection's thread, which must not wait. Not called for a client that is gone.
   explicit ReplyStream(std::function<void()> resume) : resume_(std::move(resume)) {}
 
   // For whoever answers.

@@ -54,6 +54,19 @@ class AsioServer final : public Server {
     connection->start();
   }
 
+  void say_goodbye() override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& one : connections_) {
+      if (const auto connection = one.lock()) connection->say_goodbye();
+    }
+  }
+
+  std::size_t num_connections() override {
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::size_t>(
+        std::ranges::count_if(connections_, [](const auto& one) { return !one.expired(); }));
+  }
+
   void shutdown(std::int64_t grace_ns) override {
     {
       const std::lock_guard lock(mutex_);

@@ -40,6 +40,10 @@ class Server {
 
   /// Serves a connected, non-blocking socket, and closes it in the end.
   virtual void add(int fd, const terms::Peer& peer) = 0;
+  /// Closes each connection after its next reply, which says so. Blocks not.
+  virtual void say_goodbye() = 0;
+  /// Connections that are open.
+  virtual std::size_t num_connections() = 0;
   /// Closes connections between two requests at once and the others after their reply, at the
   /// latest after `grace_ns`. Answers that come later are dropped. Blocks. May be called again.
   virtual void shutdown(std::int64_t grace_ns) = 0;

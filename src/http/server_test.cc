@@ -132,10 +132,15 @@ class HttpServerTest : public ::testing::Test {
       answer(std::move(reply));
       return nullptr;
     }
+    if (const Status status = decode_body(request); !status.is_ok()) {
+      answer(error_reply(body_status(status), status.message()));
+      return nullptr;
+    }
     const std::string_view body = request.body->bytes();
     Reply reply = {200, kText, fmt::format("{} {} {}", request.method, request.path, body.size())};
     if (!body.empty()) reply.text += fmt::format(" {}{}", body.front(), body.back());
     if (request.path == "/large") reply.text.assign(8'000'000, 'x');  // more than a socket holds
+    reply.coding = choose_coding(request.accept_encoding);
     answer(std::move(reply));
     return nullptr;
   }
@@ -174,6 +179,37 @@ TEST_F(HttpServerTest, ConnectionsStayOpenForTheNextRequest) {
   }
   client.write("GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(client.read_all(), HasSubstr("\r\nConnection: close\r\n"));
+}
+
+TEST_F(HttpServerTest, BodiesComeInTheirCoding) {
+  const std::vector<std::string_view> parts = {"xyz"};
+  const std::string gzip = encode(parts, Coding::kGzip).value();
+  const auto head = [](std::size_t size) {
+    return fmt::format(
+        "POST /p HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+        size);
+  };
+  EXPECT_THAT(answer_to(head(gzip.size()) + gzip), EndsWith("\r\n\r\nPOST /p 3 xz"));
+  EXPECT_THAT(answer_to(head(3) + "xyz"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(answer_to(head(0)), EndsWith("\r\n\r\nPOST /p 0"));
+  const std::string zeros(9 << 20, '\0');  // over the limit of a body
+  const std::vector<std::string_view> bomb = {zeros};
+  const std::string small = encode(bomb, Coding::kGzip).value();
+  ASSERT_LT(small.size(), 100'000U);
+  EXPECT_THAT(answer_to(head(small.size()) + small), StartsWith("HTTP/1.1 413 "));
+}
+
+TEST_F(HttpServerTest, RepliesHaveACodingWhereItMakesThemSmaller) {
+  const Client client(*server_);
+  client.write("GET /large HTTP/1.1\r\nHost: a\r\nAccept-Encoding: deflate\r\n\r\n");
+  const std::string reply = client.read_reply();
+  EXPECT_THAT(reply, HasSubstr("\r\nContent-Encoding: deflate\r\n"));
+  Body body(std::make_shared<ByteBudget>(64 << 20), -1, 8'000'000);
+  const std::string coded = reply.substr(reply.find("\r\n\r\n") + 4);
+  ASSERT_TRUE(decode(coded, Coding::kDeflate, body).is_ok());
+  EXPECT_EQ(body.bytes(), std::string(8'000'000, 'x'));
+  client.write("GET /a HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n");
+  EXPECT_THAT(client.read_reply(), AllOf(EndsWith("\r\n\r\nGET /a 0"), Not(HasSubstr("gzip"))));
 }
 
 TEST_F(HttpServerTest, ReplyWithoutChangeHasNoContent) {
@@ -255,9 +291,15 @@ TEST_F(HttpServerTest, WhatIsNoRequestGetsAnErrorAndTheEnd) {
       {head + "Content-Length: 9000000\r\n\r\n", "413"},
       {head + "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", "400"},
       {head + "Transfer-Encoding: chunked\r\n\r\n7fffffff\r\nx", "413"},
-      {head + "Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", "415"},
+      {head + "Content-Encoding: br\r\nContent-Length: 1\r\n\r\nx", "415"},
+      {head + "Content-Encoding: gzip, gzip\r\nContent-Length: 1\r\n\r\nx", "415"},
+      {head + "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx",
+       "415"},
       {head + "Inference-Header-Content-Length: -5\r\nContent-Length: 1\r\n\r\nx", "400"},
       {"GET /a HTTP/1.1\r\nHost : a\r\n\r\n", "400"},
+      {"GET /a HTTP/1.1\r\n\r\n", "400"},
+      {"GET /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400"},
+      {"GET /a HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\nOrigin: http://b\r\n\r\n", "400"},
       {"GET /a HTTP/1.1\nHost: a\n\n", "505"},  // a line ends in CR LF: "1.1\n" is no version
   };
   for (const Case& wrong : cases) {
@@ -267,6 +309,11 @@ TEST_F(HttpServerTest, WhatIsNoRequestGetsAnErrorAndTheEnd) {
     EXPECT_THAT(answer, HasSubstr("{\"error\":")) << wrong.request.substr(0, 100);
   }
   EXPECT_THAT(answer_to(get("/a")), EndsWith("GET /a 0"));
+}
+
+TEST_F(HttpServerTest, TargetsMayBeAbsolute) {
+  EXPECT_THAT(answer_to("GET http://b:80/a?x HTTP/1.1\r\nHost: a\r\n\r\n"), EndsWith("GET /a 0"));
+  EXPECT_THAT(answer_to("GET http://b HTTP/1.1\r\nHost: a\r\n\r\n"), EndsWith("GET / 0"));
 }
 
 TEST_F(HttpServerTest, ClientThatGoesCancelsItsRequest) {
@@ -292,7 +339,7 @@ TEST_F(HttpServerTest, StreamsComeInChunksAndTheConnectionStaysOpen) {
   stream_->push("one");
   EXPECT_THAT(
       client.read_until("3\r\none\r\n"),
-      AllOf(HasSubstr("\r\nContent-Type: text/event-stream\r\n"),
+      AllOf(HasSubstr("\r\nContent-Type: text/event-stream; charset=utf-8\r\n"),
             HasSubstr("\r\nTransfer-Encoding: chunked\r\n"), Not(HasSubstr("Content-Length"))));
   stream_->push("the second piece");
   EXPECT_EQ(client.read_until("piece\r\n"), "10\r\nthe second piece\r\n");

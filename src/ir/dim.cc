@@ -12,7 +12,7 @@
 
 namespace sluice::ir {
 
-// DimExpression has linkage, so what it holds has too.
+// Members of DimExpression need linkage, because DimExpression itself has it.
 enum class AtomKind { kSymbol, kFloorDiv, kCeilDiv, kMax, kMin, kBroadcast };
 
 /// A symbol, or a function that the sum of products cannot look into.
@@ -29,6 +29,7 @@ using Monomial = std::vector<Atom>;  // sorted; empty for the constant term
 
 namespace {
 
+/// In the order of AtomKind. The names are part of the text form of a graph.
 constexpr std::array<std::string_view, 6> kFunctionNames = {"",    "floordiv", "ceildiv",
                                                             "max", "min",      "broadcast"};
 
@@ -55,6 +56,8 @@ struct DimExpression {
   static bool may_be_negative(const DimExpression& sum) {
     return std::ranges::any_of(sum.terms, [](const auto& term) {
       return term.second < 0 || std::ranges::any_of(term.first, [](const Atom& atom) {
+               // Conservative: a minus anywhere within a function's text counts, although the whole
+               // may be positive.
                return atom.text.find('-') != std::string::npos;
              });
     });
@@ -74,6 +77,8 @@ struct DimExpression {
     if (sum.terms.size() == 1 && sum.terms.begin()->first.empty()) {
       return Dim(sum.terms.begin()->second);
     }
+    // An unnamed dimension equals none, not even itself: two that were dropped need not be the
+    // same.
     if (sum.terms.size() > kMaxTerms) return unnamed(may_be_negative(sum));
     return Dim(std::make_shared<const DimExpression>(std::move(sum)));
   }
@@ -88,6 +93,7 @@ struct DimExpression {
         return;
       }
     }
+    // Sorted by text, so that broadcast(a, b) and broadcast(b, a) have one form.
     parts.emplace(dim.to_string(), dim);
   }
 
@@ -116,6 +122,7 @@ std::optional<Dim> absorbed(const Dim& a, const Dim& b) {
 
 Dim apply(AtomKind kind, const Dim& a, const Dim& b) {
   switch (kind) {
+    // By the public functions, which fold what has become known since the atom was made.
     case AtomKind::kFloorDiv: return floor_div(a, b);
     case AtomKind::kCeilDiv: return ceil_div(a, b);
     case AtomKind::kMax: return max(a, b);
@@ -137,6 +144,7 @@ Dim function(AtomKind kind, const Dim& a, const Dim& b) {
 }
 
 std::int64_t floor_of(std::int64_t a, std::int64_t b) {
+  // C++ rounds towards zero; floor differs where the signs differ and a rest is left.
   const std::int64_t quotient = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }
@@ -147,6 +155,7 @@ bool divides_badly(std::int64_t a, std::int64_t b) {
 
 /// a / b where every coefficient of a is a multiple of the number b.
 std::optional<Dim> exact_quotient(const Dim& a, const Dim& b) {
+  // For symbols the quotient would need a proof that it is whole for every value.
   if (!b.is_known() || b.value() <= 0) return std::nullopt;
   DimExpression sum = DimExpression::of(a);
   for (auto& [monomial, coefficient] : sum.terms) {
@@ -194,6 +203,7 @@ std::string Dim::to_string() const {
   std::string constant;
   for (const auto& [monomial, coefficient] : expression_->terms) {
     std::string term = monomial_text(monomial, coefficient);
+    // The constant stands last: "N+1", not "1+N".
     std::string& target = monomial.empty() ? constant : text;
     if (!target.empty() && term.front() != '-') target += "+";
     target += term;
@@ -307,7 +317,9 @@ Dim broadcast(const Dim& a, const Dim& b) {
   if (b.is(1)) return a;
   if (a.is(1)) return b;
   if (const auto result = absorbed(a, b)) return *result;
+  // Two different numbers do not broadcast; an overflow makes the caller report the shapes.
   if (a.is_known() && b.is_known()) return a == b ? a : Dim::overflow();
+  // A number other than 1 decides: the symbol must be equal to it or 1 at run time.
   if (a.is_known()) return a;
   if (b.is_known()) return b;
   std::map<std::string, Dim> parts;
@@ -325,6 +337,7 @@ bool broadcasts_into(const Dim& part, const Dim& whole) { return broadcast(part,
 bool operator==(const Dim& a, const Dim& b) {
   if (a.is_known() != b.is_known()) return false;
   if (a.is_known()) return a.value_ == b.value_;
+  // Before the comparison of texts, which are equal for all unnamed dimensions.
   if (is_unnamed(a) || is_unnamed(b)) return false;
   return a.expression_ == b.expression_ || a.to_string() == b.to_string();
 }
@@ -344,6 +357,7 @@ class DimParser {
   }
 
  private:
+  // Bounds the stack: dimensions come from files.
   static constexpr int kMaxDepth = 32;
 
   Status error() const { return invalid_argument("cannot read a dimension at \"{}\"", rest_); }

@@ -58,7 +58,7 @@ TEST(BadModel, FlippedBitsNeverCrash) {
 }
 
 TEST(BadModel, FilesOfOtherFormatsAreRefused) {
-  EXPECT_THAT(import_text("PK\x03\x04 not a model").message(), HasSubstr("is not an ONNX model"));
+  EXPECT_THAT(import_text("PK\x03\x04 not a model").message(), HasSubstr("is a zip archive"));
   EXPECT_THAT(import_text("").message(), HasSubstr("has no graph"));
   EXPECT_THAT(import_model("/nonexistent/m.onnx").status().message(),
               HasSubstr("cannot open \"/nonexistent/m.onnx\""));

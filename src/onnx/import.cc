@@ -1,7 +1,9 @@
 #include "onnx/import.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "base/file.h"
@@ -37,6 +39,34 @@ Bytes raw_data(std::span<const std::byte> bytes, const Bytes* file) {
   return file->slice(static_cast<std::size_t>(bytes.data() - file->data()), bytes.size());
 }
 
+/// What a file is that ONNX's parser does not read.
+std::string_view foreign_format(std::span<const std::byte> bytes) {
+  struct Format {
+    std::size_t at;
+    std::string_view mark;
+    std::string_view advice;
+  };
+  static constexpr std::array<Format, 10> kFormats = {{
+      {0, "SLUICE\r\n", "is a package, which is compiled already"},
+      {4, "ORTM", "is in onnxruntime's ORT format; load its ONNX file"},
+      {4, "TFL3", "is a TensorFlow Lite model; convert it with tf2onnx"},
+      {0, "GGUF", "is a GGUF file, which is read from a file only"},
+      {0, "PK\x03\x04", "is a zip archive, as PyTorch and Keras write; export the model to ONNX"},
+      {0, "\x89HDF", "is an HDF5 file, as Keras writes; convert the model with tf2onnx"},
+      {0, "\x80\x02", "is a pickle of Python; export the model to ONNX"},
+      {0, "\x1f\x8b", "is compressed by gzip; unpack it"},
+      {0, "version https://git-lfs", "is a pointer of Git LFS, which `git lfs pull` replaces"},
+      {0, "<", "is XML or a page of the web, no ONNX model"},
+  }};
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const Format& format : kFormats) {
+    if (text.size() > format.at && text.substr(format.at).starts_with(format.mark)) {
+      return format.advice;
+    }
+  }
+  return "is not an ONNX model, or is truncated or damaged";
+}
+
 /// `file`: `bytes`, to be kept; null: they are borrowed.
 Status parse(std::span<const std::byte> bytes, const Bytes* file, ParsedModel& parsed) {
   constexpr auto kMaxBytes = static_cast<std::size_t>(std::numeric_limits<int>::max());
@@ -47,7 +77,7 @@ Status parse(std::span<const std::byte> bytes, const Bytes* file, ParsedModel& p
   const std::optional<SplitModel> split = split_model(bytes);
   const auto message = split ? std::as_bytes(std::span(split->message)) : bytes;
   if (!parsed.proto.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-    return invalid_argument("is not an ONNX model, or is truncated or damaged");
+    return invalid_argument("{}", foreign_format(bytes));
   }
   if (split) {
     for (const auto& raw : split->raw) parsed.raw.push_back(raw_data(raw, file));

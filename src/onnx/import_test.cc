@@ -47,6 +47,24 @@ TEST(Import, ReadsOneNode) {
 )");
 }
 
+TEST(Import, NamesFormatsOfOtherPrograms) {
+  const std::pair<std::string, std::string> files[] = {
+      {"SLUICE\r\n and more", "compiled already"},
+      {std::string("\x18\0\0\0ORTM", 8), "ORT format"},
+      {std::string("\x1c\0\0\0TFL3", 8), "tf2onnx"},
+      {"PK\x03\x04", "zip archive"},
+      {"<!DOCTYPE html>", "XML"},
+      {"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"},
+      {"\x1f\x8b\x08", "gzip"},
+      {"ORTM", "is not an ONNX model"},
+      {"P", "is not an ONNX model"},
+  };
+  for (const auto& [bytes, message] : files) {
+    EXPECT_THAT(import_model_bytes(std::as_bytes(std::span(bytes)), {}).status().message(),
+                HasSubstr(message));
+  }
+}
+
 TEST(Import, KeepsFactsAboutTheSource) {
   pb::ModelProto model = relu_of({"N", "3"});
   model.set_producer_name("maker");

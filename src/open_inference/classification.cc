@@ -28,7 +28,7 @@ bool is_nan(T value) {
 /// The order is total, so that std::partial_sort may use it: equal values in order of their index.
 template <typename T>
 void add_row(std::span<const T> row, std::size_t count, std::vector<std::size_t>& order,
-             std::vector<std::string>& texts) {
+             std::span<const std::string> labels, std::vector<std::string>& texts) {
   order.resize(row.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto is_before = [&](std::size_t a, std::size_t b) {
@@ -46,11 +46,15 @@ void add_row(std::span<const T> row, std::size_t count, std::vector<std::size_t>
     } else {
       texts.push_back(fmt::format("{}:{}", row[order[i]], order[i]));
     }
+    if (order[i] < labels.size() && !labels[order[i]].empty()) {
+      texts.back() += ":" + labels[order[i]];
+    }
   }
 }
 
 template <typename T>
-Classes classify_rows(const terms::TensorView& view, std::int64_t num_classes) {
+Classes classify_rows(const terms::TensorView& view, std::int64_t num_classes,
+                      std::span<const std::string> labels) {
   const auto width = static_cast<std::size_t>(view.dims.back());
   const auto count = std::min(width, static_cast<std::size_t>(num_classes));
   const std::size_t total = static_cast<std::size_t>(view.size_bytes) / sizeof(T);
@@ -61,14 +65,15 @@ Classes classify_rows(const terms::TensorView& view, std::int64_t num_classes) {
   std::vector<std::size_t> order;
   for (std::size_t begin = 0; begin < total; begin += width) {
     std::memcpy(row.data(), static_cast<const T*>(view.data) + begin, width * sizeof(T));
-    add_row(std::span<const T>(row), count, order, classes.texts);
+    add_row(std::span<const T>(row), count, order, labels, classes.texts);
   }
   return classes;
 }
 
 }  // namespace
 
-Result<Classes> classify(const terms::TensorView& view, std::int64_t num_classes) {
+Result<Classes> classify(const terms::TensorView& view, std::int64_t num_classes,
+                         std::span<const std::string> labels) {
   if (view.dims.empty()) {
     return terms::runtime_error(RuntimeCode::kBadInput, "classes of a scalar: it has no axis");
   }
@@ -80,16 +85,16 @@ Result<Classes> classify(const terms::TensorView& view, std::int64_t num_classes
                                 num_classes, num_rows, kMaxTexts);
   }
   switch (view.element) {
-    case ElementType::kF32: return classify_rows<float>(view, num_classes);
-    case ElementType::kF64: return classify_rows<double>(view, num_classes);
-    case ElementType::kU8: return classify_rows<std::uint8_t>(view, num_classes);
-    case ElementType::kI8: return classify_rows<std::int8_t>(view, num_classes);
-    case ElementType::kU16: return classify_rows<std::uint16_t>(view, num_classes);
-    case ElementType::kI16: return classify_rows<std::int16_t>(view, num_classes);
-    case ElementType::kU32: return classify_rows<std::uint32_t>(view, num_classes);
-    case ElementType::kI32: return classify_rows<std::int32_t>(view, num_classes);
-    case ElementType::kU64: return classify_rows<std::uint64_t>(view, num_classes);
-    case ElementType::kI64: return classify_rows<std::int64_t>(view, num_classes);
+    case ElementType::kF32: return classify_rows<float>(view, num_classes, labels);
+    case ElementType::kF64: return classify_rows<double>(view, num_classes, labels);
+    case ElementType::kU8: return classify_rows<std::uint8_t>(view, num_classes, labels);
+    case ElementType::kI8: return classify_rows<std::int8_t>(view, num_classes, labels);
+    case ElementType::kU16: return classify_rows<std::uint16_t>(view, num_classes, labels);
+    case ElementType::kI16: return classify_rows<std::int16_t>(view, num_classes, labels);
+    case ElementType::kU32: return classify_rows<std::uint32_t>(view, num_classes, labels);
+    case ElementType::kI32: return classify_rows<std::int32_t>(view, num_classes, labels);
+    case ElementType::kU64: return classify_rows<std::uint64_t>(view, num_classes, labels);
+    case ElementType::kI64: return classify_rows<std::int64_t>(view, num_classes, labels);
     default: break;
   }
   return terms::runtime_error(RuntimeCode::kBadInput, "classes of {}: ask for the tensor",

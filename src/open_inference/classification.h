@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,15 +11,17 @@
 
 namespace sluice::open_inference {
 
-/// For each row of the last axis the `num_classes` largest values, largest first, as "VALUE:INDEX";
-/// at most as many as the row has. NaN counts as less than all numbers.
+/// For each row of the last axis the `num_classes` largest values, largest first, as "VALUE:INDEX"
+/// or "VALUE:INDEX:LABEL"; at most as many as the row has. NaN counts as less than all numbers.
 struct Classes {
   std::vector<std::int64_t> shape;  ///< the output's, but for the last dimension
   std::vector<std::string> texts;
 };
 
+/// `labels`: of the classes, by index; may be short or empty, and a label may be empty.
 /// Requires: num_classes > 0. Fails: kBadInput for a scalar, for a type other than numbers of 8
 /// bits and more, and for more than 65,536 texts.
-Result<Classes> classify(const terms::TensorView& view, std::int64_t num_classes);
+Result<Classes> classify(const terms::TensorView& view, std::int64_t num_classes,
+                         std::span<const std::string> labels = {});
 
 }  // namespace sluice::open_inference

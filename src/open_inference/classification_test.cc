@@ -28,6 +28,14 @@ TEST(Classification, LargestValuesComeFirstWithTheirIndex) {
   EXPECT_THAT(classes->texts, ElementsAre("2.000000:2", "0.500000:0", "3.000000:1", "3.000000:2"));
 }
 
+TEST(Classification, LabelsFollowTheIndex) {
+  std::vector<float> values = {1, 3, 2};
+  const std::vector<std::string> labels = {"cat", "sea: cucumber"};
+  const auto classes = classify(view_of(values, ElementType::kF32, {3}), 3, labels);
+  EXPECT_THAT(classes->texts,
+              ElementsAre("3.000000:1:sea: cucumber", "2.000000:2", "1.000000:0:cat"));
+}
+
 TEST(Classification, GivesAtMostTheWholeRow) {
   std::vector<std::int64_t> values = {7, std::numeric_limits<std::int64_t>::min()};
   const auto classes = classify(view_of(values, ElementType::kI64, {2}), 100);

@@ -10,9 +10,16 @@
 namespace sluice::open_inference {
 namespace {
 
+const terms::DeclaredTensor* find_declared(const std::vector<terms::DeclaredTensor>& tensors,
+                                           std::string_view name) {
+  const auto it = std::ranges::find(tensors, name, &terms::DeclaredTensor::name);
+  return it == tensors.end() ? nullptr : &*it;
+}
+
 TensorDescription describe(const terms::TensorSpec& spec) {
   TensorDescription description;
   description.name = spec.name;
+  description.format = "FORMAT_NONE";
   description.element = spec.type.element();
   description.is_optional = spec.has_default;
   const ir::Shape* shape = spec.type.is_tensor() ? spec.type.shape() : nullptr;
@@ -23,23 +30,65 @@ TensorDescription describe(const terms::TensorSpec& spec) {
   return description;
 }
 
+std::vector<TensorDescription> describe(const std::vector<terms::TensorSpec>& specs,
+                                        const std::vector<terms::DeclaredTensor>& declared,
+                                        bool has_rows) {
+  std::vector<TensorDescription> descriptions;
+  for (const terms::TensorSpec& spec : specs) {
+    TensorDescription one = describe(spec);
+    const std::size_t begin = has_rows && !one.shape.empty() ? 1 : 0;
+    one.config_dims.assign(one.shape.begin() + static_cast<std::ptrdiff_t>(begin), one.shape.end());
+    if (const terms::DeclaredTensor* said = find_declared(declared, spec.name)) {
+      if (!said->dims.empty()) one.config_dims = said->dims;
+      if (!said->format.empty()) one.format = said->format;
+      one.label_filename = said->label_filename;
+    }
+    descriptions.push_back(std::move(one));
+  }
+  return descriptions;
+}
+
+std::string_view text_or(const std::string& text, std::string_view fallback) {
+  return text.empty() ? fallback : text;
+}
+
 }  // namespace
 
 const std::vector<std::string_view>& extensions() {
-  static const std::vector<std::string_view> all = {
-      "binary_tensor_data", "classification", "model_configuration", "model_repository",
-      "schedule_policy",    "statistics",     "system_shared_memory"};
+  static const std::vector<std::string_view> all = {"binary_tensor_data",
+                                                    "classification",
+                                                    "logging",
+                                                    "model_configuration",
+                                                    "model_repository",
+                                                    "model_repository(unload_dependents)",
+                                                    "schedule_policy",
+                                                    "statistics",
+                                                    "system_shared_memory",
+                                                    "trace"};
   return all;
 }
 
 ModelDescription describe(const dispatch::ModelRef& model, std::vector<std::int64_t> versions) {
   ModelDescription description;
-  for (const auto& spec : model.signature().inputs) description.inputs.push_back(describe(spec));
-  for (const auto& spec : model.signature().outputs) description.outputs.push_back(describe(spec));
-  if (model.joins()) description.max_batch_size = model.sink().batch_rows();
+  const terms::DeclaredModel& declared = model.declared();
+  description.declared = &declared;
+  description.platform = text_or(declared.platform, kServerName);
+  description.backend = text_or(declared.backend, kServerName);
+  if (model.joins()) description.batch_rows = model.sink().batch_rows();
+  description.max_batch_size =
+      declared.max_batch_size > 0 ? declared.max_batch_size : description.batch_rows;
+  const bool has_rows = description.max_batch_size > 0;
+  description.inputs = describe(model.signature().inputs, declared.inputs, has_rows);
+  description.outputs = describe(model.signature().outputs, declared.outputs, has_rows);
   description.depth = model.sink().depth();
   description.versions = std::move(versions);
   return description;
+}
+
+std::span<const std::string> labels_of(const dispatch::ModelRef& model, std::string_view output) {
+  const terms::DeclaredTensor* said = find_declared(model.declared().outputs, output);
+  if (said == nullptr || said->labels == nullptr) return {};
+  return *said->labels;
 }
 
 ModelCounts count(const terms::ModelStatistics& statistics) {
@@ -51,8 +100,10 @@ ModelCounts count(const terms::ModelStatistics& statistics) {
   }
   counts.success.ns = statistics.total.sum_ns;
   counts.queue = {statistics.queue.count, statistics.queue.sum_ns};
-  counts.copy = {statistics.copy.count, statistics.copy.sum_ns};
+  counts.copy_in = {statistics.copy.count, statistics.copy.sum_ns - statistics.copy_out_ns};
   counts.compute = {statistics.compute.count, statistics.compute.sum_ns};
+  counts.copy_out = {statistics.copy.count, statistics.copy_out_ns};
+  for (const terms::RunCount& run : statistics.runs) counts.runs += run.count;
   return counts;
 }
 
@@ -61,14 +112,16 @@ bool is_ready(const terms::ModelEntry& entry) {
   return entry.function || entry.graph || entry.info.phase == terms::ModelPhase::kStarted;
 }
 
-Result<std::optional<std::int64_t>> parse_version(std::string_view version) {
+Result<dispatch::VersionChoice> parse_version(std::string_view version) {
+  if (version.empty()) return dispatch::VersionChoice();
   std::int64_t number = 0;
   const char* end = version.data() + version.size();
   const auto [stop, error] = std::from_chars(version.data(), end, number);
-  if (version.empty()) return std::optional<std::int64_t>();
-  if (error == std::errc() && stop == end) return std::optional(number);
+  if (error == std::errc() && stop == end) return dispatch::VersionChoice{number};
+  const bool is_label = stop == version.data() && error == std::errc::invalid_argument;
+  if (is_label) return dispatch::VersionChoice{{}, version};
   return Status(Code::kNotFound, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
-                fmt::format("\"{}\" is no version; versions are numbers from 1",
+                fmt::format("\"{}\" is no version; versions are numbers from 1, or labels",
                             valid_utf8(version.substr(0, kMaxNameBytes))));
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dispatch/model_ref.h"
+#include "dispatch/traffic.h"
 #include "ir/element_type.h"
 #include "terms/server/server.h"
 
@@ -23,28 +24,33 @@ struct TensorDescription {
   std::string_view name;  ///< the signature's
   ir::ElementType element = ir::ElementType::kUndefined;
   std::vector<std::int64_t> shape;  ///< -1: any size. Empty for an unknown rank, too
+  /// The shape as a ModelConfig has it: without the rows where max_batch_size > 0.
+  std::vector<std::int64_t> config_dims;
   bool is_optional = false;
-
-  /// The shape as a ModelConfig has it: that of a model that joins requests lacks the rows.
-  std::span<const std::int64_t> config_dims(bool joins) const {
-    return std::span(shape).subspan(joins && !shape.empty() ? 1 : 0);
-  }
+  std::string_view format;          ///< of an image: "FORMAT_NCHW"; "FORMAT_NONE" if nobody said
+  std::string_view label_filename;  ///< of an output; may be empty
 };
 
 struct ModelDescription {
   std::vector<TensorDescription> inputs;
   std::vector<TensorDescription> outputs;
-  /// Rows of a joined run; 0: requests run alone. Otherwise the first dimension of every shape is
-  /// the number of rows, which a ModelConfig leaves out.
+  std::string_view platform;
+  std::string_view backend;
+  /// Rows of a request; of a joined run where the configuration does not say. 0: tensors need have
+  /// no rows. Otherwise the first dimension of every shape is the number of rows, which a
+  /// ModelConfig leaves out.
   std::int64_t max_batch_size = 0;
-  int depth = 1;                       ///< requests at a time
-  std::vector<std::int64_t> versions;  ///< of models with its name; ascending
-
-  bool joins() const { return max_batch_size > 0; }
+  std::int64_t batch_rows = 0;                     ///< of a joined run; 0: requests run alone
+  int depth = 1;                                   ///< requests at a time
+  std::vector<std::int64_t> versions;              ///< of models with its name; ascending
+  const terms::DeclaredModel* declared = nullptr;  ///< the rest of what its configuration says
 };
 
-/// Points into the model's signature.
+/// Points into the model.
 ModelDescription describe(const dispatch::ModelRef& model, std::vector<std::int64_t> versions);
+
+/// The names of an output's classes, by class; empty: nobody said. Points into the model.
+std::span<const std::string> labels_of(const dispatch::ModelRef& model, std::string_view output);
 
 /// Requests of a model since its load, and their times in all.
 struct ModelCounts {
@@ -55,16 +61,18 @@ struct ModelCounts {
   Times success;
   Times fail;  ///< without times
   Times queue;
-  Times copy;  ///< in both directions: the runtime times them together
+  Times copy_in;
   Times compute;
+  Times copy_out;
+  std::int64_t runs = 0;
 };
 ModelCounts count(const terms::ModelStatistics& statistics);
 
 /// Whether requests are answered now. A cold function is ready: its first request wakes it.
 bool is_ready(const terms::ModelEntry& entry);
 
-/// A version as clients write it; nullopt for an empty text: the server's choice.
-/// Fails: kInvalidHandle, with code kNotFound, for what is no version.
-Result<std::optional<std::int64_t>> parse_version(std::string_view version);
+/// A version as clients write it: a number, a label, or nothing for the server's choice. Borrows
+/// the text. Fails: kInvalidHandle, with code kNotFound, for a number that no version has.
+Result<dispatch::VersionChoice> parse_version(std::string_view version);
 
 }  // namespace sluice::open_inference

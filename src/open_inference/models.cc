@@ -1,20 +1,22 @@
 #include "open_inference/models.h"
 
+#include "base/utf8.h"
+
 namespace sluice::open_inference {
 
 Result<terms::ModelHandle> find_handle(const service::Service& service,
                                        const service::Caller& caller, std::string_view name,
                                        std::string_view version) {
-  const auto number = SLUICE_TRY(parse_version(version));
-  return service.find_named(caller.session->id(), name, number);
+  const auto choice = SLUICE_TRY(parse_version(version));
+  return service.find_named(caller.session->id(), name, choice);
 }
 
 Result<std::shared_ptr<dispatch::ModelRef>> find_model(const service::Service& service,
                                                        const service::Caller& caller,
                                                        std::string_view name,
                                                        std::string_view version) {
-  const auto number = SLUICE_TRY(parse_version(version));
-  return service.find_model(caller, name, number);
+  const auto choice = SLUICE_TRY(parse_version(version));
+  return service.find_model(caller, name, choice);
 }
 
 ModelDescription describe(const service::Service& service, const service::Caller& caller,
@@ -33,6 +35,13 @@ bool is_ready(const service::Service& service, const service::Caller& caller, st
     if (entries.is_ok() && !entries->empty()) return is_ready(entries->front());
   }
   return false;
+}
+
+Status check_control(bool loads, std::string_view parameter) {
+  if (!loads && parameter == "unload_dependents") return ok_status();
+  return unimplemented("parameter \"{}\": {} takes none",
+                       valid_utf8(parameter.substr(0, kMaxNameBytes)),
+                       loads ? "a load" : "an unload");
 }
 
 }  // namespace sluice::open_inference

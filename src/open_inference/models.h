@@ -28,4 +28,8 @@ ModelDescription describe(const service::Service& service, const service::Caller
 bool is_ready(const service::Service& service, const service::Caller& caller, std::string_view name,
               std::string_view version);
 
+/// A parameter of a load or an unload, which would change what it does: an unload takes
+/// "unload_dependents", since no model depends on another. Fails: kUnimplemented for others.
+Status check_control(bool loads, std::string_view parameter);
+
 }  // namespace sluice::open_inference

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/byte_budget.h"
+#include "base/utf8.h"
 #include "open_inference/datatypes.h"
 #include "open_inference/request.h"
 #include "service/client_session.h"
@@ -43,6 +44,19 @@ Status open_input(const service::ClientSession& session, InputTensor& input, Own
 }
 
 }  // namespace
+
+Status find_cuda_region(std::string_view name) {
+  if (name.empty()) return ok_status();  // all
+  return terms::runtime_error(RuntimeCode::kInvalidHandle, "no region \"{}\" is registered",
+                              valid_utf8(name.substr(0, kMaxNameBytes)));
+}
+
+Status register_cuda_region(std::string_view name) {
+  return unimplemented(
+      "region \"{}\": CUDA shared memory is not served; register system shared memory, or send the "
+      "tensors",
+      valid_utf8(name.substr(0, kMaxNameBytes)));
+}
 
 Result<RegionPlace> to_place(std::string_view region, std::int64_t offset,
                              std::int64_t size_bytes) {

@@ -8,6 +8,7 @@
 #include "ir/texts.h"
 #include "open_inference/classification.h"
 #include "open_inference/datatypes.h"
+#include "open_inference/model_description.h"
 #include "open_inference/texts.h"
 #include "terms/runtime_code.h"
 
@@ -91,14 +92,14 @@ OutputTensor texts_output(std::vector<std::int64_t> shape, std::string texts) {
   return output;
 }
 
-Result<OutputTensor> classes_of(const terms::TensorView& view, std::int64_t num_classes) {
-  Classes classes = SLUICE_TRY(classify(view, num_classes));
+Result<OutputTensor> classes_of(const terms::TensorView& view, std::int64_t num_classes,
+                                std::span<const std::string> labels) {
+  Classes classes = SLUICE_TRY(classify(view, num_classes, labels));
   const std::vector<std::string_view> texts(classes.texts.begin(), classes.texts.end());
   return texts_output(std::move(classes.shape), write_texts(texts));
 }
 
-Result<OutputTensor> output_of(const terms::TensorView& view, std::int64_t num_classes) {
-  if (num_classes > 0) return classes_of(view, num_classes);
+Result<OutputTensor> output_of(const terms::TensorView& view) {
   if (view.element == ir::ElementType::kString) {
     const auto count = static_cast<std::size_t>(checked_product(view.dims).value_or(0));
     const auto texts = ir::unpack_texts(static_cast<const std::byte*>(view.data), count);
@@ -174,12 +175,15 @@ Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::Mo
 }
 
 Result<std::vector<OutputTensor>> outputs_of(const runtime::Reply& reply, const InferRequest& from,
-                                             const terms::Signature& signature) {
+                                             const dispatch::ModelRef& model) {
+  const terms::Signature& signature = model.signature();
   std::vector<OutputTensor> outputs;
   const auto add = [&](std::size_t index, std::int64_t num_classes) -> Status {
     const std::string& name = signature.outputs[index].name;
-    OutputTensor output =
-        SLUICE_TRY(output_of(reply.outputs[index].view, num_classes).with_context(name));
+    const terms::TensorView& view = reply.outputs[index].view;
+    auto made =
+        num_classes > 0 ? classes_of(view, num_classes, labels_of(model, name)) : output_of(view);
+    OutputTensor output = SLUICE_TRY(std::move(made).with_context(name));
     output.name = name;
     outputs.push_back(std::move(output));
     return ok_status();

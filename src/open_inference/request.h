@@ -55,6 +55,11 @@ std::int64_t deadline_of(std::int64_t timeout_us, std::int64_t deadline_ns, cons
 /// Refuse by its name a parameter that would change the answer and is not served: kInvalid.
 Status refuse_sequence(std::string_view parameter);
 
+/// CUDA shared memory is not served: no region of it is ever registered.
+/// Fails: kInvalidHandle for the status of one, kUnimplemented for a registration.
+Status find_cuda_region(std::string_view name);
+Status register_cuda_region(std::string_view name);
+
 /// As the parameters of a tensor name it: region and size go together, the offset may be absent.
 /// Fails: kBadInput for a size of 0, one without a region, and a negative number.
 Result<RegionPlace> to_place(std::string_view region, std::int64_t offset, std::int64_t size_bytes);
@@ -92,6 +97,6 @@ struct OutputTensor {
 ///        for classes of an output that has no numbers to compare; kFailed for a type that the
 ///        protocol lacks.
 Result<std::vector<OutputTensor>> outputs_of(const runtime::Reply& reply, const InferRequest& from,
-                                             const terms::Signature& signature);
+                                             const dispatch::ModelRef& model);
 
 }  // namespace sluice::open_inference

@@ -61,6 +61,7 @@ std::vector<const OperandFacts*> input_facts(const ir::Operation& operation,
   for (const ir::OperandId input : operation.inputs) {
     inputs.push_back(input.is_valid() ? &facts[input.index()] : &kAbsent);
   }
+  // The body's own inputs stand behind those of the operation, as kernels get them.
   if (!operation.body) return inputs;
   for (const ir::OperandId input : operation.body->inputs) {
     inputs.push_back(input.is_valid() ? &facts[input.index()] : &kAbsent);
@@ -108,7 +109,7 @@ const Values* InferenceContext::values(std::size_t index) const {
   if (index >= inputs_.size()) return nullptr;
   const OperandFacts& facts = *inputs_[index];
   if (facts.values) return &*facts.values;
-  // Integers that a run gives are known where there are none: no later inference learns them.
+  // An empty tensor of integers has known values: none.
   static const Values kNone;
   const ir::Type& type = facts.type;
   const bool is_none = type.is_tensor() && ir::is_integer(type.element()) && type.is_static() &&
@@ -214,6 +215,7 @@ Result<std::int64_t> normalize_axis(std::int64_t axis, std::size_t rank) {
   if (axis < -signed_rank || axis >= signed_rank) {
     return invalid_argument("axis {} is outside a tensor of rank {}", axis, rank);
   }
+  // Negative axes count from the end, as in ONNX.
   return axis < 0 ? axis + signed_rank : axis;
 }
 
@@ -231,6 +233,7 @@ Status infer_broadcast_of(InferenceContext& context, std::span<const ir::Type> t
   std::optional<ir::Shape> result = ir::Shape();
   for (const ir::Type& type : types) {
     if (!type.is_tensor()) continue;
+    // One input of unknown rank makes the rank of the result unknown.
     if (type.shape() == nullptr) {
       context.set_output(0, element, std::nullopt);
       return ok_status();

@@ -14,10 +14,11 @@ namespace {
 /// More threads than the largest machines have processors: certainly a slip.
 constexpr std::int32_t kMaxThreads = 512;
 
+/// CLI11 reads numbers of an option by its type, after this check; NaN would pass every comparison.
 std::optional<double> parse_number(const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || std::isnan(number)) return {};
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return {};
   return number;
 }
 
@@ -25,6 +26,7 @@ std::optional<double> parse_number(const std::string& text) {
 template <class IsRight>
 CLI::Validator number_check(const std::string& message, const std::string& hint, IsRight is_right) {
   return CLI::Validator(
+      // Copies, as the check outlives the call. An empty answer means that the text is right.
       [message, is_right](std::string& text) {
         const std::optional<double> number = parse_number(text);
         if (!number) return fmt::format("\"{}\" is not a number", text);
@@ -61,6 +63,7 @@ Option& Option::takes(int low, int high) {
 }
 
 Option& Option::between(double low, double high) {
+  // A double holds all limits of options exactly; the value itself is read as its own type.
   option_->check(number_check(fmt::format("not between {} and {}", low, high),
                               fmt::format("{} to {}", low, high),
                               [=](double number) { return number >= low && number <= high; }));
@@ -89,6 +92,7 @@ Option& Option::reads_environment(const char* variable) {
 }
 
 Option& Option::takes_size() {
+  // 512m is 512 MiB, as for docker and systemd.
   option_->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
   return *this;
 }

@@ -62,6 +62,7 @@ Result<const schema::Index*> parse_index(const Bytes& file, const FileHeader& he
 
 /// The bytes of an extent, after checking that they lie in the file and are aligned.
 Result<Bytes> slice(const Bytes& file, const schema::Extent& extent, std::string_view what) {
+  // Written as a difference, because the sum of offset and size may overflow.
   if (extent.offset_bytes() > file.size() ||
       extent.size_bytes() > file.size() - extent.offset_bytes() ||
       extent.offset_bytes() % kDataAlignment != 0) {
@@ -105,8 +106,10 @@ class Reader {
 
   Status read_graph(const std::vector<Bytes>& constants) {
     for (const schema::Section* section : *index_.sections()) {
+      // Unknown sections are passed over: a later minor version may add some.
       if (section->name()->string_view() != "graph") continue;
       const Bytes text = SLUICE_TRY(slice(file_, *section->extent(), "section \"graph\""));
+      // Compared at once, unlike the constants: everything else is read by what the graph says.
       if (!matches(text.view(), section->extent()->checksum())) {
         return make_error(Code::kDataLoss, "section \"graph\" is damaged");
       }
@@ -138,6 +141,7 @@ class Reader {
   Status read_body(std::size_t subgraph, const flatbuffers::Vector<std::int16_t>& numbers) {
     std::vector<std::int16_t>& backend_of = executable_.backend_of[subgraph];
     backend_of.assign(numbers.begin(), numbers.end());
+    // -1: the operation has no backend, as steps of the executor have none.
     const auto num_backends = static_cast<std::int16_t>(executable_.backends.size());
     const bool in_range =
         std::all_of(backend_of.begin(), backend_of.end(),
@@ -176,6 +180,7 @@ class Reader {
     for (const schema::Code* entry : *index_.code()) {
       const std::string what = fmt::format("section \"code\": entry {}", executable_.code.size());
       const std::pair place(entry->subgraph(), entry->operation());
+      // Sorted by place and unique: find_code searches by bisection.
       const bool is_next =
           executable_.code.empty() ||
           std::pair(executable_.code.back().subgraph, executable_.code.back().operation) < place;
@@ -214,6 +219,8 @@ class Reader {
       if (!name.starts_with(kFileSection)) continue;
       const std::string what = fmt::format("section \"{}\"", name.substr(0, kMaxFileName));
       Bytes data = SLUICE_TRY(slice(file_, *section->extent(), what));
+      // Limits of the format, as files of a model (a tokenizer, a chat template) are few and have
+      // short names.
       if (name.size() > kMaxFileName || data.size() == 0 || executable_.files.size() >= kMaxFiles) {
         return make_error(Code::kDataLoss, "{} has a long name or no bytes, or there are too many",
                           what);

@@ -12,6 +12,7 @@ using flatbuffers::Vector;
 Offset<Vector<Offset<schema::Section>>> sections_of(const IndexParts& parts,
                                                     FlatBufferBuilder& builder) {
   auto in_order = parts.sections;
+  // In the order of the file, so that equal models make equal bytes.
   std::ranges::sort(in_order, {},
                     [](const auto& section) { return section.second.offset_bytes(); });
   std::vector<Offset<schema::Section>> sections;

@@ -61,10 +61,10 @@ class PageHandlerTest : public ::testing::Test {
   service::NoLog log_;
   runtime::ThreadDrivers drivers_;
   topology::DeviceMap map_ = runtime::testing::pretended_cpu_map(4);
-  runtime::Engine engine_{runtime::testing::registry(), drivers_, {map_}};
+  runtime::testing::TestEngine engine_{runtime::testing::registry(), drivers_, {map_}};
   service::Service service_{engine_, map_, options(), log_};
   std::atomic<const char*> roles_ = "inference,control,monitor";  ///< of the clients
-  service::CallThreads threads_{2, 8};
+  service::CallThreads threads_{2, 8, log_};
   PageHandler handler_{service_, threads_, [this](const http::Request& /*request*/, Role role) {
                          terms::Peer peer;
                          peer.token = "a";

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/log/wall_time.h"
 
 namespace sluice::page {
 namespace {
@@ -15,11 +16,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPeriod = std::chrono::seconds(1);
 /// Of a text that is sent again. Less than the period, so that each second has its own.
 constexpr std::int64_t kFreshNs = 900'000'000;
-
-double unix_time_s() {
-  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<double>(std::chrono::duration_cast<milliseconds>(since_epoch).count()) / 1e3;
-}
 
 /// The text has no end of line.
 std::string event_of(const std::string& text) { return fmt::format("data: {}\n\n", text); }

@@ -178,6 +178,7 @@ Result<int> allow_rounded_weights(ir::Graph& graph, const PassContext& context);
 /// either direction, scaled by its largest magnitude, and so is each row of the other factor at run
 /// time.
 ///     MatMul[%x, %c : f32[K,N]]   ->   MatMul[%x, %c] {sluice_weights = "int8"}
+/// and NarrowMatMul alike.
 Result<int> allow_byte_products(ir::Graph& graph, const PassContext& context);
 
 /// Lets backends compute products with constant matrices by Strassen's method: an eighth of the

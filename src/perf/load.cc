@@ -3,6 +3,7 @@
 #include "perf/load.h"
 
 #include <cmath>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
@@ -83,7 +84,16 @@ class OpenLoop final : public Load {
  private:
   void answered(bool /*is_ok*/) override {}
 
-  /// To the next request.
+  /// When request `number` is due, since the start; nullopt behind the end of a replay.
+  std::optional<std::int64_t> due_ns_of(std::size_t number) {
+    if (form_.arrivals_ns == nullptr) {
+      // A sum of rounded intervals would drift.
+      return static_cast<std::int64_t>(number == 0 ? due_ : due_ += interval_ns());
+    }
+    if (number == form_.arrivals_ns->size()) return std::nullopt;
+    return (*form_.arrivals_ns)[number];
+  }
+
   double interval_ns() {
     const double mean_ns = 1e9 / form_.per_second;
     return form_.is_poisson ? mean_ns * std::exponential_distribution<double>()(random_) : mean_ns;
@@ -91,27 +101,31 @@ class OpenLoop final : public Load {
 
   void run() {
     const std::int64_t start_ns = clock_.now_ns();
-    double due = 0;  // since the start; a sum of rounded intervals would drift
+    const bool is_replay = form_.arrivals_ns != nullptr;
+    std::size_t number = 0;
+    auto due = due_ns_of(number);
     std::unique_lock lock(mutex_);
-    while (!is_over_) {
-      const auto due_ns = start_ns + static_cast<std::int64_t>(due);
+    while (!is_over_ && due) {
+      const std::int64_t due_ns = start_ns + *due;
       if (clock_.now_ns() < due_ns) {
         clock_.wait_until(lock, changed_, due_ns);
         continue;
       }
       lock.unlock();
       if (num_in_flight() < form_.max_in_flight) {
-        send(due_ns);
+        send(due_ns, is_replay ? number : 0);
       } else {
         count_unsent();
       }
       lock.lock();
-      due += interval_ns();
+      due = due_ns_of(++number);
     }
+    if (!due) set_sent_all();
   }
 
   const LoadForm form_;
   std::mt19937_64 random_;
+  double due_ = 0;  ///< of the last request; the thread's
   bool is_over_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -127,14 +141,14 @@ Load::Load(Target& target, Clock& clock)
       times_(ThreadTimes::now()) {}
 
 std::unique_ptr<Load> Load::start(Target& target, const LoadForm& form, Clock& clock) {
-  if (form.per_second > 0) return std::make_unique<OpenLoop>(target, form, clock);
+  if (form.is_open()) return std::make_unique<OpenLoop>(target, form, clock);
   return std::make_unique<ClosedLoop>(target, form.concurrency, clock);
 }
 
-void Load::send(std::int64_t due_ns) {
+void Load::send(std::int64_t due_ns, std::size_t request) {
   ++in_flight_;
   const std::int64_t sent_ns = clock_.now_ns();
-  target_.send([this, due_ns, sent_ns](const Status& status) {
+  target_.send(request, [this, due_ns, sent_ns](const Status& status) {
     record(due_ns, sent_ns, status);
     answered(status.is_ok());
     // Under the lock: once `wait_for_answers` sees none in flight, the load may be destroyed.

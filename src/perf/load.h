@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "base/clock.h"
 #include "perf/target.h"
@@ -22,6 +23,11 @@ struct LoadForm {
   bool is_poisson = false;   ///< times between requests are exponential, else equal
   std::uint64_t seed = 1;    ///< of the exponential times
   int max_in_flight = 1024;  ///< of an open loop; requests beyond it are not sent
+  /// Open loop: when each of the target's requests is due, in nanoseconds since the start, instead
+  /// of a rate; ascending. Null: no replay.
+  std::shared_ptr<const std::vector<std::int64_t>> arrivals_ns = nullptr;
+
+  bool is_open() const { return per_second > 0 || arrivals_ns != nullptr; }
 };
 
 /// Runs from `start` to its destructor, which waits for all answers. `take` is for one thread.
@@ -34,6 +40,8 @@ class Load {
   Load& operator=(const Load&) = delete;
   virtual ~Load() = default;
 
+  /// Whether a replay has sent all and has all answers. Other loads never end by themselves.
+  bool is_over() const { return has_sent_all_ && in_flight_ == 0; }
   /// What has happened since the start or the last `take`.
   Window take();
 
@@ -41,7 +49,8 @@ class Load {
   Load(Target& target, Clock& clock);
 
   /// Sends a request that is due at `due_ns`, and records its answer; then calls `answered`.
-  void send(std::int64_t due_ns);
+  void send(std::int64_t due_ns, std::size_t request = 0);
+  void set_sent_all() { has_sent_all_ = true; }
   void count_unsent();
   /// Called on the thread of an answer, with no lock held.
   virtual void answered(bool is_ok) = 0;
@@ -58,6 +67,7 @@ class Load {
   std::mutex mutex_;
   std::condition_variable idle_;
   std::atomic<int> in_flight_ = 0;
+  std::atomic<bool> has_sent_all_ = false;
   Window window_;
   std::int64_t window_began_ns_;
   ThreadTimes times_;

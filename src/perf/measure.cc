@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kBusy = 0.9;
 constexpr double kLateShare = 0.1;
+/// How often a replay is asked whether it is over.
+constexpr std::int64_t kLookNs = 10'000'000;
 
 /// One request, and its answer.
 Status try_once(Target& target) {
@@ -20,7 +22,7 @@ Status try_once(Target& target) {
   std::condition_variable answered;
   bool is_answered = false;
   Status status;
-  target.send([&](const Status& answer) {
+  target.send(0, [&](const Status& answer) {
     const std::lock_guard lock(mutex);
     status = answer;
     is_answered = true;
@@ -50,7 +52,7 @@ std::string generator_limit(const Window& figures, const LoadForm& form, bool is
                             int num_processors) {
   const auto count = static_cast<double>(figures.latencies_ns.size());
   const double late_ns = count > 0 ? static_cast<double>(figures.late_ns) / count : 0;
-  if (form.per_second > 0 && late_ns > kLateShare * figures.mean_ns()) {
+  if (form.is_open() && late_ns > kLateShare * figures.mean_ns()) {
     return fmt::format("requests left {:.0f} us late on average", late_ns / 1e3);
   }
   if (is_in_process) return {};
@@ -72,6 +74,11 @@ Result<Measurement> measure(Target& target, const LoadForm& form, const MeasureO
   std::vector<Window> windows;
   Measurement measurement;
   measurement.form = form;
+  if (form.arrivals_ns != nullptr) {
+    while (!load->is_over()) pass(clock, clock.now_ns() + kLookNs);
+    windows.push_back(load->take());
+    measurement.is_stable = true;
+  }
   for (int i = 0; i < options.max_windows && !measurement.is_stable; ++i) {
     pass(clock, clock.now_ns() + options.window_ns);
     windows.push_back(load->take());

@@ -27,7 +27,8 @@ struct Measurement {
   std::string limit;
 };
 
-/// Blocks until the last windows agree, or for `max_windows`. Sends one request first, so that a
+/// Blocks until the last windows agree, or for `max_windows`; for a replay, which is one window and
+/// stable, to its end. Sends one request first, so that a
 /// target that cannot answer is an error and no measurement.
 /// Fails: with what that request failed.
 Result<Measurement> measure(Target& target, const LoadForm& form, const MeasureOptions& options,

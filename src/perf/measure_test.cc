@@ -25,13 +25,14 @@ constexpr std::int64_t kMs = 1'000'000;
 class HeldTarget final : public Target {
  public:
   const terms::Signature& signature() const override { return signature_; }
-  Status set_inputs(const std::vector<terms::NamedTensor>& /*inputs*/) override {
+  Status add_request(const std::vector<terms::NamedTensor>& /*inputs*/) override {
     return ok_status();
   }
-  void send(Done done) override {
+  void send(std::size_t request, Done done) override {
     {
       const std::lock_guard lock(mutex_);
       ++num_sent_;
+      requests_.push_back(request);
       if (!refuses_) {
         held_.push_back(std::move(done));
         return;
@@ -43,6 +44,10 @@ class HeldTarget final : public Target {
   std::size_t num_held() {
     const std::lock_guard lock(mutex_);
     return held_.size();
+  }
+  std::vector<std::size_t> requests() {
+    const std::lock_guard lock(mutex_);
+    return requests_;
   }
   int num_sent() {
     const std::lock_guard lock(mutex_);
@@ -69,6 +74,7 @@ class HeldTarget final : public Target {
   const terms::Signature signature_;
   std::mutex mutex_;
   std::vector<Done> held_;
+  std::vector<std::size_t> requests_;
   int num_sent_ = 0;
   bool refuses_ = false;
 };
@@ -130,6 +136,25 @@ TEST_F(LoadTest, OpenLoopCountsWhatItDoesNotSend) {
   EXPECT_TRUE(eventually([&] { return (num_unsent += load->take().num_unsent) == 9; }));
   EXPECT_EQ(target_.num_held(), 2U);
   target_.refuse();
+}
+
+TEST_F(LoadTest, ReplaySendsEachRequestWhenItCame) {
+  const auto arrivals = std::make_shared<const std::vector<std::int64_t>>(
+      std::vector<std::int64_t>{0, 0, 5 * kMs, 40 * kMs});
+  const auto load = Load::start(target_, {.arrivals_ns = arrivals}, clock_);
+  ASSERT_TRUE(eventually([&] { return target_.num_held() == 2; }));
+  pass(4 * kMs);
+  EXPECT_EQ(target_.num_held(), 2U);
+  pass(10 * kMs);
+  ASSERT_TRUE(eventually([&] { return target_.num_held() == 3; }));
+  EXPECT_FALSE(load->is_over());
+  pass(26 * kMs);
+  ASSERT_TRUE(eventually([&] { return target_.num_held() == 4; }));
+  EXPECT_FALSE(load->is_over());
+  target_.answer_all();
+  ASSERT_TRUE(eventually([&] { return load->is_over(); }));
+  EXPECT_THAT(target_.requests(), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(load->take().latencies_ns.size(), 4U);
 }
 
 TEST_F(LoadTest, PoissonArrivalsHaveTheirRate) {

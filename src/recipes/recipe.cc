@@ -2,13 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <utility>
 
 #include "base/file.h"
-#include "base/json/json_reader.h"
+#include "recipes/embedding_facts.h"
 #include "recipes/families/families.h"
 #include "recipes/generation_facts.h"
+#include "recipes/gguf/gguf_settings.h"
+#include "recipes/gguf/gguf_text_files.h"
+#include "recipes/parts/pooling.h"
+#include "recipes/parts/read_json.h"
 #include "weights/folder.h"
+#include "weights/gguf/gguf.h"
 
 namespace sluice::recipes {
 namespace {
@@ -17,17 +23,26 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "config.json";
 constexpr const char* kGeneration = "generation_config.json";
-constexpr std::int64_t kMaxConfigBytes = std::int64_t{1} << 20;
 constexpr std::array kTextFiles = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
                                    "special_tokens_map.json"};
 
+/// One of `decoder` and `encoder` is there.
 struct Family {
   std::string_view name;  ///< model_type of config.json
-  DecoderShape (*read)(Settings& settings);
+  DecoderShape (*decoder)(Settings& settings) = nullptr;
+  EncoderShape (*encoder)(Settings& settings) = nullptr;
 };
 
-constexpr Family kFamilies[] = {
-    {"llama", read_llama}, {"mistral", read_mistral}, {"qwen2", read_qwen2}, {"qwen3", read_qwen3}};
+constexpr Family kFamilies[] = {{"llama", read_llama},
+                                {"mistral", read_mistral},
+                                {"qwen2", read_qwen2},
+                                {"qwen3", read_qwen3},
+                                {"gemma", read_gemma},
+                                {"gemma3_text", read_gemma3},
+                                {"bert", nullptr, read_bert},
+                                {"roberta", nullptr, read_roberta},
+                                {"xlm-roberta", nullptr, read_roberta},
+                                {"distilbert", nullptr, read_distilbert}};
 
 std::string family_names() {
   std::string names;
@@ -44,53 +59,72 @@ void ignore_history(Settings& settings) {
                    "transformers_version", "use_cache", "transformers.js_config"});
 }
 
-Result<nlohmann::json> read_json(const fs::path& path) {
-  return parse_json(SLUICE_TRY(read_text_file(path, kMaxConfigBytes)));
-}
-
-Result<DecoderShape> read_shape(const nlohmann::json& config) {
+Result<Family> family_of(const nlohmann::json& config) {
   Settings settings(config);
   const std::string name = settings.text_or("model_type", "");
   if (!config.is_object()) return settings.finish();
-  SLUICE_TRY(
-      Status(settings.has("model_type") ? ok_status() : invalid_argument("model_type: missing")));
+  if (!settings.has("model_type")) return invalid_argument("model_type: missing");
   const auto* family = std::ranges::find(kFamilies, name, &Family::name);
-  if (family == std::end(kFamilies)) {
-    return unimplemented("model_type: there is no recipe for \"{}\"; there are {}", name,
-                         family_names());
-  }
+  if (family != std::end(kFamilies)) return *family;
+  return unimplemented("model_type: there is no recipe for \"{}\"; there are {}", name,
+                       family_names());
+}
+
+template <typename Shape>
+Result<Shape> read_shape(const nlohmann::json& config, Shape (*read)(Settings& settings)) {
+  Settings settings(config);
   ignore_history(settings);
-  DecoderShape shape = family->read(settings);
+  Shape shape = read(settings);
   SLUICE_TRY(settings.finish());
   return shape;
 }
 
-}  // namespace
-
-bool is_model_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
+/// Of a family that generates texts. `generation`: as generation_config.json has it.
+Result<ir::Graph> make_generator(const nlohmann::json& config, const nlohmann::json& generation,
+                                 const weights::Weights& weights, const Family& family) {
+  auto read = read_shape(config, family.decoder);
+  const DecoderShape shape = SLUICE_TRY(std::move(read).with_context(kConfig));
+  ir::Graph graph = SLUICE_TRY(make_decoder(shape, weights));
+  // The first dimension of the inputs are tokens of one sequence, not requests that may be joined.
+  graph.metadata.erase("batch_symbol");
+  graph.metadata[kGenerationFact] = SLUICE_TRY(generation_facts(config, generation, shape.context));
+  return graph;
 }
 
-Result<Model> read_model_folder(const fs::path& folder) {
-  auto json = read_json(folder / kConfig);
-  const nlohmann::json config = SLUICE_TRY(std::move(json).with_context(kConfig));
-  auto read = read_shape(config);
-  const DecoderShape shape = SLUICE_TRY(std::move(read).with_context(kConfig));
+Result<ir::Graph> read_decoder_folder(const fs::path& folder, const nlohmann::json& config,
+                                      const Family& family) {
   const weights::Weights weights = SLUICE_TRY(weights::open_folder(folder));
-  Model model;
-  model.graph = SLUICE_TRY(make_decoder(shape, weights));
-  // The first dimension of the inputs are tokens of one sequence, not requests that may be joined.
-  model.graph.metadata.erase("batch_symbol");
-  model.graph.metadata["producer"] = "sluice recipe " + config["model_type"].get<std::string>();
   nlohmann::json generation = nlohmann::json::object();
   std::error_code error;
   if (fs::exists(folder / kGeneration, error)) {
     auto settings = read_json(folder / kGeneration);
     generation = SLUICE_TRY(std::move(settings).with_context(kGeneration));
   }
-  model.graph.metadata[kGenerationFact] =
-      SLUICE_TRY(generation_facts(config, generation, shape.context));
+  return make_generator(config, generation, weights, family);
+}
+
+/// Of a family that makes vectors of texts, or scores of pairs.
+Result<ir::Graph> read_encoder_folder(const fs::path& folder, const nlohmann::json& config,
+                                      const Family& family) {
+  auto read = read_shape(config, family.encoder);
+  const EncoderShape shape = SLUICE_TRY(std::move(read).with_context(kConfig));
+  const Pooling pooling = SLUICE_TRY(read_pooling(folder));
+  const weights::Weights weights = SLUICE_TRY(weights::open_folder(folder));
+  ir::Graph graph = SLUICE_TRY(make_encoder(shape, pooling, weights));
+  graph.metadata[kEmbeddingFact] = embedding_facts(shape, pooling);
+  return graph;
+}
+
+Result<Model> read_folder(const fs::path& folder) {
+  auto json = read_json(folder / kConfig);
+  const nlohmann::json config = SLUICE_TRY(std::move(json).with_context(kConfig));
+  auto found = family_of(config);
+  const Family family = SLUICE_TRY(std::move(found).with_context(kConfig));
+  Model model;
+  model.graph = SLUICE_TRY(family.decoder != nullptr ? read_decoder_folder(folder, config, family)
+                                                     : read_encoder_folder(folder, config, family));
+  model.graph.metadata["producer"] = "sluice recipe " + std::string(family.name);
+  std::error_code error;
   for (const char* name : kTextFiles) {
     if (!fs::exists(folder / name, error)) continue;
     model.files.emplace(name, SLUICE_TRY(map_file(folder / name)));
@@ -98,10 +132,46 @@ Result<Model> read_model_folder(const fs::path& folder) {
   return model;
 }
 
-std::vector<fs::path> files_of_model(const fs::path& folder) {
-  std::vector<fs::path> files = weights::files_of(folder);
-  for (const char* name : {kConfig, kGeneration}) files.push_back(folder / name);
-  for (const char* name : kTextFiles) files.push_back(folder / name);
+Result<Model> read_gguf_file(const fs::path& path) {
+  const Bytes file = SLUICE_TRY(map_file(path));
+  const weights::Gguf gguf = SLUICE_TRY(weights::read_gguf(file));
+  const nlohmann::json config = SLUICE_TRY(gguf_config(gguf.metadata, gguf.weights));
+  const Family family = SLUICE_TRY(family_of(config));
+  Model model;
+  model.graph = SLUICE_TRY(make_generator(config, gguf_sampling(gguf.metadata),
+                                          with_names_of_transformers(gguf.weights), family));
+  model.graph.metadata["producer"] = "sluice recipe " + std::string(family.name);
+  model.files = SLUICE_TRY(gguf_text_files(gguf.metadata));
+  return model;
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+bool is_gguf(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return false;
+  std::string begin(weights::kGgufMagic.size(), '\0');
+  std::ifstream(path, std::ios::binary).read(begin.data(), std::ssize(begin));
+  return begin == weights::kGgufMagic;
+}
+
+}  // namespace
+
+bool has_recipe(const fs::path& path) { return is_folder(path) || is_gguf(path); }
+
+Result<Model> read_model(const fs::path& path) {
+  return is_folder(path) ? read_folder(path) : read_gguf_file(path);
+}
+
+std::vector<fs::path> files_of_model(const fs::path& path) {
+  if (!is_folder(path)) return {path};
+  std::vector<fs::path> files = {path / kConfig, path / kGeneration};
+  for (fs::path& file : weights::files_of(path)) files.push_back(std::move(file));
+  for (const char* name : kTextFiles) files.push_back(path / name);
+  for (fs::path& file : files_of_pooling(path)) files.push_back(std::move(file));
   return files;
 }
 

@@ -1,5 +1,5 @@
-// From a folder as Hugging Face's hub has them to a graph: config.json, weights, and the files that
-// say how to make tokens of text.
+// From a folder as Hugging Face's hub has them, or a GGUF file, to a graph: settings, weights, and
+// the files that say how to make tokens of text.
 #pragma once
 
 #include <filesystem>
@@ -19,16 +19,16 @@ struct Model {
   std::map<std::string, Bytes> files;  ///< "tokenizer.json", "tokenizer_config.json", ..
 };
 
-/// Whether the path is a folder, and so no ONNX file.
-bool is_model_folder(const std::filesystem::path& path);
+/// Whether the path is a folder or begins as a GGUF file, and so no ONNX file.
+bool has_recipe(const std::filesystem::path& path);
 
 /// The graph's constants are slices of mapped files, which must not change while they are used.
 /// Fails: kNotFound         config.json or weights are missing
 ///        kInvalidArgument  a damaged file; a setting or weight that does not fit the others
 ///        kUnimplemented    a family, a setting or a weight that no recipe knows, by name
-Result<Model> read_model_folder(const std::filesystem::path& folder);
+Result<Model> read_model(const std::filesystem::path& path);
 
-/// All files that `read_model_folder` reads.
-std::vector<std::filesystem::path> files_of_model(const std::filesystem::path& folder);
+/// All files that `read_model` reads; the first one has the model's settings.
+std::vector<std::filesystem::path> files_of_model(const std::filesystem::path& path);
 
 }  // namespace sluice::recipes

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "recipes/embedding_facts.h"
 #include "recipes/generation_facts.h"
 #include "support/paths.h"
 
@@ -64,7 +65,7 @@ class Folder {
   void write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name, std::ios::binary) << text;
   }
-  Result<Model> read() const { return read_model_folder(folder_.path()); }
+  Result<Model> read() const { return read_model(folder_.path()); }
   std::string error() const {
     const auto model = read();
     return model.is_ok() ? "" : model.status().message();
@@ -100,6 +101,44 @@ TEST(Recipe, MakesADecoderWithAStatePerLayer) {
     EXPECT_EQ(type_of(model->graph, "logits"), "f32[N,11]");
     EXPECT_FALSE(model->graph.metadata.contains("batch_symbol"));
   }
+}
+
+TEST(Recipe, MakesAnEncoderOfRows) {
+  const json config = {{"model_type", "bert"},   {"vocab_size", 11},
+                       {"hidden_size", 8},       {"intermediate_size", 12},
+                       {"num_hidden_layers", 1}, {"num_attention_heads", 2},
+                       {"hidden_act", "gelu"},   {"max_position_embeddings", 64},
+                       {"type_vocab_size", 2},   {"architectures", {"BertModel"}}};
+  Shapes shapes = {{"embeddings.word_embeddings.weight", {11, 8}},
+                   {"embeddings.position_embeddings.weight", {64, 8}},
+                   {"embeddings.token_type_embeddings.weight", {2, 8}},
+                   {"embeddings.LayerNorm.gamma", {8}},
+                   {"embeddings.LayerNorm.beta", {8}},
+                   {"pooler.dense.weight", {8, 8}}};
+  const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in) {
+    shapes.insert({{name + ".weight", {out, in}}, {name + ".bias", {out}}});
+  };
+  const std::string layer = "encoder.layer.0.";
+  for (const char* part : {"self.query", "self.key", "self.value", "output.dense"}) {
+    linear(layer + "attention." + part, 8, 8);
+  }
+  linear(layer + "intermediate.dense", 12, 8);
+  linear(layer + "output.dense", 8, 12);
+  for (const char* norm : {"attention.output.LayerNorm", "output.LayerNorm"}) {
+    shapes.insert({{layer + norm + ".weight", {8}}, {layer + norm + ".bias", {8}}});
+  }
+  Folder folder(config, shapes);
+  folder.write("sentence_bert_config.json", R"({"max_seq_length":32})");
+  const auto model = folder.read();
+  ASSERT_TRUE(model.is_ok()) << model.status().message();
+  EXPECT_EQ(type_of(model->graph, "ids"), "i64[N,S]");
+  EXPECT_EQ(type_of(model->graph, "types"), "i64[N,S]");
+  EXPECT_EQ(type_of(model->graph, "vectors"), "f32[N,8]");
+  EXPECT_EQ(model->graph.metadata.at("batch_symbol"), "N");
+  EXPECT_EQ(json::parse(model->graph.metadata.at(kEmbeddingFact)),
+            json({{"context", 32}, {"padding", 0}, {"normalized", false}}));
+  shapes.erase(layer + "output.dense.bias");
+  EXPECT_TRUE(has(Folder(config, shapes).error(), "output.dense.bias\" is missing"));
 }
 
 TEST(Recipe, KeepsGenerationSettingsAndTextFiles) {
@@ -182,7 +221,7 @@ TEST(Recipe, NamesTheWeightThatDoesNotFit) {
 
 TEST(Recipe, SaysWhichFileIsMissing) {
   const sluice::testing::TempDir folder;
-  const auto model = read_model_folder(folder.path());
+  const auto model = read_model(folder.path());
   EXPECT_EQ(model.status().code(), Code::kNotFound);
   EXPECT_TRUE(has(model.status().message(), "config.json")) << model.status().message();
 }

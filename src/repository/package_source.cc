@@ -54,7 +54,8 @@ std::string reason_of(const ChildEnd& end) {
 
 Result<ModelPackage> PackageSource::open(const fs::path& file, const std::stop_token& stop) {
   std::error_code error;
-  if (file.extension() != ".onnx" && !fs::is_directory(file, error)) return copy_package(file);
+  const bool is_compiled_first = file.extension() == ".onnx" || file.extension() == ".gguf";
+  if (!is_compiled_first && !fs::is_directory(file, error)) return copy_package(file);
   ModelPackage package;
   package.path = SLUICE_TRY(compile(file, stop));
   return package;

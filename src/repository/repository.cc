@@ -7,6 +7,8 @@
 
 #include "base/utf8.h"
 #include "open_inference/model_description.h"
+#include "repository/config/check_tensors.h"
+#include "repository/tree/label_files.h"
 #include "repository/warm_up.h"
 #include "terms/runtime_code.h"
 
@@ -19,11 +21,13 @@ using service::LogLevel;
 /// What clients unloaded and nobody changed.
 constexpr std::string_view kUnloaded = "unloaded";
 
+/// A folder that cannot be read has its error as fingerprint: it is tried again when the error
+/// changes.
 std::string fingerprint_of(const Result<ModelFolder>& folder) {
   if (!folder.is_ok()) return folder.status().message();
   std::string all;
   for (const VersionFile& version : folder->versions) all += version.fingerprint + "\n";
-  return all;
+  return digest_of(all) + digest_of(folder->config_text);
 }
 
 }  // namespace
@@ -57,14 +61,15 @@ std::shared_ptr<Repository::Model> Repository::find_or_add(const std::string& na
 }
 
 void Repository::forget(const std::string& name) {
+  service_.set_traffic(name, {});
   const std::lock_guard lock(mutex_);
   models_.erase(name);
 }
 
 /// By the list of the folder: a client's text never becomes a path.
 bool Repository::is_in_folder(const std::string& name) const {
-  if (options_.folder.empty()) return false;
-  const auto names = list_models(options_.folder);
+  if (options_.place.empty()) return false;
+  const auto names = list_models(options_.place, lists_);
   return names.is_ok() && std::ranges::binary_search(*names, name);
 }
 
@@ -75,6 +80,9 @@ Status Repository::load(const service::Caller& caller, const std::string& name) 
   if (name.find('/') != std::string::npos) {
     return invalid_argument("model \"{}\": a name has no slash", name);
   }
+  lists_.forget();
+  // `changing` of a model is locked before `mutex_`, which is held for moments and never while a
+  // model loads: the index answers meanwhile.
   if (find(name) == nullptr && !is_in_folder(name)) return load_packaged(caller, name);
   const auto model = find_or_add(name);
   const std::lock_guard lock(model->changing);
@@ -93,7 +101,7 @@ Status Repository::load_packaged(const service::Caller& caller, const std::strin
     SLUICE_TRY(service_.load(caller, options, {path}, nullptr));
     return ok_status();
   }
-  if (options_.folder.empty()) {
+  if (options_.place.empty()) {
     return make_error(Code::kNotFound, "no model folder has \"{}.sluice\"", name);
   }
   return make_error(Code::kNotFound, "the repository has no model \"{}\"", name);
@@ -103,6 +111,7 @@ Status Repository::unload(const service::Caller& caller, const std::string& name
   if (const auto model = find(name)) {
     const std::lock_guard lock(model->changing);
     unload_model(*model);
+    // A name without a folder would stay in the index for ever.
     if (!is_in_folder(name)) forget(name);
     return ok_status();
   }
@@ -113,7 +122,7 @@ Status Repository::unload(const service::Caller& caller, const std::string& name
 // ---- loading; the model's `changing` is held
 
 Status Repository::load_model(const std::string& name, Model& model) {
-  const auto folder = read_model_folder(options_.folder, name);
+  const auto folder = read_model_folder(options_.place, name, lists_);
   model.tried = fingerprint_of(folder);
   Status status = folder.is_ok() ? load_versions(name, model, *folder) : folder.status();
   if (!status.is_ok()) {
@@ -132,12 +141,16 @@ Status Repository::load_versions(const std::string& name, Model& model, const Mo
   }
   Status first = ok_status();
   std::set<std::int64_t> wanted;
+  Load load = {name, folder};
   for (const VersionFile& version : folder.versions) {
     wanted.insert(version.number);
-    Status status = load_version(name, model, version, folder.config);
+    Status status = load_version(load, model, version);
+    // All versions are tried, and the first error is the answer.
     if (first.is_ok()) first = std::move(status);
   }
+  // Old versions go, and requests move, only if all new ones serve.
   SLUICE_TRY(std::move(first));
+  service_.set_traffic(name, folder.config.traffic);
   std::vector<std::int64_t> others;
   {
     const std::lock_guard lock(mutex_);
@@ -153,8 +166,7 @@ Status Repository::load_versions(const std::string& name, Model& model, const Mo
   return ok_status();
 }
 
-Status Repository::load_version(const std::string& name, Model& model, const VersionFile& wanted,
-                                const ModelConfig& config) {
+Status Repository::load_version(Load& load, Model& model, const VersionFile& wanted) {
   const terms::ModelHandle old = served_of(model, wanted.number);
   {
     const std::lock_guard lock(mutex_);
@@ -166,7 +178,8 @@ Status Repository::load_version(const std::string& name, Model& model, const Ver
       return ok_status();
     }
   }
-  const auto loaded = load_file(name, wanted, config);
+  // Without `mutex_`: compiling takes seconds to minutes.
+  const auto loaded = load_file(load, wanted);
   {
     const std::lock_guard lock(mutex_);
     Version& version = model.versions[wanted.number];
@@ -179,25 +192,30 @@ Status Repository::load_version(const std::string& name, Model& model, const Ver
     }
   }
   if (loaded.is_ok()) {
+    // New requests find the new handle from here on; the old model answers those that it has.
     if (old != terms::ModelHandle{}) retire_handle(old);
     return ok_status();
   }
   return loaded.status().with_context(fmt::format("version {}", wanted.number));
 }
 
-Result<terms::ModelHandle> Repository::load_file(const std::string& name, const VersionFile& wanted,
-                                                 const ModelConfig& config) {
+Result<terms::ModelHandle> Repository::load_file(Load& load, const VersionFile& wanted) {
+  const ModelConfig& config = load.folder.config;
   const fs::path file = SLUICE_TRY(Result<fs::path>(wanted.file));
+  if (!load.declared) load.declared = with_labels(config, load.folder.folder, options_.place);
+  auto declared = SLUICE_TRY(Result<std::shared_ptr<const terms::DeclaredModel>>(*load.declared));
   const ModelPackage package = SLUICE_TRY(packages_.open(file, stop_.get_token()));
   service::OwnModel own;
   own.options = config.options;
-  own.options.name = name;
+  own.options.name = load.name;
   own.path = package.path;
   own.executable = package.executable;
   if (package.file != nullptr) own.package_fd = package.file->fd();
   own.version = wanted.number;
+  own.declared = std::move(declared);
   own.prepare = [&](const dispatch::ModelRef& model) -> Status {
     SLUICE_TRY(check_tensors(config, model.signature()));
+    // The first run records command lists and touches memory; a client should not wait for that.
     warm_up(model);
     return ok_status();
   };
@@ -221,6 +239,7 @@ void Repository::retire(Model& model, std::int64_t number) {
     const std::lock_guard lock(mutex_);
     Version& version = model.versions[number];
     handle = version.handle;
+    // The index says so while requests in flight end.
     version.state = State::kUnloading;
   }
   if (handle != terms::ModelHandle{}) retire_handle(handle);
@@ -276,8 +295,8 @@ Result<std::vector<IndexEntry>> Repository::index() const {
 
 /// Models that nobody loaded yet.
 void Repository::add_folder_entries(std::vector<IndexEntry>& entries) const {
-  if (options_.folder.empty()) return;
-  const auto names = list_models(options_.folder);
+  if (options_.place.empty()) return;
+  const auto names = list_models(options_.place, lists_);
   if (!names.is_ok()) return;
   for (const std::string& name : *names) {
     if (find(name) == nullptr) entries.push_back({name, 0, "UNAVAILABLE", "not loaded"});
@@ -287,7 +306,7 @@ void Repository::add_folder_entries(std::vector<IndexEntry>& entries) const {
 // ---- the thread
 
 void Repository::start() {
-  if (options_.folder.empty()) return;
+  if (options_.place.empty()) return;
   service_.set_preparing(true);
   thread_ = std::thread([this] { run(); });
 }
@@ -322,7 +341,8 @@ void Repository::run() {
 
 /// A model that has gone from the folder is unloaded and forgotten.
 void Repository::look(bool is_start) {
-  const auto names = list_models(options_.folder);
+  lists_.forget();
+  const auto names = list_models(options_.place, lists_);
   if (!names.is_ok()) {
     service_.log().add(LogLevel::kWarning, "repository.not_read reason={}",
                        service::in_quotes(names.status().message()));
@@ -352,7 +372,8 @@ void Repository::look(bool is_start) {
 /// client loads meanwhile waits for the next look.
 void Repository::look_at(const std::string& name, bool is_start) {
   const auto model = find_or_add(name);
-  const std::string now = fingerprint_of(read_model_folder(options_.folder, name));
+  const std::string now = fingerprint_of(read_model_folder(options_.place, name, lists_));
+  // `seen` belongs to the polling thread alone, so no lock guards it.
   const std::string before = std::exchange(model->seen, now);
   const std::unique_lock lock(model->changing, std::try_to_lock);
   if (!lock || now == model->tried || (now != before && !is_start)) return;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -20,8 +21,8 @@
 namespace sluice::repository {
 
 struct RepositoryOptions {
-  std::filesystem::path folder = {};  ///< canonical; empty: none
-  std::int64_t poll_ns = 0;           ///< between two looks at the folder; 0: clients say when
+  std::filesystem::path place = {};  ///< a folder, canonical, or a list of them; empty: none
+  std::int64_t poll_ns = 0;          ///< between two looks at the folder; 0: clients say when
   std::filesystem::path compiler = {};
   ChildLimits compile_limits = {};
 };
@@ -89,6 +90,14 @@ class Repository {
     std::map<std::int64_t, Version> versions;
   };
 
+  /// A load of a model. Its versions share what the configuration declares, which the first
+  /// version that loads reads.
+  struct Load {
+    const std::string& name;
+    const ModelFolder& folder;
+    std::optional<Result<std::shared_ptr<const terms::DeclaredModel>>> declared = {};
+  };
+
   std::shared_ptr<Model> find(const std::string& name) const;
   std::shared_ptr<Model> find_or_add(const std::string& name);
   void forget(const std::string& name);
@@ -97,10 +106,8 @@ class Repository {
 
   Status load_model(const std::string& name, Model& model);
   Status load_versions(const std::string& name, Model& model, const ModelFolder& folder);
-  Status load_version(const std::string& name, Model& model, const VersionFile& wanted,
-                      const ModelConfig& config);
-  Result<terms::ModelHandle> load_file(const std::string& name, const VersionFile& wanted,
-                                       const ModelConfig& config);
+  Status load_version(Load& load, Model& model, const VersionFile& wanted);
+  Result<terms::ModelHandle> load_file(Load& load, const VersionFile& wanted);
   void unload_model(Model& model);
   void retire(Model& model, std::int64_t number);
   void retire_handle(terms::ModelHandle handle);
@@ -117,6 +124,7 @@ class Repository {
   service::Service& service_;
   const RepositoryOptions options_;
   PackageSource packages_;
+  mutable ListFile lists_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::map<std::string, std::shared_ptr<Model>> models_;

@@ -6,9 +6,14 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
+#include <memory>
 #include <thread>
+#include <vector>
 
+#include "dispatch/model_ref.h"
+#include "dispatch/testing/keeping_sink.h"
 #include "proto/sluice/v1/runtime.grpc.pb.h"
 #include "rpc/client/client.h"
 #include "rpc/testing/serving.h"
@@ -261,6 +266,27 @@ TEST_F(InferStreamTest, UnknownSessionCannotStream) {
   v1::InferStreamResponse none;
   EXPECT_FALSE(call->Read(&none));
   EXPECT_EQ(wire::from_grpc(call->Finish()).code(), Code::kUnauthenticated);
+}
+
+TEST_F(InferStreamTest, ObservationEndsWithTheAnswerThoughAShadowKeepsTheRequest) {
+  const auto shadow_sink = std::make_shared<dispatch::testing::KeepingSink>();
+  const auto shadow = std::make_shared<dispatch::ModelRef>(shadow_sink, std::vector<bool>(), false);
+  const auto administrator =
+      service_.caller_of(terms::Role::kInference, "", {"unix:/s", 1, 0, 0}).value();
+  const auto model = service_.find_model(administrator, terms::ModelHandle(model_)).value();
+  model->set_shadow(shadow);
+  const auto num_ended = std::make_shared<std::atomic<int>>(0);
+  service_.telemetry().set_access_sink([num_ended](const auto& /*record*/) { ++*num_ended; });
+  {
+    const auto stream = client_->open_stream().value();
+    ASSERT_TRUE(send(*stream, 1, 1).is_ok());
+    EXPECT_EQ(first_of(take(*stream)), 2);
+    EXPECT_TRUE(eventually([&] { return shadow_sink->size() == 1; }));
+    EXPECT_TRUE(eventually([&] { return *num_ended > 0; })) << "it waits for the shadow";
+  }
+  model->set_shadow(nullptr);
+  for (std::size_t i = 0; i < shadow_sink->size(); ++i) shadow_sink->answer(i);
+  shadow_sink->requests.clear();
 }
 
 }  // namespace

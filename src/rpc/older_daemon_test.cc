@@ -7,6 +7,8 @@
 
 #include "proto/sluice/v1/runtime.grpc.pb.h"
 #include "rpc/client/client.h"
+#include "rpc/client/ring_entry.h"
+#include "rpc/client/shared_tensors.h"
 #include "support/paths.h"
 
 namespace sluice::rpc {
@@ -75,6 +77,22 @@ TEST(OlderDaemon, ThatJoinsNoRequestsIsReported) {
   strict.nan_policy = terms::NanPolicy::kFail;
   EXPECT_THAT((*client)->load(strict, "/m.sluice").status().message(), HasSubstr("nan_policy"));
   server->Shutdown();
+}
+
+TEST(OlderDaemon, RingsCarryNoSpanToIt) {
+  const terms::ModelEntry model;
+  const client::SharedTable shared;
+  client::InferOptions options;
+  options.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  client::RingEntry entry;
+  ASSERT_TRUE(client::fill(entry, model, {}, options, shared));
+  EXPECT_EQ(entry.submission.head.trace_flags, 1);
+  EXPECT_EQ(entry.submission.head.span_id[0], 0xB7);
+  entry.takes_span = false;
+  ASSERT_TRUE(client::fill(entry, model, {}, options, shared));
+  EXPECT_EQ(entry.submission.head.trace_flags, 0) << "it reads kind and flags as one number";
+  EXPECT_EQ(entry.submission.head.span_id[0], 0);
+  EXPECT_EQ(entry.submission.head.trace_id[0], 0);
 }
 
 }  // namespace

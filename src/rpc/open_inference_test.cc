@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <functional>
+#include <future>
 #include <limits>
 
+#include "proto/health/health.grpc.pb.h"
 #include "proto/open_inference/service.grpc.pb.h"
 #include "rpc/testing/serving.h"
 #include "rpc/wire/error.h"
@@ -111,6 +114,68 @@ TEST_F(OpenInferenceTest, RawInputsGiveRawOutputs) {
   EXPECT_THAT(response->outputs(0).shape(), ElementsAre(4));
 }
 
+TEST_F(OpenInferenceTest, CompressedRequestsAreInflatedUpToTheLimitOfAMessage) {
+  for (const auto compression : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    const auto infer_compressed = [&](const ModelInferRequest& request) {
+      grpc::ClientContext context;
+      context.set_compression_algorithm(compression);
+      ModelInferResponse response;
+      return std::pair(stub_->ModelInfer(&context, request, &response), response);
+    };
+    ModelInferRequest padded = request_of(1);
+    padded.set_id(std::string(10'000, 'a'));  // worth a compression
+    const auto [status, response] = infer_compressed(padded);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(values(response), ElementsAre(2, 0, 4, 0));
+    padded.set_id(std::string(64 << 20, 'a'));  // the limit is 1 MiB
+    const grpc::Status refusal = infer_compressed(padded).first;
+    EXPECT_EQ(refusal.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(refusal.error_message(), HasSubstr("when it is inflated"));
+  }
+}
+
+TEST_F(OpenInferenceTest, CompressedStreamsAreAnswered) {
+  grpc::ClientContext context;
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  const auto stream = stub_->ModelStreamInfer(&context);
+  ModelInferRequest padded = request_of(1);
+  padded.set_id(std::string(10'000, 'a'));
+  inference::ModelStreamInferResponse response;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(stream->Write(padded));
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_THAT(values(response.infer_response()), ElementsAre(2, 0, 4, 0));
+  }
+  ModelInferRequest bomb = padded;
+  bomb.set_id(std::string(2 << 20, 'a'));
+  ASSERT_TRUE(stream->Write(bomb));
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_THAT(response.error_message(), HasSubstr("when it is inflated"));
+  ASSERT_TRUE(stream->Write(padded));
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_THAT(values(response.infer_response()), ElementsAre(2, 0, 4, 0));
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(OpenInferenceTest, CompressedBytesThatAreNoMessageAreRefused) {
+  // Bytes in gRPC's compression that the client never compressed.
+  grpc::GenericStub stub(grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
+  const auto ask = [&](const std::string& text) {
+    const grpc::Slice slice(text);
+    const grpc::ByteBuffer request(&slice, 1);
+    grpc::ByteBuffer response;
+    grpc::ClientContext context;
+    context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+    std::promise<grpc::Status> done;
+    stub.UnaryCall(&context, "/inference.GRPCInferenceService/ModelInfer", {}, &request, &response,
+                   [&](grpc::Status status) { done.set_value(std::move(status)); });
+    return done.get_future().get();
+  };
+  EXPECT_FALSE(ask(std::string(10'000, '\xff')).ok());
+  EXPECT_FALSE(ask(std::string(10'000, '\0')).ok());
+}
+
 TEST_F(OpenInferenceTest, ElementsMayComeOneByOne) {
   ModelInferRequest request = request_of(0);
   request.clear_raw_input_contents();
@@ -162,30 +227,64 @@ TEST_F(OpenInferenceTest, ServerAndModelDescribeThemselves) {
   EXPECT_THAT(config.config().input(0).dims(), ElementsAre(4));
 }
 
-/// grpc.health.v1: an empty request, and field 1 of the answer: 1 serving, 2 not.
-TEST_F(OpenInferenceTest, HealthServiceFollowsTheDrain) {
-  grpc::GenericStub stub(grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
-  const auto health = [&] {
+using grpc::health::v1::HealthCheckResponse;
+
+class HealthTest : public OpenInferenceTest {
+ protected:
+  Result<HealthCheckResponse::ServingStatus> check(const std::string& name) {
     grpc::ClientContext context;
-    grpc::CompletionQueue done;
-    const grpc::Slice no_bytes;
-    grpc::ByteBuffer answer;
-    grpc::Status status;
-    const auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check",
-                                            grpc::ByteBuffer(&no_bytes, 1), &done);
-    call->StartCall();
-    call->Finish(&answer, &status, nullptr);
-    void* tag = nullptr;
-    bool is_ok = false;
-    EXPECT_TRUE(done.Next(&tag, &is_ok) && is_ok);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    grpc::Slice bytes;
-    EXPECT_TRUE(answer.DumpToSingleSlice(&bytes).ok());
-    return std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
-  };
-  EXPECT_EQ(health(), "\x08\x01");
-  server_->start_draining();
-  EXPECT_EQ(health(), "\x08\x02");
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service(name);
+    HealthCheckResponse response;
+    SLUICE_TRY(wire::from_grpc(health_->Check(&context, request, &response)));
+    return response.status();
+  }
+
+  const std::unique_ptr<grpc::health::v1::Health::Stub> health_ = grpc::health::v1::Health::NewStub(
+      grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
+};
+
+TEST_F(HealthTest, DrainIsAnnouncedWhileRequestsAreTaken) {
+  EXPECT_EQ(*check(""), HealthCheckResponse::SERVING);
+  service_.announce_drain();
+  EXPECT_EQ(*check(""), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(*check("m"), HealthCheckResponse::NOT_SERVING);
+  EXPECT_THAT(values(infer(request_of(1))), ElementsAre(2, 0, 4, 0));
+}
+
+TEST_F(HealthTest, ModelHasAHealthOfItsOwn) {
+  const service::Caller nobody = *service_.caller_of(terms::Role::kControl, "", {});
+  terms::LoadOptions options;
+  options.name = "own";
+  const auto model = service_.load(nobody, options, {.path = package_}, nullptr);
+  ASSERT_TRUE(model.is_ok()) << model.status().to_string();
+  ASSERT_EQ(*check("own"), HealthCheckResponse::SERVING);
+  const Status stopped = service_.stop(nobody, terms::ModelHandle{model->info.handle}, 0);
+  ASSERT_TRUE(stopped.is_ok()) << stopped.to_string();
+  EXPECT_EQ(*check("own"), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(*check("m"), HealthCheckResponse::SERVING);
+  EXPECT_EQ(*check(""), HealthCheckResponse::SERVING);
+  EXPECT_EQ(check("absent").status().code(), Code::kNotFound);
+}
+
+TEST_F(HealthTest, WatchReportsEachChangeAndEndsWithItsClient) {
+  grpc::ClientContext context;
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service("later");
+  const auto watch = health_->Watch(&context, request);
+  HealthCheckResponse response;
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVICE_UNKNOWN);
+  std::filesystem::copy(package_, folder_ / "later.sluice");
+  ASSERT_TRUE(service_.load_own({.path = folder_ / "later.sluice"}).is_ok());
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  service_.announce_drain();
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+  context.TryCancel();
+  EXPECT_FALSE(watch->Read(&response));
+  EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
 TEST_F(OpenInferenceTest, StatisticsCountRightAndFailedRequests) {
@@ -259,7 +358,8 @@ TEST_F(OpenInferenceTest, StreamAnswersEveryRequestAndOutlivesErrors) {
     } else {
       ++num_wrong;
       EXPECT_EQ(response.id(), "wrong");
-      EXPECT_THAT(answer.error_message(), HasSubstr("no model is called \"absent\""));
+      EXPECT_THAT(answer.error_message(),
+                  HasSubstr("Request for unknown model: 'absent' is not found"));
     }
   }
   EXPECT_TRUE(stream->Finish().ok());
@@ -269,9 +369,9 @@ TEST_F(OpenInferenceTest, StreamAnswersEveryRequestAndOutlivesErrors) {
 
 TEST_F(OpenInferenceTest, ModelsAndInputsThatCannotBeAreRefused) {
   expect_refused({
-      {"model", [](auto& r) { r.set_model_name("n"); }, "no model is called \"n\""},
-      {"no model", [](auto& r) { r.clear_model_name(); }, "no model is called"},
-      {"version", [](auto& r) { r.set_model_version("2"); }, ", version 2"},
+      {"model", [](auto& r) { r.set_model_name("n"); }, "unknown model: 'n' is not found"},
+      {"no model", [](auto& r) { r.clear_model_name(); }, "unknown model"},
+      {"version", [](auto& r) { r.set_model_version("2"); }, "unknown model: 'm' version 2"},
       {"input", [](auto& r) { r.mutable_inputs(0)->set_name("z"); }, "no input z; it has \"x\""},
       {"no name", [](auto& r) { r.mutable_inputs(0)->clear_name(); }, "it has no name"},
       {"long name", [](auto& r) { r.mutable_inputs(0)->set_name(std::string(1 << 16, 'n')); },

@@ -1,4 +1,5 @@
-// The way of a unary request through the rooms of the daemon, recorded while it takes it.
+// The way of a request of a model and of a function through the rooms of the daemon, recorded while
+// it takes it.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +18,8 @@ namespace sluice::rpc {
 namespace {
 
 /// The rooms that hand a request on; below them lies the model's own computation.
-constexpr std::string_view kRooms[] = {"rpc", "service", "dispatch", "worker", "shm", "runtime"};
+constexpr std::string_view kRooms[] = {"rpc", "service", "dispatch", "worker",
+                                       "shm", "sandbox", "runtime"};
 
 /// Constructors and destructors, which the compiler places where values are made and dropped.
 bool is_of_a_value(std::string_view name) {
@@ -68,8 +70,8 @@ class Serving final : public testing::ServingTest<runtime::ThreadDrivers> {
   ~Serving() override { stop(); }
   void TestBody() override {}
 
-  bool load() {
-    const auto entry = client_->load({}, package_);
+  bool load(const terms::LoadOptions& options) {
+    const auto entry = client_->load(options, package_);
     if (entry.is_ok()) model_ = entry->info.handle;
     return entry.is_ok();
   }
@@ -84,11 +86,11 @@ class Serving final : public testing::ServingTest<runtime::ThreadDrivers> {
 };
 
 /// Of a request whose model has answered before, so that its latency is known.
-Result<std::vector<testing::TraceStep>> trace_unary_request() {
+Result<std::vector<testing::TraceStep>> trace_request(const terms::LoadOptions& options) {
   Serving* serving = nullptr;  // of the child, which ends without its destructor
   const auto prepare = [&] {
     serving = new Serving();
-    bool is_ok = serving->load();
+    bool is_ok = serving->load(options);
     for (int i = 0; i < 20 && is_ok; ++i) is_ok = serving->infer();
     return is_ok;
   };
@@ -98,7 +100,7 @@ Result<std::vector<testing::TraceStep>> trace_unary_request() {
 
 TEST(UnaryPath, RequestChangesRoomLessThanTwelveTimesAndLooksItsModelUpOnce) {
   if (const std::string why = testing::why_no_trace(); !why.empty()) GTEST_SKIP() << why;
-  const auto trace = trace_unary_request();
+  const auto trace = trace_request({});
   if (trace.status().code() == Code::kUnavailable) GTEST_SKIP() << trace.status().message();
   ASSERT_TRUE(trace.is_ok()) << trace.status().to_string();
   const auto rooms = rooms_of(*trace);
@@ -107,6 +109,20 @@ TEST(UnaryPath, RequestChangesRoomLessThanTwelveTimesAndLooksItsModelUpOnce) {
   EXPECT_LT(rooms.size() - 1, 12U) << text_of(*trace);
   EXPECT_EQ(num_calls(*trace, "sluice::service::ModelTable::find("), 1) << text_of(*trace);
   EXPECT_EQ(num_calls(*trace, "sluice::runtime::Engine::sink("), 0);
+}
+
+TEST(UnaryPath, FunctionsRequestChangesRoomLessThanTwentyTimes) {
+  if (const std::string why = testing::why_no_trace(); !why.empty()) GTEST_SKIP() << why;
+  terms::LoadOptions options;
+  options.function.emplace();
+  const auto trace = trace_request(options);
+  if (trace.status().code() == Code::kUnavailable) GTEST_SKIP() << trace.status().message();
+  ASSERT_TRUE(trace.is_ok()) << trace.status().to_string();
+  const auto rooms = rooms_of(*trace);
+  std::puts(fmt::format("rooms: {}", fmt::join(rooms, " ")).c_str());
+  EXPECT_GE(std::ranges::count(rooms, "sandbox"), 1) << "it was no function's request";
+  EXPECT_LT(rooms.size() - 1, 20U) << text_of(*trace);
+  EXPECT_EQ(num_calls(*trace, "sluice::service::ModelTable::find("), 1) << text_of(*trace);
 }
 
 }  // namespace

@@ -30,12 +30,12 @@ Engine::Engine(const backend::BackendRegistry& backends, DriverSource& drivers,
       created_ns_(clock_.now_ns()),
       profiler_(clock_),
       groups_(options_.devices, drivers),
-      loader_(backends, groups_, profiler_, clock_, options_.transfers),
-      // Its actions use the members above.
-      on_demand_(options_.demand_budget_bytes, demand_actions()) {}
+      loader_(backends, groups_, profiler_, clock_, options_.transfers) {}
 
 Engine::~Engine() { shutdown(); }
 
+/// A quick answer for calls that come too late. It holds no lock afterwards: load() asks again when
+/// it inserts its model.
 Status Engine::check_open() const {
   const std::shared_lock lock(open_mutex_);
   return is_open_ ? ok_status() : closed();
@@ -45,6 +45,7 @@ Result<terms::CoreGroupId> Engine::create_group(const terms::CoreRequest& reques
                                                 const topology::WaitPolicy& wait,
                                                 const std::stop_token& stop) {
   SLUICE_TRY(check_open());
+  // May wait for cores for as long as `wait` says, without any lock of the engine.
   return groups_.create(request, wait, stop);
 }
 
@@ -65,6 +66,7 @@ std::vector<terms::GroupInfo> Engine::list_groups() const {
     info.num_models = listed.num_models;
     info.memory_used_bytes = listed.group->budget->used_bytes();
     info.max_memory_bytes = listed.group->budget->limit_bytes();
+    // The group may have gone since it was listed: it is listed without its models then.
     if (const auto scheduler = groups_.find(info.id)) {
       info.num_switches = scheduler->num_switches();
       if (const auto active = scheduler->active()) info.active_model = active->options().name;
@@ -93,58 +95,6 @@ Result<terms::ModelHandle> Engine::load(const LoadRequest& request, const std::s
   // The runtime was closed while the model loaded; shutdown did not see it.
   unload(model, 0);
   return closed();
-}
-
-Status Engine::add_on_demand(const std::string& name, LoadRequest request, bool is_pinned) {
-  if (request.group) {
-    return terms::runtime_error(
-        RuntimeCode::kInvalid,
-        "model \"{}\": loaded on demand it has a group of its own; name no group", name);
-  }
-  if (request.name.empty()) request.name = name;
-  const std::lock_guard lock(requests_mutex_);
-  SLUICE_TRY(on_demand_.add(name, is_pinned));
-  requests_on_demand_.insert_or_assign(name, std::move(request));
-  return ok_status();
-}
-
-Status Engine::remove_on_demand(const std::string& name, std::int64_t drain_deadline_ns) {
-  std::unique_lock lock(requests_mutex_);
-  const auto removed = SLUICE_TRY(on_demand_.remove(name));
-  requests_on_demand_.erase(name);
-  lock.unlock();
-  on_demand_.unload_removed(*removed, drain_deadline_ns);
-  return ok_status();
-}
-
-Result<LoadRequest> Engine::request_on_demand(const std::string& name) const {
-  const std::lock_guard lock(requests_mutex_);
-  const auto it = requests_on_demand_.find(name);
-  if (it != requests_on_demand_.end()) return it->second;
-  return terms::runtime_error(RuntimeCode::kInvalid, "model \"{}\" was removed", name);
-}
-
-DemandLoader::Actions Engine::demand_actions() {
-  DemandLoader::Actions actions;
-  actions.estimate_bytes = [this](const std::string& name) -> Result<std::int64_t> {
-    return SLUICE_TRY(estimate(SLUICE_TRY(request_on_demand(name)))).total_bytes();
-  };
-  actions.load = [this](const std::string& name) -> Result<DemandLoader::Loaded> {
-    const terms::ModelHandle handle = SLUICE_TRY(load(SLUICE_TRY(request_on_demand(name))));
-    const auto loaded = info(handle);
-    // Another call may have unloaded the model already: then it occupies nothing.
-    const std::int64_t bytes = loaded.is_ok() ? loaded->footprint.total_bytes() : 0;
-    return DemandLoader::Loaded{static_cast<std::uint64_t>(handle), bytes};
-  };
-  actions.unload = [this](std::uint64_t handle, std::int64_t drain_deadline_ns) {
-    const Status status = unload(terms::ModelHandle{handle}, drain_deadline_ns);
-    (void)status;  // another call unloaded it first
-  };
-  actions.is_usable = [this](std::uint64_t handle) {
-    const auto model = models_.find(handle);
-    return model != nullptr && model->phase() == terms::ModelPhase::kStarted;
-  };
-  return actions;
 }
 
 Result<std::shared_ptr<Model>> Engine::find(terms::ModelHandle handle) const {
@@ -252,18 +202,6 @@ Result<std::uint64_t> Engine::start_profile(const terms::ProfileSettings& settin
 
 Result<std::shared_ptr<RequestSink>> Engine::sink(terms::ModelHandle handle) const {
   return std::shared_ptr<RequestSink>(SLUICE_TRY(find(handle))->scheduler());
-}
-
-Reply Engine::infer(terms::ModelHandle handle, Request request) {
-  const auto model = find(handle);
-  if (!model.is_ok()) {
-    return failed_reply(model.status());
-  }
-  return runtime::infer(*(*model)->scheduler(), std::move(request));
-}
-
-Result<Cookie> Engine::post(terms::ModelHandle handle, Request& request) {
-  return cookies_.post(SLUICE_TRY(find(handle))->scheduler(), request);
 }
 
 void Engine::shutdown(std::int64_t drain_deadline_ns) {

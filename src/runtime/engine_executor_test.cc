@@ -36,7 +36,7 @@ Outcome run(std::string_view executor) {
   ThreadDrivers drivers;
   EngineOptions options;
   options.devices = testing::cpu_map(2);
-  Engine engine(testing::registry(), drivers, std::move(options));
+  testing::TestEngine engine(testing::registry(), drivers, std::move(options));
   const auto model = engine.load(testing::load_of(towers(executor)));
   EXPECT_TRUE(model.is_ok()) << model.status().to_string();
   const std::set<pid_t> before = threads();
@@ -96,7 +96,7 @@ TEST(EngineExecutor, DeadlineInLineIsKeptWhileAnotherRequestRuns) {
   ThreadDrivers drivers;
   EngineOptions options;
   options.devices = testing::cpu_map(1);
-  Engine engine(testing::registry(), drivers, std::move(options));
+  testing::TestEngine engine(testing::registry(), drivers, std::move(options));
   const auto executable =
       std::make_shared<const package::Executable>(exec::testing::executable_of(kLongLoop, "cpu"));
   for (int round = 0; round < 20; ++round) {

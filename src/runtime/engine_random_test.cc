@@ -37,7 +37,7 @@ EngineOptions options_of(topology::DeviceMap map) {
 
 class Player {
  public:
-  Player(Engine& engine, ManualDrivers& drivers, std::uint64_t seed)
+  Player(testing::TestEngine& engine, ManualDrivers& drivers, std::uint64_t seed)
       : engine_(engine), drivers_(drivers), random_(seed) {
     for (const auto& cores : shapes()) executables_.push_back(testing::add_relu_in(cores));
   }
@@ -87,7 +87,7 @@ class Player {
     ever.push_back(handle);
   }
   terms::ModelHandle any_model() { return any(rules_.models, models_); }
-  Cookie any_cookie() { return any(rules_.cookies, cookies_); }
+  testing::Cookie any_cookie() { return any(rules_.cookies, cookies_); }
 
   void expect(const Status& status, RuntimeCode expected, const char* call) {
     ASSERT_EQ(terms::runtime_code_of(status), expected) << call << ": " << status.to_string();
@@ -176,7 +176,7 @@ class Player {
     remember(cookies_, *cookie);
   }
 
-  void take(Cookie cookie, const Reply& reply) {
+  void take(testing::Cookie cookie, const Reply& reply) {
     const auto it = rules_.cookies.find(cookie);
     const RuntimeCode expected =
         it == rules_.cookies.end() ? RuntimeCode::kInvalidHandle : it->second;
@@ -185,12 +185,12 @@ class Player {
   }
 
   void poll() {
-    const Cookie cookie = any_cookie();
+    const testing::Cookie cookie = any_cookie();
     take(cookie, engine_.poll(cookie));
   }
 
   void wait() {
-    const Cookie cookie = any_cookie();
+    const testing::Cookie cookie = any_cookie();
     const auto it = rules_.cookies.find(cookie);
     if (it != rules_.cookies.end() && it->second == RuntimeCode::kPending) finish_all();
     take(cookie, engine_.wait(cookie, kNoDeadline));
@@ -203,7 +203,7 @@ class Player {
   }
 
   void cancel() {
-    const Cookie cookie = any_cookie();
+    const testing::Cookie cookie = any_cookie();
     const auto it = rules_.cookies.find(cookie);
     const bool is_known = it != rules_.cookies.end();
     expect(engine_.cancel(cookie), is_known ? RuntimeCode::kOk : RuntimeCode::kInvalidHandle,
@@ -213,14 +213,14 @@ class Player {
     for (auto& [handle, model] : rules_.models) model.in_flight.erase(cookie);
   }
 
-  Engine& engine_;
+  testing::TestEngine& engine_;
   ManualDrivers& drivers_;
   std::mt19937_64 random_;
   EngineRules rules_{kCores};
   std::vector<std::shared_ptr<const package::Executable>> executables_;
   std::vector<terms::CoreGroupId> groups_;
   std::vector<terms::ModelHandle> models_;
-  std::vector<Cookie> cookies_;
+  std::vector<testing::Cookie> cookies_;
 };
 
 TEST(EngineRandom, RandomCallsKeepTheInvariants) {
@@ -231,7 +231,8 @@ TEST(EngineRandom, RandomCallsKeepTheInvariants) {
   ManualClock clock;
   clock.advance(1);  // a deadline of 0 has passed
   ManualDrivers drivers(clock);
-  Engine engine(testing::registry(), drivers, options_of(testing::pretended_cpu_map(kCores)));
+  testing::TestEngine engine(testing::registry(), drivers,
+                             options_of(testing::pretended_cpu_map(kCores)));
   Player player(engine, drivers, seed);
   for (std::uint64_t i = 0; i < count; ++i) {
     ASSERT_NO_FATAL_FAILURE(player.play()) << "operation " << i;
@@ -241,7 +242,7 @@ TEST(EngineRandom, RandomCallsKeepTheInvariants) {
 }
 
 /// One of several threads that make random calls: each reply must be one that the rules allow.
-void play_freely(Engine& engine, std::uint64_t seed, std::uint64_t count,
+void play_freely(testing::TestEngine& engine, std::uint64_t seed, std::uint64_t count,
                  const std::shared_ptr<const package::Executable>& executable,
                  std::atomic<std::int64_t>& answers) {
   std::mt19937_64 random(seed);
@@ -288,7 +289,8 @@ TEST(EngineRandom, RandomThreadsAllGetRepliesAndLeakNothing) {
   const std::uint64_t count = number_from("SLUICE_STRESS_OPERATIONS", 20'000) / 40;
   std::printf("SLUICE_STRESS_SEED=%llu\n", static_cast<unsigned long long>(seed));
   ThreadDrivers drivers;
-  Engine engine(testing::registry(), drivers, options_of(testing::pretended_cpu_map(kCores)));
+  testing::TestEngine engine(testing::registry(), drivers,
+                             options_of(testing::pretended_cpu_map(kCores)));
   const auto executable = testing::add_relu();
   std::atomic<std::int64_t> answers = 0;
   std::vector<std::thread> threads;

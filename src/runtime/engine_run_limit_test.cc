@@ -32,7 +32,7 @@ class RunLimitTest : public ::testing::Test {
       : sim_(std::move(sluice::testing::make_sim(kMachine)).value()), drivers_(*sim_.time) {
     EngineOptions options;
     options.devices = testing::sim_map(*sim_.backend);
-    engine_ = std::make_unique<Engine>(sim_.registry, drivers_, std::move(options));
+    engine_ = std::make_unique<testing::TestEngine>(sim_.registry, drivers_, std::move(options));
   }
 
   terms::ModelHandle load(std::optional<std::int64_t> max_run_ns) {
@@ -44,7 +44,7 @@ class RunLimitTest : public ::testing::Test {
 
   sluice::testing::Sim sim_;
   ManualDrivers drivers_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<testing::TestEngine> engine_;
 };
 
 TEST_F(RunLimitTest, LongerRunIsStoppedAndTheNextOneRuns) {

@@ -40,7 +40,7 @@ class SimTest : public ::testing::Test {
     EngineOptions options;
     options.devices = testing::sim_map(*sim_.backend);
     options.hang_limit_ns = 1'000'000;
-    engine_ = std::make_unique<Engine>(sim_.registry, drivers_, std::move(options));
+    engine_ = std::make_unique<testing::TestEngine>(sim_.registry, drivers_, std::move(options));
   }
 
   /// `cores` of an explicit group; 0 for an implicit one. Started.
@@ -86,7 +86,7 @@ class SimTest : public ::testing::Test {
 
   sluice::testing::Sim sim_;
   ManualDrivers drivers_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<testing::TestEngine> engine_;
 };
 
 TEST_F(SimTest, RequestTimeIsTheSumOfCopiesAndKernels) {
@@ -143,8 +143,8 @@ TEST_F(SimTest, ModelsOfDifferentGroupsRunInParallel) {
   Request first = request_of(1);
   Request second = request_of(2);
   const std::int64_t start = sim_.time->now_ns();
-  const Cookie x = engine_->post(a, first).value();
-  const Cookie y = engine_->post(b, second).value();
+  const testing::Cookie x = engine_->post(a, first).value();
+  const testing::Cookie y = engine_->post(b, second).value();
   EXPECT_EQ(engine_->wait(x, kNoDeadline).code, RuntimeCode::kOk);
   EXPECT_EQ(engine_->wait(y, kNoDeadline).code, RuntimeCode::kOk);
   const std::int64_t taken = sim_.time->now_ns() - start;
@@ -154,7 +154,7 @@ TEST_F(SimTest, ModelsOfDifferentGroupsRunInParallel) {
 TEST_F(SimTest, PendingCookiesAreNotDoneAndWaitsEndAtTheirDeadline) {
   const terms::ModelHandle model = load({1, 1}, 2);
   Request request = request_of(1);
-  const Cookie cookie = engine_->post(model, request).value();
+  const testing::Cookie cookie = engine_->post(model, request).value();
   EXPECT_EQ(engine_->poll(cookie).code, RuntimeCode::kPending);
   EXPECT_TRUE(engine_->completed(std::vector{cookie}).empty());
   EXPECT_EQ(engine_->wait(cookie, sim_.time->now_ns() + kKernelNs).code, RuntimeCode::kPending);
@@ -164,7 +164,7 @@ TEST_F(SimTest, PendingCookiesAreNotDoneAndWaitsEndAtTheirDeadline) {
 TEST_F(SimTest, FullQueueRefusesAndServesAgainWhenThereIsRoom) {
   const terms::ModelHandle model = load({1, 1}, 2, 0, 0);
   Request requests[3] = {request_of(1), request_of(2), request_of(3)};
-  const Cookie first = engine_->post(model, requests[0]).value();
+  const testing::Cookie first = engine_->post(model, requests[0]).value();
   ASSERT_TRUE(engine_->post(model, requests[1]).is_ok());
   const Status full = engine_->post(model, requests[2]).status();
   EXPECT_EQ(terms::runtime_code_of(full), RuntimeCode::kQueueFull);
@@ -180,8 +180,8 @@ TEST_F(SimTest, DeadlinesPassWhileWaitingAndWhileRunning) {
   const std::int64_t now = sim_.time->now_ns();
   running.deadline_ns = now + kCopyInNs + kKernelNs / 2;
   waiting.deadline_ns = now + kCopyInNs / 2;
-  const Cookie a = engine_->post(model, running).value();
-  const Cookie b = engine_->post(model, waiting).value();
+  const testing::Cookie a = engine_->post(model, running).value();
+  const testing::Cookie b = engine_->post(model, waiting).value();
   EXPECT_EQ(engine_->wait(b, kNoDeadline).code, RuntimeCode::kTimeout);
   EXPECT_EQ(sim_.time->now_ns(), now + kCopyInNs / 2);
   const Reply reply = engine_->wait(a, kNoDeadline);
@@ -219,8 +219,8 @@ TEST_F(SimTest, CancelledRequestIsAnsweredInEveryStage) {
   const terms::ModelHandle model = load({1, 1}, 2, 1);
   Request running = request_of(1);
   Request waiting = request_of(2);
-  const Cookie a = engine_->post(model, running).value();
-  const Cookie b = engine_->post(model, waiting).value();
+  const testing::Cookie a = engine_->post(model, running).value();
+  const testing::Cookie b = engine_->post(model, waiting).value();
   EXPECT_EQ(engine_->wait(a, sim_.time->now_ns() + kCopyInNs + 1).code, RuntimeCode::kPending);
   EXPECT_TRUE(engine_->cancel(a).is_ok());
   EXPECT_TRUE(engine_->cancel(b).is_ok());
@@ -240,7 +240,7 @@ TEST_F(SimTest, FailedKernelFailsItsRequestOnly) {
 
 TEST_F(SimTest, LostDeviceFailsAllRequestsAndResetRecoversTheModel) {
   const terms::ModelHandle model = load({1, 1}, 3);
-  std::vector<Cookie> cookies;
+  std::vector<testing::Cookie> cookies;
   for (int i = 0; i < 3; ++i) {
     Request request = request_of(1);
     cookies.push_back(engine_->post(model, request).value());
@@ -248,7 +248,7 @@ TEST_F(SimTest, LostDeviceFailsAllRequestsAndResetRecoversTheModel) {
   EXPECT_EQ(engine_->wait(cookies[0], sim_.time->now_ns() + kCopyInNs + 1).code,
             RuntimeCode::kPending);
   ASSERT_TRUE(sim_.time->inject_fault(R"({"kind": "lost_device", "device": 0})").is_ok());
-  for (const Cookie cookie : cookies) {
+  for (const testing::Cookie cookie : cookies) {
     EXPECT_EQ(engine_->wait(cookie, kNoDeadline).code, RuntimeCode::kDeviceError);
   }
   EXPECT_EQ(engine_->info(model).value().phase, terms::ModelPhase::kFailed);
@@ -284,7 +284,7 @@ TEST_F(SimTest, UnloadInFlightLetsRequestsFinishOrCancelsThemAtTheDeadline) {
   for (const bool has_time : {true, false}) {
     const terms::ModelHandle model = load({1, 1}, 1);
     Request request = request_of(1);
-    const Cookie cookie = engine_->post(model, request).value();
+    const testing::Cookie cookie = engine_->post(model, request).value();
     const std::int64_t drain_ns = has_time ? sim_.time->now_ns() + 10 * kTotalNs : 0;
     ASSERT_TRUE(engine_->unload(model, drain_ns).is_ok());
     EXPECT_EQ(engine_->poll(cookie).code, has_time ? RuntimeCode::kOk : RuntimeCode::kCancelled);

@@ -5,6 +5,14 @@
 #include "runtime/engine.h"
 
 namespace sluice::runtime {
+
+std::int64_t Engine::overdue_ns() const {
+  std::int64_t longest_ns = 0;
+  for (const auto& [handle, model] : models_.all()) {
+    longest_ns = std::max(longest_ns, model->scheduler()->overdue_ns());
+  }
+  return longest_ns;
+}
 namespace {
 
 using Items = std::vector<terms::MemoryItem>;

@@ -34,7 +34,7 @@ class EngineTest : public ::testing::TestWithParam<bool> {
     DriverSource& drivers = GetParam() ? static_cast<DriverSource&>(threads_) : manual_;
     EngineOptions options;
     options.devices = std::move(map);
-    engine_ = std::make_unique<Engine>(registry(), drivers, std::move(options));
+    engine_ = std::make_unique<testing::TestEngine>(registry(), drivers, std::move(options));
   }
 
   terms::ModelHandle load(const LoadRequest& request) {
@@ -57,7 +57,7 @@ class EngineTest : public ::testing::TestWithParam<bool> {
 
   ThreadDrivers threads_;
   ManualDrivers manual_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<testing::TestEngine> engine_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Drivers, EngineTest, ::testing::Bool(), [](const auto& driver) {

@@ -31,7 +31,7 @@ class WaitingLineTest : public ::testing::Test {
   WaitingLineTest() {
     EngineOptions options;
     options.devices = pretended_cpu_map(4);
-    engine_ = std::make_unique<Engine>(registry(), threads_, std::move(options));
+    engine_ = std::make_unique<testing::TestEngine>(registry(), threads_, std::move(options));
   }
   ~WaitingLineTest() override {
     release();
@@ -91,7 +91,7 @@ class WaitingLineTest : public ::testing::Test {
   std::vector<int> order_;
   std::vector<RuntimeCode> codes_;
   ThreadDrivers threads_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<testing::TestEngine> engine_;
   terms::ModelHandle model_ = {};
   std::shared_ptr<RequestSink> sink_;
 };

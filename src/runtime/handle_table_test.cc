@@ -34,5 +34,17 @@ TEST(HandleTable, UnknownHandlesFindNothing) {
   EXPECT_EQ(table.find(~std::uint64_t{0}), nullptr);
 }
 
+TEST(HandleTable, HandlesOfTwoKindsAreNeverEqual) {
+  HandleTable<int> engine;
+  HandleTable<int> functions(HandleKind::kFunction);
+  const std::uint64_t one = engine.insert(std::make_shared<int>(1));
+  const std::uint64_t other = functions.insert(std::make_shared<int>(2));
+  EXPECT_EQ(kind_of(one), HandleKind::kEngine);
+  EXPECT_EQ(kind_of(other), HandleKind::kFunction);
+  EXPECT_EQ(functions.find(one), nullptr);
+  EXPECT_EQ(engine.remove(other), nullptr);
+  EXPECT_EQ(*functions.find(other), 2);
+}
+
 }  // namespace
 }  // namespace sluice::runtime

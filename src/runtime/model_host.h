@@ -13,8 +13,8 @@
 
 namespace sluice::runtime {
 
-/// Engine and worker::WorkerPool implement it and document the calls. Safe from any thread. Times
-/// are on `clock()`.
+/// Engine, worker::WorkerPool and others implement it and document the calls. Safe from any thread.
+/// Times are on `clock()`.
 class ModelHost {
  public:
   ModelHost() = default;
@@ -34,6 +34,12 @@ class ModelHost {
   virtual Result<ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const = 0;
   virtual Result<terms::Health> health(terms::ModelHandle handle) const = 0;
   virtual Result<std::shared_ptr<RequestSink>> sink(terms::ModelHandle handle) const = 0;
+  virtual Result<terms::Signature> signature(terms::ModelHandle handle) const {
+    const auto model = SLUICE_TRY(sink(handle));
+    return model->signature();
+  }
+  /// Whether a model of another host serves one of this host's, and is listed as that one.
+  virtual bool uses(const terms::ModelInfo& /*other*/) const { return false; }
   virtual void shutdown(std::int64_t drain_deadline_ns) = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "sandbox/exchange.h"
 
+#include <utility>
+
 namespace sluice::sandbox {
 
 Exchange::Exchange(Clock& clock, const ExchangeOptions& options)
@@ -29,9 +31,9 @@ Status Exchange::check_ttl(std::int64_t ttl_ns) const {
                               options_.max_ttl_ns);
 }
 
-void Exchange::add(OwnerId owner) {
+void Exchange::add(OwnerId owner, std::shared_ptr<ByteBudget> payer) {
   const std::lock_guard lock(mutex_);
-  table_.add(owner);
+  table_.add(owner, std::move(payer));
 }
 
 Result<ExchangeTable::Room> Exchange::reserve(OwnerId owner, std::int64_t bytes) {

@@ -24,8 +24,8 @@ class Exchange {
   Exchange& operator=(const Exchange&) = delete;
   ~Exchange();
 
-  /// An owner begins, until `drop`.
-  void add(OwnerId owner);
+  /// An owner begins, until `drop`. `payer`: as in ExchangeTable.
+  void add(OwnerId owner, std::shared_ptr<ByteBudget> payer = nullptr);
   /// Keeps the tensor for `ttl_ns`; 0: the default. Copies nothing.
   /// Fails: as ExchangeTable::put; kInvalid for a time to live that is negative or too long.
   Result<terms::TensorIndex> put(OwnerId owner, terms::OutputTensor tensor,

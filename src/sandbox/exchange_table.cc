@@ -15,9 +15,11 @@ Status owner_has_ended() {
 
 }  // namespace
 
-void ExchangeTable::add(OwnerId owner) {
+void ExchangeTable::add(OwnerId owner, std::shared_ptr<ByteBudget> payer) {
   std::shared_ptr<Counts>& counts = counts_[owner];
-  if (counts == nullptr) counts = std::make_shared<Counts>();
+  if (counts != nullptr) return;
+  counts = std::make_shared<Counts>();
+  counts->payer = std::move(payer);
 }
 
 Result<ExchangeTable::Room> ExchangeTable::reserve(OwnerId owner, std::int64_t bytes,
@@ -32,10 +34,19 @@ Result<ExchangeTable::Room> ExchangeTable::reserve(OwnerId owner, std::int64_t b
                          counts->num_tensors.load(), counts->bytes.load(), limits.max_tensors,
                          limits.max_bytes, bytes);
   }
+  ByteCharge charge;
+  if (counts->payer != nullptr) {
+    auto taken = ByteCharge::take(counts->payer, bytes).with_context("the exchange");
+    if (!taken.is_ok()) {
+      return terms::with_runtime_code(taken.status(), RuntimeCode::kOutOfResources);
+    }
+    charge = std::move(*taken);
+  }
   counts->bytes += bytes;
   ++counts->num_tensors;
   // The deleter gives the room back, whoever drops the last copy.
-  return Room(counts.get(), [counts, bytes](const void* /*same*/) {
+  const auto paid = std::make_shared<ByteCharge>(std::move(charge));
+  return Room(counts.get(), [counts, paid, bytes](const void* /*same*/) {
     counts->bytes -= bytes;
     --counts->num_tensors;
   });

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/byte_budget.h"
 #include "runtime/request/request.h"
 #include "terms/tensors/exchange.h"
 
@@ -46,9 +47,10 @@ class ExchangeTable {
   /// Counts a tensor of the owner that is yet to come, until the last copy goes.
   using Room = std::shared_ptr<const void>;
 
-  /// An owner begins; nothing happens if it has begun.
-  void add(OwnerId owner);
-  /// Fails: kOutOfResources over the limits; kCancelled for an owner that has ended.
+  /// An owner begins; nothing happens if it has begun. `payer` is charged for its tensors; null:
+  /// nobody.
+  void add(OwnerId owner, std::shared_ptr<ByteBudget> payer = nullptr);
+  /// Fails: kOutOfResources over the limits or the payer's; kCancelled for an owner that has ended.
   Result<Room> reserve(OwnerId owner, std::int64_t bytes, const ExchangeLimits& limits);
   /// `tensor.owner` keeps the bytes alive and unchanged. It leaves the table at `expires_ns`.
   /// Requires: `room` is of this owner and of the tensor's size.
@@ -84,6 +86,7 @@ class ExchangeTable {
   struct Counts {
     std::atomic<std::int64_t> bytes = 0;
     std::atomic<std::int64_t> num_tensors = 0;
+    std::shared_ptr<ByteBudget> payer;
   };
   struct Entry {
     OwnerId owner = {};

@@ -298,5 +298,22 @@ TEST(ExchangeTable, Follows100000RandomOperationsOfAModel) {
   EXPECT_EQ(operations.end(), 0) << "nothing leaks";
 }
 
+TEST(ExchangeTable, ChargesThePayerUntilTheLastLeaseEnds) {
+  const auto payer = std::make_shared<ByteBudget>(20);
+  ExchangeTable table;
+  table.add(kMine, payer);
+  table.add(kOther, payer);
+  const auto index = table.put(kMine, tensor_of(12), kNoDeadline, kLimits);
+  ASSERT_TRUE(index.is_ok());
+  EXPECT_EQ(code_of(table.put(kOther, tensor_of(12), kNoDeadline, kLimits).status()),
+            RuntimeCode::kOutOfResources);
+  auto lease = table.get(kMine, *index).value();
+  ASSERT_TRUE(table.remove(kMine, *index).is_ok());
+  EXPECT_EQ(payer->held_bytes(), 12) << "somebody reads it";
+  lease = nullptr;
+  EXPECT_EQ(payer->held_bytes(), 0);
+  EXPECT_TRUE(table.put(kOther, tensor_of(12), kNoDeadline, kLimits).is_ok());
+}
+
 }  // namespace
 }  // namespace sluice::sandbox

@@ -82,8 +82,7 @@ LaneHost FunctionHost::host_of(runtime::Engine& engine) {
 
 Result<std::shared_ptr<FunctionSink>> FunctionHost::find(ModelHandle handle) const {
   const auto number = static_cast<std::uint64_t>(handle);
-  // The bit tells handles of functions from those of models.
-  auto sink = (number & kFunctionBit) == 0 ? nullptr : functions_.find(number & ~kFunctionBit);
+  auto sink = functions_.find(number);
   if (sink != nullptr) return sink;
   return runtime_error(RuntimeCode::kInvalidHandle, "no function has handle {:#x}, or no longer",
                        number);
@@ -102,6 +101,7 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   function->options = options;
   function->load = request;
   function->load.name = function->name;
+  function->load.function = options;  // a load bounds its contexts by the quota
   function->load.depth = std::max(1, request.depth);
   function->queue_limit =
       request.queue_limit.value_or(terms::kWaitingPerSlot * function->load.depth);
@@ -186,8 +186,7 @@ Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request,
     drop_lane_if_empty(lane);
     return status.with_context(fmt::format("deploying function \"{}\"", function->name));
   }
-  return ModelHandle(functions_.insert(std::make_shared<FunctionSink>(lane, function)) |
-                     kFunctionBit);
+  return ModelHandle(functions_.insert(std::make_shared<FunctionSink>(lane, function)));
 }
 
 Result<ModelHandle> FunctionHost::load(const LoadRequest& request, const std::stop_token& stop) {
@@ -202,9 +201,15 @@ Result<terms::FunctionState> FunctionHost::state(ModelHandle handle) const {
   return sink->lane()->state(*sink->function());
 }
 
-bool FunctionHost::owns(terms::CoreGroupId group) const {
+bool FunctionHost::is_in_cell(ModelHandle handle) const {
+  const auto sink = find(handle);
+  return sink.is_ok() && (*sink)->lane()->host() != &engine_;
+}
+
+bool FunctionHost::uses(const terms::ModelInfo& other) const {
   const std::lock_guard lock(lanes_mutex_);
-  return std::ranges::any_of(lanes_, [&](const auto& lane) { return lane->group() == group; });
+  return std::ranges::any_of(lanes_,
+                             [&](const auto& lane) { return lane->group() == other.group; });
 }
 
 Status FunctionHost::start(ModelHandle handle) {
@@ -220,7 +225,7 @@ Status FunctionHost::stop(ModelHandle handle, std::int64_t /*drain_deadline_ns*/
 Status FunctionHost::unload(ModelHandle handle, std::int64_t /*drain_deadline_ns*/) {
   const std::lock_guard change(change_mutex_);
   SLUICE_TRY(find(handle));
-  const auto sink = functions_.remove(static_cast<std::uint64_t>(handle) & ~kFunctionBit);
+  const auto sink = functions_.remove(static_cast<std::uint64_t>(handle));
   if (sink == nullptr) return find(handle).status();
   sink->lane()->remove(sink->function());
   drop_lane_if_empty(sink->lane());
@@ -245,7 +250,7 @@ std::vector<terms::ModelInfo> FunctionHost::list_models() const {
   std::vector<terms::ModelInfo> infos;
   for (const auto& [handle, sink] : functions_.all()) {
     infos.push_back(sink->lane()->info(*sink->function()));
-    infos.back().handle = handle | kFunctionBit;
+    infos.back().handle = handle;
   }
   return infos;
 }

@@ -22,15 +22,10 @@ struct FunctionHostOptions {
   std::int32_t lane_cores = 1;  ///< cores of a lane, reserved while it has functions
 };
 
-/// A model host whose models are functions. Handles are never equal to the engine's. Safe from any
-/// thread. Every Status has a RuntimeCode.
+/// A model host whose models are functions. Safe from any thread. Every Status has a RuntimeCode.
 class FunctionHost final : public runtime::ModelHost {
  public:
   static constexpr std::size_t kMaxFunctions = 65536;
-  /// Set in every handle of the host and in none of the engine's or a worker pool's, whose low half
-  /// is an index into a table of fewer than 2^30 entries, with or without bit 31.
-  static constexpr std::uint64_t kFunctionBit = std::uint64_t{1} << 30U;
-  static bool is_handle(std::uint64_t model) { return (model & kFunctionBit) != 0; }
 
   /// `engine` outlives the host.
   FunctionHost(runtime::Engine& engine, const FunctionHostOptions& options);
@@ -54,8 +49,8 @@ class FunctionHost final : public runtime::ModelHost {
                                     terms::Isolation isolation = terms::Isolation::kStream);
   /// Fails: kInvalidHandle.
   Result<terms::FunctionState> state(terms::ModelHandle handle) const;
-  /// Whether the group is a lane's; the engine lists the models on it too, if they are warm.
-  bool owns(terms::CoreGroupId group) const;
+  /// Whether it runs in a process of its own, which can be ended.
+  bool is_in_cell(terms::ModelHandle handle) const;
 
   /// As `deploy` with default options.
   Result<terms::ModelHandle> load(const runtime::LoadRequest& request,
@@ -73,6 +68,8 @@ class FunctionHost final : public runtime::ModelHost {
   Result<runtime::ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
   Result<terms::Health> health(terms::ModelHandle handle) const override;
   Result<std::shared_ptr<runtime::RequestSink>> sink(terms::ModelHandle handle) const override;
+  /// Models on the group of a lane are its warm functions'.
+  bool uses(const terms::ModelInfo& other) const override;
 
   void shutdown(std::int64_t drain_deadline_ns) override;
 
@@ -93,7 +90,7 @@ class FunctionHost final : public runtime::ModelHost {
   mutable std::mutex lanes_mutex_;  ///< guards the next two
   std::vector<std::shared_ptr<Lane>> lanes_;
   bool is_open_ = true;
-  runtime::HandleTable<FunctionSink> functions_;
+  runtime::HandleTable<FunctionSink> functions_{runtime::HandleKind::kFunction};
 };
 
 }  // namespace sluice::sandbox

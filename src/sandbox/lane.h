@@ -22,7 +22,7 @@ struct HostLife {
 };
 
 /// Where the models of a lane run, and its core group: the engine, or a pool of workers. A worker's
-/// lane is a cell: what its process does to itself, the functions of other lanes do not notice.
+/// lane is a cell: a fault of its process does not reach the functions of other lanes.
 struct LaneHost {
   runtime::ModelHost* models = nullptr;  ///< outlives its lanes
   std::function<Result<terms::CoreGroupId>(const terms::CoreRequest&)> create_group;

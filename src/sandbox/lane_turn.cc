@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sandbox/lane.h"
+#include "terms/runtime_code.h"
 
 namespace sluice::sandbox {
 
@@ -19,6 +20,16 @@ namespace {
 
 bool is_device_failure(RuntimeCode code) {
   return code == RuntimeCode::kDeviceError || code == RuntimeCode::kModelFailed;
+}
+
+/// A run that would grow beyond the quota ends, and only its function's owner can do something.
+void name_quota(const Function& function, Reply& reply) {
+  if (function.options.memory_bytes == 0) return;
+  reply.errors.add(
+      terms::runtime_error(RuntimeCode::kOutOfResources,
+                           "function \"{}\" has a memory quota of {} bytes; ask for less, or "
+                           "deploy it with a larger one",
+                           function.name, function.options.memory_bytes));
 }
 
 }  // namespace
@@ -72,6 +83,7 @@ void Lane::start(const std::shared_ptr<Pending>& pending, const std::shared_ptr<
     if (is_device_failure(reply.code)) progress->is_suspect = true;
     if (reply.code == RuntimeCode::kOk) progress->num_ok.fetch_add(1);
     if (reply.code == RuntimeCode::kTimeout) progress->was_late = true;
+    if (reply.code == RuntimeCode::kOutOfResources) name_quota(*pending->function, reply);
     answer(*pending, std::move(reply));
     progress->num_left.fetch_sub(1);
   };

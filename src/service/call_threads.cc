@@ -1,5 +1,6 @@
 #include "service/call_threads.h"
 
+#include <exception>
 #include <utility>
 
 #include "base/process/start_thread.h"
@@ -62,11 +63,23 @@ void CallThreads::loop() {
     --num_idle_;
     // Only a closed pool ends a thread, and only once no work waits.
     if (waiting_.empty()) return;
-    const std::function<void()> work = std::move(waiting_.front());
+    std::function<void()> work = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    work();
+    run_now(work);
+    work = nullptr;  // without the lock, because captured objects may take others
     lock.lock();
+  }
+}
+
+void CallThreads::run_now(const std::function<void()>& work) const {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    try {
+      log_.add(LogLevel::kError, "call.failed reason={}", in_quotes(error.what()));
+    } catch (const std::exception&) {  // not even memory for a line
+    }
   }
 }
 

@@ -9,14 +9,17 @@
 #include <vector>
 
 #include "base/result.h"
+#include "service/log.h"
 
 namespace sluice::service {
 
 /// Starts a thread when all are busy, up to a limit; then work waits in line. Safe across threads.
+/// Work that throws, for lack of memory above all, ends alone: answer its call before.
 class CallThreads {
  public:
-  CallThreads(std::size_t max_threads, std::size_t max_waiting)
-      : max_threads_(max_threads), max_waiting_(max_waiting) {}
+  /// `log` gets what work throws, and outlives the object.
+  CallThreads(std::size_t max_threads, std::size_t max_waiting, Log& log)
+      : max_threads_(max_threads), max_waiting_(max_waiting), log_(log) {}
   CallThreads(const CallThreads&) = delete;
   CallThreads& operator=(const CallThreads&) = delete;
   ~CallThreads() { close(); }
@@ -32,11 +35,13 @@ class CallThreads {
 
  private:
   void loop();
+  void run_now(const std::function<void()>& work) const;
   /// Fails: kResourceExhausted without any thread; `work` is left as it is then.
   Status push(std::function<void()>& work);
 
   const std::size_t max_threads_;
   const std::size_t max_waiting_;
+  Log& log_;
   std::mutex mutex_;
   std::condition_variable work_;
   std::deque<std::function<void()>> waiting_;

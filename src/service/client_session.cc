@@ -220,8 +220,9 @@ Result<std::shared_ptr<ClientSession>> SessionTable::open(std::string client, te
   const std::string account = account_of(peer);
   SLUICE_TRY(check_room(account));
   const terms::SessionId id{next_id_++};
-  auto session = std::make_shared<ClientSession>(id, std::move(client), std::move(peer),
-                                                 std::move(token), now_ns, quota_);
+  auto session =
+      std::make_shared<ClientSession>(id, std::move(client), std::move(peer), std::move(token),
+                                      now_ns, quota_, memory_.of(account));
   by_id_[id] = session;
   ++num_of_account_[account];
   by_token_[session->token()] = id;
@@ -296,10 +297,10 @@ std::shared_ptr<ClientSession> CommonHoldings::find(const std::string& account,
   const std::lock_guard lock(mutex_);
   std::shared_ptr<ClientSession>& found = by_account_[account];
   if (found == nullptr) {
-    found =
-        std::make_shared<ClientSession>(terms::kNobody, "", terms::Peer{}, "", started_ns_, quota);
+    found = std::make_shared<ClientSession>(terms::kNobody, "", terms::Peer{}, "", started_ns_,
+                                            quota, memory_.of(account));
     found->set_owner(sandbox::OwnerId{kFirstOwner + by_account_.size()});
-    on_owner_(found->owner());
+    on_new_(*found);
   }
   return found;
 }

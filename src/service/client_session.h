@@ -17,6 +17,7 @@
 #include "base/byte_budget.h"
 #include "dispatch/request_quota.h"
 #include "sandbox/exchange_table.h"
+#include "service/clients/client_memory.h"
 #include "shm/region.h"
 #include "terms/server/server.h"
 #include "terms/tensors/exchange.h"
@@ -33,7 +34,6 @@ struct SessionQuota {
   std::int64_t max_region_bytes = std::int64_t{1} << 30;  ///< all of them together
   /// Of answers that wait until the client reads them.
   std::int64_t max_answer_bytes = std::int64_t{1} << 30;
-  std::shared_ptr<ByteBudget> all_answers = nullptr;  ///< of all sessions together; null: no limit
 };
 
 /// What the session holds, by handle, until it is closed. Safe across threads.
@@ -41,8 +41,10 @@ struct SessionQuota {
 ///     open --close--> closed: takes nothing more
 class ClientSession {
  public:
+  /// `memory`: of the account that the session belongs to.
   ClientSession(terms::SessionId id, std::string client, terms::Peer peer, std::string token,
-                std::int64_t opened_ns, const SessionQuota& quota)
+                std::int64_t opened_ns, const SessionQuota& quota,
+                std::shared_ptr<const AccountMemory> memory)
       : id_(id),
         owner_{static_cast<std::uint64_t>(id)},
         client_(std::move(client)),
@@ -51,7 +53,8 @@ class ClientSession {
         opened_ns_(opened_ns),
         quota_(quota),
         requests_(std::make_shared<dispatch::RequestQuota>(quota.max_in_flight)),
-        answers_(std::make_shared<ByteBudget>(quota.max_answer_bytes, quota.all_answers)) {}
+        memory_(std::move(memory)),
+        answers_(std::make_shared<ByteBudget>(quota.max_answer_bytes, memory_->answers)) {}
 
   terms::SessionId id() const { return id_; }
   /// Of its tensors in the exchange.
@@ -102,6 +105,8 @@ class ClientSession {
   /// Of the session's requests in flight; refuses with kCancelled once the session is closed.
   const std::shared_ptr<dispatch::RequestQuota>& requests() const { return requests_; }
 
+  /// What pays for all that the session makes the daemon hold, answers that it has read included.
+  const AccountMemory& memory() const { return *memory_; }
   /// Bytes of the answers that the session has not read yet.
   const std::shared_ptr<ByteBudget>& answers() const { return answers_; }
 
@@ -152,6 +157,7 @@ class ClientSession {
   const std::int64_t opened_ns_;
   const SessionQuota quota_;
   const std::shared_ptr<dispatch::RequestQuota> requests_;
+  const std::shared_ptr<const AccountMemory> memory_;
   const std::shared_ptr<ByteBudget> answers_;
   mutable std::mutex mutex_;
   bool is_closed_ = false;
@@ -170,8 +176,9 @@ class ClientSession {
 /// The open sessions. Safe across threads.
 class SessionTable {
  public:
-  explicit SessionTable(const SessionQuota& quota, std::size_t most = 4096)
-      : most_(most), quota_(quota) {}
+  /// `memory` outlives the table.
+  SessionTable(const SessionQuota& quota, ClientMemory& memory, std::size_t most = 4096)
+      : most_(most), memory_(memory), quota_(quota) {}
 
   /// Of sessions that open from now on.
   void set_quota(const SessionQuota& quota);
@@ -193,6 +200,7 @@ class SessionTable {
   Status check_room(const std::string& account) const;
 
   const std::size_t most_;
+  ClientMemory& memory_;
   mutable std::mutex mutex_;
   SessionQuota quota_;
   bool is_closed_ = false;
@@ -206,10 +214,10 @@ class SessionTable {
 /// account, so that no user and no token takes what the others need. Safe across threads.
 class CommonHoldings {
  public:
-  /// `on_owner` is told of each account's owner in the exchange before it is used.
-  CommonHoldings(SessionQuota quota, std::int64_t started_ns,
-                 std::function<void(sandbox::OwnerId)> on_owner)
-      : quota_(std::move(quota)), started_ns_(started_ns), on_owner_(std::move(on_owner)) {}
+  /// `on_new` gets the session of an account before any caller does. `memory` outlives this.
+  CommonHoldings(const SessionQuota& quota, ClientMemory& memory, std::int64_t started_ns,
+                 std::function<void(const ClientSession&)> on_new)
+      : quota_(quota), memory_(memory), started_ns_(started_ns), on_new_(std::move(on_new)) {}
 
   /// A session with the id kNobody that never closes.
   std::shared_ptr<ClientSession> of(const std::string& account);
@@ -223,8 +231,9 @@ class CommonHoldings {
   std::shared_ptr<ClientSession> find(const std::string& account, const SessionQuota& quota);
 
   const SessionQuota quota_;
+  ClientMemory& memory_;
   const std::int64_t started_ns_;
-  const std::function<void(sandbox::OwnerId)> on_owner_;
+  const std::function<void(const ClientSession&)> on_new_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<ClientSession>> by_account_;
 };

@@ -18,7 +18,8 @@ using ::testing::ElementsAre;
 RuntimeCode code_of(const Status& status) { return terms::runtime_code_of(status); }
 
 ClientSession session_of(SessionQuota quota) {
-  return ClientSession(terms::SessionId{7}, "test", terms::Peer{}, "token", 0, quota);
+  return ClientSession(terms::SessionId{7}, "test", terms::Peer{}, "token", 0, quota,
+                       ClientMemory({}).of("test"));
 }
 
 TEST(ClientSession, QuotasAreEnforcedAndReleasedAmountsReturn) {
@@ -108,7 +109,8 @@ TEST(ClientSession, EndWaitsForLoadsInProgress) {
 }
 
 TEST(SessionTable, TokensAreUniqueAndValidForOpenSessionsOnly) {
-  SessionTable table({});
+  ClientMemory memory({});
+  SessionTable table({}, memory);
   std::set<std::string> tokens;
   for (int i = 0; i < 100; ++i) {
     const auto session = table.open("client", terms::Peer{}, 0);
@@ -126,7 +128,8 @@ TEST(SessionTable, TokensAreUniqueAndValidForOpenSessionsOnly) {
 }
 
 TEST(SessionTable, LimitsTheNumberOfSessionsAndRefusesAfterClose) {
-  SessionTable table({}, 2);
+  ClientMemory memory({});
+  SessionTable table({}, memory, 2);
   ASSERT_TRUE(table.open("a", terms::Peer{}, 0).is_ok());
   ASSERT_TRUE(table.open("b", terms::Peer{}, 0).is_ok());
   EXPECT_EQ(code_of(table.open("c", terms::Peer{}, 0).status()), RuntimeCode::kOutOfResources);
@@ -137,7 +140,8 @@ TEST(SessionTable, LimitsTheNumberOfSessionsAndRefusesAfterClose) {
 TEST(SessionTable, AccountLeavesRoomForOthers) {
   SessionQuota quota;
   quota.max_sessions = 2;
-  SessionTable table(quota);
+  ClientMemory memory({});
+  SessionTable table(quota, memory);
   const terms::Peer alice = {"unix:/s", 1, 4'000'001};
   const auto first = table.open("a", alice, 0).value();
   ASSERT_TRUE(table.open("b", alice, 0).is_ok());
@@ -151,7 +155,9 @@ TEST(CommonHoldings, EveryAccountHasItsOwn) {
   SessionQuota quota;
   quota.max_models = 1;
   std::vector<sandbox::OwnerId> owners;
-  CommonHoldings common(quota, 0, [&](sandbox::OwnerId owner) { owners.push_back(owner); });
+  ClientMemory memory({});
+  CommonHoldings common(quota, memory, 0,
+                        [&](const ClientSession& session) { owners.push_back(session.owner()); });
   const auto alice = common.of("user 1");
   const auto token = common.of("token a");
   EXPECT_EQ(owners, (std::vector{alice->owner(), token->owner()}));

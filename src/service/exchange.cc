@@ -21,6 +21,9 @@ Result<terms::TensorIndex> Service::put_tensor(const Caller& caller, const terms
                                                std::int64_t ttl_ns) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
+  SLUICE_TRY(exchange_.check_ttl(ttl_ns));
+  // Before there is memory for it.
+  auto room = SLUICE_TRY(exchange_.reserve(caller.session->owner(), view.size_bytes));
   auto memory = allocate_aligned(static_cast<std::uint64_t>(view.size_bytes));
   if (memory == nullptr) {
     return terms::runtime_error(RuntimeCode::kOutOfResources, "no memory for a tensor of {} bytes",
@@ -31,7 +34,7 @@ Result<terms::TensorIndex> Service::put_tensor(const Caller& caller, const terms
   }
   terms::OutputTensor tensor = {view, memory};
   tensor.view.data = memory.get();
-  return exchange_.put(caller.session->owner(), std::move(tensor), ttl_ns);
+  return exchange_.put(caller.session->owner(), std::move(tensor), std::move(room), ttl_ns);
 }
 
 Result<std::string> Service::offer_tensor(const Caller& caller, terms::TensorIndex index) {

@@ -24,6 +24,9 @@ class Log {
   virtual bool is_wanted(LogLevel level) const = 0;
   /// `event`: a name and key=value pairs, `session.open id=3 process=812 client="bench"`.
   virtual void write(LogLevel level, std::string_view event) = 0;
+  /// The least important events that are written. Any thread may change it at any time.
+  virtual LogLevel level() const = 0;
+  virtual void set_level(LogLevel level) = 0;
 
   template <typename... Args>
   void add(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
@@ -36,6 +39,8 @@ class NoLog final : public Log {
  public:
   bool is_wanted(LogLevel /*level*/) const override { return false; }
   void write(LogLevel /*level*/, std::string_view /*event*/) override {}
+  LogLevel level() const override { return LogLevel::kError; }
+  void set_level(LogLevel /*level*/) override {}
 };
 
 }  // namespace sluice::service

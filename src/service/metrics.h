@@ -2,9 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/statistics/group_statistics.h"
+#include "telemetry/span_exporter.h"
+#include "telemetry/telemetry.h"
 #include "terms/server/server.h"
 
 namespace sluice::service {
@@ -18,11 +23,15 @@ struct ModelMetrics {
 /// At about one moment: each part is taken by itself.
 struct Metrics {
   terms::ServerInfo server;
+  double load = 0;  ///< as Service::load
   DescriptorUse descriptors;
   std::int64_t num_refused_connections = 0;
   std::int64_t num_huge_pages = 0;  ///< of 2 MiB, reserved
   std::int64_t num_huge_pages_taken = 0;
   std::vector<terms::SessionInfo> sessions;
+  std::vector<terms::MemoryItem> memory;              ///< ClientMemory::by_kind
+  std::vector<terms::MemoryItem> memory_of_accounts;  ///< ClientMemory::by_account
+  std::int64_t memory_limit_bytes = 0;
   std::vector<ModelMetrics> models;
   std::vector<runtime::GroupReport> groups;
   std::vector<runtime::DeviceReport> devices;
@@ -30,7 +39,10 @@ struct Metrics {
     terms::CoreGroupId group = {};
     terms::WorkerInfo info;
   };
-  std::vector<Worker> workers;  ///< of the groups that have one
+  std::vector<Worker> workers;                           ///< of the groups that have one
+  std::optional<telemetry::SpanExporter::Counts> spans;  ///< of a daemon with a collector
+  std::map<std::string, telemetry::Exemplar> exemplars;  ///< by name of the model
+  std::optional<std::int64_t> lost_access_lines;         ///< of one with an access log
 };
 
 }  // namespace sluice::service

@@ -9,9 +9,11 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dispatch/model_ref.h"
+#include "dispatch/traffic.h"
 #include "package/executable.h"
 #include "runtime/model_host.h"
 #include "terms/server/server.h"
@@ -44,10 +46,17 @@ class ModelTable {
   /// Fails: kInvalidHandle.
   Result<ServedModel> find(terms::ModelHandle model) const;
   /// Of several models with this name that nobody or `session` owns, that of the highest version,
-  /// or of `version`; of equal ones the one that was added last.
+  /// or of the one that is asked for; of equal ones the one that was added last.
   /// Fails: kInvalidHandle, with code kNotFound.
-  Result<NamedModel> find(std::string_view name, std::optional<std::int64_t> version,
+  Result<NamedModel> find(std::string_view name, const dispatch::VersionChoice& choice,
                           terms::SessionId session) const;
+  /// The same for a request. Where the choice is the daemon's, the versions take turns as the
+  /// name's traffic says.
+  Result<NamedModel> find_for_request(std::string_view name, const dispatch::VersionChoice& choice,
+                                      terms::SessionId session) const;
+  /// Divides the requests to this name from now on, among models that nobody owns. A shadow copies
+  /// requests to versions that take the same inputs.
+  void set_traffic(const std::string& name, dispatch::Traffic traffic);
   /// Of the models with this name that nobody or `session` owns; ascending.
   std::vector<std::int64_t> versions(std::string_view name, terms::SessionId session) const;
   /// Nothing happens for a model that is gone.
@@ -58,10 +67,19 @@ class ModelTable {
 
  private:
   void remove_name_locked(const std::string& name, terms::ModelHandle model);
+  const dispatch::TrafficTurns* turns_locked(std::string_view name) const;
+  const std::pair<const terms::ModelHandle, ServedModel>* find_locked(
+      std::string_view name, std::optional<std::int64_t> version, terms::SessionId session) const;
+  Result<NamedModel> named_locked(std::string_view name, const dispatch::VersionChoice& choice,
+                                  terms::SessionId session) const;
+  /// In no order.
+  std::vector<std::int64_t> versions_locked(std::string_view name, terms::SessionId session) const;
+  void set_shadows_locked(const std::string& name) const;
 
   mutable std::shared_mutex mutex_;
   std::map<terms::ModelHandle, ServedModel> models_;
   std::multimap<std::string, terms::ModelHandle, std::less<>> by_name_;  ///< oldest first
+  std::map<std::string, dispatch::TrafficTurns, std::less<>> traffic_;   ///< of names that have one
 };
 
 }  // namespace sluice::service

@@ -23,7 +23,7 @@ class ModelTableTest : public ::testing::Test {
   /// 0: none.
   std::uint64_t find(std::optional<std::int64_t> version = {},
                      SessionId session = terms::kNobody) const {
-    const auto found = table_.find("m", version, session);
+    const auto found = table_.find("m", {version}, session);
     return found.is_ok() ? static_cast<std::uint64_t>(found->handle) : 0;
   }
 
@@ -69,6 +69,40 @@ TEST_F(ModelTableTest, ModelWithoutANameIsFoundByItsHandle) {
   EXPECT_FALSE(table_.remove(ModelHandle{2}));
   table_.remove_name(ModelHandle{2});
   EXPECT_EQ(find(), 1U);
+}
+
+TEST_F(ModelTableTest, LabelsStandForVersions) {
+  add(1, 1);
+  add(2, 2);
+  const auto labelled = [&](std::string_view label) -> std::uint64_t {
+    const auto found = table_.find("m", {{}, label}, terms::kNobody);
+    return found.is_ok() ? static_cast<std::uint64_t>(found->handle) : 0;
+  };
+  EXPECT_EQ(labelled("stable"), 0U);
+  table_.set_traffic("m", {{{"stable", 1}, {"next", 3}}, {}, {}});
+  EXPECT_EQ(labelled("stable"), 1U);
+  EXPECT_EQ(labelled("next"), 0U) << "the version is not there";
+  table_.set_traffic("m", {{{"stable", 2}}, {}, {}});
+  EXPECT_EQ(labelled("stable"), 2U);
+  EXPECT_EQ(labelled("next"), 0U);
+  table_.set_traffic("m", {});
+  EXPECT_EQ(labelled("stable"), 0U);
+}
+
+TEST_F(ModelTableTest, RequestsWithoutAVersionAreShared) {
+  add(1, 1);
+  add(2, 2);
+  table_.set_traffic("m", {{}, {{1, 3}, {2, 1}}, {}});
+  const auto next = [&](SessionId session = terms::kNobody, dispatch::VersionChoice choice = {}) {
+    return static_cast<std::uint64_t>(table_.find_for_request("m", choice, session)->handle);
+  };
+  int num_old = 0;
+  for (int i = 0; i < 400; ++i) num_old += next() == 1 ? 1 : 0;
+  EXPECT_NEAR(num_old, 300, 10);
+  EXPECT_EQ(find(), 2U) << "whoever sends no request sees the highest version";
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(next(terms::kNobody, {2}), 2U);
+  table_.remove(ModelHandle{1});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(next(), 2U);
 }
 
 }  // namespace

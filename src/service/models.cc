@@ -139,15 +139,25 @@ Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadO
   SLUICE_TRY(check_session(caller));
   auto request = SLUICE_TRY(load_request(options, file, std::move(executable)));
   request.package_fd = package_fd;
-  // Only what outlives its client and needs nothing else to exist: no upload, no session, no group.
-  const bool is_restorable = !request.path.empty() && !options.group && !options.function &&
-                             caller.session->id() == terms::kNobody && model_events_.on_load;
-  auto entry = load(caller, options, std::move(request));
-  if (entry.is_ok() && is_restorable) {
-    const ModelHandle handle{entry->info.handle};
-    model_events_.on_load(handle, file.path.string(), options, caller.peer);
-    if (!models_.find(handle).is_ok()) model_events_.on_unload(handle);  // unloaded meanwhile
+  const auto package = request.executable;
+  auto entry = SLUICE_TRY(load(caller, options, std::move(request)));
+  if (options.group) return entry;
+  return keep(caller, std::move(entry),
+              {options, file.path, package, package_fd, std::nullopt, caller.peer});
+}
+
+/// Only what outlives its client is kept: a session's models go with it.
+Result<terms::ModelEntry> Service::keep(const Caller& caller, terms::ModelEntry entry,
+                                        const Deployment& deployment) {
+  if (!events_.on_deploy || caller.session->id() != terms::kNobody) return entry;
+  const ModelHandle handle{entry.info.handle};
+  const Status kept = events_.on_deploy(handle, deployment);
+  if (!kept.is_ok()) {
+    const Status undone = unload(caller, handle, 0);
+    (void)undone;  // another client was first
+    return kept;
   }
+  if (!models_.find(handle).is_ok()) events_.on_remove(handle);  // unloaded meanwhile
   return entry;
 }
 
@@ -176,12 +186,11 @@ Status Service::retire_own(ModelHandle model) {
   return unload(own_caller(), model, drain_ns);
 }
 
-Result<terms::ModelEntry> Service::load_again(const terms::LoadOptions& options,
-                                              const fs::path& path, std::int64_t user,
-                                              const std::string& token) {
-  terms::Peer peer = {"", -1, user, -1};
-  peer.token = token;
-  return load(Caller{common_.of(account_of(peer)), peer}, options, {path}, nullptr);
+Result<terms::ModelEntry> Service::deploy_again(const Deployment& deployment) {
+  const Caller caller{common_.of(account_of(deployment.by)), deployment.by};
+  if (deployment.graph) return deploy_graph(caller, *deployment.graph);
+  return load(caller, deployment.options, {deployment.path}, deployment.executable,
+              deployment.package_fd);
 }
 
 Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadOptions& options,
@@ -194,6 +203,7 @@ Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadO
     SLUICE_TRY(check_owner(group_owners_, group, caller, "group"));
   }
   runtime::ModelHost* host = SLUICE_TRY(host_for(options));
+  request.payer = caller.session->memory().models;
   request.may_share = host == &engine_ && this->options().shares_cores;  // a worker owns its cores
   const ClientSession::Load load = SLUICE_TRY(caller.session->enter_load());
   auto entry = enter_loaded(caller, *host,
@@ -248,6 +258,16 @@ Result<terms::ModelEntry> Service::deploy_graph(const Caller& caller, terms::Gra
   for (const terms::GraphNode& node : request.nodes) {  // a graph keeps them from being removed
     SLUICE_TRY(find_to_control(caller, node.function).with_context(node.name.substr(0, 64)));
   }
+  terms::GraphRequest wanted = request;
+  auto entry = SLUICE_TRY(enter_graph(caller, std::move(request)));
+  Deployment deployment;
+  deployment.options.name = wanted.name;
+  deployment.graph = std::move(wanted);
+  deployment.by = caller.peer;
+  return keep(caller, std::move(entry), deployment);
+}
+
+Result<terms::ModelEntry> Service::enter_graph(const Caller& caller, terms::GraphRequest request) {
   const ClientSession::Load load = SLUICE_TRY(caller.session->enter_load());
   return enter_loaded(caller, *graphs_, graphs_->deploy(std::move(request)));
 }
@@ -278,8 +298,8 @@ Result<terms::ModelEntry> Service::enter_model(const Caller& caller, runtime::Mo
   const terms::ModelInfo info = SLUICE_TRY(host.info(model));
   auto sink = SLUICE_TRY(host.sink(model));
   const bool is_remote = &host != &engine_;
-  auto ref =
-      std::make_shared<dispatch::ModelRef>(sink, info.in_place_inputs, is_remote, own.version);
+  auto ref = std::make_shared<dispatch::ModelRef>(sink, info.in_place_inputs, is_remote,
+                                                  own.version, info.name, own.declared);
   if (own.prepare) {
     const Status prepared = own.prepare(*ref);
     if (!prepared.is_ok()) {
@@ -321,7 +341,7 @@ Result<terms::ModelEntry> Service::enter_model(const Caller& caller, runtime::Mo
 void Service::forget_model(ModelHandle model, const terms::ModelInfo& info, const Caller& caller) {
   const auto served = models_.remove(model);
   if (!served) return;  // another thread was first
-  if (model_events_.on_unload) model_events_.on_unload(model);
+  if (events_.on_remove) events_.on_remove(model);
   if (info.is_implicit && engine_.find_group(info.group) == nullptr) {
     const std::unique_lock lock(owners_mutex_);
     group_owners_.erase(static_cast<std::uint64_t>(info.group.value()));
@@ -401,12 +421,12 @@ Result<std::shared_ptr<dispatch::ModelRef>> Service::find_model(const Caller& ca
 }
 
 Result<std::shared_ptr<dispatch::ModelRef>> Service::find_model(
-    const Caller& caller, std::string_view name, std::optional<std::int64_t> version) const {
+    const Caller& caller, std::string_view name, const dispatch::VersionChoice& version) const {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(authorize(caller.peer, terms::Role::kInference));
   SLUICE_TRY(check_session(caller));
   // In one step: between two, an update could take the model away.
-  return SLUICE_TRY(models_.find(name, version, caller.session->id())).served.ref;
+  return SLUICE_TRY(models_.find_for_request(name, version, caller.session->id())).served.ref;
 }
 
 Result<Admission> Service::admit(std::string_view token, terms::Peer peer,
@@ -414,7 +434,7 @@ Result<Admission> Service::admit(std::string_view token, terms::Peer peer,
   Caller caller = SLUICE_TRY(caller_of(terms::Role::kInference, token, std::move(peer)));
   auto ref = SLUICE_TRY(find_model(caller, model));
   dispatch::RequestLimits limits = limits_of(caller);
-  return Admission{std::move(caller), std::move(ref), std::move(limits)};
+  return Admission{std::move(caller), std::move(ref), std::move(limits), {}};
 }
 
 }  // namespace sluice::service

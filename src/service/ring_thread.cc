@@ -6,6 +6,7 @@
 
 #include "base/no_memory.h"
 #include "base/process/start_thread.h"
+#include "service/clients/peer.h"
 
 namespace sluice::service {
 
@@ -26,6 +27,13 @@ constexpr std::size_t kManyFlights = 8;
 /// The shortest requests take about as long, so that a nap ends before the work does.
 constexpr std::chrono::microseconds kNapPerFlight(4);
 constexpr std::chrono::microseconds kLongestNap(250);
+
+telemetry::Origin origin_of(const shm::SubmissionHead& head) {
+  telemetry::Origin origin = {.door = "ring"};
+  terms::TraceContext caller = {head.trace_id, head.span_id, (head.trace_flags & 1) != 0};
+  if (caller.trace != terms::TraceId{} && caller.span != terms::SpanId{}) origin.caller = caller;
+  return origin;
+}
 
 }  // namespace
 
@@ -125,13 +133,16 @@ void RingThread::rest() {
 void RingThread::serve(const shm::Submission& submission) {
   Status status = ok_status();
   switch (submission.head.kind) {
-    case shm::SubmissionKind::kRequest:
-      status = catch_no_memory([&] { return submit(submission); });
+    case shm::SubmissionKind::kRequest: {
+      const auto observation = service_.telemetry().begin(origin_of(submission.head));
+      status = catch_no_memory([&] { return submit(submission, observation); });
+      if (!status.is_ok()) telemetry::failed(observation, status);
       break;
+    }
     case shm::SubmissionKind::kCancel: return cancel(submission);
     default:
       status = terms::runtime_error(RuntimeCode::kInvalid, "{} is no kind of submission",
-                                    static_cast<std::uint32_t>(submission.head.kind));
+                                    static_cast<std::uint16_t>(submission.head.kind));
   }
   if (!status.is_ok()) ring_->refuse(submission.head.request, status);
 }
@@ -143,7 +154,9 @@ void RingThread::cancel(const shm::Submission& submission) {
   ring_->server.complete(completion);
 }
 
-Status RingThread::submit(const shm::Submission& submission) {
+Status RingThread::submit(const shm::Submission& submission,
+                          const std::shared_ptr<telemetry::Observation>& observation) {
+  if (observation != nullptr) observation->set_user(account_of(caller_.peer));
   const shm::SubmissionHead& head = submission.head;
   const auto entry = std::make_shared<Entry>();
   entry->model = SLUICE_TRY(service_.find_model(caller_, terms::ModelHandle(head.model)));
@@ -158,7 +171,7 @@ Status RingThread::submit(const shm::Submission& submission) {
   request.priority = head.priority;
   request.exchange_owner = static_cast<std::uint64_t>(caller_.session->owner());
   const bool is_last = !ring_->server.has_submission();
-  const auto flight = ring_->flights.enter(head.request, entry->model, is_last);
+  const auto flight = ring_->flights.enter(head.request, entry->model, is_last, observation);
   if (flight == nullptr) {
     return terms::runtime_error(
         RuntimeCode::kInvalid,

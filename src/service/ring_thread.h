@@ -10,6 +10,7 @@
 #include "service/ring_request.h"
 #include "service/service.h"
 #include "shm/ring_server.h"
+#include "telemetry/observation.h"
 
 namespace sluice::service {
 
@@ -39,7 +40,8 @@ class RingThread {
   void loop();
   void rest();
   void serve(const shm::Submission& submission);
-  Status submit(const shm::Submission& submission);
+  Status submit(const shm::Submission& submission,
+                const std::shared_ptr<telemetry::Observation>& observation);
   void cancel(const shm::Submission& submission);
 
   Service& service_;

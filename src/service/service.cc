@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/utf8.h"
@@ -16,7 +15,7 @@ namespace sluice::service {
 namespace {
 
 // Rises with every addition to the protocol; clients ask for it before they use an addition.
-constexpr std::uint32_t kProtocolMinor = 11;
+constexpr std::uint32_t kProtocolMinor = 12;
 
 std::uint64_t number_of(terms::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());
@@ -30,6 +29,7 @@ std::string by(const Caller& caller) { return in_quotes(account_of(caller.peer))
 Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOptions options,
                  Log& log)
     : engine_(engine),
+      memory_(options.memory),
       exchange_(system_clock(), options.exchange),
       functions_(std::make_unique<sandbox::FunctionHost>(engine, options.functions)),
       graphs_(std::make_unique<sandbox::GraphHost>(*functions_, &exchange_)),
@@ -40,19 +40,16 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
       options_(std::move(options)),
       log_(log),
       started_ns_(system_clock().now_ns()),
-      answers_(std::make_shared<ByteBudget>(options_.answer_bytes)),
-      sessions_(quota_of(options_)),
-      common_(quota_of(options_), started_ns_,
-              [this](sandbox::OwnerId owner) { exchange_.add(owner); }) {
+      sessions_(options_.quota, memory_),
+      common_(options_.quota, memory_, started_ns_, [this](const ClientSession& session) {
+        exchange_.add(session.owner(), session.memory().exchange);
+      }) {
+  hosts_.add(runtime::HandleKind::kEngine, engine_);
+  hosts_.add(runtime::HandleKind::kFunction, *functions_);
+  hosts_.add(runtime::HandleKind::kGraph, *graphs_);
   requires_session_ = options_.requires_session;
   access_.set_rules(options_.roles);
   access_.set_exchange_peers(options_.exchange_peers);
-}
-
-SessionQuota Service::quota_of(const ServiceOptions& options) const {
-  SessionQuota quota = options.quota;
-  quota.all_answers = answers_;
-  return quota;
 }
 
 ServiceOptions Service::options() const {
@@ -63,7 +60,7 @@ ServiceOptions Service::options() const {
 
 void Service::set_options(ServiceOptions options) {
   // Open sessions keep the quota that they began with.
-  sessions_.set_quota(quota_of(options));
+  sessions_.set_quota(options.quota);
   requires_session_ = options.requires_session;
   access_.set_rules(options.roles);
   access_.set_exchange_peers(options.exchange_peers);
@@ -78,7 +75,7 @@ terms::ServerInfo Service::server() const {
   info.protocol_minor = kProtocolMinor;
   info.process = getpid();
   info.uptime_ns = system_clock().now_ns() - started_ns_;
-  info.state = is_draining_ ? "draining" : "ready";
+  info.state = is_leaving_ ? "draining" : "ready";
   for (const terms::Device& device : devices_.devices) info.num_cores += device.num_cores;
   info.num_free_cores = engine_.num_free_cores();
   info.devices = devices_.devices;
@@ -98,9 +95,9 @@ terms::ServerInfo Service::server(const Caller& caller) const {
 
 terms::ServerHealth Service::health() const {
   terms::ServerHealth all;
-  all.is_ready = !is_draining_ && !is_preparing_;
+  all.is_ready = is_ready();
   if (is_preparing_) all.reason = "the daemon loads its models";
-  if (is_draining_) all.reason = "the daemon is shutting down";
+  if (is_leaving_) all.reason = "the daemon is shutting down";
   all.descriptors = descriptor_use();
   all.num_refused_connections = num_refused_connections();
   for (const HostedModel& model : all_models()) {
@@ -114,6 +111,7 @@ terms::ServerHealth Service::health() const {
 void Service::set_workers(worker::WorkerPool* workers) {
   workers_ = workers;
   if (workers == nullptr) return;
+  hosts_.add(runtime::HandleKind::kWorker, *workers);
   functions_->set_cells(
       {workers, [workers](const auto& request) { return workers->create_group(request, true); },
        [workers](terms::CoreGroupId group) { return workers->destroy_group(group); },
@@ -135,17 +133,10 @@ std::int64_t Service::version_of(terms::ModelHandle model) const {
 
 std::vector<Service::HostedModel> Service::all_models() const {
   std::vector<HostedModel> all;
-  const std::array<runtime::ModelHost*, 4> hosts = {&engine_, workers_, functions_.get(),
-                                                    graphs_.get()};
-  for (runtime::ModelHost* host : hosts) {
-    if (host == nullptr) continue;
-    for (terms::ModelInfo& info : host->list_models()) {
-      // A host's model of a warm function is the function's business.
-      const bool is_hosts = host == &engine_ || host == workers_;
-      if (is_hosts && functions_->owns(info.group)) continue;
-      const std::int64_t version = version_of(terms::ModelHandle{info.handle});
-      all.push_back({host, std::move(info), version});
-    }
+  for (terms::ModelInfo& info : hosts_.list()) {
+    runtime::ModelHost* host = &hosts_.find(info.handle);
+    const std::int64_t version = version_of(terms::ModelHandle{info.handle});
+    all.push_back({host, std::move(info), version});
   }
   return all;
 }
@@ -221,7 +212,7 @@ Result<std::shared_ptr<ClientSession>> Service::open_session(std::string client,
   SLUICE_TRY(terms::with_runtime_code(check_name(client, "client"), RuntimeCode::kInvalid));
   auto session =
       SLUICE_TRY(sessions_.open(std::move(client), std::move(peer), system_clock().now_ns()));
-  exchange_.add(session->owner());  // before the client has the token
+  exchange_.add(session->owner(), session->memory().exchange);  // before the client has the token
   log_.add(LogLevel::kInfo, "session.open id={} process={} user={} address={} client={}",
            static_cast<std::uint64_t>(session->id()), session->peer().process, session->peer().user,
            in_quotes(session->peer().address), in_quotes(session->client()));
@@ -382,7 +373,10 @@ std::vector<terms::GroupEntry> Service::list_groups() const {
 
 // ---- the end
 
-void Service::start_draining() { is_draining_ = true; }
+void Service::start_draining() {
+  announce_drain();
+  is_draining_ = true;
+}
 
 void Service::shutdown(std::int64_t drain_ns) {
   start_draining();
@@ -393,10 +387,7 @@ void Service::shutdown(std::int64_t drain_ns) {
   std::string what = "the end of the daemon";
   for (const HostedModel& model : all_models()) what += ", model " + in_quotes(model.info.name);
   const auto watched = watchdog_.watch(std::move(what), hang_ns(drain_ns));
-  graphs_->shutdown(deadline_ns);     // whose requests go on to their next functions
-  functions_->shutdown(deadline_ns);  // before the workers that are cells
-  if (workers_ != nullptr) workers_->shutdown(deadline_ns);
-  engine_.shutdown(deadline_ns);
+  hosts_.shutdown(deadline_ns);
   const Status reason = make_error(Code::kUnavailable, "the daemon is shutting down");
   for (const auto& session : sessions_.all()) close_session(session->id(), reason);
 }
@@ -408,7 +399,7 @@ Watchdog::Watch Service::watch(const runtime::ModelHost& host, terms::ModelHandl
   return watchdog_.watch(
       fmt::format("{} model {:#x} {}", what, static_cast<std::uint64_t>(model), name),
       // A worker that hangs is killed; only in this process can nothing end a thread.
-      &host == workers_ ? 0 : hang_ns(drain_ns));
+      &host == workers_ || functions_->is_in_cell(model) ? 0 : hang_ns(drain_ns));
 }
 
 std::int64_t Service::hang_ns(std::int64_t drain_ns) const {

@@ -11,14 +11,19 @@
 #include <shared_mutex>
 
 #include "base/system/watchdog.h"
+#include "runtime/host_directory.h"
 #include "sandbox/exchange.h"
 #include "sandbox/function_host.h"
 #include "sandbox/graph/graph_host.h"
+#include "service/balance/load_meter.h"
 #include "service/client_session.h"
 #include "service/clients/access.h"
+#include "service/clients/client_memory.h"
 #include "service/log.h"
 #include "service/metrics.h"
 #include "service/model_table.h"
+#include "service/packages/upload.h"
+#include "telemetry/telemetry.h"
 #include "terms/core_request.h"
 #include "terms/load.h"
 #include "terms/server/profile.h"
@@ -48,11 +53,10 @@ struct ServiceOptions {
   std::vector<RoleRule> roles = {};
   /// Most requests of one stream in flight, until their answers were sent. Requires: > 0.
   std::int64_t stream_requests = 256;
-  /// Most bytes of answers that wait until their client reads them: of one stream, and of the whole
-  /// daemon. A stream over its limit computes nothing more until the client reads; a single answer
-  /// may be larger.
+  /// Most bytes of answers of one stream that wait until its client reads them. A stream over its
+  /// limit computes nothing more until the client reads; a single answer may be larger.
   std::int64_t stream_answer_bytes = std::int64_t{256} << 20;
-  std::int64_t answer_bytes = std::int64_t{4} << 30;
+  MemoryLimits memory = {};
   /// Of a stop or unload that asks for longer, and of the end of a session.
   std::int64_t drain_limit_ns = 30'000'000'000;
   /// Of a run of a model or function whose load sets none; 0: no limit.
@@ -87,13 +91,22 @@ struct PackageFile {
   std::string version = {};         ///< `file_version` as the client sees it; empty: any
 };
 
-/// Receives the models that clients load by path, without a session and without a group. A daemon
-/// can load such a model again from its file alone. Called from any thread, several at a time.
-struct ModelEvents {
-  std::function<void(terms::ModelHandle, const std::string& path, const terms::LoadOptions&,
-                     const terms::Peer& by)>
-      on_load;
-  std::function<void(terms::ModelHandle)> on_unload;  ///< of any model
+/// A model, function or graph that a client made without a session and without a group: what a
+/// daemon needs to make it again.
+struct Deployment {
+  terms::LoadOptions options = {};
+  std::filesystem::path path = {};  ///< of the package, as the client named it; empty for
+  std::shared_ptr<const package::Executable> executable = nullptr;  ///< an upload,
+  int package_fd = -1;                                              ///< which is in this file
+  std::optional<terms::GraphRequest> graph = {};  ///< a graph of functions, without a package
+  terms::Peer by = {};
+};
+
+/// Called from any thread, several at a time.
+struct DeploymentEvents {
+  /// The files are borrowed for the call. Its error undoes the deployment.
+  std::function<Status(terms::ModelHandle, const Deployment&)> on_deploy;
+  std::function<void(terms::ModelHandle)> on_remove;  ///< of any model
 };
 
 /// A model that the daemon loads for all clients: from any folder, for nobody, without an event.
@@ -103,6 +116,7 @@ struct OwnModel {
   std::shared_ptr<const package::Executable> executable = nullptr;
   int package_fd = -1;  ///< which is in this file
   std::int64_t version = 1;
+  std::shared_ptr<const terms::DeclaredModel> declared = nullptr;  ///< may be null
   /// Called with the model before a client can find it, on the loading thread; its error unloads
   /// the model. May be empty.
   std::function<Status(const dispatch::ModelRef&)> prepare = {};
@@ -113,6 +127,7 @@ struct Admission {
   Caller caller;
   std::shared_ptr<dispatch::ModelRef> model;
   dispatch::RequestLimits limits;
+  std::shared_ptr<telemetry::Observation> observation = {};  ///< null: nobody observes it
 };
 
 /// Safe from any thread. Calls that say so block; the others do not. Every Status carries a
@@ -136,6 +151,8 @@ class Service {
   void set_options(ServiceOptions options);
   runtime::Engine& engine() { return engine_; }
   Log& log() { return log_; }
+  /// Doors begin an observation there for each request that they take.
+  telemetry::Telemetry& telemetry() const { return *telemetry_; }
   /// Sets the pool for groups and functions with isolation `process`; without a pool the service
   /// refuses such groups and functions. Called before all other functions; the pool outlives the
   /// service.
@@ -148,16 +165,24 @@ class Service {
   /// Fetches tensors of other hosts for pull_tensor. Before clients call.
   void set_fetch(terms::FetchTensor fetch) { fetch_ = std::move(fetch); }
   /// Before clients call.
-  void set_model_events(ModelEvents events) { model_events_ = std::move(events); }
+  void set_deployment_events(DeploymentEvents events) { events_ = std::move(events); }
 
   /// Not ready, as `health` says it, while the daemon loads its models. Requests to those that are
   /// loaded are answered.
   void set_preparing(bool is_preparing) { is_preparing_ = is_preparing; }
 
+  /// Not ready from now on, as `health` says it, so that balancers choose other daemons. Requests,
+  /// loads and sessions are taken until `start_draining`.
+  void announce_drain() { is_leaving_ = true; }
+
   terms::ServerInfo server() const;
   /// With the account and the roles of the caller.
   terms::ServerInfo server(const Caller& caller) const;
   terms::ServerHealth health() const;
+  /// Whether requests are taken: the same without a look at models and descriptors.
+  bool is_ready() const { return !is_leaving_ && !is_preparing_; }
+  /// From 0 to 1, as LoadMeter has it.
+  double load() const;
 
   // ---- sessions
 
@@ -210,11 +235,11 @@ class Service {
   /// Unloads a model of load_own: no client finds it by name from now on, and requests that found
   /// it before are answered. Blocks, up to the drain limit. Fails: kInvalidHandle.
   Status retire_own(terms::ModelHandle model);
-  /// For a daemon that starts again: as that client's load without a session. Blocks. Fails: as
-  /// load.
-  Result<terms::ModelEntry> load_again(const terms::LoadOptions& options,
-                                       const std::filesystem::path& path, std::int64_t user,
-                                       const std::string& token);
+  /// For a daemon that starts again: as that client made it. Blocks. Fails: as load and
+  /// deploy_graph.
+  Result<terms::ModelEntry> deploy_again(const Deployment& deployment);
+  /// Of all clients.
+  UploadedPackages& uploads() { return uploads_; }
   /// As load, but nothing is loaded. Blocks.
   Result<terms::Footprint> estimate(const terms::LoadOptions& options, const PackageFile& file,
                                     std::shared_ptr<const package::Executable> executable);
@@ -281,7 +306,7 @@ class Service {
   /// The model of this name, and version, that the session may use; of several, the highest
   /// version, and of these the one loaded last. Fails: kInvalidHandle.
   Result<terms::ModelHandle> find_named(terms::SessionId session, std::string_view name,
-                                        std::optional<std::int64_t> version = {}) const {
+                                        const dispatch::VersionChoice& version = {}) const {
     return SLUICE_TRY(models_.find(name, version, session)).handle;
   }
   /// 1 for a model that is being loaded, and for one that has gone.
@@ -294,11 +319,14 @@ class Service {
   std::vector<std::int64_t> versions_of(terms::SessionId session, std::string_view name) const {
     return models_.versions(name, session);
   }
-  /// The same for a request. A model that is updated answers whoever found it.
-  /// Fails: as find_model.
-  Result<std::shared_ptr<dispatch::ModelRef>> find_model(const Caller& caller,
-                                                         std::string_view name,
-                                                         std::optional<std::int64_t> version) const;
+  /// The same for a request, which takes its turn of the name's traffic. A model that is updated
+  /// answers whoever found it. Fails: as find_model.
+  Result<std::shared_ptr<dispatch::ModelRef>> find_model(
+      const Caller& caller, std::string_view name, const dispatch::VersionChoice& version) const;
+  /// As ModelTable::set_traffic.
+  void set_traffic(const std::string& name, dispatch::Traffic traffic) {
+    models_.set_traffic(name, std::move(traffic));
+  }
 
   // ---- the exchange: tensors that stay between requests, of the session that put them
 
@@ -346,7 +374,6 @@ class Service {
     std::int64_t version = 1;
   };
 
-  SessionQuota quota_of(const ServiceOptions& options) const;
   Status check_ready() const;
   /// For calls that make, use or change something. Fails: kPermissionDenied without a session where
   /// one is required.
@@ -378,6 +405,8 @@ class Service {
       const terms::LoadOptions& options, const PackageFile& file,
       std::shared_ptr<const package::Executable> executable) const;
   Caller own_caller() const;
+  Result<terms::ModelEntry> keep(const Caller& caller, terms::ModelEntry entry,
+                                 const Deployment& deployment);
   Result<terms::ModelEntry> load(const Caller& caller, const terms::LoadOptions& options,
                                  runtime::LoadRequest request, const OwnModel& own = {});
   Result<terms::ModelEntry> enter_loaded(const Caller& caller, runtime::ModelHost& host,
@@ -385,6 +414,7 @@ class Service {
                                          const OwnModel& own = {});
   Result<terms::ModelEntry> enter_model(const Caller& caller, runtime::ModelHost& host,
                                         terms::ModelHandle model, const OwnModel& own);
+  Result<terms::ModelEntry> enter_graph(const Caller& caller, terms::GraphRequest request);
   Status check_source(const std::string& address) const;
   void remember_executable(terms::ModelHandle model, const runtime::LoadRequest& request);
   terms::SessionId owner(const Owners& owners, std::uint64_t handle) const;
@@ -403,26 +433,31 @@ class Service {
 
   runtime::Engine& engine_;
   worker::WorkerPool* workers_ = nullptr;
+  ClientMemory memory_;
   sandbox::Exchange exchange_;  ///< before the functions, whose last requests put outputs into it
   const std::unique_ptr<sandbox::FunctionHost> functions_;
   const std::unique_ptr<sandbox::GraphHost> graphs_;  ///< of the functions
+  runtime::HostDirectory hosts_;                      ///< of all of these
   terms::FetchTensor fetch_;
   std::atomic<int> num_pulls_ = 0;
   std::stop_source stop_pulls_;
-  ModelEvents model_events_;
+  DeploymentEvents events_;
+  UploadedPackages uploads_;
   std::function<void(const std::string& what)> on_hang_;
   Watchdog watchdog_;
   const topology::DeviceMap devices_;
   mutable std::mutex options_mutex_;
   ServiceOptions options_;
   Log& log_;
+  const std::shared_ptr<telemetry::Telemetry> telemetry_ = std::make_shared<telemetry::Telemetry>();
   const std::int64_t started_ns_;
-  const std::shared_ptr<ByteBudget> answers_;  ///< of all sessions, nobody's too
+  std::atomic<bool> is_leaving_ = false;
   std::atomic<bool> is_draining_ = false;
   std::atomic<bool> is_preparing_ = false;
   std::atomic<bool> requires_session_ = false;
   Access access_;
   SessionTable sessions_;
+  mutable LoadMeter load_meter_;
   mutable CommonHoldings common_;  ///< of clients without a session
   ModelTable models_;
   mutable std::shared_mutex owners_mutex_;

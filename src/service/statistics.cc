@@ -1,4 +1,8 @@
 // The part of Service that tells what models, groups and devices did.
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/log/wall_time.h"
 #include "base/system/huge_pages.h"
 #include "runtime/engine.h"
 #include "service/clients/refusals.h"
@@ -28,6 +32,14 @@ terms::ModelStatistics statistics_of(const terms::ModelInfo& info,
   return all;
 }
 
+/// Milliseconds since 1970. The offset is taken once, so that a moment keeps its date. The clock of
+/// a simulated machine has no dates.
+std::int64_t unix_ms(std::int64_t ended_ns) {
+  constexpr std::int64_t kNsPerMs = 1'000'000;
+  static const std::int64_t offset_ns = wall_offset_ns();
+  return (ended_ns + offset_ns) / kNsPerMs;
+}
+
 /// All cores of a group are reserved; for a device the caller sets the number.
 terms::Usage usage_of(std::uint64_t id, const runtime::UsageReport& report) {
   return {id,
@@ -46,7 +58,10 @@ Result<std::vector<terms::ModelStatistics>> Service::statistics(std::uint64_t mo
   std::vector<terms::ModelStatistics> all;
   for (const HostedModel& hosted : SLUICE_TRY(select_models(model))) {
     const auto snapshot = hosted.host->statistics(ModelHandle{hosted.info.handle});
-    if (snapshot.is_ok()) all.push_back(statistics_of(hosted.info, *snapshot));
+    if (!snapshot.is_ok()) continue;  // unloaded meanwhile
+    all.push_back(statistics_of(hosted.info, *snapshot));
+    if (snapshot->last_run_ns == 0) continue;
+    all.back().last_run_unix_ms = unix_ms(snapshot->last_run_ns);
   }
   return all;
 }
@@ -65,12 +80,35 @@ terms::ServerStatistics Service::all_statistics() const {
     usage.num_reserved_cores = report.num_reserved_cores;
     all.devices.push_back(std::move(usage));
   }
+  all.memory = memory_.by_kind();
+  all.memory_limit_bytes = ClientMemory::process()->limit_bytes();
   return all;
+}
+
+double Service::load() const {
+  return load_meter_.load(system_clock().now_ns(), [this] {
+    LoadSample sample;
+    for (const terms::GroupInfo& group : engine_.list_groups()) {
+      const auto report = engine_.report(group.id);
+      if (!report.is_ok()) continue;  // destroyed meanwhile
+      sample.groups.push_back({group.id, report->num_cores, report->core_busy_ns});
+    }
+    for (const HostedModel& model : all_models()) {
+      if (model.info.queue_limit <= 0) continue;
+      const auto statistics = model.host->statistics(ModelHandle{model.info.handle});
+      if (!statistics.is_ok()) continue;
+      sample.fullest_line =
+          std::max(sample.fullest_line, static_cast<double>(statistics->waiting) /
+                                            static_cast<double>(model.info.queue_limit));
+    }
+    return sample;
+  });
 }
 
 Metrics Service::metrics() const {
   Metrics all;
   all.server = server();
+  all.load = load();
   all.descriptors = descriptor_use();
   all.num_refused_connections = num_refused_connections();
   if (const auto pages = HugePages::of_process()) {
@@ -78,6 +116,10 @@ Metrics Service::metrics() const {
     all.num_huge_pages_taken = pages->num_taken();
   }
   all.sessions = list_sessions();
+  all.memory = memory_.by_kind();
+  all.memory_of_accounts = memory_.by_account();
+  all.memory_limit_bytes = ClientMemory::process()->limit_bytes();
+  all.exemplars = telemetry_->exemplars();
   for (HostedModel& hosted : all_models()) {
     auto requests = hosted.host->statistics(ModelHandle{hosted.info.handle});
     if (!requests.is_ok()) continue;  // unloaded meanwhile

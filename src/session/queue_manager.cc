@@ -51,12 +51,6 @@ Result<std::unique_ptr<QueueManager>> QueueManager::create(runtime::RequestSink&
     slot.inputs.resize(manager->inputs_.size());
     slot.outputs.resize(signature.outputs.size());
   }
-  if (options.has_driver.value_or(false)) {
-    manager->driver_ = SLUICE_TRY(start_thread([self = manager.get()] {
-      const auto is_over = [self] { return self->is_closing_.load(std::memory_order_seq_cst); };
-      self->model_.wait(is_over, kNoDeadline);
-    }));
-  }
   return manager;
 }
 
@@ -228,7 +222,6 @@ void QueueManager::close() {
   const auto is_done = [this] { return open_.load(std::memory_order_acquire) == 0; };
   while (!model_.wait(is_done, kNoDeadline)) {
   }
-  if (driver_.joinable()) driver_.join();
   // Last: a slot that waits for a retry is open, so that none can ask for the thread any more.
   {
     const std::lock_guard lock(retry_mutex_);

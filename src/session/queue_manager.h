@@ -6,7 +6,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -19,9 +18,6 @@ namespace sluice::session {
 struct QueueOptions {
   /// Of each queue; 0: twice the depth of the model.
   std::size_t capacity = 0;
-  /// Starts a thread that runs requests of a model without a thread of its own. None: for the model
-  /// of a session.
-  std::optional<bool> has_driver = {};
 };
 
 /// Has a queue per input and output tensor. When every queue has an entry and the model has room,
@@ -31,10 +27,8 @@ struct QueueOptions {
 ///         `--closed--> callback with kCancelled
 ///
 /// Requests start on threads that enqueue, on threads that complete requests, and, after the model
-/// had no room, on a thread that tries again; with a driver they run on its thread, and on threads
-/// in `wait`. Requests start in order; with a depth above
-/// one they may complete out of order. Safe from any thread; TensorQueue states the rules of a
-/// queue.
+/// had no room, on a thread that tries again. Requests start in order; with a depth above one they
+/// may complete out of order. Safe from any thread; TensorQueue states the rules of a queue.
 class QueueManager {
  public:
   /// `model` is borrowed and outlives this.
@@ -52,11 +46,6 @@ class QueueManager {
   TensorQueue* find(std::string_view name);
   /// The error of an entry for a name that `find` does not know: kNotFound with the reason.
   Status no_queue(std::string_view name) const;
-
-  /// Waits until `is_done` or `deadline_ns`; may run requests on this thread.
-  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
-    return model_.wait(is_done, deadline_ns);
-  }
 
   /// Closes the queues, returns waiting entries with kCancelled, and waits for running requests:
   /// every callback has been called at the end. Not from a callback.
@@ -91,7 +80,6 @@ class QueueManager {
   Slot* stalled_ = nullptr;  ///< refused by the model; used by the pump alone
   std::atomic<int> open_ = 0;
   std::atomic<bool> is_closing_ = false;
-  std::thread driver_;
   std::mutex retry_mutex_;  ///< of what follows; nothing else is locked under it
   std::condition_variable retry_changed_;
   bool wants_retry_ = false;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/process/start_thread.h"
+
 namespace sluice::session {
 namespace {
 
@@ -30,13 +32,16 @@ Status is_same_signature(const terms::Signature& a, const terms::Signature& b) {
 
 }  // namespace
 
-Result<std::unique_ptr<ReplicaSet>> ReplicaSet::create(std::vector<runtime::RequestSink*> replicas,
+Result<std::shared_ptr<ReplicaSet>> ReplicaSet::create(const Replicas& replicas,
                                                        const terms::ReplicaOptions& options) {
   if (replicas.empty()) return invalid_argument("replicas: there is none");
-  std::unique_ptr<ReplicaSet> set(new ReplicaSet(options));
-  for (runtime::RequestSink* sink : replicas) {
+  std::shared_ptr<ReplicaSet> set(new ReplicaSet(options));
+  for (const auto& sink : replicas) {
     SLUICE_TRY(is_same_signature(sink->signature(), replicas.front()->signature()));
     set->replicas_.emplace_back().sink = sink;
+  }
+  if (options.has_timer) {
+    set->timer_ = SLUICE_TRY(start_thread([self = set.get()] { self->keep_time(); }));
   }
   return set;
 }
@@ -51,7 +56,11 @@ int ReplicaSet::depth() const {
 
 Result<std::uint64_t> ReplicaSet::submit(runtime::Request& request) {
   if (is_shut_down_.load(std::memory_order_acquire)) {
-    return terms::runtime_error(RuntimeCode::kFailed, "the runner was shut down");
+    return terms::runtime_error(RuntimeCode::kFailed, "the combined model was shut down");
+  }
+  // A deadline of the request itself wins.
+  if (options_.timeout_ns > 0 && request.deadline_ns == kNoDeadline) {
+    request.deadline_ns = clock().now_ns() + options_.timeout_ns;
   }
   // While requests wait, new ones join the line: they must not overtake a higher priority.
   const bool has_line = num_waiting_.load(std::memory_order_acquire) > 0;
@@ -60,8 +69,21 @@ Result<std::uint64_t> ReplicaSet::submit(runtime::Request& request) {
     if (id.is_ok() || terms::runtime_code_of(id.status()) != RuntimeCode::kQueueFull) return id;
   }
   auto id = enter_line(request);
-  if (id.is_ok()) start_waiting();  // a replica may have room again
+  if (!id.is_ok()) return id;
+  start_waiting();  // a replica may have room again
+  // Sequentially consistent with the store in keep_time: either the timer sees that a request
+  // waits, or its `expire` sees the request.
+  has_waiting_.store(true, std::memory_order_seq_cst);
+  timer_spot_.wake();
   return id;
+}
+
+void ReplicaSet::keep_time() {
+  const auto has_news = [this] { return is_shut_down_.load() || has_waiting_.load(); };
+  while (!is_shut_down_.load()) {
+    has_waiting_.store(false, std::memory_order_seq_cst);
+    timer_spot_.wait(clock(), expire(), has_news);
+  }
 }
 
 /// How many of a replica's `depth` places a request takes: its rows, where they are joined.
@@ -144,7 +166,7 @@ Result<std::uint64_t> ReplicaSet::enter_line(runtime::Request& request) {
   }
   const std::lock_guard lock(mutex_);
   if (is_shut_down_.load(std::memory_order_acquire)) {
-    return terms::runtime_error(RuntimeCode::kFailed, "the runner was shut down");
+    return terms::runtime_error(RuntimeCode::kFailed, "the combined model was shut down");
   }
   if (line_.size() >= options_.queue_limit) {
     return terms::runtime_error(RuntimeCode::kQueueFull,
@@ -208,7 +230,7 @@ void ReplicaSet::put_back(runtime::PendingRequest waiting) {
       return;
     }
   }
-  end(waiting, terms::runtime_error(RuntimeCode::kCancelled, "the runner shuts down"));
+  end(waiting, terms::runtime_error(RuntimeCode::kCancelled, "the combined model shuts down"));
 }
 
 /// Answers a request that left the line.
@@ -293,14 +315,17 @@ void ReplicaSet::wake_parked() {
 
 void ReplicaSet::shutdown() {
   std::vector<runtime::PendingRequest> cancelled;
+  bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
-    is_shut_down_.store(true, std::memory_order_release);
+    is_first = !is_shut_down_.exchange(true);
     cancelled = line_.take_all();
     count_waiting();
   }
+  timer_spot_.wake();
+  if (is_first && timer_.joinable()) timer_.join();
   for (const runtime::PendingRequest& waiting : cancelled) {
-    end(waiting, terms::runtime_error(RuntimeCode::kCancelled, "the runner was shut down"));
+    end(waiting, terms::runtime_error(RuntimeCode::kCancelled, "the combined model was shut down"));
   }
   for (Replica& replica : replicas_) {
     const auto is_done = [&] { return replica.open.load(std::memory_order_acquire) == 0; };

@@ -9,8 +9,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
+#include "base/parking_spot.h"
 #include "base/serial_pump.h"
 #include "runtime/line/waiting_line.h"
 #include "terms/replicas.h"
@@ -24,12 +26,13 @@ namespace sluice::session {
 ///
 /// Safe from any thread. If a replica has room, a request takes no lock except the replica's:
 /// callers share one atomic count per replica. The line has a lock, which no thread holds while it
-/// submits. `expire` and `wait` apply the deadlines of the line.
+/// submits. A timer, `expire` and `wait` apply the deadlines of the line.
 class ReplicaSet final : public runtime::RequestSink {
  public:
-  /// Borrows the replicas. Requires: they answer all submitted requests before their end.
+  using Replicas = std::vector<std::shared_ptr<runtime::RequestSink>>;
+
   /// Fails: kInvalidArgument without replicas, or for different signatures.
-  static Result<std::unique_ptr<ReplicaSet>> create(std::vector<runtime::RequestSink*> replicas,
+  static Result<std::shared_ptr<ReplicaSet>> create(const Replicas& replicas,
                                                     const terms::ReplicaOptions& options);
   ~ReplicaSet() override;
 
@@ -47,12 +50,13 @@ class ReplicaSet final : public runtime::RequestSink {
   /// call; kNoDeadline if no waiting request has a deadline.
   std::int64_t expire();
 
-  /// Cancels the line, refuses new requests, and waits for the replies of the replicas.
+  /// Cancels the line, refuses new requests, and waits for the replies of the replicas. May be
+  /// called again. Not from a callback.
   void shutdown();
 
  private:
   struct Replica {
-    runtime::RequestSink* sink = nullptr;
+    std::shared_ptr<runtime::RequestSink> sink;
     std::atomic<int> in_flight = 0;  ///< places of requests that may occupy the replica
     std::atomic<int> open = 0;       ///< requests that may, or whose on_done is running
   };
@@ -71,6 +75,7 @@ class ReplicaSet final : public runtime::RequestSink {
   Result<std::uint64_t> offer(runtime::Request& request);
   Result<std::uint64_t> enter_line(runtime::Request& request);
   void start_waiting();
+  void keep_time();
   std::optional<runtime::PendingRequest> pop_line();
   void put_back(runtime::PendingRequest waiting);
   void count_waiting();
@@ -93,6 +98,10 @@ class ReplicaSet final : public runtime::RequestSink {
   std::condition_variable changed_;
   std::atomic<int> num_parked_ = 0;
   std::atomic<std::uint64_t> num_news_ = 0;  ///< counts submissions and replies
+
+  std::atomic<bool> has_waiting_ = false;  ///< a request entered the line since the timer's look
+  ParkingSpot timer_spot_;
+  std::thread timer_;
 };
 
 }  // namespace sluice::session

@@ -22,9 +22,16 @@ using testing::view_of;
 
 class ReplicaSetTest : public ::testing::Test {
  protected:
-  std::unique_ptr<ReplicaSet> make(std::vector<runtime::RequestSink*> replicas,
-                                   const terms::ReplicaOptions& options = {}) {
-    auto set = ReplicaSet::create(std::move(replicas), options);
+  static ReplicaSet::Replicas borrow(const std::vector<FakeModel*>& models) {
+    ReplicaSet::Replicas replicas;
+    for (FakeModel* model : models) replicas.emplace_back(model, [](FakeModel*) {});
+    return replicas;
+  }
+  /// Without a timer: the tests advance the clock.
+  std::shared_ptr<ReplicaSet> make(const std::vector<FakeModel*>& models,
+                                   terms::ReplicaOptions options = {}) {
+    options.has_timer = false;
+    auto set = ReplicaSet::create(borrow(models), options);
     EXPECT_TRUE(set.is_ok()) << set.status().to_string();
     return std::move(set).value();
   }
@@ -201,8 +208,7 @@ TEST_F(ReplicaSetTest, SleepingDriverWakesForAnotherThreadsRequest) {
 TEST_F(ReplicaSetTest, CancellingAWaitingRequestWakesItsWaiter) {
   FakeModel a(1, 1, clock_);
   FakeModel b(1, 1, clock_);
-  for (const std::vector<runtime::RequestSink*>& replicas :
-       {std::vector<runtime::RequestSink*>{&a}, {&a, &b}}) {
+  for (const std::vector<FakeModel*>& replicas : {std::vector<FakeModel*>{&a}, {&a, &b}}) {
     const auto set = make(replicas);
     for (std::size_t i = 0; i < replicas.size(); ++i) submit(*set);
     std::atomic<bool> is_done = false;
@@ -223,8 +229,83 @@ TEST_F(ReplicaSetTest, CancellingAWaitingRequestWakesItsWaiter) {
 TEST_F(ReplicaSetTest, ReplicasAreOfOneModel) {
   FakeModel a(1, 1, clock_);
   FakeModel b(1, 2, clock_);
-  EXPECT_THAT(ReplicaSet::create({&a, &b}, {}).status().message(), HasSubstr("of one model"));
+  EXPECT_THAT(ReplicaSet::create(borrow({&a, &b}), {}).status().message(),
+              HasSubstr("of one model"));
   EXPECT_FALSE(ReplicaSet::create({}, {}).is_ok());
+}
+
+TEST_F(ReplicaSetTest, RequestsWithoutADeadlineGetTheSets) {
+  FakeModel a(1, 1, clock_);
+  terms::ReplicaOptions options;
+  options.timeout_ns = 100;
+  const auto set = make({&a}, options);
+  submit(*set);
+  submit(*set);
+  EXPECT_EQ(set->expire(), 100);
+  clock_.advance(100);
+  (void)set->expire();
+  EXPECT_THAT(codes_, ElementsAre(RuntimeCode::kTimeout));
+  a.complete();
+  EXPECT_THAT(codes_, ElementsAre(RuntimeCode::kTimeout, RuntimeCode::kOk))
+      << "once it runs the model keeps the deadline";
+}
+
+TEST_F(ReplicaSetTest, TimerAppliesDeadlinesThatNobodyWaitsFor) {
+  FakeModel a(1, 1, clock_);
+  const auto set = ReplicaSet::create(borrow({&a}), {}).value();
+  submit(*set);
+  std::atomic<bool> is_late = false;
+  runtime::Request waiting = request(100);
+  waiting.on_done = [&](const runtime::Reply& reply) {
+    is_late = reply.code == RuntimeCode::kTimeout;
+  };
+  ASSERT_TRUE(set->submit(waiting).is_ok());
+  clock_.advance(100);
+  EXPECT_TRUE(eventually([&] { return is_late.load(); }));
+  a.complete();
+}
+
+/// Every caller gets the answer to its own question, or cancelled, whatever the schedule.
+void run_many_callers(const ReplicaSet::Replicas& replicas, bool shuts_down_early) {
+  const auto set = ReplicaSet::create(replicas, {}).value();
+  std::atomic<int> num_answers = 0;
+  std::vector<std::thread> callers;
+  for (std::uint32_t seed = 0; seed < 4; ++seed) {
+    callers.emplace_back([&, seed] {
+      for (int i = 0; i < 150; ++i) {
+        auto x = rows(1, static_cast<float>(seed * 1000 + static_cast<std::uint32_t>(i)));
+        runtime::Request question;
+        question.inputs = {view_of(x)};
+        const runtime::Reply reply = runtime::infer(*set, std::move(question));
+        if (reply.code == RuntimeCode::kOk) {
+          ASSERT_EQ(testing::floats(reply.outputs.at(0)), testing::doubled(x));
+        } else {
+          ASSERT_TRUE(shuts_down_early) << reply.errors.to_status().to_string();
+        }
+        ++num_answers;
+      }
+    });
+  }
+  if (shuts_down_early) {
+    EXPECT_TRUE(eventually([&] { return num_answers >= 50; }));
+    set->shutdown();
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(num_answers, 600);
+}
+
+TEST_F(ReplicaSetTest, ManyCallersShareReplicas) {
+  FakeModel a(2, 1, system_clock());
+  FakeModel b(2, 1, system_clock());
+  a.completes_in_wait = b.completes_in_wait = true;
+  run_many_callers(borrow({&a, &b}), false);
+}
+
+TEST_F(ReplicaSetTest, ShutdownWakesAllConcurrentCallers) {
+  FakeModel a(2, 1, system_clock());
+  FakeModel b(2, 1, system_clock());
+  a.completes_in_wait = b.completes_in_wait = true;
+  run_many_callers(borrow({&a, &b}), true);
 }
 
 }  // namespace

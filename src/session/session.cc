@@ -13,6 +13,8 @@
 namespace sluice::session {
 namespace {
 
+constexpr std::size_t kSlot = 0;  // of the pipeline, which has one
+
 terms::TensorView view_of(const ir::Type& type, const void* data, std::size_t size) {
   return {const_cast<void*>(data), static_cast<std::int64_t>(size), type.element(),  // NOLINT
           type.static_dims().value_or(std::vector<std::int64_t>{})};
@@ -36,6 +38,7 @@ Status give(const TensorSink& sink, const terms::TensorView& view, std::string_v
     return (*consumer)(view).with_context(fmt::format("taking \"{}\"", name));
   }
   const auto& memory = std::get<terms::OutputMemory>(sink);
+  // Checked per run: the size of an output may depend on the inputs.
   if (memory.capacity_bytes < view.size_bytes) {
     return make_error(Code::kResourceExhausted, "\"{}\" has {} bytes, the memory bound to it {}",
                       name, view.size_bytes, memory.capacity_bytes);
@@ -48,17 +51,8 @@ Status give(const TensorSink& sink, const terms::TensorView& view, std::string_v
 
 }  // namespace
 
-Result<ir::Constant> map_raw_tensor(const std::filesystem::path& path, const ir::Type& type) {
-  Bytes bytes = SLUICE_TRY(map_file(path));
-  const auto size = ir::storage_bytes(type);
-  if (!size || static_cast<std::size_t>(*size) != bytes.size()) {
-    return invalid_argument("{} has {} bytes, {} takes {}", path.string(), bytes.size(),
-                            type.to_string(), size.value_or(-1));
-  }
-  return ir::Constant{type, std::move(bytes)};
-}
-
 Result<exec::ConstantsByName> map_npy_folder(const std::filesystem::path& folder) {
+  // The iterator reports errors by value: a folder may go while it is read.
   std::error_code error;
   exec::ConstantsByName tensors;
   for (auto at = std::filesystem::directory_iterator(folder, error);
@@ -90,6 +84,8 @@ Status Session::bind_stored() {
     if (tensor == nullptr) {
       return invalid_argument("stored tensor \"{}\": the model has none of this name", name);
     }
+    // Stored data may hold more than the caller wants bound without being asked; the predicate
+    // decides.
     if (!options_.binds_stored(*tensor)) continue;
     SLUICE_TRY(bind_source(name, value).with_context("stored tensor data"));
   }
@@ -101,7 +97,7 @@ const ProgramTensor* Session::find(std::string_view name) const {
   return it == tensors_.end() ? nullptr : &*it;
 }
 
-Status Session::require_loaded() const { return model_ ? ok_status() : not_in_state("loaded"); }
+Status Session::require_loaded() const { return pipeline_ ? ok_status() : not_in_state("loaded"); }
 
 Status Session::bind_source(std::string_view name, TensorSource source) {
   const ProgramTensor* tensor = find(name);
@@ -114,7 +110,8 @@ Status Session::bind_source(std::string_view name, TensorSource source) {
   }
   const bool is_constant = tensor->role == TensorRole::kConstant;
   // Constants are moved once, by load(); inputs may be bound again at any time.
-  if (is_constant && (model_ || is_stopped_)) return not_in_state("new: its constants are loaded");
+  if (is_constant && (pipeline_ || is_stopped_))
+    return not_in_state("new: its constants are loaded");
   terms::TensorView view;
   if (const auto* value = std::get_if<ir::Constant>(&source)) {
     view = view_of(value->type, value->data.data(), value->data.size());
@@ -148,6 +145,7 @@ Status Session::verify(Program program) const {
     // Constants have a compiled value without a source, and save moves only constants with a sink.
     if (program != Program::kMain || tensor.role == TensorRole::kConstant) continue;
     if (tensor.default_value != nullptr) continue;
+    // All tensors that lack something are named at once, so that one look at the message suffices.
     const bool is_output = tensor.role == TensorRole::kOutput;
     if (is_output ? sinks_.contains(tensor.name) : sources_.contains(tensor.name)) continue;
     missing += fmt::format("{}{} \"{}\" of type {} has no {}", missing.empty() ? "" : "; ",
@@ -211,7 +209,7 @@ Status Session::provide(const ProgramTensor& tensor, const terms::TensorView& ta
 }
 
 Status Session::load(const backend::BackendRegistry& backends) {
-  if (model_ || is_stopped_) return not_in_state("new: load comes once");
+  if (pipeline_ || is_stopped_) return not_in_state("new: load comes once");
   SLUICE_TRY(verify(Program::kLoad));
   // After this the session has the constants that the devices get, so that current_value finds them
   // by address.
@@ -222,7 +220,8 @@ Status Session::load(const backend::BackendRegistry& backends) {
   options_.load.bring_constant = exec::bring_to(options_.devices);
   const auto loaded = SLUICE_TRY(exec::LoadedModel::load(executable_, backends, options_.load));
   first_segments_ = SLUICE_TRY(first_segments(executable_));
-  model_ = SLUICE_TRY(InlineModel::create(loaded, options_.depth, clock_, options_.devices));
+  pipeline_ =
+      SLUICE_TRY(runtime::Pipeline::create(loaded, 1, *options_.devices, "a session's model"));
   return ok_status();
 }
 
@@ -239,6 +238,7 @@ Status Session::run_main() {
     } else if (tensor.role == TensorRole::kOutput) {
       const TensorSink& sink = sinks_.find(tensor.name)->second;
       const auto* memory = std::get_if<terms::OutputMemory>(&sink);
+      // Kernels write to bound memory directly; a consumer gets a view of the run's own memory.
       request.outputs.push_back(memory != nullptr ? *memory : terms::OutputMemory{});
       sinks.emplace_back(tensor.name, memory != nullptr ? nullptr : &sink);
     }
@@ -251,11 +251,17 @@ Status Session::run_main() {
     }
     return ok_status();
   };
-  const runtime::Reply reply = model_->run_now(request, provide_for);
-  if (reply.code != RuntimeCode::kOk) return reply.errors.to_status();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const terms::TensorSpec& spec = pipeline_->model().signature().inputs[i];
+    SLUICE_TRY(exec::check_input(spec, request.inputs[i]));
+  }
+  // Consumers see whole results or nothing: after a failure none of them is called.
+  SLUICE_TRY(pipeline_->prepare(kSlot, request));
+  SLUICE_TRY(pipeline_->run(kSlot, provide_for));
+  const std::vector<terms::OutputTensor> outputs = SLUICE_TRY(pipeline_->take_outputs(kSlot));
   for (std::size_t i = 0; i < sinks.size(); ++i) {
     const auto& [name, sink] = sinks[i];
-    if (sink != nullptr) SLUICE_TRY(give(*sink, reply.outputs[i].view, name));
+    if (sink != nullptr) SLUICE_TRY(give(*sink, outputs[i].view, name));
   }
   return ok_status();
 }
@@ -280,7 +286,7 @@ Result<Bytes> Session::current_value(const ir::Constant& constant) const {
                       "the package, compiled with --packed-only, has only a packed form of it; "
                       "compile the model without");
   }
-  const exec::LoadedModel& model = model_->loaded();
+  const exec::LoadedModel& model = pipeline_->model();
   for (std::size_t segment = 0; segment < model.num_segments(); ++segment) {
     const backend::Group& group = *model.group_of(segment);
     const auto services = SLUICE_TRY(options_.devices->of(group.shared_backend(), group.device()));
@@ -290,15 +296,8 @@ Result<Bytes> Session::current_value(const ir::Constant& constant) const {
   return constant.data;
 }
 
-Result<std::unique_ptr<QueueManager>> Session::create_queue_manager(const QueueOptions& options) {
-  SLUICE_TRY(require_loaded());
-  QueueOptions with_driver = options;
-  with_driver.has_driver = options.has_driver.value_or(true);
-  return QueueManager::create(*model_, with_driver);
-}
-
 void Session::stop() {
-  model_.reset();
+  pipeline_.reset();
   is_stopped_ = true;
 }
 

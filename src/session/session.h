@@ -5,15 +5,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "device/device_services.h"
 #include "exec/constants/replace_constants.h"
-#include "session/inline_model.h"
+#include "runtime/pipeline/pipeline.h"
 #include "session/program.h"
-#include "session/queue_manager.h"
 
 namespace sluice::session {
 
@@ -27,18 +27,12 @@ using TensorSource = std::variant<ir::Constant, terms::TensorView, DataProvider>
 /// Memory of the user that every run writes, or a callback.
 using TensorSink = std::variant<terms::OutputMemory, DataConsumer>;
 
-/// Maps a file of raw bytes as a tensor of `type`.
-/// Fails: as map_file does; kInvalidArgument if the sizes differ.
-Result<ir::Constant> map_raw_tensor(const std::filesystem::path& path, const ir::Type& type);
-
 /// Maps the .npy files of a folder as tensors; a file's name without the ending is the tensor's
 /// name. Fails: kNotFound for a missing folder; as package::read_npy, with the name of the file.
 Result<exec::ConstantsByName> map_npy_folder(const std::filesystem::path& folder);
 
 struct SessionOptions {
   exec::LoadOptions load;
-  /// Requests that run at a time through `model`.
-  int depth = 1;
   /// Tensor data stored beside the executable, by tensor name.
   exec::ConstantsByName stored;
   /// Selects stored tensors to bind without `bind_source`.
@@ -51,10 +45,10 @@ struct SessionOptions {
 /// Binds, runs programs, stops:
 ///
 ///     created --load--> loaded --stop--> stopped
-///                       main, save, model: here only
+///                       main, save: here only
 ///
 /// Constants have their compiled values unless stored data or a source overrides them; a source by
-/// name wins over stored data. Used by one thread at a time, except `model`.
+/// name wins over stored data. Used by one thread at a time.
 class Session {
  public:
   /// Fails: kInvalidArgument for stored data that fits no tensor, or has another type.
@@ -83,13 +77,6 @@ class Session {
   /// Passes the constants with a sink to their sinks: on own-memory devices, the values there.
   Status run_save();
 
-  /// Runs requests instead of the bound tensors, for queues or a ModelRunner. Null unless loaded.
-  runtime::RequestSink* model() { return model_.get(); }
-  /// Queues for all inputs and outputs; destroyed before the session. A thread runs their requests
-  /// unless `options` forbids it.
-  /// Fails: kFailedPrecondition unless loaded.
-  Result<std::unique_ptr<QueueManager>> create_queue_manager(const QueueOptions& options = {});
-
   /// Frees the resources of `load`. The only call that is valid afterwards, without effect.
   void stop();
 
@@ -111,7 +98,7 @@ class Session {
   std::map<std::string, TensorSink, std::less<>> sinks_;
   std::map<std::string, MutableBytes, std::less<>> provided_;  ///< memory that providers fill
   std::vector<std::size_t> first_segments_;                    ///< of inputs; set by `load`
-  std::unique_ptr<InlineModel> model_;
+  std::optional<runtime::Pipeline> pipeline_;                  ///< from `load` to `stop`
   bool is_stopped_ = false;
 };
 

@@ -3,13 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-
 #include "base/file.h"
 #include "exec/testing/exec_testing.h"
 #include "package/npy.h"
 #include "package/package.h"
-#include "session/model_runner.h"
 #include "support/paths.h"
 
 namespace sluice::session {
@@ -367,26 +364,9 @@ TEST_F(SessionTest, ProgramsRunInTheirStateOnly) {
   EXPECT_EQ(session->load(registry()).code(), Code::kFailedPrecondition);
   EXPECT_EQ(session->bind_source("c", pair_of(1, 2)).code(), Code::kFailedPrecondition);
   session->stop();
-  EXPECT_EQ(session->model(), nullptr);
   EXPECT_EQ(session->run_main().code(), Code::kFailedPrecondition);
   EXPECT_EQ(session->load(registry()).code(), Code::kFailedPrecondition);
   session->stop();
-}
-
-TEST_F(SessionTest, RawFilesAreCheckedBySize) {
-  const sluice::testing::TempDir folder;
-  const auto path = folder / "c.bin";
-  const ir::Constant value = pair_of(7, 8);
-  ASSERT_TRUE(write_file_atomically(path, value.data.view()).is_ok());
-  SessionOptions options;
-  auto mapped = map_raw_tensor(path, value.type);
-  ASSERT_TRUE(mapped.is_ok()) << mapped.status().to_string();
-  options.stored.emplace("c", *mapped);
-  run(*make(std::move(options)));
-  EXPECT_EQ(y_.data()[1], 9);
-  const auto three = ir::Type::tensor(ir::ElementType::kF32, ir::Shape{3});
-  EXPECT_THAT(map_raw_tensor(path, three).status().message(),
-              HasSubstr("has 8 bytes, f32[3] takes 12"));
 }
 
 TEST_F(SessionTest, NpyFilesAreStoredTensors) {
@@ -403,35 +383,6 @@ TEST_F(SessionTest, NpyFilesAreStoredTensors) {
   ASSERT_TRUE(write_file_atomically(folder / "w.npy", value.data.view()).is_ok());
   EXPECT_THAT(map_npy_folder(folder.path()).status().message(), HasSubstr("w.npy"));
   EXPECT_EQ(map_npy_folder(folder / "none").status().code(), Code::kNotFound);
-}
-
-TEST_F(SessionTest, ItsModelServesQueuesAndRunners) {
-  const auto session = make();
-  EXPECT_FALSE(session->create_queue_manager().is_ok()) << "not loaded";
-  ASSERT_TRUE(session->load(registry()).is_ok());
-  {
-    auto queues = session->create_queue_manager();
-    ASSERT_TRUE(queues.is_ok());
-    std::atomic<bool> is_done = false;
-    const QueueCallback done = {[](void* context, const QueueCompletion&) {
-                                  auto& flag = *static_cast<std::atomic<bool>*>(context);
-                                  flag = true;
-                                  flag.notify_all();
-                                },
-                                &is_done};
-    ASSERT_TRUE((*queues)->find("x")->enqueue(x_.data(), 8, {}).is_ok());
-    ASSERT_TRUE((*queues)->find("s")->enqueue(s_.data(), 8, {}).is_ok());
-    ASSERT_TRUE((*queues)->find("y")->enqueue(y_.data(), 8, done).is_ok());
-    is_done.wait(false);  // this thread runs nothing
-    EXPECT_EQ(y_.data()[0], 11);
-  }
-  auto runner = ModelRunner::create({session->model()});
-  ASSERT_TRUE(runner.is_ok());
-  auto request = (*runner)->make_request({{"x", f32_view(x_, {2})}});
-  ASSERT_TRUE(request.is_ok());
-  const runtime::Reply reply = (*runner)->run(std::move(request).value());
-  EXPECT_EQ(reply.code, RuntimeCode::kOk);
-  EXPECT_EQ(exec::testing::floats(reply.outputs.at(1).view)[1], 3);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct RingTensor {
 static_assert(sizeof(RingTensor) == 96);
 
 /// What a submission asks for.
-enum class SubmissionKind : std::uint32_t {
+enum class SubmissionKind : std::uint16_t {
   kRequest = 0,
   kCancel = 1  ///< of the request whose id `model` holds; has no tensors
 };
@@ -43,7 +43,13 @@ struct SubmissionHead {
   std::uint32_t num_inputs = 0;
   std::uint32_t num_outputs = 0;
   SubmissionKind kind = SubmissionKind::kRequest;
-  std::array<std::uint32_t, 6> zero = {};
+  /// Of W3C's Trace Context; 1: sampled. A daemon before minor version 12 takes them for a part of
+  /// `kind`, and refuses all but 0.
+  std::uint16_t trace_flags = 0;
+  /// The caller's span, in the order of traceparent; zeros: none. A daemon before minor version 12
+  /// does not look.
+  std::array<std::uint8_t, 16> trace_id = {};
+  std::array<std::uint8_t, 8> span_id = {};
 };
 static_assert(sizeof(SubmissionHead) == 64);
 

@@ -16,6 +16,31 @@ Status read(const JsonValue& value, std::string_view name, std::int64_t most,
   return ok_status();
 }
 
+nlohmann::ordered_json to_json(const FunctionOptions& options) {
+  return {{"share", options.share},
+          {"priority", options.priority},
+          {"memory_bytes", options.memory_bytes},
+          {"keep_warm_ns", options.keep_warm_ns},
+          {"batch_rows", options.batch_rows}};
+}
+
+Result<FunctionOptions> function_from_json(const JsonValue& value) {
+  constexpr std::int64_t kMostPriority = std::numeric_limits<std::int32_t>::max();
+  const FunctionOptions standard;
+  FunctionOptions options;
+  const auto read = [&](std::string_view name, std::int64_t otherwise, std::int64_t least,
+                        std::int64_t most) { return value.int_or(name, otherwise, least, most); };
+  options.share =
+      static_cast<std::int32_t>(SLUICE_TRY(read("share", standard.share, 1, kMaxWeight)));
+  options.priority = static_cast<std::int32_t>(
+      SLUICE_TRY(read("priority", standard.priority, -kMostPriority - 1, kMostPriority)));
+  options.memory_bytes = SLUICE_TRY(read("memory_bytes", standard.memory_bytes, 0, kMost));
+  options.keep_warm_ns = SLUICE_TRY(read("keep_warm_ns", standard.keep_warm_ns, 0, kMost));
+  options.batch_rows = static_cast<std::int32_t>(
+      SLUICE_TRY(read("batch_rows", standard.batch_rows, 0, kMaxBatchRows)));
+  return options;
+}
+
 }  // namespace
 
 nlohmann::ordered_json to_json(const LoadOptions& options) {
@@ -32,6 +57,7 @@ nlohmann::ordered_json to_json(const LoadOptions& options) {
   }
   if (options.seed) json["seed"] = static_cast<std::int64_t>(*options.seed);  // its bits
   if (options.isolation) json["isolation"] = isolation_name(*options.isolation);
+  if (options.function) json["function"] = to_json(*options.function);
   return json;
 }
 
@@ -56,6 +82,9 @@ Result<LoadOptions> load_options_from_json(const JsonValue& value) {
   }
   const std::string isolation = SLUICE_TRY(value.text_or("isolation", ""));
   if (!isolation.empty()) options.isolation = SLUICE_TRY(parse_isolation(isolation));
+  if (value.has("function")) {
+    options.function = SLUICE_TRY(function_from_json(SLUICE_TRY(value.field("function"))));
+  }
   return options;
 }
 

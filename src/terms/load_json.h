@@ -6,8 +6,8 @@
 
 namespace sluice::terms {
 
-/// All options but `group` and `function`, which mean nothing outside their process. An option
-/// without a value has no field.
+/// All options but `group`, which means nothing outside its process. An option without a value has
+/// no field.
 nlohmann::ordered_json to_json(const LoadOptions& options);
 /// Fails: kInvalidArgument, naming a field of a wrong type or out of range.
 Result<LoadOptions> load_options_from_json(const JsonValue& value);

@@ -12,14 +12,10 @@ struct ReplicaOptions {
   ReplicaChoice choice = ReplicaChoice::kLeastLoaded;
   /// Requests that may wait while every replica is full; one more is refused.
   std::size_t queue_limit = 1024;
-};
-
-struct RunnerOptions {
-  ReplicaOptions replicas;
   /// For requests without a deadline; 0: none.
   std::int64_t timeout_ns = 0;
-  /// Starts a thread that applies deadlines. Without it the owner calls `step`, as tests
-  /// with their own clock do.
+  /// Starts a thread that applies the deadlines of waiting requests. Without it the owner calls
+  /// `expire`, as tests with their own clock do.
   bool has_timer = true;
 };
 

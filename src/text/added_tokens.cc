@@ -39,6 +39,7 @@ Result<AddedToken> read_token(const Field& field) {
   AddedToken token;
   const Field id = SLUICE_TRY(field.member("id"));
   const std::int64_t number = SLUICE_TRY(id.whole());
+  // The bound limits the table by id, which is as long as the largest one.
   if (number < 0 || number >= kMaxTokenId) return id.error("an id that no vocabulary has");
   token.id = TokenId(static_cast<std::int32_t>(number));
   token.content = SLUICE_TRY(field.text_of("content"));
@@ -51,6 +52,7 @@ Result<AddedToken> read_token(const Field& field) {
   token.is_single_word = SLUICE_TRY(field.truth_or("single_word", false));
   token.strips_left = SLUICE_TRY(field.truth_or("lstrip", false));
   token.strips_right = SLUICE_TRY(field.truth_or("rstrip", false));
+  // Special tokens match the text as given, other tokens the normalized text.
   token.is_normalized = SLUICE_TRY(field.truth_or("normalized", !token.is_special));
   token.normalized = token.content;
   return token;
@@ -65,6 +67,7 @@ Result<AddedTokens> AddedTokens::read(const Field& list, const Vocabulary& model
   for (const Field& item : items) {
     AddedToken token = SLUICE_TRY(read_token(item));
     if (token.content.empty()) continue;
+    // The model's vocabulary wins: the file's id may be that of an older vocabulary.
     const TokenId known = model.find(token.content);
     if (known.is_valid()) token.id = known;
     if (token.is_normalized) {
@@ -76,6 +79,7 @@ Result<AddedTokens> AddedTokens::read(const Field& list, const Vocabulary& model
 }
 
 Status AddedTokens::add(AddedToken token) {
+  // A later token of the same id takes the place of the earlier one in the table.
   SLUICE_TRY(contents_.add(token.content, token.id.value()));
   if (token.id.index() >= by_id_.size()) by_id_.resize(token.id.index() + 1, -1);
   const auto index = static_cast<std::int32_t>(tokens_.size());
@@ -95,6 +99,7 @@ std::vector<Stretch> AddedTokens::find(std::string_view text, bool in_normalized
     std::size_t bytes = 0;
     std::int32_t index = -1;
     if (trie.may_begin(text[at])) {
+      // Prefixes come from the shortest to the longest, so the last one wins.
       trie.for_each_prefix(text.substr(at), [&](std::size_t size, std::int32_t value) {
         bytes = size;
         index = value;
@@ -107,6 +112,8 @@ std::vector<Stretch> AddedTokens::find(std::string_view text, bool in_normalized
     const AddedToken& token = tokens_[static_cast<std::size_t>(index)];
     std::size_t begin = at;
     std::size_t end = at + bytes;
+    // A match that does not count is passed over as a whole, as the reference implementation does:
+    // no shorter token is looked for within it.
     at = end;
     if (token.is_special && !finds_special_tokens) continue;
     if (token.is_single_word &&

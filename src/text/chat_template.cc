@@ -24,6 +24,8 @@ struct ChatTemplate::Parts {
 
 namespace {
 
+/// The names that templates use for special tokens; others of the file are not variables of a
+/// template.
 constexpr std::array kTokenNames = {"bos_token", "eos_token", "unk_token", "sep_token",
                                     "pad_token", "cls_token", "mask_token"};
 
@@ -71,6 +73,7 @@ void read_tokens(const nlohmann::json& file,
         found->is_object() ? found->value("content", nlohmann::json()) : *found;
     const bool is_known =
         std::ranges::any_of(names, [&](const auto& entry) { return entry.first == name; });
+    // The first file with a name wins: tokenizer_config.json comes before special_tokens_map.json.
     if (token.is_string() && !is_known) names.emplace_back(name, token);
   }
 }
@@ -88,17 +91,21 @@ Status add_variables(const Chat& chat, jinja::Render& render) {
   };
   SLUICE_TRY(set("messages", chat.messages));
   SLUICE_TRY(set("tools", chat.tools));
+  // Templates ask whether there are any; an undefined name would fail in some of them.
   SLUICE_TRY(set("documents", nullptr));
   for (const auto& [name, value] : chat.variables.items()) SLUICE_TRY(set(name, value));
+  // Last, so that a variable of the caller cannot contradict the field.
   return set("add_generation_prompt", chat.adds_generation_prompt);
 }
 
 }  // namespace
 
 Result<Chat> parse_chat(std::string_view json) {
+  // Conversations come from clients: the bound holds before a value is built.
   constexpr int kMaxDepth = 64;
   auto parsed = SLUICE_TRY(parse_ordered_json(json, kMaxDepth));
   Chat chat;
+  // A list alone is the messages; an object is a request in the form of OpenAI's API.
   if (!parsed.is_object()) {
     chat.messages = std::move(parsed);
     return chat;
@@ -137,6 +144,7 @@ Result<ChatTemplate> ChatTemplate::read(const ChatFiles& files) {
     return make_error(Code::kNotFound,
                       "the model has no chat template; it goes on with plain text");
   }
+  // Parsed once here: a template that Sluice does not support fails when the model is opened.
   parts->main = SLUICE_TRY(jinja::parse_template(*sources.main));
   if (sources.with_tools) {
     parts->with_tools = SLUICE_TRY(jinja::parse_template(*sources.with_tools));

@@ -150,11 +150,20 @@ Result<std::vector<TokenId>> Tokenizer::encode(std::string_view text,
 
 Result<Encoding> Tokenizer::encode_pair(std::string_view first, const std::string_view* second,
                                         const EncodeOptions& options) const {
-  const auto first_ids = SLUICE_TRY(parts_->encode(first, options));
+  const auto first_ids = SLUICE_TRY(read_tokens(first, options));
   std::vector<TokenId> second_ids;
-  if (second != nullptr) second_ids = SLUICE_TRY(parts_->encode(*second, options));
-  return parts_->post_processor.join(first_ids, second == nullptr ? nullptr : &second_ids,
-                                     options.adds_special_tokens);
+  if (second != nullptr) second_ids = SLUICE_TRY(read_tokens(*second, options));
+  return join(first_ids, second == nullptr ? nullptr : &second_ids, options);
+}
+
+Result<std::vector<TokenId>> Tokenizer::read_tokens(std::string_view text,
+                                                    const EncodeOptions& options) const {
+  return parts_->encode(text, options);
+}
+
+Encoding Tokenizer::join(const std::vector<TokenId>& first, const std::vector<TokenId>* second,
+                         const EncodeOptions& options) const {
+  return parts_->post_processor.join(first, second, options.adds_special_tokens);
 }
 
 Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,
@@ -167,8 +176,8 @@ Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,
     pieces.emplace_back(*piece);
     bytes += piece->size();
   }
-  RegexBudget budget(bytes);
-  if (parts_->decoder != nullptr) SLUICE_TRY(parts_->decoder->decode(pieces, budget));
+  Decoding decoding{RegexBudget(bytes), options.keeps_bytes};
+  if (parts_->decoder != nullptr) SLUICE_TRY(parts_->decoder->decode(pieces, decoding));
   std::string text;
   for (const std::string& piece : pieces) {
     if (parts_->decoder == nullptr && &piece != &pieces.front()) text += ' ';

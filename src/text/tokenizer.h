@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,6 +26,8 @@ struct EncodeOptions {
 
 struct DecodeOptions {
   bool skips_special_tokens = true;
+  /// Bytes that form no character stay in the text, which is no UTF-8 then.
+  bool keeps_bytes = false;
 };
 
 /// Immutable; copies share one tokenizer, which is safe across threads.
@@ -46,8 +49,15 @@ class Tokenizer {
   /// Of one text, or of two that a model compares; `second` is null for one. Fails: as above.
   Result<Encoding> encode_pair(std::string_view first, const std::string_view* second,
                                const EncodeOptions& options = {}) const;
+  /// The parts of `encode_pair`, for a text that stands in many pairs: a text's own tokens, without
+  /// special ones around it, and their joining. Fails: as above.
+  Result<std::vector<TokenId>> read_tokens(std::string_view text,
+                                           const EncodeOptions& options = {}) const;
+  Encoding join(const std::vector<TokenId>& first, const std::vector<TokenId>* second,
+                const EncodeOptions& options = {}) const;
 
-  /// Valid UTF-8: bytes that form no character become U+FFFD. Ids that are no token are left out.
+  /// Valid UTF-8 by default: bytes that form no character become U+FFFD. Ids that are no token are
+  /// left out.
   Result<std::string> decode(std::span<const TokenId> ids, const DecodeOptions& options = {}) const;
 
   /// Tokens of the model and added ones.
@@ -79,6 +89,11 @@ class StreamDecoder {
   Result<std::string> add(TokenId id);
   /// The rest: U+FFFD for a character that never was whole. The decoder begins anew.
   Result<std::string> finish();
+  /// The bytes that a token would add behind those so far, which may be part of a character. A
+  /// special token is spelled, too. Changes nothing.
+  Result<std::string> spell(TokenId id) const;
+  /// Characters of the text before the next token, those that wait included.
+  Result<std::int64_t> num_characters() const;
 
  private:
   Tokenizer tokenizer_;
@@ -86,6 +101,7 @@ class StreamDecoder {
   std::vector<TokenId> ids_;  ///< the last tokens whose text is out, and those whose text is not
   std::size_t num_out_ = 0;   ///< of ids_: tokens whose text is out
   std::string out_;           ///< their text
+  std::int64_t num_characters_ = 0;  ///< of all text that is out
 };
 
 }  // namespace sluice::text

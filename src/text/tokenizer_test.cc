@@ -46,6 +46,22 @@ TEST(Tokenizer, MergesPairsInOrderOfRank) {
   EXPECT_THAT(numbers(tokenizer.encode("")), ElementsAre());
 }
 
+TEST(Tokenizer, TakesTextWithoutMergesOrPieces) {
+  const Tokenizer letters =
+      read(R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}})");
+  EXPECT_THAT(numbers(letters.encode("abba")), ElementsAre(0, 1, 1, 0));
+  for (const char* model :
+       {R"({"type": "BPE", "vocab": {}, "merges": []})",
+        R"({"type": "BPE", "vocab": {"a": 0}, "merges": [], "ignore_merges": true})",
+        R"({"type": "WordPiece", "unk_token": "u", "vocab": {"u": 0}})",
+        R"({"type": "WordLevel", "unk_token": "u", "vocab": {"u": 0}})",
+        R"({"type": "Unigram", "unk_id": 0, "vocab": [["u", 0.0]]})"}) {
+    const Tokenizer empty = read(std::string(R"({"model": )") + model + "}");
+    const auto ids = empty.encode("hello");
+    EXPECT_TRUE(!ids.is_ok() || ids->size() <= 5U) << model;
+  }
+}
+
 TEST(Tokenizer, FindsSpecialTokensOnlyInTrustedText) {
   const Tokenizer tokenizer = read(kSmall);
   EXPECT_THAT(numbers(tokenizer.encode("he<|end|>he")), ElementsAre(6, 300, 6));
@@ -86,6 +102,20 @@ TEST(StreamDecoder, GivesWholeCharactersAlone) {
   EXPECT_EQ(decoder.add(TokenId(10)).value(), "");
   EXPECT_EQ(decoder.finish().value(), "\xEF\xBF\xBD");
   EXPECT_EQ(decoder.add(TokenId(3)).value(), "o");
+}
+
+TEST(StreamDecoder, SpellsATokenInItsPlaceByItsBytes) {
+  StreamDecoder decoder(read(kSmall));
+  EXPECT_EQ(decoder.spell(TokenId(10)).value(), "\xC3");
+  EXPECT_EQ(decoder.add(TokenId(10)).value(), "");
+  EXPECT_EQ(decoder.spell(TokenId(11)).value(), "\xA9");
+  EXPECT_EQ(decoder.spell(TokenId(8)).value(), "hell");
+  EXPECT_EQ(decoder.num_characters().value(), 1) << "one that waits, maybe for ever";
+  EXPECT_EQ(decoder.add(TokenId(11)).value(), "é") << "spelling changes nothing";
+  EXPECT_EQ(decoder.add(TokenId(8)).value(), "hell");
+  EXPECT_EQ(decoder.num_characters().value(), 5);
+  const auto tokenizer = read(kSmall);
+  EXPECT_EQ(decoder.spell(tokenizer.find_token("<|end|>")).value(), "<|end|>");
 }
 
 TEST(StreamDecoder, DoesNotWaitForeverForBrokenBytes) {

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/json/json_reader.h"
+#include "weights/aligned.h"
 
 namespace sluice::weights {
 namespace {
@@ -46,6 +47,7 @@ Result<std::string_view> header_of(const Bytes& file) {
   if (file.size() < kLengthBytes) return invalid_argument("the file ends within its first 8 bytes");
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), kLengthBytes);
+  // The format's length and elements are little-endian, as the host's.
   static_assert(std::endian::native == std::endian::little);
   if (length > kMaxHeaderBytes) {
     return invalid_argument("the header takes {} bytes; at most {} are read", length,
@@ -76,6 +78,7 @@ class HeaderLook : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t /*size*/) override { return enter(); }
   bool end_array() override { return leave(); }
   bool key(string_t& name) override {
+    // Depth 1 has the names of tensors; deeper ones are the fields of one.
     if (depth_ != 1 || names_.insert(name).second) return true;
     return refuse(invalid_argument("the header has tensor \"{}\" twice", name));
   }
@@ -123,6 +126,7 @@ Result<Entry> entry_of(const JsonValue& value, const std::string& name) {
   const ElementType element = SLUICE_TRY(element_of(value));
   ir::Shape shape;
   const JsonValue dims = SLUICE_TRY(value.field("shape"));
+  // Sizes are bounded one by one here; their product is checked with the type, below.
   for (const JsonValue& dim : SLUICE_TRY(dims.as_items(kMaxRank))) {
     shape.emplace_back(SLUICE_TRY(dim.as_int(0, kMaxSize)));
   }
@@ -144,6 +148,7 @@ Status check_ranges(std::vector<Entry>& entries, std::int64_t size_bytes) {
                     [](const Entry& entry) { return std::pair(entry.begin, entry.end); });
   std::int64_t covered = 0;
   for (const Entry& entry : entries) {
+    // The format allows neither overlaps nor gaps, so that a file cannot hide bytes.
     if (entry.begin < covered) {
       return invalid_argument("tensor \"{}\": its range overlaps that of another", entry.name);
     }
@@ -159,12 +164,6 @@ Status check_ranges(std::vector<Entry>& entries, std::int64_t size_bytes) {
   }
   if (covered == size_bytes) return ok_status();
   return invalid_argument("the last {} bytes belong to no tensor", size_bytes - covered);
-}
-
-Bytes aligned(Bytes bytes, ElementType element) {
-  const auto size = static_cast<std::uintptr_t>(std::max(1, ir::element_bits(element) / 8));
-  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % size == 0) return bytes;
-  return MutableBytes::copy_of(bytes.view()).freeze();
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/process/memory_limit.h"
+#include "exec/memory_scope.h"
 #include "topology/map/device_map_json.h"
 #include "worker/protocol/model_info.h"
 #include "worker/protocol/package_file.h"
@@ -16,9 +18,6 @@ using terms::ModelHandle;
 
 namespace {
 
-/// Set in every handle of the pool and in none of the engine's, whose low half is an index into a
-/// table of fewer than 2^31 entries.
-constexpr std::uint64_t kPoolBit = std::uint64_t{1} << 31U;
 /// As in EngineOptions: how long a stage may go on after its request was cancelled.
 constexpr std::int64_t kHangLimitNs = 10'000'000'000;
 
@@ -53,6 +52,17 @@ std::vector<topology::MemoryLease> lease(topology::MemoryBudget& budget,
   add("packed constants", footprint.packed_bytes);
   add("slots", footprint.context_bytes * footprint.depth);
   return leases;
+}
+
+/// Constants of the package are the package's.
+Result<ByteCharge> charge_of(const runtime::LoadRequest& request,
+                             const terms::Footprint& footprint) {
+  const std::int64_t bytes =
+      footprint.packed_bytes + footprint.context_bytes * std::max(footprint.depth, 1);
+  auto charge =
+      ByteCharge::take(request.payer == nullptr ? exec::process_memory() : request.payer, bytes);
+  if (charge.is_ok()) return charge;
+  return terms::with_runtime_code(charge.status(), RuntimeCode::kOutOfResources);
 }
 
 /// The system-call filter knows what these devices need. Drivers of others need more.
@@ -99,6 +109,7 @@ Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const topology::Cor
   setup.first_device = cores.cores.front().device.value();
   setup.first_core = cores.cores.front().core;
   setup.num_cores = static_cast<std::int32_t>(cores.cores.size());
+  setup.usable_bytes = usable_memory_bytes();
   // Both sides have one limit: the worker enforces it, the daemon's budget shows it.
   setup.memory_bytes = std::max<std::int64_t>(cores.budget->limit_bytes(), 0);
   setup.cpus = cores.cpus;
@@ -188,7 +199,7 @@ void WorkerPool::describe(std::vector<terms::GroupInfo>& groups) const {
 
 Result<std::shared_ptr<WorkerPool::Loaded>> WorkerPool::find(ModelHandle handle) const {
   const auto number = static_cast<std::uint64_t>(handle);
-  auto loaded = (number & kPoolBit) != 0 ? models_.find(number & ~kPoolBit) : nullptr;
+  auto loaded = models_.find(number);
   if (loaded != nullptr) return loaded;
   return terms::runtime_error(RuntimeCode::kInvalidHandle,
                               "no model has handle {:#x}, or it was unloaded",
@@ -256,16 +267,18 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     return std::make_shared<RemoteModel>(std::move(parts));
   };
   const auto model = SLUICE_TRY(group->load(load, package_fd, stop, make));
-  const Status status = request.group ? ok_status() : group->start(*model);
+  auto charge = charge_of(request, model->info().footprint);
+  Status status = charge.status();
+  if (status.is_ok() && !request.group) status = group->start(*model);
   if (!status.is_ok()) {
     group->unload(model, 0);
     return status;
   }
   cores->statistics().add(model->statistics());
-  auto loaded = std::make_shared<Loaded>(Loaded{model, group});
+  auto loaded = std::make_shared<Loaded>(Loaded{model, group, std::move(*charge)});
   {
     const std::lock_guard lock(mutex_);
-    if (is_open_) return ModelHandle(models_.insert(std::move(loaded)) | kPoolBit);
+    if (is_open_) return ModelHandle(models_.insert(std::move(loaded)));
   }
   // Loaded while the pool was shut down; shutdown() did not see it.
   group->unload(model, 0);
@@ -291,7 +304,7 @@ Status WorkerPool::reset(ModelHandle handle) {
 Status WorkerPool::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
   SLUICE_TRY(find(handle));
   // One thread gets the entry; others find no handle any more.
-  const auto loaded = models_.remove(static_cast<std::uint64_t>(handle) & ~kPoolBit);
+  const auto loaded = models_.remove(static_cast<std::uint64_t>(handle));
   if (loaded == nullptr) return find(handle).status();
   unload(*loaded, drain_deadline_ns);
   return ok_status();
@@ -317,7 +330,7 @@ std::vector<terms::ModelInfo> WorkerPool::list_models() const {
   std::vector<terms::ModelInfo> infos;
   for (const auto& [handle, loaded] : models_.all()) {
     infos.push_back(loaded->model->info());
-    infos.back().handle = handle | kPoolBit;
+    infos.back().handle = handle;
   }
   return infos;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_budget.h"
 #include "runtime/engine.h"
 #include "topology/cores/device_manager.h"
 #include "worker/group.h"
@@ -31,7 +32,7 @@ struct PoolOptions {
 std::filesystem::path default_program();
 
 /// A second host of models beside an engine, which keeps the account of cores for both, and of what
-/// the models did. Handles of the two are never equal. Safe from any thread.
+/// the models did. Safe from any thread.
 class WorkerPool final : public runtime::ModelHost {
  public:
   /// `engine` outlives the pool.
@@ -83,6 +84,7 @@ class WorkerPool final : public runtime::ModelHost {
   struct Loaded {
     std::shared_ptr<RemoteModel> model;
     std::shared_ptr<WorkerGroup> group;
+    ByteCharge charge = {};  ///< for what the model was estimated to take in the worker
   };
 
   /// What the workers record of one profile.
@@ -113,7 +115,7 @@ class WorkerPool final : public runtime::ModelHost {
   mutable std::mutex mutex_;
   bool is_open_ = true;
   std::map<terms::CoreGroupId, std::shared_ptr<WorkerGroup>> groups_;
-  runtime::HandleTable<Loaded> models_;
+  runtime::HandleTable<Loaded> models_{runtime::HandleKind::kWorker};
 };
 
 }  // namespace sluice::worker

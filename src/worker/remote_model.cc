@@ -226,6 +226,8 @@ void RemoteModel::record(const Flight& flight, RuntimeCode code, const ToldNumbe
   statistics_->add_lane_busy(0, times.compute_ns);
   statistics_->set_recorded_bytes(std::max<std::int64_t>((*numbers)[3], 0));
   if ((*numbers)[4] != 0) statistics_->count_joined(1);
+  const std::int64_t rows = (*numbers)[6];
+  if (rows > 0) statistics_->record_run(rows, 1, times, system_clock().now_ns());
 }
 
 void RemoteModel::answer(const Flight& flight, Reply reply) {

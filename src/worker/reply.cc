@@ -72,7 +72,9 @@ runtime::RequestTimes ToldTimes::next(const ToldNumbers& numbers, std::int64_t t
     // sum.
     return std::clamp<std::int64_t>(numbers[i], 0, left_ns_);
   };
-  const runtime::RequestTimes times = {told(0), told(1), told(2), total_ns};
+  const std::int64_t copy_ns = told(1);
+  const runtime::RequestTimes times = {told(0), copy_ns, told(2), total_ns,
+                                       std::min(told(5), copy_ns)};
   // Each of the three sums stays below the measured total plus the first allowance.
   left_ns_ -= std::max({times.queue_ns, times.copy_ns, times.compute_ns});
   return times;

@@ -64,7 +64,7 @@ TEST_P(ExchangeIn, TensorThatIsPutIsAnInputUntilItIsRemoved) {
 TEST_P(ExchangeIn, OutputThatIsKeptIsTheNextInput) {
   const auto model = adder();
   const std::vector<InputTensor> both = {tensor<float>("x", x_, {3}), tensor<float>("y", x_, {3})};
-  const auto reply = model.infer(both, {.kept = {"output"}, .keep = std::chrono::seconds(60)});
+  const auto reply = model.infer(both, {.kept = {"output"}, .ttl = std::chrono::seconds(60)});
   ASSERT_TRUE(reply) << reply.error().message;
   const auto index = reply->exchange("output");
   ASSERT_TRUE(index) << index.error().message;

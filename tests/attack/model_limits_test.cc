@@ -29,6 +29,25 @@ subgraph @0 "main" {
 }
 )";
 
+/// Doubles a text of 2 bytes n times.
+constexpr std::string_view kDoubledText = R"(
+subgraph @0 "main" {
+  input %n : i64[]
+  const %true : bool[] = hex 01
+  const %mark : string[1] = hex 000000000000000002000000000000003c3e
+  [%text : string[1]] = Loop.25[%n, %true, %mark] {body = @1, captures = 0}
+  output [%text]
+}
+subgraph @1 "body" {
+  input %i : i64[]
+  input %go : bool[]
+  input %text : string[1]
+  [%on : bool[]] = Identity.25[%go]
+  [%twice : string[1]] = StringConcat.20[%text, %text]
+  output [%on, %twice]
+}
+)";
+
 /// Runs for as long as x is positive, and x never changes.
 constexpr std::string_view kEndless = R"(
 subgraph @0 "main" {
@@ -137,6 +156,36 @@ TEST_F(ModelLimitsTest, AnswerBeyondAMessageIsAnErrorOfItsRequestOnly) {
   const auto reply = ask_for(model, 1000);
   ASSERT_TRUE(reply.is_ok()) << reply.status().to_string();
   EXPECT_EQ(reply->outputs.at(0).view.size_bytes, 4000);
+}
+
+TEST_F(ModelLimitsTest, RunThatGrowsBeyondTheQuotaOfItsFunctionEnds) {
+  constexpr std::int64_t kCount = 100'000;  // 400 KB, for which a message and the machine have room
+  terms::LoadOptions options;
+  options.function.emplace().memory_bytes = 1 << 18;
+  const std::uint64_t limited = load(kSizeFromInput, "reference", options);
+  const auto reply = ask_for(limited, kCount);
+  EXPECT_EQ(code_of(reply.status()), RuntimeCode::kOutOfResources);
+  EXPECT_THAT(reply.status().message(), HasSubstr("quota of 262144 bytes"));
+  const auto next = ask_for(limited, 1000);
+  EXPECT_TRUE(next.is_ok()) << "the next run is whole: " << next.status().to_string();
+  EXPECT_TRUE(ask_for(load(kSizeFromInput), kCount).is_ok()) << "a model has no quota";
+}
+
+TEST_F(ModelLimitsTest, TextsOfARunCountAgainstTheQuotaOfItsFunction) {
+  terms::LoadOptions options;
+  options.function.emplace().memory_bytes = 1 << 20;
+  const std::uint64_t limited = load(kDoubledText, "reference", options);
+  const auto doubled = [&](std::int64_t times) {
+    return client_->infer(limited, {{"n", {&times, 8, ir::ElementType::kI64, {}}}});
+  };
+  for (const std::int64_t times : {std::int64_t{20}, std::int64_t{62}}) {
+    const auto reply = doubled(times);
+    EXPECT_EQ(code_of(reply.status()), RuntimeCode::kOutOfResources);
+    EXPECT_THAT(reply.status().message(), HasSubstr("quota of 1048576 bytes"));
+  }
+  const auto next = doubled(10);
+  ASSERT_TRUE(next.is_ok()) << "the next run is whole: " << next.status().to_string();
+  EXPECT_EQ(next->outputs.at(0).view.size_bytes, 2 * 8 + 2048);
 }
 
 TEST_F(ModelLimitsTest, ModelWithUnboundedNamesOfTensorsIsRefused) {

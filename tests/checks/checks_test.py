@@ -96,6 +96,7 @@ class NamesTest(unittest.TestCase):
                            ("include/sluice/a.hpp", "std::size_t most_in_flight();"), ("proto/a.proto", "int32 most_rows = 1;"),
                            ("examples/a.c", "if (code == SLUICE_STATUS_OK) f();"),
                            ("python/sluice/a.py", "def load(*, pinned=False): pass"),
+                           ("include/sluice/a.h", "int64_t keep_ns;"),
                            ("python/sluice/a.py", 'options = {"on_demand": 1}')):
             self.assertEqual(len(list(names.problems({path: text}))), 1, text)
 

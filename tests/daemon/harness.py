@@ -35,16 +35,18 @@ class Daemon:
     """Runs from `with` to its end, or to `stop` or `kill`."""
 
     def __init__(self, folder: Path, *flags: str, environment: dict[str, str] | None = None,
-                 listening: list[socket.socket] | None = None, level: str | None = "6") -> None:
-        """`listening`: sockets that a service manager passes on; the daemon then gets no other address."""
+                 listening: list[socket.socket] | None = None, level: str | None = "6", is_simulated: bool = True) -> None:
+        """`listening`: sockets that a service manager passes on; the daemon then gets no other address.
+        `is_simulated`: false for the processors of this machine."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._listening = listening or []
         self.socket = f"unix:{folder / 'sluice.sock'}"
         self.log = folder / "sluiced.log"
         (folder / "machine.json").write_text(json.dumps(MACHINE))
-        self._command = [str(BUILD / "bin/sluiced"), "--sim", str(folder / "machine.json"), "-g", self.socket,
-                         "--lock-folder", str(folder / "locks"), "-x", *(["-l", level] if level else []), *flags]
+        machine = ["--sim", str(folder / "machine.json")] if is_simulated else []
+        self._command = [str(BUILD / "bin/sluiced"), *machine, "-g", self.socket, "--lock-folder", str(folder / "locks"),
+                         "-x", *(["-l", level] if level else []), *flags]
         self._environment = {**os.environ, **(environment or {})}
         if self._listening:
             at = self._command.index("-g")

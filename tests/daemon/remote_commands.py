@@ -315,8 +315,28 @@ def dry_run_prints_settings_with_their_origin(folder: Path) -> None:
     command = [str(BUILD / "bin/sluiced"), "-c", str(config), "-l", "7", "--check-config"]
     settings = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     same(settings["log_level"], {"value": 7, "origin": "flag"})
-    same(settings["session_models"], {"value": 3, "origin": "file"})
+    same(settings["session_models"], {"value": 3, "origin": "file", "file": str(config)})
     same(settings["session_cores"]["origin"], "default")
+
+
+def later_files_of_the_folder_win_and_errors_name_the_file(folder: Path) -> None:
+    config, dropped = folder / "sluiced.json", folder / "sluiced.d"
+    dropped.mkdir()
+    config.write_text(json.dumps({"log_level": 6, "session_models": 3, "session_cores": 1}))
+    (dropped / "90-site.json").write_text(json.dumps({"session_models": 5}))
+    (dropped / "10-package.json").write_text(json.dumps({"session_models": 4, "session_cores": 2}))
+    (dropped / ".90-site.json.swp").write_text("{")
+    (dropped / "README").write_text("{")
+    command = [str(BUILD / "bin/sluiced"), "-c", str(config), "-l", "7", "--check-config"]
+    settings = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    same(settings["log_level"], {"value": 7, "origin": "flag"})
+    same(settings["session_models"], {"value": 5, "origin": "file", "file": str(dropped / "90-site.json")})
+    same(settings["session_cores"]["value"], 2)
+    (dropped / "95-wrong.json").write_text(json.dumps({"session_model": 5}))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    same((done.returncode, done.stdout), (1, ""))
+    holds(done.stderr, str(dropped / "95-wrong.json"))
+    holds(done.stderr, "session_model: no such setting")
 
 
 def daemon_prints_version_options_and_default_address(folder: Path) -> None:
@@ -355,5 +375,6 @@ if __name__ == "__main__":
         absent_daemon_is_reported,
         killed_daemon_does_not_block_its_successor,
         dry_run_prints_settings_with_their_origin,
+        later_files_of_the_folder_win_and_errors_name_the_file,
         daemon_prints_version_options_and_default_address,
     ]))

@@ -4,6 +4,7 @@
     tests/daemon/service_manager.py BUILD_FOLDER
 """
 
+import http.client
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness import BUILD, MACHINE, Daemon, at, holds, prove, same
+from harness import BUILD, MACHINE, Daemon, Sluice, at, holds, prove, same
 
 
 class Manager:
@@ -110,6 +111,26 @@ def inherited_socket_is_served_and_kept(folder: Path) -> None:
             assert path.is_socket()
 
 
+def sockets_of_all_kinds_are_served_by_their_names(folder: Path) -> None:
+    path = folder / "d" / "sluice.sock"
+    path.parent.mkdir()
+    with socket.socket(socket.AF_UNIX) as local, socket.create_server(("127.0.0.1", 0)) as tcp, \
+            socket.create_server(("127.0.0.1", 0)) as web:
+        local.bind(str(path))
+        local.listen()
+        names = {"LISTEN_FDNAMES": "sluiced.socket:grpc:http"}
+        with Daemon(folder / "d", listening=[local, tcp, web], environment=names) as daemon:
+            grpc = f"127.0.0.1:{tcp.getsockname()[1]}"
+            same(daemon.addresses, [f"unix:{path}", grpc])
+            for address in daemon.addresses:
+                same(Sluice("--address", address).json("models"), [])
+            client = http.client.HTTPConnection(*web.getsockname())
+            client.request("GET", "/v2/health/ready")
+            same(client.getresponse().status, 200)
+            client.close()
+            same(daemon.stop(), 0)
+
+
 def reload_applies_safe_settings_and_names_the_others(folder: Path) -> None:
     config = folder / "config.json"
     models = folder / "models"
@@ -168,6 +189,7 @@ if __name__ == "__main__":
         another_processs_watchdog_is_not_fed,
         missing_manager_does_not_shorten_the_drain,
         inherited_socket_is_served_and_kept,
+        sockets_of_all_kinds_are_served_by_their_names,
         reload_applies_safe_settings_and_names_the_others,
         a_reloaded_log_level_holds_from_then_on,
     ]))

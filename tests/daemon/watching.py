@@ -13,6 +13,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tarfile
 import termios
 from pathlib import Path
 
@@ -176,8 +177,42 @@ def top_without_a_terminal_names_the_alternative(folder: Path) -> None:
         holds(at(daemon).refusal("top"), "--once")
 
 
+def bundle_of(sluice: Sluice, config: Path, tar: Path) -> dict[str, str]:
+    sluice.text("server", "--bundle", str(tar), "--config", str(config))
+    with tarfile.open(tar) as archive:
+        assert all(member.isfile() and member.size <= 1 << 20 for member in archive)
+        return {Path(member.name).name: archive.extractfile(member).read().decode() for member in archive}
+
+
+def a_bundle_says_what_support_asks_and_no_secret(folder: Path) -> None:
+    tokens, config = folder / "tokens", folder / "sluiced.json"
+    tokens.write_text("s3cret inference,monitor alice\n")
+    config.write_text(json.dumps({"token_file": str(tokens), "metrics": f"unix:{folder / 'metrics'}"}))
+    with Daemon(folder / "d", "-c", str(config), "-g", "localhost:0") as daemon:
+        busy(daemon, compile_digits(folder))
+        door = next(address for address in daemon.addresses if address.startswith("localhost:"))
+        files = bundle_of(Sluice("--address", door, "--token", "s3cret"), config, folder / "alice.tar")
+        same((folder / "alice.tar").stat().st_mode & 0o777, 0o600)
+        same(json.loads(files["models.json"])[0]["name"], "digits")
+        same(json.loads(files["server.json"])["state"], "ready")
+        same(len(json.loads(files["activity.json"])["models"]), 1)
+        same(json.loads(files["settings.json"])["token_file"]["value"], str(tokens))
+        holds(files["metrics.txt"], "sluice_model_requests_accepted_total")
+        holds(files["doctor.txt"], "processor")
+        for name, text in files.items():
+            assert "s3cret" not in text, name
+        same(daemon.stop(), 0)
+    # Support asks for one when a daemon does not start.
+    files = bundle_of(at(daemon), config, folder / "down.tar")
+    holds(files["errors.txt"], "server.json: ")
+    holds(files["errors.txt"], "metrics.txt: ")
+    assert "server.json" not in files
+    holds(files["system.txt"], "Linux")
+
+
 if __name__ == "__main__":
     sys.exit(prove([
+        a_bundle_says_what_support_asks_and_no_secret,
         monitor_prints_a_line_of_json_per_interval,
         monitor_counts_requests_between_its_lines,
         monitor_ends_when_the_daemon_does,

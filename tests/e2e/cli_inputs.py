@@ -129,11 +129,30 @@ def random_values_differ_and_are_written_for_each_type(folder: Path) -> str:
     return ""
 
 
+def summary_shows_numbers_of_each_type(folder: Path) -> str:
+    values = {"f32": ([0.5, -3], "min -3, max 0.5, mean -1.25, starts 0.5 -3"),
+              "f16": ([0.5, -3], "min -3, max 0.5, mean -1.25, starts 0.5 -3"),
+              "bf16": ([0.5, -3], "min -3, max 0.5, mean -1.25, starts 0.5 -3"),
+              "i64": ([2**62, 1], f"min 1, max {2**62}, mean 2.306e+18, starts {2**62} 1"),
+              "u8": ([200, 0], "min 0, max 200, mean 100, starts 200 0"),
+              "string": (["a", "b"], "")}
+    elements = {"f32": "FLOAT", "f16": "FLOAT16", "bf16": "BFLOAT16", "i64": "INT64", "u8": "UINT8", "string": "STRING"}
+    for kind, (data, text) in values.items():
+        model = identity(folder, getattr(TensorProto, elements[kind]), [2])
+        (folder / "x.json").write_text(json.dumps({"type": kind, "shape": [2], "data": data}))
+        shown = run_command("run", model, "--input", folder / "x.json", "--backend", "reference").strip()
+        wanted = f"y: {kind}[2]" + (f", {text}" if text else "")
+        if shown != wanted:
+            return f"got {shown!r}, wanted {wanted!r}"
+    return ""
+
+
 CASES = {
     "random values differ, and each type is written": random_values_differ_and_are_written_for_each_type,
     "a JPEG gives nearly the pixels of the same PNG": jpeg_is_decoded_like_png,
     "an image is resized, and its centre cropped": image_is_resized_and_cropped,
     "an image is normalised channel by channel": image_is_normalised_per_channel,
+    "a summary shows the numbers of each type": summary_shows_numbers_of_each_type,
     "strings come in and out as JSON": echoes(
         TensorProto.STRING, {"type": "string", "shape": [2], "data": ["a b", "ü"]}),
     "bf16 comes in and out as JSON": echoes(

@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!request.is_ok()) return 0;
   call->reply = open_inference::testing::echo(*request);
   if (call->reply.outputs.empty()) return 0;
-  const auto reply = http::write_reply(model.signature(), 1 << 20, call);
+  const auto reply = http::write_reply(model, 1 << 20, call);
   // What is said in JSON is JSON.
   if (reply.is_ok() && !nlohmann::json::accept(reply->text)) std::abort();
   return 0;

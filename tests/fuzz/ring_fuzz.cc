@@ -12,6 +12,7 @@
 
 #include "dispatch/flight_table.h"
 #include "ir/type.h"
+#include "service/clients/client_memory.h"
 #include "service/ring_request.h"
 #include "shm/ring_client.h"
 #include "shm/ring_server.h"
@@ -19,6 +20,7 @@
 
 namespace {
 
+using sluice::service::ClientMemory;
 using sluice::service::ClientSession;
 namespace shm = sluice::shm;
 
@@ -42,7 +44,8 @@ const sluice::terms::Signature& signature() {
 struct Fixture {
   shm::SharedMemory memory = shm::SharedMemory::create(kBytes).value();
   std::shared_ptr<shm::Region> region = shm::Region::adopt(memory.fd(), kBytes).value();
-  ClientSession session{sluice::terms::SessionId{1}, "fuzz", {}, "token", 0, {}};
+  ClientSession session{sluice::terms::SessionId{1}, "fuzz", {}, "token", 0, {},
+                        ClientMemory({}).of("fuzz")};
 
   Fixture() {
     if (!session.add_region(kRegion, region).is_ok()) std::abort();

@@ -91,9 +91,15 @@ FOCUS = """(() => {
     top: Math.round(box.top + scrollY), left: Math.round(box.left)};
 })()"""
 
-# What a keyboard must reach, in the order of the page.
-REACHABLE = """[...document.querySelectorAll('a[href], button, input, select, textarea, [tabindex="0"]')]
-  .filter((node) => node.checkVisibility() && !node.disabled && !node.closest('[inert]')).length"""
+# What a keyboard must reach, in the order of the page: also what scrolls and has nothing else to reach.
+REACHABLE = """(() => {
+  const kinds = 'a[href], button, input, select, summary, textarea, [tabindex="0"]';
+  const scrolls = (node) => ['overflowX', 'overflowY'].some((name) => /auto|scroll/.test(getComputedStyle(node)[name])) &&
+    (node.scrollWidth > node.clientWidth || node.scrollHeight > node.clientHeight);
+  return [...document.querySelectorAll('body *')]
+    .filter((node) => node.matches(kinds) || (scrolls(node) && node.querySelector(kinds) === null))
+    .filter((node) => node.checkVisibility() && !node.disabled && !node.closest('[inert]')).length;
+})()"""
 
 
 def check_names(browser: Browser) -> None:

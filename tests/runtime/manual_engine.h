@@ -18,7 +18,7 @@ class ManualEngineTest : public ::testing::Test {
   ManualEngineTest() { make(pretended_cpu_map(4)); }
 
   void make(topology::DeviceMap map) {
-    engine_ = std::make_unique<Engine>(registry(), drivers_, EngineOptions{std::move(map)});
+    engine_ = std::make_unique<TestEngine>(registry(), drivers_, EngineOptions{std::move(map)});
   }
 
   terms::ModelHandle load(const LoadRequest& request) {
@@ -47,7 +47,7 @@ class ManualEngineTest : public ::testing::Test {
   }
 
   ManualDrivers drivers_{system_clock()};
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<TestEngine> engine_;
 };
 
 }  // namespace sluice::runtime::testing

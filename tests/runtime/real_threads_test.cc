@@ -99,7 +99,7 @@ class RealThreads : public ::testing::Test {
       : engine_(registry(), drivers_, {std::move(map)}) {}
 
   ThreadDrivers drivers_;
-  Engine engine_;
+  TestEngine engine_;
 };
 
 /// A processor for each core: segments share a lane where they share a processor.

@@ -39,10 +39,10 @@ class SimEngine {
     EngineOptions options;
     options.devices = map_of(*sim_.backend);
     options.hang_limit_ns = 1'000'000;
-    engine_ = std::make_unique<Engine>(sim_.registry, drivers_, std::move(options));
+    engine_ = std::make_unique<TestEngine>(sim_.registry, drivers_, std::move(options));
   }
 
-  Engine& engine() { return *engine_; }
+  TestEngine& engine() { return *engine_; }
   backend::VirtualTime& time() { return *sim_.time; }
   ManualDrivers& drivers() { return drivers_; }
   const sluice::testing::Sim& sim() const { return sim_; }
@@ -101,7 +101,7 @@ class SimEngine {
 
   sluice::testing::Sim sim_;
   ManualDrivers drivers_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<TestEngine> engine_;
 };
 
 }  // namespace sluice::runtime::testing

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "sluice/cli/command_table.h"
 #include "sluice/cli/completion.h"
@@ -21,6 +22,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands = make_compiler_commands();
   commands.push_back(make_generate_command());
   commands.push_back(make_chat_command());
+  commands.push_back(make_embed_command());
   commands.push_back(make_inspect_command());
   commands.push_back(make_run_command());
   commands.push_back(make_bench_command());
@@ -29,6 +31,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_discover_command());
   commands.push_back(make_ls_command());
   commands.push_back(make_doctor_command());
+  for (auto& command : make_guest_commands()) commands.push_back(std::move(command));
   return commands;
 }
 

@@ -9,8 +9,11 @@ set_target_properties(sluice_wheel_library PROPERTIES OUTPUT_NAME sluice_python 
                                                       SOVERSION ${PROJECT_VERSION_MAJOR})
 target_include_directories(sluice_wheel_library PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(sluice_wheel_library PRIVATE sluice::commands sluice::api sluice::compiler)
-target_link_options(sluice_wheel_library PRIVATE -Wl,--exclude-libs,ALL
-                    -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/libsluice.map)
+# It exports what both libraries export, with their versions, and the program.
+target_link_options(sluice_wheel_library PRIVATE -Wl,--exclude-libs,ALL)
+foreach(map IN ITEMS libsluice libsluice_compiler libsluice_python)
+  target_link_options(sluice_wheel_library PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/${map}.map)
+endforeach()
 
 add_executable(sluice_wheel_program EXCLUDE_FROM_ALL wheel/main.cc)
 set_target_properties(sluice_wheel_program PROPERTIES OUTPUT_NAME sluice-of-wheel INSTALL_RPATH $ORIGIN/../lib)

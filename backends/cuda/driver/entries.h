@@ -90,6 +90,8 @@
   row(library_unload, cuLibraryUnload, 12000, (CuLibrary library)) \
   row(library_get_kernel, cuLibraryGetKernel, 12000, \
       (CuKernel* kernel, CuLibrary library, const char* name)) \
+  row(library_get_global, cuLibraryGetGlobal, 12000, \
+      (CuDevicePointer* address, std::size_t* bytes, CuLibrary library, const char* name)) \
   row(kernel_get_function, cuKernelGetFunction, 12000, (CuFunction* function, CuKernel kernel)) \
   row(kernel_get_param_info, cuKernelGetParamInfo, 12040, \
       (CuKernel kernel, std::size_t index, std::size_t* offset, std::size_t* bytes)) \

@@ -26,7 +26,7 @@ EmulatedDriver::EmulatedDriver(std::shared_ptr<Machine> machine) : machine_(std:
   fill_code_entries(table_);
   fill_graph_entries(table_);
   fill_partition_entries(table_);
-  table_.explain = [] { return thread_state().explanation; };
+  table_.explain = [] { return std::string(thread_state().explanation.data()); };
 }
 
 EmulatedDriver::~EmulatedDriver() { set_machine(nullptr); }

@@ -58,6 +58,12 @@ class PtxCode : public DeviceCode {
     const auto found = std::ranges::find(kernels_, name, &PtxKernel::name);
     return found != kernels_.end() ? &*found : nullptr;
   }
+  std::optional<DeviceVariable> find_variable(std::string_view name) const override {
+    const auto variables = module_.variables();
+    const auto found = std::ranges::find(variables, name, &ptx::Variable::name);
+    if (found == variables.end()) return std::nullopt;
+    return DeviceVariable{found->address, found->size_bytes};
+  }
 
  private:
   /// operator new aligns to 16 bytes at least; alignments of PTX reach 128 for vectors of structs.

@@ -1,8 +1,10 @@
 #include "plugin/backend.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
+#include "plugin/confine/masked_kernel.h"
 #include "plugin/generate/generate.h"
 
 namespace sluice::cuda {
@@ -35,6 +37,7 @@ Status Backend::retain_all() {
                         "opening device " + std::to_string(device));
     if (!status.is_ok()) return status;
     contexts_.push_back(context);
+    partitions_.push_back(std::make_unique<Partitions>(driver_, device));
   }
   return plugin::ok();
 }
@@ -90,7 +93,8 @@ Status Backend::describe(std::int32_t device, sluice_device_info& info) {
   return plugin::ok();
 }
 
-Status Backend::check_cores(std::int32_t device, std::span<const std::int32_t> cores) {
+Status Backend::make_group(std::int32_t device, std::span<const std::int32_t> cores,
+                           std::unique_ptr<Group>* group) {
   if (Status status = enter(device); !status.is_ok()) return status;
   const std::int32_t count = attribute(CuDeviceAttribute::kMultiprocessorCount, device);
   for (const std::int32_t core : cores) {
@@ -98,6 +102,18 @@ Status Backend::check_cores(std::int32_t device, std::span<const std::int32_t> c
     return {SLUICE_OUT_OF_RANGE,
             "no core " + std::to_string(core) + "; there are " + std::to_string(count)};
   }
+  auto made = std::make_unique<Group>();
+  made->backend = this;
+  made->device = device;
+  made->cores.assign(cores.begin(), cores.end());
+  std::ranges::sort(made->cores);
+  made->cores.erase(std::unique(made->cores.begin(), made->cores.end()), made->cores.end());
+  if (driver_.confine == Confine::kContexts && !cores.empty()) {
+    Partitions& partitions = *partitions_[static_cast<std::size_t>(device)];
+    if (Status status = partitions.make(made->cores, &made->context); !status.is_ok())
+      return status;
+  }
+  *group = std::move(made);
   return plugin::ok();
 }
 
@@ -130,11 +146,26 @@ Status Backend::make_kernel(std::int32_t device, const sluice_op& op,
   made->backend = this;
   Status status = generate(op, &made->source);
   if (status.is_ok() && made->source.grid[0] > 0) {
-    status = load(device, made->source.text, code, &made->code);
+    if (driver_.confine == Confine::kMasks) status = mask_kernel(&made->source);
+    if (status.is_ok()) status = load(device, made->source.text, code, &made->code);
+    if (status.is_ok()) status = count_blocks(device, *made);
   }
   if (!status.is_ok()) return plugin::at_node(op, std::move(status));
   *kernel = std::move(made);
   return plugin::ok();
+}
+
+Status Backend::count_blocks(std::int32_t device, Kernel& kernel) const {
+  kernel.num_blocks = kernel.source.grid[0];
+  if (!kernel.source.is_masked) return plugin::ok();
+  const auto& block = kernel.source.block;
+  int resident = 0;
+  const CuResult result = driver_.table.occupancy_max_active_blocks_per_multiprocessor(
+      &resident, kernel.code->function(), static_cast<int>(block[0] * block[1] * block[2]), 0);
+  Status status = check_call(driver_, result, "asking how many blocks a multiprocessor holds");
+  const int count = attribute(CuDeviceAttribute::kMultiprocessorCount, device);
+  kernel.num_blocks = static_cast<unsigned>(std::max(resident, 1) * std::max(count, 1));
+  return status;
 }
 
 Status Backend::allocate(std::int32_t device, std::int64_t size_bytes, void** address) {
@@ -173,17 +204,51 @@ Status Backend::make_stream(Group& group, std::unique_ptr<Stream>* stream) {
   if (Status status = enter(group.device); !status.is_ok()) return status;
   auto made = std::make_unique<Stream>();
   made->group = &group;
-  Status status = check_call(
-      driver_, driver_.table.stream_create_with_priority(&made->handle, kStreamNonBlocking, 0),
-      "making a stream");
+  const DriverTable& cu = driver_.table;
+  const CuResult result =
+      group.context != nullptr
+          ? cu.green_ctx_stream_create(&made->handle, group.context->get(), kStreamNonBlocking, 0)
+          : cu.stream_create_with_priority(&made->handle, kStreamNonBlocking, 0);
+  Status status = check_call(driver_, result, "making a stream");
+  if (status.is_ok() && driver_.confine == Confine::kMasks) {
+    status = make_mask(*made);
+    if (!status.is_ok()) destroy_stream(*made);
+  }
   if (status.is_ok()) *stream = std::move(made);
   return status;
+}
+
+Status Backend::make_mask(Stream& stream) {
+  const Group& group = *stream.group;
+  const std::vector<std::uint32_t> words =
+      mask_words(attribute(CuDeviceAttribute::kMultiprocessorCount, group.device), group.cores);
+  const std::size_t bytes = words.size() * sizeof(words.front());
+  const DriverTable& cu = driver_.table;
+  CuResult result = cu.mem_alloc(&stream.mask, bytes);
+  if (result == CuResult::kSuccess) {
+    result = cu.memcpy_htod_async(stream.mask, words.data(), bytes, stream.handle);
+  }
+  if (result == CuResult::kSuccess) result = cu.stream_synchronize(stream.handle);
+  return check_call(driver_, result, "making the mask of a stream");
+}
+
+Status Backend::count_strayed(const Stream& stream, std::uint32_t* count) {
+  *count = 0;
+  if (Status status = enter(stream.group->device); !status.is_ok() || stream.mask == 0) {
+    return status;
+  }
+  const CuDevicePointer place = stream.mask + MaskWords::kStrayed * sizeof(*count);
+  const DriverTable& cu = driver_.table;
+  CuResult result = cu.memcpy_dtoh_async(count, place, sizeof(*count), stream.handle);
+  if (result == CuResult::kSuccess) result = cu.stream_synchronize(stream.handle);
+  return check_call(driver_, result, "reading the mask of a stream");
 }
 
 void Backend::destroy_stream(Stream& stream) {
   if (!enter(stream.group->device).is_ok()) return;
   driver_.table.stream_synchronize(stream.handle);
   driver_.table.stream_destroy(stream.handle);
+  if (stream.mask != 0) driver_.table.mem_free(stream.mask);
 }
 
 Status Backend::launch(const Stream& stream, const plugin::detail::Command& command,
@@ -200,9 +265,15 @@ Status Backend::launch(const Stream& stream, const plugin::detail::Command& comm
   std::vector<void*> parameters;
   for (void*& address : addresses) parameters.push_back(&address);
   const auto& [grid, block] = std::tie(kernel.source.grid, kernel.source.block);
-  const CuResult result =
-      driver_.table.launch_kernel(kernel.code->function(), grid[0], grid[1], grid[2], block[0],
-                                  block[1], block[2], 0, stream.handle, parameters.data(), nullptr);
+  unsigned num_blocks = grid[0];
+  CuDevicePointer mask = stream.mask;
+  if (kernel.source.is_masked) {
+    parameters.push_back(&num_blocks);
+    parameters.push_back(&mask);
+  }
+  const CuResult result = driver_.table.launch_kernel(
+      kernel.code->function(), kernel.num_blocks, grid[1], grid[2], block[0], block[1], block[2], 0,
+      stream.handle, parameters.data(), nullptr);
   return plugin::at_node(*kernel.op, check_call(driver_, result, "launching a kernel"));
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plugin/device_code.h"
+#include "plugin/partitions.h"
 #include "sluice/host_backend.hpp"
 
 namespace sluice::cuda {
@@ -18,11 +19,14 @@ class Backend;
 struct Group {
   Backend* backend = nullptr;
   CuDevice device = 0;
+  std::vector<std::int32_t> cores = {};             ///< ascending
+  std::unique_ptr<GreenContext> context = nullptr;  ///< null: the device's own
 };
 
 struct Stream {
   Group* group = nullptr;
   CuStream handle = nullptr;
+  CuDevicePointer mask = 0;  ///< MaskWords of its kernels; 0 if they have none
   Status first_error;
 };
 
@@ -31,6 +35,7 @@ struct Kernel : plugin::detail::Kernel {
   Backend* backend = nullptr;
   Source source;
   std::shared_ptr<const LoadedKernel> code;
+  unsigned num_blocks = 0;  ///< of a launch; of a masked kernel, as many as the device can hold
 };
 
 struct CommandList : plugin::detail::CommandList {
@@ -56,8 +61,12 @@ class Backend {
   /// Makes the device's context the thread's; every call to the driver needs one.
   Status enter(std::int32_t device);
 
+  /// Confines what the group's streams run to its cores, as Driver::confine says. A group without
+  /// cores is for copies.
   /// Fails: OUT_OF_RANGE  the device lacks one of the multiprocessors
-  Status check_cores(std::int32_t device, std::span<const std::int32_t> cores);
+  ///        as Partitions::make
+  Status make_group(std::int32_t device, std::span<const std::int32_t> cores,
+                    std::unique_ptr<Group>* group);
 
   /// Fails: UNIMPLEMENTED  no kernel is generated for the operation, or none can be compiled here
   Status query(const sluice_op& op);
@@ -72,6 +81,8 @@ class Backend {
   void destroy_stream(Stream& stream);
   Status submit(Stream& stream, const CommandList& list, std::span<void* const> bindings);
   Status wait(Stream& stream, std::int64_t timeout_ns);
+  /// The blocks of masked kernels that ran outside of the group's cores so far. Waits for the work.
+  Status count_strayed(const Stream& stream, std::uint32_t* count);
 
  private:
   Backend(Driver driver, std::string nvrtc)
@@ -81,6 +92,8 @@ class Backend {
   Status load(std::int32_t device, const std::string& text, const sluice_kernel_code* code,
               std::shared_ptr<const LoadedKernel>* kernel);
   int attribute(CuDeviceAttribute attribute, CuDevice device) const;
+  Status make_mask(Stream& stream);
+  Status count_blocks(std::int32_t device, Kernel& kernel) const;
   bool is_device_memory(const void* address) const;
   Status launch(const Stream& stream, const plugin::detail::Command& command,
                 std::span<void* const> bindings);
@@ -90,6 +103,7 @@ class Backend {
   const Driver driver_;
   KernelStore store_;
   std::vector<CuContext> contexts_;  // by device
+  std::vector<std::unique_ptr<Partitions>> partitions_;
   mutable std::mutex mutex_;
   std::map<std::uintptr_t, std::int64_t> allocations_;  // sizes in bytes, by address
 };

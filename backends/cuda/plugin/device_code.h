@@ -10,6 +10,7 @@
 
 #include "driver/driver_table.h"
 #include "plugin/compile/nvrtc.h"
+#include "plugin/confine/confine.h"
 #include "plugin/generate/text/source.h"
 #include "sluice/extensions/kernel_code.h"
 
@@ -19,6 +20,7 @@ namespace sluice::cuda {
 struct Driver {
   DriverTable table;
   bool is_emulated = false;
+  Confine confine = Confine::kNothing;
   std::shared_ptr<void> owner;
 };
 

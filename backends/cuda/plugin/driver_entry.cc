@@ -10,17 +10,22 @@ struct InstalledDriver {
 
   static Status open(std::span<const sluice_option> options, Driver* driver, std::string* nvrtc) {
     std::string library = kDriverLibrary;
+    std::string_view confine = usual_confine();
     for (const sluice_option& option : options) {
       const std::string_view name = option.name;
       if (name == "nvrtc") {
         *nvrtc = option.value;
+      } else if (name == "confine") {
+        confine = option.value;
       } else if (name == "driver") {
         library = option.value;
       } else {
         return plugin::invalid_argument("unknown option \"" + std::string(name) +
-                                        "\"; there are: driver, nvrtc");
+                                        "\"; there are: confine, driver, nvrtc");
       }
     }
+    Status status = parse_confine(confine, &driver->confine);
+    if (!status.is_ok()) return status;
     return open_driver(library, &driver->table);
   }
 };

@@ -49,19 +49,24 @@ struct Emulator {
   static Status open(std::span<const sluice_option> options, Driver* driver, std::string* nvrtc) {
     const char* const usual = std::getenv("SLUICE_CUDA_EMULATED");
     std::string machine = usual != nullptr ? usual : "";
+    std::string_view confine = usual_confine();
     for (const sluice_option& option : options) {
       const std::string_view name = option.name;
       if (name == "nvrtc") {
         *nvrtc = option.value;
+      } else if (name == "confine") {
+        confine = option.value;
       } else if (name == "machine") {
         machine = option.value;
       } else {
         return plugin::invalid_argument("unknown option \"" + std::string(name) +
-                                        "\"; there are: machine, nvrtc");
+                                        "\"; there are: confine, machine, nvrtc");
       }
     }
+    Status status = parse_confine(confine, &driver->confine);
+    if (!status.is_ok()) return status;
     std::shared_ptr<emulator::EmulatedDriver> emulated;
-    Status status = share_machine(machine, &emulated);
+    status = share_machine(machine, &emulated);
     if (!status.is_ok()) return status;
     driver->table = emulated->table();
     driver->is_emulated = true;

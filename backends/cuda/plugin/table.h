@@ -62,11 +62,12 @@ struct CudaPlugin : plugin::PluginDefaults {
     backend.release(device, address);
   }
 
-  /// Cores are multiprocessors. A group's kernels run on all of the device.
+  /// Cores are multiprocessors.
   static Status make_group(Backend& backend, std::int32_t device,
                            std::span<const std::int32_t> cores, Group** group) {
-    Status status = backend.check_cores(device, cores);
-    if (status.is_ok()) *group = new Group{&backend, device};
+    std::unique_ptr<Group> made;
+    Status status = backend.make_group(device, cores, &made);
+    *group = made.release();
     return status;
   }
   static Status make_stream(Group& group, Stream** stream) {

@@ -21,8 +21,8 @@ from .allocators import (
 )
 from .facts import ModelMetadata
 from .options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
-from .providers import PROVIDER as _PROVIDER
 from .providers import check_and_normalize_provider_args as check_and_normalize_provider_args
+from .providers import get_available_providers
 from . import session as _session
 from .nodes import NodeArg
 from .session import InferenceSession
@@ -34,7 +34,7 @@ __all__ = [
     "OrtValue", "RunOptions", "SessionIOBinding", "SessionOptions", "capi", "create_and_register_allocator",
     "create_and_register_allocator_v2", "disable_telemetry_events",
     "enable_telemetry_events", "get_all_providers", "get_available_providers", "get_build_info", "get_device",
-    "get_version_string", "install", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed",
+    "get_version_string", "install", "preload_dlls", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed",
 ]
 
 #: The version of onnxruntime whose interface this follows; some programs compare it.
@@ -42,12 +42,7 @@ __version__ = "1.31.1"
 __sluice_version__ = _sluice_version
 
 
-def get_available_providers() -> list[str]:
-    return [_PROVIDER]
-
-
-def get_all_providers() -> list[str]:
-    return [_PROVIDER]
+get_all_providers = get_available_providers
 
 
 def get_device() -> str:
@@ -75,6 +70,10 @@ def set_seed(seed: int) -> None:
     _session.seed = seed % (1 << 64)
 
 
+def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: str | None = None) -> None:
+    """Accepted; Sluice loads what a device needs when it is used."""
+
+
 def disable_telemetry_events() -> None:
     """Accepted; Sluice sends nothing."""
 
@@ -89,9 +88,6 @@ def install() -> None:
     if present is not None and present is not sys.modules[__name__]:
         raise RuntimeError("onnxruntime is imported already; call install() before that")
     sys.modules["onnxruntime"] = sys.modules[__name__]
-    capi = sys.modules[f"{__name__}.capi"]
-    setattr(capi, "_pybind_state", capi)
-    setattr(capi, "onnxruntime_pybind11_state", capi)
     sys.modules["onnxruntime.capi"] = capi
     sys.modules["onnxruntime.capi.onnxruntime_pybind11_state"] = capi
     sys.modules["onnxruntime.capi._pybind_state"] = capi

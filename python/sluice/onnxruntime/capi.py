@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from ..errors import (
     Error,
     FailedPrecondition,
@@ -10,7 +12,8 @@ from ..errors import (
     NotFound,
     Unimplemented,
 )
-from .options import RunOptions, SessionOptions
+from .options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
+from .providers import get_available_providers
 from .values import OrtDevice, OrtValue, OrtValueVector, SessionIOBinding
 
 
@@ -34,6 +37,9 @@ NotImplemented = Unimplemented  # noqa: A001  onnxruntime's name
 EPFail = RuntimeException = Internal
 ModelLoaded = NoModel = FailedPrecondition
 
-__all__ = ["EPFail", "Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "ModelLoaded",
+#: onnxruntime's modules of compiled code, whose names are here.
+_pybind_state = onnxruntime_pybind11_state = sys.modules[__name__]
+
+__all__ = ["EPFail", "ExecutionMode", "Fail", "GraphOptimizationLevel", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "ModelLoaded",
            "NoModel", "NoSuchFile", "NotImplemented", "OrtDevice", "OrtValue", "OrtValueVector", "RunOptions",
-           "RuntimeException", "SessionIOBinding", "SessionOptions"]
+           "RuntimeException", "SessionIOBinding", "SessionOptions", "get_available_providers", "onnxruntime_pybind11_state"]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from ..dtypes import BY_NUMBER, element_type_within
 from ..signature import TensorSpec
 from .facts import Dimension
+from .maps import Keys
 
 _WHOLE_NAMES = {"f32": "float", "f64": "double"}
 _KINDS = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint", "c": "complex"}
@@ -59,10 +60,10 @@ class DimNames:
 class NodeArg:
     """An input or output: `shape` has numbers, names of free dimensions, or None."""
 
-    def __init__(self, spec: TensorSpec, names: DimNames | None = None) -> None:
+    def __init__(self, spec: TensorSpec, names: DimNames | None = None, keys: Keys | None = None) -> None:
         self.name = spec.name
-        self.type = _type_text(spec)
-        self.shape = _symbols(spec) if names is None else names.shape(spec)
+        self.type = _type_text(spec) if keys is None else keys.type_name(_type_text(spec))
+        self.shape = [] if keys is not None else _symbols(spec) if names is None else names.shape(spec)
 
     def __repr__(self) -> str:
         return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"

@@ -11,6 +11,10 @@ from .options import warn_once
 PROVIDER = "CPUExecutionProvider"
 
 
+def get_available_providers() -> list[str]:
+    return [PROVIDER]
+
+
 def check_providers(providers: Sequence[Any] | None) -> None:
     """Warns of providers that Sluice lacks, as their models run on the processor."""
     for provider in providers or ():

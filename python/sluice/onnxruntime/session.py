@@ -15,9 +15,11 @@ from ..arrays import from_torch, is_torch
 from ..loading import load_cached
 from ..model import Model
 from ..requests import workers
+from ..signature import TensorSpec
 from . import capi
 from .facts import INPUTS, OUTPUTS, ModelMetadata, is_onnx, read_dims, read_facts
 from .initializers import replace_initializers
+from .maps import read_keys, row_of
 from .nodes import DimNames, NodeArg
 from .options import GraphOptimizationLevel, RunOptions, SessionOptions, warn_once
 from .profiling import Profiler
@@ -54,6 +56,8 @@ class InferenceSession:
         self._facts: ModelMetadata | None = None
         self._model = self._compile(source)
         self._save(settings["optimized_model_filepath"])
+        self._keys = read_keys(self._model)
+        self._maps = {name: keys for name, keys in self._keys.items() if keys.is_list}
         self._inputs, self._overridable, self._outputs = self._describe()
         if seed is not None:
             self._model.set_seed(seed)
@@ -68,7 +72,7 @@ class InferenceSession:
         threads = min(threads, len(os.sched_getaffinity(0)))
         source, beside = self._replaced(source)
         try:
-            options += ["--backend", "cpu,reference", *self._shape_options(source)]
+            options += self._shape_options(source)
             return load_cached(source, options, {"threads": threads}, beside)
         except errors.InvalidArgument as error:
             raise capi.InvalidProtobuf(f"[ONNXRuntimeError] : 7 : INVALID_PROTOBUF : {error}") from error
@@ -79,9 +83,12 @@ class InferenceSession:
         is_free = any(None in (spec.shape or ()) for spec in (*inputs, *outputs))
         names = (DimNames(inputs, read_dims(self._source, INPUTS), read_dims(self._source, OUTPUTS))
                  if is_free and is_onnx(self._source) else None)
-        return ([NodeArg(spec, names) for spec in inputs if not spec.has_default],
-                [NodeArg(spec, names) for spec in inputs if spec.has_default],
-                [NodeArg(spec, names) for spec in outputs])
+        def describe(spec: TensorSpec) -> NodeArg:
+            return NodeArg(spec, names, self._keys.get(spec.name))
+
+        return ([describe(spec) for spec in inputs if not spec.has_default],
+                [describe(spec) for spec in inputs if spec.has_default],
+                [describe(spec) for spec in outputs])
 
     def _replaced(self, source: str | bytes) -> tuple[str | bytes, str]:
         """The model with the initializers of the options, and the folder of its external data; "" for nowhere."""
@@ -154,15 +161,31 @@ class InferenceSession:
         input_feed: Mapping[str, Any],
         run_options: RunOptions | None = None,
     ) -> list[Any]:
-        """Outputs in order of `output_names`; all in order of the model for None or an empty list."""
+        """Outputs in order of `output_names`; all in order of the model for None or an empty list. A list of maps is
+        a list of dicts.
+        """
         if self._profiler is not None:
             with self._profiler.record("model_run"):
-                return self._run(output_names, input_feed, run_options)
-        return self._run(output_names, input_feed, run_options)
+                results = self._run(output_names, input_feed, run_options)
+        else:
+            results = self._run(output_names, input_feed, run_options)
+        return self.with_dicts(output_names or self._output_names, results)
+
+    def with_dicts(self, names: Sequence[str], results: list[Any]) -> list[Any]:
+        """The results, with lists of dicts in place of rows that are maps in the model."""
+        if not self._maps:
+            return results
+        return [self._maps[name].dicts(result) if name in self._maps else result
+                for name, result in zip(names, results)]
 
     def _run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
              run_options: RunOptions | None) -> list[Any]:
         names = list(output_names) if output_names else self._output_names
+        for name in names:
+            if name not in self._output_names:
+                raise errors.InvalidArgument(f"[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Invalid output name:{name}")
+        if any(isinstance(value, Mapping) for value in input_feed.values()):
+            input_feed = {name: self._row_of(name, value) for name, value in input_feed.items()}
         given = self._required if len(input_feed) == len(self._required) else self._input_names
         if run_options is None and len(input_feed) == len(given) and names == self._output_names:
             try:
@@ -177,6 +200,11 @@ class InferenceSession:
         with _terminating(run_options) as cancellation:
             named = self._model.run(feeds, names, cancellation=cancellation)
         return [named[name] for name in names]
+
+    def _row_of(self, name: str, value: Any) -> Any:
+        if not isinstance(value, Mapping) or name not in self._input_names:
+            return value
+        return row_of(value, self._model.inputs[name], self._keys.get(name))
 
     def _refuse(self, feeds: Mapping[str, Any]) -> None:
         missing = [arg.name for arg in self._inputs if arg.name not in feeds]
@@ -211,7 +239,7 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        results = self.run(output_names, input_dict_ort_values, run_options)
+        results = self._run(output_names, input_dict_ort_values, run_options)
         return [OrtValue.ortvalue_from_numpy(result) for result in results]
 
     def io_binding(self) -> IOBinding:

@@ -182,7 +182,8 @@ class OrtValueVector(list[OrtValue]):
 class IOBinding:
     """Inputs and outputs bound by name to values, or to memory given by address. An InferenceSession runs it."""
 
-    def __init__(self, session: object) -> None:
+    def __init__(self, session: Any) -> None:
+        self._session = session
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, Any] = {}
         self._results: dict[str, OrtValue] = {}
@@ -233,7 +234,10 @@ class IOBinding:
         return OrtValueVector(self.get_outputs())
 
     def copy_outputs_to_cpu(self) -> list[Any]:
-        return [value.numpy() for value in self._results.values()]
+        """Arrays; a list of dicts for what is a list of maps in the model."""
+        arrays: list[Any] = [value.numpy() for value in self._results.values()]
+        results: list[Any] = self._session.with_dicts(list(self._results), arrays)
+        return results
 
 
 SessionIOBinding = IOBinding

@@ -10,16 +10,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import daemon as daemons
+import numpy as np
 import pytest
 import sluice
 from conftest import DIGITS
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/e2e/language"))
-from tiny_models import Tiny, greedy, make, save  # noqa: E402
+from tiny_models import Tiny, greedy, logits_of, make, save  # noqa: E402
 
 CONTEXT = 600
-TEMPLATE = ("{% for message in messages %}{% if message.role == 'tool' %}{{ raise_exception('no tools here') }}{% endif %}"
-            "[{{ message.role }}] {{ message.content }}\n{% endfor %}"
+TEMPLATE = ("{% if tools %}{{ tools[0].function.name }} of {{ tools | length }}\n{% endif %}"
+            "{% for message in messages %}{% if message.role == 'tool' %}{{ raise_exception('no tools here') }}{% endif %}"
+            "[{{ message.role }}] {% for call in message.tool_calls or [] %}({{ call.function.name }} "
+            "{{ call.function.arguments.item }}) {% endfor %}{{ message.content }}\n{% endfor %}"
             "{% if add_generation_prompt %}[assistant]{% endif %}{% if loud %}!{% endif %}")
 CORPUS = ["the cat sat on the mat, the dog saw the cat: \u00e9\u4e2d\u6587"] * 4
 
@@ -52,6 +55,13 @@ class Language:
 
     def text(self, prompt: str, count: int) -> str:
         return self.tokenizer.decode(self.tokens(prompt, count))
+
+    def logprobs(self, prompt: str, tokens: list[int]) -> Any:
+        """Of the whole vocabulary, at the place of each of the tokens behind the prompt."""
+        ids = self.tokenizer.encode(prompt).ids
+        logits = logits_of(self.tiny, ids + tokens)[len(ids) - 1:-1]
+        logits = logits - logits.max(-1, keepdims=True)
+        return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
 
     def length(self, text: str) -> int:
         return len(self.tokenizer.encode(text).ids)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,6 +38,70 @@ def test_client_reads_a_stream(client: Any, language: Language) -> None:
     chunks = list(stream)
     assert "".join(chunk.choices[0].text for chunk in chunks if chunk.choices) == language.text(PROMPT, 20)
     assert chunks[-1].usage.total_tokens == language.length(PROMPT) + 20
+
+
+def test_prompts_that_begin_alike_share_what_is_computed(client: Any, language: Language, served: daemons.Daemon) -> None:
+    begin = "the mat saw the dog " * 24
+    assert language.length(begin) > 64
+    client.completions.create(model="tiny", prompt=begin, max_tokens=4, temperature=0)
+    again = client.completions.create(model="tiny", prompt=begin + "the cat", max_tokens=4, temperature=0)
+    assert again.choices[0].text == language.text(begin + "the cat", 4)
+    cached = again.usage.prompt_tokens_details.cached_tokens
+    assert 64 <= cached <= language.length(begin) and cached % 32 == 0
+    with urllib.request.urlopen(f"http://{served.http}/metrics", timeout=PATIENCE) as answer:
+        counts = dict(line.split() for line in answer.read().decode().splitlines() if line.startswith("sluice_text_"))
+    assert int(counts["sluice_text_cached_tokens_total"]) >= cached
+    assert int(counts["sluice_text_prompt_tokens_total"]) > int(counts["sluice_text_cached_tokens_total"])
+    assert int(counts["sluice_text_cache_bytes"]) > 0
+
+
+def check_content(content: Any, language: Language, prompt: str, count: int, top: int) -> None:
+    """`content`: of a chat's log probabilities."""
+    tokens = language.tokens(prompt, count)
+    wanted = language.logprobs(prompt, tokens)
+    assert len(content) == len(tokens)
+    for one, token, row in zip(content, tokens, wanted, strict=True):
+        assert abs(one.logprob - row[token]) < 1e-3
+        assert [other.logprob for other in one.top_logprobs] == pytest.approx(sorted(row)[::-1][:top], abs=1e-3)
+        assert one.top_logprobs[0].bytes == one.bytes, "the likeliest is chosen"
+    assert b"".join(bytes(one.bytes) for one in content).decode(errors="replace") == language.text(prompt, count)
+
+
+def test_client_reads_log_probabilities(client: Any, language: Language) -> None:
+    asked: Any = {"model": "tiny", "max_tokens": 20, "temperature": 0}
+    answer = client.chat.completions.create(messages=MESSAGES, logprobs=True, top_logprobs=3, **asked)
+    check_content(answer.choices[0].logprobs.content, language, LAID_OUT, 20, 3)
+    stream = client.chat.completions.create(messages=MESSAGES, logprobs=True, top_logprobs=3, stream=True, **asked)
+    chunks = [chunk.choices[0] for chunk in stream]
+    said = [one for chunk in chunks if chunk.logprobs for one in chunk.logprobs.content]
+    check_content(said, language, LAID_OUT, 20, 3)
+    assert "".join(chunk.delta.content or "" for chunk in chunks) == language.text(LAID_OUT, 20)
+    plain = client.chat.completions.create(messages=MESSAGES, logprobs=True, **asked).choices[0].logprobs
+    assert len(plain.content) == 20 and plain.content[0].top_logprobs == []
+
+
+def check_lists(found: Any, language: Language, count: int, top: int) -> None:
+    """`found`: of a completion's log probabilities."""
+    tokens, said = language.tokens(PROMPT, count), language.text(PROMPT, count)
+    wanted = language.logprobs(PROMPT, tokens)
+    assert found.token_logprobs == pytest.approx([row[token] for token, row in zip(tokens, wanted, strict=True)], abs=1e-3)
+    for spelled, offset, likeliest, row in zip(found.tokens, found.text_offset, found.top_logprobs, wanted, strict=True):
+        assert spelled.startswith("bytes:") or said[offset:offset + len(spelled)] == spelled
+        assert max(likeliest, key=likeliest.get) == spelled and len(likeliest) <= top
+        assert list(likeliest.values()) == pytest.approx(sorted(row)[::-1][:len(likeliest)], abs=1e-3)
+
+
+def test_client_reads_log_probabilities_of_completions(client: Any, language: Language) -> None:
+    asked: Any = {"model": "tiny", "prompt": PROMPT, "max_tokens": 20, "temperature": 0, "logprobs": 3}
+    check_lists(client.completions.create(**asked).choices[0].logprobs, language, 20, 3)
+    chunks = [chunk.choices[0].logprobs for chunk in client.completions.create(stream=True, **asked)]
+    lists: dict[str, list[Any]] = {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
+    for chunk in chunks:
+        for name, values in lists.items():
+            values += getattr(chunk, name) if chunk else []
+    check_lists(types.SimpleNamespace(**lists), language, 20, 3)
+    alone = client.completions.create(**{**asked, "logprobs": 0}).choices[0].logprobs
+    assert [list(one) for one in alone.top_logprobs] == [[token] for token in alone.tokens]
 
 
 def test_client_may_leave_a_stream(client: Any, language: Language) -> None:

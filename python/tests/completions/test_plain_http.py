@@ -41,7 +41,7 @@ class Curl:
         connection.request("POST", path, json.dumps(body))
         answer = connection.getresponse()
         assert answer.status == 200, answer.read()
-        assert answer.getheader("Content-Type") == "text/event-stream"
+        assert answer.getheader("Content-Type") == "text/event-stream; charset=utf-8"
         for line in answer:
             text = line.decode()
             assert text.startswith("data: ") or text == "\n", text
@@ -78,7 +78,8 @@ def test_texts_are_those_of_the_model(curl: Curl, language: Language) -> None:
     choice = answer["choices"][0]
     assert choice == {"index": 0, "text": language.text(PROMPT, 12), "logprobs": None, "finish_reason": "length"}
     prompt = language.length(PROMPT)
-    assert answer["usage"] == {"prompt_tokens": prompt, "completion_tokens": 12, "total_tokens": prompt + 12}
+    assert answer["usage"] == {"prompt_tokens": prompt, "prompt_tokens_details": {"cached_tokens": 0},
+                               "completion_tokens": 12, "total_tokens": prompt + 12}
 
 
 def test_prompts_may_be_ids_and_come_back(curl: Curl, language: Language) -> None:
@@ -135,10 +136,24 @@ def test_models_are_those_that_generate_texts(curl: Curl) -> None:
     assert status == 200 and answer["object"] == "list"
     assert {(model["id"], model["object"]) for model in answer["data"]} == {("tiny", "model"), ("plain", "model")}
     assert curl("GET", "/v1/models/tiny")[1]["id"] == "tiny"
-    for path in ("/v1/models/digits", "/v1/models/none", "/v1/other", "/v1"):
+    for path in ("/v1/models/digits", "/v1/models/none"):
         status, answer = curl("GET", path)
-        assert status == 404 and answer["error"]["message"]
-    assert curl("GET", "/v1/completions")[0] == 405
+        assert status == 404 and answer["error"]["code"] == "model_not_found"
+
+
+def test_paths_that_are_not_there_are_not_found_by_any_method(curl: Curl) -> None:
+    for path in ("/v1/responses", "/v1/moderations", "/v1/other", "/v1", "/v1/", "/v1/modelsx", "/v1/chat"):
+        for method in ("GET", "POST", "DELETE"):
+            status, answer = curl(method, path, {})
+            assert status == 404, (method, path)
+            assert answer["error"]["code"] == "unknown_url" and answer["error"]["type"] == "invalid_request_error"
+    status, answer = curl("POST", "/v1/models/digits:predict", {"instances": [[1]]})
+    assert status == 404 and "/v2/models/NAME/infer" in answer["error"]["message"]
+    for path in ("/v1/completions", "/v1/chat/completions/", "/v1/embeddings", "/v1/rerank"):
+        assert curl("GET", path)[0] == 405
+    for path in ("/v1/models", "/v1/models/", "/v1/models/tiny/"):
+        assert (curl("GET", path)[0], curl("POST", path, {})[0]) == (200, 405)
+    assert curl("POST", "/v1/completions/", {"model": "tiny", "prompt": PROMPT, "max_tokens": 1})[0] == 200
 
 
 def test_other_models_are_refused(curl: Curl) -> None:
@@ -160,12 +175,21 @@ def test_prompts_beyond_the_context_are_refused(curl: Curl, language: Language) 
     ({"stop": ["x"] * 10_000}, "10000 texts"),
     ({"stop": "x" * 5000}, "5000 bytes"),
     ({"stop": [1]}, "expected texts"),
-    ({"n": 2}, "n: not served"),
     ({"best_of": 3}, "best_of: not served"),
-    ({"logprobs": 5}, "logprobs: not served"),
+    ({"logprobs": 21}, "logprobs: 21 is not between"),
+    ({"logprobs": True}, "logprobs: expected a whole number"),
+    ({"logprobs": 1, "echo": True}, "leave out echo"),
     ({"suffix": "end"}, "suffix: not served"),
-    ({"presence_penalty": 0.5}, "presence_penalty: not served"),
-    ({"prompt": ["a", "b"]}, "2 prompts"),
+    ({"presence_penalty": 2.5}, "presence_penalty is 2.5; it takes -2 to 2"),
+    ({"frequency_penalty": -3}, "frequency_penalty is -3; it takes -2 to 2"),
+    ({"frequency_penalty": "much"}, "frequency_penalty: expected a number"),
+    ({"logit_bias": {"5": 101}}, "logit_bias is 101; it takes -100 to 100"),
+    ({"logit_bias": {"100000": 1}}, "logit_bias has the id 100000; the model has tokens"),
+    ({"logit_bias": {"cat": 1}}, "logit_bias: expected ids"),
+    ({"logit_bias": [[5, 1]]}, "logit_bias: expected an object"),
+    ({"logit_bias": {str(id): 1 for id in range(1025)}}, "1024"),
+    ({"bad_words": ["a"] * 513}, "bad_words: 513 texts; at most 512"),
+    ({"prompt": ["a", ""]}, "prompt[1]: the text is empty"),
     ({"prompt": []}, "prompt: expected"),
     ({"prompt": ""}, "empty"),
     ({"prompt": [10**6]}, "the id 1000000"),
@@ -182,16 +206,43 @@ def test_prompts_beyond_the_context_are_refused(curl: Curl, language: Language) 
 ])
 def test_wrong_fields_are_named(curl: Curl, fields: dict[str, Any], expected: str) -> None:
     status, message = refusal(curl, **fields)
-    assert status in (400, 501) and expected in message
+    assert status == 400 and expected in message
+
+
+def test_fields_that_are_not_served_are_told_from_faults_of_the_server(curl: Curl) -> None:
+    """Clients send a request again after any status from 500 on, and routers leave such a server out."""
+    image = {"type": "image_url", "image_url": {"url": "data:"}}
+    schema = {"type": "json_schema", "json_schema": {"strict": True, "schema": {"type": "array", "uniqueItems": True}}}
+    chat = {"messages": [{"role": "user", "content": "a"}]}
+    for param, fields in (("best_of", {"prompt": "a", "best_of": 3}), ("suffix", {"prompt": "a", "suffix": "b"}),
+                          ("functions", {**chat, "functions": [{}]}),
+                          ("logprobs", {"prompt": "a", "echo": True, "logprobs": 1}),
+                          ("messages", {"messages": [{"role": "user", "content": [image]}]}),
+                          (None, {**chat, "response_format": schema})):
+        path = "/v1/chat/completions" if "messages" in fields else "/v1/completions"
+        status, answer = curl("POST", path, {"model": "tiny", **fields})
+        error = answer["error"]
+        assert status == 400, error
+        assert (error["type"], error["code"]) == ("invalid_request_error", "unsupported_parameter")
+        assert param in (None, error["param"])
+    status, answer = curl("POST", "/v1/completions", {"model": "tiny", "prompt": "a", "max_tokens": -1})
+    assert (status, answer["error"]["param"], answer["error"]["code"]) == (400, "max_tokens", None)
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"nonsense", b'{"model": "\xff"}', b"[" * 100_000, b'{"a":' * 100_000,
-                                  b'{"model": "tiny", "prompt": "\xc3\x28"}', b"\x00" * 100,
-                                  b'{"model": "tiny", "prompt": "' + b"x" * (5 << 20) + b'"}'])
+                                  b'{"model": "tiny", "prompt": "\xc3\x28"}', b"\x00" * 100])
 def test_bodies_that_are_no_request_are_refused(curl: Curl, body: bytes) -> None:
     for path in ("/v1/completions", "/v1/chat/completions"):
         status, message = refusal(curl, path, body)
         assert status == 400 and message
+
+
+@pytest.mark.parametrize("path", ["completions", "chat/completions", "embeddings", "rerank"])
+def test_bodies_that_are_too_large_are_told_so(curl: Curl, path: str) -> None:
+    body = json.dumps({"model": "tiny", "prompt": "a" * (4 << 20)}).encode()
+    status, message = refusal(curl, f"/v1/{path}", body)
+    assert status == 413 and f"has {len(body)} bytes" in message
+    assert curl("POST", "/v2/models/tiny/generate", body)[0] == 413
 
 
 def test_sixteen_clients_at_once_get_their_own_texts(curl: Curl, language: Language) -> None:
@@ -224,6 +275,8 @@ def inferences(curl: Curl) -> int:
 
 @pytest.mark.parametrize("is_streamed", [True, False])
 def test_client_that_goes_ends_its_text(curl: Curl, is_streamed: bool) -> None:
+    # On a busy machine a short text may end before its client has gone, but not each time.
+    ended_early = 0
     for _ in range(8):
         before = inferences(curl)
         host, port = curl.address.rsplit(":", 1)
@@ -240,7 +293,8 @@ def test_client_that_goes_ends_its_text(curl: Curl, is_streamed: bool) -> None:
             return steps == first + 4 and curl("GET", "/v1/models")[0] == 200 and inferences(curl) == steps
 
         eventually(stands_still)
-        assert inferences(curl) - before < CONTEXT - 1, "the text was written to its end"
+        ended_early += inferences(curl) - before < CONTEXT - 1
+    assert ended_early > 0, "each text was written to its end"
     assert complete(curl)[0] == 200
 
 

@@ -21,6 +21,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import daemon as daemons  # noqa: E402
 import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+import sluice  # noqa: E402
 import tritonclient.grpc as grpcclient  # noqa: E402
 import tritonclient.http as httpclient  # noqa: E402
 from conftest import eventually, make_model  # noqa: E402
@@ -32,6 +34,23 @@ def times(factor: int) -> Any:
     constant = numpy_helper.from_array(np.array(factor, np.float32), "k")
     return make_model([helper.make_node("Mul", ["x", "k"], ["y"])], [("x", TensorProto.FLOAT, ["N", 2])],
                       [("y", TensorProto.FLOAT, ["N", 2])], {"k": numpy_helper.to_array(constant)})
+
+
+Package = Callable[[int], bytes]
+
+
+def packages_in(folder: pathlib.Path) -> Package:
+    """Packages of `times`."""
+    def make(factor: int) -> bytes:
+        sluice.compile(times(factor)).save(folder / "one.sluice")
+        return (folder / "one.sluice").read_bytes()
+
+    return make
+
+
+@pytest.fixture
+def package(tmp_path: pathlib.Path) -> Package:
+    return packages_in(tmp_path)
 
 
 class Repository:
@@ -105,7 +124,7 @@ class Traffic:
             thread.join()
 
 
-def update_under_traffic(folder: pathlib.Path, package: Callable[[int], bytes], num_updates: int) -> Traffic:
+def update_under_traffic(folder: pathlib.Path, package: Package, num_updates: int) -> Traffic:
     """Adds version after version and removes the one before, each followed by a load."""
     with serving(folder) as (daemon, repository, client):
         repository.put("m/1/model.sluice", package(1))
@@ -123,19 +142,12 @@ def update_under_traffic(folder: pathlib.Path, package: Callable[[int], bytes], 
 
 
 def main() -> int:
-    import sluice
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--updates", type=int, default=1000)
     count = parser.parse_args().updates
 
     with tempfile.TemporaryDirectory() as name:
-        def package(version: int) -> bytes:
-            place = pathlib.Path(name) / "one.sluice"
-            sluice.compile(times(version)).save(place)
-            return place.read_bytes()
-
-        traffic = update_under_traffic(pathlib.Path(name), package, count)
+        traffic = update_under_traffic(pathlib.Path(name), packages_in(pathlib.Path(name)), count)
     print(f"{count} updates, {traffic.num_answers} requests, {len(traffic.failures)} failed")
     for failure in traffic.failures[:10]:
         print(failure)

@@ -1,11 +1,13 @@
-"""Programs of others, unchanged, against a `sluiced` over HTTP: Triton's client, and what curl sends."""
+"""What curl sends, and what this daemon alone says over HTTP; test_behaviour.py has what any server says."""
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import pathlib
 import subprocess
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +15,8 @@ import daemon as daemons
 import numpy as np
 import pytest
 import sluice
-from conftest import DIGITS
+from conftest import DIGITS, same_type
+from onnx import TensorProto
 from test_grpc import words
 
 httpclient = pytest.importorskip("tritonclient.http")
@@ -86,31 +89,6 @@ def test_answers_are_those_of_the_model_here(client: Any, image: np.ndarray, bin
     assert result.get_response()["id"] == "7"
 
 
-@pytest.mark.parametrize("binary", [True, False])
-def test_strings_and_any_shape_come_back(client: Any, binary: bool) -> None:
-    numbers = np.arange(6, dtype=np.int64).reshape(3, 2)
-    texts = np.array([b"", "süß".encode(), b'"\\\n', b"long" * 100], dtype=np.object_)
-    wanted = [httpclient.InferRequestedOutput(name, binary_data=binary) for name in ("again", "twice")]
-    result = client.infer("words", [tensor("n", numbers, "INT64", binary), tensor("w", texts, "BYTES", binary)],
-                          outputs=wanted)
-    np.testing.assert_array_equal(result.as_numpy("twice"), 2 * numbers)
-    assert [text if isinstance(text, bytes) else text.encode() for text in result.as_numpy("again")] == list(texts)
-
-
-def test_a_long_binary_body_arrives(client: Any) -> None:
-    numbers = np.arange(2_000_000, dtype=np.int64).reshape(-1, 2)
-    inputs = [tensor("n", numbers, "INT64"), tensor("w", np.array([b"x"], np.object_), "BYTES")]
-    np.testing.assert_array_equal(client.infer("words", inputs).as_numpy("twice"), 2 * numbers)
-
-
-def test_classes_are_the_most_likely_digits(client: Any, image: np.ndarray) -> None:
-    expected = sluice.compile(DIGITS)(image)
-    wanted = [httpclient.InferRequestedOutput("probabilities", class_count=2)]
-    classes = client.infer("digits", [tensor("image", image, "FP32")], outputs=wanted).as_numpy("probabilities")
-    best = [[int(text.decode().split(":")[1]) for text in row] for row in classes]
-    assert best == [list(np.argsort(-row, kind="stable")[:2]) for row in expected]
-
-
 def test_json_by_hand_is_answered_in_json(curl: Curl) -> None:
     request = {"inputs": [{"name": "n", "shape": [2, 2], "datatype": "INT64", "data": [[1, 2], [3, 2**60]]},
                           {"name": "w", "shape": [1], "datatype": "BYTES", "data": ["a"]}]}
@@ -145,14 +123,23 @@ def test_a_body_without_json_is_the_only_input(curl: Curl, image: np.ndarray) ->
     assert body.endswith(expected.tobytes())
 
 
-def test_statistics_grow_with_the_requests(client: Any, image: np.ndarray) -> None:
-    def count() -> int:
-        return client.get_inference_statistics("digits")["model_stats"][0]["inference_count"]
-
-    before = count()
-    for _ in range(3):
-        client.infer("digits", [tensor("image", image, "FP32")])
-    assert count() == before + 3
+def test_compressed_bodies_are_inflated_within_the_limit(served: daemons.Daemon, curl: Curl,
+                                                         image: np.ndarray) -> None:
+    path, size = "/v2/models/digits/infer", 64 << 20
+    right = json.dumps({"inputs": [{"name": "image", "shape": [1, 1, 8, 8], "datatype": "FP32",
+                                    "parameters": {"binary_data_size": 256}}]}).encode()
+    whole = gzip.compress(right + image[:1].tobytes())
+    status, body = curl("POST", path, whole, Content_Encoding="gzip", Inference_Header_Content_Length=str(len(right)))
+    assert status == 200, body
+    for data, coding, expected in [
+        (whole[:-9], "gzip", 400), (whole + b"x", "gzip", 400), (whole, "deflate", 400), (right, "gzip", 400),
+        (zlib.compress(bytes(size + 1)), "deflate", 413), (gzip.compress(bytes(3 * size)), "gzip", 413),
+        (gzip.compress(bytes(size)), "gzip", 400), (b"", "gzip", 400),
+    ]:
+        status, body = curl("POST", path, data, Content_Encoding=coding)
+        assert (status, set(json.loads(body))) == (expected, {"error"}), body
+    for coding in ("br", "gzip, gzip"):
+        assert Curl(served.http)("POST", path, whole, Content_Encoding=coding)[0] == 415
 
 
 def test_models_come_and_go_by_name(client: Any, served: daemons.Daemon, curl: Curl) -> None:
@@ -243,10 +230,82 @@ def test_tokens_and_roles_hold_over_http(tmp_path: pathlib.Path) -> None:
         assert curl(*load, Authorization="Bearer guessed")[0] == 401
         assert curl(*load, **part)[0] == 403
         assert curl(*load, **whole)[0] == 200
+        assert curl(*load, Authorization=whole["Authorization"].lower())[0] == 200
+        refused = http.client.HTTPConnection(daemon.http)
+        refused.request(*load)
+        assert refused.getresponse().getheader("WWW-Authenticate") == "Bearer"
         assert curl(*infer)[0] == 401
         assert curl(*infer, **part)[0] == 200
         assert curl("GET", "/v2/models/stats", **part)[0] == 403
         assert curl("GET", "/v2/models/stats", **whole)[0] == 200
+        # Probes have no token, and learn no more than that.
+        assert [curl("GET", f"/v2/health/{what}")[0] for what in ("live", "ready")] == [200, 200]
+        assert [curl("GET", path)[0] for path in ("/v2", "/v2/models/words/ready", "/v2/health")] == [401] * 3
+        bomb = gzip.compress(bytes(200 << 20))
+        assert curl(*infer[:2], bomb, Content_Encoding="gzip")[0] == 401  # before a byte is inflated
+        assert curl(*infer[:2], bomb, Content_Encoding="gzip", **part)[0] == 413
+
+
+def test_null_is_as_good_as_no_member(curl: Curl) -> None:
+    """Clients of Java, Go and C# write the members that they leave out so."""
+    body = wrong({})
+    body["inputs"][0]["parameters"] = None
+    body |= {"id": None, "outputs": None, "parameters": {"sequence_id": None, "timeout": None}}
+    status, answer = curl("POST", "/v2/models/words/infer", body)
+    assert status == 200 and "id" not in json.loads(answer)
+    body["outputs"] = [{"name": json.loads(answer)["outputs"][0]["name"], "parameters": None}]
+    assert curl("POST", "/v2/models/words/infer", body)[0] == 200
+
+
+def test_whole_numbers_may_be_written_with_a_point(curl: Curl) -> None:
+    body = wrong({})
+    wanted = curl("POST", "/v2/models/words/infer", body)
+    assert wanted[0] == 200
+    for tensor_ in body["inputs"]:
+        tensor_["shape"] = [float(size) for size in tensor_["shape"]]
+        if tensor_["datatype"] == "INT64":
+            tensor_["data"] = [float(value) for value in np.ravel(tensor_["data"])]
+    assert curl("POST", "/v2/models/words/infer", body) == wanted
+    body["inputs"][0]["shape"][0] = 1.5
+    assert curl("POST", "/v2/models/words/infer", body)[0] == 400
+
+
+def test_a_byte_order_mark_is_passed_over(curl: Curl) -> None:
+    marked = b"\xef\xbb\xbf" + json.dumps(wrong({})).encode()
+    assert curl("POST", "/v2/models/words/infer", marked)[0] == 200
+    assert curl("POST", "/v2/models/words/infer", b"\xef\xbb" + marked[3:])[0] == 400
+
+
+def test_the_last_of_equal_members_counts(curl: Curl) -> None:
+    body = json.dumps(wrong({})).replace('"shape": [1, 2]', '"shape": [7], "shape": [1, 2]')
+    status, answer = curl("POST", "/v2/models/words/infer", body[:-1] + ', "id": "a", "id": "b"}')
+    assert (status, json.loads(answer)["id"]) == (200, "b")
+
+
+def test_a_body_without_json_may_be_a_text(tmp_path: pathlib.Path) -> None:
+    """Raw binary requests of Triton: the client sends no length before the text."""
+    text, f32 = TensorProto.STRING, TensorProto.FLOAT
+    for name, element, shape in (("one", text, [1]), ("open", text, ["N", 1]), ("many", text, [2]), ("number", f32, [1])):
+        same_type(element, shape=tuple(shape)).save(tmp_path / f"{name}.sluice")
+    with daemons.running(tmp_path, "--http", "localhost:0") as running:
+        curl = Curl(running.http)
+        raw = {"Inference_Header_Content_Length": "0", "Content_Type": "application/octet-stream"}
+        for name in ("one", "open", "many", "number"):
+            assert curl("POST", f"/v2/repository/models/{name}/load")[0] == 200
+        for given in (b"a name: \xe6\x97\xa5\x00", b"", b"x" * 70_000):
+            for name in ("one", "open"):
+                status, answer = curl("POST", f"/v2/models/{name}/infer", given, **raw)
+                assert status == 200 and answer.endswith(len(given).to_bytes(4, "little") + given)
+        status, answer = curl("POST", "/v2/models/many/infer", b"a", **raw)
+        assert status == 400 and "2 of them" in json.loads(answer)["error"]
+        assert curl("POST", "/v2/models/number/infer", np.float32(7).tobytes(), **raw)[0] == 200
+
+
+def test_numbers_that_json_lacks_are_named(curl: Curl) -> None:
+    for number in ("NaN", "-Infinity"):
+        body = f'{{"inputs":[{{"name":"image","shape":[1,1],"datatype":"FP32","data":[{number}]}}]}}'
+        status, answer = curl("POST", "/v2/models/digits/infer", body)
+        assert status == 400 and "no NaN and no Infinity; send binary data" in json.loads(answer)["error"]
 
 
 def test_an_index_takes_a_short_body(curl: Curl) -> None:
@@ -256,11 +315,22 @@ def test_an_index_takes_a_short_body(curl: Curl) -> None:
 
 
 @pytest.mark.parametrize(("host", "status"), [
-    ("localhost", 200), ("127.0.0.1:8000", 200), ("[::1]", 200), ("rebound.example", 421), ("localhost.example", 421)])
+    ("localhost", 200), ("127.0.0.1:8000", 200), ("[::1]", 200), ("10.1.2.3:8000", 200), ("rebound.example", 421),
+    ("localhost.example", 421), ("10.1.2.3.example", 421)])
 def test_other_hosts_are_not_answered(served: daemons.Daemon, host: str, status: int) -> None:
     done = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", f"Host: {host}",
                            f"http://{served.http}/v2/health/live"], capture_output=True, text=True, check=True)
     assert done.stdout == str(status)
+
+
+@pytest.mark.parametrize(("method", "path"), [
+    ("POST", "/v2/repository/models/digits/unload"), ("POST", "/v1/completions"), ("POST", "/page/models/1/profile"),
+    ("POST", "/v2/systemsharedmemory/unregister"), ("GET", "/page/events"), ("OPTIONS", "/v2"), ("GET", "/metrics")])
+def test_pages_of_other_sites_are_refused(served: daemons.Daemon, curl: Curl, method: str, path: str) -> None:
+    for origin in ("http://evil.example", "null", "http://localhost.evil.example", "http://10.1.2.3"):
+        status, answer = curl(method, path, Origin=origin, Content_Type="text/plain")
+        assert status == 403 and origin in json.loads(answer)["error"]
+    assert curl("GET", "/v2/models/digits/ready", Origin=f"http://{served.http}")[0] == 200
 
 
 def test_hosts_of_the_operator_are_answered(tmp_path: pathlib.Path) -> None:

@@ -7,29 +7,18 @@ import os
 import pathlib
 import signal
 import subprocess
-from collections.abc import Callable
+import urllib.error
+import urllib.request
 from typing import Any
 
 import pytest
-import sluice
 from conftest import eventually
 
 grpcclient = pytest.importorskip("tritonclient.grpc")
 httpclient = pytest.importorskip("tritonclient.http")
 from tritonclient.utils import InferenceServerException  # noqa: E402
 
-from repositories import Repository, ask, serving, times, update_under_traffic  # noqa: E402
-
-Package = Callable[[int], bytes]
-
-
-@pytest.fixture
-def package(tmp_path: pathlib.Path) -> Package:
-    def make(factor: int) -> bytes:
-        sluice.compile(times(factor)).save(tmp_path / "one.sluice")
-        return (tmp_path / "one.sluice").read_bytes()
-
-    return make
+from repositories import Package, Repository, ask, package, serving, times, update_under_traffic  # noqa: E402, F401
 
 
 def states(client: Any, name: str) -> dict[str, tuple[str, str]]:
@@ -48,7 +37,7 @@ def test_files_and_trees_are_served_from_the_start(tmp_path: pathlib.Path, packa
         assert [ask(client, name) for name in ("bare", "compiled", "tree")] == [3, 4, 5]
         assert states(client, "tree") == {"2": ("READY", "")}
         assert list(client.get_model_metadata("tree").versions) == ["2"]
-        with pytest.raises(InferenceServerException, match='no model is called "tree", version 1'):
+        with pytest.raises(InferenceServerException, match="Request for unknown model: 'tree' version 1 is not found"):
             ask(client, "tree", "1")
 
 
@@ -119,6 +108,44 @@ def test_an_older_version_comes_back(tmp_path: pathlib.Path, package: Package) -
         assert ask(client, "m") == 2  # until a client says so
         client.load_model("m")
         assert ask(client, "m") == 1
+
+
+@pytest.mark.parametrize("module", [grpcclient, httpclient], ids=["grpc", "http"])
+def test_nothing_that_comes_with_a_load_is_passed_over(tmp_path: pathlib.Path, package: Package, module: Any) -> None:
+    with serving(tmp_path) as (daemon, repository, client):
+        repository.put("m/1/model.sluice", package(3))
+        client.load_model("m")
+        with module.InferenceServerClient(daemon.address if module is grpcclient else daemon.http) as other:
+            for given, expected in (({"config": '{"max_batch_size": 3}'}, '"config": a load takes none'),
+                                    ({"config": "{}", "files": {"file:1/model.onnx": b"x" * 9000}}, "a load takes no")):
+                with pytest.raises(InferenceServerException, match=expected) as error:
+                    other.load_model("m", **given)
+                assert error.value.status() in ("501", "StatusCode.UNIMPLEMENTED")
+            other.load_model("m")
+            other.unload_model("m", unload_dependents=True)
+            assert states(client, "m") == {"1": ("UNAVAILABLE", "unloaded")}
+
+
+def test_bodies_of_loads_and_unloads_are_read(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (daemon, repository, client):
+        repository.put("m/1/model.sluice", package(3))
+        client.load_model("m")
+
+        def post(what: str, body: bytes) -> int:
+            request = urllib.request.Request(f"http://{daemon.http}/v2/repository/models/m/{what}", body)
+            try:
+                with urllib.request.urlopen(request) as answer:
+                    return answer.status
+            except urllib.error.HTTPError as error:
+                return error.code
+
+        for what in ("load", "unload"):
+            for body in (b"{bad", b"[]", b'{"config": "{}"}', b'{"parameters": 1}', b"null", b"[" * 4000):
+                assert post(what, body) == 400, body
+            assert post(what, b'{"parameters": {"config": "{}"}}') == 501
+        assert ask(client, "m") == 3
+        assert [post("load", body) for body in (b"", b"{}", b' {"parameters": {}}')] == [200] * 3
+        assert post("unload", b'{"parameters": {"unload_dependents": false}}') == 200
 
 
 def test_models_are_unloaded_and_loaded_by_clients(tmp_path: pathlib.Path, package: Package) -> None:
@@ -202,7 +229,7 @@ def test_rows_are_joined_as_the_configuration_says(tmp_path: pathlib.Path, packa
             dynamic_batching { preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 100 }""")
         client.load_model("m")
         config = client.get_model_config("m").config
-        assert config.max_batch_size == 4
+        assert config.max_batch_size == 8 and list(config.dynamic_batching.preferred_batch_size) == [4]
         assert list(config.input[0].dims) == [2]
         assert ask(client, "m") == 1
 

@@ -49,6 +49,19 @@ def client(module: Any, served: daemons.Daemon) -> Iterator[Any]:
         made.unregister_system_shared_memory()
 
 
+def test_cuda_shared_memory_is_empty_and_refused_by_name(client: Any) -> None:
+    """As by a server without a GPU. Triton's examples unregister all regions before they do anything else."""
+    client.unregister_cuda_shared_memory()
+    client.unregister_cuda_shared_memory("frames")
+    status = client.get_cuda_shared_memory_status()
+    assert len(getattr(status, "regions", status)) == 0
+    with pytest.raises(InferenceServerException, match='no region "frames" is registered'):
+        client.get_cuda_shared_memory_status("frames")
+    with pytest.raises(InferenceServerException, match='region "frames": CUDA shared memory is not served') as error:
+        client.register_cuda_shared_memory("frames", b"aGFuZGxl", 0, 64)
+    assert error.value.status() in ("501", "StatusCode.UNIMPLEMENTED")
+
+
 @contextlib.contextmanager
 def shared(size: int) -> Iterator[pathlib.Path]:
     """Memory of this user under KEY."""

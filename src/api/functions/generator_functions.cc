@@ -14,6 +14,7 @@
 #include "api/read_options.h"
 #include "generate/text/package_text.h"
 #include "generate/text/text_generator.h"
+#include "grammar/grammars.h"
 #include "sluice/generate.h"
 
 struct sluice_generator {
@@ -30,36 +31,72 @@ namespace {
 
 using generate::Finish;
 
+// The numbers of the interface and of the enumeration are the same, so no table translates them.
 static_assert(static_cast<int>(Finish::kNone) == SLUICE_FINISH_NONE);
 static_assert(static_cast<int>(Finish::kStop) == SLUICE_FINISH_STOP);
 static_assert(static_cast<int>(Finish::kTokens) == SLUICE_FINISH_TOKENS);
 static_assert(static_cast<int>(Finish::kContext) == SLUICE_FINISH_CONTEXT);
 static_assert(static_cast<int>(Finish::kCancelled) == SLUICE_FINISH_CANCELLED);
 
-constexpr std::uint32_t kAllGiven = (SLUICE_GIVEN_TOP_LOGPROBS << 1U) - 1U;
+/// All bits up to the newest. An unknown bit is an error: a newer program would otherwise get a
+/// default where it asked for something.
+constexpr std::uint32_t kAllGiven = (SLUICE_GIVEN_FREQUENCY_PENALTY << 1U) - 1U;
 
+/// From the system, per request: without a seed two texts must differ.
 std::uint64_t any_seed() {
   std::random_device random;
   return (static_cast<std::uint64_t>(random()) << 32U) | random();
 }
 
+/// Zero is a value for most fields, so a bit says whether the caller set one.
 template <typename T>
 std::optional<T> if_given(const sluice_generate_request& request, std::uint32_t flag, T value) {
   return (request.given & flag) != 0 ? std::optional(value) : std::nullopt;
 }
 
-generate::WantedSampling sampling_of(const sluice_generate_request& given) {
-  return {.temperature = if_given(given, SLUICE_GIVEN_TEMPERATURE, given.temperature),
-          .top_k = if_given(given, SLUICE_GIVEN_TOP_K, given.top_k),
-          .top_p = if_given(given, SLUICE_GIVEN_TOP_P, given.top_p),
-          .min_p = if_given(given, SLUICE_GIVEN_MIN_P, given.min_p),
-          .repetition_penalty =
-              if_given(given, SLUICE_GIVEN_REPETITION_PENALTY, given.repetition_penalty),
-          .seed = if_given(given, SLUICE_GIVEN_SEED, given.seed)};
+generate::WantedSampling numbers_of(const sluice_generate_request& given) {
+  return {
+      .temperature = if_given(given, SLUICE_GIVEN_TEMPERATURE, given.temperature),
+      .top_k = if_given(given, SLUICE_GIVEN_TOP_K, given.top_k),
+      .top_p = if_given(given, SLUICE_GIVEN_TOP_P, given.top_p),
+      .min_p = if_given(given, SLUICE_GIVEN_MIN_P, given.min_p),
+      .repetition_penalty =
+          if_given(given, SLUICE_GIVEN_REPETITION_PENALTY, given.repetition_penalty),
+      .presence_penalty = if_given(given, SLUICE_GIVEN_PRESENCE_PENALTY, given.presence_penalty),
+      .frequency_penalty = if_given(given, SLUICE_GIVEN_FREQUENCY_PENALTY, given.frequency_penalty),
+      .seed = if_given(given, SLUICE_GIVEN_SEED, given.seed)};
+}
+
+/// `name`: of the field.
+Result<std::vector<std::string>> texts_of(const char* const* texts, std::size_t count,
+                                          const char* name) {
+  if (texts == nullptr && count > 0) return null_argument(name);
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (texts[i] == nullptr) return null_argument(name);
+    all.emplace_back(texts[i]);
+  }
+  return all;
+}
+
+Result<generate::WantedSampling> sampling_of(const ModelLanguage& language,
+                                             const sluice_generate_request& given) {
+  generate::WantedSampling sampling = numbers_of(given);
+  if (given.logit_bias == nullptr && given.num_logit_bias > 0) return null_argument("logit_bias");
+  for (std::size_t i = 0; i < given.num_logit_bias; ++i) {
+    sampling.logit_bias.push_back({given.logit_bias[i].token, given.logit_bias[i].bias});
+  }
+  const auto words = SLUICE_TRY(texts_of(given.bad_words, given.num_bad_words, "bad_words"));
+  if (words.empty()) return sampling;
+  const auto tokenizer = SLUICE_TRY(language.tokenizer());
+  sampling.bad_words = SLUICE_TRY(generate::encode_bad_words(tokenizer, words));
+  return sampling;
 }
 
 Result<std::vector<std::int64_t>> prompt_of(const ModelLanguage& language,
                                             const sluice_generate_request& given) {
+  // The three name the same thing, the prompt, in different forms. Two of them would contradict
+  // each other.
   const int num_given = static_cast<int>(given.prompt != nullptr) +
                         static_cast<int>(given.ids != nullptr) +
                         static_cast<int>(given.chat != nullptr);
@@ -76,14 +113,14 @@ Result<std::vector<std::int64_t>> prompt_of(const ModelLanguage& language,
   return generate::encode_chat(tokenizer, chat_template, chat);
 }
 
-Result<std::vector<std::string>> stops_of(const sluice_generate_request& given) {
-  std::vector<std::string> stops;
-  if (given.stops == nullptr && given.num_stops > 0) return null_argument("stops");
-  for (std::size_t i = 0; i < given.num_stops; ++i) {
-    if (given.stops[i] == nullptr) return null_argument("a text of stops");
-    stops.emplace_back(given.stops[i]);
+Result<grammar::Source> source_of(const sluice_generate_request& given) {
+  using Form = grammar::Source::Form;
+  if (given.schema != nullptr && given.grammar != nullptr) {
+    return invalid_argument("schema and grammar are given; give one");
   }
-  return stops;
+  if (given.schema != nullptr) return grammar::Source{Form::kSchema, given.schema};
+  if (given.grammar != nullptr) return grammar::Source{Form::kGbnf, given.grammar};
+  return grammar::Source{};
 }
 
 Status start(sluice_generator& generator, const sluice_generate_request& given) {
@@ -93,16 +130,20 @@ Status start(sluice_generator& generator, const sluice_generate_request& given) 
   if (given.stop_ids == nullptr && given.num_stop_ids > 0) return null_argument("stop_ids");
   generate::Request request;
   request.prompt = SLUICE_TRY(prompt_of(*generator.open->language, given));
-  request.sampling = sampling_of(given).over(generator.texts.facts().sampling, any_seed());
+  // The order of precedence: the request, the package's advice, the defaults.
+  const auto wanted = SLUICE_TRY(sampling_of(*generator.open->language, given));
+  request.sampling = wanted.over(generator.texts.facts().sampling, any_seed());
   request.max_tokens = if_given(given, SLUICE_GIVEN_MAX_TOKENS, given.max_tokens);
   request.top_logprobs = if_given(given, SLUICE_GIVEN_TOP_LOGPROBS, given.top_logprobs);
   request.stops.assign(given.stop_ids, given.stop_ids + given.num_stop_ids);
+  const grammar::Source source = SLUICE_TRY(source_of(given));
+  request.grammar = SLUICE_TRY(generator.open->language->grammar(source));
   if (given.is_stopped != nullptr) {
     request.is_stopped = [ask = given.is_stopped, user_data = given.user_data] {
       return ask(user_data) != 0;
     };
   }
-  auto stops = SLUICE_TRY(stops_of(given));
+  auto stops = SLUICE_TRY(texts_of(given.stops, given.num_stops, "stops"));
   return generator.texts.start(std::move(request), std::move(stops));
 }
 
@@ -111,6 +152,7 @@ Status next(sluice_generator& generator, const sluice_piece** piece) {
   if (!given) return ok_status();
   generator.given = std::move(*given);
   const std::string& text = generator.given.text;
+  // Pointers of the piece before are invalid from here on, as the header says.
   generator.piece = {};
   generator.piece.text = text.c_str();
   generator.piece.size_bytes = text.size();
@@ -159,6 +201,7 @@ int32_t sluice_generator_start(sluice_generator* generator,
                                const sluice_generate_request* request) {
   return guard([&]() -> sluice::Status {
     if (generator == nullptr || request == nullptr) return null_argument("generator or request");
+    // A second thread gets an error instead of a data race.
     const auto use = SLUICE_TRY(ContextUse::take(generator->control));
     return sluice::api::start(*generator, sluice::api::read_options(request));
   });

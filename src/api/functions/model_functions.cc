@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kMaxCombined = 1024;
 
 Result<Bytes> package_bytes(const sluice_load_options& options) {
+  // Two sources would be a guess about what the caller meant.
   const int num_sources = (options.path != nullptr ? 1 : 0) + (options.data != nullptr ? 1 : 0) +
                           (options.has_fd != 0 ? 1 : 0);
   if (num_sources != 1) {
@@ -48,6 +49,7 @@ Result<terms::FunctionOptions> function_settings(const sluice_function_options& 
   if (settings.options.group || settings.options.is_on_demand) {
     return invalid_argument("a function runs on a lane: leave out the group and is_on_demand");
   }
+  // One place for one setting: the function's own rows, not those of the load.
   if (settings.options.batching) {
     return invalid_argument("a function has batch_rows among its own options: set it there");
   }
@@ -72,11 +74,13 @@ Result<LoadSettings> load_settings(const sluice_load_options* given) {
   settings.is_server_path = options.is_server_path != 0;
   if (options.path != nullptr) {
     settings.path = options.path;
+    // Checked here for a message that names the file; whoever opens it checks again.
     if (!settings.is_server_path && !std::filesystem::exists(settings.path)) {
       return make_error(Code::kNotFound, "{}: no such file", settings.path);
     }
   }
   if (options.name != nullptr) load.name = options.name;
+  // Handles are 64 bits in C and ids 32 bits inside; a larger one can only be wrong.
   if (options.group > INT32_MAX) {
     return terms::runtime_error(RuntimeCode::kInvalidHandle, "no core group has handle {}",
                                 options.group);
@@ -120,15 +124,15 @@ Result<CombineSettings> combine_settings(const std::uint64_t* models, std::size_
   settings.models.assign(models, models + num_models);
   settings.name = options.name == nullptr ? "combined" : options.name;
   if (options.is_round_robin != 0) {
-    settings.runner.replicas.choice = terms::ReplicaChoice::kRoundRobin;
+    settings.replicas.choice = terms::ReplicaChoice::kRoundRobin;
   }
   if (options.queue_limit > 0) {
-    settings.runner.replicas.queue_limit = static_cast<std::size_t>(options.queue_limit);
+    settings.replicas.queue_limit = static_cast<std::size_t>(options.queue_limit);
   }
   if (options.has_batching != 0) {
     settings.batching = terms::BatchOptions{options.batch_rows, options.max_delay_ns};
   }
-  settings.runner.timeout_ns = options.timeout_ns;
+  settings.replicas.timeout_ns = options.timeout_ns;
   return settings;
 }
 

@@ -5,6 +5,7 @@
 #include "api/functions/reply.h"
 #include "api/functions/snapshots.h"
 #include "api/model.h"
+#include "terms/server/trace_context.h"
 
 namespace sluice::api {
 namespace {
@@ -37,8 +38,16 @@ Status read_exchange(const sluice_request_options& options, InferCall& call) {
     if (options.kept[i] == nullptr) return invalid_argument("kept output {} has no name", i);
     call.kept_outputs.emplace_back(options.kept[i]);
   }
-  call.keep_ns = options.keep_ns;
+  call.ttl_ns = options.ttl_ns;
   return ok_status();
+}
+
+/// A daemon would begin another trace instead of one that it cannot read.
+Status read_trace(const sluice_request_options& options, InferCall& call) {
+  if (options.traceparent != nullptr) call.traceparent = options.traceparent;
+  if (options.tracestate != nullptr) call.tracestate = options.tracestate;
+  if (call.traceparent.empty() || terms::parse_traceparent(call.traceparent)) return ok_status();
+  return invalid_argument("traceparent: expected 00-TRACE-SPAN-FLAGS with 32, 16 and 2 hex digits");
 }
 
 Result<InferCall> call_of(std::uint64_t model, const sluice_named_array* inputs,
@@ -68,6 +77,7 @@ Result<InferCall> call_of(std::uint64_t model, const sluice_named_array* inputs,
   call.timeout_ns = options.timeout_ns;
   call.priority = options.priority;
   call.wants_detail = options.wants_detail != 0;
+  SLUICE_TRY(read_trace(options, call));
   return call;
 }
 

@@ -31,6 +31,7 @@ struct ProfileCopy {
   sluice_profile public_part = {};
 };
 
+/// Histograms stay inside: the C interface has quantiles alone.
 sluice_latency latency_of(const terms::Latency& latency) {
   return {latency.count,  latency.sum_ns, latency.p50_ns,
           latency.p90_ns, latency.p99_ns, latency.max_ns};
@@ -103,6 +104,7 @@ Result<terms::ProfileSettings> profile_settings(const sluice_profile_options& op
     return invalid_argument("limit_ns {} and max_spans {} must not be negative", options.limit_ns,
                             options.max_spans);
   }
+  // Ids have 32 bits inside; a larger handle can name no group.
   if (options.group > INT32_MAX) {
     return terms::runtime_error(RuntimeCode::kInvalidHandle, "no core group has handle {}",
                                 options.group);

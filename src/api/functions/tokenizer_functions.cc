@@ -21,6 +21,7 @@ struct sluice_tokenizer {
 namespace sluice::api {
 namespace {
 
+/// The public part points into the same object, so one release frees both.
 struct TextPart {
   std::string text;
   sluice_string public_part = {};
@@ -39,6 +40,7 @@ void give_text(std::string text, const sluice_string** to) {
 }
 
 Status check_flags(std::uint32_t flags, std::uint32_t known) {
+  // An unknown flag is an error: a newer program must not get what it did not ask for.
   if ((flags & ~known) == 0) return ok_status();
   return invalid_argument("flags {} are not among SLUICE_TOKENS_ of this call", flags);
 }
@@ -69,6 +71,7 @@ Result<std::string> decode(const sluice_tokenizer& from, const std::int64_t* ids
   std::vector<text::TokenId> tokens;
   for (std::size_t i = 0; i < count; ++i) {
     const text::TokenId token = token_of(ids[i]);
+    // Models may have more rows of logits than tokens; such an id decodes to nothing.
     if (token.is_valid()) tokens.push_back(token);
   }
   const bool skips = (flags & SLUICE_TOKENS_PLAIN) == 0;

@@ -37,7 +37,6 @@ Result<const ClientTable*> open_table() {
     return unimplemented("{} is of version {}, libsluice of {}: install both from one release",
                          path.string(), table == nullptr ? "?" : table->version, sluice_version());
   }
-  library->leave_open();  // gRPC's threads may outlive the last runtime
   return table;
 }
 

@@ -68,8 +68,7 @@ Result<InferReply> RequestTable::wait(std::uint64_t request, TimeoutNs timeout_n
     const std::lock_guard lock(posted->mutex);
     flight = posted->flight;
   }
-  // A wait may run the request on this thread; a caller who does not want to wait has no time for
-  // it.
+  // A wait may run the request on this thread, for which a caller without a timeout has no time.
   if (flight != nullptr && timeout_ns != 0) {
     flight->wait([&] { return posted->is_done.load(std::memory_order_acquire); }, timeout_ns);
   }

@@ -59,7 +59,7 @@ inline Status no_exchange() {
 struct CombineSettings {
   std::vector<std::uint64_t> models;
   std::string name;
-  terms::RunnerOptions runner;
+  terms::ReplicaOptions replicas;
   std::optional<terms::BatchOptions> batching;  ///< none: requests run one by one
 };
 
@@ -79,7 +79,9 @@ struct InferCall {
   std::int32_t priority = 0;
   bool wants_detail = false;
   std::vector<std::string> kept_outputs = {};  ///< stay in the exchange, by name
-  std::int64_t keep_ns = 0;                    ///< 0: the daemon's default
+  std::int64_t ttl_ns = 0;                     ///< 0: the daemon's default
+  std::string traceparent = {};                ///< for a daemon's traces; empty: none
+  std::string tracestate = {};
 
   bool uses_exchange() const {
     return !kept_outputs.empty() ||
@@ -155,7 +157,7 @@ class Runtime {
   /// 0: all; else one element.
   virtual Result<std::vector<ModelDescription>> models(std::uint64_t model) = 0;
 
-  /// Unload it before its models. Fails: kInvalidHandle; as session::ModelRunner::create.
+  /// Unload it before its models. Fails: kInvalidHandle; as session::ReplicaSet::create.
   virtual Result<std::uint64_t> combine(const CombineSettings& settings) = 0;
   /// Accepts requests for a model, here or after the model's end. Not after that of the runtime.
   virtual Result<std::shared_ptr<runtime::RequestSink>> sink(std::uint64_t model) = 0;

@@ -15,7 +15,7 @@
 
 namespace sluice::api {
 
-// sluice_session has linkage, so what it holds has too.
+// Members of sluice_session need linkage, because sluice_session itself has it.
 struct TensorText {
   std::string name;
   std::string type;
@@ -57,6 +57,7 @@ Status call_user(sluice_tensor_callback function, void* user_data, const terms::
     return internal_error("the function threw an exception");
   }
   if (code == SLUICE_OK) return ok_status();
+  // A program may return any number; one that is no code becomes UNKNOWN, and the text has it.
   const bool is_known = code > 0 && code <= static_cast<std::int32_t>(Code::kUnauthenticated);
   return make_error(is_known ? static_cast<Code>(code) : Code::kUnknown,
                     "the function returned status {}", code);
@@ -66,6 +67,7 @@ session::BindPredicate predicate_of(const sluice_session_options& options) {
   if (options.binds_stored == nullptr) return session::bind_all();
   return [function = options.binds_stored,
           user_data = options.user_data](const session::ProgramTensor& tensor) {
+    // Made anew for each question: the predicate may ask before the handle's own list exists.
     TensorText text;
     describe(tensor, text);
     return function(user_data, &text.tensor) != 0;
@@ -102,6 +104,7 @@ Result<std::unique_ptr<sluice_session>> create_session(const char* path,
   created->plugins = backend::BackendRegistry::discover(discovery);
   created->session = SLUICE_TRY(session::Session::create(SLUICE_TRY(package::read_package(path)),
                                                          system_clock(), std::move(wanted)));
+  // Only now: describe() stores pointers into elements of the handle's deque.
   for (const session::ProgramTensor& tensor : created->session->tensors()) {
     describe(tensor, created->tensors.emplace_back());
   }

@@ -9,6 +9,8 @@
 namespace sluice {
 namespace {
 
+/// Limits of settings and requests alike: a text of a thousand bytes is a path or a name, more is a
+/// mistake.
 constexpr std::size_t kLongestText = 1024;
 constexpr std::size_t kMaxMembers = 1024;
 
@@ -31,12 +33,14 @@ Result<Json> parse(std::string_view text) {
 }
 
 /// Before anything is allocated for it. What is no JSON may have any outline. An ordered object
-/// looks at all its members for each that comes, so their number is bounded, too.
+/// compares each new member with all before, so the number of members is bounded.
 Status check_outline(std::string_view text, int max_depth) {
   std::vector<std::size_t> members;  // of each object or list that is open
   bool is_in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
+    // A pass over the bytes: brackets count outside of strings alone, and a backslash within one
+    // hides the next byte.
     if (c == '"') is_in_string = !is_in_string;
     if (is_in_string) {
       if (c == '\\') ++i;

@@ -23,7 +23,6 @@ extern char** environ;
 namespace sluice {
 namespace {
 
-constexpr std::size_t kKeptBytes = 1 << 16;
 constexpr int kLookMs = 50;  ///< between two looks at the stop token
 
 struct Pipe {
@@ -43,6 +42,7 @@ struct Pipe {
 struct Stream {
   int fd;
   std::string* text;
+  std::size_t kept_bytes;
 };
 
 /// False at the end.
@@ -52,8 +52,8 @@ bool read_some(const Stream& stream) {
   if (size < 0 && errno == EINTR) return true;
   if (size <= 0) return false;
   stream.text->append(buffer.data(), static_cast<std::size_t>(size));
-  if (stream.text->size() > 2 * kKeptBytes) {
-    stream.text->erase(0, stream.text->size() - kKeptBytes);
+  if (stream.text->size() > 2 * stream.kept_bytes) {
+    stream.text->erase(0, stream.text->size() - stream.kept_bytes);
   }
   return true;
 }
@@ -153,14 +153,15 @@ Result<ChildEnd> run_child(const std::filesystem::path& program, std::vector<std
   ChildEnd end;
   const std::int64_t deadline_ns =
       deadline_after(system_clock(), limits.time_ns > 0 ? limits.time_ns : -1);
-  Status status = read_all({{from_output.get(), &end.output}, {from_errors.get(), &end.errors}},
+  Status status = read_all({{from_output.get(), &end.output, limits.kept_bytes},
+                            {from_errors.get(), &end.errors, limits.kept_bytes}},
                            deadline_ns, stop);
   if (status.is_ok()) status = wait_for_end(id, deadline_ns, stop);
   if (!status.is_ok()) kill(id, SIGKILL);
   end.status = take_end(id);
   SLUICE_TRY(Status(status).with_context(program.filename().string()));
   for (std::string* text : {&end.output, &end.errors}) {
-    if (text->size() > kKeptBytes) text->erase(0, text->size() - kKeptBytes);
+    if (text->size() > limits.kept_bytes) text->erase(0, text->size() - limits.kept_bytes);
   }
   return end;
 }

@@ -1,6 +1,7 @@
 // A program that runs while the caller waits for it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <stop_token>
@@ -12,15 +13,16 @@
 namespace sluice {
 
 struct ChildLimits {
-  std::int64_t memory_bytes = 0;  ///< of its address space; 0: none
-  std::int64_t time_ns = 0;       ///< after which it is killed; 0: none
-  int niceness = 0;               ///< added to the caller's
+  std::int64_t memory_bytes = 0;                  ///< of its address space; 0: none
+  std::int64_t time_ns = 0;                       ///< after which it is killed; 0: none
+  int niceness = 0;                               ///< added to the caller's
+  std::size_t kept_bytes = std::size_t{1} << 16;  ///< of each of its outputs, the last
 };
 
 struct ChildEnd {
   int status = 0;      ///< as wait(2) has it
-  std::string output;  ///< the last 64 KiB of its stdout
-  std::string errors;  ///< the same of its stderr
+  std::string output;  ///< the end of its stdout
+  std::string errors;  ///< the end of its stderr
 
   bool is_success() const { return status == 0; }
 };

@@ -1,7 +1,9 @@
 // A child that was forked while another thread changed the list of libraries finds it half changed,
-// and its first dlopen ends it. So a fork waits until no library of ours is opened or closed. It
-// waits for nothing else: a static object that another thread makes just then is never made in the
-// child, and whoever asks for it there waits for ever.
+// and its first dlopen ends it. So a fork waits until no library of ours is opened. A library stays
+// in the process once it was opened: a new copy would make its static objects anew, and in a child
+// that was forked meanwhile one that is half made is never made, and whoever asks for it waits for
+// ever. Besides, a library's own threads, and what its libraries keep, may outlive its last user.
+// A fork beside a load may still hang its child at another lock that the loading thread held.
 #include "base/system/dynlib.h"
 
 #include <dlfcn.h>
@@ -29,13 +31,8 @@ std::recursive_mutex& libraries() {
 }  // namespace
 
 Result<DynamicLibrary> DynamicLibrary::open(const std::filesystem::path& path) {
-  int flags = RTLD_NOW | RTLD_LOCAL;
-#ifdef __SANITIZE_ADDRESS__
-  // Else what a plug-in's libraries keep for ever counts as lost at the end.
-  flags |= RTLD_NODELETE;
-#endif
   const std::lock_guard lock(libraries());
-  void* handle = ::dlopen(path.c_str(), flags);
+  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
     const char* reason = ::dlerror();
     return make_error(Code::kNotFound, "cannot open library: {}",

@@ -7,7 +7,8 @@
 
 namespace sluice {
 
-/// Owns a dlopen handle; closes it on destruction. Move-only.
+/// Owns a dlopen handle; closes it on destruction. The library stays in the process all the same,
+/// so addresses of its symbols stay valid, and a file that took its place is not read. Move-only.
 class DynamicLibrary {
  public:
   /// Opens with all symbols resolved now and kept local to the library.
@@ -22,10 +23,6 @@ class DynamicLibrary {
 
   /// Address of an exported symbol, null if there is none.
   void* find_symbol(const char* name) const;
-
-  /// Leaves the library open until the process ends; addresses of its symbols stay valid.
-  /// *this is empty afterwards.
-  void leave_open() { handle_ = nullptr; }
 
  private:
   explicit DynamicLibrary(void* handle) : handle_(handle) {}

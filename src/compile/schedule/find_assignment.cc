@@ -53,7 +53,7 @@ class Search {
     return true;
   }
 
-  /// All tasks on one device, but those it cannot run. Returns the time if it runs all of them.
+  /// Gives one device all tasks that it supports. Returns the time if it runs all of them.
   double try_alone(int device) {
     Assignment alone;
     bool runs_all = true;

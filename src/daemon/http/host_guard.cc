@@ -1,5 +1,6 @@
 #include "daemon/http/host_guard.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <strings.h>
 
@@ -28,25 +29,69 @@ bool are_equal(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
+/// Of "http://localhost:8000": "localhost:8000". Empty for what is no page's origin.
+std::string_view authority_of(std::string_view origin) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (origin.starts_with(scheme)) return origin.substr(scheme.size());
+  }
+  return {};
+}
+
+/// `names`: as for is_own_host.
+bool is_named(std::string_view name, const std::vector<std::string>& names) {
+  if (are_equal(name, "localhost") || rpc::wire::is_loopback(name)) return true;
+  return std::ranges::any_of(
+      names, [&](const std::string& one) { return one == "*" || are_equal(one, name); });
+}
+
+/// No name server decides where an address leads to, so rebinding needs a name.
+bool is_address(std::string_view name) {
+  in6_addr address = {};  // has room for both kinds
+  const std::string text(name);
+  return inet_pton(AF_INET, text.c_str(), &address) == 1 ||
+         inet_pton(AF_INET6, text.c_str(), &address) == 1;
+}
+
+std::string shown(std::string_view field) { return valid_utf8(field.substr(0, kMaxShownBytes)); }
+
 }  // namespace
 
 bool is_own_host(std::string_view field, const std::vector<std::string>& names) {
   if (field.empty()) return true;
   const std::string_view name = name_of(field);
-  if (are_equal(name, "localhost") || rpc::wire::is_loopback(name)) return true;
-  return std::ranges::any_of(names, [&](const std::string& one) { return are_equal(one, name); });
+  return is_address(name) || is_named(name, names);
 }
 
-http::Handler for_own_hosts(std::vector<std::string> names, http::Handler handler) {
+bool is_own_origin(std::string_view origin, std::string_view host,
+                   const std::vector<std::string>& names) {
+  if (origin.empty()) return true;
+  const std::string_view authority = authority_of(origin);
+  if (authority.empty()) return false;
+  if (are_equal(authority, host)) return true;
+  // "*" says that any name may reach the daemon, not that any page may use it.
+  std::vector<std::string> listed = names;
+  std::erase(listed, "*");
+  return is_named(name_of(authority), listed);
+}
+
+http::Handler for_own_pages(std::vector<std::string> names, http::Handler handler) {
   return [names = std::move(names), handler = std::move(handler)](http::Request request,
                                                                   http::Answer answer) {
-    if (is_own_host(request.host, names)) return handler(std::move(request), std::move(answer));
-    const std::string host = valid_utf8(request.host.substr(0, kMaxShownBytes));
-    answer(http::error_reply(
-        421, fmt::format("this daemon is not \"{}\"; ask for localhost, or have its setting "
-                         "http_hosts list the name",
-                         host)));
-    return http::Cancel();
+    if (!is_own_host(request.host, names)) {
+      answer(http::error_reply(
+          421, fmt::format("this daemon is not \"{}\"; ask for localhost, or have its setting "
+                           "http_hosts list the name",
+                           shown(request.host))));
+      return http::Cancel();
+    }
+    if (!is_own_origin(request.origin, request.host, names)) {
+      answer(http::error_reply(
+          403, fmt::format("a page of \"{}\" may not use this daemon; have its setting http_hosts "
+                           "list the page's host",
+                           shown(request.origin))));
+      return http::Cancel();
+    }
+    return handler(std::move(request), std::move(answer));
   };
 }
 

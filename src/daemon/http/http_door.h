@@ -1,28 +1,32 @@
 // An address where the daemon serves HTTP.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/process/inherited_fds.h"
 #include "http/server.h"
 #include "rpc/server/listen/connection_limits.h"
 #include "rpc/server/listen/tcp_listener.h"
 #include "rpc/server/listen/unix_listener.h"
 #include "rpc/server/server.h"
 #include "rpc/wire/address.h"
+#include "service/prometheus/text.h"
 
 namespace sluice::daemon {
 
 /// Listens until it is destroyed.
 class HttpDoor {
  public:
-  /// Of `serving` count the Unix socket's mode, group and users, and the connections of one user or
-  /// host. `handler`: as http::Server::start. `log` outlives the door. Requires: a host that only
-  /// this machine reaches, as there is no TLS.
-  /// Fails: as UnixListener::create and TcpListener::create.
+  /// Of `serving` count the Unix socket's mode, group and users, the connections of one user or
+  /// host, and inherited sockets. `handler`: as http::Server::start. `log` outlives the door. There
+  /// is no TLS: the settings say which hosts it may have. Fails: as UnixListener::create and
+  /// TcpListener::create.
   static Result<std::unique_ptr<HttpDoor>> start(rpc::wire::Address address,
                                                  const rpc::server::ServerOptions& serving,
                                                  const http::ServerOptions& options,
@@ -33,6 +37,12 @@ class HttpDoor {
 
   /// The requested address, with the port that the system chose for port 0.
   const std::string& address() const { return address_; }
+  /// Adds the listening sockets and their locks, for the next process. `role`: what is served.
+  void pass_on(std::string_view role, std::vector<PassedFd>& to) const;
+  /// Leaves the sockets to the process that has them too: accepts no more connections, and closes
+  /// each after its next reply.
+  void leave();
+  std::size_t num_connections() { return server_->num_connections(); }
   /// Accepts no more connections; then as http::Server::shutdown. Blocks.
   void shutdown(std::int64_t grace_ns);
 
@@ -50,8 +60,11 @@ class HttpDoor {
   std::unique_ptr<rpc::server::UnixListener> unix_;
 };
 
-/// A handler of /metrics, for GET. `text` is called from several threads at a time; its error
+/// What /metrics has for a client, in the form that it wants.
+using MetricsBody =
+    std::function<Result<std::string>(const terms::Peer& peer, service::MetricsForm form)>;
+/// A handler of /metrics, for GET. `body` is called from several threads at a time; its error
 /// becomes 403.
-http::Handler metrics_handler(std::function<Result<std::string>(const terms::Peer& peer)> text);
+http::Handler metrics_handler(MetricsBody body);
 
 }  // namespace sluice::daemon

@@ -42,7 +42,8 @@ int connect_to(const std::string& text) {
 class HttpDoorTest : public ::testing::Test {
  protected:
   Result<std::unique_ptr<HttpDoor>> start(const std::string& address) {
-    const auto text = [this](const terms::Peer& peer) -> Result<std::string> {
+    const auto text = [this](const terms::Peer& peer,
+                             service::MetricsForm /*form*/) -> Result<std::string> {
       if (is_refused_) return make_error(Code::kPermissionDenied, "not for you");
       return std::string(peer.is_local() ? "local 1\n" : "remote 1\n");
     };

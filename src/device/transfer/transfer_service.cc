@@ -13,6 +13,7 @@ Result<std::unique_ptr<TransferService>> TransferService::create(
     std::shared_ptr<const backend::Group> group, const Clock& clock,
     const TransferOptions& options) {
   SLUICE_TRY(check(options));
+  // A stream per block in flight: a stream runs its blocks one after another.
   const auto num_streams = static_cast<std::size_t>(options.blocks_in_flight);
   StreamPool streams = SLUICE_TRY(StreamPool::create(group, {.made_ahead = 2 * num_streams}));
   const auto lane = [&](const char* name) -> Result<TransferLane> {
@@ -47,6 +48,7 @@ void TransferService::remove_client(ClientId client) {
 
 Result<TransferId> TransferService::submit(Transfer transfer) {
   if (is_stopped_) return make_error(Code::kFailedPrecondition, "the transfer service was stopped");
+  // Also refuses callbacks of a client that is being removed.
   if (std::ranges::find(clients_, transfer.client) == clients_.end()) {
     return invalid_argument("transfers: client {} does not exist", transfer.client.value());
   }
@@ -73,6 +75,7 @@ bool TransferService::cancel(TransferId id) {
 bool TransferService::step() { return step_lanes(0); }
 
 bool TransferService::wait(std::int64_t timeout_ns) {
+  // Looks once without waiting: a transfer may have ended already.
   if (step()) return true;
   return step_lanes(timeout_ns);
 }

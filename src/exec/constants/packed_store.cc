@@ -27,6 +27,8 @@ PackedIndex index_of(const package::Executable& executable) {
 
 bool fits(const package::PackedConstant& packed, const backend::Backend& backend,
           const backend::Packing& packing) {
+  // Version and key stand for everything that the packing depends on: the plug-in's code and the
+  // processor's instruction set.
   return packed.backend == backend.name() && packed.backend_version == backend.version() &&
          packed.packing_key == backend.packing_key() && packed.format == packing.format &&
          packed.data.size() == static_cast<std::size_t>(packing.size_bytes);
@@ -47,6 +49,7 @@ class Packer {
 
   Status run() {
     for (std::size_t i = 0; i < executable_.backend_of.size(); ++i) {
+      // In order of subgraph, position and input: of() searches by bisection.
       if (!executable_.backend_of[i].empty()) SLUICE_TRY(add_subgraph(ir::SubgraphId(i)));
     }
     if (draft_ != nullptr) return draft_->map_packed(all_);
@@ -70,6 +73,8 @@ class Packer {
       backend::OpSource source = {executable_.graph, subgraph, operation};
       source.packed = stand_ins(id, position, operation);
       const auto op = backend::Op::create(source);
+      // The code of a constant that was left out and is needed; other failures mean that nothing
+      // can be packed.
       if (op.status().code() == Code::kFailedPrecondition) return op.status();
       if (!op.is_ok()) continue;  // unknown ranks: constants stay unpacked
       for (std::size_t input = 0; input < operation.inputs.size(); ++input) {
@@ -116,6 +121,7 @@ class Packer {
     const auto found = kept_.find(key);
     const package::PackedConstant* kept = found == kept_.end() ? nullptr : found->second;
     if (kept != nullptr && packing && fits(*kept, use.backend, *packing)) {
+      // Checksums are compared in the background while the load goes on.
       verification_.add(kept->data, use.op.describe() + ": its packed constant");
       all_.push_back(*kept);
       return ok_status();
@@ -127,6 +133,7 @@ class Packer {
     SLUICE_TRY(executable_.verify(data, fmt::format("constant \"{}\"", constant.name)));
     SLUICE_TRY(pack(use, *packing, data, key));
     if (draft_ == nullptr) return ok_status();
+    // The compiler reads each constant once; its pages need not stay in memory.
     release_pages(data.view());
     return draft_->add_packed(all_.back());
   }
@@ -157,6 +164,7 @@ class Packer {
       release_pages(constant.view());
       op = SLUICE_TRY(backend::Op::create(source));
     }
+    // Aligned to a page, as it would be in a mapped package.
     constexpr std::size_t kPageBytes = 4096;
     MutableBytes bytes(static_cast<std::size_t>(packing.size_bytes), kPageBytes);
     SLUICE_TRY(use.backend.pack(op, static_cast<int>(input), bytes.view()));

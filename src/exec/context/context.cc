@@ -14,6 +14,7 @@ namespace sluice::exec {
 namespace {
 
 bool shape_fits(const ir::Type& declared, const std::vector<std::int64_t>& dims) {
+  // A type without a shape takes tensors of any rank.
   const ir::Shape* shape = declared.shape();
   if (shape == nullptr) return true;
   if (shape->size() != dims.size()) return false;
@@ -102,6 +103,7 @@ class Run {
     state_.texts.reset();
     ++state_.run_number;
     if (state_.model->draws_random_numbers) {
+      // Runs of all contexts count together, so that two contexts never draw the same numbers.
       std::tie(state_.random_seed, state_.random_run) = state_.model->options.random->next_run();
     }
     for (std::size_t i = 0; i < state_.inputs.size(); ++i) {
@@ -164,6 +166,8 @@ class Run {
                   static_cast<std::size_t>(input.view.size_bytes));
       state_.copied_bytes += input.view.size_bytes;
     }
+    // The view keeps the caller's memory for its type and size; kernels read at the address, which
+    // is staging memory where the caller's is not aligned.
     main_.set_input(index, input.view);
     main_.move_input(index, const_cast<void*>(input.address));  // NOLINT: inputs are only read
     return ok_status();
@@ -236,6 +240,7 @@ Status take_input(ContextState& state, std::size_t index, const terms::TensorVie
   BoundInput& input = state.inputs[index];
   input.view = tensor;
   input.is_set = true;
+  // The last binding wins, whichever form it has.
   input.value = {};
   input.address = tensor.data;
   // Kernels dereference elements, so an address has at least the alignment of one; a plug-in may
@@ -257,10 +262,9 @@ Context::~Context() = default;
 
 Result<Context> LoadedModel::create_context(const std::stop_token& stop,
                                             std::string_view owner) const {
-  auto state = std::make_unique<ContextState>(state_);
-  const std::int64_t limit_bytes = state_->options.max_memory_bytes;
-  state->memory = std::make_shared<ByteBudget>(limit_bytes, process_memory());
-  state->texts.set_limit(std::min(limit_bytes, process_memory()->limit_bytes() / 2));
+  auto memory =
+      std::make_shared<ByteBudget>(state_->options.max_memory_bytes, MemoryScope::payer());
+  auto state = std::make_unique<ContextState>(state_, std::move(memory));
   // Buffers that the thread allocates from here on are charged to this context.
   const MemoryScope scope(state->memory);
   for (device::StreamPool pool : state_->segments.streams) {
@@ -278,6 +282,7 @@ Result<Context> LoadedModel::create_context(const std::stop_token& stop,
   state->outputs.resize(state_->signature.outputs.size());
   state->frames.resize(state_->subgraphs.size());
   Frame& main = state->frame(ir::SubgraphId(std::size_t{0}));
+  // Known shapes are recorded here, so that the first run is as fast as the others.
   if (main.code.static_plan) {
     auto lists = SLUICE_TRY(record_lists(*state_, main.code, main.code.static_plan, stop));
     main.static_recording = make_recording(main.code, main.code.static_plan, std::move(lists));
@@ -334,6 +339,7 @@ void Context::set_trace(RunTrace* trace) { state_->trace = trace; }
 
 Status Context::run() {
   const MemoryScope scope(state_->memory);
+  // An allocation beyond the budget throws std::bad_alloc, which becomes an error of this run.
   return catch_no_memory([&] { return Run(*state_).run(); });
 }
 

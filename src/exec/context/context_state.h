@@ -34,11 +34,14 @@ struct BoundOutput {
 };
 
 struct ContextState {
-  explicit ContextState(std::shared_ptr<const ModelState> of)
-      : model(std::move(of)), recordings(model->options.max_recorded_bytes, &list_bytes) {}
+  ContextState(std::shared_ptr<const ModelState> of, std::shared_ptr<ByteBudget> payer)
+      : model(std::move(of)),
+        memory(std::move(payer)),
+        texts(memory),
+        recordings(model->options.max_recorded_bytes, &list_bytes) {}
 
   std::shared_ptr<const ModelState> model;
-  std::shared_ptr<ByteBudget> memory;
+  std::shared_ptr<ByteBudget> memory;         ///< what all buffers and texts are charged to
   Checkpoint checkpoint;                      ///< may be empty
   RunTrace* trace = nullptr;                  ///< of the caller; null: runs are not measured
   std::vector<device::PooledStream> streams;  // one per group of the model

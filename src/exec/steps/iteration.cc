@@ -11,6 +11,7 @@ namespace {
 
 /// Bytes of `count` elements. Fails: kUnimplemented if they end inside a byte.
 Result<std::int64_t> whole_bytes(ir::ElementType element, std::int64_t count) {
+  // A string is a sluice_text during a run: an address and a size of 8 bytes each.
   const int bits = element == ir::ElementType::kString ? 128 : ir::element_bits(element);
   if (bits % 8 != 0 && count * bits % 8 != 0) {
     return unimplemented("parts of {} elements of {} do not fill bytes", count,
@@ -31,6 +32,7 @@ void copy_bytes(void* to, const void* from, std::int64_t size_bytes) {
 
 }  // namespace
 
+/// Such an output needs no copy: the value that came in goes on to the next iteration.
 bool hands_through(const SubgraphCode& body, std::size_t input, std::size_t output) {
   return body.subgraph->inputs[input] == body.subgraph->outputs[output];
 }
@@ -72,6 +74,8 @@ void Carried::take(Frame& body, std::size_t output) {
 
 Status Carried::give(StepCall& call, std::size_t output) {
   if (!is_tensor_) return call.give(output, std::move(value_));
+  // The value lies in memory of its own, which the step's output takes over; another one, such as
+  // the initial value after no iteration, is copied.
   if (view_.data == memory_.data()) return call.give(output, view_, memory_);
   return call.give_copy(output, view_);
 }
@@ -102,6 +106,7 @@ Status Stack::bind(FrameOutput& output) {
 
 Status Stack::add(const terms::TensorView& item) {
   if (count_ == 0) {
+    // All items have the shape of the first one, as the result is one tensor.
     first_ = item;
     const std::int64_t elements = product(item.dims, 0, item.dims.size());
     item_bytes_ = SLUICE_TRY(whole_bytes(item.element, elements));
@@ -110,6 +115,7 @@ Status Stack::add(const terms::TensorView& item) {
                             type_of(item).to_string(), type_of(first_).to_string());
   }
   SLUICE_TRY(reserve_next());
+  // Equal addresses: the body wrote the item to its place, which bind() gave it.
   if (item.data != next()) copy_bytes(next(), item.data, item_bytes_);
   ++count_;
   return ok_status();
@@ -130,6 +136,8 @@ terms::TensorView Stack::view(const ir::Type& unrun) const {
     all.dims.insert(all.dims.end(), first_.dims.begin(), first_.dims.end());
     return all;
   }
+  // No iteration ran: the declared type gives the result, with 0 for dimensions that only a run
+  // would know.
   all.element = unrun.element();
   const ir::Shape* shape = unrun.is_tensor() ? unrun.shape() : nullptr;
   for (const ir::Dim& dim : shape != nullptr ? *shape : ir::Shape()) {
@@ -155,6 +163,7 @@ Result<Slices> Slices::create(const terms::TensorView& tensor, std::size_t axis)
 
 Result<terms::TensorView> Slices::at(std::int64_t index) {
   auto* first = static_cast<std::byte*>(tensor_.data) + index * row_bytes_;
+  // A slice along the first axis is contiguous and is read in place; others are gathered.
   if (num_rows_ == 1 && backend::is_aligned(first)) {
     slice_.data = first;
     return slice_;

@@ -26,6 +26,7 @@ std::shared_ptr<std::byte> lazy_zeros(std::size_t size) {
 /// Gives the system its whole pages between two places of `memory`, which are zeros then.
 void make_zeros(std::byte* memory, std::int64_t begin, std::int64_t end) {
   static const std::int64_t kSystemPage = ::sysconf(_SC_PAGESIZE);
+  // Whole pages of the system alone: what shares one with a neighbour's bytes stays.
   const std::int64_t first = (begin + kSystemPage - 1) / kSystemPage * kSystemPage;
   const std::int64_t last = end / kSystemPage * kSystemPage;
   if (first >= last) return;
@@ -124,6 +125,8 @@ std::vector<PagePool::Binding> PagePool::bindings() const {
 
 std::int64_t PagePool::size_bytes() const {
   const std::lock_guard lock(mutex_);
+  // What sequences hold, not what is mapped: the map is as large as the limit and takes memory as
+  // it is used.
   return num_taken() * page_.bytes;
 }
 
@@ -141,12 +144,14 @@ Result<PagePool::Page> PagePool::take() {
     if (free_.capacity() <= used) free_.reserve(2 * used + 16);
     SLUICE_TRY(charge_.resize((num_taken() + 1) * page_.bytes));
     if (free_.empty()) {
+      // Pages that were used before go first, so memory grows only with the largest number in use.
       *number = num_used_++;
     } else {
       *number = free_.back();
       free_.pop_back();
     }
   }
+  // The deleter holds the pool: pages may outlive whoever made it.
   return Page(number.release(), [self = shared_from_this()](const std::int64_t* page) {
     self->give_back(*page);
     delete page;
@@ -164,6 +169,7 @@ void PagePool::give_back(std::int64_t page) {
 }
 
 Status Pages::reserve(std::int64_t places) {
+  // Pages that were taken before a failure stay: the next try goes on from there.
   while (std::ssize(pages_) * pool_->places() < places) {
     pages_.push_back(SLUICE_TRY(pool_->take()));
   }

@@ -84,6 +84,9 @@ class Pages {
   /// Takes pages for the places below `places`; those that are there stay.
   /// Fails: as PagePool::take, with the pages taken so far.
   Status reserve(std::int64_t places);
+  /// Takes the place of the pages that are there: others share these, and their tokens are
+  /// computed.
+  void share(std::vector<PagePool::Page> pages) { pages_ = std::move(pages); }
   /// Numbers of the pages in the pool.
   std::span<const PagePool::Page> pages() const { return pages_; }
   PagePool& pool() const { return *pool_; }

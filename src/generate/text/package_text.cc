@@ -1,6 +1,9 @@
 #include "generate/text/package_text.h"
 
+#include <string>
 #include <string_view>
+
+#include "generate/sampler.h"
 
 namespace sluice::generate {
 namespace {
@@ -59,6 +62,22 @@ Result<std::vector<std::int64_t>> encode_chat(const text::Tokenizer& tokenizer,
                                               const text::Chat& chat) {
   auto rendered = chat_template.render(chat).with_context("the model's chat template");
   return encode(tokenizer, SLUICE_TRY(std::move(rendered)), /*adds_special_tokens=*/false);
+}
+
+Result<std::vector<std::vector<std::int64_t>>> encode_bad_words(
+    const text::Tokenizer& tokenizer, const std::vector<std::string>& words) {
+  constexpr std::size_t kMost = Sampling::kMaxBadWords / 2;
+  if (words.size() > kMost) {
+    return invalid_argument("bad_words: {} texts; at most {} are taken", words.size(), kMost);
+  }
+  std::vector<std::vector<std::int64_t>> all;
+  for (const std::string& word : words) {
+    if (word.empty()) return invalid_argument("bad_words: a text is empty");
+    all.push_back(SLUICE_TRY(encode(tokenizer, word, /*adds_special_tokens=*/false)));
+    // Most tokenizers have tokens for a word with the space before it.
+    all.push_back(SLUICE_TRY(encode(tokenizer, " " + word, /*adds_special_tokens=*/false)));
+  }
+  return all;
 }
 
 }  // namespace sluice::generate

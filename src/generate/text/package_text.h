@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,5 +32,10 @@ Result<std::vector<std::int64_t>> encode_prompt(const text::Tokenizer& tokenizer
 Result<std::vector<std::int64_t>> encode_chat(const text::Tokenizer& tokenizer,
                                               const text::ChatTemplate& chat_template,
                                               const text::Chat& chat);
+
+/// For Sampling: the tokens of each word as it stands at the begin of a text, and behind a space.
+/// Fails: kInvalidArgument for an empty word, or more than kMaxBadWords / 2; as the tokenizer.
+Result<std::vector<std::vector<std::int64_t>>> encode_bad_words(
+    const text::Tokenizer& tokenizer, const std::vector<std::string>& words);
 
 }  // namespace sluice::generate

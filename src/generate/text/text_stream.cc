@@ -8,6 +8,10 @@ Result<std::string> TextStream::add(std::int64_t token) {
   return stops_.push(piece);
 }
 
+Result<std::string> TextStream::spell(std::int64_t token) const {
+  return decoder_.spell(text::TokenId(static_cast<std::int32_t>(token)));
+}
+
 Result<std::string> TextStream::finish() {
   if (is_over()) return std::string();
   const std::string rest = SLUICE_TRY(decoder_.finish());

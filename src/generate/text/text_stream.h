@@ -21,6 +21,9 @@ class TextStream {
 
   /// What may be shown with this token; often nothing. Fails: as text::StreamDecoder.
   Result<std::string> add(std::int64_t token);
+  /// As text::StreamDecoder.
+  Result<std::string> spell(std::int64_t token) const;
+  Result<std::int64_t> num_characters() const { return decoder_.num_characters(); }
   /// Whether a text was found that ends the sequence.
   bool is_over() const { return stops_.is_found(); }
   /// The end of the sequence: what was held back.

@@ -1,14 +1,19 @@
 #include "http/completions/completions_handler.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <ctime>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/no_memory.h"
@@ -16,8 +21,12 @@
 #include "http/completions/text_call.h"
 #include "http/completions/text_format.h"
 #include "http/completions/text_sinks.h"
+#include "http/fields.h"
+#include "http/openai_error.h"
 #include "open_inference/models.h"
 #include "open_inference/request.h"
+#include "service/clients/client_memory.h"
+#include "service/clients/peer.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -27,6 +36,12 @@ namespace {
 using terms::Role;
 
 constexpr std::string_view kRoot = "/v1";
+constexpr std::string_view kModels = "/models";
+constexpr std::string_view kRerank = "/rerank";
+/// Loads, answers and texts in the making need the memory that pages of texts that ended hold.
+constexpr std::int64_t kPrefixShare = 8;
+/// Where the second version of Cohere's API has /v1/rerank, and other servers.
+constexpr std::array<std::string_view, 2> kRerankPaths = {"/v2/rerank", "/rerank"};
 
 std::uint64_t random_seed() {
   std::random_device random;
@@ -42,52 +57,106 @@ Result<TextCall> read_call(Protocol protocol, std::string_view body) {
   return read_generate(body);
 }
 
-/// The tokens of the prompt. Not found is a chat's template, not the model.
-Result<std::vector<std::int64_t>> ids_of(const TextCall& call,
-                                         const completions::LanguageModel& language) {
-  if (!call.ids.empty()) return call.ids;
-  if (call.messages.is_null()) return generate::encode_prompt(language.tokenizer, call.prompt);
-  if (!language.chat.is_ok()) {
-    return invalid_argument("the model takes no chats: {}", language.chat.status().message());
-  }
+text::Chat chat_of(const TextCall& call, const text::ChatTemplate& chat_template) {
   text::Chat chat;
   chat.messages = call.messages;
   chat.variables = call.variables;
-  return generate::encode_chat(language.tokenizer, *language.chat, chat);
+  chat.tools = call.tools.list;
+  if (chat.tools.is_null() || knows_tools(chat_template, chat)) return chat;
+  tell_tools(chat.messages, chat.tools);
+  return chat;
 }
 
-Result<std::string> echo_of(const TextCall& call, const text::Tokenizer& tokenizer) {
-  if (!call.echoes || !call.prompt.empty()) return call.echoes ? call.prompt : "";
+/// The tokens of each prompt. Not found is a chat's template, not the model.
+Result<std::vector<std::vector<std::int64_t>>> ids_of(const TextCall& call,
+                                                      const completions::LanguageModel& language) {
+  std::vector<std::vector<std::int64_t>> all;
+  for (const Prompt& prompt : call.prompts) {
+    auto ids = prompt.ids;
+    if (ids.empty()) ids = SLUICE_TRY(generate::encode_prompt(language.tokenizer, prompt.text));
+    all.push_back(std::move(ids));
+  }
+  if (call.messages.is_null()) return all;
+  if (!language.chat.is_ok()) {
+    return invalid_argument("the model takes no chats: {}", language.chat.status().message());
+  }
+  const text::Chat chat = chat_of(call, *language.chat);
+  all.push_back(SLUICE_TRY(generate::encode_chat(language.tokenizer, *language.chat, chat)));
+  return all;
+}
+
+/// The paths that take requests for a model; none for one that takes no texts. For PerModel: it
+/// parses a language model's chat template.
+Result<std::shared_ptr<const std::vector<std::string>>> read_endpoints(
+    const dispatch::ModelRef& model) {
+  const auto executable = model.sink().executable();
+  if (executable == nullptr) {
+    return make_error(Code::kUnavailable, "the model is not in this process now");
+  }
+  auto paths = std::make_shared<std::vector<std::string>>();
+  if (completions::is_language_model(model)) {
+    paths->emplace_back("/v1/completions");
+    if (generate::read_chat_template(*executable).is_ok()) {
+      paths->emplace_back("/v1/chat/completions");
+    }
+  } else if (completions::is_text_model(model)) {
+    const bool has_vectors = std::ranges::any_of(
+        model.signature().outputs, [](const auto& output) { return output.name == "vectors"; });
+    paths->emplace_back(has_vectors ? "/v1/embeddings" : "/v1/rerank");
+  }
+  return std::shared_ptr<const std::vector<std::string>>(std::move(paths));
+}
+
+/// Of a chat, always empty.
+Result<std::string> echo_of(const TextCall& call, std::size_t prompt,
+                            const text::Tokenizer& tokenizer) {
+  if (!call.echoes) return std::string();
+  const Prompt& echoed = call.prompts[prompt];
+  if (!echoed.text.empty()) return echoed.text;
   std::vector<text::TokenId> ids;
-  for (const std::int64_t id : call.ids) ids.emplace_back(static_cast<std::int32_t>(id));
+  for (const std::int64_t id : echoed.ids) ids.emplace_back(static_cast<std::int32_t>(id));
   return tokenizer.decode(ids);
+}
+
+/// Choices of one prompt differ by their seeds; the first has the client's own.
+generate::Sampling sampling_of(const generate::WantedSampling& wanted,
+                               const generate::Sampling& advice, std::int64_t choice) {
+  generate::WantedSampling one = wanted;
+  if (one.seed) *one.seed += static_cast<std::uint64_t>(choice);
+  return one.over(advice, random_seed());
 }
 
 }  // namespace
 
-/// A request for a text, from its coming to the end of its answer. Its client may go at any time.
+/// A request for texts, from its coming to the end of its answer. Its client may go at any time.
 class CompletionsHandler::Job {
  public:
+  using Generations = std::vector<std::shared_ptr<completions::Generation>>;
+
   Job(Protocol of_protocol, Request of_request, Answer to)
-      : protocol(of_protocol), request(std::move(of_request)), answer(std::move(to)) {}
+      : protocol(of_protocol), request(std::move(of_request)), answer_(std::move(to)) {}
 
   void cancel() {
-    std::shared_ptr<completions::Generation> generation;
+    Generations generations;
     {
       const std::lock_guard lock(mutex_);
       is_cancelled_ = true;
-      generation = generation_;
+      generations = generations_;
     }
-    if (generation != nullptr) generation->cancel();
+    for (const auto& generation : generations) generation->cancel();
   }
-  /// Cancels it now if the client has gone already.
-  void set(const std::shared_ptr<completions::Generation>& generation) {
+  /// Cancels them now if the client has gone already.
+  void set(Generations generations) {
     {
       const std::lock_guard lock(mutex_);
-      generation_ = generation;
+      generations_ = std::move(generations);
       if (!is_cancelled_) return;
     }
-    generation->cancel();
+    cancel();
+  }
+  /// The first call answers: a text may fail while others have yet to start.
+  void answer(Reply reply) {
+    if (!is_answered_.exchange(true)) answer_(std::move(reply));
   }
   Reply error(const Status& status) const {
     return protocol == Protocol::kGenerate ? error_reply(status) : openai_error(status);
@@ -95,80 +164,92 @@ class CompletionsHandler::Job {
 
   const Protocol protocol;
   const Request request;
-  const Answer answer;
   std::string name;  ///< of a generate route, as are the next two
   std::string version;
   bool is_streamed = false;
 
  private:
+  const Answer answer_;
+  std::atomic<bool> is_answered_ = false;
   std::mutex mutex_;
   bool is_cancelled_ = false;
-  std::shared_ptr<completions::Generation> generation_;
+  Generations generations_;
 };
 
-/// A generation that has not started.
+/// Generations that have not started, and what stands before their texts.
 struct CompletionsHandler::Prepared {
-  std::shared_ptr<completions::Generation> generation;
+  Job::Generations generations;
+  std::vector<std::string> echoed;
   std::unique_ptr<TextFormat> format;
-  std::string echoed;
   bool is_streamed = false;
 };
 
 CompletionsHandler::CompletionsHandler(service::Service& service, Identify identify,
                                        std::int64_t cache_bytes)
-    : service_(service), identify_(std::move(identify)), started_seconds_(std::time(nullptr)) {
-  texts_.caches = std::make_shared<ByteBudget>(cache_bytes);
+    : service_(service),
+      identify_(std::move(identify)),
+      started_seconds_(std::time(nullptr)),
+      endpoints_(read_endpoints) {
+  const auto& process = service::ClientMemory::process();
+  texts_.caches = std::make_shared<ByteBudget>(cache_bytes, process);
+  texts_.prefixes.set_limit(std::min(cache_bytes, process->limit_bytes()) / kPrefixShare);
 }
 
 CompletionsHandler::~CompletionsHandler() = default;
 
-namespace {
-
-Reply wrong_openai_method(std::string allowed) {
-  Reply reply = openai_error(invalid_argument("this path takes {}", allowed));
-  reply.status = 405;
-  reply.allow = std::move(allowed);
-  return reply;
+void CompletionsHandler::add_metrics(service::PrometheusText& to) const {
+  to.begin("text_prompt_tokens_total", "counter", "Tokens of prompts whose texts began");
+  to.add({}, texts_.num_prompt_tokens);
+  to.begin("text_cached_tokens_total", "counter",
+           "Tokens of prompts that other texts had computed");
+  to.add({}, texts_.num_cached_tokens);
+  to.begin("text_cache_bytes", "gauge", "Keys and values of texts, and of prefixes that are kept");
+  to.add({}, texts_.caches->held_bytes());
 }
 
-}  // namespace
-
 bool CompletionsHandler::takes(std::string_view path) {
+  if (std::ranges::find(kRerankPaths, path) != kRerankPaths.end()) return true;
   return path.starts_with(kRoot) && (path.size() == kRoot.size() || path[kRoot.size()] == '/');
 }
 
 Cancel CompletionsHandler::handle(const Request& request, const Answer& answer) {
   std::string_view path = request.path;
-  path.remove_prefix(kRoot.size());
+  path.remove_prefix(path.starts_with(kRoot) ? kRoot.size() : path.find(kRerank));
+  if (path.ends_with('/')) path.remove_suffix(1);  // adds nothing
   const bool is_chat = path == "/chat/completions";
-  if (is_chat || path == "/completions") {
-    if (request.method == "POST") {
-      return start(std::make_shared<Job>(is_chat ? Protocol::kChat : Protocol::kCompletion, request,
-                                         answer));
-    }
+  const bool is_text = is_chat || path == "/completions";
+  if (!is_text && !EmbeddingsHandler::takes(path)) {
+    answer(look(request, path));
+    return nullptr;
+  }
+  if (request.method != "POST") {
     answer(wrong_openai_method("POST"));
     return nullptr;
   }
-  if (request.method != "GET" && request.method != "HEAD") {
-    answer(wrong_openai_method("GET, HEAD"));
+  if (request.body->size() > Fields::kMaxBodyBytes) {
+    answer(too_large_for_openai(request.body->size(), Fields::kMaxBodyBytes));
     return nullptr;
   }
-  auto reply = look(request, path);
-  answer(reply.is_ok() ? std::move(*reply) : openai_error(reply.status()));
-  return nullptr;
+  if (!is_text) return embeddings_.handle(request, path, answer);
+  return start(
+      std::make_shared<Job>(is_chat ? Protocol::kChat : Protocol::kCompletion, request, answer));
 }
 
-Result<Reply> CompletionsHandler::look(const Request& request, std::string_view path) {
-  constexpr std::string_view kModels = "/models";
-  if (!path.starts_with(kModels)) {
-    return make_error(Code::kNotFound,
-                      "no such path; there are /v1/models, /v1/completions, /v1/chat/completions");
-  }
+/// What is no request for a text: /models and /models/NAME, or nothing.
+Reply CompletionsHandler::look(const Request& request, std::string_view path) {
+  if (!path.starts_with(kModels)) return no_openai_path();
   path.remove_prefix(kModels.size());
-  if (!path.empty() && path.front() != '/') return make_error(Code::kNotFound, "no such path");
-  const std::string name = SLUICE_TRY(decode_path(path.empty() ? path : path.substr(1)));
+  if (!path.empty() && path.front() != '/') return no_openai_path();
+  // TensorFlow Serving's and KServe's first protocol are not served.
+  if (request.method == "POST" && path.ends_with(":predict")) return no_openai_path();
+  if (request.method != "GET" && request.method != "HEAD") return wrong_openai_method("GET, HEAD");
+  const auto list = [&]() -> Result<std::string> {
+    return list_models(request, SLUICE_TRY(decode_path(path.empty() ? path : path.substr(1))));
+  };
+  auto text = list();
+  if (!text.is_ok()) return openai_error(text.status());
   Reply reply;
-  reply.text = SLUICE_TRY(list_models(request, name));
+  reply.text = std::move(*text);
   return reply;
 }
 
@@ -179,22 +260,30 @@ Result<std::string> CompletionsHandler::list_models(const Request& request, std:
   Json list = Json::array();
   for (const terms::ModelEntry& entry : SLUICE_TRY(service_.list_models(0))) {
     if (!name.empty() && entry.info.name != name) continue;
-    const auto model = service_.find_model(caller, entry.info.name, entry.version);
-    if (!model.is_ok() || !completions::is_language_model(**model)) continue;
+    const auto model = service_.find_model(caller, entry.info.name, {entry.version});
+    if (!model.is_ok()) continue;
+    const auto endpoints = endpoints_.find(*model);
+    if (!endpoints.is_ok() || (*endpoints)->empty()) continue;
     Json one = {{"id", entry.info.name},
                 {"object", "model"},
                 {"created", started_seconds_},
-                {"owned_by", open_inference::kServerName}};
+                {"owned_by", open_inference::kServerName},
+                {"endpoints", **endpoints}};
     if (!name.empty()) return one.dump();
     if (std::ranges::find(list, one) == list.end()) list.push_back(std::move(one));  // a version
   }
   if (name.empty()) return Json({{"object", "list"}, {"data", std::move(list)}}).dump();
-  return make_error(Code::kNotFound, "no model \"{}\" generates texts", name.substr(0, 64));
+  return make_error(Code::kNotFound, "no model \"{}\" takes texts", name.substr(0, 64));
 }
 
 Cancel CompletionsHandler::generate(const Request& request, const std::string& name,
                                     const std::string& version, bool is_streamed,
                                     const Answer& answer) {
+  if (request.body->size() > Fields::kMaxBodyBytes) {
+    answer(error_reply(413, fmt::format("the body has {} bytes; at most {} are read",
+                                        request.body->size(), Fields::kMaxBodyBytes)));
+    return nullptr;
+  }
   auto job = std::make_shared<Job>(Protocol::kGenerate, request, answer);
   job->name = name;
   job->version = version;
@@ -203,7 +292,7 @@ Cancel CompletionsHandler::generate(const Request& request, const std::string& n
 }
 
 void CompletionsHandler::drain(std::int64_t deadline_ns) {
-  is_draining_ = true;
+  texts_.is_draining = true;
   while (texts_.num_texts > 0 && system_clock().now_ns() < deadline_ns) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -211,69 +300,99 @@ void CompletionsHandler::drain(std::int64_t deadline_ns) {
 
 Cancel CompletionsHandler::start(std::shared_ptr<Job> job) {
   const Status status = threads_.run([this, job] {
-    const Status done = catch_no_memory([&] { return run(*job); });
-    if (!done.is_ok()) job->answer(job->error(done));
+    const Status done = catch_no_memory([&] { return run(job); });
+    if (done.is_ok()) return;
+    job->answer(job->error(done));
+    job->cancel();
   });
   if (!status.is_ok()) job->answer(job->error(status));
   return [job] { job->cancel(); };
 }
 
+namespace {
+
+/// A stream outlives its generations, and each holds its sink, and so the stream, until its end.
+std::function<void()> resume_all(
+    const std::vector<std::shared_ptr<completions::Generation>>& generations) {
+  return [texts = std::vector<std::weak_ptr<completions::Generation>>(generations.begin(),
+                                                                      generations.end())] {
+    for (const auto& weak : texts) {
+      if (const auto text = weak.lock()) text->resume();
+    }
+  };
+}
+
+}  // namespace
+
 Result<CompletionsHandler::Prepared> CompletionsHandler::prepare(Job& job) {
   const auto caller = SLUICE_TRY(identify_(job.request, Role::kInference));
-  const TextCall call = SLUICE_TRY(read_call(job.protocol, job.request.body->bytes()));
+  TextCall call = SLUICE_TRY(read_call(job.protocol, job.request.body->bytes()));
   const std::string& name = job.protocol == Protocol::kGenerate ? job.name : call.model;
   const auto model = SLUICE_TRY(open_inference::find_model(service_, caller, name, job.version));
+  if (job.request.observation != nullptr) job.request.observation->set_model(model->name());
   const auto language = SLUICE_TRY(
       languages_.find(model).with_context(fmt::format("model \"{}\"", name.substr(0, 64))));
+  // An unload frees the pages of its texts though nobody asks for texts any more.
+  SLUICE_TRY(texts_.retries.repeat([this] { languages_.forget_unloaded(); }));
   completions::TextRequest wanted;
-  wanted.tokens.prompt = SLUICE_TRY(ids_of(call, *language));
-  wanted.tokens.sampling = call.sampling.over(language->facts.sampling, random_seed());
   wanted.tokens.max_tokens = call.max_tokens;
+  wanted.tokens.top_logprobs = call.top_logprobs;
   wanted.tokens.stops = call.stop_ids;
+  wanted.tokens.grammar = SLUICE_TRY(language->grammars->find(call.grammar));
   wanted.stops = call.stops;
   wanted.deadline_ns = open_inference::deadline_of(call.timeout_us, kNoDeadline, model->clock());
   wanted.priority = open_inference::priority_of(call.priority);
+  wanted.account = accounts_.number_of(service::account_of(caller.peer));
+  call.sampling.bad_words =
+      SLUICE_TRY(generate::encode_bad_words(language->tokenizer, call.bad_words));
+  const auto prompts = SLUICE_TRY(ids_of(call, *language));
   Prepared prepared;
-  prepared.echoed = SLUICE_TRY(echo_of(call, language->tokenizer));
   prepared.is_streamed = call.is_streamed || job.is_streamed;
-  prepared.generation = SLUICE_TRY(completions::Generation::create(
-      model, language, std::move(wanted), texts_, caller.session->requests()));
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const std::string echoed = SLUICE_TRY(echo_of(call, i, language->tokenizer));
+    for (std::int64_t choice = 0; choice < call.num_choices; ++choice) {
+      wanted.tokens.prompt = prompts[i];
+      wanted.tokens.sampling = sampling_of(call.sampling, language->facts.sampling, choice);
+      prepared.echoed.push_back(echoed);
+      prepared.generations.push_back(SLUICE_TRY(completions::Generation::create(
+          model, language, wanted, texts_, service_.limits_of(caller))));
+    }
+  }
   if (job.protocol == Protocol::kGenerate) {
     prepared.format = make_generate_format({name, std::to_string(model->version()), call.id});
   } else {
-    prepared.format =
-        make_openai_format({name, job.protocol == Protocol::kChat, call.includes_usage});
+    prepared.format = make_openai_format(
+        {name, job.protocol == Protocol::kChat, call.includes_usage, prompts.size(),
+         static_cast<std::size_t>(call.num_choices), call.tools.use});
   }
   return prepared;
 }
 
-/// Not ok: nothing was answered.
-Status CompletionsHandler::run(Job& job) {
-  if (is_draining_) {
+/// Not ok: the caller answers, and cancels what has started.
+Status CompletionsHandler::run(const std::shared_ptr<Job>& job) {
+  if (texts_.is_draining) {
     return make_error(Code::kUnavailable, "the daemon is shutting down");
   }
-  Prepared prepared = SLUICE_TRY(prepare(job));
-  const auto generation = prepared.generation;
-  if (!prepared.is_streamed) {
-    const auto error = [is_generate = job.protocol == Protocol::kGenerate](const Status& status) {
-      return is_generate ? error_reply(status) : openai_error(status);
-    };
-    SLUICE_TRY(generation->start(make_whole_sink(std::move(prepared.format),
-                                                 std::move(prepared.echoed), job.answer, error)));
-    job.set(generation);
-    return ok_status();
+  Prepared prepared = SLUICE_TRY(prepare(*job));
+  const auto cancel = [job] { job->cancel(); };
+  TextSinks sinks;
+  std::optional<Reply> events;
+  if (prepared.is_streamed) {
+    events.emplace();
+    events->type = kEvents;
+    events->stream = std::make_shared<ReplyStream>(resume_all(prepared.generations));
+    sinks = make_stream_sinks(std::move(prepared.format), prepared.echoed, events->stream, cancel);
+  } else {
+    sinks = make_whole_sinks(
+        std::move(prepared.format), std::move(prepared.echoed),
+        [job](Reply reply) { job->answer(std::move(reply)); },
+        [job](const Status& status) { return job->error(status); }, cancel);
   }
-  // The stream outlives the generation, and the generation holds its sink until its end.
-  const auto resume = [weak = std::weak_ptr(generation)] {
-    if (const auto self = weak.lock()) self->resume();
-  };
-  Reply reply;
-  reply.type = kEvents;
-  reply.stream = std::make_shared<ReplyStream>(resume);
-  SLUICE_TRY(generation->start(
-      make_stream_sink(std::move(prepared.format), prepared.echoed, reply.stream)));
-  job.answer(std::move(reply));
-  job.set(generation);
+  job->set(prepared.generations);
+  for (std::size_t i = 0; i < sinks.size(); ++i) {
+    SLUICE_TRY(prepared.generations[i]->start(std::move(sinks[i])));
+  }
+  if (events) job->answer(std::move(*events));
   return ok_status();
 }
 

@@ -1,23 +1,24 @@
-// OpenAI's API over HTTP: models and completions; and Triton's generate routes by the same code.
+// OpenAI's API over HTTP: models, completions, and embeddings beside; and Triton's generate routes
+// by the same code.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "completions/account_numbers.h"
 #include "completions/generation.h"
 #include "completions/language_model.h"
+#include "completions/per_model.h"
 #include "http/call.h"
+#include "http/embeddings/embeddings_handler.h"
 #include "service/call_threads.h"
+#include "service/prometheus/text.h"
 #include "service/service.h"
 
 namespace sluice::http {
-
-/// Who a request is from. Fails: as Service::caller_of; kUnauthenticated.
-using Identify = std::function<Result<service::Caller>(const Request& request, terms::Role role)>;
 
 /// Safe from any thread.
 class CompletionsHandler {
@@ -28,7 +29,7 @@ class CompletionsHandler {
   CompletionsHandler(const CompletionsHandler&) = delete;
   CompletionsHandler& operator=(const CompletionsHandler&) = delete;
 
-  /// Paths under /v1.
+  /// Paths under /v1, and others of /v1/rerank.
   static bool takes(std::string_view path);
   /// Requires: `takes` the path. As Handler says.
   Cancel handle(const Request& request, const Answer& answer);
@@ -38,25 +39,30 @@ class CompletionsHandler {
   /// Refuses requests for texts from now on, and waits for those that are being written, at most
   /// until `deadline_ns` on the system's clock.
   void drain(std::int64_t deadline_ns);
+  /// Counts of texts.
+  void add_metrics(service::PrometheusText& to) const;
 
  private:
   class Job;
   struct Prepared;
 
-  Result<Reply> look(const Request& request, std::string_view path);
+  Reply look(const Request& request, std::string_view path);
   Result<std::string> list_models(const Request& request, std::string_view name);
   Cancel start(std::shared_ptr<Job> job);
-  Status run(Job& job);
+  Status run(const std::shared_ptr<Job>& job);
   Result<Prepared> prepare(Job& job);
 
   service::Service& service_;
   const Identify identify_;
   const std::int64_t started_seconds_;
-  completions::LanguageModels languages_;
+  completions::PerModel<completions::LanguageModel> languages_{completions::read_language_model};
+  completions::PerModel<std::vector<std::string>> endpoints_;  ///< paths that take its requests
   completions::Shared texts_;
-  std::atomic<bool> is_draining_ = false;
-  /// A prompt of megabytes takes a second to read, and the connections' threads must not wait.
-  service::CallThreads threads_{2, 1024};
+  completions::AccountNumbers accounts_;
+  EmbeddingsHandler embeddings_{service_, identify_, texts_, threads_};
+  /// Last: its calls use the others. A prompt of megabytes takes a second to read, and the
+  /// connections' threads must not wait.
+  service::CallThreads threads_{2, 1024, service_.log()};
 };
 
 }  // namespace sluice::http

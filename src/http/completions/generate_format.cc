@@ -7,11 +7,30 @@
 namespace sluice::http {
 namespace {
 
+/// Of one choice.
 class Generate final : public TextFormat {
  public:
   explicit Generate(GenerateFormat options) : options_(std::move(options)) {}
 
-  std::string whole(std::string_view text, const completions::Ending& /*ending*/) override {
+  std::string whole(std::span<const std::string> texts,
+                    std::span<const completions::Ending> /*endings*/) override {
+    return object(texts.front());
+  }
+  void note(std::size_t /*choice*/, const completions::Piece& /*piece*/) override {}
+  std::string begin(std::size_t /*choice*/) override { return {}; }
+  std::string piece(std::size_t /*choice*/, const completions::Piece& piece) override {
+    return event(object(piece.text));
+  }
+  std::string end(std::size_t /*choice*/, const completions::Ending& /*ending*/) override {
+    return {};
+  }
+  std::string finish(std::span<const completions::Ending> /*endings*/) override { return {}; }
+  std::string fail(const Status& status) override {
+    return event(error_reply(400, status.message()).text);
+  }
+
+ private:
+  std::string object(const std::string& text) const {
     nlohmann::ordered_json all;
     if (!options_.id.empty()) all["id"] = options_.id;
     all["model_name"] = options_.model;
@@ -19,14 +38,7 @@ class Generate final : public TextFormat {
     all["text_output"] = text;
     return all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }
-  std::string begin() override { return {}; }
-  std::string piece(std::string_view text) override { return event(whole(text, {})); }
-  std::string end(const completions::Ending& ending) override {
-    if (ending.status.is_ok()) return {};
-    return event(error_reply(400, ending.status.message()).text);
-  }
 
- private:
   const GenerateFormat options_;
 };
 

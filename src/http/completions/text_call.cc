@@ -1,254 +1,208 @@
-// A field is read once and then no longer there: what is left in the end nobody knew.
 #include "http/completions/text_call.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <iterator>
 #include <utility>
 
-#include "base/json/json_reader.h"
-#include "base/utf8.h"
+#include "http/completions/sampling_fields.h"
+#include "http/fields.h"
 
 namespace sluice::http {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMaxBodyBytes = std::size_t{4} << 20;
-constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxStops = 16;
-constexpr std::size_t kMaxStopBytes = 1024;
-constexpr std::int64_t kMaxCount = std::int64_t{1} << 40;
+constexpr std::size_t kMaxBadWords = generate::Sampling::kMaxBadWords / 2;
 /// Of OpenAI, where a completion says nothing.
 constexpr std::int64_t kCompletionTokens = 16;
-
-/// What changes no text.
-constexpr std::array<std::string_view, 9> kIgnored = {
-    "metadata",          "parallel_tool_calls", "prompt_cache_key",
-    "safety_identifier", "service_tier",        "store",
-    "stream_id",         "system_fingerprint",  "user"};
-
-template <typename... Args>
-Status wrong(fmt::format_string<Args...> format, Args&&... args) {
-  return invalid_argument(format, std::forward<Args>(args)...);
-}
-
-/// The fields of an object that nobody has read yet. A null is as good as no field.
-class Fields {
- public:
-  explicit Fields(Json object) : object_(std::move(object)) {}
-
-  /// Null if there is none.
-  Json take(const char* name) {
-    const auto found = object_.find(name);
-    if (found == object_.end()) return nullptr;
-    Json value = std::move(*found);
-    object_.erase(found);
-    return value;
-  }
-  Result<std::optional<std::string>> text(const char* name) {
-    const Json value = take(name);
-    if (value.is_null()) return std::optional<std::string>();
-    if (!value.is_string()) return wrong("{}: expected a text", name);
-    return std::optional(value.get<std::string>());
-  }
-  Result<bool> flag(const char* name) {
-    const Json value = take(name);
-    if (value.is_null()) return false;
-    if (!value.is_boolean()) return wrong("{}: expected true or false", name);
-    return value.get<bool>();
-  }
-  Result<std::optional<std::int64_t>> count(const char* name, std::int64_t least = 0,
-                                            std::int64_t most = kMaxCount) {
-    const Json value = take(name);
-    if (value.is_null()) return std::optional<std::int64_t>();
-    return std::optional(SLUICE_TRY(count_of(value, name, least, most)));
-  }
-  Result<std::optional<float>> number(const char* name) {
-    const Json value = take(name);
-    if (value.is_null()) return std::optional<float>();
-    const double number = value.is_number() ? value.get<double>() : std::nan("");
-    if (!std::isfinite(number)) return wrong("{}: expected a number", name);
-    return std::optional(static_cast<float>(number));
-  }
-  /// A list; none if there is no field.
-  Result<std::vector<Json>> items(const char* name, std::size_t most) {
-    Json value = take(name);
-    if (value.is_null()) return std::vector<Json>();
-    if (!value.is_array()) return wrong("{}: expected a list", name);
-    if (value.size() > most) {
-      return wrong("{}: a list of {}; at most {} are taken", name, value.size(), most);
-    }
-    return std::vector<Json>(std::make_move_iterator(value.begin()),
-                             std::make_move_iterator(value.end()));
-  }
-  /// The fields of the object `name` are this one's, too.
-  Status merge(const char* name) {
-    Json inner = take(name);
-    if (inner.is_null()) return ok_status();
-    if (!inner.is_object()) return wrong("{}: expected an object", name);
-    for (auto& [key, value] : inner.items()) object_.emplace(key, std::move(value));
-    return ok_status();
-  }
-  /// Refuses values other than those that change nothing.
-  Status check_unused(const char* name, std::initializer_list<Json> harmless) {
-    const Json value = take(name);
-    if (value.is_null() || std::ranges::find(harmless, value) != harmless.end()) return ok_status();
-    return make_error(Code::kUnimplemented, "{}: not served yet; leave it out", name);
-  }
-  Status check_all_read() {
-    for (const std::string_view name : kIgnored) object_.erase(std::string(name));
-    if (object_.empty()) return ok_status();
-    return wrong("\"{}\" is a field that is not known here",
-                 valid_utf8(object_.begin().key()).substr(0, 64));
-  }
-
-  static Result<std::int64_t> count_of(const Json& value, const char* name, std::int64_t least,
-                                       std::int64_t most) {
-    const bool is_huge = value.is_number_unsigned() && value.get<std::uint64_t>() > kMaxCount;
-    if (!value.is_number_integer()) return wrong("{}: expected a whole number", name);
-    const std::int64_t number = is_huge ? -1 : value.get<std::int64_t>();
-    if (is_huge || number < least || number > most) {
-      return wrong("{}: {} is not between {} and {}", name, value.dump(), least, most);
-    }
-    return number;
-  }
-
- private:
-  Json object_;
-};
-
-Result<Fields> fields_of(std::string_view body) {
-  if (body.size() > kMaxBodyBytes) {
-    return wrong("the body has {} bytes; at most {} are read", body.size(), kMaxBodyBytes);
-  }
-  Json json = SLUICE_TRY(parse_ordered_json(body, kMaxDepth));
-  if (!json.is_object()) return wrong("the body is no JSON object");
-  return Fields(std::move(json));
-}
+/// Of OpenAI, for each token of a chat.
+constexpr std::int64_t kMaxTopLogprobs = 20;
 
 Result<std::vector<std::int64_t>> ids_of(const std::vector<Json>& items, const char* name) {
   std::vector<std::int64_t> ids;
   for (const Json& item : items) {
-    ids.push_back(SLUICE_TRY(Fields::count_of(item, name, 0, kMaxCount)));
+    ids.push_back(SLUICE_TRY(Fields::count_of(item, name, 0, Fields::kMaxCount)));
   }
   return ids;
 }
 
-Status read_sampling(Fields& fields, generate::WantedSampling& sampling) {
-  sampling.temperature = SLUICE_TRY(fields.number("temperature"));
-  sampling.top_k = SLUICE_TRY(fields.count("top_k", -1));
-  if (sampling.top_k == -1) sampling.top_k = 0;  // other servers' "all"
-  sampling.top_p = SLUICE_TRY(fields.number("top_p"));
-  sampling.min_p = SLUICE_TRY(fields.number("min_p"));
-  sampling.repetition_penalty = SLUICE_TRY(fields.number("repetition_penalty"));
-  const Json seed = fields.take("seed");
-  if (seed.is_null()) return ok_status();
-  if (!seed.is_number_integer()) return wrong("seed: expected a whole number");
-  // A negative one counts from the end.
-  sampling.seed = seed.is_number_unsigned() ? seed.get<std::uint64_t>()
-                                            : static_cast<std::uint64_t>(seed.get<std::int64_t>());
+Status read_stops(Fields& fields, const char* name, TextCall& call) {
+  for (std::string& stop : SLUICE_TRY(read_texts(fields, name, kMaxStops))) {
+    call.stops.push_back(std::move(stop));
+  }
   return ok_status();
 }
 
-Status read_stops(Fields& fields, const char* name, TextCall& call) {
-  Json value = fields.take(name);
-  if (value.is_null()) return ok_status();
-  if (value.is_string()) value = Json::array({std::move(value)});
-  if (!value.is_array()) return wrong("{}: expected a text or a list of texts", name);
-  if (value.size() > kMaxStops) {
-    return wrong("{}: {} texts; at most {} are taken", name, value.size(), kMaxStops);
-  }
-  for (const Json& stop : value) {
-    if (!stop.is_string()) return wrong("{}: expected texts", name);
-    const auto& text = stop.get_ref<const std::string&>();
-    if (text.size() > kMaxStopBytes) {
-      return wrong("{}: a text of {} bytes; at most {} are taken", name, text.size(),
-                   kMaxStopBytes);
-    }
-    call.stops.push_back(text);
-  }
+/// An empty one is how clients of TensorRT-LLM say none; as among stops.
+Status read_bad_words(Fields& fields, TextCall& call) {
+  call.bad_words = SLUICE_TRY(read_texts(fields, "bad_words", kMaxBadWords));
+  std::erase(call.bad_words, "");
   return ok_status();
 }
 
 /// What all protocols say by the same names.
 Status read_shared(Fields& fields, TextCall& call) {
-  SLUICE_TRY(read_sampling(fields, call.sampling));
+  call.sampling = SLUICE_TRY(read_sampling(fields));
+  SLUICE_TRY(read_bad_words(fields, call));
   SLUICE_TRY(read_stops(fields, "stop", call));
   const auto stop_ids = SLUICE_TRY(fields.items("stop_token_ids", kMaxStops));
   call.stop_ids = SLUICE_TRY(ids_of(stop_ids, "stop_token_ids"));
   call.timeout_us = SLUICE_TRY(fields.count("timeout")).value_or(0);
   call.priority = static_cast<std::uint64_t>(SLUICE_TRY(fields.count("priority")).value_or(0));
   call.is_streamed = SLUICE_TRY(fields.flag("stream"));
+  SLUICE_TRY(fields.check_unused("skip_special_tokens", {true}));
+  SLUICE_TRY(fields.check_unused("ignore_eos", {false}));
+  return ok_status();
+}
+
+using Form = grammar::Source::Form;
+
+/// {"type": "json_schema", "json_schema": {"schema": .., "strict": ..}}; other servers' form of it
+/// is {"type": "json_object", "schema": ..}. As OpenAI has it, a schema that is not strict is a
+/// wish as far as it cannot be kept. Of kAny: none.
+Result<grammar::Source> schema_of(Json format) {
+  Fields fields(std::move(format));
+  const std::string type = SLUICE_TRY(fields.text("type")).value_or("");
+  if (type == "text") return grammar::Source();
+  if (type != "json_object" && type != "json_schema") {
+    return invalid_argument(
+        "response_format: \"type\" is \"text\", \"json_object\" or \"json_schema\"");
+  }
+  Json schema = fields.take("schema");
+  bool is_strict = true;
+  if (type == "json_schema") {
+    Json inner = fields.take("json_schema");
+    if (!inner.is_object() || !inner.contains("schema")) {
+      return invalid_argument("response_format: \"json_schema\" is an object with a \"schema\"");
+    }
+    is_strict = inner.contains("strict") && inner["strict"] == true;
+    schema = std::move(inner["schema"]);
+  }
+  if (schema.is_null()) schema = Json::object({{"type", "object"}});
+  return grammar::Source{is_strict ? Form::kSchema : Form::kLooseSchema, schema.dump()};
+}
+
+Status read_grammar(Fields& fields, TextCall& call) {
+  auto gbnf = SLUICE_TRY(fields.text("grammar"));
+  if (gbnf) call.grammar = {Form::kGbnf, std::move(*gbnf)};
+  Json format = fields.take("response_format");
+  if (format.is_null()) return ok_status();
+  if (!format.is_object()) return invalid_argument("response_format: expected an object");
+  grammar::Source schema = SLUICE_TRY(schema_of(std::move(format)));
+  if (schema.form == Form::kAny) return ok_status();
+  if (gbnf) return invalid_argument("grammar: only without a response_format");
+  call.grammar = std::move(schema);
+  return ok_status();
+}
+
+/// A forced call is a grammar of its own.
+Status read_tool_fields(Fields& fields, TextCall& call) {
+  Json list = fields.take("tools");
+  const Json choice = fields.take("tool_choice");
+  call.tools = SLUICE_TRY(read_tools(std::move(list), choice));
+  if (call.tools.use != ToolUse::kForced) return ok_status();
+  if (call.grammar.form != Form::kAny) {
+    return invalid_argument(
+        "tool_choice: a call beside a grammar or a response_format is not possible");
+  }
+  const bool is_strict = are_strict(call.tools);
+  call.grammar = {is_strict ? Form::kSchema : Form::kLooseSchema, call_schema(call.tools).dump()};
   return ok_status();
 }
 
 /// The rest of what OpenAI's two calls share.
 Status read_openai(Fields& fields, TextCall& call) {
-  auto model = SLUICE_TRY(fields.text("model"));
-  if (!model || model->empty()) return wrong("model: missing");
-  call.model = std::move(*model);
+  call.model = SLUICE_TRY(fields.required("model"));
   SLUICE_TRY(read_shared(fields, call));
+  SLUICE_TRY(read_grammar(fields, call));
   Json options = fields.take("stream_options");
   if (!options.is_null()) {
-    if (!options.is_object()) return wrong("stream_options: expected an object");
-    if (!call.is_streamed) return wrong("stream_options: only with \"stream\": true");
+    if (!options.is_object()) return invalid_argument("stream_options: expected an object");
+    if (!call.is_streamed) return invalid_argument("stream_options: only with \"stream\": true");
     Fields inner(std::move(options));
     call.includes_usage = SLUICE_TRY(inner.flag("include_usage"));
     SLUICE_TRY(inner.flag("include_obfuscation"));
     SLUICE_TRY(inner.check_all_read());
   }
-  SLUICE_TRY(fields.check_unused("n", {1}));
-  SLUICE_TRY(fields.check_unused("logit_bias", {Json::object()}));
-  SLUICE_TRY(fields.check_unused("presence_penalty", {0, 0.0}));
-  SLUICE_TRY(fields.check_unused("frequency_penalty", {0, 0.0}));
+  call.num_choices = SLUICE_TRY(fields.count("n", 1, kMaxChoices)).value_or(1);
   return ok_status();
 }
 
-/// A text, its ids, or a list of one of them.
-Status read_prompt(Json prompt, TextCall& call) {
-  if (prompt.is_array() && !prompt.empty() && !prompt.front().is_number()) {
-    if (prompt.size() > 1) {
-      return make_error(Code::kUnimplemented, "prompt: {} prompts in one request; send them apart",
-                        prompt.size());
-    }
-    Json only = std::move(prompt.front());
-    prompt = std::move(only);
-  }
+/// `name`: "prompt", or "prompt[3]" of several.
+Result<Prompt> read_prompt(const Json& prompt, const std::string& name) {
   if (prompt.is_string()) {
-    call.prompt = prompt.get<std::string>();
-    if (call.prompt.empty()) return wrong("prompt: the text is empty");
+    Prompt read = {prompt.get<std::string>()};
+    if (read.text.empty()) return invalid_argument("{}: the text is empty", name);
+    return read;
+  }
+  if (!prompt.is_array() || prompt.empty()) {
+    return invalid_argument("{}: expected a text, or a list of ids of tokens", name);
+  }
+  Prompt read;
+  for (const Json& id : prompt) {
+    read.ids.push_back(SLUICE_TRY(Fields::count_of(id, name.c_str(), 0, Fields::kMaxCount)));
+  }
+  return read;
+}
+
+/// A text, its ids, or a list of either.
+Status read_prompts(const Json& value, TextCall& call) {
+  const bool are_several = value.is_array() && !value.empty() && !value.front().is_number();
+  if (!are_several) {
+    call.prompts.push_back(SLUICE_TRY(read_prompt(value, "prompt")));
     return ok_status();
   }
-  const bool is_ids = prompt.is_array() && !prompt.empty();
-  if (!is_ids) return wrong("prompt: expected a text, or a list of ids of tokens");
-  for (const Json& id : prompt) {
-    call.ids.push_back(SLUICE_TRY(Fields::count_of(id, "prompt", 0, kMaxCount)));
+  const std::int64_t num_choices = std::ssize(value) * call.num_choices;
+  if (num_choices > kMaxChoices) {
+    return invalid_argument("prompt: {} prompts, {} choices in all; at most {} are taken",
+                            value.size(), num_choices, kMaxChoices);
+  }
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    call.prompts.push_back(SLUICE_TRY(read_prompt(value[i], fmt::format("prompt[{}]", i))));
   }
   return ok_status();
 }
 
-/// Templates write a content as it is, so that a list of parts becomes one text. Other contents
-/// stay.
-Status join_parts(Json& content) {
-  if (content.is_null() || content.is_string()) return ok_status();
-  if (!content.is_array()) return wrong("messages: a \"content\" is a text or a list of parts");
-  std::string joined;
-  for (const Json& part : content) {
-    const auto kind = part.is_object() ? part.find("type") : part.end();
-    if (!part.is_object() || kind == part.end() || !kind->is_string()) {
-      return wrong("messages: each part of a \"content\" is an object with a \"type\"");
-    }
-    if (*kind != "text") {
-      return unimplemented("messages: parts of type \"{}\" are not supported; \"text\" is",
-                           kind->get_ref<const std::string&>().substr(0, 64));
-    }
-    const auto text = part.find("text");
-    if (text == part.end() || !text->is_string()) {
-      return wrong("messages: a part of type \"text\" has a \"text\"");
-    }
-    joined += text->get_ref<const std::string&>();
+/// Parts of texts that clients write: those of chats, those of answers that they send back, and
+/// those of other calls of OpenAI's.
+constexpr std::array<std::pair<std::string_view, const char*>, 4> kTextParts = {
+    {{"text", "text"}, {"refusal", "refusal"}, {"input_text", "text"}, {"output_text", "text"}}};
+
+/// Of a part of a content.
+Result<std::string> text_of(const Json& part) {
+  if (part.is_string()) return part.get<std::string>();
+  const auto kind = part.is_object() ? part.find("type") : part.end();
+  if (!part.is_object() || kind == part.end() || !kind->is_string()) {
+    return invalid_argument(
+        "messages: each part of a \"content\" is a text or an object with a \"type\"");
   }
+  const auto& name = kind->get_ref<const std::string&>();
+  const auto* found =
+      std::ranges::find(kTextParts, name, &std::pair<std::string_view, const char*>::first);
+  if (found == kTextParts.end()) {
+    return unimplemented("messages: parts of type \"{}\" are not supported; \"text\" is",
+                         name.substr(0, 64));
+  }
+  const auto text = part.find(found->second);
+  if (text == part.end() || !text->is_string()) {
+    return invalid_argument("messages: a part of type \"{}\" has a \"{}\"", name, found->second);
+  }
+  return text->get<std::string>();
+}
+
+/// Templates write a content as it is, so that a list of parts becomes one text, and none, as
+/// beside calls of tools, an empty one.
+Status join_parts(Json& content) {
+  if (content.is_null()) content = "";
+  if (content.is_string()) return ok_status();
+  if (!content.is_array())
+    return invalid_argument("messages: a \"content\" is a text or a list of parts");
+  std::string joined;
+  for (const Json& part : content) joined += SLUICE_TRY(text_of(part));
   content = std::move(joined);
   return ok_status();
 }
@@ -256,16 +210,16 @@ Status join_parts(Json& content) {
 Status read_messages(Fields& fields, TextCall& call) {
   constexpr std::size_t kMaxMessages = 4096;
   const auto items = SLUICE_TRY(fields.items("messages", kMaxMessages));
-  if (items.empty()) return wrong("messages: expected a list with at least one message");
+  if (items.empty()) return invalid_argument("messages: expected a list with at least one message");
   call.messages = Json::array();
   for (const Json& item : items) {
     const auto role = item.is_object() ? item.find("role") : item.end();
     if (!item.is_object() || role == item.end() || !role->is_string()) {
-      return wrong("messages: each is an object with a text \"role\"");
+      return invalid_argument("messages: each is an object with a text \"role\"");
     }
     call.messages.push_back(item);
-    const auto content = call.messages.back().find("content");
-    if (content != call.messages.back().end()) SLUICE_TRY(join_parts(*content));
+    open_arguments(call.messages.back());
+    SLUICE_TRY(join_parts(call.messages.back()["content"]));
   }
   return ok_status();
 }
@@ -274,13 +228,16 @@ Status read_messages(Fields& fields, TextCall& call) {
 
 Result<TextCall> read_completion(std::string_view body) {
   TextCall call;
-  Fields fields = SLUICE_TRY(fields_of(body));
+  Fields fields = SLUICE_TRY(Fields::read(body));
   SLUICE_TRY(read_openai(fields, call));
-  SLUICE_TRY(read_prompt(fields.take("prompt"), call));
+  SLUICE_TRY(read_prompts(fields.take("prompt"), call));
   call.max_tokens = SLUICE_TRY(fields.count("max_tokens")).value_or(kCompletionTokens);
   call.echoes = SLUICE_TRY(fields.flag("echo"));
-  SLUICE_TRY(fields.check_unused("best_of", {1}));
-  SLUICE_TRY(fields.check_unused("logprobs", {}));
+  SLUICE_TRY(fields.check_unused("best_of", {call.num_choices}));
+  call.top_logprobs = SLUICE_TRY(fields.count("logprobs", 0, kMaxTopLogprobs));
+  if (call.top_logprobs && call.echoes) {
+    return unimplemented("logprobs: those of the prompt are not served; leave out echo");
+  }
   SLUICE_TRY(fields.check_unused("suffix", {""}));
   SLUICE_TRY(fields.check_all_read());
   return call;
@@ -288,7 +245,7 @@ Result<TextCall> read_completion(std::string_view body) {
 
 Result<TextCall> read_chat(std::string_view body) {
   TextCall call;
-  Fields fields = SLUICE_TRY(fields_of(body));
+  Fields fields = SLUICE_TRY(Fields::read(body));
   SLUICE_TRY(read_openai(fields, call));
   SLUICE_TRY(read_messages(fields, call));
   const auto old_name = SLUICE_TRY(fields.count("max_tokens"));
@@ -296,34 +253,63 @@ Result<TextCall> read_chat(std::string_view body) {
   if (!call.max_tokens) call.max_tokens = old_name;
   Json variables = fields.take("chat_template_kwargs");
   if (!variables.is_null() && !variables.is_object()) {
-    return wrong("chat_template_kwargs: expected an object");
+    return invalid_argument("chat_template_kwargs: expected an object");
+  }
+  for (const char* name : {"messages", "tools", "add_generation_prompt"}) {
+    if (variables.contains(name)) {
+      return invalid_argument("chat_template_kwargs: \"{}\" is the request's own", name);
+    }
   }
   if (!variables.is_null()) call.variables = std::move(variables);
-  SLUICE_TRY(fields.check_unused("tools", {Json::array()}));
-  SLUICE_TRY(fields.check_unused("tool_choice", {"none", "auto"}));
+  SLUICE_TRY(read_tool_fields(fields, call));
   SLUICE_TRY(fields.check_unused("functions", {Json::array()}));
-  SLUICE_TRY(fields.check_unused("response_format", {{{"type", "text"}}}));
+  SLUICE_TRY(fields.check_unused("function_call", {"none"}));
+  SLUICE_TRY(fields.check_unused("add_generation_prompt", {true}));
+  SLUICE_TRY(fields.check_unused("verbosity", {"medium"}));
   SLUICE_TRY(fields.check_unused("modalities", {Json::array({"text"})}));
-  SLUICE_TRY(fields.check_unused("logprobs", {false}));
-  SLUICE_TRY(fields.check_unused("top_logprobs", {0}));
+  const bool wants_logprobs = SLUICE_TRY(fields.flag("logprobs"));
+  const auto num_top = SLUICE_TRY(fields.count("top_logprobs", 0, kMaxTopLogprobs));
+  if (wants_logprobs) {
+    call.top_logprobs = num_top.value_or(0);
+  } else if (num_top.value_or(0) > 0) {
+    return invalid_argument("top_logprobs: only with \"logprobs\": true");
+  }
   SLUICE_TRY(fields.check_all_read());
   return call;
 }
 
+/// What clients of TensorRT-LLM's models say, in their words.
+Status read_tensorrt(Fields& fields, TextCall& call) {
+  const auto seed = SLUICE_TRY(fields.count("random_seed"));
+  if (seed) call.sampling.seed = static_cast<std::uint64_t>(*seed);
+  const auto end = SLUICE_TRY(fields.count("end_id"));
+  if (end) call.stop_ids.push_back(*end);
+  // No text is padded, and the others are for more beams than one.
+  for (const char* name : {"pad_id", "length_penalty", "early_stopping"}) fields.take(name);
+  SLUICE_TRY(fields.check_unused("beam_width", {1}));
+  SLUICE_TRY(fields.check_unused("num_return_sequences", {1}));
+  for (const char* name :
+       {"return_log_probs", "return_context_logits", "return_generation_logits"}) {
+    SLUICE_TRY(fields.check_unused(name, {false}));
+  }
+  return ok_status();
+}
+
 Result<TextCall> read_generate(std::string_view body) {
   TextCall call;
-  Fields fields = SLUICE_TRY(fields_of(body));
-  auto text = SLUICE_TRY(fields.text("text_input"));
-  if (!text || text->empty()) return wrong("text_input: missing");
-  call.prompt = std::move(*text);
+  Fields fields = SLUICE_TRY(Fields::read(body));
+  call.prompts.push_back({SLUICE_TRY(fields.required("text_input"))});
   call.id = SLUICE_TRY(fields.text("id")).value_or("");
   SLUICE_TRY(fields.merge("parameters"));
   SLUICE_TRY(read_shared(fields, call));
   SLUICE_TRY(read_stops(fields, "stop_words", call));
+  SLUICE_TRY(read_tensorrt(fields, call));
   call.max_tokens = SLUICE_TRY(fields.count("max_tokens")).value_or(kCompletionTokens);
   const Json excludes = fields.take("exclude_input_in_output");
+  if (!excludes.is_null() && !excludes.is_boolean()) {
+    return invalid_argument("exclude_input_in_output: expected true or false");
+  }
   call.echoes = excludes == false;
-  SLUICE_TRY(fields.check_unused("bad_words", {"", Json::array()}));
   SLUICE_TRY(fields.check_unused("n", {1}));
   SLUICE_TRY(fields.check_all_read());
   return call;

@@ -11,20 +11,34 @@
 
 #include "base/result.h"
 #include "generate/sampler.h"
+#include "grammar/grammars.h"
+#include "http/completions/tools.h"
 
 namespace sluice::http {
+
+/// Texts that one request asks for, in all.
+inline constexpr std::int64_t kMaxChoices = 128;
+
+struct Prompt {
+  std::string text;
+  std::vector<std::int64_t> ids = {};  ///< its tokens, instead of the text; empty: none
+};
 
 struct TextCall {
   std::string model;                ///< empty: the path says it
   std::string id;                   ///< of the client, which gets it back; empty: none
-  std::string prompt;               ///< a text; or
-  std::vector<std::int64_t> ids;    ///< its tokens; or
+  std::vector<Prompt> prompts;      ///< at least one; or
   nlohmann::ordered_json messages;  ///< of a chat, a list; null: none
+  std::int64_t num_choices = 1;     ///< of each prompt; in all at most kMaxChoices
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();  ///< of the chat's template
   std::optional<std::int64_t> max_tokens = {};
-  generate::WantedSampling sampling = {};
+  generate::WantedSampling sampling = {};  ///< but for its bad words:
+  std::vector<std::string> bad_words = {};
   std::vector<std::string> stops = {};
   std::vector<std::int64_t> stop_ids = {};
+  std::optional<std::int64_t> top_logprobs = {};  ///< as generate::Request
+  grammar::Source grammar = {};                   ///< that the text keeps to
+  Tools tools = {};                               ///< of a chat
   bool is_streamed = false;
   bool includes_usage = false;  ///< in a stream
   bool echoes = false;          ///< the text begins with the prompt

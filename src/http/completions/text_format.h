@@ -1,16 +1,20 @@
 // How protocols write a text: whole, or as server-sent events.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
 #include "completions/generation.h"
 #include "http/call.h"
+#include "http/completions/tools.h"
 
 namespace sluice::http {
 
-/// Of one answer. Used by one thread at a time.
+/// Of one answer, whose choices are texts, counted from 0. Used by one thread at a time.
 class TextFormat {
  public:
   TextFormat() = default;
@@ -18,13 +22,21 @@ class TextFormat {
   TextFormat& operator=(const TextFormat&) = delete;
   virtual ~TextFormat() = default;
 
-  /// The body of the answer; of a text that did not fail.
-  virtual std::string whole(std::string_view text, const completions::Ending& ending) = 0;
-  /// Events before the first piece.
-  virtual std::string begin() = 0;
-  virtual std::string piece(std::string_view text) = 0;
-  /// Events behind the last piece, also of a text that failed.
-  virtual std::string end(const completions::Ending& ending) = 0;
+  /// The body of the answer, for texts that did not fail. Each joins the texts of all its pieces,
+  /// which the caller gave to `note`.
+  virtual std::string whole(std::span<const std::string> texts,
+                            std::span<const completions::Ending> endings) = 0;
+  /// What a piece says beside its text.
+  virtual void note(std::size_t choice, const completions::Piece& piece) = 0;
+  /// Events before a choice's first piece.
+  virtual std::string begin(std::size_t choice) = 0;
+  virtual std::string piece(std::size_t choice, const completions::Piece& piece) = 0;
+  /// Events behind a choice's last piece.
+  virtual std::string end(std::size_t choice, const completions::Ending& ending) = 0;
+  /// Events behind those of all choices.
+  virtual std::string finish(std::span<const completions::Ending> endings) = 0;
+  /// Events behind which nothing comes: a text failed.
+  virtual std::string fail(const Status& status) = 0;
 };
 
 /// "data: ..." with an empty line behind it.
@@ -34,10 +46,11 @@ struct OpenAiFormat {
   std::string model;
   bool is_chat = false;
   bool includes_usage = false;
+  std::size_t num_prompts = 1;
+  std::size_t choices_per_prompt = 1;
+  ToolUse tool_use = ToolUse::kNone;
 };
 std::unique_ptr<TextFormat> make_openai_format(OpenAiFormat options);
-/// {"error": {"message": ...}}, as OpenAI's clients read it.
-Reply openai_error(const Status& status);
 
 struct GenerateFormat {
   std::string model;

@@ -1,22 +1,30 @@
-// Where a text goes on its way to a client over HTTP.
+// Where the texts of an answer go on their way to a client over HTTP.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "completions/generation.h"
+#include "http/call.h"
 #include "http/completions/text_format.h"
 
 namespace sluice::http {
 
-/// Collects the text and answers once. `echoed` stands before the text.
-/// `error`: the answer for a text that failed.
-std::shared_ptr<completions::TextSink> make_whole_sink(std::unique_ptr<TextFormat> format,
-                                                       std::string echoed, Answer answer,
-                                                       std::function<Reply(const Status&)> error);
+/// A sink for each choice of an answer, in order. They may be called at the same time.
+using TextSinks = std::vector<std::shared_ptr<completions::TextSink>>;
 
-/// Pushes events to a stream, which ends behind the last one.
-std::shared_ptr<completions::TextSink> make_stream_sink(std::unique_ptr<TextFormat> format,
-                                                        const std::string& echoed,
-                                                        std::shared_ptr<ReplyStream> stream);
+/// Collects the texts and answers when the last has ended, or one has failed: with `error` of its
+/// status; then `cancel` ends the others. `echoed` stand before the texts, one for each choice.
+TextSinks make_whole_sinks(std::unique_ptr<TextFormat> format, std::vector<std::string> echoed,
+                           Answer answer, std::function<Reply(const Status&)> error,
+                           std::function<void()> cancel);
+
+/// Pushes events to a stream, those of the choices in between each other. The stream ends behind
+/// the last text, or the first that fails; then `cancel` ends the others.
+TextSinks make_stream_sinks(std::unique_ptr<TextFormat> format,
+                            const std::vector<std::string>& echoed,
+                            std::shared_ptr<ReplyStream> stream, std::function<void()> cancel);
 
 }  // namespace sluice::http

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "base/checked.h"
 #include "base/utf8.h"
@@ -14,6 +15,7 @@
 #include "http/open_inference/parse_json.h"
 #include "open_inference/datatypes.h"
 #include "open_inference/model_description.h"
+#include "open_inference/texts.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::http {
@@ -24,24 +26,36 @@ using simdjson::dom::object;
 
 /// Of lists in lists: deeper than any tensor that is taken.
 constexpr std::size_t kMaxDepth = 80;
+/// Below that a coding saves less than a packet.
+constexpr std::size_t kLeastCodedBytes = 1024;
+
+/// A null is as good as no member: clients of typed languages write those that they leave out so.
+/// Of members with one name the last counts, as everywhere in the daemon.
+std::optional<element> find(const object& from, std::string_view name) {
+  std::optional<element> found;
+  for (const auto& member : from) {
+    if (member.key == name) found = member.value;
+  }
+  return found && !found->is_null() ? found : std::nullopt;
+}
 
 /// Absent: the fallback. Fails: kBadInput for another kind of value.
 template <typename T>
 Result<T> field_or(const object& from, const char* name, T fallback) {
-  const auto found = from.at_key(name);
-  if (found.error()) return fallback;
+  const auto found = find(from, name);
+  if (!found) return fallback;
   T value{};
-  if (found.get(value)) return bad_input("\"{}\" is of the wrong kind", name);
+  if (found->get(value)) return bad_input("\"{}\" is of the wrong kind", name);
   return value;
 }
 
 /// None, or an empty list: none.
 Result<std::vector<object>> objects_of(const object& from, const char* name) {
   std::vector<object> objects;
-  const auto found = from.at_key(name);
-  if (found.error()) return objects;
+  const auto found = find(from, name);
+  if (!found) return objects;
   simdjson::dom::array items;
-  if (found.get(items)) return bad_input("\"{}\" is no list", name);
+  if (found->get(items)) return bad_input("\"{}\" is no list", name);
   for (const element item : items) {
     object entry;
     if (item.get(entry)) return bad_input("\"{}\": an entry is no object", name);
@@ -52,11 +66,10 @@ Result<std::vector<object>> objects_of(const object& from, const char* name) {
 
 /// What would change the answer and is not served.
 Status check_served(const object& parameters) {
-  const auto id = parameters.at_key("sequence_id");
+  const auto id = find(parameters, "sequence_id");
   std::uint64_t number = 0;
   std::string_view text;
-  const bool is_none =
-      id.error() || (!id.get(number) && number == 0) || (!id.get(text) && text.empty());
+  const bool is_none = !id || (!id->get(number) && number == 0) || (!id->get(text) && text.empty());
   if (!is_none) return open_inference::refuse_sequence("sequence_id");
   return ok_status();
 }
@@ -66,14 +79,14 @@ class Parameters {
  public:
   /// Fails: kBadInput where they are no object; kInvalid for an extension that is not served.
   static Result<Parameters> of(const object& from) {
-    const auto found = from.at_key("parameters");
-    if (found.error()) return Parameters();
+    const auto found = find(from, "parameters");
+    if (!found) return Parameters();
     Parameters parameters;
-    if (found.get(parameters.all_.emplace())) return bad_input("\"parameters\" is no object");
+    if (found->get(parameters.all_.emplace())) return bad_input("\"parameters\" is no object");
     SLUICE_TRY(check_served(*parameters.all_));
     return parameters;
   }
-  bool has(const char* name) const { return all_ && !all_->at_key(name).error(); }
+  bool has(const char* name) const { return all_ && find(*all_, name); }
   /// Where the tensor's bytes are, if not in the request. Fails: as to_place.
   Result<std::optional<open_inference::RegionPlace>> place() const {
     if (!has("shared_memory_region")) return std::optional<open_inference::RegionPlace>();
@@ -93,13 +106,14 @@ class Parameters {
 };
 
 Result<std::vector<std::int64_t>> shape_of(const object& from) {
+  const auto found = find(from, "shape");
   simdjson::dom::array items;
-  if (from.at_key("shape").get(items)) return bad_input("it has no list \"shape\"");
+  if (!found || found->get(items)) return bad_input("it has no list \"shape\"");
   std::vector<std::int64_t> shape;
   for (const element item : items) {
-    std::int64_t dim = 0;
-    if (item.get(dim)) return bad_input("\"shape\" has an entry that is no whole number");
-    shape.push_back(dim);
+    const auto dim = whole_number(item);
+    if (!dim) return bad_input("\"shape\" has an entry that is no whole number");
+    shape.push_back(*dim);
   }
   return shape;
 }
@@ -118,15 +132,15 @@ std::string_view aligned(std::string_view bytes, std::string_view datatype, Infe
 Result<std::string_view> bytes_of(const object& from, const Parameters& parameters,
                                   std::string_view datatype, std::string_view& binary,
                                   InferCall& call) {
-  auto list = from.at_key("data");
+  const auto list = find(from, "data");
   if (!parameters.has("binary_data_size")) {
     const auto type = open_inference::find_datatype(datatype);
-    if (list.error()) return bad_input("it has neither \"data\" nor \"binary_data_size\"");
+    if (!list) return bad_input("it has neither \"data\" nor \"binary_data_size\"");
     if (!type) return std::string_view();  // to_runtime refuses the datatype
-    call.contents.push_back(SLUICE_TRY(read_elements(list.value(), *type)));
+    call.contents.push_back(SLUICE_TRY(read_elements(*list, *type)));
     return std::string_view(call.contents.back());
   }
-  if (!list.error()) return bad_input("it has \"data\" and \"binary_data_size\"");
+  if (list) return bad_input("it has \"data\" and \"binary_data_size\"");
   const auto size = SLUICE_TRY(parameters.get_or("binary_data_size", std::uint64_t{0}));
   if (size > binary.size()) {
     return bad_input("\"binary_data_size\" is {}, and {} bytes are left", size, binary.size());
@@ -146,7 +160,7 @@ Status read_input(const object& from, std::string_view& binary, InferCall& call)
     input.place = SLUICE_TRY(parameters.place());
     if (!input.place) {
       input.bytes = SLUICE_TRY(bytes_of(from, parameters, input.datatype, binary, call));
-    } else if (!from.at_key("data").error() || parameters.has("binary_data_size")) {
+    } else if (find(from, "data") || parameters.has("binary_data_size")) {
       return bad_input("it has data, and is in shared memory");
     }
     return ok_status();
@@ -179,17 +193,35 @@ Status read_parameters(const object& from, InferCall& call) {
   return ok_status();
 }
 
+/// The body is the only text of an input.
+Status read_raw_text(std::string_view body, const ir::Shape& shape, InferCall& call) {
+  for (const ir::Dim& dim : shape) {
+    if (dim.is_known() && dim.value() != 1) {
+      return bad_input("a body without JSON is one text, and the input has {} of them; send JSON",
+                       dim.value());
+    }
+  }
+  open_inference::InputTensor& input = call.plain.inputs.back();
+  input.shape.assign(shape.size(), 1);
+  call.contents.push_back(open_inference::write_texts(std::span(&body, 1)));
+  input.bytes = call.contents.back();
+  return ok_status();
+}
+
 /// The body is the only input; its shape follows from the size.
 Status read_raw(std::string_view body, const terms::Signature& signature, InferCall& call) {
   const terms::TensorSpec* spec = signature.inputs.empty() ? nullptr : signature.inputs.data();
+  const bool is_text = spec != nullptr && spec->type.element() == ir::ElementType::kString;
   const auto element = spec == nullptr ? 0 : ir::element_bits(spec->type.element()) / 8;
-  const ir::Shape* shape = element == 0 ? nullptr : spec->type.shape();
+  const ir::Shape* shape = element == 0 && !is_text ? nullptr : spec->type.shape();
   if (signature.inputs.size() != 1 || shape == nullptr) {
-    return bad_input("a body without JSON is for a model with one input of numbers");
+    return bad_input("a body without JSON is for a model with one input");
   }
-  open_inference::InputTensor input;
+  open_inference::InputTensor& input = call.plain.inputs.emplace_back();
   input.name = spec->name;
   input.datatype = open_inference::datatype_name(spec->type.element());
+  call.wants_binary = true;
+  if (is_text) return read_raw_text(body, *shape, call);
   std::int64_t known = element;
   std::int64_t* unknown = nullptr;
   input.shape.resize(shape->size(), -1);
@@ -206,8 +238,6 @@ Status read_raw(std::string_view body, const terms::Signature& signature, InferC
     *unknown = static_cast<std::int64_t>(body.size()) / known;
   }
   input.bytes = body;
-  call.plain.inputs.push_back(std::move(input));
-  call.wants_binary = true;
   return ok_status();
 }
 
@@ -271,17 +301,33 @@ Status read_request(std::int64_t json_bytes, const terms::Signature& signature, 
   return read_json(body.substr(0, split), body.substr(split), call);
 }
 
-Result<Reply> write_reply(const terms::Signature& signature, std::int64_t limit_bytes,
+namespace {
+
+/// What an answer points into.
+struct AnswerMemory {
+  std::shared_ptr<InferCall> call;
+  runtime::Reply reply;
+  ByteCharge charge;
+  std::vector<open_inference::OutputTensor> outputs;
+};
+
+}  // namespace
+
+Result<Reply> write_reply(const dispatch::ModelRef& model, std::int64_t limit_bytes,
                           const std::shared_ptr<InferCall>& call) {
-  const auto outputs = std::make_shared<std::vector<open_inference::OutputTensor>>(
-      SLUICE_TRY(open_inference::outputs_of(call->reply, call->plain, signature)));
+  const auto memory = std::make_shared<AnswerMemory>();
+  memory->call = call;
+  memory->reply = std::move(call->reply);
+  memory->charge = std::move(call->charge);
+  memory->outputs = SLUICE_TRY(open_inference::outputs_of(memory->reply, call->plain, model));
+  const auto& outputs = memory->outputs;
   // A byte becomes at most "false," or an escape of six characters. Charged before the text is
   // made.
   constexpr std::int64_t kJsonFactor = 7;
   std::int64_t most = 0;
-  for (std::size_t i = 0; i < outputs->size(); ++i) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool is_binary = call->plain.outputs.empty() ? call->wants_binary : call->is_binary[i];
-    const auto size = static_cast<std::int64_t>((*outputs)[i].bytes.size());
+    const auto size = static_cast<std::int64_t>(outputs[i].bytes.size());
     most += 1024 + (is_binary ? size : kJsonFactor * size);
   }
   if (most > limit_bytes) {
@@ -290,22 +336,26 @@ Result<Reply> write_reply(const terms::Signature& signature, std::int64_t limit_
                                 "data or for fewer outputs, or raise max_message_bytes",
                                 most, limit_bytes);
   }
-  SLUICE_TRY(call->charge.resize(most).with_context("answers wait to be read"));
+  const bool is_coded = call->coding != Coding::kIdentity;  // then it is there twice for a while
+  SLUICE_TRY(
+      memory->charge.resize(is_coded ? 2 * most : most).with_context("answers wait to be read"));
   Reply reply;
   reply.text = fmt::format("{{\"model_name\":{},\"model_version\":\"{}\"", json_text(call->model),
                            call->version);
   if (!call->id.empty()) reply.text += fmt::format(",\"id\":{}", json_text(call->id));
   reply.text += ",\"outputs\":[";
-  for (std::size_t i = 0; i < outputs->size(); ++i) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool is_binary = call->plain.outputs.empty() ? call->wants_binary : call->is_binary[i];
     if (i > 0) reply.text += ',';
-    const open_inference::OutputTensor& output = (*outputs)[i];
+    const open_inference::OutputTensor& output = outputs[i];
     SLUICE_TRY(
         write_output(output, is_binary, reply).with_context(fmt::format("output {}", output.name)));
   }
   reply.text += "]}";
-  reply.owner =
-      std::make_shared<std::pair<std::shared_ptr<InferCall>, decltype(outputs)>>(call, outputs);
+  std::size_t size = reply.text.size();
+  for (const std::string_view part : reply.parts) size += part.size();
+  if (size >= kLeastCodedBytes) reply.coding = call->coding;
+  reply.owner = memory;
   return reply;
 }
 

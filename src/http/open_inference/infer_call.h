@@ -13,7 +13,7 @@
 
 namespace sluice::http {
 
-/// From the request to the end of its reply.
+/// From the request to the end of its reply; a device or a shadow may read it for longer.
 struct InferCall {
   std::shared_ptr<const Body> body;
   std::deque<std::string>
@@ -23,8 +23,9 @@ struct InferCall {
   std::string model;
   std::int64_t version = 1;
   std::string id;
-  bool wants_binary = false;    ///< of outputs that say nothing
-  std::vector<bool> is_binary;  ///< by wanted output
+  Coding coding = Coding::kIdentity;  ///< that the client prefers for its answer
+  bool wants_binary = false;          ///< of outputs that say nothing
+  std::vector<bool> is_binary;        ///< by wanted output
   runtime::Reply reply;
   ByteCharge charge;  ///< of the answer
 };
@@ -33,9 +34,10 @@ struct InferCall {
 /// Fails: kBadInput, kInvalid.
 Status read_request(std::int64_t json_bytes, const terms::Signature& signature, InferCall& call);
 
-/// The answer to `call.reply`, which has outputs. It points into the call, which it keeps.
+/// The answer to `call.reply`, which has outputs. It points into the call, which it keeps. Takes
+/// the reply and the charge out of the call: they go with the answer.
 /// Fails: as open_inference::outputs_of and write_elements; kOutOfResources over `limit_bytes`.
-Result<Reply> write_reply(const terms::Signature& signature, std::int64_t limit_bytes,
+Result<Reply> write_reply(const dispatch::ModelRef& model, std::int64_t limit_bytes,
                           const std::shared_ptr<InferCall>& call);
 
 }  // namespace sluice::http

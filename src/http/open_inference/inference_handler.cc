@@ -3,14 +3,21 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "base/no_memory.h"
 #include "http/json_text.h"
 #include "http/open_inference/infer_call.h"
+#include "http/open_inference/load_field.h"
 #include "http/open_inference/model_json.h"
 #include "http/open_inference/region_call.h"
+#include "http/open_inference/settings_call.h"
+#include "http/open_inference/short_json.h"
 #include "open_inference/models.h"
+#include "service/clients/peer.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::http {
@@ -40,12 +47,100 @@ Reply no_such_path() {
   return error_reply(404, "no such path; docs/open-inference.md lists those under /v2 and /v1");
 }
 
+/// The body of a load or an unload, of which nothing may be passed over. One of more bytes than are
+/// read has a configuration or files, which a load does not take.
+Status check_control(bool loads, std::string_view body) {
+  constexpr std::size_t kMaxBytes = 4096;
+  if (loads && body.size() > kMaxBytes) {
+    return unimplemented("a body of {} bytes: a load takes no configuration and no files",
+                         body.size());
+  }
+  const json wanted = SLUICE_TRY(read_short_json(body));
+  for (const auto& [name, value] : wanted.items()) {
+    if (name != "parameters" || !value.is_object()) {
+      return invalid_argument("the body has an object \"parameters\", and nothing else");
+    }
+    for (const auto& parameter : value.items()) {
+      SLUICE_TRY(open_inference::check_control(loads, parameter.key()));
+    }
+  }
+  return ok_status();
+}
+
+/// What comes out of such a body, and the coding of such a reply, take a few milliseconds.
+constexpr std::size_t kSmallCodedBytes = 4 << 10;
+constexpr std::size_t kSmallReplyBytes = 1 << 20;
+/// For larger ones.
+constexpr std::size_t kCodingThreads = 2;
+
+std::size_t size_of(const Reply& reply) {
+  std::size_t size = reply.text.size();
+  for (const std::string_view part : reply.parts) size += part.size();
+  return size;
+}
+
+/// The Cancel of a request that another thread is about to begin. Safe across threads.
+class LaterCancel {
+ public:
+  /// Once. Cancels if that was asked for meanwhile.
+  void set(const Cancel& cancel) {
+    {
+      const std::lock_guard lock(mutex_);
+      cancel_ = cancel;
+      if (!is_cancelled_) return;
+    }
+    if (cancel != nullptr) cancel();
+  }
+  void cancel() {
+    Cancel now;
+    {
+      const std::lock_guard lock(mutex_);
+      is_cancelled_ = true;
+      now = cancel_;
+    }
+    if (now != nullptr) now();
+  }
+
+ private:
+  std::mutex mutex_;
+  bool is_cancelled_ = false;
+  Cancel cancel_;
+};
+
+/// Answers with the first reply alone: whoever finds that the work threw cannot know whether it had
+/// answered before.
+Answer first_of(const Answer& answer) {
+  return [is_answered = std::make_shared<std::atomic<bool>>(false), answer](Reply reply) {
+    if (!is_answered->exchange(true)) answer(std::move(reply));
+  };
+}
+
 /// The version in .../versions/V/..., which may be absent; removes it.
 std::string take_version(std::vector<std::string>& segments) {
   if (segments.size() < 4 || segments[2] != "versions") return {};
   std::string version = std::move(segments[3]);
   segments.erase(segments.begin() + 2, segments.begin() + 4);
   return version;
+}
+
+std::int64_t bytes_of(const Reply& reply) {
+  std::size_t total = reply.text.size();
+  for (const std::string_view part : reply.parts) total += part.size();
+  return static_cast<std::int64_t>(total);
+}
+
+/// Answers with the id in the head. The observation ends when the reply was sent.
+Answer with_id(std::string id, const Request& request, const Answer& answer) {
+  return [id = std::move(id), observation = request.observation,
+          bytes_in = static_cast<std::int64_t>(request.body->size()), answer](Reply reply) {
+    reply.fields += "X-Request-ID: " + id + "\r\n";
+    if (observation != nullptr) {
+      observation->set_http_reply(reply.status, bytes_in, bytes_of(reply));
+      using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
+      reply.owner = std::make_shared<const Both>(std::move(reply.owner), observation);
+    }
+    answer(std::move(reply));
+  };
 }
 
 }  // namespace
@@ -60,16 +155,74 @@ InferenceHandler::InferenceHandler(service::Service& service, repository::Reposi
       max_answer_bytes_(max_answer_bytes),
       completions_(
           service, [this](const Request& request, Role role) { return caller_of(request, role); },
-          cache_bytes) {
+          cache_bytes),
+      load_reporter_(service),
+      codings_(kCodingThreads, service.log()) {
   tokens_.set(std::move(tokens));
 }
 
 Result<service::Caller> InferenceHandler::caller_of(const Request& request, Role role) const {
   terms::Peer peer = SLUICE_TRY(tokens_.identify(request.peer, request.authorization));
+  if (request.observation != nullptr) {
+    request.observation->set_user(service::account_of(peer));
+  }
   return service_.caller_of(role, {}, std::move(peer));
 }
 
-Cancel InferenceHandler::handle(const Request& request, const Answer& answer) {
+Answer InferenceHandler::with_load(const Request& request, const Answer& answer) {
+  return [this, format = request.load_format, answer](Reply reply) {
+    reply.fields += load_field(format, load_reporter_.report());
+    answer(std::move(reply));
+  };
+}
+
+Cancel InferenceHandler::handle(Request request, const Answer& answer) {
+  if (request.load_format.empty()) return observe(std::move(request), answer);
+  const Answer loaded = with_load(request, answer);
+  return observe(std::move(request), loaded);
+}
+
+Cancel InferenceHandler::observe(Request request, const Answer& answer) {
+  request.observation = service_.telemetry().begin({.door = "http",
+                                                    .traceparent = request.traceparent,
+                                                    .tracestate = request.tracestate,
+                                                    .request_id = request.request_id});
+  const auto& observation = request.observation;
+  std::string id(observation != nullptr ? observation->request_id()
+                                        : telemetry::valid_request_id(request.request_id));
+  if (id.empty()) return answer_request(std::move(request), answer);
+  if (observation != nullptr) observation->set_call(request.method + " " + request.path);
+  const Answer marked = with_id(std::move(id), request, answer);
+  return answer_request(std::move(request), marked);
+}
+
+/// A client without a token makes nothing larger than what it sent.
+Cancel InferenceHandler::answer_request(Request request, const Answer& answer) {
+  if (request.coding == Coding::kIdentity) return take(std::move(request), answer);
+  const auto caller = caller_of(request, Role::kAny);
+  if (!caller.is_ok()) {
+    answer(error_reply(caller.status()));
+    return nullptr;
+  }
+  if (request.body->size() <= kSmallCodedBytes) return take(std::move(request), answer);
+  const auto cancel = std::make_shared<LaterCancel>();
+  const auto work = [this, cancel, request = std::move(request), first = first_of(answer)] {
+    const Status status = catch_no_memory([&] {
+      cancel->set(take(request, first));
+      return ok_status();
+    });
+    if (!status.is_ok()) first(error_reply(telemetry::failed(request.observation, status)));
+  };
+  const Status status = codings_.run(service::account_of(caller->peer), work);
+  if (!status.is_ok()) answer(error_reply(status));
+  return [cancel] { cancel->cancel(); };
+}
+
+Cancel InferenceHandler::take(Request request, const Answer& answer) {
+  if (const Status status = decode_body(request); !status.is_ok()) {
+    answer(error_reply(body_status(status), status.message()));
+    return nullptr;
+  }
   const std::string_view path = request.path;
   if (CompletionsHandler::takes(path)) return completions_.handle(request, answer);
   if (!path.starts_with(kRoot) || (path.size() > kRoot.size() && path[kRoot.size()] != '/')) {
@@ -81,8 +234,22 @@ Cancel InferenceHandler::handle(const Request& request, const Answer& answer) {
     answer(error_reply(segments.status()));
     return nullptr;
   }
-  if (!segments->empty() && segments->front() == kRegions) {
+  const bool has_regions = !segments->empty() && (segments->front() == kSystemRegions ||
+                                                  segments->front() == kCudaRegions);
+  if (has_regions) {
     auto reply = regions(request, *segments);
+    answer(reply.is_ok() ? std::move(*reply) : error_reply(reply.status()));
+    return nullptr;
+  }
+  if (*segments == Segments{"logging"}) {
+    auto reply = settings(request);
+    answer(reply.is_ok() ? std::move(*reply) : error_reply(reply.status()));
+    return nullptr;
+  }
+  const bool is_trace = segments->size() >= 2 && segments->back() == "setting" &&
+                        segments->at(segments->size() - 2) == "trace";
+  if (is_trace) {
+    auto reply = trace_settings(request, std::move(*segments));
     answer(reply.is_ok() ? std::move(*reply) : error_reply(reply.status()));
     return nullptr;
   }
@@ -100,17 +267,18 @@ Cancel InferenceHandler::handle(const Request& request, const Answer& answer) {
 Result<Reply> InferenceHandler::look(const Request& request, const Segments& segments) {
   const auto is = [&](const Segments& path) { return segments == path; };
   if (segments.size() >= 2 && segments[0] == "models") return look_at_model(request, segments);
+  // Probes have no token. As over gRPC, they learn nothing but whether the daemon is ready.
+  const bool is_ready = service_.is_ready();
+  // Both fields: clients disagree which of them they read.
+  const json health = {{"live", true}, {"ready", is_ready}};
+  if (is({"health", "live"})) return json_reply(json_text(health));
+  if (is({"health", "ready"})) return Reply{is_ready ? 200 : 503, kJson, json_text(health)};
   SLUICE_TRY(caller_of(request, Role::kAny));
   if (is({})) {
     return json_reply(json_text({{"name", open_inference::kServerName},
                                  {"version", service_.options().version},
                                  {"extensions", open_inference::extensions()}}));
   }
-  const bool is_ready = service_.health().is_ready;
-  // Both fields: clients disagree which of them they read.
-  const std::string health = json_text({{"live", true}, {"ready", is_ready}});
-  if (is({"health", "live"})) return json_reply(health);
-  if (is({"health", "ready"})) return Reply{is_ready ? 200 : 503, kJson, health};
   if (is({"repository", "index"})) return wrong_method("POST");
   return no_such_path();
 }
@@ -118,6 +286,21 @@ Result<Reply> InferenceHandler::look(const Request& request, const Segments& seg
 Result<Reply> InferenceHandler::regions(const Request& request, const Segments& segments) {
   const auto caller = SLUICE_TRY(caller_of(request, Role::kInference));
   return region_call(service_, caller, request, segments);
+}
+
+/// Whoever may read them; changing them needs more, which the call asks for.
+Result<Reply> InferenceHandler::trace_settings(const Request& request, Segments segments) {
+  const auto caller = SLUICE_TRY(caller_of(request, Role::kMonitor));
+  const std::string version = take_version(segments);
+  if (segments.size() == 2) return trace_settings_call(service_, caller, request, {});
+  if (segments.size() != 4 || segments[0] != "models") return no_such_path();
+  SLUICE_TRY(open_inference::find_handle(service_, caller, segments[1], version));
+  return trace_settings_call(service_, caller, request, segments[1]);
+}
+
+Result<Reply> InferenceHandler::settings(const Request& request) {
+  const auto caller = SLUICE_TRY(caller_of(request, Role::kMonitor));
+  return log_settings_call(service_, caller, request);
 }
 
 Result<Reply> InferenceHandler::look_at_model(const Request& request, const Segments& segments) {
@@ -175,13 +358,15 @@ Cancel InferenceHandler::control(const Request& request, Segments segments, cons
     answer(no_such_path());
     return nullptr;
   }
+  const bool loads = segments[3] == "load";
   auto caller = caller_of(request, Role::kControl);
-  Status status = caller.is_ok() ? ok_status() : caller.status();
+  Status status = caller.is_ok() ? check_control(loads, request.body->bytes()) : caller.status();
   if (status.is_ok()) {
     // A load may take long, and the connections' threads must not wait.
-    status = threads_.run([this, caller = std::move(*caller), name = segments[2],
-                           loads = segments[3] == "load", answer] {
-      const Status done = loads ? repository_.load(caller, name) : repository_.unload(caller, name);
+    status = threads_.run([this, caller = std::move(*caller), name = segments[2], loads, answer] {
+      const Status done = catch_no_memory([&] {
+        return loads ? repository_.load(caller, name) : repository_.unload(caller, name);
+      });
       answer(done.is_ok() ? json_reply("{}") : error_reply(done));
     });
   }
@@ -192,20 +377,36 @@ Cancel InferenceHandler::control(const Request& request, Segments segments, cons
 Result<Reply> InferenceHandler::index(const Request& request) {
   SLUICE_TRY(caller_of(request, Role::kAny));
   auto models = SLUICE_TRY(repository_.index());
-  const std::string_view body = request.body->bytes();
-  constexpr std::size_t kMaxBytes = 4096;  // nested lists take many times their text
-  if (body.size() > kMaxBytes)
-    return invalid_argument("the body has more than {} bytes", kMaxBytes);
-  if (!body.empty()) {
-    const json wanted = json::parse(body, nullptr, false);
-    if (!wanted.is_object()) return invalid_argument("the body is no JSON object");
-    const auto ready = wanted.find("ready");
-    if (ready != wanted.end() && ready->is_boolean() && ready->get<bool>()) {
-      std::erase_if(models,
-                    [](const auto& entry) { return entry.state != repository::kReadyState; });
-    }
+  const json wanted = SLUICE_TRY(read_short_json(request.body->bytes()));
+  const auto ready = wanted.find("ready");
+  if (ready != wanted.end() && ready->is_boolean() && ready->get<bool>()) {
+    std::erase_if(models, [](const auto& entry) { return entry.state != repository::kReadyState; });
   }
   return json_reply(index_json(models));
+}
+
+/// On the thread of a run, which other requests wait for.
+void InferenceHandler::answer_coded(Reply reply, const std::string& account, const Answer& answer) {
+  if (reply.coding == Coding::kIdentity || size_of(reply) <= kSmallReplyBytes) {
+    answer(std::move(reply));
+    return;
+  }
+  const auto shared = std::make_shared<Reply>(std::move(reply));
+  const auto send_plain = [shared, answer] {
+    shared->coding = Coding::kIdentity;
+    shared->coded = {};
+    answer(std::move(*shared));
+  };
+  const auto work = [shared, answer, send_plain] {
+    const Status status = catch_no_memory([&] {
+      encode_body(*shared);
+      return ok_status();
+    });
+    if (!status.is_ok()) return send_plain();
+    answer(std::move(*shared));
+  };
+  // All threads are busy, or there is no memory: the client gets it as it is.
+  if (!catch_no_memory([&] { return codings_.run(account, work); }).is_ok()) send_plain();
 }
 
 Cancel InferenceHandler::infer(const Request& request, const std::string& name,
@@ -213,6 +414,7 @@ Cancel InferenceHandler::infer(const Request& request, const std::string& name,
   const auto call = std::make_shared<InferCall>();
   call->body = request.body;
   call->model = name;
+  call->coding = choose_coding(request.accept_encoding);
   service::Admission admission;
   const auto prepare = [&]() -> Result<runtime::Request> {
     admission.caller = SLUICE_TRY(caller_of(request, Role::kInference));
@@ -230,20 +432,24 @@ Cancel InferenceHandler::infer(const Request& request, const std::string& name,
   };
   auto prepared = catch_no_memory(prepare);
   if (!prepared.is_ok()) {
-    answer(error_reply(prepared.status()));
+    answer(error_reply(telemetry::failed(request.observation, prepared.status())));
     return nullptr;
   }
-  const auto reply_to = [call, answer, model = admission.model,
+  const std::string account = call->coding == Coding::kIdentity
+                                  ? std::string()
+                                  : service::account_of(admission.caller.peer);
+  const auto reply_to = [this, call, answer, account, model = admission.model,
                          limit = max_answer_bytes_](runtime::Reply reply) {
     if (reply.code != RuntimeCode::kOk && reply.outputs.empty()) {
       answer(error_reply(reply.errors.to_status()));
       return;
     }
     call->reply = std::move(reply);
-    auto written = catch_no_memory([&] { return write_reply(model->signature(), limit, call); });
-    answer(written.is_ok() ? std::move(*written) : error_reply(written.status()));
+    auto written = catch_no_memory([&] { return write_reply(*model, limit, call); });
+    answer_coded(written.is_ok() ? std::move(*written) : error_reply(written.status()), account,
+                 answer);
   };
-  const auto flight = flights_.enter(admission.model, true);
+  const auto flight = flights_.enter(admission.model, true, request.observation);
   const dispatch::RequestLimits& limits = admission.limits;
   if (flight->is_for_this_thread()) {
     auto reply = flights_.compute(flight, *prepared, limits);

@@ -34,16 +34,16 @@ Result<T> value_of(element from) {
   } else if constexpr (std::is_same_v<T, std::uint64_t>) {
     std::uint64_t value = 0;
     if (!from.get(value)) return value;
+    const auto number = whole_number(from);
+    if (number && *number >= 0) return static_cast<std::uint64_t>(*number);
     return bad_input("an element is no whole number, or does not fit the type");
   } else {
-    std::int64_t value = 0;
-    if (from.get(value)) {
-      return bad_input("an element is no whole number, or does not fit the type");
+    const auto value = whole_number(from);
+    if (!value) return bad_input("an element is no whole number, or does not fit the type");
+    if (*value < std::numeric_limits<T>::min() || *value > std::numeric_limits<T>::max()) {
+      return bad_input("{} does not fit the type", *value);
     }
-    if (value < std::numeric_limits<T>::min() || value > std::numeric_limits<T>::max()) {
-      return bad_input("{} does not fit the type", value);
-    }
-    return static_cast<T>(value);
+    return static_cast<T>(*value);
   }
 }
 
@@ -119,6 +119,17 @@ Status write_texts(const open_inference::OutputTensor& output, std::string& to) 
 }
 
 }  // namespace
+
+std::optional<std::int64_t> whole_number(element from) {
+  std::int64_t whole = 0;
+  if (!from.get(whole)) return whole;
+  double value = 0;
+  constexpr double kMostExact = 9007199254740992.0;  // 2^53: behind it doubles leave numbers out
+  const bool is_whole =
+      !from.get(value) && std::abs(value) <= kMostExact && value == std::trunc(value);
+  if (!is_whole) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
 
 Result<std::string> read_elements(element list, ElementType type) {
   switch (type) {

@@ -5,6 +5,7 @@
 #include <simdjson.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -19,6 +20,10 @@ template <typename... Args>
 Status bad_input(fmt::format_string<Args...> format, Args&&... args) {
   return terms::runtime_error(RuntimeCode::kBadInput, format, std::forward<Args>(args)...);
 }
+
+/// JSON has one kind of number: a client that computed one writes 5.0 or 1e1. Nullopt for what is
+/// not whole, and for more than 2^53 written so.
+std::optional<std::int64_t> whole_number(simdjson::dom::element from);
 
 /// Row-major bytes of a list, flat or nested as the shape is; strings as open_inference/texts.h
 /// says.

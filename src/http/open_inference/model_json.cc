@@ -2,6 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "http/json_text.h"
 #include "open_inference/datatypes.h"
 
@@ -21,16 +25,45 @@ json describe(const std::vector<TensorDescription>& tensors) {
   return list;
 }
 
-json configure(const std::vector<TensorDescription>& tensors, bool joins) {
+json configure(const TensorDescription& tensor) {
+  return {{"name", tensor.name},
+          {"data_type", open_inference::config_type(tensor.element)},
+          {"dims", tensor.config_dims}};
+}
+
+json configure_inputs(const std::vector<TensorDescription>& inputs) {
   json list = json::array();
-  for (const TensorDescription& tensor : tensors) {
-    const auto dims = tensor.config_dims(joins);
-    list.push_back({{"name", tensor.name},
-                    {"data_type", open_inference::config_type(tensor.element)},
-                    {"dims", std::vector(dims.begin(), dims.end())}});
-    if (tensor.is_optional) list.back()["optional"] = true;
+  for (const TensorDescription& input : inputs) {
+    list.push_back(configure(input));
+    list.back()["format"] = input.format;
+    if (input.is_optional) list.back()["optional"] = true;
   }
   return list;
+}
+
+json configure_outputs(const std::vector<TensorDescription>& outputs) {
+  json list = json::array();
+  for (const TensorDescription& output : outputs) {
+    list.push_back(configure(output));
+    list.back()["label_filename"] = output.label_filename;
+  }
+  return list;
+}
+
+json policy_json(const terms::VersionPolicy& policy) {
+  switch (policy.kind) {
+    case terms::VersionPolicy::Kind::kAll: return {{"all", json::object()}};
+    case terms::VersionPolicy::Kind::kSpecific:
+      return {{"specific", {{"versions", policy.versions}}}};
+    case terms::VersionPolicy::Kind::kLatest: break;
+  }
+  return {{"latest", {{"num_versions", policy.num_latest}}}};
+}
+
+json parameters_json(const std::map<std::string, std::string>& parameters) {
+  json object = json::object();
+  for (const auto& [key, value] : parameters) object[key] = {{"string_value", value}};
+  return object;
 }
 
 json times_json(const open_inference::ModelCounts::Times& times) {
@@ -44,7 +77,7 @@ std::string metadata_json(const open_inference::ModelDescription& model, const s
   for (const std::int64_t version : model.versions) versions.push_back(std::to_string(version));
   return json_text({{"name", name},
                     {"versions", versions},
-                    {"platform", open_inference::kServerName},
+                    {"platform", model.platform},
                     {"inputs", describe(model.inputs)},
                     {"outputs", describe(model.outputs)}});
 }
@@ -52,16 +85,32 @@ std::string metadata_json(const open_inference::ModelDescription& model, const s
 std::string config_json(const open_inference::ModelDescription& model, const std::string& name) {
   json config = {
       {"name", name},
-      {"platform", open_inference::kServerName},
-      {"backend", open_inference::kServerName},
-      {"version_policy", {{"latest", {{"num_versions", 1}}}}},
+      {"platform", model.platform},
+      {"backend", model.backend},
+      {"version_policy", policy_json(model.declared->policy)},
       {"max_batch_size", model.max_batch_size},
-      {"input", configure(model.inputs, model.joins())},
-      {"output", configure(model.outputs, model.joins())},
+      {"input", configure_inputs(model.inputs)},
+      {"output", configure_outputs(model.outputs)},
       {"instance_group", {{{"name", name}, {"count", model.depth}, {"kind", "KIND_CPU"}}}},
+      {"default_model_filename", model.declared->file_name},
+      {"parameters", parameters_json(model.declared->parameters)},
       {"model_transaction_policy", {{"decoupled", false}}}};
-  if (model.joins()) config["dynamic_batching"] = json::object();
+  if (model.batch_rows > 0) {
+    config["dynamic_batching"] = {{"preferred_batch_size", {model.batch_rows}}};
+  }
   return json_text(config);
+}
+
+json runs_json(const std::vector<terms::RunCount>& runs) {
+  json list = json::array();
+  for (const terms::RunCount& run : runs) {
+    if (run.rows == 0) continue;
+    list.push_back({{"batch_size", run.rows},
+                    {"compute_input", times_json({run.count, run.copy_in_ns})},
+                    {"compute_infer", times_json({run.count, run.compute_ns})},
+                    {"compute_output", times_json({run.count, run.copy_out_ns})}});
+  }
+  return list;
 }
 
 std::string statistics_json(const service::Service& service,
@@ -72,17 +121,17 @@ std::string statistics_json(const service::Service& service,
     list.push_back(
         {{"name", model.name},
          {"version", std::to_string(service.version_of(terms::ModelHandle{model.model}))},
-         {"last_inference", 0},
+         {"last_inference", model.last_run_unix_ms},
          {"inference_count", counts.success.count},
-         {"execution_count", counts.compute.count},
+         {"execution_count", counts.runs},
          {"inference_stats",
           {{"success", times_json(counts.success)},
            {"fail", times_json(counts.fail)},
            {"queue", times_json(counts.queue)},
-           {"compute_input", times_json(counts.copy)},
+           {"compute_input", times_json(counts.copy_in)},
            {"compute_infer", times_json(counts.compute)},
-           {"compute_output", times_json({})}}},
-         {"batch_stats", json::array()}});
+           {"compute_output", times_json(counts.copy_out)}}},
+         {"batch_stats", runs_json(model.runs)}});
   }
   return json_text({{"model_stats", list}});
 }

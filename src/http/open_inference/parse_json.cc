@@ -50,12 +50,32 @@ std::string with_exponents(std::string_view body) {
   return text;
 }
 
+/// Whether a word that Python and JavaScript write for a number stands outside of texts.
+bool has_no_number(std::string_view body) {
+  for (std::size_t at = 0; at < body.size();) {
+    if (body[at] == '"') {
+      at = skip_text(body, at);
+    } else if (body.substr(at).starts_with("NaN") || body.substr(at).starts_with("Infinity")) {
+      return true;
+    } else {
+      ++at;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<simdjson::dom::element> parse_json(simdjson::dom::parser& parser, std::string_view text) {
+  // RFC 8259, 8.1: a reader may pass over a byte order mark.
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   auto parsed = parser.parse(text.data(), text.size(), false);
   if (parsed.error() == simdjson::NUMBER_ERROR) {
     parsed = parser.parse(simdjson::padded_string(with_exponents(text)));
+  }
+  if (parsed.error() && has_no_number(text)) {
+    return bad_input("the body is no JSON: it has no NaN and no Infinity; send binary data");
   }
   if (parsed.error() == simdjson::NUMBER_ERROR) {
     return bad_input(

@@ -5,13 +5,13 @@
 #include <cstdint>
 
 #include "http/json_text.h"
+#include "http/open_inference/short_json.h"
+#include "open_inference/request.h"
 
 namespace sluice::http {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::size_t kMaxBytes = 4096;  // nested lists take many times their text
 
 /// A count of bytes. Absent: the fallback. Fails: kInvalidArgument for what is none.
 Result<std::uint64_t> count_of(const json& from, const char* name, std::uint64_t fallback) {
@@ -22,11 +22,7 @@ Result<std::uint64_t> count_of(const json& from, const char* name, std::uint64_t
 }
 
 Result<terms::NamedRegion> read_region(const std::string& name, std::string_view body) {
-  if (body.size() > kMaxBytes) {
-    return invalid_argument("the body has more than {} bytes", kMaxBytes);
-  }
-  const json wanted = json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (!wanted.is_object()) return invalid_argument("the body is no JSON object");
+  const json wanted = SLUICE_TRY(read_short_json(body));
   const auto key = wanted.find("key");
   if (key == wanted.end() || !key->is_string()) {
     return invalid_argument("\"key\" is the name of the shared memory, such as \"/frames\"");
@@ -58,14 +54,21 @@ Result<Reply> region_call(service::Service& service, const service::Caller& call
   if (!has_region && segments.size() != 2) return error_reply(404, "no such path");
   const std::string& name = has_region ? segments[2] : std::string();
   const std::string& what = segments.back();
+  const bool is_cuda = segments.front() == kCudaRegions;
   if (what == "status") {
     if (request.method != "GET") return wrong_method("GET");
+    if (is_cuda) {
+      SLUICE_TRY(open_inference::find_cuda_region(name));
+      return Reply{200, kJson, "[]"};
+    }
     return list_of(SLUICE_TRY(service.list_parts(caller, name)));
   }
   const bool is_new = what == "register" && has_region;
   if (!is_new && what != "unregister") return error_reply(404, "no such path");
   if (request.method != "POST") return wrong_method("POST");
-  if (is_new) {
+  if (is_cuda) {
+    if (is_new) SLUICE_TRY(open_inference::register_cuda_region(name));
+  } else if (is_new) {
     const auto region = SLUICE_TRY(read_region(name, request.body->bytes()));
     SLUICE_TRY(service.register_part(caller, region));
   } else {

@@ -1,4 +1,4 @@
-// System shared memory of the Open Inference Protocol over HTTP.
+// Shared memory of the Open Inference Protocol over HTTP.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace sluice::http {
 
-inline constexpr const char* kRegions = "systemsharedmemory";
+inline constexpr const char* kSystemRegions = "systemsharedmemory";
+inline constexpr const char* kCudaRegions = "cudasharedmemory";
 
 /// Registers, lists and forgets the caller's regions. `segments`: of the path behind /v2, the first
-/// is kRegions. Fails: as Service::register_part and list_parts; kInvalidArgument for a body that
-/// is no registration.
+/// is one of the two above. Fails: as Service::register_part, list_parts and
+/// open_inference::register_cuda_region; kInvalidArgument for a body that is no registration.
 Result<Reply> region_call(service::Service& service, const service::Caller& caller,
                           const Request& request, const std::vector<std::string>& segments);
 

@@ -18,6 +18,8 @@ class Parser {
       : lexer_(text), numbered_(numbered) {}
 
   Result<Graph> run() {
+    // The order of a text: facts first, then subgraphs, of which the first is the main one and must
+    // exist.
     while (lexer_.take_word("fact")) {
       std::string name = SLUICE_TRY(lexer_.quoted());
       SLUICE_TRY(lexer_.expect('='));
@@ -43,6 +45,7 @@ class Parser {
       graph_.add_subgraph(std::move(name));
     }
     subgraph_ = &graph_.subgraph(id);
+    // A name belongs to one subgraph; two subgraphs may use equal names for different operands.
     names_.clear();
     SLUICE_TRY(lexer_.expect('{'));
     while (!lexer_.take('}')) SLUICE_TRY(parse_line());
@@ -54,6 +57,7 @@ class Parser {
       subgraph_->inputs.push_back(SLUICE_TRY(declaration()));
     } else if (lexer_.take_word("const")) {
       const OperandId id = SLUICE_TRY(declaration());
+      // `_` stands for an absent operand, which has no type and could not hold the elements.
       if (!id.is_valid()) return lexer_.error("a constant needs a name");
       SLUICE_TRY(lexer_.expect('='));
       Operand& operand = subgraph_->operand(id);
@@ -76,6 +80,8 @@ class Parser {
     SLUICE_TRY(lexer_.expect('='));
     SLUICE_TRY(parse_kind(operation));
     operation.inputs = SLUICE_TRY(operands());
+    // The parts behind the inputs are optional, and each starts with a character of its own, so one
+    // character of lookahead decides.
     if (lexer_.take_word("body")) {
       const SubgraphId body = SLUICE_TRY(subgraph_id());
       operation.body = Body{body, SLUICE_TRY(operands())};
@@ -91,6 +97,8 @@ class Parser {
     const bool is_quoted = lexer_.peek() == '"';
     std::string full = SLUICE_TRY(lexer_.word_or_quoted());
     std::string version = is_quoted ? SLUICE_TRY(lexer_.word()) : full;
+    // The last dot, as domains such as ai.onnx.ml have dots of their own. The last :: parts domain
+    // and kind for the same reason.
     const std::size_t dot = version.rfind('.');
     if (dot == std::string::npos) return lexer_.error("an operator needs a version: Relu.14");
     if (!is_quoted) full.resize(dot);
@@ -118,6 +126,8 @@ class Parser {
   Result<Attribute> attribute() {
     if (lexer_.peek() == '"') return Attribute(SLUICE_TRY(lexer_.quoted()));
     if (lexer_.peek() == '@') return Attribute(SLUICE_TRY(subgraph_id()));
+    // Lists of whole numbers have no word before them; lists of other kinds name theirs, so that an
+    // empty list keeps its kind.
     if (lexer_.peek() == '[') {
       return values<std::int64_t>([&] { return lexer_.integer(); });
     }
@@ -195,12 +205,15 @@ class Parser {
   }
 
   Result<Constant> constant_of(const Type& constant_type) {
+    // Data is read before the type is checked, because the position of an error is that of the
+    // lexer.
     Bytes data = SLUICE_TRY(constant_data(constant_type));
     const auto wanted = storage_bytes(constant_type);
     const bool is_text = constant_type.element() == ElementType::kString;
     if (!constant_type.is_static() || (!is_text && !wanted)) {
       return lexer_.error("a constant needs a tensor type of known size");
     }
+    // Readers of constants trust this: size and type agree for every constant of a graph.
     if (wanted && static_cast<std::uint64_t>(*wanted) != data.size()) {
       return lexer_.error(fmt::format("{} takes {} bytes, the constant has {}",
                                       constant_type.to_string(), *wanted, data.size()));
@@ -216,6 +229,8 @@ class Parser {
 
   Result<Bytes> constant_data(const Type& constant_type) {
     if (lexer_.take('#')) {
+      // #N refers to bytes that lie beside the text, as in a package: large constants are not
+      // written as digits.
       const std::int64_t number = SLUICE_TRY(lexer_.integer());
       if (number < 0 || static_cast<std::size_t>(number) >= numbered_.size()) {
         return lexer_.error(fmt::format("there is no constant #{}", number));
@@ -224,6 +239,7 @@ class Parser {
     }
     if (lexer_.take_word("hex")) {
       const std::string digits = SLUICE_TRY(lexer_.word());
+      // The lexer has no empty word, so a hyphen stands for no bytes.
       if (digits == "-") return Bytes();
       auto bytes = from_hex(digits);
       return bytes ? Result<Bytes>(Bytes::own(std::move(*bytes))) : lexer_.error("bad hex digits");
@@ -264,6 +280,7 @@ class Parser {
   }
 
   Result<Type> type() {
+    // parse_type reads a type alone and knows no lines; its message gets the lexer's place here.
     auto parsed = parse_type(lexer_.type_text());
     if (!parsed.is_ok()) return lexer_.error(parsed.status().message());
     return parsed;
@@ -272,6 +289,7 @@ class Parser {
   Result<SubgraphId> subgraph_id() {
     SLUICE_TRY(lexer_.expect('@'));
     const std::int64_t number = SLUICE_TRY(lexer_.integer());
+    // Far above any real graph, and small enough for the 32 bits of an id.
     constexpr std::int64_t kMaxSubgraphs = 1 << 20;
     if (number < 0 || number > kMaxSubgraphs) return lexer_.error("no such subgraph number");
     return SubgraphId(static_cast<std::int32_t>(number));

@@ -18,6 +18,8 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
+/// The words of the grammar stand in docs/formats/ir-text.md; parse_graph.cc reads what this file
+/// writes.
 template <typename T, typename Print>
 std::string list_text(std::string_view prefix, const std::vector<T>& values, const Print& print) {
   std::vector<std::string> words;
@@ -59,6 +61,8 @@ class Printer {
         line(1, fmt::format("const {} = {}", declaration(operand), constant_text(*constant)));
       }
     }
+    // In the order of execution: the parser makes an operand at its first mention, so no order
+    // could be wrong, but a reader follows this one.
     for (const OperationId operation : subgraph.order()) {
       line(1, operation_text(subgraph.operation(operation)));
     }
@@ -74,6 +78,7 @@ class Printer {
     if (it != names_.end()) return it->second;
     const std::string& own = subgraph_->operand(id).name;
     std::string chosen;
+    // The first operand with a name keeps it. The text need not tell later ones apart by name.
     if (own.empty() || !taken_.insert(own).second) {
       chosen = fmt::format("%{}", num_unnamed_++);
     } else {

@@ -35,9 +35,10 @@ std::string advise(const std::string& domain, const std::string& kind, int opset
 }
 
 /// The advice for an unsupported operator.
-enum class Remedy : std::uint8_t { kNewerOpset, kConvert, kRegister };
+enum class Remedy : std::uint8_t { kNewerOpset, kConvert, kRegister, kSaveAgain };
 
 Remedy remedy_of(const std::string& domain, const std::string& kind, int opset) {
+  if (domain == "com.microsoft.nchwc") return Remedy::kSaveAgain;
   if (ops::find_schema(domain, kind) == nullptr) return Remedy::kRegister;
   return later_opset(domain, kind, opset) > 0 ? Remedy::kNewerOpset : Remedy::kConvert;
 }
@@ -49,6 +50,9 @@ const char* text_of(Remedy remedy) {
     case Remedy::kRegister:
       return "export the model without them, or register them in the program that compiles it "
              "(sluice/operators.h)";
+    case Remedy::kSaveAgain:
+      return "onnxruntime optimized the file for one machine: load the original, or save it with "
+             "ORT_ENABLE_EXTENDED";
   }
   return "";
 }

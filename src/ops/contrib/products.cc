@@ -20,6 +20,7 @@ Result<OperandId> matrices(Lowering& op, std::size_t index, std::string_view bat
   if (rank < 2) return op.input(index);
   std::vector<std::int64_t> order(rank);
   std::iota(order.begin(), order.end(), 0);
+  // [N, b.., k] becomes [b.., N, k].
   if (moves_rows) std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
   if (is_flipped) std::swap(order[rank - 1], order[rank - 2]);
   return op.emit("Transpose", {op.input(index)}, {{"perm", order}});
@@ -29,6 +30,7 @@ Status lower_fused_matmul(Lowering& op) {
   const OperandId a = SLUICE_TRY(matrices(op, 0, "transBatchA", "transA"));
   const OperandId b = SLUICE_TRY(matrices(op, 1, "transBatchB", "transB"));
   const float alpha = op.float_of("alpha", 1);
+  // The usual case stays one product, which other passes fuse further.
   if (alpha == 1.0F) return op.finish("MatMul", {a, b});
   const OperandId product = SLUICE_TRY(op.emit("MatMul", {a, b}));
   return op.finish("Mul", {product, SLUICE_TRY(op.number(alpha))});
@@ -39,6 +41,7 @@ Status finish_activation(Lowering& op, OperandId x) {
   const auto name = op.operation().attributes.get_or<std::string>("activation", "");
   const auto given = op.operation().attributes.get_or<std::vector<float>>("activation_params", {});
   const auto parameter = [&](std::string_view own, std::size_t place, float fallback) {
+    // Gemm names its parameters, Conv lists them; either may be absent.
     const float value = op.float_of(own, fallback);
     return place < given.size() ? given[place] : value;
   };

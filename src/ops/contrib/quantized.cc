@@ -195,6 +195,8 @@ std::vector<LoweredOperator> lowered_quantized() {
   const OperandSpec x = {"X", kInts}, zero = {"zero_point", kInts, "", true};
   const OperandSpec scale = {"scale", kFloats}, maybe_scale = {"scale", kFloats, "", true};
   const std::vector<OperandSpec> pair = {x, scale, zero, x, scale, zero, scale, zero};
+  const TypeSet narrow = kInts | TypeSet{ir::ElementType::kU4, ir::ElementType::kI4};
+  const OperandSpec narrow_x = {"X", narrow}, narrow_zero = {"zero_point", narrow, "", true};
   const OperandSpec any = {.name = "inputs", .types = kFloats | kInts, .is_variadic = true};
   const std::int64_t no = 0;
   std::vector<LoweredOperator> all = {
@@ -230,13 +232,13 @@ std::vector<LoweredOperator> lowered_quantized() {
        lower_qgemm},
       {"QuantizeLinear",
        "ONNX's, under another domain",
-       {{"x", kFloats}, scale, zero},
+       {{"x", kFloats}, scale, narrow_zero},
        {"y"},
        {{"axis", std::int64_t{1}}},
        lower_same},
       {"DequantizeLinear",
        "ONNX's, under another domain",
-       {x, scale, zero},
+       {narrow_x, scale, narrow_zero},
        {"y"},
        {{"axis", std::int64_t{1}}},
        lower_same},

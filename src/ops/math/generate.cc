@@ -13,6 +13,7 @@ std::int64_t count(const std::vector<T>& values) {
   return static_cast<std::int64_t>(values.size());
 }
 
+/// One of the attributes is set. The importer turns a sparse value into a dense one.
 Status infer_constant(InferenceContext& context) {
   using ir::ElementType;
   const ir::Attributes& attributes = context.attributes();
@@ -50,6 +51,7 @@ Status infer_constant_of_shape(InferenceContext& context) {
     return ok_status();
   }
   context.set_output(0, element, *dims);
+  // Whole numbers are followed, as they may be dimensions; long vectors are data, not shapes.
   const auto numbers = ir::integer_values(*value);
   const bool is_small = dims->size() == 1 && dims->front().is_known() &&
                         dims->front().value() >= 0 && dims->front().value() <= kMaxFollowedValues;
@@ -92,6 +94,7 @@ Result<ir::Dim> integer_range_length(InferenceContext& context) {
   const ir::Dim* start = scalar_value(context, 0);
   const ir::Dim* limit = scalar_value(context, 1);
   const ir::Dim* delta = scalar_value(context, 2);
+  // A symbolic step could divide by zero, so only a known one makes a formula.
   if (!start || !limit || !delta || !delta->is_known()) return context.unknown_dim();
   if (delta->is(0)) return context.error("delta is 0");
   const ir::Dim distance = ceil_div(*limit - *start, *delta);

@@ -67,6 +67,7 @@ Status infer_depth_to_space(InferenceContext& context) {
     return ok_status();
   }
   const ir::Shape& x = *input;
+  // Both modes need whole blocks. A symbol that does not divide is an error of the run.
   SLUICE_TRY(check_divides(context, x[1], block * block));
   context.set_output(0, context.element(0),
                      ir::Shape{x[0], floor_div(x[1], block * block), x[2] * block, x[3] * block});

@@ -9,6 +9,8 @@
 namespace sluice::ops {
 namespace {
 
+/// Also for sequences and optionals, whose types pass as they are. Values pass for tensors: shapes
+/// often go through an Identity.
 Status infer_identity(InferenceContext& context) {
   context.set_output(0, context.input(0));
   if (context.input(0).is_tensor()) pass_values(context);
@@ -36,6 +38,7 @@ Result<ir::Dim> remaining_dim(const InferenceContext& context, ir::Shape input,
   }
   const ir::Dim total = product(input);
   const ir::Dim divisor = product(divisors);
+  // With symbols the division may have a rest that only the run can see.
   const bool is_known = total.is_known() && divisor.is_known();
   if (divisor.is(0) || (is_known && total.value() % divisor.value() != 0)) {
     return context.error("{} elements do not divide by {}", total.to_string(), divisor.to_string());
@@ -54,6 +57,7 @@ Result<ir::Shape> requested_dims(InferenceContext& context, const Values& wanted
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     ir::Dim dim = wanted[i];
     if (dim.is(0) && !allow_zero) {
+      // A 0 behind the last dimension of the input has nothing to copy.
       if (input != nullptr && i >= input->size()) {
         return context.error("shape[{}] is 0, but the input {} has no dimension {}", i,
                              ir::shape_to_string(*input), i);
@@ -73,6 +77,7 @@ Status check_count(const InferenceContext& context, const ir::Shape& input,
                    const ir::Shape& output) {
   const ir::Dim before = product(input);
   const ir::Dim after = product(output);
+  // Products of equal symbols compare equal, so most models are checked before they run.
   if (!before.is_known() || !after.is_known() || before == after) return ok_status();
   return context.error("{} has {} elements, the new shape {} takes {}", ir::shape_to_string(input),
                        before.to_string(), ir::shape_to_string(output), after.to_string());

@@ -17,6 +17,7 @@ Status check_reduction(const InferenceContext& context) {
   return context.error("reduction \"{}\" is not one of none, add, mul, max, min", reduction);
 }
 
+/// Symbols are compared by the run; here they fit.
 bool may_be_equal(const ir::Dim& a, const ir::Dim& b) {
   return !a.is_known() || !b.is_known() || a == b;
 }

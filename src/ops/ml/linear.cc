@@ -62,6 +62,7 @@ Status check_kernel(const InferenceContext& context) {
   SLUICE_TRY(check_choice(context, "kernel_type", kKernels));
   SLUICE_TRY(check_post_transform(context));
   const Floats parameters = SLUICE_TRY(list_attribute<float>(context, "kernel_params"));
+  // Absent parameters are the kernels' defaults.
   if (parameters.empty() || parameters.size() == 3) return ok_status();
   return context.error("attribute \"kernel_params\" has {} entries; it needs gamma, coef0, degree",
                        parameters.size());
@@ -89,6 +90,7 @@ Status infer_svm_regressor(InferenceContext& context) {
   const Rows rows = SLUICE_TRY(feature_rows(context));
   const std::int64_t vectors = context.int_attribute("n_supports");
   if (vectors < 0) return context.error("attribute \"n_supports\" is {}", vectors);
+  // Without support vectors the model is linear, and coefficients are the weights of the features.
   if (vectors == 0) {
     SLUICE_TRY(check_coefficients(context, 1, rows.columns));
   } else {

@@ -145,7 +145,9 @@ std::vector<OpSchema> tree_ops() {
                   "label and scores of the classes, from the votes of trees", infer_classifier, {});
   classifier.outputs = {{"Y", kLabels}, {"Z", {ir::ElementType::kF32}}};
   OpSchema regressor =
-      named_trees("TreeEnsembleRegressor", "sum, mean, minimum or maximum of the trees' values",
+      named_trees("TreeEnsembleRegressor",
+                  "sum, mean, minimum or maximum of the trees' values; with one target, a leaf's "
+                  "first weight is its value",
                   infer_regressor,
                   {{"aggregate_function", std::string("SUM")}, {"n_targets", std::int64_t{1}}});
   OpSchema table_regressor =

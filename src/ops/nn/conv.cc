@@ -23,6 +23,7 @@ Status check_ranks(const InferenceContext& context, const ir::Shape& data,
     return context.error("data {} and weights {} must have the same rank, at least 3",
                          ir::shape_to_string(data), ir::shape_to_string(weights));
   }
+  // The attribute repeats what the weights say; a model in which the two differ is damaged.
   const ir::Shape declared = kernel_shape(context);
   for (std::size_t i = 0; i < declared.size(); ++i) {
     const bool fits = declared.size() + 2 == weights.size() &&
@@ -40,6 +41,7 @@ Status check_groups(const InferenceContext& context, const ir::Dim& data_channel
                     const ir::Dim& weight_channels, const ir::Dim& divided) {
   const std::int64_t group = context.int_attribute("group", 1);
   if (group < 1) return context.error("group is {}", group);
+  // Weights [M, C/group, ...]: each group reads its own channels of the data.
   const ir::Dim expected = weight_channels * group;
   if (data_channels.is_known() && expected.is_known() && data_channels != expected) {
     return context.error("data has {} channels, the weights take {} ({} groups of {})",
@@ -82,6 +84,7 @@ Status infer_conv_integer(InferenceContext& context) {
 }
 
 Status infer_qlinear_conv(InferenceContext& context) {
+  // Inputs 1, 2, 4 and 5 are scales and zero points; the type of y is that of its zero point.
   return infer_conv_of(context, 0, 3, context.element(7));
 }
 
@@ -144,6 +147,7 @@ Status infer_conv_transpose(InferenceContext& context) {
     if (!wanted.empty()) {
       shape.emplace_back(wanted[i + skipped]);
     } else if (window.auto_pad == AutoPad::kSameUpper || window.auto_pad == AutoPad::kSameLower) {
+      // With SAME the result is the stride times the data, and the pads follow from that.
       shape.push_back((*data)[i + 2] * stride);
     } else {
       shape.push_back(stride * ((*data)[i + 2] - 1) + extra[i] + window_extent(window, i) -

@@ -11,6 +11,8 @@ namespace {
 
 constexpr TypeSet kF32Only = {ir::ElementType::kF32};
 
+/// What both poolings have in common: regions are rows, each pooled to one size. RoiAlign has the
+/// image's index in an input of its own, MaxRoiPool in the first of five columns.
 Status infer_rois(InferenceContext& context, std::int64_t columns, ir::Dim height, ir::Dim width) {
   const ir::Shape* data = context.shape(0);
   const ir::Shape* rois = context.shape(1);
@@ -32,6 +34,7 @@ Status infer_roi_align(InferenceContext& context) {
 
 Status infer_max_roi_pool(InferenceContext& context) {
   const auto pooled = context.ints_attribute("pooled_shape");
+  // The attribute is required, so an empty list is one that the model wrote.
   if (pooled.size() != 2) return context.error("pooled_shape must have 2 entries");
   return infer_rois(context, 5, pooled[0], pooled[1]);
 }
@@ -85,6 +88,7 @@ Status infer_top_k(InferenceContext& context) {
       }
       dim = wanted;
     } else {
+      // K is computed in the graph: the axis gets its length when the run knows it.
       dim = context.unknown_dim();
     }
   }

@@ -37,6 +37,7 @@ Status infer_batch_normalization(InferenceContext& context) {
   SLUICE_TRY(check_per_channel(context, 1, 4));
   SLUICE_TRY(infer_same_as_input(context));
   for (std::size_t i = 1; i < context.num_outputs(); ++i) {
+    // Outputs 1 and 2 are the running statistics, of the shapes of inputs 3 and 4.
     const ir::Shape* vector = context.shape(i + 2);
     context.set_output(i, context.element(3),
                        vector ? std::optional<ir::Shape>(*vector) : std::nullopt);
@@ -52,6 +53,7 @@ Status upgrade_batch_normalization(ir::Subgraph& subgraph, ir::Operation& operat
                          operation.describe());
   }
   if (operation.version < 14) {
+    // Training outputs of old opsets, which serve the computation of a gradient.
     if (operation.output(3).is_valid() || operation.output(4).is_valid()) {
       return unimplemented(
           "{}: outputs saved_mean and saved_var, of opsets before 14, are not "
@@ -78,6 +80,8 @@ Status check_suffix(const InferenceContext& context, std::int64_t axis, std::siz
   const ir::Shape* vector = context.shape(index);
   if (vector == nullptr) return ok_status();
   const ir::Shape& data = *context.shape(0);
+  // For the message alone. The check compares with the whole shape: a leading 1 is allowed to
+  // broadcast.
   const ir::Shape suffix(data.begin() + static_cast<std::ptrdiff_t>(axis), data.end());
   auto broadcast = broadcast_shapes(data, *vector);
   if (!broadcast.is_ok() || vector->size() > data.size()) {
@@ -99,6 +103,7 @@ Status infer_layer_normalization(InferenceContext& context) {
   if (!stash || !kFloats.contains(*stash)) {
     return context.error("stash_type {} is not a float type", context.int_attribute("stash_type"));
   }
+  // Mean and inverse deviation have one element where the normalized axes were.
   std::optional<ir::Shape> statistics;
   if (const ir::Shape* data = context.shape(0)) {
     const std::int64_t axis =
@@ -125,6 +130,7 @@ Status infer_rms_normalization(InferenceContext& context) {
                        .with_context(context.operation().describe()));
     SLUICE_TRY(check_suffix(context, axis, 1));
   }
+  // The result has the type of the scale, which may be wider than that of the data.
   context.set_output(0, context.element(1), data ? std::optional<ir::Shape>(*data) : std::nullopt);
   return ok_status();
 }
@@ -222,6 +228,7 @@ OpSchema group_normalization() {
       "GroupNormalization", {18, 21}, "zero mean and unit variance per group of channels",
       infer_group_normalization,
       {epsilon(), {"num_groups", std::nullopt, true}, {"stash_type", std::int64_t{1}}}));
+  // The two versions differ in the length of the scale, which only the shapes tell; both are kept.
   schema.upgrade = nullptr;
   return schema;
 }

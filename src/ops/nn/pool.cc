@@ -26,6 +26,7 @@ Status infer_pool(InferenceContext& context) {
     }
   }
   context.set_output(0, context.element(0), shape);
+  // MaxPool's indices; ignored for operators without a second output.
   context.set_output(1, ir::ElementType::kI64, shape);
   return ok_status();
 }
@@ -34,6 +35,8 @@ Status infer_global_pool(InferenceContext& context) {
   const ir::Shape* data = context.shape(0);
   std::optional<ir::Shape> shape;
   if (data != nullptr) {
+    // All dimensions behind the channels are reduced, so an input of two has nothing to pool and
+    // stays.
     if (data->size() < 2) {
       return context.error("input {} has no channels", ir::shape_to_string(*data));
     }

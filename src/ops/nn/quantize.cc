@@ -38,6 +38,8 @@ Status check_scale(const InferenceContext& context) {
   if (scale->empty() || (is_single(*scale) && block == 0)) return ok_status();
   const auto axis = normalize_axis(context.int_attribute("axis", 1), data->size());
   if (!axis.is_ok()) return context.error("{}", axis.status().message());
+  // The axis is read only now: a scalar scale allows any value of the attribute, also one out of
+  // range.
   const ir::Dim& along = (*data)[static_cast<std::size_t>(axis.value())];
   if (block > 0) {
     if (scale->size() != data->size())
@@ -99,6 +101,7 @@ Status infer_dequantize(InferenceContext& context) {
 
 Status infer_dynamic_quantize(InferenceContext& context) {
   set_output_like_input(context, ElementType::kU8);
+  // The scale and the zero point, which the operator finds from the data.
   context.set_output(1, ElementType::kF32, ir::Shape());
   context.set_output(2, ElementType::kU8, ir::Shape());
   return ok_status();

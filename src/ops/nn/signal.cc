@@ -41,6 +41,7 @@ Status infer_dft(InferenceContext& context) {
     return context.error("input {} must end in an axis of 1 or 2: real and imaginary parts",
                          ir::shape_to_string(shape));
   }
+  // The inverse of half a spectrum is real; all other results are complex.
   shape.back() = is_one_sided && is_inverse ? 1 : 2;
   const auto axis_value = context.static_values(2);
   // An axis that is known only at the run may change any dimension but the last.
@@ -82,6 +83,7 @@ Status infer_stft(InferenceContext& context) {
     context.set_output(0, context.element(0), std::nullopt);
     return ok_status();
   }
+  // The length is given twice in a well-formed model; the input wins over the window's size.
   Dim frame = context.unknown_dim();
   const ir::Shape* window = context.shape(2);
   if (context.has_input(3)) {

@@ -39,6 +39,7 @@ Status infer_insert(InferenceContext& context) {
     return context.error("{} cannot be put into a sequence of {}", added.to_string(),
                          item.to_string());
   }
+  // Dimensions in which the items differ become unknown.
   const ir::Type joined = join_types(context, item, added);
   context.set_output(0, ir::Type::sequence(with_own_dims(context, joined)));
   return ok_status();
@@ -91,6 +92,7 @@ Status infer_concat(InferenceContext& context) {
     return ok_status();
   }
   const bool stacks = context.int_attribute("new_axis") != 0;
+  // With new_axis the items are stacked along a new axis, whose place counts in the result.
   const std::size_t rank = item.shape()->size() + (stacks ? 1 : 0);
   const auto axis = normalize_axis(context.int_attribute("axis"), rank);
   if (!axis.is_ok()) return context.error("{}", axis.status().message());

@@ -25,6 +25,7 @@ Status infer_normalizer(InferenceContext& context) {
     return context.error("input {} must be [C] or [1, C]", ir::shape_to_string(*input));
   }
   ir::Shape shape = *input;
+  // Stop words may remove all elements; ONNX keeps one empty text then.
   shape.back() = context.data_dependent_dim(max(shape.back(), ir::Dim(1)));
   context.set_output(0, ir::ElementType::kString, std::move(shape));
   return ok_status();

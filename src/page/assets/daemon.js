@@ -27,16 +27,20 @@ export async function ask(path, options = {}) {
   }
   if (response.ok) return response;
   const body = await response.json().catch(() => ({}));
-  throw new Refusal(response.status, body.error ?? `the daemon answered ${response.status}`);
+  const why = body.error?.message ?? body.error; // OpenAI's errors are objects
+  throw new Refusal(response.status, why ?? `the daemon answered ${response.status}`);
 }
 
 export async function askJson(path, options) {
   return (await ask(path, options)).json();
 }
 
-/** The values of a stream of server-sent events, until the daemon ends it. EventSource could not send the token. */
-export async function* follow(path) {
-  const response = await ask(path);
+/**
+ * The values of a stream of server-sent events, until the daemon ends it or `options.signal` does. EventSource could
+ * not send the token.
+ */
+export async function* follow(path, options) {
+  const response = await ask(path, options);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let unread = '';
   for (;;) {
@@ -45,6 +49,7 @@ export async function* follow(path) {
     const events = (unread + value).split('\n\n');
     unread = events.pop();
     for (const event of events) {
+      if (event === 'data: [DONE]') return; // the end of a text
       if (event.startsWith('data: ')) yield JSON.parse(event.slice(6));
     }
   }

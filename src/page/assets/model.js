@@ -1,4 +1,5 @@
 // One model: its signature, what it did, where its time goes, and a form to try it.
+import {chatForm} from './chat.js';
 import {h, say} from './dom.js';
 import * as format from './format.js';
 import {Refusal, askJson, modelPath} from './daemon.js';
@@ -30,6 +31,12 @@ function meanTimes(now, before) {
   const count = (numNew > 0 ? numNew : now.total.count) || 1;
   const mean = (part) => (now[part].sum_ns - (from?.[part].sum_ns ?? 0)) / count;
   return [mean('queue'), mean('copy'), mean('compute')];
+}
+
+/** The paths at which the model writes texts; none for other models. */
+async function textPaths(name) {
+  const {data} = await askJson('/v1/models');
+  return data.find((model) => model.id === name)?.endpoints.filter((path) => path.endsWith('/completions')) ?? [];
 }
 
 /** `handle`: of the model, which may be gone. */
@@ -71,7 +78,8 @@ export function modelView({history, handle}) {
       const found = await askJson(path);
       tensors.update([...found.inputs.map((tensor) => ({...tensor, way: 'input'})),
         ...found.outputs.map((tensor) => ({...tensor, way: 'output'}))]);
-      form.replaceChildren(tryForm(model.name, model.version, found));
+      const paths = await textPaths(model.name);
+      form.replaceChildren(paths.length > 0 ? chatForm(model.name, paths) : tryForm(model.name, model.version, found));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       form.replaceChildren(h('p', {class: 'soft'}, error.message));

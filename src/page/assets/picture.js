@@ -46,6 +46,15 @@ export function fit(source, layout, canvas) {
   pen.drawImage(source, (layout.width - width) / 2, (layout.height - height) / 2, width, height);
 }
 
+/** The same picture on a canvas of its own. */
+export function copyOf(canvas) {
+  const copy = document.createElement('canvas');
+  copy.width = canvas.width;
+  copy.height = canvas.height;
+  copy.getContext('2d').drawImage(canvas, 0, 0);
+  return copy;
+}
+
 /** The elements of the picture on a canvas, in the layout's order. */
 export function elements(canvas, layout, scale) {
   const {channels, height, width, isFirst} = layout;

@@ -1,25 +1,15 @@
 // A form that sends one request: numbers or texts that the user types, a picture, zeros or random numbers.
-import {h, newId, say} from './dom.js';
+import {h, say} from './dom.js';
 import {answer} from './answer.js';
+import {boxesPart, findBoxes} from './boxes.js';
 import {Refusal} from './daemon.js';
+import {Mistake, labelled, select} from './fields.js';
 import {infer} from './infer.js';
-import {elements, fit, kScales, layoutOf, shapeOf} from './picture.js';
+import {copyOf, elements, fit, kScales, layoutOf, shapeOf} from './picture.js';
+import {decodeSound, fitSound, kRates, soundOf} from './sound.js';
 import {describe, isText, sizeOf} from './tensor.js';
 
 const kMaxElements = 1 << 24;
-
-/** A mistake of the form's user; its message says what to change. */
-class Mistake extends Error {}
-
-function labelled(text, field) {
-  const id = newId('field');
-  field.id = id;
-  return h('div', {class: 'labelled'}, h('label', {for: id}, text), field);
-}
-
-function select(options) {
-  return h('select', {}, options.map((option) => h('option', {value: option}, option)));
-}
 
 /** The dimensions that the user may choose. */
 function shapeField(shape) {
@@ -54,7 +44,7 @@ function parseNumbers(text, count, datatype) {
   return values;
 }
 
-/** Fields of one way to fill an input. Each has {node, read()} with {shape, values}. */
+/** Fields of one way to fill an input. Each has {node, read()} with {shape, values}, or a promise of it. */
 const kWays = {
   Values: (input) => {
     const shape = shapeField(input.shape);
@@ -127,15 +117,35 @@ function picture(input) {
     read() {
       if (!isDrawn) throw new Mistake('Picture: choose one first.');
       const values = elements(canvas, layout, scale.value);
-      return {shape: shapeOf(layout, input.shape.length),
+      return {shape: shapeOf(layout, input.shape.length), canvas: copyOf(canvas),
         values: /^(FP|BF)/.test(input.datatype) ? values : values.map(Math.round)};
+    },
+  };
+}
+
+function sound(input) {
+  const layout = soundOf(input.datatype, input.shape);
+  const file = h('input', {type: 'file', accept: 'audio/*', capture: 'user'});
+  const rate = select(kRates);
+  const hint = h('p', {class: 'soft small'}, layout.samples > 0
+    ? `It becomes ${layout.samples} samples: the end is cut, or filled with silence.` : 'All of it is sent.');
+  return {
+    node: h('div', {}, labelled('Sound', file), labelled('Samples a second', rate), hint),
+    async read() {
+      if (!file.files[0]) throw new Mistake('Sound: choose a file first.');
+      const samples = await decodeSound(file.files[0], Number(rate.value)).catch(() => {
+        throw new Mistake('Sound: the browser cannot read this file as a sound.');
+      });
+      const values = fitSound(samples, layout);
+      return {shape: layout.rank === 2 ? [1, values.length] : [values.length], values};
     },
   };
 }
 
 /** All of one input: the way to fill it, and its fields. */
 function inputPart(input) {
-  const ways = {...(layoutOf(input.datatype, input.shape) ? {Picture: picture} : {}), ...kWays};
+  const ways = {...(layoutOf(input.datatype, input.shape) ? {Picture: picture} : {}), ...kWays,
+    ...(soundOf(input.datatype, input.shape) ? {Sound: sound} : {})};
   if (isText(input.datatype)) {
     delete ways.Random;
     delete ways.Zeros;
@@ -152,9 +162,9 @@ function inputPart(input) {
   return {
     node: h('fieldset', {}, h('legend', {}, h('b', {}, input.name), ' ',
       h('span', {class: 'soft'}, describe(input.datatype, input.shape))), labelled('Send', way), fields),
-    read() {
+    async read() {
       try {
-        return {name: input.name, datatype: input.datatype, ...current.read()};
+        return {name: input.name, datatype: input.datatype, ...await current.read()};
       } catch (error) {
         if (error instanceof Mistake) throw new Mistake(`${input.name}: ${error.message}`);
         throw error;
@@ -172,8 +182,12 @@ export function tryForm(name, version, about) {
   const file = h('input', {type: 'file', accept: '.txt,text/plain'});
   let labels = [];
   let shown = null;
+  let picture;
   function show() {
-    if (shown) result.replaceChildren(...shown.outputs.map((output) => answer(output, labels)));
+    if (!shown) return;
+    const found = picture && findBoxes(shown.outputs);
+    result.replaceChildren(...(found ? [boxesPart(found, picture, labels)] : []),
+      ...shown.outputs.map((output) => answer(output, labels)));
   }
   file.addEventListener('change', async () => {
     labels = (await file.files[0]?.text() ?? '').split('\n').map((line) => line.trim());
@@ -185,10 +199,11 @@ export function tryForm(name, version, about) {
     event.preventDefault();
     status.className = 'small soft';
     try {
-      const request = inputs.map((part) => part.read());
       button.disabled = true;
+      const request = await Promise.all(inputs.map((part) => part.read()));
       say(status, 'Running …');
       shown = await infer(name, version, request);
+      picture = request.find((input) => input.canvas)?.canvas;
       say(status, `Answered in ${shown.ms.toFixed(1)} ms, the way there and back included.`);
       show();
     } catch (error) {

@@ -55,6 +55,8 @@ class RowMaker {
   Status group_weights() {
     const bool is_regressor = operation_.kind == "TreeEnsembleRegressor";
     const bool has_targets = !list_of<std::int64_t>(operation_, "target_ids").empty();
+    const auto* num_targets = operation_.attributes.find<std::int64_t>("n_targets");
+    has_one_target_ = is_regressor && (num_targets == nullptr || *num_targets == 1);
     if (is_regressor != has_targets) return unimplemented("weights of the other operator");
     const std::string prefix = is_regressor ? "target" : "class";
     const auto trees = list_of<std::int64_t>(operation_, prefix + "_treeids");
@@ -121,7 +123,9 @@ class RowMaker {
   }
 
   Status put_leaf(std::size_t row, std::size_t place) {
-    const std::span own(order_.data() + first_[place], first_[place + 1] - first_[place]);
+    std::span own(order_.data() + first_[place], first_[place + 1] - first_[place]);
+    num_placed_ += own.size();
+    if (has_one_target_ && own.size() > 1) own = own.first(1);
     const auto count = static_cast<std::int64_t>(own.size());
     if (made_.leaf_weights == 0) made_.leaf_weights = count;
     if (count == 0 || count != made_.leaf_weights) return unimplemented("leaves of other weights");
@@ -137,7 +141,6 @@ class RowMaker {
       if (i == 0) put(row, weight);
       if (i > 0) further_.insert(further_.end(), weight.begin(), weight.end());
     }
-    num_placed_ += own.size();
     return ok_status();
   }
 
@@ -148,6 +151,7 @@ class RowMaker {
 
   const ir::Operation& operation_;
   bool is_double_;
+  bool has_one_target_ = false;  ///< a leaf's first weight is its value then
   IntList trees_;
   ops::NodeIndex index_;
   IntList on_true_ = list_of<std::int64_t>(operation_, "nodes_truenodeids");

@@ -44,7 +44,7 @@ std::optional<Lookup> find_lookup(const Matcher& matcher, ir::OperationId at) {
   if (lookup.blocked < 0) lookup.blocked += rank;
   lookup.has_rows = dequantize->attributes.get_or("block_size", std::int64_t{0}) > 0;
   if (lookup.axis < 0 || lookup.axis >= rank) return std::nullopt;
-  // Rows of the scales are taken by the same axis, so that they must have it.
+  // The same axis selects rows of the scales, so the scales need the rank of the data.
   if (lookup.has_rows && scale_rank != rank) return std::nullopt;
   // A scale for all, or one per place of another axis, stays what it is.
   if (scale_rank > 0 && lookup.axis == lookup.blocked) return std::nullopt;

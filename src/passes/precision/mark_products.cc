@@ -13,21 +13,20 @@ bool has_weights(const ir::Subgraph& subgraph, const ir::Operation& operation) {
          type.shape()->size() == 2;
 }
 
-/// A product whose weights the model has in 16 bits.
-bool has_half_weights(const ir::Subgraph& subgraph, const ir::Operation& operation) {
-  return operation.is("NarrowMatMul", "sluice") &&
-         ir::is_floating_point(subgraph.operand(operation.inputs[1]).type.element());
+/// A product whose weights the model has in 16 bits, or in blocks of fewer.
+bool has_narrow_weights(const ir::Operation& operation) {
+  return operation.is("NarrowMatMul", "sluice");
 }
 
 template <typename Value>
-Result<int> mark(ir::Graph& graph, const char* attribute, Value value, bool takes_halves = false) {
+Result<int> mark(ir::Graph& graph, const char* attribute, Value value, bool takes_narrow = false) {
   return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
     ir::Subgraph& subgraph = graph.subgraph(id);
     int marked = 0;
     for (const ir::OperationId at : subgraph.order()) {
       ir::Operation& operation = subgraph.operation(at);
-      const bool is_half = takes_halves && has_half_weights(subgraph, operation);
-      if (!is_half && !has_weights(subgraph, operation)) continue;
+      const bool is_narrow = takes_narrow && has_narrow_weights(operation);
+      if (!is_narrow && !has_weights(subgraph, operation)) continue;
       operation.attributes.set(attribute, value);
       ++marked;
     }

@@ -28,18 +28,20 @@ class EngineTarget final : public Target {
   const terms::Signature& signature() const override { return sink_->signature(); }
   bool is_in_process() const override { return true; }
 
-  Status set_inputs(const std::vector<terms::NamedTensor>& inputs) override {
+  Status add_request(const std::vector<terms::NamedTensor>& inputs) override {
+    std::vector<terms::TensorView> views;
     for (const int place : SLUICE_TRY(terms::arrange_inputs(inputs, signature()))) {
-      const std::size_t input = inputs_.size();
-      inputs_.push_back(place >= 0 ? inputs[static_cast<std::size_t>(place)].view
-                                   : *terms::default_of(signature().inputs[input]));
+      const std::size_t input = views.size();
+      views.push_back(place >= 0 ? inputs[static_cast<std::size_t>(place)].view
+                                 : *terms::default_of(signature().inputs[input]));
     }
+    requests_.push_back(std::move(views));
     return ok_status();
   }
 
-  void send(Done done) override {
+  void send(std::size_t number, Done done) override {
     runtime::Request request;
-    request.inputs = inputs_;
+    request.inputs = requests_[number];
     request.deadline_ns = deadline_after(engine_.clock(), timeout_ns_);
     request.on_done = [done](const runtime::Reply& reply) {
       done(reply.code == RuntimeCode::kOk ? ok_status() : reply.errors.to_status());
@@ -54,7 +56,7 @@ class EngineTarget final : public Target {
   runtime::Engine engine_;
   const std::int64_t timeout_ns_;
   std::shared_ptr<runtime::RequestSink> sink_;
-  std::vector<terms::TensorView> inputs_;
+  std::vector<std::vector<terms::TensorView>> requests_;
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ class GrpcTarget final : public Target {
 
   const terms::Signature& signature() const override { return signature_; }
 
-  Status set_inputs(const std::vector<terms::NamedTensor>& inputs) override {
+  Status add_request(const std::vector<terms::NamedTensor>& inputs) override {
     inference::ModelInferRequest request;
     request.set_model_name(model_.name);
     request.set_model_version(model_.version);
@@ -55,15 +55,15 @@ class GrpcTarget final : public Target {
     }
     bool is_owned = false;
     const grpc::Status status = grpc::SerializationTraits<inference::ModelInferRequest>::Serialize(
-        request, &request_, &is_owned);
+        request, &requests_.emplace_back(), &is_owned);
     return status.ok() ? ok_status() : error_of(status);
   }
 
-  void send(Done done) override {
+  void send(std::size_t number, Done done) override {
     auto* call = new Call{{}, {}, std::move(done)};  // NOLINT(cppcoreguidelines-owning-memory)
     prepare(call->context, model_.timeout_ns);
-    stub_.UnaryCall(&call->context, kInfer, grpc::StubOptions(), &request_, &call->response,
-                    [call](const grpc::Status& status) {
+    stub_.UnaryCall(&call->context, kInfer, grpc::StubOptions(), &requests_[number],
+                    &call->response, [call](const grpc::Status& status) {
                       const std::unique_ptr<Call> owner(call);
                       owner->done(status.ok() ? ok_status() : error_of(status));
                     });
@@ -96,7 +96,7 @@ class GrpcTarget final : public Target {
   const std::shared_ptr<grpc::Channel> channel_;
   grpc::GenericStub stub_;
   terms::Signature signature_;
-  grpc::ByteBuffer request_;
+  std::vector<grpc::ByteBuffer> requests_;
 };
 
 }  // namespace

@@ -2,18 +2,18 @@
 #include <nlohmann/json.hpp>
 
 #include <cctype>
-#include <condition_variable>
-#include <mutex>
-#include <optional>
 #include <utility>
+#include <vector>
 
-#include "perf/clients/http_client.h"
+#include "http_client/http_client.h"
 #include "perf/clients/metadata.h"
 #include "perf/clients/served_model.h"
 
 namespace sluice::perf {
 namespace {
 
+using http_client::HttpClient;
+using http_client::HttpReply;
 using nlohmann::json;
 
 constexpr std::size_t kMaxShownBytes = 300;
@@ -49,7 +49,8 @@ class HttpTarget final : public Target {
 
   Status ask() {
     const auto request = std::make_shared<const std::string>(head("GET", "") + "\r\n");
-    const HttpReply reply = SLUICE_TRY(wait_for(request).with_context(model_.server.address));
+    const HttpReply reply =
+        SLUICE_TRY(http_client::ask(*client_, request).with_context(model_.server.address));
     if (reply.status != 200) return error_of(reply).with_context(model_.server.address);
     signature_ = SLUICE_TRY(parse_metadata(reply.body)
                                 .with_context("the model's metadata")
@@ -59,7 +60,7 @@ class HttpTarget final : public Target {
 
   const terms::Signature& signature() const override { return signature_; }
 
-  Status set_inputs(const std::vector<terms::NamedTensor>& inputs) override {
+  Status add_request(const std::vector<terms::NamedTensor>& inputs) override {
     json list = json::array();
     std::string binary;
     for (const WireTensor& tensor : SLUICE_TRY(to_wire(inputs))) {
@@ -72,15 +73,15 @@ class HttpTarget final : public Target {
     const std::string text =
         json{{"inputs", list}, {"parameters", {{"binary_data_output", true}}}}.dump(
             -1, ' ', false, json::error_handler_t::replace);
-    request_ = std::make_shared<const std::string>(fmt::format(
+    requests_.push_back(std::make_shared<const std::string>(fmt::format(
         "{}Content-Type: application/octet-stream\r\nContent-Length: {}\r\n"
         "Inference-Header-Content-Length: {}\r\n\r\n{}{}",
-        head("POST", "/infer"), text.size() + binary.size(), text.size(), text, binary));
+        head("POST", "/infer"), text.size() + binary.size(), text.size(), text, binary)));
     return ok_status();
   }
 
-  void send(Done done) override {
-    client_->send(request_, [done = std::move(done)](Result<HttpReply> reply) {
+  void send(std::size_t number, Done done) override {
+    client_->send(requests_[number], [done = std::move(done)](Result<HttpReply> reply) {
       if (!reply.is_ok()) {
         done(reply.status());
       } else {
@@ -108,24 +109,9 @@ class HttpTarget final : public Target {
     return is_unix ? "localhost" : model_.server.address;
   }
 
-  /// The client answers every request in bounded time.
-  Result<HttpReply> wait_for(const std::shared_ptr<const std::string>& request) {
-    std::mutex mutex;
-    std::condition_variable answered;
-    std::optional<Result<HttpReply>> reply;
-    client_->send(request, [&](Result<HttpReply> answer) {
-      const std::lock_guard lock(mutex);
-      reply.emplace(std::move(answer));
-      answered.notify_all();
-    });
-    std::unique_lock lock(mutex);
-    answered.wait(lock, [&] { return reply.has_value(); });
-    return std::move(*reply);
-  }
-
   const ServedModel model_;
   terms::Signature signature_;
-  std::shared_ptr<const std::string> request_;
+  std::vector<std::shared_ptr<const std::string>> requests_;
   std::unique_ptr<HttpClient> client_;
 };
 

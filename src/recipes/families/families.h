@@ -2,6 +2,7 @@
 #pragma once
 
 #include "recipes/parts/decoder.h"
+#include "recipes/parts/encoder.h"
 #include "recipes/parts/settings.h"
 
 namespace sluice::recipes {
@@ -14,5 +15,17 @@ DecoderShape read_mistral(Settings& settings);
 DecoderShape read_qwen2(Settings& settings);
 /// As Llama, with norms of each head's queries and keys.
 DecoderShape read_qwen3(Settings& settings);
+
+/// Norms around 1, GELU, scaled rows of the input's table.
+DecoderShape read_gemma(Settings& settings);
+/// As Gemma, with norms behind each part, and windows in most layers, which turn otherwise.
+DecoderShape read_gemma3(Settings& settings);
+
+/// BERT, MiniLM and others that call themselves so.
+EncoderShape read_bert(Settings& settings);
+/// As BERT, with positions behind padding. XLM-RoBERTa, too.
+EncoderShape read_roberta(Settings& settings);
+/// As BERT, without types of tokens.
+EncoderShape read_distilbert(Settings& settings);
 
 }  // namespace sluice::recipes

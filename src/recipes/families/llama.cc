@@ -9,7 +9,7 @@ DecoderShape read_llama(Settings& settings) {
   shape.has_inner_bias = settings.flag_or("mlp_bias", false);
   // How a training was split over devices; "is_llama_config" and its like mark converted files.
   settings.ignore({"pretraining_tp", "is_llama_config"});
-  settings.require_flag("rope_interleaved", false);
+  shape.is_interleaved = settings.flag_or("rope_interleaved", false);
   return shape;
 }
 

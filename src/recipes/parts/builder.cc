@@ -60,7 +60,9 @@ OperandId Builder::weight(const std::string& name, const Ints& dims) {
   if (const auto known = read_.find(name); known != read_.end()) return known->second;
   const ir::Constant* found = weights_.find(name);
   if (found == nullptr) {
-    fail(invalid_argument("weight \"{}\" is missing", name));
+    const bool is_in_blocks = weights_.find_blocks(name) != nullptr;
+    fail(invalid_argument("weight \"{}\" {}", name,
+                          is_in_blocks ? "is in blocks; floats are expected" : "is missing"));
     return {};
   }
   const ElementType element = found->type.element();
@@ -83,11 +85,51 @@ OperandId Builder::wide_weight(const std::string& name, const Ints& dims) {
   return cast(given, ElementType::kF32);
 }
 
+Builder::BlockConstants Builder::blocks(const std::string& name, const weights::Blocks& found,
+                                        const Ints& dims) {
+  if (!status_.is_ok()) return {};
+  if (const auto known = read_blocks_.find(name); known != read_blocks_.end()) return known->second;
+  if (found.numbers.type.static_dims() != dims) {
+    fail(invalid_argument("weight \"{}\" is {}; config.json asks for {}", name,
+                          found.numbers.type.to_string(),
+                          ir::shape_to_string(ir::Shape(dims.begin(), dims.end()))));
+    return {};
+  }
+  BlockConstants made;
+  made.block_size = found.block_size;
+  made.numbers = take(recorder_.add_constant(name, found.numbers));
+  made.scales = take(recorder_.add_constant(name + ".scales", found.scales));
+  if (found.zeros) made.zeros = take(recorder_.add_constant(name + ".zeros", *found.zeros));
+  read_blocks_.emplace(name, made);
+  return made;
+}
+
+OperandId Builder::rows(const std::string& name, OperandId ids, const Ints& dims) {
+  const weights::Blocks* found = weights_.find_blocks(name);
+  if (found == nullptr) return cast(op("Gather", {weight(name, dims), ids}), ElementType::kF32);
+  const BlockConstants parts = blocks(name, *found, dims);
+  // Few rows are read: their numbers become floats once they are gathered.
+  const OperandId numbers = cast(op("Gather", {parts.numbers, ids}), ElementType::kF32);
+  OperandId x = op("Reshape", {numbers, ints({0, -1, parts.block_size})});
+  const auto of_blocks = [&](OperandId values) {
+    return op("Unsqueeze", {op("Gather", {values, ids}), ints({2})});
+  };
+  if (parts.zeros.is_valid()) x = op("Sub", {x, of_blocks(parts.zeros)});
+  return op("Reshape", {op("Mul", {x, of_blocks(parts.scales)}), ints({0, dims[1]})});
+}
+
 OperandId Builder::product(OperandId x, const std::string& name, std::int64_t out,
                            std::int64_t in) {
+  const std::int64_t yes = 1;
+  if (const weights::Blocks* found = weights_.find_blocks(name)) {
+    const BlockConstants parts = blocks(name, *found, {out, in});
+    std::vector<OperandId> inputs = {x, parts.numbers, parts.scales};
+    if (parts.zeros.is_valid()) inputs.push_back(parts.zeros);
+    return op("NarrowMatMul", std::move(inputs),
+              {{"block_size", parts.block_size}, {"transB", yes}}, "sluice");
+  }
   const OperandId matrix = weight(name, {out, in});
   if (!matrix.is_valid()) return {};
-  const std::int64_t yes = 1;
   if (recorder_.type(matrix).element() == ElementType::kF32) {
     return op("Gemm", {x, matrix}, {{"transB", yes}});
   }
@@ -95,12 +137,17 @@ OperandId Builder::product(OperandId x, const std::string& name, std::int64_t ou
   return op("NarrowMatMul", {x, matrix}, {{"transB", yes}}, "sluice");
 }
 
+Status Builder::check_read(const std::string& name) const {
+  const auto begins = [&](const std::string& prefix) { return name.starts_with(prefix); };
+  if (read_.contains(name) || read_blocks_.contains(name) || says_nothing(name)) return ok_status();
+  if (std::ranges::any_of(ignored_, begins)) return ok_status();
+  return unimplemented("weight \"{}\" is not used: the recipe does not fit these weights", name);
+}
+
 Result<ir::Graph> Builder::finish() const {
   if (!status_.is_ok()) return status_;
-  for (const auto& [name, constant] : weights_) {
-    if (read_.contains(name) || says_nothing(name)) continue;
-    return unimplemented("weight \"{}\" is not used: the recipe does not fit these weights", name);
-  }
+  for (const auto& [name, constant] : weights_) SLUICE_TRY(check_read(name));
+  for (const auto& [name, matrix] : weights_.blocks()) SLUICE_TRY(check_read(name));
   return recorder_.graph();
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,7 +40,12 @@ class Builder {
   OperandId weight(const std::string& name, const Ints& dims);
   /// As above, in f32.
   OperandId wide_weight(const std::string& name, const Ints& dims);
+  /// Weights whose names begin so need not be read.
+  void ignore(std::string prefix) { ignored_.push_back(std::move(prefix)); }
   bool has_weight(std::string_view name) const { return weights_.find(name) != nullptr; }
+
+  /// Rows of the weight `name` [dims], in f32: [S, dims[1]] for ids [S].
+  OperandId rows(const std::string& name, OperandId ids, const Ints& dims);
 
   /// x [S, in] times the transpose of the weight `name` [out, in]: [S, out].
   OperandId product(OperandId x, const std::string& name, std::int64_t out, std::int64_t in);
@@ -50,6 +55,14 @@ class Builder {
   Result<ir::Graph> finish() const;
 
  private:
+  /// The parts of a matrix of few bits, as constants. `zeros` may be invalid.
+  struct BlockConstants {
+    OperandId numbers, scales, zeros;
+    std::int64_t block_size = 0;
+  };
+  Status check_read(const std::string& name) const;
+  BlockConstants blocks(const std::string& name, const weights::Blocks& found, const Ints& dims);
+
   template <typename T>
   T take(Result<T> result) {
     if (result.is_ok()) return std::move(result).value();
@@ -60,6 +73,8 @@ class Builder {
   const weights::Weights& weights_;
   trace::Recorder recorder_;
   std::map<std::string, OperandId> read_;  ///< weights by name
+  std::map<std::string, BlockConstants> read_blocks_;
+  std::vector<std::string> ignored_;  ///< begins of names
   Status status_;
 };
 

@@ -16,14 +16,20 @@ constexpr std::int64_t kMost = std::int64_t{1} << 24;
 /// Of a page of keys and values (docs/decisions/0102-texts-share-a-run.md).
 constexpr std::int64_t kPagePlaces = 32;
 
+/// How far the pairs of a head turn at each position.
+struct Turn {
+  OperandId cosines;  ///< [1, S, head size / 2]
+  OperandId sines;
+};
+
 /// Values that all layers read.
 struct Rows {
   OperandId positions;  ///< [S]: in the sequence
   OperandId sequences;  ///< [S]: rows of the tables
   OperandId tables;     ///< [N, B]: pages of each sequence
-  OperandId cosines;    ///< [1, S, head size / 2]
-  OperandId sines;
-  OperandId places;  ///< [S, key heads, 3]: where rows of keys and values are written
+  Turn turn;            ///< of layers that see all
+  Turn local_turn;      ///< of others
+  OperandId places;     ///< [S, key heads, 3]: where rows of keys and values are written
 };
 
 class Decoder {
@@ -40,9 +46,10 @@ class Decoder {
     const OperandId last = input("last", {sequences});
     make_states();
     read_positions();
-    const OperandId table =
-        build_.weight("model.embed_tokens.weight", {shape_.vocabulary, shape_.width});
-    OperandId x = build_.cast(build_.op("Gather", {table, ids}), ElementType::kF32);
+    OperandId x = build_.rows("model.embed_tokens.weight", ids, {shape_.vocabulary, shape_.width});
+    if (shape_.input_scale != 1) {
+      x = build_.op("Mul", {x, build_.floats({shape_.input_scale}, {1})});
+    }
     for (std::int64_t i = 0; i < shape_.layers; ++i) x = layer(x, static_cast<std::size_t>(i));
     // The others' logits are of no use: they are not computed.
     const OperandId normed =
@@ -78,12 +85,18 @@ class Decoder {
 
   void read_positions() {
     const OperandId column = build_.op("Unsqueeze", {rows_.positions, build_.ints({0, 2})});
-    const auto half = static_cast<std::int64_t>(shape_.rotation.size());
-    const OperandId angles = build_.op("Mul", {build_.cast(column, ElementType::kF32),
-                                               build_.floats(shape_.rotation, {1, 1, half})});
-    rows_.cosines = build_.op("Cos", {angles});
-    rows_.sines = build_.op("Sin", {angles});
+    const OperandId wide = build_.cast(column, ElementType::kF32);
+    rows_.turn = turn_of(wide, shape_.rotation);
+    if (!shape_.local_rotation.empty()) {
+      rows_.local_turn = turn_of(wide, shape_.local_rotation);
+    }
     rows_.places = places_of();
+  }
+
+  Turn turn_of(OperandId positions, const std::vector<float>& rotation) {
+    const auto half = static_cast<std::int64_t>(rotation.size());
+    const OperandId angles = build_.op("Mul", {positions, build_.floats(rotation, {1, 1, half})});
+    return {build_.op("Cos", {angles}), build_.op("Sin", {angles})};
   }
 
   /// (page, head, place) of each row.
@@ -108,7 +121,9 @@ class Decoder {
   }
 
   OperandId norm(OperandId x, const std::string& weight, std::int64_t width) {
-    return build_.op("RMSNormalization", {x, build_.wide_weight(weight, {width})},
+    OperandId scale = build_.wide_weight(weight, {width});
+    if (shape_.has_norms_around_1) scale = build_.op("Add", {scale, build_.floats({1}, {1})});
+    return build_.op("RMSNormalization", {x, scale},
                      {{"axis", std::int64_t{-1}}, {"epsilon", shape_.epsilon}});
   }
 
@@ -130,14 +145,23 @@ class Decoder {
     return build_.op("Reshape", {x, build_.ints({0, heads, shape_.head_size})});
   }
 
-  OperandId turned(OperandId x, std::int64_t heads, const std::string& norm_name) {
+  bool is_local(std::size_t layer) const {
+    return shape_.is_local.empty() || shape_.is_local[layer];
+  }
+  const Turn& turn_at(std::size_t layer) const {
+    return shape_.local_rotation.empty() || !is_local(layer) ? rows_.turn : rows_.local_turn;
+  }
+
+  OperandId turned(OperandId x, std::int64_t heads, const Turn& turn,
+                   const std::string& norm_name) {
     if (shape_.has_head_norms) {
       const OperandId normed = norm(split(x, heads), norm_name, shape_.head_size);
       x = build_.op("Reshape", {normed, build_.ints({0, heads * shape_.head_size})});
     }
     const OperandId batch = build_.op("Unsqueeze", {x, build_.ints({0})});
-    const OperandId turned =
-        build_.op("RotaryEmbedding", {batch, rows_.cosines, rows_.sines}, {{"num_heads", heads}});
+    const OperandId turned = build_.op(
+        "RotaryEmbedding", {batch, turn.cosines, turn.sines},
+        {{"num_heads", heads}, {"interleaved", std::int64_t{shape_.is_interleaved ? 1 : 0}}});
     return build_.op("Squeeze", {turned, build_.ints({0})});
   }
 
@@ -148,18 +172,26 @@ class Decoder {
   }
 
   OperandId attention(OperandId x, const std::string& name, std::size_t index) {
+    const Turn& turn = turn_at(index);
     const OperandId q =
-        turned(heads_of(x, name, "q", shape_.heads), shape_.heads, name + ".q_norm.weight");
-    const OperandId k =
-        turned(heads_of(x, name, "k", shape_.key_heads), shape_.key_heads, name + ".k_norm.weight");
+        turned(heads_of(x, name, "q", shape_.heads), shape_.heads, turn, name + ".q_norm.weight");
+    const OperandId k = turned(heads_of(x, name, "k", shape_.key_heads), shape_.key_heads, turn,
+                               name + ".k_norm.weight");
     const OperandId v = heads_of(x, name, "v", shape_.key_heads);
     const OperandId keys = written(2 * index, k);
     const OperandId values = written(2 * index + 1, v);
     const OperandId y = build_.op("PagedAttention",
                                   {q, keys, values, rows_.positions, rows_.sequences, rows_.tables},
-                                  {{"window", shape_.window.value_or(0)}}, "sluice");
+                                  {{"window", is_local(index) ? shape_.window.value_or(0) : 0},
+                                   {"scale", shape_.attention_scale}},
+                                  "sluice");
     return linear(y, name + ".o_proj", shape_.width, shape_.heads * shape_.head_size,
                   shape_.has_output_bias);
+  }
+
+  OperandId bent(OperandId x) {
+    if (!shape_.has_gelu) return build_.op("Mul", {x, build_.op("Sigmoid", {x})});
+    return build_.op("Gelu", {x}, {{"approximate", std::string("tanh")}});
   }
 
   OperandId gated(OperandId x, const std::string& name) {
@@ -167,17 +199,25 @@ class Decoder {
       return linear(x, name + kind, shape_.inner_width, shape_.width, shape_.has_inner_bias);
     };
     const OperandId gate = up(".gate_proj");
-    const OperandId silu = build_.op("Mul", {gate, build_.op("Sigmoid", {gate})});
-    return linear(build_.op("Mul", {silu, up(".up_proj")}), name + ".down_proj", shape_.width,
+    return linear(build_.op("Mul", {bent(gate), up(".up_proj")}), name + ".down_proj", shape_.width,
                   shape_.inner_width, shape_.has_inner_bias);
   }
 
   OperandId layer(OperandId x, std::size_t index) {
     const std::string name = fmt::format("model.layers.{}", index);
     const OperandId before = norm(x, name + ".input_layernorm.weight", shape_.width);
-    x = build_.op("Add", {x, attention(before, name + ".self_attn", index)});
-    const OperandId after = norm(x, name + ".post_attention_layernorm.weight", shape_.width);
-    return build_.op("Add", {x, gated(after, name + ".mlp")});
+    const OperandId seen = attention(before, name + ".self_attn", index);
+    // Gemma's name for a norm behind the attention is Llama's for the one before the product.
+    const std::string middle = name + ".post_attention_layernorm.weight";
+    if (!shape_.has_norms_behind) {
+      x = build_.op("Add", {x, seen});
+      return build_.op("Add", {x, gated(norm(x, middle, shape_.width), name + ".mlp")});
+    }
+    x = build_.op("Add", {x, norm(seen, middle, shape_.width)});
+    const OperandId after = norm(x, name + ".pre_feedforward_layernorm.weight", shape_.width);
+    const OperandId product = gated(after, name + ".mlp");
+    return build_.op("Add",
+                     {x, norm(product, name + ".post_feedforward_layernorm.weight", shape_.width)});
   }
 
   const DecoderShape& shape_;
@@ -189,7 +229,7 @@ class Decoder {
 
 }  // namespace
 
-DecoderShape read_decoder(Settings& settings) {
+DecoderShape read_decoder(Settings& settings, std::string_view bend) {
   DecoderShape shape;
   shape.vocabulary = settings.whole("vocab_size", 1, kMost);
   shape.width = settings.whole("hidden_size", 1, kMost);
@@ -201,7 +241,7 @@ DecoderShape read_decoder(Settings& settings) {
   shape.context = settings.whole("max_position_embeddings", 1, kMost);
   shape.epsilon = static_cast<float>(settings.number_or("rms_norm_eps", 1e-6));
   shape.is_tied = settings.flag_or("tie_word_embeddings", false);
-  settings.require_text("hidden_act", "silu");
+  if (!bend.empty()) settings.require_text("hidden_act", bend);
   if (shape.heads % shape.key_heads != 0 || shape.head_size % 2 != 0 || shape.head_size == 0) {
     settings.fail(invalid_argument(
         "{} heads of {} numbers cannot share {} heads of keys: num_attention_heads must be a "

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -25,16 +26,26 @@ struct DecoderShape {
   std::int64_t context = 0;     ///< the most positions of a sequence
   float epsilon = 1e-6F;        ///< of the norms
   std::vector<float> rotation;  ///< angle per position of each pair, head_size / 2
+  bool is_interleaved = false;  ///< the numbers of a pair are neighbours, not half a head apart
   bool is_tied = false;         ///< the output matrix is the table of the input
   bool has_qkv_bias = false;
   bool has_output_bias = false;  ///< of the product behind the attention
   bool has_inner_bias = false;
   bool has_head_norms = false;         ///< of each head of queries and keys, before they turn
   std::optional<std::int64_t> window;  ///< positions that a position sees, itself included
+  /// Of each layer, whether it has the window, and turns by `local_rotation`; empty: all have it.
+  std::vector<bool> is_local = {};
+  std::vector<float> local_rotation = {};
+  float input_scale = 1;            ///< of the rows of the input's table
+  float attention_scale = 0;        ///< of products of queries and keys; 0: 1 / sqrt(head_size)
+  bool has_gelu = false;            ///< by tanh, where Llama has SiLU
+  bool has_norms_around_1 = false;  ///< a weight of a norm is what is added to 1
+  bool has_norms_behind = false;    ///< the results of attention and product are normed, too
 };
 
-/// What config.json says under the names that these families share.
-DecoderShape read_decoder(Settings& settings);
+/// What config.json says under the names that these families share. `bend` is the one that
+/// hidden_act must name; empty: the family reads it.
+DecoderShape read_decoder(Settings& settings, std::string_view bend = "silu");
 
 /// The graph of a ragged batch. S are new tokens of N sequences, whose keys and values lie in P
 /// pages of 32 places that the sequences share.

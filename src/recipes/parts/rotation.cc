@@ -1,5 +1,6 @@
 #include "recipes/parts/rotation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -26,10 +27,26 @@ void scale_as_llama3(Settings& scaling, std::vector<float>& angles) {
   }
 }
 
+/// A number for each pair by which it turns slower: what a GGUF file has of llama3's kind.
+void scale_by_factors(Settings& scaling, std::vector<float>& angles) {
+  const nlohmann::json factors = scaling.value("factors");
+  const auto is_factor = [](const nlohmann::json& f) { return f.is_number() && f > 0.0; };
+  if (!factors.is_array() || factors.size() != angles.size() ||
+      !std::ranges::all_of(factors, is_factor)) {
+    return scaling.fail(
+        invalid_argument("rope_scaling.factors: expected {} numbers above 0", angles.size()));
+  }
+  for (std::size_t i = 0; i < angles.size(); ++i) {
+    angles[i] = static_cast<float>(angles[i] / factors[i].get<double>());
+  }
+}
+
 void scale(Settings& scaling, std::vector<float>& angles) {
   const std::string kind = scaling.text_or("rope_type", scaling.text_or("type", "default"));
   if (kind == "llama3") {
     scale_as_llama3(scaling, angles);
+  } else if (kind == "factors") {
+    scale_by_factors(scaling, angles);
   } else if (kind == "linear") {
     const double factor = scaling.number("factor");
     if (factor <= 0)
@@ -51,13 +68,18 @@ std::vector<float> read_rotation(Settings& settings, std::int64_t head_size) {
       settings.inner(settings.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
   const double theta = scaling.number_or("rope_theta", settings.number_or("rope_theta", 10000));
   if (theta <= 0) settings.fail(invalid_argument("rope_theta: expected a number above 0"));
+  std::vector<float> angles = plain_rotation(theta, head_size);
+  scale(scaling, angles);
+  settings.fail(scaling.finish());
+  return angles;
+}
+
+std::vector<float> plain_rotation(double theta, std::int64_t head_size) {
   std::vector<float> angles;
   for (std::int64_t i = 0; i < head_size / 2; ++i) {
     const double share = 2.0 * static_cast<double>(i) / static_cast<double>(head_size);
     angles.push_back(static_cast<float>(1 / std::pow(theta, share)));
   }
-  scale(scaling, angles);
-  settings.fail(scaling.finish());
   return angles;
 }
 

@@ -9,6 +9,8 @@ namespace sluice::recipes {
 Settings::Settings(nlohmann::json object, std::string path)
     : object_(std::move(object)), path_(std::move(path)) {
   if (!object_.is_object()) {
+    // The settings go on as an empty object: a recipe reads all it needs and checks once, in
+    // finish().
     fail(invalid_argument("{}: expected an object", path_.empty() ? "the text" : path_));
     object_ = nlohmann::json::object();
   }
@@ -20,6 +22,8 @@ bool Settings::has(std::string_view name) const {
 }
 
 const nlohmann::json* Settings::find(std::string_view name) {
+  // Asking for a setting marks it as known, whether or not it is there. finish() refuses all
+  // others: a setting that nobody reads may change what the model computes.
   read_.emplace(name);
   const auto found = object_.find(name);
   return found == object_.end() || found->is_null() ? nullptr : &*found;
@@ -32,6 +36,7 @@ const nlohmann::json* Settings::find_required(std::string_view name) {
 }
 
 void Settings::fail(Status status) {
+  // The first error is the cause; later ones often follow from it.
   if (status_.is_ok()) status_ = std::move(status);
 }
 
@@ -40,6 +45,8 @@ void Settings::expected(std::string_view name, std::string_view what) {
 }
 
 std::int64_t Settings::whole(std::string_view name, std::int64_t least, std::int64_t most) {
+  // Every reader returns a value in range also after an error, so that a recipe may compute with
+  // it.
   if (find_required(name) == nullptr) return least;
   return whole_or(name, least, least, most);
 }
@@ -100,6 +107,8 @@ Settings Settings::inner(std::string_view name) {
                   fmt::format("{}{}.", path_, name));
 }
 
+/// For switches of which one position is implemented. Absent means the implemented one, as the
+/// defaults of config.json do.
 void Settings::require_flag(std::string_view name, bool wanted) {
   if (flag_or(name, wanted) == wanted) return;
   fail(unimplemented("{}{}: {} is not supported", path_, name, !wanted));
@@ -118,6 +127,8 @@ void Settings::ignore(std::initializer_list<std::string_view> names) {
 Status Settings::finish() const {
   if (!status_.is_ok()) return status_;
   for (const auto& [name, value] : object_.items()) {
+    // A feature that is switched off changes nothing, whichever it is. Names with an underscore are
+    // notes of the tool that wrote the file.
     const bool says_nothing = value.is_null() || value == false || name.starts_with('_');
     if (says_nothing || read_.contains(name)) continue;
     return unimplemented("{}{}: this setting is not known, and may change what the model computes",

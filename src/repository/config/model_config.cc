@@ -10,16 +10,19 @@
 #include <optional>
 
 #include "open_inference/datatypes.h"
+#include "repository/config/shown.h"
 #include "repository/config/text_format.h"
+#include "repository/config/traffic_text.h"
 
 namespace sluice::repository {
 namespace {
 
+/// Limits of numbers in a configuration, which a client may send: a delay of more than an hour is a
+/// slip.
 constexpr std::int64_t kMostNumber = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostDelayUs = 3'600'000'000;  // an hour
-constexpr std::size_t kMaxShownBytes = 64;
-
-std::string_view shown(std::string_view text) { return text.substr(0, kMaxShownBytes); }
+constexpr std::size_t kMaxWarnings = 64;
+constexpr std::size_t kMaxTensors = 1024;  // inputs, and outputs
 
 template <typename... Args>
 Status fail(const TextField& field, Code code, fmt::format_string<Args...> format, Args&&... args) {
@@ -31,6 +34,7 @@ Result<std::int64_t> int_of(const TextField& field, std::int64_t least, std::int
   std::int64_t number = 0;
   const char* end = field.value.data() + field.value.size();
   const auto [stop, error] = std::from_chars(field.value.data(), end, number);
+  // A number in quotes is a text to Triton's reader, and an error for this field.
   const bool is_number = error == std::errc() && stop == end && !field.is_text && !field.is_message;
   if (is_number && number >= least && number <= most) return number;
   return fail(field, Code::kInvalidArgument, "\"{}\" is no whole number from {} to {}",
@@ -38,6 +42,7 @@ Result<std::int64_t> int_of(const TextField& field, std::int64_t least, std::int
 }
 
 Result<bool> bool_of(const TextField& field) {
+  // The spellings that protobuf's text format takes.
   if (field.value == "true" || field.value == "True" || field.value == "1") return true;
   if (field.value == "false" || field.value == "False" || field.value == "0") return false;
   return fail(field, Code::kInvalidArgument, "\"{}\" is neither true nor false",
@@ -49,6 +54,8 @@ Result<std::string> text_of(const TextField& field) {
   return fail(field, Code::kInvalidArgument, "a text in quotes is missing");
 }
 
+/// A field that would change results or answers if it were passed over. The model is refused then:
+/// a configuration that half works is found in production.
 Status unserved(const TextField& field, std::string_view why) {
   return fail(field, Code::kUnimplemented, "{}", why);
 }
@@ -57,7 +64,10 @@ Status unserved(const TextField& field, std::string_view why) {
 class ConfigReader {
  public:
   Result<ModelConfig> read(const std::vector<TextField>& fields) {
-    for (const TextField& field : fields) SLUICE_TRY(read_field(field));
+    for (const TextField& field : fields) {
+      SLUICE_TRY(read_field(field));
+      if (field.name != "parameters") print(field, config_.load_text);
+    }
     SLUICE_TRY(finish());
     return std::move(config_);
   }
@@ -66,7 +76,12 @@ class ConfigReader {
   using Fields = const std::vector<TextField>&;
 
   void ignore(const TextField& field, std::string_view why) {
-    config_.warnings.push_back(fmt::format("line {}: {}: {}", field.line, shown(field.name), why));
+    // Each load logs them.
+    const std::size_t count = config_.warnings.size();
+    if (count > kMaxWarnings) return;
+    config_.warnings.push_back(
+        fmt::format("line {}: {}: {}", field.line, shown(field.name),
+                    count < kMaxWarnings ? why : "more fields without effect follow"));
   }
   void ignore_unknown(const TextField& field) {
     const bool is_known = std::ranges::find(kIgnored, field.name) != kIgnored.end();
@@ -74,20 +89,13 @@ class ConfigReader {
   }
 
   /// Fields that Triton has and that change nothing here.
-  static constexpr std::array<std::string_view, 14> kIgnored = {"optimization",
-                                                                "metric_tags",
-                                                                "model_warmup",
-                                                                "response_cache",
-                                                                "parameters",
-                                                                "runtime",
-                                                                "model_operations",
-                                                                "model_metrics",
-                                                                "cc_model_filenames",
-                                                                "format",
-                                                                "label_filename",
-                                                                "is_shape_tensor",
-                                                                "is_non_linear_format_io",
-                                                                "preserve_ordering"};
+  static constexpr std::array<std::string_view, 11> kIgnored = {
+      "optimization",     "metric_tags",
+      "model_warmup",     "response_cache",
+      "runtime",          "model_operations",
+      "model_metrics",    "cc_model_filenames",
+      "is_shape_tensor",  "is_non_linear_format_io",
+      "preserve_ordering"};
 
   Status read_field(const TextField& field) {
     const std::string_view name = field.name;
@@ -96,6 +104,7 @@ class ConfigReader {
     } else if (name == "platform" || name == "backend") {
       return read_backend(field);
     } else if (name == "default_model_filename") {
+      // The name must not lead out of the version's folder: clients send configurations, too.
       config_.file_name = SLUICE_TRY(text_of(field));
       if (config_.file_name.find('/') != std::string::npos || config_.file_name == "..") {
         return fail(field, Code::kInvalidArgument, "a file of the version's folder has no slash");
@@ -103,21 +112,49 @@ class ConfigReader {
     } else if (name == "max_batch_size") {
       config_.max_batch_size = SLUICE_TRY(int_of(field, 0, std::numeric_limits<int>::max()));
     } else if (name == "input" || name == "output") {
-      auto tensor = SLUICE_TRY(read_tensor(field));
-      (name == "input" ? config_.inputs : config_.outputs).push_back(std::move(tensor));
+      auto& tensors = name == "input" ? config_.inputs : config_.outputs;
+      if (tensors.size() == kMaxTensors) {
+        return fail(field, Code::kInvalidArgument, "more than {} of them", kMaxTensors);
+      }
+      tensors.push_back(SLUICE_TRY(read_tensor(field)));
     } else if (name == "version_policy") {
       return read_policy(field.fields);
     } else if (name == "instance_group") {
       return read_group(field.fields);
     } else if (name == "dynamic_batching") {
+      // Kept for the message of finish(), which knows max_batch_size: it may stand behind this
+      // field.
       batching_ = field;
       return read_batching(field.fields);
+    } else if (name == "parameters") {
+      return read_parameter(field);
     } else if (name == "model_transaction_policy") {
       return read_transactions(field.fields);
     } else {
       return read_unserved(field);
     }
     return ok_status();
+  }
+
+  /// An entry of the map in which other servers let backends have settings of their own.
+  Status read_parameter(const TextField& entry) {
+    std::string key;
+    std::string value;
+    for (const TextField& field : entry.fields) {
+      if (field.name == "key") key = SLUICE_TRY(text_of(field));
+      if (field.name != "value") continue;
+      for (const TextField& text : field.fields) {
+        if (text.name == "string_value") value = SLUICE_TRY(text_of(text));
+      }
+    }
+    if (!is_traffic(key)) {
+      ignore(entry, "has no effect here");
+      print(entry, config_.load_text);
+      config_.parameters[key] = value;
+      return ok_status();
+    }
+    return read_traffic(key, value, config_.traffic)
+        .with_context(fmt::format("line {}: {}", entry.line, key));
   }
 
   Status read_unserved(const TextField& field) {
@@ -132,8 +169,11 @@ class ConfigReader {
     return ok_status();
   }
 
-  static Status read_backend(const TextField& field) {
+  Status read_backend(const TextField& field) {
     const std::string name = SLUICE_TRY(text_of(field));
+    (field.name == "platform" ? config_.platform : config_.backend) = name;
+    // Names of backends that take ONNX files; Sluice runs their models without a change of the
+    // configuration.
     constexpr std::array<std::string_view, 4> kTaken = {"", "sluice", "onnxruntime",
                                                         "onnxruntime_onnx"};
     if (std::ranges::find(kTaken, name) != kTaken.end()) return ok_status();
@@ -141,8 +181,8 @@ class ConfigReader {
         field, fmt::format("\"{}\" is not served; models are ONNX files or packages", shown(name)));
   }
 
-  Result<ConfigTensor> read_tensor(const TextField& from) {
-    ConfigTensor tensor;
+  Result<terms::DeclaredTensor> read_tensor(const TextField& from) {
+    terms::DeclaredTensor tensor;
     tensor.line = from.line;
     for (const TextField& field : from.fields) {
       if (field.name == "name") {
@@ -151,6 +191,10 @@ class ConfigReader {
         tensor.element = SLUICE_TRY(read_type(field));
       } else if (field.name == "dims") {
         tensor.dims.push_back(SLUICE_TRY(int_of(field, -1, kMostNumber)));
+      } else if (field.name == "format") {
+        tensor.format = SLUICE_TRY(read_format(field));
+      } else if (field.name == "label_filename") {
+        tensor.label_filename = SLUICE_TRY(text_of(field));
       } else if (field.name == "reshape") {
         return unserved(field, "tensors keep the model's shapes");
       } else if (field.name == "allow_ragged_batch") {
@@ -164,7 +208,17 @@ class ConfigReader {
     return tensor;
   }
 
+  /// What clients prepare images for; the model takes them as they come.
+  static Result<std::string> read_format(const TextField& field) {
+    if (field.value == "FORMAT_NONE") return std::string();
+    if (field.value == "FORMAT_NHWC" || field.value == "FORMAT_NCHW") return field.value;
+    return fail(field, Code::kInvalidArgument, "\"{}\" is no format such as FORMAT_NCHW",
+                shown(field.value));
+  }
+
   static Result<ir::ElementType> read_type(const TextField& field) {
+    // The types are those of the Open Inference Protocol with a prefix, but for the text:
+    // TYPE_STRING here is BYTES there.
     constexpr std::string_view kPrefix = "TYPE_";
     const std::string_view name = field.value;
     if (name == "TYPE_STRING") return ir::ElementType::kString;
@@ -177,6 +231,7 @@ class ConfigReader {
 
   Status read_policy(Fields fields) {
     for (const TextField& field : fields) {
+      // The last policy wins, as a field of protobuf's oneof does.
       VersionPolicy policy;
       if (field.name == "latest") {
         for (const TextField& one : field.fields) {
@@ -217,6 +272,7 @@ class ConfigReader {
         ignore_unknown(field);
       }
     }
+    // Several groups add up: Triton would place their instances on different devices.
     const std::int64_t depth = config_.options.depth + count;
     config_.options.depth = static_cast<int>(std::min<std::int64_t>(depth, terms::kMaxDepth));
     return ok_status();
@@ -244,6 +300,7 @@ class ConfigReader {
     for (const TextField& field : fields) {
       if (field.name == "max_queue_size") {
         const auto waiting = SLUICE_TRY(int_of(field, 0, terms::kMaxWaiting));
+        // 0 means Triton's default, a line without end; here the default of the daemon bounds it.
         if (waiting > 0) config_.options.queue_limit = static_cast<int>(waiting);
       } else {
         ignore(field, "a request's own timeout bounds its wait");
@@ -269,6 +326,7 @@ class ConfigReader {
     if (config_.max_batch_size == 0) {
       return fail(*batching_, Code::kInvalidArgument, "max_batch_size is missing");
     }
+    // Triton's unit for the delay is the microsecond, that of the daemon the nanosecond.
     const std::int64_t most = std::min(config_.max_batch_size, terms::kMaxBatchRows);
     if (preferred_ > most) {
       return fail(*batching_, Code::kInvalidArgument,
@@ -279,58 +337,23 @@ class ConfigReader {
     return ok_status();
   }
 
+  static void print(const TextField& field, std::string& to) {
+    to += fmt::format("{}:{}{{", field.name, field.value);
+    for (const TextField& inner : field.fields) print(inner, to);
+    to += "}\n";
+  }
+
   ModelConfig config_;
   std::optional<TextField> batching_;
   std::int64_t preferred_ = 0;  ///< the largest; 0: none
   std::int64_t delay_us_ = 0;
 };
 
-Status check_dims(const ConfigTensor& tensor, const ir::Shape& shape, bool has_rows) {
-  const std::size_t begin = has_rows ? 1 : 0;
-  bool fits = shape.size() == tensor.dims.size() + begin;
-  for (std::size_t i = 0; fits && i < tensor.dims.size(); ++i) {
-    const ir::Dim& dim = shape[begin + i];
-    fits = tensor.dims[i] == -1 || !dim.is_known() || dim.value() == tensor.dims[i];
-  }
-  if (fits) return ok_status();
-  return invalid_argument("dims are [{}]{}, the model has {}", fmt::join(tensor.dims, ","),
-                          has_rows ? " behind the rows" : "", ir::shape_to_string(shape));
-}
-
-Status check_tensor(const ConfigTensor& tensor, const std::vector<terms::TensorSpec>& specs,
-                    bool has_rows) {
-  const auto spec = std::ranges::find(specs, tensor.name, &terms::TensorSpec::name);
-  if (spec == specs.end()) return invalid_argument("the model has none of this name");
-  const ir::ElementType element = spec->type.element();
-  if (tensor.element != ir::ElementType::kUndefined && tensor.element != element) {
-    return invalid_argument("data_type is {}, the model has {}",
-                            open_inference::datatype_name(tensor.element),
-                            open_inference::datatype_name(element));
-  }
-  const ir::Shape* shape = spec->type.is_tensor() ? spec->type.shape() : nullptr;
-  if (shape == nullptr || tensor.dims.empty()) return ok_status();
-  return check_dims(tensor, *shape, has_rows);
-}
-
 }  // namespace
 
 Result<ModelConfig> read_model_config(std::string_view text) {
   const std::vector<TextField> fields = SLUICE_TRY(parse_text_format(text));
   return ConfigReader().read(fields);
-}
-
-Status check_tensors(const ModelConfig& config, const terms::Signature& signature) {
-  const bool has_rows = config.max_batch_size > 0;
-  const auto check = [&](const auto& tensors, const auto& specs, std::string_view what) -> Status {
-    for (const ConfigTensor& tensor : tensors) {
-      SLUICE_TRY(check_tensor(tensor, specs, has_rows)
-                     .with_context(fmt::format("config.pbtxt, line {}: {} \"{}\"", tensor.line,
-                                               what, shown(tensor.name))));
-    }
-    return ok_status();
-  };
-  SLUICE_TRY(check(config.inputs, signature.inputs, "input"));
-  return check(config.outputs, signature.outputs, "output");
 }
 
 }  // namespace sluice::repository

@@ -2,11 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include "repository/config/check_tensors.h"
+
 namespace sluice::repository {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 std::string error_of(std::string_view text) {
   const auto config = read_model_config(text);
@@ -39,6 +42,23 @@ TEST(ModelConfig, MapsWhatSluiceHas) {
   EXPECT_EQ(config->options.batching->rows, 16);
   EXPECT_EQ(config->options.batching->max_delay_ns, 250'000);
   EXPECT_THAT(config->warnings, ElementsAre());
+}
+
+TEST(ModelConfig, KeepsWhatClientsReadOfIt) {
+  const auto config = read_model_config(R"(
+    platform: "onnxruntime_onnx" backend: "onnxruntime" max_batch_size: 8
+    input { name: "x" format: FORMAT_NHWC }
+    output { name: "y" label_filename: "labels.txt" }
+    parameters { key: "a" value { string_value: "b" } }
+    parameters { key: "version_labels" value { string_value: "stable=1" } })");
+  ASSERT_TRUE(config.is_ok()) << config.status().to_string();
+  EXPECT_EQ(config->platform, "onnxruntime_onnx");
+  EXPECT_EQ(config->backend, "onnxruntime");
+  EXPECT_EQ(config->inputs.at(0).format, "FORMAT_NHWC");
+  EXPECT_EQ(config->outputs.at(0).label_filename, "labels.txt");
+  EXPECT_THAT(config->parameters, ElementsAre(Pair("a", "b"))) << "labels of versions may move";
+  EXPECT_THAT(config->warnings, ElementsAre(HasSubstr("parameters: has no effect here")));
+  EXPECT_THAT(error_of("input { format: NCHW }"), HasSubstr("FORMAT_NCHW"));
 }
 
 TEST(ModelConfig, JoinsUpToTheBatchSizeWithoutPreferredSizes) {
@@ -81,6 +101,26 @@ TEST(ModelConfig, RefusesNumbersOutOfRange) {
               HasSubstr("over max_batch_size 4"));
   EXPECT_THAT(error_of("default_model_filename: \"../x\""), HasSubstr("slash"));
   EXPECT_THAT(error_of("input { data_type: TYPE_FP99 }"), HasSubstr("TYPE_FP32"));
+}
+
+TEST(ModelConfig, TensorsAreBounded) {
+  for (const std::string kind : {"input", "output"}) {
+    std::string text;
+    for (int i = 0; i < 1024; ++i) text += kind + " { }\n";
+    EXPECT_EQ(error_of(text), "");
+    text += kind + " { }";
+    EXPECT_THAT(error_of(text), HasSubstr("line 1025: " + kind + ": more than 1024"));
+  }
+}
+
+TEST(ModelConfig, WarningsAreBounded) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += "metric_tags { }\n";
+  const auto config = read_model_config(text);
+  ASSERT_TRUE(config.is_ok()) << config.status().to_string();
+  ASSERT_EQ(config->warnings.size(), 65U);
+  EXPECT_EQ(config->warnings.at(63), "line 64: metric_tags: has no effect here");
+  EXPECT_THAT(config->warnings.at(64), HasSubstr("line 65: metric_tags: more fields"));
 }
 
 TEST(ModelConfig, TensorsMustBeTheModels) {

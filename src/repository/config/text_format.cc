@@ -9,12 +9,15 @@ namespace {
 // A field takes a hundred times its shortest text.
 constexpr int kMaxFields = 1 << 16;
 constexpr int kMaxDepth = 32;
+/// Each element of a list has a copy of its field's name.
+constexpr std::size_t kMaxFieldNameBytes = 256;
 constexpr std::string_view kSpaces = " \t\r\n\v\f";
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '+' || c == '-'; }
 
+/// 16 for a character that is no digit in any base here: callers compare it with their base.
 int digit_of(char c) {
   if (is_digit(c)) return c - '0';
   const char lower = static_cast<char>(c | 0x20);
@@ -36,6 +39,7 @@ class TextParser {
       }
       if (end != '\0' && take(end)) return fields;
       SLUICE_TRY(parse_field(fields, depth));
+      // Separators between fields are optional in protobuf's text format.
       if (!take(',')) take(';');
     }
   }
@@ -50,6 +54,7 @@ class TextParser {
   void skip_space() {
     while (!rest_.empty()) {
       if (rest_.front() == '#') {
+        // A comment reaches to the end of its line; the line end itself counts the line.
         rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));
       } else if (kSpaces.find(rest_.front()) == std::string_view::npos) {
         return;
@@ -85,7 +90,11 @@ class TextParser {
                   is_print ? fmt::format("'{}'", first) : std::string("what is no text"));
     }
     field.name = take_word();
+    if (field.name.size() > kMaxFieldNameBytes) {
+      return fail("a field's name has more than {} bytes", kMaxFieldNameBytes);
+    }
     const bool has_colon = take(':');
+    // A list is a repeated field in short form, so its values become fields of one name.
     if (!take('[')) return parse_value(std::move(field), has_colon, fields, depth);
     if (take(']')) return ok_status();
     do {

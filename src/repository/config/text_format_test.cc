@@ -59,6 +59,10 @@ TEST(TextFormat, RefusesDeepAndEndlessTexts) {
   std::string many;
   for (int i = 0; i < 70'000; ++i) many += "a:1 ";
   EXPECT_THAT(error_of(many), HasSubstr("more than 65536 fields"));
+  const std::string name(257, 'a');
+  EXPECT_THAT(error_of("b: 1\n" + name + ": [ 1, 2 ]"),
+              HasSubstr("line 2: a field's name has more"));
+  EXPECT_EQ(error_of(name.substr(1) + ": 1"), "");
 }
 
 }  // namespace

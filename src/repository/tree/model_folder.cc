@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <set>
 
 #include "base/file.h"
 #include "base/utf8.h"
+#include "repository/config/model_list.h"
+#include "repository/tree/label_files.h"
+#include "repository/tree/resolve.h"
 
 namespace sluice::repository {
 namespace {
@@ -16,14 +20,18 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxModels = 4096;
 constexpr std::size_t kMaxEntries = 1 << 16;  // of one folder
+constexpr std::size_t kMaxVersions = 1024;    // of a model
 constexpr std::int64_t kMaxConfigBytes = 1 << 18;
 constexpr const char* kConfigName = "config.pbtxt";
 /// Of Hugging Face's hub: the model is the folder.
 constexpr const char* kLanguageConfig = "config.json";
 
-bool is_model_file(const fs::path& path) {
+/// What exporters lay beside the files of a language model.
+bool is_export(const fs::path& path) {
   return path.extension() == ".onnx" || path.extension() == ".sluice";
 }
+
+bool is_model_file(const fs::path& path) { return is_export(path) || path.extension() == ".gguf"; }
 
 /// The entries' paths, sorted. Fails: as opening the folder.
 Result<std::vector<fs::path>> list_folder(const fs::path& folder) {
@@ -43,16 +51,6 @@ Result<std::vector<fs::path>> list_folder(const fs::path& folder) {
   return paths;
 }
 
-/// Without links. Fails: kNotFound; kInvalidArgument for what lies outside of `root`.
-Result<fs::path> resolve(const fs::path& path, const fs::path& root) {
-  std::error_code error;
-  fs::path real = fs::canonical(path, error);
-  if (error) return make_error(Code::kNotFound, "\"{}\": {}", path.string(), error.message());
-  const auto [in_root, in_real] = std::mismatch(root.begin(), root.end(), real.begin(), real.end());
-  if (in_root == root.end() && in_real != real.end()) return real;
-  return invalid_argument("\"{}\" is a link that leads out of the repository", path.string());
-}
-
 /// A folder with the files of a language model, and without a model that exporters lay beside such
 /// a configuration. Fails: as list_folder and resolve, for a file that lies elsewhere.
 Result<bool> is_language_model(const fs::path& folder, const fs::path& root) {
@@ -60,7 +58,7 @@ Result<bool> is_language_model(const fs::path& folder, const fs::path& root) {
   if (!fs::exists(folder / kLanguageConfig, error)) return false;
   const auto files = SLUICE_TRY(list_folder(folder));
   const auto is_weights = [](const fs::path& path) { return path.extension() == ".safetensors"; };
-  if (std::ranges::none_of(files, is_weights) || std::ranges::any_of(files, is_model_file)) {
+  if (std::ranges::none_of(files, is_weights) || std::ranges::any_of(files, is_export)) {
     return false;
   }
   for (const fs::path& file : files) SLUICE_TRY(resolve(file, root));
@@ -73,7 +71,7 @@ std::string fingerprint_of(const std::vector<fs::path>& files) {
   for (const fs::path& file : files) {
     all += fmt::format("{} {}\n", file.string(), file_version(file));
   }
-  return all;
+  return digest_of(all);
 }
 
 /// Nullopt for what is no version: other servers pass over such folders, too.
@@ -95,7 +93,7 @@ Result<fs::path> find_file(const std::vector<fs::path>& files, const std::string
     if (found != files.end()) return *found;
     return make_error(Code::kNotFound, "there is no \"{}\" (default_model_filename)", wanted);
   }
-  for (const std::string_view usual : {"model.sluice", "model.onnx"}) {
+  for (const std::string_view usual : {"model.sluice", "model.onnx", "model.gguf"}) {
     if (const auto found = named(usual); found != files.end()) return *found;
   }
   const auto first = std::ranges::find_if(files, is_model_file);
@@ -106,11 +104,12 @@ Result<fs::path> find_file(const std::vector<fs::path>& files, const std::string
   return invalid_argument("several files may be the model; give default_model_filename");
 }
 
+/// `folder` may be `root` itself.
 VersionFile read_version(const fs::path& folder, std::int64_t number, const ModelConfig& config,
                          const fs::path& root) {
   VersionFile version = {number, fs::path(), {}};
   const auto find = [&]() -> Result<fs::path> {
-    const fs::path real = SLUICE_TRY(resolve(folder, root));
+    const fs::path real = folder == root ? root : SLUICE_TRY(resolve(folder, root));
     const auto files = SLUICE_TRY(list_folder(real));
     version.fingerprint = fingerprint_of(files);
     if (config.file_name.empty() && SLUICE_TRY(is_language_model(real, root))) return real;
@@ -145,36 +144,99 @@ Result<ModelConfig> read_config(const fs::path& folder, const fs::path& root, st
   return read_model_config(text).with_context(kConfigName);
 }
 
-Result<ModelFolder> read_tree(const fs::path& folder, const fs::path& root,
-                              const std::string& name) {
-  ModelFolder model;
-  std::string text;
-  model.config = SLUICE_TRY(read_config(folder, root, text));
-  if (!model.config.name.empty() && model.config.name != name) {
-    return invalid_argument("{}: the name is \"{}\", the folder's is \"{}\"", kConfigName,
-                            model.config.name.substr(0, 64), name);
-  }
+/// The versions in `folder` that the model's configuration wants.
+Status add_versions(const fs::path& folder, const fs::path& root, ModelFolder& model) {
   std::set<std::int64_t> numbers;
   for (const fs::path& path : SLUICE_TRY(list_folder(folder))) {
     std::error_code error;
     const auto number = version_of(path.filename().string());
     if (number && fs::is_directory(path, error)) numbers.insert(*number);
   }
-  for (const std::int64_t number : choose(numbers, model.config.policy)) {
+  const auto chosen = choose(numbers, model.config.policy);
+  if (chosen.size() > kMaxVersions) {
+    return invalid_argument("the policy wants {} versions; at most {} are served", chosen.size(),
+                            kMaxVersions);
+  }
+  const std::string config = digest_of(model.config.load_text);
+  for (const std::int64_t number : chosen) {
     VersionFile version = read_version(folder / std::to_string(number), number, model.config, root);
-    version.fingerprint += text;
+    version.fingerprint += config;
     model.versions.push_back(std::move(version));
   }
-  if (!model.versions.empty()) return model;
+  if (!model.versions.empty()) return ok_status();
   return make_error(Code::kNotFound,
                     "the folder has no version: models lie in folders named by a number from 1");
 }
 
+Result<ModelFolder> read_tree(const fs::path& folder, const fs::path& root,
+                              const std::string& name) {
+  ModelFolder model;
+  model.config = SLUICE_TRY(read_config(folder, root, model.config_text));
+  if (!model.config.name.empty() && model.config.name != name) {
+    return invalid_argument("{}: the name is \"{}\", the folder's is \"{}\"", kConfigName,
+                            model.config.name.substr(0, 64), name);
+  }
+  model.folder = folder;
+  // A change of the labels is one of the configuration.
+  model.config.load_text += labels_fingerprint(model.config, folder, root);
+  SLUICE_TRY(add_versions(folder, root, model));
+  return model;
+}
+
+/// Links must not lead out of the place that the list names. A place without versions is one.
+Result<ModelFolder> read_listed(const fs::path& file, const std::string& name, ListFile& lists) {
+  const ListFile::List list = SLUICE_TRY(lists.read(file));
+  const auto name_of = [](const ListedModel& model) -> const std::string& {
+    return model.config.name;
+  };
+  const auto listed = std::ranges::lower_bound(list->models, name, {}, name_of);
+  if (listed == list->models.end() || listed->config.name != name) {
+    return make_error(Code::kNotFound, "{} has it no longer", file.filename().string());
+  }
+  ModelFolder model;
+  model.config = listed->config;
+  model.config_text = listed->text;
+  // Of the list as a whole: the first model's load logs them.
+  if (listed == list->models.begin()) {
+    std::ranges::copy(list->warnings, std::back_inserter(model.config.warnings));
+  }
+  std::error_code error;
+  const fs::path base = fs::canonical(listed->base, error);
+  if (error) {
+    return make_error(Code::kNotFound, "\"{}\": {}", listed->base.string(), error.message());
+  }
+  if (!fs::is_directory(base, error)) {
+    model.versions.push_back({1, base, fingerprint_of({base}) + digest_of(model.config.load_text)});
+    return model;
+  }
+  const auto entries = SLUICE_TRY(list_folder(base));
+  const bool has_versions = std::ranges::any_of(entries, [&](const fs::path& path) {
+    return version_of(path.filename().string()) && fs::is_directory(path, error);
+  });
+  if (has_versions) {
+    SLUICE_TRY(add_versions(base, base, model));
+  } else {
+    VersionFile version = read_version(base, 1, model.config, base);
+    version.fingerprint += digest_of(model.config.load_text);
+    model.versions.push_back(std::move(version));
+  }
+  return model;
+}
+
 }  // namespace
 
-Result<std::vector<std::string>> list_models(const fs::path& root) {
+std::string digest_of(std::string_view text) {
+  return fmt::format("{:x}:{:x} ", text.size(), std::hash<std::string_view>()(text));
+}
+
+Result<std::vector<std::string>> list_models(const fs::path& root, ListFile& lists) {
   std::set<std::string> names;
   std::error_code error;
+  if (fs::is_regular_file(root, error)) {
+    const ListFile::List list = SLUICE_TRY(lists.read(root));
+    for (const ListedModel& model : list->models) names.insert(model.config.name);
+    return std::vector<std::string>(names.begin(), names.end());
+  }
   for (const fs::path& path : SLUICE_TRY(list_folder(root))) {
     const bool is_folder = fs::is_directory(path, error);
     if (!is_folder && !is_model_file(path)) continue;
@@ -187,9 +249,12 @@ Result<std::vector<std::string>> list_models(const fs::path& root) {
   return std::vector<std::string>(names.begin(), names.end());
 }
 
-Result<ModelFolder> read_model_folder(const fs::path& root, const std::string& name) {
+Result<ModelFolder> read_model_folder(const fs::path& root, const std::string& name,
+                                      ListFile& lists) {
+  std::error_code is_file_error;
+  if (fs::is_regular_file(root, is_file_error)) return read_listed(root, name, lists);
   std::vector<fs::path> found;
-  for (const char* ending : {".onnx", ".sluice", ""}) {
+  for (const char* ending : {".onnx", ".sluice", ".gguf", ""}) {
     std::error_code error;
     const fs::path path = root / (name + ending);
     const bool is_folder = fs::is_directory(path, error);

@@ -1,10 +1,13 @@
 // What a repository's folder has of a model.
 //
-//     DIR/NAME.onnx, DIR/NAME.sluice         a model of version 1
+//     DIR/NAME.onnx, .sluice or .gguf        a model of version 1
 //     DIR/NAME/config.json, *.safetensors    a language model of version 1, as Hugging Face has it
 //     DIR/NAME/config.pbtxt                  optional
-//     DIR/NAME/VERSION/model.onnx            versions are numbers from 1
+//     DIR/NAME/VERSION/model.onnx            or another ending; versions are numbers from 1
 //     DIR/NAME/VERSION/config.json, ...      or a language model there
+//
+// In place of a folder stands a file, a config.json of OVMS, that lists models and their folders
+// (repository/config/model_list.h).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "repository/config/model_config.h"
+#include "repository/tree/list_file.h"
 
 namespace sluice::repository {
 
@@ -28,17 +32,27 @@ struct VersionFile {
 
 struct ModelFolder {
   ModelConfig config;
+  std::string config_text;            ///< as it was read; empty: there is none
+  std::filesystem::path folder;       ///< of config.pbtxt, without links; empty: there is none
   std::vector<VersionFile> versions;  ///< ascending
 };
 
-/// The names of the models in `root`: of files and folders, but for those that start with a dot or
-/// are no names (check_name). Sorted, at most 4096. Fails: as opening the folder.
-Result<std::vector<std::string>> list_models(const std::filesystem::path& root);
+/// A short text that differs for another text: fingerprints are kept for each version.
+std::string digest_of(std::string_view text);
 
+/// The names of the models in `root`: of files and folders, but for those that start with a dot or
+/// are no names (check_name). Sorted, at most 4096. Fails: as opening the folder, or reading the
+/// list.
+Result<std::vector<std::string>> list_models(const std::filesystem::path& root, ListFile& lists);
+
+/// Reads no labels: with_labels does. `lists` keeps the list if `root` is one.
+///
 /// Requires: `root` is canonical, `name` is one of list_models.
 /// Fails: kNotFound  the model has gone, or its folder has no version
-///        kInvalidArgument  a link leads out of `root`; a file and a folder have this name
-///        as read_model_config
-Result<ModelFolder> read_model_folder(const std::filesystem::path& root, const std::string& name);
+///        kInvalidArgument  a link leads out of `root`; a file and a folder have this name; the
+///                          policy wants more than 1,024 versions
+///        as read_model_config and read_model_list
+Result<ModelFolder> read_model_folder(const std::filesystem::path& root, const std::string& name,
+                                      ListFile& lists);
 
 }  // namespace sluice::repository

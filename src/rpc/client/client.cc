@@ -24,12 +24,11 @@
 namespace sluice::rpc::client {
 namespace {
 
-/// The protocol's minor versions since which a load takes a seed, and joins requests.
-constexpr std::uint32_t kSeeds = 8, kBatches = 9, kRunLimits = 11;
+/// The protocol's minor versions since which loads take seeds and so on, and rings spans.
+constexpr std::uint32_t kSeeds = 8, kBatches = 9, kRunLimits = 11, kRingSpans = 12;
 // A chunk of an upload: it needs a daemon whose max_message_bytes is larger.
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-// Bounds what a client that loads and unloads for months remembers; a forgotten model is asked for
-// again.
+// Of models that a client remembers; a forgotten one is asked for again.
 constexpr std::size_t kMaxKnownModels = 1024;
 
 using Stub = v1::Runtime::Stub;
@@ -50,6 +49,7 @@ class GrpcClient final : public Client {
       : connection_(std::move(options), std::move(channel)) {}
 
   ~GrpcClient() override {
+    // Ending the lease ends the session: the daemon unloads what it loaded.
     if (lease_ == nullptr) return;
     lease_context_.TryCancel();
     v1::OpenSessionResponse message;
@@ -61,6 +61,7 @@ class GrpcClient final : public Client {
 
   Result<terms::SessionId> open_session(const std::string& name) override {
     const std::lock_guard lock(session_mutex_);
+    // One session for a client: its token goes with every call.
     if (lease_ != nullptr) return make_error(Code::kFailedPrecondition, "a session is open");
     SLUICE_TRY(connection_.wait_for_daemon());
     // Before token_ is set: the call that opens the session carries no session of its own.
@@ -278,6 +279,7 @@ class GrpcClient final : public Client {
     SLUICE_TRY(call(&Stub::GetTensor, request, *response));
     InferReply reply;
     reply.outputs.push_back({"", SLUICE_TRY(wire::view_of(response->tensor()))});
+    // The view points into the message, which lives as long as the reply.
     reply.owner = std::move(response);
     return reply;
   }
@@ -306,6 +308,7 @@ class GrpcClient final : public Client {
     request.set_ttl_ns(ttl_ns);
     v1::PullTensorResponse response;
     SLUICE_TRY(call(&Stub::PullTensor, request, response, timeout_ns));
+    // With an index view_of() expects no bytes: the tensor stays in the daemon.
     response.mutable_tensor()->set_exchange(response.exchange());
     return terms::PulledTensor{terms::TensorIndex{response.exchange()},
                                SLUICE_TRY(wire::view_of(response.tensor()))};
@@ -326,6 +329,8 @@ class GrpcClient final : public Client {
     }
     v1::InferRequest request;
     const terms::Signature* signature = entry == nullptr ? nullptr : &entry->signature;
+    // Tensors that lie in memory of share() become places; the bytes of all others go into the
+    // message.
     SLUICE_TRY(write_infer(model, inputs, options, shared_, signature, request));
     auto response = std::make_shared<v1::InferResponse>();
     SLUICE_TRY(call(&Stub::Infer, request, *response, options.timeout_ns));
@@ -334,6 +339,7 @@ class GrpcClient final : public Client {
 
   Result<std::shared_ptr<SharedTensors>> share(std::int64_t size_bytes) override {
     auto memory = SLUICE_TRY(shm::SharedMemory::create(size_bytes));
+    // The descriptor travels over the side socket, as gRPC carries none.
     const std::string side_socket = SLUICE_TRY(find_side_socket());
     const auto handed = SLUICE_TRY(hand_over(side_socket, token_, wire::SideKind::kMemory,
                                              memory.fd(), static_cast<std::uint64_t>(size_bytes)));
@@ -388,6 +394,7 @@ class GrpcClient final : public Client {
       return make_error(Code::kFailedPrecondition, "a ring is a session's");
     return client::open_ring_stream(
         SLUICE_TRY(find_side_socket()), token_, options,
+        SLUICE_TRY(server()).protocol_minor >= kRingSpans,
         [this](std::uint64_t model) { return model_entry(model); },
         [this] { return why_ring_ended(); }, shared_);
   }
@@ -400,6 +407,7 @@ class GrpcClient final : public Client {
   }
 
   Status why_ring_ended() const {
+    // A call tells a daemon that has gone from one that closed the ring alone.
     const grpc::Status status = connection_.try_call();
     if (!status.ok()) return connection_.no_daemon(status);
     return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
@@ -430,9 +438,11 @@ class GrpcClient final : public Client {
   template <typename Request, typename Response>
   Status ask(Method<Request, Response> method, const Request& request, Response& response) {
     SLUICE_TRY(connection_.wait_for_daemon());
-    const grpc::Status status = invoke(method, request, response, 0);
+    const std::int64_t timeout_ns = connection_.options().answer_timeout_ns;
+    const grpc::Status status = invoke(method, request, response, timeout_ns);
+    // With a session a second call would be of no use: the session ended with the connection.
     const bool is_over = connection_.has_session() || !connection_.was_lost(status);
-    return is_over ? connection_.answer_of(status) : call(method, request, response);
+    return is_over ? connection_.answer_of(status) : call(method, request, response, timeout_ns);
   }
 
   static v1::LoadOptions at_path(const std::string& path, const std::string& file_version) {
@@ -534,8 +544,9 @@ class GrpcClient final : public Client {
     // A ring that ended is not replaced: it ends with its session, or with the daemon.
     if (std::exchange(has_tried_ring_, true)) return nullptr;
     const auto side_socket = find_side_socket();
-    if (!side_socket.is_ok()) return nullptr;
-    auto ring = RingCaller::create(*side_socket, token_);
+    const auto daemon = server();
+    if (!side_socket.is_ok() || !daemon.is_ok()) return nullptr;
+    auto ring = RingCaller::create(*side_socket, token_, daemon->protocol_minor >= kRingSpans);
     if (ring.is_ok()) ring_ = std::move(*ring);
     return ring_;
   }

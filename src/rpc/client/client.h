@@ -22,6 +22,8 @@ struct ClientOptions {
   std::string address = std::string(wire::kDefaultAddress);
   /// How long a call may wait for the daemon to be there.
   std::int64_t connect_timeout_ns = 5'000'000'000;
+  /// How long a call that changes nothing may wait for its answer; 0: for ever.
+  std::int64_t answer_timeout_ns = 0;
   /// Over TCP with TLS: the authority that signed the daemon's certificate, and for mutual TLS our
   /// own. PEM files; empty: no TLS.
   std::string ca = {};

@@ -13,7 +13,9 @@ Status write_infer(std::uint64_t model, const std::vector<terms::NamedTensor>& i
   to.set_priority(options.priority);
   to.set_wants_detail(options.wants_detail);
   for (const std::string& name : options.kept_outputs) to.add_kept_outputs(name);
-  to.set_keep_ns(options.keep_ns);
+  to.set_ttl_ns(options.ttl_ns);
+  to.set_traceparent(options.traceparent);
+  to.set_tracestate(options.tracestate);
   for (const terms::NamedTensor& input : inputs) {
     if (input.exchange != 0) {
       v1::Tensor& tensor = *to.add_inputs();

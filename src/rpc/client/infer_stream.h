@@ -19,10 +19,13 @@ struct InferOptions {
   /// By signature index; may be shorter. Where an output should go: memory of `Client::share`. Null
   /// data: the answer brings memory of its own. Not for streams.
   std::vector<terms::OutputMemory> outputs = {};
-  /// Names of outputs that stay in the exchange, for `keep_ns` (0: the daemon's default); the reply
+  /// Names of outputs that stay in the exchange, for `ttl_ns` (0: the daemon's default); the reply
   /// has their indexes.
   std::vector<std::string> kept_outputs = {};
-  std::int64_t keep_ns = 0;
+  std::int64_t ttl_ns = 0;
+  /// The caller's span and its state, as W3C's Trace Context writes them; empty: none.
+  std::string traceparent = {};
+  std::string tracestate = {};
 };
 
 struct InferReply {
@@ -72,8 +75,8 @@ class InferStream {
 };
 
 /// A stream through a ring in shared memory. It carries no strings, no details, no places of
-/// outputs and no indexes of the exchange. Replies keep their entry of the ring until they are
-/// destroyed.
+/// outputs, no indexes of the exchange and no tracestate. Replies keep their entry of the ring
+/// until they are destroyed.
 class RingStream : public InferStream {
  public:
   /// As `send`, without blocking for an entry. False, and nothing has happened, if the ring cannot

@@ -23,15 +23,15 @@ constexpr std::int64_t kGraceNs = 500'000'000;
 }  // namespace
 
 Result<std::shared_ptr<RingCaller>> RingCaller::create(const std::string& side_socket,
-                                                       const std::string& token) {
+                                                       const std::string& token, bool takes_spans) {
   auto memory = SLUICE_TRY(shm::SharedMemory::create(static_cast<std::int64_t>(kBytes)));
   shm::RingClient::format(memory.memory(), kEntries);
   auto handed =
       SLUICE_TRY(hand_over(side_socket, token, wire::SideKind::kRing, memory.fd(), kBytes));
-  return std::make_shared<RingCaller>(std::move(memory), std::move(handed));
+  return std::make_shared<RingCaller>(std::move(memory), std::move(handed), takes_spans);
 }
 
-RingCaller::RingCaller(shm::SharedMemory memory, Handed handed)
+RingCaller::RingCaller(shm::SharedMemory memory, Handed handed, bool takes_spans)
     : memory_(std::move(memory)),
       handed_(std::move(handed)),
       ring_(memory_.memory(), kEntries),
@@ -40,6 +40,7 @@ RingCaller::RingCaller(shm::SharedMemory memory, Handed handed)
   for (std::uint32_t i = kEntries; i-- > 0;) {
     Entry& entry = entries_[i];
     entry.index = i;
+    entry.takes_span = takes_spans;
     entry.region = handed_.region;
     entry.offset = shm::ring_bytes(kEntries) + i * kEntryBytes;
     entry.memory = memory_.memory().subspan(entry.offset, kEntryBytes);
@@ -66,7 +67,7 @@ std::optional<Result<InferReply>> RingCaller::infer(const terms::ModelEntry& mod
                                                     const Inputs& inputs,
                                                     const InferOptions& options,
                                                     const SharedTable& shared) {
-  if (options.wants_detail || is_closed()) return std::nullopt;
+  if (options.wants_detail || !options.tracestate.empty() || is_closed()) return std::nullopt;
   Entry* entry = take_entry();
   if (entry == nullptr) return std::nullopt;
   bool is_submitted = fill(*entry, model, inputs, options, shared);

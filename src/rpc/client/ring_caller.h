@@ -22,10 +22,11 @@ namespace sluice::rpc::client {
 /// from any thread. One of the threads that wait looks for completions, its own and the others'.
 class RingCaller : public std::enable_shared_from_this<RingCaller> {
  public:
+  /// `takes_spans`: the daemon does, from minor version 12 on.
   /// Fails: as shm::SharedMemory::create and hand_over.
   static Result<std::shared_ptr<RingCaller>> create(const std::string& side_socket,
-                                                    const std::string& token);
-  RingCaller(shm::SharedMemory memory, Handed handed);
+                                                    const std::string& token, bool takes_spans);
+  RingCaller(shm::SharedMemory memory, Handed handed, bool takes_spans);
   RingCaller(const RingCaller&) = delete;
   RingCaller& operator=(const RingCaller&) = delete;
   ~RingCaller() = default;

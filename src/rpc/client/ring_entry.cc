@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "shm/region.h"
 #include "terms/server/server.h"
+#include "terms/server/trace_context.h"
 
 namespace sluice::rpc::client {
 namespace {
@@ -160,6 +161,12 @@ bool fill(RingEntry& entry, const terms::ModelEntry& model,
   entry.submission.head.priority = options.priority;
   entry.submission.head.num_inputs = static_cast<std::uint32_t>(signature.inputs.size());
   entry.submission.head.num_outputs = static_cast<std::uint32_t>(signature.outputs.size());
+  const auto caller = terms::parse_traceparent(options.traceparent);
+  if (caller && entry.takes_span) {
+    entry.submission.head.trace_id = caller->trace;
+    entry.submission.head.span_id = caller->span;
+    entry.submission.head.trace_flags = caller->is_sampled ? 1 : 0;
+  }
   EntryMemory memory(entry.region, entry.offset, entry.memory);
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     const terms::NamedTensor* input = find_input(inputs, i, signature.inputs[i].name);

@@ -23,6 +23,8 @@ struct RingEntry {
   std::span<std::byte> memory;
   /// Outputs of unknown size get what is left of `memory`; one that needs more fails the request.
   bool has_room_for_unknown = false;
+  /// Whether the caller's span goes along. A daemon before minor version 12 refuses trace flags.
+  bool takes_span = true;
   shm::Submission submission;
 };
 

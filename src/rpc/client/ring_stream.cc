@@ -16,9 +16,10 @@ constexpr std::chrono::microseconds kLookForTaken(50);
 
 class StreamOverRing final : public RingStream {
  public:
-  StreamOverRing(std::shared_ptr<StreamRing> ring, FindModel find_model, FindReason find_reason,
-                 const SharedTable& shared)
+  StreamOverRing(std::shared_ptr<StreamRing> ring, bool takes_spans, FindModel find_model,
+                 FindReason find_reason, const SharedTable& shared)
       : ring_(std::move(ring)),
+        takes_spans_(takes_spans),
         find_model_(std::move(find_model)),
         find_reason_(std::move(find_reason)),
         shared_(shared) {}
@@ -29,10 +30,13 @@ class StreamOverRing final : public RingStream {
     auto entry_of_model = find_model_(model);
     if (entry_of_model == nullptr) return invalid_argument("the daemon has no model {:#x}", model);
     if (!is_carried(inputs, options)) {
-      return invalid_argument("a ring carries neither details nor places nor the exchange");
+      return invalid_argument(
+          "a ring carries no details, places, indexes of the exchange or tracestate");
     }
+    // Waits for a free entry; null once the ring is over.
     StreamRing::Entry* entry = ring_->take_entry();
     if (entry == nullptr) return over();
+    entry->takes_span = takes_spans_;
     if (!fill(*entry, *entry_of_model, inputs, options, shared_)) {
       ring_->give_back(entry);
       return invalid_argument("a request does not fit an entry of {} bytes, or has strings",
@@ -48,6 +52,7 @@ class StreamOverRing final : public RingStream {
     auto entry_of_model = find_model_(model);
     StreamRing::Entry* entry = entry_of_model == nullptr ? nullptr : ring_->try_take_entry();
     if (entry == nullptr) return false;
+    entry->takes_span = takes_spans_;
     if (fill(*entry, *entry_of_model, inputs, options, shared_)) {
       return submit(entry, id, std::move(entry_of_model));
     }
@@ -88,7 +93,7 @@ class StreamOverRing final : public RingStream {
       if (input.exchange != 0) return false;
     }
     return !options.wants_detail && options.outputs.empty() && options.kept_outputs.empty() &&
-           options.timeout_ns >= 0;
+           options.tracestate.empty() && options.timeout_ns >= 0;
   }
 
   static Status over() {
@@ -113,12 +118,14 @@ class StreamOverRing final : public RingStream {
   std::optional<StreamAnswer> answer_of(StreamRing::Entry* entry) {
     const std::uint64_t id = entry->id;
     const auto model = std::exchange(entry->model, nullptr);
+    // The entry is free again when the caller drops the reply, whose tensors lie in it.
     const std::shared_ptr<const void> owner(
         entry, [ring = ring_](StreamRing::Entry* used) { ring->give_back(used); });
     return StreamAnswer{id, read_reply(*entry, completion_, *model, {}, owner)};
   }
 
   const std::shared_ptr<StreamRing> ring_;
+  const bool takes_spans_;
   const FindModel find_model_;
   const FindReason find_reason_;
   const SharedTable& shared_;
@@ -127,14 +134,12 @@ class StreamOverRing final : public RingStream {
 
 }  // namespace
 
-Result<std::unique_ptr<RingStream>> open_ring_stream(const std::string& side_socket,
-                                                     const std::string& token,
-                                                     const RingStreamOptions& options,
-                                                     FindModel find_model, FindReason find_reason,
-                                                     const SharedTable& shared) {
+Result<std::unique_ptr<RingStream>> open_ring_stream(
+    const std::string& side_socket, const std::string& token, const RingStreamOptions& options,
+    bool takes_spans, FindModel find_model, FindReason find_reason, const SharedTable& shared) {
   auto ring = SLUICE_TRY(StreamRing::create(side_socket, token, options));
   return std::unique_ptr<RingStream>(std::make_unique<StreamOverRing>(
-      std::move(ring), std::move(find_model), std::move(find_reason), shared));
+      std::move(ring), takes_spans, std::move(find_model), std::move(find_reason), shared));
 }
 
 }  // namespace sluice::rpc::client

@@ -16,11 +16,10 @@ using FindModel = std::function<std::shared_ptr<const terms::ModelEntry>(std::ui
 using FindReason = std::function<Status()>;
 
 /// A stream over a ring of its own, as Client::open_ring_stream says. `shared` outlives it.
+/// `takes_spans`: the daemon does, from minor version 12 on.
 /// Fails: as shm::SharedMemory::create and hand_over; kInvalidArgument for options out of range.
-Result<std::unique_ptr<RingStream>> open_ring_stream(const std::string& side_socket,
-                                                     const std::string& token,
-                                                     const RingStreamOptions& options,
-                                                     FindModel find_model, FindReason find_reason,
-                                                     const SharedTable& shared);
+Result<std::unique_ptr<RingStream>> open_ring_stream(
+    const std::string& side_socket, const std::string& token, const RingStreamOptions& options,
+    bool takes_spans, FindModel find_model, FindReason find_reason, const SharedTable& shared);
 
 }  // namespace sluice::rpc::client

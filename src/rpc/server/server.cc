@@ -1,7 +1,6 @@
 #include "rpc/server/server.h"
 
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/server_posix.h>
 
 #include <algorithm>
@@ -10,8 +9,12 @@
 #include "rpc/server/calls/handlers.h"
 #include "rpc/server/door/grpc_limits.h"
 #include "rpc/server/door/tcp_door.h"
+#include "rpc/server/health/health_handlers.h"
+#include "rpc/server/load_report/load_handlers.h"
 #include "rpc/server/open_inference/inference_handlers.h"
+#include "rpc/server/reflection/reflection_handlers.h"
 #include "rpc/server/side_socket.h"
+#include "rpc/wire/coded_message.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -19,6 +22,7 @@ namespace {
 // For calls that may wait, such as loads and unloads.
 constexpr std::size_t kMaxCallThreads = 32;
 constexpr std::size_t kMaxWaitingCalls = 1024;
+constexpr std::string_view kRole = "listen";
 constexpr std::int64_t kLeastConnectionBytes = std::int64_t{256} << 20;
 
 class GrpcServer final : public Server {
@@ -26,9 +30,13 @@ class GrpcServer final : public Server {
   GrpcServer(service::Service& service, repository::Repository& repository,
              const ServerOptions& options)
       : service_(service),
-        threads_(kMaxCallThreads, kMaxWaitingCalls),
+        threads_(kMaxCallThreads, kMaxWaitingCalls, service.log()),
         handlers_(service, peers_, threads_, options.tokens, options.max_message_bytes),
         inference_handlers_(handlers_, repository),
+        health_handlers_(handlers_),
+        load_handlers_(service),
+        reflection_handlers_(handlers_),
+        alpha_reflection_handlers_(handlers_),
         connections_(static_cast<std::size_t>(options.connections),
                      static_cast<std::size_t>(options.connections_per_peer)) {}
   ~GrpcServer() override { shutdown(0); }
@@ -42,7 +50,7 @@ class GrpcServer final : public Server {
       if (address.is_unix) {
         SLUICE_TRY(listen_unix(options, address.path));
       } else {
-        address.port = SLUICE_TRY(door_->listen(address));
+        address.port = SLUICE_TRY(door_->listen(address, options.inherited));
       }
       addresses_.push_back(address.to_string());
     }
@@ -57,9 +65,20 @@ class GrpcServer final : public Server {
 
   void set_tls(TlsContext context) override { door_->set_tls(std::move(context)); }
 
-  void start_draining() override {
-    if (server_ != nullptr) server_->GetHealthCheckService()->SetServingStatus(false);
+  void pass_on(std::vector<PassedFd>& to) const override {
+    door_->pass_on(kRole, to);
+    for (const auto& listener : listeners_) listener->pass_on(kRole, to);
+    for (const auto& side : sides_) side->pass_on(kRole, to);
   }
+
+  void leave() override {
+    door_->close();
+    for (const auto& listener : listeners_) listener->leave();
+    for (const auto& side : sides_) side->leave();
+    door_->say_goodbye();
+  }
+
+  std::size_t num_connections() override { return connections_.count(); }
 
   void shutdown(std::int64_t grace_ns) override {
     // In this order: no new connections, then the calls, then the guard's thread, which relays
@@ -77,11 +96,15 @@ class GrpcServer final : public Server {
 
  private:
   Status start_grpc(const ServerOptions& options) {
-    // For every server that the process builds from now on.
-    grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
     builder.RegisterService(&handlers_);
     builder.RegisterService(&inference_handlers_);
+    builder.RegisterService(&health_handlers_);
+    builder.RegisterService(&load_handlers_);
+    builder.RegisterService(&reflection_handlers_);
+    builder.RegisterService(&alpha_reflection_handlers_);
+    set_connection_age(builder, options.connection_age_ns);
+    wire::set_max_inflated_bytes(options.max_message_bytes);
     // Two messages, or room for small ones of many clients.
     set_limits(builder, options.max_message_bytes,
                std::max(2 * options.max_message_bytes, kLeastConnectionBytes));
@@ -96,7 +119,7 @@ class GrpcServer final : public Server {
   }
 
   static Status check_addresses(const ServerOptions& options) {
-    if (!options.tls.certificate.empty()) return ok_status();
+    if (!options.tls.certificate.empty() || options.is_plain_allowed) return ok_status();
     for (const wire::Address& address : options.addresses) {
       if (address.is_unix || wire::is_loopback(address.host)) continue;
       return invalid_argument(
@@ -119,15 +142,13 @@ class GrpcServer final : public Server {
   Status listen_unix(const ServerOptions& all, const std::string& path) {
     UnixSocketOptions options = all.unix_socket;
     options.path = path;
-    const auto inherited = all.inherited_sockets.find(path);
-    if (inherited != all.inherited_sockets.end()) options.inherited_fd = inherited->second;
+    options.inherited = all.inherited;
     const auto on_accept = [this](int fd, const terms::Peer& peer) {
       const std::string user = fmt::format("user {}", peer.user);
       if (admit(connections_, fd, peer, user, service_.log())) serve(fd, peer);
     };
     listeners_.push_back(SLUICE_TRY(UnixListener::create(options, on_accept, service_.log())));
     options.path = side_path(path);
-    options.inherited_fd = -1;  // only the main one is handed over
     options.takes_descriptors = true;
     if (options.path.empty()) {
       service_.log().add(service::LogLevel::kWarning,
@@ -144,6 +165,10 @@ class GrpcServer final : public Server {
   service::CallThreads threads_;
   Handlers handlers_;
   InferenceHandlers inference_handlers_;
+  HealthHandlers health_handlers_;
+  LoadHandlers load_handlers_;
+  ReflectionHandlers reflection_handlers_;
+  AlphaReflectionHandlers alpha_reflection_handlers_;
   std::vector<std::string> addresses_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::unique_ptr<SideSocket>> sides_;

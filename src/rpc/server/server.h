@@ -1,11 +1,12 @@
 // Serves a Service over gRPC.
 #pragma once
 
-#include <map>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/process/inherited_fds.h"
 #include "repository/repository.h"
 #include "rpc/server/listen/tls.h"
 #include "rpc/server/listen/unix_listener.h"
@@ -19,9 +20,9 @@ struct ServerOptions {
   std::vector<wire::Address> addresses = {};
   /// Access of Unix sockets; its path is the address's.
   UnixSocketOptions unix_socket = {};
-  /// By path: sockets that listen already. The server neither creates nor removes their files.
-  std::map<std::string, int> inherited_sockets = {};
-  /// Of TCP. Without it only loopback addresses are listened on.
+  /// Has sockets that listen already; null: none. For Server::start alone.
+  InheritedFds* inherited = nullptr;
+  /// Of TCP. Without it only loopback addresses are listened on, or `is_plain_allowed`.
   TlsFiles tls = {};
   /// A client over TCP sends one of these as metadata "authorization: Bearer TOKEN"; none: any may.
   std::vector<service::AccessToken> tokens = {};
@@ -30,6 +31,11 @@ struct ServerOptions {
   /// Open connections: of all addresses together, and of one user or host among them.
   std::int64_t connections = 4096;
   std::int64_t connections_per_peer = 1024;
+  /// A client is asked to connect anew after this time, and its calls in flight end where they are;
+  /// 0: never.
+  std::int64_t connection_age_ns = 0;
+  /// Listens where other machines reach it without TLS, too.
+  bool is_plain_allowed = false;
 };
 
 /// Listens until it is shut down. Safe from any thread.
@@ -52,8 +58,13 @@ class Server {
   virtual void set_tokens(std::vector<service::AccessToken> tokens) = 0;
   /// Of new connections from now on. Nothing happens where TLS is not served.
   virtual void set_tls(TlsContext context) = 0;
-  /// grpc.health.v1 says from now on that nothing is served.
-  virtual void start_draining() = 0;
+  /// Adds the listening sockets and their locks, for the next process.
+  virtual void pass_on(std::vector<PassedFd>& to) const = 0;
+  /// Leaves the sockets to the process that has them too: accepts no more connections, and asks
+  /// clients over TCP to send their next calls over new ones. Calls go on.
+  virtual void leave() = 0;
+  /// Connections that are open.
+  virtual std::size_t num_connections() = 0;
   /// Accepts no more connections and cancels the calls that are unfinished after `grace_ns`.
   /// Sessions end. Blocks. May be called again.
   virtual void shutdown(std::int64_t grace_ns) = 0;

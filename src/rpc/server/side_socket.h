@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -30,6 +31,12 @@ class SideSocket {
   SideSocket(const SideSocket&) = delete;
   SideSocket& operator=(const SideSocket&) = delete;
   ~SideSocket();
+
+  /// As UnixListener's.
+  void pass_on(std::string_view role, std::vector<PassedFd>& to) const {
+    listener_->pass_on(role, to);
+  }
+  void leave() { listener_->leave(); }
 
  private:
   struct Connection;

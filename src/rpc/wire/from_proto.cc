@@ -246,6 +246,8 @@ terms::ServerStatistics from_proto(const v1::GetStatisticsResponse& from) {
   for (const auto& one : from.models()) to.models.push_back(from_proto(one));
   for (const auto& one : from.groups()) to.groups.push_back(usage_of(one));
   for (const auto& one : from.devices()) to.devices.push_back(usage_of(one));
+  for (const auto& one : from.memory()) to.memory.push_back({one.category(), one.bytes()});
+  to.memory_limit_bytes = from.memory_limit_bytes();
   return to;
 }
 

@@ -33,6 +33,7 @@ StageKind stage_kind(Part::Kind kind) {
 }
 
 Part::Kind to_proto(SpanKind kind) {
+  // Every kind stands in the table, so the search always ends at one.
   return std::ranges::find(kKinds, kind, &decltype(kKinds)::value_type::first)->second;
 }
 
@@ -88,6 +89,7 @@ Result<terms::ProfileSettings> from_proto(const v1::StartProfileRequest& from) {
   terms::ProfileSettings settings;
   if (from.group() != 0) settings.group = SLUICE_TRY(group_from_proto(from.group()));
   if (from.model() != 0) settings.model = terms::ModelHandle(from.model());
+  // 0 leaves the default of the settings.
   if (from.limit_ns() != 0) settings.limit_ns = from.limit_ns();
   if (from.max_spans() != 0) settings.max_spans = from.max_spans();
   return settings;
@@ -125,6 +127,7 @@ Status add_part(const v1::StopProfileResponse& part, terms::Profile& profile) {
                              from.start_ns(), from.duration_ns(),
                              static_cast<RuntimeCode>(from.runtime_code())});
   }
+  // The first part has these numbers; later parts leave them at 0.
   if (part.dropped() != 0) profile.num_dropped = part.dropped();
   if (part.start_ns() != 0) profile.start_ns = part.start_ns();
   if (part.duration_ns() != 0) profile.duration_ns = part.duration_ns();

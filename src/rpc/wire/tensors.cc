@@ -10,9 +10,12 @@
 namespace sluice::rpc::wire {
 namespace {
 
+/// A bound that keeps sums of offsets and sizes within 64 bits; the region's size is the real
+/// limit.
 constexpr std::int64_t kMaxPlacedBytes = std::int64_t{1} << 62;
 
 Status bad_tensor(const v1::Tensor& tensor, std::string_view why) {
+  // Names come from a client and go into its message and the log: 200 bytes of them suffice.
   return terms::runtime_error(RuntimeCode::kBadInput, "tensor \"{}\": {}",
                               tensor.name().substr(0, 200), why);
 }
@@ -54,6 +57,8 @@ Result<terms::TensorView> view_of(const v1::Tensor& from) {
   terms::TensorView view;
   view.element = *element;
   view.dims.assign(from.shape().begin(), from.shape().end());
+  // Bytes stand in one of three places: the exchange, a shared region, or the message. Two at a
+  // time are refused, because a client that sends both believes one that is not read.
   if (from.exchange() != 0) return view_of_kept(from, std::move(view));
   if (from.has_place()) {
     if (!from.data().empty()) return bad_tensor(from, "it has data and a place; give one of them");
@@ -75,6 +80,7 @@ Result<terms::TensorView> view_of(const v1::Tensor& from) {
 Result<std::vector<terms::TensorView>> inputs_of(const v1::InferRequest& request,
                                                  const terms::Signature& signature,
                                                  const OpenPlace& open, const FindTensor& find) {
+  // In the order of the signature, whatever the order of the message.
   std::vector<terms::TensorView> views(signature.inputs.size());
   std::vector<bool> has_come(views.size());
   for (const v1::Tensor& tensor : request.inputs()) {
@@ -95,6 +101,7 @@ Result<std::vector<terms::TensorView>> inputs_of(const v1::InferRequest& request
   }
   for (std::size_t i = 0; i < views.size(); ++i) {
     if (has_come[i]) continue;
+    // The view points into the signature, which lives as long as the model.
     if (const auto value = terms::default_of(signature.inputs[i])) {
       views[i] = *value;
       continue;

@@ -22,6 +22,8 @@ void set_spec(const terms::TensorSpec& from, v1::TensorSpec& to) {
   to.set_has_default(from.has_default);
 }
 
+/// Bounds and counts in two columns: repeated numbers are packed, messages for each bucket would
+/// not be.
 void set_latency(const terms::Latency& from, v1::Latency& to) {
   to.set_count(from.count);
   to.set_sum_ns(from.sum_ns);
@@ -165,6 +167,7 @@ void to_proto(const terms::ModelEntry& from, v1::Model& to) {
   to.set_shares_package(from.info.shares_package);
   to_proto(from.info.footprint, *to.mutable_footprint());
   to.set_slots_bytes(from.info.slots_bytes);
+  // 0: the entry belongs to no session and stays when its client leaves.
   to.set_session(static_cast<std::uint64_t>(from.session));
   if (from.function) to_proto(*from.function, *to.mutable_function());
   if (from.graph) to_proto(*from.graph, *to.mutable_graph());
@@ -195,6 +198,12 @@ void to_proto(const terms::ServerStatistics& from, v1::GetStatisticsResponse& to
   for (const terms::ModelStatistics& model : from.models) to_proto(model, *to.add_models());
   for (const terms::Usage& group : from.groups) set_usage(group, *to.add_groups());
   for (const terms::Usage& device : from.devices) set_usage(device, *to.add_devices());
+  for (const terms::MemoryItem& item : from.memory) {
+    auto* memory = to.add_memory();
+    memory->set_category(item.category);
+    memory->set_bytes(item.bytes);
+  }
+  to.set_memory_limit_bytes(from.memory_limit_bytes);
 }
 
 void to_proto(const terms::CoreRequest& from, v1::CreateGroupRequest& to) {

@@ -40,11 +40,13 @@ void ModelScheduler::give_up(const Status& why) {
     const std::lock_guard lock(mutex_);
     doom_ = why;
   }
+  // Outside of the lock: the driver takes it as soon as it wakes.
   if (driver_ != nullptr) driver_->notify();
 }
 
 void ModelScheduler::open_slots() {
   free_slots_.clear();
+  // The list is a stack: slot 0 goes first, so few requests touch the memory of few slots.
   for (std::size_t slot = pipeline_->num_slots(); slot > 0; --slot) free_slots_.push_back(slot - 1);
   open_lanes();
 }
@@ -73,11 +75,14 @@ int ModelScheduler::num_waiting() const {
 /// Requires: mutex_ is held.
 Result<std::uint64_t> ModelScheduler::enter(Request& request) {
   SLUICE_TRY(Status(refusal_));
+  // Refused at once with the time to retry: a request that waits without a bound costs its inputs'
+  // memory and helps no caller.
   if (in_flight_ >= depth() + options_.queue_limit) {
     return queue_full(options_.name, num_waiting(), options_.queue_limit,
                       forecast_.retry_after_ns(num_waiting()));
   }
   const std::int64_t now_ns = clock_.now_ns();
+  // The model was idle: the time since the last completion says nothing about its speed.
   if (in_flight_ == 0) forecast_.resume(now_ns);
   const bool is_busy = in_flight_ >= static_cast<int>(num_slots_);
   const std::int64_t wait_ns =
@@ -89,6 +94,7 @@ Result<std::uint64_t> ModelScheduler::enter(Request& request) {
   const std::uint64_t id = next_id_++;
   ++in_flight_;
   num_busy_.fetch_add(1, std::memory_order_acq_rel);
+  // The earliest deadline of the line, so that the driver need not search it at each step.
   if (request.deadline_ns < line_deadline_ns_) line_deadline_ns_ = request.deadline_ns;
   const std::int64_t rows = joining_ ? rows_of(request, *joining_) : 0;
   const std::int64_t since_ns = request.since_ns != 0 ? request.since_ns : now_ns;
@@ -124,10 +130,13 @@ bool ModelScheduler::cancel(std::uint64_t id) {
     const std::lock_guard lock(mutex_);
     ended = line_.take(id);
     if (!ended) {
-      const auto running = running_by_id_.find(id);
-      if (running == running_by_id_.end()) return false;
+      const auto found = running_by_id_.find(id);
+      if (found == running_by_id_.end()) return false;
       when = "running";
-      ended = take_part(*running->second, id);
+      Running& running = *found->second;
+      ended = take_part(running, id);  // which may erase `found`
+      // The next step undoes it if no stage runs.
+      if (running.is_cancelled) note_stop();
     }
   }
   if (ended) {

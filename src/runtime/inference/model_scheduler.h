@@ -108,6 +108,9 @@ class ModelScheduler final : public RequestSink, public Steppable {
   void cancel_all(const std::string& why);
   /// No request is in flight and no stage runs.
   bool is_idle() const { return num_busy_.load(std::memory_order_acquire) == 0; }
+  /// For how long a run has gone on that was to stop, at a deadline, a limit or a cancel; 0: none.
+  /// A plug-in that asks whether to stop ends it within milliseconds. From any thread.
+  std::int64_t overdue_ns() const;
   /// A device was lost, and all requests in flight were answered with kDeviceError.
   bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
   /// The next step answers all requests in flight with kDeviceError, running stages or not.
@@ -148,9 +151,11 @@ class ModelScheduler final : public RequestSink, public Steppable {
     Status verdict;                          ///< not ok: the reply, after the running stage
     std::int64_t start_ns = 0;               ///< when it got the slot
     std::int64_t ends_ns = kNoDeadline;      ///< then its time limit stops it
+    std::int64_t stopped_ns = kNoDeadline;   ///< when a step saw that it was cancelled
     std::int64_t stage_start_ns = 0;
     std::int64_t stage_end_ns = 0;  ///< of a stage on a thread
     RequestTimes times;
+    std::vector<terms::StageTime> stages;  ///< for requests that want their detail
   };
   struct Lane {
     bool is_taken = false;
@@ -179,6 +184,8 @@ class ModelScheduler final : public RequestSink, public Steppable {
   std::int64_t max_run_ns(const Running& running) const;
   Status too_long(const Running& running) const;
   Status reason_to_end(const Running& running, std::int64_t now_ns) const;
+  std::int64_t end_due_ns(Running& running) const;
+  void note_stop();
   void drop(Running& running, const Status& why);
   bool drop_late(std::int64_t now_ns);
   bool fill_slots(std::int64_t now_ns);
@@ -190,11 +197,13 @@ class ModelScheduler final : public RequestSink, public Steppable {
   Status run_on_thread(Running& running);
   bool poll_stage(Running& running);
   void leave_stage(Running& running, std::int64_t end_ns);
+  void note_stage(Running& running, std::int64_t duration_ns) const;
   void fail_stage(Running& running, const Status& status, std::int64_t end_ns);
   void abandon_stage(Running& running);
   void complete(Running& running);
   void end(Running& running, const Status& status);
   void count_work(const Running& running, const Request& request, std::int64_t num_requests);
+  std::int64_t record_run(const Running& running);
   void note_late(const Request& request, std::int64_t start_ns);
   void note_recorded_bytes(std::size_t slot);
   Reply make_reply(Running& running);
@@ -262,6 +271,9 @@ class ModelScheduler final : public RequestSink, public Steppable {
   std::atomic<std::int64_t> batch_rows_ = 1;
   /// No request in `line_` has an earlier deadline. Written under `mutex_`.
   std::atomic<std::int64_t> line_deadline_ns_ = kNoDeadline;
+  /// When the first of the stages that run has to have ended. Set before a stage, whose thread may
+  /// be this one, and by cancels; each step sets it anew.
+  std::atomic<std::int64_t> stage_due_ns_ = kNoDeadline;
   std::vector<Lane> lanes_;  ///< the stepping thread's; last: their threads use the members above
 };
 

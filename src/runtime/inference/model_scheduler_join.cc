@@ -188,6 +188,7 @@ void ModelScheduler::complete_joined(Running& running, const Reply& reply) {
   }
   const std::int64_t start_ns = running.pending.submitted_ns;
   const RequestTimes times = running.times;
+  std::int64_t counted_rows = record_run(running);
   running.is_answered = true;
   free_slot(running);
   const bool is_joined = std::ssize(parts) > 1;
@@ -202,7 +203,9 @@ void ModelScheduler::complete_joined(Running& running, const Reply& reply) {
         part_of(reply, part.first_row, part.pending.rows, part.pending.request, signature());
     if (part.pending.request.wants_detail) {
       answered.detail.queue_ns = own.queue_ns;
+      answered.detail.submitted_ns = part.pending.submitted_ns;
       answered.detail.is_joined = is_joined;
+      answered.detail.counted_rows = std::exchange(counted_rows, 0);
     }
     apply_nan_policy(answered);
     answer(part.pending, std::move(answered));
@@ -275,6 +278,7 @@ void ModelScheduler::complete_pass(Running& running, const Reply& reply) {
   count_work(running, running.pending.request, 1);
   statistics_->record(running.times);
   running.passed.detail = reply.detail;
+  running.passed.detail.counted_rows = record_run(running);
   apply_nan_policy(running.passed);
   running.is_answered = true;
   PendingRequest pending = std::move(running.pending);

@@ -46,6 +46,8 @@ bool ModelScheduler::start_stage(Running& running) {
               running.stage_start_ns);
     }
   }
+  stage_due_ns_ = std::min(stage_due_ns_.load(std::memory_order_relaxed), end_due_ns(running));
+  if (running.is_cancelled) note_stop();  // by a cancel whose note the line above overwrote
   if (num_in_stage_++ == 0) busy_since_ns_ = running.stage_start_ns;
   if (lane.thread != nullptr && lane.last_ns >= kWorthAThreadNs) {
     running.is_on_thread = true;
@@ -67,20 +69,30 @@ Status ModelScheduler::run_on_thread(Running& running) {
 
 void ModelScheduler::leave_stage(Running& running, std::int64_t end_ns) {
   const std::int64_t duration_ns = end_ns - running.stage_start_ns;
-  const bool is_compute = pipeline_->kind(running.stage) == terms::StageKind::kCompute;
-  (is_compute ? running.times.compute_ns : running.times.copy_ns) += duration_ns;
+  const terms::StageKind kind = pipeline_->kind(running.stage);
+  (kind == terms::StageKind::kCompute ? running.times.compute_ns : running.times.copy_ns) +=
+      duration_ns;
+  if (kind == terms::StageKind::kCopyOut) running.times.copy_out_ns += duration_ns;
   running.times.total_ns = end_ns - running.pending.submitted_ns;
   const std::size_t lane = pipeline_->lane(running.stage);
   statistics_->add_lane_busy(lane, duration_ns);
+  if (running.pending.request.wants_detail) note_stage(running, duration_ns);
   if (is_profiled()) {
-    profile(terms::span_kind(pipeline_->kind(running.stage)), running.pending.id,
-            running.stage_start_ns, end_ns, lane);
+    profile(terms::span_kind(kind), running.pending.id, running.stage_start_ns, end_ns, lane);
   }
   lanes_[lane].is_taken = false;
   lanes_[lane].last_ns = duration_ns;
   longest_stage_ns_ = std::max(longest_stage_ns_, duration_ns);
   running.is_in_stage = false;
   if (--num_in_stage_ == 0) statistics_->add_busy(end_ns - busy_since_ns_);
+}
+
+void ModelScheduler::note_stage(Running& running, std::int64_t duration_ns) const {
+  const terms::StageKind kind = pipeline_->kind(running.stage);
+  const bool is_compute = kind == terms::StageKind::kCompute;
+  const std::size_t segment = is_compute ? pipeline_->segment(running.stage) : 0;
+  running.stages.push_back(
+      {kind, static_cast<std::uint32_t>(segment), running.stage_start_ns, duration_ns});
 }
 
 /// Whether the stage has ended. An error, or a verdict, ends the request too.

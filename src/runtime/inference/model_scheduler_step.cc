@@ -32,6 +32,11 @@ StepResult ModelScheduler::step(std::int64_t now_ns, bool may_start) {
     has_moved |= advance(*running_[i]);
   }
   sweep();
+  std::int64_t due_ns = kNoDeadline;
+  for (const auto& running : running_) {
+    if (running->is_in_stage) due_ns = std::min(due_ns, end_due_ns(*running));
+  }
+  stage_due_ns_.store(due_ns, std::memory_order_relaxed);
   return result(has_moved, now_ns);
 }
 
@@ -138,6 +143,28 @@ Status ModelScheduler::reason_to_end(const Running& running, std::int64_t now_ns
   return ok_status();
 }
 
+/// When the stage that runs, or is to run, has to end. By the stepping thread.
+std::int64_t ModelScheduler::end_due_ns(Running& running) const {
+  if (running.stopped_ns == kNoDeadline && running.is_cancelled.load(std::memory_order_relaxed)) {
+    running.stopped_ns = clock_.now_ns();
+  }
+  const std::int64_t due_ns = std::min(running.ends_ns, running.stopped_ns);
+  return running.is_joined ? due_ns : std::min(due_ns, running.pending.request.deadline_ns);
+}
+
+/// A stage that runs is to end now.
+void ModelScheduler::note_stop() {
+  const std::int64_t now_ns = clock_.now_ns();
+  std::int64_t due_ns = stage_due_ns_.load(std::memory_order_relaxed);
+  while (due_ns > now_ns && !stage_due_ns_.compare_exchange_weak(due_ns, now_ns)) {
+  }
+}
+
+std::int64_t ModelScheduler::overdue_ns() const {
+  const std::int64_t due_ns = stage_due_ns_.load(std::memory_order_relaxed);
+  return due_ns == kNoDeadline ? 0 : std::max<std::int64_t>(clock_.now_ns() - due_ns, 0);
+}
+
 /// Answers now if the request owns its memory. Otherwise the running stage still uses the caller's
 /// memory, and poll_stage answers with the verdict after the stage.
 void ModelScheduler::drop(Running& running, const Status& why) {
@@ -237,6 +264,7 @@ void ModelScheduler::complete(Running& running) {
   apply_nan_policy(reply);
   count_work(running, running.pending.request, 1);
   statistics_->record(running.times);
+  reply.detail.counted_rows = record_run(running);
   running.is_answered = true;
   PendingRequest pending = std::move(running.pending);
   // Before the answer, so that a callback that submits finds the slot free; release_one comes last,
@@ -255,6 +283,20 @@ void ModelScheduler::count_work(const Running& running, const Request& request,
   const std::lock_guard lock(mutex_);
   forecast_.complete(now_ns, num_requests);
   forecast_.note_run(Forecast::class_of(request), running.start_ns, now_ns);
+}
+
+/// Returns the rows of the run, or of each of its passes.
+std::int64_t ModelScheduler::record_run(const Running& running) {
+  std::int64_t rows = running.is_joined ? running.num_rows : 1;
+  std::int64_t num_passes = 1;
+  if (takes_passes(running)) {
+    rows = running.rule->max_rows;
+    num_passes = running.first_row / rows;
+  } else if (!running.is_joined && running.rule && running.pending.rows > 0) {
+    rows = running.pending.rows;
+  }
+  statistics_->record_run(rows, num_passes, running.times, clock_.now_ns());
+  return rows;
 }
 
 void ModelScheduler::note_late(const Request& request, std::int64_t start_ns) {
@@ -282,8 +324,11 @@ Reply ModelScheduler::make_reply(Running& running) {
     reply.detail = options_.where;
     reply.detail.queue_ns = running.times.queue_ns;
     reply.detail.copy_ns = running.times.copy_ns;
+    reply.detail.copy_out_ns = running.times.copy_out_ns;
     reply.detail.compute_ns = running.times.compute_ns;
     reply.detail.recorded_bytes = statistics_->recorded_bytes();
+    reply.detail.submitted_ns = running.pending.submitted_ns;
+    reply.detail.stages = running.stages;
   }
   return reply;
 }

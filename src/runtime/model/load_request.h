@@ -10,6 +10,9 @@
 #include "terms/load.h"
 #include "topology/cores/wait_policy.h"
 
+namespace sluice {
+class ByteBudget;
+}
 namespace sluice::exec {
 class RandomSource;
 }
@@ -42,6 +45,8 @@ struct LoadRequest : terms::LoadOptions {
   bool may_share = false;
   /// If the cores belong to other groups.
   topology::WaitPolicy wait = topology::WaitPolicy::fail();
+  /// What the model holds in host memory is charged to it, and to its parents. Null: the process's.
+  std::shared_ptr<ByteBudget> payer;
   /// Of random operators, for all loads of this request. Null: each load has its own.
   std::shared_ptr<exec::RandomSource> random;
   /// Called at the start of each phase, on the loading thread.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/byte_budget.h"
 #include "base/utf8.h"
 #include "exec/device_constants.h"
+#include "exec/memory_scope.h"
 #include "runtime/model/in_place.h"
 #include "topology/cores/plugin_cores.h"
 
@@ -36,6 +38,7 @@ Status check_limits(const LoadRequest& request) {
     return terms::runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}",
                                 request.depth, terms::kMaxDepth);
   }
+  // Limits of what one client may ask: each slot has an arena, each waiting request its inputs.
   const int waiting = request.queue_limit.value_or(0);
   if (waiting < 0 || waiting > terms::kMaxWaiting) {
     return terms::runtime_error(RuntimeCode::kInvalid,
@@ -58,6 +61,7 @@ Status too_large(const Status& status, const terms::Footprint& footprint) {
 
 Result<std::vector<topology::MemoryLease>> lease(topology::MemoryBudget& budget,
                                                  const terms::Footprint& footprint) {
+  // A failure returns the leases that were made before, as each gives its bytes back when it goes.
   std::vector<topology::MemoryLease> leases;
   const auto add = [&](std::string_view category, std::int64_t bytes) -> Status {
     // A category without bytes would still be listed in messages.
@@ -97,6 +101,7 @@ std::vector<std::vector<std::int32_t>> cpus_by_lane(const Pipeline& pipeline, co
   for (std::size_t stage = 0; stage < pipeline.num_stages(); ++stage) {
     std::vector<std::int32_t>& lane = lanes[pipeline.lane(stage)];
     if (pipeline.kind(stage) != terms::StageKind::kCompute || !lane.empty()) continue;
+    // Empty for cores of other devices, whose lanes no thread of the host is pinned for.
     lane = topology::cpus_of(map, cores_of(plan, pipeline.segment(stage)));
   }
   return lanes;
@@ -125,6 +130,38 @@ terms::ReplyDetail where(const GroupScheduler& group, const SegmentTargets& targ
   for (const terms::CoreRef& core : group.group().cores) detail.cores.push_back(core.core);
   for (const auto& backend : targets.backends) detail.backends.push_back(backend->name());
   return detail;
+}
+
+std::shared_ptr<ByteBudget> payer_of(const LoadRequest& request) {
+  return request.payer == nullptr ? exec::process_memory() : request.payer;
+}
+
+/// What the quota of a function leaves for its contexts: it counts constants besides. Without a
+/// quota, whoever pays for the model.
+std::shared_ptr<ByteBudget> context_quota(const LoadRequest& request,
+                                          const terms::Footprint& footprint) {
+  const std::int64_t quota = request.function ? request.function->memory_bytes : 0;
+  if (quota <= 0) return payer_of(request);
+  const std::int64_t rest = quota - footprint.constants_bytes - footprint.packed_bytes;
+  return std::make_shared<ByteBudget>(std::max<std::int64_t>(rest, 0), payer_of(request));
+}
+
+/// Constants beside those of the package are charged to whoever pays for the model.
+Result<CachedPackage::Placed> place(const LoadRequest& request, CachedPackage& package,
+                                    const backend::BackendRegistry& backends,
+                                    const exec::LoadOptions& options, const std::stop_token& stop) {
+  const auto payer = payer_of(request);
+  const exec::MemoryScope scope(payer);
+  return package.place(backends, options, stop);
+}
+
+/// Its contexts charge the quota of a function.
+Result<Pipeline> make_pipeline(const LoadRequest& request, const Model::Parts& parts, int num_slots,
+                               const std::stop_token& stop) {
+  const auto quota = context_quota(request, parts.info.footprint);
+  const exec::MemoryScope payer(quota);
+  return Pipeline::create(*parts.placement, static_cast<std::size_t>(num_slots), *parts.devices,
+                          parts.info.name, stop);
 }
 
 SchedulerOptions scheduling_of(const LoadRequest& request, const terms::ModelInfo& info) {
@@ -232,15 +269,15 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   auto memory = lease(*group->group().budget, parts.info.footprint);
   if (!memory.is_ok()) return too_large(memory.status(), parts.info.footprint);
   parts.memory = std::move(*memory);
-  auto placed = SLUICE_TRY(package->place(backends_, options, stop));
+  auto placed = SLUICE_TRY(place(request, *package, backends_, options, stop));
   parts.placement = std::move(placed.model);
   parts.package = std::move(package);
 
   SLUICE_TRY(report(LoadPhase::kAllocating));
   parts.info.name = name_of(request);
   parts.devices = devices_;
-  auto pipeline = std::make_unique<Pipeline>(SLUICE_TRY(Pipeline::create(
-      *parts.placement, static_cast<std::size_t>(num_slots), *devices_, parts.info.name, stop)));
+  auto pipeline =
+      std::make_unique<Pipeline>(SLUICE_TRY(make_pipeline(request, parts, num_slots, stop)));
   parts.info.group = group->group().id;
   parts.info.is_implicit = !request.group.has_value();
   parts.info.mode = parts.plan.mode;

@@ -71,7 +71,7 @@ TEST(EngineProfile, SumsOfSpansAreTheStatistics) {
   device.backend_index = 0;
   device.num_cores = 4;
   options.devices.devices = {device};
-  Engine engine(sim->registry, drivers, std::move(options));
+  testing::TestEngine engine(sim->registry, drivers, std::move(options));
   LoadRequest load = load_of(add_relu_in({1, 1}, "sim"));
   load.depth = 3;
   const terms::ModelHandle model = engine.load(load).value();
@@ -115,7 +115,7 @@ class CpuProfile : public ::testing::Test {
   CpuProfile() : engine_(testing::registry(), drivers_, {testing::cpu_map(1)}) {}
 
   ThreadDrivers drivers_;
-  Engine engine_;
+  testing::TestEngine engine_;
 };
 
 TEST_F(CpuProfile, OperationSpansLieInTheirSegmentSpan) {

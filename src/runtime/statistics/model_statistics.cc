@@ -7,6 +7,23 @@
 #include "terms/runtime_code.h"
 
 namespace sluice::runtime {
+namespace {
+
+/// Numbers of rows that are counted apart: clients choose them.
+constexpr std::size_t kMaxRunSizes = 64;
+
+void add_run(std::map<std::int64_t, terms::RunCount>& runs, const terms::RunCount& run) {
+  const bool has_room = runs.size() < kMaxRunSizes || runs.contains(run.rows);
+  const std::int64_t rows = has_room ? run.rows : 0;
+  terms::RunCount& sum = runs[rows];
+  sum.rows = rows;
+  sum.count += run.count;
+  sum.copy_in_ns += run.copy_in_ns;
+  sum.compute_ns += run.compute_ns;
+  sum.copy_out_ns += run.copy_out_ns;
+}
+
+}  // namespace
 
 void ModelStatisticsSnapshot::merge(const ModelStatisticsSnapshot& other) {
   accepted += other.accepted;
@@ -22,8 +39,12 @@ void ModelStatisticsSnapshot::merge(const ModelStatisticsSnapshot& other) {
   copy.merge(other.copy);
   compute.merge(other.compute);
   total.merge(other.total);
+  copy_out_ns += other.copy_out_ns;
+  for (const auto& [rows, run] : other.runs) add_run(runs, run);
+  last_run_ns = std::max(last_run_ns, other.last_run_ns);
   for (const auto& [device, theirs_ns] : other.core_busy_ns) core_busy_ns[device] += theirs_ns;
   for (const terms::CodeCount& theirs : other.answered) {
+    // A list of at most sixteen codes: a search is as quick as a table.
     const auto mine = std::ranges::find(answered, theirs.code, &terms::CodeCount::code);
     if (mine == answered.end()) {
       answered.push_back(theirs);
@@ -44,10 +65,21 @@ std::int64_t ModelStatisticsSnapshot::num_errors() const {
   return num_answered() - (ok == answered.end() ? 0 : ok->count);
 }
 
+std::int64_t ModelStatisticsSnapshot::num_runs() const {
+  std::int64_t total_count = 0;
+  for (const auto& [rows, run] : runs) total_count += run.count;
+  return total_count;
+}
+
+std::int64_t ModelStatisticsSnapshot::num_running() const {
+  return std::max<std::int64_t>(0, accepted - num_answered() - waiting);
+}
+
 ModelStatistics::ModelStatistics(std::vector<std::vector<LaneCores>> lanes)
     : lanes_(std::move(lanes)), lane_busy_ns_(lanes_.size()) {}
 
 void ModelStatistics::add_lane_busy(std::size_t lane, std::int64_t duration_ns) {
+  // Each counter has one writer, the lane's thread, so no atomic addition is needed.
   if (lane < lane_busy_ns_.size()) add_alone(lane_busy_ns_[lane], duration_ns);
 }
 
@@ -62,6 +94,15 @@ void ModelStatistics::record(const RequestTimes& times) {
   copy_.record(times.copy_ns);
   compute_.record(times.compute_ns);
   total_.record(times.total_ns);
+  add_alone(copy_out_ns_, times.copy_out_ns);
+}
+
+void ModelStatistics::record_run(std::int64_t rows, std::int64_t num_passes,
+                                 const RequestTimes& times, std::int64_t now_ns) {
+  const std::lock_guard lock(runs_mutex_);
+  add_run(runs_, {rows, num_passes, times.copy_ns - times.copy_out_ns, times.compute_ns,
+                  times.copy_out_ns});
+  last_run_ns_ = now_ns;
 }
 
 void ModelStatistics::add_busy(std::int64_t duration_ns) { add_alone(busy_ns_, duration_ns); }
@@ -92,6 +133,10 @@ ModelStatisticsSnapshot ModelStatistics::snapshot() const {
   snapshot.copy = copy_.snapshot();
   snapshot.compute = compute_.snapshot();
   snapshot.total = total_.snapshot();
+  snapshot.copy_out_ns = copy_out_ns_.load(std::memory_order_relaxed);
+  const std::lock_guard lock(runs_mutex_);
+  snapshot.runs = runs_;
+  snapshot.last_run_ns = last_run_ns_;
   return snapshot;
 }
 
@@ -114,6 +159,8 @@ terms::ModelStatistics summary_of(const ModelStatisticsSnapshot& snapshot) {
   summary.total = latency_of(snapshot.total);
   summary.recorded_bytes = snapshot.recorded_bytes;
   summary.joined = snapshot.joined;
+  summary.copy_out_ns = snapshot.copy_out_ns;
+  for (const auto& [rows, run] : snapshot.runs) summary.runs.push_back(run);
   return summary;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "runtime/statistics/histogram.h"
@@ -29,11 +30,18 @@ struct ModelStatisticsSnapshot {
   HistogramSnapshot queue;  ///< from submission to the first stage
   HistogramSnapshot copy;   ///< in and out
   HistogramSnapshot compute;
-  HistogramSnapshot total;  ///< from submission to answer
+  HistogramSnapshot total;                       ///< from submission to answer
+  std::int64_t copy_out_ns = 0;                  ///< of `copy`, that of outputs
+  std::map<std::int64_t, terms::RunCount> runs;  ///< by rows
+  std::int64_t last_run_ns = 0;                  ///< when the last run ended; 0: none did
 
   void merge(const ModelStatisticsSnapshot& other);
   std::int64_t num_answered() const;
   std::int64_t num_errors() const;
+  std::int64_t num_runs() const;
+  /// Accepted requests that neither wait nor have been answered. The counters are read one after
+  /// another, so the figure may be off by those that move meanwhile; never negative.
+  std::int64_t num_running() const;
 };
 
 /// What clients are told of it; without the model's handle and name, and without buckets.
@@ -45,6 +53,7 @@ struct RequestTimes {
   std::int64_t copy_ns = 0;
   std::int64_t compute_ns = 0;
   std::int64_t total_ns = 0;
+  std::int64_t copy_out_ns = 0;  ///< of `copy_ns`, that of outputs
 };
 
 /// Cores on which a lane of a pipeline runs.
@@ -87,6 +96,9 @@ class ModelStatistics {
   }
   /// Records a request that ran to its end.
   void record(const RequestTimes& times);
+  /// Records a run of one or several requests; its times may be those of several passes.
+  void record_run(std::int64_t rows, std::int64_t num_passes, const RequestTimes& times,
+                  std::int64_t now_ns);
   void add_busy(std::int64_t duration_ns);
   /// Adds the duration of a stage to its lane.
   void add_lane_busy(std::size_t lane, std::int64_t duration_ns);
@@ -109,6 +121,10 @@ class ModelStatistics {
   Histogram copy_;
   Histogram compute_;
   Histogram total_;
+  std::atomic<std::int64_t> copy_out_ns_ = 0;
+  mutable std::mutex runs_mutex_;  ///< a leaf
+  std::map<std::int64_t, terms::RunCount> runs_;
+  std::int64_t last_run_ns_ = 0;
   const std::vector<std::vector<LaneCores>> lanes_;
   std::vector<std::atomic<std::int64_t>> lane_busy_ns_;  ///< by lane; never resized
 };

@@ -24,6 +24,16 @@ TEST(ModelStatistics, CountsAnswersByCode) {
   }
 }
 
+TEST(ModelStatistics, RunningRequestsNeitherWaitNorAreAnswered) {
+  ModelStatistics statistics;
+  for (int i = 0; i < 5; ++i) statistics.count_accepted();
+  statistics.set_waiting(2);
+  statistics.count_answer(RuntimeCode::kOk);
+  EXPECT_EQ(statistics.snapshot().num_running(), 2);
+  for (int i = 0; i < 4; ++i) statistics.count_answer(RuntimeCode::kOk);
+  EXPECT_EQ(statistics.snapshot().num_running(), 0);
+}
+
 TEST(ModelStatistics, MergingAddsBothSides) {
   ModelStatistics a;
   ModelStatistics b;
@@ -37,6 +47,25 @@ TEST(ModelStatistics, MergingAddsBothSides) {
   EXPECT_EQ(merged.num_answered(), 3);
   EXPECT_EQ(merged.total.sum_ns(), 66);
   EXPECT_EQ(merged.compute.count(), 2);
+}
+
+TEST(ModelStatistics, CountsRunsByTheirRows) {
+  ModelStatistics statistics;
+  const RequestTimes times = {1, 20, 300, 400, 5};
+  statistics.record_run(4, 1, times, 10);
+  statistics.record_run(4, 2, times, 30);
+  for (std::int64_t rows = 1000; rows < 2000; ++rows) statistics.record_run(rows, 1, times, 40);
+  auto snapshot = statistics.snapshot();
+  EXPECT_EQ(snapshot.runs.at(4).count, 3);
+  EXPECT_EQ(snapshot.runs.at(4).copy_in_ns, 30);
+  EXPECT_EQ(snapshot.runs.at(4).compute_ns, 600);
+  EXPECT_EQ(snapshot.runs.at(4).copy_out_ns, 10);
+  EXPECT_EQ(snapshot.num_runs(), 1003);
+  EXPECT_LE(snapshot.runs.size(), 65) << "clients choose the rows";
+  snapshot.merge(statistics.snapshot());
+  EXPECT_EQ(snapshot.num_runs(), 2006);
+  EXPECT_LE(snapshot.runs.size(), 65);
+  EXPECT_EQ(snapshot.last_run_ns, 40);
 }
 
 TEST(Health, ReportsStateReasonAndRemedy) {

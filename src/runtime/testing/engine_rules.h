@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/engine.h"
+#include "runtime/testing/cookies.h"
 
 namespace sluice::runtime::testing {
 

@@ -38,6 +38,16 @@ const backend::BackendRegistry& registry() {
   return kRegistry;
 }
 
+Reply TestEngine::infer(terms::ModelHandle handle, Request request) {
+  const auto model = sink(handle);
+  if (!model.is_ok()) return failed_reply(model.status());
+  return runtime::infer(**model, std::move(request));
+}
+
+Result<Cookie> TestEngine::post(terms::ModelHandle handle, Request& request) {
+  return cookies_.post(SLUICE_TRY(sink(handle)), request);
+}
+
 topology::DeviceMap cpu_map(int max_cores) {
   std::vector<std::vector<std::int32_t>> cpus;
   for (const std::int32_t cpu : topology::usable_cpus()) {

@@ -2,16 +2,38 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "backend/backend.h"
 #include "runtime/engine.h"
+#include "runtime/testing/cookies.h"
 
 namespace sluice::runtime::testing {
 
 /// The plug-ins beside the test program.
 const backend::BackendRegistry& registry();
+
+/// An engine, and the requests of a test to it by cookie.
+class TestEngine final : public Engine {
+ public:
+  using Engine::Engine;
+
+  /// Blocks until the reply.
+  Reply infer(terms::ModelHandle handle, Request request);
+  Result<Cookie> post(terms::ModelHandle handle, Request& request);
+  Reply poll(Cookie cookie) { return cookies_.poll(cookie); }
+  Reply wait(Cookie cookie, std::int64_t deadline_ns) { return cookies_.wait(cookie, deadline_ns); }
+  std::vector<Cookie> completed(std::span<const Cookie> cookies) const {
+    return cookies_.completed(cookies);
+  }
+  Status cancel(Cookie cookie) { return cookies_.cancel(cookie); }
+
+ private:
+  CookieTable cookies_;
+};
 
 /// One device of kind "cpu" with a core per processor that this process may use, at most
 /// `max_cores`.

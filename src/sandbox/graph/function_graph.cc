@@ -59,7 +59,10 @@ void FunctionGraph::leave(std::uint64_t id, RuntimeCode code, const runtime::Req
   std::shared_ptr<GraphRun> run;  // goes behind the lock, perhaps as the last owner of the graph
   const std::lock_guard lock(mutex_);
   statistics_.count_answer(code);
-  if (code == RuntimeCode::kOk || code == RuntimeCode::kNumericError) statistics_.record(times);
+  if (code == RuntimeCode::kOk || code == RuntimeCode::kNumericError) {
+    statistics_.record(times);
+    statistics_.record_run(1, 1, times, clock_.now_ns());
+  }
   auto node = runs_.extract(id);
   if (!node.empty()) run = std::move(node.mapped());
   answered_.notify_all();

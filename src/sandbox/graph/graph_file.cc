@@ -59,7 +59,10 @@ Result<GraphFile> parse_graph_file(std::string_view text) {
   }
   const nlohmann::json document = SLUICE_TRY(parse_json(text));
   SLUICE_TRY(check_keys(document));
-  const JsonValue all(document, "graph");
+  return graph_from_json(JsonValue(document, "graph"));
+}
+
+Result<GraphFile> graph_from_json(const JsonValue& all) {
   GraphFile file;
   const JsonValue functions = SLUICE_TRY(all.field("functions"));
   for (const JsonValue& item : SLUICE_TRY(functions.as_items(kMaxGraphNodes))) {
@@ -74,6 +77,18 @@ Result<GraphFile> parse_graph_file(std::string_view text) {
     file.outputs.push_back(SLUICE_TRY(terms::GraphPort::parse(port).with_context(item.path())));
   }
   return file;
+}
+
+nlohmann::ordered_json to_json(const GraphFile& file) {
+  nlohmann::ordered_json json = {{"functions", nlohmann::ordered_json::array()}};
+  for (const GraphFile::Function& one : file.functions) {
+    json["functions"].push_back(one.name + "=" + one.function);
+  }
+  for (const terms::GraphEdge& edge : file.edges) {
+    json["edges"].push_back(edge.from.to_string() + "=" + edge.to.to_string());
+  }
+  for (const terms::GraphPort& output : file.outputs) json["outputs"].push_back(output.to_string());
+  return json;
 }
 
 Result<terms::GraphRequest> to_request(GraphFile file, std::string name,

@@ -1,11 +1,14 @@
 // A graph of functions as a file describes it.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/json/json_reader.h"
 #include "sandbox/graph/graph_plan.h"
 
 namespace sluice::sandbox {
@@ -28,6 +31,9 @@ struct GraphFile {
 /// left out. A function whose name in the graph is its own needs no '='.
 /// Fails: kInvalidArgument with the place, or for more than kMaxGraphFileBytes.
 Result<GraphFile> parse_graph_file(std::string_view text);
+/// The same of an object in another file, which may have more fields.
+Result<GraphFile> graph_from_json(const JsonValue& value);
+nlohmann::ordered_json to_json(const GraphFile& file);
 
 /// The graph with the functions that are deployed: `models` has their handles and names. A handle
 /// is written as lists show it, 0x160000000, or decimal.

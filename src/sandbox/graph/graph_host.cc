@@ -33,7 +33,7 @@ Status no_phases() {
 
 Result<std::shared_ptr<FunctionGraph>> GraphHost::find(ModelHandle handle) const {
   const auto number = static_cast<std::uint64_t>(handle);
-  auto graph = is_handle(number) ? graphs_.find(number & ~kGraphBits) : nullptr;
+  auto graph = graphs_.find(number);
   if (graph != nullptr) return graph;
   return runtime_error(RuntimeCode::kInvalidHandle, "no graph has handle {:#x}, or no longer",
                        number);
@@ -53,8 +53,7 @@ Result<ModelHandle> GraphHost::deploy(terms::GraphRequest request) {
   }
   GraphPlan plan = SLUICE_TRY(plan_graph(request, std::move(sinks)));
   return ModelHandle(graphs_.insert(std::make_shared<FunctionGraph>(
-                         std::move(request), std::move(plan), exchange_, functions_.clock())) |
-                     kGraphBits);
+      std::move(request), std::move(plan), exchange_, functions_.clock())));
 }
 
 Result<terms::GraphState> GraphHost::state(ModelHandle handle) const {
@@ -67,7 +66,7 @@ Status GraphHost::check_unused(ModelHandle function) const {
     if (node == graph->nodes().end()) continue;
     return runtime_error(RuntimeCode::kFailed,
                          "graph {} ({:#x}) has it as {}; remove the graph first", graph->name(),
-                         handle | kGraphBits, node->name);
+                         handle, node->name);
   }
   return ok_status();
 }
@@ -92,7 +91,7 @@ Status GraphHost::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
   const auto graph = SLUICE_TRY(find(handle));
   // Drained before the removal, so that the handle serves requests under way.
   graph->shutdown(drain_deadline_ns);
-  if (graphs_.remove(static_cast<std::uint64_t>(handle) & ~kGraphBits) != nullptr) {
+  if (graphs_.remove(static_cast<std::uint64_t>(handle)) != nullptr) {
     return ok_status();
   }
   return find(handle).status();  // another thread was first
@@ -105,7 +104,7 @@ Result<terms::ModelInfo> GraphHost::info(ModelHandle handle) const {
 std::vector<terms::ModelInfo> GraphHost::list_models() const {
   std::vector<terms::ModelInfo> infos;
   for (const auto& [handle, graph] : graphs_.all()) {
-    infos.push_back(info_of(handle | kGraphBits, *graph));
+    infos.push_back(info_of(handle, *graph));
   }
   return infos;
 }

@@ -12,15 +12,11 @@
 
 namespace sluice::sandbox {
 
-/// A model host whose models are graphs of the functions of another host. Handles are equal to none
-/// of the other hosts'. Safe from any thread. Every Status has a RuntimeCode.
+/// A model host whose models are graphs of the functions of another host. Safe from any thread.
+/// Every Status has a RuntimeCode.
 class GraphHost final : public runtime::ModelHost {
  public:
   static constexpr std::size_t kMaxGraphs = 4096;
-  /// FunctionHost's bit and one more, which its table has no index for.
-  static constexpr std::uint64_t kGraphBits =
-      FunctionHost::kFunctionBit | (std::uint64_t{1} << 29U);
-  static bool is_handle(std::uint64_t model) { return (model & kGraphBits) == kGraphBits; }
 
   /// `functions` and `exchange`, which counts the tensors between functions, outlive the host.
   /// Null: nothing counts them.
@@ -63,7 +59,7 @@ class GraphHost final : public runtime::ModelHost {
   FunctionHost& functions_;
   Exchange* const exchange_;
   std::mutex change_mutex_;  ///< held during a deployment
-  runtime::HandleTable<FunctionGraph> graphs_;
+  runtime::HandleTable<FunctionGraph> graphs_{runtime::HandleKind::kGraph};
 };
 
 }  // namespace sluice::sandbox

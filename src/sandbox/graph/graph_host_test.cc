@@ -87,6 +87,24 @@ TEST_F(GraphHostTest, OneOutputFeedsSeveralFunctions) {
   EXPECT_THAT(floats(reply.outputs[1]), ElementsAre(4, 0, 8, 0));
 }
 
+TEST_F(GraphHostTest, DetailCountsTheSegmentsOfAllFunctions) {
+  const auto graph = deploy({"a.y=b.x", "b.y=c.x"});
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  runtime::Request request = request_of(2);
+  request.wants_detail = true;
+  const Reply reply = runtime::infer(**graphs_.sink(*graph), std::move(request));
+  ASSERT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
+  std::vector<std::uint32_t> segments;
+  std::int64_t copy_out_ns = 0;
+  for (const terms::StageTime& stage : reply.detail.stages) {
+    if (stage.kind == terms::StageKind::kCompute) segments.push_back(stage.segment);
+    if (stage.kind == terms::StageKind::kCopyOut) copy_out_ns += stage.duration_ns;
+  }
+  EXPECT_THAT(segments, ElementsAre(0, 1, 2));
+  EXPECT_EQ(reply.detail.backends.size(), segments.size());
+  EXPECT_EQ(reply.detail.copy_out_ns, copy_out_ns);
+}
+
 TEST_F(GraphHostTest, CallersMemoryHasTheOutputs) {
   const auto graph = deploy({"a.y=b.x", "b.y=c.x"}, {"a.y"});
   std::vector<float> y(4);

@@ -19,10 +19,17 @@ void add(terms::ReplyDetail& all, const terms::ReplyDetail& one) {
   for (const std::int32_t core : one.cores) {
     if (std::ranges::find(all.cores, core) == all.cores.end()) all.cores.push_back(core);
   }
+  const auto num_segments = static_cast<std::uint32_t>(all.backends.size());
   all.backends.insert(all.backends.end(), one.backends.begin(), one.backends.end());
   all.queue_ns += one.queue_ns;
   all.copy_ns += one.copy_ns;
+  all.copy_out_ns += one.copy_out_ns;
   all.compute_ns += one.compute_ns;
+  if (all.submitted_ns == 0) all.submitted_ns = one.submitted_ns;
+  for (terms::StageTime stage : one.stages) {
+    if (stage.kind == terms::StageKind::kCompute) stage.segment += num_segments;
+    all.stages.push_back(stage);
+  }
 }
 
 bool has_memory(const Request& request, std::size_t output) {
@@ -188,6 +195,7 @@ void GraphRun::finish(Reply reply) {
   times.queue_ns = reply.detail.queue_ns;
   times.copy_ns = reply.detail.copy_ns;
   times.compute_ns = reply.detail.compute_ns;
+  times.copy_out_ns = reply.detail.copy_out_ns;
   times.total_ns = graph_->clock().now_ns() - start_ns_;
   const RuntimeCode code = reply.code;
   if (on_done) on_done(std::move(reply));

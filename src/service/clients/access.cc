@@ -44,6 +44,8 @@ std::int64_t group_named(const char* name) {
   return entry == nullptr ? -1 : static_cast<std::int64_t>(entry->gr_gid);
 }
 
+/// Ids, not names: the kernel reports ids of a Unix socket's peer, and a rename must not move
+/// rights.
 bool names(const RoleRule& rule, const terms::Peer& peer) {
   switch (rule.who) {
     case Who::kUser: return peer.user == rule.id;
@@ -65,6 +67,8 @@ Result<RoleRule> parse_role_rule(std::string_view text) {
   }
   const std::string_view who = text.substr(0, equals);
   RoleRule rule;
+  // Parsed before the name, so that a message about roles comes even for a user that does not
+  // exist.
   rule.roles =
       SLUICE_TRY(terms::parse_roles(text.substr(equals + 1)).with_context(std::string(who)));
   constexpr std::string_view kUser = "user:";

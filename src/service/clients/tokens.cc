@@ -1,6 +1,7 @@
 #include "service/clients/tokens.h"
 
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <set>
@@ -90,7 +91,9 @@ std::optional<AccessToken> TokenTable::find(std::string_view secret) const {
 
 std::string_view bearer_secret(std::string_view authorization) {
   constexpr std::string_view kBearer = "Bearer ";
-  if (authorization.starts_with(kBearer)) authorization.remove_prefix(kBearer.size());
+  const bool has_scheme = authorization.size() > kBearer.size() &&
+                          strncasecmp(authorization.data(), kBearer.data(), kBearer.size()) == 0;
+  if (has_scheme) authorization.remove_prefix(kBearer.size());
   return authorization;
 }
 

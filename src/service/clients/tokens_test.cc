@@ -59,5 +59,13 @@ TEST(TokenTable, SecretKeepsItsMadeName) {
   EXPECT_NE(table.find("c")->name, "unnamed-1") << "that was another's";
 }
 
+TEST(Tokens, SchemeOfABearerHasNoCase) {
+  for (const char* field : {"Bearer s3cret", "bearer s3cret", "BEARER s3cret", "s3cret"}) {
+    EXPECT_EQ(bearer_secret(field), "s3cret") << field;
+  }
+  EXPECT_EQ(bearer_secret("Basic s3cret"), "Basic s3cret");
+  EXPECT_EQ(bearer_secret("Bearer"), "Bearer");
+}
+
 }  // namespace
 }  // namespace sluice::service

@@ -20,6 +20,7 @@ using Labels = PrometheusText::Labels;
 struct Source {
   Labels labels;
   const ModelStatisticsSnapshot* requests;
+  const telemetry::Exemplar* exemplar = nullptr;  ///< of its latest traced request; null: none
 };
 
 std::string code_label(RuntimeCode code) {
@@ -53,6 +54,8 @@ void add_requests(PrometheusText& text, const std::string& of, const std::vector
   for (const Source& one : sources) text.add(one.labels, one.requests->refused);
   text.begin(of + "_requests_waiting", "gauge", "Requests that wait for a slot.");
   for (const Source& one : sources) text.add(one.labels, one.requests->waiting);
+  text.begin(of + "_requests_running", "gauge", "Requests that have a slot.");
+  for (const Source& one : sources) text.add(one.labels, one.requests->num_running());
   text.begin(of + "_requests_answered_total", "counter",
              "Requests answered, by runtime code; all but ok are errors.");
   for (const Source& one : sources) {
@@ -76,15 +79,18 @@ void add_requests(PrometheusText& text, const std::string& of, const std::vector
       Part{"_compute_duration_seconds", "Kernels.", &ModelStatisticsSnapshot::compute}};
   for (const Part& part : kParts) {
     text.begin(of + part.name, "histogram", part.help);
-    for (const Source& one : sources) text.add(one.labels, one.requests->*part.member);
+    const bool is_total = part.member == &ModelStatisticsSnapshot::total;
+    for (const Source& one : sources) {
+      text.add(one.labels, one.requests->*part.member, is_total ? one.exemplar : nullptr);
+    }
   }
 }
 
 template <typename Report>
-void add_requests(PrometheusText& text, const std::string& of, const std::vector<Report>& reports) {
+std::vector<Source> sources_of(const std::vector<Report>& reports) {
   std::vector<Source> sources;
   for (const Report& report : reports) sources.push_back({labels_of(report), &report.requests});
-  add_requests(text, of, sources);
+  return sources;
 }
 
 void add_server(PrometheusText& text, const Metrics& metrics) {
@@ -92,6 +98,8 @@ void add_server(PrometheusText& text, const Metrics& metrics) {
   text.add({{"version", metrics.server.version}}, 1);
   text.begin("ready", "gauge", "1 while requests are taken, 0 while the daemon is draining.");
   text.add({}, metrics.server.state == "ready" ? 1 : 0);
+  text.begin("load_ratio", "gauge", "The busiest group or the fullest line, from 0 to 1.");
+  text.add_ratio({}, metrics.load);
   text.begin("uptime_seconds", "gauge", "Since the daemon was started.");
   text.add_seconds({}, metrics.server.uptime_ns);
   text.begin("descriptors_open", "gauge", "File descriptors of the daemon.");
@@ -100,6 +108,14 @@ void add_server(PrometheusText& text, const Metrics& metrics) {
   text.add({}, metrics.descriptors.max_open);
   text.begin("heap_bytes", "gauge", "Memory that the daemon has allocated.");
   text.add({}, heap_bytes());
+  text.begin("memory_bytes", "gauge", "What clients make the daemon hold, by what for.");
+  for (const auto& item : metrics.memory) text.add({{"category", item.category}}, item.bytes);
+  text.begin("memory_limit_bytes", "gauge", "The most that all categories may be together.");
+  text.add({}, metrics.memory_limit_bytes);
+  text.begin("account_memory_bytes", "gauge", "The same, by the user or token that made it.");
+  for (const auto& item : metrics.memory_of_accounts) {
+    text.add({{"account", item.category}}, item.bytes);
+  }
   text.begin("connections_refused_total", "counter", "Connections closed instead of served.");
   text.add({}, metrics.num_refused_connections);
   text.begin("cores", "gauge", "Cores of all devices.");
@@ -119,7 +135,24 @@ void add_server(PrometheusText& text, const Metrics& metrics) {
   text.add({}, num_in_flight);
 }
 
-void add_models(PrometheusText& text, const std::vector<ModelMetrics>& models) {
+void add_telemetry(PrometheusText& text, const Metrics& metrics) {
+  if (metrics.spans) {
+    text.begin("trace_spans_sent_total", "counter", "Spans that the collector took.");
+    text.add({}, metrics.spans->sent_spans);
+    text.begin("trace_spans_lost_total", "counter", "Spans that the collector did not take.");
+    text.add({}, metrics.spans->lost_spans);
+    text.begin("trace_requests_dropped_total", "counter",
+               "Traced requests whose spans found the queue full.");
+    text.add({}, metrics.spans->dropped_requests);
+  }
+  if (metrics.lost_access_lines) {
+    text.begin("access_lines_lost_total", "counter", "Requests without a line in the access log.");
+    text.add({}, *metrics.lost_access_lines);
+  }
+}
+
+void add_models(PrometheusText& text, const Metrics& metrics) {
+  const std::vector<ModelMetrics>& models = metrics.models;
   using terms::ModelPhase;
   text.begin("model_phase", "gauge", "1 for the phase that the model is in, 0 for the others.");
   for (const ModelMetrics& model : models) {
@@ -144,7 +177,13 @@ void add_models(PrometheusText& text, const std::vector<ModelMetrics>& models) {
   text.begin("model_recorded_bytes", "gauge",
              "Command lists and plans that its slots keep for shapes of earlier requests.");
   for (const auto& model : models) text.add(labels_of(model), model.requests.recorded_bytes);
-  add_requests(text, "model", models);
+  std::vector<Source> sources;
+  for (const ModelMetrics& model : models) {
+    const auto exemplar = metrics.exemplars.find(model.info.name);
+    sources.push_back({labels_of(model), &model.requests,
+                       exemplar == metrics.exemplars.end() ? nullptr : &exemplar->second});
+  }
+  add_requests(text, "model", sources);
 }
 
 /// What groups and devices have in common.
@@ -165,7 +204,7 @@ void add_usage(PrometheusText& text, const std::string& of, const std::vector<Re
   for (const auto& report : reports) {
     text.add(labels_of(report), report.health.state == terms::HealthState::kHealthy ? 1 : 0);
   }
-  add_requests(text, of, reports);
+  add_requests(text, of, sources_of(reports));
 }
 
 void add_groups(PrometheusText& text, const std::vector<runtime::GroupReport>& groups) {
@@ -221,12 +260,13 @@ struct TritonCounts {
   std::int64_t runs = 0;
   std::int64_t request_us = 0;
   std::int64_t queue_us = 0;
-  std::int64_t copy_us = 0;
+  std::int64_t copy_in_us = 0;
   std::int64_t compute_us = 0;
+  std::int64_t copy_out_us = 0;
 };
 
 /// The names that Triton gives to what is above, so that dashboards and autoscalers made for it
-/// find them. Its documentation on metrics has the meanings. Copies in both directions are input.
+/// find them. Its documentation on metrics has the meanings.
 void add_triton_names(PrometheusText& text, const std::vector<ModelMetrics>& models) {
   constexpr std::int64_t kNsPerUs = 1000;
   std::map<std::pair<std::string, std::int64_t>, TritonCounts> by_name;
@@ -238,11 +278,12 @@ void add_triton_names(PrometheusText& text, const std::vector<ModelMetrics>& mod
       (answered.code == RuntimeCode::kOk ? counts.success : counts.failure) += answered.count;
     }
     counts.pending += requests.waiting;
-    counts.runs += requests.compute.count();
+    counts.runs += requests.num_runs();
     counts.request_us += requests.total.sum_ns() / kNsPerUs;
     counts.queue_us += requests.queue.sum_ns() / kNsPerUs;
-    counts.copy_us += requests.copy.sum_ns() / kNsPerUs;
+    counts.copy_in_us += (requests.copy.sum_ns() - requests.copy_out_ns) / kNsPerUs;
     counts.compute_us += requests.compute.sum_ns() / kNsPerUs;
+    counts.copy_out_us += requests.copy_out_ns / kNsPerUs;
   }
   struct Family {
     const char* name;
@@ -256,8 +297,11 @@ void add_triton_names(PrometheusText& text, const std::vector<ModelMetrics>& mod
       Family{"nv_inference_exec_count", "Runs.", &TritonCounts::runs},
       Family{"nv_inference_request_duration_us", "Until the answer.", &TritonCounts::request_us},
       Family{"nv_inference_queue_duration_us", "Until the first stage.", &TritonCounts::queue_us},
-      Family{"nv_inference_compute_input_duration_us", "Copies.", &TritonCounts::copy_us},
+      Family{"nv_inference_compute_input_duration_us", "Copies of inputs.",
+             &TritonCounts::copy_in_us},
       Family{"nv_inference_compute_infer_duration_us", "Kernels.", &TritonCounts::compute_us},
+      Family{"nv_inference_compute_output_duration_us", "Copies of outputs.",
+             &TritonCounts::copy_out_us},
       Family{"nv_inference_pending_request_count", "Requests that wait.", &TritonCounts::pending}};
   for (const Family& family : kFamilies) {
     const bool is_gauge = family.member == &TritonCounts::pending;
@@ -271,14 +315,19 @@ void add_triton_names(PrometheusText& text, const std::vector<ModelMetrics>& mod
 
 }  // namespace
 
-std::string to_prometheus(const Metrics& metrics) {
-  PrometheusText text;
+void add_metrics(const Metrics& metrics, PrometheusText& text) {
   add_server(text, metrics);
-  add_models(text, metrics.models);
+  add_telemetry(text, metrics);
+  add_models(text, metrics);
   add_groups(text, metrics.groups);
   add_workers(text, metrics.workers);
   add_devices(text, metrics);
   add_triton_names(text, metrics.models);
+}
+
+std::string to_prometheus(const Metrics& metrics, MetricsForm form) {
+  PrometheusText text(form);
+  add_metrics(metrics, text);
   return text.take();
 }
 

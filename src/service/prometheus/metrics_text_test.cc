@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <regex>
 #include <set>
 #include <sstream>
 
+#include "service/prometheus/native_histogram.h"
 #include "service/prometheus/text.h"
 
 namespace sluice::service {
@@ -21,7 +23,9 @@ runtime::ModelStatisticsSnapshot requests_of(std::vector<std::int64_t> durations
   for (const std::int64_t duration_ns : durations_ns) {
     statistics.count_accepted();
     statistics.count_answer(RuntimeCode::kOk);
-    statistics.record({1, 2, 3, duration_ns});
+    const runtime::RequestTimes times = {1, 2'500'000, 3, duration_ns, 1'000'000};
+    statistics.record(times);
+    statistics.record_run(1, 1, times, 1);
   }
   statistics.count_answer(RuntimeCode::kQueueFull);
   statistics.set_recorded_bytes(4096);
@@ -32,6 +36,7 @@ Metrics example() {
   Metrics metrics;
   metrics.server.version = "1.2.3";
   metrics.server.state = "ready";
+  metrics.load = 0.25;
   metrics.server.uptime_ns = 1'500'000'000;
   metrics.descriptors = {40, 1024};
   metrics.num_refused_connections = 3;
@@ -70,6 +75,8 @@ TEST(Metrics, ReportsEveryStatistic) {
   for (const char* line : {
            "sluice_build_info{version=\"1.2.3\"} 1\n",
            "sluice_ready 1\n",
+           "sluice_load_ratio 0.2500\n",
+           "sluice_group_requests_running{group=\"1\"} 0\n",
            "sluice_uptime_seconds 1.5\n",
            "sluice_descriptors_open 40\n",
            "sluice_descriptors_max 1024\n",
@@ -111,6 +118,56 @@ TEST(Metrics, BucketsCountDurationsUpToTheirBound) {
   EXPECT_THAT(all, HasSubstr("sluice_x_seconds_count{a=\"b\"} 3\n"));
 }
 
+TEST(OpenMetrics, MarksABucketWithItsTracedRequest) {
+  Metrics metrics = example();
+  telemetry::Exemplar exemplar;
+  exemplar.trace.fill(0xab);
+  exemplar.total_ns = 1024;
+  exemplar.wall_ns = 1'700'000'000'250'000'000;
+  metrics.exemplars["resnet"] = exemplar;
+  const std::string text = to_prometheus(metrics, MetricsForm::kOpenMetrics);
+  const std::string bucket =
+      "sluice_model_request_duration_seconds_bucket{model=\"0x100000000\",name=\"resnet\",le=";
+  EXPECT_THAT(text, HasSubstr(bucket + "\"0.000002047\"} 2 # {trace_id=\"" +
+                              std::string("abababababababababababababababab") +
+                              "\"} 0.000001024 1700000000.250\n"));
+  EXPECT_THAT(text, HasSubstr(bucket + "\"0.000001023\"} 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("compute_duration_seconds_bucket{model=\"0x100000000\",name="
+                                  "\"resnet\",le=\"0.000002047\"} 3 #")));
+  EXPECT_THAT(text, ::testing::EndsWith("\n# EOF\n"));
+  EXPECT_THAT(to_prometheus(metrics), Not(HasSubstr("# {")));
+}
+
+TEST(OpenMetrics, NamesFamiliesOfCountersWithoutTheirEnd) {
+  const std::string text = to_prometheus(example(), MetricsForm::kOpenMetrics);
+  EXPECT_THAT(text, HasSubstr("# TYPE sluice_model_starts counter\n"));
+  EXPECT_THAT(text, HasSubstr("\nsluice_model_starts_total{"));
+  EXPECT_THAT(text, HasSubstr("# TYPE nv_inference_count unknown\n"));
+}
+
+TEST(MetricsForm, IsTheRichestThatAScraperTakes) {
+  EXPECT_EQ(choose_form(""), MetricsForm::kText);
+  EXPECT_EQ(choose_form("text/html,*/*;q=0.1"), MetricsForm::kText);
+  const std::string open = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
+  EXPECT_EQ(choose_form(open), MetricsForm::kOpenMetrics);
+  EXPECT_EQ(choose_form("application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;"
+                        "encoding=delimited," +
+                        open),
+            MetricsForm::kProtobuf);
+}
+
+TEST(NativeHistogram, CountsEachValueNearItsBucket) {
+  // 2^-10 s is the end of bucket -80; the runtime's bucket of it is at most an eighth wide.
+  const auto counts = native_counts(requests_of({976'562, 976'562, 1'000'000'000}).total);
+  std::int64_t total = 0;
+  for (const auto& [bucket, count] : counts) {
+    total += count;
+    const bool is_near = std::abs(bucket + 80) <= 1 || std::abs(bucket) <= 1;
+    EXPECT_TRUE(is_near) << bucket;
+  }
+  EXPECT_EQ(total, 3);
+}
+
 /// The rules that `promtool check metrics` has: names, each family once with help and type before
 /// its samples, no sample twice, counters end in _total, buckets rise.
 TEST(Metrics, ModelsOfOneNameAreOneUnderTritonsNames) {
@@ -123,6 +180,8 @@ TEST(Metrics, ModelsOfOneNameAreOneUnderTritonsNames) {
   EXPECT_THAT(text, HasSubstr("\nnv_inference_request_failure" + labels + "2\n"));
   EXPECT_THAT(text, HasSubstr("\nnv_inference_exec_count" + labels + "6\n"));
   EXPECT_THAT(text, HasSubstr("\nnv_inference_request_duration_us" + labels + "10004\n"));
+  EXPECT_THAT(text, HasSubstr("\nnv_inference_compute_input_duration_us" + labels + "9000\n"));
+  EXPECT_THAT(text, HasSubstr("\nnv_inference_compute_output_duration_us" + labels + "6000\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE nv_inference_pending_request_count gauge\n"));
 }
 

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "terms/group.h"
 #include "terms/model.h"
+#include "terms/tensors/stage.h"
 
 namespace sluice::terms {
 
@@ -23,9 +24,6 @@ struct ProfileSettings {
   std::int64_t limit_ns = 600'000'000'000;         ///< of the recording
   std::int64_t max_spans = std::int64_t{1} << 18;  ///< new spans replace the oldest
 };
-
-/// What a lane of a model's pipeline does.
-enum class StageKind : std::uint8_t { kCopyIn, kCompute, kCopyOut };
 
 enum class SpanKind : std::uint8_t {
   kRequest,    ///< from submission to answer

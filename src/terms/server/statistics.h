@@ -41,6 +41,15 @@ struct Latency {
   std::vector<Bucket> buckets = {};
 };
 
+/// Runs of so many rows of a model, and their times in all.
+struct RunCount {
+  std::int64_t rows = 1;  ///< of a joined run, with those that fill it up; 0: of rarer numbers
+  std::int64_t count = 0;
+  std::int64_t copy_in_ns = 0;
+  std::int64_t compute_ns = 0;
+  std::int64_t copy_out_ns = 0;
+};
+
 /// Of a model since its load.
 struct ModelStatistics {
   std::uint64_t model = 0;
@@ -58,6 +67,10 @@ struct ModelStatistics {
   Latency total;
   std::int64_t recorded_bytes = 0;  ///< kept for shapes of earlier requests, by all slots
   std::int64_t joined = 0;          ///< requests that ran together with others
+  // Not told by the daemon's own protocol.
+  std::int64_t copy_out_ns = 0;       ///< of `copy.sum_ns`, that of outputs
+  std::vector<RunCount> runs = {};    ///< by rows, ascending
+  std::int64_t last_run_unix_ms = 0;  ///< when the last run ended; 0: none did
 };
 
 /// Activity of the cores and contents of the memory of a group or a device.
@@ -77,6 +90,9 @@ struct ServerStatistics {
   std::vector<ModelStatistics> models;
   std::vector<Usage> groups;
   std::vector<Usage> devices;
+  /// What clients make the daemon's process hold, by kind; together at most `memory_limit_bytes`.
+  std::vector<MemoryItem> memory = {};
+  std::int64_t memory_limit_bytes = 0;
 };
 
 }  // namespace sluice::terms

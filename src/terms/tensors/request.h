@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "terms/tensors/signature.h"
+#include "terms/tensors/stage.h"
 
 namespace sluice::terms {
 
@@ -34,6 +35,10 @@ struct ReplyDetail {
   std::int64_t compute_ns = 0;        ///< all segments
   std::int64_t recorded_bytes = 0;    ///< of all slots, as in statistics
   bool is_joined = false;             ///< the request ran together with others
+  std::int64_t copy_out_ns = 0;       ///< of `copy_ns`, that of outputs
+  std::int64_t counted_rows = 0;      ///< of its run, which one of its requests counts; 0: not this
+  std::int64_t submitted_ns = 0;      ///< when the wait began, on the engine's clock
+  std::vector<StageTime> stages = {};  ///< in the order of their ends; empty from a worker process
 };
 
 /// An index for every output of a signature: its place in `outputs`, or -1. Tensors without a name

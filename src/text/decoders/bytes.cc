@@ -11,24 +11,24 @@ namespace {
 
 class ByteLevel : public Decoder {
  public:
-  Status decode(std::vector<std::string>& pieces, RegexBudget& /*budget*/) const override {
+  Status decode(std::vector<std::string>& pieces, Decoding& decoding) const override {
     std::string bytes;
     for (const std::string& piece : pieces) {
       if (!append_bytes_of_characters(bytes, piece)) bytes += piece;
     }
-    pieces = {replace_invalid_utf8(bytes)};
+    pieces = {decoding.keeps_bytes ? bytes : replace_invalid_utf8(bytes)};
     return ok_status();
   }
 };
 
 class ByteFallback : public Decoder {
  public:
-  Status decode(std::vector<std::string>& pieces, RegexBudget& /*budget*/) const override {
+  Status decode(std::vector<std::string>& pieces, Decoding& decoding) const override {
     std::vector<std::string> decoded;
     std::string bytes;
     const auto flush = [&] {
       if (bytes.empty()) return;
-      if (check_utf8(bytes).is_ok()) {
+      if (decoding.keeps_bytes || check_utf8(bytes).is_ok()) {
         decoded.push_back(bytes);
       } else {
         decoded.insert(decoded.end(), bytes.size(), std::string(kReplacement));
@@ -61,7 +61,7 @@ class ByteFallback : public Decoder {
 
 class Fuse : public Decoder {
  public:
-  Status decode(std::vector<std::string>& pieces, RegexBudget& /*budget*/) const override {
+  Status decode(std::vector<std::string>& pieces, Decoding& /*decoding*/) const override {
     std::string joined;
     for (const std::string& piece : pieces) joined += piece;
     pieces = {std::move(joined)};

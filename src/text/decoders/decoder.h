@@ -11,12 +11,18 @@
 
 namespace sluice::text {
 
+/// Of one call.
+struct Decoding {
+  RegexBudget budget;
+  bool keeps_bytes = false;  ///< that form no character, where U+FFFD would stand for them
+};
+
 /// Immutable; safe across threads.
 class Decoder {
  public:
   virtual ~Decoder() = default;
   /// Changes pieces, joins some, or drops some; the text is what they are in a row.
-  virtual Status decode(std::vector<std::string>& pieces, RegexBudget& budget) const = 0;
+  virtual Status decode(std::vector<std::string>& pieces, Decoding& decoding) const = 0;
 };
 
 /// The field "decoder" of a file. Fails: kUnimplemented, kInvalidArgument.

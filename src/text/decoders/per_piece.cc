@@ -12,6 +12,8 @@ namespace {
 
 using Read = Result<std::unique_ptr<const Decoder>>;
 
+/// Replaces from left to right without looking at what it wrote. Copies the text once; most pieces
+/// have no match and stay as they are.
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   if (from.empty() || text.find(from) == std::string::npos) return;
   std::string out;
@@ -29,8 +31,10 @@ class Metaspace : public Decoder {
  public:
   explicit Metaspace(MetaspaceFields fields) : fields_(std::move(fields)) {}
 
-  Status decode(std::vector<std::string>& pieces, RegexBudget& /*budget*/) const override {
+  Status decode(std::vector<std::string>& pieces, Decoding& /*decoding*/) const override {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
+      // The encoder put the mark before the text. It marks a word break in all other pieces, so the
+      // first piece alone drops it.
       const bool was_prepended = i == 0 && fields_.prepend != PrependScheme::kNever;
       replace_all(pieces[i], fields_.replacement, was_prepended ? "" : " ");
     }
@@ -45,9 +49,11 @@ class WordPiece : public Decoder {
  public:
   WordPiece(std::string_view prefix, bool cleans_up) : prefix_(prefix), cleans_up_(cleans_up) {}
 
-  Status decode(std::vector<std::string>& pieces, RegexBudget& /*budget*/) const override {
+  Status decode(std::vector<std::string>& pieces, Decoding& /*decoding*/) const override {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       std::string& piece = pieces[i];
+      // A piece with the prefix ("##ing") continues a word; another one begins a word. The first
+      // piece keeps its prefix, as in the reference implementation.
       if (i > 0 && piece.starts_with(prefix_)) {
         piece.erase(0, prefix_.size());
       } else if (i > 0) {
@@ -59,6 +65,8 @@ class WordPiece : public Decoder {
   }
 
  private:
+  // The rules of Hugging Face's `clean_up_tokenization`, in its order: one rule may make what a
+  // later one matches. The odd rule for "do not" belongs to that list.
   static void clean_up(std::string& piece) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kRules = {{
         {" .", "."},
@@ -84,8 +92,9 @@ class Bpe : public Decoder {
  public:
   explicit Bpe(std::string_view suffix) : suffix_(suffix) {}
 
-  Status decode(std::vector<std::string>& pieces, RegexBudget& /*budget*/) const override {
+  Status decode(std::vector<std::string>& pieces, Decoding& /*decoding*/) const override {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
+      // The suffix ("</w>") ends a word, so it becomes a space, but for the last word of the text.
       replace_all(pieces[i], suffix_, i + 1 == pieces.size() ? "" : " ");
     }
     return ok_status();
@@ -101,8 +110,9 @@ class Strip : public Decoder {
   Strip(std::string_view content, std::int64_t start, std::int64_t stop)
       : content_(content), start_(start), stop_(stop) {}
 
-  Status decode(std::vector<std::string>& pieces, RegexBudget& /*budget*/) const override {
+  Status decode(std::vector<std::string>& pieces, Decoding& /*decoding*/) const override {
     for (std::string& piece : pieces) {
+      // The two loops share what is left, so one character is not taken from both ends.
       std::string_view rest = piece;
       for (std::int64_t i = 0; i < start_ && rest.starts_with(content_); ++i) {
         rest.remove_prefix(content_.size());
@@ -125,8 +135,8 @@ class ReplaceEach : public Decoder {
  public:
   explicit ReplaceEach(Replace replace) : replace_(std::move(replace)) {}
 
-  Status decode(std::vector<std::string>& pieces, RegexBudget& budget) const override {
-    for (std::string& piece : pieces) SLUICE_TRY(replace_.normalize(piece, budget));
+  Status decode(std::vector<std::string>& pieces, Decoding& decoding) const override {
+    for (std::string& piece : pieces) SLUICE_TRY(replace_.normalize(piece, decoding.budget));
     return ok_status();
   }
 

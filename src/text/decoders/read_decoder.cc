@@ -9,8 +9,8 @@ class Sequence : public Decoder {
  public:
   explicit Sequence(std::vector<std::unique_ptr<const Decoder>> parts) : parts_(std::move(parts)) {}
 
-  Status decode(std::vector<std::string>& pieces, RegexBudget& budget) const override {
-    for (const auto& part : parts_) SLUICE_TRY(part->decode(pieces, budget));
+  Status decode(std::vector<std::string>& pieces, Decoding& decoding) const override {
+    for (const auto& part : parts_) SLUICE_TRY(part->decode(pieces, decoding));
     return ok_status();
   }
 

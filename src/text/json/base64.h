@@ -9,5 +9,7 @@ namespace sluice::text {
 
 /// RFC 4648, section 4, with padding. nullopt for anything else.
 std::optional<std::string> decode_base64(std::string_view text);
+/// With padding.
+std::string encode_base64(std::string_view bytes);
 
 }  // namespace sluice::text

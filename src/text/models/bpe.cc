@@ -52,6 +52,7 @@ class Bpe : public Model {
 
 Result<std::unique_ptr<const Model>> Bpe::read(const Field& field) {
   auto model = std::make_unique<Bpe>();
+  // Dropout leaves out merges at random, for training. 0 and an absent one are the same.
   if (const auto dropout = field.find("dropout")) {
     if (SLUICE_TRY(dropout->number()) != 0) {
       return unimplemented("{}: dropout makes tokens random", dropout->path());

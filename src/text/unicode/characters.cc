@@ -15,6 +15,8 @@ utf8proc_category_t category(char32_t c) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(c));
 }
 
+/// All printable ASCII but letters, digits and the space: BERT's tokenizer also splits at $, + and
+/// the like, which Unicode calls symbols.
 bool is_ascii_punctuation(char32_t c) {
   return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) ||
          (c >= 123 && c <= 126);
@@ -26,6 +28,7 @@ bool is_circled_letter(char32_t c) {
          (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
 }
 
+/// Eight bytes at a time: most texts are mostly ASCII, and every text passes here.
 std::size_t ascii_prefix(std::string_view text) {
   std::size_t at = 0;
   for (; at + 8 <= text.size(); at += 8) {
@@ -40,6 +43,7 @@ std::size_t ascii_prefix(std::string_view text) {
 /// Bytes of the longest start of a character that `text` begins with; at least 1.
 std::size_t broken_bytes(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
+  // 0xC0 and 0xC1 could only start an overlong form; above 0xF4 lies no code point.
   if (first < 0xC2 || first > 0xF4) return 1;
   const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
   for (std::size_t taken = std::min(length - 1, text.size()); taken > 1; --taken) {
@@ -75,6 +79,7 @@ std::string replace_invalid_utf8(std::string_view bytes) {
   return text;
 }
 
+/// Requires valid UTF-8, which check_utf8 has established: the bytes behind the first are there.
 char32_t next_character(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) {
     return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));
@@ -98,6 +103,7 @@ char32_t next_character(std::string_view text, std::size_t& at) {
 }
 
 char32_t previous_character(std::string_view text, std::size_t& end) {
+  // Steps back over bytes 10xxxxxx to the first byte of the character.
   do --end;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U);
   std::size_t at = end;
@@ -122,6 +128,8 @@ void append_character(std::string& text, char32_t c) {
   }
 }
 
+/// The property White_Space of Unicode, by value: utf8proc has categories, which differ from it for
+/// the characters 9 to 13 and 0x85.
 bool is_white_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 9 && c <= 13);
   return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||

@@ -19,6 +19,7 @@ class Translation {
   Result<std::string> run() {
     while (at_ < from_.size()) {
       const char c = from_[at_];
+      // Most of an expression means the same in both syntaxes and is copied.
       if (c == '\\') {
         SLUICE_TRY(escape());
       } else if (in_set_) {
@@ -26,6 +27,7 @@ class Translation {
       } else if (c == '[') {
         begin_set();
       } else if (c == '}' && at_ + 1 < from_.size() && from_[at_ + 1] == '+') {
+        // Oniguruma reads `{n,m}+` as a repetition of the repetition, PCRE2 as a possessive one.
         return refused("a '+' behind '}'");
       } else {
         to_ += from_[at_++];
@@ -50,6 +52,7 @@ class Translation {
   Status member() {
     const std::string_view rest = from_.substr(at_);
     if (rest.starts_with("&&")) return refused("an intersection of sets");
+    // A POSIX class such as [:alpha:] is copied as it stands.
     if (rest.starts_with("[:")) {
       const std::size_t end = rest.find(":]");
       if (end == std::string_view::npos) return refused("a set within a set");
@@ -77,6 +80,7 @@ class Translation {
 
   Status escape() {
     const char kind = at_ + 1 < from_.size() ? from_[at_ + 1] : '\0';
+    // The inverse of several ranges has no short form within a set.
     if (in_set_ && (kind == 'W' || kind == 'H')) {
       return refused(fmt::format("\\{} within a set", kind));
     }

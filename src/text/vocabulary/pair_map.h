@@ -18,7 +18,7 @@ class PairMap {
   }
 
   void reserve(std::size_t count) {
-    const std::size_t slots = std::bit_ceil(2 * count + 1);
+    const std::size_t slots = std::bit_ceil(2 * count + 2);  // two at least: see shift_
     if (slots > slots_.size()) grow(slots);
   }
 
@@ -65,7 +65,7 @@ class PairMap {
 
   std::vector<Slot> slots_;
   std::size_t size_ = 0;
-  unsigned shift_ = 0;  ///< 64 minus the logarithm of the slots
+  unsigned shift_ = 0;  ///< 64 minus the logarithm of the slots; 64 itself would be no shift
 };
 
 }  // namespace sluice::text

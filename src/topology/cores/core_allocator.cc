@@ -8,6 +8,7 @@
 namespace sluice::topology {
 namespace {
 
+/// Also used on copies of the state, to see what a release would change.
 void give_back(CoreState& state, const Reservation& reservation) {
   for (const terms::CoreRef& core : reservation.cores) state.owners.erase(core);
   for (const MemoryShare& share : reservation.memory) {
@@ -72,6 +73,7 @@ std::string what_there_is(const DeviceMap& map) {
   std::set<std::string> kinds;
   std::set<std::string> features;
   for (const terms::Device& device : map.devices) {
+    // Devices that can be seen but not used would make a wrong promise here.
     if (device.num_cores == 0) continue;
     kinds.insert(device.kind);
     features.insert(device.features.begin(), device.features.end());
@@ -84,6 +86,7 @@ std::string what_there_is(const DeviceMap& map) {
 }  // namespace
 
 std::string describe(const terms::CoreRequest& request) {
+  // The parts stand in the order in which a person would ask: how much, of what, where.
   std::string text = request.num_cores == 0 ? (request.num_devices > 0 ? "" : "any core range")
                                             : plural(request.num_cores, "core");
   if (request.num_devices > 0) {
@@ -162,6 +165,7 @@ std::vector<terms::DeviceId> CoreAllocator::candidates(const terms::CoreRequest&
   const terms::CoreRequest wanted = with_full_addresses(map_, request);
   std::vector<terms::DeviceId> found;
   for (const terms::Device& device : map_.devices) {
+    // Eligible is not free: the caller wants to know where the request could ever run.
     const bool is_first = !wanted.first || wanted.first->device == device.id;
     if (is_first && is_eligible(device, wanted)) found.push_back(device.id);
   }

@@ -29,6 +29,7 @@ std::vector<bool> usable_cores(const DeviceMap& map, const CoreChain& chain, con
                                const terms::CoreRequest& request) {
   std::vector<bool> is_usable;
   for (const terms::CoreRef& core : chain.cores) {
+    // A core that the request may not use ends a range as one does that somebody owns.
     is_usable.push_back(!state.owners.contains(core) &&
                         is_eligible(*find_device(map, core.device), request));
   }
@@ -76,6 +77,7 @@ std::size_t whole_devices(const DeviceMap& map, const CoreRange& range, std::siz
   for (std::int32_t i = 0; i < request.num_devices; ++i) {
     if (offset + length >= range.length) return 0;
     const terms::CoreRef& core = range.chain->cores[range.position(offset + length)];
+    // A whole device starts at its first core.
     if (core.core != 0) return 0;
     length += static_cast<std::size_t>(find_device(map, core.device)->num_cores);
   }
@@ -95,6 +97,8 @@ std::size_t length_of_parts(const CoreRange& range, std::size_t offset, std::siz
     const auto is_split = [&] {
       return end + size <= left && device(end) != device(end + size - 1);
     };
+    // A part lies on one device: where it would cross a border, the cores before the border stay
+    // idle.
     while (is_split()) ++end;
     end += size;
     if (end > left) return 0;
@@ -105,6 +109,7 @@ std::size_t length_of_parts(const CoreRange& range, std::size_t offset, std::siz
 /// Number of cores of the placement at `offset`; 0 if the request cannot start there.
 std::size_t length_at(const DeviceMap& map, const CoreRange& range, std::size_t offset,
                       const terms::CoreRequest& request) {
+  // Every offset of every free range is tried; the filters come before the costlier questions.
   if (request.first && range.chain->cores[range.position(offset)] != *request.first) return 0;
   const std::size_t left = range.is_closed ? range.length : range.length - offset;
   const std::size_t needed = length_of_parts(range, offset, left, request.parts);
@@ -117,6 +122,7 @@ std::size_t length_at(const DeviceMap& map, const CoreRange& range, std::size_t 
     return length >= needed ? length : 0;
   }
   const auto wanted = std::max(needed, static_cast<std::size_t>(request.num_cores));
+  // Neither a number of cores nor parts: the request takes the whole range.
   if (wanted == 0) return left;
   return wanted <= left ? wanted : 0;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/process/memory_limit.h"
 #include "topology/discovery/hwloc_topology.h"
 
 namespace sluice::topology {
@@ -93,7 +94,8 @@ std::vector<std::vector<std::int32_t>> cores_in(hwloc_topology_t topology,
   return cores;
 }
 
-/// The processors' share of their NUMA nodes' memory, in proportion to their number.
+/// The processors' share of their NUMA nodes' memory, in proportion to their number, or what this
+/// process may use of it.
 std::int64_t memory_of(hwloc_topology_t topology, hwloc_const_cpuset_t cpus) {
   double bytes = 0;
   for (const hwloc_obj_t node : objects_of(topology, HWLOC_OBJ_NUMANODE)) {
@@ -105,7 +107,8 @@ std::int64_t memory_of(hwloc_topology_t topology, hwloc_const_cpuset_t cpus) {
     bytes += part * static_cast<double>(node->attr->numanode.local_memory);
     hwloc_bitmap_free(shared);
   }
-  return static_cast<std::int64_t>(bytes);
+  const auto all = static_cast<std::int64_t>(bytes);
+  return hwloc_topology_is_thissystem(topology) != 0 ? std::min(all, usable_memory_bytes()) : all;
 }
 
 /// Data and unified caches, those of the same level together.

@@ -159,6 +159,7 @@ void WorkerLink::watch(std::int64_t now_ns) {
     const std::lock_guard lock(mutex_);
     if (!is_ready_ || is_dead_ || is_closing_) return;
     if (ping_ && calls_[*ping_].answer) {
+      if (calls_[*ping_].answer->is_ok()) take_overdue(**calls_[*ping_].answer);
       calls_.erase(*ping_);
       ping_.reset();
       silent_ns_ = 0;
@@ -179,6 +180,16 @@ void WorkerLink::watch(std::int64_t now_ns) {
   if (!sent.is_ok()) process_->kill();
 }
 
+/// Two answers have to say so: of a machine that stood still, the first one tells nothing.
+/// Requires: mutex_ is held.
+void WorkerLink::take_overdue(const json& pong) {
+  const auto now_ns = JsonValue(pong, "").int_or("overdue_ns", 0, 0, std::int64_t{1} << 62);
+  const std::int64_t before_ns = std::exchange(overdue_ns_, now_ns.is_ok() ? *now_ns : 0);
+  if (std::min(before_ns, overdue_ns_) <= options_.silence_limit_ns) return;
+  ignores_stop_ = true;
+  process_->kill();
+}
+
 // ---- its end
 
 /// On the reader's thread, once. Order matters: the owner learns of the death before anybody whom
@@ -192,10 +203,13 @@ void WorkerLink::die() {
   {
     const std::lock_guard lock(mutex_);
     is_closing = is_closing_;
-    const std::string what =
-        silent_ns_ > options_.silence_limit_ns
-            ? fmt::format("was ended because it did not answer for {} s", silent_ns_ / kSecondNs)
-            : "died of " + end;
+    std::string what = "died of " + end;
+    if (silent_ns_ > options_.silence_limit_ns) {
+      what = fmt::format("was ended because it did not answer for {} s", silent_ns_ / kSecondNs);
+    } else if (ignores_stop_) {
+      what = fmt::format("was ended because a run went on for {} s after it was to stop",
+                         overdue_ns_ / kSecondNs);
+    }
     cause = is_closing
                 ? terms::runtime_error(RuntimeCode::kCancelled, "{} was ended", options_.name)
                 : terms::runtime_error(

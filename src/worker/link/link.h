@@ -22,7 +22,8 @@ struct LinkOptions {
   std::filesystem::path program;
   std::string name;   ///< "worker of group 3"
   std::string start;  ///< what it is told first: a JSON text (setup.h)
-  /// A ready worker that answers nothing for so long is killed: it is stopped, or hangs.
+  /// A ready worker that answers nothing for so long is killed: it is stopped, or hangs. A worker
+  /// is killed too if a run goes on for this time after its stop: a plug-in ignores the question.
   std::int64_t silence_limit_ns = 10'000'000'000;
 };
 
@@ -74,6 +75,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   void take_message(const nlohmann::json& message);
   void take_completions();
   void watch(std::int64_t now_ns);
+  void take_overdue(const nlohmann::json& pong);
   void die();
 
   const LinkOptions options_;
@@ -92,6 +94,8 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   std::optional<std::uint64_t> ping_;  ///< the call that asks whether the worker lives
   std::int64_t watched_ns_ = 0;
   std::int64_t silent_ns_ = 0;
+  std::int64_t overdue_ns_ = 0;  ///< of the last answer to a ping (Engine::overdue_ns)
+  bool ignores_stop_ = false;    ///< why it is killed
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Call> calls_;
   std::atomic<bool> is_receiving_ = true;

@@ -36,9 +36,11 @@ void take_over(void* /*ring*/) {}
 
 Bundle bundle_of(const runtime::Reply& reply, bool wants_detail) {
   Bundle bundle;
-  bundle.numbers = {reply.detail.queue_ns, reply.detail.copy_ns, reply.detail.compute_ns,
-                    reply.detail.recorded_bytes, reply.detail.is_joined ? 1 : 0};
-  if (wants_detail) bundle.text = fmt::format("{}", fmt::join(reply.detail.backends, ","));
+  const terms::ReplyDetail& detail = reply.detail;
+  bundle.numbers = {detail.queue_ns,       detail.copy_ns,           detail.compute_ns,
+                    detail.recorded_bytes, detail.is_joined ? 1 : 0, detail.copy_out_ns,
+                    detail.counted_rows};
+  if (wants_detail) bundle.text = fmt::format("{}", fmt::join(detail.backends, ","));
   for (const auto& entry : reply.errors.entries()) {
     if (bundle.errors.size() == kMaxErrors) break;
     bundle.errors.push_back(

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "backend/registry.h"
+#include "base/process/memory_limit.h"
 #include "runtime/engine.h"
 #include "runtime/inference/simulated_drivers.h"
 #include "terms/load_json.h"
@@ -66,7 +67,9 @@ class Server {
     // An order without an id has no place for an answer.
     if (!id.is_ok() || !op.is_ok()) return;
     if (*op == "cancel") return cancel(body);
-    if (*op == "ping") return reply(*id, json::object());
+    if (*op == "ping") {
+      return reply(*id, json::object({{"overdue_ns", engine_ ? engine_->overdue_ns() : 0}}));
+    }
     const auto source = std::make_shared<std::stop_source>();
     {
       const std::lock_guard lock(mutex_);
@@ -138,6 +141,7 @@ class Server {
   Status start(int fd) {
     if (memory_ == nullptr) return invalid_argument("\"start\" came before \"memory\"");
     const WorkerSetup setup = SLUICE_TRY(parse_setup(SLUICE_TRY(read_text_file(fd))));
+    limit_usable_memory(setup.usable_bytes);
     // In this order: threads that plug-ins start inherit the affinity, and the filter is last,
     // because creating the engine needs more calls than computing.
     SLUICE_TRY(stay_on(setup.cpus));

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/process/memory_limit.h"
 #include "shm/ring_client.h"
 #include "terms/runtime_code.h"
 
@@ -38,9 +39,7 @@ Status no_memory(std::uint64_t size_bytes, std::string_view why) {
 }  // namespace
 
 std::uint64_t Arena::default_max_bytes() {
-  const auto num_pages = static_cast<std::uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
-  const auto page_bytes = static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
-  return num_pages * page_bytes / 4;
+  return static_cast<std::uint64_t>(usable_memory_bytes()) / 4;
 }
 
 // The arena is a file in memory that the daemon and a worker map:

@@ -24,7 +24,7 @@ class Arena : public std::enable_shared_from_this<Arena> {
   /// With an empty ring at its beginning. Hands out no more than `limit_bytes`: how much a worker
   /// answers is the worker's to say. Fails: kResourceExhausted.
   static Result<std::shared_ptr<Arena>> create(std::uint64_t limit_bytes = default_max_bytes());
-  /// A quarter of the machine's memory.
+  /// A quarter of the memory that this process may use.
   static std::uint64_t default_max_bytes();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;

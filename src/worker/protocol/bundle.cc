@@ -10,6 +10,8 @@
 namespace sluice::worker {
 namespace {
 
+/// Tensors lie where kernels take them without a copy. The table's limit bounds names and errors of
+/// one message; the rank bounds a tensor's dimensions.
 constexpr std::uint64_t kTensorAlignment = 64;
 constexpr std::uint64_t kMaxTableBytes = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMaxRank = 64;
@@ -25,6 +27,7 @@ class TableWriter {
   void number(T value) {
     const std::size_t at = bytes_.size();
     bytes_.resize(at + sizeof(T));
+    // Host byte order: both processes run on one machine.
     std::memcpy(bytes_.data() + at, &value, sizeof(T));
   }
   void text(const std::string& value) {
@@ -54,6 +57,7 @@ class TableReader {
   }
   std::string text() {
     const auto size = number<std::uint64_t>();
+    // A size beyond the table is refused before memory is allocated.
     if (size > left_.size()) return fail<std::string>();
     std::string value(reinterpret_cast<const char*>(left_.data()), size);
     left_ = left_.subspan(size);
@@ -177,6 +181,7 @@ void write_bundle(const Bundle& bundle, std::span<std::byte> to) {
   std::memcpy(to.data(), table.bytes().data(), table.bytes().size());
   for (std::size_t i = 0; i < bundle.tensors.size(); ++i) {
     const auto size = static_cast<std::size_t>(bundle.tensors[i].size_bytes);
+    // A kernel may have written its result to its place already.
     if (size == 0 || layout.is_there[i]) continue;
     std::memcpy(to.data() + layout.offsets[i], bundle.tensors[i].data, size);
   }

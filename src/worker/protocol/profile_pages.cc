@@ -54,6 +54,7 @@ json span_json(const ProfileSpan& span) {
 }
 
 Result<ProfiledModel> model_of(const JsonValue& value) {
+  // Every number is bounded: a worker is not trusted, and its profile goes on to clients.
   ProfiledModel model;
   model.name = SLUICE_TRY(value.text_or("name", ""));
   for (const JsonValue& lane : SLUICE_TRY(value.items_or_none("lanes", kMaxLanes))) {
@@ -77,6 +78,7 @@ Result<ProfileSpan> span_of(const JsonValue& value, const terms::Profile& profil
   const auto number = [&](std::size_t i, std::int64_t most) { return fields[i].as_int(0, most); };
   ProfileSpan span;
   span.kind = static_cast<SpanKind>(SLUICE_TRY(number(0, kLastKind)));
+  // Spans refer to models and names by index, so those pages come first.
   const auto last_model = static_cast<std::int64_t>(profile.models.size()) - 1;
   span.model = static_cast<std::uint32_t>(SLUICE_TRY(number(1, last_model)));
   const auto num_lanes = static_cast<std::int64_t>(profile.models[span.model].lanes.size());
@@ -121,6 +123,7 @@ Result<bool> ProfileReader::add(const json& page) {
   const auto models = SLUICE_TRY(value.items_or_none("models", kMaxModels));
   const auto names = SLUICE_TRY(value.items_or_none("names", kMaxNames));
   const auto spans = SLUICE_TRY(value.items_or_none("spans", kSpansOfPage));
+  // Bounds the sum of all pages; a worker could otherwise send pages without end.
   if (profile_.models.size() + models.size() > kMaxModels ||
       profile_.names.size() + names.size() > kMaxNames ||
       profile_.spans.size() + spans.size() > static_cast<std::size_t>(max_spans_)) {
@@ -135,6 +138,7 @@ Result<bool> ProfileReader::add(const json& page) {
     profile_.spans.push_back(SLUICE_TRY(span_of(span, profile_)));
   }
   const bool is_last = SLUICE_TRY(SLUICE_TRY(value.field("is_last")).as_bool());
+  // An empty page makes no progress, and the reader asks until the last one.
   if (!is_last && models.empty() && names.empty() && spans.empty()) {
     return invalid_argument("a page of a worker's profile is empty");
   }

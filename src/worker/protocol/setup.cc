@@ -33,6 +33,7 @@ std::string print_setup(const WorkerSetup& setup) {
       {"first_core", setup.first_core},
       {"num_cores", setup.num_cores},
       {"memory_bytes", setup.memory_bytes},
+      {"usable_bytes", setup.usable_bytes},
       {"cpus", setup.cpus},
       {"hang_limit_ns", setup.hang_limit_ns},
       {"user", setup.user},
@@ -53,6 +54,7 @@ Result<WorkerSetup> parse_setup(const std::string& text) {
   setup.first_core = SLUICE_TRY(number32(value, "first_core"));
   setup.num_cores = SLUICE_TRY(number32(value, "num_cores"));
   setup.memory_bytes = SLUICE_TRY(SLUICE_TRY(value.field("memory_bytes")).as_int(0, kMaxInt64));
+  setup.usable_bytes = SLUICE_TRY(SLUICE_TRY(value.field("usable_bytes")).as_int(0, kMaxInt64));
   setup.hang_limit_ns = SLUICE_TRY(SLUICE_TRY(value.field("hang_limit_ns")).as_int(0, kMaxInt64));
   setup.user = SLUICE_TRY(SLUICE_TRY(value.field("user")).as_int(-1, kMaxInt64));
   setup.group = SLUICE_TRY(SLUICE_TRY(value.field("group")).as_int(-1, kMaxInt64));

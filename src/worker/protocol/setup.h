@@ -15,8 +15,9 @@
 // answer; one output alone is room for an answer that was too long (`model`: of which request);
 // none cancels the request `model`. A request's numbers: 1 for an answer with details, the longest
 // run that its client may have in ns (0: any). An answer's numbers: queue, copy and compute time in
-// ns, recorded bytes, 1 if the request was joined; its text: backends. A completion's status_code
-// is 0 if the bundle is in the room, kOutOfRange if it needs the bytes that outputs[0] says.
+// ns, recorded bytes, 1 if the request was joined, copy time of outputs, rows of its run (0:
+// another request of the run tells them); its text: backends. A completion's status_code is 0 if
+// the bundle is in the room, kOutOfRange if it needs the bytes that outputs[0] says.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,7 @@ struct WorkerSetup {
   std::int32_t first_core = 0;
   std::int32_t num_cores = 0;
   std::int64_t memory_bytes = 0;   ///< 0: no limit
+  std::int64_t usable_bytes = 0;   ///< limit_usable_memory
   std::vector<std::int32_t> cpus;  ///< its processors; empty: any
   std::int64_t hang_limit_ns = 0;
   std::int64_t user = -1;  ///< who it becomes; -1: stays who it is

@@ -75,6 +75,34 @@ def a_worker_that_hangs_is_killed_and_the_daemon_lives(folder: Path) -> None:
         same(daemon.stop(), 0)
 
 
+def said_why(client: subprocess.Popen) -> str:
+    same(client.wait(), 1)
+    return client.stderr.read()
+
+
+def a_run_that_ignores_its_stop_ends_its_worker_and_the_daemon_lives(folder: Path) -> None:
+    package, good = package_with(folder, "hanging,cpu,reference"), package_with(folder, "cpu,reference")
+    with OnProcessors(folder / "d", "--hang-seconds", "600", "--worker-silence", "4") as daemon:
+        # A limit of time stops the run, of a model and of a function in a cell.
+        client = run_hung(daemon, package, "--isolation", "process", "--max-run", "0.1")
+        holds(said_why(client), "was ended because a run went on for")
+        at(daemon).text("unload", "hung")
+        at(daemon).text("deploy", package, "--name", "in-a-cell", "--cell", "--max-run", "0.1")
+        holds(at(daemon).refusal("infer", "in-a-cell", *INPUT), "was ended because a run went on for")
+        # The next request waits for the next process, and hangs in it as well.
+        holds(at(daemon).refusal("infer", "in-a-cell", *INPUT), "was ended because a run went on for")
+        at(daemon).text("unload", "in-a-cell")
+        # So does a client that goes away.
+        client = run_hung(daemon, package, "--isolation", "process")
+        client.terminate()
+        client.wait()
+        eventually(lambda: any(group["num_worker_restarts"] for group in at(daemon).json("groups")))
+        at(daemon).text("unload", "hung")
+        at(daemon).text("load", good, "--name", "good", "--isolation", "process")
+        at(daemon).text("infer", "good", *INPUT)
+        same(daemon.stop(), 0)
+
+
 def run_hung_in_session(daemon: Daemon, package: str, isolation: str) -> subprocess.Popen:
     """A client whose session owns the model and the group, and whose request never ends."""
     client = subprocess.Popen([str(BUILD / "test/attack_hung_client"), daemon.socket, package, isolation],
@@ -118,6 +146,7 @@ if __name__ == "__main__":
         sigterm_ends_a_daemon_with_a_hung_kernel,
         an_unload_that_hangs_ends_the_daemon_with_a_report,
         a_worker_that_hangs_is_killed_and_the_daemon_lives,
+        a_run_that_ignores_its_stop_ends_its_worker_and_the_daemon_lives,
         a_session_that_ends_with_a_hung_kernel_ends_the_daemon_with_a_report,
         a_session_that_ends_with_a_hung_worker_frees_its_cores,
     ]))

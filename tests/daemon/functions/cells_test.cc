@@ -16,6 +16,7 @@
 #include "package/package.h"
 #include "support/eventually.h"
 #include "support/process.h"
+#include "terms/runtime_code.h"
 
 namespace sluice {
 namespace {
@@ -72,6 +73,21 @@ subgraph @0 "main" {
     EXPECT_TRUE(package::write_package(executable, path).is_ok());
     return path;
   }
+  /// y = as many ones as `shape` says.
+  std::string growing_package() const {
+    const std::string path = (folder_ / "growing.sluice").string();
+    const auto executable = exec::testing::executable_of(R"(
+subgraph @0 "main" {
+  input %shape : i64[1]
+  const %one : f32[1] = [1.0]
+  [%y : f32[?]] = Expand.13[%one, %shape]
+  output [%y]
+}
+)",
+                                                         "sim");
+    EXPECT_TRUE(package::write_package(executable, path).is_ok());
+    return path;
+  }
   static terms::WorkerInfo worker_of(rpc::client::Client& client, terms::CoreGroupId group) {
     const auto groups = client.list_groups();
     for (const terms::GroupEntry& one : *groups) {
@@ -94,6 +110,27 @@ subgraph @0 "main" {
   std::unique_ptr<RunningDaemon> daemon_;
   std::string package_;
 };
+
+TEST_F(CellsTest, RunThatGrowsBeyondTheQuotaEndsAndItsCellServesOn) {
+  const auto client = daemon_->client();
+  for (const terms::Isolation isolation : {terms::Isolation::kStream, terms::Isolation::kProcess}) {
+    terms::LoadOptions load;
+    load.isolation = isolation;
+    load.function.emplace().memory_bytes = 1 << 20;
+    const auto entry = client->upload(load, growing_package());
+    ASSERT_TRUE(entry.is_ok()) << entry.status().to_string();
+    const auto ask_for = [&](std::int64_t count) {
+      return client->infer(entry->info.handle,
+                           {{"shape", {&count, 8, ir::ElementType::kI64, {1}}}});
+    };
+    const auto refused = ask_for(std::int64_t{1} << 20);
+    EXPECT_EQ(terms::runtime_code_of(refused.status()), RuntimeCode::kOutOfResources);
+    EXPECT_THAT(refused.status().message(), HasSubstr("quota of 1048576 bytes"));
+    const auto next = ask_for(1000);
+    EXPECT_TRUE(next.is_ok()) << next.status().to_string();
+    EXPECT_EQ(worker_of(*client, entry->info.group).num_restarts, 0);
+  }
+}
 
 TEST_F(CellsTest, FaultOfACellLeavesTheOthersAloneAndItsFunctionsComeBack) {
   const auto client = daemon_->client();

@@ -54,6 +54,8 @@ with tempfile.TemporaryDirectory(prefix="sluice-generic-") as name:
     assert "(generic)" in line_with(summary, "Cosh") and "(generic)" not in line_with(summary, "Relu"), summary
     profile = run("run", package, "--input", "x=random", "--profile")
     assert "Cosh (generic)" in profile and "Relu (generic)" not in profile, profile
+    shared = line_with(profile, "by generic kernels").split()
+    assert 0 < float(shared[0]) and 0 < float(shared[1]) <= 100, profile
     why = run("explain", package, "--ask", "cpu")
     assert "generic kernel" in line_with(why, "volume") and "generic" not in line_with(why, "positive"), why
     print("1 passed, 0 failed")

@@ -155,6 +155,19 @@ def write_branches(path: Path) -> Arrays:
     return {"x": generator.standard_normal((9, 20), dtype=np.float32)}
 
 
+def check_confined(name: str, package: Path, feeds: Arrays, report: Report) -> None:
+    """On two of the device's cores, by either means, as on all of it: to the last bit."""
+    os.environ["SLUICE_CUDA_EMULATED"] = "seed=1"
+    results = {}
+    for confine in ("none", "contexts", "masks"):
+        os.environ["SLUICE_CUDA_CONFINE"] = confine
+        results[confine] = run_model(package, feeds, ["y"], ("--threads", "2"))["y"]
+    del os.environ["SLUICE_CUDA_CONFINE"]
+    for confine in ("contexts", "masks"):
+        same = np.array_equal(results[confine], results["none"], equal_nan=True)
+        report.add(same, f"{name} on two cores by {confine}: the same bits as on the whole device")
+
+
 def check_two_devices(model: Path, feeds: Arrays, folder: Path, report: Report) -> None:
     """Branches in turn on two devices: each executor gives the whole model's outputs in every order of work."""
     expected = run_model(compile_model(model, folder / "whole.sluice", "reference"), feeds, ["y"])
@@ -185,6 +198,7 @@ def main() -> int:
             model = folder / f"{model_name}.onnx"
             feeds = write(model)
             check(model_name, model, feeds, on_host, folder, report)
+            check_confined(model_name, folder / "device.sluice", feeds, report)
             if model_name in ("cnn", "transformer"):
                 check_half(model_name, model, feeds, folder, report)
         branches = folder / "branches.onnx"

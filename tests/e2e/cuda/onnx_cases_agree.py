@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Debian's ONNX test data on an emulated GPU alone: the cases pass whose operators have kernels, and none fails.
+An argument says how core groups confine kernels: contexts or masks.
 
 Skipped where no CUDA toolkit is installed to compile the kernels.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -25,6 +27,7 @@ def main() -> int:
     if reason := cuda_compiler.reason_to_skip():
         print(f"skipped: {reason}")
         return 77
+    os.environ["SLUICE_CUDA_CONFINE"] = sys.argv[1] if len(sys.argv) > 1 else "none"
     report = Report()
     check([conformance.DATA / folder for folder in conformance.FOLDERS], "cuda-emulated", LEAST_PASSED, report)
     return report.finish()

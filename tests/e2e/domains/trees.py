@@ -144,6 +144,19 @@ def irregular_regressors() -> Iterator[OneNode]:
                       {"X": rows(forest.rng, dtype)}, attributes=attributes)
 
 
+def regressors_of_repeated_weights() -> Iterator[OneNode]:
+    """With one target the first weight of a leaf is its value; skl2onnx writes a leaf's number once per class."""
+    for aggregate in ("SUM", "AVERAGE", "MIN", "MAX"):
+        for dtype in (np.float32, np.float64):
+            forest = Forest(95, ["BRANCH_LEQ", "BRANCH_GT"])
+            for tree in range(7):
+                forest.grow(tree, 4, [0] * (1 + tree % 3 if aggregate == "SUM" else 3), False)
+            attributes = forest.attributes("target", as_tensors=dtype == np.float64)
+            attributes |= {"n_targets": 1, "aggregate_function": aggregate}
+            yield OneNode(f"regressor_repeated_{aggregate.lower()}_{dtype.__name__}", "TreeEnsembleRegressor",
+                          "ai.onnx.ml", {"X": rows(forest.rng, dtype)}, attributes=attributes)
+
+
 def classifiers() -> Iterator[OneNode]:
     """Leaves out two classes with a score each: onnxruntime's label is then not the better class."""
     seed = 100
@@ -210,6 +223,7 @@ def build() -> Iterator[OneNode]:
     yield from regressor_types()
     yield from regressors_by_number()
     yield from irregular_regressors()
+    yield from regressors_of_repeated_weights()
     yield from classifiers()
     for aggregate in range(4):  # onnxruntime confuses transforms 1 and 2
         transform = 3 * (aggregate % 2)

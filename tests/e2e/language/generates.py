@@ -24,6 +24,9 @@ from harness.sluice_cli import binary, run_command, run_model  # noqa: E402
 PROMPT = [1, 50, 7, 23, 88, 4, 61]
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 16}
+GEMMA3 = {"hidden_act": None, "hidden_activation": "gelu_pytorch_tanh", "query_pre_attn_scalar": 20, "sliding_window": 4,
+          "rope_theta": 1e6, "rope_local_base_freq": 10000.0,
+          "layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "attn_logit_softcapping": None}
 MODELS: dict[str, Callable[[], Tiny]] = {
     "llama": lambda: make("llama"),
     "llama in bf16, tied, llama3's rotation": lambda: make("llama", "BF16", tie_word_embeddings=True, rope_scaling=LLAMA3),
@@ -31,6 +34,8 @@ MODELS: dict[str, Callable[[], Tiny]] = {
     "mistral with a window": lambda: make("mistral", sliding_window=5),
     "qwen2": lambda: make("qwen2", "BF16"),
     "qwen3 with wide heads": lambda: make("qwen3", head_dim=32, tie_word_embeddings=True),
+    "gemma": lambda: make("gemma", head_dim=32, tie_word_embeddings=True, hidden_act="gelu_pytorch_tanh"),
+    "gemma 3": lambda: make("gemma3_text", head_dim=32, tie_word_embeddings=True, **GEMMA3),
 }
 
 
@@ -139,8 +144,18 @@ def speaks(folder: Path) -> str:
     tokens = greedy(tiny, tokenizer.encode(prompt).ids, 40)
     said = tokenizer.decode(tokens)
     stop = said[len(said) // 2:][:3]
+    settings = {"presence": 1.5, "frequency": -0.5, "bias": {tokens[3]: -100.0, tokens[0]: 1.25}}
+    steered = tokenizer.decode(greedy(tiny, tokenizer.encode(prompt).ids, 40, **settings))
+    steer = ("--presence-penalty", "1.5", "--frequency-penalty", "-0.5", "--logit-bias", f"{tokens[3]}=-100",
+             "--logit-bias", f"{tokens[0]}=1.25")
+    word = tokenizer.decode(tokens[14:15])  # of a whole character
+    bad = [tokenizer.encode(text).ids for text in (word, " " + word)]
+    without = tokenizer.decode(greedy(tiny, tokenizer.encode(prompt).ids, 40, bad=bad))
+    if said in (steered, without):
+        return "the settings change nothing: choose others"
     for given, options, expected in [(model, (), said), (package, (), said),
-                                     (package, ("--stop", "no such text", "--stop", stop), said.partition(stop)[0])]:
+                                     (package, ("--stop", "no such text", "--stop", stop), said.partition(stop)[0]),
+                                     (package, steer, steered), (package, ("--bad-word", word), without)]:
         text = run_command("generate", given, prompt, "--max-tokens", "40", "--threads", "1", *options)
         if text != expected + "\n":
             return f"{given.name} {options}: {text!r}, not {expected!r}"
@@ -189,11 +204,18 @@ def refuses(folder: Path) -> str:
     tiny = make("llama", max_position_embeddings=10)
     model = save(tiny, folder / "tiny")
     (folder / "empty").mkdir()
+    capped = save(make("gemma3_text", head_dim=32, tie_word_embeddings=True, **GEMMA3, final_logit_softcapping=30.0),
+                  folder / "capped")
     short = (model, "--ids", "1,2,3")
     return first_wrong_refusal("generate", [
-        ((model,), "give the prompt as a text or by --ids"),
+        ((model,), "the prompt is empty: give the prompt as a text or by --ids"),
         ((model, "text", "--ids", "1"), "and not both"),
         ((*short, "--stop", "."), "--stop is for a prompt of text"),
+        ((*short, "--bad-word", "a"), "--bad-word is for a prompt of text"),
+        ((*short, "--logit-bias", "5"), "--logit-bias: \"5\" is not ID=BIAS"),
+        ((*short, "--logit-bias", "5=a"), "--logit-bias: \"5=a\" is not ID=BIAS"),
+        ((*short, "--logit-bias", "97=1"), "logit_bias has the id 97; the model has tokens 0 to 96"),
+        ((*short, "--presence-penalty", "3"), "presence_penalty is 3; it takes -2 to 2"),
         ((model, "text"), "the model has no tokenizer.json"),
         ((*short, "--max-tokens", "8"), "the prompt has 3 tokens and 8 may follow; the model's context has 10"),
         ((model, "--ids", ",".join("1" * 11)), "the prompt has 11 tokens"),
@@ -202,6 +224,8 @@ def refuses(folder: Path) -> str:
         ((*short, "--top-p", "2"), "top_p is 2"),
         ((*short, "--temperature", "-1"), "temperature is -1"),
         ((folder / "empty", "--ids", "1"), "config.json"),
+        ((capped, "--ids", "1"), "final_logit_softcapping"),
+        (("examples/digits/digits.onnx", "text"), "the model generates no text"),
     ])
 
 

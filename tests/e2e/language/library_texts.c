@@ -161,6 +161,41 @@ static void show_errors(sluice_generator* generator, const char* prompt,
   write_text(generator, &request);
 }
 
+/* A text that its grammar, or its schema, leaves no choice; and both of them. */
+static void show_grammars(sluice_generator* generator, const sluice_tokens* tokens) {
+  sluice_generate_request request = empty_request();
+  request.ids = tokens->ids;
+  request.num_ids = tokens->num_ids;
+  request.grammar = "root ::= \"only \" [x]";
+  write_text(generator, &request);
+  request.schema = "{\"const\": [1, \"a\"]}";
+  write_text(generator, &request);
+  request.grammar = NULL;
+  write_text(generator, &request);
+}
+
+/* Penalties, a bias and a word that must not come. */
+static void steer_text(sluice_generator* generator, const char* word, const sluice_tokens* tokens) {
+  const char* words[] = {NULL};
+  sluice_logit_bias bias = {0};
+  sluice_generate_request request = empty_request();
+  words[0] = word;
+  bias.token = tokens->ids[0];
+  bias.bias = 3;
+  request.ids = tokens->ids;
+  request.num_ids = tokens->num_ids;
+  request.max_tokens = 20;
+  request.presence_penalty = 1.5F;
+  request.frequency_penalty = 0.5F;
+  request.given =
+      SLUICE_GIVEN_MAX_TOKENS | SLUICE_GIVEN_PRESENCE_PENALTY | SLUICE_GIVEN_FREQUENCY_PENALTY;
+  request.logit_bias = &bias;
+  request.num_logit_bias = 1;
+  request.bad_words = words;
+  request.num_bad_words = 1;
+  write_text(generator, &request);
+}
+
 int main(int argc, char** argv) {
   sluice_open_options options = {0};
   sluice_model* model = NULL;
@@ -176,6 +211,8 @@ int main(int argc, char** argv) {
   write_prompts(generator, argv, tokens);
   stop_long_prompt(generator, tokens);
   show_logprobs(generator, tokens);
+  show_grammars(generator, tokens);
+  steer_text(generator, argv[4], tokens);
   show_errors(generator, argv[2], tokens);
   sluice_release(tokens);
   sluice_generator_free(generator);

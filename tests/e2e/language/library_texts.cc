@@ -50,6 +50,25 @@ void show_logprobs(sluice::Generator& generator, const std::vector<std::int64_t>
   print("");
 }
 
+/// C would cut them: texts that end with a zero in C may have none here.
+void refuse_nuls(sluice::Generator& generator, const sluice::Tokenizer& tokenizer) {
+  using namespace std::string_literals;
+  const sluice::GenerateRequest requests[] = {{.chat = "[]\0"s},
+                                              {.prompt = "a", .stops = {"x", "a\0b"s}},
+                                              {.prompt = "a", .schema = "{}\0"s},
+                                              {.prompt = "a", .grammar = "root ::= \"a\"\0"s},
+                                              {.prompt = "a", .bad_words = {"a\0"s}}};
+  for (const auto& request : requests) {
+    const auto error = generator.start(request);
+    if (error && error->message.find("NUL") != std::string::npos) continue;
+    std::fprintf(stderr, "a NUL was taken\n");
+    std::exit(1);
+  }
+  if (!tokenizer.apply_chat_template("[]\0"s) && !tokenizer.find("a\0"s)) return;
+  std::fprintf(stderr, "the tokenizer took a NUL\n");
+  std::exit(1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -85,8 +104,20 @@ int main(int argc, char** argv) {
   print(write(generator, {.ids = long_prompt, .max_tokens = 5}));
 
   show_logprobs(generator, ids);
+  const std::string grammar = "root ::= \"only \" [x]";
+  const std::string schema = R"({"const": [1, "a"]})";
+  print(write(generator, {.ids = ids, .grammar = grammar}));
+  print(write(generator, {.ids = ids, .schema = schema, .grammar = grammar}));
+  print(write(generator, {.ids = ids, .schema = schema}));
+  print(write(generator, {.ids = ids,
+                          .max_tokens = 20,
+                          .presence_penalty = 1.5F,
+                          .frequency_penalty = 0.5F,
+                          .logit_bias = {{ids[0], 3, 0}},
+                          .bad_words = {stop}}));
   print(write(generator, {.prompt = prompt, .max_tokens = 100'000}));
   print(write(generator, {.prompt = prompt, .ids = ids}));
   print(write(generator, {.prompt = prompt, .temperature = -1.0F}));
+  refuse_nuls(generator, tokenizer);
   return 0;
 }

@@ -33,6 +33,10 @@ def writes(program: str, folder: Path) -> str:
     ids = tokenizer.encode(PROMPT).ids
     said = tokenizer.decode(greedy(tiny, ids, 20))
     stop = said[len(said) // 2:][:2]
+    bad = [tokenizer.encode(text, add_special_tokens=False).ids for text in (stop, " " + stop)]
+    steered = tokenizer.decode(greedy(tiny, ids, 20, presence=1.5, frequency=0.5, bias={ids[0]: 3}, bad=bad))
+    if steered == said:
+        return "penalties change nothing: choose others"
     until_stop = next(n for n in range(21) if stop in tokenizer.decode(greedy(tiny, ids, n)))
     chat_ids = tokenizer.encode(RENDERED, add_special_tokens=False).ids
     logits = logits_of(tiny, ids)[-1]
@@ -51,7 +55,8 @@ def writes(program: str, folder: Path) -> str:
         "", f"{CANCELLED} {len(long_prompt)} 0",
         tokenizer.decode(greedy(tiny, long_prompt, 5)),
         f"1 {logprobs[best[0]]:.2f}" + "".join(f" {token} {logprobs[token]:.2f}" for token in best),
-        f"the prompt has {len(ids)} tokens and 100000 may follow; the model's context has 1200",
+        "only x", "schema and grammar are given; give one", '[1,"a"]',
+        steered, f"the prompt has {len(ids)} tokens and 100000 may follow; the model's context has 1200",
         "2 of prompt, ids and chat are given; give one",
         "temperature is -1; it takes 0 to 100", "",
     ]

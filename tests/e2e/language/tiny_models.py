@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import struct
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,7 +56,7 @@ def make(family: str, element: str = "F32", seed: int = 1, **changes: Any) -> Ti
         add(f"{at}.self_attn.o_proj.weight", hidden, rows["q"])
         if config.get("attention_bias"):
             add(f"{at}.self_attn.o_proj.bias", hidden)
-        if family == "qwen3":
+        if family in ("qwen3", "gemma3_text"):
             add(f"{at}.self_attn.q_norm.weight", size)
             add(f"{at}.self_attn.k_norm.weight", size)
         for name in ("gate_proj", "up_proj"):
@@ -62,6 +64,9 @@ def make(family: str, element: str = "F32", seed: int = 1, **changes: Any) -> Ti
         add(f"{at}.mlp.down_proj.weight", hidden, inner)
         add(f"{at}.input_layernorm.weight", hidden)
         add(f"{at}.post_attention_layernorm.weight", hidden)
+        if family == "gemma3_text":
+            add(f"{at}.pre_feedforward_layernorm.weight", hidden)
+            add(f"{at}.post_feedforward_layernorm.weight", hidden)
     add("model.norm.weight", hidden)
     if not config["tie_word_embeddings"]:
         add("lm_head.weight", config["vocab_size"], hidden)
@@ -126,9 +131,11 @@ def frequencies(tiny: Tiny) -> np.ndarray:
     return (1 - smooth) * inverse / scaling["factor"] + smooth * inverse
 
 
-def turned(x: np.ndarray, tiny: Tiny) -> np.ndarray:
+def turned(x: np.ndarray, tiny: Tiny, local: bool = False) -> np.ndarray:
     """x [tokens, heads, size]."""
-    angles = np.outer(np.arange(len(x)), frequencies(tiny))
+    size = x.shape[-1]
+    turns = tiny.config["rope_local_base_freq"] ** (-np.arange(0, size, 2) / size) if local else frequencies(tiny)
+    angles = np.outer(np.arange(len(x)), turns)
     angles = np.concatenate([angles, angles], -1)[:, None]
     half = x.shape[-1] // 2
     return x * np.cos(angles) + np.concatenate([-x[..., half:], x[..., :half]], -1) * np.sin(angles)
@@ -139,38 +146,63 @@ def logits_of(tiny: Tiny, ids: list[int]) -> np.ndarray:
     config, weights = tiny.config, {name: values.astype(np.float64) for name, values in tiny.weights.items()}
     count, size, epsilon = len(ids), tiny.head_size, config["rms_norm_eps"]
     distance = np.arange(count)[:, None] - np.arange(count)[None]
-    hidden = (distance < 0) | (distance >= (config.get("sliding_window") or count))
-    x = weights["model.embed_tokens.weight"][ids]
+    is_gemma, is_gemma3 = config["model_type"].startswith("gemma"), config["model_type"] == "gemma3_text"
+    x = weights["model.embed_tokens.weight"][ids] * (np.sqrt(config["hidden_size"]) if is_gemma else 1)
+    if is_gemma:  # a norm's weight is what is added to 1
+        weights |= {name: values + 1 for name, values in weights.items() if values.ndim == 1 and "norm" in name}
+    scale = config["query_pre_attn_scalar"] if is_gemma3 else size
 
     def linear(x: np.ndarray, name: str) -> np.ndarray:
         return x @ weights[f"{name}.weight"].T + weights.get(f"{name}.bias", 0.0)
 
     for layer in range(config["num_hidden_layers"]):
         at = f"model.layers.{layer}"
+        is_local = config["layer_types"][layer] == "sliding_attention" if is_gemma3 else True
+        hidden = (distance < 0) | (distance >= ((is_local and config.get("sliding_window")) or count))
         y = norm(x, weights[f"{at}.input_layernorm.weight"], epsilon)
         q, k, v = (linear(y, f"{at}.self_attn.{name}_proj").reshape(count, -1, size) for name in "qkv")
         if f"{at}.self_attn.q_norm.weight" in weights:
             q = norm(q, weights[f"{at}.self_attn.q_norm.weight"], epsilon)
             k = norm(k, weights[f"{at}.self_attn.k_norm.weight"], epsilon)
-        q, k = turned(q, tiny), turned(k, tiny)
+        q, k = (turned(part, tiny, is_gemma3 and is_local) for part in (q, k))
         share = q.shape[1] // k.shape[1]
         k, v = np.repeat(k, share, 1), np.repeat(v, share, 1)
-        scores = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(size)
+        scores = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(scale)
         scores[:, hidden] = -np.inf
         scores = np.exp(scores - scores.max(-1, keepdims=True))
         scores /= scores.sum(-1, keepdims=True)
-        x = x + linear(np.einsum("hqk,khd->qhd", scores, v).reshape(count, -1), f"{at}.self_attn.o_proj")
-        y = norm(x, weights[f"{at}.post_attention_layernorm.weight"], epsilon)
+        seen = linear(np.einsum("hqk,khd->qhd", scores, v).reshape(count, -1), f"{at}.self_attn.o_proj")
+        middle = weights[f"{at}.post_attention_layernorm.weight"]
+        x = x + (norm(seen, middle, epsilon) if is_gemma3 else seen)
+        y = norm(x, weights[f"{at}.pre_feedforward_layernorm.weight"] if is_gemma3 else middle, epsilon)
         gate = linear(y, f"{at}.mlp.gate_proj")
-        x = x + linear(gate / (1 + np.exp(-gate)) * linear(y, f"{at}.mlp.up_proj"), f"{at}.mlp.down_proj")
+        cubed = np.tanh(np.sqrt(2 / np.pi) * (gate + 0.044715 * gate**3))
+        bent = gate * (1 + cubed) / 2 if is_gemma else gate / (1 + np.exp(-gate))
+        product = linear(bent * linear(y, f"{at}.mlp.up_proj"), f"{at}.mlp.down_proj")
+        x = x + (norm(product, weights[f"{at}.post_feedforward_layernorm.weight"], epsilon) if is_gemma3 else product)
     x = norm(x, weights["model.norm.weight"], epsilon)
     return x @ weights["model.embed_tokens.weight" if config["tie_word_embeddings"] else "lm_head.weight"].T
 
 
-def greedy(tiny: Tiny, prompt: list[int], count: int) -> list[int]:
+def adjusted(logits: np.ndarray, text: list[int], presence: float = 0, frequency: float = 0,
+             bias: dict[int, float] | None = None, bad: Sequence[list[int]] = ()) -> np.ndarray:
+    """By OpenAI's formula: `text` are the tokens behind the prompt. `bad`: tokens that do not follow each other."""
+    logits = logits.copy()
+    for token, number in (bias or {}).items():
+        logits[token] += number
+    for token, count in Counter(text).items():
+        logits[token] -= count * frequency + presence
+    for word in bad:
+        if text[len(text) - len(word) + 1:] == word[:-1] and len(text) >= len(word) - 1:
+            logits[word[-1]] = -np.inf
+    return logits
+
+
+def greedy(tiny: Tiny, prompt: list[int], count: int, **settings: Any) -> list[int]:
+    """`settings`: of `adjusted`."""
     ids = list(prompt)
     while len(ids) < len(prompt) + count:
-        token = int(logits_of(tiny, ids)[-1].argmax())
+        token = int(adjusted(logits_of(tiny, ids)[-1], ids[len(prompt):], **settings).argmax())
         if token == tiny.config["eos_token_id"]:
             break
         ids.append(token)

@@ -29,9 +29,7 @@ class KernelRun {
         memory_(memory),
         random_(prepared.seed),
         facts_(main_.num_operands()),
-        addresses_(main_.num_operands(), nullptr) {
-    texts_.set_limit(kMaxTextBytes);
-  }
+        addresses_(main_.num_operands(), nullptr) {}
 
   Status run() {
     for (const auto& [id, contents] : contents_) {
@@ -327,7 +325,7 @@ class KernelRun {
   ops::SubgraphFacts facts_;
   std::vector<void*> addresses_;
   std::vector<std::vector<sluice_text>> decoded_;
-  backend::TextPool texts_;
+  backend::TextPool texts_{std::make_shared<ByteBudget>(kMaxTextBytes)};
 };
 
 }  // namespace

@@ -26,6 +26,7 @@ std::unique_ptr<Command> make_compile_command();
 std::unique_ptr<Command> make_conformance_command();
 std::unique_ptr<Command> make_discover_command();
 std::unique_ptr<Command> make_doctor_command();
+std::unique_ptr<Command> make_embed_command();
 std::unique_ptr<Command> make_explain_command();
 std::unique_ptr<Command> make_generate_command();
 std::unique_ptr<Command> make_inspect_command();
@@ -40,5 +41,8 @@ std::unique_ptr<Command> make_tune_command();
 
 /// The commands that only a build with the compiler has.
 std::vector<std::unique_ptr<Command>> make_compiler_commands();
+
+/// `guest`, in a build with the backend cuda and shared memory.
+std::vector<std::unique_ptr<Command>> make_guest_commands();
 
 }  // namespace sluice::tool

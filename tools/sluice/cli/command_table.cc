@@ -21,6 +21,9 @@ constexpr std::array kCommands = {
     CommandInfo{"chat", kModels, kSluice, "Talk with a language model; /reset, /exit, Ctrl-C",
                 "sluice chat FOLDER\n"
                 "sluice chat model.sluice --system \"Be brief.\" --temperature 0.7"},
+    CommandInfo{"embed", kModels, kSluice, "Print vectors of texts, or score them for a query",
+                "sluice embed FOLDER \"A text\" \"Another one\"\n"
+                "sluice embed FOLDER --query \"Who?\" \"A text\" \"Another one\""},
     CommandInfo{"bench", kModels, kSluice, "Measure the latency of a model",
                 "sluice bench model.onnx\n"
                 "sluice bench model.sluice --input x=x.npy --threads 4 --seconds 10"},
@@ -110,6 +113,13 @@ constexpr std::array kCommands = {
     CommandInfo{"server", kDaemon, kRemote, "Show the daemon's devices, free cores and health",
                 "sluice server\n"
                 "sluice server --address unix:/run/sluice.sock"},
+    CommandInfo{"capacity", kDaemon, kRemote, "Show what is free here, and what each model needs",
+                "sluice capacity\n"
+                "sluice capacity --json --address unix:/run/sluice.sock"},
+    CommandInfo{"device-plugin", kDaemon, kRemote,
+                "Offer the daemon's cores to Kubernetes, in groups",
+                "sluice device-plugin --cores 2\n"
+                "sluice device-plugin --cores 2 --print-cdi > /etc/cdi/sluice.json"},
     CommandInfo{"monitor", kDaemon, kRemote,
                 "Print the daemon's activity, a JSON line per interval",
                 "sluice monitor\n"
@@ -124,6 +134,11 @@ constexpr std::array kCommands = {
                 "sluice deploy-graph graph.json"},
     CommandInfo{"functions", kFunctions, kRemote, "List the functions and graphs that are deployed",
                 "sluice functions"},
+    CommandInfo{"guest", kFunctions, kSluice, "Run a CUDA program as a guest of a shared device",
+                "sluice guest run ./program\n"
+                "sluice guest run --backend cuda-emulated --memory 1g -- ./program 5\n"
+                "sluice guest serve --socket /run/user/1000/gpu\n"
+                "sluice guest run --socket /run/user/1000/gpu ./program"},
     CommandInfo{"offer", kFunctions, kRemote, "Let other hosts fetch a tensor of the exchange",
                 "sluice offer exchange:1"},
     CommandInfo{"fetch", kFunctions, kRemote, "Fetch a tensor that another host offers",

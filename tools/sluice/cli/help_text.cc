@@ -89,9 +89,10 @@ std::string program_help(std::span<const CommandInfo> commands) {
       "  sluice run model.onnx --input random\n"
       "Compiles neural networks and runs them. Usage: sluice COMMAND [--help | OPTIONS]\n";
   const CommandInfo* before = nullptr;
+  // No blank lines: the help fits a screen of 50 lines, and headings begin where nothing else does.
   for (const CommandInfo& info : commands) {
     if (before == nullptr || before->group != info.group) {
-      text += fmt::format("\n{}:\n", group_title(info.group));
+      text += fmt::format("{}:\n", group_title(info.group));
     }
     text += fmt::format("  {:<{}}{}\n", info.name, kNameWidth, info.summary);
     before = &info;

@@ -71,7 +71,8 @@ std::string describe_usage_error(const CLI::App& app, const CLI::Error& error) {
                        has_no_command ? "name a command" : error.what());
   }
   const CLI::App& command = *given.front();
-  const std::vector<std::string> extras = command.remaining();
+  std::vector<std::string> extras = command.remaining();
+  std::erase(extras, "--");  // it only ends the options
   // An unknown option explains more than a missing argument, which CLI11 reports first.
   return fmt::format("sluice {0}: {1}; see `sluice {0} --help`\n", command.get_name(),
                      extras.empty() ? error.what() : describe_extra(app, command, culprit(extras)));

@@ -19,9 +19,10 @@ class CompileCommand : public Command {
   const char* name() const override { return "compile"; }
 
   void add_options(Options& options) override {
-    options_.add_to(options,
-                    "An ONNX file, whose external weights lie in its folder, or a folder with "
-                    "config.json and safetensors");
+    options_.add_to(
+        options,
+        "An ONNX file, whose external weights lie in its folder, a GGUF file, or a folder with "
+        "config.json and safetensors");
     const Option output =
         options.add("-o,--output", output_, "File to write (default: beside the model)");
     options

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/process/memory_limit.h"
 #include "sluice/cli/command.h"
 #include "sluice/model/model_source.h"
 
@@ -46,9 +47,10 @@ class DoctorCommand : public Command {
     fmt::print("processor  {}\n", processor_name());
     fmt::print("cores      {} usable by this process, control group: {}\n", usable_cores(),
                core_quota());
-    fmt::print("memory     {:.1f} GB, {:.1f} GB free\n",
+    fmt::print("memory     {:.1f} GB, {:.1f} GB free, {:.1f} GB usable by this process\n",
                static_cast<double>(memory.totalram) * unit / 1e9,
-               static_cast<double>(memory.freeram) * unit / 1e9);
+               static_cast<double>(memory.freeram) * unit / 1e9,
+               static_cast<double>(usable_memory_bytes()) / 1e9);
     return report_plugins() ? 0 : 1;
   }
 

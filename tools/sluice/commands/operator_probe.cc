@@ -1,6 +1,8 @@
 #include "sluice/commands/operator_probe.h"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "backend/op.h"
 #include "ops/inference.h"
@@ -19,7 +21,10 @@ struct Probe {
   std::size_t other_rank;
   std::size_t optional_input;  ///< which optional input is present: one of the two below, or it
   bool is_open;                ///< dimensions are known only at run time; else all are 1
+  bool has_constants;          ///< inputs but the first are constants, as weights and sizes are
 };
+
+enum class Taken { kNo, kByGenericKernel, kByOwnKernel };
 
 /// Whether the operator reads a tensor, other than the state of random numbers.
 bool reads_data(const ops::OpSchema& schema) {
@@ -53,9 +58,9 @@ ir::ElementType element_of(const ops::OperandSpec& spec, const ops::OpSchema& sc
   return probe.element;
 }
 
-ir::Constant small_tensor(ir::ElementType element) {
+ir::Constant small_tensor(ir::ElementType element, ir::Shape shape = {2}) {
   const auto bytes = ir::storage_bytes(element, 2).value_or(0);
-  return {ir::Type::tensor(element, ir::Shape{2}),
+  return {ir::Type::tensor(element, std::move(shape)),
           Bytes::own(std::vector<std::byte>(static_cast<std::size_t>(bytes)))};
 }
 
@@ -116,21 +121,22 @@ class ProbeGraph {
     add_samples(schema, probe, operation_);
   }
 
-  /// Whether the operation is a sound one, and the backend takes it.
-  bool is_taken(const ops::OpSchema& schema, const backend::Backend& backend) {
-    if (!ops::normalize(schema, graph_.main(), operation_).is_ok()) return false;
+  /// How the backend takes the operation, if that is a sound one.
+  Taken taken_by(const ops::OpSchema& schema, const backend::Backend& backend) {
+    if (!ops::normalize(schema, graph_.main(), operation_).is_ok()) return Taken::kNo;
     facts_.resize(graph_.main().num_operands());
     const auto inputs = ops::input_facts(operation_, facts_);
     ops::InferenceContext context(operation_, inputs);
-    if (!ops::infer_operation(context).is_ok()) return false;
+    if (!ops::infer_operation(context).is_ok()) return Taken::kNo;
     for (std::size_t i = 0; i < operation_.outputs.size(); ++i) {
       if (!operation_.outputs[i].is_valid()) continue;
       graph_.main().operand(operation_.outputs[i]).type = context.output(i);
     }
     const auto op = backend::Op::create({graph_, graph_.main(), operation_});
-    if (!op.is_ok()) return false;
+    if (!op.is_ok()) return Taken::kNo;
     const auto support = backend.query(*op);
-    return support.is_ok() && support->is_supported;
+    if (!support.is_ok() || !support->is_supported) return Taken::kNo;
+    return support->is_generic ? Taken::kByGenericKernel : Taken::kByOwnKernel;
   }
 
  private:
@@ -144,6 +150,9 @@ class ProbeGraph {
     const ir::Dim open = spec.is_shape_value ? ir::Dim(kLength) : ir::Dim::symbol("N");
     const ir::Dim dim = probe.is_open ? open : ir::Dim(1);
     const ir::Type type = ir::Type::tensor(element, ir::Shape(rank, dim));
+    if (probe.has_constants && index > 0 && !probe.is_open) {
+      return add_constant(spec, element, ir::Shape(rank, ir::Dim(1)));
+    }
     const ir::OperandId id = graph_.main().add_operand({"", type, {}});
     facts_.resize(graph_.main().num_operands());
     facts_[id.index()] = {type, std::nullopt, std::nullopt};
@@ -155,39 +164,69 @@ class ProbeGraph {
     return id;
   }
 
+  /// A zero, and a one where it sizes the result.
+  ir::OperandId add_constant(const ops::OperandSpec& spec, ir::ElementType element,
+                             const ir::Shape& shape) {
+    const bool is_size = spec.is_shape_value && element == ir::ElementType::kI64;
+    const ir::OperandId id = graph_.main().add_constant(
+        "", is_size ? ir::make_i64_constant({1}, shape) : small_tensor(element, shape));
+    facts_.resize(graph_.main().num_operands());
+    facts_[id.index()] = {graph_.main().operand(id).type, std::nullopt, std::nullopt};
+    if (spec.is_shape_value) {
+      facts_[id.index()].values = ops::Values(1, is_size ? 1 : 0);
+      facts_[id.index()].float_values = ops::FloatValues(1, is_size ? 1.0 : 0.0);
+    }
+    return id;
+  }
+
   ir::Graph graph_;
   ir::Operation operation_;
   ops::SubgraphFacts facts_;
 };
 
-/// Tries equal ranks, a first rank that differs from the others, and decreasing ranks, as RoiAlign
-/// needs.
-bool takes(const backend::Backend& backend, const ops::OpSchema& schema, ir::ElementType element) {
+/// Calls `visit(probe)` until it says that this is enough: equal ranks, a first rank that differs
+/// from the others, and decreasing ranks, as RoiAlign needs.
+template <typename Visit>
+void for_each_probe(ir::ElementType element, const Visit& visit) {
   for (const std::size_t first : {4, 3, 2, 1, 0}) {
     for (const std::size_t second : {first, std::size_t{2}, std::size_t{1}, std::size_t{0}}) {
       for (const std::size_t other : {second, std::size_t{1}, std::size_t{0}}) {
         for (const std::size_t optional : {kNoneIsThere, kAllAreThere, std::size_t{2}}) {
-          for (const bool is_open : {false, true}) {
-            const Probe probe = {element, first, second, other, optional, is_open};
-            if (ProbeGraph(schema, probe).is_taken(schema, backend)) return true;
+          for (const auto& [is_open, has_constants] :
+               {std::pair{false, false}, std::pair{true, false}, std::pair{false, true}}) {
+            if (visit(Probe{element, first, second, other, optional, is_open, has_constants})) {
+              return;
+            }
           }
         }
       }
     }
   }
-  return false;
+}
+
+/// The best way in which the backend takes one of the probes.
+Taken best_way(const backend::Backend& backend, const ops::OpSchema& schema,
+               ir::ElementType element) {
+  Taken best = Taken::kNo;
+  for_each_probe(element, [&](const Probe& probe) {
+    best = std::max(best, ProbeGraph(schema, probe).taken_by(schema, backend));
+    return best == Taken::kByOwnKernel;
+  });
+  return best;
 }
 
 }  // namespace
 
-std::vector<ir::ElementType> types_taken(const backend::Backend& backend,
-                                         const ops::OpSchema& schema) {
-  std::vector<ir::ElementType> taken;
+TypesTaken types_taken(const backend::Backend& backend, const ops::OpSchema& schema) {
+  TypesTaken taken;
   if (schema.has(ops::kControlFlow) || schema.outputs.empty()) return taken;
   const ops::OperandSpec& spec = reads_data(schema) ? schema.inputs[0] : schema.outputs[0];
   for (int number = 1; ir::element_type_from_onnx(number); ++number) {
     const ir::ElementType element = *ir::element_type_from_onnx(number);
-    if (spec.types.contains(element) && takes(backend, schema, element)) taken.push_back(element);
+    if (!spec.types.contains(element)) continue;
+    const Taken way = best_way(backend, schema, element);
+    if (way == Taken::kByOwnKernel) taken.own.push_back(element);
+    if (way == Taken::kByGenericKernel) taken.generic.push_back(element);
   }
   return taken;
 }

@@ -8,10 +8,15 @@
 
 namespace sluice::tool {
 
-/// Element types of the operator's first input (of its output, if it has no inputs) with which
-/// `backend` takes some operation of the kind: of rank 0 to 4, with and without optional inputs.
-/// Empty for operators that never reach a backend.
-std::vector<ir::ElementType> types_taken(const backend::Backend& backend,
-                                         const ops::OpSchema& schema);
+/// Element types that a backend takes.
+struct TypesTaken {
+  std::vector<ir::ElementType> own;      ///< with some operation that a kernel of its own runs
+  std::vector<ir::ElementType> generic;  ///< with generic kernels alone, which are slow
+};
+
+/// Types of the operator's first input (of its output, if it has no inputs) with which `backend`
+/// takes some operation of the kind: of rank 0 to 4, with and without optional inputs, its other
+/// inputs constant or not. Empty for operators that never reach a backend.
+TypesTaken types_taken(const backend::Backend& backend, const ops::OpSchema& schema);
 
 }  // namespace sluice::tool

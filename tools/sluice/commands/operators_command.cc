@@ -75,9 +75,12 @@ std::string support_of(const backend::Backend& backend, const ops::OpSchema& sch
   if (schema.has(ops::kLowered)) return "as two operators of sluice";
   if (ops::find_lowering(schema.domain, schema.name) != nullptr) return "as ONNX's operators";
   if (schema.name == "Elementwise") return "as its steps";
-  const std::string types = names_of(types_taken(backend, schema), with_sets);
-  if (types.empty() && schema.name == "Upsample") return "as Resize";
-  return types.empty() ? "-" : types;
+  const TypesTaken taken = types_taken(backend, schema);
+  const std::string own = names_of(taken.own, with_sets);
+  const std::string generic = names_of(taken.generic, with_sets);
+  if (own.empty() && generic.empty()) return schema.name == "Upsample" ? "as Resize" : "-";
+  if (generic.empty()) return own;
+  return own + (own.empty() ? "" : "; ") + "generic: " + generic;
 }
 
 class OperatorsCommand : public Command {
@@ -97,6 +100,7 @@ class OperatorsCommand : public Command {
     }
     if (is_markdown_) print_heading();
     for (const ops::OpSchema* schema : ops::all_schemas()) print(*schema);
+    if (is_markdown_) fmt::print("<!-- operators: end -->\n");
     return 0;
   }
 
@@ -107,9 +111,12 @@ class OperatorsCommand : public Command {
         "The operator table: versions are the opsets of its domain in which an operator's "
         "definition"
         "\nchanged. A backend's column has the element types that it takes for the first input;"
-        "\nother inputs may narrow that. `sluice operators --backend cpu` asks another backend.\n\n"
-        "This file is what `sluice operators --backend reference --markdown` prints; a test "
-        "compares them.\n\n| types | are |\n|---|---|\n");
+        "\nother inputs may narrow that. Types behind `generic` have no kernel of the backend's "
+        "own: a"
+        "\nreference kernel runs them, slowly, unless a rewrite replaces the operator, such as"
+        "\nBatchNormalization. `sluice inspect` shows what runs in a model.\n\n"
+        "This file is what `sluice operators --backend reference,cpu --markdown` prints; a test "
+        "compares them.\n\n<!-- operators: begin -->\n| types | are |\n|---|---|\n");
     for (const TypeSet& set : type_sets()) {
       fmt::print("| {} | {} |\n", set.name, names_of(set.types, false));
     }

@@ -77,15 +77,25 @@ std::string profile_table(std::span<const ListTime> lists, const ir::Graph& grap
   std::vector<StepTime> steps = steps_of(lists);
   std::ranges::stable_sort(steps, std::greater<>(), &StepTime::duration_ns);
   std::int64_t total_ns = 0;
-  for (const StepTime& step : steps) total_ns += step.duration_ns;
+  std::int64_t generic_ns = 0;
+  for (const StepTime& step : steps) {
+    total_ns += step.duration_ns;
+    if (step.kind.ends_with(" (generic)")) generic_ns += step.duration_ns;
+  }
+  const auto percent = [&](std::int64_t ns) {
+    return 100.0 * static_cast<double>(ns) /
+           static_cast<double>(std::max<std::int64_t>(total_ns, 1));
+  };
   std::string text = fmt::format("{:>9} {:>6}  {:<24} {:<32} source\n", "us", "%", "step", "name");
   for (const StepTime& step : steps) {
     const std::string* source = ir::find_source(graph, step.name);
     text += fmt::format("{:>9.1f} {:>6.1f}  {:<24} {:<32} {}\n",
-                        static_cast<double>(step.duration_ns) / 1e3,
-                        100.0 * static_cast<double>(step.duration_ns) /
-                            static_cast<double>(std::max<std::int64_t>(total_ns, 1)),
+                        static_cast<double>(step.duration_ns) / 1e3, percent(step.duration_ns),
                         step.kind, step.name, source == nullptr ? "" : *source);
+  }
+  if (generic_ns > 0) {
+    text += fmt::format("{:>9.1f} {:>6.1f}  by generic kernels\n",
+                        static_cast<double>(generic_ns) / 1e3, percent(generic_ns));
   }
   return text + fmt::format("{:>9.1f} {:>6}  {} steps in {} command lists\n",
                             static_cast<double>(total_ns) / 1e3, "", steps.size(), lists.size());

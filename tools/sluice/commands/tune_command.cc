@@ -41,7 +41,7 @@ class TuneCommand : public Command {
   }
 
   Result<int> run() override {
-    auto executable = SLUICE_TRY(package::read_package(path_).with_context(path_));
+    auto executable = SLUICE_TRY(package::read_package(path_));
     const auto signature = package::signature_of(executable.graph);
     const auto sources = SLUICE_TRY(parse_inputs(inputs_, signature, Missing::kRandom));
     const auto tensors =

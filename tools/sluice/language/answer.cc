@@ -4,14 +4,21 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "generate/text/package_text.h"
+#include "grammar/grammars.h"
 
 namespace sluice::tool {
 namespace {
+
+constexpr std::int64_t kMaxGrammarFileBytes = std::int64_t{1} << 20;
 
 std::atomic<bool> is_interrupted = false;
 
@@ -35,10 +42,25 @@ const char* finish_text(generate::Finish finish) {
   return "";
 }
 
+/// "15043=-100"
+Result<generate::LogitBias> bias_of(const std::string& text) {
+  generate::LogitBias bias;
+  const char* const end = text.data() + text.size();
+  const auto id = std::from_chars(text.data(), end, bias.id);
+  if (id.ec == std::errc() && id.ptr != end && *id.ptr == '=') {
+    const auto number = std::from_chars(id.ptr + 1, end, bias.bias);
+    if (number.ec == std::errc() && number.ptr == end) return bias;
+  }
+  return invalid_argument("--logit-bias: \"{}\" is not ID=BIAS, such as 15043=-100", text);
+}
+
 }  // namespace
 
 void AnswerOptions::add_to(Options& options) {
   options.add("--stop", stops_, "End the answer before this text (repeatable)").repeatable();
+  options.add("--schema", schema_path_,
+              "A file with a JSON schema: the answer is JSON that fits it");
+  options.add("--grammar", grammar_path_, "A file with a grammar in GBNF that the answer keeps to");
   options.add("--max-tokens", max_tokens_,
               "End the text after so many tokens (default: at the model's context)");
   options.add("--temperature", sampling_.temperature,
@@ -50,6 +72,16 @@ void AnswerOptions::add_to(Options& options) {
               "Draw from tokens with this share of the likeliest one's");
   options.add("--repetition-penalty", sampling_.repetition_penalty,
               "Make tokens of the text less likely: above 1");
+  options.add("--presence-penalty", sampling_.presence_penalty,
+              "Taken from the logits of tokens that the answer has: -2 to 2");
+  options.add("--frequency-penalty", sampling_.frequency_penalty,
+              "Taken for each time that the answer has the token: -2 to 2");
+  options
+      .add("--logit-bias", biases_,
+           "ID=BIAS: add -100 to 100 to the logit of this token (repeatable)")
+      .repeatable();
+  options.add("--bad-word", bad_words_, "Keep this word out of the answer (repeatable)")
+      .repeatable();
   options.add("--seed", seed_, "Start of the draws: equal seeds give equal texts").shows_default();
 }
 
@@ -59,8 +91,36 @@ generate::Request AnswerOptions::request(std::vector<std::int64_t> prompt,
   request.prompt = std::move(prompt);
   request.max_tokens = max_tokens_;
   request.sampling = sampling_.over(facts.sampling, seed_);
+  request.grammar = grammar_;
   request.is_stopped = [] { return is_interrupted.load(); };
   return request;
+}
+
+Status AnswerOptions::read(const text::Tokenizer* tokenizer) {
+  for (const std::string& text : biases_) sampling_.logit_bias.push_back(SLUICE_TRY(bias_of(text)));
+  if (tokenizer != nullptr) {
+    sampling_.bad_words = SLUICE_TRY(generate::encode_bad_words(*tokenizer, bad_words_));
+    return read_grammar(*tokenizer);
+  }
+  if (!stops_.empty()) return invalid_argument("--stop is for a prompt of text");
+  if (!bad_words_.empty()) return invalid_argument("--bad-word is for a prompt of text");
+  if (schema_path_.empty() && grammar_path_.empty()) return ok_status();
+  return invalid_argument("--schema and --grammar are for a prompt of text");
+}
+
+Status AnswerOptions::read_grammar(const text::Tokenizer& tokenizer) {
+  using Form = grammar::Source::Form;
+  if (!schema_path_.empty() && !grammar_path_.empty()) {
+    return invalid_argument("give --schema or --grammar, and not both");
+  }
+  const std::string& path = schema_path_.empty() ? grammar_path_ : schema_path_;
+  if (path.empty()) return ok_status();
+  grammar::Source source;
+  source.form = schema_path_.empty() ? Form::kGbnf : Form::kSchema;
+  source.text = SLUICE_TRY(read_text_file(path, kMaxGrammarFileBytes));
+  auto found = grammar::Grammars(tokenizer).find(source);
+  grammar_ = SLUICE_TRY(std::move(found).with_context(path));
+  return ok_status();
 }
 
 void end_answers_at_interrupt() { std::signal(SIGINT, interrupt); }

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "generate/text/text_generator.h"
+#include "grammar/token_grammar.h"
 #include "sluice/cli/options.h"
+#include "text/tokenizer.h"
 
 namespace sluice::tool {
 
@@ -17,11 +20,24 @@ class AnswerOptions {
  public:
   void add_to(Options& options);
 
+  /// Reads what is said in texts and files, before the first request. `tokenizer`: null where the
+  /// prompt is ids.
+  /// Fails: kInvalidArgument for an option that needs a tokenizer, or is no such text; as
+  ///        read_text_file, grammar::Grammars::find and generate::encode_bad_words.
+  Status read(const text::Tokenizer* tokenizer);
+
   generate::Request request(std::vector<std::int64_t> prompt, const generate::Facts& facts) const;
   const std::vector<std::string>& stops() const { return stops_; }
 
  private:
+  Status read_grammar(const text::Tokenizer& tokenizer);
+
   std::vector<std::string> stops_;
+  std::string schema_path_;
+  std::string grammar_path_;
+  std::shared_ptr<grammar::TokenGrammar> grammar_;  ///< of one of them; null: any text
+  std::vector<std::string> biases_;
+  std::vector<std::string> bad_words_;
   std::optional<std::int64_t> max_tokens_;
   generate::WantedSampling sampling_;
   std::uint64_t seed_ = 0;

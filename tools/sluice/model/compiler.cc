@@ -4,9 +4,11 @@
 #include "compiler/cache_key.h"
 #include "compiler/compile_model.h"
 #include "package/draft.h"
+#include "recipes/gguf/gguf_text_files.h"
 #include "sluice/cli/command.h"
 #include "sluice/model/compile_cache.h"
 #include "sluice/model/model_source.h"
+#include "weights/gguf/gguf.h"
 
 namespace sluice::tool {
 
@@ -75,6 +77,10 @@ Result<package::Executable> compile_once(const ModelOptions& options, const Prog
   auto executable = SLUICE_TRY(compile_cached(*cache, options, progress));
   print_warnings(options.path, executable.graph);
   return executable;
+}
+
+Result<std::map<std::string, Bytes>> read_gguf_text(const Bytes& file) {
+  return recipes::gguf_text_files(SLUICE_TRY(weights::read_gguf_metadata(file)));
 }
 
 Result<std::filesystem::path> compile_into_cache(const ModelOptions& options) {

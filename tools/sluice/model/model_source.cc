@@ -8,15 +8,12 @@
 #include "package/package.h"
 
 namespace sluice::tool {
-namespace {
 
 bool is_package(const Bytes& file) {
   const std::string_view start(reinterpret_cast<const char*>(file.data()),
                                std::min(file.size(), package::kFileMagic.size()));
   return start == package::kFileMagic;
 }
-
-}  // namespace
 
 void ModelOptions::add_to(Options& options, const char* what) {
   options.add("model", path, what).required();

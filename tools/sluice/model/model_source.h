@@ -1,4 +1,4 @@
-// What a command line names as a model: a `.sluice` file, or an ONNX file, compiled into a cache.
+// What a command line names as a model: a `.sluice` file, or another that is compiled into a cache.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/registry.h"
+#include "base/bytes.h"
 #include "options/compile_flags.h"
 #include "options/shapes.h"
 #include "package/executable.h"
@@ -35,10 +36,17 @@ using Progress = std::function<void(std::string_view)>;
 /// Reads a package, or compiles once; which, the contents decide.
 Result<package::Executable> open_model(const ModelOptions& options, const Progress& progress = {});
 
+/// Whether the file begins as a package.
+bool is_package(const Bytes& file);
+
+/// tokenizer.json and the other files of text that the metadata of a GGUF file stand for, by name.
+/// Fails: as recipes::gguf_text_files; kUnimplemented for a build without the compiler.
+Result<std::map<std::string, Bytes>> read_gguf_text(const Bytes& file);
+
 /// Prints what import found wrong with the model at `path` and took all the same.
 void print_warnings(const std::string& path, const ir::Graph& graph);
 
-/// Imports and compiles an ONNX file.
+/// Imports and compiles a model.
 Result<package::Executable> compile_model(const ModelOptions& options, const Progress& progress);
 
 /// As `compile_model`, but reads the package of an earlier call from the cache (compile_cache.h).

@@ -14,4 +14,9 @@ Result<package::Executable> compile_once(const ModelOptions& options,
       options.path);
 }
 
+Result<std::map<std::string, Bytes>> read_gguf_text(const Bytes& /*file*/) {
+  return unimplemented(
+      "this build reads no GGUF files; one with the compiler does (SLUICE_ONNX=ON)");
+}
+
 }  // namespace sluice::tool

@@ -7,6 +7,8 @@ std::vector<std::unique_ptr<Command>> make_remote_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_serve_command());
   commands.push_back(make_server_command());
+  commands.push_back(make_capacity_command());
+  commands.push_back(make_device_plugin_command());
   commands.push_back(make_load_command());
   commands.push_back(make_unload_command());
   commands.push_back(make_start_command());

@@ -11,8 +11,10 @@ namespace sluice::tool {
 /// All of them.
 std::vector<std::unique_ptr<Command>> make_remote_commands();
 
+std::unique_ptr<Command> make_capacity_command();
 std::unique_ptr<Command> make_deploy_command();
 std::unique_ptr<Command> make_deploy_graph_command();
+std::unique_ptr<Command> make_device_plugin_command();
 std::unique_ptr<Command> make_fetch_command();
 std::unique_ptr<Command> make_functions_command();
 std::unique_ptr<Command> make_groups_command();

@@ -30,9 +30,9 @@ Result<std::shared_ptr<const fs::path>> make_folder() {
 }  // namespace
 
 void PackageOptions::add_to(Options& options) {
-  options.add("package", path_, "A .sluice file, or an ONNX file, which is compiled first")
+  options.add("package", path_, "A .sluice file, or an ONNX or GGUF file, which is compiled first")
       .required();
-  options.add("--backend", backends_, "Backend for the compilation of an ONNX file (default: cpu)")
+  options.add("--backend", backends_, "Backend for the compilation of such a file (default: cpu)")
       .repeatable();
   options.flag("--by-path", is_by_path_,
                "The daemon reads the file itself, from one of its model folders");
@@ -47,8 +47,8 @@ Result<PackageOptions::File> PackageOptions::find(const std::string& path) {
 }
 
 Result<PackageOptions::File> PackageOptions::find() const {
-  const bool is_onnx = fs::path(path_).extension() == ".onnx";
-  if (!is_onnx) {
+  const fs::path ending = fs::path(path_).extension();
+  if (ending != ".onnx" && ending != ".gguf") {
     return File{is_by_path_ ? fs::absolute(path_).string() : path_, nullptr};
   }
   if (is_by_path_) {

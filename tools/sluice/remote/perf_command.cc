@@ -7,6 +7,7 @@
 #include "perf/clients/engine_target.h"
 #include "perf/clients/served_model.h"
 #include "perf/measure.h"
+#include "perf/recording.h"
 #include "perf/sweep.h"
 #include "sluice/cli/seconds.h"
 #include "sluice/model/model_source.h"
@@ -49,16 +50,17 @@ class PerfCommand : public Command {
 
   /// 1 unless every request was answered and every row is stable.
   Result<int> run() override {
-    const auto loads = SLUICE_TRY(loads_of());
+    auto loads = SLUICE_TRY(loads_of());
     const auto target = SLUICE_TRY(connect());
-    const auto sources = SLUICE_TRY(parse_inputs(inputs_, target->signature(), Missing::kRandom));
-    const auto constants =
-        SLUICE_TRY(read_inputs(sources, target->signature(), SLUICE_TRY(parse_shapes(shapes_))));
-    std::vector<terms::NamedTensor> tensors;
-    for (std::size_t i = 0; i < constants.size(); ++i) {
-      tensors.push_back({target->signature().inputs[i].name, view_of(constants[i])});
+    std::vector<ir::Constant> constants;
+    std::vector<telemetry::RecordedRequest> recorded;
+    if (replay_.empty()) {
+      constants = SLUICE_TRY(add_generated(*target));
+    } else {
+      recorded = SLUICE_TRY(perf::read_recording(replay_, model_.name));
+      form_.arrivals_ns = SLUICE_TRY(perf::add_recorded(recorded, *target));
+      loads = {form_};
     }
-    SLUICE_TRY(target->set_inputs(tensors));
     measuring_.window_ns = nanoseconds_of(window_seconds_);
     measuring_.tolerance = stability_percent_ / 100;
     std::vector<perf::Measurement> all;
@@ -102,6 +104,11 @@ class PerfCommand : public Command {
                     "Open loop: requests a second, in the same form; latencies begin when "
                     "a request is due");
     rate.excludes(concurrency);
+    Option replay = options.add(
+        "--replay", replay_,
+        "File that the daemon recorded: the load is its requests to the model, each at the "
+        "time at which it came");
+    replay.excludes(rate).excludes(concurrency);
     options.flag("--poisson", form_.is_poisson, "Open loop: random times between requests")
         .needs(rate);
     options.add("--max-in-flight", form_.max_in_flight, "Open loop: requests in flight at most")
@@ -138,6 +145,19 @@ class PerfCommand : public Command {
     return http_.empty() ? perf::connect_grpc(model_) : perf::connect_http(model_);
   }
 
+  /// Ownership: the target reads the result.
+  Result<std::vector<ir::Constant>> add_generated(perf::Target& target) const {
+    const auto sources = SLUICE_TRY(parse_inputs(inputs_, target.signature(), Missing::kRandom));
+    const auto shapes = SLUICE_TRY(parse_shapes(shapes_));
+    auto constants = SLUICE_TRY(read_inputs(sources, target.signature(), shapes));
+    std::vector<terms::NamedTensor> tensors;
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+      tensors.push_back({target.signature().inputs[i].name, view_of(constants[i])});
+    }
+    SLUICE_TRY(target.add_request(tensors));
+    return constants;
+  }
+
   static void show_progress(std::size_t num_loads, std::size_t num_done) {
     if (num_loads > 1) fmt::print(stderr, "{} of {} loads measured\n", num_done, num_loads);
   }
@@ -162,6 +182,7 @@ class PerfCommand : public Command {
   std::vector<std::string> shapes_;
   std::string concurrency_ = "1";
   std::string rate_;
+  std::string replay_;
   perf::LoadForm form_;
   double window_seconds_ = 5;
   double stability_percent_ = 10;

@@ -14,12 +14,13 @@ namespace {
 using nlohmann::ordered_json;
 using perf::Measurement;
 
-bool is_open(const Measurement& one) { return one.form.per_second > 0; }
+bool is_open(const Measurement& one) { return one.form.is_open(); }
 
 double microseconds(double ns) { return std::round(ns / 100) / 10; }
 
 /// The load as it is named: "8", or "500/s".
 std::string load_of(const Measurement& one) {
+  if (one.form.arrivals_ns != nullptr) return "replay";
   return is_open(one) ? fmt::format("{:g}/s", one.form.per_second)
                       : std::to_string(one.form.concurrency);
 }
@@ -30,7 +31,7 @@ ordered_json object_of(const Measurement& one) {
     return microseconds(static_cast<double>(figures.latency_ns(share)));
   };
   return {{"concurrency", is_open(one) ? ordered_json() : ordered_json(one.form.concurrency)},
-          {"rate", is_open(one) ? ordered_json(one.form.per_second) : ordered_json()},
+          {"rate", one.form.per_second > 0 ? ordered_json(one.form.per_second) : ordered_json()},
           {"inferences_per_second", std::round(figures.per_second() * 10) / 10},
           {"mean_us", microseconds(figures.mean_ns())},
           {"p50_us", latency(0.5)},

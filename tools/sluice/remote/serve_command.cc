@@ -133,7 +133,8 @@ class ServeCommand : public Command {
   void add_options(Options& options) override {
     options
         .add("folder", folder_,
-             "Folder of models: NAME.onnx, NAME.sluice, or NAME/VERSION/model.onnx")
+             "Folder of models: NAME.onnx, NAME.sluice, or NAME/VERSION/model.onnx; or a "
+             "config.json of OpenVINO Model Server")
         .required();
     options.add("--http", http_, "Where HTTP listens, and /metrics: localhost:PORT or unix:/PATH")
         .shows_default();
@@ -157,8 +158,10 @@ class ServeCommand : public Command {
   Result<int> run() override {
     const sigset_t signals = block_signals();
     std::error_code error;
-    const fs::path folder = fs::canonical(folder_, error);
-    if (error || !fs::is_directory(folder, error)) {
+    fs::path folder = fs::canonical(folder_, error);
+    const bool is_list = folder.extension() == ".json" && fs::is_regular_file(folder, error);
+    if (is_list) folder = fs::absolute(folder_);  // the daemon follows a link that is turned
+    if (error || !(is_list || fs::is_directory(folder, error))) {
       return invalid_argument("{}: is no folder", folder_);
     }
     // In memory: without it a daemon reads the settings of the one that the system runs.

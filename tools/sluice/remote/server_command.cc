@@ -1,5 +1,10 @@
+#include <cstdlib>
+#include <string>
+#include <vector>
+
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
+#include "sluice/remote/support/bundle.h"
 
 namespace sluice::tool {
 namespace {
@@ -7,10 +12,21 @@ namespace {
 class ServerCommand : public Command {
  public:
   const char* name() const override { return "server"; }
-  void add_options(Options& options) override { remote_.add_to(options); }
+  void add_options(Options& options) override {
+    remote_.add_to(options);
+    const auto bundle = options.add(
+        "--bundle", bundle_,
+        "Write a tar of what support wants to know, without secrets: settings, health, statistics, "
+        "metrics, journal, machine");
+    options.add("--config", config_, "The daemon's configuration file, for --bundle").needs(bundle);
+  }
 
   /// 1 if the daemon is not ready or a model failed.
   Result<int> run() override {
+    if (!bundle_.empty()) {
+      SLUICE_TRY(write_bundle(bundle_, connection(), config_));
+      return 0;
+    }
     const auto client = SLUICE_TRY(remote_.connect());
     const auto server = SLUICE_TRY(client->server());
     const auto health = SLUICE_TRY(client->health());
@@ -40,7 +56,23 @@ class ServerCommand : public Command {
   }
 
  private:
+  /// For another command; its token goes through the environment.
+  std::vector<std::string> connection() const {
+    const rpc::client::ClientOptions& client = remote_.client;
+    std::vector<std::string> words = {"--address", client.address};
+    const auto add = [&](const char* option, const std::string& value) {
+      if (!value.empty()) words.insert(words.end(), {option, value});
+    };
+    add("--ca", client.ca);
+    add("--certificate", client.certificate);
+    add("--key", client.key);
+    if (!client.token.empty()) setenv("SLUICE_TOKEN", client.token.c_str(), 1);
+    return words;
+  }
+
   RemoteOptions remote_;
+  std::string bundle_;
+  std::string config_;
 };
 
 }  // namespace

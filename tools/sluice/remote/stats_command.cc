@@ -45,16 +45,21 @@ class StatsCommand : public Command {
   Result<int> run() override {
     const auto client = SLUICE_TRY(remote_.connect());
     const std::uint64_t model = model_.empty() ? 0 : SLUICE_TRY(find_model(*client, model_));
-    const auto all = SLUICE_TRY(client->statistics(model));
+    terms::ServerStatistics server;
+    if (model == 0) {
+      server = SLUICE_TRY(client->all_statistics());
+    } else {
+      server.models = SLUICE_TRY(client->statistics(model));
+    }
     if (remote_.is_json) {
-      print_json(all);
+      print_json(server.models);
       return 0;
     }
     const auto workers = SLUICE_TRY(WorkersOfModels::ask(*client));
     std::vector<std::vector<std::string>> rows = {{"MODEL", "NAME", "ANSWERED", "ERRORS", "REFUSED",
                                                    "WAITING", "P50", "P99", "QUEUE P99",
                                                    "COMPUTE P50", "RECORDED", "WORKER"}};
-    for (const auto& one : all) {
+    for (const auto& one : server.models) {
       std::int64_t num_answered = 0;
       std::int64_t num_ok = 0;
       for (const terms::CodeCount& count : one.answered) {
@@ -69,10 +74,24 @@ class StatsCommand : public Command {
                       format_bytes(one.recorded_bytes), workers.of(one.model)});
     }
     fmt::print("{}", text_table(rows));
+    if (model == 0) print_memory(server);
     return 0;
   }
 
  private:
+  static void print_memory(const terms::ServerStatistics& all) {
+    if (all.memory.empty()) return;  // a daemon of an older version
+    std::string parts;
+    std::int64_t total = 0;
+    for (const terms::MemoryItem& item : all.memory) {
+      total += item.bytes;
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", item.category,
+                           format_bytes(item.bytes));
+    }
+    fmt::print("memory: {} of {}: {}\n", format_bytes(total), format_bytes(all.memory_limit_bytes),
+               parts);
+  }
+
   RemoteOptions remote_;
   std::string model_;
 };

@@ -57,11 +57,30 @@ Status check_normalisation(const Preprocessing& preprocessing, int channels, boo
   return ok_status();
 }
 
+const ir::Dim& height_of(const Axes& axes, const ir::Type& type) {
+  return (*type.shape())[axes.channels_last ? 1 : 2];
+}
+const ir::Dim& width_of(const Axes& axes, const ir::Type& type) {
+  return (*type.shape())[axes.channels_last ? 2 : 3];
+}
+
+/// The message names the option that makes the image fit.
+Status check_size(const Image& image, const Axes& axes, const ir::Type& type) {
+  const ir::Dim& height = height_of(axes, type);
+  const ir::Dim& width = width_of(axes, type);
+  const auto differs = [](const ir::Dim& dim, int size) { return dim.is_known() && !dim.is(size); };
+  if (!differs(height, image.height) && !differs(width, image.width)) return ok_status();
+  // The centre is cut out of an image whose shorter side is as long as the input's longer one.
+  const std::int64_t side =
+      std::max(height.is_known() ? height.value() : 0, width.is_known() ? width.value() : 0);
+  return invalid_argument("the image has {} x {} pixels, the input takes {} x {}; give --resize {}",
+                          image.width, image.height, width.to_string(), height.to_string(), side);
+}
+
 /// Resizes the shorter side to `side` and crops to what the type says of height and width.
 Result<Image> fit(const Image& image, const Axes& axes, const ir::Type& type, int side) {
-  const ir::Shape& shape = *type.shape();
-  const ir::Dim& height = shape[axes.channels_last ? 1 : 2];
-  const ir::Dim& width = shape[axes.channels_last ? 2 : 3];
+  const ir::Dim& height = height_of(axes, type);
+  const ir::Dim& width = width_of(axes, type);
   const auto size = [&](const ir::Dim& dim) {
     return dim.is_known() ? static_cast<int>(std::min<std::int64_t>(dim.value(), 1 << 20)) : side;
   };
@@ -106,7 +125,11 @@ Result<ir::Constant> image_tensor(const std::filesystem::path& path, const ir::T
   }
   SLUICE_TRY(check_normalisation(preprocessing, axes->channels, is_u8));
   Image image = SLUICE_TRY(read_image(path, axes->channels));
-  if (preprocessing.resize > 0) image = SLUICE_TRY(fit(image, *axes, type, preprocessing.resize));
+  if (preprocessing.resize > 0) {
+    image = SLUICE_TRY(fit(image, *axes, type, preprocessing.resize));
+  } else {
+    SLUICE_TRY(check_size(image, *axes, type));
+  }
   const ir::Shape shape = axes->channels_last
                               ? ir::Shape{1, image.height, image.width, image.channels}
                               : ir::Shape{1, image.channels, image.height, image.width};

@@ -38,7 +38,8 @@ Result<Image> read_image(const std::filesystem::path& path, int channels);
 
 /// Reads an image as the tensor that an input of type `type` takes: u8 or f32, [N,C,H,W] or
 /// [N,H,W,C] with N 1 or symbolic, C 1 or 3. A symbolic H or W is `resize`, or else the image's.
-/// Fails: as read_image; kInvalidArgument for other types, and means for u8.
+/// Fails: as read_image; kInvalidArgument for other types, means for u8, and another size than the
+///        input's without `resize`.
 Result<ir::Constant> image_tensor(const std::filesystem::path& path, const ir::Type& type,
                                   const Preprocessing& preprocessing);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "base/file.h"
@@ -163,6 +164,7 @@ Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::s
                                                         Missing missing) {
   // NAME=SOURCE, a SOURCE for the only input that needs one, or an .npz with inputs by their names.
   std::map<std::string, std::string> sources;
+  std::set<std::string> named;  // not by an .npz, of whose inputs some may be given otherwise
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
     const bool is_named = equals != std::string::npos;
@@ -184,6 +186,10 @@ Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::s
     if (find_spec(signature, name) == nullptr) {
       return invalid_argument("the model has no input \"{}\"; it has {}{}", name,
                               list_inputs(signature), terms::fixed_input_hint(signature, name));
+    }
+    if (!named.insert(name).second) {
+      return invalid_argument("--input {}: input \"{}\" is \"{}\" already; give it once", argument,
+                              name, sources.at(name));
     }
     sources[std::move(name)] = is_named ? argument.substr(equals + 1) : argument;
   }
@@ -214,11 +220,13 @@ void add_image_options(Options& options, Preprocessing& preprocessing) {
       .add("--mean", preprocessing.means,
            "Subtract this from an image's samples, which lie between 0 and 1: one number, or one "
            "per channel")
-      .separated_by_commas();
+      .separated_by_commas()
+      .between(-1000, 1000);
   options
       .add("--std", preprocessing.deviations,
            "Divide an image's samples by this after --mean: one number, or one per channel")
-      .separated_by_commas();
+      .separated_by_commas()
+      .positive();
 }
 
 Result<std::vector<Value>> read_values(const std::map<std::string, std::string>& sources,

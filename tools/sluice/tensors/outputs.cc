@@ -4,29 +4,45 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <numeric>
 #include <span>
+#include <vector>
 
 #include "base/file.h"
+#include "ir/attribute.h"
 #include "package/npy.h"
 #include "sluice/tensors/json_value.h"
 
 namespace sluice::tool {
 namespace {
 
+/// How far the elements go, and the first four.
+template <typename T, typename Print>
+void print_numbers(const std::vector<T>& values, const Print& limit, const Print& element) {
+  if (values.empty()) return;
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  fmt::print(", min {}, max {}, mean {:.4g}, starts", limit(*low), limit(*high),
+             sum / static_cast<double>(values.size()));
+  for (std::size_t i = 0; i < std::min<std::size_t>(values.size(), 4); ++i) {
+    fmt::print(" {}", element(values[i]));
+  }
+}
+
+std::string four_digits(double number) { return fmt::format("{:.4g}", number); }
+std::string five_digits(double number) { return fmt::format("{:.5g}", number); }
+std::string all_digits(std::int64_t number) { return fmt::format("{}", number); }
+
+/// Elements that are no numbers, such as strings, show their type alone.
 void summarize(const std::string& name, const terms::TensorView& view) {
   fmt::print("{}: {}", name, type_text(view));
-  if (view.element == ir::ElementType::kF32 && view.size_bytes > 0) {
-    const std::span values(static_cast<const float*>(view.data),
-                           static_cast<std::size_t>(view.size_bytes) / 4);
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-    fmt::print(", min {:.4g}, max {:.4g}, mean {:.4g}, starts", *low, *high,
-               sum / static_cast<double>(values.size()));
-    for (const float value : values.first(std::min<std::size_t>(values.size(), 4))) {
-      fmt::print(" {:.5g}", value);
-    }
+  const ir::Constant value = copy_of(view);
+  if (const auto floats = ir::float_values(value)) {
+    print_numbers(*floats, four_digits, five_digits);
+  } else if (const auto wholes = ir::integer_values(value)) {
+    print_numbers(*wholes, all_digits, all_digits);
   }
   fmt::print("\n");
 }

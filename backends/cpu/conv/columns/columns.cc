@@ -161,36 +161,118 @@ template void fill_columns(const ColumnWindow&, const float*, std::int64_t, std:
 template void fill_columns(const ColumnWindow&, const std::uint8_t*, std::int64_t, std::int64_t,
                            std::uint8_t*, std::int64_t, std::uint8_t);
 
-void add_columns(const ColumnWindow& w, const float* columns, std::int64_t row, std::int64_t first,
-                 std::int64_t count, float* plane, Isa isa) {
+namespace {
+
+/// What add_columns was given.
+struct Added {
+  const ColumnWindow& w;
+  const float* columns;
+  std::int64_t row;  ///< from one tap to the next
+  float* plane;
+};
+
+/// Neighbouring windows meet neighbouring pixels: each row of the image gets all its rows of
+/// columns at once.
+class NeighbourAdder {
+ public:
+  NeighbourAdder(const Added& added, const WindowBlock& block, Isa isa)
+      : added_(added), w_(added.w), block_(block), add_(SLUICE_CPU_PICK(isa, add_shifted_rows)) {}
+
+  void run() {
+    const std::int64_t first = block_.rows.begin * w_.stride[1] - w_.pad[1];
+    const std::int64_t last =
+        (block_.rows.end - 1) * w_.stride[1] - w_.pad[1] + (w_.kernel[1] - 1) * w_.dilation[1];
+    for (std::int64_t kd = 0; kd < w_.kernel[0]; ++kd) {
+      const std::int64_t d = block_.slice * w_.stride[0] + kd * w_.dilation[0] - w_.pad[0];
+      if (d < 0 || d >= w_.image[0]) continue;
+      const std::int64_t end = std::min(last + 1, w_.image[1]);
+      for (std::int64_t h = std::max<std::int64_t>(first, 0); h < end; ++h) add_row(kd, d, h);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kMostRows = 32;
+
+  void add_row(std::int64_t kd, std::int64_t d, std::int64_t h) {
+    float* to = added_.plane + (d * w_.image[1] + h) * w_.image[2];
+    for (std::int64_t kh = 0; kh < w_.kernel[1]; ++kh) {
+      const std::int64_t above = h + w_.pad[1] - kh * w_.dilation[1];
+      const bool is_next = w_.stride[1] == 1;  // a division would take as long as a row
+      if (above < 0 || (!is_next && above % w_.stride[1] != 0)) continue;
+      const std::int64_t window = is_next ? above : above / w_.stride[1];
+      if (window < block_.rows.begin || window >= block_.rows.end) continue;
+      collect_taps((kd * w_.kernel[1] + kh) * w_.kernel[2], window, to);
+    }
+    flush(to);
+  }
+
+  /// The taps of one kernel row, which begin at `tap`.
+  void collect_taps(std::int64_t tap, std::int64_t window, float* to) {
+    const float* line = added_.columns + tap * added_.row + block_.at +
+                        (window - block_.rows.begin) * w_.windows[2] - block_.columns.begin;
+    for (std::int64_t kw = 0; kw < w_.kernel[2]; ++kw, line += added_.row) {
+      const std::int64_t shift = kw * w_.dilation[2] - w_.pad[2];
+      const std::int64_t begin = std::max<std::int64_t>(block_.columns.begin + shift, 0);
+      const std::int64_t end = std::min(block_.columns.end + shift, w_.image[2]);
+      if (begin >= end) continue;
+      rows_[count_++] = {line - shift, begin, end};
+      if (count_ == kMostRows) flush(to);
+    }
+  }
+
+  void flush(float* to) {
+    if (count_ > 0) add_(rows_, count_, w_.image[2], to);
+    count_ = 0;
+  }
+
+  const Added& added_;
+  const ColumnWindow& w_;
+  const WindowBlock& block_;
+  decltype(&portable::add_shifted_rows) add_;
+  ShiftedRow rows_[kMostRows];
+  std::int64_t count_ = 0;
+};
+
+/// Windows that meet pixels apart: tap by tap.
+void add_apart(const Added& all, const WindowBlock& block, Isa isa) {
   const auto add = SLUICE_CPU_PICK(isa, add_rows);
-  for_each_block(w, first, count, [&](const WindowBlock& block) {
-    std::int64_t tap = 0;
-    for (std::int64_t kd = 0; kd < w.kernel[0]; ++kd) {
-      const std::int64_t d = block.slice * w.stride[0] + kd * w.dilation[0] - w.pad[0];
-      const bool is_inside = d >= 0 && d < w.image[0];
-      for (std::int64_t kh = 0; kh < w.kernel[1]; ++kh) {
-        const std::int64_t shift_h = kh * w.dilation[1] - w.pad[1];
-        const Share rows = is_inside ? inside(w, 1, shift_h, block.rows) : Share{};
-        for (std::int64_t kw = 0; kw < w.kernel[2]; ++kw, ++tap) {
-          const std::int64_t shift_w = kw * w.dilation[2] - w.pad[2];
-          const Share some = inside(w, 2, shift_w, block.columns);
-          if (rows.begin >= rows.end || some.begin >= some.end) continue;
-          const std::int64_t h = rows.begin * w.stride[1] + shift_h;
-          AddedRows added;
-          added.from = columns + tap * row + block.at +
-                       (rows.begin - block.rows.begin) * w.windows[2] + some.begin -
-                       block.columns.begin;
-          added.to = plane + (d * w.image[1] + h) * w.image[2] + some.begin * w.stride[2] + shift_w;
-          added.from_row = w.windows[2];
-          added.to_row = w.stride[1] * w.image[2];
-          added.rows = rows.end - rows.begin;
-          added.count = some.end - some.begin;
-          added.to_step = w.stride[2];
-          add(added);
-        }
+  const ColumnWindow& w = all.w;
+  std::int64_t tap = 0;
+  for (std::int64_t kd = 0; kd < w.kernel[0]; ++kd) {
+    const std::int64_t d = block.slice * w.stride[0] + kd * w.dilation[0] - w.pad[0];
+    const bool is_inside = d >= 0 && d < w.image[0];
+    for (std::int64_t kh = 0; kh < w.kernel[1]; ++kh) {
+      const std::int64_t shift_h = kh * w.dilation[1] - w.pad[1];
+      const Share rows = is_inside ? inside(w, 1, shift_h, block.rows) : Share{};
+      for (std::int64_t kw = 0; kw < w.kernel[2]; ++kw, ++tap) {
+        const std::int64_t shift_w = kw * w.dilation[2] - w.pad[2];
+        const Share some = inside(w, 2, shift_w, block.columns);
+        if (rows.begin >= rows.end || some.begin >= some.end) continue;
+        const std::int64_t h = rows.begin * w.stride[1] + shift_h;
+        AddedRows added;
+        added.from = all.columns + tap * all.row + block.at +
+                     (rows.begin - block.rows.begin) * w.windows[2] + some.begin -
+                     block.columns.begin;
+        added.to =
+            all.plane + (d * w.image[1] + h) * w.image[2] + some.begin * w.stride[2] + shift_w;
+        added.from_row = w.windows[2];
+        added.to_row = w.stride[1] * w.image[2];
+        added.rows = rows.end - rows.begin;
+        added.count = some.end - some.begin;
+        added.to_step = w.stride[2];
+        add(added);
       }
     }
+  }
+}
+
+}  // namespace
+
+void add_columns(const ColumnWindow& w, const float* columns, std::int64_t row, std::int64_t first,
+                 std::int64_t count, float* plane, Isa isa) {
+  const Added added = {w, columns, row, plane};
+  for_each_block(w, first, count, [&](const WindowBlock& block) {
+    w.stride[2] == 1 ? NeighbourAdder(added, block, isa).run() : add_apart(added, block, isa);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/elements/typed.h"
 
 #include "core/simd.h"
+#include "kernels/elements/double_functions.h"
 #include "kernels/elements/numbers.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
@@ -333,8 +334,8 @@ TypedLoop typed_loop(TypedOp op, Number type) {
     case TypedOp::kSign: return of_number<TypedOp::kSign>(type);
     case TypedOp::kInvert: return of_width<TypedOp::kInvert>(type);
     case TypedOp::kIsZero: return of_byte<TypedOp::kIsZero>(type);
+    default: return type == Number::kF64 ? double_function(op) : nullptr;
   }
-  return nullptr;
 }
 
 bool has_zero(const void* data, std::int64_t element_bytes, std::int64_t count) {

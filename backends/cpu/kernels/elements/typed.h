@@ -41,6 +41,12 @@ enum class TypedOp : std::uint8_t {
   kSign,
   kInvert,
   kIsZero,
+  kExp,  ///< of f64, as are those that follow (kernels/elements/double_functions.h)
+  kLog,
+  kReciprocal,
+  kSigmoid,
+  kSqrt,
+  kTanh,
 };
 
 /// out[i] = a[i * a_step] op b[i * b_step]; a step is 0 or 1. `out` may be `a` or `b` where their

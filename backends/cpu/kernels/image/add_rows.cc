@@ -11,10 +11,17 @@ SLUICE_CPU_INLINE void add_first(float* to, Vec x, std::int64_t count) {
   store_first(to, load_first(to, static_cast<int>(count)) + x, static_cast<int>(count));
 }
 
-SLUICE_CPU_INLINE void add_neighbours(const float* from, std::int64_t count, float* to) {
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) store(to + i, load(to + i) + load(from + i));
-  if (i < count) add_first(to + i, load_first(from + i, static_cast<int>(count - i)), count - i);
+/// Lanes [begin, end) of `p`, zeros around them; nothing else is touched.
+SLUICE_CPU_INLINE Vec load_between(const float* p, int begin, int end) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << end) - (1U << begin)), p);
+#elif defined(__AVX2__)
+  return _mm256_maskload_ps(p, _mm256_andnot_si256(first_mask(begin), first_mask(end)));
+#else
+  Vec v{};
+  for (int i = begin; i < end; ++i) v[i] = p[i];
+  return v;
+#endif
 }
 
 /// To every second place. The places between get a zero added.
@@ -36,13 +43,30 @@ SLUICE_CPU_INLINE void add_apart(const float* from, std::int64_t count, float* t
 
 }  // namespace
 
+void add_shifted_rows(const ShiftedRow* rows, std::int64_t count, std::int64_t width, float* to) {
+  for (std::int64_t i = 0; i < width; i += kLanes) {
+    const std::int64_t left = width - i;
+    const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
+    Vec sum = lanes == kLanes ? load(to + i) : load_first(to + i, lanes);
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::int64_t begin = rows[r].begin - i;
+      const std::int64_t end = rows[r].end - i;
+      if (begin <= 0 && end >= kLanes) {
+        sum += load(rows[r].from + i);
+      } else if (begin < kLanes && end > 0) {
+        sum += load_between(rows[r].from + i, static_cast<int>(begin < 0 ? 0 : begin),
+                            static_cast<int>(end < kLanes ? end : kLanes));
+      }
+    }
+    lanes == kLanes ? store(to + i, sum) : store_first(to + i, sum, lanes);
+  }
+}
+
 void add_rows(const AddedRows& rows) {
   for (std::int64_t r = 0; r < rows.rows; ++r) {
     const float* from = rows.from + r * rows.from_row;
     float* to = rows.to + r * rows.to_row;
-    if (rows.to_step == 1) {
-      add_neighbours(from, rows.count, to);
-    } else if (rows.to_step == 2) {
+    if (rows.to_step == 2) {
       add_apart(from, rows.count, to);
     } else {
       for (std::int64_t i = 0; i < rows.count; ++i) to[i * rows.to_step] += from[i];

@@ -17,7 +17,18 @@ struct AddedRows {
   std::int64_t to_step = 1;  ///< from one number of a row to the next in the image
 };
 
+/// Numbers that belong to columns [begin, end) of a row of an image: from[i] to column i.
+struct ShiftedRow {
+  const float* from = nullptr;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
 SLUICE_CPU_EACH_ISA(
+    /// to[i] += from[i] of each row that has column i < width, in their order. All sums of a column
+    /// are made in a register.
+    void add_shifted_rows(const ShiftedRow* rows, std::int64_t count, std::int64_t width,
+                          float* to);
     /// to[r * to_row + i * to_step] += from[r * from_row + i]. Elements between these may be
     /// written as they were: no other worker may write them.
     void add_rows(const AddedRows& rows);)

@@ -3,13 +3,16 @@
 #include "core/simd.h"
 #include "core/transpose_lanes.h"
 #include "kernels/conv/conv_tile.h"
+#include "kernels/rows/row_folds.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
-template <PoolKind kKind>
+/// A NaN of `b` is lost in a maximum without checks: who leaves them out has looked for one.
+template <PoolKind kKind, bool kChecks = true>
 SLUICE_CPU_INLINE Vec join(Vec a, Vec b) {
   if constexpr (kKind != PoolKind::kMax) return a + b;
+  if constexpr (!kChecks) return max(b, a);
   return select(b != b, b, max(b, a));  // `max` gives its second operand if either is NaN
 }
 
@@ -48,22 +51,52 @@ SLUICE_CPU_INLINE float largest_lane(Vec v) {
   return best;
 }
 
-/// Joins the rows under the window, column by column.
-template <PoolKind kKind>
-SLUICE_CPU_INLINE void join_rows(const PoolRow& t, float* columns) {
-  const std::int64_t floats = t.input_cols * t.pixel;
-  for (std::int64_t i = 0; i < floats; i += kLanes) {
-    const bool whole = i + kLanes <= floats;
-    const int left = whole ? kLanes : static_cast<int>(floats - i);
-    Vec joined = broadcast(neutral<kKind>());
-    for (std::int64_t s = 0; s < t.slices; ++s) {
-      for (std::int64_t r = 0; r < t.rows; ++r) {
-        const float* at = t.input + s * t.input_slice + r * t.input_row + i;
-        joined = join<kKind>(joined, taken<kKind>(whole ? load(at) : load_first(at, left)));
+/// Vectors that are joined side by side, the last of which has `lanes` lanes.
+template <PoolKind kKind, bool kChecks, int kVectors>
+SLUICE_CPU_INLINE Vec join_vectors(const PoolRow& t, std::int64_t first, int lanes,
+                                   float* columns) {
+  Vec joined[kVectors];
+  Vec probe = {};
+  for (Vec& j : joined) j = broadcast(neutral<kKind>());
+  for (std::int64_t s = 0; s < t.slices; ++s) {
+    const float* at = t.input + s * t.input_slice + first;
+    for (std::int64_t r = 0; r < t.rows; ++r, at += t.input_row) {
+      SLUICE_CPU_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        const float* p = at + v * kLanes;
+        const Vec x = v < kVectors - 1 ? load(p) : load_first(p, lanes);
+        if (kKind == PoolKind::kMax && !kChecks) probe = fmadd(x, Vec{}, probe);
+        joined[v] = join<kKind, kChecks>(joined[v], taken<kKind>(x));
       }
     }
-    whole ? store(columns + i, joined) : store_first(columns + i, joined, left);
   }
+  SLUICE_CPU_UNROLL
+  for (int v = 0; v < kVectors - 1; ++v) store(columns + first + v * kLanes, joined[v]);
+  store_first(columns + first + (kVectors - 1) * kLanes, joined[kVectors - 1], lanes);
+  return probe;
+}
+
+/// Joins the rows under the window, column by column. Without checks: whether there is a NaN, or
+/// an infinity, for which a maximum needs them.
+template <PoolKind kKind, bool kChecks>
+SLUICE_CPU_INLINE bool join_rows(const PoolRow& t, float* columns) {
+  const std::int64_t floats = t.input_cols * t.pixel;
+  Vec probe = {};
+  for (std::int64_t i = 0; i < floats;) {
+    const std::int64_t vectors = (floats - i + kLanes - 1) / kLanes;
+    const int most = vectors >= 4 ? 4 : vectors >= 2 ? 2 : 1;
+    const std::int64_t left = floats - i - (most - 1) * kLanes;
+    const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
+    if (most == 4) {
+      probe += join_vectors<kKind, kChecks, 4>(t, i, lanes, columns);
+    } else if (most == 2) {
+      probe += join_vectors<kKind, kChecks, 2>(t, i, lanes, columns);
+    } else {
+      probe += join_vectors<kKind, kChecks, 1>(t, i, lanes, columns);
+    }
+    i += most * kLanes;
+  }
+  return any(probe != probe);
 }
 
 /// Kernel columns of the output pixel that starts at input column `first` that lie in [begin, end).
@@ -113,17 +146,16 @@ SLUICE_CPU_INLINE void mend_norms(const PoolRow& t, std::int64_t c, std::int64_t
   }
 }
 
-/// The rows are joined first: neighbouring windows share columns, each of which is joined once.
-template <PoolKind kKind>
-void blocked_row(const PoolRow& t) {
-  join_rows<kKind>(t, t.columns);
+template <PoolKind kKind, bool kChecks>
+void blocked_windows(const PoolRow& t) {
   for (std::int64_t c = 0; c < t.output_cols; ++c) {
     const std::int64_t first = c * t.stride - t.pad_begin;
     const Taps taps = taps_within(t, first, 0, t.input_cols);
     for (int lane = 0; lane < kBlock; lane += kLanes) {
       Vec joined = broadcast(neutral<kKind>());
       for (std::int64_t k = taps.begin; k < taps.end; ++k) {
-        joined = join<kKind>(joined, load(t.columns + (first + k * t.dilation) * kBlock + lane));
+        const float* at = t.columns + (first + k * t.dilation) * kBlock + lane;
+        joined = join<kKind, kChecks>(joined, load(at));
       }
       if (kKind == PoolKind::kAverage) joined = joined / broadcast(divisor(t, c));
       if (kKind == PoolKind::kNorm2) joined = sqrt(joined);
@@ -135,8 +167,7 @@ void blocked_row(const PoolRow& t) {
 }
 
 template <PoolKind kKind>
-void plane_row(const PoolRow& t) {
-  join_rows<kKind>(t, t.columns);
+void plane_windows(const PoolRow& t) {
   for (std::int64_t c = 0; c < t.output_cols; ++c) {
     const std::int64_t first = c * t.stride - t.pad_begin;
     const Taps taps = taps_within(t, first, 0, t.input_cols);
@@ -151,11 +182,12 @@ void plane_row(const PoolRow& t) {
   }
 }
 
-/// x[0], x[stride], ...
+/// x[0], x[stride], ...; `kStride` is 0 where it is neither 1 nor 2.
+template <int kStride>
 SLUICE_CPU_INLINE Vec load_apart(const float* x, std::int64_t stride) {
-  if (stride == 1) return load(x);
+  if constexpr (kStride == 1) return load(x);
   Vec v;
-  if (stride == 2) {
+  if constexpr (kStride == 2) {
     VecI even;
     for (int i = 0; i < kLanes; ++i) even[i] = 2 * i;
     return shuffle(load(x), load(x + kLanes), even);
@@ -164,31 +196,55 @@ SLUICE_CPU_INLINE Vec load_apart(const float* x, std::int64_t stride) {
   return v;
 }
 
-/// Vectors of windows, over columns with their padding.
-template <PoolKind kKind>
-void padded_row(const PoolRow& t) {
-  const std::int64_t image_end = t.pad_begin + t.input_cols;
-  for (std::int64_t i = 0; !t.has_padding && i < t.pad_begin; ++i) t.columns[i] = neutral<kKind>();
-  for (std::int64_t i = image_end; !t.has_padding && i < t.padded_cols; ++i) {
-    t.columns[i] = neutral<kKind>();
-  }
-  join_rows<kKind>(t, t.columns + t.pad_begin);
-  const Vec counted_rows = broadcast(static_cast<float>(t.counted_rows));
-  // Lanes are windows. `columns` reaches as far as a last, partial vector reads (padded_columns).
-  for (std::int64_t c = 0; c < t.output_cols; c += kLanes) {
-    const std::int64_t left = t.output_cols - c;
-    const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
-    Vec joined = broadcast(neutral<kKind>());
-    for (std::int64_t k = 0; k < t.kernel_cols; ++k) {
-      joined = join<kKind>(joined, load_apart(t.columns + c * t.stride + k * t.dilation, t.stride));
+/// Vectors of windows from window `c` on, of which the last has `lanes`. Lanes are windows.
+/// `columns` reaches as far as a last, partial vector reads (padded_columns).
+template <PoolKind kKind, bool kChecks, int kStride, int kVectors>
+SLUICE_CPU_INLINE void padded_vectors(const PoolRow& t, std::int64_t c, int lanes) {
+  Vec joined[kVectors];
+  for (Vec& j : joined) j = broadcast(neutral<kKind>());
+  const float* at = t.columns + c * t.stride;
+  for (std::int64_t k = 0; k < t.kernel_cols; ++k, at += t.dilation) {
+    SLUICE_CPU_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const Vec x = load_apart<kStride>(at + v * kLanes * t.stride, t.stride);
+      joined[v] = join<kKind, kChecks>(joined[v], x);
     }
+  }
+  SLUICE_CPU_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const int some = v < kVectors - 1 ? kLanes : lanes;
+    const std::int64_t first = c + v * kLanes;
     if (kKind == PoolKind::kAverage) {
-      joined = joined / (counted_rows * load_first(t.counted_cols + c, lanes));
+      const Vec counted_rows = broadcast(static_cast<float>(t.counted_rows));
+      joined[v] = joined[v] / (counted_rows * load_first(t.counted_cols + first, some));
     }
-    if (kKind == PoolKind::kNorm2) joined = sqrt(joined);
-    store_first(t.output + c, joined, lanes);
-    if (kKind == PoolKind::kNorm2) mend_norms(t, c, 0, lanes, t.output + c);
+    if (kKind == PoolKind::kNorm2) joined[v] = sqrt(joined[v]);
+    store_first(t.output + first, joined[v], some);
+    if (kKind == PoolKind::kNorm2) mend_norms(t, first, 0, some, t.output + first);
   }
+}
+
+template <PoolKind kKind, bool kChecks, int kStride>
+SLUICE_CPU_INLINE void padded_windows(const PoolRow& t) {
+  for (std::int64_t c = 0; c < t.output_cols;) {
+    const std::int64_t left = t.output_cols - c;
+    if (left > kLanes) {
+      const int lanes = static_cast<int>(left < 2 * kLanes ? left - kLanes : kLanes);
+      padded_vectors<kKind, kChecks, kStride, 2>(t, c, lanes);
+      c += 2 * kLanes;
+    } else {
+      padded_vectors<kKind, kChecks, kStride, 1>(t, c, static_cast<int>(left));
+      c += kLanes;
+    }
+  }
+}
+
+template <PoolKind kKind, bool kChecks>
+void windows_of(const PoolRow& t) {
+  if (t.pixel == kBlock) return blocked_windows<kKind, kChecks>(t);
+  if (t.padded_cols == 0) return plane_windows<kKind>(t);
+  if (t.stride == 1) return padded_windows<kKind, kChecks, 1>(t);
+  t.stride == 2 ? padded_windows<kKind, kChecks, 2>(t) : padded_windows<kKind, kChecks, 0>(t);
 }
 
 template <PoolKind kKind>
@@ -235,20 +291,48 @@ void all_of(const float* input, std::int64_t pixels, std::int64_t pixel, float* 
   plane_all<kKind>(input, pixels, output);
 }
 
-}  // namespace
-
 template <PoolKind kKind>
-static void row_of(const PoolRow& row) {
-  if (row.pixel == kBlock) return blocked_row<kKind>(row);
-  row.padded_cols > 0 ? padded_row<kKind>(row) : plane_row<kKind>(row);
+void write_padding(const PoolRow& t) {
+  for (std::int64_t i = 0; i < t.pad_begin; ++i) t.columns[i] = neutral<kKind>();
+  for (std::int64_t i = t.pad_begin + t.input_cols; i < t.padded_cols; ++i) {
+    t.columns[i] = neutral<kKind>();
+  }
 }
 
-void pool_row(const PoolRow& row) {
-  switch (row.kind) {
-    case PoolKind::kMax: return row_of<PoolKind::kMax>(row);
-    case PoolKind::kNorm1: return row_of<PoolKind::kNorm1>(row);
-    case PoolKind::kNorm2: return row_of<PoolKind::kNorm2>(row);
-    default: return row_of<PoolKind::kAverage>(row);
+/// The rows under the windows are joined first: neighbouring windows share columns, each of which
+/// is joined once. A window reads across the vectors that were stored, which takes the processor
+/// long right behind the store: the windows of one row wait until the other rows are joined.
+template <PoolKind kKind, bool kChecks>
+bool join_all_rows(const PoolRow* rows, std::int64_t count) {
+  bool needs_checks = false;
+  for (const PoolRow* t = rows; t < rows + count; ++t) {
+    if (t->padded_cols > 0 && !t->has_padding) write_padding<kKind>(*t);
+    float* columns = t->columns + (t->padded_cols > 0 ? t->pad_begin : 0);
+    needs_checks |= join_rows<kKind, kChecks>(*t, columns);
+  }
+  return needs_checks;
+}
+
+template <PoolKind kKind>
+void rows_of(const PoolRow* rows, std::int64_t count) {
+  if (kKind == PoolKind::kMax && join_all_rows<kKind, false>(rows, count)) {
+    join_all_rows<kKind, true>(rows, count);
+    for (const PoolRow* t = rows; t < rows + count; ++t) windows_of<kKind, true>(*t);
+    return;
+  }
+  if (kKind != PoolKind::kMax) join_all_rows<kKind, false>(rows, count);
+  for (const PoolRow* t = rows; t < rows + count; ++t) windows_of<kKind, false>(*t);
+}
+
+}  // namespace
+
+void pool_rows(const PoolRow* rows, std::int64_t count) {
+  if (count == 0) return;
+  switch (rows->kind) {
+    case PoolKind::kMax: return rows_of<PoolKind::kMax>(rows, count);
+    case PoolKind::kNorm1: return rows_of<PoolKind::kNorm1>(rows, count);
+    case PoolKind::kNorm2: return rows_of<PoolKind::kNorm2>(rows, count);
+    default: return rows_of<PoolKind::kAverage>(rows, count);
   }
 }
 

@@ -58,9 +58,10 @@ inline std::int64_t scratch_columns(const PoolRow& row) {
   return row.padded_cols > 0 ? row.padded_cols : row.input_cols;
 }
 
-SLUICE_CPU_EACH_ISA(void pool_row(const PoolRow& row);
-                    /// One result of each lane (pixel 16) or of all values (pixel 1).
-                    void pool_all(PoolKind kind, const float* input, std::int64_t pixels,
-                                  std::int64_t pixel, float* output);)
+SLUICE_CPU_EACH_ISA(  /// `count` rows of one geometry, each with `columns` of its own.
+    void pool_rows(const PoolRow* rows, std::int64_t count);
+    /// One result of each lane (pixel 16) or of all values (pixel 1).
+    void pool_all(PoolKind kind, const float* input, std::int64_t pixels, std::int64_t pixel,
+                  float* output);)
 
 }  // namespace sluice::cpu

@@ -34,29 +34,6 @@ SLUICE_CPU_INLINE Vec pick(const float* row, std::int64_t width, const std::int3
                  load_first(row + base + left - beyond, static_cast<int>(beyond)), places);
 }
 
-/// The same of a whole vector. Requires: width >= kLanes.
-SLUICE_CPU_INLINE Vec pick_whole(const float* row, std::int64_t width, const std::int32_t* index) {
-  const std::int64_t base = index[0] < width - kLanes ? index[0] : width - kLanes;
-  if (index[kLanes - 1] - base >= kLanes) return pick(row, width, index, kLanes);
-  VecI places = {};
-  __builtin_memcpy(&places, index, sizeof places);
-  const Vec only = load(row + base);
-  return shuffle(only, only, places - broadcast_int(static_cast<std::int32_t>(base)));
-}
-
-/// Each output is one input. Requires: both rows have kLanes columns.
-SLUICE_CPU_INLINE void copy_columns(const ResizeWeights& columns, const float* row,
-                                    std::int64_t width, float* output, std::int64_t copies) {
-  const std::int64_t size = columns.size;
-  const std::int32_t* index = columns.index;
-  for (std::int64_t i = 0; i < size; i += kLanes) {
-    // The last vector begins early instead of being cut.
-    const std::int64_t at = i < size - kLanes ? i : size - kLanes;
-    const Vec x = pick_whole(row, width, index + at);
-    for (std::int64_t copy = 0; copy < copies; ++copy) store(output + copy * size + at, x);
-  }
-}
-
 constexpr int kDoubles = kLanes / 2;
 using Doubles = double __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));
 using Wholes = std::int32_t __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES / 2)));
@@ -179,11 +156,33 @@ void resize_add_row(const float* row, float weight, std::int64_t width, bool is_
   }
 }
 
+void resize_nearest(const ResizeWeights& columns, const std::int32_t* rows, std::int64_t count,
+                    const float* plane, std::int64_t width, float* output) {
+  const std::int64_t size = columns.size;
+  for (std::int64_t i = 0; i < size; i += kLanes) {
+    // The last vector begins early instead of being cut.
+    const std::int64_t at = i < size - kLanes ? i : size - kLanes;
+    const std::int32_t* index = columns.index + at;
+    const std::int64_t base = index[0] < width - kLanes ? index[0] : width - kLanes;
+    if (index[kLanes - 1] - base >= kLanes) {
+      for (std::int64_t r = 0; r < count; ++r) {
+        store(output + r * size + at, pick(plane + rows[r] * width, width, index, kLanes));
+      }
+      continue;
+    }
+    // One vector of a row holds all of these columns, and each row needs the same shuffle.
+    VecI places = {};
+    __builtin_memcpy(&places, index, sizeof places);
+    places -= broadcast_int(static_cast<std::int32_t>(base));
+    for (std::int64_t r = 0; r < count; ++r) {
+      const Vec only = load(plane + rows[r] * width + base);
+      store(output + r * size + at, shuffle(only, only, places));
+    }
+  }
+}
+
 void resize_between_columns(const ResizeWeights& columns, const float* row, std::int64_t width,
                             float* output, std::int64_t copies) {
-  if (columns.weights == nullptr && columns.size >= kLanes && width >= kLanes) {
-    return copy_columns(columns, row, width, output, copies);
-  }
   for (std::int64_t i = 0; i < columns.size; i += kLanes) {
     const std::int64_t left = columns.size - i;
     const int lanes = static_cast<int>(left < kLanes ? left : kLanes);

@@ -25,10 +25,17 @@ struct ResizeWeights {
   std::int64_t count = 0;         ///< neighbours of each output
 };
 
+/// Lanes of the widest vector.
+inline constexpr std::int64_t kLeastNearest = 16;
+
 SLUICE_CPU_EACH_ISA(
     /// sum[c] += weight * row[c], or without a sum before if `is_first`.
     void resize_add_row(const float* row, float weight, std::int64_t width, bool is_first,
                         float* sum);
+    /// `count` rows of columns.size outputs, each of which is one input: of row rows[r] of `plane`.
+    /// Requires: columns.size and `width` are at least kLeastNearest.
+    void resize_nearest(const ResizeWeights& columns, const std::int32_t* rows, std::int64_t count,
+                        const float* plane, std::int64_t width, float* output);
     /// A row of `columns.size` outputs between the columns of `row`, which has `width`; written to
     /// `copies` rows behind each other.
     void resize_between_columns(const ResizeWeights& columns, const float* row, std::int64_t width,

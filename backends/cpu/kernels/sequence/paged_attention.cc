@@ -76,28 +76,65 @@ SLUICE_CPU_INLINE void multiply(TileArgs args, std::int64_t lines, std::int64_t 
   }
 }
 
-/// Products of a line with the keys of `places` neighbours, each in one vector, whose lanes are
-/// then summed for all of them at once. Requires: places <= kLanes.
-SLUICE_CPU_INLINE Vec products(const float* q, const float* keys, std::int64_t size, int places) {
-  Vec sums[kLanes];
+/// The lanes of a, then of b, whose number is even or odd.
+SLUICE_CPU_INLINE Vec every_other(Vec a, Vec b, int odd) {
+  VecI order;
   SLUICE_CPU_UNROLL
-  for (int j = 0; j < kLanes; ++j) {
-    sums[j] = Vec{};
-    if (j >= places) continue;
-    const float* key = keys + j * size;
-    std::int64_t i = 0;
-    for (; i + kLanes <= size; i += kLanes) sums[j] = fmadd(load(q + i), load(key + i), sums[j]);
-    if (i < size) {
-      const int left = static_cast<int>(size - i);
-      sums[j] = fmadd(load_first(q + i, left), load_first(key + i, left), sums[j]);
+  for (int i = 0; i < kLanes; ++i) order[i] = 2 * i + odd;
+  return shuffle(a, b, order);
+}
+
+/// Sums of neighbours among the lanes of `kCount` vectors, a power of two: each vector has kLanes /
+/// kCount sums, those of the first one come first. `rows` are overwritten.
+template <int kCount>
+SLUICE_CPU_INLINE Vec sum_lanes(Vec* rows) {
+  SLUICE_CPU_UNROLL
+  for (int count = kCount; count > 1; count /= 2) {
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < count / 2; ++i) {
+      const Vec a = rows[2 * i], b = rows[2 * i + 1];
+      rows[i] = every_other(a, b, 0) + every_other(a, b, 1);
     }
   }
-  transpose_lanes(sums);
-  SLUICE_CPU_UNROLL
-  for (int step = kLanes / 2; step > 0; step /= 2) {
-    for (int j = 0; j < step; ++j) sums[j] += sums[j + step];
+  return rows[0];
+}
+
+/// Products of a line with the keys of four neighbours; the sums of a quarter's lanes are one each.
+SLUICE_CPU_INLINE Vec four_products(const float* q, const float* keys, std::int64_t size) {
+  Vec sums[4] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    const Vec x = load(q + i);
+    SLUICE_CPU_UNROLL
+    for (int j = 0; j < 4; ++j) sums[j] = fmadd(x, load(keys + j * size + i), sums[j]);
   }
-  return sums[0];
+  if (i < size) {
+    const int left = static_cast<int>(size - i);
+    const Vec x = load_first(q + i, left);
+    SLUICE_CPU_UNROLL
+    for (int j = 0; j < 4; ++j) sums[j] = fmadd(x, load_first(keys + j * size + i, left), sums[j]);
+  }
+  return sum_lanes<4>(sums);
+}
+
+/// Products of a line with the keys of kLanes neighbours.
+SLUICE_CPU_INLINE Vec products(const float* q, const float* keys, std::int64_t size) {
+  Vec parts[kLanes / 4];
+  SLUICE_CPU_UNROLL
+  for (int j = 0; j < kLanes / 4; ++j) parts[j] = four_products(q, keys + 4 * j * size, size);
+  return sum_lanes<kLanes / 4>(parts);
+}
+
+/// With the key of one place.
+SLUICE_CPU_INLINE float product(const float* q, const float* key, std::int64_t size) {
+  Vec sum{};
+  std::int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) sum = fmadd(load(q + i), load(key + i), sum);
+  if (i < size) {
+    const int left = static_cast<int>(size - i);
+    sum = fmadd(load_first(q + i, left), load_first(key + i, left), sum);
+  }
+  return reduce_add(sum);
 }
 
 SLUICE_CPU_INLINE void scale_line(float* x, float factor, std::int64_t count) {
@@ -115,10 +152,18 @@ SLUICE_CPU_INLINE void add_line(float* to, const float* from, float weight, std:
   for (; i < count; ++i) to[i] += weight * from[i];
 }
 
-/// A page of a head is too short for the processor's own prefetching, and pages lie apart.
-SLUICE_CPU_INLINE void fetch(const float* from, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += kCacheLine / 4) prefetch_to_l2(from + i);
-}
+/// Floats that are fetched part by part. A page of a head is too short for the processor's own
+/// prefetching, and pages lie apart.
+struct Ahead {
+  const float* from = nullptr;
+  std::int64_t left = 0;
+
+  void fetch(std::int64_t count) {
+    const float* const end = from + smaller(count, left);
+    left -= smaller(count, left);
+    for (; from < end; from += kCacheLine / 4) prefetch_to_l2(from);
+  }
+};
 
 /// Lines of one head of keys that one worker computes.
 class Lines {
@@ -142,7 +187,10 @@ class Lines {
     start();
     const Sight all = common_reach();
     end_ = all.end;
+    look_ahead(all.begin / plan_.places);
     for (std::int64_t page = all.begin / plan_.places; page * plan_.places < all.end; ++page) {
+      fetch_ahead(plan_.places);
+      look_ahead(page + 1);
       read_page(page);
     }
     finish();
@@ -217,26 +265,38 @@ class Lines {
                    std::int64_t count) {
     const std::int64_t place = first_place(block) + begin;
     const std::int64_t places = end - begin;
-    fetch(args_.values + place * plan_.value_size, places * plan_.value_size);
     score(args_.keys + place * plan_.head_size, places, line, count);
-    if ((block + 1) * plan_.places < end_) {
-      fetch(args_.keys + first_place(block + 1) * plan_.head_size,
-            smaller(plan_.places, end_ - (block + 1) * plan_.places) * plan_.head_size);
-    }
     for (std::int64_t i = line; i < line + count; ++i) weigh(i, places);
     sum(args_.values + place * plan_.value_size, places, line, count);
   }
 
-  void score(const float* keys, std::int64_t places, std::int64_t line, std::int64_t count) const {
+  /// Of the page that is read next, if the lines see it.
+  void look_ahead(std::int64_t block) {
+    const std::int64_t places = smaller(plan_.places, end_ - block * plan_.places);
+    if (places <= 0) return;
+    const std::int64_t place = first_place(block);
+    next_keys_ = {args_.keys + place * plan_.head_size, places * plan_.head_size};
+    next_values_ = {args_.values + place * plan_.value_size, places * plan_.value_size};
+  }
+  void fetch_ahead(std::int64_t places) {
+    next_keys_.fetch(places * plan_.head_size);
+    next_values_.fetch(places * plan_.value_size);
+  }
+
+  void score(const float* keys, std::int64_t places, std::int64_t line, std::int64_t count) {
     const std::int64_t row = panel_row(plan_.places);
     if (count <= kFewLines) {
+      // The next page comes while this one is computed: all at once it would wait for itself.
+      const std::int64_t ahead = (kLanes + count - 1) / count;
       for (std::int64_t i = line; i < line + count; ++i) {
-        for (std::int64_t j = 0; j < places; j += kLanes) {
-          const int count_here = static_cast<int>(smaller(kLanes, places - j));
-          store(scores_ + i * row + j,
-                products(q_ + i * plan_.head_size, keys + j * plan_.head_size, plan_.head_size,
-                         count_here));
+        const float* q = q_ + i * plan_.head_size;
+        float* scores = scores_ + i * row;
+        std::int64_t j = 0;
+        for (; j + kLanes <= places; j += kLanes) {
+          store(scores + j, products(q, keys + j * plan_.head_size, plan_.head_size));
+          fetch_ahead(ahead);
         }
+        for (; j < places; ++j) scores[j] = product(q, keys + j * plan_.head_size, plan_.head_size);
       }
       return;
     }
@@ -334,6 +394,7 @@ class Lines {
   std::int64_t first_line_ = 0;
   std::int64_t count_ = 0;
   std::int64_t end_ = 0;  ///< of what the lines see
+  Ahead next_keys_, next_values_;
 };
 
 /// Rows from `row` on that are of one sequence and read pages together.

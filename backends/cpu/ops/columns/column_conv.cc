@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/image/gather_sums.h"
 #include "ops/columns/column_op.h"
 #include "plugin/registry.h"
 
@@ -51,9 +52,7 @@ class ColumnConv : public Kernel {
     if (bias_ >= 0) extents.reads(bias_, {channels_.groups * channels_.outputs, sizeof(float)});
     extents.writes(0, {planes, channels_.outputs, window_.places(), sizeof(float)});
   }
-  std::int64_t scratch_bytes() const override {
-    return product_bytes() + depth_ * block_ * static_cast<std::int64_t>(sizeof(float));
-  }
+  std::int64_t scratch_bytes() const override { return product_bytes() + columns_bytes(); }
   double cost_ns() const override {
     return static_cast<double>(channels_.batch * channels_.groups * channels_.outputs * depth_ *
                                window_.places()) /
@@ -61,7 +60,8 @@ class ColumnConv : public Kernel {
   }
 
  protected:
-  /// Columns of windows [first, first + count) of a group of an image.
+  /// Columns of windows [first, first + count) of a group of an image. Behind `columns` lies what
+  /// scratch_bytes has more than this class needs.
   virtual void fill(const Run& run, std::int64_t image_group, std::int64_t first,
                     std::int64_t count, float* columns) const {
     const float* x = run.input<float>(0) + image_group * channels_.inputs * window_.pixels();
@@ -75,6 +75,9 @@ class ColumnConv : public Kernel {
   const ColumnChannels& channels() const { return channels_; }
   const ColumnWindow& window() const { return window_; }
   std::int64_t block() const { return block_; }
+  std::int64_t columns_bytes() const {
+    return depth_ * block_ * static_cast<std::int64_t>(sizeof(float));
+  }
 
  private:
   /// A multiple of a cache line, behind which the columns lie.
@@ -120,31 +123,25 @@ class ColumnConv : public Kernel {
   GemmPlan plan_;
 };
 
-/// Where a moved tap lies: four pixels, of which those outside are -1, and their shares.
-struct BetweenPixels {
-  std::int64_t at[4];
-  float share[4];
-};
-
-/// By bilinear interpolation. A place a pixel or more outside the image has no neighbours, and so
-/// has a NaN, for which the comparisons are false.
-BetweenPixels between_pixels(const ColumnWindow& w, float y, float x, float weight) {
-  BetweenPixels found = {{-1, -1, -1, -1}, {}};
+/// Adds the pixels around a moved tap to `sums` as one sum, by bilinear interpolation. A place a
+/// pixel or more outside the image has no pixels around it, and so has a NaN, for which the
+/// comparisons are false.
+void add_between(const ColumnWindow& w, float y, float x, float weight, GatherSums& sums) {
   const auto height = static_cast<float>(w.image[1]);
   const auto width = static_cast<float>(w.image[2]);
-  if (!(y > -1 && y < height && x > -1 && x < width)) return found;
-  const float row = std::floor(y);
-  const float column = std::floor(x);
-  for (int i = 0; i < 4; ++i) {
-    const auto h = static_cast<std::int64_t>(row) + i / 2;
-    const auto v = static_cast<std::int64_t>(column) + i % 2;
-    if (h < 0 || h >= w.image[1] || v < 0 || v >= w.image[2]) continue;
-    const float down = i / 2 == 0 ? 1 - (y - row) : y - row;
-    const float over = i % 2 == 0 ? 1 - (x - column) : x - column;
-    found.at[i] = h * w.image[2] + v;
-    found.share[i] = down * over * weight;
+  if (y > -1 && y < height && x > -1 && x < width) {
+    const float row = std::floor(y);
+    const float column = std::floor(x);
+    for (int i = 0; i < 4; ++i) {
+      const auto h = static_cast<std::int64_t>(row) + i / 2;
+      const auto v = static_cast<std::int64_t>(column) + i % 2;
+      if (h < 0 || h >= w.image[1] || v < 0 || v >= w.image[2]) continue;
+      const float down = i / 2 == 0 ? 1 - (y - row) : y - row;
+      const float over = i % 2 == 0 ? 1 - (x - column) : x - column;
+      sums.add(h * w.image[2] + v, down * over * weight);
+    }
   }
-  return found;
+  sums.finish_sum();
 }
 
 enum DeformInput { kDeformX, kDeformW, kDeformOffset, kDeformBias, kDeformMask };
@@ -154,6 +151,7 @@ class DeformConv : public ColumnConv {
   DeformConv(const sluice_op& op, Isa isa, const ColumnChannels& channels,
              const ColumnWindow& window, std::int64_t offset_groups)
       : ColumnConv(op, isa, channels, window, has_input(op, kDeformBias) ? kDeformBias : -1),
+        gather_sums_(SLUICE_CPU_PICK(isa, gather_sums)),
         offset_groups_(offset_groups),
         has_mask_(has_input(op, kDeformMask)) {}
 
@@ -162,6 +160,9 @@ class DeformConv : public ColumnConv {
     const std::int64_t moves = channels().batch * offset_groups_ * window().taps();
     extents.reads(kDeformOffset, {moves, 2, window().places(), sizeof(float)});
     if (has_mask_) extents.reads(kDeformMask, {moves, window().places(), sizeof(float)});
+  }
+  std::int64_t scratch_bytes() const override {
+    return ColumnConv::scratch_bytes() + block() * kBytesOfSum;
   }
 
  protected:
@@ -176,53 +177,55 @@ class DeformConv : public ColumnConv {
     const std::int64_t shared = channels().groups * channels().inputs / offset_groups_;
     const float* planes =
         run.input<float>(kDeformX) + image_group * channels().inputs * window().pixels();
-    std::vector<BetweenPixels> moved(static_cast<std::size_t>(count));
     for (std::int64_t c = 0; c < channels().inputs;) {
       const std::int64_t group = (begin + c) / shared;
       const std::int64_t end = std::min(channels().inputs, (group + 1) * shared - begin);
       for (std::int64_t tap = 0; tap < window().taps(); ++tap) {
-        move(run, (image * offset_groups_ + group) * window().taps() + tap, tap, first, moved);
-        for (std::int64_t k = c; k < end; ++k) {
-          sample(moved, planes + k * window().pixels(),
-                 columns + (k * window().taps() + tap) * block());
-        }
+        const std::int64_t which = (image * offset_groups_ + group) * window().taps() + tap;
+        GatherPlanes taken;
+        taken.plane = planes + c * window().pixels();
+        taken.plane_size = window().pixels();
+        taken.output = columns + (c * window().taps() + tap) * block();
+        taken.output_size = window().taps() * block();
+        taken.planes = end - c;
+        gather_sums_(moved_tap(run, which, tap, {first, first + count}, columns), taken);
       }
       c = end;
     }
   }
 
  private:
-  /// `which`: of all taps of all offset groups and images.
+  /// An index and a weight of each of four pixels, and the sum's end.
+  static constexpr std::int64_t kBytesOfSum = 4 * (4 + 4) + 4;
+
+  /// A sum of pixels for each of `windows`, in the scratch behind `columns`. `which`: of all taps
+  /// of all offset groups and images.
   ///
   ///     offsets [images][offset groups][taps][2][places]   down, then over
   ///     mask    [images][offset groups][taps][places]
-  void move(const Run& run, std::int64_t which, std::int64_t tap, std::int64_t first,
-            std::vector<BetweenPixels>& moved) const {
+  GatherSums moved_tap(const Run& run, std::int64_t which, std::int64_t tap, Share windows,
+                       float* columns) const {
     const ColumnWindow& w = window();
-    const float* down = run.input<float>(kDeformOffset) + 2 * which * w.places() + first;
+    GatherSums sums;
+    sums.index =
+        reinterpret_cast<std::int32_t*>(reinterpret_cast<std::byte*>(columns) + columns_bytes());
+    sums.weights = reinterpret_cast<float*>(sums.index + 4 * block());
+    sums.ends = reinterpret_cast<std::int32_t*>(sums.weights + 4 * block());
+    const float* down = run.input<float>(kDeformOffset) + 2 * which * w.places();
     const float* over = down + w.places();
-    const float* mask =
-        has_mask_ ? run.input<float>(kDeformMask) + which * w.places() + first : nullptr;
-    for (std::size_t i = 0; i < moved.size(); ++i) {
-      const std::int64_t at = first + static_cast<std::int64_t>(i);
-      const std::int64_t row =
-          at / w.windows[2] * w.stride[1] + tap / w.kernel[2] * w.dilation[1] - w.pad[1];
-      const std::int64_t column =
-          at % w.windows[2] * w.stride[2] + tap % w.kernel[2] * w.dilation[2] - w.pad[2];
-      moved[i] =
-          between_pixels(w, static_cast<float>(row) + down[i], static_cast<float>(column) + over[i],
-                         mask == nullptr ? 1 : mask[i]);
+    const float* mask = has_mask_ ? run.input<float>(kDeformMask) + which * w.places() : nullptr;
+    const std::int64_t shift_h = tap / w.kernel[2] * w.dilation[1] - w.pad[1];
+    const std::int64_t shift_w = tap % w.kernel[2] * w.dilation[2] - w.pad[2];
+    for (std::int64_t at = windows.begin; at < windows.end; ++at) {
+      const std::int64_t row = at / w.windows[2] * w.stride[1] + shift_h;
+      const std::int64_t column = at % w.windows[2] * w.stride[2] + shift_w;
+      add_between(w, static_cast<float>(row) + down[at], static_cast<float>(column) + over[at],
+                  mask == nullptr ? 1 : mask[at], sums);
     }
+    return sums;
   }
 
-  static void sample(const std::vector<BetweenPixels>& moved, const float* plane, float* to) {
-    for (const BetweenPixels& m : moved) {
-      float sum = 0;
-      for (int i = 0; i < 4; ++i) sum += m.at[i] < 0 ? 0 : plane[m.at[i]] * m.share[i];
-      *to++ = sum;
-    }
-  }
-
+  decltype(&portable::gather_sums) gather_sums_;
   std::int64_t offset_groups_;
   bool has_mask_;
 };
@@ -253,6 +256,7 @@ Status make_deform_conv(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* k
                        std::ranges::equal(dims_of(op.inputs[kDeformMask].tensor), mask)) &&
                       has_bias_of(op, kDeformBias, channels.groups * channels.outputs);
   if (!is_fit) return unimplemented("offsets, mask or bias that do not fit");
+  if (window.pixels() > INT32_MAX) return unimplemented("so large an image");
   *kernel = std::make_unique<DeformConv>(op, isa, channels, window, groups);
   return plugin::ok();
 }

@@ -165,6 +165,19 @@ TEST(CpuColumns, AddsColumnsOfEveryStep) {
   }
 }
 
+TEST(CpuColumns, AddsColumnsOfManyTaps) {
+  for (const std::int64_t step : {1, 2}) {
+    const std::int64_t rows = (12 - 7) / step + 1;
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input({1, 2 * 63, rows * 13}, random_floats(2 * 63 * rows * 13, 1));
+          op.input<std::int64_t>({2}, {12, 21}, true).input<std::int64_t>({2}, {7, 9}, true);
+          op.output({1, 2, 12, 21}).attribute("strides", Longs{step, 1});
+        },
+        {.kind = "Col2Im", .version = 18});
+  }
+}
+
 TEST(CpuColumns, PoolsVolumes) {
   for (const char* kind : {"MaxPool", "AveragePool", "LpPool"}) {
     for (const std::int64_t counts : {0, 1}) {

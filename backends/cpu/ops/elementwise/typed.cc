@@ -44,10 +44,12 @@ const std::map<std::string_view, TypedMeaning>& typed_meanings() {
       {"Clip", {TypedOp::kAtLeast, Arity::kClip}},
       {"Div", {TypedOp::kDiv}},
       {"Equal", {TypedOp::kEqual}},
+      {"Exp", {TypedOp::kExp, Arity::kUnary}},
       {"Greater", {TypedOp::kLess, Arity::kBinary, true}},
       {"GreaterOrEqual", {TypedOp::kLessOrEqual, Arity::kBinary, true}},
       {"Less", {TypedOp::kLess}},
       {"LessOrEqual", {TypedOp::kLessOrEqual}},
+      {"Log", {TypedOp::kLog, Arity::kUnary}},
       {"Max", {TypedOp::kMax, Arity::kVariadic}},
       {"Min", {TypedOp::kMin, Arity::kVariadic}},
       {"Mod", {TypedOp::kMod}},
@@ -56,9 +58,13 @@ const std::map<std::string_view, TypedMeaning>& typed_meanings() {
       {"Not", {TypedOp::kIsZero, Arity::kUnary}},
       {"Or", {TypedOp::kEither}},
       {"Pow", {TypedOp::kPower}},
+      {"Reciprocal", {TypedOp::kReciprocal, Arity::kUnary}},
+      {"Sigmoid", {TypedOp::kSigmoid, Arity::kUnary}},
       {"Sign", {TypedOp::kSign, Arity::kUnary}},
+      {"Sqrt", {TypedOp::kSqrt, Arity::kUnary}},
       {"Sub", {TypedOp::kSub}},
       {"Sum", {TypedOp::kAdd, Arity::kVariadic}},
+      {"Tanh", {TypedOp::kTanh, Arity::kUnary}},
       {"Xor", {TypedOp::kUnlike}},
   };
   return kMeanings;
@@ -216,7 +222,8 @@ class TypedFold : public TypedKernel {
   }
 
   double cost_ns() const override {
-    const double each = checks_divisors_ ? 2 : 0.3;
+    const bool is_function = meaning_.op >= TypedOp::kExp;
+    const double each = checks_divisors_ ? 2 : is_function ? 1 : 0.3;
     return static_cast<double>(walk_.elements()) * each * std::max(op().num_inputs - 1, 1);
   }
 

@@ -66,6 +66,7 @@ TEST(CpuNonMaxSuppression, AgreesForEveryLimit) {
   expect_suppression({});
   expect_suppression({.limit = 0});
   expect_suppression({.limit = 1000, .overlap = 0});
+  expect_suppression({.limit = 1000, .overlap = -0.5F});  // boxes apart overlap, too
   expect_suppression({.overlap = 1, .has_least_score = false});
   expect_suppression({.has_least_score = false, .is_centre = 1});
 }

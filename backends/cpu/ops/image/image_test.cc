@@ -63,6 +63,27 @@ TEST(CpuPool, RowsOfEveryLengthAgree) {
   }
 }
 
+/// Rows are pooled some at a time, and a maximum looks for NaNs first.
+TEST(CpuPool, MaximaKeepWhatIsNoNumberInEveryRow) {
+  for (const std::int64_t side : {2, 5}) {
+    for (std::size_t at = 0; at < 20 * 37; at += 53) {
+      std::vector<float> x(2 * 20 * 37, -std::numeric_limits<float>::infinity());
+      const std::vector<float> some = testing::random_floats(20 * 37, 1);
+      std::ranges::copy(some, x.begin());
+      x[at] = NAN;
+      x[20 * 37 + at] = at % 2 == 0 ? 3e38F : INFINITY;
+      const std::int64_t before = side / 2;
+      const Shape out = {1, 2, 20 + 2 * before - side + 1, 37 + 2 * before - side + 1};
+      expect_agreement(
+          [&](TestOp& op) {
+            op.input({1, 2, 20, 37}, x).output(out).attribute("kernel_shape", Shape{side, side});
+            op.attribute("pads", Shape{before, before, before, before});
+          },
+          {.kind = "MaxPool", .version = 12, .tolerance = 0});
+    }
+  }
+}
+
 TEST(CpuPool, NormsMatchTheReference) {
   for (const std::int64_t p : {1, 2}) {
     const auto norm = [=](TestOp& op) {

@@ -1,10 +1,11 @@
 // NonMaxSuppression.
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <bit>
+#include <cstdint>
 #include <memory>
 
+#include "kernels/image/box_overlap.h"
 #include "ops/operands/checks.h"
 #include "plugin/registry.h"
 
@@ -16,11 +17,6 @@ using plugin::unimplemented;
 
 enum SuppressionInput { kBoxes, kScores, kMostPerClass, kMostOverlap, kLeastScore };
 
-/// Corners in order, whichever way round a box was given.
-struct Box {
-  double top, left, bottom, right, area;
-};
-
 Box box_of(const float* values, bool is_centre) {
   const double a = values[0], b = values[1], c = values[2], d = values[3];
   Box box = is_centre ? Box{b - d / 2, a - c / 2, b + d / 2, a + c / 2, 0}
@@ -29,21 +25,36 @@ Box box_of(const float* values, bool is_centre) {
   return box;
 }
 
-/// Whether the intersection over the union is above `most`.
-bool overlaps(const Box& a, const Box& b, double most) {
-  const double height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
-  const double width = std::min(a.right, b.right) - std::max(a.left, b.left);
-  if (height <= 0 || width <= 0) return 0 > most;
-  const double shared = height * width;
-  return shared / (a.area + b.area - shared) > most;
+void append(const Box& box, BoxColumns& columns) {
+  const std::int64_t i = columns.count++;
+  columns.top[i] = box.top;
+  columns.left[i] = box.left;
+  columns.bottom[i] = box.bottom;
+  columns.right[i] = box.right;
+  columns.area[i] = box.area;
+}
+
+/// A number that is larger the earlier a candidate goes: the bits of its score in their order, then
+/// its place. Both zeros are alike, and NaNs follow all others.
+std::uint64_t key_of(float score, std::int64_t place) {
+  const auto bits = score == 0 ? 0U : std::bit_cast<std::uint32_t>(score);
+  const std::uint32_t ascending = bits >> 31 != 0 ? ~bits : bits | 0x80000000U;
+  return std::uint64_t{score != score ? 0 : ascending} << 32 |
+         (UINT32_MAX - static_cast<std::uint32_t>(place));
+}
+
+std::int32_t place_of(std::uint64_t key) {
+  return static_cast<std::int32_t>(UINT32_MAX - static_cast<std::uint32_t>(key));
 }
 
 /// A heap gives the candidates best first: most of them are never asked for. One worker does it,
 /// because how many boxes of a class are chosen says where those of the next go.
 class NonMaxSuppression : public Kernel {
  public:
-  explicit NonMaxSuppression(const sluice_op& op)
-      : Kernel(op), is_centre_(plugin::Attributes(op).get_int("center_point_box") != 0) {
+  NonMaxSuppression(const sluice_op& op, Isa isa)
+      : Kernel(op),
+        overlaps_any_(SLUICE_CPU_PICK(isa, overlaps_any)),
+        is_centre_(plugin::Attributes(op).get_int("center_point_box") != 0) {
     const auto scores = dims_of(op.inputs[kScores].tensor);
     images_ = scores[0];
     classes_ = scores[1];
@@ -57,10 +68,9 @@ class NonMaxSuppression : public Kernel {
     std::int64_t row = 0;
     for (std::int64_t i = 0; i < images_ * classes_; ++i) {
       const float* boxes = run.input<float>(kBoxes) + i / classes_ * boxes_ * 4;
-      Choice choice = {boxes, run.input<float>(kScores) + i * boxes_,
-                       reinterpret_cast<Box*>(worker.scratch), 0};
-      auto* order = reinterpret_cast<std::int32_t*>(choice.chosen + boxes_);
-      const std::int64_t count = choose(run, choice, order);
+      Scratch scratch(worker.scratch, boxes_);
+      const std::int64_t count =
+          choose(run, boxes, run.input<float>(kScores) + i * boxes_, scratch);
       if (row + count > rows_) {
         return run.fail(
             plugin::invalid_argument("NonMaxSuppression: the output is too small for its boxes"));
@@ -69,7 +79,7 @@ class NonMaxSuppression : public Kernel {
         std::int64_t* to = run.output<std::int64_t>(0) + 3 * row;
         to[0] = i / classes_;
         to[1] = i % classes_;
-        to[2] = order[k];
+        to[2] = scratch.order[k];
       }
     }
     if (std::int64_t* dims = run.actual_dims()[0]; dims != nullptr) {
@@ -84,18 +94,29 @@ class NonMaxSuppression : public Kernel {
     extents.writes(0, {rows_, 3, sizeof(std::int64_t)});
   }
   std::int64_t scratch_bytes() const override {
-    return boxes_ * static_cast<std::int64_t>(sizeof(Box) + 2 * sizeof(std::int32_t));
+    return boxes_ *
+           static_cast<std::int64_t>(sizeof(Box) + sizeof(std::uint64_t) + sizeof(std::int32_t));
   }
   double cost_ns() const override {
     return static_cast<double>(images_ * classes_) * static_cast<double>(boxes_) * 10;
   }
 
  private:
-  struct Choice {
-    const float* boxes;
-    const float* scores;
-    Box* chosen;
-    std::int64_t count;
+  /// Arrays of as many elements as there are boxes.
+  struct Scratch {
+    Scratch(std::byte* base, std::int64_t boxes) {
+      auto* numbers = reinterpret_cast<double*>(base);
+      for (double** column :
+           {&chosen.top, &chosen.left, &chosen.bottom, &chosen.right, &chosen.area}) {
+        *column = numbers;
+        numbers += boxes;
+      }
+      candidates = reinterpret_cast<std::uint64_t*>(numbers);
+      order = reinterpret_cast<std::int32_t*>(candidates + boxes);
+    }
+    BoxColumns chosen;
+    std::uint64_t* candidates;  ///< a heap of keys
+    std::int32_t* order;        ///< places of the chosen ones, best first
   };
 
   template <typename T>
@@ -104,42 +125,33 @@ class NonMaxSuppression : public Kernel {
     return plugin::num_elements(op().inputs[input].tensor) == 1 ? *run.input<T>(input) : fallback;
   }
 
-  /// Writes the chosen boxes of one class, best first, to `order`, behind which is room for as many
-  /// candidates as there are boxes.
-  std::int64_t choose(const Run& run, Choice& choice, std::int32_t* order) const {
+  /// How many boxes of one class are chosen; `scratch` gets them.
+  std::int64_t choose(const Run& run, const float* boxes, const float* scores,
+                      Scratch& scratch) const {
     const std::int64_t limit = number<std::int64_t>(run, kMostPerClass, 0);
     const double most = number<float>(run, kMostOverlap, 0);
     const bool is_bounded =
         has_input(op(), kLeastScore) && plugin::num_elements(op().inputs[kLeastScore].tensor) == 1;
     const float least = number<float>(run, kLeastScore, 0);
-    const float* scores = choice.scores;
-    // Boxes whose score is NaN follow all others; of equal ones the first goes first.
-    const auto is_worse = [&](std::int32_t a, std::int32_t b) {
-      const float x = scores[a], y = scores[b];
-      const bool leads = x > y || (x == x && y != y);
-      const bool follows = y > x || (y == y && x != x);
-      return follows || (!leads && a > b);
-    };
-    std::int32_t* candidates = order + boxes_;
-    std::int32_t* end = candidates;
+    BoxColumns& chosen = scratch.chosen;
+    std::uint64_t* end = scratch.candidates;
     for (std::int64_t i = 0; i < boxes_; ++i) {
-      if (!is_bounded || scores[i] > least) *end++ = static_cast<std::int32_t>(i);
+      *end = key_of(scores[i], i);
+      end += !is_bounded || scores[i] > least ? 1 : 0;
     }
-    std::make_heap(candidates, end, is_worse);
-    while (end > candidates && choice.count < limit) {
-      const std::int32_t best = *candidates;
-      std::pop_heap(candidates, end--, is_worse);
-      const Box box = box_of(choice.boxes + std::int64_t{best} * 4, is_centre_);
-      const bool is_free =
-          std::none_of(choice.chosen, choice.chosen + choice.count,
-                       [&](const Box& other) { return overlaps(box, other, most); });
-      if (!is_free) continue;
-      choice.chosen[choice.count] = box;
-      order[choice.count++] = best;
+    std::make_heap(scratch.candidates, end);
+    while (end > scratch.candidates && chosen.count < limit) {
+      const std::int32_t best = place_of(*scratch.candidates);
+      std::pop_heap(scratch.candidates, end--);
+      const Box box = box_of(boxes + std::int64_t{best} * 4, is_centre_);
+      if (overlaps_any_(chosen, box, most)) continue;
+      scratch.order[chosen.count] = best;
+      append(box, chosen);
     }
-    return choice.count;
+    return chosen.count;
   }
 
+  decltype(&portable::overlaps_any) overlaps_any_;
   bool is_centre_;
   std::int64_t images_ = 0, classes_ = 0, boxes_ = 0;
   std::int64_t rows_ = 0;  ///< that the output has room for
@@ -160,14 +172,14 @@ Status check_non_max_suppression(const sluice_op& op) {
   return fits ? plugin::ok() : unimplemented("other ranks");
 }
 
-Status make_non_max_suppression(const sluice_op& op, Isa /*isa*/, std::unique_ptr<Kernel>* kernel) {
+Status make_non_max_suppression(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const auto boxes = dims_of(op.inputs[kBoxes].tensor);
   const auto scores = dims_of(op.inputs[kScores].tensor);
   if (boxes[2] != 4 || boxes[0] != scores[0] || boxes[1] != scores[2] ||
       dims_of(op.outputs[0].tensor)[1] != 3 || boxes[1] > INT32_MAX) {
     return unimplemented("boxes, scores and output that do not fit");
   }
-  *kernel = std::make_unique<NonMaxSuppression>(op);
+  *kernel = std::make_unique<NonMaxSuppression>(op, isa);
   return plugin::ok();
 }
 

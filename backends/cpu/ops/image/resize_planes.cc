@@ -23,13 +23,16 @@ using plugin::unimplemented;
 /// The last axes, which are resized together; a tensor that has fewer gets some of one element.
 constexpr int kAxes = 3;
 
-/// What differs between element types: the numbers of the sum, and the kernels.
+/// What differs between element types: the numbers of the sum, and the kernels. `nearest` may be
+/// null.
 template <typename T, typename Sum>
 struct ResizeKernels {
   using Element = T;
   using Weight = Sum;
   void (*add_row)(const T*, Sum, std::int64_t, bool, Sum*);
   void (*between_columns)(const ResizeWeights&, const Sum*, std::int64_t, T*, std::int64_t);
+  void (*nearest)(const ResizeWeights&, const std::int32_t*, std::int64_t, const T*, std::int64_t,
+                  T*) = nullptr;
 };
 
 template <typename Kernels>
@@ -50,6 +53,9 @@ class ResizePlanes : public Kernel {
     if (!std::is_same_v<T, Sum> && axes_[2].is_identity() && !axes_[1].is_identity()) {
       join_channels();
     }
+    takes_nearest_ = kernels.nearest != nullptr && !axes_[2].is_identity() && axes_[0].is_one() &&
+                     axes_[1].is_one() && axes_[2].is_one() && axes_[2].size() >= kLeastNearest &&
+                     in_[2] >= kLeastNearest;
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
@@ -62,8 +68,12 @@ class ResizePlanes : public Kernel {
     T* output = run.output<T>(0) + share.begin * axes_[2].size();
     for (std::int64_t i = share.begin, copies = 0; i < share.end; i += copies) {
       const T* only = only_row(volume, d, h);
-      copies = only == nullptr ? 1 : equal_rows(h, std::min(axes_[1].size() - h, share.end - i));
-      if (only != nullptr && axes_[2].is_identity()) {
+      const std::int64_t most = std::min(axes_[1].size() - h, share.end - i);
+      copies = only == nullptr ? 1 : takes_nearest_ ? most : equal_rows(h, most);
+      if (takes_nearest_) {
+        kernels_.nearest(axes_[2].view(), axes_[1].view().index + h, copies,
+                         row_at(volume, axes_[0].index(d, 0), 0), in_[2], output);
+      } else if (only != nullptr && axes_[2].is_identity()) {
         for (std::int64_t copy = 0; copy < copies; ++copy) {
           std::memcpy(output + copy * axes_[2].size(), only, row_bytes());
         }
@@ -151,6 +161,7 @@ class ResizePlanes : public Kernel {
   ResizeNeighbours axes_[kAxes] = {};
   std::int64_t in_[kAxes] = {1, 1, 1};
   std::int64_t volumes_ = 1;
+  bool takes_nearest_ = false;  ///< each output is an input: several rows at a time
 };
 
 template <typename Kernels>
@@ -198,7 +209,8 @@ Status make_resize_planes(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>*
   if (x.element_type == plugin::kF32) {
     *kernel =
         make_planes(op, ResizeKernels<float, float>{SLUICE_CPU_PICK(isa, resize_add_row),
-                                                    SLUICE_CPU_PICK(isa, resize_between_columns)});
+                                                    SLUICE_CPU_PICK(isa, resize_between_columns),
+                                                    SLUICE_CPU_PICK(isa, resize_nearest)});
     return plugin::ok();
   }
   if (!is_exact(op)) return unimplemented("bytes resized along three axes");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,25 @@ TEST(CpuPoolPlaces, AgreeInOneToThreeDimensions) {
         op.attribute("strides", Shape{2}).attribute("pads", Shape{1, 1});
       },
       {.kind = "MaxPool", .version = 12});
+}
+
+TEST(CpuPoolPlaces, AgreeOnLongRowsOfWhatIsNoNumber) {
+  for (const std::int64_t step : {1, 2, 3}) {
+    for (const std::int64_t width : {15, 16, 67}) {
+      const std::int64_t out = (width + 2 - 3) / step + 1;
+      Floats x = wild_floats(2 * 6 * width, 3);
+      for (std::int64_t i = 0; i < 3 * width; ++i) {  // windows of infinities alone
+        x[static_cast<std::size_t>(i)] = -std::numeric_limits<float>::infinity();
+      }
+      expect_agreement(
+          [&](TestOp& op) {
+            op.input({1, 2, 6, width}, x).output({1, 2, 6, out});
+            op.output<std::int64_t>({1, 2, 6, out}).attribute("kernel_shape", Shape{3, 3});
+            op.attribute("strides", Shape{1, step}).attribute("pads", Shape{1, 1, 1, 1});
+          },
+          {.kind = "MaxPool", .version = 12});
+    }
+  }
 }
 
 TEST(CpuVolumePool, SlicesJoinAsRowsDo) {

@@ -83,8 +83,12 @@ Status check_image(const sluice_tensor& tensor) {
 
 Share taps_within(std::int64_t first, std::int64_t dilation, std::int64_t taps, std::int64_t begin,
                   std::int64_t end) {
-  const std::int64_t from = first < begin ? (begin - first + dilation - 1) / dilation : 0;
-  const std::int64_t to = first < end ? std::min((end - first + dilation - 1) / dilation, taps) : 0;
+  const auto steps =
+      [&](std::int64_t distance) {  // kernels ask for each row: no division if it can be
+        return dilation == 1 ? distance : (distance + dilation - 1) / dilation;
+      };
+  const std::int64_t from = first < begin ? steps(begin - first) : 0;
+  const std::int64_t to = first < end ? std::min(steps(end - first), taps) : 0;
   return {from, std::max(from, to)};
 }
 

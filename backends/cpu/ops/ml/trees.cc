@@ -260,7 +260,7 @@ class Trees : public Kernel {
   std::int64_t steps_ = 0;  ///< levels of all trees, plus the final aggregation
 };
 
-/// There is a score for each target of each row.
+/// Each row has a score for each target.
 Status check_scores(const sluice_op& op, const reference::TreeRules& rules) {
   const sluice_tensor& x = op.inputs[0].tensor;
   const sluice_tensor& scores = op.outputs[is_classifier(op) ? 1 : 0].tensor;

@@ -192,29 +192,30 @@ class TopK : public Kernel {
         is_largest_(Attributes(op).get_int("largest", 1) != 0) {}
 
   std::int64_t scratch_bytes() const override {
-    return view_.axis * static_cast<std::int64_t>(sizeof(Candidate));
+    return view_.axis * static_cast<std::int64_t>(sizeof(Candidate) +
+                                                  (view_.inner == 1 ? 0 : widest() * sizeof(T)));
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
-    const Share share = share_of(view_.outer * view_.inner, 1, worker);
+    if (k_ == 0) return;
+    const std::int64_t width = width_for(worker.count);
+    const std::int64_t strips = (view_.inner + width - 1) / width;
+    const Share share = share_of(view_.outer * strips, 1, worker);
     auto* candidates = reinterpret_cast<Candidate*>(worker.scratch);
-    for (std::int64_t line = share.begin; line < share.end; ++line) {
-      const std::int64_t outer = line / view_.inner;
-      const std::int64_t inner = line % view_.inner;
-      const T* x = run.input<T>(0) + outer * view_.axis * view_.inner + inner;
-      if (k_ == 0) continue;
-      if (view_.inner == 1 && k_ <= kFew) {
-        is_largest_ ? select<true>(x, candidates) : select<false>(x, candidates);
-      } else if (std::is_same_v<T, float> && view_.axis <= UINT32_MAX) {
-        is_largest_ ? select_many<true>(x, candidates) : select_many<false>(x, candidates);
-      } else {
-        for (std::int64_t i = 0; i < view_.axis; ++i) candidates[i] = {x[i * view_.inner], i};
-        is_largest_ ? sort<true>(candidates) : sort<false>(candidates);
-      }
-      const std::int64_t to = outer * k_ * view_.inner + inner;
-      for (std::int64_t i = 0; i < k_; ++i) {
-        run.output<T>(0)[to + i * view_.inner] = candidates[i].value;
-        run.output<std::int64_t>(1)[to + i * view_.inner] = candidates[i].place;
+    auto* lines = reinterpret_cast<T*>(candidates + view_.axis);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const std::int64_t outer = i / strips;
+      const std::int64_t first = i % strips * width;
+      const std::int64_t columns = std::min(width, view_.inner - first);
+      const T* x = run.input<T>(0) + outer * view_.axis * view_.inner + first;
+      if (view_.inner > 1) gather_lines(x, columns, lines);
+      for (std::int64_t c = 0; c < columns; ++c) {
+        choose(view_.inner == 1 ? x : lines + c * view_.axis, candidates);
+        const std::int64_t to = outer * k_ * view_.inner + first + c;
+        for (std::int64_t k = 0; k < k_; ++k) {
+          run.output<T>(0)[to + k * view_.inner] = candidates[k].value;
+          run.output<std::int64_t>(1)[to + k * view_.inner] = candidates[k].place;
+        }
       }
     }
   }
@@ -225,7 +226,7 @@ class TopK : public Kernel {
     extents.writes(1, {view_.outer, k_, view_.inner, sizeof(std::int64_t)});
   }
   double cost_ns() const override {
-    return static_cast<double>(view_.elements()) * (view_.inner == 1 && k_ <= kFew ? 0.5 : 5);
+    return static_cast<double>(view_.elements()) * (k_ <= kFew ? 1 : 5);
   }
 
  private:
@@ -234,8 +235,37 @@ class TopK : public Kernel {
     std::int64_t place;
   };
 
+  /// Neighbouring columns, a cache line of floats, that become lines in scratch.
+  static constexpr std::int64_t kStrip = 16;
   /// Candidates that are kept in order while the others pass.
   static constexpr std::int64_t kFew = 64;
+
+  std::int64_t widest() const { return std::min(kStrip, view_.inner); }
+
+  /// Narrower strips where wide ones leave workers without any.
+  std::int64_t width_for(int workers) const {
+    std::int64_t width = std::max<std::int64_t>(1, widest());
+    while (width > 1 && view_.outer * ((view_.inner + width - 1) / width) < workers) width /= 2;
+    return width;
+  }
+
+  void gather_lines(const T* x, std::int64_t columns, T* lines) const {
+    for (std::int64_t k = 0; k < view_.axis; ++k, x += view_.inner) {
+      for (std::int64_t c = 0; c < columns; ++c) lines[c * view_.axis + k] = x[c];
+    }
+  }
+
+  /// The candidates of one line, in order.
+  void choose(const T* line, Candidate* candidates) const {
+    if (k_ <= kFew) {
+      is_largest_ ? select<true>(line, candidates) : select<false>(line, candidates);
+    } else if (std::is_same_v<T, float> && view_.axis <= UINT32_MAX) {
+      is_largest_ ? select_many<true>(line, candidates) : select_many<false>(line, candidates);
+    } else {
+      for (std::int64_t i = 0; i < view_.axis; ++i) candidates[i] = {line[i], i};
+      is_largest_ ? sort<true>(candidates) : sort<false>(candidates);
+    }
+  }
 
   /// Of equal elements the first ones are kept, in their order: a later one must lead to enter.
   template <bool kLargest>
@@ -290,14 +320,13 @@ class TopK : public Kernel {
     };
     for (std::int64_t i = 0; i < view_.axis;) {
       if constexpr (std::is_same_v<T, float>) {
-        if (view_.inner == 1 && least != 0) {
+        if (least != 0) {
           i = find_beyond_(x, i, view_.axis, x[place_of(least)], kLargest);
         }
       }
       const std::int64_t end = std::min(i + kBeyondStep, view_.axis);
       for (; i < end; ++i) {
-        const auto value = static_cast<float>(x[i * view_.inner]);
-        const std::uint64_t key = key_of<kLargest>(value, i);
+        const std::uint64_t key = key_of<kLargest>(static_cast<float>(x[i]), i);
         if (key <= least) continue;
         keys[count++] = key;
         if (count == room) drop();
@@ -307,7 +336,7 @@ class TopK : public Kernel {
     std::sort(keys, keys + k_, std::greater<>());
     for (std::int64_t i = 0; i < k_; ++i) {
       const std::int64_t place = place_of(keys[i]);
-      candidates[i] = {x[place * view_.inner], place};
+      candidates[i] = {x[place], place};
     }
   }
 

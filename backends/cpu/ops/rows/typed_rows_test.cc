@@ -131,6 +131,36 @@ TEST(Cumulative, AgreesForEveryTypeAndAxis) {
   }
 }
 
+TEST(Cumulative, AgreesOnStripsOfManyRowsAndOnWhatIsNoNumber) {
+  constexpr std::int64_t kColumns = 300;
+  std::vector<float> x = halves<float>(2 * 20 * kColumns);
+  const auto column = [&](std::int64_t c, std::int64_t k) -> float& {
+    return x[static_cast<std::size_t>(k * kColumns + c)];
+  };
+  column(3, 4) = NAN;
+  column(5, 2) = INFINITY;
+  column(7, 2) = INFINITY;
+  column(7, 9) = -INFINITY;
+  for (const std::int64_t k : {0, 1, 2}) column(9, k) = 3e38F;  // beyond floats, and back
+  for (const std::int64_t k : {3, 4}) column(9, k) = -3e38F;
+  column(127, 0) = 1.2e-38F;
+  column(128, 19) = NAN;
+  column(299, 0) = -INFINITY;
+  for (const std::int64_t flags : {0, 1, 2, 3}) {
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input<float>({2, 20, kColumns}, x).input<std::int64_t>({}, {1}, true);
+          op.output<float>({2, 20, kColumns});
+          op.attribute("exclusive", flags & 1).attribute("reverse", flags >> 1);
+        },
+        {.kind = "CumSum", .version = 14, .tolerance = 0});
+    sum_up<float>({2, 20, kColumns}, 1, flags);
+    sum_up<double>({2, 20, kColumns}, 1, flags);
+    sum_up<std::int32_t>({2, 20, kColumns}, 1, flags);
+    sum_up<std::int64_t>({2, 20, kColumns}, 1, flags);
+  }
+}
+
 template <typename T>
 void select_top(const Shape& dims, std::int64_t axis, std::int64_t k, std::int64_t largest) {
   std::int64_t count = 1;
@@ -152,7 +182,12 @@ TEST(TopKOfTypes, AgreesForFewAndMany) {
       select_top<std::int64_t>({3, 200}, 1, k, largest);
       select_top<std::int32_t>({3, 200}, 1, k, largest);
       select_top<double>({3, 200}, 1, k, largest);
-      select_top<std::int64_t>({100, 3}, 0, k, largest);
+      for (const Shape& dims : {Shape{100, 3}, Shape{100, 16}, Shape{100, 37}}) {
+        select_top<std::int64_t>(dims, 0, k, largest);
+        select_top<std::int32_t>(dims, 0, k, largest);
+        select_top<double>(dims, 0, k, largest);
+        select_top<float>(dims, 0, k, largest);
+      }
     }
   }
 }

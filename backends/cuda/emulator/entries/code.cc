@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "emulator/entries/entries.h"
+#include "emulator/fatbin/fatbin.h"
 #include "emulator/machine/machine.h"
 
 namespace sluice::cuda::emulator {
@@ -11,6 +12,25 @@ namespace {
 
 constexpr std::uint64_t kMaxGridX = 0x7fffffff;
 constexpr std::uint64_t kMaxGridYz = 0xffff;
+
+/// The PTX of a fat binary, for all devices: they have one capability in practice, and share
+/// libraries. Requires: the header of `image` tells the truth about its size, as for the driver.
+Fault take_text(const Machine& machine, const char* image, std::string* text) {
+  const DeviceDescription& device = machine.description.devices.front();
+  const std::span<const char> bytes(image, fatbin_bytes(image));
+  Status status = find_ptx(std::as_bytes(bytes), device.major * 10 + device.minor, text);
+  if (status.is_ok()) return {};
+  const bool is_for_others = status.code == SLUICE_NOT_FOUND;
+  return {is_for_others ? CuResult::kNoBinaryForGpu : CuResult::kInvalidImage,
+          std::move(status.text)};
+}
+
+bool is_fatbin(const char* image) {
+  std::uint32_t magic = 0;
+  if (strnlen(image, sizeof(magic)) < sizeof(magic)) return false;
+  std::memcpy(&magic, image, sizeof(magic));
+  return magic == kFatbinMagic;
+}
 
 CuResult library_load_data(CuLibrary* handle, const void* code, int* /*jit_options*/,
                            void** /*jit_values*/, unsigned /*num_jit_options*/, int* /*options*/,
@@ -22,9 +42,16 @@ CuResult library_load_data(CuLibrary* handle, const void* code, int* /*jit_optio
       return explain(CuResult::kNoBinaryForGpu,
                      "the emulator runs PTX text; the code is compiled for a GPU");
     }
+    std::string text;
+    if (is_fatbin(image)) {
+      if (Fault fault = take_text(machine, image, &text); !fault.is_none()) {
+        return explain(fault);
+      }
+      image = text.c_str();
+    }
     auto library = std::make_shared<Library>();
     if (Fault fault = machine.load(image, machine.memory, &library->code); !fault.is_none()) {
-      return explain(std::move(fault));
+      return explain(fault);
     }
     *handle = machine.libraries.add(std::move(library));
     return CuResult::kSuccess;
@@ -51,6 +78,22 @@ CuResult library_get_kernel(CuKernel* handle, CuLibrary library_handle, const ch
       return explain(CuResult::kNotFound, "the library has no kernel \"" + kernel->name + "\"");
     }
     *handle = machine.kernels.add(std::move(kernel));
+    return CuResult::kSuccess;
+  });
+}
+
+CuResult library_get_global(CuDevicePointer* address, std::size_t* bytes, CuLibrary handle,
+                            const char* name) {
+  return call([&](Machine& machine, Scheduler::Lock&) {
+    const auto library = machine.libraries.find(handle);
+    if (library == nullptr) return CuResult::kInvalidHandle;
+    const auto variable = library->code->find_variable(name);
+    if (!variable) {
+      return explain(CuResult::kNotFound,
+                     "the library has no variable \"" + std::string(name) + "\"");
+    }
+    *address = variable->address;
+    if (bytes != nullptr) *bytes = variable->bytes;
     return CuResult::kSuccess;
   });
 }
@@ -280,6 +323,7 @@ void fill_code_entries(DriverTable& table) {
   table.library_load_data = library_load_data;
   table.library_unload = library_unload;
   table.library_get_kernel = library_get_kernel;
+  table.library_get_global = library_get_global;
   table.kernel_get_function = kernel_get_function;
   table.kernel_get_param_info = kernel_get_param_info;
   table.func_get_attribute = func_get_attribute;

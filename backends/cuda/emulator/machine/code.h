@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -30,12 +31,21 @@ class DeviceKernel {
   virtual Fault run(const ptx::Launch& launch, LaunchMemory& memory) const = 0;
 };
 
+/// Memory of a variable of the image, which every device reaches.
+struct DeviceVariable {
+  CuDevicePointer address = 0;
+  std::size_t bytes = 0;
+};
+
 /// A loaded image.
 class DeviceCode {
  public:
   virtual ~DeviceCode() = default;
   /// Null if the image has no kernel of this name. Lives as long as the code.
   virtual const DeviceKernel* find(std::string_view name) const = 0;
+  virtual std::optional<DeviceVariable> find_variable(std::string_view /*name*/) const {
+    return std::nullopt;
+  }
 };
 
 /// Reads an image: NUL-terminated text. Variables of the image go to `memory`, which outlives the

@@ -73,8 +73,9 @@ ThreadState& thread_state() {
   return state;
 }
 
-CuResult explain(CuResult result, std::string text) {
-  thread_state().explanation = std::move(text);
+CuResult explain(CuResult result, std::string_view text) {
+  auto& explanation = thread_state().explanation;
+  explanation[text.copy(explanation.data(), explanation.size() - 1)] = '\0';
   return result;
 }
 

@@ -1,7 +1,15 @@
 // An emulated machine: its devices, and every object that the driver's interface knows.
 #pragma once
 
+#include <array>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "emulator/machine/code.h"
 #include "emulator/machine/description.h"
@@ -81,23 +89,25 @@ struct Machine {
 bool set_machine(std::shared_ptr<Machine> machine);
 std::shared_ptr<Machine> find_machine();
 
-/// What a thread of the host knows between calls.
+/// What a thread of the host knows between calls. Has no destructor: destructors of a program's
+/// statics may call the driver, and they run behind those of a thread's variables.
 struct ThreadState {
   CuContext current = nullptr;
   bool is_in_host_function = false;
-  std::string explanation;  // of the last failed call
+  std::array<char, 2048> explanation = {};  // of the last failed call; ends with a NUL
 };
+static_assert(std::is_trivially_destructible_v<ThreadState>);
 ThreadState& thread_state();
 
-/// Keeps `text` for DriverTable::explain and returns `result`.
-CuResult explain(CuResult result, std::string text);
-inline CuResult explain(Fault fault) { return explain(fault.result, std::move(fault.text)); }
+/// Keeps the beginning of `text` for DriverTable::explain and returns `result`.
+CuResult explain(CuResult result, std::string_view text);
+inline CuResult explain(const Fault& fault) { return explain(fault.result, fault.text); }
 
 /// Runs `body`, which takes the machine and its lock, as an entry of the driver table.
 template <typename Body>
 CuResult call(const Body& body) {
   ThreadState& thread = thread_state();
-  thread.explanation.clear();
+  thread.explanation.front() = '\0';
   const std::shared_ptr<Machine> machine = find_machine();
   if (machine == nullptr) return CuResult::kNotInitialized;
   if (thread.is_in_host_function) {

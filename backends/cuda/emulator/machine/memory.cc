@@ -48,6 +48,7 @@ std::shared_ptr<Allocation> AddressSpace::allocate(CuDevice device, std::size_t 
 void AddressSpace::free(Allocation& allocation) {
   const std::unique_lock lock(mutex_);
   allocation.state = Allocation::State::kFreed;
+  allocation.data.reset();
   ++epoch_;
   if (++num_freed_ > kMaxRemembered) forget_oldest();
 }
@@ -83,9 +84,10 @@ std::shared_ptr<Allocation> AddressSpace::find(CuDevicePointer address) const {
 Fault AddressSpace::resolve(CuDevicePointer address, std::size_t bytes, Place* place) const {
   if (auto allocation = find(address); allocation != nullptr) {
     const std::size_t offset = address - allocation->address;
+    const std::shared_lock lock(mutex_);
     if (allocation->state == Allocation::State::kLive && bytes <= allocation->bytes - offset) {
       std::byte* const data = allocation->data.get() + offset;
-      *place = {allocation, data, allocation->bytes - offset};
+      *place = {allocation, allocation->data, data, allocation->bytes - offset};
       return {};
     }
   } else {
@@ -94,7 +96,8 @@ Fault AddressSpace::resolve(CuDevicePointer address, std::size_t bytes, Place* p
     if (after != pinned_.begin()) {
       const auto [start, size] = *std::prev(after);
       if (address - start < size && bytes <= size - (address - start)) {
-        *place = {nullptr, reinterpret_cast<std::byte*>(address), size - (address - start)};
+        *place = {nullptr, nullptr, reinterpret_cast<std::byte*>(address),
+                  size - (address - start)};
         return {};
       }
     }

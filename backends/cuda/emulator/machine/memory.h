@@ -20,9 +20,9 @@ struct Allocation {
   std::size_t bytes = 0;
   CuDevice device = 0;
   std::atomic<State> state = State::kLive;
-  std::unique_ptr<std::byte[]> data;
-  CuMemoryPool pool = nullptr;     // null: of cuMemAlloc
-  bool is_free_submitted = false;  // of a pool; guarded by the machine
+  std::shared_ptr<std::byte[]> data;  // null after the end; guarded by the AddressSpace
+  CuMemoryPool pool = nullptr;        // null: of cuMemAlloc
+  bool is_free_submitted = false;     // of a pool; guarded by the machine
 };
 
 /// The address space that all devices and the host's pinned memory share.
@@ -48,6 +48,7 @@ class AddressSpace {
   /// `allocation` is null for the latter. Otherwise a fault that says what lies there.
   struct Place {
     std::shared_ptr<Allocation> allocation;
+    std::shared_ptr<std::byte[]> bytes;  // of the allocation: they stay as long as this
     std::byte* data = nullptr;
     std::size_t room = 0;  // bytes from here to the end
   };

@@ -29,6 +29,7 @@ class Module {
 
   /// The loader sets their addresses; kernels of this module see them.
   std::span<Variable> variables() { return *variables_; }
+  std::span<const Variable> variables() const { return *variables_; }
 
   int architecture() const { return architecture_; }  ///< 80 for sm_80
   int version() const { return version_; }            ///< 78 for PTX 7.8

@@ -19,6 +19,22 @@ TEST_F(MemoryTest, NewMemoryHoldsNaN) {
   EXPECT_NE(value, value);
 }
 
+TEST_F(MemoryTest, FreedBytesGoOnceNoRunningAccessHoldsThem) {
+  AddressSpace memory;
+  const auto allocation = memory.allocate(0, 64, Allocation::State::kLive);
+  const std::weak_ptr<std::byte[]> bytes = allocation->data;
+  {
+    AddressSpace::Place access;
+    ASSERT_TRUE(memory.resolve(allocation->address + 8, 4, &access).is_none());
+    memory.free(*allocation);
+    EXPECT_FALSE(bytes.expired());
+    access.data[0] = std::byte{1};
+  }
+  EXPECT_TRUE(bytes.expired());
+  AddressSpace::Place late;
+  EXPECT_THAT(memory.resolve(allocation->address, 4, &late).text, HasSubstr("was freed"));
+}
+
 TEST_F(MemoryTest, CopyPastTheEndIsRefusedWithBothSizes) {
   start();
   const CuDevicePointer number = make_int(0);

@@ -25,10 +25,10 @@ class BackendTest : public testing::Test {
     description.devices[0].memory_bytes = memory_bytes;
     std::unique_ptr<emulator::EmulatedDriver> emulated;
     ASSERT_EQ(emulator::EmulatedDriver::start(description, nullptr, &emulated).text, "");
-    Driver driver = {emulated->table(), true, nullptr};
+    Driver driver = {emulated->table(), true, Confine::kNothing, nullptr};
     driver.owner = std::move(emulated);
     ASSERT_EQ(Backend::create(std::move(driver), "", &backend_).text, "");
-    group_ = {backend_.get(), 0};
+    group_ = {backend_.get(), 0, {}, nullptr};
   }
   ~BackendTest() override { streams_.clear(); }
 

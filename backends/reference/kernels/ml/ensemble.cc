@@ -177,11 +177,14 @@ class NamedTrees {
       if (node < 0) return misfit(op_, "a weight's node does not exist");
       if (ensemble_.nodes[index(node)].test == TreeTest::kLeaf) order.emplace_back(node, i);
     }
+    // As onnxruntime has it. skl2onnx relies on it: it writes the number of a leaf once per class.
+    const bool has_one_target = prefix == "target" && attributes_.get_int("n_targets", 1) == 1;
     // A leaf's weights by place, those of one leaf in the file's order, in which they are added.
     const auto node_of = [](const auto& entry) { return entry.first; };
     if (!std::ranges::is_sorted(order, {}, node_of)) std::ranges::stable_sort(order, {}, node_of);
     for (const auto& [node, i] : order) {
       TreeNode& leaf = ensemble_.nodes[index(node)];
+      if (has_one_target && leaf.count > 0) continue;
       if (leaf.count++ == 0) leaf.first = static_cast<std::int32_t>(ensemble_.weights.size());
       ensemble_.weights.push_back({static_cast<std::int32_t>(ids[i]), weights[i]});
     }

@@ -8,24 +8,17 @@
 #include "rpc/wire/error.h"
 
 namespace sluice::rpc::server {
-namespace {
 
-/// `work` is quick: gRPC's thread does it.
-template <typename Work>
-grpc::ServerUnaryReactor* answer_now(const Handlers& handlers, grpc::CallbackServerContext& context,
-                                     const Work& work) {
-  auto* reactor = context.DefaultReactor();
-  const auto caller = handlers.caller_of(context, terms::Role::kInference);
-  reactor->Finish(wire::to_grpc(caller.is_ok() ? work(*caller) : caller.status()));
-  return reactor;
-}
+using terms::Role;
+
+namespace {
 
 /// A thread of the calls waits for the other daemon; it stops when the client is gone.
 class PullCall final : public grpc::ServerUnaryReactor {
  public:
   PullCall(Handlers& handlers, const grpc::CallbackServerContext& context,
            const v1::PullTensorRequest& request, v1::PullTensorResponse& response) {
-    auto caller = handlers.caller_of(context, terms::Role::kInference);
+    auto caller = handlers.caller_of(context, Role::kInference);
     Status status = caller.is_ok() ? ok_status() : caller.status();
     if (status.is_ok()) {
       // Request and response live until OnDone, which comes after Finish.
@@ -44,6 +37,7 @@ class PullCall final : public grpc::ServerUnaryReactor {
  private:
   Status pull(Handlers& handlers, const service::Caller& caller,
               const v1::PullTensorRequest& request, v1::PullTensorResponse& response) {
+    SLUICE_TRY(wire::inflate(request));
     const auto pulled = SLUICE_TRY(handlers.service().pull_tensor(
         caller, {request.from(), request.exchange(), request.key()}, request.ttl_ns(), stop_));
     response.set_exchange(static_cast<std::uint64_t>(pulled.index));
@@ -60,21 +54,25 @@ class PullCall final : public grpc::ServerUnaryReactor {
 
 Handlers::Unary* Handlers::PutTensor(Context* context, const v1::PutTensorRequest* request,
                                      v1::PutTensorResponse* response) {
-  return answer_now(*this, *context, [&](const service::Caller& caller) -> Status {
-    const v1::Tensor& tensor = request->tensor();
-    if (tensor.has_place() || tensor.exchange() != 0) {
-      return terms::runtime_error(RuntimeCode::kBadInput, "a tensor to put comes with its data");
-    }
-    const terms::TensorView view = SLUICE_TRY(wire::view_of(tensor));
-    const auto index = SLUICE_TRY(service_.put_tensor(caller, view, request->ttl_ns()));
-    response->set_exchange(static_cast<std::uint64_t>(index));
-    return ok_status();
-  });
+  return now(
+      context, request, Role::kInference,
+      [&](const service::Caller& caller) -> Status {
+        const v1::Tensor& tensor = request->tensor();
+        if (tensor.has_place() || tensor.exchange() != 0) {
+          return terms::runtime_error(RuntimeCode::kBadInput,
+                                      "a tensor to put comes with its data");
+        }
+        const terms::TensorView view = SLUICE_TRY(wire::view_of(tensor));
+        const auto index = SLUICE_TRY(service_.put_tensor(caller, view, request->ttl_ns()));
+        response->set_exchange(static_cast<std::uint64_t>(index));
+        return ok_status();
+      },
+      wire::max_inflated_bytes());
 }
 
 Handlers::Unary* Handlers::GetTensor(Context* context, const v1::GetTensorRequest* request,
                                      v1::GetTensorResponse* response) {
-  return answer_now(*this, *context, [&](const service::Caller& caller) -> Status {
+  return now(context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
     const auto lease = SLUICE_TRY(
         service_.exchange().get(caller.session->owner(), terms::TensorIndex{request->exchange()}));
     if (lease->view.size_bytes > max_answer_bytes_) {
@@ -82,16 +80,14 @@ Handlers::Unary* Handlers::GetTensor(Context* context, const v1::GetTensorReques
                                   "the tensor has {} bytes, a message at most {}",
                                   lease->view.size_bytes, max_answer_bytes_);
     }
-    return catch_no_memory([&] {
-      wire::to_proto(lease->view, "", *response->mutable_tensor());
-      return ok_status();
-    });
+    wire::to_proto(lease->view, "", *response->mutable_tensor());
+    return ok_status();
   });
 }
 
 Handlers::Unary* Handlers::RemoveTensor(Context* context, const v1::RemoveTensorRequest* request,
                                         v1::RemoveTensorResponse* /*response*/) {
-  return answer_now(*this, *context, [&](const service::Caller& caller) {
+  return now(context, request, Role::kInference, [&](const service::Caller& caller) {
     return service_.exchange().remove(caller.session->owner(),
                                       terms::TensorIndex{request->exchange()});
   });
@@ -99,7 +95,7 @@ Handlers::Unary* Handlers::RemoveTensor(Context* context, const v1::RemoveTensor
 
 Handlers::Unary* Handlers::OfferTensor(Context* context, const v1::OfferTensorRequest* request,
                                        v1::OfferTensorResponse* response) {
-  return answer_now(*this, *context, [&](const service::Caller& caller) -> Status {
+  return now(context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
     const terms::TensorIndex index{request->exchange()};
     response->set_key(SLUICE_TRY(service_.offer_tensor(caller, index)));
     return ok_status();

@@ -12,7 +12,9 @@ using terms::Role;
 
 namespace {
 
+/// The session rides in metadata, not in messages: it applies to all calls alike.
 constexpr const char* kSessionKey = "sluice-session";
+constexpr const char* kRequestIdKey = "x-request-id";
 
 }  // namespace
 
@@ -27,6 +29,7 @@ Handlers::Handlers(service::Service& service, const PeerTable& peers, service::C
                    std::vector<service::AccessToken> tokens, std::int64_t max_answer_bytes)
     : service_(service), peers_(peers), threads_(threads), max_answer_bytes_(max_answer_bytes) {
   tokens_.set(std::move(tokens));
+  // Messages of Infer live in holders that keep tensors in place until the reply is written.
   SetMessageAllocatorFor_Infer(&infer_allocator_);
 }
 
@@ -47,7 +50,21 @@ Result<service::Admission> Handlers::admit(const grpc::CallbackServerContext& co
   return service_.admit(session, SLUICE_TRY(peer_of(context)), model);
 }
 
+std::shared_ptr<telemetry::Observation> Handlers::observe(grpc::CallbackServerContext& context,
+                                                          telemetry::Origin own) const {
+  if (own.traceparent.empty()) {
+    own.traceparent = metadata_of(context, "traceparent");
+    own.tracestate = metadata_of(context, "tracestate");
+  }
+  own.request_id = telemetry::valid_request_id(metadata_of(context, kRequestIdKey));
+  auto observation = service_.telemetry().begin(own);
+  const std::string id(observation != nullptr ? observation->request_id() : own.request_id);
+  if (!id.empty()) context.AddInitialMetadata(kRequestIdKey, id);
+  return observation;
+}
+
 Status Handlers::reserve_upload(std::int64_t bytes) {
+  // The mutex is a leaf: no other mutex is locked while a thread holds it.
   const std::lock_guard lock(upload_mutex_);
   const std::int64_t limit = service_.options().max_upload_bytes;
   // uploading_bytes_ may exceed a limit that a reload has lowered; the difference is negative then,
@@ -68,17 +85,19 @@ void Handlers::release_upload(std::int64_t bytes) {
   uploading_bytes_ -= bytes;
 }
 
-Handlers::Unary* Handlers::GetServer(Context* context, const v1::GetServerRequest* /*request*/,
+/// Calls below use now() if they read tables in memory. Those that load, wait or write use later():
+/// gRPC has few threads, and one that blocks delays the answers of all clients.
+Handlers::Unary* Handlers::GetServer(Context* context, const v1::GetServerRequest* request,
                                      v1::GetServerResponse* response) {
-  return now(context, Role::kAny, [&](const service::Caller& caller) {
+  return now(context, request, Role::kAny, [&](const service::Caller& caller) {
     wire::to_proto(service_.server(caller), *response);
     return ok_status();
   });
 }
 
-Handlers::Unary* Handlers::GetHealth(Context* context, const v1::GetHealthRequest* /*request*/,
+Handlers::Unary* Handlers::GetHealth(Context* context, const v1::GetHealthRequest* request,
                                      v1::GetHealthResponse* response) {
-  return now(context, Role::kAny, [&](const service::Caller& /*caller*/) {
+  return now(context, request, Role::kAny, [&](const service::Caller& /*caller*/) {
     wire::to_proto(service_.health(), *response);
     return ok_status();
   });
@@ -89,10 +108,9 @@ grpc::ServerWriteReactor<v1::OpenSessionResponse>* Handlers::OpenSession(
   return open_session(*this, *context, *request);
 }
 
-Handlers::Unary* Handlers::ListSessions(Context* context,
-                                        const v1::ListSessionsRequest* /*request*/,
+Handlers::Unary* Handlers::ListSessions(Context* context, const v1::ListSessionsRequest* request,
                                         v1::ListSessionsResponse* response) {
-  return now(context, Role::kMonitor, [&](const service::Caller& /*caller*/) {
+  return now(context, request, Role::kMonitor, [&](const service::Caller& /*caller*/) {
     for (const auto& session : service_.list_sessions())
       wire::to_proto(session, *response->add_sessions());
     return ok_status();
@@ -101,35 +119,36 @@ Handlers::Unary* Handlers::ListSessions(Context* context,
 
 Handlers::Unary* Handlers::CloseSession(Context* context, const v1::CloseSessionRequest* request,
                                         v1::CloseSessionResponse* /*response*/) {
-  return later(context, Role::kControl,
-               [this, id = request->session()](const service::Caller& caller) {
-                 return service_.kill_session(caller, terms::SessionId(id));
-               });
+  return later(context, request, Role::kControl, [this, request](const service::Caller& caller) {
+    return service_.kill_session(caller, terms::SessionId(request->session()));
+  });
 }
 
 Handlers::Unary* Handlers::CreateGroup(Context* context, const v1::CreateGroupRequest* request,
                                        v1::CreateGroupResponse* response) {
-  return later(
-      context, Role::kControl, [this, request, response](const service::Caller& caller) -> Status {
-        const auto wanted = SLUICE_TRY(wire::from_proto(*request));
-        const auto isolation = SLUICE_TRY(wire::isolation_from_proto(request->isolation()));
-        wire::to_proto(SLUICE_TRY(service_.create_group(caller, wanted, isolation)),
-                       *response->mutable_group());
-        return ok_status();
-      });
+  return later(context, request, Role::kControl,
+               [this, request, response](const service::Caller& caller) -> Status {
+                 const auto wanted = SLUICE_TRY(wire::from_proto(*request));
+                 // Absent means the daemon's default, which the request cannot know.
+                 const auto isolation =
+                     SLUICE_TRY(wire::isolation_from_proto(request->isolation()));
+                 wire::to_proto(SLUICE_TRY(service_.create_group(caller, wanted, isolation)),
+                                *response->mutable_group());
+                 return ok_status();
+               });
 }
 
 Handlers::Unary* Handlers::DestroyGroup(Context* context, const v1::DestroyGroupRequest* request,
                                         v1::DestroyGroupResponse* /*response*/) {
-  return later(context, Role::kControl,
-               [this, handle = request->group()](const service::Caller& caller) -> Status {
-                 return service_.destroy_group(caller, SLUICE_TRY(wire::group_from_proto(handle)));
-               });
+  return later(
+      context, request, Role::kControl, [this, request](const service::Caller& caller) -> Status {
+        return service_.destroy_group(caller, SLUICE_TRY(wire::group_from_proto(request->group())));
+      });
 }
 
-Handlers::Unary* Handlers::ListGroups(Context* context, const v1::ListGroupsRequest* /*request*/,
+Handlers::Unary* Handlers::ListGroups(Context* context, const v1::ListGroupsRequest* request,
                                       v1::ListGroupsResponse* response) {
-  return now(context, Role::kMonitor, [&](const service::Caller& /*caller*/) {
+  return now(context, request, Role::kMonitor, [&](const service::Caller& /*caller*/) {
     for (const auto& group : service_.list_groups()) wire::to_proto(group, *response->add_groups());
     response->set_num_free_cores(service_.server().num_free_cores);
     return ok_status();
@@ -143,47 +162,47 @@ grpc::ServerReadReactor<v1::LoadModelRequest>* Handlers::LoadModel(
 
 Handlers::Unary* Handlers::DeployGraph(Context* context, const v1::DeployGraphRequest* request,
                                        v1::DeployGraphResponse* response) {
-  return later(
-      context, Role::kControl, [this, request, response](const service::Caller& caller) -> Status {
-        wire::to_proto(SLUICE_TRY(service_.deploy_graph(caller, wire::from_proto(*request))),
-                       *response->mutable_model());
-        return ok_status();
-      });
+  return later(context, request, Role::kControl,
+               [this, request, response](const service::Caller& caller) -> Status {
+                 wire::to_proto(
+                     SLUICE_TRY(service_.deploy_graph(caller, wire::from_proto(*request))),
+                     *response->mutable_model());
+                 return ok_status();
+               });
 }
 
 Handlers::Unary* Handlers::UnloadModel(Context* context, const v1::UnloadModelRequest* request,
                                        v1::UnloadModelResponse* /*response*/) {
-  return later(context, Role::kControl, [this, request](const service::Caller& caller) {
+  // The request outlives the call's thread: gRPC keeps it until the reactor finishes.
+  return later(context, request, Role::kControl, [this, request](const service::Caller& caller) {
     return service_.unload(caller, ModelHandle(request->model()), request->drain_ns());
   });
 }
 
 Handlers::Unary* Handlers::StartModel(Context* context, const v1::StartModelRequest* request,
                                       v1::StartModelResponse* /*response*/) {
-  return later(context, Role::kControl,
-               [this, handle = request->model()](const service::Caller& caller) {
-                 return service_.start(caller, ModelHandle(handle));
-               });
+  return later(context, request, Role::kControl, [this, request](const service::Caller& caller) {
+    return service_.start(caller, ModelHandle(request->model()));
+  });
 }
 
 Handlers::Unary* Handlers::StopModel(Context* context, const v1::StopModelRequest* request,
                                      v1::StopModelResponse* /*response*/) {
-  return later(context, Role::kControl, [this, request](const service::Caller& caller) {
+  return later(context, request, Role::kControl, [this, request](const service::Caller& caller) {
     return service_.stop(caller, ModelHandle(request->model()), request->drain_ns());
   });
 }
 
 Handlers::Unary* Handlers::ResetModel(Context* context, const v1::ResetModelRequest* request,
                                       v1::ResetModelResponse* /*response*/) {
-  return later(context, Role::kControl,
-               [this, handle = request->model()](const service::Caller& caller) {
-                 return service_.reset(caller, ModelHandle(handle));
-               });
+  return later(context, request, Role::kControl, [this, request](const service::Caller& caller) {
+    return service_.reset(caller, ModelHandle(request->model()));
+  });
 }
 
 Handlers::Unary* Handlers::ResetDevice(Context* context, const v1::ResetDeviceRequest* request,
                                        v1::ResetDeviceResponse* response) {
-  return later(context, Role::kControl,
+  return later(context, request, Role::kControl,
                [this, request, response](const service::Caller& caller) -> Status {
                  const terms::DeviceId device(request->device());
                  for (const auto& model : SLUICE_TRY(service_.reset_device(caller, device))) {
@@ -195,7 +214,7 @@ Handlers::Unary* Handlers::ResetDevice(Context* context, const v1::ResetDeviceRe
 
 Handlers::Unary* Handlers::ListModels(Context* context, const v1::ListModelsRequest* request,
                                       v1::ListModelsResponse* response) {
-  return now(context, Role::kAny, [&](const service::Caller& /*caller*/) -> Status {
+  return now(context, request, Role::kAny, [&](const service::Caller& /*caller*/) -> Status {
     for (const auto& model : SLUICE_TRY(service_.list_models(request->model()))) {
       wire::to_proto(model, *response->add_models());
     }
@@ -205,7 +224,7 @@ Handlers::Unary* Handlers::ListModels(Context* context, const v1::ListModelsRequ
 
 Handlers::Unary* Handlers::GetStatistics(Context* context, const v1::GetStatisticsRequest* request,
                                          v1::GetStatisticsResponse* response) {
-  return now(context, Role::kMonitor, [&](const service::Caller& /*caller*/) -> Status {
+  return now(context, request, Role::kMonitor, [&](const service::Caller& /*caller*/) -> Status {
     if (request->model() == 0) {
       wire::to_proto(service_.all_statistics(), *response);
       return ok_status();
@@ -219,7 +238,7 @@ Handlers::Unary* Handlers::GetStatistics(Context* context, const v1::GetStatisti
 
 Handlers::Unary* Handlers::StartProfile(Context* context, const v1::StartProfileRequest* request,
                                         v1::StartProfileResponse* response) {
-  return now(context, Role::kMonitor, [&](const service::Caller& caller) -> Status {
+  return now(context, request, Role::kMonitor, [&](const service::Caller& caller) -> Status {
     const auto settings = SLUICE_TRY(wire::from_proto(*request));
     response->set_profile(SLUICE_TRY(service_.start_profile(caller, settings)));
     return ok_status();
@@ -234,7 +253,7 @@ grpc::ServerWriteReactor<v1::StopProfileResponse>* Handlers::StopProfile(
 Handlers::Unary* Handlers::RegisterRegion(Context* context,
                                           const v1::RegisterRegionRequest* request,
                                           v1::RegisterRegionResponse* response) {
-  return now(context, Role::kInference, [&](const service::Caller& caller) -> Status {
+  return now(context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
     wire::to_proto(SLUICE_TRY(service_.register_name(caller, request->name())),
                    *response->mutable_region());
     return ok_status();
@@ -244,15 +263,14 @@ Handlers::Unary* Handlers::RegisterRegion(Context* context,
 Handlers::Unary* Handlers::UnregisterRegion(Context* context,
                                             const v1::UnregisterRegionRequest* request,
                                             v1::UnregisterRegionResponse* /*response*/) {
-  return later(context, Role::kInference,
-               [this, handle = request->region()](const service::Caller& caller) {
-                 return service_.unregister_region(caller, handle);
-               });
+  return later(context, request, Role::kInference, [this, request](const service::Caller& caller) {
+    return service_.unregister_region(caller, request->region());
+  });
 }
 
-Handlers::Unary* Handlers::ListRegions(Context* context, const v1::ListRegionsRequest* /*request*/,
+Handlers::Unary* Handlers::ListRegions(Context* context, const v1::ListRegionsRequest* request,
                                        v1::ListRegionsResponse* response) {
-  return now(context, Role::kInference, [&](const service::Caller& caller) {
+  return now(context, request, Role::kInference, [&](const service::Caller& caller) {
     for (const auto& region : service_.list_regions(caller)) {
       wire::to_proto(region, *response->add_regions());
     }
@@ -260,9 +278,9 @@ Handlers::Unary* Handlers::ListRegions(Context* context, const v1::ListRegionsRe
   });
 }
 
-Handlers::Unary* Handlers::Infer(Context* context, const v1::InferRequest* request,
+Handlers::Unary* Handlers::Infer(Context* context, const v1::InferRequest* /*request*/,
                                  v1::InferResponse* /*response*/) {
-  return infer(*this, *context, *request);
+  return infer(*this, *context);
 }
 
 grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* Handlers::InferStream(

@@ -1,6 +1,7 @@
 // The calls of the protocol: what each does with the Service.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -10,12 +11,13 @@
 #include "proto/sluice/v1/runtime.grpc.pb.h"
 #include "rpc/server/calls/infer_messages.h"
 #include "rpc/server/calls/message_holder.h"
-#include "rpc/server/calls/upload.h"
 #include "rpc/server/listen/peer_table.h"
+#include "rpc/wire/coded_message.h"
 #include "rpc/wire/error.h"
 #include "service/call_threads.h"
 #include "service/clients/tokens.h"
 #include "service/service.h"
+#include "telemetry/telemetry.h"
 
 namespace sluice::rpc::server {
 
@@ -43,7 +45,11 @@ class Handlers final : public v1::Runtime::CallbackService {
   /// Caller and model of a unary request. Fails: as caller_of and Service::find_model.
   Result<service::Admission> admit(const grpc::CallbackServerContext& context,
                                    terms::ModelHandle model) const;
-  UploadedPackages& uploads() { return uploads_; }
+  /// Of a request that a call brings; null: nobody wants to know of it. `own`: its own traceparent
+  /// and tracestate, if its message has them, before those of the call's metadata. A unary call
+  /// gets its `x-request-id` back.
+  std::shared_ptr<telemetry::Observation> observe(grpc::CallbackServerContext& context,
+                                                  telemetry::Origin own) const;
   /// Bytes for an upload, until they are given back. Fails: kOutOfResources.
   Status reserve_upload(std::int64_t bytes);
   void release_upload(std::int64_t bytes);
@@ -51,12 +57,22 @@ class Handlers final : public v1::Runtime::CallbackService {
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
 
-  /// Answers a call with `work(caller)` on gRPC's thread, which must not block.
+  /// Of a request that needs no token, which anybody may send compressed.
+  static constexpr std::int64_t kMaxProbeBytes = 4096;
+  /// Answers a call for which no token is needed, because `work()` says only whether the daemon is
+  /// ready.
   template <typename Work>
-  Unary* now(Context* context, terms::Role role, const Work& work) const;
+  static Unary* for_anybody(Context* context, const google::protobuf::Message* request,
+                            const Work& work);
+  /// Answers a call with `work(caller)` on gRPC's thread, which must not block. Whoever sent the
+  /// request is known before anything of it is inflated, to `limit_bytes`; `work` alone reads it.
+  template <typename Work>
+  Unary* now(Context* context, const google::protobuf::Message* request, terms::Role role,
+             const Work& work, std::int64_t limit_bytes = wire::kMaxNamesBytes) const;
   /// The same on a thread of its own; request and response live until the call ends.
   template <typename Work>
-  Unary* later(Context* context, terms::Role role, Work work) const;
+  Unary* later(Context* context, const google::protobuf::Message* request, terms::Role role,
+               Work work) const;
 
   Unary* GetServer(Context* context, const v1::GetServerRequest* request,
                    v1::GetServerResponse* response) override;
@@ -123,7 +139,6 @@ class Handlers final : public v1::Runtime::CallbackService {
   service::Service& service_;
   const PeerTable& peers_;
   service::CallThreads& threads_;
-  UploadedPackages uploads_;
   service::TokenTable tokens_;
   const std::int64_t max_answer_bytes_;
   MessageAllocator<InferMessages> infer_allocator_;
@@ -133,21 +148,41 @@ class Handlers final : public v1::Runtime::CallbackService {
 };
 
 template <typename Work>
-Handlers::Unary* Handlers::now(Context* context, terms::Role role, const Work& work) const {
+Handlers::Unary* Handlers::for_anybody(Context* context, const google::protobuf::Message* request,
+                                       const Work& work) {
   Unary* reactor = context->DefaultReactor();
-  const auto caller = caller_of(*context, role);
-  reactor->Finish(wire::to_grpc(caller.is_ok() ? work(*caller) : caller.status()));
+  const Status inflated = wire::inflate(*request, kMaxProbeBytes);
+  if (inflated.is_ok()) work();
+  reactor->Finish(wire::to_grpc(inflated));
   return reactor;
 }
 
 template <typename Work>
-Handlers::Unary* Handlers::later(Context* context, terms::Role role, Work work) const {
+Handlers::Unary* Handlers::now(Context* context, const google::protobuf::Message* request,
+                               terms::Role role, const Work& work, std::int64_t limit_bytes) const {
+  Unary* reactor = context->DefaultReactor();
+  const auto answer = [&]() -> Status {
+    const auto caller = SLUICE_TRY(caller_of(*context, role));
+    SLUICE_TRY(wire::inflate(*request, limit_bytes));
+    return work(caller);
+  };
+  reactor->Finish(wire::to_grpc(catch_no_memory(answer)));
+  return reactor;
+}
+
+template <typename Work>
+Handlers::Unary* Handlers::later(Context* context, const google::protobuf::Message* request,
+                                 terms::Role role, Work work) const {
   Unary* reactor = context->DefaultReactor();
   auto caller = caller_of(*context, role);
   Status status = caller.is_ok() ? ok_status() : caller.status();
   if (status.is_ok()) {
-    status = threads_.run([reactor, work = std::move(work), caller = std::move(*caller)] {
-      reactor->Finish(wire::to_grpc(catch_no_memory([&] { return work(caller); })));
+    status = threads_.run([reactor, request, work = std::move(work), caller = std::move(*caller)] {
+      const auto answer = [&]() -> Status {
+        SLUICE_TRY(wire::inflate(*request));
+        return work(caller);
+      };
+      reactor->Finish(wire::to_grpc(catch_no_memory(answer)));
     });
   }
   if (!status.is_ok()) reactor->Finish(wire::to_grpc(status));
@@ -164,8 +199,7 @@ grpc::ServerReadReactor<v1::LoadModelRequest>* load_model(
 grpc::ServerWriteReactor<v1::StopProfileResponse>* stop_profile(
     Handlers& handlers, const grpc::CallbackServerContext& context,
     const v1::StopProfileRequest& request);
-grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context,
-                                const v1::InferRequest& request);
+grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context);
 grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* infer_stream(
     Handlers& handlers, const grpc::CallbackServerContext& context);
 

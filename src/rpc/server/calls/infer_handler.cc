@@ -9,6 +9,14 @@ namespace {
 
 using Messages = std::shared_ptr<InferMessages>;
 
+/// A message that came compressed is inflated once its sender is known.
+Status open_message(Handlers& handlers, const grpc::CallbackServerContext& context,
+                    const v1::InferRequest& wanted) {
+  if (!wire::is_coded(wanted)) return ok_status();
+  SLUICE_TRY(handlers.caller_of(context, terms::Role::kInference));
+  return wire::inflate(wanted, wire::max_inflated_bytes());
+}
+
 /// `messages` own what the request reads.
 Result<runtime::Request> request_of(Handlers& handlers, const grpc::CallbackServerContext& context,
                                     const service::Admission& admission, const Messages& messages) {
@@ -38,17 +46,23 @@ grpc::Status answer(const runtime::Reply& reply, const dispatch::ModelRef& model
 
 }  // namespace
 
-grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context,
-                                const v1::InferRequest& wanted) {
+grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context) {
   const Messages& messages = messages_of<InferMessages>(context.GetRpcAllocatorState());
-  const auto admission = handlers.admit(context, terms::ModelHandle(wanted.model()));
-  if (!admission.is_ok()) return finish(context, wire::to_grpc(admission.status()));
+  const v1::InferRequest& wanted = messages->request;
+  const Status opened = catch_no_memory([&] { return open_message(handlers, context, wanted); });
+  const auto observation = handlers.observe(
+      context,
+      {.door = "grpc", .traceparent = wanted.traceparent(), .tracestate = wanted.tracestate()});
+  if (!opened.is_ok()) return refuse(context, observation, opened);
+  auto admission = handlers.admit(context, terms::ModelHandle(wanted.model()));
+  if (!admission.is_ok()) return refuse(context, observation, admission.status());
+  admission->observation = observation;
   auto charge = ByteCharge::take(admission->caller.session->answers(), 0);
-  if (!charge.is_ok()) return finish(context, wire::to_grpc(charge.status()));
+  if (!charge.is_ok()) return refuse(context, observation, charge.status());
   messages->charge = std::move(*charge);
   auto request =
       catch_no_memory([&] { return request_of(handlers, context, *admission, messages); });
-  if (!request.is_ok()) return finish(context, wire::to_grpc(request.status()));
+  if (!request.is_ok()) return refuse(context, observation, request.status());
   return infer_unary(
       handlers, context, *admission, *request,
       [messages, model = admission->model, limit_bytes = handlers.max_answer_bytes()](

@@ -5,11 +5,13 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "base/no_memory.h"
 #include "rpc/server/calls/handlers.h"
 #include "rpc/wire/error.h"
+#include "service/clients/peer.h"
 
 namespace sluice::rpc::server {
 
@@ -40,9 +42,10 @@ enum class StreamAsk : std::uint8_t { kRequest, kCancel, kNothing };
 ///
 /// `Protocol` has the messages, Request and Response, and what depends on them:
 ///
-///     StreamAsk ask_of(const Request&)
+///     Result<StreamAsk> ask_of(const Request&)    an error ends the stream
 ///     std::uint64_t id_of(const Request&)     the client's, or numbers of its own
-///     Result<std::shared_ptr<dispatch::ModelRef>> find_model(service, caller, const Request&)
+///     Result<std::shared_ptr<dispatch::ModelRef>> find_model(service, caller, Request&)
+///     telemetry::Origin origin_of(const Request&)   the door, and its traceparent if it has one
 ///     struct Work                             the memory that a request reads and writes
 ///     Result<runtime::Request> open(service, caller, const dispatch::ModelRef&, Work&)
 ///     Status write(const runtime::Reply&, const dispatch::ModelRef&, limit_bytes, ByteCharge&,
@@ -57,6 +60,9 @@ class StreamCall final
         max_held_(service_.options().stream_requests),
         max_held_bytes_(service_.options().stream_answer_bytes),
         max_answer_bytes_(handlers.max_answer_bytes()) {
+    traceparent_ = metadata_of(context, "traceparent");
+    tracestate_ = metadata_of(context, "tracestate");
+    request_id_ = metadata_of(context, "x-request-id");
     auto caller = handlers.caller_of(context, terms::Role::kInference);
     if (!caller.is_ok()) {
       this->Finish(wire::to_grpc(caller.status()));
@@ -102,11 +108,13 @@ class StreamCall final
   struct Answer {
     std::unique_ptr<Response> message;
     ByteCharge charge;
+    std::shared_ptr<telemetry::Observation> observation = {};  ///< ends when it was sent
   };
   struct Work : Protocol::Work {  ///< with the request's `message`
     std::uint64_t id = 0;
     std::shared_ptr<dispatch::ModelRef> model;
     ByteCharge charge;  ///< of the answer to come
+    std::shared_ptr<telemetry::Observation> observation;
   };
 
   void read_next() {
@@ -118,7 +126,9 @@ class StreamCall final
   // ---- what came
 
   void take(Message message) {
-    switch (protocol_.ask_of(*message)) {
+    const auto ask = catch_no_memory([&] { return protocol_.ask_of(*message); });
+    if (!ask.is_ok()) return end(ask.status());
+    switch (*ask) {
       case StreamAsk::kCancel: flights_.cancel(protocol_.id_of(*message)); break;
       case StreamAsk::kRequest:
         if (!take_request(std::move(message))) return;
@@ -134,7 +144,7 @@ class StreamCall final
 
   /// Whether to read on.
   bool take_request(Message message) {
-    auto model = protocol_.find_model(service_, caller_, *message);
+    auto model = catch_no_memory([&] { return protocol_.find_model(service_, caller_, *message); });
     const std::int64_t known_bytes = model.is_ok() ? least_answer_bytes((*model)->signature()) : 0;
     Result<ByteCharge> charge = ByteCharge();
     {
@@ -160,6 +170,7 @@ class StreamCall final
     const auto work = std::make_shared<Work>();
     work->message = std::move(message);
     work->id = id;
+    work->observation = observe(*work->message);
     Status taken = model.is_ok() ? charge.status() : model.status();
     if (taken.is_ok()) {
       work->model = std::move(*model);
@@ -167,11 +178,25 @@ class StreamCall final
       taken = catch_no_memory([&] { return submit(work); });
     }
     if (!taken.is_ok()) {
-      Answer answer = {std::make_unique<Response>(), {}};
-      protocol_.write_error(taken, *work->message, *answer.message);
+      Answer answer = {std::make_unique<Response>(), {}, work->observation};
+      protocol_.write_error(telemetry::failed(work->observation, taken), *work->message,
+                            *answer.message);
       send(std::move(answer));
     }
     return true;
+  }
+
+  /// The call's own trace and id are those of requests that bring none.
+  std::shared_ptr<telemetry::Observation> observe(const Request& message) const {
+    telemetry::Origin origin = protocol_.origin_of(message);
+    if (origin.traceparent.empty()) {
+      origin.traceparent = traceparent_;
+      origin.tracestate = tracestate_;
+    }
+    origin.request_id = request_id_;
+    auto observation = service_.telemetry().begin(origin);
+    if (observation != nullptr) observation->set_user(service::account_of(caller_.peer));
+    return observation;
   }
 
   /// Room for an answer. One that is larger than the stream's limit has room once no other is held.
@@ -198,7 +223,7 @@ class StreamCall final
     request.on_done = [this, work](const runtime::Reply& reply) { send(answer_of(reply, *work)); };
     request.memory_owner = work;
     // Never computed here: a stream keeps many requests in flight, and this thread reads them.
-    const auto flight = flights_.enter(work->id, work->model, false);
+    const auto flight = flights_.enter(work->id, work->model, false, work->observation);
     SLUICE_TRY(flights_.post(flight, request, service_.limits_of(caller_)));
     if (is_over()) flight->cancel();  // `end` may have come before `enter`
     return ok_status();
@@ -209,15 +234,20 @@ class StreamCall final
     return !verdict_.is_ok();
   }
 
+  /// Nothing of the answer stays in `work`, which a shadow or a device may keep for longer.
   Answer answer_of(const runtime::Reply& reply, Work& work) const {
-    Answer answer = {std::make_unique<Response>(), std::move(work.charge)};
+    Answer answer = {std::make_unique<Response>(), std::move(work.charge),
+                     std::move(work.observation)};
     if (reply.code != RuntimeCode::kOk && reply.outputs.empty()) {
       protocol_.write_error(reply.errors, *work.message, *answer.message);
       return answer;
     }
     const Status status = protocol_.write(reply, *work.model, max_answer_bytes_, answer.charge,
                                           work, *answer.message);
-    if (!status.is_ok()) protocol_.write_error(status, *work.message, *answer.message);
+    if (!status.is_ok()) {
+      protocol_.write_error(telemetry::failed(answer.observation, status), *work.message,
+                            *answer.message);
+    }
     return answer;
   }
 
@@ -270,6 +300,9 @@ class StreamCall final
   const std::int64_t max_held_bytes_;
   const std::int64_t max_answer_bytes_;
   service::Caller caller_;
+  std::string traceparent_;  ///< of the call's metadata, as the two below
+  std::string tracestate_;
+  std::string request_id_;
   Message message_;                ///< being read
   dispatch::FlightTable flights_;  ///< by the client's id
   std::mutex mutex_;

@@ -14,7 +14,8 @@ struct SluiceMessages {
     service::PlacedTensors placed;
   };
 
-  static StreamAsk ask_of(const Request& message) {
+  static Result<StreamAsk> ask_of(const Request& message) {
+    SLUICE_TRY(wire::inflate(message, wire::max_inflated_bytes()));
     switch (message.what_case()) {
       case Request::kCancel: return StreamAsk::kCancel;
       case Request::kRequest: return StreamAsk::kRequest;
@@ -23,6 +24,13 @@ struct SluiceMessages {
   }
 
   static std::uint64_t id_of(const Request& message) { return message.id(); }
+
+  static telemetry::Origin origin_of(const Request& message) {
+    const v1::InferRequest& wanted = message.request();
+    return {.door = "grpc-stream",
+            .traceparent = wanted.traceparent(),
+            .tracestate = wanted.tracestate()};
+  }
 
   static Result<std::shared_ptr<dispatch::ModelRef>> find_model(const service::Service& service,
                                                                 const service::Caller& caller,

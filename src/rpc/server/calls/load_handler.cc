@@ -2,11 +2,12 @@
 #include <optional>
 
 #include "base/no_memory.h"
+#include "package/executable.h"
 #include "rpc/server/calls/handlers.h"
 #include "rpc/server/calls/idle_limit.h"
-#include "rpc/server/calls/upload.h"
 #include "rpc/wire/convert.h"
 #include "rpc/wire/error.h"
+#include "service/packages/upload.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -47,6 +48,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
 
  private:
   Status take() {
+    SLUICE_TRY(wire::inflate(message_, wire::max_inflated_bytes()));
     switch (message_.part_case()) {
       case v1::LoadModelRequest::kOptions: return take_options();
       case v1::LoadModelRequest::kChunk: return take_chunk();
@@ -60,7 +62,8 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
     wire::LoadSettings settings = SLUICE_TRY(
         wire::from_proto(message_.options(), handlers_.service().options().max_upload_bytes));
     if (settings.upload_bytes > 0) {
-      upload_ = SLUICE_TRY(Upload::create(settings.upload_bytes));
+      upload_ = SLUICE_TRY(
+          service::Upload::create(settings.upload_bytes, caller_.session->memory().packages));
       idle_ = std::make_unique<IdleLimit>(handlers_.service().options().upload_idle_ns, [this] {
         finish(
             terms::runtime_error(RuntimeCode::kTimeout, "the upload stands still; send it again"));
@@ -102,8 +105,8 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
 
   Status load() {
     std::shared_ptr<const package::Executable> executable;
-    const std::unique_ptr<Upload> upload = std::move(upload_);
-    if (upload != nullptr) executable = SLUICE_TRY(upload->finish(handlers_.uploads()));
+    const std::unique_ptr<service::Upload> upload = std::move(upload_);
+    if (upload != nullptr) executable = SLUICE_TRY(upload->finish(handlers_.service().uploads()));
     if (only_estimates_) {
       const auto footprint =
           SLUICE_TRY(handlers_.service().estimate(*options_, source_, std::move(executable)));
@@ -131,7 +134,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
   bool only_estimates_ = false;
   service::PackageFile source_;
   std::int64_t reserved_bytes_ = 0;
-  std::unique_ptr<Upload> upload_;
+  std::unique_ptr<service::Upload> upload_;
   std::unique_ptr<IdleLimit> idle_;  ///< last: it calls `finish`
 };
 

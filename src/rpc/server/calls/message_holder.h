@@ -6,10 +6,12 @@
 #include <memory>
 #include <utility>
 
+#include "base/byte_budget.h"
+
 namespace sluice::rpc::server {
 
-/// One per call, deleted by `Release`. `Messages` has a `request` and a `response`, and lives for
-/// as long as anybody shares it.
+/// One per call, deleted by `Release`. `Messages` has a `request`, a `response` and the `charge` of
+/// the response, and lives for as long as anybody shares it.
 template <typename Messages>
 class MessageHolder final
     : public grpc::MessageHolder<decltype(Messages::request), decltype(Messages::response)> {
@@ -18,7 +20,13 @@ class MessageHolder final
     this->set_request(&messages_->request);
     this->set_response(&messages_->response);
   }
-  void Release() override { delete this; }
+  /// The call is over. Whoever still shares the messages reads the request: a device after a
+  /// cancel, or a shadow. The client's budget must not pay for an answer that it has.
+  void Release() override {
+    messages_->response = decltype(Messages::response)();
+    messages_->charge = ByteCharge();
+    delete this;
+  }
   const std::shared_ptr<Messages>& messages() const { return messages_; }
 
  private:

@@ -27,11 +27,16 @@ Result<sandbox::KeptOutputs> kept_outputs(service::Service& service,
   if (wanted.kept_outputs().empty()) return kept;
   kept.exchange = &service.exchange();
   kept.owner = session.owner();
-  kept.ttl_ns = wanted.keep_ns();
+  kept.ttl_ns = wanted.ttl_ns();
   kept.is_kept.resize(signature.outputs.size());
+  std::int64_t known_bytes = 0;
   for (const std::string& name : wanted.kept_outputs()) {
-    kept.is_kept[SLUICE_TRY(output_index(signature, name))] = true;
+    const std::size_t output = SLUICE_TRY(output_index(signature, name));
+    kept.is_kept[output] = true;
+    known_bytes += ir::storage_bytes(signature.outputs[output].type).value_or(0);
   }
+  // A full exchange refuses the request before the run. Others may fill it meanwhile.
+  (void)SLUICE_TRY(kept.exchange->reserve(kept.owner, known_bytes));
   return kept;
 }
 

@@ -9,8 +9,8 @@ namespace {
 class StopProfileCall final : public grpc::ServerWriteReactor<v1::StopProfileResponse> {
  public:
   StopProfileCall(Handlers& handlers, const grpc::CallbackServerContext& context,
-                  std::uint64_t profile) {
-    auto taken = stop(handlers, context, profile);
+                  const v1::StopProfileRequest& request) {
+    auto taken = stop(handlers, context, request);
     if (!taken.is_ok()) {
       Finish(wire::to_grpc(taken.status()));
       return;
@@ -30,9 +30,10 @@ class StopProfileCall final : public grpc::ServerWriteReactor<v1::StopProfileRes
 
  private:
   static Result<terms::Profile> stop(Handlers& handlers, const grpc::CallbackServerContext& context,
-                                     std::uint64_t profile) {
+                                     const v1::StopProfileRequest& request) {
     const auto caller = SLUICE_TRY(handlers.caller_of(context, terms::Role::kMonitor));
-    return handlers.service().stop_profile(caller, profile);
+    SLUICE_TRY(wire::inflate(request));
+    return handlers.service().stop_profile(caller, request.profile());
   }
 
   void send() {
@@ -53,7 +54,7 @@ class StopProfileCall final : public grpc::ServerWriteReactor<v1::StopProfileRes
 grpc::ServerWriteReactor<v1::StopProfileResponse>* stop_profile(
     Handlers& handlers, const grpc::CallbackServerContext& context,
     const v1::StopProfileRequest& request) {
-  return new StopProfileCall(handlers, context, request.profile());
+  return new StopProfileCall(handlers, context, request);
 }
 
 }  // namespace sluice::rpc::server

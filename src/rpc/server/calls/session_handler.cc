@@ -11,10 +11,10 @@ namespace {
 class SessionCall final : public grpc::ServerWriteReactor<v1::OpenSessionResponse> {
  public:
   SessionCall(Handlers& handlers, const grpc::CallbackServerContext& context,
-              const std::string& client)
+              const v1::OpenSessionRequest& request)
       : handlers_(handlers), ending_(std::make_shared<Ending>()) {
     ending_->call = this;
-    auto session = open(context, client);
+    auto session = open(context, request);
     if (!session.is_ok()) {
       ending_->finish(session.status());
       return;
@@ -58,9 +58,10 @@ class SessionCall final : public grpc::ServerWriteReactor<v1::OpenSessionRespons
   };
 
   Result<std::shared_ptr<service::ClientSession>> open(const grpc::CallbackServerContext& context,
-                                                       const std::string& client) {
+                                                       const v1::OpenSessionRequest& request) {
     const auto caller = SLUICE_TRY(handlers_.caller_of(context, terms::Role::kAny));
-    return handlers_.service().open_session(client, caller.peer);
+    SLUICE_TRY(wire::inflate(request));
+    return handlers_.service().open_session(request.client(), caller.peer);
   }
 
   Handlers& handlers_;
@@ -74,7 +75,7 @@ class SessionCall final : public grpc::ServerWriteReactor<v1::OpenSessionRespons
 grpc::ServerWriteReactor<v1::OpenSessionResponse>* open_session(
     Handlers& handlers, const grpc::CallbackServerContext& context,
     const v1::OpenSessionRequest& request) {
-  return new SessionCall(handlers, context, request.client());
+  return new SessionCall(handlers, context, request);
 }
 
 }  // namespace sluice::rpc::server

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rpc/wire/error.h"
+#include "service/clients/peer.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -35,6 +36,17 @@ class InferCall final : public grpc::ServerUnaryReactor {
   const std::shared_ptr<dispatch::Flight> flight_;
 };
 
+/// An answer that cannot be written is the request's error.
+AnswerCall observed(AnswerCall answer, const std::shared_ptr<telemetry::Observation>& observation) {
+  return [answer = std::move(answer), observation](const runtime::Reply& reply) {
+    grpc::Status status = answer(reply);
+    if (!status.ok()) {
+      observation->fail(Status(static_cast<Code>(status.error_code()), status.error_message()));
+    }
+    return status;
+  };
+}
+
 }  // namespace
 
 std::int64_t deadline_of(const grpc::CallbackServerContext& context, const Clock& clock) {
@@ -51,7 +63,12 @@ grpc::ServerUnaryReactor* infer_unary(Handlers& handlers, grpc::CallbackServerCo
                                       const service::Admission& admission,
                                       runtime::Request& request, AnswerCall answer) {
   dispatch::FlightTable& flights = handlers.flights();
-  const auto flight = flights.enter(admission.model, true);
+  const auto& observation = admission.observation;
+  const auto flight = flights.enter(admission.model, true, observation);
+  if (observation != nullptr) {
+    observation->set_user(service::account_of(admission.caller.peer));
+    answer = observed(std::move(answer), observation);
+  }
   if (flight->is_for_this_thread()) {
     const auto reply = flights.compute(flight, request, admission.limits);
     return finish(context, reply.is_ok() ? answer(*reply) : wire::to_grpc(reply.status()));
@@ -65,6 +82,12 @@ grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext& context, const grp
   auto* reactor = context.DefaultReactor();
   reactor->Finish(status);
   return reactor;
+}
+
+grpc::ServerUnaryReactor* refuse(grpc::CallbackServerContext& context,
+                                 const std::shared_ptr<telemetry::Observation>& observation,
+                                 const Status& why) {
+  return finish(context, wire::to_grpc(telemetry::failed(observation, why)));
 }
 
 }  // namespace sluice::rpc::server

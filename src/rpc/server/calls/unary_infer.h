@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "rpc/server/calls/handlers.h"
+#include "telemetry/observation.h"
 
 namespace sluice::rpc::server {
 
@@ -21,5 +23,9 @@ grpc::ServerUnaryReactor* infer_unary(Handlers& handlers, grpc::CallbackServerCo
 
 /// A call that ends at once. gRPC's own reactor needs no thread of its executor's for that.
 grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext& context, const grpc::Status& status);
+/// The same for a request that failed before a model had it.
+grpc::ServerUnaryReactor* refuse(grpc::CallbackServerContext& context,
+                                 const std::shared_ptr<telemetry::Observation>& observation,
+                                 const Status& why);
 
 }  // namespace sluice::rpc::server

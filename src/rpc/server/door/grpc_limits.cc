@@ -20,6 +20,8 @@ void set_limits(grpc::ServerBuilder& builder, std::int64_t max_message_bytes,
       static_cast<int>(std::min<std::int64_t>(max_message_bytes, std::numeric_limits<int>::max()));
   builder.SetMaxReceiveMessageSize(limit);
   builder.SetMaxSendMessageSize(limit);
+  // gRPC would inflate a message without a bound (rpc/wire/coded_message.h).
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   grpc::ResourceQuota room("sluiced");
   room.Resize(static_cast<std::size_t>(memory_bytes));
   builder.SetResourceQuota(room);
@@ -31,6 +33,14 @@ void set_limits(grpc::ServerBuilder& builder, std::int64_t max_message_bytes,
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsPerConnection);
   // Counts of calls per connection that nobody reads: the daemon does not serve them.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
+}
+
+void set_connection_age(grpc::ServerBuilder& builder, std::int64_t age_ns) {
+  if (age_ns <= 0) return;
+  constexpr std::int64_t kNsPerMs = 1'000'000;
+  const std::int64_t age_ms =
+      std::min<std::int64_t>(age_ns / kNsPerMs, std::numeric_limits<int>::max());
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, static_cast<int>(age_ms));
 }
 
 }  // namespace sluice::rpc::server

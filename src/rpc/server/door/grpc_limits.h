@@ -12,4 +12,8 @@ namespace sluice::rpc::server {
 void set_limits(grpc::ServerBuilder& builder, std::int64_t max_message_bytes,
                 std::int64_t memory_bytes);
 
+/// Asks clients to connect anew after this time; calls in flight, sessions and streams among them,
+/// end where they are. 0: never.
+void set_connection_age(grpc::ServerBuilder& builder, std::int64_t age_ns);
+
 }  // namespace sluice::rpc::server

@@ -20,14 +20,18 @@ bool is_news() {
 
 }  // namespace
 
-Result<int> TcpDoor::listen(const wire::Address& address) {
+Result<int> TcpDoor::listen(const wire::Address& address, InheritedFds* inherited) {
   if (guard_ == nullptr) guard_ = SLUICE_TRY(Guard::create(hand_over_, log_, {}, relay_bytes_));
   const auto on_accept = [this](int fd, const terms::Peer& peer, const std::string& host) {
     if (admit(limits_, fd, peer, host, log_)) guard_->add(transport_of(fd), peer, host);
   };
   listeners_.push_back(
-      SLUICE_TRY(TcpListener::create(address.host, address.port, on_accept, log_)));
+      SLUICE_TRY(TcpListener::create(address.host, address.port, on_accept, log_, inherited)));
   return listeners_.back()->port();
+}
+
+void TcpDoor::pass_on(std::string_view role, std::vector<PassedFd>& to) const {
+  for (const auto& listener : listeners_) listener->pass_on(role, to);
 }
 
 void TcpDoor::set_tls(TlsContext tls) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rpc/server/guard/guard.h"
@@ -34,12 +35,19 @@ class TcpDoor {
     stop();
   }
 
-  /// The port. Fails: as TcpListener::create and Guard::create.
-  Result<int> listen(const wire::Address& address);
+  /// The port. `inherited`: as TcpListener::create. Fails: as TcpListener::create and
+  /// Guard::create.
+  Result<int> listen(const wire::Address& address, InheritedFds* inherited);
   /// Of new connections from now on. Nothing happens where TLS is not served.
   void set_tls(TlsContext tls);
+  /// Adds the listening sockets, for the next process.
+  void pass_on(std::string_view role, std::vector<PassedFd>& to) const;
   /// Accepts no more connections.
   void close() { listeners_.clear(); }
+  /// As Guard::say_goodbye.
+  void say_goodbye() {
+    if (guard_ != nullptr) guard_->say_goodbye();
+  }
   /// As Guard::stop.
   void stop() {
     if (guard_ != nullptr) guard_->stop();

@@ -26,7 +26,7 @@ class Allowance {
     return true;
   }
 
-  /// Nothing was taken for as long as all tokens take to come.
+  /// The allowance is whole again.
   bool is_full(std::int64_t now_ns) const { return credit_at(now_ns) == full_ns(); }
 
  private:

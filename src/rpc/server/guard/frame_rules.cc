@@ -4,24 +4,13 @@
 #include <cstring>
 #include <string_view>
 
+#include "rpc/server/guard/frames.h"
+
 namespace sluice::rpc::server {
 namespace {
 
-// RFC 9113, section 3.4; the numbers below are of sections 6.1 to 6.10.
+// RFC 9113, section 3.4.
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-constexpr std::uint8_t kData = 0;
-constexpr std::uint8_t kHeaders = 1;
-constexpr std::uint8_t kResetStream = 3;
-constexpr std::uint8_t kSettings = 4;
-constexpr std::uint8_t kPushPromise = 5;
-constexpr std::uint8_t kWindowUpdate = 8;
-constexpr std::uint8_t kContinuation = 9;
-
-constexpr std::uint8_t kEndStream = 1;  ///< of DATA and HEADERS
-constexpr std::uint8_t kAck = 1;        ///< of SETTINGS
-constexpr std::uint8_t kEndHeaders = 4;
-constexpr std::uint8_t kPadded = 8;
 
 Status not_http2(std::string_view what) { return invalid_argument("not HTTP/2: {}", what); }
 

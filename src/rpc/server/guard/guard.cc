@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/process/start_thread.h"
@@ -71,6 +72,14 @@ void Guard::add(std::unique_ptr<Transport> client, terms::Peer peer, std::string
   wake();
 }
 
+void Guard::say_goodbye() {
+  {
+    const std::lock_guard lock(mutex_);
+    wants_goodbyes_ = true;
+  }
+  wake();
+}
+
 void Guard::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -94,6 +103,7 @@ void Guard::loop() {
   while (true) {
     wait(stop_ns != 0 ? 10 : held_.empty() ? kLookMs : kHeldMs);
     take_arrived();
+    send_goodbyes();
     pump_ready();
     give_turns();
     // More to move at once is a large message or a flood. Whoever waits for this processor goes
@@ -160,6 +170,17 @@ void Guard::take_arrived() {
     } else {
       set_ready(id);
     }
+  }
+}
+
+void Guard::send_goodbyes() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(wants_goodbyes_, false)) return;
+  }
+  for (auto& [id, entry] : relays_) {
+    entry.relay.say_goodbye();
+    if (!entry.is_held) set_ready(id);
   }
 }
 

@@ -40,6 +40,9 @@ class Guard {
 
   /// `host`: the peer's address without a port. Safe from any thread.
   void add(std::unique_ptr<Transport> client, terms::Peer peer, std::string host);
+  /// Asks all clients to send their next calls over new connections (Goodbye), and waits for
+  /// nothing. Safe from any thread.
+  void say_goodbye();
   /// Passes on what gRPC has sent and ends all connections. Requires: gRPC has ended, or its
   /// connections break. Blocks for less than a second. May be called again.
   void stop();
@@ -58,6 +61,7 @@ class Guard {
   void wait(int timeout_ms);
   void take_event(const epoll_event& event);
   void take_arrived();
+  void send_goodbyes();
   void release_held(std::int64_t now_ns);
   void pump_ready();
   void pump(Id id, Entry& entry);
@@ -77,6 +81,7 @@ class Guard {
   shm::Fd wake_;
   std::mutex mutex_;
   bool is_stopping_ = false;
+  bool wants_goodbyes_ = false;
   std::vector<Entry> arrived_;
   std::unordered_map<Id, Entry> relays_;  ///< this and below: the thread's own
   std::vector<Id> ready_;

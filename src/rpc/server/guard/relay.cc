@@ -69,10 +69,13 @@ Relay::Step Relay::move_out(std::span<std::byte> scratch) {
   if (inner_ == nullptr) return {};
   if (!to_client_.empty()) return flush(to_client_, *client_);
   const Moved moved = inner_->read(scratch);
-  if (moved.num_bytes == 0) return {false, moved.is_closed};
-  has_answered_ = true;
-  if (client_ == nullptr) return {true, false};
-  return pass_on(scratch.first(moved.num_bytes), *client_, to_client_);
+  if (moved.num_bytes > 0) has_answered_ = true;
+  if (client_ == nullptr) return {moved.num_bytes > 0, moved.is_closed};
+  const std::span<const std::byte> bytes = scratch.first(moved.num_bytes);
+  const std::vector<std::byte> with_goodbye = goodbye_.take(bytes);
+  if (!with_goodbye.empty()) return pass_on(with_goodbye, *client_, to_client_);
+  if (bytes.empty()) return {false, moved.is_closed};
+  return pass_on(bytes, *client_, to_client_);
 }
 
 Relay::Step Relay::flush(std::vector<std::byte>& rest, Transport& to) {

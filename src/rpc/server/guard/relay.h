@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rpc/server/guard/frame_rules.h"
+#include "rpc/server/guard/goodbye.h"
 #include "rpc/server/guard/transport.h"
 #include "shm/fd_socket.h"
 #include "terms/server/server.h"
@@ -45,6 +46,8 @@ class Relay {
 
   /// Closes the client's connection and tells gRPC. Goes on until gRPC has closed its own.
   void leave();
+  /// As Goodbye::ask; a pump sends it.
+  void say_goodbye() { goodbye_.ask(); }
   /// gRPC has yet to begin with it or to end it.
   bool is_work_for_grpc() const {
     return inner_ != nullptr && (!has_answered_ || client_ == nullptr);
@@ -78,6 +81,7 @@ class Relay {
   FrameRules rules_;
   std::unique_ptr<Transport> inner_;  ///< to gRPC; null before the greeting
   bool has_answered_ = false;         ///< gRPC
+  Goodbye goodbye_;
   std::vector<std::byte> to_inner_;
   std::vector<std::byte> to_client_;
 };

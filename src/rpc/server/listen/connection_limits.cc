@@ -36,6 +36,12 @@ Status ConnectionLimits::admit(int fd, const std::string& peer) {
   return ok_status();
 }
 
+std::size_t ConnectionLimits::count() {
+  const std::lock_guard lock(mutex_);
+  forget_closed();
+  return open_.size();
+}
+
 void ConnectionLimits::forget_closed() {
   std::vector<int> closed;
   for (const auto& [fd, connection] : open_) {

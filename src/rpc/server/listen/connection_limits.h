@@ -20,6 +20,8 @@ class ConnectionLimits {
   /// Counts the connection `fd` of `peer`: a user of this machine or a host.
   /// Fails: kResourceExhausted; the caller closes it.
   Status admit(int fd, const std::string& peer);
+  /// Connections that are open.
+  std::size_t count();
 
  private:
   struct Connection {

@@ -47,6 +47,14 @@ int bind_to(int fd, const addrinfo& where, int port) {
   return bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
 }
 
+/// As socket_address has it.
+std::string address_of(const addrinfo& where, int port) {
+  char host[NI_MAXHOST] = "";
+  getnameinfo(where.ai_addr, where.ai_addrlen, host, sizeof(host), nullptr, 0, NI_NUMERICHOST);
+  return where.ai_family == AF_INET6 ? fmt::format("[{}]:{}", host, port)
+                                     : fmt::format("{}:{}", host, port);
+}
+
 /// Listening, or -1 with errno set.
 int listen_on(const addrinfo& where, int port) {
   const int fd = socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -88,7 +96,8 @@ int port_of(int fd) {
 }
 
 Result<std::unique_ptr<TcpListener>> TcpListener::create(const std::string& host, int port,
-                                                         OnAccept on_accept, service::Log& log) {
+                                                         OnAccept on_accept, service::Log& log,
+                                                         InheritedFds* inherited) {
   const Addresses addresses = SLUICE_TRY(resolve(host, port));
   std::unique_ptr<TcpListener> listener(new TcpListener);
   listener->port_ = port;
@@ -97,31 +106,40 @@ Result<std::unique_ptr<TcpListener>> TcpListener::create(const std::string& host
   for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
     const auto* bytes = reinterpret_cast<const char*>(one->ai_addr);
     if (!seen.insert(std::string(bytes, one->ai_addrlen)).second) continue;
-    const int fd = listen_on(*one, listener->port_);
-    if (fd < 0) {
+    InheritedFds::Claimed socket = claim_socket(inherited, address_of(*one, listener->port_));
+    if (socket.fd < 0) socket.fd = listen_on(*one, listener->port_);
+    if (socket.fd < 0) {
       // A machine without IPv6 still resolves "localhost" to ::1.
       if (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT) error = errno;
       continue;
     }
-    listener->fds_.push_back(fd);
+    listener->sockets_.push_back(socket);
     // The first socket chooses the port, and those of the other addresses take the same.
-    if (listener->port_ == 0) listener->port_ = port_of(fd);
+    if (listener->port_ == 0) listener->port_ = port_of(socket.fd);
   }
   if (error != 0) return unavailable(host, port, std::strerror(error));
-  if (listener->fds_.empty()) return unavailable(host, port, "this machine has no such address");
+  if (listener->sockets_.empty())
+    return unavailable(host, port, "this machine has no such address");
   const auto take = [on_accept = std::move(on_accept)](int fd) {
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     const auto [address, peer_host] = peer_of(fd);
     on_accept(fd, terms::Peer{address}, peer_host);
   };
-  listener->acceptor_ = SLUICE_TRY(Acceptor::create(listener->fds_, take, log));
+  std::vector<int> fds;
+  for (const auto& socket : listener->sockets_) fds.push_back(socket.fd);
+  listener->acceptor_ = SLUICE_TRY(Acceptor::create(std::move(fds), take, log));
   return listener;
 }
 
 TcpListener::~TcpListener() {
   acceptor_ = nullptr;
-  for (const int fd : fds_) close(fd);
+  for (const auto& socket : sockets_) close(socket.fd);
+}
+
+void TcpListener::pass_on(std::string_view role, std::vector<PassedFd>& to) const {
+  for (const auto& socket : sockets_)
+    to.push_back({socket.fd, passed_name(role, socket.is_managed)});
 }
 
 }  // namespace sluice::rpc::server

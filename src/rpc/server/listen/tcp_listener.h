@@ -4,8 +4,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/process/inherited_fds.h"
 #include "rpc/server/listen/acceptor.h"
 #include "terms/server/server.h"
 
@@ -21,20 +23,24 @@ class TcpListener {
   /// Takes a connected, non-blocking file descriptor. `host` is the peer's address without a port.
   using OnAccept = std::function<void(int fd, const terms::Peer& peer, const std::string& host)>;
 
-  /// Listens on all addresses of `host`; `port` 0 takes a free one. `log` outlives the listener.
+  /// Listens on all addresses of `host`; `port` 0 takes a free one. Sockets of `inherited` that
+  /// listen there are taken; null: there are none. `log` outlives the listener.
   /// Fails: kUnavailable for a port that is taken or a host without addresses.
   static Result<std::unique_ptr<TcpListener>> create(const std::string& host, int port,
-                                                     OnAccept on_accept, service::Log& log);
+                                                     OnAccept on_accept, service::Log& log,
+                                                     InheritedFds* inherited = nullptr);
   TcpListener(const TcpListener&) = delete;
   TcpListener& operator=(const TcpListener&) = delete;
   ~TcpListener();
 
   int port() const { return port_; }
+  /// Adds the listening sockets, for the next process. `role`: what they serve.
+  void pass_on(std::string_view role, std::vector<PassedFd>& to) const;
 
  private:
   TcpListener() = default;
 
-  std::vector<int> fds_;
+  std::vector<InheritedFds::Claimed> sockets_;
   int port_ = 0;
   std::unique_ptr<Acceptor> acceptor_;
 };

@@ -90,22 +90,21 @@ Result<std::unique_ptr<UnixListener>> UnixListener::create(const UnixSocketOptio
                             options.path, sizeof(sockaddr_un::sun_path) - 1);
   }
   std::unique_ptr<UnixListener> listener(new UnixListener(options, std::move(on_accept), log));
-  if (options.inherited_fd >= 0) {
-    listener->listen_fd_ = options.inherited_fd;
-  } else {
-    SLUICE_TRY(listener->lock());
-    SLUICE_TRY(listener->bind());
-  }
-  if (!options.takes_descriptors) refuse_descriptors(listener->listen_fd_);
+  listener->socket_ = claim_socket(options.inherited, "unix:" + options.path);
+  if (!listener->socket_.is_managed) SLUICE_TRY(listener->lock());
+  if (listener->socket_.fd < 0) SLUICE_TRY(listener->bind());
+  if (!options.takes_descriptors) refuse_descriptors(listener->socket_.fd);
   const auto take = [raw = listener.get()](int fd) { raw->take(fd); };
-  listener->acceptor_ = SLUICE_TRY(Acceptor::create({listener->listen_fd_}, take, log));
+  listener->acceptor_ = SLUICE_TRY(Acceptor::create({listener->socket_.fd}, take, log));
   return listener;
 }
 
-/// A lock that ends with the process says whether a socket that is there is served.
+/// A lock that ends with the process says whether a socket that is there is served. A successor
+/// shares the lock with the process before it.
 Status UnixListener::lock() {
   const std::string path = options_.path + ".lock";
-  lock_fd_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (options_.inherited != nullptr) lock_fd_ = options_.inherited->claim_file(path);
+  if (lock_fd_ < 0) lock_fd_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock_fd_ < 0) return system_error(options_.path, "its lock file");
   if (flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return ok_status();
   return make_error(Code::kAlreadyExists,
@@ -138,9 +137,9 @@ Status UnixListener::bind() {
     close(fd);
     return status;
   }
-  listen_fd_ = fd;  // from now on the path is ours to remove
+  socket_.fd = fd;  // from now on the path is ours to remove
   SLUICE_TRY(set_access());
-  if (listen(listen_fd_, kUnixBacklog) != 0) return system_error(options_.path, "listen");
+  if (listen(socket_.fd, kUnixBacklog) != 0) return system_error(options_.path, "listen");
   return ok_status();
 }
 
@@ -153,7 +152,10 @@ Status UnixListener::set_access() const {
           "--system {}",
           options_.path, options_.group, options_.group);
     }
-    if (chown(options_.path.c_str(), static_cast<uid_t>(-1), entry->gr_gid) != 0) {
+    // A daemon of that group needs not ask, and its system calls may be filtered.
+    struct stat info = {};
+    const bool has_group = stat(options_.path.c_str(), &info) == 0 && info.st_gid == entry->gr_gid;
+    if (!has_group && chown(options_.path.c_str(), static_cast<uid_t>(-1), entry->gr_gid) != 0) {
       return system_error(options_.path,
                           fmt::format("giving it to group {}, which needs root or one of its "
                                       "members (socket_group \"\" leaves the group as it is)",
@@ -168,11 +170,22 @@ Status UnixListener::set_access() const {
 
 UnixListener::~UnixListener() {
   acceptor_ = nullptr;
-  if (listen_fd_ >= 0) {
-    if (options_.inherited_fd < 0) unlink(options_.path.c_str());
-    close(listen_fd_);
+  if (socket_.fd >= 0) {
+    const bool is_ours = socket_.is_taken_over == nullptr || *socket_.is_taken_over;
+    if (is_ours && !socket_.is_managed && !is_left_) unlink(options_.path.c_str());
+    close(socket_.fd);
   }
   if (lock_fd_ >= 0) close(lock_fd_);  // the file stays for processes that wait for the lock
+}
+
+void UnixListener::pass_on(std::string_view role, std::vector<PassedFd>& to) const {
+  to.push_back({socket_.fd, passed_name(role, socket_.is_managed)});
+  if (lock_fd_ >= 0) to.push_back({lock_fd_, std::string(kPassedLock)});
+}
+
+void UnixListener::leave() {
+  acceptor_ = nullptr;
+  is_left_ = true;
 }
 
 void UnixListener::take(int fd) const {

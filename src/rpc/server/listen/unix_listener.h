@@ -6,8 +6,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/process/inherited_fds.h"
 #include "rpc/server/listen/acceptor.h"
 #include "service/log.h"
 #include "terms/server/server.h"
@@ -23,12 +25,12 @@ struct UnixSocketOptions {
   std::vector<uid_t> users;
   /// Clients may send file descriptors.
   bool takes_descriptors = false;
-  /// Not negative: it listens at `path` already, and whoever made it sees to path and mode. The
-  /// listener closes it.
-  int inherited_fd = -1;
+  /// Has the socket that listens at `path` already, or its lock; null: nothing is inherited.
+  InheritedFds* inherited = nullptr;
 };
 
-/// Accepts on a thread of its own until it is destroyed; then removes the socket.
+/// Accepts on a thread of its own until it is destroyed; then removes the socket, unless a service
+/// manager keeps it or the next process has it.
 class UnixListener {
  public:
   /// Takes a connected, non-blocking file descriptor.
@@ -43,6 +45,11 @@ class UnixListener {
   UnixListener& operator=(const UnixListener&) = delete;
   ~UnixListener();
 
+  /// Adds the listening socket and its lock, for the next process. `role`: what it serves.
+  void pass_on(std::string_view role, std::vector<PassedFd>& to) const;
+  /// Accepts no more, and leaves the socket to the process that has it too.
+  void leave();
+
  private:
   UnixListener(UnixSocketOptions options, OnAccept on_accept, service::Log& log)
       : options_(std::move(options)), on_accept_(std::move(on_accept)), log_(log) {}
@@ -56,7 +63,8 @@ class UnixListener {
   const OnAccept on_accept_;
   service::Log& log_;
   int lock_fd_ = -1;
-  int listen_fd_ = -1;
+  InheritedFds::Claimed socket_;
+  bool is_left_ = false;
   std::unique_ptr<Acceptor> acceptor_;
 };
 

@@ -175,8 +175,8 @@ Status write_response(const runtime::Reply& reply, const dispatch::ModelRef& mod
                       const open_inference::InferRequest& plain, std::int64_t limit_bytes,
                       ByteCharge& charge, inference::ModelInferResponse& to) {
   if (reply.code != RuntimeCode::kOk && reply.outputs.empty()) return reply.errors.to_status();
-  const auto outputs = SLUICE_TRY(
-      catch_no_memory([&] { return open_inference::outputs_of(reply, plain, model.signature()); }));
+  const auto outputs =
+      SLUICE_TRY(catch_no_memory([&] { return open_inference::outputs_of(reply, plain, model); }));
   const std::int64_t size_bytes = size_of(outputs);
   if (size_bytes > limit_bytes) {
     return terms::runtime_error(RuntimeCode::kOutOfResources,

@@ -1,6 +1,7 @@
 #include "open_inference/models.h"
 #include "rpc/server/calls/infer_stream_call.h"
 #include "rpc/server/open_inference/inference_handlers.h"
+#include "rpc/wire/coded_message.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -19,13 +20,18 @@ class OpenMessages {
     OpenInferCall call;
   };
 
-  static StreamAsk ask_of(const Request& /*message*/) { return StreamAsk::kRequest; }
+  static Result<StreamAsk> ask_of(const Request& /*message*/) { return StreamAsk::kRequest; }
 
   std::uint64_t id_of(const Request& /*message*/) { return next_id_++; }
 
+  static telemetry::Origin origin_of(const Request& /*message*/) {
+    return {.door = "open-inference-stream"};
+  }
+
   static Result<std::shared_ptr<dispatch::ModelRef>> find_model(const service::Service& service,
                                                                 const service::Caller& caller,
-                                                                const Request& message) {
+                                                                Request& message) {
+    SLUICE_TRY(wire::inflate(message, wire::max_inflated_bytes()));
     return open_inference::find_model(service, caller, message.model_name(),
                                       message.model_version());
   }

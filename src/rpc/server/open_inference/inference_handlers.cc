@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/no_memory.h"
-#include "base/utf8.h"
 #include "open_inference/models.h"
 #include "rpc/server/calls/unary_infer.h"
 #include "rpc/server/open_inference/model_messages.h"
+#include "rpc/wire/coded_message.h"
 #include "rpc/wire/error.h"
 
 namespace sluice::rpc::server {
@@ -21,43 +21,42 @@ const std::string& model_name(const Request& request) {
   return request.model_name().empty() ? request.repository_name() : request.model_name();
 }
 
-/// What a client adds to a load would change the model; nothing may be passed over.
-Status check_no_parameters(
+/// Nothing that a client adds may be passed over.
+Status check_parameters(
+    bool loads,
     const google::protobuf::Map<std::string, inference::ModelRepositoryParameter>& parameters) {
-  if (parameters.empty()) return ok_status();
-  return make_error(Code::kUnimplemented, "parameter \"{}\": a load takes none",
-                    valid_utf8(parameters.begin()->first.substr(0, kMaxNameBytes)));
+  for (const auto& [name, value] : parameters) {
+    SLUICE_TRY(open_inference::check_control(loads, name));
+  }
+  return ok_status();
 }
 
 }  // namespace
 
 InferenceHandlers::InferenceHandlers(Handlers& handlers, repository::Repository& repository)
     : handlers_(handlers), repository_(repository) {
+  // As for Infer of sluice.v1: the holder keeps the tensors of a request in place until its reply.
   SetMessageAllocatorFor_ModelInfer(&infer_allocator_);
 }
 
-InferenceHandlers::Unary* InferenceHandlers::ServerLive(
-    Context* context, const inference::ServerLiveRequest* /*request*/,
-    inference::ServerLiveResponse* response) {
-  return handlers_.now(context, Role::kAny, [&](const service::Caller& /*caller*/) {
-    response->set_live(true);
-    return ok_status();
-  });
+InferenceHandlers::Unary* InferenceHandlers::ServerLive(Context* context,
+                                                        const inference::ServerLiveRequest* request,
+                                                        inference::ServerLiveResponse* response) {
+  // A daemon that answers is alive. Readiness is the stricter question.
+  return Handlers::for_anybody(context, request, [&] { response->set_live(true); });
 }
 
 InferenceHandlers::Unary* InferenceHandlers::ServerReady(
-    Context* context, const inference::ServerReadyRequest* /*request*/,
+    Context* context, const inference::ServerReadyRequest* request,
     inference::ServerReadyResponse* response) {
-  return handlers_.now(context, Role::kAny, [&](const service::Caller& /*caller*/) {
-    response->set_ready(service().health().is_ready);
-    return ok_status();
-  });
+  return Handlers::for_anybody(context, request,
+                               [&] { response->set_ready(service().is_ready()); });
 }
 
 InferenceHandlers::Unary* InferenceHandlers::ModelReady(Context* context,
                                                         const inference::ModelReadyRequest* request,
                                                         inference::ModelReadyResponse* response) {
-  return handlers_.now(context, Role::kAny, [&](const service::Caller& caller) {
+  return handlers_.now(context, request, Role::kAny, [&](const service::Caller& caller) {
     response->set_ready(
         open_inference::is_ready(service(), caller, request->name(), request->version()));
     return ok_status();
@@ -65,9 +64,9 @@ InferenceHandlers::Unary* InferenceHandlers::ModelReady(Context* context,
 }
 
 InferenceHandlers::Unary* InferenceHandlers::ServerMetadata(
-    Context* context, const inference::ServerMetadataRequest* /*request*/,
+    Context* context, const inference::ServerMetadataRequest* request,
     inference::ServerMetadataResponse* response) {
-  return handlers_.now(context, Role::kAny, [&](const service::Caller& /*caller*/) {
+  return handlers_.now(context, request, Role::kAny, [&](const service::Caller& /*caller*/) {
     response->set_name(std::string(open_inference::kServerName));
     response->set_version(service().options().version);
     for (const std::string_view name : open_inference::extensions()) {
@@ -80,62 +79,68 @@ InferenceHandlers::Unary* InferenceHandlers::ServerMetadata(
 InferenceHandlers::Unary* InferenceHandlers::ModelMetadata(
     Context* context, const inference::ModelMetadataRequest* request,
     inference::ModelMetadataResponse* response) {
-  return handlers_.now(context, Role::kInference, [&](const service::Caller& caller) -> Status {
-    const auto model = SLUICE_TRY(
-        open_inference::find_model(service(), caller, request->name(), request->version()));
-    to_proto(open_inference::describe(service(), caller, request->name(), *model), request->name(),
-             *response);
-    return ok_status();
-  });
+  return handlers_.now(
+      context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
+        const auto model = SLUICE_TRY(
+            open_inference::find_model(service(), caller, request->name(), request->version()));
+        to_proto(open_inference::describe(service(), caller, request->name(), *model),
+                 request->name(), *response);
+        return ok_status();
+      });
 }
 
 InferenceHandlers::Unary* InferenceHandlers::ModelConfig(
     Context* context, const inference::ModelConfigRequest* request,
     inference::ModelConfigResponse* response) {
-  return handlers_.now(context, Role::kInference, [&](const service::Caller& caller) -> Status {
-    const auto model = SLUICE_TRY(
-        open_inference::find_model(service(), caller, request->name(), request->version()));
-    to_proto(open_inference::describe(service(), caller, request->name(), *model), request->name(),
-             *response->mutable_config());
-    return ok_status();
-  });
+  return handlers_.now(
+      context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
+        const auto model = SLUICE_TRY(
+            open_inference::find_model(service(), caller, request->name(), request->version()));
+        to_proto(open_inference::describe(service(), caller, request->name(), *model),
+                 request->name(), *response->mutable_config());
+        return ok_status();
+      });
 }
 
 InferenceHandlers::Unary* InferenceHandlers::ModelStatistics(
     Context* context, const inference::ModelStatisticsRequest* request,
     inference::ModelStatisticsResponse* response) {
-  return handlers_.now(context, Role::kMonitor, [&](const service::Caller& caller) -> Status {
-    std::uint64_t model = 0;  // all
-    if (!request->name().empty()) {
-      model = static_cast<std::uint64_t>(SLUICE_TRY(
-          open_inference::find_handle(service(), caller, request->name(), request->version())));
-    }
-    for (const auto& entry : SLUICE_TRY(service().statistics(model))) {
-      const std::int64_t version = service().version_of(terms::ModelHandle{entry.model});
-      to_proto(entry, version, *response->add_model_stats());
-    }
-    return ok_status();
-  });
+  return handlers_.now(
+      context, request, Role::kMonitor, [&](const service::Caller& caller) -> Status {
+        std::uint64_t model = 0;  // all
+        if (!request->name().empty()) {
+          model = static_cast<std::uint64_t>(SLUICE_TRY(
+              open_inference::find_handle(service(), caller, request->name(), request->version())));
+        }
+        for (const auto& entry : SLUICE_TRY(service().statistics(model))) {
+          const std::int64_t version = service().version_of(terms::ModelHandle{entry.model});
+          to_proto(entry, version, *response->add_model_stats());
+        }
+        return ok_status();
+      });
 }
 
 InferenceHandlers::Unary* InferenceHandlers::RepositoryIndex(
     Context* context, const inference::RepositoryIndexRequest* request,
     inference::RepositoryIndexResponse* response) {
-  return handlers_.now(context, Role::kAny, [&](const service::Caller& /*caller*/) -> Status {
-    for (const auto& entry : SLUICE_TRY(repository_.index())) {
-      if (request->ready() && entry.state != repository::kReadyState) continue;
-      to_proto(entry, *response->add_models());
-    }
-    return ok_status();
-  });
+  return handlers_.now(context, request, Role::kAny,
+                       [&](const service::Caller& /*caller*/) -> Status {
+                         for (const auto& entry : SLUICE_TRY(repository_.index())) {
+                           // The client filters on request; without the flag it sees models that
+                           // failed, too.
+                           if (request->ready() && entry.state != repository::kReadyState) continue;
+                           to_proto(entry, *response->add_models());
+                         }
+                         return ok_status();
+                       });
 }
 
 InferenceHandlers::Unary* InferenceHandlers::RepositoryModelLoad(
     Context* context, const inference::RepositoryModelLoadRequest* request,
     inference::RepositoryModelLoadResponse* /*response*/) {
-  return handlers_.later(context, Role::kControl,
+  return handlers_.later(context, request, Role::kControl,
                          [this, request](const service::Caller& caller) -> Status {
-                           SLUICE_TRY(check_no_parameters(request->parameters()));
+                           SLUICE_TRY(check_parameters(true, request->parameters()));
                            return repository_.load(caller, model_name(*request));
                          });
 }
@@ -143,8 +148,9 @@ InferenceHandlers::Unary* InferenceHandlers::RepositoryModelLoad(
 InferenceHandlers::Unary* InferenceHandlers::RepositoryModelUnload(
     Context* context, const inference::RepositoryModelUnloadRequest* request,
     inference::RepositoryModelUnloadResponse* /*response*/) {
-  return handlers_.later(context, Role::kControl,
+  return handlers_.later(context, request, Role::kControl,
                          [this, request](const service::Caller& caller) -> Status {
+                           SLUICE_TRY(check_parameters(false, request->parameters()));
                            return repository_.unload(caller, model_name(*request));
                          });
 }
@@ -163,12 +169,19 @@ InferenceHandlers::ModelStreamInfer(Context* context) {
 
 grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context,
                                 const std::shared_ptr<OpenInferMessages>& messages) {
+  const auto observation = handlers.observe(context, {.door = "open-inference"});
+  // All that may fail or allocate before the runtime has the request, so that one catch covers a
+  // lack of memory.
   const auto prepare = [&]() -> Result<std::pair<service::Admission, runtime::Request>> {
     service::Admission admission;
+    admission.observation = observation;
     admission.caller = SLUICE_TRY(handlers.caller_of(context, Role::kInference));
+    SLUICE_TRY(wire::inflate(messages->request, wire::max_inflated_bytes()));
     admission.model = SLUICE_TRY(open_inference::find_model(handlers.service(), admission.caller,
                                                             messages->request.model_name(),
                                                             messages->request.model_version()));
+    // Taken with 0 bytes now: the size of the answer is known when it is written, and then the
+    // budget of the session pays.
     messages->charge = SLUICE_TRY(ByteCharge::take(admission.caller.session->answers(), 0));
     OpenInferCall& call = messages->call;
     SLUICE_TRY(read_request(messages->request, call));
@@ -176,12 +189,14 @@ grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext&
     const dispatch::ModelRef& model = *admission.model;
     runtime::Request request = SLUICE_TRY(open_inference::to_runtime(
         call.plain, model, deadline_of(context, model.clock()), call.owners));
+    // The tensors lie in the message: the runtime holds it until the reply, also when the client
+    // has gone.
     request.memory_owner = messages;
     request.exchange_owner = static_cast<std::uint64_t>(admission.caller.session->owner());
     return std::pair{std::move(admission), std::move(request)};
   };
   auto prepared = catch_no_memory(prepare);
-  if (!prepared.is_ok()) return finish(context, wire::to_grpc(prepared.status()));
+  if (!prepared.is_ok()) return refuse(context, observation, prepared.status());
   auto& [admission, request] = *prepared;
   const auto write = [messages, model = admission.model,
                       limit_bytes = handlers.max_answer_bytes()](const runtime::Reply& reply) {

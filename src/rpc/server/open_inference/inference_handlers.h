@@ -60,6 +60,20 @@ class InferenceHandlers final : public inference::GRPCInferenceService::Callback
   Unary* SystemSharedMemoryUnregister(
       Context* context, const inference::SystemSharedMemoryUnregisterRequest* request,
       inference::SystemSharedMemoryUnregisterResponse* response) override;
+  Unary* CudaSharedMemoryStatus(Context* context,
+                                const inference::CudaSharedMemoryStatusRequest* request,
+                                inference::CudaSharedMemoryStatusResponse* response) override;
+  Unary* CudaSharedMemoryRegister(Context* context,
+                                  const inference::CudaSharedMemoryRegisterRequest* request,
+                                  inference::CudaSharedMemoryRegisterResponse* response) override;
+  Unary* CudaSharedMemoryUnregister(
+      Context* context, const inference::CudaSharedMemoryUnregisterRequest* request,
+      inference::CudaSharedMemoryUnregisterResponse* response) override;
+  Unary* LogSettings(Context* context, const inference::LogSettingsRequest* request,
+                     inference::LogSettingsResponse* response) override;
+
+  Unary* TraceSetting(Context* context, const inference::TraceSettingRequest* request,
+                      inference::TraceSettingResponse* response) override;
 
  private:
   service::Service& service() const { return handlers_.service(); }

@@ -1,13 +1,12 @@
 #include "rpc/server/peers/fetch_handler.h"
 
-#include <grpcpp/support/proto_buffer_reader.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "dispatch/turn.h"
 #include "rpc/server/calls/handlers.h"
 #include "rpc/server/calls/idle_limit.h"
+#include "rpc/wire/coded_message.h"
 #include "rpc/wire/error.h"
 #include "rpc/wire/tensor_chunks.h"
 
@@ -83,11 +82,11 @@ Result<sandbox::ExchangeTable::Lease> FetchHandler::find(const grpc::CallbackSer
   if (token) peer.token = std::move(token->name);
   SLUICE_TRY(service_.authorize(peer, terms::Role::kFetch));  // before anything of it is read
   grpc::ByteBuffer bytes = request;
-  grpc::ProtoBufferReader reader(&bytes);
   v1::FetchTensorRequest wanted;
-  if (!reader.status().ok() || !wanted.ParseFromZeroCopyStream(&reader)) {
+  if (!wire::read_message(&bytes, wanted).ok()) {
     return terms::runtime_error(RuntimeCode::kInvalid, "the request is no FetchTensorRequest");
   }
+  SLUICE_TRY(wire::inflate(wanted));
   return service_.get_offered(peer, terms::TensorIndex{wanted.exchange()}, wanted.key());
 }
 

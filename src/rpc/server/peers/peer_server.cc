@@ -30,7 +30,7 @@ class GrpcPeerServer final : public PeerServer {
               service.log(), std::move(tls), kPeerRelayBytes) {}
   ~GrpcPeerServer() override { shutdown(); }
 
-  Status start(wire::Address address) {
+  Status start(wire::Address address, InheritedFds* inherited) {
     grpc::ServerBuilder builder;
     builder.RegisterService(&handler_);
     set_limits(builder, kMaxMessageBytes, kMemoryBytes);
@@ -38,7 +38,7 @@ class GrpcPeerServer final : public PeerServer {
     if (server_ == nullptr) {
       return make_error(Code::kUnavailable, "gRPC does not start; its log says why");
     }
-    address.port = SLUICE_TRY(door_.listen(address));
+    address.port = SLUICE_TRY(door_.listen(address, inherited));
     address_ = address.to_string();
     return ok_status();
   }
@@ -48,6 +48,8 @@ class GrpcPeerServer final : public PeerServer {
     handler_.set_tokens(std::move(tokens));
   }
   void set_tls(TlsContext context) override { door_.set_tls(std::move(context)); }
+
+  void pass_on(std::vector<PassedFd>& to) const override { door_.pass_on("exchange_listen", to); }
 
   void shutdown() override {
     door_.close();
@@ -82,7 +84,7 @@ Result<std::unique_ptr<PeerServer>> PeerServer::start(service::Service& service,
   TlsContext tls;
   if (!options.tls.certificate.empty()) tls = SLUICE_TRY(read_tls(options.tls));
   auto server = std::make_unique<GrpcPeerServer>(service, options, std::move(tls));
-  SLUICE_TRY(server->start(options.address));
+  SLUICE_TRY(server->start(options.address, options.inherited));
   return std::unique_ptr<PeerServer>(std::move(server));
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process/inherited_fds.h"
 #include "rpc/server/listen/tls.h"
 #include "rpc/wire/address.h"
 #include "service/clients/tokens.h"
@@ -21,6 +22,8 @@ struct PeerServerOptions {
   /// Open connections: of all peers together, and of one host among them.
   std::int64_t connections = 4096;
   std::int64_t connections_per_peer = 1024;
+  /// As ServerOptions::inherited.
+  InheritedFds* inherited = nullptr;
 };
 
 /// Listens until it is shut down. It serves the call FetchTensor alone, to whoever has the role
@@ -42,6 +45,8 @@ class PeerServer {
   virtual void set_tokens(std::vector<service::AccessToken> tokens) = 0;
   /// Of new connections from now on. Nothing happens where TLS is not served.
   virtual void set_tls(TlsContext context) = 0;
+  /// As Server::pass_on.
+  virtual void pass_on(std::vector<PassedFd>& to) const = 0;
   /// Ends all calls and connections. Blocks. May be called again.
   virtual void shutdown() = 0;
 };

@@ -10,6 +10,7 @@
 namespace sluice::text::jinja {
 namespace {
 
+/// In the order of Operator, which indexes them.
 constexpr std::string_view kSigns[] = {"+", "-", "*", "/", "//", "%", "**"};
 
 Status wrong_kinds(Operator op, const Value& a, const Value& b) {
@@ -24,6 +25,7 @@ Status wrong_kinds(Operator op, const Value& a, const Value& b) {
 
 /// Exact, or an error: Python's whole numbers have no end.
 Result<std::int64_t> power(std::int64_t base, std::int64_t exponent) {
+  // Overflow ends the loop within 63 turns unless the base is 0, 1 or -1: those are handled first.
   std::int64_t product = 1;
   for (std::int64_t i = 0; i < exponent && product != 0; ++i) {
     if (base == 1) return std::int64_t{1};
@@ -47,6 +49,8 @@ Result<Value> compute_whole(Operator op, std::int64_t a, std::int64_t b) {
       // The one quotient that has no place; its remainder traps, too.
       is_too_large = a == INT64_MIN && b == -1;
       if (is_too_large) break;
+      // Python rounds a quotient down and gives a remainder the sign of its divisor; C++ truncates.
+      // The two differ where the signs differ and the division leaves a rest.
       result = op == Operator::kRemainder ? a % b : a / b;
       if (a % b != 0 && (a < 0) != (b < 0)) result += op == Operator::kRemainder ? b : -1;
   }
@@ -54,6 +58,8 @@ Result<Value> compute_whole(Operator op, std::int64_t a, std::int64_t b) {
   return Value(result);
 }
 
+/// Division by 0 was refused before. Overflow gives infinity, where Python raises an error for
+/// powers alone.
 Result<Value> compute_float(Operator op, double a, double b) {
   switch (op) {
     case Operator::kAdd: return Value(a + b);
@@ -64,6 +70,7 @@ Result<Value> compute_float(Operator op, double a, double b) {
     case Operator::kPower: return Value(std::pow(a, b));
     case Operator::kRemainder: break;
   }
+  // The sign is the divisor's, as for whole numbers.
   const double remainder = std::fmod(a, b);
   return Value(remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder);
 }
@@ -71,6 +78,7 @@ Result<Value> compute_float(Operator op, double a, double b) {
 Result<Value> repeat(const Value& value, std::int64_t count, Work& work) {
   const auto times = static_cast<std::size_t>(std::max<std::int64_t>(count, 0));
   if (const auto* text = value.text()) {
+    // The first line bounds `times`, so that the product in the second cannot overflow.
     SLUICE_TRY(work.spend_text(text->empty() ? 0 : std::min(times, Work::kMaxUnits)));
     SLUICE_TRY(work.spend_text(text->size() * (text->empty() ? 0 : times)));
     std::string repeated;
@@ -80,6 +88,8 @@ Result<Value> repeat(const Value& value, std::int64_t count, Work& work) {
   const auto& items = value.list()->items;
   std::vector<Value> repeated;
   for (std::size_t i = 0; i < times && !items.empty(); ++i) {
+    // Spent before each copy: the budget, not memory, ends a list that is multiplied by a huge
+    // number.
     SLUICE_TRY(work.spend(Work::kElementUnits * items.size()));
     repeated.insert(repeated.end(), items.begin(), items.end());
   }
@@ -111,12 +121,14 @@ Result<Value> compute(Operator op, const Value& a, const Value& b, Work& work) {
     if (divides && *number_b == 0) return invalid_argument("a division by 0");
     const auto whole_a = a.whole();
     const auto whole_b = b.whole();
+    // A power with a negative exponent is a fraction, and `/` always gives a float.
     const bool is_whole =
         whole_a && whole_b && op != Operator::kDivide && (op != Operator::kPower || *whole_b >= 0);
     return is_whole ? compute_whole(op, *whole_a, *whole_b)
                     : compute_float(op, *number_a, *number_b);
   }
   if (op == Operator::kAdd) {
+    // Lists and tuples do not mix, as in Python.
     const bool are_lists =
         a.list() != nullptr && b.list() != nullptr && a.list()->is_tuple == b.list()->is_tuple;
     if (are_lists || (a.text() != nullptr && b.text() != nullptr)) return concatenate(a, b, work);
@@ -126,6 +138,7 @@ Result<Value> compute(Operator op, const Value& a, const Value& b, Work& work) {
   if (op == Operator::kMultiply && is_repeatable(b) && a.whole())
     return repeat(b, *a.whole(), work);
   if (op == Operator::kRemainder && a.text() != nullptr) {
+    // Python's `text % value`: a tuple fills several places, any other value one.
     const bool is_tuple = b.list() != nullptr && b.list()->is_tuple;
     std::string filled =
         SLUICE_TRY(fill_in(*a.text(), is_tuple ? b.list()->items : std::vector<Value>{b}, work));
@@ -135,6 +148,8 @@ Result<Value> compute(Operator op, const Value& a, const Value& b, Work& work) {
 }
 
 Result<Value> negate(const Value& value) {
+  // A float is negated, not subtracted from 0, so that -0.0 keeps its sign. The subtraction finds
+  // the overflow of the smallest whole number.
   if (value.is_float()) return Value(-*value.number());
   if (const auto whole = value.whole()) return compute_whole(Operator::kSubtract, 0, *whole);
   return invalid_argument("-{} has no meaning", value.kind());

@@ -36,6 +36,8 @@ std::string title_words(std::string_view text) {
   return titled;
 }
 
+/// The five characters and their references are those of Python's markupsafe, so that texts are
+/// byte for byte those of the reference implementation.
 std::string escape(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -51,11 +53,13 @@ std::string escape(std::string_view text) {
   return escaped;
 }
 
+/// What `safe` does: nothing is escaped unless a template asks for it, so no text needs the mark.
 std::string same(std::string_view text) { return std::string(text); }
 
 Result<Value> trim(const Value& value, Call& call) {
   const std::string text = SLUICE_TRY(to_text(value, call.work));
   const Value set = SLUICE_TRY(call.value_or("chars", None{}));
+  // The cost is the product of text and set, as each character at an end is looked up in the set.
   SLUICE_TRY(call.work.spend(units_of_strip(text, set.text())));
   return Value(strip(text, set.text(), Side::kBoth));
 }
@@ -76,26 +80,34 @@ Result<Value> length(const Value& value, Call& call) {
   if (const auto* dict = value.dict()) {
     return Value(static_cast<std::int64_t>(dict->entries.size()));
   }
+  // Undefined counts as an empty text here; none does not, as in Jinja.
   if (value.is_undefined()) return Value(std::int64_t{0});
   if (value.text() == nullptr) return call.error(fmt::format("{} has no length", value.kind()));
+  // Characters are counted, not bytes. The pass is quick, so eight bytes cost one unit.
   SLUICE_TRY(call.work.spend(value.text()->size() / 8));
   return Value(count_characters(*value.text()));
 }
 
 Result<Value> fallback(const Value& value, Call& call) {
   const Value other = SLUICE_TRY(call.value_or("default_value", Value("")));
+  // With `default(x, true)` empty texts, 0 and none are replaced, too; without it, only undefined
+  // values.
   const bool tests_truth = SLUICE_TRY(call.truth_or("boolean", false));
   const bool is_absent = value.is_undefined() || (tests_truth && !value.is_true());
   return is_absent ? other : value;
 }
 
 Result<Value> to_json_filter(const Value& value, Call& call) {
+  // Defaults are those of the `tojson` that Hugging Face's templates get, not those of Jinja's own,
+  // which escapes characters of HTML: prompts hold JSON as a model saw it in training.
   JsonStyle style;
   style.is_ascii = SLUICE_TRY(call.truth_or("ensure_ascii", false));
   const Value indent = SLUICE_TRY(call.value_or("indent", None{}));
   const Value separators = SLUICE_TRY(call.value_or("separators", None{}));
   style.sorts_keys = SLUICE_TRY(call.truth_or("sort_keys", false));
   if (!indent.is_none()) {
+    // Each level of a value repeats the margin, so an unbounded indent would make text without
+    // data.
     constexpr std::int64_t kMaxIndent = 100;
     const auto spaces = indent.whole();
     if (!spaces || *spaces > kMaxIndent) return call.error("\"indent\" takes 0 to 100");
@@ -114,6 +126,8 @@ Result<Value> to_json_filter(const Value& value, Call& call) {
 }
 
 std::optional<double> parse_number(std::string_view text) {
+  // Python's float() allows white space and one plus sign around a number; from_chars takes
+  // neither.
   text = strip(text, nullptr, Side::kBoth);
   if (text.starts_with('+')) text.remove_prefix(1);
   double number = 0;
@@ -125,6 +139,7 @@ std::optional<double> parse_number(std::string_view text) {
 Result<Value> to_whole(const Value& value, Call& call) {
   Value other = SLUICE_TRY(call.value_or("default", Value(std::int64_t{0})));
   std::optional<double> number = value.number();
+  // Whole numbers keep all 64 bits: a way through double would lose those above 2^53.
   if (const auto whole = value.whole()) return Value(*whole);
   if (const auto* text = value.text()) {
     std::string_view digits = strip(*text, nullptr, Side::kBoth);
@@ -134,6 +149,7 @@ Result<Value> to_whole(const Value& value, Call& call) {
     if (end.ec == std::errc() && end.ptr == digits.data() + digits.size()) return Value(whole);
     number = parse_number(*text);
   }
+  // A conversion of a double outside of the range is undefined in C++. NaN fails both comparisons.
   constexpr double kEnd = 9223372036854775808.0;  // 2^63
   if (!number || !(*number > -kEnd && *number < kEnd)) return other;
   return Value(static_cast<std::int64_t>(*number));
@@ -157,6 +173,7 @@ Result<Value> round_number(const Value& value, Call& call) {
   const std::int64_t digits = SLUICE_TRY(call.whole_or("precision", 0));
   const std::string method = SLUICE_TRY(call.text_or("method", "common"));
   const auto number = value.number();
+  // A double has at most 308 digits before its point, so more digits could not change it.
   constexpr std::int64_t kMaxDigits = 300;
   if (!number || digits < 0 || digits > kMaxDigits) {
     return call.error("takes a number, and 0 to 300 digits");
@@ -166,6 +183,7 @@ Result<Value> round_number(const Value& value, Call& call) {
     // Decimal digits are rounded exactly by writing and reading them.
     return Value(*parse_number(fmt::format("{:.{}f}", *number, digits)));
   }
+  // Ceil and floor scale in binary, as Jinja does: their results share its rounding errors.
   const double scale = std::pow(10.0, static_cast<double>(digits));
   const double scaled = *number * scale;
   if (method == "ceil") return Value(std::ceil(scaled) / scale);
@@ -185,10 +203,12 @@ Result<Value> indent(const Value& value, Call& call) {
   const bool indents_first = SLUICE_TRY(call.truth_or("first", false));
   const bool indents_blank = SLUICE_TRY(call.truth_or("blank", false));
   const std::int64_t spaces = width.whole().value_or(0);
+  // The margin is repeated for each line; this bounds the growth of a text per call.
   constexpr std::int64_t kMaxSpaces = 1000;
   if (spaces < 0 || spaces > kMaxSpaces) return call.error("\"width\" takes 0 to 1000");
   const std::string margin =
       width.text() != nullptr ? *width.text() : std::string(static_cast<std::size_t>(spaces), ' ');
+  // The added line end makes a line of what stands behind the last one, an empty line as well.
   const std::string ended = text + "\n";
   std::string indented;
   bool is_first = true;
@@ -209,6 +229,7 @@ Result<Value> string(const Value& value, Call& call) {
   return Value(std::move(text));
 }
 
+/// Jinja's names, with their short forms. Filters of lists stand in list_filters.cc.
 constexpr NamedFunction kFilters[] = {
     {"abs", absolute},
     {"capitalize", change_text<capitalize>},

@@ -17,6 +17,7 @@ class NamespaceMaker : public Object {
   std::string_view kind() const override { return "function"; }
   bool is_callable() const override { return true; }
   Result<Value> call(Call& call) override {
+    // As in Python's dict(): fields of a dictionary first, then those by name, which win.
     std::vector<std::pair<std::string, Value>> fields;
     const Value given = SLUICE_TRY(call.value_or("fields", None{}));
     if (const auto* dict = given.dict()) {
@@ -37,6 +38,7 @@ class NamespaceMaker : public Object {
 };
 
 Result<Value> range(const Value& /*subject*/, Call& call) {
+  // Checked while the list grows: the difference of two 64-bit bounds may have no place.
   constexpr std::int64_t kMaxCount = 100'000;  // as in Jinja's sandbox
   std::vector<std::int64_t> numbers;
   for (const Value& value : call.rest()) {
@@ -52,6 +54,7 @@ Result<Value> range(const Value& /*subject*/, Call& call) {
   for (std::int64_t at = start; step > 0 ? at < stop : at > stop;) {
     if (std::cmp_equal(items.size(), kMaxCount)) return call.error("gives 100000 numbers at most");
     items.emplace_back(at);
+    // The next number is beyond every bound of 64 bits.
     if (__builtin_add_overflow(at, step, &at)) break;
   }
   return make_list(std::move(items), call.work);
@@ -66,6 +69,8 @@ Result<Value> dict(const Value& /*subject*/, Call& call) {
   return make_dict(entries, call.work);
 }
 
+/// Templates refuse conversations this way, for example two user messages in a row. The caller gets
+/// the template's text as an error of its input.
 Result<Value> raise(const Value& /*subject*/, Call& call) {
   const Value message = SLUICE_TRY(call.value("message"));
   const std::string text = SLUICE_TRY(to_text(message, call.work));
@@ -77,6 +82,7 @@ Result<Value> format_time(const Value& seconds, Call& call) {
   const std::time_t time = seconds.whole().value_or(0);
   std::tm parts{};
   localtime_r(&time, &parts);
+  // strftime() returns 0 for an empty result and for one that does not fit, and cannot say which.
   std::array<char, 1024> buffer{};
   const std::size_t size = std::strftime(buffer.data(), buffer.size(), format.c_str(), &parts);
   if (size == 0 && !format.empty()) return call.error("the format is empty, or too long");
@@ -110,6 +116,8 @@ Status Namespace::set(std::string_view name, Value value, Work& work) {
 }
 
 Namespaces::~Namespaces() {
+  // A namespace can hold itself, directly or by a list; shared pointers alone would leak the
+  // circle.
   for (const auto& one : all_) one->clear();
 }
 
@@ -120,6 +128,8 @@ ObjectPtr Namespaces::add(std::vector<std::pair<std::string, Value>> fields) {
 std::vector<std::pair<std::string, Value>> make_globals(Namespaces& namespaces,
                                                         std::int64_t time_seconds) {
   std::vector<std::pair<std::string, Value>> globals;
+  // Each gets the time as its subject: a rendering has one time, which the caller gives, so a test
+  // can.
   for (const NamedFunction* named : {&kRange, &kDict, &kRaise, &kTime}) {
     globals.emplace_back(named->name,
                          ObjectPtr(std::make_shared<BoundFunction>(*named, Value(time_seconds))));

@@ -19,6 +19,8 @@ struct Key {
   bool is_case_sensitive = false;
 
   Result<Value> of(const Value& item, Work& work) const {
+    // Jinja ignores case by default in sort, unique, min and max; keys of other kinds stay as they
+    // are.
     Value key = item;
     if (!path.is_none()) key = SLUICE_TRY(item_at_path(item, path, work));
     if (key.text() == nullptr || is_case_sensitive) return key;
@@ -35,11 +37,14 @@ Result<std::vector<Value>> sorted(std::vector<Keyed> items, bool is_reverse, Wor
   Status failure;
   std::stable_sort(items.begin(), items.end(), [&](const Keyed& a, const Keyed& b) {
     if (!failure.is_ok()) return false;
+    // A reverse sort turns the comparison, not the result: equal elements keep their order, as in
+    // Python.
     const auto order =
         is_reverse ? order_of(b.first, a.first, work) : order_of(a.first, b.first, work);
     if (!order.is_ok()) failure = order.status();
     return order.is_ok() && *order < 0;
   });
+  // An inconsistent order would be undefined behaviour of a sort; "all equal" is a consistent one.
   SLUICE_TRY(std::move(failure));
   std::vector<Value> values;
   for (Keyed& item : items) values.push_back(std::move(item.second));
@@ -48,6 +53,8 @@ Result<std::vector<Value>> sorted(std::vector<Keyed> items, bool is_reverse, Wor
 
 Result<std::vector<Keyed>> with_keys(const Value& value, const Key& key, Work& work) {
   const ListPtr items = SLUICE_TRY(elements_of(value, work));
+  // Keys are found once per element, not once per comparison: a path may lead through several
+  // fields.
   SLUICE_TRY(work.spend(2 * Work::kElementUnits * items->items.size()));
   std::vector<Keyed> keyed;
   for (const Value& item : items->items) {
@@ -71,6 +78,7 @@ Result<Value> sort_dict(const Value& value, Call& call) {
   Key key;
   if (value.dict() == nullptr) return call.error("takes a dict");
   key.is_case_sensitive = SLUICE_TRY(call.truth_or("case_sensitive", false));
+  // Pairs are sorted by one of their halves alone; equal ones keep the order of the dictionary.
   const std::string by = SLUICE_TRY(call.text_or("by", "key"));
   const bool is_reverse = SLUICE_TRY(call.truth_or("reverse", false));
   std::vector<Keyed> keyed;
@@ -91,6 +99,7 @@ Result<Value> unique(const Value& value, Call& call) {
   std::vector<Value> keys;
   std::vector<Value> kept;
   for (Keyed& item : keyed) {
+    // Values have no hash: a search compares keys one by one, and the budget bounds the square.
     bool is_known = false;
     for (const Value& known : keys) {
       is_known = is_known || SLUICE_TRY(are_equal(known, item.first, call.work));
@@ -113,12 +122,14 @@ Result<Value> extreme(const Value& value, Call& call) {
   const Keyed* best = keyed.data();
   for (const Keyed& item : keyed) {
     const auto order = SLUICE_TRY(order_of(item.first, best->first, call.work));
+    // Of equal elements the first wins, for min and max alike.
     if (is_largest ? order > 0 : order < 0) best = &item;
   }
   return best->second;
 }
 
 Result<Value> sum(const Value& value, Call& call) {
+  // Sums add texts as well, so their letters must stay.
   Key key{.is_case_sensitive = true};
   key.path = SLUICE_TRY(call.value_or("attribute", None{}));
   Value total = SLUICE_TRY(call.value_or("start", Value(std::int64_t{0})));
@@ -135,6 +146,7 @@ Result<Value> end(const Value& value, Call& call) {
   return is_last ? items->items.back() : items->items.front();
 }
 
+/// Makes a list of a tuple, of a text's characters, or of a dictionary's keys.
 Result<Value> list(const Value& value, Call& call) {
   const ListPtr items = SLUICE_TRY(elements_of(value, call.work));
   return make_list(items->items, call.work);
@@ -165,6 +177,7 @@ Result<Value> join_items(const Value& value, Call& call) {
     if (!path.is_none()) part = SLUICE_TRY(item_at_path(item, path, call.work));
     if (&item != items->items.data()) joined += separator;
     joined += SLUICE_TRY(to_text(part, call.work));
+    // to_text has paid for the part. The size is checked here because parts may be shared texts.
     SLUICE_TRY(call.work.spend(separator.size()));
     SLUICE_TRY(Work::check_text(joined.size()));
   }
@@ -176,6 +189,8 @@ Result<Value> join_items(const Value& value, Call& call) {
 Result<Value> map(const Value& value, Call& call) {
   const ListPtr items = SLUICE_TRY(elements_of(value, call.work));
   std::vector<Value> mapped;
+  // Taking the rest leaves none for finish() to refuse: the arguments are those of the inner
+  // filter.
   Arguments arguments{call.rest(), call.named_rest()};
   if (arguments.positional.empty()) {
     Call own("map", std::move(arguments), call.work);
@@ -217,6 +232,7 @@ Result<Value> select(const Value& value, Call& call) {
   const ListPtr items = SLUICE_TRY(elements_of(value, call.work));
   std::vector<Value> kept;
   for (const Value& item : items->items) {
+    // An element that a test drops leaves no trace in memory, so the step is paid for here.
     SLUICE_TRY(call.work.spend(Work::kStepUnits));
     Value tested = item;
     if (has_field) tested = SLUICE_TRY(item_at_path(item, path, call.work));

@@ -11,6 +11,8 @@
 namespace sluice::text::jinja {
 namespace {
 
+/// The name is cut to 100 bytes: the key may be a text of the template's making, and messages are
+/// shown.
 Value undefined(const Value& owner, std::string_view name) {
   return Undefined{std::make_shared<const std::string>(
       fmt::format("{} of {}", name.substr(0, 100), owner.kind()))};
@@ -34,10 +36,14 @@ Result<std::optional<Value>> element_at(const Value& value, std::int64_t index, 
     return at ? std::optional(list->items[*at]) : std::nullopt;
   }
   if (const auto* text = value.text()) {
+    // The index counts characters, and UTF-8 must be walked for it: an index costs as much as a
+    // pass.
     SLUICE_TRY(work.spend(text->size() / 4));
     const auto at = place_of(index, count_characters(*text));
     if (!at) return std::optional<Value>();
     std::size_t begin = 0;
+    // Bytes 10xxxxxx continue a character. Texts are valid UTF-8 (checked where they enter), so the
+    // walk never leaves the text.
     const auto starts = [](char byte) {
       return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
     };
@@ -53,6 +59,7 @@ Result<std::optional<Value>> element_at(const Value& value, std::int64_t index, 
 }
 
 Result<std::optional<Value>> entry_of(const Dict& dict, const Value& key, Work& work) {
+  // Entries keep their order and keys are of any kind, so a search compares them one by one.
   SLUICE_TRY(work.spend(dict.entries.size()));
   for (const auto& [name, value] : dict.entries) {
     if (SLUICE_TRY(are_equal(name, key, work))) return std::optional(value);
@@ -64,6 +71,8 @@ Result<std::optional<Value>> entry_of(const Dict& dict, const Value& key, Work& 
 
 Result<Value> attribute_of(const Value& value, std::string_view name, Work& work) {
   SLUICE_TRY(check_defined(value));
+  // The order is Jinja's for `a.b`: fields and methods of the value come before entries of a
+  // dictionary, so `x.items()` calls the method though x has a key "items".
   if (const Object* object = value.object()) {
     auto field = object->field(name);
     return field ? std::move(*field) : undefined(value, name);
@@ -81,6 +90,7 @@ Result<Value> attribute_of(const Value& value, std::string_view name, Work& work
 
 Result<Value> item_of(const Value& value, const Value& key, Work& work) {
   SLUICE_TRY(check_defined(value));
+  // The order for `a["b"]` is the other way round: entries first, attributes as a fallback.
   if (const auto* dict = value.dict()) {
     auto found = SLUICE_TRY(entry_of(*dict, key, work));
     if (found) return std::move(*found);
@@ -94,6 +104,7 @@ Result<Value> item_of(const Value& value, const Value& key, Work& work) {
 
 Result<Value> item_at_path(const Value& value, const Value& path, Work& work) {
   if (path.text() == nullptr) return item_of(value, path, work);
+  // Filters such as map(attribute="a.0.b") take a path; parts that are whole numbers index lists.
   std::string_view left = *path.text();
   Value at = value;
   while (true) {
@@ -112,6 +123,7 @@ Result<Value> slice_of(const Value& value, const Slice& slice, Work& work) {
   SLUICE_TRY(check_defined(value));
   if (slice.step == 0) return invalid_argument("the step of a slice is 0");
   if (const auto* list = value.list()) {
+    // The whole list is charged although a slice may be short: the bound must hold for every step.
     SLUICE_TRY(work.spend(list->items.size() * 8));
     std::vector<Value> items;
     for (const std::size_t i : indices_of(slice, static_cast<std::int64_t>(list->items.size()))) {
@@ -132,6 +144,7 @@ Result<Value> slice_of(const Value& value, const Slice& slice, Work& work) {
 }
 
 Result<ListPtr> elements_of(const Value& value, Work& work) {
+  // A list is shared, not copied: lists are immutable. Other kinds make a list that is charged.
   if (const auto* list = std::get_if<ListPtr>(&value.variant())) return *list;
   std::vector<Value> items;
   if (const auto* text = value.text()) {

@@ -8,6 +8,8 @@
 namespace sluice::text::jinja {
 namespace {
 
+/// Kinds as Jinja's tests see them. A truth value is a number, and whole() gives 0 or 1, but
+/// `integer` says no to it.
 bool is_number(const Value& value) { return value.number().has_value(); }
 bool is_integer(const Value& value) { return value.whole().has_value() && !value.is_bool(); }
 bool is_text(const Value& value) { return value.text() != nullptr; }
@@ -64,6 +66,7 @@ Result<Value> same(const Value& value, Call& call) {
 Result<Value> divisible(const Value& value, Call& call) {
   const auto divisor = SLUICE_TRY(call.whole_or("num", 0));
   const auto number = value.whole();
+  // INT64_MIN % -1 traps on x86, as its quotient has no place; -1 divides every number.
   if (!number || divisor == 0) return call.error("takes whole numbers, and none divides by 0");
   return Value(divisor == -1 || *number % divisor == 0);
 }
@@ -77,6 +80,7 @@ Result<Value> parity(const Value& value, Call& call) {
 
 Result<Value> is_lower(const Value& value, Call& call) {
   if (value.text() == nullptr) return Value(false);
+  // One definition of case for tests and methods; tests of other kinds than text answer false.
   return find_text_method("islower")->function(value, call);
 }
 
@@ -85,6 +89,7 @@ Result<Value> is_upper(const Value& value, Call& call) {
   return find_text_method("isupper")->function(value, call);
 }
 
+/// Operators are names here, as in Jinja, for `select("==", 1)`.
 constexpr NamedFunction kTests[] = {
     {"!=", equal<false>},
     {"<", ordered<std::is_lt>},

@@ -13,6 +13,7 @@
 namespace sluice::text::jinja {
 namespace {
 
+/// The views point into the text that is split; the elements are copies, which outlive it.
 Result<Value> list_of_texts(const std::vector<std::string_view>& texts, Work& work,
                             bool is_tuple = false) {
   SLUICE_TRY(work.spend(Work::kElementUnits * texts.size()));
@@ -28,6 +29,7 @@ std::size_t units_of_search(std::string_view text, std::size_t part_bytes, bool 
 template <Side side>
 Result<Value> strip_ends(const Value& text, Call& call) {
   const Value set = SLUICE_TRY(call.value_or("chars", None{}));
+  // The text is a set of characters, not a prefix: "xyz".strip("zx") is "y".
   if (!set.is_none() && set.text() == nullptr) return call.error("takes a text of characters");
   SLUICE_TRY(call.work.spend(units_of_strip(*text.text(), set.text())));
   return Value(strip(*text.text(), set.text(), side));
@@ -39,6 +41,7 @@ std::vector<std::string_view> split_words(std::string_view text, std::int64_t mo
   std::vector<std::string_view> words;
   text = strip(text, nullptr, is_backward ? Side::kRight : Side::kLeft);
   while (!text.empty()) {
+    // What is left goes on as one word. White space at its far end stays, as in Python.
     if (most >= 0 && std::cmp_equal(words.size(), most)) {
       words.push_back(text);
       break;
@@ -57,6 +60,8 @@ std::vector<std::string_view> split_words(std::string_view text, std::int64_t mo
   return words;
 }
 
+/// Unlike a split at white space, this one gives empty parts: ",a" at "," is "" and "a". A backward
+/// split gives its parts in reverse order, and the caller turns them.
 std::vector<std::string_view> split_at(std::string_view text, std::string_view separator,
                                        std::int64_t most, bool is_backward) {
   std::vector<std::string_view> parts;
@@ -78,6 +83,7 @@ Result<Value> split(const Value& text, Call& call) {
   if (!separator.is_none() && (separator.text() == nullptr || separator.text()->empty())) {
     return call.error("\"sep\" takes a text that is not empty");
   }
+  // An empty separator is an error in Python as well; a loop over it would never advance.
   const std::size_t part = separator.is_none() ? 1 : separator.text()->size();
   SLUICE_TRY(call.work.spend(units_of_search(*text.text(), part, is_backward)));
   auto parts = separator.is_none() ? split_words(*text.text(), most, is_backward)
@@ -91,6 +97,8 @@ Result<Value> split_into_lines(const Value& text, Call& call) {
   const bool keeps_ends = SLUICE_TRY(call.truth_or("keepends", false));
   auto lines = split_lines(*text.text());
   if (keeps_ends) {
+    // A line reaches up to the start of the next one, so its end is whatever line end the text has
+    // there.
     const char* end = text.text()->data() + text.text()->size();
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const char* next = i + 1 < lines.size() ? lines[i + 1].data() : end;
@@ -108,6 +116,7 @@ Result<Value> partition(const Value& text, Call& call) {
   SLUICE_TRY(call.work.spend(units_of_search(whole, separator.size(), is_last)));
   const std::size_t at = is_last ? find_last_text(whole, separator) : find_text(whole, separator);
   if (at == std::string_view::npos) {
+    // Without the separator the text stands first, or last for rpartition.
     std::vector<std::string_view> parts = {whole, "", ""};
     if (is_last) std::swap(parts[0], parts[2]);
     return list_of_texts(parts, call.work, true);
@@ -120,6 +129,7 @@ Result<Value> partition(const Value& text, Call& call) {
 template <bool is_end>
 Result<Value> has_end(const Value& text, Call& call) {
   const Value given = SLUICE_TRY(call.value("prefix"));
+  // The lambda cannot fail, so it counts what it compares, and the loop pays for that.
   std::size_t compared = 0;
   const auto fits = [&](const Value& part) {
     if (part.text() == nullptr) return false;
@@ -155,6 +165,7 @@ Result<Value> find(const Value& text, Call& call) {
   const std::string_view whole = *text.text();
   SLUICE_TRY(call.work.spend(units_of_search(whole, part.size(), is_last)));
   const std::size_t at = is_last ? find_last_text(whole, part) : find_text(whole, part);
+  // Places count characters, as all indexes of a template do.
   if (at == std::string_view::npos) return Value(std::int64_t{-1});
   return Value(count_characters(whole.substr(0, at)));
 }
@@ -162,6 +173,7 @@ Result<Value> find(const Value& text, Call& call) {
 Result<Value> count(const Value& text, Call& call) {
   const std::string part = SLUICE_TRY(call.text("sub"));
   SLUICE_TRY(call.work.spend(text.text()->size()));
+  // An empty text is found before, between and behind all characters.
   if (part.empty()) return Value(count_characters(*text.text()) + 1);
   return Value(static_cast<std::int64_t>(split_at(*text.text(), part, -1, false).size()) - 1);
 }
@@ -180,6 +192,7 @@ Result<Value> join(const Value& separator, Call& call) {
   std::string joined;
   for (const Value& part : parts->items) {
     if (part.text() == nullptr) return call.error("takes a list of texts");
+    // Paid per part: the list may hold one long text many times, which costs it nothing.
     SLUICE_TRY(call.work.spend(separator.text()->size() + part.text()->size()));
     SLUICE_TRY(Work::check_text(joined.size()));
     if (&part != parts->items.data()) joined += *separator.text();
@@ -294,6 +307,8 @@ Result<std::string> replace(std::string_view text, std::string_view from, std::s
                             std::int64_t count, Work& work) {
   SLUICE_TRY(work.spend(text.size()));
   std::string replaced;
+  // `begin` is where the text that is not copied yet starts; `search` is ahead of it by one
+  // character where an empty text is replaced.
   std::size_t begin = 0;
   std::size_t search = 0;
   while (count != 0) {

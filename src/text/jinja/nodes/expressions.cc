@@ -7,12 +7,16 @@
 namespace sluice::text::jinja {
 namespace {
 
+/// Evaluates operands from left to right, as Jinja does. The order shows where an operand calls a
+/// macro or changes a namespace.
 Result<std::vector<Value>> evaluate_all(const std::vector<ExpressionPtr>& nodes, Render& render) {
   std::vector<Value> values;
   for (const ExpressionPtr& node : nodes) values.push_back(SLUICE_TRY(render.evaluate(*node)));
   return values;
 }
 
+/// An absent bound and the value none mean the same: `x[none:3]` is `x[:3]`. The caller picks the
+/// default, which depends on the sign of the step.
 Result<std::optional<std::int64_t>> bound_of(const ExpressionPtr& node, Render& render) {
   if (node == nullptr) return std::optional<std::int64_t>();
   const Value value = SLUICE_TRY(render.evaluate(*node));
@@ -21,6 +25,8 @@ Result<std::optional<std::int64_t>> bound_of(const ExpressionPtr& node, Render& 
   return invalid_argument("a slice takes whole numbers, not {}", value.kind());
 }
 
+/// Equality and membership hold between values of any kinds. An order exists between numbers,
+/// between texts and between lists alone; `order_of` refuses all other pairs.
 Result<bool> compare(Comparison op, const Value& a, const Value& b, Work& work) {
   switch (op) {
     case Comparison::kEqual: return are_equal(a, b, work);
@@ -69,6 +75,8 @@ Result<Value> DictNode::evaluate(Render& render) const {
   return make_dict(values, render.work);
 }
 
+/// The attribute of an undefined value is an error, and so is an item of one: a chain such as
+/// `message.tool.name` stops at its first absent link.
 Result<Value> AttributeNode::evaluate(Render& render) const {
   const Value value = SLUICE_TRY(render.evaluate(*owner));
   return attribute_of(value, name, render.work);
@@ -92,6 +100,7 @@ Result<Value> SliceNode::evaluate(Render& render) const {
 Result<Value> CallNode::evaluate(Render& render) const {
   const Value function = SLUICE_TRY(render.evaluate(*callee));
   auto given = SLUICE_TRY(arguments.evaluate(render));
+  // Evaluating the arguments moved the line on; a message of the call names the line of the call.
   render.line = line;
   if (function.is_undefined()) {
     const auto& name = std::get<Undefined>(function.variant()).name;
@@ -106,12 +115,14 @@ Result<Value> CallNode::evaluate(Render& render) const {
 Result<Value> FilterNode::evaluate(Render& render) const {
   const Value value = SLUICE_TRY(render.evaluate(*subject));
   auto given = SLUICE_TRY(arguments.evaluate(render));
+  // As in CallNode: a message names the filter's line, not that of its last argument.
   render.line = line;
   Call call(filter.name, std::move(given), render.work);
   return invoke(filter.function, value, call);
 }
 
 Result<Value> BinaryNode::evaluate(Render& render) const {
+  // Arithmetic reads both operands before it computes; only `and`, `or` and `if` skip one.
   const Value a = SLUICE_TRY(render.evaluate(*left));
   const Value b = SLUICE_TRY(render.evaluate(*right));
   return compute(op, a, b, render.work);
@@ -132,12 +143,16 @@ Result<Value> ConcatNode::evaluate(Render& render) const {
   for (const ExpressionPtr& part : parts) {
     const Value value = SLUICE_TRY(render.evaluate(*part));
     joined += SLUICE_TRY(to_text(value, render.work));
+    // The size is checked per part, because a template of a few bytes can double a text in each
+    // part. The budget is charged once, for the text that remains.
     SLUICE_TRY(Work::check_text(joined.size()));
   }
   SLUICE_TRY(render.work.spend_text(joined.size()));
   return Value(std::move(joined));
 }
 
+/// `a < b <= c` means `a < b and b <= c` with b evaluated once. The first comparison that fails
+/// ends the chain, and the operands behind it are not evaluated.
 Result<Value> CompareNode::evaluate(Render& render) const {
   Value left = SLUICE_TRY(render.evaluate(*first));
   for (const auto& [op, node] : others) {
@@ -151,10 +166,13 @@ Result<Value> CompareNode::evaluate(Render& render) const {
 
 Result<Value> LogicNode::evaluate(Render& render) const {
   Value value = SLUICE_TRY(render.evaluate(*left));
+  // The result is an operand, not a truth value: `name or "user"` is a common default in templates.
   if (value.is_true() != is_and) return value;
   return render.evaluate(*right);
 }
 
+/// Evaluates one of the two branches. `x if c` without `else` is undefined where c is false, which
+/// prints as an empty text.
 Result<Value> ConditionalNode::evaluate(Render& render) const {
   const Value chosen = SLUICE_TRY(render.evaluate(*condition));
   if (chosen.is_true()) return render.evaluate(*value);

@@ -13,6 +13,9 @@ namespace {
 constexpr auto kNowhere = std::string_view::npos;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Bytes of characters beyond ASCII count as letters: Python allows such names, and no operator has
+/// them.
 bool is_name_start(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
@@ -63,6 +66,7 @@ class Lexer {
 
   /// Text up to the next mark, and what the mark begins.
   Status next_part() {
+    // A brace is text unless %, # or a second brace follows. Braces of JSON in a prompt are common.
     std::size_t mark = at_;
     while (true) {
       mark = text_.find('{', mark);
@@ -74,9 +78,11 @@ class Lexer {
     }
     const char kind = text_[mark + 1];
     std::string_view sign = text_.substr(mark + 2, 1);
+    // "-" behind a mark takes the white space before it; "+" keeps what lstrip_blocks would take.
     if (sign != "-" && sign != "+") sign = "";
     SLUICE_TRY(add_text(mark, sign, kind != '{'));
     if (kind == '#') return skip_comment();
+    // Checked before tokens are read: what stands in a raw block may not be tokens at all.
     if (kind == '%' && is_raw(mark + 2 + sign.size())) return add_raw(sign.size());
     push(kind == '{' ? TokenKind::kOutputBegin : TokenKind::kTagBegin, "");
     advance(2 + sign.size());
@@ -89,6 +95,8 @@ class Lexer {
     if (sign == "-") {
       data = strip(data, nullptr, Side::kRight);
     } else if (is_tag && sign != "+") {
+      // Chat templates are read with lstrip_blocks and trim_blocks switched on, as Hugging Face
+      // reads them.
       data = without_indent(data);
     }
     if (!data.empty()) push(TokenKind::kText, data);
@@ -115,6 +123,7 @@ class Lexer {
   }
 
   Status skip_comment() {
+    // From behind the begin, so that `{#}` is no whole comment.
     const std::size_t end = text_.find("#}", at_ + 2);
     if (end == kNowhere) return error("a comment has no end");
     std::string_view sign = text_.substr(end - 1, 1);
@@ -144,6 +153,7 @@ class Lexer {
     std::string_view sign;
     advance(end_of_word(at_ + 2 + sign_size, "raw", sign) - at_);
     if (sign == "-") skip_space();
+    // Nothing within a raw block counts but its own end; `{% endif %}` there is text.
     for (std::size_t mark = text_.find("{%", at_); mark != kNowhere;
          mark = text_.find("{%", mark + 2)) {
       std::string_view before = text_.substr(mark + 2, 1);
@@ -165,6 +175,8 @@ class Lexer {
     while (true) {
       skip_space();
       if (at_ == text_.size()) return error(is_output ? "{{ has no end" : "{% has no end");
+      // A minus belongs to the end only directly before it, and in no open bracket: `{{ a[-1] }}`
+      // has none.
       const bool has_sign = (text_[at_] == '-' || (text_[at_] == '+' && !is_output)) &&
                             text_.substr(at_ + 1).starts_with(end);
       if (open.empty() && (has_sign || is_at(end))) {
@@ -207,6 +219,7 @@ class Lexer {
 
   Status add_number() {
     std::size_t end = end_of_digits(at_);
+    // Behind a dot digits are an index: `a.0.1` is two items, not the number 0.1.
     const bool follows_dot = at_ > 0 && text_[at_ - 1] == '.';
     const auto has_digit = [&](std::size_t i) { return i < text_.size() && is_digit(text_[i]); };
     bool is_float = false;
@@ -232,6 +245,7 @@ class Lexer {
 
   Status add_string() {
     std::size_t end = at_ + 1;
+    // A backslash takes the next character along, so an escaped quote does not end the string.
     while (end < text_.size() && text_[end] != text_[at_]) end += text_[end] == '\\' ? 2 : 1;
     if (end >= text_.size()) return error("a string has no end");
     auto unescaped = unescape(text_.substr(at_ + 1, end - at_ - 1));
@@ -242,6 +256,7 @@ class Lexer {
   }
 
   Status add_operator(std::string& open) {
+    // Two characters before one, so that `<` is never the start of `<=`.
     constexpr std::string_view kDouble[] = {"//", "**", "==", "!=", ">=", "<="};
     for (const std::string_view sign : kDouble) {
       if (is_at(sign)) return take(TokenKind::kOperator, 2);
@@ -255,6 +270,7 @@ class Lexer {
     if (place != kNowhere && place % 2 == 0) {
       open += c;
     } else if (place != kNowhere) {
+      // `}}` ends an output only if no brace is open: {{ {"a": {}} }} has both meanings of it.
       if (open.empty() || open.back() != brackets[place - 1])
         return error("a bracket has no begin");
       open.pop_back();

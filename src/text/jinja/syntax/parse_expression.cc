@@ -21,6 +21,8 @@ std::unique_ptr<Node> make(const Tokens& tokens) {
   return node;
 }
 
+/// Keeps the depth of a node above those of its children. A node calls it for each child, before it
+/// moves the child in.
 void grow(Expression& parent, const ExpressionPtr& child) {
   if (child != nullptr) parent.depth = std::max(parent.depth, child->depth + 1);
 }
@@ -58,6 +60,8 @@ Result<ExpressionPtr> logic(bool is_and, ExpressionPtr left, ExpressionPtr right
   return checked(std::move(node), tokens);
 }
 
+/// The lexer takes the longest sign, so `<` never matches the start of `<=`. `not in` needs a token
+/// of lookahead: `not` alone belongs to the expression behind it.
 std::optional<Comparison> read_comparison(Tokens& tokens) {
   constexpr std::pair<std::string_view, Comparison> kSigns[] = {
       {"==", Comparison::kEqual},  {"!=", Comparison::kNotEqual},
@@ -94,6 +98,8 @@ class Nesting {
 }  // namespace
 
 Result<ExpressionPtr> ExpressionParser::parse(bool has_conditional) {
+  // The node takes its line from the first token. The loop ends at a comma
+  // before a closing token, for `(a,)`, and before `in`, for `for a, in list`.
   auto list = make<ListNode>(tokens_);
   list->is_tuple = true;
   ExpressionPtr first = SLUICE_TRY(parse_one(has_conditional));
@@ -112,6 +118,8 @@ Result<ExpressionPtr> ExpressionParser::parse(bool has_conditional) {
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_one(bool has_conditional) {
+  // Calls that lie in each other pass through here, through parse_not or through parse_unary: those
+  // three count.
   const Nesting nesting(depth_);
   SLUICE_TRY(nesting.check(tokens_));
   ExpressionPtr value = SLUICE_TRY(parse_or());
@@ -128,6 +136,8 @@ Result<ExpressionPtr> ExpressionParser::parse_one(bool has_conditional) {
   return value;
 }
 
+/// The functions from here to parse_power stand in the order of Jinja's operators, from the weakest
+/// to the strongest. Each parses its operands by the next one, and repeats itself to the left.
 Result<ExpressionPtr> ExpressionParser::parse_or() {
   ExpressionPtr left = SLUICE_TRY(parse_and());
   while (tokens_.skip_name("or")) {
@@ -171,6 +181,7 @@ Result<ExpressionPtr> ExpressionParser::parse_comparison() {
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_sum() {
+  // `~` binds stronger than `+` in Jinja, unlike in most languages.
   ExpressionPtr left = SLUICE_TRY(parse_concat());
   while (true) {
     const bool is_sum = tokens_.peek().is_operator("+");
@@ -196,6 +207,7 @@ Result<ExpressionPtr> ExpressionParser::parse_concat() {
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_product() {
+  // The lexer has made one token of `//`, so the order of the entries does not matter.
   constexpr std::pair<std::string_view, Operator> kSigns[] = {{"*", Operator::kMultiply},
                                                               {"/", Operator::kDivide},
                                                               {"//", Operator::kFloorDivide},
@@ -212,6 +224,7 @@ Result<ExpressionPtr> ExpressionParser::parse_product() {
 
 Result<ExpressionPtr> ExpressionParser::parse_power() {
   ExpressionPtr left = SLUICE_TRY(parse_unary(true));
+  // Powers group to the left in Jinja: 2 ** 3 ** 2 is 64, where Python gives 512.
   while (tokens_.skip_operator("**")) {
     ExpressionPtr right = SLUICE_TRY(parse_unary(true));
     left = SLUICE_TRY(binary(Operator::kPower, std::move(left), std::move(right), tokens_));
@@ -219,6 +232,8 @@ Result<ExpressionPtr> ExpressionParser::parse_power() {
   return left;
 }
 
+/// Filters bind weaker than a sign: `-x | abs` is `(-x) | abs`. The operand of the sign therefore
+/// reads none, and the outermost call reads them all.
 Result<ExpressionPtr> ExpressionParser::parse_unary(bool has_filters) {
   const Nesting nesting(depth_);
   SLUICE_TRY(nesting.check(tokens_));
@@ -239,6 +254,8 @@ Result<ExpressionPtr> ExpressionParser::parse_unary(bool has_filters) {
   return value;
 }
 
+/// The chain grows in a loop, without a call of the parser per link. `checked` therefore bounds the
+/// depth of the tree as well: evaluation recurses over it.
 Result<ExpressionPtr> ExpressionParser::parse_postfix(ExpressionPtr owner) {
   while (true) {
     if (tokens_.peek().is_operator(".")) {
@@ -269,6 +286,7 @@ Result<ExpressionPtr> ExpressionParser::parse_filters(ExpressionPtr subject) {
 
 Result<ExpressionPtr> ExpressionParser::parse_attribute(ExpressionPtr owner) {
   tokens_.next();
+  // `pair.0` is an item, as in Jinja; the lexer keeps the dot apart from the number.
   if (tokens_.peek().kind == TokenKind::kInteger) {
     auto item = make<ItemNode>(tokens_);
     item->key = SLUICE_TRY(parse_number());
@@ -284,6 +302,8 @@ Result<ExpressionPtr> ExpressionParser::parse_attribute(ExpressionPtr owner) {
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_item(ExpressionPtr owner) {
+  // Whether brackets hold an index or a slice shows behind their first expression; the node that is
+  // not needed goes.
   auto slice = make<SliceNode>(tokens_);
   auto item = make<ItemNode>(tokens_);
   tokens_.next();
@@ -323,6 +343,8 @@ Result<ExpressionPtr> ExpressionParser::parse_filter(ExpressionPtr subject) {
   auto node = make<FilterNode>(tokens_);
   tokens_.next();
   const std::string name = SLUICE_TRY(tokens_.expect_name());
+  // Filters are found while parsing, so an unknown one is refused when a model is loaded, not in
+  // the first chat that comes to it.
   const NamedFunction* filter = find_filter(name);
   if (filter == nullptr) {
     return unimplemented("line {} of the template: the filter \"{}\" is not supported", node->line,
@@ -348,6 +370,8 @@ Result<ExpressionPtr> ExpressionParser::parse_test(ExpressionPtr subject) {
   }
   node->filter = *test;
   const Token& token = tokens_.peek();
+  // A test without brackets takes one operand, as in `x is divisibleby 3`. Words that join
+  // expressions are no operand, and neither is a second `is`.
   if (token.is_name("is")) return tokens_.error("a test follows a test");
   const bool ends = token.is_name("else") || token.is_name("or") || token.is_name("and");
   const bool starts_value = token.kind == TokenKind::kName || token.kind == TokenKind::kString ||
@@ -363,6 +387,7 @@ Result<ExpressionPtr> ExpressionParser::parse_test(ExpressionPtr subject) {
   grow(*node, node->arguments);
   node->subject = std::move(subject);
   if (!is_negated) return checked(std::move(node), tokens_);
+  // `x is not y` is `not (x is y)`.
   auto negated = make<NotNode>(tokens_);
   negated->operand = std::move(node);
   grow(*negated, negated->operand);
@@ -373,6 +398,7 @@ Result<ArgumentNodes> ExpressionParser::parse_arguments() {
   ArgumentNodes arguments;
   SLUICE_TRY(tokens_.expect_operator("("));
   while (!tokens_.skip_operator(")")) {
+    // A list of unknown length would escape the check of argument counts while parsing.
     if (tokens_.peek().is_operator("*") || tokens_.peek().is_operator("**")) {
       return unimplemented("line {} of the template: arguments with * are not supported",
                            tokens_.peek().line);
@@ -401,11 +427,13 @@ Result<ExpressionPtr> ExpressionParser::parse_primary() {
   auto literal = make<Literal>(tokens_);
   if (token.kind == TokenKind::kString) {
     std::string text;
+    // Texts side by side are one text, as in Python.
     while (tokens_.peek().kind == TokenKind::kString) text += tokens_.next().text;
     literal->value = Value(std::move(text));
     return ExpressionPtr(std::move(literal));
   }
   if (token.kind != TokenKind::kName) return tokens_.unexpected();
+  // Jinja takes both spellings of its constants. Other names are variables, functions as well.
   const std::string name = tokens_.next().text;
   if (name == "true" || name == "True" || name == "false" || name == "False") {
     literal->value = Value(name == "true" || name == "True");
@@ -427,6 +455,7 @@ Result<ExpressionPtr> ExpressionParser::parse_number() {
   const char* end = token.text.data() + token.text.size();
   std::int64_t whole = 0;
   double number = 0;
+  // The lexer has checked the digits, so the only error left is a number without a place.
   const bool is_read = token.kind == TokenKind::kInteger
                            ? std::from_chars(token.text.data(), end, whole).ec == std::errc()
                            : std::from_chars(token.text.data(), end, number).ec == std::errc();

@@ -11,6 +11,8 @@ namespace {
 /// Tags within each other.
 constexpr int kMaxTags = 60;
 
+/// Tags that Jinja has and chat templates do not use. Their message differs from that of a misspelt
+/// tag.
 constexpr std::string_view kUnsupported[] = {"autoescape", "block",  "call",  "do",
                                              "extends",    "filter", "from",  "import",
                                              "include",    "print",  "trans", "with"};
@@ -56,6 +58,8 @@ class TemplateParser {
   Status end_tag() { return tokens_.expect(TokenKind::kTagEnd, "%}"); }
 
   Status add_tag(Block& block) {
+    // The parser recurses for each tag within another, and so does the rendering. An error leaves
+    // the count too high, which does not matter: the parser is gone then.
     if (num_tags_ == kMaxTags) return tokens_.error("tags are nested too deep");
     ++num_tags_;
     const std::string name = SLUICE_TRY(tokens_.expect_name());
@@ -89,6 +93,7 @@ class TemplateParser {
   Status add_if(Block& block) {
     auto node = std::make_unique<IfNode>();
     do {
+      // Without conditionals: the `if` of `{% if a if b %}` would otherwise be read as one.
       ExpressionPtr condition = SLUICE_TRY(expressions_.parse(false));
       SLUICE_TRY(end_tag());
       Block taken = SLUICE_TRY(parse_block({"elif", "else", "endif"}));
@@ -107,12 +112,14 @@ class TemplateParser {
     node->target = SLUICE_TRY(parse_target());
     if (!tokens_.skip_name("in")) return tokens_.error("expected \"in\"");
     node->list = SLUICE_TRY(expressions_.parse(false));
+    // This `if` belongs to the loop, so the list before it is parsed without conditionals.
     if (tokens_.skip_name("if")) node->condition = SLUICE_TRY(expressions_.parse_one());
     if (tokens_.peek().is_name("recursive")) {
       return unimplemented("line {} of the template: recursive loops are not supported",
                            tokens_.peek().line);
     }
     SLUICE_TRY(end_tag());
+    // `else` of a loop stands outside of it: a break there belongs to the loop around.
     ++num_loops_;
     node->body = SLUICE_TRY(parse_block({"else", "endfor"}));
     --num_loops_;
@@ -151,6 +158,7 @@ class TemplateParser {
     SLUICE_TRY(tokens_.expect_operator("("));
     while (!tokens_.skip_operator(")")) {
       std::string name = SLUICE_TRY(tokens_.expect_name());
+      // Jinja wants parameters with defaults behind those without; here the order is free.
       ExpressionPtr fallback;
       if (tokens_.skip_operator("=")) fallback = SLUICE_TRY(expressions_.parse_one());
       node->parameters.emplace_back(std::move(name), std::move(fallback));
@@ -196,6 +204,7 @@ class TemplateParser {
       Target part = SLUICE_TRY(parse_one_target());
       parts.push_back(std::move(part));
     } while (tokens_.skip_operator(",") && (has_comma = true));
+    // A comma makes a tuple, even of one name: `{% set a, = pair %}` takes a list of one element.
     if (parts.empty()) return tokens_.error("expected a name");
     if (!has_comma) return std::move(parts.front());
     target.parts = std::move(parts);

@@ -18,6 +18,7 @@ std::string float_text(double number, std::string_view infinity, std::string_vie
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
+/// Python's repr of a text: single quotes, unless it has single quotes and no double ones.
 void append_quoted(std::string& to, std::string_view text) {
   const bool has_single = text.find('\'') != std::string_view::npos;
   const char quote = has_single && text.find('"') == std::string_view::npos ? '"' : '\'';
@@ -29,6 +30,8 @@ void append_quoted(std::string& to, std::string_view text) {
       to += static_cast<char>(c);
     } else if (c == '\n' || c == '\r' || c == '\t') {
       to += c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t";
+      // Python shows characters that Unicode calls printable as they are, and escapes the others by
+      // the size of their code.
     } else if (c == ' ' || is_printable(c)) {
       append_character(to, c);
     } else {
@@ -51,11 +54,14 @@ class Representation {
   Status append(const Value& value) {
     const std::size_t before = text.size();
     SLUICE_TRY(work_.spend(kPrintUnits));
+    // Checked per element: one list may stand many times within another without a copy, so texts
+    // can grow exponentially with the depth of a value.
     SLUICE_TRY(Work::check_text(before));
     if (value.is_none()) {
       text += "None";
     } else if (value.is_undefined()) {
       text += "Undefined";
+      // Truth values come before numbers here and in JSON: whole() reads them as 0 and 1.
     } else if (value.is_bool()) {
       text += value.is_true() ? "True" : "False";
     } else if (const auto whole = value.whole()) {
@@ -83,6 +89,7 @@ class Representation {
       if (i > 0) text += ", ";
       SLUICE_TRY(append(list.items[i]));
     }
+    // Python writes a tuple of one element with a comma.
     if (list.is_tuple && list.items.size() == 1) text += ',';
     text += list.is_tuple ? ')' : ']';
     return ok_status();
@@ -128,6 +135,8 @@ class JsonWriter {
     if (value.is_none()) return std::string("null");
     if (value.is_bool()) return std::string(value.is_true() ? "true" : "false");
     if (const auto whole = value.whole()) return fmt::format("{}", *whole);
+    // JSON has no such numbers; Python's json.dumps writes these words, and templates were tested
+    // with it.
     if (const auto number = value.number()) return float_text(*number, "Infinity", "NaN");
     return invalid_argument("JSON has no {}", value.kind());
   }
@@ -159,12 +168,15 @@ class JsonWriter {
   }
 
   Status append_dict(const Dict& dict, std::int64_t level) {
+    // Keys of JSON are texts. Numbers, truth values and none become theirs, as in Python; other
+    // keys are an error.
     std::vector<std::pair<std::string, const Value*>> entries;
     for (const auto& [key, value] : dict.entries) {
       entries.emplace_back(key.text() != nullptr ? *key.text() : SLUICE_TRY(scalar(key)), &value);
     }
     SLUICE_TRY(work_.spend(Work::kElementUnits * entries.size()));
     if (style_.sorts_keys) {
+      // Bytes of UTF-8 sort as the code points do, so this is Python's order.
       std::stable_sort(entries.begin(), entries.end(),
                        [](const auto& a, const auto& b) { return a.first < b.first; });
     }
@@ -210,6 +222,8 @@ Result<std::string> to_text(const Value& value, Work& work) {
     SLUICE_TRY(work.spend_text(value.text()->size()));
     return *value.text();
   }
+  // An undefined value prints as nothing at the top, but is named within a list: a message with a
+  // hole in it should show.
   if (value.is_undefined()) return std::string();
   return to_representation(value, work);
 }
@@ -237,6 +251,7 @@ Result<Value> from_json(const nlohmann::ordered_json& json, Work& work, int dept
     case nlohmann::ordered_json::value_t::boolean: return Value(json.get<bool>());
     case nlohmann::ordered_json::value_t::number_integer: return Value(json.get<std::int64_t>());
     case nlohmann::ordered_json::value_t::number_unsigned: {
+      // The next best number: Python keeps all digits, a template of a chat has no use for them.
       const auto number = json.get<std::uint64_t>();
       if (number <= INT64_MAX) return Value(static_cast<std::int64_t>(number));
       return Value(static_cast<double>(number));

@@ -37,6 +37,13 @@ typedef struct sluice_generator sluice_generator;
 #define SLUICE_GIVEN_SEED 32
 #define SLUICE_GIVEN_MAX_TOKENS 64
 #define SLUICE_GIVEN_TOP_LOGPROBS 128
+#define SLUICE_GIVEN_PRESENCE_PENALTY 256
+#define SLUICE_GIVEN_FREQUENCY_PENALTY 512
+typedef struct sluice_logit_bias {
+  int64_t token;
+  float bias;
+  int32_t reserved;
+} sluice_logit_bias;
 typedef struct sluice_generate_request {
   uint32_t struct_size;
   uint32_t given;
@@ -59,6 +66,14 @@ typedef struct sluice_generate_request {
   int32_t (*is_stopped)(void* user_data);
   void* user_data;
   int64_t top_logprobs;
+  const char* schema;
+  const char* grammar;
+  float presence_penalty;
+  float frequency_penalty;
+  const sluice_logit_bias* logit_bias;
+  size_t num_logit_bias;
+  const char* const* bad_words;
+  size_t num_bad_words;
 } sluice_generate_request;
 typedef struct sluice_token_logprob {
   int64_t token;
@@ -91,4 +106,14 @@ SLUICE_API sluice_code sluice_generator_next(sluice_generator* generator,
 SLUICE_API int32_t sluice_generator_finish(const sluice_generator* generator);
 SLUICE_API int64_t sluice_generator_num_prompt_tokens(const sluice_generator* generator);
 SLUICE_API int64_t sluice_generator_num_tokens(const sluice_generator* generator);
+typedef struct sluice_embedder sluice_embedder;
+SLUICE_API sluice_code sluice_embedder_create(sluice_model* model, sluice_embedder** embedder);
+SLUICE_API void sluice_embedder_free(sluice_embedder* embedder);
+SLUICE_API int64_t sluice_embedder_width(const sluice_embedder* embedder);
+SLUICE_API int64_t sluice_embedder_context(const sluice_embedder* embedder);
+SLUICE_API sluice_code sluice_embedder_embed(sluice_embedder* embedder, const char* const* texts,
+                                             size_t num_texts, float* vectors);
+SLUICE_API sluice_code sluice_embedder_score(sluice_embedder* embedder, const char* query,
+                                             const char* const* documents, size_t num_documents,
+                                             float* scores);
 #endif

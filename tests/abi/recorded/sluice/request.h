@@ -36,7 +36,9 @@ typedef struct sluice_request_options {
   int32_t num_kept;
   const sluice_exchanged_input* exchanged;
   const char* const* kept;
-  int64_t keep_ns;
+  int64_t ttl_ns;
+  const char* traceparent;
+  const char* tracestate;
 } sluice_request_options;
 SLUICE_API sluice_code sluice_runtime_infer(sluice_runtime* runtime, uint64_t model,
                                             const sluice_named_array* inputs, size_t num_inputs,

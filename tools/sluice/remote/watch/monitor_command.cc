@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "base/log/wall_time.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 #include "sluice/remote/watch/snapshot.h"
@@ -30,12 +31,8 @@ class MonitorCommand : public Command {
     for (std::int64_t i = 0; count_ == 0 || i < count_; ++i) {
       std::this_thread::sleep_for(std::chrono::duration<double>(interval_seconds_));
       activity::Snapshot now = SLUICE_TRY(take_snapshot(*client));
-      const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-      const double time_s =
-          static_cast<double>(
-              std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count()) /
-          1e3;
-      const std::string line = activity_line(now, activity_between(before, now), time_s) + "\n";
+      const std::string line =
+          activity_line(now, activity_between(before, now), unix_time_s()) + "\n";
       if (std::fputs(line.c_str(), stdout) == EOF || std::fflush(stdout) != 0) return 0;
       before = std::move(now);
     }

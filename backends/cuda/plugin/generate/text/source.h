@@ -24,6 +24,7 @@ struct Source {
   /// The operands whose addresses are the parameters, in order: numbers of the inputs, then the
   /// body's inputs; -1 - i is output i.
   std::vector<int> operands;
+  bool is_masked = false;  ///< as mask_kernel rewrites it (confine/masked_kernel.h)
 };
 
 }  // namespace sluice::cuda

@@ -1,0 +1,170 @@
+#include "guest/launcher/launcher.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>  // NOLINT: strerror
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+#include "base/process/child.h"
+#include "base/process/spawn_plan.h"
+#include "guest/launcher/program_file.h"
+#include "guest/wire/calls.h"
+#include "guest/wire/hello.h"
+
+extern char** environ;
+
+namespace sluice::guest {
+namespace {
+
+constexpr int kSocketFd = 3;
+constexpr int kBacklog = 128;
+
+std::filesystem::path runtime_folder() { return program_beside("..") / "lib" / "sluice" / "guest"; }
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+int wait_for(pid_t id) {
+  int status = 0;
+  while (waitpid(id, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+/// Only this user's processes connect: the file's mode is 0600.
+Result<shm::Fd> listen_at(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
+    return invalid_argument("socket \"{}\": a path has 1 to {} bytes", path,
+                            sizeof(address.sun_path) - 1);
+  }
+  if (shm::connect_unix(path).is_ok()) {
+    return make_error(Code::kAlreadyExists, "socket {}: another process listens there", path);
+  }
+  struct stat info = {};
+  if (lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) unlink(path.c_str());
+  memcpy(address.sun_path, path.c_str(), path.size());
+  shm::Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const mode_t before = umask(0177);
+  const bool is_bound = fd.is_valid() && bind(fd.get(), reinterpret_cast<const sockaddr*>(&address),
+                                              sizeof(address)) == 0;
+  umask(before);
+  if (is_bound && listen(fd.get(), kBacklog) == 0) return fd;
+  return make_error(Code::kUnavailable, "socket {}: {}", path, strerror(errno));
+}
+
+/// The environment, with the proxy's socket and the guest library in front of others.
+std::vector<std::string> guest_environment(const std::string& socket_path) {
+  constexpr std::string_view kPath = "LD_LIBRARY_PATH=";
+  const std::string socket = fmt::format("{}={}", kSocketVariable, socket_path);
+  std::string path = std::string(kPath) + runtime_folder().string();
+  std::vector<std::string> words;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (text.starts_with(kPath)) {
+      path += ":" + std::string(text.substr(kPath.size()));
+    } else if (!text.starts_with(fmt::format("{}=", kSocketVariable))) {
+      words.emplace_back(text);
+    }
+  }
+  words.push_back(socket);
+  words.push_back(std::move(path));
+  return words;
+}
+
+/// The terminal's signals, which the command that waits ignores, end a guest as they would without
+/// it.
+struct GuestPlan {
+  GuestPlan() {
+    sigset_t usual;
+    sigemptyset(&usual);
+    for (const int number : {SIGINT, SIGQUIT}) sigaddset(&usual, number);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigdefault(&attributes, &usual);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  }
+  ~GuestPlan() { posix_spawnattr_destroy(&attributes); }
+  GuestPlan(const GuestPlan&) = delete;
+  GuestPlan& operator=(const GuestPlan&) = delete;
+
+  posix_spawnattr_t attributes = {};
+};
+
+/// A proxy that has no device ends; its guests would find none without this.
+Status check_proxy(const std::string& socket_path) {
+  const shm::Fd socket = SLUICE_TRY(shm::connect_unix(socket_path));
+  Hello hello;
+  return receive_hello(socket.get(), hello).status();
+}
+
+}  // namespace
+
+Result<Proxy> Proxy::start(const std::string& socket_path, const ProxyOptions& options) {
+  const shm::Fd listening = SLUICE_TRY(listen_at(socket_path));
+  const std::string program = program_beside("sluice-guest-proxy").string();
+  std::vector<std::string> words = {program, options.backend, std::to_string(options.memory_bytes),
+                                    options.machine};
+  const std::vector<char*> arguments = pointers_to(words);
+  SpawnPlan plan;
+  posix_spawn_file_actions_adddup2(&plan.actions, listening.get(), kSocketFd);
+  pid_t id = -1;
+  const int error =
+      posix_spawn(&id, program.c_str(), &plan.actions, &plan.attributes, arguments.data(), environ);
+  if (error == 0) return Proxy(id, socket_path);
+  unlink(socket_path.c_str());
+  return make_error(error == ENOENT ? Code::kNotFound : Code::kUnavailable, "{} does not start: {}",
+                    program, strerror(error));
+}
+
+Proxy::~Proxy() {
+  if (id_ < 0) return;
+  kill(id_, SIGKILL);
+  wait_for(id_);
+  unlink(path_.c_str());
+}
+
+int Proxy::wait() {
+  const int status = wait_for(id_);
+  id_ = -1;
+  unlink(path_.c_str());
+  return status;
+}
+
+Result<int> run_guest(const std::string& socket_path, std::vector<std::string> words) {
+  if (std::error_code error; std::filesystem::is_regular_file(words.front(), error)) {
+    const Bytes file = SLUICE_TRY(map_file(words.front()));
+    SLUICE_TRY(check_program(file.view()).with_context(words.front()));
+  }
+  SLUICE_TRY(check_proxy(socket_path));
+  std::vector<std::string> environment = guest_environment(socket_path);
+  const std::vector<char*> variables = pointers_to(environment);
+  const std::vector<char*> arguments = pointers_to(words);
+  const GuestPlan plan;
+  pid_t id = -1;
+  const int error = posix_spawnp(&id, words.front().c_str(), nullptr, &plan.attributes,
+                                 arguments.data(), variables.data());
+  if (error != 0) {
+    return make_error(error == ENOENT ? Code::kNotFound : Code::kUnavailable,
+                      "{} does not start: {}", words.front(), strerror(error));
+  }
+  return wait_for(id);
+}
+
+}  // namespace sluice::guest

@@ -1,0 +1,179 @@
+// Device code, its kernels and variables, and launches.
+//
+// The driver believes the header of a fat binary about its size and reads text up to a NUL, so both
+// are checked before it sees the bytes.
+#include <algorithm>
+#include <cstring>
+
+#include "guest/proxy/guest.h"
+
+namespace sluice::guest {
+namespace {
+
+using cuda::CuResult;
+
+constexpr std::size_t kMaxNameBytes = 4096;
+
+CuResult code_piece(Guest& guest, const Call& call, Answer& /*answer*/) {
+  if (call.payload.size() > kMaxCodeBytes - guest.code.size()) return CuResult::kOutOfMemory;
+  guest.code.append(reinterpret_cast<const char*>(call.payload.data()), call.payload.size());
+  return CuResult::kSuccess;
+}
+
+/// Whether the bytes are one fat binary, whole.
+bool is_whole_fatbin(const std::string& code) {
+  struct {
+    std::uint32_t magic;
+    std::uint16_t version;
+    std::uint16_t header_bytes;
+    std::uint64_t bytes;
+  } header = {};
+  constexpr std::uint32_t kMagic = 0xBA55ED50;
+  if (code.size() < sizeof(header)) return false;
+  std::memcpy(&header, code.data(), sizeof(header));
+  return header.magic == kMagic && header.header_bytes == sizeof(header) &&
+         header.bytes == code.size() - sizeof(header);
+}
+
+CuResult code_load(Guest& guest, const Call& call, Answer& answer) {
+  const auto body = from_body<HandleBody>(call.body);
+  const std::string code = std::move(guest.code);
+  guest.code.clear();
+  if (!is_whole_fatbin(code)) return CuResult::kInvalidImage;
+  std::shared_ptr<const Module> module;
+  const CuResult result = guest.device().load(code, body.flags != 0, &module);
+  if (result != CuResult::kSuccess) return result;
+  answer.words[0] = guest.libraries.add(std::move(module));
+  return answer.words[0] != 0 ? CuResult::kSuccess : CuResult::kOutOfMemory;
+}
+
+/// The name behind a call, copied; empty if it is too long or holds a NUL.
+std::string name_of(const Call& call) {
+  if (call.payload.size() > kMaxNameBytes) return {};
+  std::string name(reinterpret_cast<const char*>(call.payload.data()), call.payload.size());
+  return name.find('\0') == std::string::npos ? name : std::string();
+}
+
+CuResult read_parameters(Guest& guest, cuda::CuKernel kernel, GuestKernel& found) {
+  for (std::size_t i = 0; i < kMaxParameters; ++i) {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+    const CuResult result = guest.driver().kernel_get_param_info(kernel, i, &offset, &bytes);
+    if (result == CuResult::kInvalidValue)
+      return CuResult::kSuccess;  // no parameter has this index
+    if (result != CuResult::kSuccess) return result;
+    if (offset + bytes > kMaxParameterBytes) return CuResult::kInvalidImage;
+    const auto end = static_cast<std::uint32_t>(offset + bytes);
+    found.parameters.push_back(
+        {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes)});
+    found.parameter_bytes = std::max(found.parameter_bytes, end);
+  }
+  return CuResult::kInvalidImage;
+}
+
+int attribute(Guest& guest, cuda::CuFunction function, cuda::CuFunctionAttribute which) {
+  int value = 0;
+  return guest.driver().func_get_attribute(&value, which, function) == CuResult::kSuccess ? value
+                                                                                          : 0;
+}
+
+void write_facts(const GuestKernel& kernel, KernelFacts facts, Answer& answer) {
+  facts.num_parameters = static_cast<std::uint32_t>(kernel.parameters.size());
+  const std::size_t bytes = kernel.parameters.size() * sizeof(ParameterPlace);
+  std::memcpy(answer.room.data(), &facts, sizeof(facts));
+  if (bytes > 0) std::memcpy(answer.room.data() + sizeof(facts), kernel.parameters.data(), bytes);
+  answer.payload_bytes = static_cast<std::uint32_t>(sizeof(facts) + bytes);
+}
+
+CuResult kernel_find(Guest& guest, const Call& call, Answer& answer) {
+  const auto* const library = guest.libraries.find(from_body<HandleBody>(call.body).handle);
+  const std::string name = name_of(call);
+  if (library == nullptr || name.empty()) return CuResult::kInvalidHandle;
+  cuda::CuKernel handle = nullptr;
+  GuestKernel kernel;
+  kernel.module = *library;
+  CuResult result = guest.driver().library_get_kernel(&handle, (*library)->library(), name.c_str());
+  if (result == CuResult::kSuccess)
+    result = guest.driver().kernel_get_function(&kernel.function, handle);
+  if (result == CuResult::kSuccess) result = read_parameters(guest, handle, kernel);
+  if (result != CuResult::kSuccess) return result;
+  using enum cuda::CuFunctionAttribute;
+  KernelFacts facts;
+  facts.max_threads = kernel.max_threads = attribute(guest, kernel.function, kMaxThreadsPerBlock);
+  facts.static_shared_bytes = attribute(guest, kernel.function, kStaticSharedBytes);
+  facts.max_dynamic_shared_bytes = attribute(guest, kernel.function, kMaxDynamicSharedBytes);
+  facts.local_bytes = attribute(guest, kernel.function, kLocalBytes);
+  facts.registers = attribute(guest, kernel.function, kRegisters);
+  facts.ptx_version = attribute(guest, kernel.function, kPtxVersion);
+  facts.binary_version = attribute(guest, kernel.function, kBinaryVersion);
+  facts.kernel = guest.kernels.add(kernel);
+  if (facts.kernel == 0) return CuResult::kOutOfMemory;
+  write_facts(kernel, facts, answer);
+  return CuResult::kSuccess;
+}
+
+CuResult variable_find(Guest& guest, const Call& call, Answer& answer) {
+  const auto* const library = guest.libraries.find(from_body<HandleBody>(call.body).handle);
+  const std::string name = name_of(call);
+  if (library == nullptr || name.empty()) return CuResult::kInvalidHandle;
+  std::size_t bytes = 0;
+  const CuResult result = guest.driver().library_get_global(answer.words.data(), &bytes,
+                                                            (*library)->library(), name.c_str());
+  if (result != CuResult::kSuccess) return result;
+  answer.words[1] = bytes;
+  guest.add_variable(answer.words[0], bytes);
+  return CuResult::kSuccess;
+}
+
+CuResult kernel_shared_bytes(Guest& guest, const Call& call, Answer& /*answer*/) {
+  const auto body = from_body<HandleBody>(call.body);
+  const GuestKernel* const kernel = guest.kernels.find(body.handle);
+  if (kernel == nullptr) return CuResult::kInvalidHandle;
+  return guest.driver().func_set_attribute(
+      kernel->function, cuda::CuFunctionAttribute::kMaxDynamicSharedBytes, body.value);
+}
+
+CuResult kernel_occupancy(Guest& guest, const Call& call, Answer& answer) {
+  const auto body = from_body<HandleBody>(call.body);
+  const GuestKernel* const kernel = guest.kernels.find(body.handle);
+  if (kernel == nullptr) return CuResult::kInvalidHandle;
+  int blocks = 0;
+  const CuResult result = guest.driver().occupancy_max_active_blocks_per_multiprocessor(
+      &blocks, kernel->function, static_cast<int>(body.flags), body.other);
+  answer.words[0] = static_cast<std::uint64_t>(blocks);
+  return result;
+}
+
+CuResult launch(Guest& guest, const Call& call, Answer& /*answer*/) {
+  const auto body = from_body<LaunchBody>(call.body);
+  const GuestKernel* const kernel = guest.kernels.find(body.kernel);
+  if (kernel == nullptr) return CuResult::kInvalidHandle;
+  if (call.payload.size() != kernel->parameter_bytes) return CuResult::kInvalidValue;
+  GuestStream* stream = nullptr;
+  const CuResult result = guest.enter(body.stream, &stream);
+  if (result != CuResult::kSuccess) return result;
+  alignas(16) std::array<std::byte, kMaxParameterBytes + 1> bytes;  // the driver wants them aligned
+  if (!call.payload.empty()) std::memcpy(bytes.data(), call.payload.data(), call.payload.size());
+  std::vector<void*> parameters;
+  parameters.reserve(kernel->parameters.size());
+  for (const ParameterPlace& place : kernel->parameters) {
+    parameters.push_back(bytes.data() + place.offset_bytes);
+  }
+  return guest.driver().launch_kernel(
+      kernel->function, body.grid[0], body.grid[1], body.grid[2], body.block[0], body.block[1],
+      body.block[2], body.dynamic_shared_bytes, stream->stream, parameters.data(), nullptr);
+}
+
+}  // namespace
+
+void fill_code_entries(EntryTable& table) {
+  table[CallKind::kCodePiece] = code_piece;
+  table[CallKind::kCodeLoad] = code_load;
+  table[CallKind::kKernelFind] = kernel_find;
+  table[CallKind::kVariableFind] = variable_find;
+  table[CallKind::kKernelSharedBytes] = kernel_shared_bytes;
+  table[CallKind::kKernelOccupancy] = kernel_occupancy;
+  table[CallKind::kLaunch] = launch;
+}
+
+}  // namespace sluice::guest

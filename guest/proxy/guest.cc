@@ -1,0 +1,178 @@
+// The default stream of CUDA waits for the blocking streams and they for it. All guests share a
+// context, so the driver's own default stream would join the guests' work; a guest's is a stream
+// like others here, and events order it. An edge is recorded only where one side has new work and
+// the other comes next.
+#include "guest/proxy/guest.h"
+
+namespace sluice::guest {
+
+using cuda::CuResult;
+
+namespace {
+
+constexpr std::uint64_t kMemoryUnit = 512;  // what an allocation counts in multiples of
+
+const EntryTable& entry_table() {
+  static const EntryTable kTable = [] {
+    EntryTable table;
+    fill_device_entries(table);
+    fill_memory_entries(table);
+    fill_stream_entries(table);
+    fill_event_entries(table);
+    fill_code_entries(table);
+    fill_graph_entries(table);
+    return table;
+  }();
+  return kTable;
+}
+
+std::uint64_t counted(std::uint64_t bytes) {
+  return (bytes + kMemoryUnit - 1) / kMemoryUnit * kMemoryUnit;
+}
+
+}  // namespace
+
+CuResult Guest::start() {
+  const CuResult result = device_.take_stream(0, &default_stream_.stream);
+  if (result != CuResult::kSuccess) return result;
+  return device_.take_stream(0, &memory_stream_.stream);
+}
+
+Guest::~Guest() {
+  for (auto& [number, stream] : streams.all()) release(stream);
+  release(default_stream_);
+  for (auto& [number, exec] : graph_execs.all()) driver().graph_exec_destroy(exec);
+  for (auto& [number, graph] : graphs.all()) driver().graph_destroy(graph);
+  for (auto& [number, event] : events.all()) driver().event_destroy(event);
+  for (const auto& [address, memory] : memory_) {
+    if (!memory.is_variable) driver().mem_free_async(address, memory_stream_.stream);
+  }
+  release(memory_stream_);
+}
+
+CuResult Guest::handle(const Call& call, Answer& answer) {
+  const CuResult result = entry_table()[call.kind](*this, call, answer);
+  device_.notice(result);
+  return result;
+}
+
+std::uint64_t Guest::quota() const {
+  return std::min(limits_.memory_bytes, device_.memory_bytes());
+}
+
+GuestStream* Guest::find_stream(std::uint64_t number) {
+  return number == kDefaultStream ? &default_stream_ : streams.find(number);
+}
+
+CuResult Guest::wait_for(GuestStream& stream, GuestStream& before) {
+  if (before.tail == nullptr) {
+    const CuResult result = driver().event_create(&before.tail, cuda::kEventDisableTiming);
+    if (result != CuResult::kSuccess) return result;
+  }
+  const CuResult result = driver().event_record(before.tail, before.stream);
+  if (result != CuResult::kSuccess) return result;
+  return driver().stream_wait_event(stream.stream, before.tail, 0);
+}
+
+CuResult Guest::order_default() {
+  for (auto& [number, stream] : streams.all()) {
+    if (!stream.is_blocking) continue;
+    if (stream.has_new_work) {
+      const CuResult result = wait_for(default_stream_, stream);
+      if (result != CuResult::kSuccess) return result;
+      stream.has_new_work = false;
+    }
+    stream.is_behind_default = true;
+  }
+  return CuResult::kSuccess;
+}
+
+CuResult Guest::order_behind_default(GuestStream& stream) {
+  if (!stream.is_blocking) return CuResult::kSuccess;
+  if (stream.is_behind_default) {
+    const CuResult result = wait_for(stream, default_stream_);
+    if (result != CuResult::kSuccess) return result;
+    stream.is_behind_default = false;
+  }
+  stream.has_new_work = true;
+  return CuResult::kSuccess;
+}
+
+CuResult Guest::enter(std::uint64_t number, GuestStream** stream) {
+  *stream = find_stream(number);
+  if (*stream == nullptr) return CuResult::kInvalidHandle;
+  if ((*stream)->is_captured || num_captures_ > 0)
+    return CuResult::kSuccess;  // a capture has its own order
+  return *stream == &default_stream_ ? order_default() : order_behind_default(**stream);
+}
+
+CuResult Guest::wait_for_all() {
+  CuResult first = driver().stream_synchronize(default_stream_.stream);
+  for (auto& [number, stream] : streams.all()) {
+    if (stream.is_captured) continue;
+    const CuResult result = driver().stream_synchronize(stream.stream);
+    if (first == CuResult::kSuccess) first = result;
+  }
+  return first;
+}
+
+void Guest::release(GuestStream& stream) {
+  if (stream.stream == nullptr) return;
+  if (stream.is_captured) {  // its owner, or a stream that joined it, may be in any state
+    cuda::CuGraph graph = nullptr;
+    if (driver().stream_end_capture(stream.stream, &graph) == CuResult::kSuccess) {
+      driver().graph_destroy(graph);
+    }
+    --num_captures_;
+  }
+  // No call of the guest may come behind its last work, so a fault is seen here first.
+  const CuResult result = driver().stream_synchronize(stream.stream);
+  device_.notice(result);
+  const bool is_idle = result == CuResult::kSuccess;
+  if (stream.tail != nullptr) driver().event_destroy(stream.tail);
+  if (is_idle && !stream.is_captured) {
+    device_.give_stream(stream.priority, stream.stream);
+  } else {
+    driver().stream_destroy(stream.stream);
+  }
+  stream = {};
+}
+
+bool Guest::owns(std::uint64_t address, std::uint64_t bytes) const {
+  auto after = memory_.upper_bound(address);
+  if (after == memory_.begin()) return false;
+  const auto& [start, memory] = *--after;
+  return address - start <= memory.bytes && bytes <= memory.bytes - (address - start);
+}
+
+CuResult Guest::allocate(std::uint64_t bytes, cuda::CuStream stream, std::uint64_t* address) {
+  constexpr std::size_t kMaxAllocations = 1 << 20;
+  if (bytes == 0 || bytes > quota())
+    return bytes == 0 ? CuResult::kInvalidValue : CuResult::kOutOfMemory;
+  if (counted(bytes) > quota() - used_bytes_ || memory_.size() >= kMaxAllocations) {
+    return CuResult::kOutOfMemory;
+  }
+  CuResult result = driver().mem_alloc_from_pool_async(address, bytes, device_.pool(), stream);
+  if (result != CuResult::kSuccess) return result;
+  // The pool may give memory that another guest wrote.
+  result = driver().memset_d8_async(*address, 0, bytes, stream);
+  if (result != CuResult::kSuccess) {
+    driver().mem_free_async(*address, stream);
+    return result;
+  }
+  memory_[*address] = {bytes, false};
+  used_bytes_ += counted(bytes);
+  return CuResult::kSuccess;
+}
+
+CuResult Guest::free(std::uint64_t address, cuda::CuStream stream) {
+  const auto found = memory_.find(address);
+  if (found == memory_.end() || found->second.is_variable) return CuResult::kInvalidValue;
+  const CuResult result = driver().mem_free_async(address, stream);
+  if (result != CuResult::kSuccess) return result;
+  used_bytes_ -= counted(found->second.bytes);
+  memory_.erase(found);
+  return CuResult::kSuccess;
+}
+
+}  // namespace sluice::guest

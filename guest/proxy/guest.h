@@ -1,0 +1,157 @@
+// One guest as its proxy sees it: what it holds, and its calls.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "guest/proxy/shared_device.h"
+#include "guest/wire/call_ring.h"
+#include "guest/wire/calls.h"
+
+namespace sluice::guest {
+
+/// Objects by the numbers that a guest knows them by. Numbers are never used twice.
+template <typename T>
+class Table {
+ public:
+  /// 0 if the guest has too many.
+  std::uint64_t add(T object) {
+    constexpr std::size_t kMaxObjects = 1 << 16;
+    if (objects_.size() >= kMaxObjects) return 0;
+    objects_.emplace(++last_, std::move(object));
+    return last_;
+  }
+  T* find(std::uint64_t number) {
+    const auto found = objects_.find(number);
+    return found != objects_.end() ? &found->second : nullptr;
+  }
+  void remove(std::uint64_t number) { objects_.erase(number); }
+  std::map<std::uint64_t, T>& all() { return objects_; }
+
+ private:
+  std::map<std::uint64_t, T> objects_;
+  std::uint64_t last_ = 0;
+};
+
+struct GuestStream {
+  cuda::CuStream stream = nullptr;
+  int priority = 0;
+  bool is_blocking = true;  ///< waits for the default stream and the other way round
+  bool is_captured = false;
+  bool has_new_work = false;       ///< the default stream must wait for it
+  bool is_behind_default = false;  ///< it must wait for new work of the default stream
+  cuda::CuEvent tail = nullptr;    ///< of its last work, for that order; made when first needed
+};
+
+struct GuestKernel {
+  std::shared_ptr<const Module> module;
+  cuda::CuFunction function = nullptr;
+  std::vector<ParameterPlace> parameters;
+  std::uint32_t parameter_bytes = 0;
+  int max_threads = 0;
+};
+
+struct GuestMemory {
+  std::uint64_t bytes = 0;
+  bool is_variable = false;  ///< of a module: cannot be freed
+};
+
+/// What a call gives back beside its result.
+struct Answer {
+  std::array<std::uint64_t, 4> words = {};
+  std::span<std::byte> room;  ///< for a payload
+  std::uint32_t payload_bytes = 0;
+};
+
+struct GuestLimits {
+  std::uint64_t memory_bytes = UINT64_MAX;  ///< of the device
+};
+
+/// Used by one thread, which has joined the device. The destructor waits for the guest's work and
+/// gives everything back.
+class Guest {
+ public:
+  Guest(SharedDevice& device, const GuestLimits& limits) : device_(device), limits_(limits) {}
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
+  ~Guest();
+
+  /// Takes the guest's own streams. Fails: as the driver.
+  cuda::CuResult start();
+  /// Checks the call and carries it out.
+  cuda::CuResult handle(const Call& call, Answer& answer);
+
+  // For the entries.
+
+  SharedDevice& device() { return device_; }
+  const cuda::DriverTable& driver() const { return device_.driver(); }
+  std::uint64_t quota() const;
+  std::uint64_t used_bytes() const { return used_bytes_; }
+
+  GuestStream* find_stream(std::uint64_t number);
+  /// The stream for work that comes now: orders it behind what it must wait for.
+  /// Fails: kInvalidHandle.
+  cuda::CuResult enter(std::uint64_t number, GuestStream** stream);
+  cuda::CuResult wait_for_all();
+  bool is_capturing() const { return num_captures_ > 0; }
+  void count_captures(int more) { num_captures_ += more; }
+  /// Waits for the stream and gives it back.
+  void release(GuestStream& stream);
+
+  /// Whether [address, address + bytes) lies in memory of this guest.
+  bool owns(std::uint64_t address, std::uint64_t bytes) const;
+  /// In the order of `stream`; the new memory holds zeros. Fails: kOutOfMemory beyond the quota.
+  cuda::CuResult allocate(std::uint64_t bytes, cuda::CuStream stream, std::uint64_t* address);
+  cuda::CuResult free(std::uint64_t address, cuda::CuStream stream);
+  void add_variable(std::uint64_t address, std::uint64_t bytes) {
+    memory_[address] = {bytes, true};
+  }
+  cuda::CuStream memory_stream() const { return memory_stream_.stream; }
+
+  Table<GuestStream> streams;
+  Table<cuda::CuEvent> events;
+  Table<std::shared_ptr<const Module>> libraries;
+  Table<GuestKernel> kernels;
+  Table<cuda::CuGraph> graphs;
+  Table<cuda::CuGraphExec> graph_execs;
+  std::string code;  ///< pieces of device code that have come
+
+ private:
+  cuda::CuResult order_behind_default(GuestStream& stream);
+  cuda::CuResult order_default();
+  cuda::CuResult wait_for(GuestStream& stream, GuestStream& before);
+
+  SharedDevice& device_;
+  const GuestLimits limits_;
+  GuestStream default_stream_;
+  GuestStream memory_stream_;                    ///< of allocations that no stream orders
+  std::map<std::uint64_t, GuestMemory> memory_;  ///< by address
+  std::uint64_t used_bytes_ = 0;
+  int num_captures_ = 0;
+};
+
+using Entry = cuda::CuResult (*)(Guest& guest, const Call& call, Answer& answer);
+
+/// By kind; complete once all `fill_` functions have run.
+class EntryTable {
+ public:
+  Entry& operator[](CallKind kind) { return entries_[static_cast<std::size_t>(kind)]; }
+  const Entry& operator[](CallKind kind) const { return entries_[static_cast<std::size_t>(kind)]; }
+
+ private:
+  std::array<Entry, static_cast<std::size_t>(CallKind::kCount)> entries_ = {};
+};
+
+void fill_device_entries(EntryTable& table);
+void fill_memory_entries(EntryTable& table);
+void fill_stream_entries(EntryTable& table);
+void fill_event_entries(EntryTable& table);
+void fill_code_entries(EntryTable& table);
+void fill_graph_entries(EntryTable& table);
+
+}  // namespace sluice::guest

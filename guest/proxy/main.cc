@@ -1,0 +1,84 @@
+// `sluice-guest-proxy BACKEND MEMORY_BYTES MACHINE`: started by `sluice guest`, which gives it the
+// listening socket as file 3. It ends with the thread that started it.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "emulator/description_text.h"
+#include "emulator/emulated_driver.h"
+#include "emulator/ptx_code.h"
+#include "guest/proxy/serve.h"
+
+namespace {
+
+constexpr int kSocketFd = 3;
+
+}  // namespace
+
+namespace sluice::guest {
+namespace {
+
+struct OpenedDriver {
+  cuda::DriverTable table;
+  std::shared_ptr<void> owner;
+};
+
+cuda::Status open_emulator(const std::string& machine, OpenedDriver& opened) {
+  cuda::emulator::Description description;
+  cuda::Status status = cuda::emulator::parse_description(machine, &description);
+  if (!status.is_ok()) return status;
+  std::unique_ptr<cuda::emulator::EmulatedDriver> driver;
+  status = cuda::emulator::EmulatedDriver::start(std::move(description), cuda::emulator::load_ptx,
+                                                 &driver);
+  if (!status.is_ok()) return status;
+  opened.table = driver->table();
+  opened.owner = std::shared_ptr<cuda::emulator::EmulatedDriver>(std::move(driver));
+  return {};
+}
+
+int fail(std::string_view why) {
+  std::fprintf(stderr, "sluice-guest-proxy: %.*s\n", static_cast<int>(why.size()), why.data());
+  return 1;
+}
+
+int run_proxy(std::string_view backend, std::uint64_t memory_bytes, const std::string& machine) {
+  OpenedDriver opened;
+  const cuda::Status status = backend == "cuda-emulated"
+                                  ? open_emulator(machine, opened)
+                                  : cuda::open_driver(cuda::kDriverLibrary, &opened.table);
+  if (!status.is_ok()) return fail(status.text);
+  const auto device = SharedDevice::create(opened.table, std::move(opened.owner));
+  if (!device.is_ok()) return fail(device.status().message());
+  GuestLimits limits;
+  if (memory_bytes > 0) limits.memory_bytes = memory_bytes;
+  accept_guests(**device, limits, shm::Fd(kSocketFd));
+  return fail("the listening socket is broken");
+}
+
+}  // namespace
+}  // namespace sluice::guest
+
+int main(int argc, char** argv) {
+  // What a terminal sends is for the program that runs as a guest.
+  for (const int number : {SIGINT, SIGHUP, SIGPIPE}) signal(number, SIG_IGN);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::uint64_t memory_bytes = 0;
+  const std::string_view memory = argc == 4 ? argv[2] : "";
+  const auto parsed = std::from_chars(memory.data(), memory.data() + memory.size(), memory_bytes);
+  if (argc != 4 || parsed.ec != std::errc() || fcntl(kSocketFd, F_GETFD) < 0 ||
+      close_range(kSocketFd + 1, ~0U, 0) != 0) {
+    std::fprintf(stderr, "sluice-guest-proxy is started by sluice guest\n");
+    return 2;
+  }
+  _exit(sluice::guest::run_proxy(argv[1], memory_bytes, argv[3]));
+}

@@ -1,0 +1,17 @@
+// Takes the guests that connect, and serves each on a thread of its own.
+#pragma once
+
+#include "guest/proxy/guest.h"
+#include "shm/fd_socket.h"
+
+namespace sluice::guest {
+
+/// Serves one guest until it closes its socket or breaks the ring; then gives back what it held.
+/// Blocks.
+void serve_guest(SharedDevice& device, const GuestLimits& limits, const shm::Fd& socket);
+
+/// Accepts guests on a listening socket until that fails. A guest beyond the limit of 1,024 finds
+/// its socket closed. `device` is used until the process ends.
+void accept_guests(SharedDevice& device, const GuestLimits& limits, const shm::Fd& listening);
+
+}  // namespace sluice::guest

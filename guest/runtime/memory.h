@@ -1,0 +1,16 @@
+// Memory as the guest knows it, to tell the device's addresses from the host's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice::guest {
+
+/// Whether the address lies in device memory that this process has allocated.
+bool is_on_device(const void* address);
+
+inline std::uint64_t number_of(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address);
+}
+
+}  // namespace sluice::guest

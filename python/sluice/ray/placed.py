@@ -1,0 +1,103 @@
+"""Models that Ray places on core groups."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ray
+
+from ..errors import Cancelled, FailedPrecondition, NotFound, Unavailable
+from ..runtime import Client, Source
+from .supervisor import RESOURCE, supervisor
+
+#: What a request gets when the daemon died meanwhile: with it went the session, the group and the model.
+_LOST = (Cancelled, FailedPrecondition, NotFound, Unavailable)
+
+
+class PlacedModel:
+    """A model on a core group of the daemon of its node. An actor: `place` makes it.
+
+    The group and the model belong to the actor's session with the daemon: they go when the actor ends, however it
+    ends. A request that was lost with a daemon is sent once more, after the model was loaded again; a model that keeps
+    state between requests has its initial state then.
+    """
+
+    def __init__(self, package: Source, cores: int = 1, flags: Sequence[str] = (), **options: Any) -> None:
+        self._package, self._cores, self._flags, self._options = package, cores, flags, options
+        self._lock = threading.Lock()  # one thread opens again, and the others wait for it
+        self._open()
+
+    def _open(self) -> None:
+        self._supervisor = supervisor(flags=self._flags)
+        self._client = Client(ray.get(self._supervisor.address.remote()))
+        self._group = self._client.create_group(self._cores)
+        self._model = self._group.load(self._package, **self._options)
+        self._model.start()
+
+    def infer(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Outputs by name. References among the values of `inputs` are fetched, by this node alone."""
+        known = {name: ray.get(value) if isinstance(value, ray.ObjectRef) else value for name, value in inputs.items()}
+        model = self._model
+        try:
+            return dict(model.run(known))
+        except _LOST:
+            with self._lock:
+                if self._model is model:
+                    if ray.get(self._supervisor.process.remote()) and self._is_served():
+                        raise
+                    self._open()
+            return dict(self._model.run(known))
+
+    def infer_one(self, inputs: Mapping[str, Any]) -> Any:
+        """The only output, so that its reference is an input of another model."""
+        [output] = self.infer(inputs).values()
+        return output
+
+    def _is_served(self) -> bool:
+        """Whether the daemon that has the model lives: then the error is an answer."""
+        try:
+            return self._model.info.phase == "started"
+        except _LOST:
+            return False
+
+    def place(self) -> dict[str, Any]:
+        """Ray's node, the daemon's process, and the group there."""
+        return {"node": ray.get_runtime_context().get_node_id(),
+                "process": ray.get(self._supervisor.process.remote()), "group": self._group.id}
+
+
+def place(package: Source, *, cores: int = 1, flags: Sequence[str] = (), scheduling_strategy: Any = None,
+          **options: Any) -> Any:
+    """An actor (PlacedModel) on a node with a free group; waits in Ray's queue until there is one.
+
+    `package`: as for Runtime.load; a path must be there on every node. `cores`: as the nodes' resources were counted.
+    `flags`: of a `sluiced` that is started for it. `scheduling_strategy`: Ray's, such as a placement group.
+    Other options: those of Runtime.load.
+    """
+    made = ray.remote(PlacedModel).options(num_cpus=0, resources={RESOURCE: 1}, max_restarts=-1, max_task_retries=1,
+                                           scheduling_strategy=scheduling_strategy)
+    return made.remote(package, cores, flags, **options)
+
+
+def deployment(package: Source, *, cores: int = 1, flags: Sequence[str] = (), load: Mapping[str, Any] | None = None,
+               **serve_options: Any) -> Any:
+    """A deployment of Ray Serve, bound to the package: each replica is a model on a group of its own.
+
+    A call of its handle takes inputs by name and gives outputs by name. `load`: options of Runtime.load.
+    `serve_options`: those of serve.deployment, such as `num_replicas` or `autoscaling_config`, with which Serve adds
+    replicas by the length of its queue.
+    """
+    from ray import serve
+
+    class SluiceReplica:
+        def __init__(self) -> None:
+            self._placed = PlacedModel(package, cores, flags, **dict(load or {}))
+
+        async def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+            return await asyncio.to_thread(self._placed.infer, inputs)
+
+    actor = {"num_cpus": 0, "resources": {RESOURCE: 1}, **serve_options.pop("ray_actor_options", {})}
+    return serve.deployment(SluiceReplica, ray_actor_options=actor, **serve_options).bind()

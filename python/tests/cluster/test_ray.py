@@ -1,0 +1,132 @@
+"""Models on a Ray cluster of several raylets on this machine. Ray is no dependency of the tests: install it to run these.
+
+    pip install "ray[serve]"; scripts/test-python BUILD -k test_ray
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+ray = pytest.importorskip("ray")
+cluster_utils = pytest.importorskip("ray.cluster_utils")
+
+import sluice  # noqa: E402
+from conftest import DIGITS, PATIENCE, eventually  # noqa: E402
+from sluice import ray as on_ray  # noqa: E402
+
+FLAGS = ("--map", "", "--drain-seconds", "1")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A head without groups, and two nodes with one each."""
+    made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    nodes = [made.add_node(num_cpus=1, resources={on_ray.RESOURCE: 1}) for _ in range(2)]
+    ray.init(address=made.address, log_to_driver=False)
+    made.nodes_with_groups = nodes
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    path = tmp_path_factory.mktemp("models") / "digits.sluice"
+    sluice.compile(DIGITS).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def image() -> Any:
+    return np.random.default_rng(1).random((1, 1, 8, 8), np.float32)
+
+
+def place(package: pathlib.Path) -> Any:
+    return on_ray.place(str(package), cores=1, flags=FLAGS)
+
+
+def is_alive(process: int) -> bool:
+    return pathlib.Path(f"/proc/{process}").exists()
+
+
+def test_models_get_groups_of_different_nodes_and_a_third_waits(cluster: Any, package: pathlib.Path, image: Any) -> None:
+    expected = sluice.load(package)(image)
+    models = [place(package) for _ in range(2)]
+    places = ray.get([model.place.remote() for model in models])
+    assert len({one["node"] for one in places}) == 2 and len({one["process"] for one in places}) == 2
+    for outputs in ray.get([model.infer.remote({"image": image}) for model in models]):
+        np.testing.assert_array_equal(outputs["probabilities"], expected)
+    third = place(package)
+    waiting = third.place.remote()
+    assert ray.wait([waiting], timeout=1)[0] == []
+    ray.kill(models[0])  # its group is free again, in Ray and in the daemon
+    assert ray.get(waiting, timeout=PATIENCE)["node"] == places[0]["node"]
+    for model in (third, models[1]):
+        ray.kill(model)
+
+
+def test_a_reference_is_an_input(cluster: Any, package: pathlib.Path, image: Any) -> None:
+    model = place(package)
+    reference = ray.put(image)
+    probabilities = ray.get(model.infer_one.remote({"image": reference}))
+    np.testing.assert_array_equal(probabilities, sluice.load(package)(image))
+    ray.kill(model)
+
+
+def test_a_killed_daemon_comes_back_and_no_request_is_lost(cluster: Any, package: pathlib.Path, image: Any) -> None:
+    model = place(package)
+    before = ray.get(model.place.remote())["process"]
+    expected = ray.get(model.infer_one.remote({"image": image}))
+    requests = [model.infer_one.remote({"image": image}) for _ in range(50)]
+    os.kill(before, signal.SIGKILL)
+    for probabilities in ray.get(requests, timeout=PATIENCE):
+        np.testing.assert_array_equal(probabilities, expected)
+    np.testing.assert_array_equal(ray.get(model.infer_one.remote({"image": image}), timeout=PATIENCE), expected)
+    after = ray.get(model.place.remote())["process"]
+    assert after != before and is_alive(after) and not is_alive(before)
+    ray.kill(model)
+
+
+def test_a_wrong_request_is_an_error_and_no_restart(cluster: Any, package: pathlib.Path, image: Any) -> None:
+    model = place(package)
+    before = ray.get(model.place.remote())["process"]
+    with pytest.raises(sluice.InvalidArgument):
+        ray.get(model.infer.remote({"image": image[:, :, :4]}))
+    assert ray.get(model.place.remote())["process"] == before
+    ray.kill(model)
+
+
+def test_serve_calls_a_replica_with_a_group(cluster: Any, package: pathlib.Path, image: Any) -> None:
+    serve = pytest.importorskip("ray.serve")
+    handle = serve.run(on_ray.deployment(str(package), flags=FLAGS, name="digits", num_replicas=2), name="digits",
+                       route_prefix=None)
+    expected = sluice.load(package)(image)
+    for outputs in [handle.remote({"image": image}) for _ in range(8)]:
+        np.testing.assert_array_equal(outputs.result(timeout_s=PATIENCE)["probabilities"], expected)
+    serve.shutdown()
+
+
+def test_a_killed_node_leaves_no_daemon(cluster: Any, package: pathlib.Path, image: Any) -> None:
+    """The last test: the cluster has one node less from here on. The model moves to the other node."""
+    model = place(package)
+    before = ray.get(model.place.remote())
+    [node] = [one for one in cluster.nodes_with_groups if one.node_id == before["node"]]
+    cluster.remove_node(node, allow_graceful=False)
+    eventually(lambda: not is_alive(before["process"]))
+
+    def has_moved() -> bool:
+        try:
+            return bool(ray.get(model.place.remote(), timeout=PATIENCE)["node"] != before["node"])
+        except ray.exceptions.RayError:
+            return False  # not yet known to be dead
+
+    eventually(has_moved)
+    np.testing.assert_array_equal(ray.get(model.infer_one.remote({"image": image}), timeout=PATIENCE),
+                                  sluice.load(package)(image))

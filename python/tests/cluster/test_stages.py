@@ -1,0 +1,252 @@
+"""A network cut over two daemons and a batch over three, on hosts of their own: network namespaces."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import threading
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import daemon as daemons
+import numpy as np
+import onnx
+import pytest
+import sluice
+from conftest import DIGITS, PATIENCE, eventually
+from hosts import Host, hosts
+from sluice.cluster import stages
+from sluice.cluster.cut import cut
+from sluice.cluster.stages import Pipeline, Replicas, Stage
+
+EDGE = "relu2"  # of digits.onnx
+TOKEN = {"token": "knock"}
+
+
+class Node:
+    """A daemon that clients and daemons reach over the network, at ports that stay when it starts again."""
+
+    def __init__(self, folder: pathlib.Path, host: Host, *sources: str) -> None:
+        self.folder, self.host, self.sources = folder, host, sources
+        self.address, self.exchange = f"{host.address}:7000", f"{host.address}:7001"
+        folder.mkdir()
+        (folder / "tokens").write_text("knock inference,control,monitor peer\n")
+        (folder / "own").write_text("knock\n")
+        self.start()
+
+    def start(self) -> None:
+        sources = [word for source in self.sources for word in ("--exchange-sources", source)]
+        self.daemon = daemons.Daemon(
+            self.folder, "-g", self.address, "--listen-plain", "--token-file", str(self.folder / "tokens"),
+            "--exchange-listen", self.exchange, "--exchange-plain", "--exchange-peers", "token:peer",
+            "--exchange-token-file", str(self.folder / "own"), "--exchange-bytes", str(1 << 20), *sources, before=self.host.words())
+
+    def stage(self, package: Any) -> Stage:
+        return Stage(self.address, package, self.exchange, TOKEN)
+
+
+@contextlib.contextmanager
+def nodes(folder: pathlib.Path, count: int) -> Iterator[list[Node]]:
+    with hosts(count) as places:
+        made: list[Node] = []
+        try:
+            for i, place in enumerate(places):
+                made.append(Node(folder / f"n{i}", place, *(node.exchange for node in made)))
+            yield made
+        finally:
+            for node in made:
+                node.daemon.kill()
+
+
+@pytest.fixture
+def two(tmp_path: pathlib.Path) -> Iterator[list[Node]]:
+    with nodes(tmp_path, 2) as made:
+        yield made
+
+
+@pytest.fixture
+def parts() -> list[onnx.ModelProto]:
+    return cut(DIGITS, [EDGE])
+
+
+def test_a_cut_network_computes_what_the_whole_does(two: list[Node], parts: list[onnx.ModelProto], digits: sluice.Model,
+                                                    image: Any) -> None:
+    with Pipeline([node.stage(part) for node, part in zip(two, parts, strict=True)], depth=4) as pipeline:
+        images = [np.roll(image, i, axis=3) for i in range(12)]
+        futures = [pipeline.submit({"image": one}, timeout=PATIENCE) for one in images]
+        for one, future in zip(images, futures, strict=True):
+            answer = future.result()
+            assert set(answer) == {"probabilities"}, "the edge does not come here"
+            np.testing.assert_allclose(answer["probabilities"], digits(one), rtol=1e-5, atol=1e-6)
+
+
+def test_edges_leave_the_exchanges_with_their_request(two: list[Node], parts: list[onnx.ModelProto], image: Any) -> None:
+    """Together they would be larger than the exchanges of the daemons, which hold 1 MiB."""
+    with Pipeline([node.stage(part) for node, part in zip(two, parts, strict=True)]) as pipeline:
+        rows = np.concatenate([image] * 64)
+        first = sluice.compile(parts[0])
+        num_bytes = first.run({"image": rows})[EDGE].nbytes
+        for _ in range((2 << 20) // num_bytes + 1):
+            assert len(pipeline.run({"image": rows}, timeout=PATIENCE)["probabilities"]) == len(rows)
+
+
+def test_a_killed_daemon_costs_its_requests_and_comes_back(two: list[Node], parts: list[onnx.ModelProto],
+                                                           digits: sluice.Model, image: Any) -> None:
+    with Pipeline([node.stage(part) for node, part in zip(two, parts, strict=True)]) as pipeline, \
+            sluice.Client(two[0].address, **TOKEN) as other:
+        neighbour = other.load(digits)
+        assert pipeline.run({"image": image}, timeout=PATIENCE)
+        for lost in reversed(two):
+            lost.daemon.kill()
+            with pytest.raises(sluice.Unavailable, match=lost.address):
+                pipeline.run({"image": image}, timeout=PATIENCE)
+            if lost is two[1]:
+                np.testing.assert_array_equal(neighbour(image), digits(image))  # the other host serves on
+            lost.start()
+
+            def answers() -> bool:
+                with contextlib.suppress(sluice.Unavailable):
+                    return pipeline.run({"image": image}, timeout=PATIENCE) != {}
+                return False
+
+            eventually(answers, PATIENCE)
+
+
+def test_a_cut_link_holds_a_request_no_longer_than_its_time(two: list[Node], parts: list[onnx.ModelProto],
+                                                            image: Any) -> None:
+    with Pipeline([node.stage(part) for node, part in zip(two, parts, strict=True)]) as pipeline:
+        assert pipeline.run({"image": image}, timeout=PATIENCE)
+        two[0].host.cut()
+        with pytest.raises((sluice.DeadlineExceeded, sluice.Unavailable)):
+            pipeline.run({"image": image}, timeout=2)
+        two[0].host.mend()
+
+        def answers() -> bool:
+            with contextlib.suppress(sluice.Unavailable, sluice.DeadlineExceeded):
+                return pipeline.run({"image": image}, timeout=10) != {}
+            return False
+
+        eventually(answers, PATIENCE)
+
+
+def test_an_error_of_the_model_is_no_lost_host(two: list[Node], parts: list[onnx.ModelProto], image: Any) -> None:
+    with Pipeline([node.stage(part) for node, part in zip(two, parts, strict=True)]) as pipeline:
+        with pytest.raises(sluice.InvalidArgument):
+            pipeline.run({"image": image[:, :, :3]}, timeout=PATIENCE)
+        assert pipeline.run({"image": image}, timeout=PATIENCE)
+
+
+def test_a_stopped_daemon_holds_the_first_request_no_longer_than_its_time(two: list[Node], image: Any,
+                                                                          parts: list[onnx.ModelProto]) -> None:
+    with Pipeline([node.stage(part) for node, part in zip(two, parts, strict=True)]) as pipeline:
+        two[0].daemon.suspend()
+        with pytest.raises((sluice.DeadlineExceeded, sluice.Unavailable), match=two[0].address):
+            pipeline.run({"image": image}, timeout=2)
+        two[0].daemon.resume()
+
+        def answers() -> bool:
+            with contextlib.suppress(sluice.Unavailable):
+                return pipeline.run({"image": image}, timeout=PATIENCE) != {}
+            return False
+
+        eventually(answers, PATIENCE)
+
+
+class SlowClient:
+    """A client whose loads end when the gate is open, and whose model fails with `error` while there is one."""
+
+    gate = threading.Event()
+    num_loads = 0
+    error: Exception | None = None
+    is_lost = False
+
+    def __init__(self, address: str, **options: Any) -> None:
+        self.inputs, self.outputs = (), (types.SimpleNamespace(name="y"),)
+
+    def load(self, package: Any) -> SlowClient:
+        type(self).num_loads += 1
+        assert self.gate.wait(PATIENCE)
+        return self
+
+    @property
+    def info(self) -> str:
+        if self.is_lost:
+            raise sluice.NotFound("no such session")
+        return "here"
+
+    def run(self, feeds: Any, **options: Any) -> dict[str, int]:
+        if self.error is not None:
+            raise self.error
+        return {"y": 1}
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> type[SlowClient]:
+    made = type("Slow", (SlowClient,), {"gate": threading.Event()})
+    monkeypatch.setattr(stages, "Client", made)
+    return made
+
+
+def test_a_load_counts_in_the_time_of_all_who_wait_for_it(slow: type[SlowClient]) -> None:
+    with Pipeline([Stage("a:1", "x")]) as pipeline:
+        futures = [pipeline.submit({}, timeout=0.05) for _ in range(2)]
+        for future in futures:
+            with pytest.raises(sluice.DeadlineExceeded):
+                future.result(PATIENCE)
+        slow.gate.set()
+        assert pipeline.run({}, timeout=PATIENCE) == {"y": 1}
+        assert slow.num_loads == 1, "the load went on"
+
+
+def test_a_load_that_hangs_makes_way_for_another(slow: type[SlowClient], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "_PATIENCE", 0.05)
+    with Pipeline([Stage("a:1", "x")]) as pipeline:
+        future = pipeline.submit({})
+        eventually(lambda: slow.num_loads >= 2)
+        slow.gate.set()
+        assert future.result(PATIENCE) == {"y": 1}
+
+
+@pytest.mark.parametrize("kind", [sluice.Cancelled, sluice.FailedPrecondition, sluice.NotFound])
+def test_what_a_living_daemon_refuses_loads_nothing_anew(slow: type[SlowClient], kind: type[Exception]) -> None:
+    slow.gate.set()
+    slow.error = kind("of the request")
+    with Pipeline([Stage("a:1", "x")]) as pipeline:
+        with pytest.raises(kind, match="of the request"):
+            pipeline.run({}, timeout=PATIENCE)
+        assert slow.num_loads == 1
+        slow.is_lost = True
+        with pytest.raises(sluice.Unavailable, match="a:1"):
+            pipeline.run({}, timeout=PATIENCE)
+        slow.error = None
+        assert pipeline.run({}, timeout=PATIENCE) == {"y": 1} and slow.num_loads == 2
+
+
+def test_rows_are_shared_and_those_of_a_lost_daemon_are_computed_by_others(tmp_path: pathlib.Path, digits: sluice.Model,
+                                                                           image: Any) -> None:
+    images = np.concatenate([np.roll(image, i, axis=3) for i in range(8)])[:15]
+    with nodes(tmp_path, 3) as made, Replicas([node.stage(DIGITS) for node in made]) as replicas:
+        for lost in (None, made[1], made[0]):
+            if lost is not None:
+                lost.daemon.kill()
+            answer = replicas.run({"image": images}, timeout=PATIENCE)["probabilities"]
+            np.testing.assert_allclose(answer, digits(images), rtol=1e-5, atol=1e-6)
+        assert len(replicas.run({"image": images[:1]}, timeout=PATIENCE)["probabilities"]) == 1
+        made[2].daemon.kill()
+        with pytest.raises(sluice.Unavailable, match="every daemon failed"):
+            replicas.run({"image": images}, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: Pipeline([]), "at least one stage"),
+    (lambda: Pipeline([Stage("a:1", "x"), Stage("b:1", "y")]), "has no exchange"),
+    (lambda: Replicas([]), "no daemon"),
+    (lambda: cut(DIGITS, ["nothing"]), 'gives "nothing"'),
+])
+def test_what_cannot_be_cut_is_refused_by_name(make: Any, message: str) -> None:
+    with pytest.raises(sluice.InvalidArgument, match=message):
+        make()

@@ -1,0 +1,56 @@
+#include "http/open_inference/coding_threads.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::http {
+namespace {
+
+constexpr std::size_t kMaxWaiting = 1024;
+
+}  // namespace
+
+CodingThreads::CodingThreads(std::size_t max_threads, service::Log& log)
+    : threads_(max_threads, kMaxWaiting, log) {}
+
+Status CodingThreads::run(std::string_view account, std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  const auto line =
+      std::ranges::find_if(lines_, [&](const Line& one) { return one.account == account; });
+  if (line != lines_.end() && line->waiting.size() >= kMaxWaitingPerAccount) {
+    return make_error(Code::kUnavailable,
+                      "{} of this client's bodies wait for gzip or deflate; try again later",
+                      line->waiting.size());
+  }
+  // A thread that comes at once waits for mutex_. One that finds no work, because the lines below
+  // threw, does nothing.
+  SLUICE_TRY(threads_.run([this] { run_next(); }));
+  if (line != lines_.end()) {
+    line->waiting.push_back(std::move(work));
+    return ok_status();
+  }
+  std::list<Line> added;
+  added.push_back({std::string(account), {}});
+  added.front().waiting.push_back(std::move(work));
+  lines_.splice(lines_.end(), added);
+  return ok_status();
+}
+
+void CodingThreads::run_next() {
+  std::function<void()> work;
+  {
+    const std::lock_guard lock(mutex_);
+    if (lines_.empty()) return;
+    Line& line = lines_.front();
+    work = std::move(line.waiting.front());
+    line.waiting.pop_front();
+    if (line.waiting.empty()) {
+      lines_.pop_front();
+    } else {
+      lines_.splice(lines_.end(), lines_, lines_.begin());
+    }
+  }
+  work();
+}
+
+}  // namespace sluice::http

@@ -1,0 +1,121 @@
+#include "rpc/server/health/health_handlers.h"
+
+#include <grpcpp/alarm.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "open_inference/models.h"
+#include "rpc/server/calls/unary_infer.h"
+#include "rpc/wire/error.h"
+
+namespace sluice::rpc::server {
+namespace {
+
+using Response = HealthHandlers::Response;
+using ServingStatus = Response::ServingStatus;
+
+/// Of one connection. Whoever watches models has a role, and may have many models.
+constexpr std::size_t kMaxWatchesOfModels = 256;
+
+/// SERVICE_UNKNOWN for a model that is not loaded, or belongs to somebody else's session.
+ServingStatus status_of(const service::Service& service, const service::Caller* caller,
+                        const std::string& name) {
+  if (caller != nullptr) {
+    const auto model = open_inference::find_handle(service, *caller, name, "");
+    if (!model.is_ok()) return Response::SERVICE_UNKNOWN;
+    if (!open_inference::is_ready(service, *caller, name, "")) return Response::NOT_SERVING;
+  }
+  return service.is_ready() ? Response::SERVING : Response::NOT_SERVING;
+}
+
+/// Looks again and again: nothing in the daemon reports every change of a model's state. The call
+/// ends when its client or the server ends it, at the next look.
+class WatchCall final : public grpc::ServerWriteReactor<Response> {
+ public:
+  WatchCall(StreamCounts::Pass pass, service::Service& service,
+            std::optional<service::Caller> caller, std::string name)
+      : pass_(std::move(pass)),
+        service_(service),
+        caller_(std::move(caller)),
+        name_(std::move(name)) {}
+
+  void look() {
+    if (is_cancelled_) return Finish(grpc::Status::CANCELLED);
+    const ServingStatus now = status_of(service_, caller_ ? &*caller_ : nullptr, name_);
+    if (now == response_.status()) return wait();
+    response_.set_status(now);
+    StartWrite(&response_);
+  }
+
+  void OnWriteDone(bool is_ok) override {
+    if (!is_ok) return Finish(grpc::Status::CANCELLED);
+    wait();
+  }
+  void OnCancel() override { is_cancelled_ = true; }
+  void OnDone() override { delete this; }
+
+ private:
+  void wait() {
+    alarm_.Set(std::chrono::system_clock::now() + kLookPeriod, [this](bool /*is_due*/) { look(); });
+  }
+
+  const StreamCounts::Pass pass_;
+  service::Service& service_;
+  const std::optional<service::Caller> caller_;  ///< none: the daemon is watched
+  const std::string name_;
+  std::atomic<bool> is_cancelled_ = false;
+  Response response_;  ///< UNKNOWN before the first look
+  grpc::Alarm alarm_;
+};
+
+}  // namespace
+
+grpc::ServerUnaryReactor* HealthHandlers::Check(Context* context, const Request* request,
+                                                Response* response) {
+  const service::Service& service = handlers_.service();
+  const Status inflated = wire::inflate(*request, Handlers::kMaxProbeBytes);
+  if (!inflated.is_ok()) return finish(*context, wire::to_grpc(inflated));
+  if (request->service().empty()) {
+    response->set_status(status_of(service, nullptr, ""));
+    return finish(*context, grpc::Status::OK);
+  }
+  return handlers_.now(
+      context, request, terms::Role::kAny, [&](const service::Caller& caller) -> Status {
+        const ServingStatus status = status_of(service, &caller, request->service());
+        if (status == Response::SERVICE_UNKNOWN) {
+          return make_error(Code::kNotFound, "no model of this name is loaded");
+        }
+        response->set_status(status);
+        return ok_status();
+      });
+}
+
+grpc::ServerWriteReactor<Response>* HealthHandlers::Watch(Context* context,
+                                                          const Request* request) {
+  const Status inflated = wire::inflate(*request, Handlers::kMaxProbeBytes);
+  if (!inflated.is_ok()) return new RefusedStream<Response>(wire::to_grpc(inflated));
+  std::optional<service::Caller> caller;
+  if (!request->service().empty()) {
+    auto known = handlers_.caller_of(*context, terms::Role::kAny);
+    if (!known.is_ok()) return new RefusedStream<Response>(wire::to_grpc(known.status()));
+    caller = std::move(*known);
+  }
+  auto pass = watches_.enter(
+      context->peer(), caller.has_value() ? kMaxWatchesOfModels : StreamCounts::kMaxOfConnection);
+  if (pass == nullptr) {
+    return new RefusedStream<Response>(
+        {grpc::StatusCode::RESOURCE_EXHAUSTED,
+         "too many calls watch already, in all or over this connection"});
+  }
+  auto* call =
+      new WatchCall(std::move(pass), handlers_.service(), std::move(caller), request->service());
+  call->look();
+  return call;
+}
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,35 @@
+// grpc.health.v1: of the daemon, and of each model by its name.
+#pragma once
+
+#include "proto/health/health.grpc.pb.h"
+#include "rpc/server/calls/handlers.h"
+#include "rpc/server/health/stream_counts.h"
+
+namespace sluice::rpc::server {
+
+/// The service "" is the daemon: any client may ask for it, without a token, as probes do. Every
+/// other service is the name of a model, for which the caller needs some role; it serves while the
+/// daemon and the model are ready. Answers come from the state at the moment of the question.
+class HealthHandlers final : public grpc::health::v1::Health::CallbackService {
+ public:
+  /// `handlers` outlive this.
+  explicit HealthHandlers(Handlers& handlers) : handlers_(handlers) {}
+
+  using Context = grpc::CallbackServerContext;
+  using Request = grpc::health::v1::HealthCheckRequest;
+  using Response = grpc::health::v1::HealthCheckResponse;
+
+  /// NOT_FOUND for a model that is not loaded.
+  grpc::ServerUnaryReactor* Check(Context* context, const Request* request,
+                                  Response* response) override;
+  /// The state now, and each change within half a second; SERVICE_UNKNOWN for a model that is not
+  /// loaded. RESOURCE_EXHAUSTED beyond 1024 calls, of one connection beyond 16 that watch the
+  /// daemon or 256 that watch models.
+  grpc::ServerWriteReactor<Response>* Watch(Context* context, const Request* request) override;
+
+ private:
+  Handlers& handlers_;
+  StreamCounts watches_;
+};
+
+}  // namespace sluice::rpc::server

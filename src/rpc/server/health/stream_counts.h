@@ -1,0 +1,70 @@
+// Streams without an end: how many are open, in all and over one connection, and those that end at
+// once.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace sluice::rpc::server {
+
+/// Such a stream looks so often whether its client or the server has ended it.
+inline constexpr std::chrono::milliseconds kLookPeriod(500);
+
+/// A call that ends at once.
+template <typename Message>
+class RefusedStream final : public grpc::ServerWriteReactor<Message> {
+ public:
+  explicit RefusedStream(const grpc::Status& status) { this->Finish(status); }
+  void OnDone() override { delete this; }
+};
+
+/// Of streams that cost their client nothing and that the daemon serves without a token: no client
+/// may take them all. Safe across threads.
+class StreamCounts {
+ public:
+  static constexpr std::size_t kMaxOfAll = 1024;
+  static constexpr std::size_t kMaxOfConnection = 16;
+
+  /// Counts as long as somebody holds it, also beyond the life of the counts.
+  using Pass = std::shared_ptr<const void>;
+
+  /// `connection`: gRPC's name of it. Null if there are too many.
+  Pass enter(const std::string& connection, std::size_t max_of_connection = kMaxOfConnection) {
+    if (!state_->enter(connection, max_of_connection)) return nullptr;
+    return {state_.get(),
+            [state = state_, connection](const void* /*counted*/) { state->leave(connection); }};
+  }
+
+ private:
+  struct State {
+    bool enter(const std::string& connection, std::size_t max_of_connection) {
+      const std::lock_guard lock(mutex);
+      const auto found = of_connection.find(connection);
+      const std::size_t num_before = found == of_connection.end() ? 0 : found->second;
+      if (num_open >= kMaxOfAll || num_before >= max_of_connection) return false;
+      ++of_connection[connection];
+      ++num_open;
+      return true;
+    }
+    void leave(const std::string& connection) {
+      const std::lock_guard lock(mutex);
+      --num_open;
+      const auto found = of_connection.find(connection);
+      if (--found->second == 0) of_connection.erase(found);
+    }
+
+    std::mutex mutex;
+    std::size_t num_open = 0;
+    std::map<std::string, std::size_t> of_connection;
+  };
+
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,31 @@
+// xds.service.orca.v3: the daemon's load as a stream.
+#pragma once
+
+#include "open_inference/load_reporter.h"
+#include "proto/orca/load_report.pb.h"
+#include "proto/orca/service.grpc.pb.h"
+#include "rpc/server/health/stream_counts.h"
+
+namespace sluice::rpc::server {
+
+/// Any client may ask, without a token, as with HAProxy's agent check: balancers have none, and the
+/// figures are no secret.
+/// https://github.com/grpc/proposal/blob/master/A51-custom-backend-metrics.md
+class LoadHandlers final : public xds::service::orca::v3::OpenRcaService::CallbackService {
+ public:
+  explicit LoadHandlers(const service::Service& service) : reporter_(service) {}
+
+  using Report = xds::data::orca::v3::OrcaLoadReport;
+
+  /// A report at once, and one per interval of the request: at least a second, at most an hour, 30
+  /// seconds if it names none. RESOURCE_EXHAUSTED beyond 1024 streams, or 16 of one connection.
+  grpc::ServerWriteReactor<Report>* StreamCoreMetrics(
+      grpc::CallbackServerContext* context,
+      const xds::service::orca::v3::OrcaLoadReportRequest* request) override;
+
+ private:
+  open_inference::LoadReporter reporter_;
+  StreamCounts streams_;
+};
+
+}  // namespace sluice::rpc::server

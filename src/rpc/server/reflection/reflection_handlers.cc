@@ -1,0 +1,169 @@
+#include "rpc/server/reflection/reflection_handlers.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/sluice/v1/runtime.pb.h"
+#include "rpc/wire/coded_message.h"
+#include "rpc/wire/error.h"
+
+namespace sluice::rpc::server {
+namespace {
+
+using google::protobuf::DescriptorPool;
+using google::protobuf::FileDescriptor;
+
+/// Of a request, which the answer repeats.
+constexpr std::size_t kMaxRequestBytes = 4096;
+
+/// Those that GrpcServer registers.
+constexpr std::array kServices = {"grpc.health.v1.Health",
+                                  "grpc.reflection.v1.ServerReflection",
+                                  "grpc.reflection.v1alpha.ServerReflection",
+                                  "inference.GRPCInferenceService",
+                                  "sluice.v1.Runtime",
+                                  "xds.service.orca.v3.OpenRcaService"};
+
+/// A file behind those that it needs, each once.
+void add_with_dependencies(const FileDescriptor& file, std::vector<const FileDescriptor*>& files) {
+  for (const FileDescriptor* known : files) {
+    if (known == &file) return;
+  }
+  for (int i = 0; i < file.dependency_count(); ++i) {
+    add_with_dependencies(*file.dependency(i), files);
+  }
+  files.push_back(&file);
+}
+
+/// All files of the services: the process may have others.
+std::vector<const FileDescriptor*> served_files() {
+  // This file has a service and no message, so that nothing else makes the linker take it.
+  const void* volatile runtime_file = &descriptor_table_sluice_2fv1_2fruntime_2eproto;
+  (void)runtime_file;
+  std::vector<const FileDescriptor*> files;
+  for (const char* name : kServices) {
+    const auto* service = DescriptorPool::generated_pool()->FindServiceByName(name);
+    if (service != nullptr) add_with_dependencies(*service->file(), files);
+  }
+  return files;
+}
+
+/// The file if it belongs to the services; else null.
+const FileDescriptor* if_served(const FileDescriptor* file) {
+  static const std::vector<const FileDescriptor*> files = served_files();
+  for (const FileDescriptor* known : files) {
+    if (known == file) return file;
+  }
+  return nullptr;
+}
+
+template <typename Response>
+void write_error(grpc::StatusCode code, const char* message, Response& to) {
+  to.mutable_error_response()->set_error_code(static_cast<int>(code));
+  to.mutable_error_response()->set_error_message(message);
+}
+
+template <typename Response>
+void write_files(const FileDescriptor* file, Response& to) {
+  if (file == nullptr) {
+    return write_error(grpc::StatusCode::NOT_FOUND, "the daemon's services have none of this name",
+                       to);
+  }
+  std::vector<const FileDescriptor*> files;
+  add_with_dependencies(*file, files);
+  // The wanted file is the first: some clients read no other.
+  for (auto it = files.rbegin(); it != files.rend(); ++it) {
+    google::protobuf::FileDescriptorProto message;
+    (*it)->CopyTo(&message);
+    message.SerializeToString(to.mutable_file_descriptor_response()->add_file_descriptor_proto());
+  }
+}
+
+template <typename Request, typename Response>
+void write_answer(const Request& request, Response& to) {
+  const DescriptorPool& pool = *DescriptorPool::generated_pool();
+  *to.mutable_original_request() = request;
+  to.set_valid_host(request.host());
+  switch (request.message_request_case()) {
+    case Request::kListServices:
+      for (const char* name : kServices) {
+        to.mutable_list_services_response()->add_service()->set_name(name);
+      }
+      return;
+    case Request::kFileByFilename:
+      return write_files(if_served(pool.FindFileByName(request.file_by_filename())), to);
+    case Request::kFileContainingSymbol:
+      return write_files(if_served(pool.FindFileContainingSymbol(request.file_containing_symbol())),
+                         to);
+    case Request::kFileContainingExtension:
+    case Request::kAllExtensionNumbersOfType:
+      // Messages of proto3 have no extensions.
+      return write_error(grpc::StatusCode::NOT_FOUND, "the daemon's messages have no extensions",
+                         to);
+    default:
+      return write_error(grpc::StatusCode::INVALID_ARGUMENT, "the request asks for nothing", to);
+  }
+}
+
+/// One question at a time, until the client has asked all.
+template <typename Request, typename Response>
+class ReflectionCall final : public grpc::ServerBidiReactor<Request, Response> {
+ public:
+  ReflectionCall(const Handlers& handlers, const grpc::CallbackServerContext& context) {
+    const auto caller = handlers.caller_of(context, terms::Role::kAny);
+    if (caller.is_ok()) {
+      this->StartRead(&request_);
+    } else {
+      this->Finish(wire::to_grpc(caller.status()));
+    }
+  }
+
+  void OnReadDone(bool is_ok) override {
+    if (!is_ok) return this->Finish(grpc::Status::OK);
+    const Status status = catch_no_memory([this] { return answer(); });
+    if (!status.is_ok()) return this->Finish(wire::to_grpc(status));
+    this->StartWrite(&response_);
+  }
+  void OnWriteDone(bool is_ok) override {
+    if (!is_ok) return this->Finish(grpc::Status::CANCELLED);
+    this->StartRead(&request_);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  Status answer() {
+    SLUICE_TRY(wire::inflate(request_, kMaxRequestBytes));
+    if (request_.ByteSizeLong() > kMaxRequestBytes) {
+      return invalid_argument("a request has at most {} bytes", kMaxRequestBytes);
+    }
+    response_.Clear();
+    write_answer(request_, response_);
+    return ok_status();
+  }
+
+  Request request_;
+  Response response_;
+};
+
+}  // namespace
+
+grpc::ServerBidiReactor<reflection_v1::ServerReflectionRequest,
+                        reflection_v1::ServerReflectionResponse>*
+ReflectionHandlers::ServerReflectionInfo(grpc::CallbackServerContext* context) {
+  return new ReflectionCall<reflection_v1::ServerReflectionRequest,
+                            reflection_v1::ServerReflectionResponse>(handlers_, *context);
+}
+
+grpc::ServerBidiReactor<reflection_alpha::ServerReflectionRequest,
+                        reflection_alpha::ServerReflectionResponse>*
+AlphaReflectionHandlers::ServerReflectionInfo(grpc::CallbackServerContext* context) {
+  return new ReflectionCall<reflection_alpha::ServerReflectionRequest,
+                            reflection_alpha::ServerReflectionResponse>(handlers_, *context);
+}
+
+}  // namespace sluice::rpc::server

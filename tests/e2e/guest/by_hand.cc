@@ -1,0 +1,320 @@
+// A CUDA program without a CUDA toolkit: it declares what it calls of the runtime, and registers a
+// fat binary that it makes itself, as nvcc would.
+//   by_hand MODE
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+extern "C" {  // names and arguments of CUDA 13
+struct Dim3 {
+  unsigned x, y, z;
+};
+// NOLINTBEGIN(bugprone-reserved-identifier)
+void** __cudaRegisterFatBinary(void* wrapper);
+void __cudaRegisterFunction(void** binary, const char* host, char* device, const char* name,
+                            int limit, void* tid, void* bid, void* block, void* grid, int* warp);
+// NOLINTEND(bugprone-reserved-identifier)
+int cudaLaunchKernel(const void* host, Dim3 grid, Dim3 block, void** arguments, std::size_t shared,
+                     void* stream);
+int cudaMalloc(void** address, std::size_t bytes);
+int cudaFree(void* address);
+int cudaMemcpy(void* to, const void* from, std::size_t bytes, int kind);
+int cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, int kind, void* stream);
+int cudaMemset(void* to, int value, std::size_t bytes);
+int cudaMemGetInfo(std::size_t* free, std::size_t* total);
+int cudaStreamSynchronize(void* stream);
+int cudaStreamCreate(void** stream);
+int cudaStreamBeginCapture(void* stream, int mode);
+int cudaEventRecord(void* event, void* stream);
+int cudaDeviceSynchronize();
+int cudaGetLastError();
+int cudaGetDeviceCount(int* count);
+const char* cudaGetErrorName(int error);
+}
+
+namespace {
+
+constexpr int kToDevice = 1;
+constexpr int kToHost = 2;
+
+/// Thread i adds `n` to the word i at `to`.
+constexpr char kText[] = R"(.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry add(.param .u64 to, .param .u32 n) {
+  .reg .b32 %r<6>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [to];
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, %tid.x;
+  mul.wide.u32 %rd2, %r2, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  ld.global.u32 %r3, [%rd3];
+  add.s32 %r4, %r3, %r1;
+  st.global.u32 [%rd3], %r4;
+  ret;
+}
+)";
+
+struct Wrapper {
+  int magic = 0x466243b1;
+  int version = 1;
+  const void* data = nullptr;
+  const void* rest = nullptr;
+};
+
+template <typename T>
+void append(std::string& to, T value) {
+  to.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+std::string make_fatbin() {
+  std::string text(kText, sizeof(kText));
+  text.resize((text.size() + 7) / 8 * 8);
+  std::string entry;
+  append<std::uint16_t>(entry, 1);       // PTX
+  append<std::uint16_t>(entry, 0x0101);  // version
+  append<std::uint32_t>(entry, 64);      // bytes of this header
+  append<std::uint64_t>(entry, text.size());
+  append<std::uint64_t>(entry, 0);
+  append<std::uint32_t>(entry, 0);
+  append<std::uint32_t>(entry, 75);  // compute_75
+  entry.resize(64);
+  std::string fatbin;
+  append<std::uint32_t>(fatbin, 0xBA55ED50);
+  append<std::uint16_t>(fatbin, 1);
+  append<std::uint16_t>(fatbin, 16);
+  append<std::uint64_t>(fatbin, entry.size() + text.size());
+  return fatbin + entry + text;
+}
+
+const char kHostAdd = 0;      // its address stands for the kernel
+const char kHostMissing = 0;  // of a kernel that the code does not have
+
+void register_code() {
+  static const std::string kFatbin = make_fatbin();
+  static Wrapper wrapper;
+  wrapper.data = kFatbin.data();
+  void** const binary = __cudaRegisterFatBinary(&wrapper);
+  __cudaRegisterFunction(binary, &kHostAdd, nullptr, "add", -1, nullptr, nullptr, nullptr, nullptr,
+                         nullptr);
+  __cudaRegisterFunction(binary, &kHostMissing, nullptr, "missing", -1, nullptr, nullptr, nullptr,
+                         nullptr, nullptr);
+}
+
+int launch_add(void* to, unsigned n, unsigned threads, void* stream = nullptr) {
+  std::array<void*, 2> arguments = {&to, &n};
+  return cudaLaunchKernel(&kHostAdd, {1, 1, 1}, {threads, 1, 1}, arguments.data(), 0, stream);
+}
+
+/// Prints a case whose error is not the one expected.
+bool is_error(const char* what, int got, const char* want) {
+  if (std::string(cudaGetErrorName(got)) == want) return true;
+  std::printf("%s: %s, not %s\n", what, cudaGetErrorName(got), want);
+  return false;
+}
+
+void* allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  return cudaMalloc(&memory, bytes) == 0 ? memory : nullptr;
+}
+
+/// `rounds` times the same: bytes there, a kernel, bytes back.
+bool compute(int rounds) {
+  constexpr unsigned kCount = 64;
+  std::vector<unsigned> values(kCount);
+  void* const memory = allocate(kCount * 4);
+  for (unsigned i = 0; i < kCount; ++i) values[i] = i;
+  if (memory == nullptr || cudaMemcpy(memory, values.data(), kCount * 4, kToDevice) != 0)
+    return false;
+  for (int i = 0; i < rounds; ++i) launch_add(memory, 3, kCount);
+  if (cudaMemcpy(values.data(), memory, kCount * 4, kToHost) != 0) return false;
+  for (unsigned i = 0; i < kCount; ++i) {
+    if (values[i] != i + 3 * static_cast<unsigned>(rounds)) return false;
+  }
+  return cudaFree(memory) == 0;
+}
+
+bool adds() { return compute(5); }
+
+/// Copies longer than a piece, there and back.
+bool copies() {
+  std::vector<unsigned> values(3'000'001);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<unsigned>(i * 7);
+  std::vector<unsigned> back(values.size());
+  void* const memory = allocate(values.size() * 4);
+  return cudaMemcpy(memory, values.data(), values.size() * 4, kToDevice) == 0 &&
+         cudaMemcpy(back.data(), memory, values.size() * 4, kToHost) == 0 && back == values;
+}
+
+/// Memory that a guest gets for the first time holds zeros, whoever had it before.
+bool finds_zeros() {
+  std::vector<unsigned> values(1 << 16, 1);
+  void* const memory = allocate(values.size() * 4);
+  if (cudaMemcpy(values.data(), memory, values.size() * 4, kToHost) != 0) return false;
+  for (const unsigned value : values) {
+    if (value != 0) return false;
+  }
+  return cudaMemset(memory, 0xa5, values.size() * 4) == 0 && cudaFree(memory) == 0;
+}
+
+/// Handles, addresses and sizes that are not the guest's.
+bool meets_errors() {
+  void* const memory = allocate(64);
+  std::array<std::byte, 128> bytes = {};
+  auto* const stranger = reinterpret_cast<void*>(0x70f000000000);  // NOLINT
+  auto* const handle = reinterpret_cast<void*>(0x12345);           // NOLINT
+  bool is_right = is_error("a copy past the end", cudaMemcpy(memory, bytes.data(), 65, kToDevice),
+                           "cudaErrorInvalidValue");
+  is_right &= is_error("a copy of foreign memory", cudaMemcpy(bytes.data(), stranger, 4, kToHost),
+                       "cudaErrorInvalidValue");
+  is_right &=
+      is_error("a fill of foreign memory", cudaMemset(stranger, 0, 4), "cudaErrorInvalidValue");
+  is_right &= is_error("a free of foreign memory", cudaFree(stranger), "cudaErrorInvalidValue");
+  is_right &= is_error("a wait for a wrong stream", cudaStreamSynchronize(handle),
+                       "cudaErrorInvalidResourceHandle");
+  is_right &= is_error("a wrong direction", cudaMemcpy(memory, bytes.data(), 4, 9),
+                       "cudaErrorInvalidMemcpyDirection");
+  cudaGetLastError();
+  int told = cudaEventRecord(handle, nullptr);  // now or later
+  if (told == 0) told = cudaDeviceSynchronize();
+  is_right &= is_error("a wrong event", told, "cudaErrorInvalidResourceHandle");
+  cudaGetLastError();
+  is_right &= is_error("a kernel that is missing",
+                       cudaLaunchKernel(&kHostMissing, {1, 1, 1}, {1, 1, 1}, nullptr, 0, nullptr),
+                       "cudaErrorSymbolNotFound");
+  is_right &=
+      is_error("no kernel", cudaLaunchKernel(&bytes, {1, 1, 1}, {1, 1, 1}, nullptr, 0, nullptr),
+               "cudaErrorInvalidDeviceFunction");
+  is_right &= is_error("a block without threads", launch_add(memory, 1, 0),
+                       "cudaErrorInvalidConfiguration");
+  is_right &= is_error("a block of 2000 threads", launch_add(memory, 1, 2000),
+                       "cudaErrorInvalidConfiguration");
+  is_right &= is_error("the last error", cudaGetLastError(), "cudaErrorInvalidConfiguration");
+  is_right &= is_error("the last error, taken", cudaGetLastError(), "cudaSuccess");
+  return is_right && compute(2);  // it goes on
+}
+
+/// A kernel that writes where nothing is ends the context.
+bool meets_a_fault() {
+  launch_add(reinterpret_cast<void*>(16), 1, 4);  // NOLINT
+  void* memory = nullptr;
+  return is_error("a wait behind it", cudaDeviceSynchronize(), "cudaErrorIllegalAddress") &&
+         is_error("a call behind it", cudaMalloc(&memory, 4), "cudaErrorIllegalAddress");
+}
+
+bool fails_in_a_fork() {
+  void* const memory = allocate(64);
+  const pid_t child = fork();
+  if (child == 0) {
+    void* other = nullptr;
+    _exit(is_error("a child's call", cudaMalloc(&other, 4), "cudaErrorInitializationError") ? 0
+                                                                                            : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status == 0 && cudaFree(memory) == 0 && compute(1);
+}
+
+/// Prints how many MiB the device gives, and whether its figures fit.
+bool fills_memory() {
+  constexpr std::size_t kMib = 1 << 20;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  cudaMemGetInfo(&free, &total);
+  std::vector<void*> all;
+  while (void* const memory = allocate(kMib)) all.push_back(memory);
+  const bool is_right = is_error("the next one", cudaGetLastError(), "cudaErrorMemoryAllocation");
+  std::printf("%zu MiB of %zu\n", all.size(), total / kMib);
+  for (void* const memory : all) cudaFree(memory);
+  std::size_t free_again = 0;
+  cudaMemGetInfo(&free_again, &total);
+  return is_right && free == free_again && free / kMib == all.size();
+}
+
+/// Holds memory, streams, a capture and work that has not run, until it is killed.
+bool holds() {
+  void* stream = nullptr;
+  void* captured = nullptr;
+  void* const memory = allocate(8 << 20);
+  cudaStreamCreate(&stream);
+  cudaStreamCreate(&captured);
+  cudaStreamBeginCapture(captured, 0);
+  launch_add(memory, 1, 64, stream);
+  launch_add(memory, 1, 64, captured);
+  std::printf("held\n");
+  std::fflush(stdout);
+  while (true) pause();
+}
+
+/// Calls without pause until it is killed.
+bool floods() {
+  void* const memory = allocate(1 << 20);
+  std::vector<std::byte> bytes(1 << 20);
+  std::printf("held\n");
+  std::fflush(stdout);
+  while (true) {
+    cudaMemcpyAsync(memory, bytes.data(), bytes.size(), kToDevice, nullptr);
+    launch_add(memory, 1, 32);
+  }
+}
+
+/// Prints the bytes that are free.
+bool prints_free_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (cudaMemGetInfo(&free, &total) != 0) return false;
+  std::printf("free %zu of %zu\n", free, total);
+  return true;
+}
+
+/// Says what its calls return once the proxy is gone.
+bool outlives_its_proxy() {
+  void* memory = allocate(64);
+  std::printf("held\n");
+  std::fflush(stdout);
+  int error = 0;
+  while (error == 0) error = cudaDeviceSynchronize();
+  return is_error("a wait", error, "cudaErrorDevicesUnavailable") &&
+         is_error("a call", cudaMalloc(&memory, 4), "cudaErrorDevicesUnavailable");
+}
+
+bool finds_no_device() {
+  int count = -1;
+  return is_error("the count", cudaGetDeviceCount(&count), "cudaErrorNoDevice") && count == 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, std::function<bool()>> modes = {
+      {"adds", adds},
+      {"copies", copies},
+      {"zeros", finds_zeros},
+      {"errors", meets_errors},
+      {"fault", meets_a_fault},
+      {"fork", fails_in_a_fork},
+      {"fill", fills_memory},
+      {"hold", holds},
+      {"flood", floods},
+      {"free", prints_free_bytes},
+      {"outlive", outlives_its_proxy},
+      {"no-device", finds_no_device},
+  };
+  const auto mode = modes.find(argc == 2 ? argv[1] : "");
+  if (mode == modes.end()) return 2;
+  register_code();
+  const bool is_right = mode->second();
+  std::printf(is_right ? "right\n" : "wrong\n");
+  return is_right ? 0 : 1;
+}

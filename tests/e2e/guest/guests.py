@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""CUDA programs as guests of a proxy on the emulator: their results, their errors, their ends.
+
+    guests.py FOLDER    programs of nvcc and by_hand, as CMake built them
+
+The cases that need programs of nvcc are skipped where it is not installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from report import run_cases  # noqa: E402
+
+from support.eventually import HANG_S, eventually  # noqa: E402
+
+SLUICE = os.environ["SLUICE"]
+PROGRAMS = Path(sys.argv[1])
+BY_HAND = PROGRAMS / "by_hand"
+EMULATED = ("--backend", "cuda-emulated")
+NUM_KILLS = 40
+NUM_AT_ONCE = 24
+
+
+def command(*options: str | Path) -> list[str]:
+    return [SLUICE, "guest", "run", *map(str, options)]
+
+
+def run(*options: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*options), capture_output=True, text=True, timeout=HANG_S, check=False)
+
+
+def problem_of(ended: subprocess.CompletedProcess[str], last_line: str) -> str:
+    """"" if a program ended well and with this line."""
+    lines = ended.stdout.splitlines()
+    if ended.returncode == 0 and lines and lines[-1] == last_line:
+        return ""
+    return f"code {ended.returncode}: {ended.stdout.strip()} {ended.stderr.strip()}"
+
+
+def by_hand(mode: str) -> Callable[[Path], str]:
+    return lambda folder: problem_of(run(*EMULATED, "--", BY_HAND, mode), "right")
+
+
+def accepts(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as asked:
+        return asked.connect_ex(str(path)) == 0
+
+
+@contextmanager
+def proxy(folder: Path, *options: str) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
+    """A proxy that serves several guests: its socket, and the command that watches it."""
+    path = folder / "proxy"
+    with subprocess.Popen([SLUICE, "guest", "serve", "--socket", str(path), *EMULATED, *options]) as served:
+        try:
+            eventually(lambda: accepts(path), why="the proxy's socket")
+            yield path, served
+        finally:
+            served.kill()
+
+
+def free_bytes(at: Path) -> tuple[int, int]:
+    ended = run("--socket", at, "--", BY_HAND, "free")
+    found = re.match(r"free (\d+) of (\d+)", ended.stdout)
+    assert found, ended
+    return int(found[1]), int(found[2])
+
+
+def everything_is_back(at: Path) -> str:
+    """The proxy learns of a guest's end behind it."""
+
+    def is_back() -> bool:
+        free, total = free_bytes(at)
+        return free == total
+
+    eventually(is_back, why=lambda: f"free bytes and all bytes: {free_bytes(at)}")
+    return ""
+
+
+@contextmanager
+def holding(at: Path, mode: str) -> Iterator[subprocess.Popen[str]]:
+    """A guest of which the proxy holds something, until it is killed."""
+    guest = subprocess.Popen(
+        [BY_HAND, mode], env=guest_environment(at), stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert guest.stdout is not None
+        assert guest.stdout.readline() == "held\n"
+        yield guest
+    finally:
+        guest.kill()
+        guest.communicate()
+
+
+def guest_environment(at: Path) -> dict[str, str]:
+    """That of a guest without the command between, so that a kill meets the guest itself."""
+    library = Path(SLUICE).resolve().parents[1] / "lib/sluice/guest"
+    return {**os.environ, "SLUICE_GUEST_SOCKET": str(at), "LD_LIBRARY_PATH": str(library)}
+
+
+def serves_many_at_once(folder: Path) -> str:
+    with proxy(folder) as (at, _):
+        words = command("--socket", at, "--", BY_HAND, "adds")
+        guests = [
+            subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(NUM_AT_ONCE)
+        ]
+        ended = [(guest.communicate(timeout=HANG_S), guest.returncode) for guest in guests]
+        wrong = [end for end in ended if end[1] != 0]
+        return str(wrong) if wrong else everything_is_back(at)
+
+
+def takes_back_what_killed_guests_held(folder: Path) -> str:
+    with proxy(folder) as (at, _):
+        for number in range(NUM_KILLS):
+            with holding(at, "flood" if number % 4 == 3 else "hold"):
+                pass
+        neighbour = problem_of(run("--socket", at, "--", BY_HAND, "adds"), "right")
+        return neighbour or everything_is_back(at)
+
+
+def serves_beside_a_flood_and_a_stopped_guest(folder: Path) -> str:
+    with proxy(folder) as (at, _), holding(at, "flood"), holding(at, "flood") as stopped:
+        stopped.send_signal(signal.SIGSTOP)
+        return problem_of(run("--socket", at, "--", BY_HAND, "adds"), "right")
+
+
+def starts_anew_behind_a_fault(folder: Path) -> str:
+    with proxy(folder) as (at, _):
+        fault = problem_of(run("--socket", at, "--", BY_HAND, "fault"), "right")
+        if fault:
+            return fault
+        eventually(lambda: run("--socket", at, "--", BY_HAND, "adds").returncode == 0)
+        return everything_is_back(at)
+
+
+def clears_memory_between_guests(folder: Path) -> str:
+    with proxy(folder) as (at, _):
+        runs = [run("--socket", at, "--", BY_HAND, "zeros") for _ in range(3)]
+        return next(filter(None, (problem_of(ended, "right") for ended in runs)), "")
+
+
+def keeps_quotas(folder: Path) -> str:
+    with proxy(folder, "--memory", "24m") as (at, _), holding(at, "hold"):
+        ended = run("--socket", at, "--", BY_HAND, "fill")
+        return problem_of(ended, "right") or ("" if "24 MiB of 24" in ended.stdout else ended.stdout)
+
+
+def tells_guests_of_the_proxys_death(folder: Path) -> str:
+    with proxy(folder) as (at, served), holding(at, "outlive") as guest:
+        served.kill()
+        assert guest.stdout is not None
+        said = guest.stdout.read()
+        return "" if said == "right\n" else said
+
+
+def refuses(reason: str, *options: str | Path) -> Callable[[Path], str]:
+    def refused(folder: Path) -> str:
+        ended = run(*(str(word).replace("FOLDER", str(folder)) for word in options))
+        return "" if ended.returncode == 1 and reason in ended.stderr else f"{ended.returncode}: {ended.stderr}"
+
+    return refused
+
+
+def passes_the_exit_code_on(folder: Path) -> str:
+    codes = [run(*EMULATED, "--", "sh", "-c", text).returncode for text in ("exit 7", "kill -TERM $$")]
+    return "" if codes == [7, 128 + signal.SIGTERM] else f"codes are {codes}"
+
+
+def finds_no_device_without_a_proxy(folder: Path) -> str:
+    environment = guest_environment(folder / "nothing")
+    ended = subprocess.run([BY_HAND, "no-device"], env=environment, capture_output=True, text=True, check=False)
+    return problem_of(ended, "right") or ("" if "nothing" in ended.stderr else ended.stderr)
+
+
+def equals_the_host(name: str, seed: int) -> Callable[[Path], str]:
+    machine = f"capability=8.0,seed={seed}"
+    return lambda folder: problem_of(run(*EMULATED, "--machine", machine, "--", PROGRAMS / name), "equal")
+
+
+def main() -> int:
+    cases = {
+        "adds": by_hand("adds"),
+        "copies of several pieces": by_hand("copies"),
+        "errors": by_hand("errors"),
+        "a fault of a kernel": by_hand("fault"),
+        "a fork": by_hand("fork"),
+        "many guests at once": serves_many_at_once,
+        "killed guests": takes_back_what_killed_guests_held,
+        "a flood and a stopped guest": serves_beside_a_flood_and_a_stopped_guest,
+        "guests behind a fault": starts_anew_behind_a_fault,
+        "memory of another guest": clears_memory_between_guests,
+        "quotas": keeps_quotas,
+        "the proxy's death": tells_guests_of_the_proxys_death,
+        "no proxy": finds_no_device_without_a_proxy,
+        "exit codes": passes_the_exit_code_on,
+        "a program that is missing": refuses("does not start", *EMULATED, "--", "FOLDER/missing"),
+        "a proxy that is missing": refuses("No such file", "--socket", "FOLDER/missing", "--", BY_HAND, "adds"),
+    }
+    built = sorted(PROGRAMS.glob("*.nvcc"))
+    for program in built:
+        if program.name == "static.nvcc":
+            cases["a static runtime"] = refuses("-cudart shared", *EMULATED, "--", program)
+            continue
+        for seed in (1, 2):
+            cases[f"{program.stem}, seed {seed}"] = equals_the_host(program.name, seed)
+    if not built:
+        print("skipped: the programs of nvcc, which is not installed")
+    return run_cases(cases)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

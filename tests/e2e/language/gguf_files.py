@@ -1,0 +1,271 @@
+"""Files of ggml's format GGUF, written from its description, and tables of random blocks with what they stand for."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tiny_models import Tiny, Weights, stored
+
+PLAIN = {"F32": 0, "F16": 1, "BF16": 30}
+NAMES = {
+    "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "input_layernorm": "attn_norm",
+    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+    "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+Table = tuple[bytes, np.ndarray]  # of a file, and the weights in f32
+
+
+def value(of: Any) -> bytes:
+    """A value behind its type."""
+    if isinstance(of, bool):
+        return struct.pack("<IB", 7, of)
+    if isinstance(of, int):
+        return struct.pack("<II", 4, of)
+    if isinstance(of, float):
+        return struct.pack("<If", 6, of)
+    if isinstance(of, str):
+        return struct.pack("<I", 8) + text(of)
+    kind = value(of[0])[:4] if of else struct.pack("<I", 4)
+    return struct.pack("<I", 9) + kind + struct.pack("<Q", len(of)) + b"".join(value(item)[4:] for item in of)
+
+
+def text(of: str) -> bytes:
+    data = of.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def write(path: Path, metadata: dict[str, Any], tensors: dict[str, tuple[int, tuple[int, ...], bytes]],
+          version: int = 3, alignment: int = 32) -> Path:
+    """`tensors`: type, dimensions from the outermost on, bytes."""
+    if alignment != 32:
+        metadata = metadata | {"general.alignment": alignment}
+    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata))
+    head += b"".join(text(key) + value(of) for key, of in metadata.items())
+    data = b""
+    for name, (kind, dims, content) in tensors.items():
+        data += bytes(-len(data) % alignment)
+        head += text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims[::-1], kind, len(data))
+        data += content
+    path.write_bytes(head + bytes(-len(head) % alignment) + data)
+    return path
+
+
+def half(values: np.ndarray) -> np.ndarray:
+    return values.astype("<f2")
+
+
+def packed(numbers: np.ndarray) -> np.ndarray:
+    """[.., 32] of 4 bits: the first sixteen are the low halves."""
+    return (numbers[..., :16] | numbers[..., 16:] << 4).astype(np.uint8)
+
+
+def fifths(numbers: np.ndarray) -> np.ndarray:
+    """The fifth bits of [.., 32], four bytes."""
+    return np.packbits((numbers >> 4 & 1).astype(np.uint8), axis=-1, bitorder="little")
+
+
+def joined(*parts: np.ndarray) -> bytes:
+    """Blocks of the parts' bytes, the last axis of each."""
+    return np.concatenate([np.ascontiguousarray(part).view(np.uint8) for part in parts], axis=-1).tobytes()
+
+
+def simple(bits: int, has_least: bool, rows: int, columns: int, random: np.random.Generator) -> Table:
+    """Q4_0, Q4_1, Q5_0, Q5_1 and Q8_0: 32 numbers with a scale, and perhaps the weight of a 0."""
+    shape = (rows, columns // 32)
+    numbers = random.integers(0, 1 << bits, (*shape, 32))
+    scales = half(random.uniform(0.5, 1.5, (*shape, 1)) * 5 / np.sqrt(columns) / (1 << bits))
+    leasts = half(-scales.astype(np.float32) * random.uniform(0.4, 0.6, (*shape, 1)) * (1 << bits))
+    scales[0, 0] = 0  # a block of zeros, or of one number
+    zero = 0 if has_least else 1 << bits - 1
+    weights = scales.astype(np.float32) * (numbers - zero).astype(np.float32)
+    parts = [scales]
+    if has_least:
+        weights = weights + leasts.astype(np.float32)
+        parts.append(leasts)
+    if bits == 8:
+        parts.append((numbers - 128).astype(np.int8))
+    else:
+        parts += [fifths(numbers)] if bits == 5 else []
+        parts.append(packed(numbers & 15))
+    return joined(*parts), weights.reshape(rows, columns)
+
+
+def k_scales(scales: np.ndarray, leasts: np.ndarray) -> np.ndarray:
+    """Eight of each, of 6 bits, in 12 bytes."""
+    out = np.zeros((*scales.shape[:-1], 12), np.uint8)
+    out[..., :4] = scales[..., :4] | scales[..., 4:] >> 4 << 6
+    out[..., 4:8] = leasts[..., :4] | leasts[..., 4:] >> 4 << 6
+    out[..., 8:] = (scales[..., 4:] & 15) | (leasts[..., 4:] & 15) << 4
+    return out
+
+
+def k_blocks(bits: int, rows: int, columns: int, random: np.random.Generator) -> Table:
+    """Q4_K and Q5_K: eight groups of 32."""
+    shape = (rows, columns // 256)
+    numbers = random.integers(0, 1 << bits, (*shape, 8, 32))
+    scales, leasts = random.integers(0, 64, (2, *shape, 8))
+    scale = half(np.full((*shape, 1), 5 / np.sqrt(columns) / (1 << bits) / 32))
+    least = half(scale.astype(np.float32) * (1 << bits - 1))
+    weights = (scale.astype(np.float32) * scales)[..., None] * numbers - (least.astype(np.float32) * leasts)[..., None]
+    parts = [scale, least, k_scales(scales, leasts)]
+    if bits == 5:
+        high = numbers >> 4 & 1
+        parts.append((high << np.arange(8)[:, None]).sum(-2).astype(np.uint8))
+    low = numbers & 15
+    parts.append((low[..., 0::2, :] | low[..., 1::2, :] << 4).astype(np.uint8).reshape(*shape, 128))
+    return joined(*parts), weights.astype(np.float32).reshape(rows, columns)
+
+
+def q6_k(rows: int, columns: int, random: np.random.Generator) -> Table:
+    """Sixteen groups of 16."""
+    shape = (rows, columns // 256)
+    numbers = random.integers(0, 64, (*shape, 256))
+    scales = random.integers(-128, 128, (*shape, 16)).astype(np.int8)
+    scale = half(np.full((*shape, 1), 5 / np.sqrt(columns) / 64 / 64))
+    weights = (scale.astype(np.float32) * scales)[..., None] * (numbers - 32).reshape(*shape, 16, 16)
+    low = (numbers & 15).reshape(*shape, 2, 2, 64)
+    high = (numbers >> 4).reshape(*shape, 2, 4, 32)
+    lows = (low[..., 0, :] | low[..., 1, :] << 4).astype(np.uint8).reshape(*shape, 128)
+    highs = (high << np.array([0, 2, 4, 6])[:, None]).sum(-2).astype(np.uint8).reshape(*shape, 64)
+    return joined(lows, highs, scales, scale), weights.astype(np.float32).reshape(rows, columns)
+
+
+def two_bits(numbers: np.ndarray) -> np.ndarray:
+    """[.., 256] of 2 bits: in 32 bytes 128 of them, the lowest bits the first 32."""
+    parts = (numbers & 3).reshape(*numbers.shape[:-1], 2, 4, 32)
+    return (parts << np.array([0, 2, 4, 6])[:, None]).sum(-2).astype(np.uint8).reshape(*numbers.shape[:-1], 64)
+
+
+def q2_k(rows: int, columns: int, random: np.random.Generator) -> Table:
+    """Sixteen groups of 16, with scales and leasts of 4 bits."""
+    shape = (rows, columns // 256)
+    numbers = random.integers(0, 4, (*shape, 256))
+    scales, leasts = random.integers(0, 16, (2, *shape, 16))
+    scale = half(np.full((*shape, 1), 5 / np.sqrt(columns) / 4 / 8))
+    least = half(scale.astype(np.float32) * 1.5)
+    weights = ((scale.astype(np.float32) * scales)[..., None] * numbers.reshape(*shape, 16, 16)
+               - (least.astype(np.float32) * leasts)[..., None])
+    packed_scales = (scales | leasts << 4).astype(np.uint8)
+    return joined(packed_scales, two_bits(numbers), scale, least), weights.astype(np.float32).reshape(rows, columns)
+
+
+def q3_k(rows: int, columns: int, random: np.random.Generator) -> Table:
+    """Sixteen groups of 16, with scales of 6 bits."""
+    shape = (rows, columns // 256)
+    numbers = random.integers(0, 8, (*shape, 256))
+    scales = random.integers(0, 64, (*shape, 16))
+    scale = half(np.full((*shape, 1), 5 / np.sqrt(columns) / 8 / 16))
+    weights = (scale.astype(np.float32) * (scales - 32))[..., None] * (numbers - 4).reshape(*shape, 16, 16)
+    thirds = ((numbers >> 2).reshape(*shape, 8, 32) << np.arange(8)[:, None]).sum(-2).astype(np.uint8)
+    lows = (scales[..., :8] & 15 | (scales[..., 8:] & 15) << 4).astype(np.uint8)
+    highs = ((scales >> 4).reshape(*shape, 4, 4) << np.array([0, 2, 4, 6])[:, None]).sum(-2).astype(np.uint8)
+    return joined(thirds, two_bits(numbers), lows, highs, scale), weights.astype(np.float32).reshape(rows, columns)
+
+
+IQ4 = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
+FP4 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.float32) / 2
+
+
+def iq4_nl(rows: int, columns: int, random: np.random.Generator) -> Table:
+    shape = (rows, columns // 32)
+    numbers = random.integers(0, 16, (*shape, 32))
+    scales = half(random.uniform(0.5, 1.5, (*shape, 1)) * 5 / np.sqrt(columns) / 256)
+    return joined(scales, packed(numbers)), (scales.astype(np.float32) * IQ4[numbers]).reshape(rows, columns)
+
+
+def iq4_xs(rows: int, columns: int, random: np.random.Generator) -> Table:
+    """Eight groups of 32, with scales of 6 bits."""
+    shape = (rows, columns // 256)
+    numbers = random.integers(0, 16, (*shape, 8, 32))
+    scales = random.integers(0, 64, (*shape, 8))
+    scale = half(np.full((*shape, 1), 5 / np.sqrt(columns) / 256 / 16))
+    weights = (scale.astype(np.float32) * (scales - 32))[..., None] * IQ4[numbers]
+    highs = ((scales >> 4) << np.arange(0, 16, 2)).sum(-1, keepdims=True).astype("<u2")
+    lows = (scales[..., 0::2] & 15 | (scales[..., 1::2] & 15) << 4).astype(np.uint8)
+    parts = [scale, highs, lows, packed(numbers).reshape(*shape, 128)]
+    return joined(*parts), weights.astype(np.float32).reshape(rows, columns)
+
+
+def mxfp4(rows: int, columns: int, random: np.random.Generator) -> Table:
+    """Floats of 4 bits, and a power of two as the scale."""
+    shape = (rows, columns // 32)
+    numbers = random.integers(0, 16, (*shape, 32))
+    scales = (random.integers(122, 125, (*shape, 1)) - round(np.log2(columns) / 2 - 3)).astype(np.uint8)
+    weights = np.ldexp(FP4[numbers], scales.astype(np.int32) - 127)
+    return joined(scales, packed(numbers)), weights.astype(np.float32).reshape(rows, columns)
+
+
+BLOCKS: dict[str, tuple[int, Callable[[int, int, np.random.Generator], Table]]] = {
+    "Q4_0": (2, lambda *of: simple(4, False, *of)), "Q4_1": (3, lambda *of: simple(4, True, *of)),
+    "Q5_0": (6, lambda *of: simple(5, False, *of)), "Q5_1": (7, lambda *of: simple(5, True, *of)),
+    "Q8_0": (8, lambda *of: simple(8, False, *of)), "Q4_K": (12, lambda *of: k_blocks(4, *of)),
+    "Q5_K": (13, lambda *of: k_blocks(5, *of)), "Q6_K": (14, q6_k), "Q2_K": (10, q2_k), "Q3_K": (11, q3_k),
+    "IQ4_NL": (20, iq4_nl), "IQ4_XS": (23, iq4_xs), "MXFP4": (39, mxfp4),
+}
+
+
+def with_blocks(tiny: Tiny, kind: str, seed: int = 1) -> dict[str, bytes]:
+    """Gives the model's matrices random blocks; their bytes by the weights' names."""
+    random = np.random.default_rng(seed)
+    content = {}
+    for name, weights in tiny.weights.items():
+        if weights.ndim == 2:
+            content[name], tiny.weights[name] = BLOCKS[kind][1](*weights.shape, random)
+    return content
+
+
+def settings(tiny: Tiny) -> dict[str, Any]:
+    config, family = tiny.config, tiny.config["model_type"]
+    keys = {
+        "context_length": config["max_position_embeddings"], "embedding_length": config["hidden_size"],
+        "block_count": config["num_hidden_layers"], "feed_forward_length": config["intermediate_size"],
+        "attention.head_count": config["num_attention_heads"], "attention.head_count_kv": config["num_key_value_heads"],
+        "attention.layer_norm_rms_epsilon": config["rms_norm_eps"], "rope.freq_base": config["rope_theta"],
+        "attention.key_length": tiny.head_size, "attention.value_length": tiny.head_size,
+        "rope.dimension_count": tiny.head_size,
+    }
+    return {"general.architecture": family, "general.name": "tiny", "tokenizer.ggml.eos_token_id": config["eos_token_id"],
+            **{f"{family}.{key}": of for key, of in keys.items()}}
+
+
+def in_pairs(name: str, weights: np.ndarray, tiny: Tiny) -> np.ndarray:
+    """The rows of a Llama's queries and keys: the numbers that turn together are neighbours."""
+    if tiny.config["model_type"] != "llama" or not name.endswith(("q_proj", "k_proj")):
+        return weights
+    size = tiny.head_size
+    return weights.reshape(-1, 2, size // 2, *weights.shape[1:]).swapaxes(1, 2).reshape(weights.shape)
+
+
+def name_of(name: str) -> tuple[str, str]:
+    """The file's name of a weight, and the stem that transformers has for it."""
+    stem, _, end = name.rpartition(".")
+    parts = stem.split(".")
+    if parts[1:2] == ["layers"]:
+        stem = ".".join(parts[3:])
+        return f"blk.{parts[2]}.{NAMES[stem]}.{end}", stem
+    return f"{NAMES[stem]}.{end}", stem
+
+
+def save(tiny: Tiny, path: Path, blocks: tuple[str, dict[str, bytes]] = ("", {}), changes: dict[str, Any] | None = None,
+         extra: Weights | None = None, **options: Any) -> Path:
+    """`blocks`: their kind, and the bytes that with_blocks gave. `changes`: of metadata; None leaves a key out. Norms and
+    biases are in f32, as in published files."""
+    tensors = {}
+    for name, weights in tiny.weights.items():
+        theirs, stem = name_of(name)
+        if name in blocks[1]:
+            rows = np.frombuffer(blocks[1][name], np.uint8).reshape(len(weights), -1)
+            tensors[theirs] = (BLOCKS[blocks[0]][0], weights.shape, in_pairs(stem, rows, tiny).tobytes())
+        else:
+            element = tiny.element if weights.ndim == 2 else "F32"
+            tensors[theirs] = (PLAIN[element], weights.shape, stored(in_pairs(stem, weights, tiny), element))
+    for name, weights in (extra or {}).items():
+        tensors[name] = (0, weights.shape, weights.astype(np.float32).tobytes())
+    metadata = {key: of for key, of in (settings(tiny) | (changes or {})).items() if of is not None}
+    return write(path, metadata, tensors, **options)

@@ -1,0 +1,111 @@
+#include <signal.h>
+#include <stdlib.h>  // NOLINT: mkdtemp
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "guest/launcher/launcher.h"
+#include "sluice/cli/command.h"
+
+namespace sluice::tool {
+namespace {
+
+/// A folder that only this user reaches, removed at the end.
+class SocketFolder {
+ public:
+  static Result<SocketFolder> create() {
+    const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+    std::string path = std::string(runtime != nullptr ? runtime : "/tmp") + "/sluice-guest-XXXXXX";
+    if (mkdtemp(path.data()) == nullptr) {
+      return make_error(Code::kUnavailable, "no folder {}: {}", path, std::strerror(errno));
+    }
+    return SocketFolder(std::move(path));
+  }
+  SocketFolder(SocketFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  SocketFolder& operator=(SocketFolder&&) = delete;
+  SocketFolder(const SocketFolder&) = delete;
+  SocketFolder& operator=(const SocketFolder&) = delete;
+  ~SocketFolder() {
+    std::error_code error;
+    if (!path_.empty()) std::filesystem::remove_all(path_, error);
+  }
+  std::string socket() const { return path_ + "/proxy"; }
+
+ private:
+  explicit SocketFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+/// The exit code that a shell would give.
+int exit_code(int status) {
+  constexpr int kSignalled = 128;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+}
+
+class GuestCommand : public Command {
+ public:
+  const char* name() const override { return "guest"; }
+
+  void add_options(Options& options) override {
+    options.add("action", action_, "What to do").required().one_of({"run", "serve"});
+    options.add("program", words_,
+                "To run: a program and its arguments; -- before them if one has a dash");
+    options.add("--socket", socket_,
+                "Socket of the proxy; without it, run starts a proxy of its own");
+    options.add("--backend", proxy_.backend, "The backend whose device the proxy opens")
+        .one_of({"cuda", "cuda-emulated"})
+        .shows_default();
+    options
+        .add("--memory", proxy_.memory_bytes,
+             "Device memory that each guest may have; all by default")
+        .takes_size();
+    options.add("--machine", proxy_.machine, "The machine that cuda-emulated stands for");
+  }
+
+  Result<int> run() override {
+    if (action_ == "serve") return serve();
+    if (words_.empty()) return invalid_argument("run needs a program");
+    // The terminal's signals are the program's to answer.
+    for (const int number : {SIGINT, SIGQUIT}) signal(number, SIG_IGN);
+    if (!socket_.empty()) return run_guest_of(socket_);
+    const SocketFolder folder = SLUICE_TRY(SocketFolder::create());
+    const guest::Proxy proxy = SLUICE_TRY(guest::Proxy::start(folder.socket(), proxy_));
+    return run_guest_of(folder.socket());
+  }
+
+ private:
+  Result<int> run_guest_of(const std::string& socket) {
+    const int status = SLUICE_TRY(guest::run_guest(socket, words_));
+    return exit_code(status);
+  }
+
+  Result<int> serve() {
+    if (socket_.empty()) return invalid_argument("serve needs --socket PATH");
+    guest::Proxy proxy = SLUICE_TRY(guest::Proxy::start(socket_, proxy_));
+    return exit_code(proxy.wait());
+  }
+
+  std::string action_;
+  std::vector<std::string> words_;
+  std::string socket_;
+  guest::ProxyOptions proxy_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Command>> make_guest_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(std::make_unique<GuestCommand>());
+  return commands;
+}
+
+}  // namespace sluice::tool

@@ -1,0 +1,87 @@
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "generate/facts.h"
+#include "generate/text/package_text.h"
+#include "generate/text/text_generator.h"
+#include "sluice/cli/command.h"
+#include "sluice/language/answer.h"
+#include "sluice/model/model_source.h"
+#include "text/tokenizer.h"
+
+namespace sluice::tool {
+namespace {
+
+class GenerateCommand : public Command {
+ public:
+  const char* name() const override { return "generate"; }
+
+  void add_options(Options& options) override {
+    options_.add_to(
+        options,
+        "A folder with config.json and safetensors, a GGUF file, or a .sluice file that `sluice "
+        "compile` made of one");
+    options_.add_weights(options);
+    options.add("prompt", prompt_, "The text to go on with");
+    options
+        .add("--ids", ids_, "The prompt as ids of tokens instead, 1,15043; the answer is ids, too")
+        .separated_by_commas();
+    answer_.add_to(options);
+    options.add_threads(loading_.num_threads, "Cores to use; 0 takes all");
+  }
+
+  Result<int> run() override {
+    if (prompt_.empty() && ids_.empty())
+      return invalid_argument("the prompt is empty: give the prompt as a text or by --ids");
+    if (!prompt_.empty() && !ids_.empty())
+      return invalid_argument("give the prompt as a text or by --ids, and not both");
+    if (prompt_.empty()) SLUICE_TRY(answer_.read(nullptr));
+    auto executable = SLUICE_TRY(open_model(options_));
+    SLUICE_TRY(generate::facts_of(executable.graph.metadata));
+    std::optional<text::Tokenizer> tokenizer;
+    if (!prompt_.empty()) {
+      tokenizer = SLUICE_TRY(generate::read_tokenizer(executable));
+      SLUICE_TRY(answer_.read(&*tokenizer));
+    }
+    const auto model =
+        SLUICE_TRY(exec::LoadedModel::load(std::move(executable), backend_registry(), loading_));
+    auto prompt =
+        SLUICE_TRY(tokenizer ? generate::encode_prompt(*tokenizer, prompt_) : parse_ids());
+    auto generator = SLUICE_TRY(generate::TextGenerator::create(model, std::move(tokenizer)));
+    end_answers_at_interrupt();
+    auto request = answer_.request(std::move(prompt), generator.facts());
+    SLUICE_TRY(print_answer(generator, std::move(request), answer_.stops()));
+    return 0;
+  }
+
+ private:
+  Result<std::vector<std::int64_t>> parse_ids() const {
+    std::vector<std::int64_t> ids;
+    for (const std::string& text : ids_) {
+      std::int64_t id = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+      if (error != std::errc() || end != text.data() + text.size()) {
+        return invalid_argument("--ids: \"{}\" is not the id of a token", text);
+      }
+      ids.push_back(id);
+    }
+    return ids;
+  }
+
+  ModelOptions options_;
+  std::string prompt_;
+  std::vector<std::string> ids_;
+  AnswerOptions answer_;
+  exec::LoadOptions loading_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_generate_command() { return std::make_unique<GenerateCommand>(); }
+
+}  // namespace sluice::tool
