@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/no_memory.h"
 #include "dispatch/shadow.h"
 #include "runtime/request/awaited_reply.h"
 
@@ -77,10 +78,12 @@ Status FlightTable::submit(const std::shared_ptr<Flight>& flight, runtime::Reque
   Status status = limits.quota != nullptr ? limits.quota->enter() : ok_status();
   if (status.is_ok()) {
     request.max_run_ns = limits.max_run_ns;
-    if (flight->observation_ != nullptr) observe(*flight, request);
     flight->quota_ = std::move(limits.quota);
     ShadowCopy copy(flight->model_, request);
-    auto id = flight->model().sink().submit(request);
+    const auto id = catch_no_memory([&] {
+      if (flight->observation_ != nullptr) observe(*flight, request);
+      return flight->model().sink().submit(request);
+    });
     if (id.is_ok()) {
       copy.submit();
       flight->set_sink_id(*id);  // perhaps after the answer: then the model knows no such id
@@ -107,7 +110,7 @@ void FlightTable::observe(Flight& flight, runtime::Request& request) {
 void FlightTable::leave(Flight& flight) {
   {
     const std::lock_guard lock(mutex_);
-    flights_.erase(flight.id_);
+    if (flights_.erase(flight.id_) == 0) return;
   }
   if (flight.quota_ != nullptr) flight.quota_->leave();
 }

@@ -44,8 +44,8 @@ class FlightTable {
   void drop(Flight& flight) { leave(flight); }
   /// Submits a request whose `on_done` is called once, on any thread, when the request is in the
   /// table no longer; the table may be destroyed from then on.
-  /// Fails: as RequestQuota::enter and RequestSink::submit; then the request is in the table no
-  ///        longer and `on_done` is never called.
+  /// Fails: as RequestQuota::enter and RequestSink::submit, or for want of memory; then the request
+  ///        is in the table no longer and `on_done` is never called.
   Status post(const std::shared_ptr<Flight>& flight, runtime::Request& request,
               RequestLimits limits);
   /// Submits a request without an `on_done` and works at its model until it is answered.

@@ -101,6 +101,18 @@ TEST_F(FlightTableTest, RefusedRequestLeavesTheTableAndIsNotAnswered) {
   EXPECT_TRUE(codes_.empty());
 }
 
+TEST_F(FlightTableTest, RequestThatNoMemoryIsLeftForLeavesTheTableAndTheQuota) {
+  sink_->on_submitted = [this] {
+    sink_->requests.clear();
+    throw std::bad_alloc();
+  };
+  const auto quota = std::make_shared<RequestQuota>(1);
+  EXPECT_EQ(post(7, {quota}).code(), Code::kResourceExhausted);
+  EXPECT_FALSE(table_.contains(7));
+  EXPECT_EQ(quota->num_in_flight(), 0);
+  EXPECT_TRUE(codes_.empty());
+}
+
 TEST_F(FlightTableTest, QuotaCountsARequestFromSubmissionToAnswer) {
   const auto quota = std::make_shared<RequestQuota>(1);
   ASSERT_TRUE(post(1, {quota}).is_ok());

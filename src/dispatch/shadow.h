@@ -15,18 +15,19 @@ class ShadowCopy {
  public:
   /// Of a request to `model` that was not submitted yet. Empty for a model without a shadow; for a
   /// request whose memory nobody keeps beyond its answer, or whose outputs go to memory of the
-  /// client's; and while the shadow has enough copies.
+  /// client's; while the shadow has enough copies; and if no memory is left for one.
   ShadowCopy(const std::shared_ptr<ModelRef>& model, const runtime::Request& request);
   ShadowCopy(const ShadowCopy&) = delete;
   ShadowCopy& operator=(const ShadowCopy&) = delete;
-  ~ShadowCopy();
+  ~ShadowCopy() = default;
 
-  /// Behind all that waits. A refusal is one of the shadow's statistics alone.
+  /// Behind all that waits. A refusal is one of the shadow's statistics alone, and a lack of memory
+  /// costs the copy alone: nothing is thrown.
   void submit();
 
  private:
   std::shared_ptr<ModelRef> shadow_;  ///< null: empty, or submitted
-  runtime::Request request_;
+  runtime::Request request_;          ///< its `on_done` holds the copy's place, and gives it back
 };
 
 }  // namespace sluice::dispatch

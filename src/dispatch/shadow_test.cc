@@ -89,6 +89,18 @@ TEST_F(ShadowTest, RefusalsOnEitherSideLeaveTheOtherAlone) {
   for (std::size_t i = 0; i < 6; ++i) sink_->answer(i);
 }
 
+TEST_F(ShadowTest, LackOfMemoryCostsTheCopyAlone) {
+  shadow_sink_->has_no_memory = true;
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(post(std::make_shared<int>(7)).is_ok());
+  EXPECT_EQ(sink_->requests.size(), 5U);
+  shadow_sink_->has_no_memory = false;
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(post(std::make_shared<int>(7)).is_ok());
+  EXPECT_EQ(shadow_sink_->requests.size(), 2U) << "the places of all others were given back";
+  for (std::size_t i = 0; i < 7; ++i) sink_->answer(i);
+  EXPECT_EQ(num_answers_, 7);
+  for (std::size_t i = 0; i < 2; ++i) shadow_sink_->answer(i);
+}
+
 TEST_F(ShadowTest, ShadowMayGoAtAnyTime) {
   shadow_ = nullptr;
   ASSERT_TRUE(post(std::make_shared<int>(7)).is_ok());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@ class KeepingSink final : public runtime::RequestSink {
   Clock& clock() const override { return system_clock(); }
   Result<std::uint64_t> submit(runtime::Request& request) override {
     if (refusal) return *refusal;
+    if (has_no_memory) throw std::bad_alloc();
     const std::lock_guard lock(mutex_);
     requests.push_back(std::move(request));
     return requests.size();
@@ -41,6 +43,7 @@ class KeepingSink final : public runtime::RequestSink {
 
   terms::Signature signature_;
   std::optional<Status> refusal;
+  bool has_no_memory = false;
   std::vector<runtime::Request> requests;
 
  private:
