@@ -17,13 +17,13 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "models")]
 
 from harness import load_plot  # noqa: E402
+from harness.daemon import Daemon  # noqa: E402
 
 KINDS = ["digits", "mlp", "mlp_tiny", "boosted_1", "chain_10", "chain_110"]
 PATTERNS = ["sporadic", "periodic", "bursty"]
@@ -89,32 +89,6 @@ def build_models(build: Path) -> dict[str, tuple[Path, Path]]:
     return models
 
 
-class Daemon:
-    """A `sluiced` of our own with two lanes of one core."""
-
-    def __init__(self, build: Path, folder: Path, models: Path) -> None:
-        self.address = f"unix:{folder}/sluice.sock"
-        log = (folder / "log").open("w")
-        self.process = subprocess.Popen(
-            [build / "bin" / "sluiced", "-x", "-g", self.address, "--lock-folder", folder,
-             "--function-lanes", "2", "--stream-requests", "65536", "--session-requests", "65536",
-             "--session-models", "1000", "--model-folders", models, "--model-folders",
-             ROOT / "examples" / "digits"],
-            stdout=log, stderr=log)  # fmt: skip
-        deadline = time.monotonic() + 30
-        while not (folder / "sluice.sock").exists():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"sluiced does not start; see {folder}/log")
-            time.sleep(0.02)
-
-    def __enter__(self) -> Daemon:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.process.terminate()
-        self.process.wait()
-
-
 class Bench:
     def __init__(self, build: Path) -> None:
         self.build = build
@@ -133,7 +107,9 @@ class Bench:
 
     def daemon(self) -> Daemon:
         folder = Path(tempfile.mkdtemp(dir=self.folder))
-        return Daemon(self.build, folder, self.build / "bench-functions")
+        return Daemon(self.build, folder, "-x", "--function-lanes", 2, "--stream-requests", 65536, "--session-requests", 65536,
+                      "--session-models", 1000, "--model-folders", self.build / "bench-functions",
+                      "--model-folders", ROOT / "examples/digits")
 
     def command(self, count: int, target: str, *flags: object) -> list[str]:
         server = ROOT / "bench" / "harness" / "function_process.py"

@@ -11,17 +11,23 @@ rounds; the ratio is the median of the rounds' ratios. The collector is a proces
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import multiprocessing
 import os
 import socketserver
 import statistics
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+
+from harness.daemon import Daemon  # noqa: E402
+
 #: What is compared with the first one.
 CONFIGURATIONS = {"no tracing": [],
                   "1 %": ["--trace-rate", "100"],
@@ -50,36 +56,27 @@ def collect(port: Any) -> None:
         server.serve_forever()
 
 
-class Daemon:
-    def __init__(self, programs: Path, model: Path, folder: Path, flags: list[str]) -> None:
-        folder.mkdir()
-        self._sluice = programs / "sluice"
-        self._process = subprocess.Popen(
-            [programs / "sluiced", "-m", "", "-g", f"unix:{folder}/sluice.sock", "--http", f"unix:{folder}/http.sock",
-             "--lock-folder", folder, "--models", model, *flags], stdout=subprocess.PIPE, text=True)
-        self._address = f"unix:{folder}/http.sock"
-        assert self._process.stdout is not None
-        while "http on" not in (line := self._process.stdout.readline()):
-            if not line:
-                raise RuntimeError("the daemon ended")
+class Traced(Daemon):
+    """Serves the model over HTTP, too."""
+
+    def __init__(self, build: Path, model: Path, folder: Path, flags: list[str]) -> None:
+        self._sluice = build / "bin/sluice"
+        self._http = f"unix:{folder}/http.sock"
+        super().__init__(build, folder, "-m", "", "--http", self._http, "--models", model, *flags)
 
     def processor_s(self) -> float:
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def turn(self, seconds: float, concurrency: int) -> tuple[float, float]:
         """Processor time of a request in microseconds, and requests per second."""
         before = self.processor_s()
         said = subprocess.run(
-            [self._sluice, "perf", "digits", "--http", self._address, "--window", str(seconds / 3), "--windows", "3",
+            [self._sluice, "perf", "digits", "--http", self._http, "--window", str(seconds / 3), "--windows", "3",
              "--stability", "1000", "--concurrency", str(concurrency), "--json"],
             check=True, capture_output=True, text=True).stdout
         figures = json.loads(said)[0]
         return (self.processor_s() - before) * 1e6 / figures["answered"], figures["inferences_per_second"]
-
-    def end(self) -> None:
-        self._process.terminate()
-        self._process.wait()
 
 
 def main() -> None:
@@ -89,28 +86,25 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.4, help="of a turn")
     parser.add_argument("--concurrency", type=int, default=2)
     arguments = parser.parse_args()
-    programs = arguments.build / "bin"
     ours, theirs = multiprocessing.Pipe()
     collector = multiprocessing.Process(target=collect, args=(theirs,), daemon=True)
     collector.start()
     traced = ["--otlp", f"http://localhost:{ours.recv()}"]
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as made, contextlib.ExitStack() as running:
         folder = Path(made)
         model = folder / "digits.sluice"
-        subprocess.run([programs / "sluice", "compile", ROOT / "examples/digits/digits.onnx", "-o", model], check=True,
+        subprocess.run([arguments.build / "bin/sluice", "compile", ROOT / "examples/digits/digits.onnx", "-o", model], check=True,
                        stdout=subprocess.DEVNULL)
         daemons = {}
         for number, (name, flags) in enumerate(CONFIGURATIONS.items()):
             more = traced if flags else []
             if name == "access log":
                 more = ["--access-log", str(folder / "access.log")]
-            daemons[name] = Daemon(programs, model, folder / str(number), [*flags, *more])
+            daemons[name] = running.enter_context(Traced(arguments.build, model, folder / str(number), [*flags, *more]))
         turns: dict[str, list[tuple[float, float]]] = {name: [] for name in daemons}
         for _ in range(arguments.rounds + 1):
             for name, daemon in daemons.items():
                 turns[name].append(daemon.turn(arguments.seconds, arguments.concurrency))
-        for daemon in daemons.values():
-            daemon.end()
     plain = turns["no tracing"][1:]  # the first round warms up
     print(f"{'':20}{'us of processor':>17}{'ratio':>8}{'requests/s':>12}{'ratio':>8}")
     for name, all_of_it in turns.items():

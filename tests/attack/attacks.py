@@ -109,8 +109,7 @@ def is_at_end(pipe: int) -> bool:
 def silent_scrapers_starve_nobody(folder: Path) -> None:
     """40 connections a second to /metrics that say nothing, for three seconds; a scraper among them."""
     with Daemon(folder / "d", "--metrics", "localhost:0") as daemon:
-        [line] = [line for line in daemon.said().splitlines() if "sluiced: metrics on " in line]
-        port = int(line.rpartition(":")[2])
+        port = int(daemon.door("metrics").rpartition(":")[2])
         silent = []
         for i in range(120):
             silent.append(socket.create_connection(("127.0.0.1", port)))

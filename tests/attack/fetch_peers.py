@@ -9,7 +9,6 @@ from pathlib import Path
 
 from flooder import GREETING, frame
 from pressure import Daemon, Watched
-from exchange_hosts import exchange_of
 from harness import HANG_S
 
 METHOD = "/sluice.v1.Exchange/FetchTensor"
@@ -27,7 +26,7 @@ def giver(folder: Path, *flags: str) -> Watched:
 
 def port_of(daemon: Daemon) -> tuple[str, int]:
     """Where it serves peers."""
-    return "127.0.0.1", int(exchange_of(daemon).rpartition(":")[2])
+    return "127.0.0.1", int(daemon.door("exchange").rpartition(":")[2])
 
 
 def text(value: str) -> bytes:

@@ -14,11 +14,6 @@ from pathlib import Path
 from harness import Authority, Daemon, at, compile_digits, holds, prove, same, suspend
 
 
-def exchange_of(daemon: Daemon) -> str:
-    line = next(line for line in daemon.said().splitlines() if "sluiced: exchange on" in line)
-    return line.partition("exchange on ")[2]
-
-
 def tls(authority: Authority, name: str) -> list[str]:
     certificate, key = authority.sign(name)
     return ["--exchange-ca", str(authority.ca), "--tls-certificate", certificate, "--tls-key", key]
@@ -39,7 +34,7 @@ def a_host_with_a_named_certificate_fetches_what_is_offered(folder: Path) -> Non
     authority, stranger = Authority(folder, "ca"), Authority(folder, "strangers")
     with Daemon(folder / "a", *tls(authority, "giver"), "--exchange-listen", "localhost:0", "--exchange-peers",
                 "certificate:taker") as giver:
-        source = exchange_of(giver)
+        source = giver.door("exchange")
         tensor = kept_output(folder, giver)
         offered = at(giver).text("offer", tensor).strip()
         holds(offered, f"{tensor}@")
@@ -67,7 +62,7 @@ def a_fetch_from_a_silent_host_ends_with_its_timeout(folder: Path) -> None:
     (folder / "own").write_text("knock\n")
     with Daemon(folder / "a", "--exchange-plain", "--exchange-listen", "localhost:0", "--exchange-peers",
                 "token:taker", "--token-file", str(folder / "tokens")) as giver:
-        source = exchange_of(giver)
+        source = giver.door("exchange")
         offered = at(giver).text("offer", kept_output(folder, giver)).strip()
         with Daemon(folder / "b", "--exchange-plain", "--exchange-sources", source, "--exchange-token-file",
                     str(folder / "own"), "--upload-idle-seconds", "3600") as taker:  # waiting for that is a hang

@@ -78,6 +78,15 @@ class Daemon:
     def said(self) -> str:
         return self.log.read_text()
 
+    def door(self, name: str) -> str:
+        """The address that it says of "http", "metrics", "agent check" or "exchange"; of several daemons in turn, the last."""
+        def said() -> list[str]:
+            whole = self.said().split("\n")[:-1]
+            return [line.partition(" on ")[2] for line in whole if line.startswith(f"sluiced: {name} on ")]
+
+        eventually(lambda: said() != [] or self.process.poll() is not None, why=self.said)
+        return said()[-1]
+
     def stop(self) -> int:
         """SIGTERM; its exit code."""
         self.process.send_signal(signal.SIGTERM)

@@ -25,8 +25,7 @@ class LocalConnection(http.client.HTTPConnection):
 
 
 def connection_to(daemon: Daemon) -> http.client.HTTPConnection:
-    [line] = [line for line in daemon.said().splitlines() if "sluiced: metrics on " in line]
-    address = line.partition(" on ")[2]
+    address = daemon.door("metrics")
     if address.startswith("unix:"):
         return LocalConnection(address.removeprefix("unix:"))
     return http.client.HTTPConnection(address)

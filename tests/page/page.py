@@ -24,18 +24,13 @@ from harness import Daemon, at, compile_digits, holds, prove, same  # noqa: E402
 ZEROS = {"inputs": [{"name": "image", "shape": [1, 1, 8, 8], "datatype": "FP32", "data": [0] * 64}]}
 
 
-def address_of(daemon: Daemon) -> str:
-    [line] = [line for line in daemon.said().splitlines() if "sluiced: http on " in line]
-    return line.partition(" on ")[2]
-
-
 @contextmanager
 def served(folder: Path, *flags: str) -> Iterator[tuple[Daemon, str]]:
     """A daemon with the model digits, and the address of its page."""
     package = compile_digits(folder)
     with Daemon(folder / "d", "--http", "localhost:0", *flags) as daemon:
         at(daemon).text("load", str(package))
-        yield daemon, f"http://{address_of(daemon)}/"
+        yield daemon, f"http://{daemon.door('http')}/"
 
 
 @contextmanager
@@ -56,7 +51,7 @@ def load(daemon: Daemon) -> Iterator[None]:
     is_over = threading.Event()
 
     def send() -> None:
-        connection = http.client.HTTPConnection(address_of(daemon))
+        connection = http.client.HTTPConnection(daemon.door("http"))
         while not is_over.is_set():
             connection.request("POST", "/v2/models/digits/infer", json.dumps(ZEROS))
             connection.getresponse().read()
@@ -149,7 +144,7 @@ def typed_numbers_are_answered_as_the_protocol_answers(folder: Path) -> None:
     with shown(folder) as (daemon, browser):
         open_model(browser)
         pixels = [(7 * i) % 17 for i in range(64)]
-        connection = http.client.HTTPConnection(address_of(daemon))
+        connection = http.client.HTTPConnection(daemon.door("http"))
         request = {"inputs": [{**ZEROS["inputs"][0], "data": pixels}]}
         connection.request("POST", "/v2/models/digits/infer", json.dumps(request))
         scores = json.loads(connection.getresponse().read())["outputs"][0]["data"]
@@ -253,7 +248,7 @@ def page_asks_for_a_token_where_one_is_needed(folder: Path) -> None:
 def page_is_gone_where_it_is_off(folder: Path) -> None:
     with served(folder, "--page=false") as (daemon, _):
         for path, status in (("/", 404), ("/page/app.js", 404), ("/page/state", 404), ("/v2/health/live", 200)):
-            connection = http.client.HTTPConnection(address_of(daemon))
+            connection = http.client.HTTPConnection(daemon.door("http"))
             connection.request("GET", path)
             same(connection.getresponse().status, status)
 

@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "daemon"))
 from browser import Browser, find_browser  # noqa: E402
 from harness import Daemon, Sluice, prove, same  # noqa: E402
-from page import CHOOSE_PICTURE, address_of, check_in_all_sizes, choose  # noqa: E402
+from page import CHOOSE_PICTURE, check_in_all_sizes, choose  # noqa: E402
 
 # Two seconds of a tone in two channels, one of which is silent, as a file in the field.
 CHOOSE_SOUND = """(() => {
@@ -73,7 +73,7 @@ def trying(folder: Path, name: str) -> Iterator[Browser]:
     make_listener(folder / "listener.onnx")
     flags = ("--http", "localhost:0", "--repository", str(folder / "models"))
     with Daemon(folder / "d", *flags, is_simulated=False) as daemon, Browser() as browser:
-        browser.open(f"http://{address_of(daemon)}/")
+        browser.open(f"http://{daemon.door('http')}/")
         link = f"[...document.querySelectorAll('tbody th a')].find((one) => one.textContent === {name!r})"
         browser.wait_for(f"{link} !== undefined")
         browser.run(f"{link}.click()")

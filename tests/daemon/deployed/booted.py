@@ -74,7 +74,22 @@ CLAIMS = r"""
 set -euo pipefail
 export SLUICE_ADDRESS=unix:/run/sluice.sock
 fail() { echo "FAIL $1"; journalctl --no-pager -n 60 2>/dev/null || true; systemctl status --no-pager -n 30 sluiced.service || true; exit 1; }
-claim() { local name=$1; shift; "$@" >/tmp/out 2>&1 || { cat /tmp/out; fail "$name"; }; echo "ok   $name"; }
+# In a list with || bash ignores `set -e` within the claim, so that only its last command would count.
+claim() {
+  local name=$1 status
+  shift
+  set +e
+  (set -e; "$@") >/tmp/out 2>&1
+  status=$?
+  set -e
+  [[ $status == 0 ]] || { cat /tmp/out; fail "$name"; }
+  echo "ok   $name"
+}
+every_command_of_a_claim_counts() {
+  set +e
+  (fail() { exit 1; }; fails_first() { false; true; }; claim "" fails_first) >/dev/null
+  [[ $? == 1 ]]
+}
 main_pid() { systemctl show --value -p MainPID "$1"; }
 
 runs_as_its_user() {
@@ -98,7 +113,7 @@ a_new_daemon_takes_over() {
 }
 client_starts_the_daemon() {
   systemctl start sluiced.socket
-  ! systemctl is-active sluiced
+  if systemctl is-active sluiced; then return 1; fi
   sluice models
   systemctl is-active sluiced
 }
@@ -112,6 +127,7 @@ a_restart_keeps_deployments() {
   systemctl restart sluiced
   sluice infer stream --input image=random
 }
+claim "every command of a claim counts" every_command_of_a_claim_counts
 claim "the map of devices is written" bash -c 'systemctl start sluice-discover && [[ -s /run/sluice/devices.json ]]'
 claim "the daemon starts" systemctl start sluiced
 claim "it runs as the user sluice, without capabilities, filtered" runs_as_its_user

@@ -18,8 +18,7 @@ from harness import BUILD, Daemon, Sluice, at, compile_digits, eventually, holds
 
 def agent_line(daemon: Daemon) -> str:
     """What the daemon says to a balancer's agent check, until it closes the connection."""
-    [line] = [line for line in daemon.said().splitlines() if "sluiced: agent check on " in line]
-    host, _, port = line.partition(" on ")[2].rpartition(":")
+    host, _, port = daemon.door("agent check").rpartition(":")
     with socket.create_connection((host, int(port))) as connection:
         return connection.makefile().read()
 
@@ -27,7 +26,6 @@ def agent_line(daemon: Daemon) -> str:
 def agent_of(folder: Path, *flags: str) -> Daemon:
     daemon = Daemon(folder, "--agent-check", "localhost:0", *flags)
     daemon.start()
-    eventually(lambda: "agent check on" in daemon.said(), why=daemon.said)
     return daemon
 
 

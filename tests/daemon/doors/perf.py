@@ -21,9 +21,8 @@ def serving(folder: Path) -> Daemon:
 
 
 def addresses(daemon: Daemon) -> dict[str, str]:
-    [line] = [line for line in daemon.said().splitlines() if "sluiced: http on " in line]
     [grpc] = [address for address in daemon.addresses if address.startswith("localhost:")]
-    return {"--grpc": grpc, "--http": line.partition(" on ")[2]}
+    return {"--grpc": grpc, "--http": daemon.door("http")}
 
 
 def measured(*arguments: str) -> list[dict]:

@@ -15,11 +15,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from harness import Daemon, at, eventually, holds, prove, same  # noqa: E402
 
 
-def http_of(daemon: Daemon) -> str:
-    eventually(lambda: "http on " in daemon.said(), why=daemon.said)
-    return next(line for line in daemon.said().splitlines() if "http on " in line).partition("http on ")[2]
-
-
 def logging(address: str, change: dict[str, object] | None = None, token: str = "") -> tuple[int, dict[str, object]]:
     """Reads the settings, or changes some."""
     data = None if change is None else json.dumps(change).encode()
@@ -34,7 +29,7 @@ def logging(address: str, change: dict[str, object] | None = None, token: str = 
 
 def levels_change_what_the_log_has(folder: Path) -> None:
     with Daemon(folder / "d", "--http", "localhost:0", level="5") as daemon:
-        address, sluice = http_of(daemon), at(daemon)
+        address, sluice = daemon.door("http"), at(daemon)
 
         def lines(event: str) -> int:
             """So many more lines of the event after a client came and went."""
@@ -60,7 +55,7 @@ def levels_change_what_the_log_has(folder: Path) -> None:
 def reading_needs_a_monitor_and_changing_control(folder: Path) -> None:
     (folder / "tokens").write_text("watcher monitor\nsender inference\nowner\n")
     with Daemon(folder / "d", "--http", "localhost:0", "--token-file", str(folder / "tokens")) as daemon:
-        address = http_of(daemon)
+        address = daemon.door("http")
         same([logging(address, token=token)[0] for token in ("", "sender", "watcher", "owner")], [401, 403, 200, 200])
         change = {"log_verbose_level": 2}
         same([logging(address, change, token)[0] for token in ("", "sender", "watcher")], [401, 403, 403])

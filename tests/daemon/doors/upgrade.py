@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from harness import (  # noqa: E402
-    BUILD, Daemon, at, compile_digits, eventually, holds, prove, same, suspend)
+    BUILD, HANG_S, Daemon, at, compile_digits, eventually, holds, prove, same, suspend)
 from service_manager import Manager  # noqa: E402
 
 GRPC_CLIENTS = 32
@@ -64,11 +64,6 @@ class Serving(Daemon):
                 os.kill(process, signal.SIGKILL)
         super().__exit__(*arguments)
 
-    def door(self, name: str) -> tuple[str, int]:
-        [*_, line] = [line for line in self.said().splitlines() if f"sluiced: {name} on " in line]
-        host, _, port = line.partition(" on ")[2].partition(", ")[0].rpartition(":")
-        return host, int(port)
-
 
 def started_by(process: int) -> list[int]:
     """The successors of a daemon that are not the service."""
@@ -105,7 +100,7 @@ def ends(process: int) -> None:
 class HttpClients:
     """Closed loops over HTTP, a connection each, which is opened again only when the server said that it closes it."""
 
-    def __init__(self, address: tuple[str, int], model: str, count: int) -> None:
+    def __init__(self, address: str, model: str, count: int) -> None:
         self.answers = [0] * count
         self.failures: list[str] = []
         self._is_over = threading.Event()
@@ -122,7 +117,7 @@ class HttpClients:
         while not self._is_over.is_set():
             try:
                 if connection is None:
-                    connection = http.client.HTTPConnection(*self._address)
+                    connection = http.client.HTTPConnection(self._address, timeout=HANG_S)
                 connection.request("POST", self._path, self._body)
                 reply = connection.getresponse()
                 text = reply.read()
@@ -152,8 +147,10 @@ class GrpcClients:
         self._files = [folder / f"perf-{i}.json" for i in range(count)]
         command = [str(BUILD / "bin/sluice"), "perf", model, "--grpc", address, "--concurrency",
                    str(GRPC_CLIENTS // count), "--window", "8", "--windows", "3", "--json"]
-        self._processes = [subprocess.Popen(command, stdout=file.open("w"), stderr=subprocess.STDOUT)
-                           for file in self._files]
+        self._processes = []
+        for path in self._files:
+            with path.open("w") as file:
+                self._processes.append(subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT))
 
     def rows(self) -> list[dict]:
         """Waits for their ends."""
