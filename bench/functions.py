@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Functions of one daemon beside a process per function: start, memory, throughput.
 
-    make build && ninja -C build/release bench_function_load dist
+    make build && ninja -C build/release bench_function_load bench_function_process dist
     .venv/bin/python bench/functions.py [starts] [memory] [throughput] [--quick] [--plot FILE.svg] [--json FILE]
 
 Six kinds of small networks; function i is of kind i modulo 6. Each engine computes on one thread per function. Systems
 that join run up to 16 requests of a function that wait as the rows of one run; their networks take any number of rows.
-All of it takes about twenty minutes on two idle cores; --quick shows in one or two that everything works.
+The last table compares functions with the best of the processes. All of it takes about half an hour on two idle cores;
+--quick shows in one or two minutes that everything works.
 """
 
 from __future__ import annotations
@@ -31,23 +32,29 @@ SYSTEMS = {
     "functions": "functions:{address}",
     "functions, through gRPC": "grpc-functions:{address}",
     "models of one daemon, without lanes": "models:{address}",
-    "onnxruntime, a process each": "processes:onnxruntime",
-    "Sluice, a process each": "processes:sluice",
-    "onnxruntime, one process": "one-process:onnxruntime",
+    "onnxruntime in Python, a process each": "processes:onnxruntime",
+    "Sluice in Python, a process each": "processes:sluice",
+    "Sluice in C++, a process each": "processes:cpp",
+    "onnxruntime in Python, one process": "one-process:onnxruntime",
+    "Sluice in C++, one process": "one-process:cpp",
 }
 # Processes that end: after a second without requests, or to make room for another one.
 ENDING = {
-    "onnxruntime, a process each, kept for 1 s": ["--keep", 1],
-    "onnxruntime, a process each, in the memory of functions": ["--keep", 3600, "--most", 4],
+    "onnxruntime in Python, a process each, kept for 1 s": ("processes:onnxruntime", ["--keep", 1]),
+    "Sluice in C++, a process each, kept for 1 s": ("processes:cpp", ["--keep", 1]),
 }
 # Requests that wait run as one: functions by batch_rows, processes by what their socket has.
 JOINING = {
     "functions, joining": "functions:{address}",
-    "onnxruntime, a process each, joining": "processes:onnxruntime",
-    "Sluice, a process each, joining": "processes:sluice",
+    "onnxruntime in Python, a process each, joining": "processes:onnxruntime",
+    "Sluice in Python, a process each, joining": "processes:sluice",
+    "Sluice in C++, a process each, joining": "processes:cpp",
 }
 BATCH_ROWS = 16
-HELD = ["functions", "onnxruntime, a process each", "Sluice, a process each", "onnxruntime, one process"]
+#: What functions are compared with: a process for each of them.
+PROCESSES = [name for name in SYSTEMS if name.endswith("a process each")]
+EMPTY = "daemon without functions"
+HELD = ["functions", *PROCESSES, "onnxruntime in Python, one process", "Sluice in C++, one process"]
 
 
 def write_of_any_rows(onnx_file: Path, to: Path) -> None:
@@ -115,7 +122,8 @@ class Bench:
         server = ROOT / "bench" / "harness" / "function_process.py"
         suffix = ".rows" if "--batch-rows" in flags else ""
         words = [self.build / "bench" / "function_load", self.functions(count, suffix), target,
-                 "--python", sys.executable, "--server", server, *flags]  # fmt: skip
+                 "--python", sys.executable, "--server", server,
+                 "--program", self.build / "bench" / "function_process", *flags]  # fmt: skip
         return [str(word) for word in words]
 
     def load(self, count: int, target: str, *flags: object) -> list[dict]:
@@ -145,22 +153,27 @@ def measure_starts(bench: Bench, count: int) -> list[dict]:
         flags = ("--starts", count)
         for row in bench.load(len(KINDS), f"functions:{daemon.address}", *flags):
             rows.append(row | {"system": "function, " + ("cold" if row["cold"] else "warm")})
-        for engine in ("onnxruntime", "sluice"):
-            for row in bench.load(len(KINDS), f"processes:{engine}", "--starts", max(5, count // 30)):
-                rows.append(row | {"system": f"process, {engine}"})
+    for name in PROCESSES:
+        for row in bench.load(len(KINDS), SYSTEMS[name], "--starts", num_process_starts(name, count)):
+            rows.append(row | {"system": name.removesuffix(", a process each") + ", process"})
     return rows
+
+
+def num_process_starts(name: str, count: int) -> int:
+    return count if "C++" in name else max(5, count // 30)
 
 
 def print_starts(rows: list[dict], count: int) -> None:
     systems = list(dict.fromkeys(row["system"] for row in rows))
-    print(f"\nFirst answer, p50 / p99 in ms; {count} starts, {max(5, count // 30)} of processes:\n")
-    print("| | " + " | ".join(systems) + " | process / cold function, p50 |")
+    print(f"\nFirst answer, p50 / p99 in ms; {count} starts, {max(5, count // 30)} of processes in Python:\n")
+    print("| | " + " | ".join(systems) + " | best process / cold function, p50 |")
     print("|---|" + "--:|" * (len(systems) + 1))
     for name in dict.fromkeys(row["function"] for row in rows):
         cells = {row["system"]: row for row in rows if row["function"] == name}
         texts = [f"{cells[one]['p50_ms']:.2f} / {cells[one]['p99_ms']:.2f}" for one in systems]
-        ratio = cells["process, onnxruntime"]["p50_ms"] / cells["function, cold"]["p50_ms"]
-        print(f"| {name.rsplit('-', 1)[0]} | " + " | ".join(texts) + f" | {ratio:.0f} |")
+        best = min(row["p50_ms"] for system, row in cells.items() if system.endswith(", process"))
+        ratio = best / cells["function, cold"]["p50_ms"]
+        print(f"| {name.rsplit('-', 1)[0]} | " + " | ".join(texts) + f" | {ratio:.1f} |")
 
 
 def held(bench: Bench, count: int, target: str) -> subprocess.Popen:
@@ -176,6 +189,8 @@ def held(bench: Bench, count: int, target: str) -> subprocess.Popen:
 def measure_memory(bench: Bench, count: int) -> dict[str, float]:
     """PSS in MB of what holds the functions, after each has answered."""
     results = {}
+    with bench.daemon() as daemon:
+        results[EMPTY] = pss_bytes(daemon.process.pid) / 1e6
     for name in HELD:
         target = SYSTEMS[name]
         with bench.daemon() as daemon:
@@ -202,8 +217,8 @@ def measure_curve(bench: Bench, name: str, pattern: str, options) -> list[dict]:
         flags += ["--batch-rows", BATCH_ROWS]
     targets = SYSTEMS | JOINING
     with bench.daemon() as daemon:
-        target = targets.get(name, "processes:onnxruntime").format(address=daemon.address)
-        return bench.load(options.functions, target, *ENDING.get(name, []), *flags)[1:]
+        target, more = ENDING[name] if name in ENDING else (targets[name], [])
+        return bench.load(options.functions, target.format(address=daemon.address), *more, *flags)[1:]
 
 
 def is_good(point: dict, options) -> bool:
@@ -248,6 +263,43 @@ def print_throughput(curves: dict, options) -> None:
                   f"| {best['p99_ms']:.2f} | {best['fairness']:.3f} | {ratio} |")  # fmt: skip
 
 
+def of_best_process(systems: dict, is_joining: bool, options) -> tuple[float, str] | None:
+    """Functions' rate by that of the best processes, and which these are."""
+    suffix = ", joining" if is_joining else ""
+    rates = {name: best_rate(systems[name + suffix], options) for name in ["functions", *PROCESSES]}
+    best = max(PROCESSES, key=lambda name: rates[name]["rate"] if rates[name] else 0)
+    if rates["functions"] is None or rates[best] is None:
+        return None
+    return rates["functions"]["rate"] / rates[best]["rate"], best
+
+
+def print_goals(results: dict, options) -> None:
+    """The goals of functions, each against the best process, and what no function can get beyond."""
+    print("\n| functions beside the best process each | goal | reached | limit |\n|---|--:|--:|---|")
+    if "starts" in results:
+        ratios, limits = [], []
+        for name in dict.fromkeys(row["function"] for row in results["starts"]):
+            cells = {row["system"]: row["p50_ms"] for row in results["starts"] if row["function"] == name}
+            best = min(ms for system, ms in cells.items() if system.endswith(", process"))
+            ratios.append(best / cells["function, cold"])
+            limits.append(best / cells["function, warm"])
+        print(f"| start, p50, least of the networks | 10 | {min(ratios):.1f} "
+              f"| {min(limits):.1f}: connection and first call of a warm function |")  # fmt: skip
+    if "memory" in results:
+        memory = results["memory"]
+        best = min(memory[name] for name in PROCESSES)
+        print(f"| memory of {options.functions} | 8 | {best / memory['functions']:.1f} "
+              f"| {best / memory[EMPTY]:.1f}: the daemon without functions |")  # fmt: skip
+    for pattern, systems in results.get("throughput", {}).items():
+        for is_joining, goal in ((False, 1.5), (True, 2.2)):
+            reached = of_best_process(systems, is_joining, options)
+            how = "joining on both sides" if is_joining else "without joining"
+            text = f"{reached[0]:.2f} | beside {reached[1]}" if reached else "none met the deadline | "
+            print(f"| requests/s, {pattern}, {how} | {goal} | {text} |")
+        good = [best_rate(points, options) for name, points in systems.items() if name.startswith("functions")]
+        print(f"| fairness, {pattern} | 0.95 | {min((one['fairness'] for one in good if one), default=0):.3f} | 1 |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="*", default=["starts", "memory", "throughput"])
@@ -267,7 +319,7 @@ def main() -> None:
     if options.quick:
         options.functions, options.starts, options.seconds = len(KINDS), 10, 0.5
         options.patterns = "bursty"
-        options.systems = ["functions", "onnxruntime, a process each", *JOINING]
+        options.systems = ["functions", *PROCESSES, *JOINING]
     bench = Bench(options.build)
     results: dict = {}
     if "starts" in options.what:
@@ -279,6 +331,7 @@ def main() -> None:
     if "throughput" in options.what:
         results["throughput"] = measure_throughput(bench, options)
         print_throughput(results["throughput"], options)
+    print_goals(results, options)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))
     if options.plot and "throughput" in results:

@@ -10,7 +10,7 @@
 // --hold 1                     the functions stay until the end of standard input
 // --starts N                   measures first answers instead: cold and warm functions, or
 // processes
-// --python P, --server S       what runs a process
+// --python P, --server S       what runs a process of Python; --program P: of C++
 // --keep S                     a process ends after S idle seconds; below 0: never
 // --most N                     most processes at a time; the least recently used one makes room
 //
@@ -61,10 +61,10 @@ struct Settings {
   std::string functions;
   std::string target;
   std::map<std::string, std::string> flags = {
-      {"--pattern", "bursty"}, {"--rate", "100"},    {"--seconds", "5"},      {"--seed", "1"},
-      {"--deadline-ms", "50"}, {"--keep", "-1"},     {"--python", "python3"}, {"--server", ""},
-      {"--azure", ""},         {"--hold", "0"},      {"--search", "0"},       {"--starts", "0"},
-      {"--most", "1000000"},   {"--batch-rows", "0"}};
+      {"--pattern", "bursty"}, {"--rate", "100"},     {"--seconds", "5"},      {"--seed", "1"},
+      {"--deadline-ms", "50"}, {"--keep", "-1"},      {"--python", "python3"}, {"--server", ""},
+      {"--azure", ""},         {"--hold", "0"},       {"--search", "0"},       {"--starts", "0"},
+      {"--most", "1000000"},   {"--batch-rows", "0"}, {"--program", ""}};
 
   double number(const std::string& flag) const { return std::atof(flags.at(flag).c_str()); }
 };
@@ -166,6 +166,7 @@ ProcessOptions process_options(const Settings& settings, const std::string& engi
   ProcessOptions options;
   options.python = settings.flags.at("--python");
   options.server = settings.flags.at("--server");
+  options.program = settings.flags.at("--program");
   options.engine = engine;
   options.batch_rows = static_cast<int>(settings.number("--batch-rows"));
   options.max_processes = static_cast<std::size_t>(settings.number("--most"));

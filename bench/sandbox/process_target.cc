@@ -17,6 +17,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "base/clock.h"
@@ -29,6 +30,8 @@ namespace {
 
 /// The descriptor of its socket in a server process.
 constexpr int kServerSocket = 3;
+/// The engine that is a program of its own.
+constexpr std::string_view kCpp = "cpp";
 
 /// A message in either direction: a request's number and its function, and so many bytes of
 /// tensors.
@@ -58,10 +61,14 @@ class Server {
       return internal_error("socketpair: {}", std::strerror(errno));
     }
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    std::vector<std::string> words = {options_.python, options_.server, options_.engine};
+    std::vector<std::string> words;
+    const bool is_python = options_.engine != kCpp;
+    words.push_back(is_python ? options_.python : options_.program);
+    if (is_python) words.push_back(options_.server);
     if (options_.batch_rows > 1) {
-      words.insert(words.begin() + 2, {"--join", std::to_string(options_.batch_rows)});
+      words.insert(words.end(), {"--join", std::to_string(options_.batch_rows)});
     }
+    if (is_python) words.push_back(options_.engine);
     words.insert(words.end(), models_.begin(), models_.end());
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -148,7 +155,7 @@ class ProcessTarget final : public Target {
       std::int64_t size_bytes = 0;
       for (const auto& spec : function.signature.inputs) size_bytes += bytes_of(spec);
       input_bytes_.push_back(static_cast<std::uint64_t>(size_bytes));
-      all.push_back(options_.engine == "sluice" ? function.package : function.onnx);
+      all.push_back(options_.engine == "onnxruntime" ? function.onnx : function.package);
     }
     if (options_.is_shared) {
       servers_.push_back(std::make_unique<Server>(options_, all));

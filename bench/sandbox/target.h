@@ -67,7 +67,8 @@ Result<std::function<Status()>> prepare_daemon_start(const std::string& address,
 struct ProcessOptions {
   std::string python;      ///< program that runs `server`
   std::string server;      ///< bench/harness/function_process.py
-  std::string engine;      ///< "onnxruntime" or "sluice"
+  std::string program;     ///< bench/function_process, for the engine "cpp"
+  std::string engine;      ///< "onnxruntime" or "sluice", in Python; "cpp", Sluice in C++
   int batch_rows = 0;      ///< as of DaemonOptions: what has arrived runs as one
   bool is_shared = false;  ///< one process for all functions, which serves requests as they come
   /// Time without requests after which a process ends; below 0: all start ahead and none ends.
