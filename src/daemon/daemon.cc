@@ -254,7 +254,7 @@ Status Daemon::start_telemetry() {
     traffic_ = SLUICE_TRY(TrafficLog::create(settings_.record, settings_.record_bytes, on_end)
                               .with_context("record"));
     telemetry.set_traffic_sink([this](auto record) { traffic_->add(std::move(record)); },
-                               [this](std::int64_t bytes) { return traffic_->takes(bytes); });
+                               [this](std::int64_t bytes) { return traffic_->room_for(bytes); });
   }
   return ok_status();
 }

@@ -65,9 +65,10 @@ std::string take_value(std::string_view& rest) {
   return value;
 }
 
+constexpr std::size_t kMaxJsonBytes = 1300;  // escaped it still fits PIPE_BUF: no object is cut
+
 /// `event` is a name and key=value pairs. Words without a value are lost to no reader: they stand
 /// under "text".
-constexpr std::size_t kMaxJsonBytes = 1300;  // escaped it still fits PIPE_BUF: no object is cut
 std::string json_line(LogLevel level, std::string_view event) {
   using Json = nlohmann::ordered_json;
   std::string_view rest = event;
@@ -116,21 +117,22 @@ class ConsoleLog final : public service::Log {
 
  private:
   /// Whether the line was written; a closed console must not end the daemon.
-  bool put(LogLevel level, std::string_view event, int patience_ms) const {
+  bool put(LogLevel level, std::string_view event, int patience_ms) {
     std::string line =
         format_ == LogFormat::kJson ? json_line(level, event.substr(0, kMaxJsonBytes))
         : is_journal_               ? fmt::format("<{}>{}\n", priority_of(level), event)
                                     : fmt::format("{} {} {}\n", time_text(), name_of(level), event);
     if (line.size() > PIPE_BUF) line = line.substr(0, PIPE_BUF - 4) + "...\n";
-    return write_line(fd_, line, patience_ms).is_ok();
+    return write_line(fd_, line, patience_ms, is_torn_).is_ok();
   }
 
   LogThreshold& most_;
   const int fd_;
   const LogFormat format_;
   const bool is_journal_;
-  std::mutex mutex_;
-  std::uint64_t num_lost_ = 0;  ///< since the last line that found room; guarded by mutex_
+  std::mutex mutex_;            ///< guards the rest
+  std::uint64_t num_lost_ = 0;  ///< since the last line that found room
+  bool is_torn_ = false;        ///< it ends with half a line
 };
 
 class SystemLog final : public service::Log {

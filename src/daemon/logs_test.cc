@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "support/full_disk.h"
 
 namespace sluice::daemon {
 namespace {
@@ -87,6 +88,22 @@ TEST_F(PipedLog, LineLongerThanAPageIsCut) {
   const std::string line = read_all();
   EXPECT_EQ(line.size(), 4096U);
   EXPECT_TRUE(line.ends_with("...\n"));
+}
+
+TEST(ConsoleLog, BeginsANewLineBehindOneThatAFullDiskTore) {
+  const std::string path = ::testing::TempDir() + "torn_console.log";
+  const FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  LogThreshold most = service::LogLevel::kInfo;
+  const auto log = console_log(most, file.get());
+  {
+    const testing::FullDisk full(40);
+    log->write(service::LogLevel::kInfo, std::string(100, 'x'));
+  }
+  log->write(service::LogLevel::kInfo, "again");
+  const auto text = read_text_file(path);
+  ASSERT_TRUE(text.is_ok());
+  EXPECT_THAT(*text, ::testing::MatchesRegex(
+                         "[^\n]+x\n[^\n]+ warning log.lost lines=1\n[^\n]+ info again\n"));
 }
 
 }  // namespace

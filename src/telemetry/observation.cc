@@ -76,13 +76,15 @@ void Observation::submitted(std::int64_t bytes_in, std::int64_t engine_now_ns) {
 void Observation::keep_inputs(const terms::Signature& signature,
                               std::span<const terms::TensorView> inputs, std::int32_t priority) {
   if (telemetry_->traffic_sink_ == nullptr || !is_recordable(inputs)) return;
-  if (!telemetry_->wants_traffic_(record_.bytes_in)) return;
   record_.priority = priority;
-  const Status copied = catch_no_memory([&] {
+  const Status copied = catch_no_memory([&]() -> Status {
+    record_.inputs_charge = SLUICE_TRY(telemetry_->traffic_room_(record_.bytes_in));
     copy_inputs(signature, inputs);
     return ok_status();
   });
-  if (!copied.is_ok()) record_.inputs.clear();
+  if (copied.is_ok()) return;
+  record_.inputs.clear();
+  record_.inputs_charge = {};
 }
 
 void Observation::copy_inputs(const terms::Signature& signature,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_budget.h"
 #include "base/status.h"
 #include "terms/server/trace_context.h"
 #include "terms/tensors/request.h"
@@ -44,6 +45,7 @@ struct RequestRecord {
   std::int64_t wall_offset_ns = 0;    ///< to add for nanoseconds since 1970
   terms::ReplyDetail detail;          ///< of requests that ran
   std::vector<RecordedInput> inputs;  ///< for whoever records traffic
+  ByteCharge inputs_charge;           ///< the same; what they take of its memory
   std::int32_t priority = 0;          ///< the same
 };
 

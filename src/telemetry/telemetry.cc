@@ -76,7 +76,8 @@ void Telemetry::end(RequestRecord record) const {
   // Spans and lines may wait for long: they must not hold the inputs.
   std::vector<RecordedInput> inputs = std::exchange(record.inputs, {});
   if (is_traffic) {
-    traffic_sink_({record.start_ns, record.priority, record.model, std::move(inputs)});
+    traffic_sink_({record.start_ns, record.priority, record.model, std::move(inputs),
+                   std::move(record.inputs_charge)});
   }
   if (!is_span && access_sink_ == nullptr) return;
   const auto shared = std::make_shared<const RequestRecord>(std::move(record));

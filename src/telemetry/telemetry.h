@@ -30,8 +30,8 @@ struct Origin {
   std::string_view door;              ///< as RequestRecord
   std::string_view traceparent = {};  ///< empty: none
   std::string_view tracestate = {};
-  std::optional<terms::TraceContext> caller =
-      {};                            ///< instead of `traceparent`, of a door without texts
+  /// Instead of `traceparent`, of a door without texts.
+  std::optional<terms::TraceContext> caller = {};
   std::string_view request_id = {};  ///< the client's; empty: none
 };
 
@@ -46,6 +46,8 @@ struct Exemplar {
 using RecordSink = std::function<void(std::shared_ptr<const RequestRecord>)>;
 /// The same; the request's arrival is on the machine's monotonic clock.
 using TrafficSink = std::function<void(RecordedRequest)>;
+/// Memory for the inputs of a request, or why it is not recorded.
+using TrafficRoom = std::function<Result<ByteCharge>(std::int64_t bytes)>;
 
 /// Safe across threads, but for functions that say "before clients call". Observations keep it.
 class Telemetry : public std::enable_shared_from_this<Telemetry> {
@@ -54,11 +56,11 @@ class Telemetry : public std::enable_shared_from_this<Telemetry> {
   void set_span_sink(RecordSink sink) { span_sink_ = std::move(sink); }
   /// Gets every request. Before clients call.
   void set_access_sink(RecordSink sink) { access_sink_ = std::move(sink); }
-  /// Gets every request with copies of its inputs, if `wants` returns true for their bytes and a
+  /// Gets every request with copies of its inputs, if `room` returns a charge for their bytes and a
   /// recording can hold them. Both are called on any thread. Before clients call.
-  void set_traffic_sink(TrafficSink sink, std::function<bool(std::int64_t bytes)> wants) {
+  void set_traffic_sink(TrafficSink sink, TrafficRoom room) {
     traffic_sink_ = std::move(sink);
-    wants_traffic_ = std::move(wants);
+    traffic_room_ = std::move(room);
   }
   bool has_span_sink() const { return span_sink_ != nullptr; }
 
@@ -81,7 +83,7 @@ class Telemetry : public std::enable_shared_from_this<Telemetry> {
   RecordSink span_sink_;
   RecordSink access_sink_;
   TrafficSink traffic_sink_;
-  std::function<bool(std::int64_t bytes)> wants_traffic_;
+  TrafficRoom traffic_room_;
   std::atomic<bool> is_on_ = true;
   std::atomic<std::int64_t> rate_ = 0;
   std::atomic<std::int64_t> slower_than_ns_ = 0;

@@ -151,7 +151,7 @@ TEST_F(TelemetryTest, GivesInputsToTheRecordingAlone) {
   collect_lines();
   std::vector<RecordedRequest> recorded;
   telemetry_->set_traffic_sink([&](auto request) { recorded.push_back(std::move(request)); },
-                               [](std::int64_t) { return true; });
+                               [](std::int64_t) { return ByteCharge(); });
   record_inputs(*telemetry_, 2);
   ASSERT_THAT(recorded, SizeIs(1));
   EXPECT_EQ(recorded.front().model, "m");
@@ -164,7 +164,7 @@ TEST_F(TelemetryTest, GivesInputsToTheRecordingAlone) {
 TEST_F(TelemetryTest, RecordsNoRequestThatAReaderWouldRefuse) {
   std::vector<RecordedRequest> recorded;
   telemetry_->set_traffic_sink([&](auto request) { recorded.push_back(std::move(request)); },
-                               [](std::int64_t) { return true; });
+                               [](std::int64_t) { return ByteCharge(); });
   record_inputs(*telemetry_, kMaxRecordedInputs + 1);
   EXPECT_THAT(recorded, IsEmpty());
   record_inputs(*telemetry_, kMaxRecordedInputs);

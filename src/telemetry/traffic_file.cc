@@ -1,6 +1,5 @@
 #include "telemetry/traffic_file.h"
 
-#include <iterator>
 #include <optional>
 #include <type_traits>
 
@@ -94,10 +93,10 @@ std::optional<RecordedRequest> read_request(Cursor from) {
 }  // namespace
 
 std::string to_bytes(const RecordedRequest& request) {
-  std::int64_t input_bytes = 0;
-  for (const RecordedInput& input : request.inputs) input_bytes += std::ssize(input.bytes);
+  std::size_t expected_bytes = 4096;  // names, types and dimensions
+  for (const RecordedInput& input : request.inputs) expected_bytes += input.bytes.size();
   std::string body;
-  body.reserve(static_cast<std::size_t>(expected_bytes(input_bytes)));
+  body.reserve(expected_bytes);
   put(body, std::uint32_t{0});  // its size, which is known last
   put(body, request.arrival_ns);
   put(body, request.priority);
@@ -113,11 +112,6 @@ std::string to_bytes(const RecordedRequest& request) {
   std::string size;
   put(size, static_cast<std::uint32_t>(body.size() - sizeof(std::uint32_t)));
   return body.replace(0, size.size(), size);
-}
-
-std::int64_t expected_bytes(std::int64_t input_bytes) {
-  constexpr std::int64_t kBytesBeside = 4096;  // names, types and dimensions
-  return input_bytes + kBytesBeside;
 }
 
 Result<std::vector<RecordedRequest>> parse_traffic(std::string_view file) {

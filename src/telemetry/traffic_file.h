@@ -2,12 +2,13 @@
 //
 // Format, little-endian: the 8 bytes "SLCTRAF1", then requests one behind the other:
 //
-//     u32 bytes that follow | i64 nanoseconds since the first request | i32 priority
+//     u32 bytes that follow | i64 nanoseconds since a start | i32 priority
 //     text model | u32 inputs, each: text name | i32 ONNX's element type | u32 rank | i64
 //     dimensions
 //                                    u32 bytes, as a terms::TensorView has them
 //
-// A text is u32 bytes of UTF-8. A request that a crash has cut off ends the file.
+// The start is one for the file. A text is u32 bytes of UTF-8. A request that a crash has cut off
+// ends the file.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/byte_budget.h"
 #include "base/result.h"
 #include "telemetry/request_record.h"
 
@@ -24,10 +26,11 @@ namespace sluice::telemetry {
 inline constexpr std::string_view kTrafficMagic = "SLCTRAF1";
 
 struct RecordedRequest {
-  std::int64_t arrival_ns = 0;  ///< since the first one
+  std::int64_t arrival_ns = 0;
   std::int32_t priority = 0;
   std::string model;
   std::vector<RecordedInput> inputs;
+  ByteCharge charge = {};  ///< of who records it, for the inputs
 };
 
 /// A reader takes a request with more for damaged.
@@ -38,8 +41,6 @@ inline constexpr std::int64_t kMaxRecordedBytes = std::int64_t{2} << 30;
 
 /// As it stands in a file. Requires: it has no more than these.
 std::string to_bytes(const RecordedRequest& request);
-/// What to_bytes takes of a request whose inputs have so many bytes, with room to spare.
-std::int64_t expected_bytes(std::int64_t input_bytes);
 
 /// Of a whole file. Fails: kInvalidArgument for another file, and for a damaged request.
 Result<std::vector<RecordedRequest>> parse_traffic(std::string_view file);

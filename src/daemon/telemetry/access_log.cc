@@ -1,8 +1,11 @@
 #include "daemon/telemetry/access_log.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
+#include <string_view>
 
 #include "daemon/telemetry/append.h"
 #include "telemetry/access_line.h"
@@ -36,19 +39,32 @@ void AccessLog::write(const Records& records) {
   is_failing_ = !status.is_ok();
 }
 
-Status AccessLog::take(std::span<const Record>& rest) const {
+Status AccessLog::take(std::span<const Record>& rest) {
   if (target_ == "stderr") {
     for (; !rest.empty(); rest = rest.subspan(1)) {
-      SLUICE_TRY(write_line(STDERR_FILENO, telemetry::access_line(*rest.front()), kPatienceMs));
+      SLUICE_TRY(
+          write_line(STDERR_FILENO, telemetry::access_line(*rest.front()), kPatienceMs, is_torn_));
     }
     return ok_status();
   }
-  std::string lines;
-  for (const Record& record : rest) lines += telemetry::access_line(*record);
+  return write_file(rest);
+}
+
+/// A disk may be full in the middle of a line. The next batch begins a new one, but in a file that
+/// took the place of the torn one.
+Status AccessLog::write_file(std::span<const Record>& rest) {
   const FileDescriptor file = SLUICE_TRY(open_to_append(target_, kFileMode));
-  SLUICE_TRY(append(file, target_, lines));
-  rest = {};
-  return ok_status();
+  struct stat info = {};
+  is_torn_ = is_torn_ && fstat(file.get(), &info) == 0 && info.st_size > 0;
+  std::string lines = is_torn_ ? "\n" : "";
+  for (const Record& record : rest) lines += telemetry::access_line(*record);
+  std::string_view left = lines;
+  Status status = append(file, target_, left);
+  const std::string_view written = std::string_view(lines).substr(0, lines.size() - left.size());
+  if (!written.empty()) is_torn_ = !written.ends_with('\n');
+  const auto num_left = static_cast<std::size_t>(std::ranges::count(left, '\n'));
+  rest = rest.last(std::min(num_left, rest.size()));
+  return status;
 }
 
 }  // namespace sluice::daemon

@@ -40,11 +40,13 @@ class AccessLog {
       : target_(std::move(target)), on_failure_(std::move(on_failure)) {}
   void write(const Records& records);
   /// Writes records in their order, and leaves those that it could not.
-  Status take(std::span<const Record>& rest) const;
+  Status take(std::span<const Record>& rest);
+  Status write_file(std::span<const Record>& rest);
 
   const std::string target_;
   const std::function<void(const Status&)> on_failure_;
-  bool is_failing_ = false;  ///< the thread's
+  bool is_failing_ = false;  ///< the thread's, as the next one
+  bool is_torn_ = false;     ///< the target ends with half a line
   std::atomic<std::int64_t> num_lost_ = 0;
   std::unique_ptr<telemetry::BatchThread<Record>> thread_;  ///< ends first
 };

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 
 #include "base/file.h"
 #include "support/eventually.h"
+#include "support/full_disk.h"
 #include "telemetry/access_line.h"
 
 namespace sluice::daemon {
@@ -41,6 +43,29 @@ TEST(AccessLog, CountsOnlyLinesThatFindNoRoomAsLost) {
   }
   dup2(console.get(), STDERR_FILENO);
   EXPECT_GT(num_written(), 0);
+}
+
+TEST(AccessLog, BeginsANewLineBehindOneThatAFullDiskTore) {
+  const std::string path = ::testing::TempDir() + "torn_access.log";
+  std::filesystem::remove(path);
+  auto record = std::make_shared<telemetry::RequestRecord>();
+  record->model = "m";
+  const std::string line = telemetry::access_line(*record);
+  {
+    const auto log = AccessLog::open(path, [](const Status&) {});
+    ASSERT_TRUE(log.is_ok());
+    {
+      const testing::FullDisk full(line.size() + line.size() / 2);
+      (*log)->add(record);
+      (*log)->add(record);
+      EXPECT_TRUE(testing::eventually([&] { return (*log)->num_lost() > 0; }));
+    }
+    EXPECT_EQ((*log)->num_lost(), 1) << "the first one is there";
+    (*log)->add(record);
+  }
+  const auto text = read_text_file(path);
+  ASSERT_TRUE(text.is_ok());
+  EXPECT_EQ(*text, line + line.substr(0, line.size() / 2) + "\n" + line);
 }
 
 }  // namespace

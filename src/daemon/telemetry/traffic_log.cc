@@ -15,22 +15,18 @@ namespace {
 
 /// Requests hold whatever clients sent.
 constexpr mode_t kTrafficMode = 0600;
-/// Records hold inputs, so that few may wait.
 constexpr telemetry::BatchLimits kLimits = {.most = 1024, .batch = 64};
-constexpr std::int64_t kMaxWaitingBytes = std::int64_t{64} << 20;
-
-std::int64_t bytes_of(const telemetry::RecordedRequest& request) {
-  std::int64_t bytes = 0;
-  for (const auto& input : request.inputs) bytes += std::ssize(input.bytes);
-  return bytes;
-}
-
-/// A request with more than all may have together waits alone.
-bool has_place(std::int64_t waiting_bytes, std::int64_t bytes) {
-  return waiting_bytes == 0 || waiting_bytes + bytes <= kMaxWaitingBytes;
-}
+constexpr std::int64_t kMaxHeldBytes = std::int64_t{256} << 20;
 
 }  // namespace
+
+TrafficLog::TrafficLog(std::string path, FileDescriptor file, std::int64_t max_bytes,
+                       std::function<void(const Status&)> on_end)
+    : path_(std::move(path)),
+      file_(std::move(file)),
+      memory_(std::make_shared<ByteBudget>(kMaxHeldBytes)),
+      on_end_(std::move(on_end)),
+      room_bytes_(max_bytes - std::ssize(telemetry::kTrafficMagic)) {}
 
 Result<std::unique_ptr<TrafficLog>> TrafficLog::create(const std::string& path,
                                                        std::int64_t max_bytes,
@@ -43,7 +39,8 @@ Result<std::unique_ptr<TrafficLog>> TrafficLog::create(const std::string& path,
                       path, old, error.message());
   }
   FileDescriptor file = SLUICE_TRY(open_to_append(path, kTrafficMode));
-  SLUICE_TRY(append(file, path, telemetry::kTrafficMagic));
+  std::string_view magic = telemetry::kTrafficMagic;
+  SLUICE_TRY(append(file, path, magic));
   std::unique_ptr<TrafficLog> made(
       new TrafficLog(path, std::move(file), max_bytes, std::move(on_end)));
   const auto work = [raw = made.get()](Requests requests) { raw->write(std::move(requests)); };
@@ -52,42 +49,34 @@ Result<std::unique_ptr<TrafficLog>> TrafficLog::create(const std::string& path,
   return made;
 }
 
-bool TrafficLog::takes(std::int64_t input_bytes) {
-  if (room_bytes_.load(std::memory_order_relaxed) < 0) return false;
-  if (!has_place(waiting_bytes_.load(std::memory_order_relaxed), input_bytes)) return false;
-  const std::int64_t bytes = telemetry::expected_bytes(input_bytes);
-  return room_bytes_.fetch_sub(bytes) >= bytes;
-}
-
-void TrafficLog::add(telemetry::RecordedRequest request) {
-  const std::int64_t bytes = bytes_of(request);
-  const std::int64_t before = waiting_bytes_.fetch_add(bytes);
-  if (!has_place(before, bytes) || !thread_->push(std::move(request))) waiting_bytes_ -= bytes;
+/// A request with more than all may have together is there alone.
+Result<ByteCharge> TrafficLog::room_for(std::int64_t input_bytes) {
+  if (has_ended_) return make_error(Code::kUnavailable, "{}: no more is recorded", path_);
+  return ByteCharge::take(memory_, std::min(input_bytes, kMaxHeldBytes));
 }
 
 /// Requests come in the order in which they ended, and a file has them as they came: a reader sorts
 /// by arrival.
 void TrafficLog::write(Requests requests) {
   for (auto& request : requests) {
-    const std::int64_t bytes = bytes_of(request);
     if (!has_ended_) write_one(request);
-    request.inputs = {};
-    waiting_bytes_ -= bytes;
+    request = {};
   }
-  if (!has_ended_ && room_bytes_.load() < 0) end(ok_status());
 }
 
 void TrafficLog::write_one(telemetry::RecordedRequest& request) {
-  if (first_ns_ == 0) first_ns_ = request.arrival_ns;
-  request.arrival_ns = std::max<std::int64_t>(request.arrival_ns - first_ns_, 0);
-  const Status status =
-      catch_no_memory([&] { return append(file_, path_, telemetry::to_bytes(request)); });
-  if (!status.is_ok()) end(status);
+  request.arrival_ns = std::max<std::int64_t>(request.arrival_ns - start_ns_, 0);
+  const Status status = catch_no_memory([&]() -> Status {
+    const std::string bytes = telemetry::to_bytes(request);
+    room_bytes_ -= std::ssize(bytes);
+    std::string_view left = bytes;
+    return room_bytes_ < 0 ? ok_status() : append(file_, path_, left);
+  });
+  if (!status.is_ok() || room_bytes_ < 0) end(status);
 }
 
 void TrafficLog::end(const Status& why) {
   has_ended_ = true;
-  room_bytes_ = -1;
   on_end_(why);
 }
 

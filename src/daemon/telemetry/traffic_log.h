@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_budget.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/result.h"
 #include "telemetry/batch_thread.h"
@@ -16,8 +18,8 @@
 
 namespace sluice::daemon {
 
-/// Writes until the file has `max_bytes`; a thread does. A request that finds its queue full, or
-/// 64 MiB of inputs in it, is left out. Safe across threads.
+/// Writes until the next request would take the file past `max_bytes`; a thread does. A request
+/// that finds its queue full is left out. Safe across threads.
 class TrafficLog {
  public:
   /// A file that is there, a recording of an earlier daemon or of one that this one follows, gets
@@ -27,31 +29,28 @@ class TrafficLog {
   static Result<std::unique_ptr<TrafficLog>> create(const std::string& path, std::int64_t max_bytes,
                                                     std::function<void(const Status&)> on_end);
 
-  /// Whether there is room for a request with so many bytes of inputs. It takes the room.
-  bool takes(std::int64_t input_bytes);
+  /// Memory for a request with so many bytes of inputs, from before they are copied until they are
+  /// written: 256 MiB for all together. Fails: kResourceExhausted; kUnavailable after the end.
+  Result<ByteCharge> room_for(std::int64_t input_bytes);
   /// Its arrival is on the machine's monotonic clock.
-  void add(telemetry::RecordedRequest request);
+  void add(telemetry::RecordedRequest request) { thread_->push(std::move(request)); }
 
  private:
   using Requests = std::vector<telemetry::RecordedRequest>;
 
   TrafficLog(std::string path, FileDescriptor file, std::int64_t max_bytes,
-             std::function<void(const Status&)> on_end)
-      : path_(std::move(path)),
-        file_(std::move(file)),
-        room_bytes_(max_bytes),
-        on_end_(std::move(on_end)) {}
+             std::function<void(const Status&)> on_end);
   void write(Requests requests);
   void write_one(telemetry::RecordedRequest& request);
   void end(const Status& why);
 
   const std::string path_;
   const FileDescriptor file_;
-  std::atomic<std::int64_t> room_bytes_;
-  std::atomic<std::int64_t> waiting_bytes_ = 0;  ///< of inputs, until they are written
+  const std::int64_t start_ns_ = system_clock().now_ns();
+  const std::shared_ptr<ByteBudget> memory_;
   const std::function<void(const Status&)> on_end_;
-  std::int64_t first_ns_ = 0;  ///< arrival of the first request; the thread's, as the next one
-  bool has_ended_ = false;
+  std::int64_t room_bytes_;  ///< of the file; the thread's
+  std::atomic<bool> has_ended_ = false;
   std::unique_ptr<telemetry::BatchThread<telemetry::RecordedRequest>> thread_;  ///< ends first
 };
 
