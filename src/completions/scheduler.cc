@@ -213,7 +213,9 @@ Result<bool> Scheduler::reserve(const Step& step, const Generation& text) {
       SLUICE_TRY(status);
       return true;
     }
-    if (prefixes_->give_back() || text.shared().prefixes.give_back()) continue;
+    if (prefixes_->give_back()) continue;
+    // A pool whose own pages are all taken gains nothing by those of other models.
+    if (!text.pages()->pool().is_full() && text.shared().prefixes.give_back()) continue;
     const std::lock_guard lock(mutex_);
     const auto paused = std::ranges::find_if(paused_, has_pages);
     if (paused != paused_.end()) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "completions/account_numbers.h"
@@ -114,6 +115,33 @@ TEST_F(SchedulerTest, ModelsDivideTheLimitOfPagesThatAreKept) {
   shared_.prefixes.add(first, kPageBytes);
   keep(*first);
   EXPECT_EQ(first->num_pages(), 4U);
+}
+
+TEST_F(SchedulerTest, LeavesThePagesOfOtherModelsWhereItsOwnAreAllInUse) {
+  const auto others_pool = generate::PagePool::create(sink_->signature(), 8).value();
+  const auto others = std::make_shared<generate::PrefixCache>();
+  {
+    generate::Pages pages(others_pool);
+    ASSERT_TRUE(pages.reserve(64).is_ok());
+    generate::PrefixCache::Mark mark;
+    others->keep(Longs(64, 0), pages.pages(), 32, mark);
+  }
+  shared_.prefixes.add(others, kPageBytes);
+  Heard first, second;
+  const auto a = make({0}), b = make({1});
+  ASSERT_TRUE(start(a, first).is_ok());
+  std::vector<generate::PagePool::Page> rest;
+  for (auto page = a->pages()->pool().take(); page.is_ok(); page = a->pages()->pool().take()) {
+    rest.push_back(std::move(*page));
+  }
+  ASSERT_TRUE(a->pages()->pool().is_full());
+  ASSERT_TRUE(start(b, second).is_ok());
+  sink_->answer_with(0);
+  EXPECT_EQ(others->num_pages(), 2U);
+  EXPECT_EQ(b->num_pages(), 0) << "it waits";
+  a->cancel();
+  sink_->answer_with(0);
+  b->cancel();
 }
 
 TEST_F(SchedulerTest, SharesPagesWithinAnAccountAlone) {

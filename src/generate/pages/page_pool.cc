@@ -130,6 +130,11 @@ std::int64_t PagePool::size_bytes() const {
   return num_taken() * page_.bytes;
 }
 
+bool PagePool::is_full() const {
+  const std::lock_guard lock(mutex_);
+  return num_taken() == most_pages_;
+}
+
 Result<PagePool::Page> PagePool::take() {
   // The handle first: without memory for it no page is lost.
   auto number = std::make_unique<std::int64_t>(0);

@@ -51,8 +51,10 @@ class PagePool : public std::enable_shared_from_this<PagePool> {
 
   /// A page, which goes back to the pool with the last one who shares it.
   using Page = std::shared_ptr<const std::int64_t>;
-  /// Fails: kResourceExhausted if all are taken, or as ByteBudget::charge.
+  /// Fails: kResourceExhausted if the pool is full, or as ByteBudget::charge.
   Result<Page> take();
+  /// Whether all pages that it will ever hold are taken, whatever the budget says.
+  bool is_full() const;
 
  private:
   struct State {
