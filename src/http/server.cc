@@ -9,6 +9,7 @@
 #include <list>
 #include <thread>
 
+#include "base/process/start_thread.h"
 #include "http/connection.h"
 
 namespace sluice::http {
@@ -32,11 +33,16 @@ class AsioServer final : public Server {
     shared_->handler = std::move(handler);
     shared_->bodies = std::make_shared<ByteBudget>(options.all_body_bytes);
     shared_->io = &io_;
-    for (int i = 0; i < options.num_threads; ++i) {
-      threads_.emplace_back([this] { run(); });
-    }
   }
   ~AsioServer() override { shutdown(0); }
+
+  /// Once. Fails: as start_thread.
+  Status start_threads() {
+    for (int i = 0; i < shared_->options.num_threads; ++i) {
+      threads_.push_back(SLUICE_TRY(start_thread([this] { run(); })));
+    }
+    return ok_status();
+  }
 
   void add(int fd, const terms::Peer& peer) override {
     const std::lock_guard lock(mutex_);
@@ -139,8 +145,10 @@ class AsioServer final : public Server {
 
 }  // namespace
 
-std::unique_ptr<Server> Server::start(const ServerOptions& options, Handler handler) {
-  return std::make_unique<AsioServer>(options, std::move(handler));
+Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options, Handler handler) {
+  auto server = std::make_unique<AsioServer>(options, std::move(handler));
+  SLUICE_TRY(server->start_threads());
+  return std::unique_ptr<Server>(std::move(server));
 }
 
 }  // namespace sluice::http

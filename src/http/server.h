@@ -31,8 +31,8 @@ struct ServerOptions {
 /// Keeps connections open, as HTTP/1.1 has it. Safe from any thread.
 class Server {
  public:
-  /// `handler` may be called until `shutdown` returns.
-  static std::unique_ptr<Server> start(const ServerOptions& options, Handler handler);
+  /// `handler` may be called until `shutdown` returns. Fails: as start_thread.
+  static Result<std::unique_ptr<Server>> start(const ServerOptions& options, Handler handler);
   Server() = default;
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

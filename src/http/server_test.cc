@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "support/eventually.h"
+#include "support/no_threads.h"
 
 namespace sluice::http {
 namespace {
@@ -105,8 +106,8 @@ class HttpServerTest : public ::testing::Test {
   }
   explicit HttpServerTest(const ServerOptions& options = HttpServerTest::options())
       : server_(Server::start(options, [this](Request request, const Answer& answer) {
-          return take(std::move(request), answer);
-        })) {}
+                  return take(std::move(request), answer);
+                }).value()) {}
   ~HttpServerTest() override { server_->shutdown(0); }
 
   /// Says what came. /later keeps the answer for the test; /large is large; /stream is the test's.
@@ -464,6 +465,11 @@ TEST_F(ImpatientServerTest, BodyBeyondTheBudgetOfAllMayComeLater) {
       answer_to("POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\n\r\n" +
                 std::string(4'000'000, 'x'));
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 503")) << "413 would say never";
+}
+
+TEST(HttpServer, TellsThatItGetsNoThreads) {
+  const testing::NoThreads no_threads;
+  EXPECT_EQ(Server::start({}, nullptr).status().code(), Code::kResourceExhausted);
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include <boost/beast/http/string_body.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <limits>
@@ -25,6 +24,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "base/process/start_thread.h"
 
 namespace sluice::http_client {
 namespace {
@@ -208,9 +209,6 @@ class BeastClient final : public HttpClient {
               std::int64_t timeout_ns)
       : pool_(address, timeout_ns), work_(asio::make_work_guard(pool_.io)) {
     pool_.servers = std::move(servers);
-    for (std::thread& thread : threads_) {
-      thread = std::thread([this] { pool_.io.run(); });
-    }
   }
   BeastClient(const BeastClient&) = delete;
   BeastClient& operator=(const BeastClient&) = delete;
@@ -220,6 +218,14 @@ class BeastClient final : public HttpClient {
     pool_.io.stop();
     for (std::thread& thread : threads_) thread.join();
     pool_.free.clear();
+  }
+
+  /// Once, before requests. Fails: as start_thread; those that began end with the client.
+  Status start() {
+    for (std::size_t i = 0; i < kNumThreads; ++i) {
+      threads_.push_back(SLUICE_TRY(start_thread([this] { pool_.io.run(); })));
+    }
+    return ok_status();
   }
 
   void send(std::shared_ptr<const std::string> request, Done done) override {
@@ -238,7 +244,7 @@ class BeastClient final : public HttpClient {
  private:
   Pool pool_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  std::array<std::thread, kNumThreads> threads_;
+  std::vector<std::thread> threads_;
 };
 
 Result<std::vector<Protocol::endpoint>> resolve(const rpc::wire::Address& server) {
@@ -265,8 +271,9 @@ struct Answer {
 Result<std::unique_ptr<HttpClient>> HttpClient::create(const rpc::wire::Address& server,
                                                        std::int64_t timeout_ns) {
   auto servers = SLUICE_TRY(resolve(server));
-  return std::unique_ptr<HttpClient>(
-      std::make_unique<BeastClient>(server, std::move(servers), timeout_ns));
+  auto client = std::make_unique<BeastClient>(server, std::move(servers), timeout_ns);
+  SLUICE_TRY(client->start());
+  return std::unique_ptr<HttpClient>(std::move(client));
 }
 
 Result<HttpReply> ask(HttpClient& client, std::shared_ptr<const std::string> request,

@@ -22,7 +22,7 @@ class HttpClient {
  public:
   /// Does not connect yet. Connections try all addresses of the host in turn, and resolve its name
   /// anew once none of them was reached. `timeout_ns`: of each request.
-  /// Fails: kNotFound for a host that has no address.
+  /// Fails: kNotFound for a host that has no address; as start_thread.
   static Result<std::unique_ptr<HttpClient>> create(const rpc::wire::Address& server,
                                                     std::int64_t timeout_ns);
   HttpClient() = default;

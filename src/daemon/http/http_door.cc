@@ -12,9 +12,9 @@ Result<std::unique_ptr<HttpDoor>> HttpDoor::start(rpc::wire::Address address,
                                                   const rpc::server::ServerOptions& serving,
                                                   const http::ServerOptions& options,
                                                   http::Handler handler, service::Log& log) {
+  auto server = SLUICE_TRY(http::Server::start(options, std::move(handler)));
   std::unique_ptr<HttpDoor> door(
-      new HttpDoor(static_cast<std::size_t>(serving.connections_per_peer),
-                   http::Server::start(options, std::move(handler))));
+      new HttpDoor(static_cast<std::size_t>(serving.connections_per_peer), std::move(server)));
   const auto add = [&door = *door, &log](int fd, const terms::Peer& peer, const std::string& who) {
     if (rpc::server::admit(door.limits_, fd, peer, who, log)) door.server_->add(fd, peer);
   };
