@@ -18,8 +18,8 @@
 namespace sluice::guest {
 
 struct CallHead {
-  std::uint32_t record_bytes =
-      0;  ///< a multiple of 64; the rest of the ring is skipped if `kind` says so
+  /// A multiple of 64; the rest of the ring is skipped if `kind` says so.
+  std::uint32_t record_bytes = 0;
   std::uint32_t kind = 0;
   std::uint32_t payload_bytes = 0;
   std::uint32_t sequence = 0;  ///< of the reply; 0: none is wanted
@@ -51,8 +51,8 @@ struct CallControl {
 inline constexpr std::uint64_t kCallMagic = 0x314C4C4143434C53;  // "SLCCALL1"
 inline constexpr std::uint32_t kControlBytes = 4096;
 inline constexpr std::uint32_t kCallBytes = 4 << 20;  ///< a power of two
-inline constexpr std::uint32_t kSkip =
-    0xffffffff;  ///< CallHead::kind of the unused end of the ring
+/// CallHead::kind of the unused end of the ring.
+inline constexpr std::uint32_t kSkip = 0xffffffff;
 inline constexpr std::int64_t kSharedBytes = kControlBytes + kCallBytes + kMaxPayloadBytes;
 static_assert(sizeof(CallControl) <= kControlBytes);
 

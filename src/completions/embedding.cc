@@ -77,22 +77,8 @@ Status Embedding::post() {
   request.memory_owner = rows;
   request.on_done = [self = shared_from_this()](const runtime::Reply& reply) { self->take(reply); };
   const auto flight = shared_.flights.enter(model_, /*may_compute=*/false);
-  {
-    const std::lock_guard lock(mutex_);
-    flight_ = flight;
-    if (is_cancelled_) flight->cancel();
-  }
+  cancel_.set([flight] { flight->cancel(); });  // one that was answered takes no notice
   return shared_.flights.post(flight, request, {nullptr, limits_.max_run_ns});
-}
-
-void Embedding::cancel() {
-  std::shared_ptr<dispatch::Flight> flight;
-  {
-    const std::lock_guard lock(mutex_);
-    is_cancelled_ = true;
-    flight = flight_;
-  }
-  if (flight != nullptr) flight->cancel();  // one that was answered takes no notice
 }
 
 void Embedding::take(const runtime::Reply& reply) {

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/clock.h"
 #include "completions/generation.h"
 #include "dispatch/flight_table.h"
+#include "dispatch/later_cancel.h"
 #include "dispatch/request_quota.h"
 #include "embed/batches.h"
 #include "embed/text_model.h"
@@ -56,7 +56,7 @@ class Embedding : public std::enable_shared_from_this<Embedding> {
   /// Fails: as RequestQuota::enter and RequestSink::submit; then `on_done` is never called.
   Status start(OnDone on_done);
   /// Ends it with kCancelled. May be called again.
-  void cancel();
+  void cancel() { cancel_.cancel(); }
 
  private:
   Status post();
@@ -77,9 +77,7 @@ class Embedding : public std::enable_shared_from_this<Embedding> {
   std::vector<float> numbers_;
   OnDone on_done_;
 
-  std::mutex mutex_;  ///< guards the rest
-  bool is_cancelled_ = false;
-  std::shared_ptr<dispatch::Flight> flight_;  ///< of the run
+  dispatch::LaterCancel cancel_;  ///< of the run
 };
 
 }  // namespace sluice::completions

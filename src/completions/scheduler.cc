@@ -214,7 +214,7 @@ Result<bool> Scheduler::reserve(const Step& step, const Generation& text) {
       return true;
     }
     if (prefixes_->give_back()) continue;
-    // A pool whose own pages are all taken gains nothing by those of other models.
+    // Pages of other models do not help where this pool has none left.
     if (!text.pages()->pool().is_full() && text.shared().prefixes.give_back()) continue;
     const std::lock_guard lock(mutex_);
     const auto paused = std::ranges::find_if(paused_, has_pages);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,6 +21,19 @@ int hex_of(char digit) {
 }
 
 }  // namespace
+
+std::size_t Reply::size_bytes() const {
+  std::size_t size = text.size();
+  for (const std::string_view part : parts) size += part.size();
+  return size;
+}
+
+Answer first_of(Answer answer) {
+  return [is_answered = std::make_shared<std::atomic<bool>>(false),
+          answer = std::move(answer)](Reply reply) {
+    if (!is_answered->exchange(true)) answer(std::move(reply));
+  };
+}
 
 Result<std::string> decode_path(std::string_view text) {
   std::string decoded;
@@ -76,10 +90,8 @@ void encode_body(Reply& reply) {
   if (reply.coding == Coding::kIdentity || !reply.coded.empty()) return;
   std::vector<std::string_view> parts = {reply.text};
   parts.insert(parts.end(), reply.parts.begin(), reply.parts.end());
-  std::size_t size = 0;
-  for (const std::string_view part : parts) size += part.size();
   auto coded = reply.stream == nullptr ? encode(parts, reply.coding) : Result<std::string>("");
-  if (coded.is_ok() && !coded->empty() && coded->size() < size) {
+  if (coded.is_ok() && !coded->empty() && coded->size() < reply.size_bytes()) {
     reply.coded = std::move(*coded);
   } else {
     reply.coding = Coding::kIdentity;

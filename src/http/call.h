@@ -1,6 +1,7 @@
 // A request over HTTP and its reply, for whoever answers it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -63,10 +64,16 @@ struct Reply {
   std::string fields = {};  ///< more of the head, each with its end of line
   /// Instead of the text and the parts: bytes that come later, in chunks.
   std::shared_ptr<ReplyStream> stream = nullptr;
+
+  /// Of the text and the parts, before their coding.
+  std::size_t size_bytes() const;
 };
 
 /// Called once, from any thread.
 using Answer = std::function<void(Reply)>;
+/// Answers with the first reply alone: whoever finds that work threw, or that one of several texts
+/// failed, cannot know whether it was answered before.
+Answer first_of(Answer answer);
 /// Ends the work for a client that is gone; it is answered all the same. May be called again, until
 /// the end of the reply. Empty: nothing to end.
 using Cancel = std::function<void()>;

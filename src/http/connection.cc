@@ -44,14 +44,9 @@ std::int64_t count_of(std::string_view text) {
   return count;
 }
 
-std::size_t size_of(const std::vector<std::string_view>& parts) {
-  std::size_t total = 0;
-  for (const std::string_view part : parts) total += part.size();
-  return total;
-}
-
 /// How the client knows where the reply ends.
-std::string length_of(const Reply& reply, std::size_t num_bytes, bool is_chunked) {
+std::string length_of(const Reply& reply, bool is_chunked) {
+  const std::size_t num_bytes = reply.coded.empty() ? reply.size_bytes() : reply.coded.size();
   if (reply.stream == nullptr) return fmt::format("Content-Length: {}\r\n", num_bytes);
   const std::string_view chunks = is_chunked ? "Transfer-Encoding: chunked\r\n" : "";
   return fmt::format("Cache-Control: no-store\r\n{}", chunks);
@@ -357,7 +352,7 @@ void Connection::write() {
   // The head tells the client to send no other request here. A goodbye that comes later waits for
   // the next reply.
   if (is_leaving_ || (reply_.stream != nullptr && !is_chunked_)) is_last_ = true;
-  head_ = head_of(reply_, length_of(reply_, size_of(parts), is_chunked_), is_last_);
+  head_ = head_of(reply_, length_of(reply_, is_chunked_), is_last_);
   // A client that asked for the head alone takes a body for its next reply.
   const bool has_body = !parser_ || parser_->get().method() != wire::verb::head;
   unsent_ = {asio::buffer(head_)};

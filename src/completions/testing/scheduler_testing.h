@@ -29,7 +29,7 @@ inline constexpr std::int64_t kContext = 1000;
 inline constexpr std::int64_t kVocabulary = 3;  ///< "a", "b", and 2, which ends texts
 inline constexpr std::int64_t kPageBytes = 2 * 32 * 4;
 
-/// Keeps requests until `answer`.
+/// Keeps requests until `answer`, or fails them at once.
 class FakeSink final : public runtime::RequestSink {
  public:
   FakeSink() {
@@ -51,15 +51,17 @@ class FakeSink final : public runtime::RequestSink {
   int depth() const override { return 1; }
   Clock& clock() const override { return time; }
   Result<std::uint64_t> submit(Request& request) override {
-    const std::lock_guard lock(mutex);
+    std::unique_lock lock(mutex);
+    changed.notify_all();
     if (!refusal.is_ok()) {
       ++num_refused;
-      changed.notify_all();
       return refusal;
     }
-    changed.notify_all();
     requests.push_back(std::move(request));
-    return requests.size();
+    const std::size_t id = requests.size();
+    lock.unlock();
+    if (fails_at_once) answer(RuntimeCode::kModelFailed, id - 1);
+    return id;
   }
   bool cancel(std::uint64_t id) override {
     answer(RuntimeCode::kCancelled, static_cast<std::size_t>(id - 1));
@@ -104,6 +106,7 @@ class FakeSink final : public runtime::RequestSink {
   std::condition_variable changed;
   Status refusal;
   int num_refused = 0;
+  bool fails_at_once = false;
   std::vector<Request> requests;
 
  private:

@@ -7,8 +7,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <ctime>
-#include <mutex>
 #include <optional>
 #include <random>
 #include <thread>
@@ -17,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/no_memory.h"
+#include "dispatch/later_cancel.h"
 #include "generate/text/package_text.h"
 #include "http/completions/text_call.h"
 #include "http/completions/text_format.h"
@@ -129,56 +128,25 @@ generate::Sampling sampling_of(const generate::WantedSampling& wanted,
 }  // namespace
 
 /// A request for texts, from its coming to the end of its answer. Its client may go at any time.
-class CompletionsHandler::Job {
- public:
-  using Generations = std::vector<std::shared_ptr<completions::Generation>>;
-
-  Job(Protocol of_protocol, Request of_request, Answer to)
-      : protocol(of_protocol), request(std::move(of_request)), answer_(std::move(to)) {}
-
-  void cancel() {
-    Generations generations;
-    {
-      const std::lock_guard lock(mutex_);
-      is_cancelled_ = true;
-      generations = generations_;
-    }
-    for (const auto& generation : generations) generation->cancel();
-  }
-  /// Cancels them now if the client has gone already.
-  void set(Generations generations) {
-    {
-      const std::lock_guard lock(mutex_);
-      generations_ = std::move(generations);
-      if (!is_cancelled_) return;
-    }
-    cancel();
-  }
-  /// The first call answers: a text may fail while others have yet to start.
-  void answer(Reply reply) {
-    if (!is_answered_.exchange(true)) answer_(std::move(reply));
-  }
+struct CompletionsHandler::Job {
   Reply error(const Status& status) const {
     return protocol == Protocol::kGenerate ? error_reply(status) : openai_error(status);
   }
 
   const Protocol protocol;
   const Request request;
-  std::string name;  ///< of a generate route, as are the next two
-  std::string version;
+  const Answer answer;
+  std::string name = {};  ///< of a generate route, as are the next two
+  std::string version = {};
   bool is_streamed = false;
-
- private:
-  const Answer answer_;
-  std::atomic<bool> is_answered_ = false;
-  std::mutex mutex_;
-  bool is_cancelled_ = false;
-  Generations generations_;
+  service::Caller caller = {};
+  dispatch::LaterCancel cancel = {};
+  std::atomic<bool> has_failed = false;  ///< one of its texts
 };
 
 /// Generations that have not started, and what stands before their texts.
 struct CompletionsHandler::Prepared {
-  Job::Generations generations;
+  std::vector<std::shared_ptr<completions::Generation>> generations;
   std::vector<std::string> echoed;
   std::unique_ptr<TextFormat> format;
   bool is_streamed = false;
@@ -188,7 +156,7 @@ CompletionsHandler::CompletionsHandler(service::Service& service, Identify ident
                                        std::int64_t cache_bytes)
     : service_(service),
       identify_(std::move(identify)),
-      started_seconds_(std::time(nullptr)),
+      started_seconds_(unix_time_seconds()),
       endpoints_(read_endpoints) {
   const auto& process = service::ClientMemory::process();
   texts_.caches = std::make_shared<ByteBudget>(cache_bytes, process);
@@ -231,8 +199,8 @@ Cancel CompletionsHandler::handle(const Request& request, const Answer& answer) 
     return nullptr;
   }
   if (!is_text) return embeddings_.handle(request, path, answer);
-  return start(
-      std::make_shared<Job>(is_chat ? Protocol::kChat : Protocol::kCompletion, request, answer));
+  const Protocol protocol = is_chat ? Protocol::kChat : Protocol::kCompletion;
+  return start(std::shared_ptr<Job>(new Job{protocol, request, first_of(answer)}));
 }
 
 /// What is no request for a text: /models and /models/NAME, or nothing.
@@ -284,11 +252,8 @@ Cancel CompletionsHandler::generate(const Request& request, const std::string& n
                                         request.body->size(), Fields::kMaxBodyBytes)));
     return nullptr;
   }
-  auto job = std::make_shared<Job>(Protocol::kGenerate, request, answer);
-  job->name = name;
-  job->version = version;
-  job->is_streamed = is_streamed;
-  return start(std::move(job));
+  return start(std::shared_ptr<Job>(
+      new Job{Protocol::kGenerate, request, first_of(answer), name, version, is_streamed}));
 }
 
 void CompletionsHandler::drain(std::int64_t deadline_ns) {
@@ -298,15 +263,20 @@ void CompletionsHandler::drain(std::int64_t deadline_ns) {
   }
 }
 
-Cancel CompletionsHandler::start(std::shared_ptr<Job> job) {
-  const Status status = threads_.run([this, job] {
+/// Identifies the client before a thread reads the body.
+Cancel CompletionsHandler::start(const std::shared_ptr<Job>& job) {
+  const auto work = [this, job] {
     const Status done = catch_no_memory([&] { return run(job); });
     if (done.is_ok()) return;
     job->answer(job->error(done));
-    job->cancel();
-  });
-  if (!status.is_ok()) job->answer(job->error(status));
-  return [job] { job->cancel(); };
+    job->cancel.cancel();
+  };
+  const auto post = [&]() -> Status {
+    job->caller = SLUICE_TRY(identify_(job->request, Role::kInference));
+    return threads_.run(service::account_of(job->caller.peer), work);
+  };
+  if (const Status status = post(); !status.is_ok()) job->answer(job->error(status));
+  return [job] { job->cancel.cancel(); };
 }
 
 namespace {
@@ -324,11 +294,11 @@ std::function<void()> resume_all(
 
 }  // namespace
 
-Result<CompletionsHandler::Prepared> CompletionsHandler::prepare(Job& job) {
-  const auto caller = SLUICE_TRY(identify_(job.request, Role::kInference));
+Result<CompletionsHandler::Prepared> CompletionsHandler::prepare(const Job& job) {
   TextCall call = SLUICE_TRY(read_call(job.protocol, job.request.body->bytes()));
   const std::string& name = job.protocol == Protocol::kGenerate ? job.name : call.model;
-  const auto model = SLUICE_TRY(open_inference::find_model(service_, caller, name, job.version));
+  const auto model =
+      SLUICE_TRY(open_inference::find_model(service_, job.caller, name, job.version));
   if (job.request.observation != nullptr) job.request.observation->set_model(model->name());
   const auto language = SLUICE_TRY(
       languages_.find(model).with_context(fmt::format("model \"{}\"", name.substr(0, 64))));
@@ -342,7 +312,7 @@ Result<CompletionsHandler::Prepared> CompletionsHandler::prepare(Job& job) {
   wanted.stops = call.stops;
   wanted.deadline_ns = open_inference::deadline_of(call.timeout_us, kNoDeadline, model->clock());
   wanted.priority = open_inference::priority_of(call.priority);
-  wanted.account = accounts_.number_of(service::account_of(caller.peer));
+  wanted.account = accounts_.number_of(service::account_of(job.caller.peer));
   call.sampling.bad_words =
       SLUICE_TRY(generate::encode_bad_words(language->tokenizer, call.bad_words));
   const auto prompts = SLUICE_TRY(ids_of(call, *language));
@@ -355,7 +325,7 @@ Result<CompletionsHandler::Prepared> CompletionsHandler::prepare(Job& job) {
       wanted.tokens.sampling = sampling_of(call.sampling, language->facts.sampling, choice);
       prepared.echoed.push_back(echoed);
       prepared.generations.push_back(SLUICE_TRY(completions::Generation::create(
-          model, language, wanted, texts_, service_.limits_of(caller))));
+          model, language, wanted, texts_, service_.limits_of(job.caller))));
     }
   }
   if (job.protocol == Protocol::kGenerate) {
@@ -374,24 +344,27 @@ Status CompletionsHandler::run(const std::shared_ptr<Job>& job) {
     return make_error(Code::kUnavailable, "the daemon is shutting down");
   }
   Prepared prepared = SLUICE_TRY(prepare(*job));
-  const auto cancel = [job] { job->cancel(); };
+  const auto fail = [job] {
+    job->has_failed = true;
+    job->cancel.cancel();
+  };
   TextSinks sinks;
   std::optional<Reply> events;
   if (prepared.is_streamed) {
     events.emplace();
     events->type = kEvents;
     events->stream = std::make_shared<ReplyStream>(resume_all(prepared.generations));
-    sinks = make_stream_sinks(std::move(prepared.format), prepared.echoed, events->stream, cancel);
+    sinks = make_stream_sinks(std::move(prepared.format), prepared.echoed, events->stream, fail);
   } else {
     sinks = make_whole_sinks(
         std::move(prepared.format), std::move(prepared.echoed),
         [job](Reply reply) { job->answer(std::move(reply)); },
-        [job](const Status& status) { return job->error(status); }, cancel);
+        [job](const Status& status) { return job->error(status); }, fail);
   }
-  job->set(prepared.generations);
-  for (std::size_t i = 0; i < sinks.size(); ++i) {
-    SLUICE_TRY(prepared.generations[i]->start(std::move(sinks[i])));
-  }
+  job->cancel.set([generations = prepared.generations] {
+    for (const auto& generation : generations) generation->cancel();
+  });
+  SLUICE_TRY(start_texts(prepared.generations, std::move(sinks), job->has_failed));
   if (events) job->answer(std::move(*events));
   return ok_status();
 }

@@ -12,9 +12,9 @@
 #include "completions/generation.h"
 #include "completions/language_model.h"
 #include "completions/per_model.h"
+#include "http/account_threads.h"
 #include "http/call.h"
 #include "http/embeddings/embeddings_handler.h"
-#include "service/call_threads.h"
 #include "service/prometheus/text.h"
 #include "service/service.h"
 
@@ -43,14 +43,14 @@ class CompletionsHandler {
   void add_metrics(service::PrometheusText& to) const;
 
  private:
-  class Job;
+  struct Job;
   struct Prepared;
 
   Reply look(const Request& request, std::string_view path);
   Result<std::string> list_models(const Request& request, std::string_view name);
-  Cancel start(std::shared_ptr<Job> job);
+  Cancel start(const std::shared_ptr<Job>& job);
   Status run(const std::shared_ptr<Job>& job);
-  Result<Prepared> prepare(Job& job);
+  Result<Prepared> prepare(const Job& job);
 
   service::Service& service_;
   const Identify identify_;
@@ -62,7 +62,7 @@ class CompletionsHandler {
   EmbeddingsHandler embeddings_{service_, identify_, texts_, threads_};
   /// Last: its calls use the others. A prompt of megabytes takes a second to read, and the
   /// connections' threads must not wait.
-  service::CallThreads threads_{2, 1024, service_.log()};
+  AccountThreads threads_{2, 1024, service_.log()};
 };
 
 }  // namespace sluice::http

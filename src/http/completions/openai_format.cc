@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <memory>
 #include <optional>
 #include <random>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "http/completions/logprobs_text.h"
 #include "http/completions/text_format.h"
 #include "http/completions/tools.h"
@@ -53,7 +53,7 @@ class OpenAi final : public TextFormat {
   explicit OpenAi(OpenAiFormat options)
       : options_(std::move(options)),
         id_(make_id(options_.is_chat ? "chatcmpl" : "cmpl")),
-        created_(std::time(nullptr)),
+        created_(unix_time_seconds()),
         choices_(options_.num_prompts * options_.choices_per_prompt,
                  Choice(options_.is_chat, options_.tool_use)) {}
 

@@ -17,7 +17,10 @@ constexpr std::size_t kMaxTextBytes = 1024;
 Result<std::optional<std::uint64_t>> read_seed(Fields& fields) {
   const Json seed = fields.take("seed");
   if (seed.is_null()) return std::optional<std::uint64_t>();
-  if (!seed.is_number_integer()) return invalid_argument("seed: expected a whole number");
+  if (!seed.is_number_integer()) {  // 5.0 is as good as 5
+    const auto number = Fields::count_of(seed, "seed", -Fields::kMaxCount, Fields::kMaxCount);
+    return std::optional(static_cast<std::uint64_t>(SLUICE_TRY(number)));
+  }
   return std::optional(seed.is_number_unsigned()
                            ? seed.get<std::uint64_t>()
                            : static_cast<std::uint64_t>(seed.get<std::int64_t>()));

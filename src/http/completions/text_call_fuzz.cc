@@ -22,7 +22,8 @@ void check(const sluice::Result<sluice::http::TextCall>& call) {
   if (call->num_choices < 1 || num_prompts * call->num_choices > sluice::http::kMaxChoices) {
     std::abort();
   }
-  if (!has_prompt || call->stops.size() > 32 || call->stop_ids.size() > 16) std::abort();
+  // Two lists of texts; and a list of ids beside TensorRT-LLM's one.
+  if (!has_prompt || call->stops.size() > 32 || call->stop_ids.size() > 17) std::abort();
   if (call->max_tokens.value_or(0) < 0 || call->timeout_us < 0) std::abort();
   if (call->top_logprobs.value_or(0) < 0 || call->top_logprobs.value_or(0) > 20) std::abort();
   const auto sampling = call->sampling.over({}, 1);

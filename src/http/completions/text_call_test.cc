@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
+#include <string>
+
 namespace sluice::http {
 namespace {
 
@@ -31,6 +35,18 @@ TEST(TextCall, ReadsACompletionAndLeavesTheRestToTheModel) {
   EXPECT_EQ(sampling.top_p, 0.9F);
   EXPECT_EQ(sampling.seed, ~std::uint64_t{0});
   EXPECT_EQ(generate::WantedSampling().over(advice, 5).seed, 5U);
+}
+
+TEST(TextCall, TakesASeedInAnyFormOfAWholeNumber) {
+  const auto seed = [](const std::string& text) {
+    const auto call = read_completion(R"({"model":"m","prompt":"a","seed":)" + text + "}");
+    return call.is_ok() ? call->sampling.seed : std::nullopt;
+  };
+  EXPECT_EQ(seed("5.0"), 5U);
+  EXPECT_EQ(seed("1e3"), 1000U);
+  EXPECT_EQ(seed("-1.0"), ~std::uint64_t{0});
+  EXPECT_EQ(seed("18446744073709551615"), ~std::uint64_t{0});
+  for (const char* text : {"5.5", "1e30", "\"5\"", "true"}) EXPECT_EQ(seed(text), std::nullopt);
 }
 
 TEST(TextCall, ReadsSeveralPromptsOfEitherKind) {

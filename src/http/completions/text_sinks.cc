@@ -54,8 +54,8 @@ class Texts {
   }
 
   const std::unique_ptr<TextFormat> format_;
-  std::mutex
-      mutex_;  ///< guards the rest; held while the format, the answer and the stream are used
+  /// Guards the rest; held while the format, the answer and the stream are used.
+  std::mutex mutex_;
   std::vector<Ending> endings_;
   std::size_t num_left_;
   bool is_over_ = false;
@@ -157,6 +157,15 @@ TextSinks make_stream_sinks(std::unique_ptr<TextFormat> format,
   return sinks_of(std::make_shared<StreamTexts>(std::move(format), echoed, std::move(stream),
                                                 std::move(cancel)),
                   echoed.size());
+}
+
+Status start_texts(const std::vector<std::shared_ptr<completions::Generation>>& texts,
+                   TextSinks sinks, const std::atomic<bool>& has_failed) {
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    Status status = texts[i]->start(std::move(sinks[i]));
+    if (!status.is_ok()) return has_failed ? ok_status() : status;
+  }
+  return ok_status();
 }
 
 }  // namespace sluice::http

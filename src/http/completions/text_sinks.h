@@ -1,6 +1,7 @@
 // Where the texts of an answer go on their way to a client over HTTP.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,5 +27,11 @@ TextSinks make_whole_sinks(std::unique_ptr<TextFormat> format, std::vector<std::
 TextSinks make_stream_sinks(std::unique_ptr<TextFormat> format,
                             const std::vector<std::string>& echoed,
                             std::shared_ptr<ReplyStream> stream, std::function<void()> cancel);
+
+/// Starts a text for each sink. `has_failed`: what the sinks' `cancel` sets. A text that has failed
+/// cancels those that have yet to start, which is no error here: its sink tells the client.
+/// Fails: as Generation::start; some may have started.
+Status start_texts(const std::vector<std::shared_ptr<completions::Generation>>& texts,
+                   TextSinks sinks, const std::atomic<bool>& has_failed);
 
 }  // namespace sluice::http

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <atomic>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "completions/testing/scheduler_testing.h"
 #include "http/openai_error.h"
 
 namespace sluice::http {
@@ -142,6 +145,31 @@ TEST_F(TextSinksTest, LogProbabilitiesAreThoseOfTheirChoice) {
   const json answer = json::parse(replies_.at(0).text);
   EXPECT_EQ(answer["choices"][0]["logprobs"]["token_logprobs"], json::parse("[-1]"));
   EXPECT_EQ(answer["choices"][1]["logprobs"]["tokens"], json::parse(R"(["b"])"));
+}
+
+using StartTextsTest = completions::SchedulerTest;
+
+TEST_F(StartTextsTest, StreamTellsWhyTheFirstTextFailedBeforeTheNextOneStarted) {
+  sink_->fails_at_once = true;
+  const std::vector<std::shared_ptr<completions::Generation>> texts = {make({0}), make({1})};
+  std::atomic<bool> has_failed = false;
+  const auto stream = std::make_shared<ReplyStream>([] {});
+  auto sinks = make_stream_sinks(format(1, 2), {"", ""}, stream, [&] {
+    has_failed = true;
+    for (const auto& text : texts) text->cancel();
+  });
+  EXPECT_TRUE(start_texts(texts, std::move(sinks), has_failed).is_ok());
+  EXPECT_THAT(stream->take(), HasSubstr("the run failed"));
+  EXPECT_TRUE(stream->is_over());
+  EXPECT_EQ(shared_.num_texts, 0);
+}
+
+TEST_F(StartTextsTest, RefusalIsAnErrorWhereNoTextHasFailed) {
+  const std::vector<std::shared_ptr<completions::Generation>> texts = {make({0})};
+  sink_->refusal = make_error(Code::kUnavailable, "it is gone");
+  const auto stream = std::make_shared<ReplyStream>([] {});
+  auto sinks = make_stream_sinks(format(1, 1), {""}, stream, [] {});
+  EXPECT_EQ(start_texts(texts, std::move(sinks), false).code(), Code::kUnavailable);
 }
 
 }  // namespace

@@ -153,7 +153,10 @@ std::string ToolCallReader::add(std::string_view text) {
   if (use_ == ToolUse::kNone) return std::exchange(held_, "");
   std::string shown;
   while (use_ == ToolUse::kFree) {
-    const std::size_t at = held_.find(is_within_ ? kEnd : kBegin);
+    const std::string_view mark = is_within_ ? kEnd : kBegin;
+    const std::size_t at = held_.find(mark, num_searched_);
+    // A call may come in many pieces.
+    num_searched_ = at == std::string::npos ? held_.size() - overlap(held_, mark) : 0;
     if (at == std::string::npos) break;
     if (!is_within_) {
       shown += held_.substr(0, at);
@@ -169,6 +172,7 @@ std::string ToolCallReader::add(std::string_view text) {
   const std::size_t kept = overlap(held_, kBegin);
   shown += held_.substr(0, held_.size() - kept);
   held_.erase(0, held_.size() - kept);
+  num_searched_ = 0;
   return shown;
 }
 

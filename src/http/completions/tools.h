@@ -72,8 +72,9 @@ class ToolCallReader {
   bool add_call(std::string_view json);
 
   const ToolUse use_;
-  bool is_within_;    ///< a call
-  std::string held_;  ///< the rest of the text
+  bool is_within_;                ///< a call
+  std::string held_;              ///< the rest of the text
+  std::size_t num_searched_ = 0;  ///< bytes of it where no mark begins
   std::vector<ToolCall> calls_;
 };
 

@@ -171,6 +171,16 @@ TEST(ToolCallReader, FindsCallsInTextsHoweverTheyCome) {
   }
 }
 
+// Looking through all of it for each piece would take an hour.
+TEST(ToolCallReader, TakesALongCallInManyPieces) {
+  std::string text = R"(<tool_call>{"name":"f","arguments":{"a":")";
+  while (text.size() < std::size_t{16} << 20) text += "</tool_cal ";
+  text += "\"}}</tool_call>";
+  const Read found = read(ToolUse::kFree, text, 7);
+  EXPECT_EQ(found.shown, "");
+  EXPECT_EQ(found.calls.size(), 1U);
+}
+
 TEST(ToolCallReader, LeavesWhatIsNoCallInTheText) {
   for (const char* text :
        {"<tool_call>no json</tool_call> x", "<tool_call>{\"name\":\"f\"}</tool_call>",

@@ -93,4 +93,12 @@ std::int64_t answer_bytes(std::int64_t num_texts, std::int64_t width) {
   return num_texts * (width * kNumberBytes + kEntryBytes);
 }
 
+std::int64_t answer_bytes(const RerankCall& call) {
+  std::int64_t bytes = answer_bytes(std::ssize(call.documents), 1);
+  if (!call.returns_documents) return bytes;
+  // Escapes make a text up to six times as long.
+  for (const std::string& document : call.documents) bytes += std::ssize(json_text(document));
+  return bytes;
+}
+
 }  // namespace sluice::http

@@ -23,7 +23,8 @@ std::string embedding_json(const EmbeddingCall& call, const std::vector<float>& 
 std::string rerank_json(const RerankCall& call, const std::vector<float>& scores,
                         std::int64_t num_tokens);
 
-/// Bytes of the answer for so many vectors or scores at most, without documents.
+/// Bytes of the answer at most: of so many vectors, or of scores.
 std::int64_t answer_bytes(std::int64_t num_texts, std::int64_t width);
+std::int64_t answer_bytes(const RerankCall& call);
 
 }  // namespace sluice::http

@@ -49,5 +49,17 @@ TEST(RerankJson, PutsTheBestFirst) {
             json::array({{{"index", 1}, {"relevance_score", 0.5}, {"document", {{"text", "b"}}}}}));
 }
 
+TEST(EmbeddingFormat, AnswerIsNoLongerThanWhatIsPaidForIt) {
+  RerankCall call;
+  call.model = "m";
+  call.documents = {std::string(1000, '\x01'), std::string(1000, '"'), std::string(1000, 'a')};
+  for (const bool returns_documents : {false, true}) {
+    call.returns_documents = returns_documents;
+    const std::string text = rerank_json(call, {-1.2345678e-38F, 0.5F, 0}, 3000);
+    EXPECT_LE(std::ssize(text), answer_bytes(call));
+  }
+  EXPECT_GT(answer_bytes(call), 6 * 1000);
+}
+
 }  // namespace
 }  // namespace sluice::http

@@ -2,18 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/byte_budget.h"
 #include "base/clock.h"
 #include "base/no_memory.h"
+#include "dispatch/later_cancel.h"
 #include "http/embeddings/embedding_call.h"
 #include "http/embeddings/embedding_format.h"
 #include "http/openai_error.h"
 #include "open_inference/models.h"
 #include "open_inference/request.h"
+#include "service/clients/peer.h"
 #include "terms/runtime_code.h"
 #include "text/encoding.h"
 #include "text/vocabulary/token_id.h"
@@ -41,33 +42,10 @@ std::int64_t count_tokens(const std::vector<text::Encoding>& texts) {
 }  // namespace
 
 /// A request, from its coming to its answer. Its client may go at any time.
-class EmbeddingsHandler::Job {
- public:
-  Job(Request of_request, Answer to, bool wants_scores)
-      : request(std::move(of_request)), answer(std::move(to)), is_rerank(wants_scores) {}
-
-  void cancel() {
-    std::shared_ptr<completions::Embedding> embedding;
-    {
-      const std::lock_guard lock(mutex_);
-      is_cancelled_ = true;
-      embedding = embedding_;
-    }
-    if (embedding != nullptr) embedding->cancel();
-  }
-  /// Cancels it now if the client has gone already.
-  void set(const std::shared_ptr<completions::Embedding>& embedding) {
-    {
-      const std::lock_guard lock(mutex_);
-      embedding_ = embedding;
-      if (!is_cancelled_) return;
-    }
-    embedding->cancel();
-  }
+struct EmbeddingsHandler::Job {
   /// Whether its texts are still to be read. Fails: kCancelled, kDeadlineExceeded.
-  Status check(std::int64_t deadline_ns, const Clock& clock) {
-    const std::lock_guard lock(mutex_);
-    if (is_cancelled_) {
+  Status check(std::int64_t deadline_ns, const Clock& clock) const {
+    if (cancel.is_cancelled()) {
       return terms::runtime_error(RuntimeCode::kCancelled, "the request was cancelled");
     }
     if (clock.now_ns() < deadline_ns) return ok_status();
@@ -77,11 +55,8 @@ class EmbeddingsHandler::Job {
   const Request request;
   const Answer answer;
   const bool is_rerank;
-
- private:
-  std::mutex mutex_;
-  bool is_cancelled_ = false;
-  std::shared_ptr<completions::Embedding> embedding_;
+  service::Caller caller = {};
+  dispatch::LaterCancel cancel = {};
 };
 
 /// What is computed, and how its result is written.
@@ -94,7 +69,7 @@ struct EmbeddingsHandler::Wanted {
   /// The next text, `name` in the request. A query stands in the tokens of each of its documents:
   /// more memory than the body that was counted. Fails: as `read`, Job::check, ByteBudget::charge.
   template <typename Read>
-  Status add(Job& job, const std::string& name, const Read& read) {
+  Status add(const Job& job, const std::string& name, const Read& read) {
     SLUICE_TRY(job.check(request.deadline_ns, model->clock()));
     auto text = SLUICE_TRY(read().with_context(name));
     SLUICE_TRY(charge.resize(charge.bytes() + bytes_of(text)));
@@ -102,11 +77,11 @@ struct EmbeddingsHandler::Wanted {
     return ok_status();
   }
 
-  service::Caller caller;
   std::shared_ptr<dispatch::ModelRef> model;
   std::shared_ptr<const embed::TextModel> text_model;
   completions::EmbeddingRequest request;
-  ByteCharge charge;  ///< of the client's answers, until this one
+  std::int64_t answer_bytes = 0;  ///< at most
+  ByteCharge charge;              ///< of the client's answers, until this one
   std::function<std::string(const std::vector<float>& numbers)> write;
 };
 
@@ -116,19 +91,22 @@ bool EmbeddingsHandler::takes(std::string_view path) {
 
 Cancel EmbeddingsHandler::handle(const Request& request, std::string_view path,
                                  const Answer& answer) {
-  const auto job = std::make_shared<Job>(request, answer, path == kRerank);
-  const Status status = threads_.run([this, job] {
+  const std::shared_ptr<Job> job(new Job{request, answer, path == kRerank});
+  const auto work = [this, job] {
     const Status done = catch_no_memory([&] { return run(job); });
     if (!done.is_ok()) job->answer(openai_error(done));
-  });
-  if (!status.is_ok()) job->answer(openai_error(status));
-  return [job] { job->cancel(); };
+  };
+  const auto post = [&]() -> Status {
+    job->caller = SLUICE_TRY(identify_(request, Role::kInference));
+    return threads_.run(service::account_of(job->caller.peer), work);
+  };
+  if (const Status status = post(); !status.is_ok()) answer(openai_error(status));
+  return [job] { job->cancel.cancel(); };
 }
 
 Status EmbeddingsHandler::find(Wanted& wanted, const Job& job, const std::string& name) {
-  wanted.caller = SLUICE_TRY(identify_(job.request, Role::kInference));
-  wanted.charge = SLUICE_TRY(ByteCharge::take(wanted.caller.session->answers(), 0));
-  wanted.model = SLUICE_TRY(open_inference::find_model(service_, wanted.caller, name, ""));
+  wanted.charge = SLUICE_TRY(ByteCharge::take(job.caller.session->answers(), 0));
+  wanted.model = SLUICE_TRY(open_inference::find_model(service_, job.caller, name, ""));
   if (job.request.observation != nullptr) job.request.observation->set_model(wanted.model->name());
   const std::string what = fmt::format("model \"{}\"", name.substr(0, 64));
   wanted.text_model = SLUICE_TRY(models_.find(wanted.model).with_context(what));
@@ -138,7 +116,7 @@ Status EmbeddingsHandler::find(Wanted& wanted, const Job& job, const std::string
                                         : "scores pairs of texts; /v1/rerank takes them");
 }
 
-Result<EmbeddingsHandler::Wanted> EmbeddingsHandler::prepare_vectors(Job& job) {
+Result<EmbeddingsHandler::Wanted> EmbeddingsHandler::prepare_vectors(const Job& job) {
   EmbeddingCall call = SLUICE_TRY(read_embedding(job.request.body->bytes()));
   Wanted wanted;
   SLUICE_TRY(find(wanted, job, call.model));
@@ -162,6 +140,7 @@ Result<EmbeddingsHandler::Wanted> EmbeddingsHandler::prepare_vectors(Job& job) {
   }
   call.texts.clear();
   call.ids.clear();
+  wanted.answer_bytes = answer_bytes(std::ssize(wanted.request.texts), width);
   const std::int64_t num_tokens = count_tokens(wanted.request.texts);
   wanted.write = [call = std::move(call), width, dimensions, num_tokens,
                   is_normalized = model.facts.is_normalized](const std::vector<float>& vectors) {
@@ -172,7 +151,7 @@ Result<EmbeddingsHandler::Wanted> EmbeddingsHandler::prepare_vectors(Job& job) {
   return wanted;
 }
 
-Result<EmbeddingsHandler::Wanted> EmbeddingsHandler::prepare_scores(Job& job) {
+Result<EmbeddingsHandler::Wanted> EmbeddingsHandler::prepare_scores(const Job& job) {
   RerankCall call = SLUICE_TRY(read_rerank(job.request.body->bytes()));
   Wanted wanted;
   SLUICE_TRY(find(wanted, job, call.model));
@@ -185,6 +164,7 @@ Result<EmbeddingsHandler::Wanted> EmbeddingsHandler::prepare_scores(Job& job) {
                           [&] { return model.encode_pair(query, call.documents[i], length); }));
   }
   const std::int64_t num_tokens = count_tokens(wanted.request.texts);
+  wanted.answer_bytes = answer_bytes(call);
   wanted.write = [call = std::move(call), num_tokens](const std::vector<float>& scores) {
     return rerank_json(call, scores, num_tokens);
   };
@@ -196,13 +176,11 @@ Status EmbeddingsHandler::run(const std::shared_ptr<Job>& job) {
   if (shared_.is_draining) return make_error(Code::kUnavailable, "the daemon is shutting down");
   auto prepared = job->is_rerank ? prepare_scores(*job) : prepare_vectors(*job);
   Wanted wanted = SLUICE_TRY(std::move(prepared));
-  SLUICE_TRY(
-      wanted.charge.resize(wanted.charge.bytes() + answer_bytes(std::ssize(wanted.request.texts),
-                                                                wanted.text_model->ports.width)));
+  SLUICE_TRY(wanted.charge.resize(wanted.charge.bytes() + wanted.answer_bytes));
   const auto charge = std::make_shared<const ByteCharge>(std::move(wanted.charge));
   const auto embedding = std::make_shared<completions::Embedding>(
       wanted.model, wanted.text_model, std::move(wanted.request), shared_,
-      service_.limits_of(wanted.caller));
+      service_.limits_of(job->caller));
   SLUICE_TRY(embedding->start(
       [job, charge, write = std::move(wanted.write)](Result<std::vector<float>> numbers) {
         auto made = catch_no_memory([&]() -> Result<Reply> {
@@ -213,7 +191,7 @@ Status EmbeddingsHandler::run(const std::shared_ptr<Job>& job) {
         });
         job->answer(made.is_ok() ? std::move(*made) : openai_error(made.status()));
       }));
-  job->set(embedding);
+  job->cancel.set([embedding] { embedding->cancel(); });
   return ok_status();
 }
 

@@ -10,8 +10,8 @@
 #include "completions/embedding.h"
 #include "completions/per_model.h"
 #include "embed/text_model.h"
+#include "http/account_threads.h"
 #include "http/call.h"
-#include "service/call_threads.h"
 #include "service/service.h"
 
 namespace sluice::http {
@@ -24,7 +24,7 @@ class EmbeddingsHandler {
  public:
   /// All outlive the handler. `threads`: read texts, which may take long.
   EmbeddingsHandler(service::Service& service, Identify identify, completions::Shared& shared,
-                    service::CallThreads& threads)
+                    AccountThreads& threads)
       : service_(service), identify_(std::move(identify)), shared_(shared), threads_(threads) {}
 
   /// Paths behind /v1.
@@ -33,18 +33,18 @@ class EmbeddingsHandler {
   Cancel handle(const Request& request, std::string_view path, const Answer& answer);
 
  private:
-  class Job;
+  struct Job;
   struct Wanted;
 
   Status run(const std::shared_ptr<Job>& job);
-  Result<Wanted> prepare_vectors(Job& job);
-  Result<Wanted> prepare_scores(Job& job);
+  Result<Wanted> prepare_vectors(const Job& job);
+  Result<Wanted> prepare_scores(const Job& job);
   Status find(Wanted& wanted, const Job& job, const std::string& name);
 
   service::Service& service_;
   const Identify identify_;
   completions::Shared& shared_;
-  service::CallThreads& threads_;
+  AccountThreads& threads_;
   completions::PerModel<embed::TextModel> models_{completions::read_text_model};
 };
 

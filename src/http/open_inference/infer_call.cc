@@ -352,9 +352,7 @@ Result<Reply> write_reply(const dispatch::ModelRef& model, std::int64_t limit_by
         write_output(output, is_binary, reply).with_context(fmt::format("output {}", output.name)));
   }
   reply.text += "]}";
-  std::size_t size = reply.text.size();
-  for (const std::string_view part : reply.parts) size += part.size();
-  if (size >= kLeastCodedBytes) reply.coding = call->coding;
+  if (reply.size_bytes() >= kLeastCodedBytes) reply.coding = call->coding;
   reply.owner = memory;
   return reply;
 }

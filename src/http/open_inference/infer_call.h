@@ -16,8 +16,8 @@ namespace sluice::http {
 /// From the request to the end of its reply; a device or a shadow may read it for longer.
 struct InferCall {
   std::shared_ptr<const Body> body;
-  std::deque<std::string>
-      contents;  ///< bytes made of JSON, or copied because a type cannot be read in place
+  /// Bytes made of JSON, or copied because a type cannot be read in place.
+  std::deque<std::string> contents;
   open_inference::Owners owners;       ///< the texts of the JSON, too
   open_inference::InferRequest plain;  ///< points into the three above
   std::string model;

@@ -3,12 +3,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "base/no_memory.h"
+#include "dispatch/later_cancel.h"
 #include "http/json_text.h"
 #include "http/open_inference/infer_call.h"
 #include "http/open_inference/load_field.h"
@@ -50,8 +49,7 @@ Reply no_such_path() {
 /// The body of a load or an unload, of which nothing may be passed over. One of more bytes than are
 /// read has a configuration or files, which a load does not take.
 Status check_control(bool loads, std::string_view body) {
-  constexpr std::size_t kMaxBytes = 4096;
-  if (loads && body.size() > kMaxBytes) {
+  if (loads && body.size() > kMaxShortBytes) {
     return unimplemented("a body of {} bytes: a load takes no configuration and no files",
                          body.size());
   }
@@ -72,48 +70,7 @@ constexpr std::size_t kSmallCodedBytes = 4 << 10;
 constexpr std::size_t kSmallReplyBytes = 1 << 20;
 /// For larger ones.
 constexpr std::size_t kCodingThreads = 2;
-
-std::size_t size_of(const Reply& reply) {
-  std::size_t size = reply.text.size();
-  for (const std::string_view part : reply.parts) size += part.size();
-  return size;
-}
-
-/// The Cancel of a request that another thread is about to begin. Safe across threads.
-class LaterCancel {
- public:
-  /// Once. Cancels if that was asked for meanwhile.
-  void set(const Cancel& cancel) {
-    {
-      const std::lock_guard lock(mutex_);
-      cancel_ = cancel;
-      if (!is_cancelled_) return;
-    }
-    if (cancel != nullptr) cancel();
-  }
-  void cancel() {
-    Cancel now;
-    {
-      const std::lock_guard lock(mutex_);
-      is_cancelled_ = true;
-      now = cancel_;
-    }
-    if (now != nullptr) now();
-  }
-
- private:
-  std::mutex mutex_;
-  bool is_cancelled_ = false;
-  Cancel cancel_;
-};
-
-/// Answers with the first reply alone: whoever finds that the work threw cannot know whether it had
-/// answered before.
-Answer first_of(const Answer& answer) {
-  return [is_answered = std::make_shared<std::atomic<bool>>(false), answer](Reply reply) {
-    if (!is_answered->exchange(true)) answer(std::move(reply));
-  };
-}
+constexpr std::size_t kMaxCodedBodies = 64;  // of an account that wait
 
 /// The version in .../versions/V/..., which may be absent; removes it.
 std::string take_version(std::vector<std::string>& segments) {
@@ -123,19 +80,14 @@ std::string take_version(std::vector<std::string>& segments) {
   return version;
 }
 
-std::int64_t bytes_of(const Reply& reply) {
-  std::size_t total = reply.text.size();
-  for (const std::string_view part : reply.parts) total += part.size();
-  return static_cast<std::int64_t>(total);
-}
-
 /// Answers with the id in the head. The observation ends when the reply was sent.
 Answer with_id(std::string id, const Request& request, const Answer& answer) {
   return [id = std::move(id), observation = request.observation,
           bytes_in = static_cast<std::int64_t>(request.body->size()), answer](Reply reply) {
     reply.fields += "X-Request-ID: " + id + "\r\n";
     if (observation != nullptr) {
-      observation->set_http_reply(reply.status, bytes_in, bytes_of(reply));
+      observation->set_http_reply(reply.status, bytes_in,
+                                  static_cast<std::int64_t>(reply.size_bytes()));
       using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
       reply.owner = std::make_shared<const Both>(std::move(reply.owner), observation);
     }
@@ -157,7 +109,7 @@ InferenceHandler::InferenceHandler(service::Service& service, repository::Reposi
           service, [this](const Request& request, Role role) { return caller_of(request, role); },
           cache_bytes),
       load_reporter_(service),
-      codings_(kCodingThreads, service.log()) {
+      codings_(kCodingThreads, kMaxCodedBodies, service.log()) {
   tokens_.set(std::move(tokens));
 }
 
@@ -205,7 +157,7 @@ Cancel InferenceHandler::answer_request(Request request, const Answer& answer) {
     return nullptr;
   }
   if (request.body->size() <= kSmallCodedBytes) return take(std::move(request), answer);
-  const auto cancel = std::make_shared<LaterCancel>();
+  const auto cancel = std::make_shared<dispatch::LaterCancel>();
   const auto work = [this, cancel, request = std::move(request), first = first_of(answer)] {
     const Status status = catch_no_memory([&] {
       cancel->set(take(request, first));
@@ -387,7 +339,7 @@ Result<Reply> InferenceHandler::index(const Request& request) {
 
 /// On the thread of a run, which other requests wait for.
 void InferenceHandler::answer_coded(Reply reply, const std::string& account, const Answer& answer) {
-  if (reply.coding == Coding::kIdentity || size_of(reply) <= kSmallReplyBytes) {
+  if (reply.coding == Coding::kIdentity || reply.size_bytes() <= kSmallReplyBytes) {
     answer(std::move(reply));
     return;
   }

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "dispatch/flight_table.h"
+#include "http/account_threads.h"
 #include "http/call.h"
 #include "http/completions/completions_handler.h"
-#include "http/open_inference/coding_threads.h"
 #include "open_inference/load_reporter.h"
 #include "repository/repository.h"
 #include "service/call_threads.h"
@@ -69,9 +69,9 @@ class InferenceHandler {
   dispatch::FlightTable flights_;
   CompletionsHandler completions_;
   open_inference::LoadReporter load_reporter_;
-  /// Last: its calls use the others. They take up to a second, for which no thread of connections
-  /// may wait.
-  CodingThreads codings_;
+  /// Last: its calls use the others. They take codings off large bodies and put them on large
+  /// answers, which takes up to a second, for which no thread of connections may wait.
+  AccountThreads codings_;
 };
 
 }  // namespace sluice::http

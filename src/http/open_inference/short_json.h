@@ -3,14 +3,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <string_view>
 
 #include "base/result.h"
 
 namespace sluice::http {
 
+/// Nested lists take many times their text.
+inline constexpr std::size_t kMaxShortBytes = 4096;
+
 /// An object; an empty one for an empty body.
-/// Fails: kInvalidArgument for what is none, and for more than 4 KiB.
+/// Fails: kInvalidArgument for other JSON and for more than kMaxShortBytes.
 Result<nlohmann::json> read_short_json(std::string_view body);
 
 }  // namespace sluice::http

@@ -3,12 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <sys/utsname.h>
 
-#include <ctime>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/process/child.h"
 #include "http_client/http_client.h"
@@ -27,7 +27,7 @@ constexpr mode_t kMode = 0600;
 class Bundle {
  public:
   explicit Bundle(std::vector<std::string> connection)
-      : connection_(std::move(connection)), tar_(std::time(nullptr)) {}
+      : connection_(std::move(connection)), tar_(unix_time_seconds()) {}
 
   void add(const std::string& name, const Result<std::string>& text) {
     if (text.is_ok()) {

@@ -1,4 +1,4 @@
-#include "http/open_inference/coding_threads.h"
+#include "http/account_threads.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,11 @@
 namespace sluice::http {
 namespace {
 
-class CodingThreadsTest : public ::testing::Test {
+constexpr std::size_t kMostWaiting = 64;
+
+class AccountThreadsTest : public ::testing::Test {
  protected:
-  ~CodingThreadsTest() override { end(); }
+  ~AccountThreadsTest() override { end(); }
 
   /// Keeps the only thread busy until `release_` is counted down.
   void hold_thread() {
@@ -41,10 +43,10 @@ class CodingThreadsTest : public ::testing::Test {
   std::latch started_{1};
   std::latch release_{1};
   service::NoLog log_;
-  std::optional<CodingThreads> threads_{std::in_place, 1, log_};
+  std::optional<AccountThreads> threads_{std::in_place, 1, kMostWaiting, log_};
 };
 
-TEST_F(CodingThreadsTest, AccountsTakeTurns) {
+TEST_F(AccountThreadsTest, AccountsTakeTurns) {
   hold_thread();
   for (const char* what : {"a1", "a2"}) ASSERT_TRUE(note("token a", what).is_ok());
   ASSERT_TRUE(note("token b", "b1").is_ok());
@@ -53,9 +55,9 @@ TEST_F(CodingThreadsTest, AccountsTakeTurns) {
   EXPECT_EQ(done_, (std::vector<std::string>{"a1", "b1", "a2", "b2"}));
 }
 
-TEST_F(CodingThreadsTest, FullLineOfOneAccountLeavesRoomForOthers) {
+TEST_F(AccountThreadsTest, FullLineOfOneAccountLeavesRoomForOthers) {
   hold_thread();
-  for (std::size_t i = 0; i < CodingThreads::kMaxWaitingPerAccount; ++i) {
+  for (std::size_t i = 0; i < kMostWaiting; ++i) {
     ASSERT_TRUE(note("token a", "a").is_ok());
   }
   EXPECT_EQ(note("token a", "one too many").code(), Code::kUnavailable);
@@ -65,7 +67,7 @@ TEST_F(CodingThreadsTest, FullLineOfOneAccountLeavesRoomForOthers) {
   EXPECT_EQ(done_[1], "b");
 }
 
-TEST_F(CodingThreadsTest, WorkThatThrowsEndsAlone) {
+TEST_F(AccountThreadsTest, WorkThatThrowsEndsAlone) {
   ASSERT_TRUE(threads_->run("token a", [] { throw std::bad_alloc(); }).is_ok());
   ASSERT_TRUE(note("token a", "next").is_ok());
   end();

@@ -1,4 +1,4 @@
-#include "http/open_inference/coding_threads.h"
+#include "http/account_threads.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,20 +6,22 @@
 namespace sluice::http {
 namespace {
 
-constexpr std::size_t kMaxWaiting = 1024;
+constexpr std::size_t kMostFullLines = 16;
 
 }  // namespace
 
-CodingThreads::CodingThreads(std::size_t max_threads, service::Log& log)
-    : threads_(max_threads, kMaxWaiting, log) {}
+AccountThreads::AccountThreads(std::size_t max_threads, std::size_t max_waiting_per_account,
+                               service::Log& log)
+    : max_waiting_per_account_(max_waiting_per_account),
+      threads_(max_threads, kMostFullLines * max_waiting_per_account, log) {}
 
-Status CodingThreads::run(std::string_view account, std::function<void()> work) {
+Status AccountThreads::run(std::string_view account, std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   const auto line =
       std::ranges::find_if(lines_, [&](const Line& one) { return one.account == account; });
-  if (line != lines_.end() && line->waiting.size() >= kMaxWaitingPerAccount) {
+  if (line != lines_.end() && line->waiting.size() >= max_waiting_per_account_) {
     return make_error(Code::kUnavailable,
-                      "{} of this client's bodies wait for gzip or deflate; try again later",
+                      "{} requests of this client wait for a thread; try again later",
                       line->waiting.size());
   }
   // A thread that comes at once waits for mutex_. One that finds no work, because the lines below
@@ -36,7 +38,7 @@ Status CodingThreads::run(std::string_view account, std::function<void()> work) 
   return ok_status();
 }
 
-void CodingThreads::run_next() {
+void AccountThreads::run_next() {
   std::function<void()> work;
   {
     const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// Threads that take the codings off large bodies and put them on large answers.
+// Threads that read large bodies and texts, one account's beside another's.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,17 @@
 
 namespace sluice::http {
 
-/// Each account has a line of its own, and the lines take turns: a client that sends many bodies
+/// Each account has a line of its own, and the lines take turns: a client that sends many requests
 /// waits behind its own. Safe across threads.
-class CodingThreads {
+class AccountThreads {
  public:
-  static constexpr std::size_t kMaxWaitingPerAccount = 64;
-
-  /// `log` gets what work throws, and outlives the object.
-  CodingThreads(std::size_t max_threads, service::Log& log);
+  /// All lines together hold 16 times `max_waiting_per_account`. `log` gets what work throws, and
+  /// outlives the object.
+  AccountThreads(std::size_t max_threads, std::size_t max_waiting_per_account, service::Log& log);
 
   /// `account`: as service::account_of has it.
   /// Fails: kUnavailable when the account's line is full, or all lines together are; as
-  /// CallThreads::run. `work` is not run then.
+  /// service::CallThreads::run. `work` is not run then.
   Status run(std::string_view account, std::function<void()> work);
 
  private:
@@ -37,6 +36,7 @@ class CodingThreads {
 
   void run_next();
 
+  const std::size_t max_waiting_per_account_;
   std::mutex mutex_;              ///< taken before that of the threads
   std::list<Line> lines_;         ///< the next turn is the first's
   service::CallThreads threads_;  ///< last: ends with all lines empty
