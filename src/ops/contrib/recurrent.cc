@@ -77,8 +77,8 @@ Result<OperandId> lstm_weights(Lowering& op, const Quantized& from) {
                  {{"perm", Ints{0, 2, 1}}});
 }
 
-/// X, W, R, B, sequence_lens, initial_h, initial_c, P, W_scale, W_zero, R_scale, R_zero. Sums are
-/// exact: onnxruntime rounds X and each hidden state to 8 bits first.
+/// X, W, R, B, sequence_lens, initial_h, initial_c, P, W_scale, W_zero, R_scale, R_zero. A kernel
+/// may round X and each hidden state to 8 bits first, as onnxruntime does.
 Status lower_dynamic_lstm(Lowering& op) {
   const OperandId w = SLUICE_TRY(lstm_weights(op, {1, 8, 9}));
   const OperandId r = SLUICE_TRY(lstm_weights(op, {2, 10, 11}));
@@ -86,10 +86,10 @@ Status lower_dynamic_lstm(Lowering& op) {
   for (std::size_t i = 3; i <= 7; ++i) inputs.push_back(op.input(i));
   std::vector<int> outputs;
   for (int i = 0; i < 3; ++i) outputs.push_back(op.wants(static_cast<std::size_t>(i)) ? i : -1);
-  return op.finish("LSTM", std::move(inputs),
-                   op.own_attributes({"activation_alpha", "activation_beta", "activations", "clip",
-                                      "direction", "hidden_size", "input_forget"}),
-                   outputs);
+  auto attributes = op.own_attributes({"activation_alpha", "activation_beta", "activations", "clip",
+                                       "direction", "hidden_size", "input_forget"});
+  attributes.emplace_back("sluice_weights", std::string("int8"));
+  return op.finish("LSTM", std::move(inputs), attributes, outputs);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Recurrent networks: RNN, GRU, LSTM.
+// Recurrent networks: RNN, GRU, LSTM. Where an LSTM's `sluice_weights` is "int8", a kernel may
+// round each row of X and each hidden state to 8 bits, and the weights by columns.
 #include <string>
 #include <utility>
 

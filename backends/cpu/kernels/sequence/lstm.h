@@ -4,6 +4,7 @@
 
 #include "core/isa.h"
 #include "core/worker.h"
+#include "kernels/bytes/byte_product.h"
 
 namespace sluice::cpu {
 
@@ -23,6 +24,13 @@ struct LstmPlan {
   bool reverse = false;  ///< the only direction runs backwards; with two, the second does
 
   int phases() const { return static_cast<int>(steps) + 1; }
+  /// Bytes of a hidden state in 8 bits.
+  std::int64_t rounded_row() const { return (hidden + kByteGroup - 1) / kByteGroup * kByteGroup; }
+  /// Of each worker, where products are in 8 bits: the hidden states of a direction and their
+  /// scales.
+  std::int64_t scratch_bytes() const {
+    return batch * (rounded_row() + static_cast<std::int64_t>(sizeof(float)));
+  }
   bool is_reverse(std::int64_t direction) const {
     return directions == 2 ? direction == 1 : reverse;
   }
@@ -41,6 +49,9 @@ struct LstmArgs {
   float* last_h = nullptr;
   float* last_c = nullptr;
   float* shared = nullptr;  ///< lstm_shared_floats, of all workers
+  /// Null: weights are floats. Otherwise products are in 8 bits: `r` holds byte panels of these
+  /// tiles, and phase 0 finds x W in the shared gates already.
+  const ByteTileSet* tiles = nullptr;
 };
 
 // The packed forms put the four gates of one vector of units side by side, so that a unit's gates
@@ -48,6 +59,11 @@ struct LstmArgs {
 SLUICE_CPU_EACH_ISA(std::int64_t packed_lstm_w_floats(std::int64_t inputs, std::int64_t hidden);)
 SLUICE_CPU_EACH_ISA(std::int64_t packed_lstm_r_floats(std::int64_t hidden);)
 SLUICE_CPU_EACH_ISA(std::int64_t packed_lstm_bias_floats(std::int64_t hidden);)
+
+/// The rows of `weights`, [4 * hidden][depth], in the order of packed columns; rows of zeros fill
+/// up the last vector of units. `arranged` holds packed_lstm_bias_floats(hidden) rows.
+SLUICE_CPU_EACH_ISA(void arrange_lstm_gates(const float* weights, std::int64_t depth,
+                                            std::int64_t hidden, float* arranged);)
 
 /// `w` is [4 * hidden][inputs]; `temporary` holds as many floats as `packed`.
 SLUICE_CPU_EACH_ISA(void pack_lstm_w(const float* w, std::int64_t inputs, std::int64_t hidden,
@@ -60,6 +76,9 @@ SLUICE_CPU_EACH_ISA(void pack_lstm_r(const float* r, std::int64_t hidden, float*
 SLUICE_CPU_EACH_ISA(void pack_lstm_bias(const float* bias, std::int64_t hidden, float* packed);)
 
 SLUICE_CPU_EACH_ISA(std::int64_t lstm_shared_floats(const LstmPlan& plan);)
+
+/// The gates of a direction in the shared memory, [steps][batch][packed columns].
+SLUICE_CPU_EACH_ISA(float* lstm_gates(const LstmPlan& plan, float* shared, std::int64_t direction);)
 
 SLUICE_CPU_EACH_ISA(void run_lstm(const LstmPlan& plan, const LstmArgs& args, int phase,
                                   const Worker& worker);)

@@ -33,13 +33,18 @@ std::int64_t packed_lstm_r_floats(std::int64_t hidden) { return hidden * gate_co
 
 std::int64_t packed_lstm_bias_floats(std::int64_t hidden) { return gate_columns(hidden); }
 
-void pack_lstm_w(const float* w, std::int64_t inputs, std::int64_t hidden, float* temporary,
-                 float* packed) {
+void arrange_lstm_gates(const float* weights, std::int64_t depth, std::int64_t hidden,
+                        float* arranged) {
   for_each_gate_column(hidden, [&](std::int64_t row, std::int64_t column) {
-    for (std::int64_t p = 0; p < inputs; ++p) {
-      temporary[column * inputs + p] = row < 0 ? 0 : w[row * inputs + p];
+    for (std::int64_t p = 0; p < depth; ++p) {
+      arranged[column * depth + p] = row < 0 ? 0 : weights[row * depth + p];
     }
   });
+}
+
+void pack_lstm_w(const float* w, std::int64_t inputs, std::int64_t hidden, float* temporary,
+                 float* packed) {
+  arrange_lstm_gates(w, inputs, hidden, temporary);
   pack_gemm_b(temporary, 1, inputs, inputs, gate_columns(hidden), 1, packed);
 }
 

@@ -15,6 +15,22 @@ struct Rounded {
   std::int32_t sum;
 };
 
+/// How many steps the largest magnitude is: 127, but where all numbers are whole multiples of a
+/// larger step, as those of weights that had 8 bits before, which so stay what they were.
+int steps_in(const float* b, std::int64_t step, std::int64_t k, float scale, float most) {
+  constexpr float kWhole = 1e-3F;
+  for (int steps = 127; most > 0 && steps > 1; --steps) {
+    const float factor = scale * (static_cast<float>(steps) / most);
+    std::int64_t p = 0;
+    for (; p < k; ++p) {
+      const float x = b[p * step] * factor;
+      if (std::fabs(x - std::nearbyint(x)) > kWhole) break;
+    }
+    if (p == k) return steps;
+  }
+  return 127;
+}
+
 Rounded round_column(const float* b, std::int64_t step, std::int64_t k, float scale,
                      std::int8_t* bytes, std::int64_t stride) {
   float most = 0;
@@ -25,14 +41,15 @@ Rounded round_column(const float* b, std::int64_t step, std::int64_t k, float sc
     most = std::max(most, std::fabs(x));
   }
   if (!is_finite) return {std::numeric_limits<float>::quiet_NaN(), 0};
-  const float steps = most > 0 ? 127 / most : 0;
+  const auto num_steps = static_cast<float>(steps_in(b, step, k, scale, most));
+  const float steps = most > 0 ? num_steps / most : 0;
   std::int32_t sum = 0;
   for (std::int64_t p = 0; p < k; ++p) {
     const float x = std::clamp(std::nearbyint(b[p * step] * scale * steps), -127.0F, 127.0F);
     bytes[p / kByteGroup * stride + p % kByteGroup] = static_cast<std::int8_t>(x);
     sum += static_cast<std::int32_t>(x);
   }
-  return {most / 127, sum};
+  return {most / num_steps, sum};
 }
 
 /// The place of column `j` in its panel.

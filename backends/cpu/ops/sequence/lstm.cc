@@ -1,13 +1,16 @@
-// LSTM with ONNX's default activations, constant weights, and no lengths or peepholes.
+// LSTM with ONNX's default activations, constant weights, and no lengths or peepholes. Where
+// `sluice_weights` is "int8", its products are in 8 bits, as kernels/bytes/byte_product.h says.
 
 #include "kernels/sequence/lstm.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/float_buffer.h"
+#include "ops/matrix/byte_matrix.h"
 #include "ops/operands/broadcast.h"
 #include "ops/operands/checks.h"
 #include "plugin/registry.h"
@@ -65,38 +68,59 @@ struct Sizes {
   std::int64_t inputs;
 };
 
-std::int64_t packed_floats(const sluice_op& op, int input, Isa isa) {
+bool has_byte_products(const sluice_op& op) {
+  return plugin::Attributes(op).get_text("sluice_weights", "f32") == "int8";
+}
+
+/// Of W or of R, in 8 bits.
+BytePanels panels_of(const Sizes& s, int input, Isa isa) {
+  const std::int64_t columns = SLUICE_CPU_PICK(isa, packed_lstm_bias_floats)(s.hidden);
+  return {input == kW ? s.inputs : s.hidden, columns, byte_tiles(isa).width};
+}
+
+/// Of one direction.
+std::int64_t packed_bytes(const sluice_op& op, int input, Isa isa) {
   const Sizes s(op);
-  if (input == kW) {
-    return s.directions * SLUICE_CPU_PICK(isa, packed_lstm_w_floats)(s.inputs, s.hidden);
-  }
-  return s.directions * SLUICE_CPU_PICK(isa, packed_lstm_r_floats)(s.hidden);
+  if (has_byte_products(op)) return panels_of(s, input, isa).bytes();
+  const std::int64_t floats = input == kW
+                                  ? SLUICE_CPU_PICK(isa, packed_lstm_w_floats)(s.inputs, s.hidden)
+                                  : SLUICE_CPU_PICK(isa, packed_lstm_r_floats)(s.hidden);
+  return floats * static_cast<std::int64_t>(sizeof(float));
 }
 
 sluice_packing lstm_packing(const sluice_op& op, int input, Isa isa) {
   if (input != kW && input != kR) return {};
   sluice_packing packing = {};
-  packing.size_bytes = packed_floats(op, input, isa) * static_cast<std::int64_t>(sizeof(float));
-  std::snprintf(packing.format, sizeof packing.format, "lstm-%c/%s", input == kW ? 'w' : 'r',
-                isa_name(isa));
+  packing.size_bytes = Sizes(op).directions * packed_bytes(op, input, isa);
+  std::snprintf(packing.format, sizeof packing.format, "lstm-%c%s/%s", input == kW ? 'w' : 'r',
+                has_byte_products(op) ? "-int8" : "", isa_name(isa));
   return packing;
+}
+
+/// `from`: the rows of one direction.
+void pack_direction(const sluice_op& op, int input, Isa isa, const float* from, std::byte* to) {
+  const Sizes s(op);
+  const std::int64_t depth = input == kW ? s.inputs : s.hidden;
+  if (has_byte_products(op)) {
+    const BytePanels panels = panels_of(s, input, isa);
+    const FloatBuffer arranged(panels.n * depth);
+    SLUICE_CPU_PICK(isa, arrange_lstm_gates)(from, depth, s.hidden, arranged.data());
+    return pack_byte_panels(panels, arranged.data(), 1, depth, 1, to);
+  }
+  auto* floats = reinterpret_cast<float*>(to);
+  if (input == kR) return SLUICE_CPU_PICK(isa, pack_lstm_r)(from, s.hidden, floats);
+  // pack_gemm_b reads the padded gates as columns.
+  const FloatBuffer temporary(packed_bytes(op, input, isa) / 4);
+  SLUICE_CPU_PICK(isa, pack_lstm_w)(from, s.inputs, s.hidden, temporary.data(), floats);
 }
 
 void pack_lstm(const sluice_op& op, int input, Isa isa, void* packed) {
   const Sizes s(op);
   const auto* from = static_cast<const float*>(op.inputs[input].tensor.data);
-  auto* to = static_cast<float*>(packed);
-  const std::int64_t each = packed_floats(op, input, isa) / s.directions;
-  // pack_gemm_b reads the padded gates as columns.
-  const FloatBuffer temporary(input == kW ? each : 0);
+  const std::int64_t each = packed_bytes(op, input, isa);
+  const std::int64_t rows = kLstmGates * s.hidden * (input == kW ? s.inputs : s.hidden);
   for (std::int64_t d = 0; d < s.directions; ++d) {
-    const std::int64_t row = d * kLstmGates * s.hidden;
-    if (input == kW) {
-      SLUICE_CPU_PICK(isa, pack_lstm_w)
-      (from + row * s.inputs, s.inputs, s.hidden, temporary.data(), to + d * each);
-    } else {
-      SLUICE_CPU_PICK(isa, pack_lstm_r)(from + row * s.hidden, s.hidden, to + d * each);
-    }
+    pack_direction(op, input, isa, from + d * rows, static_cast<std::byte*>(packed) + d * each);
   }
 }
 
@@ -114,22 +138,22 @@ class Lstm : public Kernel {
     w_ = packed(kW, &own_w_);
     r_ = packed(kR, &own_r_);
     pack_bias();
+    if (!has_byte_products(op)) return;
+    const std::int64_t columns = SLUICE_CPU_PICK(isa, packed_lstm_bias_floats)(plan_.hidden);
+    inputs_ = GemmPlan::of(plan_.steps * plan_.batch, columns, plan_.inputs);
+    bytes_.emplace(inputs_, isa);
   }
 
-  int phases() const override { return plan_.phases(); }
+  /// In 8 bits, the inputs are rounded first.
+  int phases() const override { return plan_.phases() + (bytes_ ? 1 : 0); }
 
   void run(const Run& run, int phase, const Worker& worker) const override {
-    LstmArgs args;
-    args.x = run.input<float>(kX);
-    args.w = w_;
-    args.r = r_;
-    args.bias = bias_.data();
-    if (has_input(op(), kInitialH)) args.initial_h = run.input<float>(kInitialH);
-    if (has_input(op(), kInitialC)) args.initial_c = run.input<float>(kInitialC);
-    if (op().num_outputs > 0) args.y = run.output<float>(0);
-    if (op().num_outputs > 1) args.last_h = run.output<float>(1);
-    if (op().num_outputs > 2) args.last_c = run.output<float>(2);
-    args.shared = reinterpret_cast<float*>(run.shared());
+    LstmArgs args = args_of(run);
+    if (bytes_) {
+      args.tiles = &byte_tiles(isa_);
+      if (phase-- == 0) return round_inputs(args, worker);
+      if (phase == 0) multiply_inputs(args, worker);
+    }
     SLUICE_CPU_PICK(isa_, run_lstm)(plan_, args, phase, worker);
   }
 
@@ -148,9 +172,9 @@ class Lstm : public Kernel {
   }
 
   std::int64_t shared_bytes() const override {
-    return SLUICE_CPU_PICK(isa_, lstm_shared_floats)(plan_) *
-           static_cast<std::int64_t>(sizeof(float));
+    return state_bytes() + (bytes_ ? bytes_->shared_bytes() : 0);
   }
+  std::int64_t scratch_bytes() const override { return bytes_ ? plan_.scratch_bytes() : 0; }
   double cost_ns() const override {
     return static_cast<double>(plan_.steps * plan_.batch * plan_.directions * plan_.hidden) *
            static_cast<double>(plan_.inputs + plan_.hidden) * kLstmGates / kMultiplyAddsPerNs;
@@ -159,15 +183,56 @@ class Lstm : public Kernel {
  private:
   /// Of one worker, roughly: cost_ns only decides what is worth dividing.
   static constexpr double kMultiplyAddsPerNs = 20;
+  static constexpr std::int64_t kAlignment = 64;
+
+  LstmArgs args_of(const Run& run) const {
+    LstmArgs args;
+    args.x = run.input<float>(kX);
+    args.w = w_;
+    args.r = r_;
+    args.bias = bias_.data();
+    if (has_input(op(), kInitialH)) args.initial_h = run.input<float>(kInitialH);
+    if (has_input(op(), kInitialC)) args.initial_c = run.input<float>(kInitialC);
+    if (op().num_outputs > 0) args.y = run.output<float>(0);
+    if (op().num_outputs > 1) args.last_h = run.output<float>(1);
+    if (op().num_outputs > 2) args.last_c = run.output<float>(2);
+    args.shared = reinterpret_cast<float*>(run.shared());
+    return args;
+  }
+
+  /// Of gates and states; behind them, where products are in 8 bits, lie the rounded inputs.
+  std::int64_t state_bytes() const {
+    const std::int64_t floats = SLUICE_CPU_PICK(isa_, lstm_shared_floats)(plan_);
+    return divide_up(floats * static_cast<std::int64_t>(sizeof(float)), kAlignment) * kAlignment;
+  }
+  std::byte* rounded_inputs(const LstmArgs& args) const {
+    return reinterpret_cast<std::byte*>(args.shared) + state_bytes();
+  }
+
+  void round_inputs(const LstmArgs& args, const Worker& worker) const {
+    GemmArgs operands;
+    operands.a = args.x;
+    bytes_->round(operands, rounded_inputs(args), worker);
+  }
+
+  void multiply_inputs(const LstmArgs& args, const Worker& worker) const {
+    const auto* w = reinterpret_cast<const std::byte*>(w_);
+    for (std::int64_t d = 0; d < plan_.directions; ++d) {
+      GemmArgs operands;
+      operands.c = SLUICE_CPU_PICK(isa_, lstm_gates)(plan_, args.shared, d);
+      operands.bias = args.bias + d * inputs_.n;
+      bytes_->multiply(operands, w + d * bytes_->panels().bytes(), rounded_inputs(args), worker);
+    }
+  }
 
   /// The weights from the package, or packed into `own` if the package has none in this form.
   const float* packed(int input, FloatBuffer* own) const {
     const sluice_operand& operand = op().inputs[input];
-    const std::int64_t floats = packed_floats(op(), input, isa_);
-    if (operand.packed != nullptr && operand.packed_bytes == floats * 4) {
+    const std::int64_t bytes = plan_.directions * packed_bytes(op(), input, isa_);
+    if (operand.packed != nullptr && operand.packed_bytes == bytes) {
       return static_cast<const float*>(operand.packed);
     }
-    *own = FloatBuffer(floats);
+    *own = FloatBuffer(bytes / 4);
     pack_lstm(op(), input, isa_, own->data());
     return own->data();
   }
@@ -186,6 +251,8 @@ class Lstm : public Kernel {
 
   LstmPlan plan_;
   Isa isa_;
+  GemmPlan inputs_;  ///< of products in 8 bits; `bytes_` refers to it
+  std::optional<ByteProduct> bytes_;
   FloatBuffer own_w_;
   FloatBuffer own_r_;
   FloatBuffer bias_;
