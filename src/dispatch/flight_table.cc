@@ -101,7 +101,7 @@ void FlightTable::observe(Flight& flight, runtime::Request& request) {
   std::int64_t bytes_in = 0;
   for (const terms::TensorView& input : request.inputs) bytes_in += input.size_bytes;
   request.wants_detail = true;
-  flight.observation_->set_model(flight.model_->name());
+  flight.observation_->set_model(flight.model_->name(), flight.model_->version());
   flight.observation_->submitted(bytes_in, flight.model_->clock().now_ns());
   flight.observation_->keep_inputs(flight.model_->signature(), request.inputs, request.priority);
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,8 +40,8 @@ struct Metrics {
   };
   std::vector<Worker> workers;                           ///< of the groups that have one
   std::optional<telemetry::SpanExporter::Counts> spans;  ///< of a daemon with a collector
-  std::map<std::string, telemetry::Exemplar> exemplars;  ///< by name of the model
-  std::optional<std::int64_t> lost_access_lines;         ///< of one with an access log
+  telemetry::Exemplars exemplars;
+  std::optional<std::int64_t> lost_access_lines;  ///< of one with an access log
 };
 
 }  // namespace sluice::service

@@ -31,7 +31,10 @@ class Observation {
 
   const std::string& request_id() const { return record_.id; }
   void set_user(std::string account) { record_.user = std::move(account); }
-  void set_model(std::string name) { record_.model = std::move(name); }
+  void set_model(std::string name, std::int64_t version) {
+    record_.model = std::move(name);
+    record_.version = version;
+  }
   /// Of HTTP. Keeps the first 512 bytes: anybody may send a path of many KiB, without a token too.
   void set_call(std::string_view method_and_path);
   /// Bytes of bodies, which count where no model had tensors.

@@ -29,6 +29,7 @@ struct RequestRecord {
   std::string user;  ///< account of the caller; empty: refused before it was known
   std::string call;  ///< of HTTP: method and path; else empty
   std::string model;
+  std::int64_t version = 0;             ///< of the model
   terms::TraceContext trace;            ///< with the request's own span
   std::optional<terms::SpanId> parent;  ///< the caller's span
   std::string tracestate;               ///< the caller's, unchanged

@@ -90,15 +90,15 @@ void Telemetry::keep_exemplar(const RequestRecord& record) const {
   const Exemplar exemplar = {record.trace.trace, record.answered_ns - record.submitted_ns,
                              record.answered_ns + record.wall_offset_ns};
   const std::lock_guard lock(exemplars_mutex_);
-  const auto it = exemplars_.find(record.model);
+  const auto it = exemplars_.find({record.model, record.version});
   if (it != exemplars_.end()) {
     it->second = exemplar;
   } else if (exemplars_.size() < kMaxExemplars) {
-    exemplars_.emplace(record.model, exemplar);
+    exemplars_.try_emplace({record.model, record.version}, exemplar);
   }
 }
 
-std::map<std::string, Exemplar> Telemetry::exemplars() const {
+Exemplars Telemetry::exemplars() const {
   const std::lock_guard lock(exemplars_mutex_);
   return exemplars_;
 }

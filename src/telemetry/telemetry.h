@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "telemetry/observation.h"
 #include "telemetry/request_record.h"
@@ -41,6 +42,8 @@ struct Exemplar {
   std::int64_t total_ns = 0;  ///< from the submission to the model's answer
   std::int64_t wall_ns = 0;   ///< of the answer, since 1970
 };
+/// By the model's name and version.
+using Exemplars = std::map<std::pair<std::string, std::int64_t>, Exemplar>;
 
 /// Called once for a request, on any thread; must not block.
 using RecordSink = std::function<void(std::shared_ptr<const RequestRecord>)>;
@@ -68,9 +71,9 @@ class Telemetry : public std::enable_shared_from_this<Telemetry> {
   /// For requests that begin from now on. One that begins meanwhile may see a part of the change.
   void set_trace_settings(const TraceSettings& settings);
 
-  /// The latest traced request of each model name, of at most so many names.
+  /// The latest traced request of each version of a model, of at most so many versions.
   static constexpr std::size_t kMaxExemplars = 1024;
-  std::map<std::string, Exemplar> exemplars() const;
+  Exemplars exemplars() const;
 
   /// Of a request that a door just took. Null: nobody wants to know of it.
   std::shared_ptr<Observation> begin(const Origin& origin);
@@ -88,7 +91,7 @@ class Telemetry : public std::enable_shared_from_this<Telemetry> {
   std::atomic<std::int64_t> rate_ = 0;
   std::atomic<std::int64_t> slower_than_ns_ = 0;
   mutable std::mutex exemplars_mutex_;
-  mutable std::map<std::string, Exemplar> exemplars_;
+  mutable Exemplars exemplars_;
 };
 
 /// The client's id if it is one: up to 128 visible characters of ASCII. Else empty.

@@ -27,10 +27,10 @@ class TelemetryTest : public ::testing::Test {
     telemetry_->set_access_sink([this](auto record) { lines_.push_back(std::move(record)); });
   }
   /// A request to model "m" that is answered.
-  bool serve(const Origin& origin) {
+  bool serve(const Origin& origin, std::int64_t version = 1) {
     const auto observation = telemetry_->begin(origin);
     if (observation == nullptr) return false;
-    observation->set_model("m");
+    observation->set_model("m", version);
     observation->submitted(8, 100);
     observation->answered(ok_status(), {}, 4);
     return true;
@@ -132,6 +132,17 @@ TEST_F(TelemetryTest, HasACodeForEachStatusOfHttp) {
 }
 
 /// A request with `num_inputs` inputs of four bytes.
+TEST_F(TelemetryTest, KeepsTheLatestTraceOfEachVersion) {
+  collect_spans();
+  EXPECT_TRUE(serve({.door = "http", .traceparent = kSampled}, 1));
+  telemetry_->set_trace_settings({.rate = 1});
+  EXPECT_TRUE(serve({.door = "http"}, 2));
+  const Exemplars kept = telemetry_->exemplars();
+  ASSERT_THAT(kept, SizeIs(2));
+  EXPECT_EQ(kept.at({"m", 1}).trace, spans_.at(0)->trace.trace);
+  EXPECT_EQ(kept.at({"m", 2}).trace, spans_.at(1)->trace.trace);
+}
+
 void record_inputs(Telemetry& telemetry, std::size_t num_inputs) {
   float value = 1;
   terms::TensorSpec spec;
@@ -143,7 +154,7 @@ void record_inputs(Telemetry& telemetry, std::size_t num_inputs) {
   view.size_bytes = sizeof(value);
   const std::vector<terms::TensorView> inputs(num_inputs, view);
   const auto observation = telemetry.begin({.door = "http"});
-  observation->set_model("m");
+  observation->set_model("m", 1);
   observation->keep_inputs(signature, inputs, 3);
 }
 

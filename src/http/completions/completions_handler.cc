@@ -299,7 +299,9 @@ Result<CompletionsHandler::Prepared> CompletionsHandler::prepare(const Job& job)
   const std::string& name = job.protocol == Protocol::kGenerate ? job.name : call.model;
   const auto model =
       SLUICE_TRY(open_inference::find_model(service_, job.caller, name, job.version));
-  if (job.request.observation != nullptr) job.request.observation->set_model(model->name());
+  if (job.request.observation != nullptr) {
+    job.request.observation->set_model(model->name(), model->version());
+  }
   const auto language = SLUICE_TRY(
       languages_.find(model).with_context(fmt::format("model \"{}\"", name.substr(0, 64))));
   // An unload frees the pages of its texts though nobody asks for texts any more.

@@ -107,7 +107,9 @@ Cancel EmbeddingsHandler::handle(const Request& request, std::string_view path,
 Status EmbeddingsHandler::find(Wanted& wanted, const Job& job, const std::string& name) {
   wanted.charge = SLUICE_TRY(ByteCharge::take(job.caller.session->answers(), 0));
   wanted.model = SLUICE_TRY(open_inference::find_model(service_, job.caller, name, ""));
-  if (job.request.observation != nullptr) job.request.observation->set_model(wanted.model->name());
+  if (job.request.observation != nullptr) {
+    job.request.observation->set_model(wanted.model->name(), wanted.model->version());
+  }
   const std::string what = fmt::format("model \"{}\"", name.substr(0, 64));
   wanted.text_model = SLUICE_TRY(models_.find(wanted.model).with_context(what));
   if (wanted.text_model->scores() == job.is_rerank) return ok_status();

@@ -179,7 +179,7 @@ void add_models(PrometheusText& text, const Metrics& metrics) {
   for (const auto& model : models) text.add(labels_of(model), model.requests.recorded_bytes);
   std::vector<Source> sources;
   for (const ModelMetrics& model : models) {
-    const auto exemplar = metrics.exemplars.find(model.info.name);
+    const auto exemplar = metrics.exemplars.find({model.info.name, model.version});
     sources.push_back({labels_of(model), &model.requests,
                        exemplar == metrics.exemplars.end() ? nullptr : &exemplar->second});
   }

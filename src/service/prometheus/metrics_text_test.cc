@@ -124,7 +124,10 @@ TEST(OpenMetrics, MarksABucketWithItsTracedRequest) {
   exemplar.trace.fill(0xab);
   exemplar.total_ns = 1024;
   exemplar.wall_ns = 1'700'000'000'250'000'000;
-  metrics.exemplars["resnet"] = exemplar;
+  metrics.exemplars[{"resnet", 1}] = exemplar;
+  metrics.models.push_back(metrics.models.front());
+  metrics.models.back().info.handle = 0x200000000;
+  metrics.models.back().version = 2;
   const std::string text = to_prometheus(metrics, MetricsForm::kOpenMetrics);
   const std::string bucket =
       "sluice_model_request_duration_seconds_bucket{model=\"0x100000000\",name=\"resnet\",le=";
@@ -134,6 +137,9 @@ TEST(OpenMetrics, MarksABucketWithItsTracedRequest) {
   EXPECT_THAT(text, HasSubstr(bucket + "\"0.000001023\"} 1\n"));
   EXPECT_THAT(text, Not(HasSubstr("compute_duration_seconds_bucket{model=\"0x100000000\",name="
                                   "\"resnet\",le=\"0.000002047\"} 3 #")));
+  EXPECT_THAT(text, HasSubstr("model_request_duration_seconds_bucket{model=\"0x200000000\","
+                              "name=\"resnet\",le=\"0.000002047\"} 2\n"))
+      << "another version's";
   EXPECT_THAT(text, ::testing::EndsWith("\n# EOF\n"));
   EXPECT_THAT(to_prometheus(metrics), Not(HasSubstr("# {")));
 }
