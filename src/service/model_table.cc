@@ -64,7 +64,9 @@ void ModelTable::remove_name_locked(const std::string& name, terms::ModelHandle 
   const auto [begin, end] = by_name_.equal_range(name);
   const auto it =
       std::find_if(begin, end, [&](const auto& entry) { return entry.second == model; });
-  if (it != end) by_name_.erase(it);
+  if (it == end) return;
+  by_name_.erase(it);
+  if (turns_locked(name) != nullptr) set_shadows_locked(name);
 }
 
 Result<ServedModel> ModelTable::find(terms::ModelHandle model) const {

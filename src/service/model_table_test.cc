@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "dispatch/testing/keeping_sink.h"
+
 namespace sluice::service {
 namespace {
 
@@ -103,6 +105,33 @@ TEST_F(ModelTableTest, RequestsWithoutAVersionAreShared) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(next(terms::kNobody, {2}), 2U);
   table_.remove(ModelHandle{1});
   for (int i = 0; i < 10; ++i) EXPECT_EQ(next(), 2U);
+}
+
+/// An earlier model of the shadow's version may be there still, or again.
+TEST_F(ModelTableTest, ShadowOfAVersionIsTheOneThatIsStillThere) {
+  const auto add_ref = [&](std::uint64_t handle, std::int64_t version) {
+    ServedModel served;
+    served.name = "m";
+    served.version = version;
+    served.ref = std::make_shared<dispatch::ModelRef>(
+        std::make_shared<dispatch::testing::KeepingSink>(), std::vector<bool>{}, false, version);
+    table_.add(ModelHandle{handle}, served);
+    return served.ref;
+  };
+  const auto first = add_ref(1, 1);
+  const auto model = add_ref(2, 2);
+  table_.set_traffic("m", {{}, {}, 1});
+  EXPECT_EQ(model->shadow(), first);
+  const auto second = add_ref(3, 1);
+  EXPECT_EQ(model->shadow(), second);
+  EXPECT_TRUE(table_.remove(ModelHandle{3}));
+  EXPECT_EQ(model->shadow(), first);
+  const auto third = add_ref(4, 1);
+  EXPECT_EQ(model->shadow(), third);
+  table_.remove_name(ModelHandle{4});
+  EXPECT_EQ(model->shadow(), first) << "the other one drains";
+  EXPECT_TRUE(table_.remove(ModelHandle{1}));
+  EXPECT_EQ(model->shadow(), nullptr);
 }
 
 }  // namespace
