@@ -65,6 +65,21 @@ Result<bool> is_language_model(const fs::path& folder, const fs::path& root) {
   return true;
 }
 
+/// A model's file with its external data. Exporters name files of weights after the model:
+/// NAME.onnx.data, NAME.data, NAME_0.bin. An update of others needs a new model file.
+Result<std::vector<fs::path>> with_weights(const fs::path& file) {
+  std::vector<fs::path> files = {file};
+  if (file.extension() != ".onnx") return files;
+  const std::string stem = file.stem().string();
+  std::error_code error;
+  std::ranges::copy_if(SLUICE_TRY(list_folder(file.parent_path())), std::back_inserter(files),
+                       [&](const fs::path& path) {
+                         return path.filename().string().starts_with(stem) &&
+                                !is_model_file(path) && !fs::is_directory(path, error);
+                       });
+  return files;
+}
+
 /// Of a file beside its external data: of all files of the folder.
 std::string fingerprint_of(const std::vector<fs::path>& files) {
   std::string all;
@@ -206,7 +221,8 @@ Result<ModelFolder> read_listed(const fs::path& file, const std::string& name, L
     return make_error(Code::kNotFound, "\"{}\": {}", listed->base.string(), error.message());
   }
   if (!fs::is_directory(base, error)) {
-    model.versions.push_back({1, base, fingerprint_of({base}) + digest_of(model.config.load_text)});
+    const auto files = SLUICE_TRY(with_weights(base));
+    model.versions.push_back({1, base, fingerprint_of(files) + digest_of(model.config.load_text)});
     return model;
   }
   const auto entries = SLUICE_TRY(list_folder(base));
@@ -268,23 +284,10 @@ Result<ModelFolder> read_model_folder(const fs::path& root, const std::string& n
   }
   const fs::path real = SLUICE_TRY(resolve(found.front(), root));
   std::error_code error;
-  std::vector<fs::path> files = {real};
-  if (fs::is_directory(real, error)) {
-    const bool is_language = SLUICE_TRY(is_language_model(real, root));
-    if (!is_language) return read_tree(real, root, name);
-    files = SLUICE_TRY(list_folder(real));
-  }
+  const bool is_folder = fs::is_directory(real, error);
+  if (is_folder && !SLUICE_TRY(is_language_model(real, root))) return read_tree(real, root, name);
+  const auto files = SLUICE_TRY(is_folder ? list_folder(real) : with_weights(real));
   ModelFolder model;
-  if (real.extension() == ".onnx") {
-    // Exporters name files of weights after the model: NAME.onnx.data, NAME.data, NAME_0.bin. An
-    // update of others needs a new model file.
-    const std::string stem = real.stem().string();
-    std::ranges::copy_if(SLUICE_TRY(list_folder(real.parent_path())), std::back_inserter(files),
-                         [&](const fs::path& path) {
-                           return path.filename().string().starts_with(stem) &&
-                                  !is_model_file(path) && !fs::is_directory(path, error);
-                         });
-  }
   model.versions.push_back({1, real, fingerprint_of(files)});
   return model;
 }

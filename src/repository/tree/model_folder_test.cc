@@ -101,6 +101,20 @@ TEST_F(ModelFolderTest, WeightsBesideABareModelBelongToIt) {
   EXPECT_NE(print(), first);
 }
 
+TEST_F(ModelFolderTest, WeightsBesideAListedFileBelongToIt) {
+  write("net.onnx");
+  write("list.json", R"({"model_config_list": [
+    {"config": {"name": "n", "base_path": "net.onnx"}}]})");
+  const auto print = [&] {
+    return read_model_folder(root_ / "list.json", "n", lists_)->versions.at(0).fingerprint;
+  };
+  const std::string first = print();
+  write("other.onnx.data");
+  EXPECT_EQ(print(), first);
+  write("net.onnx.data");
+  EXPECT_NE(print(), first);
+}
+
 TEST_F(ModelFolderTest, PolicyChoosesVersions) {
   for (const char* name : {"1", "2", "10", "03", "x", "-4"}) {
     write(fs::path("m") / name / "model.onnx");
