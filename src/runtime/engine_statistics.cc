@@ -6,13 +6,6 @@
 
 namespace sluice::runtime {
 
-std::int64_t Engine::overdue_ns() const {
-  std::int64_t longest_ns = 0;
-  for (const auto& [handle, model] : models_.all()) {
-    longest_ns = std::max(longest_ns, model->scheduler()->overdue_ns());
-  }
-  return longest_ns;
-}
 namespace {
 
 using Items = std::vector<terms::MemoryItem>;
@@ -61,6 +54,14 @@ Items reserved(const std::vector<std::shared_ptr<GroupScheduler>>& groups) {
 }
 
 }  // namespace
+
+std::int64_t Engine::overdue_ns() const {
+  std::int64_t longest_ns = 0;
+  for (const auto& [handle, model] : models_.all()) {
+    longest_ns = std::max(longest_ns, model->scheduler()->overdue_ns());
+  }
+  return longest_ns;
+}
 
 Result<GroupReport> Engine::report(terms::CoreGroupId id) const {
   const auto group = groups_.find(id);

@@ -20,8 +20,8 @@ namespace sluice::service {
 class UploadedPackages {
  public:
   /// A package with these bytes that is in use; else that of `file`. Reads all of `file`, to
-  /// compare it. Fails: as package::parse_package.
-  /// `charge` is for the bytes; it lasts as long as they do.
+  /// compare it. `charge` is for the bytes and lasts as long as they do.
+  /// Fails: as package::parse_package.
   Result<std::shared_ptr<const package::Executable>> parse(Bytes file, ByteCharge charge = {});
 
  private:

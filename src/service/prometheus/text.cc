@@ -16,6 +16,7 @@ using runtime::HistogramSnapshot;
 
 constexpr int kLeastBits = 10;  // 1.023 us
 constexpr int kMaxBits = 36;    // 68.7 s
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
 /// Backslash, quote and line end are escaped; other control characters help nobody.
 std::string escaped(std::string_view text) {
@@ -31,16 +32,17 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+double to_seconds(std::int64_t value_ns) {
+  return static_cast<double>(value_ns) / static_cast<double>(kNsPerSecond);
+}
+
 /// Without rounding: nine digits behind the point, those at the end that are 0 left out.
 std::string seconds_text(std::int64_t value_ns) {
-  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
   std::string text = fmt::format("{}.{:09}", value_ns / kNsPerSecond, value_ns % kNsPerSecond);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return text;
 }
-
-constexpr double kNsPerSecond = 1e9;
 
 // The numbers of fields and types, as Prometheus's metrics.proto has them.
 constexpr std::uint32_t kFamilyType = 3;
@@ -69,18 +71,16 @@ void write_labels(const Labels& labels, telemetry::ProtoWriter& metric) {
 
 std::string exemplar_text(const telemetry::Exemplar& exemplar) {
   return fmt::format(" # {{trace_id=\"{}\"}} {} {:.3f}", terms::to_hex(exemplar.trace),
-                     seconds_text(exemplar.total_ns),
-                     static_cast<double>(exemplar.wall_ns) / kNsPerSecond);
+                     seconds_text(exemplar.total_ns), to_seconds(exemplar.wall_ns));
 }
 
 telemetry::ProtoWriter exemplar_message(const telemetry::Exemplar& exemplar) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
   telemetry::ProtoWriter message;
   write_labels(PrometheusText::Labels{{"trace_id", terms::to_hex(exemplar.trace)}}, message);
-  message.real(2, static_cast<double>(exemplar.total_ns) / kNsPerSecond);
+  message.real(2, to_seconds(exemplar.total_ns));
   telemetry::ProtoWriter time;
-  time.number(1, static_cast<std::uint64_t>(exemplar.wall_ns / kSecond));
-  time.number(2, static_cast<std::uint64_t>(exemplar.wall_ns % kSecond));
+  time.number(1, static_cast<std::uint64_t>(exemplar.wall_ns / kNsPerSecond));
+  time.number(2, static_cast<std::uint64_t>(exemplar.wall_ns % kNsPerSecond));
   message.message(3, time);
   return message;
 }
@@ -197,7 +197,7 @@ void PrometheusText::add(const Labels& labels, std::int64_t value) {
 }
 
 void PrometheusText::add_seconds(const Labels& labels, std::int64_t value_ns) {
-  add_number(labels, static_cast<double>(value_ns) / kNsPerSecond, seconds_text(value_ns));
+  add_number(labels, to_seconds(value_ns), seconds_text(value_ns));
 }
 
 void PrometheusText::add_ratio(const Labels& labels, double value) {
@@ -216,11 +216,11 @@ void PrometheusText::add(const Labels& labels, const HistogramSnapshot& histogra
   if (form_ == MetricsForm::kProtobuf) {
     telemetry::ProtoWriter value;
     value.number(1, static_cast<std::uint64_t>(histogram.count()));
-    value.real(2, static_cast<double>(histogram.sum_ns()) / kNsPerSecond);
+    value.real(2, to_seconds(histogram.sum_ns()));
     for_each_bucket(histogram, [&](std::int64_t bound_ns, std::int64_t below) {
       telemetry::ProtoWriter bucket;
       bucket.number(1, static_cast<std::uint64_t>(below));
-      bucket.real(2, static_cast<double>(bound_ns) / kNsPerSecond);
+      bucket.real(2, to_seconds(bound_ns));
       if (has_exemplar(bound_ns)) bucket.message(kExemplar, exemplar_message(*exemplar));
       value.message(kBucket, bucket);
     });

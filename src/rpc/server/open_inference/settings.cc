@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "base/utf8.h"
 #include "open_inference/log_settings.h"
 #include "open_inference/models.h"
 #include "open_inference/trace_settings.h"
@@ -38,7 +39,8 @@ Result<open_inference::LogSettings> from_proto(const inference::LogSettingsReque
       case Value::kBoolParam: settings[name] = value.bool_param(); break;
       case Value::kUint32Param: settings[name] = value.uint32_param(); break;
       case Value::kStringParam: settings[name] = value.string_param(); break;
-      default: return invalid_argument("a log setting has no value");
+      default:
+        return invalid_argument("log setting \"{}\": has no value", valid_utf8(name.substr(0, 64)));
     }
   }
   return settings;
