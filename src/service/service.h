@@ -181,8 +181,9 @@ class Service {
   terms::ServerHealth health() const;
   /// Whether requests are taken: the same without a look at models and descriptors.
   bool is_ready() const { return !is_leaving_ && !is_preparing_; }
-  /// From 0 to 1, as LoadMeter has it.
-  double load() const;
+  LoadReport load_report() const;
+  /// From 0 to 1: of the report.
+  double load() const { return load_report().utilization; }
 
   // ---- sessions
 

@@ -85,8 +85,8 @@ terms::ServerStatistics Service::all_statistics() const {
   return all;
 }
 
-double Service::load() const {
-  return load_meter_.load(system_clock().now_ns(), [this] {
+LoadReport Service::load_report() const {
+  return load_meter_.report(system_clock().now_ns(), [this] {
     LoadSample sample;
     for (const terms::GroupInfo& group : engine_.list_groups()) {
       const auto report = engine_.report(group.id);
@@ -94,9 +94,13 @@ double Service::load() const {
       sample.groups.push_back({group.id, report->num_cores, report->core_busy_ns});
     }
     for (const HostedModel& model : all_models()) {
-      if (model.info.queue_limit <= 0) continue;
       const auto statistics = model.host->statistics(ModelHandle{model.info.handle});
       if (!statistics.is_ok()) continue;
+      for (const terms::CodeCount& one : statistics->answered) {
+        sample.answered += one.count;
+        if (one.code != RuntimeCode::kOk) sample.failed += one.count;
+      }
+      if (model.info.queue_limit <= 0) continue;
       sample.fullest_line =
           std::max(sample.fullest_line, static_cast<double>(statistics->waiting) /
                                             static_cast<double>(model.info.queue_limit));

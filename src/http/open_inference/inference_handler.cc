@@ -108,7 +108,6 @@ InferenceHandler::InferenceHandler(service::Service& service, repository::Reposi
       completions_(
           service, [this](const Request& request, Role role) { return caller_of(request, role); },
           cache_bytes),
-      load_reporter_(service),
       codings_(kCodingThreads, kMaxCodedBodies, service.log()) {
   tokens_.set(std::move(tokens));
 }
@@ -123,7 +122,7 @@ Result<service::Caller> InferenceHandler::caller_of(const Request& request, Role
 
 Answer InferenceHandler::with_load(const Request& request, const Answer& answer) {
   return [this, format = request.load_format, answer](Reply reply) {
-    reply.fields += load_field(format, load_reporter_.report());
+    reply.fields += load_field(format, service_.load_report());
     answer(std::move(reply));
   };
 }

@@ -9,7 +9,6 @@
 #include "http/account_threads.h"
 #include "http/call.h"
 #include "http/completions/completions_handler.h"
-#include "open_inference/load_reporter.h"
 #include "repository/repository.h"
 #include "service/call_threads.h"
 #include "service/clients/tokens.h"
@@ -68,7 +67,6 @@ class InferenceHandler {
   const std::int64_t max_answer_bytes_;
   dispatch::FlightTable flights_;
   CompletionsHandler completions_;
-  open_inference::LoadReporter load_reporter_;
   /// Last: its calls use the others. They take codings off large bodies and put them on large
   /// answers, which takes up to a second, for which no thread of connections may wait.
   AccountThreads codings_;

@@ -4,7 +4,7 @@
 
 namespace sluice::http {
 
-std::string load_field(std::string_view format, const open_inference::LoadReport& report) {
+std::string load_field(std::string_view format, const service::LoadReport& report) {
   constexpr std::string_view kName = "endpoint-load-metrics";
   if (format == "text") {
     return fmt::format(

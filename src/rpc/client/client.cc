@@ -20,6 +20,7 @@
 #include "rpc/wire/error.h"
 #include "rpc/wire/function_messages.h"
 #include "rpc/wire/profile_messages.h"
+#include "rpc/wire/times.h"
 
 namespace sluice::rpc::client {
 namespace {
@@ -55,8 +56,7 @@ class GrpcClient final : public Client {
     v1::OpenSessionResponse message;
     // A stream must be read to its end before Finish.
     while (lease_->Read(&message)) continue;
-    const grpc::Status status = lease_->Finish();
-    (void)status;  // that we cancelled it
+    (void)lease_->Finish();  // it says that we cancelled it
   }
 
   Result<terms::SessionId> open_session(const std::string& name) override {
@@ -422,7 +422,7 @@ class GrpcClient final : public Client {
                       std::int64_t timeout_ns) {
     grpc::ClientContext context;
     prepare(context);
-    if (timeout_ns > 0) context.set_deadline(after(timeout_ns));
+    if (timeout_ns > 0) context.set_deadline(wire::after(timeout_ns));
     return (connection_.stub().*method)(&context, request, &response);
   }
 

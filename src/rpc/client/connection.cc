@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "rpc/wire/error.h"
+#include "rpc/wire/times.h"
 
 namespace sluice::rpc::client {
 namespace {
@@ -21,10 +23,6 @@ bool is_of_grpc(const grpc::Status& status) {
 
 }  // namespace
 
-std::chrono::system_clock::time_point after(std::int64_t duration_ns) {
-  return std::chrono::system_clock::now() + std::chrono::nanoseconds(duration_ns);
-}
-
 Connection::Connection(ClientOptions options, std::shared_ptr<grpc::Channel> channel)
     : options_(std::move(options)),
       channel_(std::move(channel)),
@@ -38,12 +36,12 @@ bool Connection::is_connected() const { return channel_->GetState(false) == GRPC
 
 /// Fails: no attempt to connect succeeded within the time of the options.
 bool Connection::connects() const {
-  const auto end = after(options_.connect_timeout_ns);
+  const std::int64_t end_ns = deadline_after(system_clock(), options_.connect_timeout_ns);
   for (std::int64_t wait_ns = kFirstAttemptNs;;
        wait_ns = std::min(2 * wait_ns, kLongestAttemptNs)) {
-    const auto pause = after(wait_ns);
-    if (channel_->WaitForConnected(std::min(pause, end))) return true;
-    if (pause >= end) return false;
+    const std::int64_t left_ns = end_ns - system_clock().now_ns();
+    if (channel_->WaitForConnected(wire::after(std::min(wait_ns, left_ns)))) return true;
+    if (wait_ns >= left_ns) return false;
     grpc::experimental::ChannelResetConnectionBackoff(channel_.get());
   }
 }
@@ -57,7 +55,7 @@ Status Connection::wait_for_daemon() const {
 bool Connection::was_lost(const grpc::Status& status) const {
   if (!is_of_grpc(status)) return false;
   // The channel may learn of the end after the call does.
-  channel_->WaitForStateChange(GRPC_CHANNEL_READY, after(kReasonTimeoutNs));
+  channel_->WaitForStateChange(GRPC_CHANNEL_READY, wire::after(kReasonTimeoutNs));
   return !is_connected();
 }
 
@@ -68,7 +66,7 @@ Status Connection::answer_of(const grpc::Status& status) const {
 
 grpc::Status Connection::try_call() const {
   grpc::ClientContext context;
-  context.set_deadline(after(kReasonTimeoutNs));
+  context.set_deadline(wire::after(kReasonTimeoutNs));
   v1::GetServerResponse response;
   return stub_->GetServer(&context, v1::GetServerRequest(), &response);
 }

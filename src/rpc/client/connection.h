@@ -4,7 +4,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -13,8 +12,6 @@
 #include "rpc/client/client.h"
 
 namespace sluice::rpc::client {
-
-std::chrono::system_clock::time_point after(std::int64_t duration_ns);
 
 /// Safe from any thread.
 class Connection {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -16,11 +16,12 @@
 #include "rpc/kubelet/plugin_service.h"
 #include "rpc/kubelet/unit_table.h"
 #include "rpc/wire/error.h"
+#include "rpc/wire/times.h"
 
 namespace sluice::rpc::kubelet {
 namespace {
 
-constexpr std::chrono::seconds kRegisterTimeout(5);
+constexpr std::int64_t kRegisterTimeoutNs = 5'000'000'000;
 /// The kubelet calls with a few lists of ids.
 constexpr int kMaxMessageBytes = 1 << 20;
 /// Containers would see what others have there.
@@ -135,7 +136,7 @@ class GrpcDevicePlugin final : public DevicePlugin {
 
   void end_server() {
     if (server_ == nullptr) return;
-    server_->Shutdown(std::chrono::system_clock::now());
+    server_->Shutdown(wire::after(0));
     server_->Wait();
     server_ = nullptr;
     socket_ = {};
@@ -149,7 +150,7 @@ class GrpcDevicePlugin final : public DevicePlugin {
         grpc::CreateCustomChannel("unix:" + (options_.folder / "kubelet.sock").string(),
                                   grpc::InsecureChannelCredentials(), arguments));
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kRegisterTimeout);
+    context.set_deadline(wire::after(kRegisterTimeoutNs));
     v1beta1::RegisterRequest request;
     request.set_version("v1beta1");
     request.set_endpoint(endpoint_);

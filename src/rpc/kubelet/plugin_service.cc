@@ -1,17 +1,15 @@
 #include "rpc/kubelet/plugin_service.h"
 
-#include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "rpc/wire/coded_message.h"
 #include "rpc/wire/error.h"
+#include "rpc/wire/times.h"
 
 namespace sluice::rpc::kubelet {
 namespace {
-
-/// After which a call that waits looks whether its caller is still there.
-constexpr std::chrono::milliseconds kLookPeriod(500);
 
 v1beta1::ListAndWatchResponse list_of(const std::vector<CoreUnit>& units) {
   v1beta1::ListAndWatchResponse list;
@@ -87,7 +85,7 @@ grpc::Status PluginService::ListAndWatch(
     grpc::ServerWriter<v1beta1::ListAndWatchResponse>* writer) {
   std::int64_t sent = 0;
   while (!context->IsCancelled()) {
-    const UnitTable::State now = units_.after(sent, kLookPeriod);
+    const UnitTable::State now = units_.after(sent, wire::kLookNs);
     if (now.version == sent) continue;
     if (!writer->Write(list_of(now.units))) break;
     sent = now.version;

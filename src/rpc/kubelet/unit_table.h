@@ -34,9 +34,10 @@ class UnitTable {
   }
 
   /// The state once its version is another, or as it is when the time is over.
-  State after(std::int64_t version, std::chrono::milliseconds limit) const {
+  State after(std::int64_t version, std::int64_t limit_ns) const {
     std::unique_lock lock(mutex_);
-    has_changed_.wait_for(lock, limit, [&] { return state_.version != version; });
+    has_changed_.wait_for(lock, std::chrono::nanoseconds(limit_ns),
+                          [&] { return state_.version != version; });
     return state_;
   }
 

@@ -4,7 +4,6 @@
 #include <grpcpp/server_posix.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "rpc/server/calls/handlers.h"
 #include "rpc/server/door/grpc_limits.h"
@@ -15,6 +14,7 @@
 #include "rpc/server/reflection/reflection_handlers.h"
 #include "rpc/server/side_socket.h"
 #include "rpc/wire/coded_message.h"
+#include "rpc/wire/times.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -87,7 +87,7 @@ class GrpcServer final : public Server {
     listeners_.clear();
     sides_.clear();
     if (server_ == nullptr) return;
-    server_->Shutdown(std::chrono::system_clock::now() + std::chrono::nanoseconds(grace_ns));
+    server_->Shutdown(wire::after(grace_ns));
     server_->Wait();
     door_->stop();
     server_ = nullptr;  // all calls are done

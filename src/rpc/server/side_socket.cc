@@ -12,6 +12,7 @@
 
 #include "base/process/start_thread.h"
 #include "rpc/wire/side_messages.h"
+#include "rpc/wire/times.h"
 
 namespace sluice::rpc::server {
 
@@ -21,7 +22,6 @@ namespace {
 constexpr std::ptrdiff_t kMaxWaiting = 256;
 /// For a client to send its request.
 constexpr std::int64_t kRequestTimeNs = 5'000'000'000;
-constexpr int kLookMs = 1000;
 
 void ring(int event_fd) {
   const std::uint64_t one = 1;
@@ -103,7 +103,7 @@ void SideSocket::loop() {
     for (const auto& connection : connections_) {
       waits.push_back({connection->socket.get(), POLLIN, 0});
     }
-    poll(waits.data(), waits.size(), kLookMs);
+    poll(waits.data(), waits.size(), wire::kStillMs);
     std::uint64_t count = 0;
     const ssize_t size = read(wake_fd_.get(), &count, sizeof(count));
     (void)size;  // nothing there: it was a connection, or time

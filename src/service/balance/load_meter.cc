@@ -4,17 +4,29 @@
 
 namespace sluice::service {
 
-double LoadMeter::load(std::int64_t now_ns, const std::function<LoadSample()>& sample) {
+LoadReport LoadMeter::report(std::int64_t now_ns, const std::function<LoadSample()>& sample) {
   const std::lock_guard lock(mutex_);
-  if (has_sample_ && now_ns - sampled_ns_ < kIntervalNs) return load_;
+  if (has_sample_ && now_ns - sampled_ns_ < kIntervalNs) return report_;
   const LoadSample now = sample();
-  const double busy = has_sample_ ? busiest_group(now, now_ns - sampled_ns_) : 0;
+  report_ = has_sample_ ? report_of(now, now_ns - sampled_ns_) : LoadReport();
+  report_.utilization = std::clamp(std::max(report_.utilization, now.fullest_line), 0.0, 1.0);
   core_busy_ns_.clear();
   for (const LoadSample::Group& group : now.groups) core_busy_ns_[group.id] = group.core_busy_ns;
+  answered_ = now.answered;
+  failed_ = now.failed;
   has_sample_ = true;
   sampled_ns_ = now_ns;
-  load_ = std::clamp(std::max(busy, now.fullest_line), 0.0, 1.0);
-  return load_;
+  return report_;
+}
+
+LoadReport LoadMeter::report_of(const LoadSample& now, std::int64_t duration_ns) const {
+  // Counts of models that were unloaded are gone.
+  const auto rate = [&](std::int64_t before, std::int64_t after) {
+    const auto count = static_cast<double>(std::max<std::int64_t>(after - before, 0));
+    return count * 1e9 / static_cast<double>(duration_ns);
+  };
+  return {busiest_group(now, duration_ns), rate(answered_, now.answered),
+          rate(failed_, now.failed)};
 }
 
 double LoadMeter::busiest_group(const LoadSample& now, std::int64_t duration_ns) const {

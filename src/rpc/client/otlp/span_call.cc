@@ -3,14 +3,13 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
-#include <chrono>
 #include <future>
 #include <memory>
 #include <stop_token>
 #include <utility>
 
-#include "rpc/client/connection.h"
 #include "rpc/wire/error.h"
+#include "rpc/wire/times.h"
 
 namespace sluice::rpc::client {
 namespace {
@@ -29,7 +28,7 @@ std::function<Status(const std::string& request, const std::stop_token& stop)> o
     const grpc::ByteBuffer sent(&slice, 1);
     grpc::ByteBuffer received;
     grpc::ClientContext context;
-    context.set_deadline(after(timeout_ns));
+    context.set_deadline(wire::after(timeout_ns));
     // Both threads own the promise: set_value may still run when the waiting thread goes on.
     const auto done = std::make_shared<std::promise<grpc::Status>>();
     stub->UnaryCall(&context, kMethod, grpc::StubOptions(), &sent, &received,

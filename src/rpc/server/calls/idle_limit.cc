@@ -2,36 +2,33 @@
 
 #include <grpcpp/alarm.h>
 
-#include <chrono>
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
+#include "rpc/wire/times.h"
+
 namespace sluice::rpc::server {
-namespace {
-
-using std::chrono::system_clock;
-
-}  // namespace
-
 /// The alarm's callback may come while the IdleLimit goes, so it looks whether this is still there.
 struct IdleLimit::State {
   std::mutex mutex;
   std::function<void()> on_idle;  ///< empty once it was called, or stopped
-  std::chrono::nanoseconds limit = {};
-  system_clock::time_point end;
+  const Clock* clock = nullptr;
+  std::int64_t limit_ns = 0;
+  std::int64_t end_ns = 0;
   grpc::Alarm alarm;
 };
 
-IdleLimit::IdleLimit(std::int64_t limit_ns, std::function<void()> on_idle)
+IdleLimit::IdleLimit(std::int64_t limit_ns, std::function<void()> on_idle, const Clock& clock)
     : state_(std::make_shared<State>()) {
   state_->on_idle = std::move(on_idle);
-  state_->limit = std::chrono::nanoseconds(limit_ns);
-  state_->end = system_clock::now() + state_->limit;
+  state_->clock = &clock;
+  state_->limit_ns = limit_ns;
+  state_->end_ns = clock.now_ns() + limit_ns;
   wait(state_);
 }
 
-/// One alarm, set again for the rest of the time whenever something happened meanwhile: a chunk
-/// costs no alarm.
+/// One alarm, set again for the rest of the time or the next look: a chunk costs no alarm.
 void IdleLimit::wait(const std::shared_ptr<State>& waiting) {
   const auto look = [weak = std::weak_ptr<State>(waiting)](bool /*is_due*/) {
     const auto state = weak.lock();
@@ -40,20 +37,20 @@ void IdleLimit::wait(const std::shared_ptr<State>& waiting) {
     {
       const std::lock_guard lock(state->mutex);
       if (!state->on_idle) return;
-      goes_on = system_clock::now() < state->end;
+      goes_on = state->clock->now_ns() < state->end_ns;
       if (!goes_on) std::exchange(state->on_idle, nullptr)();
     }
     if (goes_on) wait(state);
   };
   std::unique_lock lock(waiting->mutex);
-  const system_clock::time_point end = waiting->end;
+  const std::int64_t left_ns = waiting->end_ns - waiting->clock->now_ns();
   lock.unlock();
-  waiting->alarm.Set(end, look);
+  waiting->alarm.Set(wire::after(std::clamp<std::int64_t>(left_ns, 0, wire::kLookNs)), look);
 }
 
 void IdleLimit::restart() {
   const std::lock_guard lock(state_->mutex);
-  state_->end = system_clock::now() + state_->limit;
+  state_->end_ns = state_->clock->now_ns() + state_->limit_ns;
 }
 
 void IdleLimit::stop() {

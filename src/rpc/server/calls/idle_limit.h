@@ -5,13 +5,17 @@
 #include <functional>
 #include <memory>
 
+#include "base/clock.h"
+
 namespace sluice::rpc::server {
 
 /// Calls `on_idle` once nothing has happened for a while. Used by one thread at a time.
 class IdleLimit {
  public:
   /// `on_idle` runs on a thread of gRPC's, at most once, and does not destroy this.
-  IdleLimit(std::int64_t limit_ns, std::function<void()> on_idle);
+  /// `clock` outlives this.
+  IdleLimit(std::int64_t limit_ns, std::function<void()> on_idle,
+            const Clock& clock = system_clock());
   IdleLimit(const IdleLimit&) = delete;
   IdleLimit& operator=(const IdleLimit&) = delete;
   ~IdleLimit() { stop(); }

@@ -14,12 +14,12 @@
 #include "base/clock.h"
 #include "base/process/start_thread.h"
 #include "rpc/server/listen/late_numbers.h"
+#include "rpc/wire/times.h"
 #include "service/clients/refusals.h"
 
 namespace sluice::rpc::server {
 namespace {
 
-constexpr int kLookMs = 1000;
 /// How often held connections are looked at.
 constexpr int kHeldMs = 50;
 constexpr std::int64_t kNsPerMs = 1'000'000;
@@ -101,7 +101,7 @@ void Guard::loop() {
   std::int64_t released_ns = looked_ns;
   std::int64_t stop_ns = 0;
   while (true) {
-    wait(stop_ns != 0 ? 10 : held_.empty() ? kLookMs : kHeldMs);
+    wait(stop_ns != 0 ? 10 : held_.empty() ? wire::kStillMs : kHeldMs);
     take_arrived();
     send_goodbyes();
     pump_ready();
@@ -114,7 +114,7 @@ void Guard::loop() {
       released_ns = now_ns;
       release_held(now_ns);
     }
-    if (now_ns - looked_ns >= kLookMs * kNsPerMs) {
+    if (now_ns - looked_ns >= wire::kStillMs * kNsPerMs) {
       looked_ns = now_ns;
       end_slow(now_ns);
     }

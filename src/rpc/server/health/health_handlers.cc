@@ -3,7 +3,6 @@
 #include <grpcpp/alarm.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include "open_inference/models.h"
 #include "rpc/server/calls/unary_infer.h"
 #include "rpc/wire/error.h"
+#include "rpc/wire/times.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -61,7 +61,7 @@ class WatchCall final : public grpc::ServerWriteReactor<Response> {
 
  private:
   void wait() {
-    alarm_.Set(std::chrono::system_clock::now() + kLookPeriod, [this](bool /*is_due*/) { look(); });
+    alarm_.Set(wire::after(wire::kLookNs), [this](bool /*is_due*/) { look(); });
   }
 
   const StreamCounts::Pass pass_;

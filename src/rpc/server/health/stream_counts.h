@@ -4,7 +4,6 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <chrono>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -12,9 +11,6 @@
 #include <string>
 
 namespace sluice::rpc::server {
-
-/// Such a stream looks so often whether its client or the server has ended it.
-inline constexpr std::chrono::milliseconds kLookPeriod(500);
 
 /// A call that ends at once.
 template <typename Message>

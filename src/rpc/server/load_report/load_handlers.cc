@@ -4,26 +4,25 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <utility>
 
 #include "rpc/server/calls/handlers.h"
 #include "rpc/wire/coded_message.h"
 #include "rpc/wire/error.h"
+#include "rpc/wire/times.h"
 
 namespace sluice::rpc::server {
 namespace {
 
 using Report = LoadHandlers::Report;
-using std::chrono::seconds;
-using std::chrono::system_clock;
 
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::int64_t kLeastSeconds = 1;
 constexpr std::int64_t kMostSeconds = 3600;
 constexpr std::int64_t kDefaultSeconds = 30;
 
-Report to_proto(const open_inference::LoadReport& report) {
+Report to_proto(const service::LoadReport& report) {
   Report to;
   to.set_application_utilization(report.utilization);
   to.set_rps_fractional(report.requests_per_second);
@@ -35,12 +34,13 @@ Report to_proto(const open_inference::LoadReport& report) {
 /// server waits for its calls.
 class ReportCall final : public grpc::ServerWriteReactor<Report> {
  public:
-  ReportCall(StreamCounts::Pass pass, open_inference::LoadReporter& reporter, seconds interval)
-      : pass_(std::move(pass)), reporter_(reporter), interval_(interval) {}
+  ReportCall(StreamCounts::Pass pass, const service::Service& service, const Clock& clock,
+             std::int64_t interval_ns)
+      : pass_(std::move(pass)), service_(service), clock_(clock), interval_ns_(interval_ns) {}
 
   void tell() {
-    next_ = system_clock::now() + interval_;
-    report_ = to_proto(reporter_.report());
+    next_ns_ = clock_.now_ns() + interval_ns_;
+    report_ = to_proto(service_.load_report());
     StartWrite(&report_);
   }
 
@@ -53,20 +53,21 @@ class ReportCall final : public grpc::ServerWriteReactor<Report> {
 
  private:
   void wait() {
-    alarm_.Set(std::min<system_clock::time_point>(next_, system_clock::now() + kLookPeriod),
-               [this](bool /*is_due*/) { look(); });
+    const std::int64_t left_ns = std::max<std::int64_t>(next_ns_ - clock_.now_ns(), 0);
+    alarm_.Set(wire::after(std::min(left_ns, wire::kLookNs)), [this](bool /*is_due*/) { look(); });
   }
   void look() {
     if (is_cancelled_) return Finish(grpc::Status::CANCELLED);
-    if (system_clock::now() >= next_) return tell();
+    if (clock_.now_ns() >= next_ns_) return tell();
     wait();
   }
 
   const StreamCounts::Pass pass_;
-  open_inference::LoadReporter& reporter_;
-  const seconds interval_;
+  const service::Service& service_;
+  const Clock& clock_;
+  const std::int64_t interval_ns_;
   std::atomic<bool> is_cancelled_ = false;
-  system_clock::time_point next_;
+  std::int64_t next_ns_ = 0;  ///< on the clock
   Report report_;
   grpc::Alarm alarm_;
 };
@@ -86,8 +87,8 @@ grpc::ServerWriteReactor<Report>* LoadHandlers::StreamCoreMetrics(
   }
   const std::int64_t wanted =
       request->has_report_interval() ? request->report_interval().seconds() : kDefaultSeconds;
-  auto* call = new ReportCall(std::move(pass), reporter_,
-                              seconds(std::clamp(wanted, kLeastSeconds, kMostSeconds)));
+  auto* call = new ReportCall(std::move(pass), service_, clock_,
+                              std::clamp(wanted, kLeastSeconds, kMostSeconds) * kNsPerSecond);
   call->tell();
   return call;
 }

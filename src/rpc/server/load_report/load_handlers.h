@@ -1,10 +1,11 @@
 // xds.service.orca.v3: the daemon's load as a stream.
 #pragma once
 
-#include "open_inference/load_reporter.h"
+#include "base/clock.h"
 #include "proto/orca/load_report.pb.h"
 #include "proto/orca/service.grpc.pb.h"
 #include "rpc/server/health/stream_counts.h"
+#include "service/service.h"
 
 namespace sluice::rpc::server {
 
@@ -13,7 +14,9 @@ namespace sluice::rpc::server {
 /// https://github.com/grpc/proposal/blob/master/A51-custom-backend-metrics.md
 class LoadHandlers final : public xds::service::orca::v3::OpenRcaService::CallbackService {
  public:
-  explicit LoadHandlers(const service::Service& service) : reporter_(service) {}
+  /// `service` and `clock` outlive this.
+  explicit LoadHandlers(const service::Service& service, const Clock& clock = system_clock())
+      : service_(service), clock_(clock) {}
 
   using Report = xds::data::orca::v3::OrcaLoadReport;
 
@@ -24,7 +27,8 @@ class LoadHandlers final : public xds::service::orca::v3::OpenRcaService::Callba
       const xds::service::orca::v3::OrcaLoadReportRequest* request) override;
 
  private:
-  open_inference::LoadReporter reporter_;
+  const service::Service& service_;
+  const Clock& clock_;
   StreamCounts streams_;
 };
 

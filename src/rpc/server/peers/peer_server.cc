@@ -3,11 +3,10 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/server_posix.h>
 
-#include <chrono>
-
 #include "rpc/server/door/grpc_limits.h"
 #include "rpc/server/door/tcp_door.h"
 #include "rpc/server/peers/fetch_handler.h"
+#include "rpc/wire/times.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -54,7 +53,7 @@ class GrpcPeerServer final : public PeerServer {
   void shutdown() override {
     door_.close();
     if (server_ == nullptr) return;
-    server_->Shutdown(std::chrono::system_clock::now());
+    server_->Shutdown(wire::after(0));
     server_->Wait();
     door_.stop();
     server_ = nullptr;  // all calls are done
