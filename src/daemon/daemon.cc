@@ -484,6 +484,7 @@ void Daemon::leave(std::int64_t drain_ns) {
   agent_ = nullptr;
   if (metrics_ != nullptr) metrics_->leave();
   if (http_ != nullptr) http_->leave();
+  if (peers_ != nullptr) peers_->leave();
   server_->leave();
   const std::int64_t end_ns = deadline_after(system_clock(), drain_ns);
   const auto num_connections = [this] {

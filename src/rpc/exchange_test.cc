@@ -125,6 +125,19 @@ TEST_F(ExchangeTest, ServerEndsAtOnceDuringAFetch) {
       [&] { return service_.exchange().usage(caller_.session->owner()).bytes == kLarge; }));
 }
 
+/// The process after it has the same socket, and knows other tensors.
+TEST_F(ExchangeTest, ServerThatLeavesEndsItsFetchesAndTakesNoMore) {
+  offer(kLarge);
+  const auto tensor = fetch([&](std::int64_t /*bytes*/) {
+    peers_->leave();
+    return ok_status();
+  });
+  ASSERT_TRUE(tensor.is_ok()) << tensor.status().to_string();
+  EXPECT_TRUE(is_as_offered(tensor->view));
+  EXPECT_EQ(fetch([](std::int64_t /*bytes*/) { return ok_status(); }).status().code(),
+            Code::kUnavailable);
+}
+
 TEST_F(ExchangeTest, StopEndsAFetch) {
   offer(kLarge);
   std::stop_source stop;

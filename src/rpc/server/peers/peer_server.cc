@@ -50,6 +50,11 @@ class GrpcPeerServer final : public PeerServer {
 
   void pass_on(std::vector<PassedFd>& to) const override { door_.pass_on("exchange_listen", to); }
 
+  void leave() override {
+    door_.close();
+    door_.say_goodbye();
+  }
+
   void shutdown() override {
     door_.close();
     if (server_ == nullptr) return;

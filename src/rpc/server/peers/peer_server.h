@@ -47,6 +47,8 @@ class PeerServer {
   virtual void set_tls(TlsContext context) = 0;
   /// As Server::pass_on.
   virtual void pass_on(std::vector<PassedFd>& to) const = 0;
+  /// As Server::leave.
+  virtual void leave() = 0;
   /// Ends all calls and connections. Blocks. May be called again.
   virtual void shutdown() = 0;
 };
