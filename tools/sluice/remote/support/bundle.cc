@@ -78,18 +78,6 @@ std::string system_text() {
   return text;
 }
 
-/// The address of /metrics by the settings; empty for none.
-std::string metrics_address(const Result<std::string>& settings) {
-  if (!settings.is_ok()) return "";
-  const auto all = nlohmann::json::parse(*settings, nullptr, false);
-  for (const char* key : {"metrics", "http"}) {
-    if (!all.is_object() || !all.contains(key)) continue;
-    const std::string address = all[key].value("value", "");
-    if (!address.empty()) return address;
-  }
-  return "";
-}
-
 Result<std::string> metrics_text(const std::string& address) {
   if (address.empty()) {
     return make_error(Code::kUnavailable, "the settings serve none (metrics, http)");
@@ -104,6 +92,17 @@ Result<std::string> metrics_text(const std::string& address) {
 }
 
 }  // namespace
+
+std::string metrics_address(const std::string& settings) {
+  const auto all = nlohmann::json::parse(settings, nullptr, false);
+  for (const char* key : {"/metrics/value", "/http/value"}) {
+    const nlohmann::json::json_pointer place(key);
+    if (!all.contains(place)) continue;
+    const auto* address = all[place].get_ptr<const std::string*>();
+    if (address != nullptr && !address->empty()) return *address;
+  }
+  return "";
+}
 
 Status write_bundle(const std::filesystem::path& path, std::vector<std::string> connection,
                     const std::string& config) {
@@ -122,7 +121,7 @@ Status write_bundle(const std::filesystem::path& path, std::vector<std::string> 
   bundle.add("groups.json", bundle.answer({"groups", "--json"}));
   bundle.add("functions.json", bundle.answer({"functions", "--json"}));
   bundle.add("sessions.json", bundle.answer({"sessions", "--json"}));
-  bundle.add("metrics.txt", metrics_text(metrics_address(settings)));
+  bundle.add("metrics.txt", metrics_text(metrics_address(settings.is_ok() ? *settings : "")));
   bundle.add("journal.txt", bundle.output("/usr/bin/journalctl",
                                           {"--unit", "sluiced*", "--lines", "5000", "--no-pager"}));
   const std::string bytes = bundle.take();

@@ -9,6 +9,10 @@
 
 namespace sluice::tool {
 
+/// Returns the address of /metrics in settings that `sluiced --check-config` printed. Empty if they
+/// name none, or have the form of another version.
+std::string metrics_address(const std::string& settings);
+
 /// Writes a tar of: the machine and its plug-ins, the settings with their origins, the daemon's
 /// health, activity, statistics, models, groups, sessions and metrics, and the end of its journal.
 /// The archive holds names of files, users and tokens, and no secret: tokens, keys and tensors stay
