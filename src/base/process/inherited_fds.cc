@@ -1,7 +1,7 @@
 #include "base/process/inherited_fds.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -34,20 +34,28 @@ int option_of(int fd, int option) {
 
 }  // namespace
 
+std::string ip_host(const sockaddr& address) {
+  const socklen_t size = address.sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  std::array<char, NI_MAXHOST> host = {};
+  getnameinfo(&address, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST);
+  return host.data();
+}
+
+std::string at_port(const std::string& ip_host, int port) {
+  const bool is_ipv6 = ip_host.find(':') != std::string::npos;
+  return is_ipv6 ? fmt::format("[{}]:{}", ip_host, port) : fmt::format("{}:{}", ip_host, port);
+}
+
 std::string socket_address(int fd) {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "";
-  std::array<char, INET6_ADDRSTRLEN> host = {};
+  const auto& any = reinterpret_cast<const sockaddr&>(address);
   if (address.ss_family == AF_INET) {
-    const auto* ip = reinterpret_cast<const sockaddr_in*>(&address);
-    inet_ntop(AF_INET, &ip->sin_addr, host.data(), host.size());
-    return fmt::format("{}:{}", host.data(), ntohs(ip->sin_port));
+    return at_port(ip_host(any), ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port));
   }
   if (address.ss_family == AF_INET6) {
-    const auto* ip = reinterpret_cast<const sockaddr_in6*>(&address);
-    inet_ntop(AF_INET6, &ip->sin6_addr, host.data(), host.size());
-    return fmt::format("[{}]:{}", host.data(), ntohs(ip->sin6_port));
+    return at_port(ip_host(any), ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port));
   }
   const bool has_name = address.ss_family == AF_UNIX && size > offsetof(sockaddr_un, sun_path);
   return has_name ? unix_address(reinterpret_cast<const sockaddr_un&>(address), size) : "";

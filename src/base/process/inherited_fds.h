@@ -1,6 +1,8 @@
 // Descriptors that a process was started with: sockets that listen, and files that are locked.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <atomic>
 #include <filesystem>
 #include <functional>
@@ -14,8 +16,13 @@
 
 namespace sluice {
 
-/// What a bound socket is bound to: "unix:/PATH", "unix:@NAME" (abstract), "127.0.0.1:5555" or
-/// "[::1]:5555". Empty for other descriptors.
+/// "127.0.0.1", "::1", or with its network "fe80::1%eth0". Requires: an address of IPv4 or IPv6.
+std::string ip_host(const sockaddr& address);
+/// "127.0.0.1:5555" or "[::1]:5555".
+std::string at_port(const std::string& ip_host, int port);
+
+/// What a bound socket is bound to: "unix:/PATH", "unix:@NAME" (abstract), or as at_port. Empty for
+/// other descriptors.
 std::string socket_address(int fd);
 
 /// A descriptor for the process after this one, with the name that says what it is for.

@@ -1,8 +1,10 @@
 #include "base/process/inherited_fds.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -41,6 +43,17 @@ int listen_on_loopback() {
 }
 
 bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+
+/// Two networks may have the same address.
+TEST(IpHost, LinkLocalAddressNamesItsNetwork) {
+  sockaddr_in6 address = {};
+  address.sin6_family = AF_INET6;
+  inet_pton(AF_INET6, "fe80::1", &address.sin6_addr);
+  address.sin6_scope_id = if_nametoindex("lo");
+  const std::string host = ip_host(reinterpret_cast<const sockaddr&>(address));
+  EXPECT_EQ(host, "fe80::1%lo");
+  EXPECT_EQ(at_port(host, 5555), "[fe80::1%lo]:5555");
+}
 
 TEST(InheritedFds, SocketsAreClaimedOnceByTheirAddress) {
   const sluice::testing::TempDir folder;

@@ -47,14 +47,6 @@ int bind_to(int fd, const addrinfo& where, int port) {
   return bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
 }
 
-/// As socket_address has it.
-std::string address_of(const addrinfo& where, int port) {
-  char host[NI_MAXHOST] = "";
-  getnameinfo(where.ai_addr, where.ai_addrlen, host, sizeof(host), nullptr, 0, NI_NUMERICHOST);
-  return where.ai_family == AF_INET6 ? fmt::format("[{}]:{}", host, port)
-                                     : fmt::format("{}:{}", host, port);
-}
-
 /// Listening, or -1 with errno set.
 int listen_on(const addrinfo& where, int port) {
   const int fd = socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -70,18 +62,19 @@ int listen_on(const addrinfo& where, int port) {
   return -1;
 }
 
+int port_in(const sockaddr_storage& address) {
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                   : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
 /// "[::1]:5555" or "127.0.0.1:5555", and the same without the port.
 std::pair<std::string, std::string> peer_of(int fd) {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);
-  char host[NI_MAXHOST] = "?";
-  char port[NI_MAXSERV] = "?";
-  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
-    getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host, sizeof(host), port, sizeof(port),
-                NI_NUMERICHOST | NI_NUMERICSERV);
-  }
-  const bool is_ipv6 = address.ss_family == AF_INET6;
-  return {is_ipv6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port), host};
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {"?:?", "?"};
+  std::string host = ip_host(reinterpret_cast<const sockaddr&>(address));
+  return {at_port(host, port_in(address)), host};
 }
 
 }  // namespace
@@ -90,9 +83,7 @@ int port_of(int fd) {
   sockaddr_storage bound = {};
   socklen_t size = sizeof(bound);
   getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size);
-  return ntohs(bound.ss_family == AF_INET6
-                   ? reinterpret_cast<const sockaddr_in6*>(&bound)->sin6_port
-                   : reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
+  return port_in(bound);
 }
 
 Result<std::unique_ptr<TcpListener>> TcpListener::create(const std::string& host, int port,
@@ -106,7 +97,8 @@ Result<std::unique_ptr<TcpListener>> TcpListener::create(const std::string& host
   for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
     const auto* bytes = reinterpret_cast<const char*>(one->ai_addr);
     if (!seen.insert(std::string(bytes, one->ai_addrlen)).second) continue;
-    InheritedFds::Claimed socket = claim_socket(inherited, address_of(*one, listener->port_));
+    InheritedFds::Claimed socket =
+        claim_socket(inherited, at_port(ip_host(*one->ai_addr), listener->port_));
     if (socket.fd < 0) socket.fd = listen_on(*one, listener->port_);
     if (socket.fd < 0) {
       // A machine without IPv6 still resolves "localhost" to ::1.
