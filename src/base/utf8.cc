@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <strings.h>
+
 #include <algorithm>
 
 namespace sluice {
@@ -37,6 +39,16 @@ std::string valid_utf8(std::string_view text) {
     }
   }
   return out;
+}
+
+bool is_same_word(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpaces), text.size()));
+  return text.substr(0, text.find_last_not_of(kSpaces) + 1);
 }
 
 Status check_name(std::string_view name, std::string_view what) {

@@ -15,6 +15,11 @@ std::size_t utf8_character_bytes(std::string_view text);
 /// `text` with each byte that is part of no character replaced by '?'.
 std::string valid_utf8(std::string_view text);
 
+/// Whether the texts differ at most in upper and lower case.
+bool is_same_word(std::string_view a, std::string_view b);
+/// Without the spaces and tabs at its ends.
+std::string_view trimmed(std::string_view text);
+
 inline constexpr std::size_t kMaxNameBytes = 256;
 
 /// Names of clients, models, groups, tokens and tensors stand in lists, logs and metrics. Empty is

@@ -24,6 +24,14 @@ TEST(ValidUtf8, ReplacesInvalidBytes) {
             "?a");
 }
 
+TEST(Words, DifferInMoreThanTheirCase) {
+  EXPECT_TRUE(is_same_word("gZip", "GzIP"));
+  EXPECT_FALSE(is_same_word("gzip", "gzip2"));
+  EXPECT_EQ(trimmed(" \t a b\t"), "a b");
+  EXPECT_EQ(trimmed(" \t"), "");
+  EXPECT_EQ(trimmed(""), "");
+}
+
 TEST(Names, ArePrintableAndShort) {
   for (const std::string& good : {std::string(), std::string("resnet 50"), std::string("größe"),
                                   std::string(kMaxNameBytes, 'a')}) {

@@ -1,6 +1,5 @@
 #include "http/coding.h"
 
-#include <strings.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <limits>
 
 #include "base/no_memory.h"
+#include "base/utf8.h"
 
 namespace sluice::http {
 namespace {
@@ -16,19 +16,8 @@ constexpr int kZlibBits = 15;  // the largest window; what clients send
 constexpr int kGzipBits = 16 + kZlibBits;
 constexpr int kMemoryLevel = 8;  // zlib's own choice
 constexpr std::size_t kStepBytes = std::size_t{64} << 10;
-constexpr std::string_view kSpaces = " \t";
 
 int bits_of(Coding coding) { return coding == Coding::kGzip ? kGzipBits : kZlibBits; }
-
-bool are_equal(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(kSpaces), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(kSpaces) + 1);
-}
 
 /// zlib counts in 32 bits, and takes its input as bytes that it could change.
 uInt step_of(std::size_t size) {
@@ -62,9 +51,9 @@ std::string_view coding_name(Coding coding) { return coding == Coding::kGzip ? "
 
 std::optional<Coding> find_coding(std::string_view content_encoding) {
   const std::string_view name = trimmed(content_encoding);
-  if (are_equal(name, "gzip") || are_equal(name, "x-gzip")) return Coding::kGzip;
-  if (are_equal(name, "deflate")) return Coding::kDeflate;
-  if (are_equal(name, "identity")) return Coding::kIdentity;
+  if (is_same_word(name, "gzip") || is_same_word(name, "x-gzip")) return Coding::kGzip;
+  if (is_same_word(name, "deflate")) return Coding::kDeflate;
+  if (is_same_word(name, "identity")) return Coding::kIdentity;
   return std::nullopt;
 }
 

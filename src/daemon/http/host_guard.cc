@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <strings.h>
 
 #include <algorithm>
 #include <utility>
@@ -25,10 +24,6 @@ std::string_view name_of(std::string_view field) {
   return name.ends_with('.') ? name.substr(0, name.size() - 1) : name;
 }
 
-bool are_equal(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
-
 /// Of "http://localhost:8000": "localhost:8000". Empty for what is no page's origin.
 std::string_view authority_of(std::string_view origin) {
   for (const std::string_view scheme : {"http://", "https://"}) {
@@ -39,9 +34,9 @@ std::string_view authority_of(std::string_view origin) {
 
 /// `names`: as for is_own_host.
 bool is_named(std::string_view name, const std::vector<std::string>& names) {
-  if (are_equal(name, "localhost") || rpc::wire::is_loopback(name)) return true;
+  if (is_same_word(name, "localhost") || rpc::wire::is_loopback(name)) return true;
   return std::ranges::any_of(
-      names, [&](const std::string& one) { return one == "*" || are_equal(one, name); });
+      names, [&](const std::string& one) { return one == "*" || is_same_word(one, name); });
 }
 
 /// No name server decides where an address leads to, so rebinding needs a name.
@@ -67,7 +62,7 @@ bool is_own_origin(std::string_view origin, std::string_view host,
   if (origin.empty()) return true;
   const std::string_view authority = authority_of(origin);
   if (authority.empty()) return false;
-  if (are_equal(authority, host)) return true;
+  if (is_same_word(authority, host)) return true;
   // "*" says that any name may reach the daemon, not that any page may use it.
   std::vector<std::string> listed = names;
   std::erase(listed, "*");

@@ -40,8 +40,7 @@ constexpr std::array<std::string_view, 6> kUnserved = {"mean",      "scale",    
 
 /// Of a text such as "auto", "1:8" or "-1", or of a number: -1 stands for any size.
 Result<std::int64_t> size_of(std::string_view text, const std::string& path) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  text = trimmed(text);
   if (text == "auto" || text == "-1" || text.find(':') != std::string_view::npos) return -1;
   std::int64_t size = 0;
   const char* end = text.data() + text.size();

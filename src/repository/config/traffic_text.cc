@@ -19,12 +19,6 @@ constexpr std::string_view kShadow = "shadow_version";
 constexpr std::size_t kMaxEntries = 64;
 constexpr std::int64_t kMostVersion = std::numeric_limits<std::int64_t>::max();
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 Result<std::int64_t> number_of(std::string_view text, std::int64_t least, std::int64_t most) {
   std::int64_t number = 0;
   const char* end = text.data() + text.size();
@@ -38,15 +32,15 @@ using Entry = std::pair<std::string_view, std::string_view>;
 /// "a=1, b=2". None of the left sides comes twice.
 Result<std::vector<Entry>> entries_of(std::string_view text) {
   std::vector<Entry> entries;
-  while (!trim(text).empty()) {
+  while (!trimmed(text).empty()) {
     const std::size_t end = std::min(text.find(','), text.size());
     const std::string_view entry = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     const std::size_t equals = entry.find('=');
-    if (equals == std::string_view::npos || trim(entry.substr(0, equals)).empty()) {
+    if (equals == std::string_view::npos || trimmed(entry.substr(0, equals)).empty()) {
       return invalid_argument("\"{}\" is not of the form NAME=NUMBER", shown(entry));
     }
-    entries.emplace_back(trim(entry.substr(0, equals)), trim(entry.substr(equals + 1)));
+    entries.emplace_back(trimmed(entry.substr(0, equals)), trimmed(entry.substr(equals + 1)));
     const auto first = std::ranges::find(entries, entries.back().first, &Entry::first);
     if (first != entries.end() - 1) {
       return invalid_argument("\"{}\" comes twice", shown(entries.back().first));
@@ -89,7 +83,7 @@ bool is_traffic(std::string_view setting) {
 Status read_traffic(std::string_view setting, std::string_view value, dispatch::Traffic& to) {
   if (setting == kLabels) return read_labels(value, to);
   if (setting == kWeights) return read_shares(value, to);
-  to.shadow = SLUICE_TRY(number_of(trim(value), 1, kMostVersion));
+  to.shadow = SLUICE_TRY(number_of(trimmed(value), 1, kMostVersion));
   return ok_status();
 }
 

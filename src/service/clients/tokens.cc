@@ -1,7 +1,6 @@
 #include "service/clients/tokens.h"
 
 #include <fmt/format.h>
-#include <strings.h>
 
 #include <algorithm>
 #include <set>
@@ -92,7 +91,7 @@ std::optional<AccessToken> TokenTable::find(std::string_view secret) const {
 std::string_view bearer_secret(std::string_view authorization) {
   constexpr std::string_view kBearer = "Bearer ";
   const bool has_scheme = authorization.size() > kBearer.size() &&
-                          strncasecmp(authorization.data(), kBearer.data(), kBearer.size()) == 0;
+                          is_same_word(authorization.substr(0, kBearer.size()), kBearer);
   if (has_scheme) authorization.remove_prefix(kBearer.size());
   return authorization;
 }
