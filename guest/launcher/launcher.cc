@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>  // NOLINT: strerror
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,8 +21,6 @@
 #include "guest/wire/calls.h"
 #include "guest/wire/hello.h"
 
-extern char** environ;
-
 namespace sluice::guest {
 namespace {
 
@@ -32,20 +28,6 @@ constexpr int kSocketFd = 3;
 constexpr int kBacklog = 128;
 
 std::filesystem::path runtime_folder() { return program_beside("..") / "lib" / "sluice" / "guest"; }
-
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-int wait_for(pid_t id) {
-  int status = 0;
-  while (waitpid(id, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
-}
 
 /// Only this user's processes connect: the file's mode is 0600.
 Result<shm::Fd> listen_at(const std::string& path) {
@@ -76,36 +58,17 @@ std::vector<std::string> guest_environment(const std::string& socket_path) {
   const std::string socket = fmt::format("{}={}", kSocketVariable, socket_path);
   std::string path = std::string(kPath) + runtime_folder().string();
   std::vector<std::string> words;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
+  for (std::string& text : environment()) {
     if (text.starts_with(kPath)) {
-      path += ":" + std::string(text.substr(kPath.size()));
+      path += ":" + text.substr(kPath.size());
     } else if (!text.starts_with(fmt::format("{}=", kSocketVariable))) {
-      words.emplace_back(text);
+      words.push_back(std::move(text));
     }
   }
   words.push_back(socket);
   words.push_back(std::move(path));
   return words;
 }
-
-/// The terminal's signals, which the command that waits ignores, end a guest as they would without
-/// it.
-struct GuestPlan {
-  GuestPlan() {
-    sigset_t usual;
-    sigemptyset(&usual);
-    for (const int number : {SIGINT, SIGQUIT}) sigaddset(&usual, number);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigdefault(&attributes, &usual);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  }
-  ~GuestPlan() { posix_spawnattr_destroy(&attributes); }
-  GuestPlan(const GuestPlan&) = delete;
-  GuestPlan& operator=(const GuestPlan&) = delete;
-
-  posix_spawnattr_t attributes = {};
-};
 
 /// A proxy that has no device ends; its guests would find none without this.
 Status check_proxy(const std::string& socket_path) {
@@ -119,29 +82,24 @@ Status check_proxy(const std::string& socket_path) {
 Result<Proxy> Proxy::start(const std::string& socket_path, const ProxyOptions& options) {
   const shm::Fd listening = SLUICE_TRY(listen_at(socket_path));
   const std::string program = program_beside("sluice-guest-proxy").string();
-  std::vector<std::string> words = {program, options.backend, std::to_string(options.memory_bytes),
-                                    options.machine};
-  const std::vector<char*> arguments = pointers_to(words);
   SpawnPlan plan;
   posix_spawn_file_actions_adddup2(&plan.actions, listening.get(), kSocketFd);
-  pid_t id = -1;
-  const int error =
-      posix_spawn(&id, program.c_str(), &plan.actions, &plan.attributes, arguments.data(), environ);
-  if (error == 0) return Proxy(id, socket_path);
+  const auto id = plan.start(
+      program, {program, options.backend, std::to_string(options.memory_bytes), options.machine});
+  if (id.is_ok()) return Proxy(*id, socket_path);
   unlink(socket_path.c_str());
-  return make_error(error == ENOENT ? Code::kNotFound : Code::kUnavailable, "{} does not start: {}",
-                    program, strerror(error));
+  return id.status();
 }
 
 Proxy::~Proxy() {
   if (id_ < 0) return;
   kill(id_, SIGKILL);
-  wait_for(id_);
+  take_end(id_);
   unlink(path_.c_str());
 }
 
 int Proxy::wait() {
-  const int status = wait_for(id_);
+  const int status = take_end(id_);
   id_ = -1;
   unlink(path_.c_str());
   return status;
@@ -153,18 +111,8 @@ Result<int> run_guest(const std::string& socket_path, std::vector<std::string> w
     SLUICE_TRY(check_program(file.view()).with_context(words.front()));
   }
   SLUICE_TRY(check_proxy(socket_path));
-  std::vector<std::string> environment = guest_environment(socket_path);
-  const std::vector<char*> variables = pointers_to(environment);
-  const std::vector<char*> arguments = pointers_to(words);
-  const GuestPlan plan;
-  pid_t id = -1;
-  const int error = posix_spawnp(&id, words.front().c_str(), nullptr, &plan.attributes,
-                                 arguments.data(), variables.data());
-  if (error != 0) {
-    return make_error(error == ENOENT ? Code::kNotFound : Code::kUnavailable,
-                      "{} does not start: {}", words.front(), strerror(error));
-  }
-  return wait_for(id);
+  const SpawnPlan plan(SpawnPlan::Terminal::kOurs);
+  return take_end(SLUICE_TRY(plan.start(words.front(), words, guest_environment(socket_path))));
 }
 
 }  // namespace sluice::guest

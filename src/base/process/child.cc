@@ -18,8 +18,6 @@
 #include "base/file.h"
 #include "base/process/spawn_plan.h"
 
-extern char** environ;
-
 namespace sluice {
 namespace {
 
@@ -105,30 +103,14 @@ Status wait_for_end(pid_t id, std::int64_t deadline_ns, const std::stop_token& s
   return ok_status();
 }
 
-/// Its number stays its own until this takes its end.
-int take_end(pid_t id) {
-  int status = 0;
-  while (waitpid(id, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
-}
-
-Result<pid_t> spawn(const std::filesystem::path& program, std::vector<std::string>& words,
+Result<pid_t> spawn(const std::filesystem::path& program, std::vector<std::string> words,
                     const Pipe& output, const Pipe& errors, bool shows_errors) {
   SpawnPlan plan;
   posix_spawn_file_actions_adddup2(&plan.actions, output.write.get(), STDOUT_FILENO);
   if (!shows_errors) {
     posix_spawn_file_actions_adddup2(&plan.actions, errors.write.get(), STDERR_FILENO);
   }
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t id = -1;
-  const int error =
-      posix_spawn(&id, program.c_str(), &plan.actions, &plan.attributes, arguments.data(), environ);
-  if (error == 0) return id;
-  return make_error(error == ENOENT ? Code::kNotFound : Code::kUnavailable, "{} does not start: {}",
-                    program.string(), strerror(error));
+  return plan.start(program.string(), std::move(words));
 }
 
 }  // namespace
@@ -139,12 +121,24 @@ std::string describe_end(int status) {
   return fmt::format("signal {} (SIG{})", WTERMSIG(status), name == nullptr ? "?" : name);
 }
 
+int exit_code(int status) {
+  constexpr int kSignalled = 128;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+}
+
+int take_end(pid_t id) {
+  int status = 0;
+  while (waitpid(id, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
 Result<ChildEnd> run_child(const std::filesystem::path& program, std::vector<std::string> words,
                            const ChildLimits& limits, const std::stop_token& stop,
                            bool shows_errors) {
   auto output = std::make_optional(SLUICE_TRY(Pipe::create()));
   auto errors = std::make_optional(SLUICE_TRY(Pipe::create()));
-  const pid_t id = SLUICE_TRY(spawn(program, words, *output, *errors, shows_errors));
+  const pid_t id = SLUICE_TRY(spawn(program, std::move(words), *output, *errors, shows_errors));
   limit(id, limits);
   const FileDescriptor from_output = std::move(output->read);
   const FileDescriptor from_errors = std::move(errors->read);

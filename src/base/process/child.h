@@ -1,6 +1,8 @@
 // A program that runs while the caller waits for it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -29,6 +31,10 @@ struct ChildEnd {
 
 /// "signal 9 (SIGKILL)", "exit code 1".
 std::string describe_end(int status);
+/// What a shell would give: 128 more than the number of a signal.
+int exit_code(int status);
+/// Waits for the end of a child, whose number is its own until then: the status.
+int take_end(pid_t id);
 
 /// Runs `program` with the words as its argv, no signal blocked, and no input. With
 /// `shows_errors` its stderr is the caller's. Blocks.

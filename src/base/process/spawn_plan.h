@@ -1,33 +1,34 @@
 // How a child process starts.
 #pragma once
 
-#include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
-#include <unistd.h>
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
 
 namespace sluice {
 
-/// For posix_spawn: no input, no signal blocked or handled. More may be added to `actions`.
+/// This process's variables, "NAME=VALUE".
+std::vector<std::string> environment();
+
+/// More may be added to `actions`.
 struct SpawnPlan {
-  SpawnPlan() {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    sigset_t none;
-    sigset_t all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-  ~SpawnPlan() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
+  enum class Terminal {
+    kNone,  ///< no input, and no signal blocked or ignored
+    kOurs,  ///< our input; the signals of its keys end the child, though we may ignore them
+  };
+  explicit SpawnPlan(Terminal terminal = Terminal::kNone);
+  ~SpawnPlan();
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
+
+  /// Starts `program`, which is looked for in PATH if it is no path, with the words as its argv.
+  /// Fails: kNotFound, kUnavailable.
+  Result<pid_t> start(const std::string& program, std::vector<std::string> words,
+                      std::vector<std::string> variables = environment()) const;
 
   posix_spawn_file_actions_t actions = {};
   posix_spawnattr_t attributes = {};

@@ -4,17 +4,15 @@
 #include <fmt/format.h>
 #include <string.h>  // NOLINT: strerror
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <utility>
 
+#include "base/process/child.h"
 #include "base/process/spawn_plan.h"
 #include "daemon/handover/inherited.h"
-
-extern char** environ;
 
 namespace sluice::daemon {
 namespace {
@@ -24,23 +22,13 @@ constexpr unsigned kMostStartSeconds = 600;
 
 /// Ours, with what says which descriptors there are.
 std::vector<std::string> environment_of(const std::vector<PassedFd>& fds) {
-  std::vector<std::string> all;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    all.emplace_back(*variable);
-  }
+  std::vector<std::string> all = environment();
   std::string names;
   for (const PassedFd& one : fds) names += (names.empty() ? "" : ":") + one.name;
   all.push_back(fmt::format("LISTEN_FDS={}", fds.size()));
   all.push_back("LISTEN_FDNAMES=" + names);
   all.push_back(fmt::format("{}={}", kPredecessorVariable, getpid()));
   return all;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 }  // namespace
@@ -67,17 +55,8 @@ Result<std::unique_ptr<Successor>> Successor::start(const std::filesystem::path&
     posix_spawn_file_actions_adddup2(&plan.actions, copies.back().get(),
                                      kFirstPassedFd + static_cast<int>(i));
   }
-  std::vector<std::string> environment = environment_of(fds);
-  pid_t id = -1;
-  const int error = posix_spawn(&id, program.c_str(), &plan.actions, &plan.attributes,
-                                pointers_to(words).data(), pointers_to(environment).data());
-  if (error != 0) {
-    return make_error(error == ENOENT ? Code::kNotFound : Code::kUnavailable,
-                      "{} does not start: {}", program.string(), strerror(error));
-  }
   // It ends at once (leave_predecessor); the socket tells of its child.
-  while (waitpid(id, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  take_end(SLUICE_TRY(plan.start(program.string(), std::move(words), environment_of(fds))));
   return std::unique_ptr<Successor>(new Successor(std::move(report)));
 }
 

@@ -1,6 +1,5 @@
 #include <signal.h>
 #include <stdlib.h>  // NOLINT: mkdtemp
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/child.h"
 #include "guest/launcher/launcher.h"
 #include "sluice/cli/command.h"
 
@@ -44,12 +44,6 @@ class SocketFolder {
   explicit SocketFolder(std::string path) : path_(std::move(path)) {}
   std::string path_;
 };
-
-/// The exit code that a shell would give.
-int exit_code(int status) {
-  constexpr int kSignalled = 128;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
-}
 
 class GuestCommand : public Command {
  public:

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -95,11 +96,7 @@ class OwnDaemon {
   /// Sends the signal, waits for the end, and returns the exit code.
   int end(int signal) {
     if (signal != 0) send(signal);
-    int status = 0;
-    while (waitpid(id_, &status, 0) < 0 && errno == EINTR) {
-    }
-    id_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    return exit_code(take_end(std::exchange(id_, -1)));
   }
 
  private:
