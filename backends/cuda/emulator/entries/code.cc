@@ -70,6 +70,10 @@ CuResult library_get_kernel(CuKernel* handle, CuLibrary library_handle, const ch
   return call([&](Machine& machine, Scheduler::Lock&) {
     const auto library = machine.libraries.find(library_handle);
     if (library == nullptr) return CuResult::kInvalidHandle;
+    if (const auto known = library->kernels.find(name); known != library->kernels.end()) {
+      *handle = known->second;
+      return CuResult::kSuccess;
+    }
     auto kernel = std::make_shared<Kernel>();
     kernel->code = library->code;
     kernel->kernel = library->code->find(name);
@@ -78,6 +82,7 @@ CuResult library_get_kernel(CuKernel* handle, CuLibrary library_handle, const ch
       return explain(CuResult::kNotFound, "the library has no kernel \"" + kernel->name + "\"");
     }
     *handle = machine.kernels.add(std::move(kernel));
+    library->kernels.emplace(name, *handle);
     return CuResult::kSuccess;
   });
 }
@@ -102,7 +107,8 @@ CuResult kernel_get_function(CuFunction* function, CuKernel handle) {
   return call_in_context([&](Machine& machine, Context&, Scheduler::Lock&) {
     const auto kernel = machine.kernels.find(handle);
     if (kernel == nullptr) return CuResult::kInvalidHandle;
-    *function = machine.functions.add(kernel);
+    if (kernel->function == nullptr) kernel->function = machine.functions.add(kernel);
+    *function = kernel->function;
     return CuResult::kSuccess;
   });
 }

@@ -14,14 +14,6 @@ constexpr std::uint16_t kPtxKind = 1;
 constexpr std::uint64_t kZstdFlag = 0x8000;
 constexpr std::uint64_t kOtherCompressionFlags = 0x3000;  // LZ4 and its predecessor
 
-struct Header {
-  std::uint32_t magic;
-  std::uint16_t version;
-  std::uint16_t header_bytes;
-  std::uint64_t bytes;  // behind the header
-};
-static_assert(sizeof(Header) == kFatbinHeaderBytes);
-
 struct Entry {
   std::uint16_t kind;
   std::uint16_t version;
@@ -115,14 +107,6 @@ Status decompress(const Found& found, std::string* ptx) {
 }
 
 }  // namespace
-
-std::size_t fatbin_bytes(const void* header) {
-  Header read;
-  std::memcpy(&read, header, sizeof(read));
-  constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
-  const bool is_one = read.magic == kFatbinMagic && read.header_bytes == sizeof(read);
-  return is_one && read.bytes < kMaxBytes ? sizeof(read) + read.bytes : 0;
-}
 
 Status find_ptx(std::span<const std::byte> fatbin, int capability, std::string* ptx) {
   if (fatbin.size() < kFatbinHeaderBytes) return damaged("it ends within its header");

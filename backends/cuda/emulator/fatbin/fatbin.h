@@ -1,4 +1,4 @@
-// Fat binaries, as nvcc puts them into programs: device code of several kinds and architectures.
+// The entries of fat binaries: device code of several kinds and architectures.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +6,10 @@
 #include <span>
 #include <string>
 
+#include "driver/fatbin.h"
 #include "driver/results.h"
 
 namespace sluice::cuda::emulator {
-
-inline constexpr std::uint32_t kFatbinMagic = 0xBA55ED50;
-inline constexpr std::size_t kFatbinHeaderBytes = 16;
-
-/// Bytes that a fat binary says it has, header included; 0 if `header` begins none.
-/// Requires: `header` has kFatbinHeaderBytes.
-std::size_t fatbin_bytes(const void* header);
 
 /// The PTX text for the highest architecture up to `capability`, 10 * major + minor; that of the
 /// lowest if there is none. Texts may be compressed by zstd, as nvcc 13 does, whose library is

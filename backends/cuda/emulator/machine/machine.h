@@ -19,16 +19,18 @@
 
 namespace sluice::cuda::emulator {
 
-/// A kernel of a loaded library, as an object of the driver.
+/// A kernel of a loaded library, as an object of the driver. All who ask for it share it.
 struct Kernel {
   std::shared_ptr<const DeviceCode> code;
   const DeviceKernel* kernel = nullptr;
   std::string name;
   int max_dynamic_shared_bytes = 48 * 1024;
+  CuFunction function = nullptr;  // null until it is asked for
 };
 
 struct Library {
   std::shared_ptr<const DeviceCode> code;
+  std::map<std::string, CuKernel> kernels;  // that were asked for
 };
 
 /// Multiprocessors that cuDevResourceGenerateDesc describes.
