@@ -11,6 +11,7 @@ using cuda::CuResult;
 namespace {
 
 constexpr std::uint64_t kMemoryUnit = 512;  // what an allocation counts in multiples of
+constexpr std::size_t kMaxAllocations = 1 << 20;
 
 const EntryTable& entry_table() {
   static const EntryTable kTable = [] {
@@ -39,6 +40,7 @@ CuResult Guest::start() {
 }
 
 Guest::~Guest() {
+  for (auto& [number, stream] : streams.all()) end_capture(stream);  // frees those that joined
   for (auto& [number, stream] : streams.all()) release(stream);
   release(default_stream_);
   for (auto& [number, exec] : graph_execs.all()) driver().graph_exec_destroy(exec);
@@ -60,6 +62,12 @@ std::uint64_t Guest::quota() const {
   return std::min(limits_.memory_bytes, device_.memory_bytes());
 }
 
+bool Guest::take_quota(std::uint64_t bytes) {
+  if (bytes > quota() - used_bytes_) return false;
+  used_bytes_ += bytes;
+  return true;
+}
+
 GuestStream* Guest::find_stream(std::uint64_t number) {
   return number == kDefaultStream ? &default_stream_ : streams.find(number);
 }
@@ -74,7 +82,20 @@ CuResult Guest::wait_for(GuestStream& stream, GuestStream& before) {
   return driver().stream_wait_event(stream.stream, before.tail, 0);
 }
 
+bool Guest::is_in_capture(const GuestStream& stream) const {
+  if (num_captures_ == 0 || stream.is_captured) return stream.is_captured;
+  cuda::CuCaptureStatus status = cuda::CuCaptureStatus::kNone;
+  return driver().stream_is_capturing(stream.stream, &status) == CuResult::kSuccess &&
+         status != cuda::CuCaptureStatus::kNone;
+}
+
+/// CUDA allows no use of the default stream that would make it wait for a captured one.
 CuResult Guest::order_default() {
+  for (const auto& [number, stream] : streams.all()) {
+    if (!stream.is_blocking || !is_in_capture(stream)) continue;
+    driver().stream_synchronize(stream.stream);  // no capture allows this, and it ends
+    return CuResult::kCaptureImplicit;
+  }
   for (auto& [number, stream] : streams.all()) {
     if (!stream.is_blocking) continue;
     if (stream.has_new_work) {
@@ -101,36 +122,45 @@ CuResult Guest::order_behind_default(GuestStream& stream) {
 CuResult Guest::enter(std::uint64_t number, GuestStream** stream) {
   *stream = find_stream(number);
   if (*stream == nullptr) return CuResult::kInvalidHandle;
-  if ((*stream)->is_captured || num_captures_ > 0)
-    return CuResult::kSuccess;  // a capture has its own order
+  if (is_in_capture(**stream)) return CuResult::kSuccess;  // a capture has its own order
   return *stream == &default_stream_ ? order_default() : order_behind_default(**stream);
+}
+
+CuResult Guest::enter_outside_captures(std::uint64_t number, GuestStream** stream) {
+  const CuResult result = enter(number, stream);
+  if (result != CuResult::kSuccess) return result;
+  return is_in_capture(**stream) ? CuResult::kCaptureUnsupported : CuResult::kSuccess;
 }
 
 CuResult Guest::wait_for_all() {
   CuResult first = driver().stream_synchronize(default_stream_.stream);
   for (auto& [number, stream] : streams.all()) {
-    if (stream.is_captured) continue;
+    if (is_in_capture(stream)) continue;
     const CuResult result = driver().stream_synchronize(stream.stream);
     if (first == CuResult::kSuccess) first = result;
   }
   return first;
 }
 
+void Guest::end_capture(GuestStream& stream) {
+  if (!stream.is_captured) return;
+  cuda::CuGraph graph = nullptr;
+  if (driver().stream_end_capture(stream.stream, &graph) == CuResult::kSuccess) {
+    driver().graph_destroy(graph);
+  }
+  stream.is_captured = false;
+  --num_captures_;
+}
+
 void Guest::release(GuestStream& stream) {
   if (stream.stream == nullptr) return;
-  if (stream.is_captured) {  // its owner, or a stream that joined it, may be in any state
-    cuda::CuGraph graph = nullptr;
-    if (driver().stream_end_capture(stream.stream, &graph) == CuResult::kSuccess) {
-      driver().graph_destroy(graph);
-    }
-    --num_captures_;
-  }
+  end_capture(stream);
   // No call of the guest may come behind its last work, so a fault is seen here first.
   const CuResult result = driver().stream_synchronize(stream.stream);
   device_.notice(result);
   const bool is_idle = result == CuResult::kSuccess;
   if (stream.tail != nullptr) driver().event_destroy(stream.tail);
-  if (is_idle && !stream.is_captured) {
+  if (is_idle) {
     device_.give_stream(stream.priority, stream.stream);
   } else {
     driver().stream_destroy(stream.stream);
@@ -146,22 +176,33 @@ bool Guest::owns(std::uint64_t address, std::uint64_t bytes) const {
 }
 
 CuResult Guest::allocate(std::uint64_t bytes, cuda::CuStream stream, std::uint64_t* address) {
-  constexpr std::size_t kMaxAllocations = 1 << 20;
   if (bytes == 0 || bytes > quota())
     return bytes == 0 ? CuResult::kInvalidValue : CuResult::kOutOfMemory;
-  if (counted(bytes) > quota() - used_bytes_ || memory_.size() >= kMaxAllocations) {
+  if (memory_.size() >= kMaxAllocations || !take_quota(counted(bytes))) {
     return CuResult::kOutOfMemory;
   }
   CuResult result = driver().mem_alloc_from_pool_async(address, bytes, device_.pool(), stream);
-  if (result != CuResult::kSuccess) return result;
-  // The pool may give memory that another guest wrote.
-  result = driver().memset_d8_async(*address, 0, bytes, stream);
+  if (result == CuResult::kSuccess) {
+    // The pool may give memory that another guest wrote.
+    result = driver().memset_d8_async(*address, 0, bytes, stream);
+    if (result != CuResult::kSuccess) driver().mem_free_async(*address, stream);
+  }
   if (result != CuResult::kSuccess) {
-    driver().mem_free_async(*address, stream);
+    give_quota(counted(bytes));
     return result;
   }
   memory_[*address] = {bytes, false};
-  used_bytes_ += counted(bytes);
+  return CuResult::kSuccess;
+}
+
+CuResult Guest::add_variable(GuestLibrary& library, std::uint64_t address, std::uint64_t bytes) {
+  if (memory_.contains(address)) return CuResult::kSuccess;
+  const std::uint64_t counted_before = std::min(bytes, library.variable_bytes);
+  if (memory_.size() >= kMaxAllocations || !take_quota(bytes - counted_before)) {
+    return CuResult::kOutOfMemory;
+  }
+  library.variable_bytes -= counted_before;
+  memory_[address] = {bytes, true};
   return CuResult::kSuccess;
 }
 
@@ -170,7 +211,7 @@ CuResult Guest::free(std::uint64_t address, cuda::CuStream stream) {
   if (found == memory_.end() || found->second.is_variable) return CuResult::kInvalidValue;
   const CuResult result = driver().mem_free_async(address, stream);
   if (result != CuResult::kSuccess) return result;
-  used_bytes_ -= counted(found->second.bytes);
+  give_quota(counted(found->second.bytes));
   memory_.erase(found);
   return CuResult::kSuccess;
 }

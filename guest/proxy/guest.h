@@ -41,11 +41,16 @@ class Table {
 struct GuestStream {
   cuda::CuStream stream = nullptr;
   int priority = 0;
-  bool is_blocking = true;  ///< waits for the default stream and the other way round
-  bool is_captured = false;
+  bool is_blocking = true;         ///< waits for the default stream and the other way round
+  bool is_captured = false;        ///< a capture began here
   bool has_new_work = false;       ///< the default stream must wait for it
   bool is_behind_default = false;  ///< it must wait for new work of the default stream
   cuda::CuEvent tail = nullptr;    ///< of its last work, for that order; made when first needed
+};
+
+struct GuestLibrary {
+  std::shared_ptr<const Module> module;
+  std::uint64_t variable_bytes = 0;  ///< counted for variables that were not asked for yet
 };
 
 struct GuestKernel {
@@ -54,6 +59,8 @@ struct GuestKernel {
   std::vector<ParameterPlace> parameters;
   std::uint32_t parameter_bytes = 0;
   int max_threads = 0;
+  int max_dynamic_shared_bytes = 0;  ///< as this guest has set it
+  ByteCharge charge;                 ///< for the parameters
 };
 
 struct GuestMemory {
@@ -69,14 +76,18 @@ struct Answer {
 };
 
 struct GuestLimits {
-  std::uint64_t memory_bytes = UINT64_MAX;  ///< of the device
+  std::uint64_t memory_bytes = UINT64_MAX;                                 ///< of the device
+  std::int64_t code_bytes = 2 * static_cast<std::int64_t>(kMaxCodeBytes);  ///< of the host
 };
 
 /// Used by one thread, which has joined the device. The destructor waits for the guest's work and
 /// gives everything back.
 class Guest {
  public:
-  Guest(SharedDevice& device, const GuestLimits& limits) : device_(device), limits_(limits) {}
+  Guest(SharedDevice& device, const GuestLimits& limits)
+      : code_budget(std::make_shared<ByteBudget>(limits.code_bytes, device.code_budget())),
+        device_(device),
+        limits_(limits) {}
   Guest(const Guest&) = delete;
   Guest& operator=(const Guest&) = delete;
   ~Guest();
@@ -92,15 +103,23 @@ class Guest {
   const cuda::DriverTable& driver() const { return device_.driver(); }
   std::uint64_t quota() const;
   std::uint64_t used_bytes() const { return used_bytes_; }
+  /// Counts bytes of the device. False: they are beyond the quota.
+  bool take_quota(std::uint64_t bytes);
+  void give_quota(std::uint64_t bytes) { used_bytes_ -= bytes; }
 
   GuestStream* find_stream(std::uint64_t number);
   /// The stream for work that comes now: orders it behind what it must wait for.
-  /// Fails: kInvalidHandle.
+  /// Fails: kInvalidHandle; kCaptureImplicit for the default stream while a stream that orders it
+  /// is captured; as the driver.
   cuda::CuResult enter(std::uint64_t number, GuestStream** stream);
+  /// The same for work that a graph cannot hold. Fails: kCaptureUnsupported in a capture too.
+  cuda::CuResult enter_outside_captures(std::uint64_t number, GuestStream** stream);
+  /// Whether a capture began in the stream, or the stream has joined one.
+  bool is_in_capture(const GuestStream& stream) const;
   cuda::CuResult wait_for_all();
   bool is_capturing() const { return num_captures_ > 0; }
   void count_captures(int more) { num_captures_ += more; }
-  /// Waits for the stream and gives it back.
+  /// Waits for the stream and gives it back. Drops a capture that began in it.
   void release(GuestStream& stream);
 
   /// Whether [address, address + bytes) lies in memory of this guest.
@@ -108,23 +127,24 @@ class Guest {
   /// In the order of `stream`; the new memory holds zeros. Fails: kOutOfMemory beyond the quota.
   cuda::CuResult allocate(std::uint64_t bytes, cuda::CuStream stream, std::uint64_t* address);
   cuda::CuResult free(std::uint64_t address, cuda::CuStream stream);
-  void add_variable(std::uint64_t address, std::uint64_t bytes) {
-    memory_[address] = {bytes, true};
-  }
+  /// Makes a variable of `library` the guest's. Fails: kOutOfMemory beyond the quota.
+  cuda::CuResult add_variable(GuestLibrary& library, std::uint64_t address, std::uint64_t bytes);
   cuda::CuStream memory_stream() const { return memory_stream_.stream; }
 
   Table<GuestStream> streams;
   Table<cuda::CuEvent> events;
-  Table<std::shared_ptr<const Module>> libraries;
+  Table<GuestLibrary> libraries;
   Table<GuestKernel> kernels;
   Table<cuda::CuGraph> graphs;
   Table<cuda::CuGraphExec> graph_execs;
-  std::string code;  ///< pieces of device code that have come
+  const std::shared_ptr<ByteBudget> code_budget;  ///< of code and its descriptions in host memory
+  DeviceCode code;                                ///< pieces of device code that have come
 
  private:
   cuda::CuResult order_behind_default(GuestStream& stream);
   cuda::CuResult order_default();
   cuda::CuResult wait_for(GuestStream& stream, GuestStream& before);
+  void end_capture(GuestStream& stream);
 
   SharedDevice& device_;
   const GuestLimits limits_;

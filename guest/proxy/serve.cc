@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "base/no_memory.h"
 #include "base/process/start_thread.h"
 #include "guest/wire/call_ring.h"
 #include "guest/wire/hello.h"
@@ -20,7 +21,6 @@ using cuda::CuResult;
 
 namespace {
 
-constexpr int kMaxGuests = 1024;
 /// Between two looks at whether an idle guest is there.
 constexpr std::int64_t kSleepNs = 100'000'000;
 
@@ -52,22 +52,52 @@ void answer_calls(Guest& guest, CallReceiver& calls, const shm::Fd& socket) {
   }
 }
 
+class Joined {
+ public:
+  explicit Joined(SharedDevice& device) : device_(device), result_(device.join()) {}
+  Joined(const Joined&) = delete;
+  Joined& operator=(const Joined&) = delete;
+  ~Joined() { device_.leave(); }
+  bool is_success() const { return result_ == CuResult::kSuccess; }
+
+ private:
+  SharedDevice& device_;
+  const CuResult result_;
+};
+
+/// One of the guests that a proxy serves at once.
+class Place {
+ public:
+  explicit Place(std::shared_ptr<std::atomic<int>> count) : count_(std::move(count)) { ++*count_; }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() { --*count_; }
+
+ private:
+  const std::shared_ptr<std::atomic<int>> count_;
+};
+
+void serve_joined(SharedDevice& device, const GuestLimits& limits, const shm::Fd& socket,
+                  const shm::SharedMemory& memory, CallReceiver& calls) {
+  Guest guest(device, limits);
+  const Hello hello = {.shared_bytes = static_cast<std::uint64_t>(kSharedBytes)};
+  const bool is_ready =
+      guest.start() == CuResult::kSuccess &&
+      shm::send_with_fd(socket.get(), std::as_bytes(std::span(&hello, 1)), memory.fd()).is_ok();
+  if (is_ready) answer_calls(guest, calls, socket);
+}
+
 }  // namespace
 
 void serve_guest(SharedDevice& device, const GuestLimits& limits, const shm::Fd& socket) {
-  const auto memory = shm::SharedMemory::create(kSharedBytes);
-  if (!memory.is_ok()) return;
-  CallReceiver calls(memory->memory());
-  if (device.join() == CuResult::kSuccess) {
-    Guest guest(device, limits);
-    const Hello hello = {.shared_bytes = static_cast<std::uint64_t>(kSharedBytes)};
-    const bool is_ready =
-        guest.start() == CuResult::kSuccess &&
-        shm::send_with_fd(socket.get(), std::as_bytes(std::span(&hello, 1)), memory->fd()).is_ok();
-    if (is_ready) answer_calls(guest, calls, socket);
-  }
-  calls.close();
-  device.leave();
+  const Status ignored = catch_no_memory([&]() -> Status {
+    const shm::SharedMemory memory = SLUICE_TRY(shm::SharedMemory::create(kSharedBytes));
+    CallReceiver calls(memory.memory());
+    const Joined joined(device);
+    if (joined.is_success()) serve_joined(device, limits, socket, memory, calls);
+    calls.close();
+    return ok_status();
+  });
 }
 
 void accept_guests(SharedDevice& device, const GuestLimits& limits, const shm::Fd& listening) {
@@ -81,18 +111,13 @@ void accept_guests(SharedDevice& device, const GuestLimits& limits, const shm::F
       continue;
     }
     if (*num_guests >= kMaxGuests) continue;
-    ++*num_guests;
-    auto shared = std::make_shared<shm::Fd>(std::move(socket));
-    const auto serve = [&device, limits, num_guests, shared] {
-      serve_guest(device, limits, *shared);
-      --*num_guests;
-    };
-    auto thread = start_thread(serve);
-    if (thread.is_ok()) {
-      thread->detach();
-    } else {
-      --*num_guests;
-    }
+    const Status ignored = catch_no_memory([&]() -> Status {
+      const auto place = std::make_shared<Place>(num_guests);
+      const auto shared = std::make_shared<shm::Fd>(std::move(socket));
+      const auto serve = [&device, limits, place, shared] { serve_guest(device, limits, *shared); };
+      SLUICE_TRY(start_thread(serve)).detach();
+      return ok_status();
+    });
   }
 }
 

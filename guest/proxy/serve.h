@@ -6,12 +6,12 @@
 
 namespace sluice::guest {
 
-/// Serves one guest until it closes its socket or breaks the ring; then gives back what it held.
-/// Blocks.
+/// Serves one guest until it closes its socket or breaks the ring, or the host has no memory left
+/// for it; then gives back what it held. Blocks.
 void serve_guest(SharedDevice& device, const GuestLimits& limits, const shm::Fd& socket);
 
-/// Accepts guests on a listening socket until that fails. A guest beyond the limit of 1,024 finds
-/// its socket closed. `device` is used until the process ends.
+/// Accepts guests on a listening socket until that fails. A guest beyond the limit, kMaxGuests,
+/// finds its socket closed. `device` is used until the process ends.
 void accept_guests(SharedDevice& device, const GuestLimits& limits, const shm::Fd& listening);
 
 }  // namespace sluice::guest

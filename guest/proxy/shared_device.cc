@@ -1,5 +1,10 @@
 #include "guest/proxy/shared_device.h"
 
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "base/no_memory.h"
 #include "base/status.h"
 
 namespace sluice::guest {
@@ -30,9 +35,51 @@ bool ends_context(CuResult result) {
   }
 }
 
+CuResult Module::load(const cuda::DriverTable& driver, DeviceCode& code, bool is_shared,
+                      std::shared_ptr<const Module>* module) {
+  const std::shared_ptr<Module> made(new Module(driver, is_shared));
+  const CuResult result = driver.library_load_data(&made->library_, code.bytes.c_str(), nullptr,
+                                                   nullptr, 0, nullptr, nullptr, 0);
+  if (result != CuResult::kSuccess) return result;
+  made->code_ = std::move(code);
+  if (!is_shared) made->code_.bytes = {};  // the driver has its own
+  *module = made;
+  return result;
+}
+
+Module::~Module() {
+  if (library_ != nullptr) driver_.library_unload(library_);
+}
+
+Module::SharedBytes& Module::shared_bytes_locked(cuda::CuFunction function) const {
+  const auto [at, is_new] = shared_bytes_.try_emplace(function);
+  if (is_new) {
+    int bytes = 0;
+    driver_.func_get_attribute(&bytes, cuda::CuFunctionAttribute::kMaxDynamicSharedBytes, function);
+    at->second = {.usual = bytes, .most = bytes};
+  }
+  return at->second;
+}
+
+int Module::usual_shared_bytes(cuda::CuFunction function) const {
+  const std::lock_guard lock(mutex_);
+  return shared_bytes_locked(function).usual;
+}
+
+CuResult Module::allow_shared_bytes(cuda::CuFunction function, int bytes) const {
+  const std::lock_guard lock(mutex_);
+  SharedBytes& known = shared_bytes_locked(function);
+  if (bytes >= 0 && bytes <= known.most) return CuResult::kSuccess;
+  const CuResult result = driver_.func_set_attribute(
+      function, cuda::CuFunctionAttribute::kMaxDynamicSharedBytes, bytes);
+  if (result == CuResult::kSuccess) known.most = bytes;
+  return result;
+}
+
 Result<std::unique_ptr<SharedDevice>> SharedDevice::create(const cuda::DriverTable& driver,
-                                                           std::shared_ptr<void> owner) {
-  std::unique_ptr<SharedDevice> device(new SharedDevice(driver, std::move(owner)));
+                                                           std::shared_ptr<void> owner,
+                                                           std::int64_t code_bytes) {
+  std::unique_ptr<SharedDevice> device(new SharedDevice(driver, std::move(owner), code_bytes));
   std::size_t bytes = 0;
   if (const CuResult result = driver.device_total_mem(&bytes, 0); result != CuResult::kSuccess) {
     return as_status(result, "asking for the memory of device 0");
@@ -89,8 +136,11 @@ void SharedDevice::leave() {
   if (--num_guests_ > 0 || !is_lost_) return;
   close();
   driver_.device_primary_ctx_reset(ordinal());
-  is_lost_ = open() != CuResult::kSuccess;
   ++life_;
+  const Status ignored = catch_no_memory([this]() -> Status {
+    is_lost_ = open() != CuResult::kSuccess;
+    return ok_status();
+  });
 }
 
 void SharedDevice::notice(CuResult result) {
@@ -112,38 +162,41 @@ CuResult SharedDevice::take_stream(int priority, cuda::CuStream* stream) {
 }
 
 void SharedDevice::give_stream(int priority, cuda::CuStream stream) {
-  {
+  bool is_kept = false;
+  const Status ignored = catch_no_memory([&]() -> Status {
     const std::lock_guard lock(mutex_);
-    if (!is_lost_ && idle_streams_.size() < kMaxIdleStreams) {
-      idle_streams_.emplace(priority, stream);
-      return;
-    }
-  }
-  driver_.stream_destroy(stream);
+    if (is_lost_ || idle_streams_.size() >= kMaxIdleStreams) return ok_status();
+    idle_streams_.emplace(priority, stream);
+    is_kept = true;
+    return ok_status();
+  });
+  if (!is_kept) driver_.stream_destroy(stream);
 }
 
-CuResult SharedDevice::load(std::string code, bool has_variables,
+/// The cache's key is short and two codes may have the same, so the bytes are compared.
+CuResult SharedDevice::load(DeviceCode code, bool has_variables,
                             std::shared_ptr<const Module>* module) {
-  CuResult result = CuResult::kSuccess;
-  const auto make = [&]() -> Result<std::shared_ptr<const Module>> {
-    cuda::CuLibrary library = nullptr;
-    result =
-        driver_.library_load_data(&library, code.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-    if (result != CuResult::kSuccess) return internal_error("the driver refuses the code");
-    return std::make_shared<const Module>(driver_, library);
-  };
-  if (has_variables) {
-    auto made = make();
-    if (made.is_ok()) *module = std::move(made).value();
-    return result;
-  }
+  if (has_variables) return Module::load(driver_, code, /*is_shared=*/false, module);
   std::uint64_t life = 0;
   {
     const std::lock_guard lock(mutex_);
     life = life_;
   }
-  auto found = modules_.find_or_make(std::to_string(life) + ":" + code, make);
+  const std::size_t hash = std::hash<std::string>()(code.bytes);
+  const std::string key = fmt::format("{}:{}:{}", life, code.bytes.size(), hash);
+  CuResult result = CuResult::kSuccess;
+  bool is_new = false;
+  auto found = modules_.find_or_make(key, [&]() -> Result<std::shared_ptr<const Module>> {
+    std::shared_ptr<const Module> made;
+    result = Module::load(driver_, code, /*is_shared=*/true, &made);
+    if (result != CuResult::kSuccess) return internal_error("the driver refuses the code");
+    is_new = true;
+    return made;
+  });
   if (!found.is_ok()) return result;
+  if (!is_new && (*found)->code() != code.bytes) {
+    return Module::load(driver_, code, /*is_shared=*/true, module);
+  }
   *module = std::move(found).value();
   return CuResult::kSuccess;
 }

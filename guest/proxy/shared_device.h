@@ -9,37 +9,73 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_budget.h"
 #include "base/result.h"
 #include "device/module_cache.h"
 #include "driver/driver_table.h"
 
 namespace sluice::guest {
 
-/// Device code that is loaded; unloaded with its last user.
-class Module {
- public:
-  Module(const cuda::DriverTable& driver, cuda::CuLibrary library)
-      : driver_(driver), library_(library) {}
-  Module(const Module&) = delete;
-  Module& operator=(const Module&) = delete;
-  ~Module() { driver_.library_unload(library_); }
-  cuda::CuLibrary library() const { return library_; }
-
- private:
-  const cuda::DriverTable& driver_;
-  const cuda::CuLibrary library_;
+/// Bytes of device code in host memory.
+struct DeviceCode {
+  ByteCharge charge;  ///< ends after the bytes
+  std::string bytes;
 };
 
-/// Device 0. Safe across threads, each of which calls `enter_thread` first.
+/// Device code that is loaded; unloaded with its last user. Safe across threads.
+class Module {
+ public:
+  /// Fails: as the driver. On success takes `code`; a shared module keeps the bytes, to be
+  /// compared.
+  static cuda::CuResult load(const cuda::DriverTable& driver, DeviceCode& code, bool is_shared,
+                             std::shared_ptr<const Module>* module);
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  ~Module();
+
+  cuda::CuLibrary library() const { return library_; }
+  /// Whether other guests may have it too.
+  bool is_shared() const { return is_shared_; }
+  const std::string& code() const { return code_.bytes; }
+
+  /// The dynamic shared memory that launches of `function` may have before any guest asks for more.
+  int usual_shared_bytes(cuda::CuFunction function) const;
+  /// Lets launches of `function` have that much. Never lowers what the driver allows, because other
+  /// guests launch the function too. Fails: as the driver.
+  cuda::CuResult allow_shared_bytes(cuda::CuFunction function, int bytes) const;
+
+ private:
+  struct SharedBytes {
+    int usual;
+    int most;  ///< that the driver allows by now
+  };
+
+  Module(const cuda::DriverTable& driver, bool is_shared)
+      : driver_(driver), is_shared_(is_shared) {}
+  SharedBytes& shared_bytes_locked(cuda::CuFunction function) const;
+
+  const cuda::DriverTable& driver_;
+  const bool is_shared_;
+  DeviceCode code_;
+  cuda::CuLibrary library_ = nullptr;
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::map<cuda::CuFunction, SharedBytes> shared_bytes_;
+};
+
+/// Device 0. Safe across threads, each of which calls `join` first.
 ///
 /// A fault of a kernel ends the context for all its guests, as the driver has it: their calls fail
 /// until the last of them has left, and then the context is made anew.
 class SharedDevice {
  public:
+  /// Host memory for the device code of all guests.
+  static constexpr std::int64_t kMostCodeBytes = std::int64_t{4} << 30;
+
   /// Takes the primary context. `owner` keeps what fills the table.
   /// Fails: kUnavailable where there is no device, or its context cannot be made.
   static Result<std::unique_ptr<SharedDevice>> create(const cuda::DriverTable& driver,
-                                                      std::shared_ptr<void> owner);
+                                                      std::shared_ptr<void> owner,
+                                                      std::int64_t code_bytes = kMostCodeBytes);
   SharedDevice(const SharedDevice&) = delete;
   SharedDevice& operator=(const SharedDevice&) = delete;
   ~SharedDevice();
@@ -63,17 +99,22 @@ class SharedDevice {
   /// Requires: the stream has no work and is not captured.
   void give_stream(int priority, cuda::CuStream stream);
 
+  const std::shared_ptr<ByteBudget>& code_budget() const { return code_budget_; }
   /// The module of these bytes. Guests share code that has no variables.
-  cuda::CuResult load(std::string code, bool has_variables, std::shared_ptr<const Module>* module);
+  cuda::CuResult load(DeviceCode code, bool has_variables, std::shared_ptr<const Module>* module);
 
  private:
-  SharedDevice(const cuda::DriverTable& driver, std::shared_ptr<void> owner)
-      : owner_(std::move(owner)), driver_(driver) {}
+  SharedDevice(const cuda::DriverTable& driver, std::shared_ptr<void> owner,
+               std::int64_t code_bytes)
+      : owner_(std::move(owner)),
+        driver_(driver),
+        code_budget_(std::make_shared<ByteBudget>(code_bytes)) {}
   cuda::CuResult open();
   void close();
 
   const std::shared_ptr<void> owner_;
   const cuda::DriverTable driver_;
+  const std::shared_ptr<ByteBudget> code_budget_;
   std::uint64_t memory_bytes_ = 0;
   device::ModuleCache<Module> modules_;
 

@@ -57,9 +57,9 @@ Error Connection::take_latched() {
   return sender_ ? static_cast<Error>(sender_->take_latched()) : Error::kSuccess;
 }
 
-template <typename UsePayload>
+template <typename UseReply>
 Error Connection::call(CallKind kind, const Body& body, std::span<const std::byte> payload,
-                       Words* words, const UsePayload& use) {
+                       bool takes_earlier, const UseReply& use) {
   if (is_forked()) return Error::kInitialization;
   const std::lock_guard lock(mutex_);
   if (const Error error = state(); error != Error::kSuccess) return error;
@@ -70,26 +70,29 @@ Error Connection::call(CallKind kind, const Body& body, std::span<const std::byt
     is_lost_ = true;
     return state();
   }
-  const auto earlier = static_cast<Error>(sender_->take_latched());
+  const auto earlier =
+      takes_earlier ? static_cast<Error>(sender_->take_latched()) : Error::kSuccess;
   const auto result = static_cast<Error>(reply->result);
-  if (result == Error::kSuccess) {
-    if (words != nullptr) *words = reply->words;
-    use(sender_->reply_payload(*reply));
-  }
+  if (result == Error::kSuccess) use(reply->words, sender_->reply_payload(*reply));
   return earlier != Error::kSuccess ? earlier : result;
 }
 
 Error Connection::ask(CallKind kind, const Body& body, std::span<const std::byte> payload,
                       Words* words, std::vector<std::byte>* payload_back) {
-  return call(kind, body, payload, words, [payload_back](std::span<const std::byte> bytes) {
-    if (payload_back != nullptr) payload_back->assign(bytes.begin(), bytes.end());
-  });
+  const bool takes_earlier = words == nullptr && payload_back == nullptr;
+  return call(kind, body, payload, takes_earlier,
+              [&](const Words& given, std::span<const std::byte> bytes) {
+                if (words != nullptr) *words = given;
+                if (payload_back != nullptr) payload_back->assign(bytes.begin(), bytes.end());
+              });
 }
 
 Error Connection::ask_into(CallKind kind, const Body& body, std::span<std::byte> to) {
-  return call(kind, body, {}, nullptr, [to](std::span<const std::byte> bytes) {
-    if (!to.empty()) std::memcpy(to.data(), bytes.data(), std::min(to.size(), bytes.size()));
-  });
+  return call(kind, body, {}, /*takes_earlier=*/true,
+              [to](const Words& /*given*/, std::span<const std::byte> bytes) {
+                if (to.empty()) return;
+                std::memcpy(to.data(), bytes.data(), std::min(to.size(), bytes.size()));
+              });
 }
 
 Error Connection::post(CallKind kind, const Body& body, std::span<const std::byte> payload) {

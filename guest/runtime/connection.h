@@ -27,7 +27,8 @@ class Connection {
   using Words = std::array<std::uint64_t, 4>;
 
   /// Waits for the reply; `payload_back` is resized to what came. The error is that of the call, or
-  /// an earlier one of a call without reply.
+  /// an earlier one of a call without reply. A call that gives words or a payload back leaves an
+  /// earlier error to the next call, because the caller would lose what it gives.
   Error ask(CallKind kind, const Body& body, std::span<const std::byte> payload = {},
             Words* words = nullptr, std::vector<std::byte>* payload_back = nullptr);
   /// As `ask`, for a reply of exactly `to.size()` bytes.
@@ -39,9 +40,9 @@ class Connection {
 
  private:
   Connection();
-  template <typename UsePayload>
-  Error call(CallKind kind, const Body& body, std::span<const std::byte> payload, Words* words,
-             const UsePayload& use);
+  template <typename UseReply>
+  Error call(CallKind kind, const Body& body, std::span<const std::byte> payload,
+             bool takes_earlier, const UseReply& use);
   Error state() const;
 
   std::mutex mutex_;

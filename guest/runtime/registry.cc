@@ -4,23 +4,15 @@
 #include <cstring>
 #include <utility>
 
+#include "driver/fatbin.h"
 #include "guest/runtime/connection.h"
 
 namespace sluice::guest {
 namespace {
 
-struct FatbinHeader {
-  std::uint32_t magic;
-  std::uint16_t version;
-  std::uint16_t header_bytes;
-  std::uint64_t bytes;  // behind the header
-};
-
-/// A fat binary of the program, by its header.
+/// A fat binary of the program, by its header; empty if there is none.
 std::span<const std::byte> code_at(const void* data) {
-  FatbinHeader header;
-  std::memcpy(&header, data, sizeof(header));
-  return {static_cast<const std::byte*>(data), header.header_bytes + header.bytes};
+  return {static_cast<const std::byte*>(data), cuda::fatbin_bytes(data)};
 }
 
 std::span<const std::byte> code_of(const FatbinWrapper& wrapper) {
@@ -60,9 +52,11 @@ void Registry::add_function(Binary* binary, const void* host, std::string name) 
   functions_[host] = std::move(function);
 }
 
-void Registry::add_variable(Binary* binary, const void* host, std::string name) {
+void Registry::add_variable(Binary* binary, const void* host, std::string name,
+                            std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   binary->has_variables = true;
+  binary->variable_bytes += bytes;
   variables_[host] = {.binary = binary, .name = std::move(name)};
 }
 
@@ -77,14 +71,16 @@ Function* Registry::find_function(const void* host_or_handle) {
 
 Error Registry::load(Binary& binary) {
   if (binary.library != 0) return Error::kSuccess;
+  if (binary.code.empty()) return Error::kInvalidKernelImage;
+  Connection::Words words = {};
   for (auto rest = binary.code; !rest.empty();) {
     const auto piece = rest.first(std::min<std::size_t>(rest.size(), kMaxPayloadBytes));
+    const HandleBody body = {.other = rest.size() == binary.code.size() ? rest.size() : 0};
     rest = rest.subspan(piece.size());
-    const Error error = Connection::get().post(CallKind::kCodePiece, {}, piece);
+    const Error error = Connection::get().ask(CallKind::kCodePiece, to_body(body), piece, &words);
     if (error != Error::kSuccess) return error;
   }
-  Connection::Words words = {};
-  const HandleBody body = {.flags = binary.has_variables ? 1U : 0U};
+  const HandleBody body = {.other = binary.variable_bytes, .flags = binary.has_variables ? 1U : 0U};
   const Error error = Connection::get().ask(CallKind::kCodeLoad, to_body(body), {}, &words);
   if (error == Error::kSuccess) binary.library = words[0];
   return error;
@@ -165,9 +161,9 @@ SLUICE_GUEST_EXPORT void __cudaRegisterFunction(void** binary, const char* host,
   Registry::get().add_function(reinterpret_cast<Binary*>(binary), host, name);
 }
 SLUICE_GUEST_EXPORT void __cudaRegisterVar(void** binary, char* host, char* /*address*/,
-                                           const char* name, int /*is_external*/,
-                                           std::size_t /*bytes*/, int /*is_constant*/,
-                                           int /*is_global*/) {
-  Registry::get().add_variable(reinterpret_cast<Binary*>(binary), host, name);
+                                           const char* name, int is_external, std::size_t bytes,
+                                           int /*is_constant*/, int /*is_global*/) {
+  Registry::get().add_variable(reinterpret_cast<Binary*>(binary), host, name,
+                               is_external == 0 ? bytes : 0);
 }
 // NOLINTEND(bugprone-reserved-identifier)

@@ -20,7 +20,8 @@ namespace sluice::guest {
 struct Binary {
   std::span<const std::byte> code;  ///< in the program
   bool has_variables = false;
-  std::uint64_t library = 0;  ///< the proxy's; 0 before the first use
+  std::uint64_t variable_bytes = 0;  ///< of all variables
+  std::uint64_t library = 0;         ///< the proxy's; 0 before the first use
 };
 
 /// A kernel; programs hold its address as cudaKernel_t.
@@ -48,7 +49,8 @@ class Registry {
 
   Binary* add_binary(const FatbinWrapper& wrapper);
   void add_function(Binary* binary, const void* host, std::string name);
-  void add_variable(Binary* binary, const void* host, std::string name);
+  /// `bytes`: 0 for a variable of another binary.
+  void add_variable(Binary* binary, const void* host, std::string name, std::uint64_t bytes);
 
   /// By the address of the host's function, or a handle given out before. Null if there is none.
   Function* find_function(const void* host_or_handle);

@@ -35,13 +35,19 @@ bool is_connected(int socket) {
 }
 
 Result<CallSender> CallSender::create(std::span<std::byte> memory, int socket) {
+  constexpr const char* kAdvice = "take the proxy and the guest library of one installation";
   if (memory.size() != static_cast<std::size_t>(kSharedBytes)) {
-    return invalid_argument("the proxy shares {} bytes, this library takes {}", memory.size(),
-                            kSharedBytes);
+    return invalid_argument("the proxy shares {} bytes, this guest library takes {}; {}",
+                            memory.size(), kSharedBytes, kAdvice);
   }
   CallSender sender(memory, socket);
-  if (sender.control().magic != kCallMagic || sender.control().version != kWireVersion) {
-    return invalid_argument("the proxy is of another version of Sluice");
+  const CallControl& control = sender.control();
+  if (control.magic != kCallMagic) {
+    return invalid_argument("the memory is not that of a Sluice proxy");
+  }
+  if (control.version != kWireVersion) {
+    return invalid_argument("the proxy speaks version {} of the calls, this guest library {}; {}",
+                            control.version, kWireVersion, kAdvice);
   }
   return sender;
 }

@@ -18,9 +18,8 @@
 namespace sluice::guest {
 
 struct CallHead {
-  /// A multiple of 64; the rest of the ring is skipped if `kind` says so.
-  std::uint32_t record_bytes = 0;
-  std::uint32_t kind = 0;
+  std::uint32_t record_bytes = 0;  ///< a multiple of 64
+  std::uint32_t kind = 0;          ///< a CallKind, or kSkip
   std::uint32_t payload_bytes = 0;
   std::uint32_t sequence = 0;  ///< of the reply; 0: none is wanted
   Body body = {};

@@ -1,5 +1,6 @@
 #include "guest/wire/call_ring.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "guest/wire/hello.h"
 #include "shm/fd_socket.h"
 #include "shm/shared_memory.h"
 
@@ -133,10 +135,23 @@ TEST_F(CallRingTest, RefusesRecordsThatNoGuestWrites) {
   EXPECT_EQ(take_with(128, 64, 0), CallReceiver::Take::kCall);
 }
 
-TEST_F(CallRingTest, RefusesMemoryOfAnotherVersion) {
+TEST_F(CallRingTest, RefusesMemoryOfAnotherVersionAndSaysBoth) {
   control().version = kWireVersion + 1;
+  EXPECT_EQ(CallSender::create(memory_->memory(), guest_socket_.get()).status().message(),
+            fmt::format("the proxy speaks version {} of the calls, this guest library {}; take the "
+                        "proxy and the guest library of one installation",
+                        kWireVersion + 1, kWireVersion));
+  control().magic = 0;
   EXPECT_FALSE(CallSender::create(memory_->memory(), guest_socket_.get()).is_ok());
   EXPECT_FALSE(CallSender::create(memory_->memory().first(4096), guest_socket_.get()).is_ok());
+}
+
+TEST_F(CallRingTest, GuestThatIsTurnedAwayLearnsTheLimitAndWhatToDo) {
+  proxy_socket_ = shm::Fd();
+  Hello hello;
+  const std::string message = receive_hello(guest_socket_.get(), hello).status().message();
+  EXPECT_NE(message.find("1024 guests"), std::string::npos) << message;
+  EXPECT_NE(message.find("sluice guest serve --socket PATH"), std::string::npos) << message;
 }
 
 }  // namespace

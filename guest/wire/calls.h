@@ -13,7 +13,7 @@
 
 namespace sluice::guest {
 
-inline constexpr std::uint32_t kWireVersion = 1;
+inline constexpr std::uint32_t kWireVersion = 2;
 inline constexpr const char* kSocketVariable = "SLUICE_GUEST_SOCKET";
 
 /// Most bytes behind one call or one reply. Longer copies are several calls.
@@ -51,8 +51,10 @@ enum class CallKind : std::uint32_t {
   kEventWait,          // HandleBody.handle
   kEventAsk,           // HandleBody.handle
   kEventElapsed,       // HandleBody.handle, other; back: bits of a float, milliseconds
-  kCodePiece,          // payload: the next bytes of device code
-  kCodeLoad,           // HandleBody.flags: 1 if it has variables; all pieces so far; back: library
+  kCodePiece,          // HandleBody.other: bytes of the whole code with its first piece, else 0;
+                       // payload: the next bytes
+  kCodeLoad,           // all pieces so far; HandleBody.flags: 1 if it has variables; other: their
+                       // bytes; back: library
   kKernelFind,         // HandleBody.handle: library; payload: name; payload back: KernelFacts,
                        // ParameterPlace...
   kVariableFind,       // HandleBody.handle: library; payload: name; back: address, bytes

@@ -21,7 +21,10 @@ Result<shm::Fd> receive_hello(int socket, Hello& hello) {
     taken += received.num_bytes;
   }
   if (taken == bytes.size() && memory.is_valid()) return memory;
-  return make_error(Code::kUnavailable, "the proxy has ended, or takes no more guests");
+  return make_error(Code::kUnavailable,
+                    "the proxy closed the connection: it has ended, or serves {} guests already, "
+                    "its limit; start another with `sluice guest serve --socket PATH`",
+                    kMaxGuests);
 }
 
 }  // namespace sluice::guest

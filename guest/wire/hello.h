@@ -8,6 +8,9 @@
 
 namespace sluice::guest {
 
+/// Guests that a proxy serves at once.
+inline constexpr int kMaxGuests = 1024;
+
 /// Sent with the descriptor of the shared memory.
 struct Hello {
   std::uint64_t shared_bytes = 0;

@@ -4,7 +4,9 @@
 // are checked before it sees the bytes.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "driver/fatbin.h"
 #include "guest/proxy/guest.h"
 
 namespace sluice::guest {
@@ -14,37 +16,50 @@ using cuda::CuResult;
 
 constexpr std::size_t kMaxNameBytes = 4096;
 
+/// The first piece pays for all: what was left of another code goes.
+CuResult begin_code(Guest& guest, std::uint64_t bytes) {
+  guest.code = {};
+  if (bytes > kMaxCodeBytes) return CuResult::kOutOfMemory;
+  auto charge = ByteCharge::take(guest.code_budget, static_cast<std::int64_t>(bytes));
+  if (!charge.is_ok()) return CuResult::kOutOfMemory;
+  guest.code.charge = std::move(charge).value();
+  guest.code.bytes.reserve(bytes);
+  return CuResult::kSuccess;
+}
+
 CuResult code_piece(Guest& guest, const Call& call, Answer& /*answer*/) {
-  if (call.payload.size() > kMaxCodeBytes - guest.code.size()) return CuResult::kOutOfMemory;
-  guest.code.append(reinterpret_cast<const char*>(call.payload.data()), call.payload.size());
+  const std::uint64_t all_bytes = from_body<HandleBody>(call.body).other;
+  const CuResult result = all_bytes > 0 ? begin_code(guest, all_bytes) : CuResult::kSuccess;
+  if (result != CuResult::kSuccess) return result;
+  DeviceCode& code = guest.code;
+  if (call.payload.size() > static_cast<std::size_t>(code.charge.bytes()) - code.bytes.size()) {
+    return CuResult::kInvalidValue;
+  }
+  code.bytes.append(reinterpret_cast<const char*>(call.payload.data()), call.payload.size());
   return CuResult::kSuccess;
 }
 
 /// Whether the bytes are one fat binary, whole.
 bool is_whole_fatbin(const std::string& code) {
-  struct {
-    std::uint32_t magic;
-    std::uint16_t version;
-    std::uint16_t header_bytes;
-    std::uint64_t bytes;
-  } header = {};
-  constexpr std::uint32_t kMagic = 0xBA55ED50;
-  if (code.size() < sizeof(header)) return false;
-  std::memcpy(&header, code.data(), sizeof(header));
-  return header.magic == kMagic && header.header_bytes == sizeof(header) &&
-         header.bytes == code.size() - sizeof(header);
+  return code.size() >= cuda::kFatbinHeaderBytes && cuda::fatbin_bytes(code.data()) == code.size();
 }
 
+/// The quota counts variables before the driver allocates them.
 CuResult code_load(Guest& guest, const Call& call, Answer& answer) {
   const auto body = from_body<HandleBody>(call.body);
-  const std::string code = std::move(guest.code);
-  guest.code.clear();
-  if (!is_whole_fatbin(code)) return CuResult::kInvalidImage;
-  std::shared_ptr<const Module> module;
-  const CuResult result = guest.device().load(code, body.flags != 0, &module);
-  if (result != CuResult::kSuccess) return result;
-  answer.words[0] = guest.libraries.add(std::move(module));
-  return answer.words[0] != 0 ? CuResult::kSuccess : CuResult::kOutOfMemory;
+  const bool has_variables = body.flags != 0;
+  DeviceCode code = std::exchange(guest.code, {});
+  if (!is_whole_fatbin(code.bytes)) return CuResult::kInvalidImage;
+  GuestLibrary library;
+  library.variable_bytes = has_variables ? body.other : 0;
+  if (!guest.take_quota(library.variable_bytes)) return CuResult::kOutOfMemory;
+  CuResult result = guest.device().load(std::move(code), has_variables, &library.module);
+  if (result == CuResult::kSuccess) {
+    answer.words[0] = guest.libraries.add(library);
+    if (answer.words[0] == 0) result = CuResult::kOutOfMemory;
+  }
+  if (result != CuResult::kSuccess) guest.give_quota(library.variable_bytes);
+  return result;
 }
 
 /// The name behind a call, copied; empty if it is too long or holds a NUL.
@@ -71,6 +86,16 @@ CuResult read_parameters(Guest& guest, cuda::CuKernel kernel, GuestKernel& found
   return CuResult::kInvalidImage;
 }
 
+/// A guest may ask for many kernels of many parameters.
+CuResult charge_for(Guest& guest, GuestKernel& kernel) {
+  const std::size_t bytes =
+      sizeof(GuestKernel) + kernel.parameters.capacity() * sizeof(ParameterPlace);
+  auto charge = ByteCharge::take(guest.code_budget, static_cast<std::int64_t>(bytes));
+  if (!charge.is_ok()) return CuResult::kOutOfMemory;
+  kernel.charge = std::move(charge).value();
+  return CuResult::kSuccess;
+}
+
 int attribute(Guest& guest, cuda::CuFunction function, cuda::CuFunctionAttribute which) {
   int value = 0;
   return guest.driver().func_get_attribute(&value, which, function) == CuResult::kSuccess ? value
@@ -86,51 +111,56 @@ void write_facts(const GuestKernel& kernel, KernelFacts facts, Answer& answer) {
 }
 
 CuResult kernel_find(Guest& guest, const Call& call, Answer& answer) {
-  const auto* const library = guest.libraries.find(from_body<HandleBody>(call.body).handle);
+  const GuestLibrary* const library = guest.libraries.find(from_body<HandleBody>(call.body).handle);
   const std::string name = name_of(call);
   if (library == nullptr || name.empty()) return CuResult::kInvalidHandle;
   cuda::CuKernel handle = nullptr;
   GuestKernel kernel;
-  kernel.module = *library;
-  CuResult result = guest.driver().library_get_kernel(&handle, (*library)->library(), name.c_str());
+  kernel.module = library->module;
+  CuResult result =
+      guest.driver().library_get_kernel(&handle, kernel.module->library(), name.c_str());
   if (result == CuResult::kSuccess)
     result = guest.driver().kernel_get_function(&kernel.function, handle);
   if (result == CuResult::kSuccess) result = read_parameters(guest, handle, kernel);
+  if (result == CuResult::kSuccess) result = charge_for(guest, kernel);
   if (result != CuResult::kSuccess) return result;
   using enum cuda::CuFunctionAttribute;
   KernelFacts facts;
   facts.max_threads = kernel.max_threads = attribute(guest, kernel.function, kMaxThreadsPerBlock);
   facts.static_shared_bytes = attribute(guest, kernel.function, kStaticSharedBytes);
-  facts.max_dynamic_shared_bytes = attribute(guest, kernel.function, kMaxDynamicSharedBytes);
+  facts.max_dynamic_shared_bytes = kernel.max_dynamic_shared_bytes =
+      kernel.module->usual_shared_bytes(kernel.function);
   facts.local_bytes = attribute(guest, kernel.function, kLocalBytes);
   facts.registers = attribute(guest, kernel.function, kRegisters);
   facts.ptx_version = attribute(guest, kernel.function, kPtxVersion);
   facts.binary_version = attribute(guest, kernel.function, kBinaryVersion);
-  facts.kernel = guest.kernels.add(kernel);
+  facts.kernel = guest.kernels.add(std::move(kernel));
   if (facts.kernel == 0) return CuResult::kOutOfMemory;
-  write_facts(kernel, facts, answer);
+  write_facts(*guest.kernels.find(facts.kernel), facts, answer);
   return CuResult::kSuccess;
 }
 
+/// Not of a shared module: a neighbour's kernels would read what this guest writes.
 CuResult variable_find(Guest& guest, const Call& call, Answer& answer) {
-  const auto* const library = guest.libraries.find(from_body<HandleBody>(call.body).handle);
+  GuestLibrary* const library = guest.libraries.find(from_body<HandleBody>(call.body).handle);
   const std::string name = name_of(call);
   if (library == nullptr || name.empty()) return CuResult::kInvalidHandle;
+  if (library->module->is_shared()) return CuResult::kNotPermitted;
   std::size_t bytes = 0;
-  const CuResult result = guest.driver().library_get_global(answer.words.data(), &bytes,
-                                                            (*library)->library(), name.c_str());
+  const CuResult result = guest.driver().library_get_global(
+      answer.words.data(), &bytes, library->module->library(), name.c_str());
   if (result != CuResult::kSuccess) return result;
   answer.words[1] = bytes;
-  guest.add_variable(answer.words[0], bytes);
-  return CuResult::kSuccess;
+  return guest.add_variable(*library, answer.words[0], bytes);
 }
 
 CuResult kernel_shared_bytes(Guest& guest, const Call& call, Answer& /*answer*/) {
   const auto body = from_body<HandleBody>(call.body);
-  const GuestKernel* const kernel = guest.kernels.find(body.handle);
+  GuestKernel* const kernel = guest.kernels.find(body.handle);
   if (kernel == nullptr) return CuResult::kInvalidHandle;
-  return guest.driver().func_set_attribute(
-      kernel->function, cuda::CuFunctionAttribute::kMaxDynamicSharedBytes, body.value);
+  const CuResult result = kernel->module->allow_shared_bytes(kernel->function, body.value);
+  if (result == CuResult::kSuccess) kernel->max_dynamic_shared_bytes = body.value;
+  return result;
 }
 
 CuResult kernel_occupancy(Guest& guest, const Call& call, Answer& answer) {
@@ -148,7 +178,10 @@ CuResult launch(Guest& guest, const Call& call, Answer& /*answer*/) {
   const auto body = from_body<LaunchBody>(call.body);
   const GuestKernel* const kernel = guest.kernels.find(body.kernel);
   if (kernel == nullptr) return CuResult::kInvalidHandle;
-  if (call.payload.size() != kernel->parameter_bytes) return CuResult::kInvalidValue;
+  if (call.payload.size() != kernel->parameter_bytes ||
+      body.dynamic_shared_bytes > static_cast<std::uint32_t>(kernel->max_dynamic_shared_bytes)) {
+    return CuResult::kInvalidValue;
+  }
   GuestStream* stream = nullptr;
   const CuResult result = guest.enter(body.stream, &stream);
   if (result != CuResult::kSuccess) return result;

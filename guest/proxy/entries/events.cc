@@ -36,7 +36,8 @@ CuResult event_record(Guest& guest, const Call& call, Answer& /*answer*/) {
   const cuda::CuEvent* const event = guest.events.find(body.handle);
   GuestStream* stream = nullptr;
   const CuResult result = guest.enter(body.other, &stream);
-  if (result != CuResult::kSuccess || event == nullptr) return CuResult::kInvalidHandle;
+  if (result != CuResult::kSuccess) return result;
+  if (event == nullptr) return CuResult::kInvalidHandle;
   return guest.driver().event_record(*event, stream->stream);
 }
 

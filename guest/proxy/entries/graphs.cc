@@ -75,7 +75,8 @@ CuResult graph_launch(Guest& guest, const Call& call, Answer& /*answer*/) {
   const cuda::CuGraphExec* const exec = guest.graph_execs.find(body.handle);
   GuestStream* stream = nullptr;
   const CuResult result = guest.enter(body.other, &stream);
-  if (result != CuResult::kSuccess || exec == nullptr) return CuResult::kInvalidHandle;
+  if (result != CuResult::kSuccess) return result;
+  if (exec == nullptr) return CuResult::kInvalidHandle;
   return guest.driver().graph_launch(*exec, stream->stream);
 }
 

@@ -2,7 +2,7 @@
 //
 // Every range is checked against the guest's own memory before the driver sees it. Host memory is
 // the shared memory of the calls, which is pageable for the driver: it takes or fills the bytes
-// before it returns.
+// before it returns. Captures refuse such copies: a graph would read the memory later.
 #include <algorithm>
 
 #include "guest/proxy/guest.h"
@@ -39,10 +39,11 @@ CuResult free_memory(Guest& guest, const Call& call, Answer& /*answer*/) {
   return guest.driver().stream_synchronize(guest.memory_stream());
 }
 
+/// Not in a capture: each launch of the graph would take memory that the quota does not count.
 CuResult allocate_in_order(Guest& guest, const Call& call, Answer& answer) {
   const auto body = from_body<MemoryBody>(call.body);
   GuestStream* stream = nullptr;
-  const CuResult result = guest.enter(body.stream, &stream);
+  const CuResult result = guest.enter_outside_captures(body.stream, &stream);
   if (result != CuResult::kSuccess) return result;
   return guest.allocate(body.bytes, stream->stream, answer.words.data());
 }
@@ -50,22 +51,15 @@ CuResult allocate_in_order(Guest& guest, const Call& call, Answer& answer) {
 CuResult free_in_order(Guest& guest, const Call& call, Answer& /*answer*/) {
   const auto body = from_body<MemoryBody>(call.body);
   GuestStream* stream = nullptr;
-  const CuResult result = guest.enter(body.stream, &stream);
+  const CuResult result = guest.enter_outside_captures(body.stream, &stream);
   return result == CuResult::kSuccess ? guest.free(body.target, stream->stream) : result;
-}
-
-/// The stream of a copy that touches the shared memory, which a graph could not read again.
-CuResult enter_for_host(Guest& guest, std::uint64_t number, GuestStream** stream) {
-  const CuResult result = guest.enter(number, stream);
-  if (result != CuResult::kSuccess) return result;
-  return (*stream)->is_captured ? CuResult::kCaptureUnsupported : CuResult::kSuccess;
 }
 
 CuResult copy_in(Guest& guest, const Call& call, Answer& /*answer*/) {
   const auto body = from_body<MemoryBody>(call.body);
   if (!guest.owns(body.target, call.payload.size())) return CuResult::kInvalidValue;
   GuestStream* stream = nullptr;
-  const CuResult result = enter_for_host(guest, body.stream, &stream);
+  const CuResult result = guest.enter_outside_captures(body.stream, &stream);
   if (result != CuResult::kSuccess) return result;
   return guest.driver().memcpy_htod_async(body.target, call.payload.data(), call.payload.size(),
                                           stream->stream);
@@ -77,7 +71,7 @@ CuResult copy_out(Guest& guest, const Call& call, Answer& answer) {
     return CuResult::kInvalidValue;
   }
   GuestStream* stream = nullptr;
-  CuResult result = enter_for_host(guest, body.stream, &stream);
+  CuResult result = guest.enter_outside_captures(body.stream, &stream);
   if (result != CuResult::kSuccess) return result;
   result =
       guest.driver().memcpy_dtoh_async(answer.room.data(), body.source, body.bytes, stream->stream);

@@ -24,6 +24,7 @@ CuResult stream_destroy(Guest& guest, const Call& call, Answer& /*answer*/) {
   const auto body = from_body<HandleBody>(call.body);
   GuestStream* const stream = guest.streams.find(body.handle);
   if (stream == nullptr) return CuResult::kInvalidHandle;
+  if (guest.is_in_capture(*stream) && !stream->is_captured) return CuResult::kCaptureUnsupported;
   guest.release(*stream);
   guest.streams.remove(body.handle);
   return CuResult::kSuccess;
@@ -41,13 +42,17 @@ CuResult stream_ask(Guest& guest, const Call& call, Answer& /*answer*/) {
   return result == CuResult::kSuccess ? guest.driver().stream_query(stream->stream) : result;
 }
 
-/// A stream that waits for an event of a captured one joins its capture.
+/// A stream that waits for an event of a captured one joins its capture; the default stream cannot.
 CuResult stream_wait_event(Guest& guest, const Call& call, Answer& /*answer*/) {
   const auto body = from_body<HandleBody>(call.body);
   const cuda::CuEvent* const event = guest.events.find(body.other);
   GuestStream* stream = nullptr;
   CuResult result = guest.enter(body.handle, &stream);
   if (result == CuResult::kSuccess && event == nullptr) result = CuResult::kInvalidHandle;
+  if (result == CuResult::kSuccess && body.handle == kDefaultStream && guest.is_capturing() &&
+      guest.driver().event_query(*event) == CuResult::kCapturedEvent) {
+    result = CuResult::kCaptureImplicit;
+  }
   if (result == CuResult::kSuccess) {
     result = guest.driver().stream_wait_event(stream->stream, *event, 0);
   }

@@ -20,9 +20,11 @@ struct Dim3 {
   unsigned x, y, z;
 };
 // NOLINTBEGIN(bugprone-reserved-identifier)
-void** __cudaRegisterFatBinary(void* wrapper);
+void** __cudaRegisterFatBinary(const void* wrapper);
 void __cudaRegisterFunction(void** binary, const char* host, char* device, const char* name,
                             int limit, void* tid, void* bid, void* block, void* grid, int* warp);
+void __cudaRegisterVar(void** binary, char* host, char* address, const char* name, int is_external,
+                       std::size_t bytes, int is_constant, int is_global);
 // NOLINTEND(bugprone-reserved-identifier)
 int cudaLaunchKernel(const void* host, Dim3 grid, Dim3 block, void** arguments, std::size_t shared,
                      void* stream);
@@ -66,11 +68,23 @@ constexpr char kText[] = R"(.version 7.8
 }
 )";
 
+constexpr std::size_t kVariableBytes = 8 << 20;
+
+/// A kernel that does nothing, beside a variable.
+constexpr char kVariableText[] = R"(.version 7.8
+.target sm_75
+.address_size 64
+.global .align 4 .b8 big[8388608];
+.visible .entry rest() {
+  ret;
+}
+)";
+
 struct Wrapper {
   int magic = 0x466243b1;
   int version = 1;
   const void* data = nullptr;
-  const void* rest = nullptr;
+  const void* prelinked = nullptr;
 };
 
 template <typename T>
@@ -78,8 +92,8 @@ void append(std::string& to, T value) {
   to.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-std::string make_fatbin() {
-  std::string text(kText, sizeof(kText));
+std::string make_fatbin(std::string text) {
+  text.push_back('\0');
   text.resize((text.size() + 7) / 8 * 8);
   std::string entry;
   append<std::uint16_t>(entry, 1);       // PTX
@@ -100,21 +114,42 @@ std::string make_fatbin() {
 
 const char kHostAdd = 0;      // its address stands for the kernel
 const char kHostMissing = 0;  // of a kernel that the code does not have
+const char kHostRest = 0;
+const char kHostDamaged = 0;  // of code that is none
+char host_big = 0;            // its address stands for the variable
+
+void register_function(void** binary, const char* host, const char* name) {
+  __cudaRegisterFunction(binary, host, nullptr, name, -1, nullptr, nullptr, nullptr, nullptr,
+                         nullptr);
+}
 
 void register_code() {
-  static const std::string kFatbin = make_fatbin();
-  static Wrapper wrapper;
-  wrapper.data = kFatbin.data();
-  void** const binary = __cudaRegisterFatBinary(&wrapper);
-  __cudaRegisterFunction(binary, &kHostAdd, nullptr, "add", -1, nullptr, nullptr, nullptr, nullptr,
-                         nullptr);
-  __cudaRegisterFunction(binary, &kHostMissing, nullptr, "missing", -1, nullptr, nullptr, nullptr,
-                         nullptr, nullptr);
+  static const std::string kAdd = make_fatbin(kText);
+  static const Wrapper kAddWrapper = {.data = kAdd.data()};
+  void** const add = __cudaRegisterFatBinary(&kAddWrapper);
+  register_function(add, &kHostAdd, "add");
+  register_function(add, &kHostMissing, "missing");
+
+  static const std::string kVariable = make_fatbin(kVariableText);
+  static const Wrapper kVariableWrapper = {.data = kVariable.data()};
+  void** const variable = __cudaRegisterFatBinary(&kVariableWrapper);
+  register_function(variable, &kHostRest, "rest");
+  __cudaRegisterVar(variable, &host_big, nullptr, "big", 0, kVariableBytes, 0, 0);
+
+  static constexpr char kNoCode[] = "these words are no fat binary";
+  static const std::array<const void*, 2> kPrelinked = {kNoCode, nullptr};
+  static const Wrapper kDamagedWrapper = {
+      .version = 2, .data = kAdd.data(), .prelinked = kPrelinked.data()};
+  register_function(__cudaRegisterFatBinary(&kDamagedWrapper), &kHostDamaged, "add");
 }
 
 int launch_add(void* to, unsigned n, unsigned threads, void* stream = nullptr) {
   std::array<void*, 2> arguments = {&to, &n};
   return cudaLaunchKernel(&kHostAdd, {1, 1, 1}, {threads, 1, 1}, arguments.data(), 0, stream);
+}
+
+int launch_without_arguments(const void* host) {
+  return cudaLaunchKernel(host, {1, 1, 1}, {1, 1, 1}, nullptr, 0, nullptr);
 }
 
 /// Prints a case whose error is not the one expected.
@@ -190,12 +225,12 @@ bool meets_errors() {
   if (told == 0) told = cudaDeviceSynchronize();
   is_right &= is_error("a wrong event", told, "cudaErrorInvalidResourceHandle");
   cudaGetLastError();
-  is_right &= is_error("a kernel that is missing",
-                       cudaLaunchKernel(&kHostMissing, {1, 1, 1}, {1, 1, 1}, nullptr, 0, nullptr),
+  is_right &= is_error("a kernel that is missing", launch_without_arguments(&kHostMissing),
                        "cudaErrorSymbolNotFound");
+  is_right &= is_error("a kernel of code that is none", launch_without_arguments(&kHostDamaged),
+                       "cudaErrorInvalidKernelImage");
   is_right &=
-      is_error("no kernel", cudaLaunchKernel(&bytes, {1, 1, 1}, {1, 1, 1}, nullptr, 0, nullptr),
-               "cudaErrorInvalidDeviceFunction");
+      is_error("no kernel", launch_without_arguments(&bytes), "cudaErrorInvalidDeviceFunction");
   is_right &= is_error("a block without threads", launch_add(memory, 1, 0),
                        "cudaErrorInvalidConfiguration");
   is_right &= is_error("a block of 2000 threads", launch_add(memory, 1, 2000),
@@ -203,6 +238,41 @@ bool meets_errors() {
   is_right &= is_error("the last error", cudaGetLastError(), "cudaErrorInvalidConfiguration");
   is_right &= is_error("the last error, taken", cudaGetLastError(), "cudaSuccess");
   return is_right && compute(2);  // it goes on
+}
+
+/// An earlier error neither loses what a call makes nor keeps code from the device.
+bool goes_on_behind_an_error() {
+  constexpr unsigned kCount = 4;
+  std::array<unsigned, kCount> values = {};
+  auto* const handle = reinterpret_cast<void*>(0x12345);  // NOLINT
+  int told = cudaEventRecord(handle, nullptr);            // now or later
+  void* memory = nullptr;
+  bool is_right = is_error("an allocation", cudaMalloc(&memory, sizeof(values)), "cudaSuccess");
+  if (told == 0) told = cudaDeviceSynchronize();
+  is_right &= is_error("a wrong event", told, "cudaErrorInvalidResourceHandle");
+  cudaEventRecord(handle, nullptr);
+  for (int i = 0; i < 2; ++i) launch_add(memory, 1, kCount);
+  cudaDeviceSynchronize();
+  is_right &=
+      is_error("a copy", cudaMemcpy(values.data(), memory, sizeof(values), kToHost), "cudaSuccess");
+  for (const unsigned value : values) is_right &= value == 2;
+  return is_right;
+}
+
+/// Memory of variables is within the quota.
+bool counts_variables() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  std::size_t free_behind = 0;
+  cudaMemGetInfo(&free, &total);
+  const int error = launch_without_arguments(&kHostRest);
+  cudaMemGetInfo(&free_behind, &total);
+  if (total < kVariableBytes) {
+    return is_error("code beyond the quota", error, "cudaErrorMemoryAllocation") &&
+           free == free_behind;
+  }
+  return is_error("code with a variable", error, "cudaSuccess") &&
+         free - free_behind == kVariableBytes;
 }
 
 /// A kernel that writes where nothing is ends the context.
@@ -302,6 +372,8 @@ int main(int argc, char** argv) {
       {"copies", copies},
       {"zeros", finds_zeros},
       {"errors", meets_errors},
+      {"late", goes_on_behind_an_error},
+      {"variables", counts_variables},
       {"fault", meets_a_fault},
       {"fork", fails_in_a_fork},
       {"fill", fills_memory},

@@ -48,8 +48,8 @@ def problem_of(ended: subprocess.CompletedProcess[str], last_line: str) -> str:
     return f"code {ended.returncode}: {ended.stdout.strip()} {ended.stderr.strip()}"
 
 
-def by_hand(mode: str) -> Callable[[Path], str]:
-    return lambda folder: problem_of(run(*EMULATED, "--", BY_HAND, mode), "right")
+def by_hand(mode: str, *options: str) -> Callable[[Path], str]:
+    return lambda folder: problem_of(run(*EMULATED, *options, "--", BY_HAND, mode), "right")
 
 
 def accepts(path: Path) -> bool:
@@ -193,6 +193,9 @@ def main() -> int:
         "adds": by_hand("adds"),
         "copies of several pieces": by_hand("copies"),
         "errors": by_hand("errors"),
+        "an error of an earlier call": by_hand("late"),
+        "variables": by_hand("variables"),
+        "variables beyond the quota": by_hand("variables", "--memory", "4m"),
         "a fault of a kernel": by_hand("fault"),
         "a fork": by_hand("fork"),
         "many guests at once": serves_many_at_once,
