@@ -9,8 +9,9 @@ IMAGE.tar is an archive of the image layout (https://github.com/opencontainers/i
 
     podman run --rm --read-only --cap-drop all -v sluice:/run/sluice -v /srv/models:/models:ro sluice
 
-The user is 10001, the root may be read-only. Clients on the host, and in other containers with the same volume,
-connect to /run/sluice/sluice.sock. SIGTERM drains. Settings of one's own go to /etc/sluice/sluiced.d; flags win.
+The user is 10001, the root may be read-only. Clients in other containers with the same volume connect to
+/run/sluice/sluice.sock as a member of the group 10001; for those on the host mount a folder of it that the user 10001
+owns. SIGTERM drains. Settings of one's own go to /etc/sluice/sluiced.d; flags win.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ TEXTS = {
     "etc/group": f"root:x:0:\nsluice:x:{USER}:\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
+# By Go's names (GOARCH), as image-spec wants them.
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 # Debian's links of the root: the loader is asked for in /lib64.
 LINKS = {"lib": "usr/lib", "lib64": "usr/lib64", "bin": "usr/bin"}
 
@@ -98,8 +101,8 @@ class Layer:
         info.type, info.mode, info.linkname, info.size, info.uid, info.gid = kind, mode, target, len(data), user, user
         self.entries[name] = (info, data)
 
-    def folder(self, name: str, user: int = 0) -> None:
-        self._put(name, tarfile.DIRTYPE, 0o755, user=user)
+    def folder(self, name: str, user: int = 0, mode: int = 0o755) -> None:
+        self._put(name, tarfile.DIRTYPE, mode, user=user)
 
     def link(self, name: str, target: str) -> None:
         self._put(name, tarfile.SYMTYPE, 0o777, target=target)
@@ -144,8 +147,9 @@ def own_layer(root: Path) -> Layer:
     layer = Layer()
     for folder in ("run/sluice", "var/lib/sluice"):
         layer.folder(folder, USER)
-    for folder in ("models", "tmp", "etc/sluice/sluiced.d"):
+    for folder in ("models", "etc/sluice/sluiced.d"):
         layer.folder(folder)
+    layer.folder("tmp", mode=0o1777)
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
         if LEFT_OUT.match(name) or path.is_dir():
@@ -188,7 +192,7 @@ def write_image(root: Path, path: Path, name: str) -> int:
     layers = [base_layer(libraries_of(root)), own_layer(root)]
     archive = Archive()
     tars = [layer.tar() for layer in layers]
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
+    machine = ARCHITECTURES.get(os.uname().machine, os.uname().machine)
     config = archive.add_json("config", {
         "architecture": machine, "os": "linux", "config": CONFIG,
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(tar).hexdigest()}" for tar in tars]}})

@@ -81,7 +81,7 @@ def tune(package: Path, output: Path | None = None, *, seconds: float | None = N
         flags += ["--output", os.fspath(output)]
     if seconds is not None:
         flags += ["--seconds", str(seconds)]
-    return _run("tune", os.fspath(package), *flags, "--threads", str(threads))
+    return run_command("tune", os.fspath(package), *flags, "--threads", str(threads))
 
 
 def quantize(model: Any, calibration: Path | Iterable[Sample], output: Path, *, keep_f32: Sequence[str] = (),
@@ -97,16 +97,16 @@ def quantize(model: Any, calibration: Path | Iterable[Sample], output: Path, *, 
         flags = [*as_flags({"shapes": shapes or {}}), "--output", os.fspath(output), "--threads", str(threads)]
         if keep_f32:
             flags += ["--f32", ",".join(keep_f32)]
-        _run("quantize", path, "--calibration", folder, *flags)
+        run_command("quantize", path, "--calibration", folder, *flags)
     return load(output, threads=threads)
 
 
 def _json(command: str, model: Any, flags: Sequence[str]) -> dict[str, Any]:
     with _path_of(model) as path:
-        return dict(json.loads(_run(command, path, "--json", *flags)))
+        return dict(json.loads(run_command(command, path, "--json", *flags)))
 
 
-def _run(command: str, *arguments: str) -> str:
+def run_command(command: str, *arguments: str) -> str:
     """What the command prints. Raises Error with the text of a failure."""
     done = subprocess.run([program(), command, *arguments], capture_output=True, text=True)
     if done.returncode == 0:

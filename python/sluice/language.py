@@ -208,7 +208,7 @@ class LanguageModel:
             raise
         return Generation(native, self._give_back)
 
-    def embed(self, texts: str | Sequence[str]) -> Array:
+    def embed(self, texts: str | Iterable[str]) -> Array:
         if isinstance(texts, str):
             one: Array = self.embed([texts])[0]
             return one
@@ -216,9 +216,9 @@ class LanguageModel:
         with self._embedding:
             native = self._ready_embedder()
             vectors = b"".join(native.embed(part) for part in parts)
-            return np.frombuffer(vectors, np.float32).reshape(len(texts), native.width()).copy()
+            return np.frombuffer(vectors, np.float32).reshape(-1, native.width()).copy()
 
-    def rerank(self, query: str, documents: Sequence[str]) -> Array:
+    def rerank(self, query: str, documents: Iterable[str]) -> Array:
         parts = _parts(documents)
         with self._embedding:
             native = self._ready_embedder()
@@ -250,10 +250,10 @@ def _schema_text(schema: Schema | None) -> str | None:
     return schema if schema is None or isinstance(schema, str) else json.dumps(schema)
 
 
-def _parts(texts: Sequence[str]) -> list[list[str]]:
-    if isinstance(texts, (str, bytes)) or not all(isinstance(text, str) for text in texts):
+def _parts(texts: Iterable[str]) -> list[list[str]]:
+    whole = [] if isinstance(texts, (str, bytes)) else list(texts)  # once: an iterator has its texts once
+    if isinstance(texts, (str, bytes)) or not all(isinstance(text, str) for text in whole):
         raise InvalidArgument("expected a list of texts")
-    whole = list(texts)
     return [whole[at:at + _TEXTS] for at in range(0, len(whole), _TEXTS)] or [[]]
 
 

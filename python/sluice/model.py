@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import _native
@@ -159,7 +159,7 @@ class Model(SignedModel[_native.Model], Package):
             top_logprobs=top_logprobs, stop=stop, stop_ids=stop_ids,
             schema=schema, grammar=grammar, variables=variables)
 
-    def embed(self, texts: str | Sequence[str]) -> Array:
+    def embed(self, texts: str | Iterable[str]) -> Array:
         """Vectors of texts by a model such as BERT: f32[texts, width], or f32[width] of one text.
 
         Raises InvalidArgument for a model that makes no vectors; OutOfRange, naming both lengths, for a text longer
@@ -167,7 +167,7 @@ class Model(SignedModel[_native.Model], Package):
         """
         return self._language.embed(texts)
 
-    def rerank(self, query: str, documents: Sequence[str]) -> Array:
+    def rerank(self, query: str, documents: Iterable[str]) -> Array:
         """How well each document answers the query, by a model that scores pairs: f32[documents], in their order.
 
         Raises as `embed`.

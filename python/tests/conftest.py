@@ -22,6 +22,11 @@ from eventually import HANG_S, eventually  # noqa: E402, F401 - the tests take i
 PATIENCE = HANG_S  #: seconds that a test waits for what an idle machine does at once
 
 
+def whole_lines(path: pathlib.Path) -> list[str]:
+    """Of a file that is being written: without the last line while it has no end."""
+    return path.read_text().split("\n")[:-1]
+
+
 def make_model(nodes: list[Any], inputs: list[Any], outputs: list[Any],
                constants: dict[str, Any] | None = None) -> onnx.ModelProto:
     """Inputs and outputs are (name, element type, shape)."""

@@ -247,8 +247,13 @@ def test_profile_of_a_session_is_a_trace(tmp_path: pathlib.Path, image: np.ndarr
     options.profile_file_prefix = str(tmp_path / "digits_")
     session = ort.InferenceSession(str(DIGITS), options)
     session.run(None, {"image": image})
+    session.run_with_ort_values(None, {"image": ort.OrtValue.ortvalue_from_numpy(image)})
+    binding = session.io_binding()
+    binding.bind_cpu_input("image", image)
+    binding.bind_output("probabilities")
+    session.run_with_iobinding(binding)
     events = json.loads(pathlib.Path(session.end_profiling()).read_text())
-    assert [event["name"] for event in events] == ["model_run"] and events[0]["ph"] == "X"
+    assert [event["name"] for event in events] == ["model_run"] * 3 and events[0]["ph"] == "X"
     assert session.get_profiling_start_time_ns() > 0
 
 

@@ -119,6 +119,7 @@ frontend sluice_http
     bind {address}{f" ssl crt {certificate}" if certificate else ""}
     http-request del-header sluice-model
     http-request set-header sluice-model %[path,field(4,/)] if {{ path_beg /v2/models/ }}
+    acl named req.hdr(sluice-model),length gt 0
     acl looks method GET HEAD
     acl infers path_reg ^/v2/models/[^/%]+(/versions/[^/]+)?/infer$
 {_backends("http", stateful, balance, check + servers)}"""
@@ -135,18 +136,23 @@ def _grpc(address: str, certificate: str, nodes: Sequence[Node], balance: str, s
 frontend sluice_grpc
     bind {address}{f" ssl crt {certificate} alpn h2" if certificate else " proto h2"}
     acl infers path {_INFERENCE}/ModelInfer
+    acl plain req.body,bytes(0,1),hex -m str 00
     acl looks path {" ".join(_GRPC_LOOKS)}
+    acl named req.hdr(sluice-model),length gt 0
     http-request wait-for-body time 30s if infers
-    http-request set-header sluice-model %[req.body,ungrpc(1),url_enc] if infers !{{ req.hdr(sluice-model) -m found }}
+    http-request set-header sluice-model %[req.body,bytes(5),protobuf(1),url_enc] if infers plain !named
 {_backends("grpc", stateful, balance, check + servers)}"""
 
 
 def _backends(door: str, stateful: Sequence[str], balance: str, servers: str) -> str:
-    """The end of a frontend that knows what `looks` and what `infers`, and what it leads to."""
+    """The end of a frontend that knows what `looks`, `infers` and is `named`, and what it leads to.
+
+    A request whose model HAProxy cannot read, as of a compressed message, may be for a stateful one.
+    """
     names = f"req.hdr(sluice-model) -m str {' '.join(stateful)}" if stateful else "always_false"
     return f"""    acl keeps_state {names}
     use_backend {door}_stateless if looks
-    use_backend {door}_stateless if infers !keeps_state
+    use_backend {door}_stateless if infers {"named " if stateful else ""}!keeps_state
     default_backend {door}_stateful
 
 backend {door}_stateless

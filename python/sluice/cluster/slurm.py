@@ -21,7 +21,7 @@ def gres_conf(nodes: Mapping[str, Mapping[str, Any]], *, cores: int, folder: str
     """gres.conf, and as comments the lines that slurm.conf needs.
 
     `nodes`: by Slurm's name of a node, its document of `sluice capacity --json`. `cores`: of one core group. A group's
-    cores lie on one device, and Slurm binds a job to them.
+    cores lie on one device of the kind "cpu", and Slurm binds a job to them.
 
     Raises: ValueError for a node without a whole group, or a document without devices.
     """
@@ -35,7 +35,7 @@ def gres_conf(nodes: Mapping[str, Mapping[str, Any]], *, cores: int, folder: str
             raise ValueError(f"{name!r} is no name of a node")
         starts = _group_starts(name, _devices(name, document), cores)
         if not starts:
-            raise ValueError(f"node {name}: no device has {cores} cores")
+            raise ValueError(f"node {name}: no device of the kind cpu has {cores} cores")
         lines += [f"NodeName={name} Name=coregroup Type=cores{cores} File={folder}/cg{unit} "
                   f"Cores={start}-{start + cores - 1}" for unit, start in enumerate(starts)]
         wanted.append(f"#   NodeName={name} Gres=coregroup:cores{cores}:{len(starts)}")
@@ -50,10 +50,12 @@ def _devices(name: str, document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _group_starts(name: str, devices: list[Mapping[str, Any]], cores: int) -> list[int]:
-    """First cores of the groups, as Slurm counts cores: through all devices of the node."""
+    """First cores of the groups, as Slurm counts cores: through all processors of the node. Those of GPUs are not Slurm's."""
     starts: list[int] = []
     first = 0
     for device in devices:
+        if device.get("kind") != "cpu":
+            continue
         number = device.get("num_cores")
         if not isinstance(number, int) or not 0 <= number <= _MAX_CORES:
             raise ValueError(f"node {name}: num_cores of a device is {number!r}")

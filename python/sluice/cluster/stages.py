@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import dataclasses
 import functools
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import Cancelled, DeadlineExceeded, Error, FailedPrecondition, InvalidArgument, NotFound, Unavailable
+from ..errors import DeadlineExceeded, InvalidArgument, ResourceExhausted, Unavailable
 from ..exchange import ExchangedTensor
 from ..loaded_model import LoadedModel
 from ..runtime import Client, Source
-
-#: What a request gets when the daemon, its host or the link between died: the session went with it. A daemon that is
-#: there gives some of them for the request alone.
-_LOST = (Cancelled, FailedPrecondition, NotFound, Unavailable)
+from .lost import LOST, is_there
 
 #: Seconds that a stage may take to open before a request tries anew.
 _PATIENCE = 300.0
+
+#: Seconds that a request waits until its tensors have left the exchanges, and `close` until sessions have ended. A
+#: daemon that does not answer does it later, or their time to live is over.
+_END_PATIENCE = 1.0
+
+#: Seconds that a fetch is asked for again while the daemon refuses the fetch. A daemon makes 8 at a time.
+_FETCH_PATIENCE = 10.0
+
+#: Seconds that a tensor stays in an exchange at most; a daemon takes no longer time to live.
+_MAX_TTL = 3600.0
 
 _Opened = tuple[Client, LoadedModel]  # the session with a daemon, and the model there
 _T = TypeVar("_T")
@@ -57,6 +63,19 @@ class _Clock:
         if left <= 0:
             raise DeadlineExceeded("the request's time was over before its next stage")
         return left
+
+    def ttl(self) -> float:
+        """For a tensor of the request."""
+        left = self.left()
+        return _MAX_TTL if left is None else min(left, _MAX_TTL)
+
+    def wait(self, work: Callable[[], _T]) -> _T:
+        """The result of a call that takes no time limit. It goes on in the background when the time is over."""
+        future = _in_background(work)
+        concurrent.futures.wait([future], self.left())
+        if not future.done():
+            raise DeadlineExceeded("the daemon did not answer in the request's time")
+        return future.result()
 
 
 class _Place:
@@ -105,16 +124,25 @@ class _Place:
             opening = self._opening
         if opening is not None and opening.done() and opening.exception() is None and opening.result() is lost:
             self._forget(opening)
+            _end(lost)
 
     def close(self) -> None:
         with self._lock:
             opening, self._opening = self._opening, None
-        if opening is not None:
+        if opening is None:
+            return
+        if opening.done() and opening.exception() is None:
+            concurrent.futures.wait([_end(opening.result())], _END_PATIENCE)
+        else:
             opening.add_done_callback(_close)
 
     def _connect(self) -> _Opened:
         client = Client(self.stage.address, **self.stage.options)
-        return client, client.load(self.stage.package)
+        try:
+            return client, client.load(self.stage.package)
+        except BaseException:
+            client.close()  # the error's traceback would keep the session open
+            raise
 
     def _forget(self, opening: concurrent.futures.Future[_Opened]) -> None:
         """The next request opens anew, unless another one does already."""
@@ -125,7 +153,13 @@ class _Place:
 
 def _close(opening: concurrent.futures.Future[_Opened]) -> None:
     if opening.exception() is None:
-        opening.result()[0].close()
+        _end(opening.result())
+
+
+def _end(opened: _Opened) -> concurrent.futures.Future[None]:
+    """Ends the session on another thread, which holds the model until then: its last reference would unload it, and
+    wait for a daemon that may not answer."""
+    return _in_background(lambda: opened[0].close())
 
 
 def _in_background(work: Callable[[], _T]) -> concurrent.futures.Future[_T]:
@@ -176,9 +210,7 @@ class Pipeline:
 
     def close(self) -> None:
         """Waits for the requests in flight; refuses others."""
-        self._threads.shutdown()
-        for place in self._places:
-            place.close()
+        _close_all(self._threads, self._places)
 
     def __enter__(self) -> Pipeline:
         return self
@@ -191,17 +223,18 @@ class Pipeline:
         stages = [(place, _ask(place, clock, functools.partial(place.open, clock))) for place in self._places]
         edges: dict[str, _Edge] = {}
         answer: dict[str, Any] = {}
+        removals: list[concurrent.futures.Future[None]] = []
         try:
             for number, (place, opened) in enumerate(stages):
                 later = {spec.name for _, (_, model) in stages[number + 1:] for spec in model.inputs}
-                outputs = _step(place, opened, inputs, edges, later, clock)
+                outputs = _step(place, opened, inputs, edges, later, clock, removals)
                 for name in later.intersection(outputs):
                     edges[name] = _Edge(outputs.pop(name), place, opened)
                 answer.update(outputs)
             return answer
         finally:
-            for edge in edges.values():
-                _remove(edge.tensor)
+            removals += _remove(edge.tensor for edge in edges.values())
+            concurrent.futures.wait(removals, _END_PATIENCE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,8 +247,8 @@ class _Edge:
 
 
 def _step(place: _Place, opened: _Opened, inputs: Mapping[str, Any], edges: Mapping[str, _Edge], later: set[str],
-          clock: _Clock) -> dict[str, Any]:
-    """The outputs of a stage; those of `later` stay in its exchange."""
+          clock: _Clock, removals: list[concurrent.futures.Future[None]]) -> dict[str, Any]:
+    """The outputs of a stage; those of `later` stay in its exchange. Fetched tensors are being removed."""
     client, model = opened
     feeds: dict[str, Any] = {}
     fetched: list[ExchangedTensor] = []
@@ -227,29 +260,44 @@ def _step(place: _Place, opened: _Opened, inputs: Mapping[str, Any], edges: Mapp
             elif name in inputs:
                 feeds[name] = inputs[name]
         kept = [spec.name for spec in model.outputs if spec.name in later]
-        return dict(_ask(place, clock, lambda: model.run(feeds, kept=kept, timeout=clock.left(), ttl=clock.left()),
+        return dict(_ask(place, clock, lambda: model.run(feeds, kept=kept, timeout=clock.left(), ttl=clock.ttl()),
                          opened))
     finally:
-        for tensor in fetched:
-            _remove(tensor)
+        removals += _remove(fetched)
 
 
 def _fetch(edge: _Edge, place: _Place, opened: _Opened, clock: _Clock) -> ExchangedTensor:
     """The copy at `place`. What fails is the giver's fault if the taker still answers."""
-    offer = _ask(edge.place, clock, edge.tensor.offer, edge.opened)
+    offer = _ask(edge.place, clock, lambda: clock.wait(edge.tensor.offer), edge.opened)
     client, model = opened
     try:
-        return client.fetch(offer, edge.place.stage.exchange, ttl=clock.left(), timeout=clock.left())
-    except _LOST as error:
-        _ask(place, clock, lambda: model.info, opened)
+        return _patiently(clock, lambda: client.fetch(offer, edge.place.stage.exchange, ttl=clock.ttl(),
+                                                      timeout=clock.left()))
+    except LOST as error:
+        _ask(place, clock, lambda: clock.wait(lambda: model.info), opened)
         edge.place.lose(edge.opened)
         raise Unavailable(f"the stage at {edge.place.stage.address} gave no tensor to the one at {place.stage.address}: "
                           f"{error}") from error
 
 
-def _remove(tensor: ExchangedTensor) -> None:
-    with contextlib.suppress(Error):  # it went with its daemon
-        tensor.remove()
+def _patiently(clock: _Clock, fetch: Callable[[], _T]) -> _T:
+    """Asks again, with growing pauses, while the daemon has too many fetches or too many tensors."""
+    end = time.monotonic() + _FETCH_PATIENCE
+    pause = 0.005
+    while True:
+        try:
+            return fetch()
+        except ResourceExhausted:
+            left = clock.left()
+            if time.monotonic() + pause > end or (left is not None and left <= pause):
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, 0.25)
+
+
+def _remove(tensors: Iterable[ExchangedTensor]) -> list[concurrent.futures.Future[None]]:
+    """Each on a thread of its own. A tensor may have gone with its daemon."""
+    return [_in_background(tensor.remove) for tensor in tensors]
 
 
 def _ask(place: _Place, clock: _Clock, work: Callable[[], _T], lost: _Opened | None = None) -> _T:
@@ -257,20 +305,18 @@ def _ask(place: _Place, clock: _Clock, work: Callable[[], _T], lost: _Opened | N
     clock.left()
     try:
         return work()
-    except _LOST as error:
+    except LOST as error:
         if lost is not None:
-            if not isinstance(error, Unavailable) and _is_there(lost):
+            if not isinstance(error, Unavailable) and clock.wait(lambda: is_there(lost[1])):
                 raise
             place.lose(lost)
         raise Unavailable(f"the stage at {place.stage.address}: {error}") from error
 
 
-def _is_there(opened: _Opened) -> bool:
-    """Whether the daemon still has the model in this session."""
-    try:
-        return bool(opened[1].info)
-    except Error:
-        return False
+def _close_all(threads: concurrent.futures.Executor, places: Sequence[_Place]) -> None:
+    threads.shutdown()
+    for place in places:
+        place.close()
 
 
 class Replicas:
@@ -320,9 +366,7 @@ class Replicas:
         return {name: np.concatenate([part[name] for part in ordered]) for name in ordered[0]}
 
     def close(self) -> None:
-        self._threads.shutdown()
-        for place in self._places:
-            place.close()
+        _close_all(self._threads, self._places)
 
     def __enter__(self) -> Replicas:
         return self

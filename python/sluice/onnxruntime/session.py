@@ -164,12 +164,7 @@ class InferenceSession:
         """Outputs in order of `output_names`; all in order of the model for None or an empty list. A list of maps is
         a list of dicts.
         """
-        if self._profiler is not None:
-            with self._profiler.record("model_run"):
-                results = self._run(output_names, input_feed, run_options)
-        else:
-            results = self._run(output_names, input_feed, run_options)
-        return self.with_dicts(output_names or self._output_names, results)
+        return self.with_dicts(output_names or self._output_names, self._run(output_names, input_feed, run_options))
 
     def with_dicts(self, names: Sequence[str], results: list[Any]) -> list[Any]:
         """The results, with lists of dicts in place of rows that are maps in the model."""
@@ -180,6 +175,13 @@ class InferenceSession:
 
     def _run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
              run_options: RunOptions | None) -> list[Any]:
+        if self._profiler is None:
+            return self._results(output_names, input_feed, run_options)
+        with self._profiler.record("model_run"):
+            return self._results(output_names, input_feed, run_options)
+
+    def _results(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
+                 run_options: RunOptions | None) -> list[Any]:
         names = list(output_names) if output_names else self._output_names
         for name in names:
             if name not in self._output_names:
@@ -246,7 +248,8 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        with _terminating(run_options) as cancellation:
+        profiled = contextlib.nullcontext() if self._profiler is None else self._profiler.record("model_run")
+        with _terminating(run_options) as cancellation, profiled:
             iobinding.run_model(self._model, cancellation)
 
     def end_profiling(self) -> str:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 
+from ..errors import Error
 from .supervisor import resources
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sluice.ray", description=__doc__)
     parser.add_argument("cores", type=int, help="cores of a group")
-    print(json.dumps(resources(parser.parse_args().cores)))
+    parser.add_argument("--kind", default="cpu", help="kind of the devices (default: %(default)s)")
+    parsed = parser.parse_args(arguments)
+    try:
+        print(json.dumps(resources(parsed.cores, kind=parsed.kind)))
+    except Error as error:
+        print(f"sluice.ray: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -9,12 +9,9 @@ from typing import Any
 
 import ray
 
-from ..errors import Cancelled, FailedPrecondition, NotFound, Unavailable
+from ..cluster.lost import LOST, is_there
 from ..runtime import Client, Source
 from .supervisor import RESOURCE, supervisor
-
-#: What a request gets when the daemon died meanwhile: with it went the session, the group and the model.
-_LOST = (Cancelled, FailedPrecondition, NotFound, Unavailable)
 
 
 class PlacedModel:
@@ -25,15 +22,19 @@ class PlacedModel:
     state between requests has its initial state then.
     """
 
-    def __init__(self, package: Source, cores: int = 1, flags: Sequence[str] = (), **options: Any) -> None:
-        self._package, self._cores, self._flags, self._options = package, cores, flags, options
+    def __init__(self, package: Source, cores: int = 1, flags: Sequence[str] = (), kind: str = "cpu", **options: Any
+                 ) -> None:
+        self._package, self._cores, self._kind, self._flags, self._options = package, cores, kind, flags, options
+        self._client: Client | None = None
         self._lock = threading.Lock()  # one thread opens again, and the others wait for it
         self._open()
 
     def _open(self) -> None:
+        if self._client is not None:
+            self._client.close()  # gives back the cores that the new group takes
         self._supervisor = supervisor(flags=self._flags)
         self._client = Client(ray.get(self._supervisor.address.remote()))
-        self._group = self._client.create_group(self._cores)
+        self._group = self._client.create_group(self._cores, kind=self._kind)
         self._model = self._group.load(self._package, **self._options)
         self._model.start()
 
@@ -43,10 +44,11 @@ class PlacedModel:
         model = self._model
         try:
             return dict(model.run(known))
-        except _LOST:
+        except LOST:
             with self._lock:
                 if self._model is model:
-                    if ray.get(self._supervisor.process.remote()) and self._is_served():
+                    # An error of a daemon that lives, and has the model, is an answer.
+                    if ray.get(self._supervisor.process.remote()) and is_there(model):
                         raise
                     self._open()
             return dict(self._model.run(known))
@@ -56,34 +58,27 @@ class PlacedModel:
         [output] = self.infer(inputs).values()
         return output
 
-    def _is_served(self) -> bool:
-        """Whether the daemon that has the model lives: then the error is an answer."""
-        try:
-            return self._model.info.phase == "started"
-        except _LOST:
-            return False
-
     def place(self) -> dict[str, Any]:
         """Ray's node, the daemon's process, and the group there."""
         return {"node": ray.get_runtime_context().get_node_id(),
                 "process": ray.get(self._supervisor.process.remote()), "group": self._group.id}
 
 
-def place(package: Source, *, cores: int = 1, flags: Sequence[str] = (), scheduling_strategy: Any = None,
-          **options: Any) -> Any:
+def place(package: Source, *, cores: int = 1, kind: str = "cpu", flags: Sequence[str] = (),
+          scheduling_strategy: Any = None, **options: Any) -> Any:
     """An actor (PlacedModel) on a node with a free group; waits in Ray's queue until there is one.
 
-    `package`: as for Runtime.load; a path must be there on every node. `cores`: as the nodes' resources were counted.
+    `package`: as for Runtime.load; a path must be there on every node. `cores`, `kind`: as the nodes' resources were counted.
     `flags`: of a `sluiced` that is started for it. `scheduling_strategy`: Ray's, such as a placement group.
     Other options: those of Runtime.load.
     """
     made = ray.remote(PlacedModel).options(num_cpus=0, resources={RESOURCE: 1}, max_restarts=-1, max_task_retries=1,
                                            scheduling_strategy=scheduling_strategy)
-    return made.remote(package, cores, flags, **options)
+    return made.remote(package, cores, flags, kind, **options)
 
 
-def deployment(package: Source, *, cores: int = 1, flags: Sequence[str] = (), load: Mapping[str, Any] | None = None,
-               **serve_options: Any) -> Any:
+def deployment(package: Source, *, cores: int = 1, kind: str = "cpu", flags: Sequence[str] = (),
+               load: Mapping[str, Any] | None = None, **serve_options: Any) -> Any:
     """A deployment of Ray Serve, bound to the package: each replica is a model on a group of its own.
 
     A call of its handle takes inputs by name and gives outputs by name. `load`: options of Runtime.load.
@@ -94,7 +89,7 @@ def deployment(package: Source, *, cores: int = 1, flags: Sequence[str] = (), lo
 
     class SluiceReplica:
         def __init__(self) -> None:
-            self._placed = PlacedModel(package, cores, flags, **dict(load or {}))
+            self._placed = PlacedModel(package, cores, flags, kind, **dict(load or {}))
 
         async def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
             return await asyncio.to_thread(self._placed.infer, inputs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pathlib
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,9 +11,9 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from ..commands import program
+from ..cluster.owned_daemon import OwnedDaemon
+from ..commands import run_command
 from ..errors import InvalidArgument
-from .owned_daemon import OwnedDaemon
 
 #: Ray's custom resource: a group of cores that the node's daemon can still give to a model.
 RESOURCE = "sluice_core_group"
@@ -25,20 +24,18 @@ NAMESPACE = "sluice"
 
 def capacity(address: str = "") -> dict[str, Any]:
     """The document of `sluice capacity --json`: of the daemon at `address`, by default of this machine's."""
-    command = [program(), "capacity", "--json", *(["--address", address] if address else [])]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return dict(json.loads(done.stdout))
+    return dict(json.loads(run_command("capacity", "--json", *(["--address", address] if address else []))))
 
 
-def resources(cores: int, document: Mapping[str, Any] | None = None) -> dict[str, int]:
-    """Groups of so many cores that this machine has, as Ray's resources. A group lies on one device.
+def resources(cores: int, document: Mapping[str, Any] | None = None, *, kind: str = "cpu") -> dict[str, int]:
+    """Groups of so many cores that this machine has on devices of a kind, as Ray's resources. A group lies on one.
 
     `document`: of `sluice capacity --json`; asked for by default.
     """
     if cores < 1:
         raise InvalidArgument(f"{cores} cores per group: at least 1")
     devices = (document if document is not None else capacity())["devices"]
-    return {RESOURCE: sum(device["num_free_cores"] // cores for device in devices)}
+    return {RESOURCE: sum(device["num_free_cores"] // cores for device in devices if device["kind"] == kind)}
 
 
 class Supervisor:

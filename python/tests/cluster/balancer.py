@@ -139,14 +139,16 @@ def send_http(address: str, count: int) -> list[str]:
     return errors
 
 
-def send_grpc(address: str, count: int) -> list[str]:
+def send_grpc(address: str, count: int, num_values: int = 2, compression: str | None = None) -> list[str]:
     errors = []
-    x = grpcclient.InferInput("x", [2], "FP32")
-    x.set_data_from_numpy(np.array([1, 2], np.float32))
+    values = np.arange(1, num_values + 1, dtype=np.float32)
+    x = grpcclient.InferInput("x", [num_values], "FP32")
+    x.set_data_from_numpy(values)
     with grpcclient.InferenceServerClient(address) as client:
         for _ in range(count):
             try:
-                assert client.infer("m", [x]).as_numpy("y").tolist() == [2, 4]
+                answer = client.infer("m", [x], compression_algorithm=compression).as_numpy("y")
+                assert np.array_equal(answer, values * 2)
             except grpcclient.InferenceServerException as error:
                 errors.append(str(error))
     return errors

@@ -74,7 +74,7 @@ class Lab:
             (self.folder / name).mkdir()
         for unit in range(GROUPS):
             (self.folder / "groups" / f"cg{unit}").touch()
-        documents = {name: {"devices": [{"num_cores": GROUPS * CORES}]} for name in self.nodes}
+        documents = {name: {"devices": [{"kind": "cpu", "num_cores": GROUPS * CORES}]} for name in self.nodes}
         (self.folder / "gres.conf").write_text(gres_conf(documents, cores=CORES, folder=str(self.folder / "groups")))
         (self.folder / "slurm.conf").write_text(_conf(self.folder, self.nodes, free_port()))
         key = self.folder / "munge.key"

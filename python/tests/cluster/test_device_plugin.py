@@ -135,7 +135,11 @@ def plugin(kubelet: Kubelet, folder: pathlib.Path, *flags: str) -> Iterator[subp
         yield process
     finally:
         process.terminate()
-        assert process.wait(PATIENCE) == 0
+        try:
+            status = process.wait(PATIENCE)
+        finally:
+            process.kill()
+    assert status == 0
 
 
 def test_it_registers_in_the_published_form_and_lists_all_groups(tmp_path: pathlib.Path, kubelet: Kubelet) -> None:

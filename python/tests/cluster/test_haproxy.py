@@ -114,6 +114,21 @@ def test_a_stateful_model_is_never_asked_twice(balancer: Balancer) -> None:
     assert retries == {0: 3}
 
 
+@pytest.mark.parametrize("balancer", [("--stateful", "m")], indirect=True)
+@pytest.mark.parametrize(("count", "compression"), [(2, None), (32768, None), (4096, "gzip")])
+def test_a_stateful_model_is_one_over_grpc_too(balancer: Balancer, count: int, compression: str | None) -> None:
+    """Larger than HAProxy's buffer, and compressed: its name cannot be read then."""
+    assert send_grpc(balancer.grpc, 4, count, compression) == []
+    assert balancer.totals("grpc_stateless") == [0, 0, 0]
+    assert sorted(balancer.totals("grpc_stateful")) == [0, 0, 4], "one client stays with one daemon"
+
+
+@pytest.mark.parametrize("balancer", [("--stateful", "other", "--route", "model")], indirect=True)
+def test_a_large_request_of_another_model_goes_by_its_name(balancer: Balancer) -> None:
+    assert send_grpc(balancer.grpc, 4, 32768) == []
+    assert sorted(balancer.totals("grpc_stateless")) == [0, 0, 4]
+
+
 def written(*arguments: str, capsys: Any) -> str:
     assert cluster.main(["haproxy", *arguments]) == 0
     return str(capsys.readouterr().out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import pathlib
 import subprocess
@@ -9,10 +10,9 @@ from typing import Any
 
 import daemon as daemons
 import pytest
+import yaml
 from conftest import ROOT
 from sluice.commands import program
-
-yaml = pytest.importorskip("yaml")
 
 FOLDER = ROOT / "deploy" / "kubernetes"
 FILES = sorted(path.name for path in FOLDER.glob("*.yaml"))
@@ -119,6 +119,50 @@ def test_the_runtimes_flags_are_the_daemons() -> None:
     doors = [*settings["listen"], settings["http"]]
     assert {int(door.rpartition(":")[2]) for door in doors} == {p["containerPort"] for p in container["ports"]}
     assert of_kind("InferenceService")["spec"]["predictor"]["model"]["runtime"] == "sluice"
+
+
+def image() -> Any:
+    """deploy/image.py, which writes the image of all manifests."""
+    spec = importlib.util.spec_from_file_location("image", ROOT / "deploy/image.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("pod", [*(of_kind(*workload)["spec"]["template"]["spec"] for workload in DAEMONS),
+                                 of_kind("ServingRuntime")["spec"]])
+def test_the_daemon_may_write_where_it_writes(pod: dict[str, Any], tmp_path: pathlib.Path) -> None:
+    """Nothing here runs the image, whose user is not root, on a node's folders, which are root's."""
+    [container] = pod["containers"]
+    made = image()
+    context = {**pod.get("securityContext", {}), **container.get("securityContext", {})}
+    user = context.get("runAsUser", made.USER)
+    arguments = list(container["args"])
+    if "--config" in arguments:
+        [name] = [volume["configMap"]["name"] for volume in pod["volumes"] if "configMap" in volume]
+        path = tmp_path / "sluiced.json"
+        path.write_text(of_kind("ConfigMap", name)["data"]["sluiced.json"])
+        arguments = ["--config", str(path)]
+    settings = checked(*arguments)
+    assert user != 0 or settings["worker_user"] in ("", "sluice"), "the image has no other user"
+    environment = dict(word.split("=", 1) for word in made.CONFIG["Env"])
+    environment |= {one["name"]: one["value"] for one in container["env"]}
+    files = [door.removeprefix("unix:") for door in settings["listen"] if door.startswith("unix:")]
+    files += [settings["state_file"]] if settings["state_file"] else []
+    folders = [pathlib.Path(file).parent for file in files]
+    folders += [pathlib.Path(settings["lock_folder"]), pathlib.Path(environment["SLUICE_CACHE_DIR"])]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    mounts = {pathlib.Path(mount["mountPath"]): mount for mount in container["volumeMounts"]}
+    entries = {pathlib.Path("/", name): info for name, (info, _) in made.own_layer(tmp_path).entries.items()}
+    for folder in folders:
+        place = next(one for one in [folder, *folder.parents] if one in mounts or one in entries)
+        if place in mounts:
+            volume = volumes[mounts[place]["name"]]
+            assert not mounts[place].get("readOnly") and ("emptyDir" in volume or ("hostPath" in volume and user == 0)), folder
+        else:
+            info = entries[place]
+            assert not context.get("readOnlyRootFilesystem") and (info.uid == user or info.mode & 0o002), folder
 
 
 @pytest.mark.parametrize(("name", "container"), containers())

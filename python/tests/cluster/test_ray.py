@@ -20,6 +20,8 @@ cluster_utils = pytest.importorskip("ray.cluster_utils")
 import sluice  # noqa: E402
 from conftest import DIGITS, PATIENCE, eventually  # noqa: E402
 from sluice import ray as on_ray  # noqa: E402
+from sluice.ray import __main__ as command  # noqa: E402
+from sluice.ray import placed  # noqa: E402
 
 FLAGS = ("--map", "", "--drain-seconds", "1")
 
@@ -46,6 +48,69 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 @pytest.fixture(scope="module")
 def image() -> Any:
     return np.random.default_rng(1).random((1, 1, 8, 8), np.float32)
+
+
+class OneGroup:
+    """A client of a daemon with cores for one group, whose model can fail. In place of supervisor, client, group and model."""
+
+    id = 1
+    holder: OneGroup | None = None
+    asked_kind = ""
+    phase = "started"
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.address = self.process = self
+        self.phase = "started"
+
+    def remote(self) -> int:
+        return 1
+
+    @property
+    def info(self) -> OneGroup:
+        return self
+
+    def create_group(self, cores: int, *, kind: str) -> OneGroup:
+        if OneGroup.holder is not None:
+            raise sluice.ResourceExhausted("no free cores")
+        OneGroup.holder, OneGroup.asked_kind = self, kind
+        return self
+
+    def load(self, package: Any, **options: Any) -> OneGroup:
+        return self
+
+    def start(self) -> None:
+        pass
+
+    def run(self, inputs: Any) -> dict[str, int]:
+        if self.phase == "failed":
+            raise sluice.FailedPrecondition("the model has failed")
+        return {"y": 1}
+
+    def close(self) -> None:
+        OneGroup.holder = None
+
+
+def test_a_failed_model_comes_back_on_the_only_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placed, "supervisor", OneGroup)
+    monkeypatch.setattr(placed, "Client", OneGroup)
+    monkeypatch.setattr(placed.ray, "get", lambda value: value)
+    model = placed.PlacedModel("x")
+    assert model.infer({}) == {"y": 1} and OneGroup.asked_kind == "cpu"
+    assert OneGroup.holder is not None
+    OneGroup.holder.phase = "failed"
+    assert model.infer({}) == {"y": 1}
+
+
+def test_groups_are_of_one_kind_of_device() -> None:
+    devices = [{"kind": "gpu", "num_free_cores": 132}, {"kind": "cpu", "num_free_cores": 5}]
+    assert on_ray.resources(2, {"devices": devices}) == {on_ray.RESOURCE: 2}
+    assert on_ray.resources(2, {"devices": devices}, kind="gpu") == {on_ray.RESOURCE: 66}
+
+
+def test_the_command_says_why_it_knows_no_groups(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setenv("SLUICE_PROGRAM", "false")
+    assert command.main(["2"]) == 1
+    assert "sluice capacity ended with 1" in capsys.readouterr().err
 
 
 def place(package: pathlib.Path) -> Any:

@@ -14,7 +14,9 @@ from sluice.commands import program
 
 
 def document(*cores: int) -> dict[str, Any]:
-    return {"devices": [{"device": i, "num_cores": count} for i, count in enumerate(cores)]}
+    """Of a node with a GPU before its processors."""
+    devices = [{"kind": "gpu", "num_cores": 132}, *({"kind": "cpu", "num_cores": count} for count in cores)]
+    return {"devices": [{"device": i, **device} for i, device in enumerate(devices)]}
 
 
 def test_each_whole_group_of_a_device_is_a_unit_with_its_cores() -> None:
@@ -35,16 +37,16 @@ def test_the_command_takes_what_capacity_printed_here(tmp_path: pathlib.Path, ca
     path = tmp_path / "capacity.json"
     path.write_text(subprocess.run([program(), "capacity", "--json"], capture_output=True, text=True, check=True).stdout)
     assert cluster.main(["slurm", f"here={path}", "--cores", "1"]) == 0
-    cores = sum(device["num_cores"] for device in json.loads(path.read_text())["devices"])
+    cores = sum(device["num_cores"] for device in json.loads(path.read_text())["devices"] if device["kind"] == "cpu")
     assert capsys.readouterr().out.count("NodeName=here Name=coregroup") == cores
 
 
 @pytest.mark.parametrize(("nodes", "cores", "message"), [
-    ({"n1": document(2)}, 4, "no device has 4 cores"),
+    ({"n1": document(2)}, 4, "no device of the kind cpu has 4 cores"),
     ({"n1": document(2)}, 0, "at least 1"),
     ({"n1\nNodeName=n2": document(2)}, 1, "no name of a node"),
     ({"n1": {}}, 1, "no list of devices"),
-    ({"n1": {"devices": [{"num_cores": -1}]}}, 1, "num_cores"),
+    ({"n1": {"devices": [{"kind": "cpu", "num_cores": -1}]}}, 1, "num_cores"),
 ])
 def test_wrong_documents_are_refused_by_name(nodes: dict[str, Any], cores: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -91,3 +91,10 @@ def test_a_job_serves_on_its_nodes_and_names_them_in_a_file(lab: Lab, tmp_path: 
     eventually(lambda: not lab.state_of(job).startswith("RUNNING"), PATIENCE, lambda: lab.text_of(job))
     assert not file.exists()
     assert "daemon.end" in lab.text_of(job), lab.text_of(job)
+    eventually(lambda: lab.state_of(job).startswith("COMPLETED"), PATIENCE, lambda: lab.state_of(job))
+
+
+def test_a_job_whose_daemons_do_not_start_fails(lab: Lab, tmp_path: pathlib.Path) -> None:
+    job = lab.said("sbatch", "--parsable", "--output", lab.folder / "job-%j.txt", "-N2", "--gres", "coregroup:1",
+                   ROOT / "deploy" / "slurm" / "serve.sbatch", tmp_path / "nowhere", tmp_path / "endpoints").strip()
+    eventually(lambda: lab.state_of(job).startswith("FAILED"), PATIENCE, lambda: lab.state_of(job) + lab.text_of(job))

@@ -14,8 +14,9 @@ import numpy as np
 import onnx
 import pytest
 import sluice
-from conftest import DIGITS, PATIENCE, eventually
+from conftest import DIGITS, PATIENCE, eventually, make_model
 from hosts import Host, hosts
+from onnx import TensorProto, helper
 from sluice.cluster import stages
 from sluice.cluster.cut import cut
 from sluice.cluster.stages import Pipeline, Replicas, Stage
@@ -119,7 +120,7 @@ def test_a_cut_link_holds_a_request_no_longer_than_its_time(two: list[Node], par
         assert pipeline.run({"image": image}, timeout=PATIENCE)
         two[0].host.cut()
         with pytest.raises((sluice.DeadlineExceeded, sluice.Unavailable)):
-            pipeline.run({"image": image}, timeout=2)
+            pipeline.submit({"image": image}, timeout=2).result(PATIENCE)
         two[0].host.mend()
 
         def answers() -> bool:
@@ -142,7 +143,7 @@ def test_a_stopped_daemon_holds_the_first_request_no_longer_than_its_time(two: l
     with Pipeline([node.stage(part) for node, part in zip(two, parts, strict=True)]) as pipeline:
         two[0].daemon.suspend()
         with pytest.raises((sluice.DeadlineExceeded, sluice.Unavailable), match=two[0].address):
-            pipeline.run({"image": image}, timeout=2)
+            pipeline.submit({"image": image}, timeout=2).result(PATIENCE)
         two[0].daemon.resume()
 
         def answers() -> bool:
@@ -154,41 +155,75 @@ def test_a_stopped_daemon_holds_the_first_request_no_longer_than_its_time(two: l
 
 
 class SlowClient:
-    """A client whose loads end when the gate is open, and whose model fails with `error` while there is one."""
+    """A client, its model and its tensors. Loads end when the gate is open, and so do the calls named in `hangs`; the
+    model fails with `error` while there is one, and `refusals` fetches fail."""
 
     gate = threading.Event()
     num_loads = 0
+    refusals = 0
     error: Exception | None = None
-    is_lost = False
+    phase = "started"
+    hangs: tuple[str, ...] = ()
+    ended: list[str]
+    ttls: list[float]
 
     def __init__(self, address: str, **options: Any) -> None:
-        self.inputs, self.outputs = (), (types.SimpleNamespace(name="y"),)
+        self.address = address
+        self.inputs = (types.SimpleNamespace(name="x"),)
+        self.outputs = (types.SimpleNamespace(name="x" if address == "first:1" else "y"),)
+
+    def answer(self, call: str) -> None:
+        if call in self.hangs:
+            assert self.gate.wait(PATIENCE)
 
     def load(self, package: Any) -> SlowClient:
         type(self).num_loads += 1
+        if isinstance(package, Exception):
+            raise package
         assert self.gate.wait(PATIENCE)
         return self
 
     @property
-    def info(self) -> str:
-        if self.is_lost:
+    def info(self) -> Any:
+        self.answer("info")
+        if self.phase == "gone":
             raise sluice.NotFound("no such session")
-        return "here"
+        return types.SimpleNamespace(phase=self.phase)
 
-    def run(self, feeds: Any, **options: Any) -> dict[str, int]:
+    def run(self, feeds: Any, *, kept: Any = (), timeout: float | None = None, ttl: float | None = None) -> dict[str, Any]:
         if self.error is not None:
             raise self.error
-        return {"y": 1}
+        self.ttls.append(ttl or 0)
+        return {"x": self} if kept else {"y": 1}
+
+    def offer(self) -> str:
+        self.answer("offer")
+        return "key"
+
+    def fetch(self, offer: str, source: str, **options: Any) -> SlowClient:
+        if self.refusals:
+            type(self).refusals -= 1
+            raise sluice.ResourceExhausted("8 tensors are being fetched from other hosts")
+        return self
+
+    def remove(self) -> None:
+        self.answer("remove")
 
     def close(self) -> None:
-        pass
+        self.answer("close")
+        self.ended.append(self.address)
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> type[SlowClient]:
-    made = type("Slow", (SlowClient,), {"gate": threading.Event()})
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[SlowClient]]:
+    made = type("Slow", (SlowClient,), {"gate": threading.Event(), "ended": [], "ttls": []})
     monkeypatch.setattr(stages, "Client", made)
-    return made
+    yield made
+    made.gate.set()  # ends what hangs
+
+
+#: Two stages with an edge, "x".
+TWO_STAGES = (Stage("first:1", "x", "first:2"), Stage("second:1", "y"))
 
 
 def test_a_load_counts_in_the_time_of_all_who_wait_for_it(slow: type[SlowClient]) -> None:
@@ -211,19 +246,74 @@ def test_a_load_that_hangs_makes_way_for_another(slow: type[SlowClient], monkeyp
         assert future.result(PATIENCE) == {"y": 1}
 
 
+@pytest.mark.parametrize("lost", ["gone", "failed"])
 @pytest.mark.parametrize("kind", [sluice.Cancelled, sluice.FailedPrecondition, sluice.NotFound])
-def test_what_a_living_daemon_refuses_loads_nothing_anew(slow: type[SlowClient], kind: type[Exception]) -> None:
+def test_what_a_living_daemon_refuses_loads_nothing_anew(slow: type[SlowClient], kind: type[Exception],
+                                                         lost: str) -> None:
     slow.gate.set()
     slow.error = kind("of the request")
     with Pipeline([Stage("a:1", "x")]) as pipeline:
         with pytest.raises(kind, match="of the request"):
             pipeline.run({}, timeout=PATIENCE)
         assert slow.num_loads == 1
-        slow.is_lost = True
+        slow.phase = lost
         with pytest.raises(sluice.Unavailable, match="a:1"):
             pipeline.run({}, timeout=PATIENCE)
         slow.error = None
         assert pipeline.run({}, timeout=PATIENCE) == {"y": 1} and slow.num_loads == 2
+        eventually(lambda: slow.ended == ["a:1"])  # the lost session
+
+
+@pytest.mark.parametrize("call", ["offer", "info"])
+def test_a_call_that_hangs_holds_a_request_no_longer_than_its_time(slow: type[SlowClient], call: str) -> None:
+    slow.gate.set()
+    with Pipeline(TWO_STAGES) as pipeline:
+        assert pipeline.run({}, timeout=PATIENCE) == {"y": 1}
+        slow.gate.clear()
+        slow.hangs = (call, "remove", "close")
+        if call == "info":
+            slow.error = sluice.NotFound("of the request")
+        with pytest.raises(sluice.DeadlineExceeded):
+            pipeline.submit({}, timeout=0.05).result(PATIENCE)
+
+
+def test_tensors_that_are_not_removed_and_sessions_that_do_not_end_hold_nobody(slow: type[SlowClient],
+                                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "_END_PATIENCE", 0.05)
+    slow.gate.set()
+    pipeline = Pipeline(TWO_STAGES)
+    assert pipeline.run({}, timeout=PATIENCE) == {"y": 1}
+    slow.gate.clear()
+    slow.hangs = ("remove", "close")
+    assert pipeline.submit({}, timeout=PATIENCE).result(PATIENCE) == {"y": 1}
+    pipeline.close()
+    assert slow.ended == [], "the gate is shut yet"
+
+
+def test_a_fetch_that_the_daemon_refuses_for_now_is_asked_for_again(slow: type[SlowClient]) -> None:
+    slow.gate.set()
+    slow.refusals = 2
+    with Pipeline(TWO_STAGES) as pipeline:
+        assert pipeline.run({}, timeout=PATIENCE) == {"y": 1} and slow.refusals == 0
+        slow.refusals = 1 << 30
+        with pytest.raises(sluice.ResourceExhausted):
+            pipeline.run({}, timeout=0.05)
+
+
+@pytest.mark.parametrize("timeout", [None, 7200.0])
+def test_tensors_of_a_request_live_no_longer_than_a_daemon_lets_them(slow: type[SlowClient],
+                                                                     timeout: float | None) -> None:
+    slow.gate.set()
+    with Pipeline(TWO_STAGES) as pipeline:
+        pipeline.run({}, timeout=timeout)
+        assert slow.ttls == [3600, 3600]
+
+
+def test_a_load_that_fails_ends_its_session(slow: type[SlowClient]) -> None:
+    with Pipeline([Stage("a:1", sluice.InvalidArgument("no model"))]) as pipeline:  # type: ignore[arg-type]
+        with pytest.raises(sluice.InvalidArgument):
+            pipeline.run({}, timeout=PATIENCE)
+        assert slow.ended == ["a:1"]
 
 
 def test_rows_are_shared_and_those_of_a_lost_daemon_are_computed_by_others(tmp_path: pathlib.Path, digits: sluice.Model,
@@ -241,11 +331,47 @@ def test_rows_are_shared_and_those_of_a_lost_daemon_are_computed_by_others(tmp_p
             replicas.run({"image": images}, timeout=PATIENCE)
 
 
+def branching() -> onnx.ModelProto:
+    """z = c ? f(x) : weight, with f in a branch, which reads the outer tensors y = |x| and x; w = y + z."""
+    def body(name: str, *nodes: onnx.NodeProto) -> onnx.GraphProto:
+        return helper.make_graph(list(nodes), name, [], [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])])
+
+    then = body("then", helper.make_node("Add", ["y", "x"], ["sum"]), helper.make_node("Neg", ["sum"], ["then"]))
+    other = body("other", helper.make_node("Identity", ["weight"], ["other"]))
+    made = make_model(
+        [helper.make_node("Abs", ["x"], ["y"]),
+         helper.make_node("If", ["c"], ["z"], then_branch=then, else_branch=other),
+         helper.make_node("Add", ["y", "z"], ["w"])],
+        [("x", TensorProto.FLOAT, [2]), ("c", TensorProto.BOOL, [])], [("w", TensorProto.FLOAT, [2])])
+    made.graph.initializer.append(helper.make_tensor("weight", TensorProto.FLOAT, [2], [7, 8]))
+    return made
+
+
+@pytest.mark.parametrize(("tensors", "inputs"), [
+    (["y"], [["x"], ["x", "c", "y"]]),
+    (["z"], [["x", "c"], ["x", "z"]]),
+    (["y", "z"], [["x"], ["x", "c", "y"], ["y", "z"]]),
+])
+def test_parts_take_what_their_branches_read(tensors: list[str], inputs: list[list[str]]) -> None:
+    parts = cut(branching(), tensors)
+    assert [[value.name for value in part.graph.input] for part in parts] == inputs
+    for condition in (True, False):
+        known: dict[str, Any] = {"x": np.array([1, -2], np.float32), "c": np.array(condition)}
+        [expected] = sluice.compile(branching()).run(known).values()
+        for part in parts:
+            onnx.checker.check_model(part)
+            known |= sluice.compile(part).run({value.name: known[value.name] for value in part.graph.input})
+        np.testing.assert_array_equal(known["w"], expected)
+
+
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: Pipeline([]), "at least one stage"),
     (lambda: Pipeline([Stage("a:1", "x"), Stage("b:1", "y")]), "has no exchange"),
     (lambda: Replicas([]), "no daemon"),
     (lambda: cut(DIGITS, ["nothing"]), 'gives "nothing"'),
+    (lambda: cut(branching(), ["z", "y"]), '"y" does not depend on "z"'),
+    (lambda: cut(branching(), ["y", "y"]), 'behind the cut at "y"'),
+    (lambda: cut(branching(), ["w"]), 'behind the cut at "w"'),
 ])
 def test_what_cannot_be_cut_is_refused_by_name(make: Any, message: str) -> None:
     with pytest.raises(sluice.InvalidArgument, match=message):

@@ -30,6 +30,7 @@ def test_vectors_are_those_of_the_model(embedder: sluice.Model, encoders: Encode
     assert vectors.dtype == np.float32 and vectors.shape == (len(TEXTS), WIDTH)
     assert np.allclose(vectors, encoders.vectors(TEXTS), atol=1e-4)
     assert np.allclose(embedder.embed(TEXTS[0]), vectors[0], atol=1e-5)
+    assert np.array_equal(embedder.embed(iter(TEXTS)), vectors)
     assert embedder.embed([]).shape == (0, WIDTH)
 
 
@@ -49,6 +50,7 @@ def test_long_lists_are_divided(embedder: sluice.Model, encoders: Encoders) -> N
 
 def test_scores_are_those_of_the_model(scorer: sluice.Model, encoders: Encoders) -> None:
     scores = scorer.rerank("who ran?", TEXTS)
+    assert np.array_equal(scorer.rerank("who ran?", iter(TEXTS)), scores)
     assert np.allclose(scores, encoders.scores("who ran?", TEXTS), atol=1e-4)
     assert len(set(np.argsort(-scores))) == len(TEXTS)
 

@@ -13,7 +13,7 @@ import daemon as daemons
 import numpy as np
 import pytest
 import sluice
-from conftest import DIGITS, eventually
+from conftest import DIGITS, eventually, whole_lines
 
 grpcclient = pytest.importorskip("tritonclient.grpc")
 
@@ -27,11 +27,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[daemons.Daemon]
     with daemons.running(folder, "--http", "localhost:0", "-g", "localhost:0", "--models",
                          str(folder / "digits.sluice"), "--access-log", str(folder / "access.log")) as running:
         yield running
-
-
-def whole_lines(path: pathlib.Path) -> list[str]:
-    """Without the last one while it is being written."""
-    return path.read_text().split("\n")[:-1]
 
 
 def lines(served: daemons.Daemon, **wanted: Any) -> list[dict[str, Any]]:

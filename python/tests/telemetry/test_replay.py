@@ -10,7 +10,7 @@ import subprocess
 import daemon as daemons
 import numpy as np
 import sluice
-from conftest import DIGITS, eventually
+from conftest import DIGITS, eventually, whole_lines
 
 
 def sizes(path: pathlib.Path) -> int:
@@ -41,7 +41,7 @@ def test_recorded_requests_go_to_another_daemon(tmp_path: pathlib.Path) -> None:
         assert json.loads(done.stdout)[0]["answered"] == len(images)
 
         def arrived() -> list[int]:
-            lines = [json.loads(line) for line in access.read_text().split("\n")[:-1]]  # without one being written
+            lines = [json.loads(line) for line in whole_lines(access)]
             return [line["bytes_in"] for line in lines if line.get("call") == "POST /v2/models/digits/infer"]
 
         # One more goes ahead, to see that the server answers. Requests on connections of their own may overtake others.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import os
 import pathlib
+import queue
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 
@@ -15,6 +18,9 @@ from ..commands import program
 from ..errors import NotFound, Unavailable
 
 _PR_SET_PDEATHSIG = 1  # of prctl(2)
+
+#: Seconds until a daemon that says nothing is killed. It finds devices and may compile no models meanwhile.
+_START_PATIENCE = 60.0
 
 
 def daemon_program() -> str:
@@ -33,6 +39,8 @@ def daemon_program() -> str:
 class OwnedDaemon:
     """A daemon at a Unix socket in `folder`. Started again when it dies, until `stop`; any thread may ask.
 
+    It reads no settings of the machine, which are for the daemon of the system. What it logs goes to stderr.
+
     The kernel kills it when the thread that made it ends, so the thread must live as long as its process: a raylet
     that is killed takes its workers, and these their daemons.
     """
@@ -40,8 +48,10 @@ class OwnedDaemon:
     def __init__(self, folder: pathlib.Path, flags: Sequence[str] = ()) -> None:
         self.address = f"unix:{folder / 'sluice.sock'}"
         self.num_restarts = 0
-        self._command = [daemon_program(), "--log-console", "--listen", self.address, "--socket-group", "",
-                         "--lock-folder", str(folder / "locks"), *flags]
+        settings = folder / "sluiced.json"
+        settings.write_text("{}\n")
+        self._command = [daemon_program(), "--config", str(settings), "--log-console", "--listen", self.address,
+                         "--socket-group", "", "--lock-folder", str(folder / "locks"), *flags]
         self._libc = ctypes.CDLL(None)
         self._process: subprocess.Popen[str] | None = None
         self._is_stopped = False
@@ -77,20 +87,39 @@ class OwnedDaemon:
             running.kill()
             running.wait()
 
-    def _die_with_parent(self) -> None:
-        self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
     def _start(self) -> None:
+        parent = os.getpid()
+
+        def die_with_parent() -> None:
+            self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:  # which ended before the call
+                os.kill(os.getpid(), signal.SIGKILL)
+
         # Ray's workers set no signal mask that the daemon would inherit.
         running = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                   preexec_fn=self._die_with_parent)  # noqa: PLW1509 - one call of libc
-        said = []
-        assert running.stdout is not None
+                                   errors="replace", preexec_fn=die_with_parent)  # noqa: PLW1509 - calls of libc
+        said: collections.deque[str] = collections.deque(maxlen=5)
+        serves: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        threading.Thread(target=_pass_on, args=(running, said, serves), name="sluice-daemon", daemon=True).start()
+        try:
+            is_serving = serves.get(timeout=_START_PATIENCE)
+        except queue.Empty:
+            is_serving = False
+            said.append(f"no word in {_START_PATIENCE:g} seconds")
+        if not is_serving:
+            running.kill()
+            running.wait()
+            raise Unavailable(f"sluiced did not start: {''.join(said)}")
+        self._process = running
+
+
+def _pass_on(running: subprocess.Popen[str], said: collections.deque[str], serves: queue.SimpleQueue[bool]) -> None:
+    """Reads what the daemon says, as an unread pipe fills up, and keeps the last lines."""
+    assert running.stdout is not None
+    with running.stdout:
         for line in running.stdout:
             said.append(line)
+            sys.stderr.write(line)
             if "listening on " in line:
-                threading.Thread(target=running.stdout.read, daemon=True).start()  # an unread pipe fills up
-                self._process = running
-                return
-        running.wait()
-        raise Unavailable(f"sluiced did not start: {''.join(said[-5:])}")
+                serves.put(True)
+    serves.put(False)
