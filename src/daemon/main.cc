@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/process/child.h"
 #include "base/process/memory_limit.h"
+#include "base/system/heap.h"
 #include "daemon/daemon.h"
 #include "daemon/flags.h"
 #include "daemon/handover/inherited.h"
@@ -160,17 +161,20 @@ class Succession {
 };
 
 /// Until SIGTERM or SIGINT comes, or until a successor serves: SIGUSR2 then. Meanwhile SIGHUP
-/// reloads, and the manager's watchdog is told that we live.
+/// reloads, the manager's watchdog is told that we live, and the heap is trimmed.
 template <typename Reload>
 int wait_for_stop(const sigset_t& signals, service::Log& log, Succession& succession,
                   const Reload& reload) {
   const FileDescriptor come(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   constexpr std::int64_t kNsPerMs = 1'000'000;
-  const std::int64_t period_ms = watchdog_ns() > 0 ? watchdog_ns() / 2 / kNsPerMs : 3'600'000;
+  constexpr std::int64_t kHeapMs = 10'000;
+  const std::int64_t period_ms =
+      watchdog_ns() > 0 ? std::min(watchdog_ns() / 2 / kNsPerMs, kHeapMs) : kHeapMs;
+  HeapTrimmer heap;
   while (true) {
     std::array<pollfd, 2> waits = {{{come.get(), POLLIN, 0}, {succession.report_fd(), POLLIN, 0}}};
-    poll(waits.data(), waits.size(),
-         static_cast<int>(std::min<std::int64_t>(period_ms, 3'600'000)));
+    poll(waits.data(), waits.size(), static_cast<int>(period_ms));
+    heap.look();
     signalfd_siginfo info = {};
     const bool has_come = read(come.get(), &info, sizeof(info)) == sizeof(info);
     const int number = has_come ? static_cast<int>(info.ssi_signo) : 0;

@@ -26,5 +26,20 @@ TEST(Heap, CountsBlocksOfEverySizeAndThreadUntilTheyAreFreed) {
   EXPECT_LT(heap_bytes() - before, kMiB);
 }
 
+TEST(Heap, IsTrimmedOnceAfterMuchWasFreed) {
+  if (kIsSanitized) GTEST_SKIP() << "a sanitizer replaces malloc";
+  HeapTrimmer trimmer;
+  trimmer.look();
+  EXPECT_FALSE(trimmer.look());
+  std::vector<std::unique_ptr<std::byte[]>> blocks;
+  for (int i = 0; i < 1024; ++i) blocks.push_back(std::make_unique<std::byte[]>(64 << 10));
+  const auto last =
+      std::make_unique<std::byte[]>(64 << 10);  // keeps the others from the heap's end
+  EXPECT_FALSE(trimmer.look());
+  blocks.clear();
+  EXPECT_TRUE(trimmer.look());
+  EXPECT_FALSE(trimmer.look());
+}
+
 }  // namespace
 }  // namespace sluice

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/process/usage.h"
 #include "base/system/heap.h"
 #include "service/prometheus/text.h"
 #include "terms/runtime_code.h"
@@ -108,6 +109,11 @@ void add_server(PrometheusText& text, const Metrics& metrics) {
   text.add({}, metrics.descriptors.max_open);
   text.begin("heap_bytes", "gauge", "Memory that the daemon has allocated.");
   text.add({}, heap_bytes());
+  const ProcessUsage usage = process_usage();
+  text.begin("resident_bytes", "gauge", "Memory of the daemon's process, as the system counts it.");
+  text.add({}, usage.resident_bytes);
+  text.begin("processor_seconds_total", "counter", "Processor time of the daemon's process.");
+  text.add_seconds({}, usage.processor_ns);
   text.begin("memory_bytes", "gauge", "What clients make the daemon hold, by what for.");
   for (const auto& item : metrics.memory) text.add({{"category", item.category}}, item.bytes);
   text.begin("memory_limit_bytes", "gauge", "The most that all categories may be together.");
