@@ -78,7 +78,7 @@ Status Embedding::post() {
   request.on_done = [self = shared_from_this()](const runtime::Reply& reply) { self->take(reply); };
   const auto flight = shared_.flights.enter(model_, /*may_compute=*/false);
   cancel_.set([flight] { flight->cancel(); });  // one that was answered takes no notice
-  return shared_.flights.post(flight, request, {nullptr, limits_.max_run_ns});
+  return shared_.flights.post(flight, request, {nullptr, limits_.max_run_ns, limits_.max_priority});
 }
 
 void Embedding::take(const runtime::Reply& reply) {

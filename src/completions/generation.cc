@@ -1,5 +1,6 @@
 #include "completions/generation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/no_memory.h"
@@ -21,7 +22,7 @@ Generation::Generation(std::shared_ptr<dispatch::ModelRef> model,
     : model_(std::move(model)),
       language_(std::move(language)),
       deadline_ns_(request.deadline_ns),
-      priority_(request.priority),
+      priority_(std::min(request.priority, limits.max_priority)),
       account_(request.account),
       shared_(shared),
       limits_(std::move(limits)),

@@ -1,5 +1,6 @@
 #include "dispatch/flight_table.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,7 @@ Status FlightTable::submit(const std::shared_ptr<Flight>& flight, runtime::Reque
   Status status = limits.quota != nullptr ? limits.quota->enter() : ok_status();
   if (status.is_ok()) {
     request.max_run_ns = limits.max_run_ns;
+    request.priority = std::min(request.priority, limits.max_priority);
     flight->quota_ = std::move(limits.quota);
     ShadowCopy copy(flight->model_, request);
     const auto id = catch_no_memory([&] {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -76,6 +77,21 @@ TEST_F(FlightTableTest, PostedRequestIsAnsweredOnceAndLeavesTheTable) {
   sink_->answer(0);
   EXPECT_EQ(codes_, std::vector{RuntimeCode::kOk});
   EXPECT_FALSE(table_.contains(7));
+}
+
+TEST_F(FlightTableTest, PriorityIsAtMostThatOfTheClientsLimits) {
+  for (const std::int32_t priority : {-2, 7}) {
+    Request request;
+    request.priority = priority;
+    request.on_done = [](const Reply&) {};
+    const RequestLimits limits{nullptr, 0, /*max_priority=*/3};
+    ASSERT_TRUE(
+        table_.post(table_.enter(7 + sink_->requests.size(), model_, false), request, limits)
+            .is_ok());
+    EXPECT_EQ(sink_->requests.back().priority, std::min(priority, 3));
+  }
+  sink_->answer(0);
+  sink_->answer(1);
 }
 
 TEST_F(FlightTableTest, IdInFlightIsRefusedUntilItsAnswer) {

@@ -1,7 +1,9 @@
-// How many requests a client may have in flight, and how long a run of each may take.
+// How many requests a client may have in flight, how long a run of each may take, and how
+// important it may be.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 
@@ -33,6 +35,8 @@ class RequestQuota {
 struct RequestLimits {
   std::shared_ptr<RequestQuota> quota = nullptr;  ///< null for none
   std::int64_t max_run_ns = 0;                    ///< as runtime::Request; 0: no limit
+  /// A request that asks for more has this one.
+  std::int32_t max_priority = std::numeric_limits<std::int32_t>::max();
 };
 
 }  // namespace sluice::dispatch

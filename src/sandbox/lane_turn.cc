@@ -42,6 +42,7 @@ Lane::Turn Lane::take(Function& function) {
   const std::int64_t rows_of_run = function.joining ? function.joining->max_rows : 1;
   std::int64_t room = function.load.depth * rows_of_run;
   while (!function.line.empty() && room > 0) {
+    function.line.put_passed_first();
     const auto next = pending_.at(*function.line.front());
     const std::int64_t rows =
         function.joining ? runtime::rows_of(next->request, *function.joining) : 0;

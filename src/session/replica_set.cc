@@ -214,6 +214,7 @@ void ReplicaSet::start_waiting() {
 
 std::optional<runtime::PendingRequest> ReplicaSet::pop_line() {
   const std::lock_guard lock(mutex_);
+  line_.put_passed_first();
   auto waiting = line_.pop();
   if (waiting) left_line_[waiting->id] = kLineBit;  // between line and replica
   count_waiting();

@@ -70,6 +70,7 @@ std::int64_t ModelScheduler::join_due_ns() const {
 
 /// Fills `running` from the line; false if no run is due. Requires: mutex_ is held.
 bool ModelScheduler::take_run(Running& running, std::int64_t now_ns) {
+  line_.put_passed_first();
   Run run = {line_.empty() ? 0U : 1U, 0, true};
   if (joining_) run = next_run(now_ns);
   running.rule = joining_;

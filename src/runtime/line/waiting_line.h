@@ -40,10 +40,12 @@ struct Place {
   }
 };
 
-/// Requests in the order of their places; `Waiting` is what a line knows of each. Not thread-safe,
-/// and not bounded: who owns a line refuses requests over its limit. Every operation is logarithmic
-/// in the number of requests, except `take_all`, because a line may be 65,536 long and its owner
-/// looks at it in every step.
+/// Requests in the order of their places. The oldest request, whatever its priority, lets no more
+/// than 19 of a higher one pass; only a request of the lowest priority of all, which a shadow's
+/// copy has, waits for all others. `Waiting` is what a line knows of each. Not thread-safe, and not
+/// bounded: who owns a line refuses requests over its limit. Every operation is logarithmic in the
+/// number of requests, except `take_all`, because a line may be 65,536 long and its owner looks at
+/// it in every step.
 template <typename Waiting = PendingRequest>
 class WaitingLine {
  public:
@@ -83,11 +85,25 @@ class WaitingLine {
   /// Removes and returns the first request.
   std::optional<Waiting> pop() {
     if (requests_.empty()) return std::nullopt;
+    count_passing(requests_.begin());
     return remove(requests_.begin());
+  }
+  /// Before a run is taken: puts the oldest request first if others of higher priority have passed
+  /// it often enough. Not within a run, whose requests were chosen by `visit`.
+  void put_passed_first() {
+    if (num_passing_ < kMostPassing) return;
+    num_passing_ = 0;
+    const auto oldest = first_come();
+    if (oldest == requests_.end()) return;
+    auto node = requests_.extract(oldest);
+    node.key().priority = std::numeric_limits<std::int32_t>::max();
+    const auto placed = requests_.insert(std::move(node)).position;
+    by_id_[placed->first.id] = placed;
   }
   std::optional<Waiting> take(std::uint64_t id) {
     const auto found = by_id_.find(id);
     if (found == by_id_.end()) return std::nullopt;
+    count_passing(found->second);
     return remove(found->second);
   }
   /// Removes and returns the requests whose deadline is `now_ns` or earlier.
@@ -119,7 +135,25 @@ class WaitingLine {
  private:
   static constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
   static constexpr std::int64_t kMostBehind = 64;
+  static constexpr std::int64_t kMostPassing = 19;
   using Requests = std::map<Place, Waiting>;
+
+  /// The oldest request that is not to wait for all others, as a shadow's copy is.
+  typename Requests::iterator first_come() {
+    for (const auto& [id, at] : by_id_) {
+      if (at->first.priority != std::numeric_limits<std::int32_t>::min()) return at;
+    }
+    return requests_.end();
+  }
+
+  /// A request that leaves the front ahead of the oldest.
+  void count_passing(typename Requests::iterator leaving) {
+    if (leaving != requests_.begin()) return;
+    const auto oldest = first_come();
+    const bool passes =
+        oldest != requests_.end() && oldest->first.priority < leaving->first.priority;
+    num_passing_ = passes ? num_passing_ + 1 : 0;
+  }
 
   Waiting remove(typename Requests::iterator at) {
     by_id_.erase(at->first.id);
@@ -132,6 +166,7 @@ class WaitingLine {
   Requests requests_;
   std::map<std::uint64_t, typename Requests::iterator> by_id_;
   std::set<std::pair<std::int64_t, std::uint64_t>> deadlines_;  ///< with ids; only real deadlines
+  std::int64_t num_passing_ = 0;  ///< requests that passed the oldest one lately
 };
 
 }  // namespace sluice::runtime

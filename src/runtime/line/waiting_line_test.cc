@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <vector>
+
 namespace sluice::runtime {
 namespace {
 
@@ -49,6 +52,36 @@ TEST(WaitingLine, EachRequestIsTakenOnce) {
   EXPECT_TRUE(line.take(7));
   EXPECT_FALSE(line.take(7));
   EXPECT_TRUE(line.empty());
+}
+
+TEST(WaitingLine, OldestRequestLetsNineteenOfAHigherPriorityPass) {
+  WaitingLine<> line;
+  line.push(pending(1, 0, kNoDeadline));
+  std::vector<std::uint64_t> order;
+  for (std::uint64_t id = 2; id <= 60; ++id) line.push(pending(id, 5, kNoDeadline));
+  while (!line.empty()) {
+    line.put_passed_first();
+    order.push_back(line.front()->id);
+    (void)line.take(order.back());
+  }
+  ASSERT_EQ(order.size(), 60U);
+  EXPECT_EQ(order[18], 20U);
+  EXPECT_EQ(order[19], 1U);
+  EXPECT_EQ(order[20], 21U);
+}
+
+TEST(WaitingLine, CopyOfAShadowWaitsForAllOthers) {
+  WaitingLine<> line;
+  line.push(pending(1, std::numeric_limits<std::int32_t>::min(), kNoDeadline));
+  line.push(pending(2, 0, kNoDeadline));
+  for (std::uint64_t id = 3; id <= 60; ++id) line.push(pending(id, 5, kNoDeadline));
+  std::vector<std::uint64_t> order;
+  while (!line.empty()) {
+    line.put_passed_first();
+    order.push_back(line.pop()->id);
+  }
+  EXPECT_EQ(order[19], 2U);
+  EXPECT_EQ(order.back(), 1U);
 }
 
 }  // namespace

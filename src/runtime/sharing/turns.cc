@@ -7,6 +7,8 @@ namespace {
 
 /// A switch takes at most a tenth of a turn.
 constexpr std::int64_t kResidencyPerCost = 10;
+/// A priority that waits gets one part in so many of the time that higher ones use.
+constexpr std::int64_t kPartOfLower = 19;
 /// Share of a new value in an average.
 constexpr std::int64_t kSmoothing = 8;
 
@@ -74,10 +76,14 @@ void Turns::set_waiting(Id id, bool is_waiting) {
 
 /// Of equal ones the first added.
 std::optional<Turns::Id> Turns::first_waiting() const {
+  std::optional<Id> first;
   for (const auto& [priority, level] : levels_) {
-    if (!level.waiting.empty()) return level.waiting.begin()->second;
+    if (level.waiting.empty()) continue;
+    const bool is_due = level.owed_ns >= level.run_ns;
+    if (!first || is_due) first = level.waiting.begin()->second;
+    if (is_due) break;  // of several the highest; its run is charged, and the next one's turn comes
   }
-  return std::nullopt;
+  return first;
 }
 
 bool Turns::update(std::int64_t now_ns, bool is_occupied) {
@@ -101,7 +107,7 @@ bool Turns::update(std::int64_t now_ns, bool is_occupied) {
 
 /// Whether the holder, which has requests, goes on.
 bool Turns::keeps(const Member& holder, Id next, std::int64_t now_ns) {
-  if (members_.at(next).priority > holder.priority) return false;
+  if (members_.at(next).priority != holder.priority) return false;
   // Two charges show what a request costs that is not the first of its turn.
   const bool is_known =
       holder.request_ns > 0 || num_charges_ >= 2 || options_.max_residency_ns == 0;
@@ -120,9 +126,28 @@ void Turns::pass(Id next, std::int64_t now_ns) {
   since_ns_ = now_ns;
 }
 
+/// Lower priorities that wait are owed a part of the time; what one uses before a higher one that
+/// waits is paid off.
+void Turns::charge_level(const Member& member, std::int64_t compute_ns) {
+  bool has_higher = false;
+  for (auto& [priority, level] : levels_) {
+    if (priority < member.priority && !level.waiting.empty()) {
+      level.owed_ns += compute_ns / kPartOfLower;
+    } else if (priority == member.priority) {
+      level.run_ns = compute_ns;
+      // What it uses alone costs nothing; a debt stays.
+      level.owed_ns =
+          has_higher ? level.owed_ns - compute_ns : std::min<std::int64_t>(level.owed_ns, 0);
+    } else if (priority > member.priority) {
+      has_higher = has_higher || !level.waiting.empty();
+    }
+  }
+}
+
 void Turns::charge(std::int64_t compute_ns, std::int64_t num_requests) {
   if (!holder_) return;
   Member& member = members_.at(*holder_);
+  charge_level(member, compute_ns);
   const std::int64_t owed_ns = compute_ns + member.rest_ns;
   member.rest_ns = owed_ns % member.weight;
   move(*holder_, member, member.is_waiting, member.virtual_ns + owed_ns / member.weight);

@@ -17,16 +17,17 @@ struct TurnOptions {
   std::int64_t max_residency_ns = 100'000'000;
 };
 
-/// Decides whose requests start. Strict between priorities; within one, weighted fair queueing by
-/// compute time: each member has a virtual time, its compute time divided by its weight, and the
-/// next turn goes to the waiting member with the least. A member that had nothing to do gets no
-/// credit for that: it goes on from the least virtual time of the busy ones of its priority.
+/// Decides whose requests start. A higher priority goes first, but a lower one that waits gets a
+/// twentieth of the time; within one priority, weighted fair queueing by compute time: each member
+/// has a virtual time, its compute time divided by its weight, and the next turn goes to the
+/// waiting member with the least. A member that had nothing to do gets no credit for that: it goes
+/// on from the least virtual time of the busy ones of its priority.
 ///
 /// A turn ends when its holder has no request left, after the residency if others of its priority
-/// wait, or when one of a higher priority waits. The residency is `min_residency_ns`, or ten times
-/// the measured cost of a switch if that is more: the time by which the first requests of turns
-/// exceed later ones. The holder then starts no more requests, and the turn passes when those that
-/// run have ended.
+/// wait, or when one of another priority goes first. The residency is `min_residency_ns`, or ten
+/// times the measured cost of a switch if that is more: the time by which the first requests of
+/// turns exceed later ones. The holder then starts no more requests, and the turn passes when those
+/// that run have ended.
 ///
 /// Used by one thread at a time; a call takes logarithmic time and, but for `add`, allocates
 /// nothing. Times of `update` never go back.
@@ -70,9 +71,14 @@ class Turns {
     std::int64_t request_ns = 0;  ///< average without first requests of turns; 0: unknown
   };
   using ByVirtualTime = std::set<std::pair<std::int64_t, Id>>;
+  /// Whoever has never run waits for 20 ms of higher ones.
+  static constexpr std::int64_t kFirstRunNs = 1'000'000;
+
   /// The members of one priority.
   struct Level {
-    std::int64_t floor_ns = 0;  ///< least virtual time of busy members; never goes back
+    std::int64_t floor_ns = 0;          ///< least virtual time of busy members; never goes back
+    std::int64_t owed_ns = 0;           ///< its share of what higher ones computed while it waited
+    std::int64_t run_ns = kFirstRunNs;  ///< its last charge; it goes first when so much is owed
     ByVirtualTime waiting;
     ByVirtualTime others;
 
@@ -84,6 +90,7 @@ class Turns {
   void raise_floor(int priority);
   void move(Id id, Member& member, bool is_waiting, std::int64_t virtual_ns);
   void pass(Id next, std::int64_t now_ns);
+  void charge_level(const Member& member, std::int64_t compute_ns);
 
   const TurnOptions options_;
   std::map<Id, Member> members_;

@@ -14,6 +14,7 @@ namespace {
 constexpr std::array kRoles = {Role::kMonitor, Role::kInference, Role::kControl};
 constexpr std::string_view kNone = "none";
 constexpr std::string_view kMaxRun = "max_run=";
+constexpr std::string_view kMaxPriority = "max_priority=";
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::int64_t kMostSeconds = 1'000'000'000;
 
@@ -26,6 +27,14 @@ Result<std::int64_t> parse_max_run(std::string_view seconds) {
   }
   return invalid_argument("{}{} is not a number of seconds between 1 and {}", kMaxRun,
                           seconds.substr(0, 100), kMostSeconds);
+}
+
+Result<std::int32_t> parse_max_priority(std::string_view text) {
+  std::int32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && at == end && number != Roles::kAnyPriority) return number;
+  return invalid_argument("{}{} is no whole number of 32 bits", kMaxPriority, text.substr(0, 100));
 }
 
 }  // namespace
@@ -53,6 +62,10 @@ Result<Roles> parse_roles(std::string_view text) {
       roles.set_max_run_ns(SLUICE_TRY(parse_max_run(word.substr(kMaxRun.size()))));
       continue;
     }
+    if (word.starts_with(kMaxPriority)) {
+      roles.set_max_priority(SLUICE_TRY(parse_max_priority(word.substr(kMaxPriority.size()))));
+      continue;
+    }
     const auto* const role = std::ranges::find(kRoles, word, role_name);
     if (role == kRoles.end()) {
       return invalid_argument("\"{}\" is no role; there are inference, control, monitor and none",
@@ -74,6 +87,9 @@ std::string to_string(Roles roles) {
   if (text.empty()) return std::string(kNone);
   if (roles.max_run_ns() != 0)
     text += fmt::format(",{}{}", kMaxRun, roles.max_run_ns() / kNsPerSecond);
+  if (roles.max_priority() != Roles::kAnyPriority) {
+    text += fmt::format(",{}{}", kMaxPriority, roles.max_priority());
+  }
   return text;
 }
 
