@@ -101,7 +101,10 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.drain_limit_ns = settings.drain_seconds * kNsPerSecond;
   options.hang_limit_ns = settings.hang_seconds * kNsPerSecond;
   options.max_run_ns = settings.max_run_seconds * kNsPerSecond;
-  options.isolation = SLUICE_TRY(terms::parse_isolation(settings.isolation));
+  options.isolates_others = settings.isolation == kIsolateOthers;
+  if (!options.isolates_others) {
+    options.isolation = SLUICE_TRY(terms::parse_isolation(settings.isolation));
+  }
   options.functions.num_lanes = static_cast<std::int32_t>(settings.function_lanes);
   options.functions.num_cells = static_cast<std::int32_t>(settings.function_cells);
   options.functions.lane_cores = static_cast<std::int32_t>(settings.function_lane_cores);

@@ -48,7 +48,8 @@ constexpr std::array kSettings = {
     SettingInfo{"roles", 0, &Settings::roles,
                 "What clients may do: user:NAME=ROLES, group:NAME=ROLES, remote=ROLES or "
                 "others=ROLES, where ROLES are inference, control, monitor, or none, and perhaps "
-                "max_run=SECONDS, the limit of a run of their requests; may be repeated "
+                "max_run=SECONDS, the limit of a run of their requests, and max_priority=NUMBER, "
+                "the highest priority of their requests and functions; may be repeated "
                 "(default: all may do everything)"},
     SettingInfo{"model_folders", 0, &Settings::model_folders,
                 "Folder of packages that clients may load by path"},
@@ -157,8 +158,9 @@ constexpr std::array kSettings = {
                 0, 1 << 20},
     SettingInfo{
         "isolation", 0, &Settings::isolation,
-        "Default isolation of core groups: stream, in the daemon, or process, in a worker of "
-        "the group's own"},
+        "Default isolation of core groups: stream, in the daemon, process, in a worker of the "
+        "group's own, or others: process for groups, models and functions of users other than root "
+        "and the daemon's"},
     SettingInfo{"function_lanes", 0, &Settings::function_lanes,
                 "Maximum number of core groups that functions share; a group is reserved while it "
                 "has functions",
@@ -438,7 +440,9 @@ Status check_settings(const Settings& settings) {
   }
   SLUICE_TRY(check_exchange(settings));
   SLUICE_TRY(service::parse_role_rules(settings.roles));
-  SLUICE_TRY(terms::parse_isolation(settings.isolation));
+  if (settings.isolation != kIsolateOthers) {
+    SLUICE_TRY(terms::parse_isolation(settings.isolation));
+  }
   (void)SLUICE_TRY(parse_transfer_policy(settings.transfer_policy));
   if (settings.tls_certificate.empty() != settings.tls_key.empty()) {
     return invalid_argument("tls_certificate and tls_key belong together: give both or none");

@@ -20,6 +20,9 @@ inline constexpr std::string_view kDefaultConfig = "/etc/sluice/sluiced.json";
 /// Written at boot (`sluice-discover.service`). Read only if it fits what this process may use.
 inline constexpr std::string_view kBootMap = "/run/sluice/devices.json";
 
+/// The `isolation` that the clients' users decide.
+inline constexpr std::string_view kIsolateOthers = "others";
+
 struct Settings {
   std::vector<std::string> devices;  ///< bus addresses or logical ids; empty: all
   /// Device map to read; empty: look now.
@@ -69,7 +72,7 @@ struct Settings {
   std::int64_t hang_seconds = 20;
   std::int64_t max_run_seconds = 60;  ///< of a run whose model's load sets no limit
   std::int64_t huge_pages = 0;        ///< of 2 MiB, reserved per device
-  std::string isolation = "stream";   ///< default isolation of core groups
+  std::string isolation = "stream";   ///< default isolation of core groups, or kIsolateOthers
   std::int64_t function_lanes = 1;    ///< core groups that functions share
   std::int64_t function_cells = 1;    ///< such groups in processes of their own
   std::int64_t function_lane_cores = 1;

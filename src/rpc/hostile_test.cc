@@ -341,6 +341,17 @@ TEST_F(HostileTest, StalledUploadEndsAndKeepsNoClientOut) {
   EXPECT_EQ(code_of(wire::from_grpc(stalled->Finish())), RuntimeCode::kTimeout);
 }
 
+TEST_F(HostileTest, UploadThatDripsEnds) {
+  grpc::ClientContext context;
+  v1::LoadModelResponse response;
+  const auto slow = stub_->LoadModel(&context, &response);
+  ASSERT_TRUE(slow->Write(options_of(1 << 20)));
+  const v1::LoadModelRequest drop = chunk_of("x");
+  for (int i = 0; i < 1 << 20 && slow->Write(drop); ++i) continue;
+  slow->WritesDone();
+  EXPECT_EQ(code_of(wire::from_grpc(slow->Finish())), RuntimeCode::kTimeout);
+}
+
 TEST_F(HostileTest, NamesThatCannotBePrintedAreRefused) {
   for (const std::string& name :
        {std::string(300, 'n'), std::string("a\nb"), std::string("\x1B[2J")}) {
@@ -373,6 +384,20 @@ TEST_F(HostileTest, RequiredSessionsLeaveOthersOnlyTheView) {
   EXPECT_TRUE(call(&v1::Runtime::Stub::Infer, good_request(), session->token()).is_ok());
   strict.requires_session = false;
   service_.set_options(strict);
+}
+
+TEST_F(HostileTest, TokenOfASessionServesItsUserAlone) {
+  terms::Peer alice;
+  alice.user = 4'000'001;
+  terms::Peer bob;
+  bob.user = 4'000'002;
+  const auto session = service_.open_session("c", alice).value();
+  EXPECT_TRUE(service_.caller_of(terms::Role::kAny, session->token(), alice).is_ok());
+  EXPECT_EQ(service_.caller_of(terms::Role::kAny, session->token(), bob).status().code(),
+            Code::kUnauthenticated);
+  EXPECT_TRUE(
+      call(&v1::Runtime::Stub::ListModels, v1::ListModelsRequest(), session->token()).is_ok())
+      << "the daemon's own user may end it, so may use it";
 }
 
 TEST_F(HostileTest, ModelWithoutASessionIsControlledByItsUser) {

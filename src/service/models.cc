@@ -72,6 +72,14 @@ Status check_names(const terms::Signature& signature) {
   return ok_status();
 }
 
+/// A function keeps its priority for good: a lower one than its owner asked for would surprise.
+Status check_priority(const terms::LoadOptions& options, const terms::Roles& roles) {
+  if (!options.function || options.function->priority <= roles.max_priority()) return ok_status();
+  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kFailed),
+                fmt::format("priority {}: the roles of this client allow {} at most",
+                            options.function->priority, roles.max_priority()));
+}
+
 }  // namespace
 
 Result<ServedModel> Service::find_own(const Caller& caller, ModelHandle model) const {
@@ -132,11 +140,18 @@ Result<runtime::ModelHost*> Service::host_for(const terms::LoadOptions& options)
   return workers_;
 }
 
-Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadOptions& options,
+Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadOptions& wanted,
                                         const PackageFile& file,
                                         std::shared_ptr<const package::Executable> executable,
                                         int package_fd) {
   SLUICE_TRY(check_session(caller));
+  SLUICE_TRY(check_priority(wanted, access_.roles_of(caller.peer)));
+  terms::LoadOptions options = wanted;
+  // Written down, so that a deployment that comes back has the same.
+  const bool says_nothing = !options.isolation && !options.group;
+  if (says_nothing && this->options().isolates_others) {
+    options.isolation = default_isolation(caller);
+  }
   auto request = SLUICE_TRY(load_request(options, file, std::move(executable)));
   request.package_fd = package_fd;
   const auto package = request.executable;

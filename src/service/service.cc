@@ -224,7 +224,10 @@ Result<Caller> Service::caller_of(terms::Role role, std::string_view token,
   SLUICE_TRY(authorize(peer, role));
   // Clients without a session share one per account, so that the quotas hold for them together.
   auto session = token.empty() ? common_.of(account_of(peer)) : sessions_.find(token);
-  if (session != nullptr) return Caller{std::move(session), std::move(peer)};
+  // A token that another user came to know is none for that user.
+  const bool is_own = session == nullptr || token.empty() || is_administrator(peer) ||
+                      has_same_account(session->peer(), peer);
+  if (session != nullptr && is_own) return Caller{std::move(session), std::move(peer)};
   return Status(Code::kUnauthenticated, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
                 "no open session has this token; it ended, or the daemon was started anew");
 }
@@ -309,12 +312,19 @@ Status Service::check_workers() const {
                               "isolation: there are no worker processes here; ask for \"stream\"");
 }
 
+terms::Isolation Service::default_isolation(const Caller& caller) const {
+  const ServiceOptions options = this->options();
+  const bool is_other = options.isolates_others && !is_administrator(caller.peer);
+  return is_other ? terms::Isolation::kProcess : options.isolation;
+}
+
 Result<terms::GroupEntry> Service::create_group(const Caller& caller,
                                                 const terms::CoreRequest& request,
                                                 std::optional<terms::Isolation> isolation) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
-  const bool is_process = isolation.value_or(options().isolation) == terms::Isolation::kProcess;
+  const bool is_process =
+      isolation.value_or(default_isolation(caller)) == terms::Isolation::kProcess;
   if (is_process) SLUICE_TRY(check_workers());
   const terms::CoreGroupId id =
       SLUICE_TRY(is_process ? workers_->create_group(request) : engine_.create_group(request));

@@ -68,6 +68,8 @@ struct ServiceOptions {
   bool shares_cores = true;
   /// Of groups for which nobody says.
   terms::Isolation isolation = terms::Isolation::kStream;
+  /// Groups, models and functions of clients that are no administrators have workers by default.
+  bool isolates_others = false;
   sandbox::FunctionHostOptions functions = {};
   sandbox::ExchangeOptions exchange = {};
   /// Daemons of other hosts that may fetch what clients offer; none: nobody.
@@ -299,7 +301,8 @@ class Service {
   /// Quota and limits for one request. Asks for the roles again, because streams and rings outlive
   /// a change of the rules.
   dispatch::RequestLimits limits_of(const Caller& caller) const {
-    return {caller.session->requests(), access_.roles_of(caller.peer).max_run_ns()};
+    const terms::Roles roles = access_.roles_of(caller.peer);
+    return {caller.session->requests(), roles.max_run_ns(), roles.max_priority()};
   }
   /// Caller and model of a request that comes by itself. Fails: as caller_of and find_model.
   Result<Admission> admit(std::string_view token, terms::Peer peer, terms::ModelHandle model) const;
@@ -379,6 +382,8 @@ class Service {
   /// For calls that make, use or change something. Fails: kPermissionDenied without a session where
   /// one is required.
   Status check_session(const Caller& caller) const;
+  /// Of what the caller makes without saying.
+  terms::Isolation default_isolation(const Caller& caller) const;
   Result<runtime::ModelHost*> host_for(const terms::LoadOptions& options);
   Status check_workers() const;
   Status destroy(terms::CoreGroupId group);

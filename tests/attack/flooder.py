@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Floods of HTTP/2 frames over TCP, before any call is authenticated.
+"""Floods of HTTP/2 frames over TCP or a Unix socket, before any call is authenticated.
 
-    tests/attack/flooder.py PORT FLOOD [tls]    # until its standard input ends
+    tests/attack/flooder.py PORT|PATH FLOOD [tls]    # until its standard input ends
 
 The program runs when no other wants a processor (SCHED_IDLE): the processor time that a remote attacker
 spends is not this machine's, and only what the daemon spends on the flood counts.
@@ -43,8 +43,14 @@ FLOODS = {
 }
 
 
-def connect(address: tuple[str, int], is_tls: bool = False) -> socket.socket:
-    one = socket.create_connection(address, timeout=5)
+def connect(address: tuple[str, int] | str, is_tls: bool = False) -> socket.socket:
+    """`address`: host and port, or the path of a Unix socket."""
+    if isinstance(address, str):
+        one = socket.socket(socket.AF_UNIX)
+        one.settimeout(5)
+        one.connect(address)
+    else:
+        one = socket.create_connection(address, timeout=5)
     if not is_tls:
         return one
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -58,7 +64,7 @@ class Flooder:
     """Clients that send the first bytes, and then the others for as long as they are let, and connect
     anew when they are not."""
 
-    def __init__(self, address: tuple[str, int], name: str, is_tls: bool) -> None:
+    def __init__(self, address: tuple[str, int] | str, name: str, is_tls: bool) -> None:
         self._address, self._is_tls = address, is_tls
         self._first, self._again = FLOODS[name]
         self._is_over = threading.Event()
@@ -90,7 +96,8 @@ class Flooder:
 
 if __name__ == "__main__":
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    flooder = Flooder(("127.0.0.1", int(sys.argv[1])), sys.argv[2], "tls" in sys.argv[3:])
+    where = sys.argv[1] if "/" in sys.argv[1] else ("127.0.0.1", int(sys.argv[1]))
+    flooder = Flooder(where, sys.argv[2], "tls" in sys.argv[3:])
     print("flooding", flush=True)
     sys.stdin.read()
     flooder.stop()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Floods of HTTP/2 frames over TCP, before any call is authenticated. The daemon lives, its other clients are
+"""Floods of HTTP/2 frames over TCP and the Unix socket, before any call is authenticated. The daemon lives, its other clients are
 served, and memory and descriptors come back. Prints the neighbour's p99 before and during each flood;
 neighbours_p99.py judges it, on a machine that does nothing else.
 
     tests/attack/http2_floods.py BUILD_FOLDER [SECONDS]      # of each flood; 0.5 by default
 """
 
+import os
 import shutil
 import socket
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from flooder import FLOODS, GREETING, PREFACE, connect, frame
 from pressure import Flood, Neighbour, Watched, closes, comes_back, descriptors, heap_kib, tcp_of
 from harness import Daemon, Sluice, at, eventually, pause_for, prove, same
+from roles import ALICE
 from tcp_access import Authority
 
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 0.5
@@ -31,13 +33,13 @@ def watch_memory(daemon: Watched, is_over: threading.Event) -> list[int]:
 
 
 def measured_flood(daemon: Watched, neighbour: Neighbour, name: str, is_tls: bool = False,
-                   port: int | None = None) -> None:
+                   port: int | None = None, user: int | None = None) -> None:
     before_us, before_kib = neighbour.p99_us(), heap_kib(daemon)
     is_over = threading.Event()
     seen: list[int] = []
     watching = threading.Thread(target=lambda: seen.extend(watch_memory(daemon, is_over)))
     watching.start()
-    with Flood(daemon, name, is_tls, port) as attack:
+    with Flood(daemon, name, is_tls, port, user) as attack:
         during_us = neighbour.p99_us()
         pause_for(SECONDS)
     is_over.set()
@@ -88,6 +90,28 @@ def floods_over_tls_take_nothing(folder: Path) -> None:
         same(daemon.stop(), 0)
 
 
+def floods_of_another_user_take_nothing(folder: Path) -> None:
+    """Over the Unix socket, which the mode lets every user reach."""
+    if os.geteuid() != 0:
+        print("     skipped: only root can start clients of other users")
+        return
+    folder.chmod(0o755)
+    (folder / "d").mkdir(mode=0o755)
+    with Watched(folder / "d", "--socket-mode", "0666", level="4") as daemon:
+        neighbour = Neighbour(daemon, folder)
+        for name in ("continuation", "rapid reset", "ping"):
+            with Flood(daemon, name, user=ALICE):
+                pause_for(SECONDS)
+        neighbour.p99_us(20_000)  # statistics have their size
+        fds, kib = descriptors(daemon), heap_kib(daemon)
+        for name in ("continuation", "empty continuation", "rapid reset", "ping", "comes and goes"):
+            measured_flood(daemon, neighbour, name, user=ALICE)
+        refused = at(daemon).json("server")["health"]["num_refused_connections"]
+        assert refused > 0, "no connection was ended"
+        comes_back(daemon, fds, kib)
+        same(daemon.stop(), 0)
+
+
 def slow_clients_end(folder: Path) -> None:
     with Daemon(folder / "d", "-g", "localhost:0") as daemon:
         at(daemon).json("models")
@@ -104,4 +128,5 @@ def slow_clients_end(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(prove([floods_take_nothing, floods_over_tls_take_nothing, slow_clients_end]))
+    sys.exit(prove([floods_take_nothing, floods_over_tls_take_nothing, floods_of_another_user_take_nothing,
+                    slow_clients_end]))

@@ -54,15 +54,18 @@ def comes_back(daemon: Watched, fds: int, kib: int) -> None:
 class Flood:
     """A flooder of its own processor time (SCHED_IDLE), from `with` to its end."""
 
-    def __init__(self, daemon: Daemon, name: str, is_tls: bool = False, port: int | None = None) -> None:
-        """`port`: None for the one of its clients."""
-        port = port or tcp_of(daemon)[1]
-        program = Path(__file__).resolve().parent / "flooder.py"
-        self._command = [sys.executable, str(program), str(port), name, *(["tls"] if is_tls else [])]
+    def __init__(self, daemon: Daemon, name: str, is_tls: bool = False, port: int | None = None,
+                 user: int | None = None) -> None:
+        """`port`: None for the one of its clients. `user`: who floods the Unix socket instead."""
+        where = daemon.socket.removeprefix("unix:") if user else str(port or tcp_of(daemon)[1])
+        program = (Path(__file__).resolve().parent / "flooder.py").read_text()
+        self._command = ["/usr/bin/python3" if user else sys.executable, "-c", program, where, name, *(["tls"] if is_tls else [])]
+        self._as = {"user": user, "group": user, "extra_groups": (), "cwd": "/"} if user else {}
         self.taken = self.connected = self.ended = 0
 
     def __enter__(self) -> Flood:
-        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                         **self._as)
         same(self._process.stdout.readline(), "flooding\n")
         return self
 

@@ -150,6 +150,29 @@ def quotas_bind_users_without_a_session(folder: Path) -> None:
         alice.text("load", package, "--name", "d")
 
 
+def priorities_are_bounded(folder: Path) -> None:
+    package = shared_package(folder)
+    with open_daemon(folder, *as_flags(["others=control,inference,max_priority=2"])) as daemon:
+        alice = User(ALICE, daemon)
+        holds(alice.refusal("deploy", package, "--priority", "3"), "the roles of this client allow 2 at most")
+        alice.text("deploy", package, "--priority", "2")
+        Sluice("--address", daemon.socket).text("deploy", package, "--name", "admins", "--priority", "3")
+
+
+def models_of_others_have_workers(folder: Path) -> None:
+    package = shared_package(folder)
+    with open_daemon(folder, "--isolation", "others") as daemon:
+        alice, root = User(ALICE, daemon), Sluice("--address", daemon.socket)
+        for client, has_worker in ((root, False), (alice, True)):
+            for command in ("load", "deploy"):
+                client.text(command, package, "--name", "one")
+                client.text("infer", "one", "--input", "image=zeros")
+                [group] = root.json("groups")
+                same(group["isolation"], "process" if has_worker else "stream")
+                client.text("unload", "one")
+        alice.text("load", package, "--isolation", "stream")
+
+
 def tokens_have_roles_models_and_quotas(folder: Path) -> None:
     package = shared_package(folder)
     (folder / "tokens").write_text("# who may come\ns-ops control ops\ns-web inference web\nall-of-it\n"
@@ -184,5 +207,7 @@ if __name__ == "__main__":
         a_new_rule_binds_the_next_call,
         what_one_client_made_is_not_anothers_to_remove,
         quotas_bind_users_without_a_session,
+        priorities_are_bounded,
+        models_of_others_have_workers,
         tokens_have_roles_models_and_quotas,
     ]))

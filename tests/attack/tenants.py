@@ -39,6 +39,11 @@ class Keeper:
         self._process.kill()
         self._process.wait()
 
+    def end(self) -> None:
+        """After its answer, whichever that is."""
+        self._process.stdout.readline()
+        self.__exit__()
+
     def refusal(self) -> str:
         same(self._process.wait(), 1)
         return self._process.stderr.read()

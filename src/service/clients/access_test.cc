@@ -57,6 +57,23 @@ TEST(Roles, BoundTheRunsOfTheirClients) {
   EXPECT_EQ(access.roles_of(user(kBob)).max_run_ns(), 1 * kNsPerSecond);
 }
 
+TEST(Roles, BoundThePrioritiesOfTheirClients) {
+  EXPECT_EQ(roles("inference").max_priority(), terms::Roles::kAnyPriority);
+  EXPECT_EQ(roles("max_priority=-5,inference").max_priority(), -5);
+  EXPECT_EQ(to_string(roles("max_priority=0,inference")), "inference,max_priority=0");
+  for (const char* bad : {"max_priority=5", "inference,max_priority=", "inference,max_priority=1.5",
+                          "inference,max_priority=2147483648"}) {
+    EXPECT_THAT(terms::parse_roles(bad).status().message(), HasSubstr("max_priority=")) << bad;
+  }
+  const Access access =
+      access_with({"user:4000001=inference,max_priority=0", "group:77=monitor,max_priority=3",
+                   "group:78=monitor", "others=inference,max_priority=-1"});
+  EXPECT_EQ(access.roles_of(user(kAlice)).max_priority(), 0);
+  EXPECT_EQ(access.roles_of(user(kAlice, 77)).max_priority(), 3);
+  EXPECT_EQ(access.roles_of(user(kAlice, 78)).max_priority(), terms::Roles::kAnyPriority);
+  EXPECT_EQ(access.roles_of(user(kBob)).max_priority(), -1);
+}
+
 TEST(RoleRules, NameUsersGroupsAndOthers) {
   EXPECT_EQ(parse_role_rule("user:root=monitor")->id, 0);
   EXPECT_EQ(parse_role_rule("user:4000001=monitor")->id, kAlice);

@@ -10,6 +10,11 @@ std::string account_of(const terms::Peer& peer) {
   return peer.token.empty() ? "remote" : fmt::format("token {}", peer.token);
 }
 
+bool has_same_account(const terms::Peer& a, const terms::Peer& b) {
+  if (a.is_local() || b.is_local()) return a.user == b.user;
+  return a.token == b.token;
+}
+
 bool is_administrator(const terms::Peer& peer) {
   static const auto own_user = static_cast<std::int64_t>(geteuid());  // no system call per request
   return peer.user == 0 || (peer.is_local() && peer.user == own_user);

@@ -11,6 +11,9 @@ namespace sluice::service {
 /// tokens.
 std::string account_of(const terms::Peer& peer);
 
+/// Whether account_of both is the same; makes no texts, for each request.
+bool has_same_account(const terms::Peer& a, const terms::Peer& b);
+
 /// Root and the daemon's own user may do everything, with everybody's models and sessions.
 bool is_administrator(const terms::Peer& peer);
 

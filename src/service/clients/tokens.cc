@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/clock.h"
 #include "base/system/secret.h"
 #include "base/utf8.h"
 
@@ -98,7 +99,15 @@ std::string_view bearer_secret(std::string_view authorization) {
 
 Result<terms::Peer> TokenTable::with_token(terms::Peer peer, std::string_view authorization) const {
   if (is_empty()) return peer;
-  auto token = find(bearer_secret(authorization));
+  const std::string_view secret = bearer_secret(authorization);
+  auto token = find(secret);
+  const std::string_view name = token ? std::string_view(token->name) : std::string_view();
+  // Who says nothing does not guess.
+  const bool is_try = !secret.empty();
+  if (is_try && !guesses_.take(host_of(peer.address), name, system_clock().now_ns())) {
+    return make_error(Code::kUnauthenticated,
+                      "too many wrong tokens come from this host: wait a few seconds");
+  }
   if (!token) {
     return make_error(Code::kUnauthenticated, "the call has no token that this daemon knows");
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "service/clients/guesses.h"
 #include "terms/server/roles.h"
 #include "terms/server/server.h"
 
@@ -42,7 +43,7 @@ class TokenTable {
   std::optional<AccessToken> find(std::string_view secret) const;
   /// The peer with the name and the roles of the token that its call brought.
   /// The mode of a Unix socket protects it: a local peer needs none.
-  /// Fails: kUnauthenticated.
+  /// Fails: kUnauthenticated; also while too many wrong tokens come from the peer's host.
   Result<terms::Peer> identify(terms::Peer peer, std::string_view authorization) const {
     if (peer.is_local()) return peer;
     return with_token(std::move(peer), authorization);
@@ -51,6 +52,7 @@ class TokenTable {
  private:
   Result<terms::Peer> with_token(terms::Peer peer, std::string_view authorization) const;
 
+  mutable Guesses guesses_;
   mutable std::mutex mutex_;
   std::vector<AccessToken> tokens_;
   std::map<std::string, std::string> made_names_;  ///< by secret

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 namespace sluice::service {
 namespace {
 
@@ -47,6 +50,45 @@ TEST(TokenTable, FindsWholeSecretsOnly) {
   for (const char* wrong : {"", "secre", "secret1", "Secret", "secret other"}) {
     EXPECT_FALSE(table.find(wrong).has_value()) << wrong;
   }
+}
+
+terms::Peer peer_at(const char* address) {
+  terms::Peer peer;
+  peer.address = address;
+  return peer;
+}
+
+TEST(TokenTable, HostThatGuessesIsRefusedAndOthersAreNot) {
+  TokenTable table;
+  table.set(parse_tokens("secret\nother monitor\nthird monitor\n").value());
+  EXPECT_TRUE(table.identify(peer_at("10.0.0.1:7"), "secret").is_ok());
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(table.identify(peer_at("10.0.0.1:7"), "").is_ok());
+  }
+  EXPECT_TRUE(table.identify(peer_at("10.0.0.1:7"), "other").is_ok()) << "no token is no guess";
+  std::string last;
+  for (int i = 0; i < 1000; ++i) {
+    last = table.identify(peer_at("10.0.0.1:8"), "guess").status().message();
+  }
+  EXPECT_THAT(last, HasSubstr("too many wrong tokens"));
+  EXPECT_EQ(table.identify(peer_at("10.0.0.1:9"), "third").status().code(), Code::kUnauthenticated)
+      << "a right guess is not told apart";
+  EXPECT_TRUE(table.identify(peer_at("10.0.0.1:9"), "secret").is_ok())
+      << "it came from there before";
+  EXPECT_TRUE(table.identify(peer_at("10.0.0.2:1"), "third").is_ok());
+}
+
+TEST(Guesses, TriesComeBackWithTime) {
+  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  Guesses guesses;
+  std::int64_t num_taken = 0;
+  while (guesses.take("host", "", 0)) ++num_taken;
+  EXPECT_EQ(num_taken, Guesses::kTries.burst);
+  EXPECT_FALSE(guesses.take("host", "token", 0));
+  EXPECT_TRUE(guesses.take("host", "token", kNsPerSecond));
+  EXPECT_TRUE(guesses.take("host", "", kNsPerSecond));
+  EXPECT_FALSE(guesses.take("host", "", kNsPerSecond));
+  EXPECT_EQ(host_of("[::1]:5555"), "[::1]");
 }
 
 TEST(TokenTable, SecretKeepsItsMadeName) {

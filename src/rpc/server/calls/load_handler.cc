@@ -12,11 +12,14 @@
 namespace sluice::rpc::server {
 namespace {
 
+/// Of an upload, that come before `upload_idle_seconds` are over.
+constexpr std::int64_t kBytesInTime = 1 << 20;
+
 ///     (start) --options: path--> loading --> done
 ///        |                          ^
 ///        +--options: upload--> receiving --the client has sent all--> loading
 ///                                 |
-///                                 +--the client sends nothing for a while--> done
+///                                 +--the client sends too little for a while--> done
 class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
  public:
   LoadCall(Handlers& handlers, const grpc::CallbackServerContext& context,
@@ -66,7 +69,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
           service::Upload::create(settings.upload_bytes, caller_.session->memory().packages));
       idle_ = std::make_unique<IdleLimit>(handlers_.service().options().upload_idle_ns, [this] {
         finish(
-            terms::runtime_error(RuntimeCode::kTimeout, "the upload stands still; send it again"));
+            terms::runtime_error(RuntimeCode::kTimeout, "the upload is too slow; send it again"));
       });
     }
     only_estimates_ = settings.only_estimates;
@@ -85,7 +88,12 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
     const auto bytes = static_cast<std::int64_t>(message_.chunk().size());
     SLUICE_TRY(handlers_.reserve_upload(bytes));
     reserved_bytes_ += bytes;
-    idle_->restart();
+    // The time is for each MiB: an upload of a few bytes now and then would never end.
+    fresh_bytes_ += bytes;
+    if (fresh_bytes_ >= kBytesInTime) {
+      fresh_bytes_ = 0;
+      idle_->restart();
+    }
     return upload_->append(message_.chunk());
   }
 
@@ -134,6 +142,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
   bool only_estimates_ = false;
   service::PackageFile source_;
   std::int64_t reserved_bytes_ = 0;
+  std::int64_t fresh_bytes_ = 0;  ///< since the time began anew
   std::unique_ptr<service::Upload> upload_;
   std::unique_ptr<IdleLimit> idle_;  ///< last: it calls `finish`
 };

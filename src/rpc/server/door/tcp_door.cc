@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "rpc/server/guard/allowance.h"
+#include "service/clients/allowance.h"
 #include "service/clients/refusals.h"
 
 namespace sluice::rpc::server {
@@ -20,8 +20,13 @@ bool is_news() {
 
 }  // namespace
 
-Result<int> TcpDoor::listen(const wire::Address& address, InheritedFds* inherited) {
+Status TcpDoor::start_guard() {
   if (guard_ == nullptr) guard_ = SLUICE_TRY(Guard::create(hand_over_, log_, {}, relay_bytes_));
+  return ok_status();
+}
+
+Result<int> TcpDoor::listen(const wire::Address& address, InheritedFds* inherited) {
+  SLUICE_TRY(start_guard());
   const auto on_accept = [this](int fd, const terms::Peer& peer, const std::string& host) {
     if (admit(limits_, fd, peer, host, log_)) guard_->add(transport_of(fd), peer, host);
   };

@@ -1,4 +1,4 @@
-// TCP in front of a gRPC server.
+// The guard in front of a gRPC server, and TCP in front of the guard.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 namespace sluice::rpc::server {
 
 /// Accepts connections, counts them, and lets a guard hand what keeps the rules to gRPC. Safe from
-/// any thread, but for `listen`, `close` and `stop`.
+/// any thread, but for `listen`, `start_guard`, `close` and `stop`.
 class TcpDoor {
  public:
   /// `limits` and `log` outlive the door. `tls`: null for connections as they are. `relay_bytes`:
@@ -38,6 +38,13 @@ class TcpDoor {
   /// The port. `inherited`: as TcpListener::create. Fails: as TcpListener::create and
   /// Guard::create.
   Result<int> listen(const wire::Address& address, InheritedFds* inherited);
+  /// Before `guard`; `listen` does it too. Fails: as Guard::create.
+  Status start_guard();
+  /// Lets the guard hand on a connection that another listener accepted and counted, without TLS.
+  /// `who` answers for it, as a host does for those of TCP.
+  void guard(int fd, const terms::Peer& peer, const std::string& who) {
+    guard_->add(make_plain_transport(fd), peer, who);
+  }
   /// Of new connections from now on. Nothing happens where TLS is not served.
   void set_tls(TlsContext tls);
   /// Adds the listening sockets, for the next process.

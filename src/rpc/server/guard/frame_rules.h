@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/result.h"
-#include "rpc/server/guard/allowance.h"
+#include "service/clients/allowance.h"
 
 namespace sluice::rpc::server {
 

@@ -261,8 +261,10 @@ void Guard::end(Id id, const Status& reason) {
     // Who attacks fills no log: the others are for those who debug.
     const bool is_news = warnings_.take(system_clock().now_ns());
     const auto level = is_news ? service::LogLevel::kWarning : service::LogLevel::kDebug;
+    const std::string& address = relay.peer().address;  // of a Unix socket: none
     log_.add(level, "connection.ended address={} reason={}",
-             service::in_quotes(relay.peer().address), service::in_quotes(reason.message()));
+             service::in_quotes(address.empty() ? it->second.host : address),
+             service::in_quotes(reason.message()));
   }
   const int before = relay.is_work_for_grpc() ? 1 : 0;
   const bool is_leaving = relay.client_fd() >= 0 && relay.inner_fd() >= 0;

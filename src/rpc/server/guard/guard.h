@@ -1,4 +1,4 @@
-// Stands before gRPC on TCP: what a client sends is checked before gRPC sees it.
+// Stands before gRPC: what a client sends is checked before gRPC sees it.
 #pragma once
 
 #include <sys/epoll.h>
@@ -38,7 +38,7 @@ class Guard {
   Guard& operator=(const Guard&) = delete;
   ~Guard() { stop(); }
 
-  /// `host`: the peer's address without a port. Safe from any thread.
+  /// `host`: the peer's address without a port, or the user of a Unix socket. Safe from any thread.
   void add(std::unique_ptr<Transport> client, terms::Peer peer, std::string host);
   /// Asks all clients to send their next calls over new connections (Goodbye), and waits for
   /// nothing. Safe from any thread.

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "rpc/server/guard/allowance.h"
+#include "service/clients/allowance.h"
 
 namespace sluice::rpc::server {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace sluice::rpc::server {
+namespace sluice {
 
 struct Rate {
   std::int64_t burst = 0;
@@ -41,4 +41,4 @@ class Allowance {
   std::int64_t filled_ns_;
 };
 
-}  // namespace sluice::rpc::server
+}  // namespace sluice
