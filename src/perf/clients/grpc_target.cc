@@ -8,10 +8,10 @@
 
 #include "perf/clients/served_model.h"
 #include "proto/open_inference/service.grpc.pb.h"
-#include "rpc/client/connection.h"
 #include "rpc/client/credentials.h"
 #include "rpc/wire/address.h"
 #include "rpc/wire/error.h"
+#include "rpc/wire/times.h"
 
 namespace sluice::perf {
 namespace {
@@ -77,7 +77,7 @@ class GrpcTarget final : public Target {
   };
 
   void prepare(grpc::ClientContext& context, std::int64_t timeout_ns) const {
-    context.set_deadline(rpc::client::after(timeout_ns));
+    context.set_deadline(rpc::wire::after(timeout_ns));
     if (!model_.server.token.empty()) {
       context.AddMetadata("authorization", "Bearer " + model_.server.token);
     }
