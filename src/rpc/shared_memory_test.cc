@@ -490,7 +490,7 @@ TEST_F(HostileRingTest, LimitOfARunFollowsTheRolesOfTheRingsOwnClient) {
   const terms::Peer peer = {"unix:", 1, 4000001, 77};
   const auto session = service_.open_session("limited", peer).value();
   const service::Caller owner = {session, peer};
-  const service::Caller friend_of_owner = {session, {"unix:", 1, 4000002, 78}};
+  const service::Caller administrator = {session, {"unix:", 1, 0, 78}};
   const auto set_limit = [&](std::int64_t ns) {
     service::RoleRule limited;
     limited.id = peer.user;
@@ -522,10 +522,10 @@ TEST_F(HostileRingTest, LimitOfARunFollowsTheRolesOfTheRingsOwnClient) {
   };
   EXPECT_EQ(code(), RuntimeCode::kOk);
   set_limit(1);
-  // Another client's call over the same session does not change it.
+  // An administrator's call over the same session does not change it.
   EXPECT_TRUE(
-      service_.caller_of(terms::Role::kInference, session->token(), friend_of_owner.peer).is_ok());
-  EXPECT_EQ(service_.limits_of(friend_of_owner).max_run_ns, 0);
+      service_.caller_of(terms::Role::kInference, session->token(), administrator.peer).is_ok());
+  EXPECT_EQ(service_.limits_of(administrator).max_run_ns, 0);
   EXPECT_EQ(code(), RuntimeCode::kTimeout) << "a thousand rounds take more than a nanosecond";
   set_limit(0);
   EXPECT_EQ(code(), RuntimeCode::kOk);

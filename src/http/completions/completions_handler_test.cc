@@ -71,6 +71,7 @@ class CompletionsHandlerTest : public ::testing::Test {
   service::Service service_{engine_, {}, {}, log_};
   std::mutex mutex_;
   std::vector<std::string> answered_;
+  std::latch have_begun_{2}, first_{1}, second_{1};  // outlive the handler's threads
   CompletionsHandler handler_{
       service_,
       [this](const Request& request, terms::Role role) { return caller_of(request, role); },
@@ -92,24 +93,23 @@ TEST_F(CompletionsHandlerTest, ReadsNothingOfAClientThatIsNotKnown) {
 }
 
 TEST_F(CompletionsHandlerTest, AccountsTakeTurns) {
-  std::latch have_begun(2), first(1), second(1);
-  const auto hold = [&](std::latch& until) {
-    return [&] {
-      have_begun.count_down();
+  const auto hold = [this](std::latch& until) {
+    return [this, &until] {
+      have_begun_.count_down();
       until.wait();
     };
   };
-  post("/v1/rerank", "a", "a1", hold(first));
-  post("/v1/rerank", "a", "a2", hold(second));
-  have_begun.wait();  // both threads have work
+  post("/v1/rerank", "a", "a1", hold(first_));
+  post("/v1/rerank", "a", "a2", hold(second_));
+  have_begun_.wait();  // both threads have work
   answered_.clear();
   for (const char* name : {"a3", "a4", "a5"}) post("/v1/rerank", "a", name);
   post("/v1/completions", "b", "b1");
   post("/v1/rerank", "b", "b2");
-  first.count_down();
+  first_.count_down();
   EXPECT_TRUE(testing::eventually([&] { return answered().size() == 5; }));
   EXPECT_THAT(answered(), ElementsAre("a3", "b1", "a4", "b2", "a5"));
-  second.count_down();
+  second_.count_down();
 }
 
 }  // namespace
