@@ -1,7 +1,6 @@
-#include "rpc/server/load_report/load_handlers.h"
-
 #include <grpcpp/grpcpp.h>
 
+#include "rpc/server/load_report/load_handlers.h"
 #include "rpc/testing/serving.h"
 #include "rpc/wire/times.h"
 #include "runtime/inference/thread_driver.h"

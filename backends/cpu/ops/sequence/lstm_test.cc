@@ -51,7 +51,7 @@ void expect_network(const Network& n, float tolerance) {
       {.kind = "LSTM", .version = 22, .tolerance = tolerance, .float_outputs = {0, 1, 2}});
 }
 
-TEST(CpuByteLstm, AStepOverNumbersOf8BitsIsExact) {
+TEST(CpuByteLstm, StepOverNumbersOf8BitsIsExact) {
   for (const char* direction : {"forward", "reverse", "bidirectional"}) {
     for (const std::int64_t hidden : {1, 4, 16, 33}) {
       for (const std::int64_t batch : {1, 2, 13}) {
