@@ -133,10 +133,13 @@ Error device_facts(const DeviceFacts** facts) {
   const std::lock_guard lock(mutex);
   *facts = &known;
   if (is_known) return Error::kSuccess;
-  const Error error = Connection::get().ask_into(CallKind::kDeviceFacts, {},
-                                                 std::as_writable_bytes(std::span(&known, 1)));
-  is_known = error == Error::kSuccess;
-  return error;
+  std::vector<std::byte> back;
+  const Error error = Connection::get().ask(CallKind::kDeviceFacts, {}, {}, nullptr, &back);
+  if (error != Error::kSuccess) return error;
+  if (back.size() < sizeof(DeviceFacts)) return Error::kUnknown;
+  std::memcpy(&known, back.data(), sizeof(DeviceFacts));
+  is_known = true;
+  return Error::kSuccess;
 }
 
 int attribute(const DeviceFacts& facts, int number) {

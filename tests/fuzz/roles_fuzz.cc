@@ -135,6 +135,8 @@ class Play {
     session_ = choice == 0 ? nullptr : &sessions_[choice - 1];
   }
 
+  /// The token of a session serves its own user alone.
+  bool may_use_session() const { return session_ == nullptr || session_->user == user_; }
   bool has(Bits role) const { return (rules_.of(user_) & role) != 0; }
 
   /// Empty: the call is refused for its role, as it must be.
@@ -142,9 +144,11 @@ class Play {
     const std::string token = session_ == nullptr ? "" : session_->held->token();
     auto caller = service_.caller_of(role, token, peer());
     const Bits bits = static_cast<Bits>(role);
-    expect(caller.is_ok() == (role == Role::kAny ? rules_.of(user_) != 0 : has(bits)));
+    const bool is_allowed = role == Role::kAny ? rules_.of(user_) != 0 : has(bits);
+    expect(caller.is_ok() == (is_allowed && may_use_session()));
     if (caller.is_ok()) return std::move(*caller);
-    expect(caller.status().code() == sluice::Code::kPermissionDenied);
+    expect(caller.status().code() ==
+           (is_allowed ? sluice::Code::kUnauthenticated : sluice::Code::kPermissionDenied));
     return std::nullopt;
   }
 

@@ -250,12 +250,17 @@ bool goes_on_behind_an_error() {
   bool is_right = is_error("an allocation", cudaMalloc(&memory, sizeof(values)), "cudaSuccess");
   if (told == 0) told = cudaDeviceSynchronize();
   is_right &= is_error("a wrong event", told, "cudaErrorInvalidResourceHandle");
+  is_right &= is_error("a fill", cudaMemset(memory, 0, sizeof(values)), "cudaSuccess");
   cudaEventRecord(handle, nullptr);
   for (int i = 0; i < 2; ++i) launch_add(memory, 1, kCount);
   cudaDeviceSynchronize();
   is_right &=
       is_error("a copy", cudaMemcpy(values.data(), memory, sizeof(values), kToHost), "cudaSuccess");
-  for (const unsigned value : values) is_right &= value == 2;
+  for (const unsigned value : values) {
+    if (value == 2) continue;
+    std::printf("a word: %u, not 2\n", value);
+    is_right = false;
+  }
   return is_right;
 }
 
