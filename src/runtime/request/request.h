@@ -12,6 +12,7 @@
 #include "terms/function.h"
 #include "terms/runtime_code.h"
 #include "terms/tensors/request.h"
+#include "terms/tensors/sequence.h"
 #include "terms/tensors/signature.h"
 
 namespace sluice::package {
@@ -46,8 +47,9 @@ struct Request {
   std::int32_t priority = 0;    ///< a higher number runs first
   bool wants_detail = false;
   /// Whose quota of the exchange counts the tensors that a graph of functions keeps for its later
-  /// functions: a sandbox::OwnerId; 0: nobody's.
+  /// functions, and a sequence for its later requests: a sandbox::OwnerId; 0: nobody's.
   std::uint64_t exchange_owner = 0;
+  std::shared_ptr<const terms::SequencePart> sequence = nullptr;  ///< null: it is for itself
   /// The caller calls RequestSink::wait next and runs the request there: wake no driver thread.
   bool will_wait = false;
   /// Called exactly once for an accepted request, on any thread, without a lock held. It may submit

@@ -39,19 +39,29 @@ Result<std::shared_ptr<FunctionGraph>> GraphHost::find(ModelHandle handle) const
                        number);
 }
 
+Status GraphHost::check_room() const {
+  if (graphs_.all().size() < kMaxGraphs) return ok_status();
+  return runtime_error(RuntimeCode::kOutOfResources,
+                       "{} graphs are deployed, which is the limit; remove one", kMaxGraphs);
+}
+
 Result<ModelHandle> GraphHost::deploy(terms::GraphRequest request) {
   // Two deployments at once could both pass the limit.
   const std::lock_guard change(change_mutex_);
-  if (graphs_.all().size() >= kMaxGraphs) {
-    return runtime_error(RuntimeCode::kOutOfResources,
-                         "{} graphs are deployed, which is the limit; remove one", kMaxGraphs);
-  }
+  SLUICE_TRY(check_room());
   std::vector<std::shared_ptr<runtime::RequestSink>> sinks;
   for (const terms::GraphNode& node : request.nodes) {
     // A sink keeps its function's lane alive; check_unused keeps the function deployed.
     sinks.push_back(SLUICE_TRY(functions_.sink(node.function).with_context(node.name)));
   }
   GraphPlan plan = SLUICE_TRY(plan_graph(request, std::move(sinks)));
+  return ModelHandle(graphs_.insert(std::make_shared<FunctionGraph>(
+      std::move(request), std::move(plan), exchange_, functions_.clock())));
+}
+
+Result<ModelHandle> GraphHost::add(terms::GraphRequest request, GraphPlan plan) {
+  const std::lock_guard change(change_mutex_);
+  SLUICE_TRY(check_room());
   return ModelHandle(graphs_.insert(std::make_shared<FunctionGraph>(
       std::move(request), std::move(plan), exchange_, functions_.clock())));
 }

@@ -27,6 +27,9 @@ class GraphHost final : public runtime::ModelHost {
   /// Checks the graph and takes requests from now on.
   /// Fails: as plan_graph; kInvalidHandle for a node that is no function; kOutOfResources.
   Result<terms::ModelHandle> deploy(terms::GraphRequest request);
+  /// The same of a plan over any models. `request` names it and its nodes, which no function of the
+  /// host is. Fails: kOutOfResources.
+  Result<terms::ModelHandle> add(terms::GraphRequest request, GraphPlan plan);
   /// Fails: kInvalidHandle.
   Result<terms::GraphState> state(terms::ModelHandle handle) const;
   /// Fails: kFailed, naming a graph that has the function.
@@ -54,6 +57,7 @@ class GraphHost final : public runtime::ModelHost {
   void shutdown(std::int64_t drain_deadline_ns) override;
 
  private:
+  Status check_room() const;
   Result<std::shared_ptr<FunctionGraph>> find(terms::ModelHandle handle) const;
 
   FunctionHost& functions_;

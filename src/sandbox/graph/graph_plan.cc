@@ -41,21 +41,43 @@ bool fits(const ir::Type& from, const ir::Type& to) {
   return true;
 }
 
+/// What fits both; nullopt if nothing does.
+std::optional<ir::Type> meet(const ir::Type& a, const ir::Type& b) {
+  if (!fits(a, b)) return std::nullopt;
+  if (a.shape() == nullptr) return b;
+  if (b.shape() == nullptr) return a;
+  ir::Shape shape = *a.shape();
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (!shape[i].is_known()) shape[i] = (*b.shape())[i];
+  }
+  return a.with_shape(std::move(shape));
+}
+
 /// Finds places of tensors, orders nodes, and writes the plan.
 class Planner {
  public:
   Planner(const terms::GraphRequest& request,
-          std::vector<std::shared_ptr<runtime::RequestSink>> sinks)
-      : request_(request), sinks_(std::move(sinks)) {}
+          std::vector<std::shared_ptr<runtime::RequestSink>> sinks, const GraphNames* names)
+      : request_(request), sinks_(std::move(sinks)), names_(names) {}
 
   Result<GraphPlan> plan() {
     SLUICE_TRY(check_nodes());
     SLUICE_TRY(take_edges());
     SLUICE_TRY(take_outputs());
     SLUICE_TRY(order_nodes());
+    if (names_ == nullptr) {
+      place_inputs();
+    } else {
+      SLUICE_TRY(place_named_inputs());
+    }
     write_steps();
-    write_outputs();
+    if (names_ == nullptr) {
+      write_outputs();
+    } else {
+      SLUICE_TRY(write_named_outputs());
+    }
     write_releases();
+    plan_.has_names = names_ != nullptr;
     return std::move(plan_);
   }
 
@@ -72,7 +94,7 @@ class Planner {
     SLUICE_TRY(check_size(request_));
     for (std::size_t i = 0; i < request_.nodes.size(); ++i) {
       const std::string& name = request_.nodes[i].name;
-      if (!is_node_name(name)) {
+      if (names_ == nullptr && !is_node_name(name)) {
         return invalid("\"{}\" is no name of a function in a graph: letters, digits, '_' and '-'",
                        name.substr(0, kMaxShownBytes));
       }
@@ -95,9 +117,9 @@ class Planner {
     }
     std::string names;
     for (const TensorSpec& spec : specs) names += (names.empty() ? "" : ", ") + spec.name;
-    return invalid("{}: the function has no such {}; it has {}",
-                   port.to_string().substr(0, kMaxShownBytes), is_output ? "output" : "input",
-                   names);
+    return invalid("{}: the {} has no such {}; it has {}",
+                   port.to_string().substr(0, kMaxShownBytes),
+                   names_ == nullptr ? "function" : "model", is_output ? "output" : "input", names);
   }
 
   Status take_edges() {
@@ -158,21 +180,71 @@ class Planner {
             spec.default_value};
   }
 
-  void write_steps() {
-    std::map<Place, std::size_t> inputs;
+  /// Calls `use` with each input that no edge leads to.
+  template <typename Use>
+  Status for_free_inputs(const Use& use) {
     for (std::size_t node = 0; node < sinks_.size(); ++node) {
       for (std::size_t i = 0; i < signature(node).inputs.size(); ++i) {
-        if (feeds_.contains({node, i})) continue;
-        inputs[{node, i}] = plan_.signature.inputs.size();
-        plan_.signature.inputs.push_back(named(node, signature(node).inputs[i]));
+        if (!feeds_.contains({node, i})) SLUICE_TRY(use(Place{node, i}));
       }
     }
+    return ok_status();
+  }
+
+  void place_inputs() {
+    const Status placed = for_free_inputs([&](const Place& place) {
+      sources_[place] = {GraphSource::kInput, plan_.signature.inputs.size()};
+      plan_.signature.inputs.push_back(
+          named(place.node, signature(place.node).inputs[place.index]));
+      return ok_status();
+    });
+    (void)placed;  // nothing of it fails
+  }
+
+  Status place_named_inputs() {
+    for (const GraphNames::Input& input : names_->inputs) SLUICE_TRY(place_named_input(input));
+    return for_free_inputs([&](const Place& place) -> Status {
+      const TensorSpec& spec = signature(place.node).inputs[place.index];
+      const GraphSource source = {GraphSource::kDefault, place.index};
+      if (!sources_.try_emplace(place, source).second || terms::default_of(spec)) {
+        return ok_status();
+      }
+      return invalid("{}: nothing gives the input \"{}\"", request_.nodes[place.node].name,
+                     spec.name);
+    });
+  }
+
+  Status place_named_input(const GraphNames::Input& input) {
+    const GraphSource source = {GraphSource::kInput, plan_.signature.inputs.size()};
+    std::optional<ir::Type> type;
+    for (const terms::GraphPort& port : input.to) {
+      const Place to = SLUICE_TRY(find(port, false));
+      const ir::Type& taken = signature(to.node).inputs[to.index].type;
+      const auto both = type ? meet(*type, taken) : taken;
+      if (!both) {
+        return invalid("input \"{}\": {} takes {}, and {} takes {}",
+                       input.name.substr(0, kMaxShownBytes), input.to.front().to_string(),
+                       type->to_string(), port.to_string(), taken.to_string());
+      }
+      type = both;
+      if (feeds_.contains(to) || !sources_.emplace(to, source).second) {
+        return invalid("{} has two edges; an input has one at most", port.to_string());
+      }
+    }
+    if (!type) {
+      return invalid("nothing reads the input \"{}\"", input.name.substr(0, kMaxShownBytes));
+    }
+    plan_.signature.inputs.push_back({input.name, *type, -1});
+    return ok_status();
+  }
+
+  void write_steps() {
     for (const std::size_t node : order_) {
       GraphStep step = {request_.nodes[node].name, sinks_[node], {}, {}};
       for (std::size_t i = 0; i < signature(node).inputs.size(); ++i) {
         const auto feed = feeds_.find({node, i});
         step.inputs.push_back(feed == feeds_.end()
-                                  ? GraphSource{GraphSource::kInput, inputs.at({node, i})}
+                                  ? sources_.at({node, i})
                                   : GraphSource{*steps_[feed->second.node], feed->second.index});
       }
       plan_.steps.push_back(std::move(step));
@@ -190,12 +262,22 @@ class Planner {
     }
   }
 
+  Status write_named_outputs() {
+    for (const GraphNames::Output& output : names_->outputs) {
+      const Place from = SLUICE_TRY(find(output.from, true));
+      plan_.outputs.push_back({*steps_[from.node], from.index});
+      plan_.signature.outputs.push_back(
+          {output.name, signature(from.node).outputs[from.index].type, -1});
+    }
+    return ok_status();
+  }
+
   /// The last step that reads a tensor releases it; those of the reply stay.
   void write_releases() {
     std::map<std::pair<std::size_t, std::size_t>, std::size_t> last;
     for (std::size_t step = 0; step < plan_.steps.size(); ++step) {
       for (const GraphSource& source : plan_.steps[step].inputs) {
-        if (source.step != GraphSource::kInput) last[{source.step, source.index}] = step;
+        if (source.step < plan_.steps.size()) last[{source.step, source.index}] = step;
       }
     }
     for (const auto& [tensor, step] : last) {
@@ -207,8 +289,10 @@ class Planner {
 
   const terms::GraphRequest& request_;
   const std::vector<std::shared_ptr<runtime::RequestSink>> sinks_;
+  const GraphNames* const names_;
   std::map<std::string, std::size_t> nodes_;
-  std::map<Place, Place> feeds_;  ///< input: the output that it takes
+  std::map<Place, Place> feeds_;          ///< input: the output that it takes
+  std::map<Place, GraphSource> sources_;  ///< of inputs without an edge
   std::map<Place, bool> is_read_;
   std::map<Place, bool> is_wanted_;
   std::vector<std::optional<std::size_t>> steps_;  ///< by node
@@ -228,8 +312,9 @@ Status check_size(const terms::GraphRequest& request) {
 }
 
 Result<GraphPlan> plan_graph(const terms::GraphRequest& request,
-                             std::vector<std::shared_ptr<runtime::RequestSink>> sinks) {
-  return Planner(request, std::move(sinks)).plan();
+                             std::vector<std::shared_ptr<runtime::RequestSink>> sinks,
+                             const GraphNames* names) {
+  return Planner(request, std::move(sinks), names).plan();
 }
 
 }  // namespace sluice::sandbox

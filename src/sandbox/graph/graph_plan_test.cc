@@ -109,6 +109,36 @@ TEST(GraphPlan, ErrorsNameFunctionsAndTensors) {
       << "a run tells";
 }
 
+TEST(GraphPlan, NamesReplaceThoseOfNodesAndAnInputFeedsSeveral) {
+  GraphNames own;
+  own.inputs = {{"photo", {{"first step", "x"}, {"b", "x"}}}};
+  own.outputs = {{"name", {"b", "y"}}};
+  const auto plan =
+      plan_graph(request_of({"first step", "b"}, {}), {same("f32[N]"), same("f32[4]")}, &own);
+  ASSERT_TRUE(plan.is_ok()) << plan.status().to_string();
+  EXPECT_THAT(names(plan->signature.inputs), ElementsAre("photo"));
+  EXPECT_EQ(plan->signature.inputs[0].type.to_string(), "f32[4]") << "fits both readers";
+  EXPECT_THAT(names(plan->signature.outputs), ElementsAre("name"));
+  EXPECT_THAT(plan->outputs, ElementsAre(GraphSource{1, 0}));
+  EXPECT_EQ(plan->steps[1].inputs.at(0), (GraphSource{GraphSource::kInput, 0}));
+}
+
+TEST(GraphPlan, NamedInputsMustFitAndNoneMayBeLeftOut) {
+  const auto refusal = [](const GraphNames& own, const std::string& second) {
+    const auto plan = plan_graph(request_of({"a", "b"}, {}), {same("f32[4]"), same(second)}, &own);
+    return plan.is_ok() ? std::string() : plan.status().message();
+  };
+  GraphNames own;
+  own.inputs = {{"in", {{"a", "x"}, {"b", "x"}}}};
+  EXPECT_THAT(refusal(own, "f32[5]"),
+              HasSubstr("input \"in\": a.x takes f32[4], and b.x takes f32[5]"));
+  EXPECT_THAT(refusal(own, "i32[4]"), HasSubstr("b.x takes i32[4]"));
+  own.outputs = {{"out", {"b", "z"}}};
+  EXPECT_THAT(refusal(own, "f32[4]"), HasSubstr("b.z: the model has no such output; it has y"));
+  own.inputs = {{"in", {{"a", "x"}}}};
+  EXPECT_THAT(refusal(own, "f32[4]"), HasSubstr("b: nothing gives the input \"x\""));
+}
+
 TEST(GraphPlan, PortsSplitAtTheFirstDot) {
   EXPECT_EQ(terms::GraphPort::parse("a.b.c").value(), (terms::GraphPort{"a", "b.c"}));
   for (const char* bad : {"", ".", "a", "a.", ".b"})

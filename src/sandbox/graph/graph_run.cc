@@ -57,9 +57,14 @@ Request GraphRun::request_of(std::size_t step) {
   const GraphPlan& plan = graph_->plan();
   Request inner;
   for (const GraphSource& source : plan.steps[step].inputs) {
-    inner.inputs.push_back(source.step == GraphSource::kInput
-                               ? request_.inputs[source.index]
-                               : results_[source.step][source.index].tensor.view);
+    if (source.step == GraphSource::kInput) {
+      inner.inputs.push_back(request_.inputs[source.index]);
+    } else if (source.step == GraphSource::kDefault) {
+      const terms::Signature& signature = plan.steps[step].sink->signature();
+      inner.inputs.push_back(*terms::default_of(signature.inputs[source.index]));
+    } else {
+      inner.inputs.push_back(results_[source.step][source.index].tensor.view);
+    }
   }
   // Without an owner the caller waits until no device uses the inputs; so do these requests.
   if (request_.memory_owner != nullptr) inner.memory_owner = shared_from_this();
@@ -67,6 +72,8 @@ Request GraphRun::request_of(std::size_t step) {
   inner.max_run_ns = request_.max_run_ns;
   inner.priority = request_.priority;
   inner.wants_detail = request_.wants_detail;
+  inner.exchange_owner = request_.exchange_owner;
+  inner.sequence = request_.sequence;
   inner.on_done = [self = shared_from_this(), step](Reply reply) {
     self->take(step, std::move(reply));
   };
@@ -112,7 +119,9 @@ void GraphRun::cancel() {
 }
 
 std::string GraphRun::where(std::size_t step) const {
-  return fmt::format("graph {}, function {}", graph_->name(), graph_->plan().steps[step].name);
+  const std::string& name = graph_->plan().steps[step].name;
+  if (graph_->plan().has_names) return fmt::format("{}, {}", graph_->name(), name);
+  return fmt::format("graph {}, function {}", graph_->name(), name);
 }
 
 void GraphRun::take(std::size_t step, Reply reply) {
