@@ -62,6 +62,8 @@ const std::vector<std::string_view>& extensions() {
                                                     "model_repository",
                                                     "model_repository(unload_dependents)",
                                                     "schedule_policy",
+                                                    "sequence",
+                                                    "sequence(string_id)",
                                                     "statistics",
                                                     "system_shared_memory",
                                                     "trace"};
@@ -73,7 +75,8 @@ ModelDescription describe(const dispatch::ModelRef& model, std::vector<std::int6
   const terms::DeclaredModel& declared = model.declared();
   description.declared = &declared;
   description.platform = text_or(declared.platform, kServerName);
-  description.backend = text_or(declared.backend, kServerName);
+  // An ensemble has none, as with Triton.
+  if (declared.steps.empty()) description.backend = text_or(declared.backend, kServerName);
   if (model.joins()) description.batch_rows = model.sink().batch_rows();
   description.max_batch_size =
       declared.max_batch_size > 0 ? declared.max_batch_size : description.batch_rows;

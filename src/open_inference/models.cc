@@ -32,13 +32,15 @@ bool is_ready(const service::Service& service, const service::Caller& caller, st
     const auto model = find_handle(service, caller, name, version);
     if (!model.is_ok()) return false;
     const auto entries = service.list_models(static_cast<std::uint64_t>(*model));
-    if (entries.is_ok() && !entries->empty()) return is_ready(entries->front());
+    if (entries.is_ok() && !entries->empty()) {
+      return is_ready(entries->front()) && !service.missing_step(*model);
+    }
   }
   return false;
 }
 
 Status check_control(bool loads, std::string_view parameter) {
-  if (!loads && parameter == "unload_dependents") return ok_status();
+  if (!loads && parameter == kUnloadDependents) return ok_status();
   return unimplemented("parameter \"{}\": {} takes none",
                        valid_utf8(parameter.substr(0, kMaxNameBytes)),
                        loads ? "a load" : "an unload");

@@ -28,8 +28,11 @@ ModelDescription describe(const service::Service& service, const service::Caller
 bool is_ready(const service::Service& service, const service::Caller& caller, std::string_view name,
               std::string_view version);
 
+/// Whether an unload of an ensemble unloads its models, too: true or false.
+inline constexpr std::string_view kUnloadDependents = "unload_dependents";
+
 /// A parameter of a load or an unload, which would change what it does: an unload takes
-/// "unload_dependents", since no model depends on another. Fails: kUnimplemented for others.
+/// kUnloadDependents. Fails: kUnimplemented for others.
 Status check_control(bool loads, std::string_view parameter);
 
 }  // namespace sluice::open_inference

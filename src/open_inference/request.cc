@@ -143,10 +143,31 @@ std::int64_t deadline_of(std::int64_t timeout_us, std::int64_t deadline_ns, cons
   return std::min(deadline_ns, end_ns.value_or(kNoDeadline));
 }
 
-Status refuse_sequence(std::string_view parameter) {
-  return terms::runtime_error(RuntimeCode::kInvalid,
-                              "parameter \"{}\": the daemon keeps no sequences", parameter);
+std::optional<terms::SequencePart> to_sequence(std::uint64_t number, std::string_view text,
+                                               bool is_start, bool is_end) {
+  const bool has_id = number != 0 || !text.empty();
+  if (!has_id && !is_start && !is_end) return std::nullopt;
+  terms::SequencePart part;
+  part.is_number = number != 0;
+  part.number = number;
+  // A model whose requests have no ids says what is missing.
+  if (has_id) part.id = part.is_number ? std::to_string(number) : std::string(text);
+  part.is_start = is_start;
+  part.is_end = is_end;
+  return part;
 }
+
+namespace {
+
+/// An ensemble may have a model with sequences.
+Status check_sequence(const terms::DeclaredModel& model) {
+  if (model.sequences || !model.steps.empty()) return ok_status();
+  return terms::runtime_error(RuntimeCode::kInvalid,
+                              "parameter \"sequence_id\": the model keeps no sequences; its "
+                              "config.pbtxt has no sequence_batching");
+}
+
+}  // namespace
 
 Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::ModelRef& model,
                                     std::int64_t deadline_ns, Owners& owners) {
@@ -168,6 +189,10 @@ Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::Mo
     } else {
       request.inputs.push_back(*terms::default_of(signature.inputs[i]));
     }
+  }
+  if (from.sequence) {
+    SLUICE_TRY(check_sequence(model.declared()));
+    request.sequence = std::make_shared<const terms::SequencePart>(*from.sequence);
   }
   request.priority = priority_of(from.priority);
   request.deadline_ns = deadline_of(from.timeout_us, deadline_ns, model.clock());

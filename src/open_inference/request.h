@@ -44,6 +44,7 @@ struct InferRequest {
   std::vector<WantedOutput> outputs;  ///< none: all, in the order of the signature
   std::uint64_t priority = 0;         ///< 1 is the highest, 0 the default
   std::int64_t timeout_us = 0;        ///< until the answer; 0: none
+  std::optional<terms::SequencePart> sequence = std::nullopt;
 };
 
 /// The protocol counts priorities from 1, the highest; the runtime's higher numbers run first, and
@@ -52,8 +53,10 @@ std::int32_t priority_of(std::uint64_t priority);
 /// The end of a timeout from now on, 0 for none, but not behind `deadline_ns`.
 std::int64_t deadline_of(std::int64_t timeout_us, std::int64_t deadline_ns, const Clock& clock);
 
-/// Refuse by its name a parameter that would change the answer and is not served: kInvalid.
-Status refuse_sequence(std::string_view parameter);
+/// The parameters sequence_id, sequence_start and sequence_end of a request: the id is a number, a
+/// text, or 0 and empty for none. Nullopt: the request is for itself.
+std::optional<terms::SequencePart> to_sequence(std::uint64_t number, std::string_view text,
+                                               bool is_start, bool is_end);
 
 /// CUDA shared memory is not served: no region of it is ever registered.
 /// Fails: kInvalidHandle for the status of one, kUnimplemented for a registration.
@@ -75,7 +78,8 @@ Status open_regions(const service::ClientSession& session, InferRequest& request
 /// The runtime's request, but for `memory_owner` and `on_done`. Numbers are read where the wire has
 /// them; strings are copied into `owners`.
 /// `deadline_ns`: the call's own, on the model's clock.
-/// Fails: kBadInput naming the tensor.
+/// Fails: kBadInput naming the tensor; kInvalid for a part of a sequence where the model keeps
+/// none.
 Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::ModelRef& model,
                                     std::int64_t deadline_ns, Owners& owners);
 

@@ -9,6 +9,7 @@
 #include "open_inference/model_description.h"
 #include "repository/config/check_tensors.h"
 #include "repository/tree/label_files.h"
+#include "repository/tree/state_files.h"
 #include "repository/warm_up.h"
 #include "terms/runtime_code.h"
 
@@ -28,6 +29,16 @@ std::string fingerprint_of(const Result<ModelFolder>& folder) {
   std::string all;
   for (const VersionFile& version : folder->versions) all += version.fingerprint + "\n";
   return digest_of(all) + digest_of(folder->config_text);
+}
+
+/// What the configuration says, and the files that it names.
+Result<std::shared_ptr<const terms::DeclaredModel>> read_declared(const ModelFolder& folder,
+                                                                  const fs::path& root) {
+  auto labelled = SLUICE_TRY(with_labels(folder.config, folder.folder, root));
+  if (!folder.config.sequences) return labelled;
+  auto declared = std::make_shared<terms::DeclaredModel>(*labelled);
+  SLUICE_TRY(read_first_states(*declared->sequences, folder.folder, root));
+  return std::shared_ptr<const terms::DeclaredModel>(std::move(declared));
 }
 
 }  // namespace
@@ -84,9 +95,20 @@ Status Repository::load(const service::Caller& caller, const std::string& name) 
   // `changing` of a model is locked before `mutex_`, which is held for moments and never while a
   // model loads: the index answers meanwhile.
   if (find(name) == nullptr && !is_in_folder(name)) return load_packaged(caller, name);
+  Status status = load_steps(name);
+  if (status.is_ok()) status = load_changed(name);
+  return std::move(status).with_context(fmt::format("model \"{}\"", name));
+}
+
+/// And the ensembles that have it.
+Status Repository::load_changed(const std::string& name) {
   const auto model = find_or_add(name);
-  const std::lock_guard lock(model->changing);
-  return load_model(name, *model).with_context(fmt::format("model \"{}\"", name));
+  {
+    const std::lock_guard lock(model->changing);
+    SLUICE_TRY(load_model(name, *model));
+  }
+  load_users(name);
+  return ok_status();
 }
 
 /// A model that is loaded stays as it is, because clients load before each use.
@@ -107,12 +129,16 @@ Status Repository::load_packaged(const service::Caller& caller, const std::strin
   return make_error(Code::kNotFound, "the repository has no model \"{}\"", name);
 }
 
-Status Repository::unload(const service::Caller& caller, const std::string& name) {
+Status Repository::unload(const service::Caller& caller, const std::string& name, bool with_steps) {
   if (const auto model = find(name)) {
-    const std::lock_guard lock(model->changing);
-    unload_model(*model);
-    // A name without a folder would stay in the index for ever.
-    if (!is_in_folder(name)) forget(name);
+    const std::set<std::string> steps = with_steps ? steps_of(name) : std::set<std::string>();
+    {
+      const std::lock_guard lock(model->changing);
+      unload_model(*model);
+      // A name without a folder would stay in the index for ever.
+      if (!is_in_folder(name)) forget(name);
+    }
+    unload_steps(steps);
     return ok_status();
   }
   const auto handle = SLUICE_TRY(service_.find_named(caller.session->id(), name));
@@ -142,7 +168,9 @@ Status Repository::load_versions(const std::string& name, Model& model, const Mo
   Status first = ok_status();
   std::set<std::int64_t> wanted;
   Load load = {name, folder};
-  for (const VersionFile& version : folder.versions) {
+  const std::string steps = steps_fingerprint(folder.config);
+  for (VersionFile version : folder.versions) {
+    version.fingerprint += steps;
     wanted.insert(version.number);
     Status status = load_version(load, model, version);
     // All versions are tried, and the first error is the answer.
@@ -157,6 +185,8 @@ Status Repository::load_versions(const std::string& name, Model& model, const Mo
     for (const auto& [number, version] : model.versions) {
       if (!wanted.contains(number)) others.push_back(number);
     }
+    model.steps.clear();
+    for (const terms::EnsembleStep& step : folder.config.steps) model.steps.insert(step.model);
   }
   for (const std::int64_t number : others) {
     retire(model, number);
@@ -179,7 +209,8 @@ Status Repository::load_version(Load& load, Model& model, const VersionFile& wan
     }
   }
   // Without `mutex_`: compiling takes seconds to minutes.
-  const auto loaded = load_file(load, wanted);
+  const bool is_ensemble = !load.folder.config.steps.empty();
+  const auto loaded = is_ensemble ? load_ensemble(load, model, wanted) : load_file(load, wanted);
   {
     const std::lock_guard lock(mutex_);
     Version& version = model.versions[wanted.number];
@@ -199,26 +230,31 @@ Status Repository::load_version(Load& load, Model& model, const VersionFile& wan
   return loaded.status().with_context(fmt::format("version {}", wanted.number));
 }
 
-Result<terms::ModelHandle> Repository::load_file(Load& load, const VersionFile& wanted) {
+/// But for what it consists of.
+Result<service::OwnModel> Repository::own_model(Load& load, const VersionFile& wanted) {
   const ModelConfig& config = load.folder.config;
-  const fs::path file = SLUICE_TRY(Result<fs::path>(wanted.file));
-  if (!load.declared) load.declared = with_labels(config, load.folder.folder, options_.place);
-  auto declared = SLUICE_TRY(Result<std::shared_ptr<const terms::DeclaredModel>>(*load.declared));
-  const ModelPackage package = SLUICE_TRY(packages_.open(file, stop_.get_token()));
+  if (!load.declared) load.declared = read_declared(load.folder, options_.place);
   service::OwnModel own;
+  own.declared = SLUICE_TRY(Result<std::shared_ptr<const terms::DeclaredModel>>(*load.declared));
   own.options = config.options;
   own.options.name = load.name;
-  own.path = package.path;
-  own.executable = package.executable;
-  if (package.file != nullptr) own.package_fd = package.file->fd();
   own.version = wanted.number;
-  own.declared = std::move(declared);
-  own.prepare = [&](const dispatch::ModelRef& model) -> Status {
+  own.prepare = [&config](const dispatch::ModelRef& model) -> Status {
     SLUICE_TRY(check_tensors(config, model.signature()));
     // The first run records command lists and touches memory; a client should not wait for that.
     warm_up(model);
     return ok_status();
   };
+  return own;
+}
+
+Result<terms::ModelHandle> Repository::load_file(Load& load, const VersionFile& wanted) {
+  const fs::path file = SLUICE_TRY(Result<fs::path>(wanted.file));
+  service::OwnModel own = SLUICE_TRY(own_model(load, wanted));
+  const ModelPackage package = SLUICE_TRY(packages_.open(file, stop_.get_token()));
+  own.path = package.path;
+  own.executable = package.executable;
+  if (package.file != nullptr) own.package_fd = package.file->fd();
   const auto entry = SLUICE_TRY(service_.load_own(own));
   return terms::ModelHandle{entry.info.handle};
 }
@@ -229,6 +265,7 @@ void Repository::unload_model(Model& model) {
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [number, version] : model.versions) numbers.push_back(number);
+    model.steps.clear();
   }
   for (const std::int64_t number : numbers) retire(model, number);
 }
@@ -278,6 +315,7 @@ Result<std::vector<IndexEntry>> Repository::index() const {
       for (const auto& [number, version] : model->versions) {
         own.insert(static_cast<std::uint64_t>(version.handle));
         entries.push_back({name, number, state_name(version.state), version.reason});
+        if (version.state == State::kReady) note_missing_step(version.handle, entries.back());
       }
       if (!model->error.empty()) entries.push_back({name, 0, "UNAVAILABLE", model->error});
     }
@@ -291,6 +329,14 @@ Result<std::vector<IndexEntry>> Repository::index() const {
                        is_ready ? "" : std::string(terms::phase_name(entry.info.phase))});
   }
   return entries;
+}
+
+/// An ensemble whose model was unloaded answers no request.
+void Repository::note_missing_step(terms::ModelHandle handle, IndexEntry& entry) const {
+  const auto missing = service_.missing_step(handle);
+  if (!missing) return;
+  entry.state = state_name(State::kUnavailable);
+  entry.reason = fmt::format("its model \"{}\" is not served", *missing);
 }
 
 /// Models that nobody loaded yet.
@@ -355,9 +401,12 @@ void Repository::look(bool is_start) {
       if (!std::ranges::binary_search(*names, name)) gone.push_back(name);
     }
   }
-  for (const std::string& name : *names) {
+  std::set<std::string> seen;
+  std::vector<std::string> order;
+  for (const std::string& name : *names) add_load_order(name, seen, order);
+  for (const std::string& name : order) {
     if (stop_.stop_requested()) return;
-    look_at(name, is_start);
+    if (look_at(name, is_start) && !is_start) load_users(name);
   }
   for (const std::string& name : gone) {
     const auto model = find(name);
@@ -369,16 +418,15 @@ void Repository::look(bool is_start) {
 }
 
 /// A change is taken when two looks see the same, because somebody may still be writing. One that a
-/// client loads meanwhile waits for the next look.
-void Repository::look_at(const std::string& name, bool is_start) {
+/// client loads meanwhile waits for the next look. True if the model was loaded.
+bool Repository::look_at(const std::string& name, bool is_start) {
   const auto model = find_or_add(name);
   const std::string now = fingerprint_of(read_model_folder(options_.place, name, lists_));
   // `seen` belongs to the polling thread alone, so no lock guards it.
   const std::string before = std::exchange(model->seen, now);
   const std::unique_lock lock(model->changing, std::try_to_lock);
-  if (!lock || now == model->tried || (now != before && !is_start)) return;
-  const Status status = load_model(name, *model);
-  (void)status;  // the log and the index have it
+  if (!lock || now == model->tried || (now != before && !is_start)) return false;
+  return load_model(name, *model).is_ok();  // the log and the index have the error
 }
 
 }  // namespace sluice::repository

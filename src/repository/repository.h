@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -45,6 +46,10 @@ struct IndexEntry {
 /// the old one stays as it is. Versions that the model's policy no longer wants go when all that it
 /// wants are there.
 ///
+/// An ensemble is loaded after its models, which a load of it loads if they are not served; it is
+/// loaded again when one of them changes. A model may go before its ensemble, whose requests then
+/// end with an error.
+///
 ///     (found) --load--> LOADING --> READY --unload--> UNLOADING --> UNAVAILABLE
 ///                          `--> UNAVAILABLE, with the reason
 class Repository {
@@ -68,9 +73,10 @@ class Repository {
   /// Fails: kInvalidArgument for what is no name; kNotFound; as read_model_folder and
   ///        Service::load. What is loaded stays.
   Status load(const service::Caller& caller, const std::string& name);
-  /// All versions of a model of the folder, or the model of this name. Blocks.
-  /// Fails: as Service::find_named and Service::unload.
-  Status unload(const service::Caller& caller, const std::string& name);
+  /// All versions of a model of the folder, or the model of this name; `with_steps`: with the
+  /// models of an ensemble that no other ensemble has. Blocks. Fails: as Service::find_named and
+  /// Service::unload.
+  Status unload(const service::Caller& caller, const std::string& name, bool with_steps);
   /// Models of the folder, loaded or not, and all others that are loaded.
   Result<std::vector<IndexEntry>> index() const;
 
@@ -86,8 +92,9 @@ class Repository {
     std::mutex changing;  ///< held for a load or an unload; taken before mutex_
     std::string tried;    ///< fingerprint of the last load. Guarded by `changing`
     std::string seen;     ///< the same, of the last look. Of the repository's thread
-    std::string error;    ///< of the model as a whole; this and `versions`: guarded by mutex_
+    std::string error;    ///< of the model as a whole; this and the rest: guarded by mutex_
     std::map<std::int64_t, Version> versions;
+    std::set<std::string> steps;  ///< models that the versions of an ensemble run
   };
 
   /// A load of a model. Its versions share what the configuration declares, which the first
@@ -104,10 +111,23 @@ class Repository {
   bool is_in_folder(const std::string& name) const;
   Status load_packaged(const service::Caller& caller, const std::string& name);
 
+  Status load_changed(const std::string& name);
   Status load_model(const std::string& name, Model& model);
   Status load_versions(const std::string& name, Model& model, const ModelFolder& folder);
   Status load_version(Load& load, Model& model, const VersionFile& wanted);
   Result<terms::ModelHandle> load_file(Load& load, const VersionFile& wanted);
+  Result<terms::ModelHandle> load_ensemble(Load& load, Model& model, const VersionFile& wanted);
+  Result<service::OwnModel> own_model(Load& load, const VersionFile& wanted);
+  Status load_steps(const std::string& name);
+  void add_load_order(const std::string& name, std::set<std::string>& seen,
+                      std::vector<std::string>& order) const;
+  void load_users(const std::string& name);
+  std::set<std::string> users_of(const std::string& name) const;
+  std::set<std::string> steps_of(const std::string& name) const;
+  std::set<std::string> all_steps_of(const std::string& name) const;
+  Status check_circle(const std::string& name, const terms::DeclaredModel& ensemble) const;
+  std::string steps_fingerprint(const terms::DeclaredModel& ensemble) const;
+  void unload_steps(const std::set<std::string>& steps);
   void unload_model(Model& model);
   void retire(Model& model, std::int64_t number);
   void retire_handle(terms::ModelHandle handle);
@@ -117,7 +137,8 @@ class Repository {
 
   void run();
   void look(bool is_start);
-  void look_at(const std::string& name, bool is_start);
+  bool look_at(const std::string& name, bool is_start);
+  void note_missing_step(terms::ModelHandle handle, IndexEntry& entry) const;
   void add_folder_entries(std::vector<IndexEntry>& entries) const;
   static std::string_view state_name(State state);
 
@@ -125,6 +146,9 @@ class Repository {
   const RepositoryOptions options_;
   PackageSource packages_;
   mutable ListFile lists_;
+  /// Held while an ensemble is linked to its models, so that no two of them become a circle; taken
+  /// before mutex_.
+  std::mutex linking_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::map<std::string, std::shared_ptr<Model>> models_;

@@ -49,6 +49,10 @@ void warm_up(const dispatch::ModelRef& model) {
     request.inputs.push_back(std::move(*zeros));
   }
   request.memory_owner = memory;
+  if (model.declared().sequences) {
+    request.sequence = std::make_shared<const terms::SequencePart>(
+        terms::SequencePart{"1", true, 1, /*is_start=*/true, /*is_end=*/true});
+  }
   request.deadline_ns = model.clock().now_ns() + kMaxNs;
   const runtime::Reply reply = runtime::infer(model.sink(), std::move(request));
   (void)reply;  // an error is no reason to keep the model from its clients

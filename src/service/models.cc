@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -13,7 +14,9 @@
 #include "package/executable.h"
 #include "runtime/engine.h"
 #include "runtime/packages/package_cache.h"
+#include "service/sequences/sequence_model.h"
 #include "service/service.h"
+#include "service/table/model_by_name.h"
 #include "worker/pool.h"
 
 namespace sluice::service {
@@ -180,7 +183,35 @@ Caller Service::own_caller() const {
   return {common_.of_daemon(), {"", getpid(), static_cast<std::int64_t>(geteuid()), -1}};
 }
 
+Result<std::shared_ptr<runtime::RequestSink>> Service::step_of(
+    const std::string& name, std::optional<std::int64_t> version) const {
+  return std::shared_ptr<runtime::RequestSink>(
+      SLUICE_TRY(ModelByName::find(models_, name, version)));
+}
+
+std::optional<std::string> Service::missing_step(ModelHandle model) const {
+  std::set<ModelHandle> seen = {model};
+  std::vector<ModelHandle> left = {model};
+  while (!left.empty()) {
+    const auto served = models_.find(left.back());
+    left.pop_back();
+    if (!served.is_ok()) continue;  // unloaded meanwhile
+    for (const terms::EnsembleStep& step : served->ref->declared().steps) {
+      const auto found = models_.find(step.model, {step.version}, terms::kNobody);
+      if (!found.is_ok()) return step.model;
+      if (seen.insert(found->handle).second) left.push_back(found->handle);
+    }
+  }
+  return std::nullopt;
+}
+
 Result<terms::ModelEntry> Service::load_own(const OwnModel& own) {
+  if (own.graph) {
+    SLUICE_TRY(check_ready());
+    const Caller caller = own_caller();
+    const ClientSession::Load load = SLUICE_TRY(caller.session->enter_load());
+    return enter_loaded(caller, *graphs_, graphs_->add(own.graph->request, own.graph->plan), own);
+  }
   runtime::LoadRequest request = load_request(own.options);
   request.path = own.path;
   request.executable = own.executable;
@@ -313,8 +344,20 @@ Result<terms::ModelEntry> Service::enter_model(const Caller& caller, runtime::Mo
   const terms::ModelInfo info = SLUICE_TRY(host.info(model));
   auto sink = SLUICE_TRY(host.sink(model));
   const bool is_remote = &host != &engine_;
-  auto ref = std::make_shared<dispatch::ModelRef>(sink, info.in_place_inputs, is_remote,
-                                                  own.version, info.name, own.declared);
+  const bool has_sequences = own.declared != nullptr && own.declared->sequences;
+  if (has_sequences) {
+    auto sequences = SequenceModel::create(info.name, sink, *own.declared, &exchange_);
+    if (!sequences.is_ok()) {
+      const Status undone = host.unload(model, 0);
+      (void)undone;  // nobody else knows the handle
+      return sequences.status();
+    }
+    sink = *sequences;
+  }
+  // Inputs of a sequence have other places than the model's.
+  auto ref = std::make_shared<dispatch::ModelRef>(
+      sink, has_sequences ? std::vector<bool>() : info.in_place_inputs, is_remote, own.version,
+      info.name, own.declared);
   if (own.prepare) {
     const Status prepared = own.prepare(*ref);
     if (!prepared.is_ok()) {
@@ -422,7 +465,9 @@ Result<std::vector<terms::ModelEntry>> Service::list_models(std::uint64_t model)
     if (!sink.is_ok()) continue;               // unloaded meanwhile
     const auto served = models_.find(handle);  // not there while it is being loaded
     const terms::SessionId session = served.is_ok() ? served->owner : terms::kNobody;
-    entries.push_back(describe(std::move(hosted.info), session, (*sink)->signature()));
+    const bool has_ref = served.is_ok() && served->ref != nullptr;
+    const terms::Signature& signature = has_ref ? served->ref->signature() : (*sink)->signature();
+    entries.push_back(describe(std::move(hosted.info), session, signature));
     entries.back().version = hosted.version;
   }
   return entries;

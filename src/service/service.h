@@ -21,8 +21,8 @@
 #include "service/clients/client_memory.h"
 #include "service/log.h"
 #include "service/metrics.h"
-#include "service/model_table.h"
 #include "service/packages/upload.h"
+#include "service/table/model_table.h"
 #include "telemetry/telemetry.h"
 #include "terms/core_request.h"
 #include "terms/load.h"
@@ -111,6 +111,12 @@ struct DeploymentEvents {
   std::function<void(terms::ModelHandle)> on_remove;  ///< of any model
 };
 
+/// Nodes are models by their names.
+struct OwnGraph {
+  terms::GraphRequest request = {};
+  sandbox::GraphPlan plan = {};
+};
+
 /// A model that the daemon loads for all clients: from any folder, for nobody, without an event.
 struct OwnModel {
   terms::LoadOptions options = {};
@@ -122,6 +128,8 @@ struct OwnModel {
   /// Called with the model before a client can find it, on the loading thread; its error unloads
   /// the model. May be empty.
   std::function<Status(const dispatch::ModelRef&)> prepare = {};
+  /// A graph of other models, as GraphHost::add, in place of a package.
+  std::optional<OwnGraph> graph = {};
 };
 
 /// What a request needs of the service.
@@ -233,6 +241,11 @@ class Service {
   /// Fails: as GraphHost::deploy; kPermissionDenied for a function that the caller may not remove;
   ///        kOutOfResources over the session's quota.
   Result<terms::ModelEntry> deploy_graph(const Caller& caller, terms::GraphRequest request);
+  /// The public model of this name as a step of an OwnGraph. Fails: as ModelByName::find.
+  Result<std::shared_ptr<runtime::RequestSink>> step_of(const std::string& name,
+                                                        std::optional<std::int64_t> version) const;
+  /// A model that an ensemble needs, itself or for one of its models, and that is not served.
+  std::optional<std::string> missing_step(terms::ModelHandle model) const;
   /// For the daemon itself. Blocks. Fails: as load and OwnModel::prepare.
   Result<terms::ModelEntry> load_own(const OwnModel& own);
   /// Unloads a model of load_own: no client finds it by name from now on, and requests that found
@@ -313,7 +326,7 @@ class Service {
                                         const dispatch::VersionChoice& version = {}) const {
     return SLUICE_TRY(models_.find(name, version, session)).handle;
   }
-  /// 1 for a model that is being loaded, and for one that has gone.
+  /// 1 while the model is being loaded, and once it is unloaded.
   std::int64_t version_of(terms::ModelHandle model) const;
   /// What was compiled of a model that the caller may use. Fails: as find_model; kUnavailable for a
   /// model in a worker process, which has its package, and for a graph of functions.

@@ -203,7 +203,7 @@ def test_bad_folders_say_why_and_the_others_go_on(tmp_path: pathlib.Path, packag
             ("empty", "", "no version"),
             ("damaged", "", "config.pbtxt: line 2"),
             ("deep", "", "deeper than 32"),
-            ("ensemble", "", "ensembles are not served"),
+            ("ensemble", "", "config.pbtxt: line 1: ensemble_scheduling: there is no step"),
             ("other", "1", 'input "z": the model has none of this name'),
             ("leak", "", "leads out of the repository"),
         ]:

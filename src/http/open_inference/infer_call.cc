@@ -64,26 +64,15 @@ Result<std::vector<object>> objects_of(const object& from, const char* name) {
   return objects;
 }
 
-/// What would change the answer and is not served.
-Status check_served(const object& parameters) {
-  const auto id = find(parameters, "sequence_id");
-  std::uint64_t number = 0;
-  std::string_view text;
-  const bool is_none = !id || (!id->get(number) && number == 0) || (!id->get(text) && text.empty());
-  if (!is_none) return open_inference::refuse_sequence("sequence_id");
-  return ok_status();
-}
-
 /// The "parameters" of a request, an input or an output, which may have none.
 class Parameters {
  public:
-  /// Fails: kBadInput where they are no object; kInvalid for an extension that is not served.
+  /// Fails: kBadInput where they are no object.
   static Result<Parameters> of(const object& from) {
     const auto found = find(from, "parameters");
     if (!found) return Parameters();
     Parameters parameters;
     if (found->get(parameters.all_.emplace())) return bad_input("\"parameters\" is no object");
-    SLUICE_TRY(check_served(*parameters.all_));
     return parameters;
   }
   bool has(const char* name) const { return all_ && find(*all_, name); }
@@ -94,6 +83,18 @@ class Parameters {
     const auto offset = SLUICE_TRY(get_or("shared_memory_offset", std::int64_t{0}));
     const auto size = SLUICE_TRY(get_or("shared_memory_byte_size", std::int64_t{0}));
     return std::optional(SLUICE_TRY(open_inference::to_place(region, offset, size)));
+  }
+  /// Fails: kBadInput for an id that is neither a count nor a text.
+  Result<std::optional<terms::SequencePart>> sequence() const {
+    const auto id = all_ ? find(*all_, "sequence_id") : std::nullopt;
+    std::uint64_t number = 0;
+    std::string_view text;
+    if (id && id->get(number) && id->get(text)) {
+      return bad_input("\"sequence_id\" is neither a number from 0 nor a text");
+    }
+    const bool is_start = SLUICE_TRY(get_or("sequence_start", false));
+    const bool is_end = SLUICE_TRY(get_or("sequence_end", false));
+    return open_inference::to_sequence(number, text, is_start, is_end);
   }
   /// As field_or.
   template <typename T>
@@ -185,6 +186,7 @@ Status read_output(const object& from, InferCall& call) {
 Status read_parameters(const object& from, InferCall& call) {
   const auto parameters = SLUICE_TRY(Parameters::of(from));
   call.wants_binary = SLUICE_TRY(parameters.get_or("binary_data_output", false));
+  call.plain.sequence = SLUICE_TRY(parameters.sequence());
   call.plain.priority = SLUICE_TRY(parameters.get_or("priority", std::uint64_t{0}));
   call.plain.timeout_us = SLUICE_TRY(parameters.get_or("timeout", std::int64_t{0}));
   if (call.plain.timeout_us < 0) {

@@ -47,22 +47,28 @@ Reply no_such_path() {
 }
 
 /// The body of a load or an unload, of which nothing may be passed over. One of more bytes than are
-/// read has a configuration or files, which a load does not take.
-Status check_control(bool loads, std::string_view body) {
+/// read has a configuration or files, which a load does not take. True for an unload of an
+/// ensemble's models, too.
+Result<bool> read_control(bool loads, std::string_view body) {
   if (loads && body.size() > kMaxShortBytes) {
     return unimplemented("a body of {} bytes: a load takes no configuration and no files",
                          body.size());
   }
   const json wanted = SLUICE_TRY(read_short_json(body));
+  bool unloads_dependents = false;
   for (const auto& [name, value] : wanted.items()) {
     if (name != "parameters" || !value.is_object()) {
       return invalid_argument("the body has an object \"parameters\", and nothing else");
     }
     for (const auto& parameter : value.items()) {
       SLUICE_TRY(open_inference::check_control(loads, parameter.key()));
+      if (!parameter.value().is_boolean()) {
+        return invalid_argument("parameter \"{}\" is true or false", parameter.key());
+      }
+      unloads_dependents = parameter.value().get<bool>();
     }
   }
-  return ok_status();
+  return unloads_dependents;
 }
 
 /// What comes out of such a body, and the coding of such a reply, take a few milliseconds.
@@ -311,12 +317,16 @@ Cancel InferenceHandler::control(const Request& request, Segments segments, cons
   }
   const bool loads = segments[3] == "load";
   auto caller = caller_of(request, Role::kControl);
-  Status status = caller.is_ok() ? check_control(loads, request.body->bytes()) : caller.status();
+  const Result<bool> with_steps =
+      caller.is_ok() ? read_control(loads, request.body->bytes()) : Result<bool>(caller.status());
+  Status status = with_steps.status();
   if (status.is_ok()) {
     // A load may take long, and the connections' threads must not wait.
-    status = threads_.run([this, caller = std::move(*caller), name = segments[2], loads, answer] {
+    status = threads_.run([this, caller = std::move(*caller), name = segments[2], loads, answer,
+                           with_steps = *with_steps] {
       const Status done = catch_no_memory([&] {
-        return loads ? repository_.load(caller, name) : repository_.unload(caller, name);
+        return loads ? repository_.load(caller, name)
+                     : repository_.unload(caller, name, with_steps);
       });
       answer(done.is_ok() ? json_reply("{}") : error_reply(done));
     });

@@ -66,6 +66,83 @@ json parameters_json(const std::map<std::string, std::string>& parameters) {
   return object;
 }
 
+json control_json(const terms::SequenceControl& control) {
+  using Kind = terms::SequenceControl::Kind;
+  switch (control.kind) {
+    case Kind::kStart:
+    case Kind::kReady:
+    case Kind::kEnd: break;
+    case Kind::kCorrelationId:
+      return {{"kind", "CONTROL_SEQUENCE_CORRID"},
+              {"data_type", open_inference::config_type(control.element)}};
+  }
+  json made = {{"kind", control.kind == Kind::kStart   ? "CONTROL_SEQUENCE_START"
+                        : control.kind == Kind::kReady ? "CONTROL_SEQUENCE_READY"
+                                                       : "CONTROL_SEQUENCE_END"}};
+  if (control.element == ir::ElementType::kI32) {
+    made["int32_false_true"] = {static_cast<std::int32_t>(control.false_value),
+                                static_cast<std::int32_t>(control.true_value)};
+  } else if (control.element == ir::ElementType::kF32) {
+    made["fp32_false_true"] = {control.false_value, control.true_value};
+  } else {
+    made["bool_false_true"] = {control.false_value != 0, control.true_value != 0};
+  }
+  return made;
+}
+
+json state_json(const terms::SequenceState& state) {
+  json made = {{"input_name", state.input},
+               {"output_name", state.output},
+               {"data_type", open_inference::config_type(state.element)},
+               {"dims", state.dims}};
+  if (state.initial_dims.empty() && state.data_file.empty()) return made;
+  json initial = {{"data_type", open_inference::config_type(state.element)},
+                  {"dims", state.initial_dims}};
+  if (state.data_file.empty()) {
+    initial["zero_data"] = true;
+  } else {
+    initial["data_file"] = state.data_file;
+  }
+  made["initial_state"] = json::array({initial});
+  return made;
+}
+
+json sequences_json(const terms::SequenceRules& rules) {
+  json made = {{"max_sequence_idle_microseconds", rules.max_idle_us},
+               {"control_input", json::array()},
+               {"state", json::array()}};
+  if (rules.is_oldest) {
+    made["oldest"] = {{"max_candidate_sequences", rules.max_candidates}};
+  } else {
+    made["direct"] = json::object();
+  }
+  for (const terms::SequenceControl& control : rules.controls) {
+    made["control_input"].push_back(
+        {{"name", control.input}, {"control", json::array({control_json(control)})}});
+  }
+  for (const terms::SequenceState& state : rules.states) {
+    made["state"].push_back(state_json(state));
+  }
+  return made;
+}
+
+json map_json(const std::vector<terms::EnsembleTensor>& tensors) {
+  json object = json::object();
+  for (const terms::EnsembleTensor& tensor : tensors) object[tensor.name] = tensor.tensor;
+  return object;
+}
+
+json steps_json(const std::vector<terms::EnsembleStep>& steps) {
+  json list = json::array();
+  for (const terms::EnsembleStep& step : steps) {
+    list.push_back({{"model_name", step.model},
+                    {"model_version", step.version.value_or(-1)},
+                    {"input_map", map_json(step.inputs)},
+                    {"output_map", map_json(step.outputs)}});
+  }
+  return list;
+}
+
 json times_json(const open_inference::ModelCounts::Times& times) {
   return {{"count", times.count}, {"ns", times.ns}};
 }
@@ -83,19 +160,24 @@ std::string metadata_json(const open_inference::ModelDescription& model, const s
 }
 
 std::string config_json(const open_inference::ModelDescription& model, const std::string& name) {
-  json config = {
-      {"name", name},
-      {"platform", model.platform},
-      {"backend", model.backend},
-      {"version_policy", policy_json(model.declared->policy)},
-      {"max_batch_size", model.max_batch_size},
-      {"input", configure_inputs(model.inputs)},
-      {"output", configure_outputs(model.outputs)},
-      {"instance_group", {{{"name", name}, {"count", model.depth}, {"kind", "KIND_CPU"}}}},
-      {"default_model_filename", model.declared->file_name},
-      {"parameters", parameters_json(model.declared->parameters)},
-      {"model_transaction_policy", {{"decoupled", false}}}};
-  if (model.batch_rows > 0) {
+  json config = {{"name", name},
+                 {"platform", model.platform},
+                 {"backend", model.backend},
+                 {"version_policy", policy_json(model.declared->policy)},
+                 {"max_batch_size", model.max_batch_size},
+                 {"input", configure_inputs(model.inputs)},
+                 {"output", configure_outputs(model.outputs)},
+                 {"default_model_filename", model.declared->file_name},
+                 {"parameters", parameters_json(model.declared->parameters)},
+                 {"model_transaction_policy", {{"decoupled", false}}}};
+  if (model.declared->steps.empty()) {  // the slots of an ensemble are its models'
+    config["instance_group"] = {{{"name", name}, {"count", model.depth}, {"kind", "KIND_CPU"}}};
+  } else {
+    config["ensemble_scheduling"] = {{"step", steps_json(model.declared->steps)}};
+  }
+  if (model.declared->sequences) {
+    config["sequence_batching"] = sequences_json(*model.declared->sequences);
+  } else if (model.batch_rows > 0) {
     config["dynamic_batching"] = {{"preferred_batch_size", {model.batch_rows}}};
   }
   return json_text(config);

@@ -11,7 +11,7 @@
 
 #include "ir/type.h"
 #include "open_inference/datatypes.h"
-#include "repository/config/shown.h"
+#include "repository/text_format/shown.h"
 
 namespace sluice::repository {
 namespace {

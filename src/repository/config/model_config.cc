@@ -9,10 +9,12 @@
 #include <limits>
 #include <optional>
 
-#include "open_inference/datatypes.h"
-#include "repository/config/shown.h"
-#include "repository/config/text_format.h"
 #include "repository/config/traffic_text.h"
+#include "repository/scheduling/ensemble.h"
+#include "repository/scheduling/sequences.h"
+#include "repository/text_format/field.h"
+#include "repository/text_format/shown.h"
+#include "repository/text_format/text_format.h"
 
 namespace sluice::repository {
 namespace {
@@ -23,42 +25,6 @@ constexpr std::int64_t kMostNumber = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostDelayUs = 3'600'000'000;  // an hour
 constexpr std::size_t kMaxWarnings = 64;
 constexpr std::size_t kMaxTensors = 1024;  // inputs, and outputs
-
-template <typename... Args>
-Status fail(const TextField& field, Code code, fmt::format_string<Args...> format, Args&&... args) {
-  return make_error(code, "line {}: {}: {}", field.line, shown(field.name),
-                    fmt::format(format, std::forward<Args>(args)...));
-}
-
-Result<std::int64_t> int_of(const TextField& field, std::int64_t least, std::int64_t most) {
-  std::int64_t number = 0;
-  const char* end = field.value.data() + field.value.size();
-  const auto [stop, error] = std::from_chars(field.value.data(), end, number);
-  // A number in quotes is a text to Triton's reader, and an error for this field.
-  const bool is_number = error == std::errc() && stop == end && !field.is_text && !field.is_message;
-  if (is_number && number >= least && number <= most) return number;
-  return fail(field, Code::kInvalidArgument, "\"{}\" is no whole number from {} to {}",
-              shown(field.value), least, most);
-}
-
-Result<bool> bool_of(const TextField& field) {
-  // The spellings that protobuf's text format takes.
-  if (field.value == "true" || field.value == "True" || field.value == "1") return true;
-  if (field.value == "false" || field.value == "False" || field.value == "0") return false;
-  return fail(field, Code::kInvalidArgument, "\"{}\" is neither true nor false",
-              shown(field.value));
-}
-
-Result<std::string> text_of(const TextField& field) {
-  if (field.is_text) return field.value;
-  return fail(field, Code::kInvalidArgument, "a text in quotes is missing");
-}
-
-/// A field that would change results or answers if it were passed over. The model is refused then:
-/// a configuration that half works is found in production.
-Status unserved(const TextField& field, std::string_view why) {
-  return fail(field, Code::kUnimplemented, "{}", why);
-}
 
 /// Reads fields into a configuration. Whatever it passes over gets a warning.
 class ConfigReader {
@@ -89,13 +55,23 @@ class ConfigReader {
   }
 
   /// Fields that Triton has and that change nothing here.
-  static constexpr std::array<std::string_view, 11> kIgnored = {
-      "optimization",     "metric_tags",
-      "model_warmup",     "response_cache",
-      "runtime",          "model_operations",
-      "model_metrics",    "cc_model_filenames",
-      "is_shape_tensor",  "is_non_linear_format_io",
-      "preserve_ordering"};
+  static constexpr std::array<std::string_view, 17> kIgnored = {"optimization",
+                                                                "metric_tags",
+                                                                "model_warmup",
+                                                                "response_cache",
+                                                                "runtime",
+                                                                "model_operations",
+                                                                "model_metrics",
+                                                                "cc_model_filenames",
+                                                                "is_shape_tensor",
+                                                                "is_non_linear_format_io",
+                                                                "preserve_ordering",
+                                                                "max_inflight_requests",
+                                                                "model_namespace",
+                                                                "minimum_slot_utilization",
+                                                                "preferred_batch_size",
+                                                                "use_same_buffer_for_input_output",
+                                                                "use_growable_memory"};
 
   Status read_field(const TextField& field) {
     const std::string_view name = field.name;
@@ -126,6 +102,10 @@ class ConfigReader {
       // field.
       batching_ = field;
       return read_batching(field.fields);
+    } else if (name == "ensemble_scheduling") {
+      ensemble_ = field;
+    } else if (name == "sequence_batching") {
+      sequences_ = field;
     } else if (name == "parameters") {
       return read_parameter(field);
     } else if (name == "model_transaction_policy") {
@@ -159,8 +139,6 @@ class ConfigReader {
 
   Status read_unserved(const TextField& field) {
     const std::string_view name = field.name;
-    if (name == "ensemble_scheduling") return unserved(field, "ensembles are not served");
-    if (name == "sequence_batching") return unserved(field, "sequences are not served");
     if (name == "batch_input" || name == "batch_output") {
       return unserved(field, "ragged batches are not served");
     }
@@ -174,8 +152,9 @@ class ConfigReader {
     (field.name == "platform" ? config_.platform : config_.backend) = name;
     // Names of backends that take ONNX files; Sluice runs their models without a change of the
     // configuration.
-    constexpr std::array<std::string_view, 4> kTaken = {"", "sluice", "onnxruntime",
-                                                        "onnxruntime_onnx"};
+    constexpr std::array<std::string_view, 5> kTaken = {"", "sluice", "onnxruntime",
+                                                        "onnxruntime_onnx", kEnsemblePlatform};
+    if (name == kEnsemblePlatform) platform_ = field;
     if (std::ranges::find(kTaken, name) != kTaken.end()) return ok_status();
     return unserved(
         field, fmt::format("\"{}\" is not served; models are ONNX files or packages", shown(name)));
@@ -188,7 +167,7 @@ class ConfigReader {
       if (field.name == "name") {
         tensor.name = SLUICE_TRY(text_of(field));
       } else if (field.name == "data_type") {
-        tensor.element = SLUICE_TRY(read_type(field));
+        tensor.element = SLUICE_TRY(type_of(field));
       } else if (field.name == "dims") {
         tensor.dims.push_back(SLUICE_TRY(int_of(field, -1, kMostNumber)));
       } else if (field.name == "format") {
@@ -214,19 +193,6 @@ class ConfigReader {
     if (field.value == "FORMAT_NHWC" || field.value == "FORMAT_NCHW") return field.value;
     return fail(field, Code::kInvalidArgument, "\"{}\" is no format such as FORMAT_NCHW",
                 shown(field.value));
-  }
-
-  static Result<ir::ElementType> read_type(const TextField& field) {
-    // The types are those of the Open Inference Protocol with a prefix, but for the text:
-    // TYPE_STRING here is BYTES there.
-    constexpr std::string_view kPrefix = "TYPE_";
-    const std::string_view name = field.value;
-    if (name == "TYPE_STRING") return ir::ElementType::kString;
-    const auto type = name.starts_with(kPrefix)
-                          ? open_inference::find_datatype(name.substr(kPrefix.size()))
-                          : std::nullopt;
-    if (type && *type != ir::ElementType::kString) return *type;
-    return fail(field, Code::kInvalidArgument, "\"{}\" is no type such as TYPE_FP32", shown(name));
   }
 
   Status read_policy(Fields fields) {
@@ -320,9 +286,50 @@ class ConfigReader {
     return ok_status();
   }
 
-  /// Rows are joined up to the largest preferred size, for which requests wait.
   Status finish() {
-    if (!batching_) return ok_status();
+    if (ensemble_) return finish_ensemble();
+    if (sequences_) return finish_sequences();
+    if (platform_) {
+      return fail(*platform_, Code::kInvalidArgument, "ensemble_scheduling is missing");
+    }
+    return batching_ ? finish_batching() : ok_status();
+  }
+
+  Status finish_ensemble() {
+    if (batching_) {
+      return fail(*batching_, Code::kInvalidArgument,
+                  "an ensemble joins no requests; its models do");
+    }
+    if (sequences_) {
+      return fail(*sequences_, Code::kInvalidArgument, "an ensemble has none; its models do");
+    }
+    config_.platform = kEnsemblePlatform;
+    config_.backend.clear();
+    config_.steps = SLUICE_TRY(
+        read_ensemble(*ensemble_, [&](const TextField& field) { ignore_unknown(field); }));
+    return graph_of(config_).status();
+  }
+
+  /// Requests of different sequences are rows of one run, as far as max_batch_size says.
+  Status finish_sequences() {
+    if (batching_) {
+      return fail(*batching_, Code::kInvalidArgument, "the model has sequence_batching, too");
+    }
+    if (!config_.traffic.shares.empty() || config_.traffic.shadow) {
+      return fail(*sequences_, Code::kInvalidArgument,
+                  "the requests of a sequence stay with one version: leave version_weights and "
+                  "shadow_version out");
+    }
+    SequenceBatching read = SLUICE_TRY(
+        read_sequences(*sequences_, [&](const TextField& field) { ignore_unknown(field); }));
+    config_.sequences = std::move(read.rules);
+    const std::int64_t rows = std::min(config_.max_batch_size, terms::kMaxBatchRows);
+    if (rows > 1) config_.options.batching = terms::BatchOptions{rows, read.max_delay_us * 1000};
+    return ok_status();
+  }
+
+  /// Rows are joined up to the largest preferred size, for which requests wait.
+  Status finish_batching() {
     if (config_.max_batch_size == 0) {
       return fail(*batching_, Code::kInvalidArgument, "max_batch_size is missing");
     }
@@ -345,7 +352,10 @@ class ConfigReader {
 
   ModelConfig config_;
   std::optional<TextField> batching_;
-  std::int64_t preferred_ = 0;  ///< the largest; 0: none
+  std::optional<TextField> ensemble_;
+  std::optional<TextField> sequences_;
+  std::optional<TextField> platform_;  ///< the field that says it is an ensemble
+  std::int64_t preferred_ = 0;         ///< the largest; 0: none
   std::int64_t delay_us_ = 0;
 };
 

@@ -82,8 +82,6 @@ TEST(ModelConfig, WarnsOfFieldsWithoutEffectByLine) {
 }
 
 TEST(ModelConfig, RefusesWhatWouldChangeAnswers) {
-  EXPECT_THAT(error_of("ensemble_scheduling { }"), HasSubstr("ensembles are not served"));
-  EXPECT_THAT(error_of("sequence_batching { }"), HasSubstr("sequences are not served"));
   EXPECT_THAT(error_of("backend: \"python\""), HasSubstr("\"python\" is not served"));
   EXPECT_THAT(error_of("model_transaction_policy { decoupled: true }"), HasSubstr("one answer"));
   EXPECT_THAT(error_of("input { reshape { shape: [ 1 ] } }"), HasSubstr("the model's shapes"));

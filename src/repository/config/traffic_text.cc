@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "repository/config/shown.h"
+#include "repository/text_format/shown.h"
 
 namespace sluice::repository {
 namespace {

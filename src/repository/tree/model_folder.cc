@@ -12,6 +12,7 @@
 #include "repository/config/model_list.h"
 #include "repository/tree/label_files.h"
 #include "repository/tree/resolve.h"
+#include "repository/tree/state_files.h"
 
 namespace sluice::repository {
 namespace {
@@ -123,6 +124,7 @@ Result<fs::path> find_file(const std::vector<fs::path>& files, const std::string
 VersionFile read_version(const fs::path& folder, std::int64_t number, const ModelConfig& config,
                          const fs::path& root) {
   VersionFile version = {number, fs::path(), {}};
+  if (!config.steps.empty()) return version;  // an ensemble has no file
   const auto find = [&]() -> Result<fs::path> {
     const fs::path real = folder == root ? root : SLUICE_TRY(resolve(folder, root));
     const auto files = SLUICE_TRY(list_folder(real));
@@ -167,6 +169,8 @@ Status add_versions(const fs::path& folder, const fs::path& root, ModelFolder& m
     const auto number = version_of(path.filename().string());
     if (number && fs::is_directory(path, error)) numbers.insert(*number);
   }
+  // Archives and version control leave empty folders out.
+  if (numbers.empty() && !model.config.steps.empty()) numbers.insert(1);
   const auto chosen = choose(numbers, model.config.policy);
   if (chosen.size() > kMaxVersions) {
     return invalid_argument("the policy wants {} versions; at most {} are served", chosen.size(),
@@ -192,8 +196,11 @@ Result<ModelFolder> read_tree(const fs::path& folder, const fs::path& root,
                             model.config.name.substr(0, 64), name);
   }
   model.folder = folder;
-  // A change of the labels is one of the configuration.
+  // A change of the files that it names is one of the configuration.
   model.config.load_text += labels_fingerprint(model.config, folder, root);
+  if (model.config.sequences) {
+    model.config.load_text += first_states_fingerprint(*model.config.sequences, folder, root);
+  }
   SLUICE_TRY(add_versions(folder, root, model));
   return model;
 }

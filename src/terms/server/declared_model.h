@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "ir/element_type.h"
 
 namespace sluice::terms {
@@ -31,6 +33,53 @@ struct DeclaredTensor {
   int line = 0;  ///< of config.pbtxt; 0: declared elsewhere
 };
 
+/// A tensor of a step's model, and the tensor of the ensemble that it is.
+struct EnsembleTensor {
+  std::string name;    ///< the model's
+  std::string tensor;  ///< the ensemble's
+  int line = 0;        ///< of config.pbtxt
+};
+
+/// A model that an ensemble runs.
+struct EnsembleStep {
+  std::string model;
+  std::optional<std::int64_t> version;  ///< none: as requests without a version
+  std::vector<EnsembleTensor> inputs;
+  std::vector<EnsembleTensor> outputs;  ///< others are dropped
+  int line = 0;                         ///< of config.pbtxt
+};
+
+/// An input that tells a model where in its sequence a request is.
+struct SequenceControl {
+  enum class Kind : std::uint8_t { kStart, kReady, kEnd, kCorrelationId };
+  std::string input;
+  Kind kind = Kind::kStart;
+  ir::ElementType element = ir::ElementType::kUndefined;
+  double false_value = 0;  ///< not of kCorrelationId, as the next one
+  double true_value = 1;
+  int line = 0;  ///< of config.pbtxt
+};
+
+/// An output that the next request of a sequence has as an input.
+struct SequenceState {
+  std::string input;
+  std::string output;
+  ir::ElementType element = ir::ElementType::kUndefined;  ///< kUndefined: not said
+  std::vector<std::int64_t> dims;                         ///< as DeclaredTensor; empty: not said
+  std::vector<std::int64_t> initial_dims;                 ///< of the first value, without -1
+  std::string data_file;  ///< of the first value, in the model's folder; empty: zeros
+  Bytes initial = {};     ///< what the file has; empty: zeros
+  int line = 0;           ///< of config.pbtxt
+};
+
+struct SequenceRules {
+  bool is_oldest = false;                ///< the strategy's name, for clients; else "direct"
+  std::int64_t max_candidates = 0;       ///< of "oldest", for clients
+  std::int64_t max_idle_us = 1'000'000;  ///< without a request a sequence ends
+  std::vector<SequenceControl> controls;
+  std::vector<SequenceState> states;
+};
+
 struct DeclaredModel {
   std::string platform;
   std::string backend;
@@ -40,6 +89,8 @@ struct DeclaredModel {
   std::vector<DeclaredTensor> outputs;
   VersionPolicy policy;
   std::map<std::string, std::string> parameters;
+  std::vector<EnsembleStep> steps;         ///< of an ensemble, which has no file; else none
+  std::optional<SequenceRules> sequences;  ///< none: each request is for itself
 };
 
 }  // namespace sluice::terms

@@ -31,18 +31,23 @@ Result<std::uint64_t> count_of(const Parameters& parameters, const char* name) {
   return terms::runtime_error(RuntimeCode::kBadInput, "parameter \"{}\" is no count", name);
 }
 
-/// What would change the answer and is not served. Other parameters are a model's own in other
-/// servers; no model here has any.
-Status check_served(const Parameters& parameters) {
-  for (const char* name : {"sequence_id", "sequence_start", "sequence_end"}) {
-    const auto it = parameters.find(name);
-    if (it == parameters.end()) continue;
-    const InferParameter& value = it->second;
-    const bool is_none = !value.bool_param() && value.int64_param() == 0 &&
-                         value.uint64_param() == 0 && value.string_param().empty();
-    if (!is_none) return open_inference::refuse_sequence(name);
-  }
-  return ok_status();
+/// Absent: false. Fails: kBadInput for another kind of value.
+Result<bool> flag_of(const Parameters& parameters, const char* name) {
+  const auto it = parameters.find(name);
+  if (it == parameters.end()) return false;
+  if (it->second.has_bool_param()) return it->second.bool_param();
+  return terms::runtime_error(RuntimeCode::kBadInput, "parameter \"{}\" is no bool", name);
+}
+
+/// Other parameters are a model's own in other servers; no model here has any.
+Result<std::optional<terms::SequencePart>> sequence_of(const Parameters& parameters) {
+  const auto id = parameters.find("sequence_id");
+  const bool is_text = id != parameters.end() && id->second.has_string_param();
+  const std::uint64_t number = is_text ? 0 : SLUICE_TRY(count_of(parameters, "sequence_id"));
+  const std::string_view text = is_text ? id->second.string_param() : std::string_view();
+  const bool is_start = SLUICE_TRY(flag_of(parameters, "sequence_start"));
+  const bool is_end = SLUICE_TRY(flag_of(parameters, "sequence_end"));
+  return open_inference::to_sequence(number, text, is_start, is_end);
 }
 
 /// None: the tensor is in the message. Fails: as to_place.
@@ -85,7 +90,6 @@ Result<std::string_view> bytes_of_input(const inference::ModelInferRequest::Infe
 Result<open_inference::InputTensor> read_input(
     const inference::ModelInferRequest::InferInputTensor& from, RawInputs& raw,
     std::deque<std::string>& contents) {
-  SLUICE_TRY(check_served(from.parameters()));
   open_inference::InputTensor input;
   input.name = from.name();
   input.datatype = from.datatype();
@@ -101,7 +105,6 @@ Result<open_inference::InputTensor> read_input(
 
 Result<open_inference::WantedOutput> read_output(
     const inference::ModelInferRequest::InferRequestedOutputTensor& from) {
-  SLUICE_TRY(check_served(from.parameters()));
   const std::uint64_t classes = SLUICE_TRY(count_of(from.parameters(), "classification"));
   constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
   open_inference::WantedOutput wanted;
@@ -148,7 +151,7 @@ void write_outputs(const std::vector<open_inference::OutputTensor>& outputs, std
 }  // namespace
 
 Status read_request(const inference::ModelInferRequest& from, OpenInferCall& to) {
-  SLUICE_TRY(check_served(from.parameters()));
+  to.plain.sequence = SLUICE_TRY(sequence_of(from.parameters()));
   to.plain.priority = SLUICE_TRY(count_of(from.parameters(), "priority"));
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   to.plain.timeout_us = static_cast<std::int64_t>(

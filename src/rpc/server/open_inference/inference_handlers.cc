@@ -148,11 +148,15 @@ InferenceHandlers::Unary* InferenceHandlers::RepositoryModelLoad(
 InferenceHandlers::Unary* InferenceHandlers::RepositoryModelUnload(
     Context* context, const inference::RepositoryModelUnloadRequest* request,
     inference::RepositoryModelUnloadResponse* /*response*/) {
-  return handlers_.later(context, request, Role::kControl,
-                         [this, request](const service::Caller& caller) -> Status {
-                           SLUICE_TRY(check_parameters(false, request->parameters()));
-                           return repository_.unload(caller, model_name(*request));
-                         });
+  return handlers_.later(
+      context, request, Role::kControl, [this, request](const service::Caller& caller) -> Status {
+        SLUICE_TRY(check_parameters(false, request->parameters()));
+        const auto wanted =
+            request->parameters().find(std::string(open_inference::kUnloadDependents));
+        const bool with_steps =
+            wanted != request->parameters().end() && wanted->second.bool_param();
+        return repository_.unload(caller, model_name(*request), with_steps);
+      });
 }
 
 InferenceHandlers::Unary* InferenceHandlers::ModelInfer(

@@ -44,6 +44,72 @@ void to_proto(const terms::VersionPolicy& from, inference::ModelVersionPolicy& t
   to.mutable_specific()->mutable_versions()->Assign(from.versions.begin(), from.versions.end());
 }
 
+void to_proto(const terms::SequenceControl& from, inference::ModelSequenceBatching::Control& to) {
+  using Control = inference::ModelSequenceBatching::Control;
+  using Kind = terms::SequenceControl::Kind;
+  switch (from.kind) {
+    case Kind::kStart: to.set_kind(Control::CONTROL_SEQUENCE_START); break;
+    case Kind::kReady: to.set_kind(Control::CONTROL_SEQUENCE_READY); break;
+    case Kind::kEnd: to.set_kind(Control::CONTROL_SEQUENCE_END); break;
+    case Kind::kCorrelationId:
+      to.set_kind(Control::CONTROL_SEQUENCE_CORRID);
+      to.set_data_type(config_type(from.element));
+      return;
+  }
+  for (const double value : {from.false_value, from.true_value}) {
+    if (from.element == ir::ElementType::kI32) {
+      to.add_int32_false_true(static_cast<std::int32_t>(value));
+    } else if (from.element == ir::ElementType::kF32) {
+      to.add_fp32_false_true(static_cast<float>(value));
+    } else {
+      to.add_bool_false_true(value != 0);
+    }
+  }
+}
+
+void to_proto(const terms::SequenceState& from, inference::ModelSequenceBatching::State& to) {
+  to.set_input_name(valid_utf8(from.input));
+  to.set_output_name(valid_utf8(from.output));
+  to.set_data_type(config_type(from.element));
+  to.mutable_dims()->Assign(from.dims.begin(), from.dims.end());
+  if (from.initial_dims.empty() && from.data_file.empty()) return;
+  auto& initial = *to.add_initial_state();
+  initial.set_data_type(config_type(from.element));
+  initial.mutable_dims()->Assign(from.initial_dims.begin(), from.initial_dims.end());
+  if (from.data_file.empty()) {
+    initial.set_zero_data(true);
+  } else {
+    initial.set_data_file(valid_utf8(from.data_file));
+  }
+}
+
+void to_proto(const terms::SequenceRules& from, inference::ModelSequenceBatching& to) {
+  to.set_max_sequence_idle_microseconds(static_cast<std::uint64_t>(from.max_idle_us));
+  if (from.is_oldest) {
+    to.mutable_oldest()->set_max_candidate_sequences(
+        static_cast<std::int32_t>(from.max_candidates));
+  } else {
+    to.mutable_direct();
+  }
+  for (const terms::SequenceControl& control : from.controls) {
+    auto& input = *to.add_control_input();
+    input.set_name(valid_utf8(control.input));
+    to_proto(control, *input.add_control());
+  }
+  for (const terms::SequenceState& state : from.states) to_proto(state, *to.add_state());
+}
+
+void to_proto(const terms::EnsembleStep& from, inference::ModelEnsembling::Step& to) {
+  to.set_model_name(from.model);
+  to.set_model_version(from.version.value_or(-1));
+  for (const terms::EnsembleTensor& input : from.inputs) {
+    (*to.mutable_input_map())[valid_utf8(input.name)] = valid_utf8(input.tensor);
+  }
+  for (const terms::EnsembleTensor& output : from.outputs) {
+    (*to.mutable_output_map())[valid_utf8(output.name)] = valid_utf8(output.tensor);
+  }
+}
+
 void set(inference::StatisticDuration& to, const open_inference::ModelCounts::Times& times) {
   to.set_count(static_cast<std::uint64_t>(times.count));
   to.set_ns(static_cast<std::uint64_t>(times.ns));
@@ -85,14 +151,21 @@ void to_proto(const open_inference::ModelDescription& from, const std::string& n
   }
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   to.set_max_batch_size(static_cast<std::int32_t>(std::min(from.max_batch_size, kMost)));
-  if (from.batch_rows > 0) {
+  if (from.declared->sequences) {
+    to_proto(*from.declared->sequences, *to.mutable_sequence_batching());
+  } else if (from.batch_rows > 0) {
     to.mutable_dynamic_batching()->add_preferred_batch_size(
         static_cast<std::int32_t>(std::min(from.batch_rows, kMost)));
   }
-  auto& group = *to.add_instance_group();
-  group.set_name(name);
-  group.set_count(from.depth);
-  group.set_kind(inference::ModelInstanceGroup::KIND_CPU);
+  for (const terms::EnsembleStep& step : from.declared->steps) {
+    to_proto(step, *to.mutable_ensemble_scheduling()->add_step());
+  }
+  if (from.declared->steps.empty()) {  // the slots of an ensemble are its models'
+    auto& group = *to.add_instance_group();
+    group.set_name(name);
+    group.set_count(from.depth);
+    group.set_kind(inference::ModelInstanceGroup::KIND_CPU);
+  }
   to.mutable_model_transaction_policy()->set_decoupled(false);
 }
 

@@ -1,4 +1,4 @@
-#include "service/model_table.h"
+#include "service/table/model_table.h"
 
 #include <gmock/gmock.h>
 

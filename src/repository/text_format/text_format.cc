@@ -1,4 +1,4 @@
-#include "repository/config/text_format.h"
+#include "repository/text_format/text_format.h"
 
 #include <algorithm>
 #include <utility>
