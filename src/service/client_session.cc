@@ -20,12 +20,17 @@ terms::SessionInfo ClientSession::info(std::int64_t now_ns) const {
   return info;
 }
 
-// Callers of check_open and check_cores hold mutex_: what they allow is entered under the same
-// lock.
-Status ClientSession::check_open() const {
+// Callers of check_still_open and check_cores hold mutex_: what they allow is entered under the
+// same lock.
+Status ClientSession::check_still_open() const {
   if (!is_closed_) return ok_status();
   return terms::runtime_error(RuntimeCode::kCancelled, "session {} is closed",
                               static_cast<std::uint64_t>(id_));
+}
+
+Status ClientSession::check_open() const {
+  const std::lock_guard lock(mutex_);
+  return check_still_open();
 }
 
 Status ClientSession::check_cores(std::int32_t more) const {
@@ -38,7 +43,7 @@ Status ClientSession::check_cores(std::int32_t more) const {
 
 Status ClientSession::add_model(terms::ModelHandle model, std::int32_t num_cores) {
   const std::lock_guard lock(mutex_);
-  SLUICE_TRY(check_open());
+  SLUICE_TRY(check_still_open());
   if (models_.size() >= static_cast<std::size_t>(quota_.max_models)) {
     return terms::runtime_error(RuntimeCode::kOutOfResources,
                                 "a session may hold {} models; unload one that is not needed",
@@ -52,7 +57,7 @@ Status ClientSession::add_model(terms::ModelHandle model, std::int32_t num_cores
 
 Status ClientSession::add_group(terms::CoreGroupId group, std::int32_t num_cores) {
   const std::lock_guard lock(mutex_);
-  SLUICE_TRY(check_open());
+  SLUICE_TRY(check_still_open());
   SLUICE_TRY(check_cores(num_cores));
   groups_[group] = num_cores;
   num_cores_ += num_cores;
@@ -81,7 +86,7 @@ std::int64_t ClientSession::HeldRegion::size_bytes() const {
 
 /// Requires: mutex_ is held.
 Status ClientSession::add(HeldRegion held) {
-  SLUICE_TRY(check_open());
+  SLUICE_TRY(check_still_open());
   if (regions_.size() >= static_cast<std::size_t>(quota_.max_regions)) {
     return terms::runtime_error(RuntimeCode::kOutOfResources,
                                 "a session may share {} regions; unregister one that is not needed",
@@ -164,7 +169,7 @@ std::vector<ClientSession::HeldRegion> ClientSession::list_regions() const {
 
 Result<ClientSession::Load> ClientSession::enter_load() {
   const std::lock_guard lock(mutex_);
-  SLUICE_TRY(check_open());
+  SLUICE_TRY(check_still_open());
   ++num_loads_;
   return Load(this);
 }
@@ -204,7 +209,7 @@ ClientSession::Holdings ClientSession::close(const Status& reason) {
     region_bytes_ = 0;
     num_cores_ = 0;
     // From here on no request of the session starts; those in flight are cancelled by stop_.
-    requests_->close(check_open());
+    requests_->close(check_still_open());
   }
   stop_.request_stop();
   if (listener) listener(reason);

@@ -66,6 +66,10 @@ class ClientSession {
   const std::string& token() const { return token_; }
   terms::SessionInfo info(std::int64_t now_ns) const;
 
+  /// Fails: kCancelled once the session is closed. Requests that it left behind get this answer:
+  /// what they name has gone with it.
+  Status check_open() const;
+
   /// Makes the session the owner of the model. `num_cores`: the cores of its implicit group.
   /// Fails: kOutOfResources over the quota; kCancelled if the session is closed. The caller keeps
   /// the model on failure.
@@ -145,7 +149,8 @@ class ClientSession {
 
  private:
   void leave_load();
-  Status check_open() const;
+  /// Requires: mutex_ is held.
+  Status check_still_open() const;
   Status add(HeldRegion held);
   Status check_cores(std::int32_t more) const;
 

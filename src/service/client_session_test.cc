@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "service/region_slices.h"
 #include "shm/shared_memory.h"
 
 namespace sluice::service {
@@ -91,6 +92,20 @@ TEST(ClientSession, SharedMemoryIsLimitedAndReleasedAtTheEnd) {
   EXPECT_EQ(session.find_region(1), nullptr);
   EXPECT_EQ(region.use_count(), 1);
   EXPECT_EQ(code_of(session.add_region(6, region)), RuntimeCode::kCancelled);
+}
+
+TEST(ClientSession, RequestsLeftBehindByACloseAreCancelled) {
+  ClientSession session = session_of({});
+  ASSERT_TRUE(session.add_region(1, region_of(4096)).is_ok());
+  ASSERT_TRUE(session.check_open().is_ok());
+  EXPECT_TRUE(open_output(session, {1, 0, 64}).is_ok());
+  EXPECT_EQ(code_of(open_output(session, {2, 0, 64}).status()), RuntimeCode::kInvalidHandle);
+  session.close(make_error(Code::kCancelled, "gone"));
+  for (const Status& status : {session.check_open(), open_output(session, {1, 0, 64}).status(),
+                               open_input(session, {1, 0, 64}, false).status(),
+                               open_named_output(session, "part", {0, 0, 64}).status()}) {
+    EXPECT_EQ(code_of(status), RuntimeCode::kCancelled) << status.message();
+  }
 }
 
 TEST(ClientSession, EndWaitsForLoadsInProgress) {

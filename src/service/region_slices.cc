@@ -9,6 +9,7 @@ Result<std::shared_ptr<const shm::Region>> find(const ClientSession& session,
                                                 const terms::RegionSlice& place) {
   auto region = session.find_region(place.region);
   if (region == nullptr) {
+    SLUICE_TRY(session.check_open());
     return terms::runtime_error(RuntimeCode::kInvalidHandle,
                                 "this session has no region {}; register it first", place.region);
   }
@@ -23,6 +24,7 @@ Result<PlacedOutput> find_named(const ClientSession& session, std::string_view n
                                 const terms::RegionSlice& place) {
   auto held = session.find_named(name);
   if (held.region == nullptr) {
+    SLUICE_TRY(session.check_open());
     return terms::runtime_error(RuntimeCode::kInvalidHandle,
                                 "no region \"{}\" is registered; register it first",
                                 name.substr(0, 200));

@@ -144,7 +144,11 @@ void RingThread::serve(const shm::Submission& submission) {
       status = terms::runtime_error(RuntimeCode::kInvalid, "{} is no kind of submission",
                                     static_cast<std::uint16_t>(submission.head.kind));
   }
-  if (!status.is_ok()) ring_->refuse(submission.head.request, status);
+  if (status.is_ok()) return;
+  // A session that closes takes its models and regions along before its ring. Whatever an entry
+  // then misses, it was cancelled.
+  const Status open = caller_.session->check_open();
+  ring_->refuse(submission.head.request, open.is_ok() ? status : open);
 }
 
 void RingThread::cancel(const shm::Submission& submission) {

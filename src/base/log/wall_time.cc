@@ -14,7 +14,10 @@ std::int64_t unix_time_ns() {
   return std::chrono::nanoseconds(since).count();
 }
 
-double unix_time_s() { return static_cast<double>(unix_time_ns() / 1'000'000) / 1e3; }
+double unix_time_s() {
+  const std::int64_t whole_ms = unix_time_ns() / 1'000'000;
+  return static_cast<double>(whole_ms) / 1e3;
+}
 
 std::int64_t wall_offset_ns() { return unix_time_ns() - system_clock().now_ns(); }
 
