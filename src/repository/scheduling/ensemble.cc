@@ -59,7 +59,7 @@ Result<EnsembleStep> read_step(const TextField& from,
       ignore(field);
     }
   }
-  if (!check_name(step.model, "model").is_ok()) {
+  if (step.model.empty() || !check_name(step.model, "model").is_ok()) {
     return fail(from, Code::kInvalidArgument, "model_name is \"{}\", which is no name of a model",
                 shown(step.model));
   }
