@@ -54,6 +54,22 @@ void add_usage(const std::vector<terms::Usage>& all, std::uint64_t id, ordered_j
   add_health(it->health, to);
 }
 
+/// What the machine does not tell is absent.
+ordered_json sensors_of(const terms::Sensors& from) {
+  ordered_json all = ordered_json::object();
+  const auto add = [&](const char* key, const auto& value) {
+    if (value) all[key] = *value;
+  };
+  add("temperature_c", from.temperature_c);
+  add("temperature_limit_c", from.temperature_limit_c);
+  add("power_w", from.power_w);
+  add("num_corrected_errors", from.num_corrected_errors);
+  add("num_uncorrected_errors", from.num_uncorrected_errors);
+  add("num_throttles", from.num_throttles);
+  if (!from.fault.empty()) all["fault"] = from.fault;
+  return all;
+}
+
 ordered_json devices(const Snapshot& now, const Activity& activity) {
   ordered_json all = ordered_json::array();
   for (const terms::Device& device : now.server.devices) {
@@ -72,6 +88,8 @@ ordered_json devices(const Snapshot& now, const Activity& activity) {
         // A share of all the device's cores, 0 to 1, within the interval.
         {"utilisation", value_or_zero(activity.device_utilisation, id)}};
     add_usage(now.statistics.devices, id, one);
+    const bool is_known = it != now.statistics.devices.end();
+    one["sensors"] = sensors_of(is_known ? it->sensors : terms::Sensors());
     all.push_back(std::move(one));
   }
   return all;

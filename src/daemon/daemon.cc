@@ -210,6 +210,7 @@ Status Daemon::start_all(InheritedFds inherited, bool is_successor) {
   options.transfers = SLUICE_TRY(transfer_options(settings_));
   engine_ =
       std::make_unique<runtime::Engine>(machine_.backends, *machine_.drivers, std::move(options));
+  SLUICE_TRY(start_sensors());
   service_ = std::make_unique<service::Service>(*engine_, machine_.devices,
                                                 SLUICE_TRY(service_options(settings_)), log_);
   service_->set_fetch(fetch_with(settings_));
@@ -318,6 +319,17 @@ Status Daemon::reserve_huge_pages() {
       SLUICE_TRY(HugePages::reserve(settings_.huge_pages * num_devices)
                      .with_context(fmt::format("huge_pages {} for each of {} devices",
                                                settings_.huge_pages, num_devices))));
+  return ok_status();
+}
+
+/// Before anything is loaded: a device that is ill already gets nothing.
+Status Daemon::start_sensors() {
+  const bool has_some = settings_.sim.empty() || !settings_.sysfs.empty();
+  if (settings_.sensor_seconds == 0 || !has_some) return ok_status();
+  topology::SensorPlaces places;
+  if (!settings_.sysfs.empty()) places.sysfs = settings_.sysfs;
+  sensors_ = SLUICE_TRY(SensorWatch::start(topology::SensorReader(machine_.devices, places),
+                                           settings_.sensor_seconds * kNsPerSecond, *engine_, log_));
   return ok_status();
 }
 

@@ -8,6 +8,7 @@
 #include "base/process/inherited_fds.h"
 #include "daemon/balance/agent_door.h"
 #include "daemon/device_locks.h"
+#include "daemon/hardware/sensor_watch.h"
 #include "daemon/http/http_door.h"
 #include "daemon/kept/kept_models.h"
 #include "daemon/machine.h"
@@ -81,6 +82,7 @@ class Daemon {
   Status start_doors(const rpc::server::ServerOptions& serving);
   Status reserve_huge_pages();
   [[noreturn]] void exit_hung(const std::string& what);
+  Status start_sensors();
   Status start_workers();
   Status start_telemetry();
   Status start_tracing();
@@ -100,6 +102,7 @@ class Daemon {
   std::unique_ptr<AccessLog> access_log_;           ///< null: none
   std::unique_ptr<TrafficLog> traffic_;  ///< null: none. All outlive whoever answers requests.
   std::unique_ptr<runtime::Engine> engine_;
+  std::unique_ptr<SensorWatch> sensors_;  ///< null: nobody looks
   std::unique_ptr<worker::WorkerPool> workers_;
   std::unique_ptr<service::Service> service_;
   std::unique_ptr<repository::Repository> repository_;

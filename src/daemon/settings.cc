@@ -235,6 +235,13 @@ constexpr std::array kSettings = {
     SettingInfo{"record_bytes", 0, &Settings::record_bytes,
                 "Largest size of the file of record; later requests are left out", 1 << 16,
                 kMaxSettingBytes},
+    SettingInfo{"sensor_seconds", 0, &Settings::sensor_seconds,
+                "Seconds between two looks at the temperature, power and errors of the devices; a "
+                "device that is too hot or loses data gets no new groups. 0: never",
+                0, 3600},
+    SettingInfo{"sysfs", 0, &Settings::sysfs,
+                "Folder where the sensors are, as a container may see its host's (default: /sys; "
+                "none for simulated devices)"},
     SettingInfo{"agent_check", 0, &Settings::agent_check,
                 "HOST:PORT where HAProxy's agent checks get a weight by free capacity, drain or "
                 "down (default: nowhere)"},

@@ -99,6 +99,9 @@ struct Settings {
   std::string access_log;               ///< "stderr" or a file; empty: none
   std::string record;                   ///< file for requests with their inputs; empty: none
   std::int64_t record_bytes = std::int64_t{256} << 20;  ///< of that file
+  std::int64_t sensor_seconds = 5;  ///< between two looks at the devices' sensors; 0: none
+  /// Folder with sysfs; empty: /sys, and no sensors for simulated devices.
+  std::string sysfs;
   std::string agent_check;    ///< where balancers ask for the weight; empty: nowhere
   bool listen_plain = false;  ///< consent to do without TLS beyond this machine
   std::string lock_folder = "/run/sluice";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +17,7 @@ using terms::Role;
 constexpr std::string_view kRoot = "/page/";
 constexpr std::string_view kEvents = "/page/events";
 constexpr std::string_view kModels = "/page/models/";
+constexpr std::string_view kProfile = "/page/profile";
 constexpr const char* kNotKept = "Cache-Control: no-store\r\n";
 
 }  // namespace
@@ -23,8 +25,9 @@ constexpr const char* kNotKept = "Cache-Control: no-store\r\n";
 bool PageHandler::takes(std::string_view path) { return path == "/" || path.starts_with(kRoot); }
 
 http::Cancel PageHandler::handle(const http::Request& request, const http::Answer& answer) {
-  if (request.path.starts_with(kModels)) {
-    auto cancel = ask_of_model(request, answer);
+  if (request.path.starts_with(kModels) || request.path == kProfile) {
+    auto cancel = request.path == kProfile ? profile(request, std::nullopt, answer)
+                                           : ask_of_model(request, answer);
     if (cancel.is_ok()) return std::move(*cancel);
     answer(http::error_reply(cancel.status()));
     return nullptr;
@@ -78,6 +81,12 @@ Result<http::Cancel> PageHandler::ask_of_model(const http::Request& request,
     answer(SLUICE_TRY(models_.graph(SLUICE_TRY(find_caller_(request, Role::kInference)), model)));
     return http::Cancel();
   }
+  return profile(request, model, answer);
+}
+
+Result<http::Cancel> PageHandler::profile(const http::Request& request,
+                                          std::optional<terms::ModelHandle> model,
+                                          const http::Answer& answer) {
   if (request.method != "POST") {
     answer(http::wrong_method("POST"));
     return http::Cancel();

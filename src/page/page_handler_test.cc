@@ -239,6 +239,25 @@ TEST_F(ModelCallsTest, ProfileTimesTheOperationsOfItsRequests) {
   ASSERT_GE(profile["operations"].size(), 1U) << reply.text;
   EXPECT_GT(profile["operations"][0]["count"], 0);
   EXPECT_GT(profile["operations"][0]["sum_ns"], 0);
+  EXPECT_FALSE(profile["timeline"]["spans"].empty());
+}
+
+TEST_F(ModelCallsTest, WholeDaemonHasATimeline) {
+  const auto model = terms::ModelHandle{service_.list_models(0)->at(0).info.handle};
+  std::atomic<bool> is_over = false;
+  std::thread client([&] {
+    while (!is_over) engine_.infer(model, runtime::testing::request_of(1));
+  });
+  const http::Reply reply = wait_for("/page/profile");
+  is_over = true;
+  client.join();
+  ASSERT_EQ(reply.status, 200) << reply.text;
+  const json timeline = json::parse(reply.text)["timeline"];
+  EXPECT_GT(timeline["num_spans"], 0);
+  EXPECT_EQ(timeline["tracks"][0]["model"], "net");
+  EXPECT_EQ(ask("/page/profile").allow, "POST");
+  roles_ = "inference";
+  EXPECT_EQ(wait_for("/page/profile").status, 403);
 }
 
 TEST_F(ModelCallsTest, ProfileEndsWithTheHandler) {

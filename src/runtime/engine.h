@@ -97,6 +97,10 @@ class Engine : public ModelHost {
   Result<GroupReport> report(terms::CoreGroupId id) const;
   /// Of every device, in the order of the map.
   std::vector<DeviceReport> report_devices() const;
+  /// Tells of a device's hardware. As GroupTable::set_condition.
+  void set_condition(terms::DeviceId device, terms::DeviceCondition condition) {
+    groups_.set_condition(device, std::move(condition));
+  }
 
   // ---- profiles
 

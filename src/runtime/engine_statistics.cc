@@ -110,7 +110,10 @@ DeviceReport Engine::report(const terms::Device& device) const {
   }
   const auto services = loader_.devices().find(device.backend, device.backend_index);
   report.memory = services != nullptr ? allocated(services->memory.usage()) : reserved(here);
-  report.health = health_of(report.requests, is_failed);
+  terms::DeviceCondition condition = groups_.condition_of(device.id);
+  report.sensors = std::move(condition.sensors);
+  report.is_placeable = condition.health.state != terms::HealthState::kFailed;
+  report.health = worse(health_of(report.requests, is_failed), std::move(condition.health));
   return report;
 }
 

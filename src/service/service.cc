@@ -15,7 +15,7 @@ namespace sluice::service {
 namespace {
 
 // Rises with every addition to the protocol; clients ask for it before they use an addition.
-constexpr std::uint32_t kProtocolMinor = 12;
+constexpr std::uint32_t kProtocolMinor = 13;
 
 std::uint64_t number_of(terms::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());
@@ -104,6 +104,9 @@ terms::ServerHealth Service::health() const {
     auto health = model.host->health(terms::ModelHandle{model.info.handle});
     if (!health.is_ok()) continue;  // unloaded meanwhile
     all.models.push_back({model.info.handle, model.info.name, std::move(*health)});
+  }
+  for (runtime::DeviceReport& device : engine_.report_devices()) {
+    all.devices.push_back({device.id, std::move(device.health)});
   }
   return all;
 }

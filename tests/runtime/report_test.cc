@@ -105,5 +105,21 @@ TEST_F(HostReportTest, SwitchesOfAGroupAreCounted) {
   EXPECT_EQ(engine_->report(group)->num_switches, 1);
 }
 
+TEST_F(ReportTest, DeviceHasItsSensorsAndTheWorseOfItsHealths) {
+  terms::DeviceCondition hot;
+  hot.sensors.temperature_c = 101;
+  hot.health = {terms::HealthState::kFailed, "it is too hot", "check fans"};
+  machine_.engine().set_condition(terms::DeviceId(0), hot);
+  machine_.engine().set_condition(terms::DeviceId(7), hot);  // there is none
+  EXPECT_EQ(device().sensors.temperature_c, 101);
+  EXPECT_EQ(device().health.reason, "it is too hot");
+  EXPECT_FALSE(device().is_placeable);
+  const auto refused = machine_.engine().load(load_of(add_relu_in({2, 1}, "sim")));
+  EXPECT_THAT(refused.status().message(), HasSubstr("it is too hot"));
+  machine_.engine().set_condition(terms::DeviceId(0), {});
+  EXPECT_EQ(device().health.state, terms::HealthState::kHealthy);
+  load();
+}
+
 }  // namespace
 }  // namespace sluice::runtime

@@ -35,12 +35,14 @@ function deviceCard(first) {
   const reserved = h('span', {class: 'soft'});
   const busy = h('b', {class: 'number'});
   const memoryText = h('span', {class: 'soft small'});
+  const sensors = h('span', {class: 'small'});
   const memory = stack((size) => format.bytes(size));
   const title = h('h3', {}, `Device ${first.device}`, h('span', {class: 'soft'}, ` ${first.kind}`));
   const node = h('li', {class: 'device'}, h('div', {class: 'line-up'}, title, health.node),
     h('p', {class: 'soft small clip', title: first.name}, first.name || first.bus_address || ' '), cells,
     h('p', {class: 'line-up small'}, reserved, h('span', {}, busy, h('span', {class: 'soft'}, ' busy'))), memoryText,
-    memory.node);
+    memory.node,
+    h('p', {class: 'soft small'}, 'Sensors ', sensors));
   return {
     node,
     update({device, groups}) {
@@ -67,6 +69,7 @@ function deviceCard(first) {
       say(reserved, `${device.num_reserved_cores} of ${device.num_cores} cores reserved`);
       say(busy, format.percent(device.utilisation));
       const limit = device.memory_capacity_bytes > 0 ? ` of ${format.bytes(device.memory_capacity_bytes)}` : '';
+      say(sensors, format.sensors(device.sensors));
       say(memoryText, `Memory ${format.bytes(device.memory_used_bytes)}${limit}`);
       memory.update(Object.entries(device.memory_bytes ?? {}).filter(([, size]) => size > 0).map(([name, size], i) =>
         ({name, size, kind: kMemoryKinds[name] ?? `part-${i % 6}`})), device.memory_capacity_bytes);
@@ -85,10 +88,19 @@ export function devices() {
   };
 }
 
-function workerText(group) {
-  if (group.isolation !== 'process') return group.isolation;
-  const restarts = group.num_worker_restarts ? `, ${group.num_worker_restarts} restarts` : '';
-  return group.worker_process > 0 ? `process ${group.worker_process}${restarts}` : `process${restarts}`;
+/** The number of its process, or what the process does instead of serving. */
+function worker() {
+  const number = h('span');
+  const state = pill();
+  const restarts = h('span');
+  return {node: h('span', {}, number, state.node, restarts), update(group) {
+    const isProcess = group.isolation === 'process';
+    const isReady = isProcess && group.worker_state === 'ready';
+    say(number, isProcess ? (isReady ? `${group.worker_process}` : '') : '–');
+    state.node.hidden = !isProcess || isReady;
+    state.update(isReady ? '' : group.worker_state || '');
+    say(restarts, isProcess && group.num_worker_restarts ? `, ${group.num_worker_restarts} restarts` : '');
+  }};
 }
 
 export function groups() {
@@ -109,17 +121,11 @@ export function groups() {
         }};
       }},
       {title: 'Active model', text: (group) => group.active_model || '–'},
-      {title: 'Runs in', wide: true, cell: () => {
-        const text = h('span');
-        const state = pill();
-        return {node: h('span', {}, text, ' ', state.node), update(group) {
-          say(text, workerText(group));
-          state.node.hidden = !group.worker_state;
-          state.update(group.worker_state || '');
-        }};
-      }},
-      {title: 'Memory', number: true, wide: true, text: (group) => format.bytes(group.memory_used_bytes)},
+      {title: 'Models', number: true, wide: true, text: (group) => group.num_models},
       {title: 'Switches', number: true, wide: true, text: (group) => format.count(group.num_switches)},
+      {title: 'Memory', number: true, wide: true, text: (group) => format.bytes(group.memory_used_bytes)},
+      {title: 'Worker', wide: true, cell: worker},
+      {title: 'Session', number: true, wide: true, text: (group) => format.session(group.session)},
     ],
   });
 }

@@ -1,4 +1,4 @@
-// Numbers as `sluice top` writes them.
+// Numbers as `sluice top` writes them; tests/page/words.json holds both to the same examples.
 
 const kNone = '–';
 const kGrouped = new Intl.NumberFormat('en');
@@ -20,7 +20,7 @@ export function rate(perSecond) {
 /** 0 is no measurement. */
 export function duration(ns) {
   if (!ns) return kNone;
-  for (const [size, unit] of [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']]) {
+  for (const [size, unit] of [[1e9, 's'], [1e6, 'ms'], [1e3, 'us']]) {
     if (ns >= size) return `${short(ns / size)} ${unit}`;
   }
   return `${short(ns)} ns`;
@@ -35,19 +35,20 @@ export function age(ns) {
   return parts.slice(first, first + 2).map(([number, unit]) => `${number} ${unit}`).join(' ');
 }
 
+/** 0 is nothing. */
 export function bytes(size) {
-  if (size === undefined || size < 0) return kNone;
+  if (!size || size < 0) return kNone;
   let unit = 0;
   let value = size;
-  for (; value >= 1024 && unit < 4; unit += 1) value /= 1024;
-  return `${short(value)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB'][unit]}`;
+  for (; value >= 1024 && unit < 6; unit += 1) value /= 1024;
+  return `${value.toFixed(Number.isInteger(value) ? 0 : 1)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'][unit]}`;
 }
 
 export function percent(share) {
   return `${Math.round((share ?? 0) * 100)} %`;
 }
 
-/** Cores of one device: "0-2, 5". */
+/** Cores of one device: "0-2,5". */
 export function ranges(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);
   const parts = [];
@@ -56,20 +57,34 @@ export function ranges(numbers) {
     while (sorted[i + 1] === sorted[i] + 1) i += 1;
     parts.push(sorted[i] === first ? `${first}` : `${first}-${sorted[i]}`);
   }
-  return parts.join(', ');
+  return parts.join(',');
 }
 
-/** "device 0: 0-3; device 1: 0" */
+/** "device 0: 0-3, device 1: 0" */
 export function cores(list) {
   const byDevice = new Map();
   for (const {device, core} of list ?? []) {
     byDevice.set(device, [...(byDevice.get(device) ?? []), core]);
   }
-  return [...byDevice].map(([device, numbers]) => `device ${device}: ${ranges(numbers)}`).join('; ');
+  return [...byDevice].map(([device, numbers]) => `device ${device}: ${ranges(numbers)}`).join(', ');
 }
 
 export function session(id) {
   return id ? `${id}` : kNone;
+}
+
+/** "71 °C, 85 W, 3 memory errors corrected"; of what the machine tells. */
+export function sensors(from) {
+  const counted = (number, text) => (number > 0 ? text : null);
+  const parts = [
+    from?.temperature_c === undefined ? null : `${Math.round(from.temperature_c)} °C`,
+    from?.power_w === undefined ? null : `${Math.round(from.power_w)} W`,
+    counted(from?.num_corrected_errors, `${from?.num_corrected_errors} memory errors corrected`),
+    counted(from?.num_uncorrected_errors, `${from?.num_uncorrected_errors} not corrected`),
+    counted(from?.num_throttles, `slowed down ${from?.num_throttles} times`),
+    from?.fault,
+  ].filter(Boolean);
+  return parts.length > 0 ? parts.join(', ') : kNone;
 }
 
 export function clock(timeS) {

@@ -74,8 +74,11 @@ function draw(operations, backends, times) {
   return s('svg', {class: 'graph', width, height, viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true'}, edges, boxes);
 }
 
-/** The panel's content for a model. The list says what the drawing shows, for those who do not see it. */
-export function graphPart(handle) {
+/**
+ * The panel's content for a model. The list says what the drawing shows, for those who do not see it. `onProfile` gets
+ * what its button records; show(profile) takes what others recorded.
+ */
+export function graphPart(handle, onProfile) {
   const about = h('p', {class: 'soft small'}, 'Reading the graph …');
   const drawing = h('div', {class: 'drawing', tabindex: '0', role: 'group', 'aria-label': 'Drawing of the graph'});
   const legend = h('ul', {class: 'legend'});
@@ -126,10 +129,8 @@ export function graphPart(handle) {
     say(status, 'Recording …');
     try {
       const profile = await askJson(`/page/models/${handle}/profile`, {method: 'POST'});
-      const times = timesOf(graph.operations, profile);
-      show(times);
-      say(status, profile.operations.length > 0 ? `Means of ${format.count(profile.num_requests)} requests.`
-        : profile.num_requests > 0 ? 'Its backend does not time operations.' : 'It had no request meanwhile.');
+      showProfile(profile);
+      onProfile(profile);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       say(status, error.message);
@@ -137,6 +138,17 @@ export function graphPart(handle) {
       button.disabled = false;
     }
   });
+
+  function showProfile(profile) {
+    if (!graph?.operations.length) return;
+    show(timesOf(graph.operations, profile));
+    say(status, profile.operations.length > 0 ? `Means of ${format.count(profile.num_requests)} requests.`
+      : profile.num_requests > 0 ? 'Its backend does not time operations.' : 'It had no request meanwhile.');
+  }
+
   load();
-  return h('div', {class: 'graph-part'}, about, drawing, legend, h('div', {class: 'line-up start'}, button, status), list.node);
+  return {
+    node: h('div', {class: 'graph-part'}, about, drawing, legend, h('div', {class: 'line-up start'}, button, status), list.node),
+    show: showProfile,
+  };
 }

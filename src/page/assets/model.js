@@ -7,6 +7,7 @@ import {describeErrors, describeHealth, facts, memoryOf, panel, pill, stack, sta
 import {graphPart} from './graph.js';
 import {plot} from './plot.js';
 import {describe} from './tensor.js';
+import {timelinePart} from './timeline.js';
 import {tryForm} from './try.js';
 
 const kParts = [['queue', 'queue'], ['copies', 'typical'], ['compute', 'rate']];
@@ -57,13 +58,14 @@ export function modelView({history, handle}) {
   const problems = troubles();
   const form = h('div');
   const graph = h('div');
+  const timeline = h('div');
   const body = h('div', {class: 'model'},
     h('div', {class: 'plots'}, rate.node, latency.node, waiting.node),
     h('div', {class: 'halves'},
       h('div', {class: 'column'}, panel('Where the time goes', total, times.node), panel('Numbers', about.node),
         panel('Signature', tensors.node), panel('Errors and what to do', problems.node)),
       panel('Try it', form)),
-    panel('Graph', graph));
+    panel('Graph', graph), panel('Timeline', timeline));
   const gone = h('p', {class: 'empty', hidden: true}, 'The daemon has no such model. ', h('a', {href: '#/'}, 'All models'));
   const node = h('div', {},
     h('nav', {'aria-label': 'Breadcrumb'}, h('a', {href: '#/'}, 'Overview')),
@@ -105,7 +107,10 @@ export function modelView({history, handle}) {
       document.title = `${model.name} – Sluice`;
       say(title, model.name);
       load(model);
-      graph.replaceChildren(graphPart(handle));
+      const drawn = graphPart(handle, (profile) => recorder.show(profile));
+      const recorder = timelinePart({path: `/page/models/${handle}/profile`, onProfile: drawn.show});
+      graph.replaceChildren(drawn.node);
+      timeline.replaceChildren(recorder.node);
     }
     state.update(stateOf(model));
     const shape = `${model.version} ${all.models.map((one) => `${one.model} ${one.name} ${one.version}`)}`;

@@ -4,6 +4,7 @@ import * as format from './format.js';
 import {devices, groups} from './devices.js';
 import {describeErrors, describeHealth, hue, memoryOf, panel, pill, stack, stateOf, table, troubles} from './parts.js';
 import {plot, spark} from './plot.js';
+import {timelinePart} from './timeline.js';
 
 function models(history, clock) {
   return table({
@@ -49,8 +50,10 @@ function models(history, clock) {
       {title: 'p50', number: true, wide: true, text: (model) => format.duration(model.interval_p50_ns)},
       {title: 'p99', number: true, text: (model) => format.duration(model.interval_p99_ns)},
       {title: 'Waiting', number: true, wide: true, text: (model) => format.count(model.waiting)},
+      {title: 'Queue p99', number: true, wide: true, text: (model) => format.duration(model.queue?.p99_ns)},
       {title: 'Memory', number: true, wide: true, text: (model) => format.bytes(memoryOf(model))},
       {title: 'Session', number: true, wide: true, text: (model) => format.session(model.session)},
+      {title: 'Handle', number: true, wide: true, text: (model) => `0x${model.model.toString(16)}`},
     ],
   });
 }
@@ -120,6 +123,7 @@ export function overview({history}) {
     h('div', {class: 'halves'},
       panel('Errors and what to do', parts.troubles.node),
       panel('Memory by owner', owned.node, nothing)),
+    panel('Timeline', timelinePart({path: '/page/profile'}).node),
     panel('Sessions', parts.sessions.node));
   return {
     node,

@@ -42,6 +42,16 @@ void set_count(const terms::CodeCount& from, v1::ModelStatistics::CodeCount& to)
   to.set_count(from.count);
 }
 
+void set_sensors(const terms::Sensors& from, v1::Sensors& to) {
+  if (from.temperature_c) to.set_temperature_c(*from.temperature_c);
+  if (from.temperature_limit_c) to.set_temperature_limit_c(*from.temperature_limit_c);
+  if (from.power_w) to.set_power_w(*from.power_w);
+  if (from.num_corrected_errors) to.set_num_corrected_errors(*from.num_corrected_errors);
+  if (from.num_uncorrected_errors) to.set_num_uncorrected_errors(*from.num_uncorrected_errors);
+  if (from.num_throttles) to.set_num_throttles(*from.num_throttles);
+  to.set_fault(valid_utf8(from.fault));
+}
+
 void set_usage(const terms::Usage& from, v1::Usage& to) {
   to.set_id(from.id);
   to.set_num_cores(from.num_cores);
@@ -57,6 +67,7 @@ void set_usage(const terms::Usage& from, v1::Usage& to) {
   to.set_health(std::string(terms::health_name(from.health.state)));
   to.set_reason(valid_utf8(from.health.reason));
   to.set_action(valid_utf8(from.health.action));
+  if (from.sensors != terms::Sensors()) set_sensors(from.sensors, *to.mutable_sensors());
 }
 
 }  // namespace
@@ -99,6 +110,13 @@ void to_proto(const terms::ServerHealth& from, v1::GetHealthResponse& to) {
     one->set_state(std::string(terms::health_name(model.health.state)));
     one->set_reason(valid_utf8(model.health.reason));
     one->set_action(valid_utf8(model.health.action));
+  }
+  for (const terms::DeviceHealth& device : from.devices) {
+    auto* one = to.add_devices();
+    one->set_device(device.device.value());
+    one->set_state(std::string(terms::health_name(device.health.state)));
+    one->set_reason(valid_utf8(device.health.reason));
+    one->set_action(valid_utf8(device.health.action));
   }
 }
 

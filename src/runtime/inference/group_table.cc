@@ -143,7 +143,7 @@ std::shared_ptr<GroupScheduler> GroupTable::join(const terms::CoreRequest& reque
     if (static_cast<std::int32_t>(group->cores.size()) < min_cores) continue;
     if (request.first && group->cores.front() != *request.first) continue;
     const auto is_eligible = [&](terms::DeviceId device) {
-      return std::ranges::find(devices, device) != devices.end();
+      return std::ranges::find(devices, device) != devices.end() && groups_.is_fit(device);
     };
     if (!std::ranges::all_of(devices_of(*group), is_eligible)) continue;
     if (groups_.share(group->id).is_ok()) return scheduler;  // else its last model just left
@@ -188,6 +188,24 @@ ModelStatisticsSnapshot GroupTable::statistics_of(terms::DeviceId device) const 
     }
   }
   return sum;
+}
+
+void GroupTable::set_condition(terms::DeviceId device, terms::DeviceCondition condition) {
+  if (topology::find_device(groups_.map(), device) == nullptr) return;
+  const bool has_failed = condition.health.state == terms::HealthState::kFailed;
+  const std::string reason = has_failed ? condition.health.reason : "";
+  {
+    const std::lock_guard lock(mutex_);
+    conditions_[device] = std::move(condition);
+  }
+  // Without mutex_: waits for cores may end here.
+  groups_.set_unfit(device, reason);
+}
+
+terms::DeviceCondition GroupTable::condition_of(terms::DeviceId device) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = conditions_.find(device);
+  return found == conditions_.end() ? terms::DeviceCondition() : found->second;
 }
 
 std::vector<std::shared_ptr<GroupScheduler>> GroupTable::all() const {

@@ -50,6 +50,12 @@ class GroupTable {
 
   std::shared_ptr<GroupScheduler> find(terms::CoreGroupId id) const;
   std::vector<std::shared_ptr<GroupScheduler>> all() const;
+  /// A device whose hardware has failed gets no new groups, implicit ones included, until it is
+  /// well. Nothing happens if the map lacks the device.
+  void set_condition(terms::DeviceId device, terms::DeviceCondition condition);
+  /// The latest one; healthy and without sensors if there was none.
+  terms::DeviceCondition condition_of(terms::DeviceId device) const;
+
   /// Of all groups with cores of the device, destroyed ones included.
   ModelStatisticsSnapshot statistics_of(terms::DeviceId device) const;
 
@@ -70,6 +76,7 @@ class GroupTable {
   mutable std::mutex mutex_;
   std::map<terms::CoreGroupId, std::shared_ptr<GroupScheduler>> schedulers_;
   std::map<terms::DeviceId, ModelStatisticsSnapshot> retired_;  ///< of destroyed groups
+  std::map<terms::DeviceId, terms::DeviceCondition> conditions_;
   std::size_t next_device_ = 0;
 };
 

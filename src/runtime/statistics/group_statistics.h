@@ -52,6 +52,8 @@ struct DeviceReport : UsageReport {
   terms::DeviceId id = {};
   std::int32_t num_groups = 0;
   std::int32_t num_reserved_cores = 0;  ///< of groups
+  terms::Sensors sensors;
+  bool is_placeable = true;  ///< it gets new groups
 };
 
 }  // namespace sluice::runtime

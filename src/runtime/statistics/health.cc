@@ -1,6 +1,7 @@
 #include "runtime/statistics/health.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "terms/runtime_code.h"
 
@@ -34,6 +35,10 @@ terms::Health health_of(const ModelStatisticsSnapshot& statistics, bool has_fail
             std::string(terms::describe(code).remedy)};
   }
   return {};
+}
+
+terms::Health worse(terms::Health requests, terms::Health hardware) {
+  return hardware.state < requests.state ? std::move(requests) : std::move(hardware);
 }
 
 }  // namespace sluice::runtime

@@ -9,4 +9,7 @@ namespace sluice::runtime {
 /// hundred was a timeout or a kernel error.
 terms::Health health_of(const ModelStatisticsSnapshot& statistics, bool has_failed);
 
+/// The one that needs attention more; the second of two alike.
+terms::Health worse(terms::Health requests, terms::Health hardware);
+
 }  // namespace sluice::runtime

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -237,6 +238,34 @@ void add_workers(PrometheusText& text, const std::vector<Metrics::Worker>& worke
   for (const auto& worker : workers) text.add(labels(worker), worker.info.state == "ready" ? 1 : 0);
 }
 
+/// A device that does not tell something has no sample of it.
+void add_sensors(PrometheusText& text, const std::vector<runtime::DeviceReport>& devices) {
+  const auto add = [&](const runtime::DeviceReport& device, const std::optional<double>& value) {
+    if (value) text.add_tenths(labels_of(device), *value);
+  };
+  text.begin("device_temperature_celsius", "gauge", "Of its hottest part.");
+  for (const auto& device : devices) add(device, device.sensors.temperature_c);
+  text.begin("device_temperature_limit_celsius", "gauge", "What its maker calls critical.");
+  for (const auto& device : devices) add(device, device.sensors.temperature_limit_c);
+  text.begin("device_power_watts", "gauge", "What it takes.");
+  for (const auto& device : devices) add(device, device.sensors.power_w);
+  text.begin("device_memory_errors_total", "counter",
+             "Errors of its memory since the system's start.");
+  for (const auto& device : devices) {
+    const auto count = [&](const char* kind, const std::optional<std::int64_t>& number) {
+      if (number) text.add(with(labels_of(device), "kind", kind), *number);
+    };
+    count("corrected", device.sensors.num_corrected_errors);
+    count("uncorrected", device.sensors.num_uncorrected_errors);
+  }
+  text.begin("device_throttles_total", "counter", "How often heat slowed it down.");
+  for (const auto& device : devices) {
+    if (device.sensors.num_throttles) text.add(labels_of(device), *device.sensors.num_throttles);
+  }
+  text.begin("device_placeable", "gauge", "1 if it gets new groups, 0 while its hardware is ill.");
+  for (const auto& device : devices) text.add(labels_of(device), device.is_placeable ? 1 : 0);
+}
+
 void add_devices(PrometheusText& text, const Metrics& metrics) {
   text.begin("device_info", "gauge", "Always 1; what the device is stands in the labels.");
   for (const terms::Device& device : metrics.server.devices) {
@@ -256,6 +285,7 @@ void add_devices(PrometheusText& text, const Metrics& metrics) {
   for (const auto& device : metrics.devices) text.add(labels_of(device), device.num_reserved_cores);
   text.begin("device_groups", "gauge", "Groups with cores of the device.");
   for (const auto& device : metrics.devices) text.add(labels_of(device), device.num_groups);
+  add_sensors(text, metrics.devices);
 }
 
 /// Counts of all models of one name.

@@ -65,6 +65,8 @@ Metrics example() {
   used.id = terms::DeviceId(0);
   used.core_busy_ns = 250'000'000;
   used.requests = model.requests;
+  used.sensors = {.temperature_c = 71.25, .power_w = 85, .num_corrected_errors = 3};
+  used.is_placeable = false;
   metrics.devices = {used};
   metrics.workers = {{terms::CoreGroupId(1), {terms::Isolation::kProcess, 7, 3, "ready", ""}}};
   return metrics;
@@ -97,10 +99,15 @@ TEST(Metrics, ReportsEveryStatistic) {
            "sluice_device_core_busy_seconds_total{device=\"0\"} 0.25\n",
            "sluice_model_recorded_bytes{model=\"0x100000000\",name=\"resnet\"} 4096\n",
            "sluice_device_memory_capacity_bytes{device=\"0\"} 1024\n",
+           "sluice_device_temperature_celsius{device=\"0\"} 71.2\n",
+           "sluice_device_power_watts{device=\"0\"} 85.0\n",
+           "sluice_device_memory_errors_total{device=\"0\",kind=\"corrected\"} 3\n",
+           "sluice_device_placeable{device=\"0\"} 0\n",
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }
   EXPECT_THAT(text, Not(HasSubstr("sluice_group_memory_limit_bytes{"))) << "it has none";
+  EXPECT_THAT(text, Not(HasSubstr("sluice_device_throttles_total{"))) << "nobody tells";
   EXPECT_THAT(text, HasSubstr(R"(device_name="a \"b\" \\ c\nd")"));
 }
 

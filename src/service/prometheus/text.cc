@@ -204,6 +204,10 @@ void PrometheusText::add_ratio(const Labels& labels, double value) {
   add_number(labels, value, fmt::format("{:.4f}", value));
 }
 
+void PrometheusText::add_tenths(const Labels& labels, double value) {
+  add_number(labels, value, fmt::format("{:.1f}", value));
+}
+
 void PrometheusText::add(const Labels& labels, const HistogramSnapshot& histogram,
                          const telemetry::Exemplar* exemplar) {
   std::int64_t begin_ns = 0;

@@ -41,6 +41,8 @@ class PrometheusText {
   /// A duration, in seconds.
   void add_seconds(const Labels& labels, std::int64_t value_ns);
   void add_ratio(const Labels& labels, double value);
+  /// With one decimal.
+  void add_tenths(const Labels& labels, double value);
   /// Buckets that end just below the powers of two from 1 us to 69 s, where the runtime's own do:
   /// the counts are exact. Native buckets are eight per power of two seconds; each gets the
   /// runtime's buckets whose middle it has. `exemplar`: of one of the values; null: none.

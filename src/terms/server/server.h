@@ -70,10 +70,16 @@ struct ModelHealth {
   Health health;
 };
 
+struct DeviceHealth {
+  DeviceId device = {};
+  Health health;
+};
+
 struct ServerHealth {
   bool is_ready = true;
   std::string reason;  ///< why not
   std::vector<ModelHealth> models;
+  std::vector<DeviceHealth> devices = {};
   DescriptorUse descriptors = {};
   std::int64_t num_refused_connections = 0;  ///< since the start
 };

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "terms/group.h"
+#include "terms/server/sensors.h"
 
 namespace sluice::terms {
 
@@ -73,6 +74,12 @@ struct ModelStatistics {
   std::int64_t last_run_unix_ms = 0;  ///< when the last run ended; 0: none did
 };
 
+/// What a daemon found out about a device's hardware. A failed one gets no new groups.
+struct DeviceCondition {
+  Sensors sensors;
+  Health health;
+};
+
 /// Activity of the cores and contents of the memory of a group or a device.
 struct Usage {
   std::uint64_t id = 0;
@@ -83,6 +90,7 @@ struct Usage {
   std::vector<CodeCount> answered;
   std::vector<MemoryItem> memory;
   Health health;
+  Sensors sensors = {};  ///< of a device
 };
 
 /// Of all that a daemon has.

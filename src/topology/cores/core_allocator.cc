@@ -144,7 +144,18 @@ std::int32_t CoreAllocator::num_cores() const {
 }
 
 std::int32_t CoreAllocator::num_free() const {
-  return num_cores() - static_cast<std::int32_t>(state_.owners.size());
+  std::ptrdiff_t count = 0;
+  for (const CoreChain& chain : chains_) {
+    count += std::ranges::count_if(chain.cores, [&](const terms::CoreRef& core) {
+      return is_fit(core.device) && !state_.owners.contains(core);
+    });
+  }
+  return static_cast<std::int32_t>(count);
+}
+
+void CoreAllocator::set_unfit(terms::DeviceId device, std::string reason) {
+  state_.unfit.erase(device);
+  if (!reason.empty()) state_.unfit[device] = std::move(reason);
 }
 
 std::int32_t CoreAllocator::longest_free_range() const {
@@ -230,8 +241,16 @@ Status CoreAllocator::explain_not_now(const terms::CoreRequest& request) const {
   if (request.memory_bytes > 0 && find_cores(map_, chains_, state_, without_memory)) {
     text += "; the cores are free, the memory is not";
   }
+  bool is_sick = false;
+  for (const auto& [id, reason] : state_.unfit) {
+    const terms::Device& device = *find_device(map_, id);
+    if (!is_eligible(device, request)) continue;
+    is_sick = true;
+    text += fmt::format("; {} gets no new group: {}", topology::describe(device), reason);
+  }
   std::vector<std::int32_t> helpers;
   for (const terms::CoreGroupId id : who_would_help(request)) helpers.push_back(id.value());
+  if (helpers.empty() && is_sick) return Status(Code::kResourceExhausted, std::move(text));
   text += helpers.empty() ? "; several core groups would have to be destroyed"
                           : fmt::format("; enough would be free without core group {}",
                                         fmt::join(helpers, " or "));

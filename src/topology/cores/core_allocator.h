@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -35,10 +36,16 @@ class CoreAllocator {
   /// kResourceExhausted.
   Status check(const terms::CoreRequest& request) const;
 
+  /// A device with a reason gets no new group until it has none; its groups stay. Messages give the
+  /// reason. Requires: the map has the device.
+  void set_unfit(terms::DeviceId device, std::string reason);
+  bool is_fit(terms::DeviceId device) const { return !state_.unfit.contains(device); }
+
   /// Frees the cores and memory of `owner`, if any.
   void release(terms::CoreGroupId owner);
 
   std::int32_t num_cores() const;
+  /// Without those of unfit devices.
   std::int32_t num_free() const;
   /// Length of the longest free core range.
   std::int32_t longest_free_range() const;

@@ -142,6 +142,19 @@ std::vector<terms::DeviceId> CoreGroups::candidates(const terms::CoreRequest& re
   return allocator_.candidates(request);
 }
 
+void CoreGroups::set_unfit(terms::DeviceId device, const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    allocator_.set_unfit(device, reason);
+  }
+  if (reason.empty()) tell_listener();
+}
+
+bool CoreGroups::is_fit(terms::DeviceId device) const {
+  const std::lock_guard lock(mutex_);
+  return allocator_.is_fit(device);
+}
+
 void CoreGroups::on_release(std::function<void()> listener) {
   const std::lock_guard lock(listener_mutex_);
   listener_ = std::move(listener);

@@ -84,6 +84,11 @@ class CoreGroups {
   /// The devices that could serve a request, busy or not.
   std::vector<terms::DeviceId> candidates(const terms::CoreRequest& request) const;
 
+  /// A device with a reason gets no new group until it has none, which may end waits for cores. Its
+  /// groups stay. Messages give the reason. Requires: the map has the device.
+  void set_unfit(terms::DeviceId device, const std::string& reason);
+  bool is_fit(terms::DeviceId device) const;
+
   /// Sets the one listener, which the thread that frees cores calls without holding a lock. An
   /// empty function removes it.
   void on_release(std::function<void()> listener);

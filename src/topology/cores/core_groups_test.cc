@@ -199,5 +199,30 @@ TEST(CoreGroups, ThreadsNeverShareACore) {
   EXPECT_EQ(groups.num_free_cores(), 16);
 }
 
+TEST(CoreGroups, UnfitDeviceGetsNoNewGroupAndKeepsItsOwn) {
+  CoreGroups groups(four_in_a_row());
+  const auto kept = groups.create({.num_cores = 2, .first = terms::CoreRef{terms::DeviceId(1), 0}},
+                                  terms::GroupOrigin::kExplicit);
+  ASSERT_TRUE(kept.is_ok());
+  groups.set_unfit(terms::DeviceId(1), "it is too hot");
+  EXPECT_TRUE(groups.find((*kept)->id).is_ok());
+  EXPECT_FALSE(groups.is_fit(terms::DeviceId(1)));
+  EXPECT_EQ(groups.num_free_cores(), 12);
+  const auto refused = groups.create({.num_cores = 1, .devices = testing::ids({1})},
+                                     terms::GroupOrigin::kExplicit);
+  EXPECT_EQ(refused.status().code(), Code::kResourceExhausted);
+  EXPECT_THAT(refused.status().message(),
+              HasSubstr("device 1 (0000:00:1d.0) gets no new group: it is too hot"));
+  const auto wide = groups.create({.num_cores = 8}, terms::GroupOrigin::kExplicit);
+  ASSERT_TRUE(wide.is_ok());
+  EXPECT_EQ((*wide)->cores.front().device, terms::DeviceId(2)) << "no range crosses device 1";
+  groups.set_unfit(terms::DeviceId(1), "");
+  EXPECT_EQ(groups.num_free_cores(), 6);
+  EXPECT_TRUE(groups
+                  .create({.num_cores = 2, .devices = testing::ids({1})},
+                          terms::GroupOrigin::kExplicit)
+                  .is_ok());
+}
+
 }  // namespace
 }  // namespace sluice::topology

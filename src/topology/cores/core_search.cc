@@ -30,7 +30,7 @@ std::vector<bool> usable_cores(const DeviceMap& map, const CoreChain& chain, con
   std::vector<bool> is_usable;
   for (const terms::CoreRef& core : chain.cores) {
     // A core that the request may not use ends a range as one does that somebody owns.
-    is_usable.push_back(!state.owners.contains(core) &&
+    is_usable.push_back(!state.owners.contains(core) && !state.unfit.contains(core.device) &&
                         is_eligible(*find_device(map, core.device), request));
   }
   return is_usable;

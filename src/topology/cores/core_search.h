@@ -31,9 +31,10 @@ std::vector<CoreChain> core_chains(const DeviceMap& map);
 struct CoreState {
   std::map<terms::CoreRef, terms::CoreGroupId> owners;
   std::map<terms::DeviceId, std::int64_t> free_bytes;
+  std::map<terms::DeviceId, std::string> unfit;  ///< devices that get no new group, and why
 };
 
-/// Every core and byte free.
+/// Every core and byte free, every device fit.
 CoreState empty_state(const DeviceMap& map);
 
 struct MemoryShare {

@@ -174,5 +174,13 @@ TEST_F(DeviceManagerTest, ManyWaitersAreAllServed) {
   EXPECT_EQ(groups_.num_free_cores(), 16);
 }
 
+TEST_F(DeviceManagerTest, WaitEndsWhenTheDeviceIsFitAgain) {
+  groups_.set_unfit(terms::DeviceId(2), "it is too hot");
+  auto answer = ask({.num_cores = 4, .devices = testing::ids({2})}, WaitPolicy::wait());
+  EXPECT_TRUE(is_pending(answer));
+  groups_.set_unfit(terms::DeviceId(2), "");
+  EXPECT_TRUE(answer.get().is_ok());
+}
+
 }  // namespace
 }  // namespace sluice::topology

@@ -10,6 +10,17 @@ namespace {
 constexpr unsigned kMaxLinks = 18;  // NVML_NVLINK_MAX_LINKS
 constexpr unsigned kMaxDevices = 1024;
 
+// Values of nvml.h.
+constexpr int kGpuIsLost = 15;        // NVML_ERROR_GPU_IS_LOST
+constexpr int kGpuSensor = 0;         // NVML_TEMPERATURE_GPU
+constexpr int kShutdownThreshold = 0; // NVML_TEMPERATURE_THRESHOLD_SHUTDOWN
+constexpr int kCorrected = 0;         // NVML_MEMORY_ERROR_TYPE_CORRECTED
+constexpr int kUncorrected = 1;       // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+constexpr int kSinceStart = 0;        // NVML_VOLATILE_ECC
+/// nvmlClocksThrottleReason: HwSlowdown, SwThermalSlowdown, HwThermalSlowdown, HwPowerBrakeSlowdown.
+/// The others are what an idle GPU, or one at the power limit that its operator set, has.
+constexpr unsigned long long kTroubles = 0x8 | 0x20 | 0x40 | 0x80;
+
 /// Whether the library has the function.
 template <typename Function>
 bool bind_to(const DynamicLibrary& library, const char* name, Function& function) {
@@ -58,6 +69,11 @@ Status Nvml::bind() {
   bind_to(library_, "nvmlDeviceGetCudaComputeCapability", capability_);
   bind_to(library_, "nvmlDeviceGetNvLinkState", link_state_);
   bind_to(library_, "nvmlDeviceGetNvLinkRemotePciInfo_v2", link_end_);
+  bind_to(library_, "nvmlDeviceGetTemperature", temperature_);
+  bind_to(library_, "nvmlDeviceGetTemperatureThreshold", threshold_);
+  bind_to(library_, "nvmlDeviceGetPowerUsage", power_);
+  bind_to(library_, "nvmlDeviceGetTotalEccErrors", memory_errors_);
+  bind_to(library_, "nvmlDeviceGetCurrentClocksThrottleReasons", slowdowns_);
   if (missing == nullptr) return ok_status();
   return make_error(Code::kFailedPrecondition, "the library has no function {}", missing);
 }
@@ -104,6 +120,31 @@ std::optional<std::string> Nvml::architecture(NvmlDevice device) const {
   int minor = 0;
   if (capability_ == nullptr || capability_(device, &major, &minor) != 0) return std::nullopt;
   return fmt::format("sm_{}{}", major, minor);
+}
+
+terms::Sensors Nvml::sensors(NvmlDevice device) const {
+  terms::Sensors all;
+  const auto ask = [&](auto function, auto... arguments) {
+    if (function == nullptr) return false;
+    const int code = function(device, arguments...);
+    if (code == kGpuIsLost) all.fault = error_string_(code);
+    return code == 0;
+  };
+  unsigned degrees = 0;
+  unsigned milliwatts = 0;
+  unsigned long long count = 0;
+  constexpr double kMilli = 1000;
+  if (ask(temperature_, kGpuSensor, &degrees)) all.temperature_c = degrees;
+  if (ask(threshold_, kShutdownThreshold, &degrees)) all.temperature_limit_c = degrees;
+  if (ask(power_, &milliwatts)) all.power_w = milliwatts / kMilli;
+  const auto errors = [&](int kind) -> std::optional<std::int64_t> {
+    if (!ask(memory_errors_, kind, kSinceStart, &count)) return std::nullopt;
+    return static_cast<std::int64_t>(count);
+  };
+  all.num_corrected_errors = errors(kCorrected);
+  all.num_uncorrected_errors = errors(kUncorrected);
+  if (ask(slowdowns_, &count)) all.num_throttles = (count & kTroubles) != 0 ? 1 : 0;
+  return all;
 }
 
 std::vector<std::string> Nvml::link_ends(NvmlDevice device) const {

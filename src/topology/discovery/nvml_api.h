@@ -1,4 +1,4 @@
-// The part of NVIDIA's management library that discovery calls. Its functions and structs are a
+// The part of NVIDIA's management library that discovery and the sensors call. Its functions and structs are a
 // stable C interface; they are declared here so that neither building nor running needs the
 // vendor's files.
 #pragma once
@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/system/dynlib.h"
+#include "terms/server/sensors.h"
 
 namespace sluice::topology {
 
@@ -59,6 +60,10 @@ class Nvml {
   /// Bus addresses at the far ends of the active NVLinks, those of switches included.
   std::vector<std::string> link_ends(NvmlDevice device) const;
 
+  /// What drivers and GPUs do not tell is absent. A GPU that the driver has lost has a `fault`.
+  /// `num_throttles` is 1 while heat or the power supply slows the GPU down, else 0.
+  terms::Sensors sensors(NvmlDevice device) const;
+
  private:
   explicit Nvml(DynamicLibrary library) : library_(std::move(library)) {}
   Status bind();
@@ -77,6 +82,11 @@ class Nvml {
   int (*capability_)(NvmlDevice, int*, int*) = nullptr;
   int (*link_state_)(NvmlDevice, unsigned, unsigned*) = nullptr;
   int (*link_end_)(NvmlDevice, unsigned, NvmlPciInfo*) = nullptr;
+  int (*temperature_)(NvmlDevice, int sensor, unsigned* degrees) = nullptr;
+  int (*threshold_)(NvmlDevice, int kind, unsigned* degrees) = nullptr;
+  int (*power_)(NvmlDevice, unsigned* milliwatts) = nullptr;
+  int (*memory_errors_)(NvmlDevice, int kind, int counter, unsigned long long*) = nullptr;
+  int (*slowdowns_)(NvmlDevice, unsigned long long* reasons) = nullptr;
 
   DynamicLibrary library_;
   bool is_started_ = false;

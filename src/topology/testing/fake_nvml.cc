@@ -2,6 +2,7 @@
 // switch. Compiled with SLUICE_FAKE_NVML_FAILS it does not start.
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 
 #include "topology/discovery/nvml_api.h"
 
@@ -19,6 +20,13 @@ unsigned number_of(NvmlDevice device) {
   return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(device)) - 1;
 }
 
+/// A test says which in the environment.
+bool is_lost(NvmlDevice device) {
+  const char* lost = std::getenv("SLUICE_FAKE_NVML_LOST");
+  return lost != nullptr && std::strtoul(lost, nullptr, 10) == number_of(device);
+}
+constexpr int kGpuIsLost = 15;
+
 unsigned bus_of(unsigned gpu) { return 0x1c + gpu; }
 
 }  // namespace
@@ -32,7 +40,9 @@ SLUICE_FAKE int nvmlInit_v2() {
 #endif
 }
 SLUICE_FAKE int nvmlShutdown() { return 0; }
-SLUICE_FAKE const char* nvmlErrorString(int) { return "Driver Not Loaded"; }
+SLUICE_FAKE const char* nvmlErrorString(int code) {
+  return code == kGpuIsLost ? "GPU is lost" : "Driver Not Loaded";
+}
 
 SLUICE_FAKE int nvmlDeviceGetCount_v2(unsigned* count) {
   *count = 4;
@@ -69,6 +79,31 @@ SLUICE_FAKE int nvmlDeviceGetNvLinkRemotePciInfo_v2(NvmlDevice device, unsigned,
   const unsigned gpu = number_of(device);
   *end = {};
   end->bus = gpu < 2 ? bus_of(1 - gpu) : kSwitchBus;
+  return 0;
+}
+SLUICE_FAKE int nvmlDeviceGetTemperature(NvmlDevice device, int sensor, unsigned* degrees) {
+  if (is_lost(device)) return kGpuIsLost;
+  *degrees = 40 + 10 * number_of(device);
+  return sensor == 0 ? 0 : 2;
+}
+SLUICE_FAKE int nvmlDeviceGetTemperatureThreshold(NvmlDevice, int kind, unsigned* degrees) {
+  *degrees = kind == 0 ? 95 : 90;
+  return 0;
+}
+SLUICE_FAKE int nvmlDeviceGetPowerUsage(NvmlDevice device, unsigned* milliwatts) {
+  *milliwatts = 350'500;
+  return number_of(device) == 1 ? 3 : 0;  // not supported
+}
+SLUICE_FAKE int nvmlDeviceGetTotalEccErrors(NvmlDevice, int kind, int counter,
+                                            unsigned long long* count) {
+  *count = kind == 0 ? 7 : 2;
+  return counter == 0 ? 0 : 2;
+}
+/// An idle GPU, one that is too hot, one at the limit of power that its operator set.
+SLUICE_FAKE int nvmlDeviceGetCurrentClocksThrottleReasons(NvmlDevice device,
+                                                          unsigned long long* reasons) {
+  constexpr unsigned long long kReasons[] = {0x1, 0x40, 0x4, 0x1};
+  *reasons = kReasons[number_of(device)];
   return 0;
 }
 // NOLINTEND(readability-identifier-naming)

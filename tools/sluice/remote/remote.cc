@@ -1,8 +1,11 @@
 #include "sluice/remote/remote.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 
 #include "sluice/devices/device_table.h"
 
@@ -107,15 +110,18 @@ std::string describe_worker(const terms::WorkerInfo& worker) {
   return text;
 }
 
-std::string describe_duration(std::int64_t duration_ns) {
-  constexpr const char* kUnits[] = {"ns", "us", "ms", "s"};
-  auto amount = static_cast<double>(duration_ns);
-  std::size_t unit = 0;
-  while (amount >= 1000 && unit + 1 < std::size(kUnits)) {
-    amount /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.3g} {}", amount, kUnits[unit]);
+std::string describe_sensors(const terms::Sensors& sensors) {
+  std::vector<std::string> parts;
+  if (sensors.temperature_c) parts.push_back(fmt::format("{:.0f} °C", *sensors.temperature_c));
+  if (sensors.power_w) parts.push_back(fmt::format("{:.0f} W", *sensors.power_w));
+  const auto count = [&](const std::optional<std::int64_t>& number, const char* text) {
+    if (number.value_or(0) > 0) parts.push_back(fmt::format(fmt::runtime(text), *number));
+  };
+  count(sensors.num_corrected_errors, "{} memory errors corrected");
+  count(sensors.num_uncorrected_errors, "{} not corrected");
+  count(sensors.num_throttles, "slowed down {} times");
+  if (!sensors.fault.empty()) parts.push_back(sensors.fault);
+  return parts.empty() ? "-" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace sluice::tool

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rpc/client/client.h"
+#include "sluice/cli/figures.h"
 #include "sluice/cli/options.h"
 
 namespace sluice::tool {
@@ -60,7 +61,8 @@ std::string describe_cores(const std::vector<terms::CoreRef>& cores);
 /// "1234, 2 restarts", "failed"; "-" for a group without one.
 std::string describe_worker(const terms::WorkerInfo& worker);
 
-/// "12.3 us": three digits and a unit.
-std::string describe_duration(std::int64_t duration_ns);
+/// "71 °C, 85 W, 3 memory errors corrected, slowed down 2 times"; "-" where the machine tells
+/// nothing.
+std::string describe_sensors(const terms::Sensors& sensors);
 
 }  // namespace sluice::tool

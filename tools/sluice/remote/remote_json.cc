@@ -171,9 +171,17 @@ json to_json(const terms::ServerHealth& from) {
                       {"reason", one.health.reason},
                       {"action", one.health.action}});
   }
+  json devices = json::array();
+  for (const terms::DeviceHealth& one : from.devices) {
+    devices.push_back({{"device", one.device.value()},
+                       {"state", terms::health_name(one.health.state)},
+                       {"reason", one.health.reason},
+                       {"action", one.health.action}});
+  }
   return {{"is_ready", from.is_ready},
           {"reason", from.reason},
           {"models", std::move(models)},
+          {"devices", std::move(devices)},
           {"descriptors", from.descriptors.num_open},
           {"max_descriptors", from.descriptors.max_open},
           {"num_refused_connections", from.num_refused_connections}};

@@ -21,7 +21,7 @@ class ServerCommand : public Command {
     options.add("--config", config_, "The daemon's configuration file, for --bundle").needs(bundle);
   }
 
-  /// 1 if the daemon is not ready or a model failed.
+  /// 1 if the daemon is not ready, or a device or a model failed.
   Result<int> run() override {
     if (!bundle_.empty()) {
       SLUICE_TRY(write_bundle(bundle_, connection(), config_));
@@ -34,21 +34,25 @@ class ServerCommand : public Command {
       print_json(server, health);
     } else {
       fmt::print("sluiced {}, process {}, up {}, {}\n", server.version, server.process,
-                 describe_duration(server.uptime_ns), server.state);
+                 describe_age(server.uptime_ns), server.state);
       fmt::print("{} devices, {} of {} cores free\n", server.devices.size(), server.num_free_cores,
                  server.num_cores);
       fmt::print("this client is {}, with the roles {}\n", printable(server.account),
                  terms::to_string(server.roles));
       fmt::print("{} of {} descriptors open, {} connections refused\n", health.descriptors.num_open,
                  health.descriptors.max_open, health.num_refused_connections);
+      for (const auto& device : health.devices) {
+        fmt::print("device {}: {}\n", device.device.value(), describe(device.health));
+      }
       for (const auto& model : health.models) {
-        fmt::print("model {:#x} {}: {}{}{}{}{}\n", model.model, printable(model.name),
-                   terms::health_name(model.health.state), model.health.reason.empty() ? "" : ": ",
-                   model.health.reason, model.health.action.empty() ? "" : "; ",
-                   model.health.action);
+        fmt::print("model {:#x} {}: {}\n", model.model, printable(model.name),
+                   describe(model.health));
       }
     }
     bool is_well = health.is_ready;
+    for (const auto& device : health.devices) {
+      is_well = is_well && device.health.state != terms::HealthState::kFailed;
+    }
     for (const auto& model : health.models) {
       is_well = is_well && model.health.state != terms::HealthState::kFailed;
     }
@@ -56,6 +60,12 @@ class ServerCommand : public Command {
   }
 
  private:
+  static std::string describe(const terms::Health& health) {
+    return fmt::format("{}{}{}{}{}", terms::health_name(health.state),
+                       health.reason.empty() ? "" : ": ", printable(health.reason),
+                       health.action.empty() ? "" : "; ", printable(health.action));
+  }
+
   /// For another command; its token goes through the environment.
   std::vector<std::string> connection() const {
     const rpc::client::ClientOptions& client = remote_.client;

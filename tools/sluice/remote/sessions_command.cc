@@ -31,7 +31,7 @@ class SessionsCommand : public Command {
     for (const auto& session : sessions) {
       rows.push_back({std::to_string(static_cast<std::uint64_t>(session.id)), session.client,
                       number_or_dash(session.peer.process), number_or_dash(session.peer.user),
-                      describe_duration(session.age_ns), std::to_string(session.num_models),
+                      describe_age(session.age_ns), std::to_string(session.num_models),
                       std::to_string(session.num_groups), std::to_string(session.num_cores),
                       std::to_string(session.num_in_flight)});
     }

@@ -74,11 +74,22 @@ class StatsCommand : public Command {
                       format_bytes(one.recorded_bytes), workers.of(one.model)});
     }
     fmt::print("{}", text_table(rows));
-    if (model == 0) print_memory(server);
+    if (model == 0) {
+      print_sensors(server);
+      print_memory(server);
+    }
     return 0;
   }
 
  private:
+  static void print_sensors(const terms::ServerStatistics& all) {
+    for (const terms::Usage& device : all.devices) {
+      if (device.sensors == terms::Sensors()) continue;
+      fmt::print("device {}: {}, {}\n", device.id, terms::health_name(device.health.state),
+                 printable(describe_sensors(device.sensors)));
+    }
+  }
+
   static void print_memory(const terms::ServerStatistics& all) {
     if (all.memory.empty()) return;  // a daemon of an older version
     std::string parts;

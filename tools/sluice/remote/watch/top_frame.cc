@@ -28,14 +28,8 @@ double value_or_zero(const std::map<std::uint64_t, double>& map, std::uint64_t k
   return it == map.end() ? 0 : it->second;
 }
 
-std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
-
 std::string session_text(terms::SessionId session) {
   return session == terms::kNobody ? "-" : std::to_string(static_cast<std::uint64_t>(session));
-}
-
-std::string rate_text(double per_second) {
-  return per_second >= 100 ? fmt::format("{:.0f}", per_second) : fmt::format("{:.3g}", per_second);
 }
 
 std::string bar(double share) {
@@ -79,6 +73,7 @@ Section device_section(const Snapshot& now, const Activity& activity) {
                       {"BUSY", 7, true},
                       {"MEMORY", 5, true},
                       {"OF", 4, true},
+                      {"SENSORS", 0},
                       {"HEALTH", 6}},
                      {}};
   for (const terms::Device& device : now.server.devices) {
@@ -91,8 +86,9 @@ Section device_section(const Snapshot& now, const Activity& activity) {
         {{std::to_string(id), device.kind, device.bus_address.empty() ? "-" : device.bus_address,
           core_bars(device, now, activity),
           fmt::format("{} of {}", usage.num_reserved_cores, device.num_cores),
-          percent(value_or_zero(activity.device_utilisation, id)), format_bytes(used_bytes),
-          format_bytes(device.memory_bytes), std::string(terms::health_name(usage.health.state))},
+          describe_share(value_or_zero(activity.device_utilisation, id)), format_bytes(used_bytes),
+          format_bytes(device.memory_bytes), describe_sensors(usage.sensors),
+          std::string(terms::health_name(usage.health.state))},
          usage.health.state != terms::HealthState::kHealthy});
   }
   return section;
@@ -102,7 +98,7 @@ Section group_section(const Snapshot& now, const Activity& activity) {
   Section section = {{{"GROUP", 9, true},
                       {"CORES", 5},
                       {"BUSY", 8, true},
-                      {"ACTIVE", 7},
+                      {"ACTIVE MODEL", 7},
                       {"MODELS", 4, true},
                       {"SWITCHES", 1, true},
                       {"MEMORY", 3, true},
@@ -113,9 +109,9 @@ Section group_section(const Snapshot& now, const Activity& activity) {
     const auto id = static_cast<std::uint64_t>(group.info.id.value());
     section.rows.push_back(
         {{std::to_string(id), describe_cores(group.info.cores),
-          percent(value_or_zero(activity.group_utilisation, id)),
+          describe_share(value_or_zero(activity.group_utilisation, id)),
           group.info.active_model.empty() ? "-" : group.info.active_model,
-          std::to_string(group.info.num_models), std::to_string(group.info.num_switches),
+          std::to_string(group.info.num_models), describe_count(group.info.num_switches),
           format_bytes(group.info.memory_used_bytes), describe_worker(group.info.worker),
           session_text(group.session)},
          false});
@@ -128,18 +124,40 @@ std::string duration_text(std::int64_t duration_ns) {
   return duration_ns == 0 ? "-" : describe_duration(duration_ns);
 }
 
+/// What matters most: its health, else the function's phase, else its own.
+std::string state_of(const terms::ModelEntry& model, const Snapshot& now) {
+  const auto it =
+      std::ranges::find(now.health.models, model.info.handle, &terms::ModelHealth::model);
+  const bool is_ill =
+      it != now.health.models.end() && it->health.state != terms::HealthState::kHealthy;
+  if (is_ill) return std::string(terms::health_name(it->health.state));
+  return std::string(model.function ? terms::phase_name(model.function->phase)
+                                    : terms::phase_name(model.info.phase));
+}
+
+/// A function holds what it holds now; another model what its load reserved.
+std::int64_t memory_of(const terms::ModelEntry& model) {
+  return model.function ? model.function->held_bytes : model.info.footprint.total_bytes();
+}
+
+/// A cold function is in no group.
+std::string group_text(terms::CoreGroupId group) {
+  return group.value() > 0 ? std::to_string(group.value()) : "-";
+}
+
 Section model_section(const Snapshot& now, const Activity& activity) {
-  Section section = {{{"MODEL", 3},
-                      {"NAME", 9},
-                      {"PHASE", 4},
+  Section section = {{{"MODEL", 9},
+                      {"STATE", 4},
                       {"GROUP", 2, true},
-                      {"REQ/S", 8, true},
-                      {"ERR/S", 7, true},
+                      {"REQUESTS/S", 8, true},
+                      {"ERRORS/S", 7, true},
                       {"P50", 6, true},
                       {"P99", 5, true},
+                      {"WAITING", 3, true},
                       {"QUEUE P99", 1, true},
                       {"MEMORY", 1, true},
-                      {"SESSION", 1, true}},
+                      {"SESSION", 1, true},
+                      {"HANDLE", 3}},
                      {}};
   for (const terms::ModelEntry& model : now.models) {
     const auto rate = activity.models.find(model.info.handle);
@@ -150,12 +168,12 @@ Section model_section(const Snapshot& now, const Activity& activity) {
     const terms::ModelStatistics statistics =
         it == now.statistics.models.end() ? terms::ModelStatistics() : *it;
     section.rows.push_back(
-        {{fmt::format("{:#x}", model.info.handle), model.info.name,
-          std::string(terms::phase_name(model.info.phase)),
-          std::to_string(model.info.group.value()), rate_text(per_second.requests_per_s),
-          rate_text(per_second.errors_per_s), duration_text(per_second.p50_ns),
-          duration_text(per_second.p99_ns), describe_duration(statistics.queue.p99_ns),
-          format_bytes(model.info.footprint.total_bytes()), session_text(model.session)},
+        {{model.info.name, state_of(model, now), group_text(model.info.group),
+          three_digits(per_second.requests_per_s), three_digits(per_second.errors_per_s),
+          duration_text(per_second.p50_ns), duration_text(per_second.p99_ns),
+          describe_count(statistics.waiting), duration_text(statistics.queue.p99_ns),
+          format_bytes(memory_of(model)), session_text(model.session),
+          fmt::format("{:#x}", model.info.handle)},
          model.info.phase == terms::ModelPhase::kFailed || per_second.errors_per_s > 0});
   }
   return section;
@@ -175,8 +193,8 @@ Section session_section(const Snapshot& now) {
     return value < 0 ? std::string("-") : std::to_string(value);
   };
   for (const terms::SessionInfo& session : now.sessions) {
-    section.rows.push_back({{session_text(session.id), session.client, number(session.peer.process),
-                             number(session.peer.user), describe_duration(session.age_ns),
+    section.rows.push_back({{session_text(session.id), session.client.empty() ? "-" : session.client, number(session.peer.process),
+                             number(session.peer.user), describe_age(session.age_ns),
                              std::to_string(session.num_models), std::to_string(session.num_cores),
                              std::to_string(session.num_in_flight)},
                             false});
@@ -189,8 +207,8 @@ FrameLine headline(const std::string& address, const Snapshot& now, const Activi
   const terms::ServerInfo& server = now.server;
   std::string text = fmt::format("sluiced {}  {}  {} of {} cores free  {} requests/s",
                                  server.version, server.state, server.num_free_cores,
-                                 server.num_cores, rate_text(activity.all.requests_per_s));
-  const std::string more = fmt::format("  up {}  {}", describe_duration(server.uptime_ns), address);
+                                 server.num_cores, three_digits(activity.all.requests_per_s));
+  const std::string more = fmt::format("  up {}  {}", describe_age(server.uptime_ns), address);
   if (width_of(text) + width_of(more) <= width) text += more;
   const bool is_bad = !now.health.is_ready || activity.all.errors_per_s > 0;
   return {is_bad ? Style::kBad : Style::kPlain, cut_to(printable(text), width)};

@@ -71,13 +71,14 @@ std::string frame_text(const Snapshot& now, std::size_t width, std::size_t heigh
 
 TEST(TopFrame, ShowsEverythingWhereThereIsRoom) {
   const std::string text = frame_text(example(), 140, 40);
-  EXPECT_THAT(text, HasSubstr("sluiced 0.1.0  ready  6 of 8 cores free  1234 requests/s"));
+  EXPECT_THAT(text, HasSubstr("sluiced 0.1.0  ready  6 of 8 cores free  1,234 requests/s"));
   EXPECT_THAT(text, HasSubstr("unix:/run/sluice.sock"));
   EXPECT_THAT(text, HasSubstr("0  sim   0000:00:10.0  ▅▅··"));
   EXPECT_THAT(text, HasSubstr("  ····"));
   EXPECT_THAT(text, HasSubstr("device 0: 0-1"));
   EXPECT_THAT(text, HasSubstr("50 %"));
-  EXPECT_THAT(text, HasSubstr("0x100000000  resnet  started"));
+  EXPECT_THAT(text, HasSubstr("resnet  started"));
+  EXPECT_THAT(text, HasSubstr("0x100000000"));
   EXPECT_THAT(text, HasSubstr("bench"));
 }
 
@@ -85,7 +86,7 @@ TEST(TopFrame, NarrowTerminalKeepsTheImportantColumns) {
   for (std::size_t width = 20; width < 140; ++width) frame_text(example(), width, 40);
   const std::string text = frame_text(example(), 40, 40);
   EXPECT_THAT(text, HasSubstr("resnet"));
-  EXPECT_THAT(text, HasSubstr("1234"));
+  EXPECT_THAT(text, HasSubstr("1,234"));
   EXPECT_THAT(text, HasSubstr("▅▅··"));
   EXPECT_THAT(text, Not(HasSubstr("0x100000000")));
   EXPECT_THAT(text, Not(HasSubstr("BUS ADDRESS")));
@@ -123,6 +124,28 @@ TEST(TopFrame, FailedModelsAreMarked) {
     num_bad += line.style == FrameLine::Style::kBad ? 1 : 0;
   }
   EXPECT_EQ(num_bad, 2);
+}
+
+TEST(TopFrame, DevicesShowWhatTheirSensorsTell) {
+  Snapshot now = example();
+  terms::Usage usage;
+  usage.sensors = {.temperature_c = 71.4, .power_w = 84.6, .num_throttles = 2};
+  usage.health.state = terms::HealthState::kDegraded;
+  now.statistics.devices = {usage};
+  const std::string text = frame_text(now, 160, 40);
+  EXPECT_THAT(text, HasSubstr("71 °C, 85 W, slowed down 2 times  degraded"));
+  EXPECT_THAT(text, HasSubstr("-        healthy")) << "device 1 tells nothing";
+  EXPECT_EQ(describe_sensors({.num_corrected_errors = 3, .num_uncorrected_errors = 1, .fault = "GPU is lost"}),
+            "3 memory errors corrected, 1 not corrected, GPU is lost");
+}
+
+TEST(TopFrame, IllModelsAndFunctionsSayTheirState) {
+  Snapshot now = example();
+  now.health.models = {{0x100000000, "resnet", {terms::HealthState::kDegraded, "", ""}}};
+  EXPECT_THAT(frame_text(now, 160, 40), HasSubstr("resnet  degraded"));
+  now.health.models.clear();
+  now.models[0].function.emplace().phase = terms::FunctionPhase::kCold;
+  EXPECT_THAT(frame_text(now, 160, 40), HasSubstr("resnet  cold"));
 }
 
 TEST(TopFrame, ManyCoresShareBars) {

@@ -1,0 +1,42 @@
+#include "topology/sensors/sysfs.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <system_error>
+
+namespace sluice::topology {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> read_line(const fs::path& file) {
+  std::ifstream from(file);
+  std::array<char, 4096> buffer = {};
+  from.read(buffer.data(), buffer.size());
+  if (from.bad() || from.gcount() == 0) return std::nullopt;
+  const std::string text(buffer.data(), static_cast<std::size_t>(from.gcount()));
+  return text.substr(0, text.find('\n'));
+}
+
+std::optional<std::int64_t> read_number(const fs::path& file) {
+  const auto line = read_line(file);
+  if (!line) return std::nullopt;
+  std::int64_t number = 0;
+  const char* end = line->data() + line->size();
+  const auto read = std::from_chars(line->data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return number;
+}
+
+std::vector<fs::path> entries(const fs::path& folder, std::string_view prefix) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(prefix)) found.push_back(it->path());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+}  // namespace sluice::topology
