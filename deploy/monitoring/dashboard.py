@@ -79,6 +79,19 @@ ROWS: dict[str, list[Panel]] = {
         Panel("Ends of workers", "short", {
             "group {{group}}": f"sum by (group) (increase(sluice_group_worker_restarts_total{{{CHOSEN}}}[$__rate_interval]))"}),
     ],
+    "Hardware": [
+        Panel("Temperature", "celsius", {
+            "device {{device}}": f"sum by (device) (sluice_device_temperature_celsius{{{CHOSEN}}})",
+            "limit of {{device}}": f"sum by (device) (sluice_device_temperature_limit_celsius{{{CHOSEN}}})"}),
+        Panel("Power", "watt", {"device {{device}}": f"sum by (device) (sluice_device_power_watts{{{CHOSEN}}})"}),
+        Panel("Errors of memory, slowdowns by heat", "short", {
+            "device {{device}} {{kind}}":
+                f"sum by (device, kind) (increase(sluice_device_memory_errors_total{{{CHOSEN}}}[$__rate_interval]))",
+            "device {{device}} slowed":
+                f"sum by (device) (increase(sluice_device_throttles_total{{{CHOSEN}}}[$__rate_interval]))"}),
+        Panel("Gets new groups", "bool_yes_no",
+              {"device {{device}}": f"min by (device) (sluice_device_placeable{{{CHOSEN}}})"}, "stat"),
+    ],
     "Memory and limits": [
         Panel("Memory of devices", "bytes", {
             "device {{device}} {{category}}": f"sum by (device, category) (sluice_device_memory_bytes{{{CHOSEN}}})"}),

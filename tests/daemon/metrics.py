@@ -70,6 +70,35 @@ def requests_are_counted(folder: Path) -> None:
         same(after['sluice_device_requests_answered_total{device="0",code="ok"}'], 3)
 
 
+def names_of_models_that_are_not_there_make_no_series(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    with Daemon(folder / "d", "--metrics", "localhost:0", "--http", "localhost:0") as daemon:
+        at(daemon).text("load", package)
+        before = samples(get(daemon)[2]).keys()
+        [line] = [line for line in daemon.said().splitlines() if "sluiced: http on " in line]
+        connection = http.client.HTTPConnection(line.partition(" on ")[2])
+        for i in range(10_000):
+            connection.request("POST", f"/v2/models/no-such-model-{i}/infer", '{"inputs": []}')
+            answer = connection.getresponse()
+            assert answer.status in (400, 404), answer.status
+            answer.read()
+        same(samples(get(daemon)[2]).keys() - before, set())
+
+
+def series_end_with_their_model(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    with Daemon(folder / "d", "--metrics", "localhost:0") as daemon:
+        sluice = at(daemon)
+        sluice.text("load", package, "--name", "first")
+        sluice.text("unload", "first")
+        before = samples(get(daemon)[2]).keys()
+        for i in range(12):
+            sluice.text("load", package, "--name", f"model-{i}")
+            sluice.text("unload", f"model-{i}")
+        after = samples(get(daemon)[2]).keys()
+        same({name for name in after - before if "model" in name}, set())
+
+
 def unix_socket_has_the_configured_mode_and_is_removed_at_exit(folder: Path) -> None:
     path = folder / "metrics.sock"
     with Daemon(folder / "d", "--metrics", f"unix:{path}", "--socket-mode", "0600") as daemon:
@@ -104,6 +133,8 @@ def metrics_are_served_only_if_configured(folder: Path) -> None:
 if __name__ == "__main__":
     sys.exit(prove([
         requests_are_counted,
+        names_of_models_that_are_not_there_make_no_series,
+        series_end_with_their_model,
         unix_socket_has_the_configured_mode_and_is_removed_at_exit,
         other_paths_and_methods_are_refused,
         silent_client_does_not_block_shutdown,

@@ -127,7 +127,7 @@ class Browser:
         return self.run("document.body ? document.body.innerText : ''") or ""
 
     def press(self, key: str, *, shift: bool = False) -> None:
-        codes = {"Tab": 9, "Enter": 13, " ": 32, "ArrowLeft": 37, "ArrowRight": 39}
+        codes = {"Tab": 9, "Enter": 13, " ": 32, "ArrowLeft": 37, "ArrowRight": 39, "-": 189}
         about = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key], "modifiers": 8 if shift else 0}
         if key == "Enter":
             about["text"] = "\r"

@@ -135,6 +135,40 @@ def graph_is_drawn_and_listed(folder: Path) -> None:
             browser.wait_for("document.querySelector('.graph-part [role=status]').textContent.includes('does not time')")
 
 
+def timeline_shows_queue_copies_and_segments(folder: Path) -> None:
+    with shown(folder) as (daemon, browser):
+        status = "document.querySelector('.recorder [role=status]').textContent"
+        browser.run("document.querySelector('.recorder button').click()")
+        browser.wait_for(f"{status}.includes('There was no request')")
+        with load(daemon):
+            browser.run("document.querySelector('.recorder button').click()")
+            browser.wait_for(f"{status}.includes('spans')")
+        tracks = browser.run("[...document.querySelectorAll('.tracks li')].map((one) => one.textContent)")
+        same([track for track in tracks if "segment" not in track],
+             ["digits: queue", "digits: copy in", "digits: copy out"])
+        assert "digits: segment 1" in tracks, tracks
+        same(browser.run("document.querySelectorAll('.recorder tbody tr').length"), len(tracks))
+        drawn = "document.querySelectorAll('.timeline g').length"
+        few = browser.run(drawn)
+        assert few > 10, few
+        browser.run("document.querySelector('.recorder .drawing').focus()")
+        for _ in range(3):
+            browser.press("-")
+        assert browser.run(drawn) > few, "wider, so more is in view"
+        browser.press("ArrowLeft")
+        check_in_all_sizes(browser)
+
+
+def timeline_goes_on_as_long_as_somebody_wants(folder: Path) -> None:
+    with shown(folder) as (daemon, browser), load(daemon):
+        browser.run("document.querySelector('.recorder input').click()")
+        browser.wait_for("document.querySelector('.timeline') !== null")
+        browser.run("window.first = document.querySelector('.timeline')")
+        browser.wait_for("document.querySelector('.timeline') !== window.first")
+        browser.run("document.querySelector('.recorder input').click()")
+        browser.wait_for("!document.querySelector('.recorder button').disabled")
+
+
 def answers(browser: Browser) -> list[tuple[str, float]]:
     return browser.run("""[...document.querySelectorAll('.bars li')].map((row) =>
       [row.children[0].textContent, parseFloat(row.children[2].textContent)])""")
@@ -285,6 +319,8 @@ if __name__ == "__main__":
         killed_worker_is_seen,
         model_shows_its_signature_and_where_time_goes,
         graph_is_drawn_and_listed,
+        timeline_shows_queue_copies_and_segments,
+        timeline_goes_on_as_long_as_somebody_wants,
         typed_numbers_are_answered_as_the_protocol_answers,
         mistakes_say_what_to_change,
         picture_is_resized_and_answered,

@@ -16,9 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/daemon"))
 from browser import eventually, find_browser  # noqa: E402
-from harness import BUILD, Daemon, Sluice, at, compile_digits, prove, same  # noqa: E402
+from harness import BUILD, Daemon, Sluice, at, compile_digits, prove, same, set_sensors  # noqa: E402
 from page import shown  # noqa: E402
 
+SECOND = "0000:00:11.0"
 EXAMPLES = json.loads((ROOT / "tests/page/words.json").read_text())
 
 # By caption: the titles, and the rows by their first cell.
@@ -93,7 +94,7 @@ def tables_are_those_of_top(folder: Path) -> None:
 
 def devices_are_those_of_top(folder: Path) -> None:
     sysfs = folder / "sysfs"
-    heat(sysfs, "0000:00:11.0", 71_400)
+    set_sensors(sysfs, SECOND, temp1_crit=100_000, power1_average=84_000_000, temp1_input=71_400)
     with shown(folder, "--sysfs", str(sysfs), "--sensor-seconds", "1") as (daemon, browser):
         wide = Sluice("--address", daemon.socket, environment={"COLUMNS": "400"})
         browser.wait_for("document.body.innerText.includes('71 °C, 84 W')")
@@ -107,24 +108,15 @@ def devices_are_those_of_top(folder: Path) -> None:
                 assert part in words, f"no {part!r} in {words!r}"
 
 
-def heat(sysfs: Path, address: str, millidegrees: int) -> None:
-    """A sensor of a device on the bus, with a limit of 100 degrees; written at once."""
-    hwmon = sysfs / "bus/pci/devices" / address / "hwmon/hwmon0"
-    hwmon.mkdir(parents=True, exist_ok=True)
-    for name, value in (("temp1_crit", 100_000), ("power1_average", 84_000_000), ("temp1_input", millidegrees)):
-        (hwmon / "new").write_text(f"{value}\n")
-        (hwmon / "new").rename(hwmon / name)
-
-
 def hot_device_is_said_on_the_page(folder: Path) -> None:
     sysfs = folder / "sysfs"
-    heat(sysfs, "0000:00:11.0", 50_000)
+    set_sensors(sysfs, SECOND, temp1_crit=100_000, temp1_input=50_000)
     with shown(folder, "--sysfs", str(sysfs), "--sensor-seconds", "1") as (_, browser):
         browser.wait_for("document.body.innerText.includes('50 °C')")
-        heat(sysfs, "0000:00:11.0", 101_000)
+        set_sensors(sysfs, SECOND, temp1_input=101_000)
         browser.wait_for("document.querySelectorAll('.device')[1].innerText.includes('failed')")
         browser.wait_for("document.body.innerText.includes('Device 1: it is at 101 °C, its limit is 100 °C')")
-        heat(sysfs, "0000:00:11.0", 60_000)
+        set_sensors(sysfs, SECOND, temp1_input=60_000)
         browser.wait_for("document.querySelectorAll('.device')[1].innerText.includes('healthy')")
         browser.wait_for("document.body.innerText.includes('No errors.')")
 

@@ -128,8 +128,25 @@ def sound_is_mixed_resampled_and_answered(folder: Path) -> None:
         check_in_all_sizes(browser)
 
 
+def timeline_and_graph_have_operations(folder: Path) -> None:
+    with trying(folder, "listener") as browser:
+        choose(browser, "Sound")
+        browser.run(CHOOSE_SOUND)
+        # Its tries are the requests.
+        browser.run("""window.tries = setInterval(() => {
+          const button = document.querySelector('form.try button');
+          if (!button.disabled) button.click();
+        }, 20), document.querySelector('.recorder button').click()""")
+        browser.wait_for("document.querySelector('.timeline .operation') !== null")
+        browser.run("clearInterval(window.tries)")
+        titles = browser.run("[...document.querySelectorAll('.timeline .operation title')].map((one) => one.textContent)")
+        assert any("ReduceMax" in title for title in titles), titles[:5]
+        assert browser.run("document.querySelector('.graph .time') !== null"), "the drawing of the graph has the times, too"
+
+
 if __name__ == "__main__":
     if find_browser() is None:
         print("skipped: there is no Chromium; apt-get install chromium")
         sys.exit(77)
-    sys.exit(prove([boxes_are_drawn_over_the_picture, sound_is_mixed_resampled_and_answered]))
+    sys.exit(prove([boxes_are_drawn_over_the_picture, sound_is_mixed_resampled_and_answered,
+                    timeline_and_graph_have_operations]))

@@ -8,23 +8,14 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from harness import Daemon, at, compile_digits, eventually, holds, prove, same  # noqa: E402
+from harness import Daemon, at, compile_digits, eventually, holds, prove, same, set_sensors  # noqa: E402
 from metrics import get  # noqa: E402
 
 SECOND = "0000:00:11.0"
 
 
-def tell(sysfs: Path, address: str, **values: int) -> None:
-    """Sensors of a device on the bus. A reader sees the old file or the new one."""
-    hwmon = sysfs / "bus/pci/devices" / address / "hwmon/hwmon0"
-    hwmon.mkdir(parents=True, exist_ok=True)
-    for name, value in values.items():
-        (hwmon / "new").write_text(f"{value}\n")
-        (hwmon / "new").rename(hwmon / name)
-
-
 def sensed(folder: Path, *flags: str) -> Daemon:
-    tell(folder / "sysfs", SECOND, temp1_crit=100_000, temp1_input=71_400, power1_average=84_600_000)
+    set_sensors(folder / "sysfs", SECOND, temp1_crit=100_000, temp1_input=71_400, power1_average=84_600_000)
     return Daemon(folder / "d", "--sysfs", str(folder / "sysfs"), "--sensor-seconds", "1", *flags)
 
 
@@ -46,7 +37,7 @@ def hot_device_gets_no_models_until_it_is_cooler(folder: Path) -> None:
     package = str(compile_digits(folder))
     with sensed(folder) as daemon:
         sluice = at(daemon)
-        tell(folder / "sysfs", SECOND, temp1_input=101_000)
+        set_sensors(folder / "sysfs", SECOND, temp1_input=101_000)
         eventually(lambda: "device.withdrawn device=1 " in daemon.said(), why=daemon.said)
         holds(daemon.said(), "it is at 101 °C, its limit is 100 °C")
         said = sluice.run("server")
@@ -58,7 +49,7 @@ def hot_device_gets_no_models_until_it_is_cooler(folder: Path) -> None:
         taken = {core["device"] for group in sluice.json("groups") for core in group["cores"]}
         assert 1 not in taken and len(taken) == 3, taken
         holds(sluice.refusal("groups", "--create", "16"), "device 1 (0000:00:11.0) gets no new group: it is at 101 °C")
-        tell(folder / "sysfs", SECOND, temp1_input=60_000)
+        set_sensors(folder / "sysfs", SECOND, temp1_input=60_000)
         eventually(lambda: "device.well device=1 was=failed" in daemon.said(), why=daemon.said)
         for name in "efgh":
             sluice.text("load", package, "--name", name)
@@ -68,7 +59,7 @@ def hot_device_gets_no_models_until_it_is_cooler(folder: Path) -> None:
 def device_that_is_ill_at_the_start_gets_nothing(folder: Path) -> None:
     package = str(compile_digits(folder))
     for device in range(1, 4):
-        tell(folder / "sysfs", f"0000:00:1{device}.0", temp1_crit=100_000, temp1_input=120_000)
+        set_sensors(folder / "sysfs", f"0000:00:1{device}.0", temp1_crit=100_000, temp1_input=120_000)
     with Daemon(folder / "d", "--sysfs", str(folder / "sysfs"), "--models", package, "--models", package) as daemon:
         same({core["device"] for group in at(daemon).json("groups") for core in group["cores"]}, {0})
 
