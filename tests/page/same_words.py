@@ -6,7 +6,9 @@
 Ends with 77 where there is no Chromium (`apt-get install chromium`)."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -92,6 +94,21 @@ def tables_are_those_of_top(folder: Path) -> None:
         compare(frames["SESSION"], tables["Sessions"])
 
 
+def troubles_are_those_of_top(folder: Path) -> None:
+    sysfs = folder / "sysfs"
+    set_sensors(sysfs, SECOND, temp1_crit=100_000, temp1_input=101_000)
+    with shown(folder, "--sysfs", str(sysfs), "--isolation", "process") as (daemon, browser):
+        [group] = at(daemon).json("groups")
+        os.kill(group["worker_process"], signal.SIGKILL)
+        browser.wait_for("document.body.innerText.includes('has taken its place')")
+        wide = Sluice("--address", daemon.socket, environment={"COLUMNS": "400"})
+        listed = browser.run("[...document.querySelectorAll('.troubles li')].map((one) => [...one.children].map("
+                             "(part) => part.textContent))")
+        [_, *rows] = sections(wide.text("top", "--once", "--interval", "0.3"))["ERROR"]
+        same(listed, rows)
+        assert len(rows) >= 2, rows
+
+
 def devices_are_those_of_top(folder: Path) -> None:
     sysfs = folder / "sysfs"
     set_sensors(sysfs, SECOND, temp1_crit=100_000, power1_average=84_000_000, temp1_input=71_400)
@@ -125,5 +142,5 @@ if __name__ == "__main__":
     if find_browser() is None:
         print("skipped: there is no Chromium; apt-get install chromium")
         sys.exit(77)
-    sys.exit(prove([numbers_are_written_alike, tables_are_those_of_top, devices_are_those_of_top,
-                    hot_device_is_said_on_the_page]))
+    sys.exit(prove([numbers_are_written_alike, tables_are_those_of_top, troubles_are_those_of_top,
+                    devices_are_those_of_top, hot_device_is_said_on_the_page]))

@@ -7,6 +7,7 @@
 #include "sluice/devices/device_table.h"
 #include "sluice/remote/remote.h"
 #include "sluice/remote/watch/top_table.h"
+#include "sluice/remote/watch/troubles.h"
 
 namespace sluice::tool {
 namespace {
@@ -202,6 +203,14 @@ Section session_section(const Snapshot& now) {
   return section;
 }
 
+Section trouble_section(const Snapshot& now) {
+  Section section = {{{"ERROR", 9}, {"WHAT TO DO", 5}}, {}};
+  for (const Trouble& trouble : troubles_of(now)) {
+    section.rows.push_back({{trouble.what, trouble.action}, trouble.is_bad});
+  }
+  return section;
+}
+
 FrameLine headline(const std::string& address, const Snapshot& now, const Activity& activity,
                    std::size_t width) {
   const terms::ServerInfo& server = now.server;
@@ -242,7 +251,7 @@ std::vector<FrameLine> draw_frame(const std::string& address, const Snapshot& no
                                   const Activity& activity, std::size_t width, std::size_t height) {
   const std::vector<Section> sections = {device_section(now, activity),
                                          group_section(now, activity), model_section(now, activity),
-                                         session_section(now)};
+                                         session_section(now), trouble_section(now)};
   const std::vector<std::size_t> shown = share_rows(sections, height);
   std::vector<FrameLine> frame = {headline(address, now, activity, width)};
   for (std::size_t i = 0; i < sections.size(); ++i) {

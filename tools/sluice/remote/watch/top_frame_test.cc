@@ -139,6 +139,26 @@ TEST(TopFrame, DevicesShowWhatTheirSensorsTell) {
             "3 memory errors corrected, 1 not corrected, GPU is lost");
 }
 
+TEST(TopFrame, TroublesSayWhatToDo) {
+  Snapshot now = example();
+  EXPECT_THAT(frame_text(now, 160, 40), Not(HasSubstr("WHAT TO DO")));
+  terms::Usage hot;
+  hot.health = {terms::HealthState::kFailed, "it is at 101 °C", "check fans and air"};
+  now.statistics.devices = {hot};
+  now.groups[0].info.worker = {terms::Isolation::kProcess, 77, 1, "ready", "signal 9"};
+  terms::ModelStatistics model;
+  model.name = "resnet";
+  model.answered = {{RuntimeCode::kOk, 2000}, {RuntimeCode::kTimeout, 3}};
+  now.statistics.models = {model};
+  const std::string text = frame_text(now, 200, 40);
+  EXPECT_THAT(text, HasSubstr("Device 0: it is at 101 °C"));
+  EXPECT_THAT(text, HasSubstr("  check fans and air\n"));
+  EXPECT_THAT(text, HasSubstr("The worker of group 1 died: signal 9  "));
+  EXPECT_THAT(text, HasSubstr("  Process 77 has taken its place.\n"));
+  EXPECT_THAT(text, HasSubstr("resnet: 3 of 2,003 answers: timeout"));
+  for (std::size_t width = 20; width < 60; ++width) frame_text(now, width, 12);
+}
+
 TEST(TopFrame, IllModelsAndFunctionsSayTheirState) {
   Snapshot now = example();
   now.health.models = {{0x100000000, "resnet", {terms::HealthState::kDegraded, "", ""}}};
