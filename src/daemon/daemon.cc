@@ -328,8 +328,9 @@ Status Daemon::start_sensors() {
   if (settings_.sensor_seconds == 0 || !has_some) return ok_status();
   topology::SensorPlaces places;
   if (!settings_.sysfs.empty()) places.sysfs = settings_.sysfs;
-  sensors_ = SLUICE_TRY(SensorWatch::start(topology::SensorReader(machine_.devices, places),
-                                           settings_.sensor_seconds * kNsPerSecond, *engine_, log_));
+  sensors_ =
+      SLUICE_TRY(SensorWatch::start(topology::SensorReader(machine_.devices, places),
+                                    settings_.sensor_seconds * kNsPerSecond, *engine_, log_));
   return ok_status();
 }
 

@@ -21,7 +21,8 @@ Result<http::Reply> ModelCalls::graph(const service::Caller& caller,
   return http::Reply{200, http::kJson, graph_json(*executable)};
 }
 
-http::Cancel ModelCalls::profile(const service::Caller& caller, std::optional<terms::ModelHandle> model,
+http::Cancel ModelCalls::profile(const service::Caller& caller,
+                                 std::optional<terms::ModelHandle> model,
                                  const http::Answer& answer) {
   {
     const std::lock_guard lock(mutex_);

@@ -47,7 +47,8 @@ std::string name_of(const terms::ProfiledModel& model, std::int64_t lane) {
     case StageKind::kCompute: break;
   }
   const auto before = std::span(model.lanes).first(at);
-  const auto number = std::ranges::count(before, StageKind::kCompute, &terms::ProfiledModel::Lane::kind);
+  const auto number =
+      std::ranges::count(before, StageKind::kCompute, &terms::ProfiledModel::Lane::kind);
   return "segment " + std::to_string(number + 1);
 }
 

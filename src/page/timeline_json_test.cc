@@ -41,7 +41,8 @@ TEST(TimelineJson, TracksAreTheQueueAndTheLanes) {
   const json timeline = json::parse(profile_json(example()))["timeline"];
   std::vector<std::string> what;
   for (const json& track : timeline["tracks"]) what.push_back(track["what"]);
-  EXPECT_EQ(what, (std::vector<std::string>{"queue", "copy in", "segment 1", "segment 2", "copy out"}));
+  EXPECT_EQ(what,
+            (std::vector<std::string>{"queue", "copy in", "segment 1", "segment 2", "copy out"}));
   EXPECT_EQ(timeline["tracks"][2]["group"], 7);
   EXPECT_EQ(timeline["tracks"][2]["cores"], json::parse(R"([{"device": 0, "core": 2}])"));
   EXPECT_EQ(timeline["tracks"][2]["sum_ns"], 100) << "operations lie within";

@@ -16,8 +16,8 @@
 
 namespace sluice::daemon {
 
-/// Looks at the sensors on a thread of its own, tells the engine what it finds, and logs each change
-/// of a device's health.
+/// Looks at the sensors on a thread of its own, tells the engine what it finds, and logs each
+/// change of a device's health.
 class SensorWatch {
  public:
   /// Has looked once when it returns. `engine` and `log` outlive it.

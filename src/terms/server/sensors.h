@@ -17,7 +17,7 @@ struct Sensors {
   std::optional<std::int64_t> num_corrected_errors = {};
   std::optional<std::int64_t> num_uncorrected_errors = {};
   std::optional<std::int64_t> num_throttles = {};  ///< how often heat slowed it down; only grows
-  std::string fault = {};  ///< what its driver calls broken; empty: nothing
+  std::string fault = {};                          ///< what its driver calls broken; empty: nothing
 
   bool operator==(const Sensors&) const = default;
 };

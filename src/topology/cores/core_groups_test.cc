@@ -208,8 +208,8 @@ TEST(CoreGroups, UnfitDeviceGetsNoNewGroupAndKeepsItsOwn) {
   EXPECT_TRUE(groups.find((*kept)->id).is_ok());
   EXPECT_FALSE(groups.is_fit(terms::DeviceId(1)));
   EXPECT_EQ(groups.num_free_cores(), 12);
-  const auto refused = groups.create({.num_cores = 1, .devices = testing::ids({1})},
-                                     terms::GroupOrigin::kExplicit);
+  const auto refused =
+      groups.create({.num_cores = 1, .devices = testing::ids({1})}, terms::GroupOrigin::kExplicit);
   EXPECT_EQ(refused.status().code(), Code::kResourceExhausted);
   EXPECT_THAT(refused.status().message(),
               HasSubstr("device 1 (0000:00:1d.0) gets no new group: it is too hot"));
@@ -218,10 +218,9 @@ TEST(CoreGroups, UnfitDeviceGetsNoNewGroupAndKeepsItsOwn) {
   EXPECT_EQ((*wide)->cores.front().device, terms::DeviceId(2)) << "no range crosses device 1";
   groups.set_unfit(terms::DeviceId(1), "");
   EXPECT_EQ(groups.num_free_cores(), 6);
-  EXPECT_TRUE(groups
-                  .create({.num_cores = 2, .devices = testing::ids({1})},
-                          terms::GroupOrigin::kExplicit)
-                  .is_ok());
+  EXPECT_TRUE(
+      groups.create({.num_cores = 2, .devices = testing::ids({1})}, terms::GroupOrigin::kExplicit)
+          .is_ok());
 }
 
 }  // namespace

@@ -11,14 +11,15 @@ constexpr unsigned kMaxLinks = 18;  // NVML_NVLINK_MAX_LINKS
 constexpr unsigned kMaxDevices = 1024;
 
 // Values of nvml.h.
-constexpr int kGpuIsLost = 15;        // NVML_ERROR_GPU_IS_LOST
-constexpr int kGpuSensor = 0;         // NVML_TEMPERATURE_GPU
-constexpr int kShutdownThreshold = 0; // NVML_TEMPERATURE_THRESHOLD_SHUTDOWN
-constexpr int kCorrected = 0;         // NVML_MEMORY_ERROR_TYPE_CORRECTED
-constexpr int kUncorrected = 1;       // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
-constexpr int kSinceStart = 0;        // NVML_VOLATILE_ECC
-/// nvmlClocksThrottleReason: HwSlowdown, SwThermalSlowdown, HwThermalSlowdown, HwPowerBrakeSlowdown.
-/// The others are what an idle GPU, or one at the power limit that its operator set, has.
+constexpr int kGpuIsLost = 15;         // NVML_ERROR_GPU_IS_LOST
+constexpr int kGpuSensor = 0;          // NVML_TEMPERATURE_GPU
+constexpr int kShutdownThreshold = 0;  // NVML_TEMPERATURE_THRESHOLD_SHUTDOWN
+constexpr int kCorrected = 0;          // NVML_MEMORY_ERROR_TYPE_CORRECTED
+constexpr int kUncorrected = 1;        // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+constexpr int kSinceStart = 0;         // NVML_VOLATILE_ECC
+/// nvmlClocksThrottleReason: HwSlowdown, SwThermalSlowdown, HwThermalSlowdown,
+/// HwPowerBrakeSlowdown. The others are what an idle GPU, or one at the power limit that its
+/// operator set, has.
 constexpr unsigned long long kTroubles = 0x8 | 0x20 | 0x40 | 0x80;
 
 /// Whether the library has the function.

@@ -1,6 +1,6 @@
-// The part of NVIDIA's management library that discovery and the sensors call. Its functions and structs are a
-// stable C interface; they are declared here so that neither building nor running needs the
-// vendor's files.
+// The part of NVIDIA's management library that discovery and the sensors call. Its functions and
+// structs are a stable C interface; they are declared here so that neither building nor running
+// needs the vendor's files.
 #pragma once
 
 #include <array>

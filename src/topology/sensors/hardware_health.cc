@@ -31,15 +31,17 @@ terms::Health HardwareHealth::judge(const terms::Sensors& now, std::int64_t now_
     is_hot_ = temperature_c_ >= limit_c_ - (is_hot_ ? kCoolerBy : 0);
   }
   if (!now.fault.empty()) {
-    return {HealthState::kFailed, fmt::format("its driver says \"{}\"", now.fault),
-            "reset the device or restart the machine; it gets new groups when its driver has it again"};
+    return {
+        HealthState::kFailed, fmt::format("its driver says \"{}\"", now.fault),
+        "reset the device or restart the machine; it gets new groups when its driver has it again"};
   }
   if (lost_data_ns_ && now_ns - *lost_data_ns_ < kQuietNs) {
-    return {HealthState::kFailed,
-            fmt::format("its memory has lost data, {} times since the system's start",
-                        num_uncorrected_),
-            "check the last results, replace the memory if that goes on; after ten minutes without it "
-            "the device gets new groups again"};
+    return {
+        HealthState::kFailed,
+        fmt::format("its memory has lost data, {} times since the system's start",
+                    num_uncorrected_),
+        "check the last results, replace the memory if that goes on; after ten minutes without it "
+        "the device gets new groups again"};
   }
   if (is_hot_) {
     return {HealthState::kFailed,
@@ -47,7 +49,8 @@ terms::Health HardwareHealth::judge(const terms::Sensors& now, std::int64_t now_
             "check fans and air; it gets new groups again when it is cooler"};
   }
   if (slowed_ns_ && now_ns - *slowed_ns_ < kSlowNs) {
-    return {HealthState::kDegraded, "heat slows it down", "check fans and air, or give it less to do"};
+    return {HealthState::kDegraded, "heat slows it down",
+            "check fans and air, or give it less to do"};
   }
   return {};
 }

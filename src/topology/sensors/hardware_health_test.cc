@@ -12,14 +12,13 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-Sensors at(double degrees) {
-  return {.temperature_c = degrees, .temperature_limit_c = 100};
-}
+Sensors at(double degrees) { return {.temperature_c = degrees, .temperature_limit_c = 100}; }
 
 TEST(HardwareHealth, DeviceThatTellsNothingIsHealthy) {
   HardwareHealth health;
   EXPECT_EQ(health.judge({}, 0).state, HealthState::kHealthy);
-  EXPECT_EQ(health.judge({.temperature_c = 150}, 1).state, HealthState::kHealthy) << "of what limit?";
+  EXPECT_EQ(health.judge({.temperature_c = 150}, 1).state, HealthState::kHealthy)
+      << "of what limit?";
 }
 
 TEST(HardwareHealth, HotDeviceFailsUntilItIsCooler) {

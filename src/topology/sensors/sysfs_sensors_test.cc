@@ -110,7 +110,8 @@ TEST_F(SysfsSensorsTest, PowerIsEnergyBetweenTwoLooks) {
   energy("10000000");  // wrapped
   EXPECT_EQ(read(package(0), 4 * kSecond).power_w, 30);
   energy("10000001");
-  EXPECT_EQ(read(package(0), 1000 * kSecond).power_w, 30) << "after so long it may have wrapped often";
+  EXPECT_EQ(read(package(0), 1000 * kSecond).power_w, 30)
+      << "after so long it may have wrapped often";
 }
 
 TEST_F(SysfsSensorsTest, MemoryErrorsAreOfThePackagesControllers) {

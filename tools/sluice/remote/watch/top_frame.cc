@@ -194,11 +194,12 @@ Section session_section(const Snapshot& now) {
     return value < 0 ? std::string("-") : std::to_string(value);
   };
   for (const terms::SessionInfo& session : now.sessions) {
-    section.rows.push_back({{session_text(session.id), session.client.empty() ? "-" : session.client, number(session.peer.process),
-                             number(session.peer.user), describe_age(session.age_ns),
-                             std::to_string(session.num_models), std::to_string(session.num_cores),
-                             std::to_string(session.num_in_flight)},
-                            false});
+    section.rows.push_back(
+        {{session_text(session.id), session.client.empty() ? "-" : session.client,
+          number(session.peer.process), number(session.peer.user), describe_age(session.age_ns),
+          std::to_string(session.num_models), std::to_string(session.num_cores),
+          std::to_string(session.num_in_flight)},
+         false});
   }
   return section;
 }

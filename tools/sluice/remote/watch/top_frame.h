@@ -14,10 +14,9 @@ struct FrameLine {
   std::string text;  ///< UTF-8; at most as many characters as the frame is wide
 };
 
-/// The whole view: the daemon, its devices with a bar per core, groups, models, sessions, and what is
-/// wrong. If space is short, the least important columns are omitted, then rows, with a line that gives their
-/// number.
-/// Requires: width >= 20, height >= 10, in characters.
+/// The whole view: the daemon, its devices with a bar per core, groups, models, sessions, and what
+/// is wrong. If space is short, the least important columns are omitted, then rows, with a line
+/// that gives their number. Requires: width >= 20, height >= 10, in characters.
 std::vector<FrameLine> draw_frame(const std::string& address, const activity::Snapshot& now,
                                   const activity::Activity& activity, std::size_t width,
                                   std::size_t height);

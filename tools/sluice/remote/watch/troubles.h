@@ -1,4 +1,4 @@
-// What is wrong with a daemon, and what to do.
+// The faults of a daemon, and the remedy for each.
 #pragma once
 
 #include <string>
