@@ -230,7 +230,13 @@ typedef struct sluice_load_options {
   /* Longest time of one run, which is stopped then, with DEADLINE_EXCEEDED. 0: none, or the
    * daemon's default; -1: none. */
   int64_t max_run_ns;
+  int32_t weight; /* share of the cores among models that take turns: 1 to 1000; 0: 1 */
 } sluice_load_options;
+
+/* Sets the number `name` of the options, as "depth": for a language that passes names on. Fails:
+ * NOT_FOUND for another name; INVALID_ARGUMENT for a number that the field cannot hold. */
+SLUICE_API sluice_code sluice_set_load_option(sluice_load_options* options, const char* name,
+                                              int64_t number);
 
 /* Loads a model. Without a group the model has its own group and is started; on a group it is
  * loaded, and sluice_runtime_start starts it. A function takes requests at once and all the time:

@@ -148,6 +148,7 @@ struct LoadOptions {
   std::optional<std::int64_t> batch_rows = {};
   Nanoseconds max_delay{0};  ///< longest time that a request waits for others
   Nanoseconds max_run{0};    ///< longest time of one run; 0: the default, -1: none
+  std::int32_t weight = 1;   ///< share of the cores among models that take turns
 };
 
 /// A tensor that a daemon offers to those of other hosts. The key is a secret.
@@ -266,6 +267,7 @@ inline sluice_load_options c_options(const LoadOptions& options) {
   c.batch_rows = options.batch_rows.value_or(0);
   c.max_delay_ns = options.max_delay.count();
   c.max_run_ns = options.max_run.count();
+  c.weight = options.weight;
   return c;
 }
 

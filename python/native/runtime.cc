@@ -38,6 +38,18 @@ class Options {
     texts_.push_back(std::make_unique<std::string>(text_of(given_[name], name)));
     field = texts_.back()->c_str();
   }
+  /// Of a load: "numbers" has them by their names in the C interface.
+  void set_numbers(sluice_load_options& options) const {
+    if (!has("numbers")) return;
+    for (const auto& [key, value] : cast<nb::dict>("numbers")) {
+      const auto name = nb::cast<std::string>(key);
+      std::int64_t number = 0;
+      if (!nb::try_cast(value, number) ||
+          sluice_set_load_option(&options, name.c_str(), number) != SLUICE_OK) {
+        refuse(name.c_str(), value);
+      }
+    }
+  }
   void set_numbers(const std::int32_t*& field, std::int32_t& count, const char* name) {
     if (!given_.contains(name)) return;
     numbers_ = cast<std::vector<std::int32_t>>(name);
@@ -50,9 +62,12 @@ class Options {
   template <typename T>
   T cast(const char* name) const {
     T value{};
-    if (nb::try_cast(given_[name], value)) return value;
+    if (!nb::try_cast(given_[name], value)) refuse(name, given_[name]);
+    return value;
+  }
+  [[noreturn]] static void refuse(const char* name, nb::handle value) {
     throw Failure(Code::kInvalidArgument, std::string(name) + ": got " +
-                                              nb::cast<std::string>(nb::repr(given_[name])) +
+                                              nb::cast<std::string>(nb::repr(value)) +
                                               ", which is of a wrong type or out of range");
   }
 
@@ -79,15 +94,12 @@ struct Load {
     given.set_text(options.name, "name");
     given.set(options.is_server_path, "is_server_path");
     given.set(options.group, "group");
-    given.set(options.depth, "depth");
-    given.set(options.queue_limit, "queue_limit");
+    given.set_numbers(options);
     given.set(options.nan_policy, "nan_policy");
     given.set(options.is_on_demand, "is_on_demand");
     given.set(options.is_pinned, "is_pinned");
     given.set(options.isolation, "isolation");
     given.set(options.timeout_ns, "timeout_ns");
-    given.set(options.max_recorded_bytes, "max_recorded_bytes");
-    given.set(options.max_run_ns, "max_run_ns");
     given.set(options.has_seed, "has_seed");
     given.set(options.seed, "seed");
     if (!given.has("share")) {

@@ -162,6 +162,7 @@ class Runtime:
         batch_rows: int | None = None,
         max_delay: float = 0,
         max_run: float | None = None,
+        weight: int = 1,
     ) -> LoadedModel:
         """Loads a package from a path, bytes, an open file descriptor or a Model, or an ONNX model as sluice.load does.
 
@@ -174,14 +175,15 @@ class Runtime:
         `seed`: of random operators, as for sluice.load. `batch_rows`: waiting requests run as one of so many rows,
         0 for the compiled ones, of a model whose rows are independent; `max_delay`: seconds that a request waits
         for others. `max_run`: seconds after which a run is stopped with DeadlineExceeded; None for the daemon's
-        default or no limit, math.inf for no limit.
+        default or no limit, math.inf for no limit. `weight`: share of the cores among models that take turns, 1 to 1000.
         """
         options: dict[str, Any] = {
-            "depth": depth, "queue_limit": queue_limit, "is_on_demand": int(is_on_demand), "is_pinned": int(is_pinned),
+            "is_on_demand": int(is_on_demand), "is_pinned": int(is_pinned),
             "is_server_path": int(is_server_path), "is_owner": not self._keeps, "timeout_ns": _wait_ns(timeout),
             "nan_policy": _number_of(nan_policy, NAN_POLICIES, "nan_policy"),
-            "max_recorded_bytes": max_recorded_bytes or -1,
-            "isolation": _number_of(isolation, ISOLATIONS, "isolation"), "max_run_ns": _limit_ns(max_run)}
+            "isolation": _number_of(isolation, ISOLATIONS, "isolation"),
+            "numbers": {"depth": depth, "queue_limit": queue_limit, "max_recorded_bytes": max_recorded_bytes or -1,
+                        "max_run_ns": _limit_ns(max_run), "weight": weight}}
         if seed is not None:
             check_seed(seed)
             options.update(has_seed=1, seed=seed)
@@ -220,10 +222,9 @@ class Runtime:
         keep_warm_ns = 2**63 - 1 if keep_warm is None else duration_ns(keep_warm, "keep_warm")
         options: dict[str, Any] = {
             "share": share, "priority": priority, "memory_bytes": memory_bytes, "keep_warm_ns": keep_warm_ns or -1,
-            "batch_rows": batch_rows,
-            "depth": depth, "queue_limit": queue_limit, "is_server_path": int(is_server_path),
+            "batch_rows": batch_rows, "is_server_path": int(is_server_path),
             "is_owner": not self._keeps, "isolation": _number_of(isolation, ISOLATIONS, "isolation"),
-            "max_run_ns": _limit_ns(max_run)}
+            "numbers": {"depth": depth, "queue_limit": queue_limit, "max_run_ns": _limit_ns(max_run)}}
         _set_name(options, name, source, "function")
         return self._loaded(source, is_server_path, options)
 
@@ -250,7 +251,7 @@ class Runtime:
 
     def estimate(self, source: Source, *, depth: int = 0) -> descriptions.Footprint:
         """What a load would take; loads nothing."""
-        figures = _with_source(source, False, lambda given: self._native.estimate(given, depth=depth))
+        figures = _with_source(source, False, lambda given: self._native.estimate(given, numbers={"depth": depth}))
         return descriptions.Footprint(**figures)
 
     def find(self, name: str) -> LoadedModel:

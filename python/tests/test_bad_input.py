@@ -160,7 +160,7 @@ def test_lengths_of_time_are_bounded_alike(digits: sluice.Model, image: np.ndarr
                 call()
 
 
-@pytest.mark.parametrize("options", [{"depth": 2**40}, {"depth": -2**63 - 1}, {"queue_limit": 2**70}])
+@pytest.mark.parametrize("options", [{"depth": 2**40}, {"depth": -2**63 - 1}, {"queue_limit": 2**70}, {"weight": "3"}])
 def test_numbers_that_no_field_holds_are_named(digits: sluice.Model, options: dict[str, Any]) -> None:
     with sluice.Runtime() as runtime, pytest.raises(sluice.InvalidArgument, match=f"{next(iter(options))}: got"):
         runtime.load(digits, **options)

@@ -8,6 +8,8 @@
 #include <limits>
 #include <optional>
 
+#include "options/seconds.h"
+
 namespace sluice::options {
 namespace {
 
@@ -97,6 +99,22 @@ Option& Option::takes_size() {
   return *this;
 }
 
+Option& Option::takes_seconds(std::int64_t standard_ns) {
+  between(0, 1e9);
+  option_->type_name("FLOAT");
+  // After the check, as CLI11 reads the number from the text that is left here.
+  option_->check(CLI::Validator(
+      [](std::string& text) {
+        text = std::to_string(nanoseconds_of(*parse_number(text)));
+        return std::string();
+      },
+      ""));
+  if (standard_ns >= 0) {
+    option_->default_str(fmt::format("{}", static_cast<double>(standard_ns) / 1e9));
+  }
+  return *this;
+}
+
 Option& Option::needs(const Option& other) {
   option_->needs(other.option_);
   return *this;
@@ -148,6 +166,7 @@ Option Options::add(const char* names, std::vector<std::int32_t>& values, const 
 Option Options::add(const char* names, std::vector<float>& values, const char* help) {
   return Option(app_.add_option(names, values, help));
 }
+Option Options::find(const char* name) const { return Option(app_.get_option(name)); }
 Option Options::flag(const char* names, bool& value, const char* help) {
   return Option(app_.add_flag(names, value, help));
 }

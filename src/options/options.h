@@ -34,6 +34,9 @@ class Option {
   Option& one_of(std::initializer_list<const char*> words);
   Option& reads_environment(const char* variable);  ///< used if the option is not given
   Option& takes_size();                             ///< "64k" or "2GiB", in powers of 1024
+  /// Up to 1e9 seconds, for a variable of nanoseconds. The help prints `standard_ns`, if not below
+  /// 0.
+  Option& takes_seconds(std::int64_t standard_ns = -1);
   Option& needs(const Option& other);
   Option& excludes(const Option& other);
 
@@ -64,6 +67,7 @@ class Options {
   Option add(const char* names, std::vector<std::string>& values, const char* help);
   Option add(const char* names, std::vector<std::int32_t>& values, const char* help);
   Option add(const char* names, std::vector<float>& values, const char* help);
+  Option find(const char* name) const;  ///< one that was added
   /// True if given; a leading '!' in `names` means false if given.
   Option flag(const char* names, bool& value, const char* help);
 

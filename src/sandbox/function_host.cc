@@ -24,14 +24,7 @@ Status check_request(const LoadRequest& request) {
     return runtime_error(RuntimeCode::kInvalid,
                          "a function runs on a lane of functions; leave out the group");
   }
-  if (request.depth < 0 || request.depth > terms::kMaxDepth) {
-    return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}",
-                         request.depth, terms::kMaxDepth);
-  }
-  const int waiting = request.queue_limit.value_or(0);
-  if (waiting >= 0 && waiting <= terms::kMaxWaiting) return ok_status();
-  return runtime_error(RuntimeCode::kInvalid, "a queue limit of {} is not between 0 and {}",
-                       waiting, terms::kMaxWaiting);
+  return terms::check(request);
 }
 
 Status check_footprint(const Function& function) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "terms/field.h"
 
 namespace sluice::terms {
 
@@ -41,6 +42,8 @@ struct Device {
   std::vector<std::vector<std::int32_t>> cpus = {};
   std::vector<Cache> caches = {};
   std::vector<std::string> features = {};  ///< that a request may name; sorted
+
+  SLUICE_FIELDS(kind, name, bus_address, num_cores, memory_bytes)
 
   bool operator==(const Device&) const = default;
 };

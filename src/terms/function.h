@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "terms/field.h"
 
 namespace sluice::terms {
 
@@ -32,9 +33,30 @@ struct FunctionOptions {
   std::int64_t keep_warm_ns = 60'000'000'000;  ///< time from the last request to the unload
   /// Most rows of waiting requests that are joined to one run; 0: each request runs alone.
   std::int32_t batch_rows = 0;
+
+  /// Calls `visit` with each number (SLUICE_FIELD).
+  template <typename Visit>
+  static void visit_fields(Visit&& visit);
 };
 /// Fails: kInvalid, naming the option and its range.
 Status check(const FunctionOptions& options);
+
+template <typename Visit>
+void FunctionOptions::visit_fields(Visit&& visit) {
+  using Priority = std::numeric_limits<std::int32_t>;
+  visit(SLUICE_FIELD(share, 1, kMaxWeight, "--share",
+                     "Weight of the function's time on the cores, among functions of the same "
+                     "priority"));
+  visit(SLUICE_FIELD(priority, Priority::min(), Priority::max(), "--priority",
+                     "Functions with a higher priority run first"));
+  visit(SLUICE_FIELD(batch_rows, 0, kMaxBatchRows, "--batch-rows",
+                     "Maximum number of rows of waiting requests that run as one, for a model with "
+                     "a symbolic first dimension and independent rows; 0 runs each request alone"));
+  visit(SLUICE_FIELD(memory_bytes, 0, kAnyNumber, "--memory",
+                     "Quota for the function's constants and contexts: 64m, 2GiB; 0 sets none"));
+  visit(SLUICE_FIELD(keep_warm_ns, 0, kAnyNumber, "--keep-warm",
+                     "Seconds after the last request until the function gives its memory back"));
+}
 
 ///           first request, or a start             a request
 ///     cold -------------------------> warm <-----------------> running
@@ -58,6 +80,8 @@ struct FunctionState {
   std::int64_t num_starts = 0;     ///< from cold
   std::int64_t last_start_ns = 0;  ///< duration of the last one
   std::int64_t busy_ns = 0;        ///< time of its lane
+
+  SLUICE_FIELDS(held_bytes, num_requests, num_joined, num_starts, last_start_ns, busy_ns)
 };
 
 }  // namespace sluice::terms

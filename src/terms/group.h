@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "terms/device.h"
+#include "terms/field.h"
 
 namespace sluice::terms {
 
@@ -57,6 +58,8 @@ struct GroupInfo {
   std::int64_t memory_used_bytes = 0;
   std::int64_t max_memory_bytes = kUnlimitedBytes;
   WorkerInfo worker;  ///< of a group in process isolation
+
+  SLUICE_FIELDS(num_models, active_model, num_switches, memory_used_bytes, max_memory_bytes)
 };
 
 }  // namespace sluice::terms

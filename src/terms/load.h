@@ -23,7 +23,8 @@ enum class NanPolicy : std::uint8_t {
   kFail,  ///< kNumericError, without outputs
 };
 
-/// Of a load, but for the package, which each caller names in its own way.
+/// Of a load, but for the package, which each caller names in its own way. A new number is a
+/// member, a line of `visit_fields`, and a field of the protocol, of C, of C++ and of Python.
 struct LoadOptions {
   std::string name;  ///< empty: the name of the file
   /// Explicit group. None: the load creates an implicit group and starts the model.
@@ -51,6 +52,32 @@ struct LoadOptions {
   std::optional<std::uint64_t> seed;  ///< of random operators
   bool is_on_demand = false;          ///< loaded at the first request, unloaded for others
   bool is_pinned = false;             ///< on demand, but not unloaded for others
+
+  /// Calls `visit` with each number (SLUICE_FIELD).
+  template <typename Visit>
+  static void visit_fields(Visit&& visit);
 };
+
+/// Fails: kInvalid, naming a number out of its range. Says nothing of `batching` and `function`.
+Status check(const LoadOptions& options);
+
+template <typename Visit>
+void LoadOptions::visit_fields(Visit&& visit) {
+  visit(SLUICE_FIELD(depth, 0, kMaxDepth, "--depth",
+                     "Requests that run at the same time, each in a context; 0 derives it from the "
+                     "model's cores"));
+  visit(SLUICE_FIELD(queue_limit, 0, kMaxWaiting, "--queue-limit",
+                     "Requests that may wait beyond the depth; 0 refuses them (default: 64 x "
+                     "depth)"));
+  visit(SLUICE_FIELD(weight, 1, kMaxWeight, "--weight",
+                     "Share of the cores among models that take turns"));
+  visit(SLUICE_FIELD(max_recorded_bytes, 0, kAnyNumber, "--max-recorded-bytes",
+                     "Bytes of command lists and plans that each slot keeps for shapes of earlier "
+                     "runs (default: 64 MiB)"));
+  visit(SLUICE_FIELD(max_run_ns, 0, kAnyNumber, "--max-run",
+                     "Seconds after which a run is stopped; 0 sets no limit (default: the daemon's "
+                     "max_run_seconds)",
+                     11));
+}
 
 }  // namespace sluice::terms

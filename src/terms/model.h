@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "terms/field.h"
 #include "terms/group.h"
 
 namespace sluice::terms {
@@ -33,6 +34,8 @@ struct Footprint {
   /// With `depth` slots.
   std::int64_t total_bytes() const;
   std::string to_string() const;
+
+  SLUICE_FIELDS(constants_bytes, packed_bytes, context_bytes, is_context_known, depth)
 };
 
 /// A description of a loaded model.
@@ -50,6 +53,8 @@ struct ModelInfo {
   Footprint footprint;                ///< as estimated
   std::int64_t slots_bytes = 0;       ///< as measured: contexts and device buffers
   std::vector<bool> in_place_inputs;  ///< runtime::find_in_place_inputs
+
+  SLUICE_FIELDS(is_implicit, depth, queue_limit, slots_bytes)
 };
 
 }  // namespace sluice::terms

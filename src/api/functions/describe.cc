@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "api/fields.h"
+
 namespace sluice::api {
 namespace {
 
@@ -24,12 +26,8 @@ void point_to_items(List& list) {
 sluice_device item_of(const terms::Device& device) {
   sluice_device item = {};
   item.id = device.id.value();
-  item.num_cores = device.num_cores;
-  item.kind = device.kind.c_str();
-  item.name = device.name.c_str();
+  copy_fields(device, item);
   item.backend = device.backend.c_str();
-  item.bus_address = device.bus_address.c_str();
-  item.memory_bytes = device.memory_bytes;
   return item;
 }
 
@@ -37,13 +35,9 @@ sluice_group_info item_of(const terms::GroupInfo& info, const std::vector<sluice
   sluice_group_info item = {};
   item.group = static_cast<std::uint64_t>(info.id.value());
   item.is_implicit = info.origin == terms::GroupOrigin::kImplicit ? 1 : 0;
-  item.num_models = info.num_models;
+  copy_fields(info, item);
   item.num_cores = cores.size();
   item.cores = cores.data();
-  item.active_model = info.active_model.c_str();
-  item.num_switches = info.num_switches;
-  item.memory_used_bytes = info.memory_used_bytes;
-  item.max_memory_bytes = info.max_memory_bytes;
   return item;
 }
 
@@ -81,12 +75,8 @@ std::shared_ptr<GroupList> describe(std::vector<terms::GroupInfo> groups) {
 
 sluice_footprint describe(const terms::Footprint& footprint) {
   sluice_footprint copy = {};
-  copy.constants_bytes = footprint.constants_bytes;
-  copy.packed_bytes = footprint.packed_bytes;
-  copy.context_bytes = footprint.context_bytes;
+  copy_fields(footprint, copy);
   copy.total_bytes = footprint.total_bytes();
-  copy.depth = footprint.depth;
-  copy.is_context_known = footprint.is_context_known ? 1 : 0;
   return copy;
 }
 
@@ -104,16 +94,13 @@ std::shared_ptr<LoadedModelCopy> describe(const ModelDescription& model) {
   item.phase = static_cast<std::int32_t>(info.phase);
   item.mode = static_cast<std::int32_t>(info.mode);
   item.group = info.group.is_valid() ? static_cast<std::uint64_t>(info.group.value()) : 0;
-  item.is_implicit = info.is_implicit ? 1 : 0;
-  item.depth = info.depth;
-  item.queue_limit = info.queue_limit;
+  copy_fields(info, item);
   item.is_on_demand = model.is_on_demand ? 1 : 0;
   item.num_inputs = copy->inputs.size();
   item.num_outputs = copy->outputs.size();
   item.inputs = copy->input_pointers.data();
   item.outputs = copy->output_pointers.data();
   item.footprint = describe(info.footprint);
-  item.slots_bytes = info.slots_bytes;
   item.has_fixed_inputs = model.signature.has_fixed_inputs ? 1 : 0;
   return copy;
 }

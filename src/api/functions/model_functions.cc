@@ -3,9 +3,12 @@
 #include <filesystem>
 #include <utility>
 
+#include "api/fields.h"
 #include "api/functions/describe.h"
 #include "api/functions/open_runtimes.h"
 #include "api/functions/snapshots.h"
+#include "api/last_error.h"
+#include "api/read_options.h"
 #include "api/runtime/isolation.h"
 #include "base/file.h"
 
@@ -55,12 +58,7 @@ Result<terms::FunctionOptions> function_settings(const sluice_function_options& 
   }
   const sluice_function_options from = read_options(&given);
   terms::FunctionOptions options;
-  if (from.share != 0) options.share = from.share;
-  options.priority = from.priority;
-  options.memory_bytes = from.memory_bytes;
-  // 0 leaves the default; a negative number keeps nothing warm.
-  if (from.keep_warm_ns != 0) options.keep_warm_ns = std::max<std::int64_t>(from.keep_warm_ns, 0);
-  options.batch_rows = from.batch_rows;
+  take_fields(from, options);
   SLUICE_TRY(terms::check(options));
   return options;
 }
@@ -86,19 +84,12 @@ Result<LoadSettings> load_settings(const sluice_load_options* given) {
                                 options.group);
   }
   if (options.group != 0) load.group.emplace(static_cast<std::int32_t>(options.group));
-  load.depth = options.depth;
-  // 0 leaves the default; a negative number lets no request wait.
-  if (options.queue_limit != 0) load.queue_limit = std::max(options.queue_limit, 0);
+  take_fields(options, load);
   load.nan_policy = SLUICE_TRY(nan_policy_of(options.nan_policy));
   load.is_on_demand = options.is_on_demand != 0;
   load.is_pinned = options.is_pinned != 0;
   load.isolation = SLUICE_TRY(isolation_of(options.isolation));
   settings.timeout_ns = options.timeout_ns;
-  if (options.max_recorded_bytes != 0) {
-    load.max_recorded_bytes = std::max<std::int64_t>(options.max_recorded_bytes, 0);
-  }
-  // 0 leaves the default; a negative number sets no limit.
-  if (options.max_run_ns != 0) load.max_run_ns = std::max<std::int64_t>(options.max_run_ns, 0);
   if (options.has_seed != 0) load.seed = options.seed;
   if (options.has_batching != 0) {
     load.batching = terms::BatchOptions{options.batch_rows, options.max_delay_ns};
@@ -136,6 +127,22 @@ Result<CombineSettings> combine_settings(const std::uint64_t* models, std::size_
   return settings;
 }
 
+Status set_option(sluice_load_options& options, std::string_view name, std::int64_t number) {
+  Status status = make_error(Code::kNotFound, "a load has no number \"{}\"", name);
+  terms::LoadOptions::visit_fields([&](const terms::Field& field, auto of) {
+    auto& member = of(options);
+    const auto* end = reinterpret_cast<const std::byte*>(&member + 1);
+    // The caller's struct may be an older one.
+    const bool is_there =
+        end - reinterpret_cast<const std::byte*>(&options) <= std::ptrdiff_t{options.struct_size};
+    if (field.name != name || !is_there) return;
+    member = static_cast<std::remove_reference_t<decltype(member)>>(number);
+    status =
+        member == number ? ok_status() : invalid_argument("{}: {} is out of range", name, number);
+  });
+  return status;
+}
+
 Result<std::uint64_t> find_model(Runtime& runtime, std::string_view name) {
   std::string known;
   for (const ModelDescription& model : SLUICE_TRY(runtime.models(0))) {
@@ -156,6 +163,14 @@ using sluice::api::Call;
 using sluice::api::null_result;
 using sluice::api::with_runtime;
 using sluice::api::with_runtime_blocking;
+
+int32_t sluice_set_load_option(sluice_load_options* options, const char* name, int64_t number) {
+  return sluice::api::guard([&]() -> Status {
+    if (options == nullptr) return sluice::api::null_argument("options");
+    if (name == nullptr) return sluice::api::null_argument("name");
+    return sluice::api::set_option(*options, name, number);
+  });
+}
 
 int32_t sluice_runtime_load(sluice_runtime* runtime, const sluice_load_options* options,
                             uint64_t* model) {

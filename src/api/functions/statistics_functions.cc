@@ -1,6 +1,7 @@
 // The functions of sluice/statistics.h.
 #include <utility>
 
+#include "api/fields.h"
 #include "api/functions/open_runtimes.h"
 #include "api/functions/snapshots.h"
 #include "sluice/statistics.h"
@@ -33,8 +34,9 @@ struct ProfileCopy {
 
 /// Histograms stay inside: the C interface has quantiles alone.
 sluice_latency latency_of(const terms::Latency& latency) {
-  return {latency.count,  latency.sum_ns, latency.p50_ns,
-          latency.p90_ns, latency.p99_ns, latency.max_ns};
+  sluice_latency copy = {};
+  copy_fields(latency, copy);
+  return copy;
 }
 
 std::shared_ptr<StatisticsCopy> copy_of(std::uint64_t model,
@@ -45,20 +47,13 @@ std::shared_ptr<StatisticsCopy> copy_of(std::uint64_t model,
   }
   sluice_model_statistics& part = copy->public_part;
   part.model = model;
-  part.accepted = statistics.accepted;
-  part.refused = statistics.refused;
-  part.waiting = statistics.waiting;
-  part.max_waiting = statistics.max_waiting;
-  part.num_starts = statistics.num_starts;
-  part.busy_ns = statistics.busy_ns;
+  copy_fields(statistics, part);
   part.num_answered = copy->answered.size();
   part.answered = copy->answered.data();
   part.queue = latency_of(statistics.queue);
   part.copy = latency_of(statistics.copy);
   part.compute = latency_of(statistics.compute);
   part.total = latency_of(statistics.total);
-  part.recorded_bytes = statistics.recorded_bytes;
-  part.joined = statistics.joined;
   return copy;
 }
 

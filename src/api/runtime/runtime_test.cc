@@ -391,6 +391,29 @@ TEST_F(RuntimeApi, BadArgumentsAreRefused) {
   sluice_release(list);  // ignored
 }
 
+TEST_F(RuntimeApi, OptionsOfALoadAreSetByName) {
+  sluice_load_options options = {};
+  options.struct_size = sizeof(options);
+  EXPECT_EQ(sluice_set_load_option(&options, "queue_limit", 7), SLUICE_OK);
+  EXPECT_EQ(options.queue_limit, 7);
+  EXPECT_EQ(sluice_set_load_option(&options, "max_run_ns", std::int64_t{1} << 40), SLUICE_OK);
+  EXPECT_EQ(options.max_run_ns, std::int64_t{1} << 40);
+  EXPECT_EQ(sluice_set_load_option(&options, "depth", std::int64_t{1} << 40),
+            SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(sluice_set_load_option(&options, "width", 1), SLUICE_NOT_FOUND);
+  EXPECT_EQ(sluice_set_load_option(&options, nullptr, 1), SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(sluice_set_load_option(nullptr, "depth", 1), SLUICE_INVALID_ARGUMENT);
+  options.struct_size = offsetof(sluice_load_options, weight);  // of an older program
+  EXPECT_EQ(sluice_set_load_option(&options, "weight", 3), SLUICE_NOT_FOUND);
+  EXPECT_EQ(options.weight, 0);
+}
+
+TEST_F(RuntimeApi, WeightOfALoadIsInItsRange) {
+  EXPECT_TRUE(runtime_.load({.path = digits(), .weight = 1000}));
+  EXPECT_EQ(runtime_.load({.path = digits(), .weight = 1001}).error().code, kInvalidArgument);
+  EXPECT_EQ(runtime_.load({.path = digits(), .weight = -1}).error().code, kInvalidArgument);
+}
+
 TEST_F(RuntimeApi, ShorterStructOfAnOlderProgramIsRead) {
   const std::string path = digits();
   sluice_load_options options = {};

@@ -489,18 +489,19 @@ class GrpcClient final : public Client {
 
   /// An older daemon would read past an option and serve otherwise.
   Status check_takes(const terms::LoadOptions& options) {
-    struct Field {
-      bool is_given;
-      std::uint32_t since;
-      const char* name;
-    };
-    const bool fails_nan = options.nan_policy == terms::NanPolicy::kFail;
-    for (const auto& [is_given, since, name] :
-         {Field{options.max_run_ns.has_value(), kRunLimits, "max_run"},
-          Field{fails_nan, kRunLimits, "nan_policy \"fail\""},
-          Field{options.batching.has_value(), kBatches, "batch_rows"},
-          Field{options.seed.has_value(), kSeeds, "seed"}}) {
-      if (!is_given || SLUICE_TRY(server()).protocol_minor >= since) continue;
+    std::vector<std::pair<std::uint32_t, std::string_view>> given;
+    terms::LoadOptions::visit_fields([&](const terms::Field& field, auto of) {
+      if (field.since == 0 || !terms::number_of(of(options))) return;
+      const std::string_view name = field.name;
+      given.emplace_back(field.since, field.is_duration() ? name.substr(0, name.size() - 3) : name);
+    });
+    if (options.nan_policy == terms::NanPolicy::kFail) {
+      given.emplace_back(kRunLimits, "nan_policy \"fail\"");
+    }
+    if (options.batching) given.emplace_back(kBatches, "batch_rows");
+    if (options.seed) given.emplace_back(kSeeds, "seed");
+    for (const auto& [since, name] : given) {
+      if (SLUICE_TRY(server()).protocol_minor >= since) continue;
       return unimplemented("the daemon at {} takes no {}: it is an older one; update it",
                            connection_.options().address, name);
     }

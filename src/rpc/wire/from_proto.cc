@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "rpc/wire/convert.h"
+#include "rpc/wire/fields.h"
 #include "rpc/wire/function_messages.h"
 #include "terms/runtime_code.h"
 
@@ -12,10 +13,6 @@ namespace {
 
 using terms::runtime_error;
 
-terms::Peer peer_of(const v1::Peer& from) {
-  return {from.address(), from.process(), from.user(), from.group()};
-}
-
 Result<terms::TensorSpec> spec_of(const v1::TensorSpec& from) {
   // Not within the braces: what stands before an early return there is never destroyed.
   ir::Type type = SLUICE_TRY(ir::parse_type(from.type()));
@@ -23,8 +20,8 @@ Result<terms::TensorSpec> spec_of(const v1::TensorSpec& from) {
 }
 
 terms::Latency latency_of(const v1::Latency& from) {
-  terms::Latency to = {from.count(),  from.sum_ns(), from.p50_ns(),
-                       from.p90_ns(), from.p99_ns(), from.max_ns()};
+  terms::Latency to;
+  read_fields(from, to);
   // A message may have lists of different lengths; what has no partner is left out.
   const int num_buckets = std::min(from.bucket_bounds_ns_size(), from.bucket_counts_size());
   for (int i = 0; i < num_buckets; ++i) {
@@ -70,11 +67,7 @@ terms::Sensors sensors_of(const v1::Sensors& from) {
 
 terms::Usage usage_of(const v1::Usage& from) {
   terms::Usage to;
-  to.id = from.id();
-  to.num_cores = from.num_cores();
-  to.num_reserved_cores = from.num_reserved_cores();
-  to.age_ns = from.age_ns();
-  to.core_busy_ns = from.core_busy_ns();
+  read_fields(from, to);
   for (const auto& one : from.answered()) to.answered.push_back(count_of(one));
   for (const auto& one : from.memory()) to.memory.push_back({one.category(), one.bytes()});
   to.health = health_of(from.health(), from.reason(), from.action());
@@ -131,37 +124,23 @@ Result<std::optional<terms::Isolation>> isolation_from_proto(const std::string& 
 /// Here and below: what a daemon says to its clients, who trust it. Numbers are not checked.
 terms::ServerInfo from_proto(const v1::GetServerResponse& from) {
   terms::ServerInfo to;
-  to.version = from.version();
-  to.protocol_minor = from.protocol_minor();
-  to.process = from.process();
-  to.uptime_ns = from.uptime_ns();
-  to.state = from.state();
-  to.num_cores = from.num_cores();
-  to.num_free_cores = from.num_free_cores();
-  to.max_upload_bytes = from.max_upload_bytes();
-  to.stream_requests = from.stream_requests();
+  read_fields(from, to);
   to.model_folders.assign(from.model_folders().begin(), from.model_folders().end());
-  to.side_socket = from.side_socket();
-  to.account = from.account();
   const auto roles = terms::parse_roles(from.roles());
   if (roles.is_ok()) to.roles = *roles;  // a daemon before minor version 6 tells none
   for (const auto& one : from.devices()) {
     terms::Device device;
     device.id = terms::DeviceId(one.id());
-    device.kind = one.kind();
-    device.name = one.name();
-    device.bus_address = one.bus_address();
-    device.num_cores = one.num_cores();
-    device.memory_bytes = one.memory_bytes();
+    read_fields(one, device);
     to.devices.push_back(std::move(device));
   }
   return to;
 }
 
 terms::ServerHealth from_proto(const v1::GetHealthResponse& from) {
-  terms::ServerHealth to = {from.is_ready(), from.reason(), {}};
+  terms::ServerHealth to;
+  read_fields(from, to);
   to.descriptors = {from.descriptors(), from.max_descriptors()};
-  to.num_refused_connections = from.num_refused_connections();
   for (const auto& one : from.models()) {
     to.models.push_back(
         {one.model(), one.name(), health_of(one.state(), one.reason(), one.action())});
@@ -178,10 +157,11 @@ terms::RegionInfo from_proto(const v1::Region& from) {
 }
 
 terms::SessionInfo from_proto(const v1::Session& from) {
-  return {
-      terms::SessionId(from.id()), from.client(),     peer_of(from.peer()), from.age_ns(),
-      from.num_models(),           from.num_groups(), from.num_cores(),     from.num_in_flight(),
-      from.num_ring_requests()};
+  terms::SessionInfo to;
+  to.id = terms::SessionId(from.id());
+  read_fields(from, to);
+  read_fields(from.peer(), to.peer);
+  return to;
 }
 
 terms::GroupEntry from_proto(const v1::Group& from) {
@@ -192,11 +172,7 @@ terms::GroupEntry from_proto(const v1::Group& from) {
   for (const v1::Core& core : from.cores()) {
     to.info.cores.push_back({terms::DeviceId(core.device()), core.core()});
   }
-  to.info.num_models = from.num_models();
-  to.info.active_model = from.active_model();
-  to.info.num_switches = from.num_switches();
-  to.info.memory_used_bytes = from.memory_used_bytes();
-  to.info.max_memory_bytes = from.max_memory_bytes();
+  read_fields(from, to.info);
   to.session = terms::SessionId(from.session());
   const auto isolation = terms::parse_isolation(from.isolation());
   if (isolation.is_ok()) to.info.worker.isolation = *isolation;
@@ -208,8 +184,9 @@ terms::GroupEntry from_proto(const v1::Group& from) {
 }
 
 terms::Footprint from_proto(const v1::Footprint& from) {
-  return {from.constants_bytes(), from.packed_bytes(), from.context_bytes(),
-          from.is_context_known(), from.depth()};
+  terms::Footprint to;
+  read_fields(from, to);
+  return to;
 }
 
 Result<terms::ModelEntry> from_proto(const v1::Model& from) {
@@ -222,13 +199,10 @@ Result<terms::ModelEntry> from_proto(const v1::Model& from) {
   to.version = std::max<std::int64_t>(from.version(), 1);  // 0 of an older daemon
   to.info.phase = by_name(kPhases, from.phase(), &terms::phase_name);
   to.info.group = terms::CoreGroupId(static_cast<std::int32_t>(from.group()));
-  to.info.is_implicit = from.is_implicit();
+  read_fields(from, to.info);
   to.info.mode = from.shared_mode() ? terms::LoadMode::kShared : terms::LoadMode::kNormal;
-  to.info.depth = from.depth();
-  to.info.queue_limit = from.queue_limit();
   to.info.shares_package = from.shares_package();
   to.info.footprint = from_proto(from.footprint());
-  to.info.slots_bytes = from.slots_bytes();
   to.session = terms::SessionId(from.session());
   if (from.has_function()) to.function = from_proto(from.function());
   if (from.has_graph()) to.graph = from_proto(from.graph());
@@ -242,15 +216,8 @@ terms::ModelStatistics from_proto(const v1::ModelStatistics& from) {
   terms::ModelStatistics to;
   to.model = from.model();
   to.name = from.name();
-  to.accepted = from.accepted();
-  to.refused = from.refused();
-  to.waiting = from.waiting();
-  to.max_waiting = from.max_waiting();
+  read_fields(from, to);
   for (const auto& one : from.answered()) to.answered.push_back(count_of(one));
-  to.num_starts = from.num_starts();
-  to.busy_ns = from.busy_ns();
-  to.recorded_bytes = from.recorded_bytes();
-  to.joined = from.joined();
   to.queue = latency_of(from.queue());
   to.copy = latency_of(from.copy());
   to.compute = latency_of(from.compute());

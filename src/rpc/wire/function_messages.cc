@@ -1,18 +1,9 @@
 #include "rpc/wire/function_messages.h"
 
+#include "rpc/wire/fields.h"
+
 namespace sluice::rpc::wire {
 namespace {
-
-/// An absent share is 1, an absent keep-warm time the default.
-terms::FunctionOptions options_of(const v1::FunctionOptions& from) {
-  terms::FunctionOptions to;
-  if (from.share() != 0) to.share = from.share();
-  to.priority = from.priority();
-  to.memory_bytes = from.memory_bytes();
-  if (from.has_keep_warm_ns()) to.keep_warm_ns = from.keep_warm_ns();
-  to.batch_rows = from.batch_rows();
-  return to;
-}
 
 void to_proto(const terms::GraphNode& from, v1::GraphNode& to) {
   to.set_name(from.name);
@@ -33,15 +24,12 @@ terms::GraphPort port_of(const v1::GraphPort& from) { return {from.node(), from.
 }  // namespace
 
 void to_proto(const terms::FunctionOptions& from, v1::FunctionOptions& to) {
-  to.set_share(from.share);
-  to.set_priority(from.priority);
-  to.set_memory_bytes(from.memory_bytes);
-  to.set_keep_warm_ns(from.keep_warm_ns);
-  to.set_batch_rows(from.batch_rows);
+  write_fields(from, to);
 }
 
 Result<terms::FunctionOptions> from_proto(const v1::FunctionOptions& from) {
-  const terms::FunctionOptions options = options_of(from);
+  terms::FunctionOptions options;
+  read_options(from, options);
   SLUICE_TRY(terms::check(options));
   return options;
 }
@@ -49,24 +37,14 @@ Result<terms::FunctionOptions> from_proto(const v1::FunctionOptions& from) {
 void to_proto(const terms::FunctionState& from, v1::FunctionState& to) {
   to_proto(from.options, *to.mutable_options());
   to.set_phase(std::string(terms::phase_name(from.phase)));
-  to.set_held_bytes(from.held_bytes);
-  to.set_num_requests(from.num_requests);
-  to.set_num_starts(from.num_starts);
-  to.set_last_start_ns(from.last_start_ns);
-  to.set_busy_ns(from.busy_ns);
-  to.set_num_joined(from.num_joined);
+  write_fields(from, to);
 }
 
 terms::FunctionState from_proto(const v1::FunctionState& from) {
   terms::FunctionState to;
-  to.options = options_of(from.options());
+  read_options(from.options(), to.options);
   to.phase = terms::parse_function_phase(from.phase());
-  to.held_bytes = from.held_bytes();
-  to.num_requests = from.num_requests();
-  to.num_starts = from.num_starts();
-  to.last_start_ns = from.last_start_ns();
-  to.busy_ns = from.busy_ns();
-  to.num_joined = from.num_joined();
+  read_fields(from, to);
   return to;
 }
 

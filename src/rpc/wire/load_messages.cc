@@ -1,7 +1,6 @@
 // The options of a load, as a message and back.
-#include <algorithm>
-
 #include "rpc/wire/convert.h"
+#include "rpc/wire/fields.h"
 #include "rpc/wire/function_messages.h"
 #include "terms/runtime_code.h"
 
@@ -39,39 +38,8 @@ Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_up
   LoadSettings settings;
   settings.options.name = from.name();
   if (from.group() != 0) settings.options.group = SLUICE_TRY(group_from_proto(from.group()));
-  // 0 stands for the default, as every absent field of the protocol does.
-  if (from.depth() < 0 || from.depth() > terms::kMaxDepth) {
-    return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 0 and {}",
-                         from.depth(), terms::kMaxDepth);
-  }
-  settings.options.depth = from.depth();
-  if (from.has_queue_limit()) {
-    if (from.queue_limit() < 0 || from.queue_limit() > terms::kMaxWaiting) {
-      return runtime_error(RuntimeCode::kInvalid, "a queue_limit of {} is not between 0 and {}",
-                           from.queue_limit(), terms::kMaxWaiting);
-    }
-    settings.options.queue_limit = from.queue_limit();
-  }
-  if (from.weight() < 0 || from.weight() > terms::kMaxWeight) {
-    return runtime_error(RuntimeCode::kInvalid, "a weight of {} is not between 0 and {}",
-                         from.weight(), terms::kMaxWeight);
-  }
-  // Clients from before weights send none, which means an equal share.
-  settings.options.weight = std::max(from.weight(), 1);
-  if (from.has_max_recorded_bytes()) {
-    if (from.max_recorded_bytes() < 0) {
-      return runtime_error(RuntimeCode::kInvalid, "max_recorded_bytes is {}; it is 0 or more",
-                           from.max_recorded_bytes());
-    }
-    settings.options.max_recorded_bytes = from.max_recorded_bytes();
-  }
-  if (from.has_max_run_ns()) {
-    if (from.max_run_ns() < 0) {
-      return runtime_error(RuntimeCode::kInvalid, "max_run_ns is {}; it is 0 or more",
-                           from.max_run_ns());
-    }
-    settings.options.max_run_ns = from.max_run_ns();
-  }
+  read_options(from, settings.options);
+  SLUICE_TRY(terms::check(settings.options));
   if (from.has_batch_rows()) {
     settings.options.batching = terms::BatchOptions{from.batch_rows(), from.max_delay_ns()};
     SLUICE_TRY(terms::check(*settings.options.batching));
@@ -91,18 +59,14 @@ Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_up
 void to_proto(const terms::LoadOptions& from, v1::LoadOptions& to) {
   to.set_name(from.name);
   if (from.group) to.set_group(static_cast<std::uint64_t>(from.group->value()));
-  to.set_depth(from.depth);
-  if (from.queue_limit) to.set_queue_limit(*from.queue_limit);
+  write_fields(from, to);
   to.set_flag_nan(from.nan_policy == terms::NanPolicy::kFlag);
   to.set_fail_nan(from.nan_policy == terms::NanPolicy::kFail);
   if (from.seed) to.set_seed(*from.seed);
-  if (from.max_recorded_bytes) to.set_max_recorded_bytes(*from.max_recorded_bytes);
-  if (from.max_run_ns) to.set_max_run_ns(*from.max_run_ns);
   if (from.batching) {
     to.set_batch_rows(from.batching->rows);
     to.set_max_delay_ns(from.batching->max_delay_ns);
   }
-  to.set_weight(from.weight);
   if (from.isolation) to.set_isolation(std::string(terms::isolation_name(*from.isolation)));
   if (from.function) to_proto(*from.function, *to.mutable_function());
 }

@@ -1,19 +1,11 @@
 // The part of convert.h that makes messages.
 #include "base/utf8.h"
 #include "rpc/wire/convert.h"
+#include "rpc/wire/fields.h"
 #include "rpc/wire/function_messages.h"
 
 namespace sluice::rpc::wire {
 namespace {
-
-void set_peer(const terms::Peer& from, v1::Peer& to) {
-  // protobuf refuses a message with a string that is not UTF-8: names from files, peers and
-  // plug-ins are cleaned.
-  to.set_address(valid_utf8(from.address));
-  to.set_process(from.process);
-  to.set_user(from.user);
-  to.set_group(from.group);
-}
 
 void set_spec(const terms::TensorSpec& from, v1::TensorSpec& to) {
   to.set_name(valid_utf8(from.name));
@@ -25,12 +17,7 @@ void set_spec(const terms::TensorSpec& from, v1::TensorSpec& to) {
 /// Bounds and counts in two columns: repeated numbers are packed, messages for each bucket would
 /// not be.
 void set_latency(const terms::Latency& from, v1::Latency& to) {
-  to.set_count(from.count);
-  to.set_sum_ns(from.sum_ns);
-  to.set_p50_ns(from.p50_ns);
-  to.set_p90_ns(from.p90_ns);
-  to.set_p99_ns(from.p99_ns);
-  to.set_max_ns(from.max_ns);
+  write_fields(from, to);
   for (const terms::Latency::Bucket& bucket : from.buckets) {
     to.add_bucket_bounds_ns(bucket.bound_ns);
     to.add_bucket_counts(bucket.count);
@@ -53,11 +40,7 @@ void set_sensors(const terms::Sensors& from, v1::Sensors& to) {
 }
 
 void set_usage(const terms::Usage& from, v1::Usage& to) {
-  to.set_id(from.id);
-  to.set_num_cores(from.num_cores);
-  to.set_num_reserved_cores(from.num_reserved_cores);
-  to.set_age_ns(from.age_ns);
-  to.set_core_busy_ns(from.core_busy_ns);
+  write_fields(from, to);
   for (const terms::CodeCount& count : from.answered) set_count(count, *to.add_answered());
   for (const auto& item : from.memory) {
     auto* one = to.add_memory();
@@ -65,71 +48,46 @@ void set_usage(const terms::Usage& from, v1::Usage& to) {
     one->set_bytes(item.bytes);
   }
   to.set_health(std::string(terms::health_name(from.health.state)));
-  to.set_reason(valid_utf8(from.health.reason));
-  to.set_action(valid_utf8(from.health.action));
+  write_fields(from.health, to);
   if (from.sensors != terms::Sensors()) set_sensors(from.sensors, *to.mutable_sensors());
 }
 
 }  // namespace
 
 void to_proto(const terms::ServerInfo& from, v1::GetServerResponse& to) {
-  to.set_version(from.version);
-  to.set_protocol_minor(from.protocol_minor);
-  to.set_process(from.process);
-  to.set_uptime_ns(from.uptime_ns);
-  to.set_state(from.state);
-  to.set_num_cores(from.num_cores);
-  to.set_num_free_cores(from.num_free_cores);
-  to.set_max_upload_bytes(from.max_upload_bytes);
-  to.set_stream_requests(from.stream_requests);
+  write_fields(from, to);
   for (const std::string& folder : from.model_folders) to.add_model_folders(valid_utf8(folder));
-  to.set_side_socket(valid_utf8(from.side_socket));
-  to.set_account(from.account);
   to.set_roles(terms::to_string(from.roles));
   for (const terms::Device& device : from.devices) {
     auto* one = to.add_devices();
     one->set_id(device.id.value());
-    one->set_kind(valid_utf8(device.kind));
-    one->set_name(valid_utf8(device.name));
-    one->set_bus_address(valid_utf8(device.bus_address));
-    one->set_num_cores(device.num_cores);
-    one->set_memory_bytes(device.memory_bytes);
+    write_fields(device, *one);
   }
 }
 
 void to_proto(const terms::ServerHealth& from, v1::GetHealthResponse& to) {
-  to.set_is_ready(from.is_ready);
-  to.set_reason(valid_utf8(from.reason));
+  write_fields(from, to);
   to.set_descriptors(from.descriptors.num_open);
   to.set_max_descriptors(from.descriptors.max_open);
-  to.set_num_refused_connections(from.num_refused_connections);
   for (const terms::ModelHealth& model : from.models) {
     auto* one = to.add_models();
     one->set_model(model.model);
     one->set_name(valid_utf8(model.name));
     one->set_state(std::string(terms::health_name(model.health.state)));
-    one->set_reason(valid_utf8(model.health.reason));
-    one->set_action(valid_utf8(model.health.action));
+    write_fields(model.health, *one);
   }
   for (const terms::DeviceHealth& device : from.devices) {
     auto* one = to.add_devices();
     one->set_device(device.device.value());
     one->set_state(std::string(terms::health_name(device.health.state)));
-    one->set_reason(valid_utf8(device.health.reason));
-    one->set_action(valid_utf8(device.health.action));
+    write_fields(device.health, *one);
   }
 }
 
 void to_proto(const terms::SessionInfo& from, v1::Session& to) {
   to.set_id(static_cast<std::uint64_t>(from.id));
-  to.set_client(valid_utf8(from.client));
-  set_peer(from.peer, *to.mutable_peer());
-  to.set_age_ns(from.age_ns);
-  to.set_num_models(from.num_models);
-  to.set_num_groups(from.num_groups);
-  to.set_num_cores(from.num_cores);
-  to.set_num_in_flight(from.num_in_flight);
-  to.set_num_ring_requests(from.num_ring_requests);
+  write_fields(from, to);
+  write_fields(from.peer, *to.mutable_peer());
 }
 
 void to_proto(const terms::GroupEntry& from, v1::Group& to) {
@@ -140,11 +98,7 @@ void to_proto(const terms::GroupEntry& from, v1::Group& to) {
     one->set_device(core.device.value());
     one->set_core(core.core);
   }
-  to.set_num_models(from.info.num_models);
-  to.set_active_model(valid_utf8(from.info.active_model));
-  to.set_num_switches(from.info.num_switches);
-  to.set_memory_used_bytes(from.info.memory_used_bytes);
-  to.set_max_memory_bytes(from.info.max_memory_bytes);
+  write_fields(from.info, to);
   to.set_session(static_cast<std::uint64_t>(from.session));
   const terms::WorkerInfo& worker = from.info.worker;
   to.set_isolation(std::string(terms::isolation_name(worker.isolation)));
@@ -157,11 +111,7 @@ void to_proto(const terms::GroupEntry& from, v1::Group& to) {
 }
 
 void to_proto(const terms::Footprint& from, v1::Footprint& to) {
-  to.set_constants_bytes(from.constants_bytes);
-  to.set_packed_bytes(from.packed_bytes);
-  to.set_context_bytes(from.context_bytes);
-  to.set_is_context_known(from.is_context_known);
-  to.set_depth(from.depth);
+  write_fields(from, to);
   to.set_total_bytes(from.total_bytes());
 }
 
@@ -178,13 +128,10 @@ void to_proto(const terms::ModelEntry& from, v1::Model& to) {
   to.set_version(from.version);
   to.set_phase(std::string(terms::phase_name(from.info.phase)));
   to.set_group(static_cast<std::uint64_t>(from.info.group.value()));
-  to.set_is_implicit(from.info.is_implicit);
+  write_fields(from.info, to);
   to.set_shared_mode(from.info.mode == terms::LoadMode::kShared);
-  to.set_depth(from.info.depth);
-  to.set_queue_limit(from.info.queue_limit);
   to.set_shares_package(from.info.shares_package);
   to_proto(from.info.footprint, *to.mutable_footprint());
-  to.set_slots_bytes(from.info.slots_bytes);
   // 0: the entry belongs to no session and stays when its client leaves.
   to.set_session(static_cast<std::uint64_t>(from.session));
   if (from.function) to_proto(*from.function, *to.mutable_function());
@@ -197,15 +144,8 @@ void to_proto(const terms::ModelEntry& from, v1::Model& to) {
 void to_proto(const terms::ModelStatistics& from, v1::ModelStatistics& to) {
   to.set_model(from.model);
   to.set_name(valid_utf8(from.name));
-  to.set_accepted(from.accepted);
-  to.set_refused(from.refused);
-  to.set_waiting(from.waiting);
-  to.set_max_waiting(from.max_waiting);
+  write_fields(from, to);
   for (const terms::CodeCount& count : from.answered) set_count(count, *to.add_answered());
-  to.set_num_starts(from.num_starts);
-  to.set_busy_ns(from.busy_ns);
-  to.set_recorded_bytes(from.recorded_bytes);
-  to.set_joined(from.joined);
   set_latency(from.queue, *to.mutable_queue());
   set_latency(from.copy, *to.mutable_copy());
   set_latency(from.compute, *to.mutable_compute());

@@ -34,22 +34,8 @@ int default_depth(const SegmentTargets& targets, const LoadPlan& plan) {
 Status check_limits(const LoadRequest& request) {
   SLUICE_TRY(
       terms::with_runtime_code(check_name(name_of(request), "model"), RuntimeCode::kInvalid));
-  if (request.depth < 0 || request.depth > terms::kMaxDepth) {
-    return terms::runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}",
-                                request.depth, terms::kMaxDepth);
-  }
   // Limits of what one client may ask: each slot has an arena, each waiting request its inputs.
-  const int waiting = request.queue_limit.value_or(0);
-  if (waiting < 0 || waiting > terms::kMaxWaiting) {
-    return terms::runtime_error(RuntimeCode::kInvalid,
-                                "a queue limit of {} is not between 0 and {}", waiting,
-                                terms::kMaxWaiting);
-  }
-  if (request.weight < 1 || request.weight > terms::kMaxWeight) {
-    return terms::runtime_error(RuntimeCode::kInvalid, "a weight of {} is not between 1 and {}",
-                                request.weight, terms::kMaxWeight);
-  }
-  return ok_status();
+  return terms::check(request);
 }
 
 /// Adds the footprint to the error of a group without enough memory.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/system/descriptors.h"
+#include "terms/field.h"
 #include "terms/function.h"
 #include "terms/graph.h"
 #include "terms/model.h"
@@ -35,6 +36,7 @@ struct Peer {
   /// Common name of the certificate with which another daemon proved who it is; empty: none.
   std::string certificate = {};
 
+  SLUICE_FIELDS(address, process, user, group)
   bool is_local() const { return user >= 0; }
 };
 
@@ -48,6 +50,8 @@ struct SessionInfo {
   std::int32_t num_cores = 0;   ///< of its groups; an implicit one counts for the load that made it
   std::int64_t num_in_flight = 0;
   std::int64_t num_ring_requests = 0;  ///< that came through its rings so far
+
+  SLUICE_FIELDS(client, age_ns, num_models, num_groups, num_cores, num_in_flight, num_ring_requests)
 };
 
 struct ModelEntry {
@@ -82,6 +86,8 @@ struct ServerHealth {
   std::vector<DeviceHealth> devices = {};
   DescriptorUse descriptors = {};
   std::int64_t num_refused_connections = 0;  ///< since the start
+
+  SLUICE_FIELDS(is_ready, reason, num_refused_connections)
 };
 
 struct ServerInfo {
@@ -99,6 +105,9 @@ struct ServerInfo {
   std::int64_t stream_requests = 0;  ///< most in flight on one stream
   std::string account = {};          ///< the caller's
   Roles roles = {};                  ///< the caller's
+
+  SLUICE_FIELDS(version, protocol_minor, process, uptime_ns, state, num_cores, num_free_cores,
+                max_upload_bytes, stream_requests, side_socket, account)
 };
 
 }  // namespace sluice::terms

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "terms/field.h"
 #include "terms/group.h"
 #include "terms/server/sensors.h"
 
@@ -25,6 +26,8 @@ struct Health {
   HealthState state = HealthState::kHealthy;
   std::string reason;  ///< empty if healthy
   std::string action;  ///< to take; empty if none
+
+  SLUICE_FIELDS(reason, action)
 };
 
 struct Latency {
@@ -40,6 +43,8 @@ struct Latency {
     std::int64_t count = 0;
   };
   std::vector<Bucket> buckets = {};
+
+  SLUICE_FIELDS(count, sum_ns, p50_ns, p90_ns, p99_ns, max_ns)
 };
 
 /// Runs of so many rows of a model, and their times in all.
@@ -72,6 +77,9 @@ struct ModelStatistics {
   std::int64_t copy_out_ns = 0;       ///< of `copy.sum_ns`, that of outputs
   std::vector<RunCount> runs = {};    ///< by rows, ascending
   std::int64_t last_run_unix_ms = 0;  ///< when the last run ended; 0: none did
+
+  SLUICE_FIELDS(accepted, refused, waiting, max_waiting, num_starts, busy_ns, recorded_bytes,
+                joined)
 };
 
 /// What a daemon found out about a device's hardware. A failed one gets no new groups.
@@ -91,6 +99,8 @@ struct Usage {
   std::vector<MemoryItem> memory;
   Health health;
   Sensors sensors = {};  ///< of a device
+
+  SLUICE_FIELDS(id, num_cores, num_reserved_cores, age_ns, core_busy_ns)
 };
 
 /// Of all that a daemon has.

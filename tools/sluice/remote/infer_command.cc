@@ -2,7 +2,7 @@
 #include <map>
 #include <set>
 
-#include "sluice/cli/seconds.h"
+#include "options/seconds.h"
 #include "sluice/model/model_source.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/exchange_text.h"

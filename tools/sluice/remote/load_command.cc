@@ -1,5 +1,5 @@
-#include "sluice/cli/seconds.h"
 #include "sluice/remote/commands.h"
+#include "sluice/remote/field_options.h"
 #include "sluice/remote/package_file.h"
 #include "sluice/remote/remote.h"
 
@@ -20,34 +20,15 @@ class LoadCommand : public Command {
              "Where the model runs if a group is made for it: stream, in the daemon, or "
              "process, in a worker of its own (default: the daemon's setting)")
         .one_of({"stream", "process"});
-    options
-        .add("--depth", options_.depth,
-             "Requests that run at the same time, each in a context; 0 derives it from the model's "
-             "cores")
-        .shows_default();
-    options.add("--queue-limit", options_.queue_limit,
-                "Requests that may wait beyond the depth; 0 refuses them (default: 64 x depth)");
-    options
-        .add("--weight", options_.weight,
-             "Share of the cores among models that take turns: 1 to 1000")
-        .shows_default();
-    options.add("--max-recorded-bytes", options_.max_recorded_bytes,
-                "Bytes of command lists and plans that each slot keeps for shapes of earlier runs "
-                "(default: 64 MiB)");
+    add_fields(options, options_);
     options.add(
         "--batch-rows", batch_rows_,
         "Maximum number of rows of waiting requests that run as one, for a model with independent "
         "rows; 0 takes the rows it was compiled for (default: each request runs alone)");
     options
-        .add("--max-delay", max_delay_seconds_,
+        .add("--max-delay", max_delay_ns_,
              "Seconds that a request waits for others to fill its run, with --batch-rows")
-        .between(0.0, 1e9)
-        .shows_default();
-    options
-        .add("--max-run", max_run_seconds_,
-             "Seconds after which a run is stopped; 0 sets no limit (default: the daemon's "
-             "max_run_seconds)")
-        .between(0.0, 1e9);
+        .takes_seconds(0);
     options.flag("--flag-nan", flags_nan_, "Answer with code 1003 if an output holds NaN");
     options.flag("--estimate", only_estimates_,
                  "Print the memory that the model would need; load nothing");
@@ -60,11 +41,9 @@ class LoadCommand : public Command {
     if (!isolation_.empty()) {
       options_.isolation = SLUICE_TRY(terms::parse_isolation(isolation_));
     }
-    const auto max_delay_ns = nanoseconds_of(max_delay_seconds_);
-    if (max_run_seconds_ >= 0) options_.max_run_ns = nanoseconds_of(max_run_seconds_);
     if (flags_nan_) options_.nan_policy = terms::NanPolicy::kFlag;
-    if (batch_rows_) options_.batching = terms::BatchOptions{*batch_rows_, max_delay_ns};
-    if (max_delay_ns > 0 && !batch_rows_) {
+    if (batch_rows_) options_.batching = terms::BatchOptions{*batch_rows_, max_delay_ns_};
+    if (max_delay_ns_ > 0 && !batch_rows_) {
       return invalid_argument("--max-delay joins nothing without --batch-rows");
     }
     if (group_ != 0) options_.group = terms::CoreGroupId(group_);
@@ -101,8 +80,7 @@ class LoadCommand : public Command {
   std::int32_t group_ = 0;
   std::string isolation_;
   std::optional<std::int64_t> batch_rows_;
-  double max_delay_seconds_ = 0;
-  double max_run_seconds_ = -1;  ///< below 0: the daemon's
+  std::int64_t max_delay_ns_ = 0;
   bool flags_nan_ = false;
   terms::LoadOptions options_;
   bool only_estimates_ = false;

@@ -1,5 +1,5 @@
 // The commands that lead a loaded model from one state to another.
-#include "sluice/cli/seconds.h"
+#include "options/seconds.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 

@@ -4,12 +4,12 @@
 #include <span>
 
 #include "base/file.h"
+#include "options/seconds.h"
 #include "perf/clients/engine_target.h"
 #include "perf/clients/served_model.h"
 #include "perf/measure.h"
 #include "perf/recording.h"
 #include "perf/sweep.h"
-#include "sluice/cli/seconds.h"
 #include "sluice/model/model_source.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/package_file.h"

@@ -23,33 +23,19 @@ json tensors(const std::vector<terms::TensorSpec>& specs) {
   return all;
 }
 
-json latency(const terms::Latency& from) {
-  return {{"count", from.count},   {"sum_ns", from.sum_ns}, {"p50_ns", from.p50_ns},
-          {"p90_ns", from.p90_ns}, {"p99_ns", from.p99_ns}, {"max_ns", from.max_ns}};
+/// The fields of a struct, beside those of `all`.
+template <typename Struct>
+json with_fields(const Struct& from, json all = json::object()) {
+  Struct::visit_fields([&](const terms::Field& field, auto of) { all[field.name] = of(from); });
+  return all;
 }
 
 json to_json(const terms::Footprint& from) {
-  return {{"constants_bytes", from.constants_bytes},
-          {"packed_bytes", from.packed_bytes},
-          {"context_bytes", from.context_bytes},
-          {"is_context_known", from.is_context_known},
-          {"depth", from.depth},
-          {"total_bytes", from.total_bytes()}};
+  return with_fields(from, {{"total_bytes", from.total_bytes()}});
 }
 
 json to_json(const terms::FunctionState& from) {
-  return {{"phase", terms::phase_name(from.phase)},
-          {"share", from.options.share},
-          {"priority", from.options.priority},
-          {"memory_bytes", from.options.memory_bytes},
-          {"keep_warm_ns", from.options.keep_warm_ns},
-          {"batch_rows", from.options.batch_rows},
-          {"held_bytes", from.held_bytes},
-          {"num_requests", from.num_requests},
-          {"num_joined", from.num_joined},
-          {"num_starts", from.num_starts},
-          {"last_start_ns", from.last_start_ns},
-          {"busy_ns", from.busy_ns}};
+  return with_fields(from.options, with_fields(from, {{"phase", terms::phase_name(from.phase)}}));
 }
 
 json to_json(const terms::GraphState& from) {
@@ -67,18 +53,14 @@ json to_json(const terms::ModelEntry& from) {
               {"version", from.version},
               {"phase", terms::phase_name(from.info.phase)},
               {"group", from.info.group.value()},
-              {"is_implicit", from.info.is_implicit},
               {"mode", from.info.mode == terms::LoadMode::kShared ? "shared" : "normal"},
-              {"depth", from.info.depth},
-              {"queue_limit", from.info.queue_limit},
               {"session", static_cast<std::uint64_t>(from.session)},
               {"footprint", to_json(from.info.footprint)},
-              {"slots_bytes", from.info.slots_bytes},
               {"inputs", tensors(from.signature.inputs)},
               {"outputs", tensors(from.signature.outputs)}};
   if (from.function) all["function"] = to_json(*from.function);
   if (from.graph) all["graph"] = to_json(*from.graph);
-  return all;
+  return with_fields(from.info, std::move(all));
 }
 
 json to_json(const terms::GroupEntry& from) {
@@ -86,34 +68,20 @@ json to_json(const terms::GroupEntry& from) {
   for (const terms::CoreRef& core : from.info.cores) {
     cores.push_back({{"device", core.device.value()}, {"core", core.core}});
   }
-  return {{"group", from.info.id.value()},
-          {"is_implicit", from.info.origin == terms::GroupOrigin::kImplicit},
-          {"cores", std::move(cores)},
-          {"num_models", from.info.num_models},
-          {"active_model", from.info.active_model},
-          {"num_switches", from.info.num_switches},
-          {"memory_used_bytes", from.info.memory_used_bytes},
-          {"max_memory_bytes", from.info.max_memory_bytes},
-          {"isolation", terms::isolation_name(from.info.worker.isolation)},
-          {"worker_process", from.info.worker.process},
-          {"num_worker_restarts", from.info.worker.num_restarts},
-          {"worker_state", from.info.worker.state},
-          {"worker_reason", from.info.worker.reason},
-          {"session", static_cast<std::uint64_t>(from.session)}};
+  return with_fields(from.info, {{"group", from.info.id.value()},
+                                 {"is_implicit", from.info.origin == terms::GroupOrigin::kImplicit},
+                                 {"cores", std::move(cores)},
+                                 {"isolation", terms::isolation_name(from.info.worker.isolation)},
+                                 {"worker_process", from.info.worker.process},
+                                 {"num_worker_restarts", from.info.worker.num_restarts},
+                                 {"worker_state", from.info.worker.state},
+                                 {"worker_reason", from.info.worker.reason},
+                                 {"session", static_cast<std::uint64_t>(from.session)}});
 }
 
 json to_json(const terms::SessionInfo& from) {
-  return {{"session", static_cast<std::uint64_t>(from.id)},
-          {"client", from.client},
-          {"address", from.peer.address},
-          {"process", from.peer.process},
-          {"user", from.peer.user},
-          {"age_ns", from.age_ns},
-          {"num_models", from.num_models},
-          {"num_groups", from.num_groups},
-          {"num_cores", from.num_cores},
-          {"num_in_flight", from.num_in_flight},
-          {"num_ring_requests", from.num_ring_requests}};
+  return with_fields(from,
+                     with_fields(from.peer, {{"session", static_cast<std::uint64_t>(from.id)}}));
 }
 
 json to_json(const terms::ModelStatistics& from) {
@@ -121,70 +89,41 @@ json to_json(const terms::ModelStatistics& from) {
   for (const terms::CodeCount& one : from.answered) {
     answered[std::string(terms::describe(one.code).name)] = one.count;
   }
-  return {{"model", from.model},
-          {"name", from.name},
-          {"accepted", from.accepted},
-          {"refused", from.refused},
-          {"waiting", from.waiting},
-          {"max_waiting", from.max_waiting},
-          {"answered", std::move(answered)},
-          {"num_starts", from.num_starts},
-          {"busy_ns", from.busy_ns},
-          {"queue", latency(from.queue)},
-          {"copy", latency(from.copy)},
-          {"compute", latency(from.compute)},
-          {"total", latency(from.total)},
-          {"recorded_bytes", from.recorded_bytes},
-          {"joined", from.joined}};
+  return with_fields(from, {{"model", from.model},
+                            {"name", from.name},
+                            {"answered", std::move(answered)},
+                            {"queue", with_fields(from.queue)},
+                            {"copy", with_fields(from.copy)},
+                            {"compute", with_fields(from.compute)},
+                            {"total", with_fields(from.total)}});
 }
 
 json to_json(const terms::ServerInfo& from) {
   json devices = json::array();
   for (const terms::Device& device : from.devices) {
-    devices.push_back({{"device", device.id.value()},
-                       {"kind", device.kind},
-                       {"name", device.name},
-                       {"bus_address", device.bus_address},
-                       {"num_cores", device.num_cores},
-                       {"memory_bytes", device.memory_bytes}});
+    devices.push_back(with_fields(device, {{"device", device.id.value()}}));
   }
-  return {{"version", from.version},
-          {"process", from.process},
-          {"uptime_ns", from.uptime_ns},
-          {"state", from.state},
-          {"num_cores", from.num_cores},
-          {"num_free_cores", from.num_free_cores},
-          {"devices", std::move(devices)},
-          {"max_upload_bytes", from.max_upload_bytes},
-          {"stream_requests", from.stream_requests},
-          {"account", from.account},
-          {"roles", terms::to_string(from.roles)},
-          {"model_folders", from.model_folders}};
+  return with_fields(from, {{"devices", std::move(devices)},
+                            {"roles", terms::to_string(from.roles)},
+                            {"model_folders", from.model_folders}});
 }
 
 json to_json(const terms::ServerHealth& from) {
   json models = json::array();
   for (const terms::ModelHealth& one : from.models) {
-    models.push_back({{"model", one.model},
-                      {"name", one.name},
-                      {"state", terms::health_name(one.health.state)},
-                      {"reason", one.health.reason},
-                      {"action", one.health.action}});
+    models.push_back(with_fields(one.health, {{"model", one.model},
+                                              {"name", one.name},
+                                              {"state", terms::health_name(one.health.state)}}));
   }
   json devices = json::array();
   for (const terms::DeviceHealth& one : from.devices) {
-    devices.push_back({{"device", one.device.value()},
-                       {"state", terms::health_name(one.health.state)},
-                       {"reason", one.health.reason},
-                       {"action", one.health.action}});
+    devices.push_back(with_fields(one.health, {{"device", one.device.value()},
+                                               {"state", terms::health_name(one.health.state)}}));
   }
-  return {{"is_ready", from.is_ready},
-          {"reason", from.reason},
-          {"models", std::move(models)},
-          {"devices", std::move(devices)},
-          {"descriptors", from.descriptors.num_open},
-          {"max_descriptors", from.descriptors.max_open},
-          {"num_refused_connections", from.num_refused_connections}};
+  return with_fields(from, {{"models", std::move(models)},
+                            {"devices", std::move(devices)},
+                            {"descriptors", from.descriptors.num_open},
+                            {"max_descriptors", from.descriptors.max_open}});
 }
 
 json to_json(const rpc::client::InferReply& from, const std::vector<std::string>& files) {

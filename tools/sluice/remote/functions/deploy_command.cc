@@ -1,6 +1,5 @@
-#include "runtime/request/joined_rows.h"
-#include "sluice/cli/seconds.h"
 #include "sluice/remote/commands.h"
+#include "sluice/remote/field_options.h"
 #include "sluice/remote/package_file.h"
 #include "sluice/remote/remote.h"
 
@@ -17,57 +16,26 @@ class DeployCommand : public Command {
     package_.add_to(options);
     options.add("--name", load_.name, "Name of the function in lists (default: the file's name)");
     options
-        .add("--share", function_.share,
-             "Weight of the function's time on the cores, among functions of the same priority")
-        .between(1, terms::kMaxWeight)
-        .shows_default();
-    options.add("--priority", function_.priority, "Functions with a higher priority run first")
-        .shows_default();
-    options
         .add("--depth", load_.depth,
              "Requests that the function runs in one turn, each in a context")
         .between(1, terms::kMaxDepth)
         .shows_default();
-    options.add("--queue-limit", load_.queue_limit,
-                "Requests that may wait beyond the depth (default: 64 x depth)");
-    options
-        .add("--batch-rows", function_.batch_rows,
-             "Maximum number of rows of waiting requests that run as one, for a model with a "
-             "symbolic first dimension and independent rows; 0 runs each request alone")
-        .between(0, terms::kMaxBatchRows)
-        .shows_default();
-    options
-        .add("--memory", function_.memory_bytes,
-             "Quota for the function's constants and contexts: 64m, 2GiB; 0 sets none")
-        .takes_size()
-        .shows_default();
-    const Option keep_warm =
-        options
-            .add("--keep-warm", keep_warm_seconds_,
-                 "Seconds after the last request until the function gives its memory back")
-            .between(0.0, 1e9)
-            .shows_default();
+    add_fields(options, load_, {"queue_limit", "max_run_ns"});
+    add_fields(options, function_);
     options
         .flag("--always-warm", is_always_warm_,
               "Give memory back only to make room for other functions")
-        .excludes(keep_warm);
+        .excludes(options.find("--keep-warm"));
     options.flag(
         "--cell", is_in_cell_,
         "Run the function in a cell: a process apart from the daemon and from other cells");
-    options
-        .add("--max-run", max_run_seconds_,
-             "Seconds after which a run is stopped; 0 sets no limit (default: the daemon's "
-             "max_run_seconds)")
-        .between(0.0, 1e9);
     options.add("--seed", load_.seed, "Start of random operators' numbers (default: any)");
     remote_.add_to(options);
   }
 
   Result<int> run() override {
-    function_.keep_warm_ns =
-        is_always_warm_ ? terms::kAlwaysWarm : nanoseconds_of(keep_warm_seconds_);
+    if (is_always_warm_) function_.keep_warm_ns = terms::kAlwaysWarm;
     load_.function = function_;
-    if (max_run_seconds_ >= 0) load_.max_run_ns = nanoseconds_of(max_run_seconds_);
     if (is_in_cell_) load_.isolation = terms::Isolation::kProcess;
     if (load_.name.empty()) load_.name = package_.stem();
     const auto client = SLUICE_TRY(remote_.connect());
@@ -89,8 +57,6 @@ class DeployCommand : public Command {
   PackageOptions package_;
   terms::LoadOptions load_;
   terms::FunctionOptions function_;
-  double max_run_seconds_ = -1;  ///< below 0: the daemon's
-  double keep_warm_seconds_ = 60;
   bool is_always_warm_ = false;
   bool is_in_cell_ = false;
 };

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "sluice/cli/seconds.h"
+#include "options/seconds.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/exchange_text.h"
 #include "sluice/remote/remote.h"

@@ -1,7 +1,7 @@
 #include <chrono>
 #include <thread>
 
-#include "sluice/cli/seconds.h"
+#include "options/seconds.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 #include "sluice/remote/watch/snapshot.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace sluice::tool {
+namespace sluice::options {
 
 /// At least 1 for what is more than 0, because 0 means no limit; at most 292 years.
 inline std::int64_t nanoseconds_of(double seconds) {
@@ -14,4 +14,4 @@ inline std::int64_t nanoseconds_of(double seconds) {
   return std::max<std::int64_t>(static_cast<std::int64_t>(ns), 1);
 }
 
-}  // namespace sluice::tool
+}  // namespace sluice::options
