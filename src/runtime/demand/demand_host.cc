@@ -51,14 +51,13 @@ Result<ModelHandle> DemandHost::load(const LoadRequest& request, const std::stop
                          "model \"{}\": loaded on demand it has a group of its own; name no group",
                          load.name);
   }
-  if (load.executable == nullptr) {
-    load.executable =
-        std::make_shared<const package::Executable>(SLUICE_TRY(package::read_package(load.path)));
-  }
-  model->signature = package::signature_of(load.executable->graph);
+  load.package = SLUICE_TRY(engine_.open(load));
+  const auto executable = SLUICE_TRY(load.package->executable());
+  load.package->keep_ready();  // as a cold function's
+  model->signature = package::signature_of(executable->graph);
   if (load.batching) {
     const auto rule = SLUICE_TRY(
-        join_rule(fmt::format("model \"{}\"", load.name), *load.executable, *load.batching));
+        join_rule(fmt::format("model \"{}\"", load.name), *executable, *load.batching));
     model->signature = rule.signature;
   }
   model->footprint = SLUICE_TRY(engine_.estimate(load));
@@ -166,7 +165,10 @@ Result<std::shared_ptr<RequestSink>> DemandHost::sink(ModelHandle handle) const 
   // Ends: every load and unload ends, with or without success, and notifies.
   changed_.wait(lock, [&] { return model->state != Model::State::kChanging; });
   if (model->is_removed) return unknown(static_cast<std::uint64_t>(handle));
-  if (model->state == Model::State::kAwake && !is_serving(*model)) put_to_sleep(*model, lock);
+  if (model->state == Model::State::kAwake && !is_serving(*model)) {
+    model->request.package->forget_ready();  // its device may have been lost
+    put_to_sleep(*model, lock);
+  }
   if (model->state == Model::State::kAsleep) SLUICE_TRY(wake(*model, lock));
   const auto inner = SLUICE_TRY(engine_.sink(model->loaded));
   ++model->num_uses;
