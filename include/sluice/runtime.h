@@ -231,6 +231,8 @@ typedef struct sluice_load_options {
    * daemon's default; -1: none. */
   int64_t max_run_ns;
   int32_t weight; /* share of the cores among models that take turns: 1 to 1000; 0: 1 */
+  /* Time limit of requests that bring none, from their arrival: DEADLINE_EXCEEDED; 0: none. */
+  int64_t request_timeout_ns;
 } sluice_load_options;
 
 /* Sets the number `name` of the options, as "depth": for a language that passes names on. Fails:

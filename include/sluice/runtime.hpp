@@ -146,9 +146,10 @@ struct LoadOptions {
   std::optional<std::uint64_t> seed = {};  ///< of random operators
   /// Set: waiting requests run as one, of at most so many rows; 0: the compiled dimension.
   std::optional<std::int64_t> batch_rows = {};
-  Nanoseconds max_delay{0};  ///< longest time that a request waits for others
-  Nanoseconds max_run{0};    ///< longest time of one run; 0: the default, -1: none
-  std::int32_t weight = 1;   ///< share of the cores among models that take turns
+  Nanoseconds max_delay{0};        ///< longest time that a request waits for others
+  Nanoseconds max_run{0};          ///< longest time of one run; 0: the default, -1: none
+  std::int32_t weight = 1;         ///< share of the cores among models that take turns
+  Nanoseconds request_timeout{0};  ///< of requests that bring none; 0: no limit
 };
 
 /// A tensor that a daemon offers to those of other hosts. The key is a secret.
@@ -268,6 +269,7 @@ inline sluice_load_options c_options(const LoadOptions& options) {
   c.max_delay_ns = options.max_delay.count();
   c.max_run_ns = options.max_run.count();
   c.weight = options.weight;
+  c.request_timeout_ns = options.request_timeout.count();
   return c;
 }
 

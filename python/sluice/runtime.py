@@ -163,6 +163,7 @@ class Runtime:
         max_delay: float = 0,
         max_run: float | None = None,
         weight: int = 1,
+        request_timeout: float | None = None,
     ) -> LoadedModel:
         """Loads a package from a path, bytes, an open file descriptor or a Model, or an ONNX model as sluice.load does.
 
@@ -176,6 +177,7 @@ class Runtime:
         0 for the compiled ones, of a model whose rows are independent; `max_delay`: seconds that a request waits
         for others. `max_run`: seconds after which a run is stopped with DeadlineExceeded; None for the daemon's
         default or no limit, math.inf for no limit. `weight`: share of the cores among models that take turns, 1 to 1000.
+        `request_timeout`: seconds after which a request without a timeout of its own ends with DeadlineExceeded.
         """
         options: dict[str, Any] = {
             "is_on_demand": int(is_on_demand), "is_pinned": int(is_pinned),
@@ -183,7 +185,8 @@ class Runtime:
             "nan_policy": _number_of(nan_policy, NAN_POLICIES, "nan_policy"),
             "isolation": _number_of(isolation, ISOLATIONS, "isolation"),
             "numbers": {"depth": depth, "queue_limit": queue_limit, "max_recorded_bytes": max_recorded_bytes or -1,
-                        "max_run_ns": _limit_ns(max_run), "weight": weight}}
+                        "max_run_ns": _limit_ns(max_run), "weight": weight,
+                        "request_timeout_ns": nanoseconds(request_timeout, "request_timeout")}}
         if seed is not None:
             check_seed(seed)
             options.update(has_seed=1, seed=seed)

@@ -73,6 +73,10 @@ TEST(OlderDaemon, ThatJoinsNoRequestsIsReported) {
   terms::LoadOptions limited;
   limited.max_run_ns = 1;
   EXPECT_THAT((*client)->load(limited, "/m.sluice").status().message(), HasSubstr("max_run"));
+  terms::LoadOptions timed;
+  timed.request_timeout_ns = 1;
+  EXPECT_THAT((*client)->load(timed, "/m.sluice").status().message(),
+              HasSubstr("takes no request_timeout:"));
   terms::LoadOptions strict;
   strict.nan_policy = terms::NanPolicy::kFail;
   EXPECT_THAT((*client)->load(strict, "/m.sluice").status().message(), HasSubstr("nan_policy"));

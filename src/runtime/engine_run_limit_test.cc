@@ -9,6 +9,7 @@
 namespace sluice::runtime {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::load_of;
 using testing::request_of;
@@ -69,6 +70,24 @@ TEST_F(RunLimitTest, TimeInTheLineDoesNotCount) {
     ASSERT_TRUE(sink->submit(request).is_ok());
   }
   EXPECT_TRUE(sink->wait([&] { return num_ok == 10; }, kNoDeadline));
+}
+
+TEST_F(RunLimitTest, RequestWithoutATimeLimitHasTheModels) {
+  LoadRequest load = load_of(testing::add_relu_in({1}, "sim"));
+  load.depth = 1;
+  load.request_timeout_ns = kRunNs * 2 + kRunNs / 2;
+  const auto sink = engine_->sink(engine_->load(load).value()).value();
+  std::vector<RuntimeCode> codes(4, RuntimeCode::kPending);
+  int num_done = 0;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    Request request = request_of(1);
+    if (i == 3) request.deadline_ns = sim_.time->now_ns() + 100 * kRunNs;  // its own
+    request.on_done = [&, i](const Reply& reply) { codes[i] = reply.code, ++num_done; };
+    ASSERT_TRUE(sink->submit(request).is_ok());
+  }
+  EXPECT_TRUE(sink->wait([&] { return num_done == 4; }, kNoDeadline));
+  EXPECT_THAT(codes, ElementsAre(RuntimeCode::kOk, RuntimeCode::kOk, RuntimeCode::kTimeout,
+                                 RuntimeCode::kOk));
 }
 
 TEST_F(RunLimitTest, ShorterLimitOfModelAndClientHolds) {

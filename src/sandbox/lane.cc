@@ -192,6 +192,7 @@ Status Lane::check(const Function& function, const Request& request) const {
 
 Result<std::uint64_t> Lane::submit(const std::shared_ptr<Function>& function, Request& request) {
   const bool will_wait = request.will_wait;
+  request.limit(clock_, function->load.request_timeout_ns);
   auto pending = std::make_shared<Pending>();
   {
     const std::lock_guard lock(mutex_);

@@ -42,6 +42,8 @@ struct LoadOptions {
   /// Of one run, from the start of its first kernel: then it is stopped. None: the host's default;
   /// 0: no limit.
   std::optional<std::int64_t> max_run_ns;
+  /// Of requests that bring no time limit of their own, from their arrival; 0: none.
+  std::int64_t request_timeout_ns = 0;
   /// None: every request runs alone.
   std::optional<BatchOptions> batching;
   /// Of the group that the load makes; none: the host's default. Not with `group`. Of a function:
@@ -78,6 +80,10 @@ void LoadOptions::visit_fields(Visit&& visit) {
                      "Seconds after which a run is stopped; 0 sets no limit (default: the daemon's "
                      "max_run_seconds)",
                      11));
+  visit(SLUICE_FIELD(request_timeout_ns, 0, kAnyNumber, "--request-timeout",
+                     "Seconds after which a request without a time limit of its own ends; 0 sets "
+                     "no limit",
+                     13));
 }
 
 }  // namespace sluice::terms

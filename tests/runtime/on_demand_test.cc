@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "base/log/work_counts.h"
 #include "manual_engine.h"
 #include "runtime/demand/demand_host.h"
 #include "support/eventually.h"
@@ -68,6 +69,20 @@ TEST_F(OnDemandTest, FirstUseLoadsAndALaterOneFindsItLoaded) {
   EXPECT_EQ(host_->info(model)->name, "a");
   EXPECT_EQ(host_->info(model)->phase, terms::ModelPhase::kStarted);
   EXPECT_TRUE(host_->health(model).is_ok());
+}
+
+TEST_F(OnDemandTest, ModelWakesWithTheKernelsOfItsFirstLoad) {
+  set_budget(bytes_of_one());
+  const auto kernels_of_use = [&](terms::ModelHandle model) {
+    const WorkCounts before = work_counts;
+    infer(model);
+    return (work_counts - before).kernels;
+  };
+  const auto models = add_several(2);
+  EXPECT_GT(kernels_of_use(models[0]), 0U);
+  infer(models[1]);
+  ASSERT_FALSE(is_awake(models[0]));
+  EXPECT_EQ(kernels_of_use(models[0]), 0U);
 }
 
 TEST_F(OnDemandTest, MoreModelsThanCoresTakeTurnsAndPinnedOnesStay) {

@@ -489,9 +489,11 @@ class GrpcClient final : public Client {
 
   /// An older daemon would read past an option and serve otherwise.
   Status check_takes(const terms::LoadOptions& options) {
+    const terms::LoadOptions standard;
     std::vector<std::pair<std::uint32_t, std::string_view>> given;
     terms::LoadOptions::visit_fields([&](const terms::Field& field, auto of) {
-      if (field.since == 0 || !terms::number_of(of(options))) return;
+      const bool is_default = terms::number_of(of(options)) == terms::number_of(of(standard));
+      if (field.since == 0 || is_default) return;
       const std::string_view name = field.name;
       given.emplace_back(field.since, field.is_duration() ? name.substr(0, name.size() - 3) : name);
     });

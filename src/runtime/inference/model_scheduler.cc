@@ -105,6 +105,7 @@ Result<std::uint64_t> ModelScheduler::enter(Request& request) {
 
 Result<std::uint64_t> ModelScheduler::submit(Request& request) {
   const bool will_wait = request.will_wait;
+  request.limit(clock_, options_.request_timeout_ns);
   Result<std::uint64_t> id = std::uint64_t{0};
   if (const Status status = check(request); !status.is_ok()) {
     id = status;

@@ -24,9 +24,10 @@ namespace sluice::runtime {
 struct SchedulerOptions {
   std::string name;  ///< of the model, for messages
   int depth = 1;
-  int queue_limit = 0;          ///< requests beyond `depth`; one more is refused
-  int weight = 1;               ///< among the models that share a group
-  std::int64_t max_run_ns = 0;  ///< as terms::LoadOptions; 0: none
+  int queue_limit = 0;                  ///< requests beyond `depth`; one more is refused
+  int weight = 1;                       ///< among the models that share a group
+  std::int64_t max_run_ns = 0;          ///< as terms::LoadOptions; 0: none
+  std::int64_t request_timeout_ns = 0;  ///< the same
   terms::NanPolicy nan_policy = terms::NanPolicy::kPass;
   terms::ReplyDetail where;                          ///< group, cores and backends
   std::vector<std::vector<LaneCores>> lanes = {};    ///< of the pipeline, for statistics

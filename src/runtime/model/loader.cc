@@ -157,6 +157,7 @@ SchedulerOptions scheduling_of(const LoadRequest& request, const terms::ModelInf
   options.queue_limit = info.queue_limit;
   options.weight = request.weight;
   options.max_run_ns = request.max_run_ns.value_or(0);
+  options.request_timeout_ns = request.request_timeout_ns;
   options.nan_policy = request.nan_policy;
   return options;
 }

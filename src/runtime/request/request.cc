@@ -8,6 +8,10 @@ Reply failed_reply(const Status& status) {
   return {terms::runtime_code_of(status), terms::ErrorList(status), {}, {}};
 }
 
+void Request::limit(const Clock& clock, std::int64_t timeout_ns) {
+  if (deadline_ns == kNoDeadline && timeout_ns > 0) deadline_ns = deadline_after(clock, timeout_ns);
+}
+
 Status RequestSink::join(const terms::BatchOptions& /*options*/) {
   return terms::runtime_error(RuntimeCode::kInvalid,
                               "requests are joined where the model runs: load it with batch_rows");

@@ -55,6 +55,9 @@ struct Request {
   /// Called exactly once for an accepted request, on any thread, without a lock held. It may submit
   /// and cancel, but must not wait.
   std::function<void(Reply)> on_done;
+
+  /// Gives a request without a deadline one `timeout_ns` from now; 0: none.
+  void limit(const Clock& clock, std::int64_t timeout_ns);
 };
 
 /// Accepts requests: a started model, a replica set. Safe from any thread.
