@@ -82,20 +82,15 @@ class GrpcClient final : public Client {
   }
 
   Result<terms::ServerInfo> server() override {
-    v1::GetServerResponse response;
-    SLUICE_TRY(ask(&Stub::GetServer, v1::GetServerRequest(), response));
-    return wire::from_proto(response);
+    return wire::from_proto(SLUICE_TRY(ask(&Stub::GetServer, v1::GetServerRequest())));
   }
 
   Result<terms::ServerHealth> health() override {
-    v1::GetHealthResponse response;
-    SLUICE_TRY(ask(&Stub::GetHealth, v1::GetHealthRequest(), response));
-    return wire::from_proto(response);
+    return wire::from_proto(SLUICE_TRY(ask(&Stub::GetHealth, v1::GetHealthRequest())));
   }
 
   Result<std::vector<terms::SessionInfo>> list_sessions() override {
-    v1::ListSessionsResponse response;
-    SLUICE_TRY(ask(&Stub::ListSessions, v1::ListSessionsRequest(), response));
+    const auto response = SLUICE_TRY(ask(&Stub::ListSessions, v1::ListSessionsRequest()));
     std::vector<terms::SessionInfo> sessions;
     for (const v1::Session& session : response.sessions())
       sessions.push_back(wire::from_proto(session));
@@ -105,8 +100,7 @@ class GrpcClient final : public Client {
   Status close_session(terms::SessionId session) override {
     v1::CloseSessionRequest request;
     request.set_session(static_cast<std::uint64_t>(session));
-    v1::CloseSessionResponse response;
-    return call(&Stub::CloseSession, request, response);
+    return call(&Stub::CloseSession, request).status();
   }
 
   Result<terms::GroupEntry> create_group(const terms::CoreRequest& wanted,
@@ -114,21 +108,18 @@ class GrpcClient final : public Client {
     v1::CreateGroupRequest request;
     wire::to_proto(wanted, request);
     if (isolation) request.set_isolation(std::string(terms::isolation_name(*isolation)));
-    v1::CreateGroupResponse response;
-    SLUICE_TRY(call(&Stub::CreateGroup, request, response));
+    const auto response = SLUICE_TRY(call(&Stub::CreateGroup, request));
     return wire::from_proto(response.group());
   }
 
   Status destroy_group(std::uint64_t group) override {
     v1::DestroyGroupRequest request;
     request.set_group(group);
-    v1::DestroyGroupResponse response;
-    return call(&Stub::DestroyGroup, request, response);
+    return call(&Stub::DestroyGroup, request).status();
   }
 
   Result<std::vector<terms::GroupEntry>> list_groups() override {
-    v1::ListGroupsResponse response;
-    SLUICE_TRY(ask(&Stub::ListGroups, v1::ListGroupsRequest(), response));
+    const auto response = SLUICE_TRY(ask(&Stub::ListGroups, v1::ListGroupsRequest()));
     std::vector<terms::GroupEntry> groups;
     for (const v1::Group& group : response.groups()) groups.push_back(wire::from_proto(group));
     return groups;
@@ -167,8 +158,7 @@ class GrpcClient final : public Client {
   Result<terms::ModelEntry> deploy_graph(const terms::GraphRequest& graph) override {
     v1::DeployGraphRequest request;
     wire::to_proto(graph, request);
-    v1::DeployGraphResponse response;
-    SLUICE_TRY(call(&Stub::DeployGraph, request, response));
+    const auto response = SLUICE_TRY(call(&Stub::DeployGraph, request));
     return wire::from_proto(response.model());
   }
 
@@ -176,69 +166,57 @@ class GrpcClient final : public Client {
     v1::UnloadModelRequest request;
     request.set_model(model);
     request.set_drain_ns(drain_ns);
-    v1::UnloadModelResponse response;
-    return call(&Stub::UnloadModel, request, response);
+    return call(&Stub::UnloadModel, request).status();
   }
 
   Status start(std::uint64_t model) override {
     v1::StartModelRequest request;
     request.set_model(model);
-    v1::StartModelResponse response;
-    return call(&Stub::StartModel, request, response);
+    return call(&Stub::StartModel, request).status();
   }
 
   Status stop(std::uint64_t model, std::int64_t drain_ns) override {
     v1::StopModelRequest request;
     request.set_model(model);
     request.set_drain_ns(drain_ns);
-    v1::StopModelResponse response;
-    return call(&Stub::StopModel, request, response);
+    return call(&Stub::StopModel, request).status();
   }
 
   Status reset(std::uint64_t model) override {
     v1::ResetModelRequest request;
     request.set_model(model);
-    v1::ResetModelResponse response;
-    return call(&Stub::ResetModel, request, response);
+    return call(&Stub::ResetModel, request).status();
   }
 
   Result<std::vector<terms::ModelEntry>> reset_device(std::int32_t device) override {
     v1::ResetDeviceRequest request;
     request.set_device(device);
-    v1::ResetDeviceResponse response;
-    SLUICE_TRY(call(&Stub::ResetDevice, request, response));
-    return models_of(response);
+    return models_of(SLUICE_TRY(call(&Stub::ResetDevice, request)));
   }
 
   Result<std::vector<terms::ModelEntry>> list_models(std::uint64_t model) override {
     v1::ListModelsRequest request;
     request.set_model(model);
-    v1::ListModelsResponse response;
-    SLUICE_TRY(ask(&Stub::ListModels, request, response));
-    return models_of(response);
+    return models_of(SLUICE_TRY(ask(&Stub::ListModels, request)));
   }
 
   Result<std::vector<terms::ModelStatistics>> statistics(std::uint64_t model) override {
     v1::GetStatisticsRequest request;
     request.set_model(model);
-    v1::GetStatisticsResponse response;
-    SLUICE_TRY(ask(&Stub::GetStatistics, request, response));
+    const auto response = SLUICE_TRY(ask(&Stub::GetStatistics, request));
     std::vector<terms::ModelStatistics> all;
     for (const v1::ModelStatistics& one : response.models()) all.push_back(wire::from_proto(one));
     return all;
   }
 
   Result<terms::ServerStatistics> all_statistics() override {
-    v1::GetStatisticsResponse response;
-    SLUICE_TRY(ask(&Stub::GetStatistics, v1::GetStatisticsRequest(), response));
-    return wire::from_proto(response);
+    return wire::from_proto(SLUICE_TRY(ask(&Stub::GetStatistics, v1::GetStatisticsRequest())));
   }
 
   Result<std::uint64_t> start_profile(const terms::ProfileSettings& settings) override {
     v1::StartProfileRequest request;
     wire::to_proto(settings, request);
-    v1::StartProfileResponse response;
-    SLUICE_TRY(call(&Stub::StartProfile, request, response));
+    const auto response = SLUICE_TRY(call(&Stub::StartProfile, request));
     return response.profile();
   }
 
@@ -267,8 +245,7 @@ class GrpcClient final : public Client {
     v1::PutTensorRequest request;
     wire::to_proto(view, "", *request.mutable_tensor());
     request.set_ttl_ns(ttl_ns);
-    v1::PutTensorResponse response;
-    SLUICE_TRY(call(&Stub::PutTensor, request, response));
+    const auto response = SLUICE_TRY(call(&Stub::PutTensor, request));
     return response.exchange();
   }
 
@@ -287,15 +264,13 @@ class GrpcClient final : public Client {
   Status remove_tensor(std::uint64_t exchange) override {
     v1::RemoveTensorRequest request;
     request.set_exchange(exchange);
-    v1::RemoveTensorResponse response;
-    return call(&Stub::RemoveTensor, request, response);
+    return call(&Stub::RemoveTensor, request).status();
   }
 
   Result<std::string> offer_tensor(std::uint64_t exchange) override {
     v1::OfferTensorRequest request;
     request.set_exchange(exchange);
-    v1::OfferTensorResponse response;
-    SLUICE_TRY(call(&Stub::OfferTensor, request, response));
+    const auto response = SLUICE_TRY(call(&Stub::OfferTensor, request));
     return response.key();
   }
 
@@ -306,8 +281,7 @@ class GrpcClient final : public Client {
     request.set_exchange(wanted.exchange);
     request.set_key(wanted.key);
     request.set_ttl_ns(ttl_ns);
-    v1::PullTensorResponse response;
-    SLUICE_TRY(call(&Stub::PullTensor, request, response, timeout_ns));
+    auto response = SLUICE_TRY(call(&Stub::PullTensor, request, timeout_ns));
     // With an index view_of() expects no bytes: the tensor stays in the daemon.
     response.mutable_tensor()->set_exchange(response.exchange());
     return terms::PulledTensor{terms::TensorIndex{response.exchange()},
@@ -351,8 +325,7 @@ class GrpcClient final : public Client {
   Result<std::shared_ptr<SharedTensors>> share(const std::string& name) override {
     v1::RegisterRegionRequest request;
     request.set_name(name);
-    v1::RegisterRegionResponse response;
-    SLUICE_TRY(call(&Stub::RegisterRegion, request, response));
+    const auto response = SLUICE_TRY(call(&Stub::RegisterRegion, request));
     const std::uint64_t region = response.region().handle();
     auto memory = shm::SharedMemory::open(name);
     if (!memory.is_ok()) {
@@ -370,13 +343,11 @@ class GrpcClient final : public Client {
     shared_.remove(region);
     v1::UnregisterRegionRequest request;
     request.set_region(region);
-    v1::UnregisterRegionResponse response;
-    return call(&Stub::UnregisterRegion, request, response);
+    return call(&Stub::UnregisterRegion, request).status();
   }
 
   Result<std::vector<terms::RegionInfo>> list_regions() override {
-    v1::ListRegionsResponse response;
-    SLUICE_TRY(ask(&Stub::ListRegions, v1::ListRegionsRequest(), response));
+    const auto response = SLUICE_TRY(ask(&Stub::ListRegions, v1::ListRegionsRequest()));
     std::vector<terms::RegionInfo> regions;
     for (const v1::Region& region : response.regions()) regions.push_back(wire::from_proto(region));
     return regions;
@@ -432,17 +403,27 @@ class GrpcClient final : public Client {
     SLUICE_TRY(connection_.wait_for_daemon());
     return connection_.answer_of(invoke(method, request, response, timeout_ns));
   }
+  template <typename Request, typename Response>
+  Result<Response> call(Method<Request, Response> method, const Request& request,
+                        std::int64_t timeout_ns = 0) {
+    Response response;
+    SLUICE_TRY(call(method, request, response, timeout_ns));
+    return response;
+  }
 
   /// A call that changes nothing. It is made again if the connection ends under it: the daemon may
   /// have ended before the call, unnoticed, and the next one may start.
   template <typename Request, typename Response>
-  Status ask(Method<Request, Response> method, const Request& request, Response& response) {
+  Result<Response> ask(Method<Request, Response> method, const Request& request) {
     SLUICE_TRY(connection_.wait_for_daemon());
     const std::int64_t timeout_ns = connection_.options().answer_timeout_ns;
+    Response response;
     const grpc::Status status = invoke(method, request, response, timeout_ns);
     // With a session a second call would be of no use: the session ended with the connection.
     const bool is_over = connection_.has_session() || !connection_.was_lost(status);
-    return is_over ? connection_.answer_of(status) : call(method, request, response, timeout_ns);
+    if (!is_over) return call(method, request, timeout_ns);
+    SLUICE_TRY(connection_.answer_of(status));
+    return response;
   }
 
   static v1::LoadOptions at_path(const std::string& path, const std::string& file_version) {

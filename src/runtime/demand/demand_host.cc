@@ -56,8 +56,8 @@ Result<ModelHandle> DemandHost::load(const LoadRequest& request, const std::stop
   load.package->keep_ready();  // as a cold function's
   model->signature = package::signature_of(executable->graph);
   if (load.batching) {
-    const auto rule = SLUICE_TRY(
-        join_rule(fmt::format("model \"{}\"", load.name), *executable, *load.batching));
+    const auto rule =
+        SLUICE_TRY(join_rule(fmt::format("model \"{}\"", load.name), *executable, *load.batching));
     model->signature = rule.signature;
   }
   model->footprint = SLUICE_TRY(engine_.estimate(load));
