@@ -82,6 +82,9 @@ typedef struct sluice_request_options {
    * request are below it. Null: none. */
   const char* traceparent;
   const char* tracestate;
+  /* 1, for sluice_runtime_submit without on_done: the daemon keeps the request and its reply. Any
+   * connection of the session may poll, wait for and cancel it by its id. */
+  int32_t is_posted;
 } sluice_request_options;
 
 /* Runs a model. `inputs` has `num_inputs` elements; `options` may be null. On success `*reply` is

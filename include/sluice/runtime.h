@@ -70,6 +70,8 @@ typedef struct sluice_connect_options {
   const char* key;
   const char* token; /* over TCP, where the daemon wants one; null: none */
   int32_t transport; /* SLUICE_TRANSPORT_ */
+  /* Joins the session of another connection, which ends it; null: opens one. */
+  const char* session_token;
 } sluice_connect_options;
 
 enum {
@@ -85,6 +87,10 @@ enum {
 SLUICE_API sluice_code sluice_runtime_connect(const char* address,
                                               const sluice_connect_options* options,
                                               sluice_runtime** runtime);
+
+/* With which another connection joins the session, a secret; "" without one. Lives as long as the
+ * runtime. */
+SLUICE_API const char* sluice_runtime_session_token(sluice_runtime* runtime);
 
 /* Refuses new calls, gives requests in flight `drain_ns` nanoseconds, cancels the rest, unloads all
  * models and destroys the handle. All requests have their reply, and all callbacks have returned,

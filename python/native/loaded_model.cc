@@ -195,6 +195,29 @@ std::uint64_t NativeLoadedModel::submit(std::shared_ptr<Replies> replies, nb::ob
   return request;
 }
 
+std::uint64_t NativeLoadedModel::post(const nb::list& inputs, std::int64_t timeout_ns,
+                                      std::int32_t priority) const {
+  const std::vector<InputTensor> tensors = read_inputs(inputs);
+  const Arrays arrays(tensors, inputs_);
+  const RequestTerms terms = {.timeout_ns = timeout_ns, .priority = priority};
+  sluice_request_options options = request_options(terms);
+  arrays.add_to(options);
+  options.is_posted = 1;
+  std::uint64_t request = 0;
+  require_loaded();
+  without_gil([&] {
+    check(sluice_runtime_submit(runtime_, id_, arrays.given.data(), arrays.given.size(), &options,
+                                &request));
+  });
+  return request;
+}
+
+nb::list NativeLoadedModel::take(std::uint64_t request, std::int64_t wait_ns) const {
+  sluice_reply* reply = nullptr;
+  without_gil([&] { check(sluice_runtime_wait(runtime_, request, wait_ns, &reply)); });
+  return outputs_of(ReplyPointer(reply), {});
+}
+
 void NativeLoadedModel::cancel(std::uint64_t request) const {
   without_gil([&] { (void)sluice_runtime_cancel(runtime_, request); });
 }
@@ -243,6 +266,8 @@ void bind_loaded_model(nb::module_& module) {
            nb::arg("traceparent") = "")
       .def("submit", &Loaded::submit, nb::arg("replies"), nb::arg("future"), nb::arg("inputs"),
            nb::arg("timeout_ns"), nb::arg("priority"), nb::arg("traceparent") = "")
+      .def("post", &Loaded::post, nb::arg("inputs"), nb::arg("timeout_ns"), nb::arg("priority"))
+      .def("take", &Loaded::take, nb::arg("request"), nb::arg("wait_ns"))
       .def("cancel", &Loaded::cancel, nb::arg("request"))
       .def("start", &Loaded::start)
       .def("stop", &Loaded::stop, nb::arg("drain_ns"))

@@ -156,12 +156,15 @@ NativeRuntime* NativeRuntime::connect(const std::string& address, const nb::kwar
   given.set_text(c.certificate, "certificate");
   given.set_text(c.key, "key");
   given.set_text(c.token, "token");
+  given.set_text(c.session_token, "session_token");
   given.set(c.transport, "transport");
   const char* where = address.empty() ? nullptr : address.c_str();
   sluice_runtime* handle = nullptr;
   without_gil([&] { check(sluice_runtime_connect(where, &c, &handle)); });
   return new NativeRuntime(handle);
 }
+
+std::string NativeRuntime::session_token() const { return sluice_runtime_session_token(handle_); }
 
 void NativeRuntime::close(std::int64_t drain_ns) {
   without_gil([&] { check(sluice_runtime_close(handle_, drain_ns)); });
@@ -328,6 +331,7 @@ void bind_runtime(nb::module_& module) {
       .def_static("create", &Native::create, nb::arg("options"))
       .def_static("connect", &Native::connect, nb::arg("address"), nb::arg("options"))
       .def("close", &Native::close, nb::arg("drain_ns"))
+      .def("session_token", &Native::session_token)
       .def("devices", &Native::devices)
       .def("groups", &Native::groups)
       .def("models", &Native::models)

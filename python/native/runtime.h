@@ -23,6 +23,7 @@ class NativeRuntime {
 
   static NativeRuntime* create(const nb::kwargs& options);
   static NativeRuntime* connect(const std::string& address, const nb::kwargs& options);
+  std::string session_token() const;
   void close(std::int64_t drain_ns);
 
   nb::list devices() const;

@@ -88,6 +88,23 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
         request.started(lambda: self._native.cancel(number))
         return request
 
+    def post(self, *args: object, timeout: float | None = None, priority: int = 0, **kwargs: object) -> int:
+        """As a call of a daemon's model, but returns an id at once. The daemon keeps the reply.
+
+        Any connection of the session may take it or cancel the request: see Client's `session_token`.
+        """
+        return self._native.post(self._signature.convert(self._signature.bind(args, kwargs)),
+                                 nanoseconds(timeout, "timeout"), priority)
+
+    def take(self, request: int, wait: float | None = None) -> Any:
+        """The result of a posted request, once. `wait`: seconds; Unavailable while the request still runs."""
+        wait_ns = -1 if wait is None else duration_ns(wait, "wait")
+        return self._signature.results_of(self._native.take(request, wait_ns), False)
+
+    def cancel(self, request: int) -> None:
+        """Ends a posted request; `take` raises Cancelled then."""
+        self._native.cancel(request)
+
     async def call_async(self, *args: object, timeout: float | None = None, priority: int = 0,
                          traceparent: str | None = None, **kwargs: object) -> Any:
         """As a call, for asyncio. Cancelling the task ends the request."""

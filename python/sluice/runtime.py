@@ -323,7 +323,7 @@ class Client(Runtime):
 
     What a client loads belongs to its session, which ends with it, unless `is_detached`: then it stays, and
     every client may use it. `timeout`: seconds to wait for the daemon. `ca`, `certificate`, `key`: PEM files
-    for TLS. `transport`: "grpc" sends requests over gRPC even where shared memory is possible.
+    for TLS. `session_token`: of another client, whose session this one joins. `transport`: "grpc" sends requests over gRPC even where shared memory is possible.
     """
 
     def __init__(
@@ -337,6 +337,7 @@ class Client(Runtime):
         certificate: Path | None = None,
         key: Path | None = None,
         token: str | None = None,
+        session_token: str | None = None,
         transport: str = "default",
     ) -> None:
         options: dict[str, Any] = {"is_detached": int(is_detached),
@@ -344,9 +345,14 @@ class Client(Runtime):
                                    "timeout_ns": nanoseconds(timeout, "timeout")}
         files = {"ca": ca, "certificate": certificate, "key": key}
         options.update((name, os.fspath(path)) for name, path in files.items() if path is not None)
-        options.update((name, text) for name, text in (("session", session), ("token", token))
+        options.update((name, text) for name, text in (("session", session), ("token", token), ("session_token", session_token))
                        if text is not None)
         self._open(_native.Runtime.connect(address, **options), f"of the daemon at {address}", is_detached)
+
+    @property
+    def session_token(self) -> str:
+        """The secret with which another client joins the session; empty without one."""
+        return self._native.session_token()
 
     def put(self, array: object, *, ttl: float | None = None) -> ExchangedTensor:
         """Puts a copy of an array into the daemon's exchange, for `ttl` seconds or the daemon's default."""

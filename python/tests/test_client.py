@@ -98,3 +98,18 @@ def test_daemon_that_dies_fails_requests(tmp_path: pathlib.Path, slow: sluice.Mo
         with pytest.raises(sluice.Unavailable):
             model(np.int64(1), x)
         client.close()
+
+
+def test_posted_request_is_taken_by_another_connection_of_the_session(daemon: Daemon, digits: sluice.Model,
+                                                                      image: Any) -> None:
+    with sluice.Client(daemon.address) as first:
+        posted = first.load(digits, name="posted").post(image)
+        with sluice.Client(daemon.address, session_token=first.session_token) as second:
+            model = second.find("posted")
+            np.testing.assert_array_equal(model.take(posted), digits(image))
+            with pytest.raises(sluice.NotFound):
+                model.take(posted)
+            model.cancel(posted)
+        assert first.models(), "the session is the first client's"
+    with sluice.Runtime() as runtime, pytest.raises(sluice.Unimplemented):
+        runtime.load(digits).post(image)

@@ -244,6 +244,18 @@ class RemoteRuntime final : public api::Runtime {
     return std::shared_ptr<api::Flight>(std::make_shared<RemoteFlight>(requests, *id));
   }
 
+  const std::string& session_token() const override { return client_->session_token(); }
+  Result<std::uint64_t> post(const InferCall& call) override {
+    const auto prepared = SLUICE_TRY(prepare(call));
+    return client_->post(call.model, prepared.inputs, prepared.options);
+  }
+  Result<api::InferReply> take_reply(std::uint64_t request, api::TimeoutNs timeout_ns) override {
+    auto answer = client_->take_reply(request, timeout_ns);
+    const bool has_detail = answer.is_ok() && !answer->detail.backends.empty();
+    return reply_of(std::move(answer), {}, {}, has_detail);
+  }
+  Status cancel_posted(std::uint64_t request) override { return client_->cancel_request(request); }
+
   void shutdown(std::int64_t drain_ns) override {
     std::vector<std::shared_ptr<Requests>> all;
     {
@@ -429,15 +441,17 @@ Result<std::unique_ptr<api::Runtime>> connect(const api::ConnectSettings& settin
   options.certificate = settings.certificate;
   options.key = settings.key;
   options.token = settings.token;
+  options.session_token = settings.session_token;
   options.uses_ring = settings.uses_ring;
   const bool is_local = SLUICE_TRY(rpc::wire::parse_address(options.address)).is_unix;
   auto client = SLUICE_TRY(rpc::client::Client::create(options));
-  if (settings.has_session) {
+  const bool has_session = settings.has_session && settings.session_token.empty();
+  if (has_session) {
     SLUICE_TRY(client->open_session(settings.session.empty() ? "libsluice" : settings.session));
   }
   const terms::ServerInfo server = SLUICE_TRY(client->server());
   // A ring belongs to a session, and its memory is handed over a Unix socket.
-  const bool has_ring = is_local && settings.has_session && settings.uses_ring &&
+  const bool has_ring = is_local && has_session && settings.uses_ring &&
                         server.protocol_minor >= kRingCancels && !server.side_socket.empty();
   return std::unique_ptr<api::Runtime>(std::make_unique<RemoteRuntime>(
       std::move(client), is_local, has_ring, server.stream_requests));

@@ -10,14 +10,26 @@
 namespace sluice::runtime {
 
 /// The host of a model: three bits of the model's handle, so that handles of two hosts never are
-/// equal and a handle alone says who has the model.
-enum class HandleKind : std::uint8_t { kEngine, kCombined, kFunction, kGraph, kWorker, kOnDemand };
+/// equal and a handle alone says who has the model. kPosted: the daemon that has a posted request.
+enum class HandleKind : std::uint8_t {
+  kEngine,
+  kCombined,
+  kFunction,
+  kGraph,
+  kWorker,
+  kOnDemand,
+  kPosted
+};
 
 constexpr std::uint64_t kKindShift = 29;
 constexpr std::size_t kNumKinds = 8;  ///< with those that no host has
 
 constexpr HandleKind kind_of(std::uint64_t handle) {
   return static_cast<HandleKind>((handle >> kKindShift) % kNumKinds);
+}
+
+constexpr std::uint64_t handle_of(HandleKind kind, std::uint64_t number) {
+  return (number << 32U) | (static_cast<std::uint64_t>(kind) << kKindShift);
 }
 
 /// Objects by 64-bit handle. A handle is a kind, an index and a count of the uses of that index, so

@@ -212,6 +212,7 @@ ClientSession::Holdings ClientSession::close(const Status& reason) {
     requests_->close(check_still_open());
   }
   stop_.request_stop();
+  posted_->close();
   if (listener) listener(reason);
   return holdings;
 }

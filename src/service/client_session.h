@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/byte_budget.h"
+#include "dispatch/posted_table.h"
 #include "dispatch/request_quota.h"
 #include "sandbox/exchange_table.h"
 #include "service/clients/client_memory.h"
@@ -109,6 +110,9 @@ class ClientSession {
   /// Of the session's requests in flight; refuses with kCancelled once the session is closed.
   const std::shared_ptr<dispatch::RequestQuota>& requests() const { return requests_; }
 
+  /// Requests whose replies wait in the session.
+  dispatch::PostedTable& posted() const { return *posted_; }
+
   /// What pays for all that the session makes the daemon hold, answers that it has read included.
   const AccountMemory& memory() const { return *memory_; }
   /// Bytes of the answers that the session has not read yet.
@@ -162,6 +166,7 @@ class ClientSession {
   const std::int64_t opened_ns_;
   const SessionQuota quota_;
   const std::shared_ptr<dispatch::RequestQuota> requests_;
+  const std::shared_ptr<dispatch::PostedTable> posted_ = std::make_shared<dispatch::PostedTable>();
   const std::shared_ptr<const AccountMemory> memory_;
   const std::shared_ptr<ByteBudget> answers_;
   mutable std::mutex mutex_;

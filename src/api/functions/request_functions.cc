@@ -134,6 +134,13 @@ int32_t sluice_runtime_submit(sluice_runtime* runtime, uint64_t model,
       };
     }
     const auto wanted = SLUICE_TRY(sluice::api::call_of(model, inputs, num_inputs, known));
+    if (known.is_posted != 0) {
+      if (callback || known.num_outputs > 0) {
+        return sluice::invalid_argument("a posted request has no on_done and no memory of outputs");
+      }
+      *request = SLUICE_TRY(call->post(wanted));
+      return ok_status();
+    }
     *request = SLUICE_TRY(call.requests().submit(*call, wanted, std::move(callback)));
     return ok_status();
   });
@@ -143,7 +150,7 @@ int32_t sluice_runtime_poll(sluice_runtime* runtime, uint64_t request, sluice_re
   return with_runtime(runtime, [&](Call& call) -> Status {
     if (reply == nullptr) return null_result();
     *reply = nullptr;
-    return sluice::api::give(SLUICE_TRY(call.requests().poll(request)), reply);
+    return sluice::api::give(SLUICE_TRY(call.requests().poll(*call, request)), reply);
   });
 }
 
@@ -152,12 +159,12 @@ int32_t sluice_runtime_wait(sluice_runtime* runtime, uint64_t request, int64_t t
   return with_runtime_blocking(runtime, [&](Call& call) -> Status {
     if (reply == nullptr) return null_result();
     *reply = nullptr;
-    return sluice::api::give(SLUICE_TRY(call.requests().wait(request, timeout_ns)), reply);
+    return sluice::api::give(SLUICE_TRY(call.requests().wait(*call, request, timeout_ns)), reply);
   });
 }
 
 int32_t sluice_runtime_cancel(sluice_runtime* runtime, uint64_t request) {
-  return with_runtime(runtime, [&](Call& call) { return call.requests().cancel(request); });
+  return with_runtime(runtime, [&](Call& call) { return call.requests().cancel(*call, request); });
 }
 
 int32_t sluice_runtime_share(sluice_runtime* runtime, int64_t size_bytes,

@@ -41,6 +41,7 @@ Result<ConnectSettings> connect_settings(const char* address,
   settings.certificate = text(options.certificate);
   settings.key = text(options.key);
   settings.token = text(options.token);
+  settings.session_token = text(options.session_token);
   settings.uses_ring = options.transport == SLUICE_TRANSPORT_DEFAULT;
   return settings;
 }
@@ -108,6 +109,15 @@ int32_t sluice_runtime_connect(const char* address, const sluice_connect_options
     *runtime = sluice::api::add_runtime(SLUICE_TRY(sluice::api::connect_runtime(settings)));
     return ok_status();
   });
+}
+
+const char* sluice_runtime_session_token(sluice_runtime* runtime) {
+  const char* token = "";
+  with_runtime(runtime, [&](Call& call) {
+    token = call->session_token().c_str();
+    return ok_status();
+  });
+  return token;
 }
 
 int32_t sluice_runtime_close(sluice_runtime* runtime, int64_t drain_ns) {

@@ -19,6 +19,7 @@ struct ConnectSettings {
   std::string certificate;
   std::string key;
   std::string token;
+  std::string session_token;  ///< joins another connection's session; empty: opens one
   bool uses_ring = true;
 };
 

@@ -15,6 +15,10 @@ Status goes_to_callback(std::uint64_t request) {
                               "the reply of request {:#x} goes to its callback", request);
 }
 
+bool is_posted(std::uint64_t request) {
+  return runtime::kind_of(request) == runtime::HandleKind::kPosted;
+}
+
 }  // namespace
 
 Result<std::uint64_t> RequestTable::submit(Runtime& runtime, const InferCall& call,
@@ -49,7 +53,8 @@ Result<std::shared_ptr<RequestTable::Posted>> RequestTable::find(std::uint64_t r
   return posted;
 }
 
-Result<InferReply> RequestTable::poll(std::uint64_t request) {
+Result<InferReply> RequestTable::poll(Runtime& runtime, std::uint64_t request) {
+  if (is_posted(request)) return runtime.take_reply(request, 0);
   const auto posted = SLUICE_TRY(find(request));
   if (posted->has_callback) return goes_to_callback(request);
   if (!posted->is_done.load(std::memory_order_acquire)) {
@@ -60,7 +65,9 @@ Result<InferReply> RequestTable::poll(std::uint64_t request) {
   return std::move(posted->reply);
 }
 
-Result<InferReply> RequestTable::wait(std::uint64_t request, TimeoutNs timeout_ns) {
+Result<InferReply> RequestTable::wait(Runtime& runtime, std::uint64_t request,
+                                      TimeoutNs timeout_ns) {
+  if (is_posted(request)) return runtime.take_reply(request, timeout_ns);
   const auto posted = SLUICE_TRY(find(request));
   if (posted->has_callback) return goes_to_callback(request);
   std::shared_ptr<Flight> flight;
@@ -72,10 +79,11 @@ Result<InferReply> RequestTable::wait(std::uint64_t request, TimeoutNs timeout_n
   if (flight != nullptr && timeout_ns != 0) {
     flight->wait([&] { return posted->is_done.load(std::memory_order_acquire); }, timeout_ns);
   }
-  return poll(request);
+  return poll(runtime, request);
 }
 
-Status RequestTable::cancel(std::uint64_t request) {
+Status RequestTable::cancel(Runtime& runtime, std::uint64_t request) {
+  if (is_posted(request)) return runtime.cancel_posted(request);
   const auto posted = SLUICE_TRY(find(request));
   const std::lock_guard lock(posted->mutex);
   if (posted->flight != nullptr) posted->flight->cancel();

@@ -21,13 +21,15 @@ class RequestTable {
   /// reply waits for `poll` or `wait`. Fails: as Runtime::submit; the callback is not called then.
   Result<std::uint64_t> submit(Runtime& runtime, const InferCall& call, Callback callback);
 
+  // A posted request is its daemon's: `runtime` knows it.
+
   /// Takes the reply; its own status is the request's.
   /// Fails: kPending; kInvalidHandle; kFailed for a request with a callback.
-  Result<InferReply> poll(std::uint64_t request);
+  Result<InferReply> poll(Runtime& runtime, std::uint64_t request);
   /// Waits at most `timeout_ns`, -1 without limit, then polls.
-  Result<InferReply> wait(std::uint64_t request, TimeoutNs timeout_ns);
+  Result<InferReply> wait(Runtime& runtime, std::uint64_t request, TimeoutNs timeout_ns);
   /// Fails: kInvalidHandle.
-  Status cancel(std::uint64_t request);
+  Status cancel(Runtime& runtime, std::uint64_t request);
 
  private:
   struct Posted {

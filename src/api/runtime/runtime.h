@@ -194,6 +194,23 @@ class Runtime {
   /// Calls `on_reply` exactly once unless it fails.
   virtual Result<std::shared_ptr<Flight>> submit(const InferCall& call, OnReply on_reply) = 0;
 
+  // Requests that a daemon keeps for any connection of the session.
+  virtual const std::string& session_token() const {
+    static const std::string none;
+    return none;
+  }
+  virtual Result<std::uint64_t> post(const InferCall& /*call*/) {
+    return unimplemented("a posted request is a daemon's: requests here are this program's own");
+  }
+  /// As rpc::client::Client::take_reply.
+  virtual Result<InferReply> take_reply(std::uint64_t request, TimeoutNs /*timeout_ns*/) {
+    return cancel_posted(request);
+  }
+  virtual Status cancel_posted(std::uint64_t request) {
+    return terms::runtime_error(RuntimeCode::kInvalidHandle, "no daemon has request {:#x}",
+                                request);
+  }
+
   /// Refuses new calls and ends all requests; each has its reply when this returns.
   virtual void shutdown(std::int64_t drain_ns) = 0;
 };

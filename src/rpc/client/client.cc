@@ -47,7 +47,8 @@ Result<std::vector<terms::ModelEntry>> models_of(const Response& response) {
 class GrpcClient final : public Client {
  public:
   GrpcClient(ClientOptions options, std::shared_ptr<grpc::Channel> channel)
-      : connection_(std::move(options), std::move(channel)) {}
+      : connection_(std::move(options), std::move(channel)),
+        token_(connection_.options().session_token) {}
 
   ~GrpcClient() override {
     // Ending the lease ends the session: the daemon unloads what it loaded.
@@ -80,6 +81,8 @@ class GrpcClient final : public Client {
     connection_.begin_session();
     return terms::SessionId(response.session());
   }
+
+  const std::string& session_token() const override { return token_; }
 
   Result<terms::ServerInfo> server() override {
     return wire::from_proto(SLUICE_TRY(ask(&Stub::GetServer, v1::GetServerRequest())));
@@ -309,6 +312,40 @@ class GrpcClient final : public Client {
     auto response = std::make_shared<v1::InferResponse>();
     SLUICE_TRY(call(&Stub::Infer, request, *response, options.timeout_ns));
     return read_infer(std::move(response), options);
+  }
+
+  Result<std::uint64_t> post(std::uint64_t model, const std::vector<terms::NamedTensor>& inputs,
+                             const InferOptions& options) override {
+    v1::InferRequest request;
+    SLUICE_TRY(write_infer(model, inputs, options, shared_, nullptr, request));
+    request.set_is_posted(true);
+    request.set_timeout_ns(options.timeout_ns);
+    const std::uint64_t id = SLUICE_TRY(call(&Stub::Infer, request)).request();
+    if (id != 0) return id;
+    return unimplemented("the daemon at {} keeps no replies: it is an older one; update it",
+                         connection_.options().address);
+  }
+
+  Result<InferReply> take_reply(std::uint64_t request, std::int64_t wait_ns) override {
+    v1::TakeReplyRequest wanted;
+    wanted.set_request(request);
+    wanted.set_waits(wait_ns != 0);
+    auto response = std::make_shared<v1::InferResponse>();
+    const Status taken = call(&Stub::TakeReply, wanted, *response, wait_ns);
+    // The end of the wait, and that of a request with a time limit, have one code.
+    if (wait_ns > 0 && taken.code() == Code::kDeadlineExceeded) {
+      auto now = take_reply(request, 0);
+      const bool was_taken = terms::runtime_code_of(now.status()) == RuntimeCode::kInvalidHandle;
+      return was_taken ? Result<InferReply>(taken) : std::move(now);
+    }
+    SLUICE_TRY(Status(taken));
+    return read_infer(std::move(response), {});
+  }
+
+  Status cancel_request(std::uint64_t request) override {
+    v1::CancelRequestRequest wanted;
+    wanted.set_request(request);
+    return call(&Stub::CancelRequest, wanted).status();
   }
 
   Result<std::shared_ptr<SharedTensors>> share(std::int64_t size_bytes) override {

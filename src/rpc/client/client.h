@@ -30,6 +30,8 @@ struct ClientOptions {
   std::string certificate = {};
   std::string key = {};
   std::string token = {};  ///< over TCP, where the daemon wants one
+  /// Of a session that another client has opened, and ends: all calls belong to it.
+  std::string session_token = {};
   /// Over a Unix socket, requests of a session go through a ring in shared memory where they can.
   bool uses_ring = true;
 };
@@ -59,6 +61,8 @@ class Client {
 
   /// Opens a session for all later calls, which ends with the client. `name` appears in lists.
   virtual Result<terms::SessionId> open_session(const std::string& name) = 0;
+  /// With which another client joins the session; empty without one.
+  virtual const std::string& session_token() const = 0;
 
   virtual Result<terms::ServerInfo> server() = 0;
   virtual Result<terms::ServerHealth> health() = 0;
@@ -132,6 +136,16 @@ class Client {
   virtual Result<InferReply> infer(std::uint64_t model,
                                    const std::vector<terms::NamedTensor>& inputs,
                                    const InferOptions& options = {}) = 0;
+
+  /// The daemon keeps the reply for whoever takes it, from any connection of the session. Outputs
+  /// have no memory of the caller's. Fails: as infer; kUnimplemented by an older daemon.
+  virtual Result<std::uint64_t> post(std::uint64_t model,
+                                     const std::vector<terms::NamedTensor>& inputs,
+                                     const InferOptions& options) = 0;
+  /// `wait_ns`: 0 does not wait, -1 waits without limit. Fails: kPending; kInvalidHandle; as the
+  /// request did.
+  virtual Result<InferReply> take_reply(std::uint64_t request, std::int64_t wait_ns) = 0;
+  virtual Status cancel_request(std::uint64_t request) = 0;
   /// Many requests on one call, in this client's session if it has one. Ends before the client.
   virtual Result<std::unique_ptr<InferStream>> open_stream() = 0;
   /// The same through a ring in shared memory: many times the rate of small requests. Over a Unix

@@ -283,6 +283,18 @@ Handlers::Unary* Handlers::Infer(Context* context, const v1::InferRequest* /*req
   return infer(*this, *context);
 }
 
+Handlers::Unary* Handlers::TakeReply(Context* context, const v1::TakeReplyRequest* request,
+                                     v1::InferResponse* response) {
+  return take_reply(*this, *context, *request, *response);
+}
+
+Handlers::Unary* Handlers::CancelRequest(Context* context, const v1::CancelRequestRequest* request,
+                                         v1::CancelRequestResponse* /*response*/) {
+  return now(context, request, Role::kInference, [&](const service::Caller& caller) {
+    return caller.session->posted().cancel(request->request());
+  });
+}
+
 grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* Handlers::InferStream(
     Context* context) {
   return infer_stream(*this, *context);

@@ -130,6 +130,10 @@ class Handlers final : public v1::Runtime::CallbackService {
                     v1::PullTensorResponse* response) override;
   Unary* Infer(Context* context, const v1::InferRequest* request,
                v1::InferResponse* response) override;
+  Unary* TakeReply(Context* context, const v1::TakeReplyRequest* request,
+                   v1::InferResponse* response) override;
+  Unary* CancelRequest(Context* context, const v1::CancelRequestRequest* request,
+                       v1::CancelRequestResponse* response) override;
   grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* InferStream(
       Context* context) override;
 
@@ -200,6 +204,9 @@ grpc::ServerWriteReactor<v1::StopProfileResponse>* stop_profile(
     Handlers& handlers, const grpc::CallbackServerContext& context,
     const v1::StopProfileRequest& request);
 grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context);
+grpc::ServerUnaryReactor* take_reply(const Handlers& handlers, grpc::CallbackServerContext& context,
+                                     const v1::TakeReplyRequest& request,
+                                     v1::InferResponse& response);
 grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* infer_stream(
     Handlers& handlers, const grpc::CallbackServerContext& context);
 

@@ -1,3 +1,6 @@
+#include <memory>
+#include <utility>
+
 #include "base/no_memory.h"
 #include "rpc/server/calls/handlers.h"
 #include "rpc/server/calls/placed_request.h"
@@ -33,16 +36,78 @@ Result<runtime::Request> request_of(Handlers& handlers, const grpc::CallbackServ
   return request;
 }
 
-/// Fills the call's response. `messages.charge` is the session's.
+/// Fills a response. `charge` is the session's.
 grpc::Status answer(const runtime::Reply& reply, const dispatch::ModelRef& model,
-                    std::int64_t limit_bytes, InferMessages& messages) {
+                    std::int64_t limit_bytes, const InferMessages& messages, ByteCharge& charge,
+                    v1::InferResponse& response) {
   if (reply.code != RuntimeCode::kOk && reply.outputs.empty()) {
     return wire::to_grpc(reply.errors);
   }
   return wire::to_grpc(write_answer(reply, model.signature(), messages.request.wants_detail(),
-                                    messages.placed, limit_bytes, messages.charge,
-                                    messages.response));
+                                    messages.placed, limit_bytes, charge, response));
 }
+
+/// The reply of a posted request.
+struct PostedReply {
+  v1::InferResponse response;
+  ByteCharge charge;
+  grpc::Status status;
+};
+
+/// The call ends with the request's id.
+Status post(const Handlers& handlers, const service::Admission& admission,
+            runtime::Request& request, const Messages& messages) {
+  const auto& session = admission.caller.session;
+  if (session->id() == terms::kNobody) {
+    return terms::runtime_error(RuntimeCode::kFailed,
+                                "a posted request belongs to a session: open one");
+  }
+  const auto posted = std::make_shared<PostedReply>();
+  posted->charge = SLUICE_TRY(ByteCharge::take(session->answers(), 0));
+  request.deadline_ns = kNoDeadline;  // the call's is not the request's
+  request.limit(admission.model->clock(), messages->request.timeout_ns());
+  request.on_done = [messages, posted, model = admission.model,
+                     limit_bytes = handlers.max_answer_bytes()](const runtime::Reply& reply) {
+    posted->status =
+        answer(reply, *model, limit_bytes, *messages, posted->charge, posted->response);
+  };
+  const std::uint64_t id = SLUICE_TRY(session->posted().post(admission.model, admission.observation,
+                                                             request, admission.limits, posted));
+  messages->response.set_request(id);
+  return ok_status();
+}
+
+/// A call that waits for the reply of a posted request.
+class TakeCall final : public grpc::ServerUnaryReactor {
+ public:
+  TakeCall(const grpc::CallbackServerContext& context,
+           std::shared_ptr<service::ClientSession> session, std::uint64_t id,
+           v1::InferResponse& response)
+      : context_(context), session_(std::move(session)), id_(id), response_(response) {}
+
+  void wait() {
+    session_->posted().await(id_, this, [this] { end(); });
+  }
+  void end() {
+    // The reply stays for the next call.
+    if (context_.IsCancelled()) return Finish(grpc::Status::CANCELLED);
+    const auto taken = session_->posted().take(id_);
+    if (!taken.is_ok()) return Finish(wire::to_grpc(taken.status()));
+    reply_ = std::static_pointer_cast<PostedReply>(*taken);
+    response_.Swap(&reply_->response);
+    Finish(reply_->status);
+  }
+
+  void OnCancel() override { session_->posted().leave(id_, this); }
+  void OnDone() override { delete this; }
+
+ private:
+  const grpc::CallbackServerContext& context_;
+  const std::shared_ptr<service::ClientSession> session_;
+  const std::uint64_t id_;
+  v1::InferResponse& response_;
+  std::shared_ptr<PostedReply> reply_;  ///< its bytes are charged until the call is done
+};
 
 }  // namespace
 
@@ -63,10 +128,31 @@ grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext&
   auto request =
       catch_no_memory([&] { return request_of(handlers, context, *admission, messages); });
   if (!request.is_ok()) return refuse(context, observation, request.status());
-  return infer_unary(
-      handlers, context, *admission, *request,
-      [messages, model = admission->model, limit_bytes = handlers.max_answer_bytes()](
-          const runtime::Reply& reply) { return answer(reply, *model, limit_bytes, *messages); });
+  if (wanted.is_posted()) {
+    return finish(context, wire::to_grpc(catch_no_memory(
+                               [&] { return post(handlers, *admission, *request, messages); })));
+  }
+  return infer_unary(handlers, context, *admission, *request,
+                     [messages, model = admission->model,
+                      limit_bytes = handlers.max_answer_bytes()](const runtime::Reply& reply) {
+                       return answer(reply, *model, limit_bytes, *messages, messages->charge,
+                                     messages->response);
+                     });
+}
+
+grpc::ServerUnaryReactor* take_reply(const Handlers& handlers, grpc::CallbackServerContext& context,
+                                     const v1::TakeReplyRequest& request,
+                                     v1::InferResponse& response) {
+  auto caller = handlers.caller_of(context, terms::Role::kInference);
+  const Status opened = caller.is_ok() ? wire::inflate(request) : caller.status();
+  if (!opened.is_ok()) return finish(context, wire::to_grpc(opened));
+  auto* call = new TakeCall(context, std::move(caller->session), request.request(), response);
+  if (request.waits()) {
+    call->wait();
+  } else {
+    call->end();
+  }
+  return call;
 }
 
 }  // namespace sluice::rpc::server
