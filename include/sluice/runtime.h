@@ -70,7 +70,7 @@ typedef struct sluice_connect_options {
   const char* key;
   const char* token; /* over TCP, where the daemon wants one; null: none */
   int32_t transport; /* SLUICE_TRANSPORT_ */
-  /* Joins the session of another connection, which ends it; null: opens one. */
+  /* Joins another connection's session instead of opening one; null: opens one. */
   const char* session_token;
 } sluice_connect_options;
 
@@ -88,7 +88,7 @@ SLUICE_API sluice_code sluice_runtime_connect(const char* address,
                                               const sluice_connect_options* options,
                                               sluice_runtime** runtime);
 
-/* With which another connection joins the session, a secret; "" without one. Lives as long as the
+/* The secret by which another connection joins the session; "" without one. Lives as long as the
  * runtime. */
 SLUICE_API const char* sluice_runtime_session_token(sluice_runtime* runtime);
 
@@ -241,8 +241,8 @@ typedef struct sluice_load_options {
   int64_t request_timeout_ns;
 } sluice_load_options;
 
-/* Sets the number `name` of the options, as "depth": for a language that passes names on. Fails:
- * NOT_FOUND for another name; INVALID_ARGUMENT for a number that the field cannot hold. */
+/* Sets a number of the options by the name of its field, "depth". For bindings. Fails: NOT_FOUND
+ * for another name; INVALID_ARGUMENT for a number that the field cannot hold. */
 SLUICE_API sluice_code sluice_set_load_option(sluice_load_options* options, const char* name,
                                               int64_t number);
 

@@ -25,14 +25,22 @@
 namespace sluice::rpc::client {
 namespace {
 
-/// The protocol's minor versions since which loads take seeds and so on, and rings spans.
-constexpr std::uint32_t kSeeds = 8, kBatches = 9, kRunLimits = 11, kRingSpans = 12;
+/// The protocol's minor version since which rings carry spans.
+constexpr std::uint32_t kRingSpans = 12;
 // A chunk of an upload: it needs a daemon whose max_message_bytes is larger.
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 // Of models that a client remembers; a forgotten one is asked for again.
 constexpr std::size_t kMaxKnownModels = 1024;
 
 using Stub = v1::Runtime::Stub;
+
+/// What each message of a list says.
+template <typename Messages>
+auto all_of(const Messages& messages) {
+  std::vector<decltype(wire::from_proto(*messages.begin()))> all;
+  for (const auto& message : messages) all.push_back(wire::from_proto(message));
+  return all;
+}
 
 /// The models of a response that lists some.
 template <typename Response>
@@ -93,11 +101,7 @@ class GrpcClient final : public Client {
   }
 
   Result<std::vector<terms::SessionInfo>> list_sessions() override {
-    const auto response = SLUICE_TRY(ask(&Stub::ListSessions, v1::ListSessionsRequest()));
-    std::vector<terms::SessionInfo> sessions;
-    for (const v1::Session& session : response.sessions())
-      sessions.push_back(wire::from_proto(session));
-    return sessions;
+    return all_of(SLUICE_TRY(ask(&Stub::ListSessions, v1::ListSessionsRequest())).sessions());
   }
 
   Status close_session(terms::SessionId session) override {
@@ -122,10 +126,7 @@ class GrpcClient final : public Client {
   }
 
   Result<std::vector<terms::GroupEntry>> list_groups() override {
-    const auto response = SLUICE_TRY(ask(&Stub::ListGroups, v1::ListGroupsRequest()));
-    std::vector<terms::GroupEntry> groups;
-    for (const v1::Group& group : response.groups()) groups.push_back(wire::from_proto(group));
-    return groups;
+    return all_of(SLUICE_TRY(ask(&Stub::ListGroups, v1::ListGroupsRequest())).groups());
   }
 
   Result<terms::ModelEntry> load(const terms::LoadOptions& options, const std::string& path,
@@ -206,10 +207,7 @@ class GrpcClient final : public Client {
   Result<std::vector<terms::ModelStatistics>> statistics(std::uint64_t model) override {
     v1::GetStatisticsRequest request;
     request.set_model(model);
-    const auto response = SLUICE_TRY(ask(&Stub::GetStatistics, request));
-    std::vector<terms::ModelStatistics> all;
-    for (const v1::ModelStatistics& one : response.models()) all.push_back(wire::from_proto(one));
-    return all;
+    return all_of(SLUICE_TRY(ask(&Stub::GetStatistics, request)).models());
   }
 
   Result<terms::ServerStatistics> all_statistics() override {
@@ -384,10 +382,7 @@ class GrpcClient final : public Client {
   }
 
   Result<std::vector<terms::RegionInfo>> list_regions() override {
-    const auto response = SLUICE_TRY(ask(&Stub::ListRegions, v1::ListRegionsRequest()));
-    std::vector<terms::RegionInfo> regions;
-    for (const v1::Region& region : response.regions()) regions.push_back(wire::from_proto(region));
-    return regions;
+    return all_of(SLUICE_TRY(ask(&Stub::ListRegions, v1::ListRegionsRequest())).regions());
   }
 
   Result<std::unique_ptr<InferStream>> open_stream() override {
@@ -487,7 +482,13 @@ class GrpcClient final : public Client {
   Status send_load(const terms::LoadOptions& options, v1::LoadOptions source, const Bytes& package,
                    v1::LoadModelResponse& response) {
     SLUICE_TRY(connection_.wait_for_daemon());
-    SLUICE_TRY(check_takes(options));
+    // An older daemon would read past an option and serve otherwise.
+    const bool has_newer = wire::newer_option(options).has_value();
+    const std::uint32_t minor = has_newer ? SLUICE_TRY(server()).protocol_minor : 0;
+    if (const auto option = wire::newer_option(options, minor); has_newer && option) {
+      return unimplemented("the daemon at {} takes no {}: it is an older one; update it",
+                           connection_.options().address, *option);
+    }
     v1::LoadModelRequest message;
     wire::to_proto(options, source);
     *message.mutable_options() = std::move(source);
@@ -503,29 +504,6 @@ class GrpcClient final : public Client {
     }
     writer->WritesDone();
     return connection_.answer_of(writer->Finish());
-  }
-
-  /// An older daemon would read past an option and serve otherwise.
-  Status check_takes(const terms::LoadOptions& options) {
-    const terms::LoadOptions standard;
-    std::vector<std::pair<std::uint32_t, std::string_view>> given;
-    terms::LoadOptions::visit_fields([&](const terms::Field& field, auto of) {
-      const bool is_default = terms::number_of(of(options)) == terms::number_of(of(standard));
-      if (field.since == 0 || is_default) return;
-      const std::string_view name = field.name;
-      given.emplace_back(field.since, field.is_duration() ? name.substr(0, name.size() - 3) : name);
-    });
-    if (options.nan_policy == terms::NanPolicy::kFail) {
-      given.emplace_back(kRunLimits, "nan_policy \"fail\"");
-    }
-    if (options.batching) given.emplace_back(kBatches, "batch_rows");
-    if (options.seed) given.emplace_back(kSeeds, "seed");
-    for (const auto& [since, name] : given) {
-      if (SLUICE_TRY(server()).protocol_minor >= since) continue;
-      return unimplemented("the daemon at {} takes no {}: it is an older one; update it",
-                           connection_.options().address, name);
-    }
-    return ok_status();
   }
 
   /// A daemon of an older release reads past what it does not know: such a function is removed.

@@ -48,6 +48,10 @@ struct LoadSettings {
 Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_upload_bytes);
 /// Without the source of the package.
 void to_proto(const terms::LoadOptions& from, v1::LoadOptions& to);
+/// An option that a daemon of this minor version of the protocol would read past; nullopt if it
+/// knows all.
+std::optional<std::string_view> newer_option(const terms::LoadOptions& options,
+                                             std::uint32_t minor = 0);
 terms::ServerInfo from_proto(const v1::GetServerResponse& from);
 terms::ServerHealth from_proto(const v1::GetHealthResponse& from);
 terms::SessionInfo from_proto(const v1::Session& from);

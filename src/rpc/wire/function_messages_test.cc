@@ -1,9 +1,89 @@
 #include "rpc/wire/function_messages.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "rpc/wire/convert.h"
+#include "rpc/wire/fields.h"
+#include "terms/load_json.h"
 
 namespace sluice::rpc::wire {
 namespace {
+
+using ::testing::HasSubstr;
+
+/// Another number for each field: within its bounds, and not the default.
+terms::LoadOptions filled_options() {
+  terms::LoadOptions options;
+  std::int64_t number = 1;
+  const auto fill = [&](const terms::Field& field, auto& member) {
+    terms::set_number(member, std::min(std::max(++number, field.least), field.most));
+  };
+  terms::LoadOptions::visit_fields(
+      [&](const terms::Field& field, auto of) { fill(field, of(options)); });
+  options.function.emplace();
+  terms::FunctionOptions::visit_fields(
+      [&](const terms::Field& field, auto of) { fill(field, of(*options.function)); });
+  return options;
+}
+
+template <typename Options>
+void expect_equal_fields(const Options& one, const Options& other) {
+  Options::visit_fields([&](const terms::Field& field, auto of) {
+    EXPECT_EQ(terms::number_of(of(one)), terms::number_of(of(other))) << field.name;
+  });
+}
+
+TEST(LoadMessages, CarryEachNumberOfTheTableThereAndBack) {
+  const terms::LoadOptions options = filled_options();
+  v1::LoadOptions message;
+  message.set_path("a.sluice");
+  to_proto(options, message);
+  const auto back = from_proto(message, 0);
+  ASSERT_TRUE(back.is_ok()) << back.status().to_string();
+  expect_equal_fields(back->options, options);
+  expect_equal_fields(*back->options.function, *options.function);
+}
+
+TEST(LoadMessages, JsonCarriesEachNumberOfTheTableThereAndBack) {
+  const terms::LoadOptions options = filled_options();
+  const nlohmann::json json = terms::to_json(options);
+  const auto back = terms::load_options_from_json(JsonValue(json, ""));
+  ASSERT_TRUE(back.is_ok()) << back.status().to_string();
+  expect_equal_fields(*back, options);
+  expect_equal_fields(*back->function, *options.function);
+}
+
+TEST(LoadMessages, AbsentNumbersAreTheDefaults) {
+  v1::LoadOptions message;
+  message.set_path("a.sluice");
+  const auto settings = from_proto(message, 0);
+  ASSERT_TRUE(settings.is_ok());
+  expect_equal_fields(settings->options, terms::LoadOptions());
+}
+
+TEST(LoadMessages, NumbersOutOfRangeAreNamed) {
+  const auto refusal_of = [](auto set) {
+    v1::LoadOptions message;
+    message.set_path("a.sluice");
+    set(message);
+    return from_proto(message, 0).status().message();
+  };
+  EXPECT_EQ(refusal_of([](auto& load) { load.set_depth(-1); }),
+            "a depth of -1 is not between 0 and 1024");
+  EXPECT_EQ(refusal_of([](auto& load) { load.set_queue_limit(65537); }),
+            "a queue_limit of 65537 is not between 0 and 65536");
+  EXPECT_EQ(refusal_of([](auto& load) { load.set_weight(-1); }),
+            "a weight of -1 is not between 0 and 1000");
+  EXPECT_EQ(refusal_of([](auto& load) { load.set_max_recorded_bytes(-1); }),
+            "max_recorded_bytes is -1; it is 0 or more");
+  EXPECT_EQ(refusal_of([](auto& load) { load.set_max_run_ns(-1); }),
+            "max_run_ns is -1; it is 0 or more");
+  EXPECT_THAT(refusal_of([](auto& load) { load.mutable_function()->set_share(1001); }),
+              HasSubstr("a share of 1001"));
+}
 
 TEST(FunctionMessages, CarryOptionsAndCountersThereAndBack) {
   terms::FunctionState state;

@@ -56,6 +56,25 @@ Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_up
   return settings;
 }
 
+std::optional<std::string_view> newer_option(const terms::LoadOptions& options,
+                                             std::uint32_t minor) {
+  constexpr std::uint32_t kSeeds = 8, kBatches = 9, kFailingNan = 11;
+  const terms::LoadOptions standard;
+  std::optional<std::string_view> newer;
+  const auto add = [&](bool is_given, std::uint32_t since, std::string_view name) {
+    if (is_given && since > minor) newer = name;
+  };
+  terms::LoadOptions::visit_fields([&](const terms::Field& field, auto of) {
+    std::string_view name = field.name;
+    if (field.is_duration()) name.remove_suffix(std::string_view("_ns").size());
+    add(terms::number_of(of(options)) != terms::number_of(of(standard)), field.since, name);
+  });
+  add(options.nan_policy == terms::NanPolicy::kFail, kFailingNan, "nan_policy \"fail\"");
+  add(options.batching.has_value(), kBatches, "batch_rows");
+  add(options.seed.has_value(), kSeeds, "seed");
+  return newer;
+}
+
 void to_proto(const terms::LoadOptions& from, v1::LoadOptions& to) {
   to.set_name(from.name);
   if (from.group) to.set_group(static_cast<std::uint64_t>(from.group->value()));

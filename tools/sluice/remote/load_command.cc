@@ -1,7 +1,7 @@
 #include "sluice/remote/commands.h"
-#include "sluice/remote/field_options.h"
 #include "sluice/remote/package_file.h"
 #include "sluice/remote/remote.h"
+#include "sluice/remote/support/field_options.h"
 
 namespace sluice::tool {
 namespace {
