@@ -15,6 +15,8 @@ namespace {
 
 /// More threads than the largest machines have processors: certainly a slip.
 constexpr std::int32_t kMaxThreads = 512;
+/// 31 years: more is certainly a slip, and nanoseconds of it fit 64 bits.
+constexpr double kMaxSeconds = 1e9;
 
 /// CLI11 reads numbers of an option by its type, after this check; NaN would pass every comparison.
 std::optional<double> parse_number(const std::string& text) {
@@ -100,15 +102,19 @@ Option& Option::takes_size() {
 }
 
 Option& Option::takes_seconds(std::int64_t standard_ns) {
-  between(0, 1e9);
   option_->type_name("FLOAT");
-  // After the check, as CLI11 reads the number from the text that is left here.
-  option_->check(CLI::Validator(
+  // CLI11 reads the number from the text that a transformation leaves. A check gets a copy.
+  option_->transform(CLI::Validator(
       [](std::string& text) {
-        text = std::to_string(nanoseconds_of(*parse_number(text)));
+        const std::optional<double> seconds = parse_number(text);
+        if (!seconds) return fmt::format("\"{}\" is not a number", text);
+        if (*seconds < 0 || *seconds > kMaxSeconds) {
+          return fmt::format("{} is not between 0 and {} seconds", text, kMaxSeconds);
+        }
+        text = std::to_string(nanoseconds_of(*seconds));
         return std::string();
       },
-      ""));
+      fmt::format("0 to {}", kMaxSeconds)));
   if (standard_ns >= 0) {
     option_->default_str(fmt::format("{}", static_cast<double>(standard_ns) / 1e9));
   }
