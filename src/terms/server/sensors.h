@@ -9,7 +9,8 @@ namespace sluice::terms {
 
 /// The latest values of a device's sensors. Absent: the machine does not tell.
 struct Sensors {
-  std::optional<double> temperature_c = {};        ///< of its hottest part
+  /// Of the part that is nearest to its limit; of the hottest where none has a limit.
+  std::optional<double> temperature_c = {};
   std::optional<double> temperature_limit_c = {};  ///< which the maker calls critical
   std::optional<double> power_w = {};              ///< of a processor: the mean since the last look
   /// Errors of its memory that were corrected, and that were not, since the system or its driver
@@ -17,7 +18,8 @@ struct Sensors {
   std::optional<std::int64_t> num_corrected_errors = {};
   std::optional<std::int64_t> num_uncorrected_errors = {};
   std::optional<std::int64_t> num_throttles = {};  ///< how often heat slowed it down; only grows
-  std::string fault = {};                          ///< what its driver calls broken; empty: nothing
+  bool is_slowed = false;  ///< heat slows it down now, as far as its driver tells
+  std::string fault = {};  ///< what its driver calls broken; empty: nothing
 
   bool operator==(const Sensors&) const = default;
 };

@@ -143,11 +143,14 @@ std::vector<terms::DeviceId> CoreGroups::candidates(const terms::CoreRequest& re
 }
 
 void CoreGroups::set_unfit(terms::DeviceId device, const std::string& reason) {
+  bool was_unfit = false;
   {
     const std::lock_guard lock(mutex_);
+    was_unfit = !allocator_.is_fit(device);
     allocator_.set_unfit(device, reason);
   }
-  if (reason.empty()) tell_listener();
+  // Each look at the sensors says that the device is fit; only the first gives anybody cores.
+  if (was_unfit && reason.empty()) tell_listener();
 }
 
 bool CoreGroups::is_fit(terms::DeviceId device) const {

@@ -223,5 +223,18 @@ TEST(CoreGroups, UnfitDeviceGetsNoNewGroupAndKeepsItsOwn) {
           .is_ok());
 }
 
+TEST(CoreGroups, WaitersHearOnlyOfADeviceThatWasUnfit) {
+  CoreGroups groups(four_in_a_row());
+  int num_told = 0;
+  groups.on_release([&] { ++num_told; });
+  groups.set_unfit(terms::DeviceId(1), "");
+  EXPECT_EQ(num_told, 0) << "it was fit before";
+  groups.set_unfit(terms::DeviceId(1), "it is too hot");
+  EXPECT_EQ(num_told, 0);
+  groups.set_unfit(terms::DeviceId(1), "");
+  groups.set_unfit(terms::DeviceId(1), "");
+  EXPECT_EQ(num_told, 1);
+}
+
 }  // namespace
 }  // namespace sluice::topology

@@ -17,10 +17,10 @@ constexpr int kShutdownThreshold = 0;  // NVML_TEMPERATURE_THRESHOLD_SHUTDOWN
 constexpr int kCorrected = 0;          // NVML_MEMORY_ERROR_TYPE_CORRECTED
 constexpr int kUncorrected = 1;        // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
 constexpr int kSinceStart = 0;         // NVML_VOLATILE_ECC
-/// nvmlClocksThrottleReason: HwSlowdown, SwThermalSlowdown, HwThermalSlowdown,
-/// HwPowerBrakeSlowdown. The others are what an idle GPU, or one at the power limit that its
-/// operator set, has.
-constexpr unsigned long long kTroubles = 0x8 | 0x20 | 0x40 | 0x80;
+/// nvmlClocksThrottleReason: SwThermalSlowdown, HwThermalSlowdown. The others are no heat: an idle
+/// GPU, one at the power limit that its operator set, or a power supply that brakes it, which
+/// HwSlowdown may mean too.
+constexpr unsigned long long kHeat = 0x20 | 0x40;
 
 /// Whether the library has the function.
 template <typename Function>
@@ -45,12 +45,12 @@ Result<Nvml> Nvml::open(const std::filesystem::path& library) {
   Nvml nvml(SLUICE_TRY(DynamicLibrary::open(library)));
   SLUICE_TRY(nvml.bind());
   SLUICE_TRY(nvml.check(nvml.init_(), "starting it"));
-  nvml.is_started_ = true;
+  nvml.started_.is_so = true;
   return nvml;
 }
 
 Nvml::~Nvml() {
-  if (is_started_) shutdown_();
+  if (started_.is_so) shutdown_();
 }
 
 Status Nvml::bind() {
@@ -144,7 +144,10 @@ terms::Sensors Nvml::sensors(NvmlDevice device) const {
   };
   all.num_corrected_errors = errors(kCorrected);
   all.num_uncorrected_errors = errors(kUncorrected);
-  if (ask(slowdowns_, &count)) all.num_throttles = (count & kTroubles) != 0 ? 1 : 0;
+  if (ask(slowdowns_, &count)) {
+    all.is_slowed = (count & kHeat) != 0;
+    all.num_throttles = all.is_slowed ? 1 : 0;
+  }
   return all;
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -36,7 +37,8 @@ struct NvmlMemory {
 
 using NvmlDevice = struct NvmlDeviceHandle*;
 
-/// The library, open and started; stopped at the end of its life. Move-only.
+/// The library, open and started; stopped at the end of its life. Move-only: what was moved from
+/// stops nothing.
 class Nvml {
  public:
   /// Fails: kNotFound            no such library, with the linker's text
@@ -61,10 +63,21 @@ class Nvml {
   std::vector<std::string> link_ends(NvmlDevice device) const;
 
   /// What drivers and GPUs do not tell is absent. A GPU that the driver has lost has a `fault`.
-  /// `num_throttles` is 1 while heat or the power supply slows the GPU down, else 0.
+  /// `num_throttles` is 1 while heat slows the GPU down, else 0.
   terms::Sensors sensors(NvmlDevice device) const;
 
  private:
+  struct Started {
+    Started() = default;
+    Started(Started&& other) noexcept : is_so(std::exchange(other.is_so, false)) {}
+    Started& operator=(Started&&) = delete;
+    Started(const Started&) = delete;
+    Started& operator=(const Started&) = delete;
+    ~Started() = default;
+
+    bool is_so = false;
+  };
+
   explicit Nvml(DynamicLibrary library) : library_(std::move(library)) {}
   Status bind();
   Status check(int code, std::string_view what) const;
@@ -89,7 +102,7 @@ class Nvml {
   int (*slowdowns_)(NvmlDevice, unsigned long long* reasons) = nullptr;
 
   DynamicLibrary library_;
-  bool is_started_ = false;
+  Started started_;
 };
 
 }  // namespace sluice::topology

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
 
 namespace sluice::topology {
@@ -9,26 +10,32 @@ namespace {
 
 using terms::HealthState;
 
-/// Whether the counter has grown since `last`, which it becomes. A driver that starts anew begins
-/// at 0.
-bool has_grown(std::int64_t& last, const std::optional<std::int64_t>& now) {
+/// Whether the counter has grown since its last value, which `now` becomes. Its first value tells
+/// nothing; a driver that starts anew begins at 0.
+bool has_grown(std::optional<std::int64_t>& last, const std::optional<std::int64_t>& now) {
   if (!now) return false;
-  return std::exchange(last, *now) < *now;
+  const auto before = std::exchange(last, now);
+  return before && *before < *now;
+}
+
+std::string lost_data(std::int64_t num_errors) {
+  return fmt::format("its memory has lost data; {} not corrected so far",
+                     num_errors == 1 ? "1 error was" : fmt::format("{} errors were", num_errors));
 }
 
 }  // namespace
 
 terms::Health HardwareHealth::judge(const terms::Sensors& now, std::int64_t now_ns) {
-  const bool has_lost = has_grown(num_uncorrected_, now.num_uncorrected_errors);
+  if (has_grown(num_uncorrected_, now.num_uncorrected_errors)) lost_data_ns_ = now_ns;
   const bool was_slowed = has_grown(num_throttles_, now.num_throttles);
-  if (!std::exchange(is_first_, false)) {
-    if (has_lost) lost_data_ns_ = now_ns;
-    if (was_slowed) slowed_ns_ = now_ns;
-  }
+  if (now.is_slowed || was_slowed) slowed_ns_ = now_ns;
   if (now.temperature_c && now.temperature_limit_c) {
     temperature_c_ = *now.temperature_c;
     limit_c_ = *now.temperature_limit_c;
     is_hot_ = temperature_c_ >= limit_c_ - (is_hot_ ? kCoolerBy : 0);
+    num_blind_ = 0;
+  } else if (is_hot_ && ++num_blind_ >= kBlindLooks) {
+    is_hot_ = false;
   }
   if (!now.fault.empty()) {
     return {
@@ -37,9 +44,7 @@ terms::Health HardwareHealth::judge(const terms::Sensors& now, std::int64_t now_
   }
   if (lost_data_ns_ && now_ns - *lost_data_ns_ < kQuietNs) {
     return {
-        HealthState::kFailed,
-        fmt::format("its memory has lost data, {} times since the system's start",
-                    num_uncorrected_),
+        HealthState::kFailed, lost_data(num_uncorrected_.value_or(0)),
         "check the last results, replace the memory if that goes on; after ten minutes without it "
         "the device gets new groups again"};
   }

@@ -34,6 +34,16 @@ TEST(HardwareHealth, HotDeviceFailsUntilItIsCooler) {
   EXPECT_EQ(health.judge(at(96), 4).state, HealthState::kHealthy);
 }
 
+TEST(HardwareHealth, HotDeviceThatTellsNothingMoreIsHotForSomeLooks) {
+  HardwareHealth health;
+  EXPECT_EQ(health.judge(at(100), 0).state, HealthState::kFailed);
+  for (int look = 1; look < HardwareHealth::kBlindLooks; ++look) {
+    EXPECT_EQ(health.judge({}, look).state, HealthState::kFailed) << look;
+  }
+  EXPECT_EQ(health.judge({}, HardwareHealth::kBlindLooks).state, HealthState::kHealthy);
+  EXPECT_EQ(health.judge(at(96), 100).state, HealthState::kHealthy);
+}
+
 TEST(HardwareHealth, LostDataFailsTheDeviceForTenMinutes) {
   HardwareHealth health;
   EXPECT_EQ(health.judge({.num_uncorrected_errors = 3}, 0).state, HealthState::kHealthy)
@@ -41,7 +51,7 @@ TEST(HardwareHealth, LostDataFailsTheDeviceForTenMinutes) {
   EXPECT_EQ(health.judge({.num_uncorrected_errors = 3}, kSecond).state, HealthState::kHealthy);
   const terms::Health lost = health.judge({.num_uncorrected_errors = 4}, 2 * kSecond);
   EXPECT_EQ(lost.state, HealthState::kFailed);
-  EXPECT_THAT(lost.reason, HasSubstr("lost data, 4 times"));
+  EXPECT_EQ(lost.reason, "its memory has lost data; 4 errors were not corrected so far");
   EXPECT_EQ(health.judge({.num_uncorrected_errors = 4}, 601 * kSecond).state, HealthState::kFailed);
   EXPECT_EQ(health.judge({.num_uncorrected_errors = 4}, 602 * kSecond).state,
             HealthState::kHealthy);
@@ -52,6 +62,34 @@ TEST(HardwareHealth, CounterThatStartsAnewIsNoNewError) {
   health.judge({.num_uncorrected_errors = 9}, 0);
   EXPECT_EQ(health.judge({.num_uncorrected_errors = 1}, 1).state, HealthState::kHealthy);
   EXPECT_EQ(health.judge({.num_uncorrected_errors = 2}, 2).state, HealthState::kFailed);
+}
+
+TEST(HardwareHealth, FirstValueOfACounterIsOldWheneverItComes) {
+  HardwareHealth health;
+  health.judge({}, 0);
+  EXPECT_EQ(health.judge({.num_uncorrected_errors = 3, .num_throttles = 5}, 1).state,
+            HealthState::kHealthy);
+  EXPECT_EQ(health.judge({}, 2).state, HealthState::kHealthy);
+  EXPECT_EQ(health.judge({.num_uncorrected_errors = 3, .num_throttles = 5}, 3).state,
+            HealthState::kHealthy);
+  EXPECT_EQ(health.judge({.num_uncorrected_errors = 4, .num_throttles = 5}, 4).state,
+            HealthState::kFailed);
+}
+
+TEST(HardwareHealth, OneErrorIsWrittenAsOne) {
+  HardwareHealth health;
+  health.judge({.num_uncorrected_errors = 0}, 0);
+  EXPECT_EQ(health.judge({.num_uncorrected_errors = 1}, 1).reason,
+            "its memory has lost data; 1 error was not corrected so far");
+}
+
+TEST(HardwareHealth, DeviceThatIsSlowedAllTheTimeStaysDegraded) {
+  HardwareHealth health;
+  const Sensors slow = {.num_throttles = 1, .is_slowed = true};
+  EXPECT_EQ(health.judge(slow, 0).state, HealthState::kDegraded) << "at the first look, too";
+  EXPECT_EQ(health.judge(slow, 3600 * kSecond).state, HealthState::kDegraded);
+  EXPECT_EQ(health.judge({.num_throttles = 1}, 3659 * kSecond).state, HealthState::kDegraded);
+  EXPECT_EQ(health.judge({.num_throttles = 1}, 3660 * kSecond).state, HealthState::kHealthy);
 }
 
 TEST(HardwareHealth, ThrottledDeviceIsDegradedForAMinute) {

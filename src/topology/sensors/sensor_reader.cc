@@ -35,9 +35,8 @@ terms::Sensors SensorReader::read_gpu(terms::DeviceId device, NvmlDevice handle)
   terms::Sensors sensors = nvml_->sensors(handle);
   if (!sensors.num_throttles) return sensors;
   Slowdowns& seen = slowdowns_[device];
-  const bool is_slow = *sensors.num_throttles > 0;
-  if (is_slow && !seen.is_slow) ++seen.count;
-  seen.is_slow = is_slow;
+  if (sensors.is_slowed && !seen.is_slow) ++seen.count;
+  seen.is_slow = sensors.is_slowed;
   sensors.num_throttles = seen.count;
   return sensors;
 }

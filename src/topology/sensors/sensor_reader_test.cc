@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <optional>
+#include <utility>
 
 #include "support/paths.h"
 #include "topology/testing/made_up_sysfs.h"
@@ -53,7 +55,19 @@ TEST_F(SensorReaderTest, SlowdownsByHeatAreCountedWhenTheyBegin) {
   const auto all = reader.read(1);
   EXPECT_EQ(all[1].num_throttles, 0) << "idle";
   EXPECT_EQ(all[2].num_throttles, 1) << "at both looks";
-  EXPECT_EQ(all[3].num_throttles, 0) << "at the operator's limit of power";
+  EXPECT_TRUE(all[2].is_slowed);
+  EXPECT_EQ(all[3].num_throttles, 0) << "for its power, not for heat";
+  EXPECT_FALSE(all[1].is_slowed || all[3].is_slowed);
+}
+
+TEST_F(SensorReaderTest, LibraryStaysStartedWhereItIsMovedTo) {
+  std::optional<Nvml> kept;
+  {
+    auto opened = Nvml::open(places().nvml_library);
+    ASSERT_TRUE(opened.is_ok()) << opened.status().message();
+    kept.emplace(std::move(*opened));
+  }
+  EXPECT_TRUE(kept->devices().is_ok()) << "what it was moved from stopped it";
 }
 
 TEST_F(SensorReaderTest, LostGpuHasAFault) {

@@ -18,16 +18,27 @@ namespace fs = std::filesystem;
 
 /// Drivers of AMD's and ARM's processors; Intel's is coretemp, whose labels name the package.
 constexpr std::string_view kProcessorDrivers[] = {"k10temp", "zenpower", "k8temp", "cpu_thermal"};
-/// A longer time would hide a counter that wrapped more than once.
+/// Between two looks at a counter of energy; one without a range may have wrapped in a longer time.
 constexpr std::int64_t kLongestNs = 600'000'000'000;
 
 void keep_highest(std::optional<double>& kept, double value) {
   kept = kept ? std::max(*kept, value) : value;
 }
 
-void add(std::optional<std::int64_t>& sum, std::optional<std::int64_t> more) {
-  if (more) sum = sum.value_or(0) + *more;
-}
+/// Of counters. Absent if one of them cannot be read: the sum of the others would look like a
+/// counter that started anew, and that of all like new events at the next look.
+class Sum {
+ public:
+  void add(std::optional<std::int64_t> more) {
+    is_whole_ = is_whole_ && more.has_value();
+    sum_ = sum_.value_or(0) + more.value_or(0);
+  }
+  std::optional<std::int64_t> value() const { return is_whole_ ? sum_ : std::nullopt; }
+
+ private:
+  bool is_whole_ = true;
+  std::optional<std::int64_t> sum_;
+};
 
 /// The number behind the last `word` of a text; nullopt if there is none.
 std::optional<std::int64_t> number_after(std::string_view text, std::string_view word) {
@@ -39,24 +50,36 @@ std::optional<std::int64_t> number_after(std::string_view text, std::string_view
   return read.ec == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-/// "temp1_input" of a folder, in thousandths of a degree, with its limit. The hottest sensor wins,
-/// and brings its own limit.
+struct Temperature {
+  double degrees = 0;
+  std::optional<double> limit;
+};
+
+/// Whether `one` says more of the device's health than `other`: it is nearer to its limit. Without
+/// a limit of one of them: it has one, or is hotter.
+bool says_more(const Temperature& one, const Temperature& other) {
+  if (one.limit && other.limit) return *one.limit - one.degrees < *other.limit - other.degrees;
+  if (one.limit || other.limit) return one.limit.has_value();
+  return one.degrees > other.degrees;
+}
+
+/// "temp1_input" of a folder, in thousandths of a degree, with its limit.
 void add_temperature(const fs::path& input, terms::Sensors& to) {
   constexpr double kMilli = 1000;
   const auto value = read_number(input);
   if (!value) return;
-  const double degrees = static_cast<double>(*value) / kMilli;
-  if (to.temperature_c && *to.temperature_c >= degrees) return;
-  to.temperature_c = degrees;
   std::string limit = input.filename().string();
   limit.replace(limit.rfind("_input"), std::string::npos, "_crit");
   const auto most = read_number(input.parent_path() / limit);
-  to.temperature_limit_c.reset();
+  Temperature found = {.degrees = static_cast<double>(*value) / kMilli, .limit = {}};
   // Drivers write 0, or some thousand degrees, where the hardware has no limit.
   constexpr std::int64_t kHighestMilli = 200'000;
   if (most && *most > 0 && *most <= kHighestMilli) {
-    to.temperature_limit_c = static_cast<double>(*most) / kMilli;
+    found.limit = static_cast<double>(*most) / kMilli;
   }
+  if (to.temperature_c && !says_more(found, {*to.temperature_c, to.temperature_limit_c})) return;
+  to.temperature_c = found.degrees;
+  to.temperature_limit_c = found.limit;
 }
 
 void add_temperatures(const fs::path& hwmon, terms::Sensors& to) {
@@ -89,17 +112,23 @@ void read_processor_temperature(const fs::path& root, const terms::Device& devic
   }
 }
 
-/// Memory controllers belong to the package that their name has; those without one, to all.
+/// Memory controllers belong to the package that their name has; those without one, to all. Whose
+/// errors a controller counts whose name cannot be read, nobody knows.
 void read_memory_errors(const fs::path& root, const std::set<std::int64_t>& packages,
                         terms::Sensors& to) {
+  Sum corrected;
+  Sum uncorrected;
   for (const fs::path& controller : entries(root / "devices/system/edac/mc", "mc")) {
-    const std::string name = read_line(controller / "mc_name").value_or("");
-    auto package = number_after(name, "Socket#");
-    if (!package) package = number_after(name, "SrcID#");
+    const auto name = read_line(controller / "mc_name");
+    if (!name) return;
+    auto package = number_after(*name, "Socket#");
+    if (!package) package = number_after(*name, "SrcID#");
     if (package && !packages.contains(*package)) continue;
-    add(to.num_corrected_errors, read_number(controller / "ce_count"));
-    add(to.num_uncorrected_errors, read_number(controller / "ue_count"));
+    corrected.add(read_number(controller / "ce_count"));
+    uncorrected.add(read_number(controller / "ue_count"));
   }
+  to.num_corrected_errors = corrected.value();
+  to.num_uncorrected_errors = uncorrected.value();
 }
 
 }  // namespace
@@ -123,23 +152,25 @@ terms::Sensors SysfsSensors::read(const terms::Device& device, std::int64_t now_
 void SysfsSensors::read_processors(const terms::Device& device, std::int64_t now_ns,
                                    terms::Sensors& to) {
   std::set<std::int64_t> packages;
+  Sum throttles;
   std::map<std::int64_t, std::int64_t> throttles_of;  // by package: each of its threads tells it
   for (const auto& threads : device.cpus) {
     for (const std::int32_t cpu : threads) {
       const fs::path folder = root_ / fmt::format("devices/system/cpu/cpu{}", cpu);
       const auto package = read_number(folder / "topology/physical_package_id");
       if (package) packages.insert(*package);
-      const auto throttles = read_number(folder / "thermal_throttle/package_throttle_count");
-      if (throttles) {
+      const auto of_package = read_number(folder / "thermal_throttle/package_throttle_count");
+      if (of_package) {
         auto& most = throttles_of[package.value_or(0)];
-        most = std::max(most, *throttles);
+        most = std::max(most, *of_package);
       }
       // Threads of a core tell its one number.
       if (cpu != threads.front()) continue;
-      add(to.num_throttles, read_number(folder / "thermal_throttle/core_throttle_count"));
+      throttles.add(read_number(folder / "thermal_throttle/core_throttle_count"));
     }
   }
-  for (const auto& [package, count] : throttles_of) add(to.num_throttles, count);
+  for (const auto& [package, count] : throttles_of) throttles.add(count);
+  to.num_throttles = throttles.value();
   read_processor_temperature(root_, device, packages, to);
   read_memory_errors(root_, packages, to);
   for (const fs::path& zone : entries(root_ / "class/powercap", "intel-rapl:")) {
@@ -151,24 +182,29 @@ void SysfsSensors::read_processors(const terms::Device& device, std::int64_t now
 void SysfsSensors::add_power(const fs::path& zone, std::int64_t now_ns, terms::Sensors& to) {
   const auto energy_uj = read_number(zone / "energy_uj");
   if (!energy_uj) return;  // for root alone, on most kernels
-  const auto found = energy_.find(zone);
-  Energy& last = energy_[zone];
+  const auto [found, is_first] = energy_.try_emplace(zone);
+  Energy& last = found->second;
   // Devices that share a package look at the same moment.
-  if (found != energy_.end() && last.time_ns < now_ns && now_ns - last.time_ns < kLongestNs) {
+  if (is_first || last.time_ns != now_ns) {
+    last.power_uw.reset();
+    const std::int64_t time_ns = now_ns - last.time_ns;
+    const auto range_uj = read_number(zone / "max_energy_range_uj");
+    // A package takes no more than a kilowatt, 1 uJ in 1 ns: within so many ns as the range has uJ
+    // the counter wraps once at most.
+    const std::int64_t longest_ns = std::min(kLongestNs, range_uj.value_or(kLongestNs));
     std::int64_t used_uj = *energy_uj - last.microjoules;
-    if (used_uj < 0) used_uj += read_number(zone / "max_energy_range_uj").value_or(-used_uj);
-    constexpr double kNsPerS = 1e9;
-    const double seconds = static_cast<double>(now_ns - last.time_ns) / kNsPerS;
-    used_uj = std::max<std::int64_t>(used_uj, 0);
-    last.power_uw = static_cast<std::int64_t>(static_cast<double>(used_uj) / seconds);
-  }
-  if (found == energy_.end() || last.time_ns != now_ns) {
+    if (used_uj < 0) used_uj += range_uj.value_or(0);
+    if (!is_first && time_ns > 0 && time_ns <= longest_ns && used_uj >= 0) {
+      constexpr double kNsPerS = 1e9;
+      const double seconds = static_cast<double>(time_ns) / kNsPerS;
+      last.power_uw = static_cast<std::int64_t>(static_cast<double>(used_uj) / seconds);
+    }
     last.microjoules = *energy_uj;
     last.time_ns = now_ns;
   }
-  if (last.power_uw >= 0) {
+  if (last.power_uw) {
     constexpr double kMicro = 1e6;
-    to.power_w = to.power_w.value_or(0) + static_cast<double>(last.power_uw) / kMicro;
+    to.power_w = to.power_w.value_or(0) + static_cast<double>(*last.power_uw) / kMicro;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "terms/device.h"
 #include "terms/server/sensors.h"
@@ -28,7 +29,8 @@ class SysfsSensors {
   struct Energy {
     std::int64_t microjoules = 0;
     std::int64_t time_ns = 0;
-    std::int64_t power_uw = -1;  ///< between the last two looks; -1: there was one
+    /// Between the last two looks. None: there was one, or the counter may have wrapped unnoticed.
+    std::optional<std::int64_t> power_uw;
   };
 
   void read_processors(const terms::Device& device, std::int64_t now_ns, terms::Sensors& to);

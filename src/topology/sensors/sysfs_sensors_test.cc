@@ -98,20 +98,75 @@ TEST_F(SysfsSensorsTest, PowerIsEnergyBetweenTwoLooks) {
     tree_.set("class/powercap/intel-rapl:1/energy_uj", "1000000");
   };
   tree_.set("class/powercap/intel-rapl:0/name", "package-0");
-  tree_.set("class/powercap/intel-rapl:0/max_energy_range_uj", "200000000");
+  tree_.set("class/powercap/intel-rapl:0/max_energy_range_uj", "200000000000");
   tree_.set("class/powercap/intel-rapl:1/name", "package-1");
   tree_.set("class/powercap/intel-rapl:0:0/name", "dram");
   tree_.set("class/powercap/intel-rapl:0:0/energy_uj", "5");
-  energy("10000000");
+  energy("199840000000");
   EXPECT_FALSE(read(package(0), 1 * kSecond).power_w.has_value()) << "the first look";
-  energy("180000000");
-  EXPECT_EQ(read(package(0), 3 * kSecond).power_w, 85);
-  EXPECT_EQ(read(package(0), 3 * kSecond).power_w, 85) << "another device of the package";
+  energy("199980000000");
+  EXPECT_EQ(read(package(0), 3 * kSecond).power_w, 70);
+  EXPECT_EQ(read(package(0), 3 * kSecond).power_w, 70) << "another device of the package";
   energy("10000000");  // wrapped
   EXPECT_EQ(read(package(0), 4 * kSecond).power_w, 30);
-  energy("10000001");
-  EXPECT_EQ(read(package(0), 1000 * kSecond).power_w, 30)
-      << "after so long it may have wrapped often";
+  energy("60000000");
+  EXPECT_EQ(read(package(0), 5 * kSecond).power_w, 50);
+}
+
+TEST_F(SysfsSensorsTest, PowerIsAbsentWhereTheCounterMayHaveWrappedUnnoticed) {
+  const std::string zone = "class/powercap/intel-rapl:0/";
+  tree_.set(zone + "name", "package-0");
+  tree_.set(zone + "max_energy_range_uj", "200000000000");
+  const auto power_at = [&](std::int64_t second, const char* energy_uj) {
+    tree_.set(zone + "energy_uj", energy_uj);
+    return read(package(0), second * kSecond).power_w;
+  };
+  EXPECT_FALSE(power_at(1, "1000000").has_value());
+  EXPECT_EQ(power_at(201, "2001000000"), 10) << "as long as a kilowatt needs for the range";
+  EXPECT_FALSE(power_at(402, "2002000000").has_value());
+  EXPECT_EQ(power_at(403, "2052000000"), 50) << "the next look is near enough";
+  tree_.set(zone + "max_energy_range_uj", "unreadable");
+  EXPECT_EQ(power_at(404, "2102000000"), 50);
+  EXPECT_FALSE(power_at(405, "1000000").has_value()) << "nobody knows where it wrapped";
+  EXPECT_EQ(power_at(1005, "6001000000"), 10);
+  EXPECT_FALSE(power_at(1606, "6002000000").has_value()) << "more than ten minutes";
+}
+
+TEST_F(SysfsSensorsTest, SumsThatLackACounterAreAbsent) {
+  const auto controller = [&](int number, const char* name, const char* uncorrected) {
+    const std::string mc = "devices/system/edac/mc/mc" + std::to_string(number) + "/";
+    tree_.set(mc + "mc_name", name);
+    tree_.set(mc + "ce_count", "3");
+    tree_.set(mc + "ue_count", uncorrected);
+  };
+  controller(0, "Skylake Socket#0 IMC#0", "1");
+  controller(1, "Skylake Socket#0 IMC#1", "unreadable");
+  EXPECT_EQ(read(package(0)).num_corrected_errors, 6);
+  EXPECT_FALSE(read(package(0)).num_uncorrected_errors.has_value());
+  controller(1, "Skylake Socket#1 IMC#1", "unreadable");
+  EXPECT_EQ(read(package(0)).num_uncorrected_errors, 1) << "that one is of the other package";
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    tree_.set(cpu_file(cpu, "thermal_throttle/core_throttle_count"), "5");
+    tree_.set(cpu_file(cpu, "thermal_throttle/package_throttle_count"), "2");
+  }
+  EXPECT_EQ(read(package(0)).num_throttles, 5 + 5 + 2);
+  tree_.set(cpu_file(2, "thermal_throttle/core_throttle_count"), "unreadable");
+  EXPECT_FALSE(read(package(0)).num_throttles.has_value());
+}
+
+TEST_F(SysfsSensorsTest, SensorNearestToItsLimitSpeaksForTheDevice) {
+  const std::string hwmon = "class/hwmon/hwmon0/";
+  tree_.set(hwmon + "name", "k10temp");
+  tree_.set(hwmon + "temp1_input", "95000");  // hot, and without a limit
+  tree_.set(hwmon + "temp2_input", "70000");
+  tree_.set(hwmon + "temp2_crit", "75000");
+  tree_.set(hwmon + "temp3_input", "90000");
+  tree_.set(hwmon + "temp3_crit", "120000");
+  EXPECT_EQ(read(package(0)).temperature_c, 70);
+  EXPECT_EQ(read(package(0)).temperature_limit_c, 75);
+  tree_.set(hwmon + "temp3_input", "119000");
+  EXPECT_EQ(read(package(0)).temperature_c, 119);
+  EXPECT_EQ(read(package(0)).temperature_limit_c, 120);
 }
 
 TEST_F(SysfsSensorsTest, MemoryErrorsAreOfThePackagesControllers) {
