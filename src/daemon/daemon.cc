@@ -214,7 +214,8 @@ Status Daemon::start_all(InheritedFds inherited, bool is_successor) {
   service_ = std::make_unique<service::Service>(*engine_, machine_.devices,
                                                 SLUICE_TRY(service_options(settings_)), log_);
   service_->set_fetch(fetch_with(settings_));
-  service_->set_on_hang([this](const std::string& what) { exit_hung(what); });
+  service_->set_on_hang(
+      [this](const std::string& what) { exit_hung(what, settings_.hang_seconds * kNsPerSecond); });
   SLUICE_TRY(start_telemetry());
   SLUICE_TRY(start_workers());
   SLUICE_TRY(load_models());
@@ -300,12 +301,12 @@ Status Daemon::start_exchange(const rpc::server::ServerOptions& serving) {
   return ok_status();
 }
 
-/// The thread of a computation that does not return cannot be ended, and keeps its core: only a new
-/// process has all of them again. The report is what the log says; whoever sent SIGTERM, and a
-/// service manager, see the code.
-void Daemon::exit_hung(const std::string& what) {
+/// The thread of a computation, or of a driver, that does not return cannot be ended, and keeps its
+/// core: only a new process has all of them again. The report is what the log says; whoever sent
+/// SIGTERM, and a service manager, see the code.
+void Daemon::exit_hung(const std::string& what, std::int64_t hang_ns) {
   log_.add(service::LogLevel::kError, "daemon.hung waits_for={} hang_s={} exit_code={}",
-           service::in_quotes(what), settings_.hang_seconds, kHungExitCode);
+           service::in_quotes(what), hang_ns / kNsPerSecond, kHungExitCode);
   std::fprintf(stderr, "sluiced: %s does not end; exiting, so that its cores are free again\n",
                what.c_str());
   std::fflush(nullptr);
@@ -529,6 +530,9 @@ void Daemon::stop(std::int64_t drain_ns) {
   call_threads_.close();
   agent_ = nullptr;
   metrics_ = nullptr;
+  if (sensors_ != nullptr && !sensors_->stop()) {
+    exit_hung("a look at the sensors", SensorWatch::kPatienceNs);
+  }
   HugePages::set_for_process(nullptr);
 }
 

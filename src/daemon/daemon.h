@@ -28,7 +28,7 @@ namespace sluice::daemon {
 
 inline constexpr std::string_view kVersion = "0.1.0";
 
-/// Of the process, if a computation outlives `hang_seconds`.
+/// Of the process, if a computation outlives `hang_seconds`, or a look at the sensors its limit.
 inline constexpr int kHungExitCode = 3;
 
 /// Serves from `start` to `stop`. Calls from one thread.
@@ -81,7 +81,7 @@ class Daemon {
   Status start_all(InheritedFds inherited, bool is_successor);
   Status start_doors(const rpc::server::ServerOptions& serving);
   Status reserve_huge_pages();
-  [[noreturn]] void exit_hung(const std::string& what);
+  [[noreturn]] void exit_hung(const std::string& what, std::int64_t hang_ns);
   Status start_sensors();
   Status start_workers();
   Status start_telemetry();

@@ -1,5 +1,5 @@
 // `sluiced`. Exit codes: 0 stopped as asked, 1 could not start, 2 wrong usage, 3 a computation
-// hung.
+// or a driver hung.
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>

@@ -12,35 +12,59 @@ using terms::HealthState;
 
 Result<std::unique_ptr<SensorWatch>> SensorWatch::start(topology::SensorReader reader,
                                                         std::int64_t period_ns,
-                                                        runtime::Engine& engine,
-                                                        service::Log& log) {
+                                                        runtime::Engine& engine, service::Log& log,
+                                                        std::int64_t patience_ns) {
   std::unique_ptr<SensorWatch> watch(new SensorWatch(std::move(reader), period_ns, engine, log));
-  watch->look();
   watch->thread_ = SLUICE_TRY(start_thread([self = watch.get()] { self->look_until_over(); }));
+  if (!watch->wait_for(watch->has_looked_, patience_ns)) {
+    log.add(
+        service::LogLevel::kWarning, "sensors.late waited_s={} reason={}",
+        patience_ns / 1'000'000'000,
+        service::in_quotes("a driver does not answer; until it does, devices count as healthy"));
+  }
   return watch;
 }
 
 SensorWatch::~SensorWatch() {
+  stop(0);
+  if (thread_.joinable()) thread_.join();
+}
+
+bool SensorWatch::stop(std::int64_t patience_ns) {
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
   }
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  return !thread_.joinable() || wait_for(has_ended_, patience_ns);
 }
 
+/// Returns `is_so`, a member under `mutex_`, when it is true or the time is over.
+bool SensorWatch::wait_for(const bool& is_so, std::int64_t patience_ns) {
+  const std::int64_t end_ns = deadline_after(system_clock(), patience_ns);
+  std::unique_lock lock(mutex_);
+  while (!is_so && system_clock().now_ns() < end_ns) {
+    system_clock().wait_until(lock, changed_, end_ns);
+  }
+  return is_so;
+}
+
+/// Without the mutex during a look, which may last.
 void SensorWatch::look_until_over() {
   std::unique_lock lock(mutex_);
   while (!is_over_) {
+    lock.unlock();
+    look();
+    lock.lock();
+    has_looked_ = true;
+    changed_.notify_all();
     const std::int64_t next_ns = system_clock().now_ns() + period_ns_;
     while (!is_over_ && system_clock().now_ns() < next_ns) {
       system_clock().wait_until(lock, changed_, next_ns);
     }
-    if (is_over_) return;
-    lock.unlock();
-    look();
-    lock.lock();
   }
+  has_ended_ = true;
+  changed_.notify_all();
 }
 
 void SensorWatch::look() {
@@ -50,8 +74,9 @@ void SensorWatch::look() {
     const terms::Device& device = reader_.map().devices[i];
     Watched& watched = devices_[device.id];
     terms::Health now = watched.judge.judge(all[i], now_ns);
-    tell(device, watched.health, now);
+    // Whoever reads in the log that a device is withdrawn, or well, finds it so.
     engine_.set_condition(device.id, {all[i], now});
+    tell(device, watched.health, now);
     watched.health = std::move(now);
   }
 }
