@@ -66,6 +66,7 @@ ordered_json sensors_of(const terms::Sensors& from) {
   add("num_corrected_errors", from.num_corrected_errors);
   add("num_uncorrected_errors", from.num_uncorrected_errors);
   add("num_throttles", from.num_throttles);
+  if (from.is_slowed) all["is_slowed"] = true;
   if (!from.fault.empty()) all["fault"] = from.fault;
   return all;
 }
@@ -89,6 +90,7 @@ ordered_json devices(const Snapshot& now, const Activity& activity) {
         {"utilisation", value_or_zero(activity.device_utilisation, id)}};
     add_usage(now.statistics.devices, id, one);
     const bool is_known = it != now.statistics.devices.end();
+    one["is_withdrawn"] = is_known && it->is_withdrawn;
     one["sensors"] = sensors_of(is_known ? it->sensors : terms::Sensors());
     all.push_back(std::move(one));
   }

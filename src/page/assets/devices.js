@@ -25,7 +25,7 @@ function describeCores(device, groups) {
     const numbers = group.cores.filter((core) => core.device === device.device).map((core) => core.core);
     return `cores ${format.ranges(numbers)}: group ${group.group}, ${format.percent(group.utilisation)} busy`;
   });
-  const numFree = device.num_cores - device.num_reserved_cores;
+  const numFree = device.is_withdrawn ? 0 : device.num_cores - device.num_reserved_cores;
   return [...texts, `${numFree} of ${device.num_cores} cores free`].join('; ');
 }
 

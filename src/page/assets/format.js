@@ -73,15 +73,22 @@ export function session(id) {
   return id ? `${id}` : kNone;
 }
 
+/** Halves go away from 0, as those of `sluice top` do. */
+function whole(value) {
+  return Math.sign(value) * Math.round(Math.abs(value));
+}
+
 /** "71 °C, 85 W, 3 memory errors corrected"; of what the machine tells. */
 export function sensors(from) {
-  const counted = (number, text) => (number > 0 ? text : null);
+  const measured = (value, unit) => (value === undefined ? null : `${whole(value)} ${unit}`);
+  const counted = (number, one, many) => (number > 0 ? `${number} ${number === 1 ? one : many}` : null);
+  const slowed = counted(from?.num_throttles, 'time', 'times');
   const parts = [
-    from?.temperature_c === undefined ? null : `${Math.round(from.temperature_c)} °C`,
-    from?.power_w === undefined ? null : `${Math.round(from.power_w)} W`,
-    counted(from?.num_corrected_errors, `${from?.num_corrected_errors} memory errors corrected`),
-    counted(from?.num_uncorrected_errors, `${from?.num_uncorrected_errors} not corrected`),
-    counted(from?.num_throttles, `slowed down ${from?.num_throttles} times`),
+    measured(from?.temperature_c, '°C'),
+    measured(from?.power_w, 'W'),
+    counted(from?.num_corrected_errors, 'memory error corrected', 'memory errors corrected'),
+    counted(from?.num_uncorrected_errors, 'not corrected', 'not corrected'),
+    slowed && `slowed down ${slowed}`,
     from?.fault,
   ].filter(Boolean);
   return parts.length > 0 ? parts.join(', ') : kNone;

@@ -62,6 +62,7 @@ terms::Sensors sensors_of(const v1::Sensors& from) {
   if (from.has_num_uncorrected_errors()) to.num_uncorrected_errors = from.num_uncorrected_errors();
   if (from.has_num_throttles()) to.num_throttles = from.num_throttles();
   to.fault = from.fault();
+  to.is_slowed = from.is_slowed();
   return to;
 }
 

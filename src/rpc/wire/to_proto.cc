@@ -37,6 +37,7 @@ void set_sensors(const terms::Sensors& from, v1::Sensors& to) {
   if (from.num_uncorrected_errors) to.set_num_uncorrected_errors(*from.num_uncorrected_errors);
   if (from.num_throttles) to.set_num_throttles(*from.num_throttles);
   to.set_fault(valid_utf8(from.fault));
+  to.set_is_slowed(from.is_slowed);
 }
 
 void set_usage(const terms::Usage& from, v1::Usage& to) {

@@ -127,7 +127,7 @@ void add_server(PrometheusText& text, const Metrics& metrics) {
   text.add({}, metrics.num_refused_connections);
   text.begin("cores", "gauge", "Cores of all devices.");
   text.add({}, metrics.server.num_cores);
-  text.begin("cores_free", "gauge", "Cores that no group has.");
+  text.begin("cores_free", "gauge", "Cores that no group has, of devices that get new groups.");
   text.add({}, metrics.server.num_free_cores);
   text.begin("huge_pages", "gauge", "Pages of 2 MiB that the daemon has reserved.");
   text.add({}, metrics.num_huge_pages);
@@ -243,7 +243,8 @@ void add_sensors(PrometheusText& text, const std::vector<runtime::DeviceReport>&
   const auto add = [&](const runtime::DeviceReport& device, const std::optional<double>& value) {
     if (value) text.add_tenths(labels_of(device), *value);
   };
-  text.begin("device_temperature_celsius", "gauge", "Of its hottest part.");
+  text.begin("device_temperature_celsius", "gauge",
+             "Temperature of the part nearest to its limit.");
   for (const auto& device : devices) add(device, device.sensors.temperature_c);
   text.begin("device_temperature_limit_celsius", "gauge", "What its maker calls critical.");
   for (const auto& device : devices) add(device, device.sensors.temperature_limit_c);

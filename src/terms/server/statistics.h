@@ -98,9 +98,10 @@ struct Usage {
   std::vector<CodeCount> answered;
   std::vector<MemoryItem> memory;
   Health health;
-  Sensors sensors = {};  ///< of a device
+  Sensors sensors = {};       ///< of a device
+  bool is_withdrawn = false;  ///< of a device: it gets no new group while its hardware is ill
 
-  SLUICE_FIELDS(id, num_cores, num_reserved_cores, age_ns, core_busy_ns)
+  SLUICE_FIELDS(id, num_cores, num_reserved_cores, age_ns, core_busy_ns, is_withdrawn)
 };
 
 /// Of all that a daemon has.

@@ -44,6 +44,8 @@ def hot_device_gets_no_models_until_it_is_cooler(folder: Path) -> None:
         same(said.returncode, 1)
         holds(said.stdout, "device 1: failed: it is at 101 °C, its limit is 100 °C; check fans and air")
         holds(said.stdout, "12 of 16 cores free")
+        capacity = sluice.json("capacity")
+        same((capacity["num_free_cores"], [device["num_free_cores"] for device in capacity["devices"]]), (12, [4, 0, 4, 4]))
         for name in "abcd":
             sluice.text("load", package, "--name", name)
         taken = {core["device"] for group in sluice.json("groups") for core in group["cores"]}

@@ -1,10 +1,12 @@
 #include "sluice/cli/figures.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace sluice::tool {
 
@@ -54,6 +56,25 @@ std::string describe_age(std::int64_t age_ns) {
 std::string describe_share(double share) {
   constexpr double kPercent = 100;
   return fmt::format("{} %", std::lround(share * kPercent));
+}
+
+std::string describe_sensors(const terms::Sensors& sensors) {
+  std::vector<std::string> parts;
+  const auto add = [&](const std::optional<double>& value, const char* unit) {
+    if (value) parts.push_back(fmt::format("{} {}", std::lround(*value), unit));
+  };
+  add(sensors.temperature_c, "°C");
+  add(sensors.power_w, "W");
+  const auto count = [&](const std::optional<std::int64_t>& number, const char* one,
+                         const char* many) {
+    if (number.value_or(0) <= 0) return;
+    parts.push_back(fmt::format(fmt::runtime(*number == 1 ? one : many), *number));
+  };
+  count(sensors.num_corrected_errors, "{} memory error corrected", "{} memory errors corrected");
+  count(sensors.num_uncorrected_errors, "{} not corrected", "{} not corrected");
+  count(sensors.num_throttles, "slowed down {} time", "slowed down {} times");
+  if (!sensors.fault.empty()) parts.push_back(sensors.fault);
+  return parts.empty() ? "-" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace sluice::tool

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "terms/server/sensors.h"
+
 namespace sluice::tool {
 
 /// Three digits that mean something: "0.5", "12.3", "1,235".
@@ -21,5 +23,9 @@ std::string describe_age(std::int64_t age_ns);
 
 /// "50 %", of a share from 0 to 1.
 std::string describe_share(double share);
+
+/// "71 °C, 85 W, 3 memory errors corrected, slowed down 2 times"; "-" where the machine tells
+/// nothing.
+std::string describe_sensors(const terms::Sensors& sensors);
 
 }  // namespace sluice::tool

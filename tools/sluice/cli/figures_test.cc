@@ -4,12 +4,27 @@
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <type_traits>
 
 #include "sluice/devices/device_table.h"
 #include "support/paths.h"
 
 namespace sluice::tool {
 namespace {
+
+terms::Sensors sensors_of(const nlohmann::json& from) {
+  const auto read = [&](const char* key, auto& to) {
+    if (from.contains(key)) to = from[key].get<typename std::decay_t<decltype(to)>::value_type>();
+  };
+  terms::Sensors to;
+  read("temperature_c", to.temperature_c);
+  read("power_w", to.power_w);
+  read("num_corrected_errors", to.num_corrected_errors);
+  read("num_uncorrected_errors", to.num_uncorrected_errors);
+  read("num_throttles", to.num_throttles);
+  to.fault = from.value("fault", "");
+  return to;
+}
 
 std::string written(const std::string& as, const nlohmann::json& value) {
   if (as == "count") return describe_count(value);
@@ -18,6 +33,7 @@ std::string written(const std::string& as, const nlohmann::json& value) {
   if (as == "age") return describe_age(value);
   if (as == "percent") return describe_share(value);
   if (as == "bytes") return format_bytes(value);
+  if (as == "sensors") return describe_sensors(sensors_of(value));
   return "no such form: " + as;
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <optional>
 
 #include "sluice/devices/device_table.h"
 
@@ -108,20 +107,6 @@ std::string describe_worker(const terms::WorkerInfo& worker) {
   std::string text = worker.state == "ready" ? std::to_string(worker.process) : worker.state;
   if (worker.num_restarts > 0) text += fmt::format(", {} restarts", worker.num_restarts);
   return text;
-}
-
-std::string describe_sensors(const terms::Sensors& sensors) {
-  std::vector<std::string> parts;
-  if (sensors.temperature_c) parts.push_back(fmt::format("{:.0f} °C", *sensors.temperature_c));
-  if (sensors.power_w) parts.push_back(fmt::format("{:.0f} W", *sensors.power_w));
-  const auto count = [&](const std::optional<std::int64_t>& number, const char* text) {
-    if (number.value_or(0) > 0) parts.push_back(fmt::format(fmt::runtime(text), *number));
-  };
-  count(sensors.num_corrected_errors, "{} memory errors corrected");
-  count(sensors.num_uncorrected_errors, "{} not corrected");
-  count(sensors.num_throttles, "slowed down {} times");
-  if (!sensors.fault.empty()) parts.push_back(sensors.fault);
-  return parts.empty() ? "-" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace sluice::tool

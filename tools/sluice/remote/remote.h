@@ -61,8 +61,4 @@ std::string describe_cores(const std::vector<terms::CoreRef>& cores);
 /// "1234, 2 restarts", "failed"; "-" for a group without one.
 std::string describe_worker(const terms::WorkerInfo& worker);
 
-/// "71 °C, 85 W, 3 memory errors corrected, slowed down 2 times"; "-" where the machine tells
-/// nothing.
-std::string describe_sensors(const terms::Sensors& sensors);
-
 }  // namespace sluice::tool

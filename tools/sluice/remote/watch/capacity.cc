@@ -20,8 +20,10 @@ const terms::Usage* usage_of(const activity::Snapshot& now, const terms::Device&
   return found == now.statistics.devices.end() ? nullptr : &*found;
 }
 
+/// Nobody gets those of a device that gets no new groups.
 std::int32_t free_cores(const activity::Snapshot& now, const terms::Device& device) {
   const terms::Usage* usage = usage_of(now, device);
+  if (usage != nullptr && usage->is_withdrawn) return 0;
   return device.num_cores - (usage == nullptr ? 0 : usage->num_reserved_cores);
 }
 
