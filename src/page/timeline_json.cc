@@ -23,12 +23,22 @@ constexpr std::int64_t kQueue = -1;
 struct Sum {
   std::int64_t count = 0;
   std::int64_t sum_ns = 0;
+  std::int64_t busy_ns = 0;  ///< of it, after the beginning of the period
 
-  void add(const ProfileSpan& span) {
+  void add(const ProfileSpan& span, std::int64_t begin_ns) {
     ++count;
     sum_ns += span.duration_ns;
+    const std::int64_t after_ns = span.start_ns + span.duration_ns - begin_ns;
+    busy_ns += std::clamp<std::int64_t>(after_ns, 0, span.duration_ns);
   }
 };
+
+/// From when on the profile has every span: they are in the order of their ends.
+std::int64_t begin_of(const terms::Profile& profile) {
+  if (profile.num_dropped == 0 || profile.spans.empty()) return profile.start_ns;
+  const ProfileSpan& oldest = profile.spans.front();
+  return std::max(profile.start_ns, oldest.start_ns + oldest.duration_ns);
+}
 
 /// By model and lane.
 using Tracks = std::map<std::pair<std::uint32_t, std::int64_t>, Sum>;
@@ -67,7 +77,8 @@ ordered_json tracks_json(const terms::Profile& profile, const Tracks& tracks) {
                    {"what", name_of(model, key.second)},
                    {"cores", std::move(cores)},
                    {"count", sum.count},
-                   {"sum_ns", sum.sum_ns}});
+                   {"sum_ns", sum.sum_ns},
+                   {"busy_ns", sum.busy_ns}});
   }
   return all;
 }
@@ -96,7 +107,7 @@ ordered_json spans_json(std::vector<ProfileSpan> spans, const Tracks& tracks) {
 ordered_json operations_json(const terms::Profile& profile) {
   std::map<std::uint32_t, Sum> times;  // by index of the name
   for (const ProfileSpan& span : profile.spans) {
-    if (span.kind == SpanKind::kOperation) times[span.name].add(span);
+    if (span.kind == SpanKind::kOperation) times[span.name].add(span, profile.start_ns);
   }
   std::vector<std::pair<std::uint32_t, Sum>> sorted(times.begin(), times.end());
   std::ranges::stable_sort(
@@ -114,6 +125,7 @@ ordered_json operations_json(const terms::Profile& profile) {
 std::string profile_json(const terms::Profile& profile) {
   std::int64_t num_requests = 0;
   std::size_t num_spans = 0;
+  const std::int64_t begin_ns = begin_of(profile);
   Tracks tracks;
   for (const ProfileSpan& span : profile.spans) {
     if (span.kind == SpanKind::kRequest) {
@@ -121,7 +133,7 @@ std::string profile_json(const terms::Profile& profile) {
       continue;
     }
     ++num_spans;
-    if (span.kind != SpanKind::kOperation) tracks[track_of(span)].add(span);
+    if (span.kind != SpanKind::kOperation) tracks[track_of(span)].add(span, begin_ns);
   }
   // Spans stand in the order of their ends: the last are the newest.
   std::vector<ProfileSpan> shown;
@@ -132,8 +144,9 @@ std::string profile_json(const terms::Profile& profile) {
   const ordered_json all = {{"num_requests", num_requests},
                             {"operations", operations_json(profile)},
                             {"timeline",
-                             {{"duration_ns", profile.duration_ns},
+                             {{"duration_ns", profile.start_ns + profile.duration_ns - begin_ns},
                               {"num_spans", num_spans},
+                              {"num_dropped", profile.num_dropped},
                               {"tracks", tracks_json(profile, tracks)},
                               {"names", profile.names},
                               {"spans", spans_json(std::move(shown), tracks)}}}};

@@ -78,6 +78,25 @@ TEST(TimelineJson, OnlyTheNewestSpansAreShown) {
   EXPECT_EQ(timeline["num_spans"], 7 + 2 * kMaxShownSpans);
 }
 
+TEST(TimelineJson, PeriodIsTheRecordingWhereNoSpanWasDropped) {
+  const json timeline = json::parse(profile_json(example()))["timeline"];
+  EXPECT_EQ(timeline["num_dropped"], 0);
+  EXPECT_EQ(timeline["duration_ns"], 2'000);
+  EXPECT_EQ(timeline["tracks"][2]["busy_ns"], 100);
+}
+
+TEST(TimelineJson, PeriodBeginsWithTheOldestSpanWhereOthersWereDropped) {
+  terms::Profile profile = example();
+  profile.num_dropped = 3;
+  profile.spans.erase(profile.spans.begin(), profile.spans.begin() + 2);  // the oldest ends at 190
+  const json timeline = json::parse(profile_json(profile))["timeline"];
+  EXPECT_EQ(timeline["num_dropped"], 3);
+  EXPECT_EQ(timeline["duration_ns"], 2'000 - 190);
+  EXPECT_EQ(timeline["tracks"][0]["what"], "segment 1");
+  EXPECT_EQ(timeline["tracks"][0]["sum_ns"], 100);
+  EXPECT_EQ(timeline["tracks"][0]["busy_ns"], 70) << "it began before";
+}
+
 TEST(TimelineJson, RecordingWithoutARequestIsEmpty) {
   const json all = json::parse(profile_json({}));
   EXPECT_EQ(all["num_requests"], 0);

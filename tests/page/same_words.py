@@ -12,13 +12,13 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/daemon"))
 from browser import eventually, find_browser  # noqa: E402
-from harness import BUILD, Daemon, Sluice, at, compile_digits, prove, same, set_sensors  # noqa: E402
+from harness import BUILD, Daemon, Sluice, at, compile_digits, holds, prove, same, set_sensors  # noqa: E402
 from page import shown  # noqa: E402
 
 SECOND = "0000:00:11.0"
@@ -53,9 +53,27 @@ def sections(frame: str) -> dict[str, list[list[str]]]:
 def session(daemon: Daemon) -> Iterator[None]:
     with subprocess.Popen([str(BUILD / "bin/sluice"), "timeline", "--seconds", "3600", "--address", daemon.socket, "-o",
                            str(daemon.folder / "timeline.json")], stdout=subprocess.DEVNULL) as holder:
-        eventually(lambda: len(at(daemon).json("sessions")) == 1, why=daemon.said)
-        yield
-        holder.terminate()
+        try:
+            eventually(lambda: len(at(daemon).json("sessions")) == 1, why=daemon.said)
+            yield
+        finally:
+            holder.terminate()
+
+
+def eventually_agree(compare_both: Callable[[], None]) -> None:
+    """The page and top look at different moments: until both saw the same."""
+    wrong = ""
+
+    def agree() -> bool:
+        nonlocal wrong
+        try:
+            compare_both()
+        except (AssertionError, LookupError, ValueError) as error:  # a table may be missing, too, or have fewer rows
+            wrong = repr(error)
+            return False
+        return True
+
+    eventually(agree, why=lambda: wrong)
 
 
 def compare(top: list[list[str]], page: dict) -> None:
@@ -81,17 +99,14 @@ def tables_are_those_of_top(folder: Path) -> None:
         wide = Sluice("--address", daemon.socket, environment={"COLUMNS": "400"})
         is_quiet = "[...document.querySelectorAll('.plot b')][0].textContent === '0'"
         browser.wait_for(f"document.body.innerText.includes('small') && {is_quiet}")
-        frames: dict[str, list[list[str]]] = {}
 
-        def agree() -> bool:
-            frames.update(sections(wide.text("top", "--once", "--interval", "0.3")))
-            return frames["MODEL"][1][3] == "0"
+        def compare_both() -> None:
+            frames, tables = sections(wide.text("top", "--once", "--interval", "0.3")), browser.run(TABLES)
+            compare(frames["MODEL"], tables["Models and functions"])
+            compare(frames["GROUP"], tables["Core groups"])
+            compare(frames["SESSION"], tables["Sessions"])
 
-        eventually(agree, why=lambda: str(frames))
-        tables = browser.run(TABLES)
-        compare(frames["MODEL"], tables["Models and functions"])
-        compare(frames["GROUP"], tables["Core groups"])
-        compare(frames["SESSION"], tables["Sessions"])
+        eventually_agree(compare_both)
 
 
 def troubles_are_those_of_top(folder: Path) -> None:
@@ -102,11 +117,15 @@ def troubles_are_those_of_top(folder: Path) -> None:
         os.kill(group["worker_process"], signal.SIGKILL)
         browser.wait_for("document.body.innerText.includes('has taken its place')")
         wide = Sluice("--address", daemon.socket, environment={"COLUMNS": "400"})
-        listed = browser.run("[...document.querySelectorAll('.troubles li')].map((one) => [...one.children].map("
-                             "(part) => part.textContent))")
-        [_, *rows] = sections(wide.text("top", "--once", "--interval", "0.3"))["ERROR"]
-        same(listed, rows)
-        assert len(rows) >= 2, rows
+
+        def compare_both() -> None:
+            listed = browser.run("[...document.querySelectorAll('.troubles li')].map((one) => [...one.children].map("
+                                 "(part) => part.textContent))")
+            [_, *rows] = sections(wide.text("top", "--once", "--interval", "0.3"))["ERROR"]
+            same(listed, rows)
+            assert len(rows) >= 2, rows
+
+        eventually_agree(compare_both)
 
 
 def devices_are_those_of_top(folder: Path) -> None:
@@ -115,14 +134,18 @@ def devices_are_those_of_top(folder: Path) -> None:
     with shown(folder, "--sysfs", str(sysfs), "--sensor-seconds", "1") as (daemon, browser):
         wide = Sluice("--address", daemon.socket, environment={"COLUMNS": "400"})
         browser.wait_for("document.body.innerText.includes('71 °C, 84 W')")
-        [titles, *rows] = sections(wide.text("top", "--once", "--interval", "0.3"))["DEVICE"]
-        cards = browser.run("[...document.querySelectorAll('.device')].map((card) => card.innerText)")
-        for row, card in zip(rows, cards, strict=True):
-            of = dict(zip(titles, row, strict=True))
-            words = card.replace("–", "-")
-            for part in (f"Device {of['DEVICE']} {of['KIND']}", of["HEALTH"], f"{of['RESERVED']} cores reserved",
-                         f"{of['BUSY']} busy", f"Memory {of['MEMORY']}", f"Sensors {of['SENSORS']}"):
-                assert part in words, f"no {part!r} in {words!r}"
+
+        def compare_both() -> None:
+            [titles, *rows] = sections(wide.text("top", "--once", "--interval", "0.3"))["DEVICE"]
+            cards = browser.run("[...document.querySelectorAll('.device')].map((card) => card.innerText)")
+            for row, card in zip(rows, cards, strict=True):
+                of = dict(zip(titles, row, strict=True))
+                words = card.replace("–", "-")
+                for part in (f"Device {of['DEVICE']} {of['KIND']}", of["HEALTH"], f"{of['RESERVED']} cores reserved",
+                             f"{of['BUSY']} busy", f"Memory {of['MEMORY']}", f"Sensors {of['SENSORS']}"):
+                    holds(words, part)
+
+        eventually_agree(compare_both)
 
 
 def hot_device_is_said_on_the_page(folder: Path) -> None:

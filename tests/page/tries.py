@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "daemon"))
 from browser import Browser, find_browser  # noqa: E402
 from harness import Daemon, Sluice, prove, same  # noqa: E402
-from page import CHOOSE_PICTURE, check_in_all_sizes, choose  # noqa: E402
+from page import CHOOSE_PICTURE, check_in_all_sizes, choose, record  # noqa: E402
 
 # Two seconds of a tone in two channels, one of which is silent, as a file in the field.
 CHOOSE_SOUND = """(() => {
@@ -136,8 +136,8 @@ def timeline_and_graph_have_operations(folder: Path) -> None:
         browser.run("""window.tries = setInterval(() => {
           const button = document.querySelector('form.try button');
           if (!button.disabled) button.click();
-        }, 20), document.querySelector('.recorder button').click()""")
-        browser.wait_for("document.querySelector('.timeline .operation') !== null")
+        }, 20)""")
+        record(browser, ".recorder button", "document.querySelector('.timeline .operation') !== null")
         browser.run("clearInterval(window.tries)")
         titles = browser.run("[...document.querySelectorAll('.timeline .operation title')].map((one) => one.textContent)")
         assert any("ReduceMax" in title for title in titles), titles[:5]

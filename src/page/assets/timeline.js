@@ -67,7 +67,9 @@ export function timelinePart({path, onProfile = () => {}}) {
       {title: 'Cores', wide: true, text: (track) => format.cores(track.cores) || '–'},
       {title: 'Times', number: true, text: (track) => format.count(track.count)},
       {title: 'Mean', number: true, text: (track) => format.duration(track.sum_ns / Math.max(1, track.count))},
-      {title: 'Busy', number: true, wide: true, text: (track) => format.percent(track.sum_ns / track.duration_ns)},
+      // Requests wait side by side: their sum is no share of the time.
+      {title: 'Busy', number: true, wide: true, text: (track) => (track.what === 'queue' ? '–'
+        : format.percent(track.busy_ns / Math.max(1, track.duration_ns)))},
     ],
   });
   let timeline = null;
@@ -111,8 +113,11 @@ export function timelinePart({path, onProfile = () => {}}) {
     view = [Math.min(spans[Math.max(0, spans.length - kFirstView)][2], end - 1000), end];
     redraw();
     const cut = timeline.num_spans > spans.length ? `, the newest ${format.count(spans.length)} drawn` : '';
+    const dropped = timeline.num_dropped > 0
+      ? ` ${format.count(timeline.num_dropped)} older spans were dropped; Busy is of the last ${
+        format.duration(timeline.duration_ns)}.` : '';
     say(status, `${format.count(profile.num_requests)} requests, ${format.count(timeline.num_spans)} spans${cut}: ` +
-      `the last ${format.duration(end)}.`);
+      `the last ${format.duration(end)}.${dropped}`);
   }
 
   async function run() {
