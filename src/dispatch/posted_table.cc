@@ -1,5 +1,7 @@
 #include "dispatch/posted_table.h"
 
+#include <atomic>
+#include <random>
 #include <utility>
 
 #include "base/no_memory.h"
@@ -8,27 +10,63 @@
 namespace sluice::dispatch {
 namespace {
 
-Status spent(std::uint64_t id) {
-  return terms::runtime_error(RuntimeCode::kInvalidHandle,
-                              "no request has id {:#x}, or its reply was taken", id);
+/// No two sessions of a daemon use a number, and one of the daemon before hardly comes again: an id
+/// of the wrong session finds nothing.
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> next = std::random_device()() & 0x7FFF'FFFFU;
+  return next.fetch_add(1);
 }
 
 }  // namespace
+
+Status PostedTable::spent(std::uint64_t id) const {
+  if (!closed_.is_ok()) return closed_;
+  return terms::runtime_error(RuntimeCode::kInvalidHandle,
+                              "no request has id {:#x}, or its reply was taken, or dropped: it "
+                              "stays {} s",
+                              id, kKeptNs / 1'000'000'000);
+}
+
+void PostedTable::answered(Entries::iterator entry) {
+  entry->second.is_done = true;
+  entry->second.done_ns = clock_.now_ns();
+  answered_.emplace(entry->second.done_ns, entry->first);
+}
+
+PostedTable::Answer PostedTable::remove(Entries::iterator entry) {
+  answered_.erase({entry->second.done_ns, entry->first});
+  Answer answer = std::move(entry->second.answer);
+  posted_.erase(entry);
+  return answer;
+}
+
+std::vector<PostedTable::Answer> PostedTable::make_room(std::size_t most) {
+  std::vector<Answer> dropped;
+  const std::int64_t now_ns = clock_.now_ns();
+  while (!answered_.empty() &&
+         (now_ns - answered_.begin()->first >= kKeptNs || posted_.size() > most)) {
+    dropped.push_back(remove(posted_.find(answered_.begin()->second)));
+  }
+  return dropped;
+}
 
 Result<std::uint64_t> PostedTable::post(const std::shared_ptr<ModelRef>& model,
                                         std::shared_ptr<telemetry::Observation> observation,
                                         runtime::Request& request, RequestLimits limits,
                                         Answer answer) {
   std::uint64_t id = 0;
+  std::vector<Answer> dropped;
   {
     const std::lock_guard lock(mutex_);
-    if (is_closed_ || posted_.size() >= kMost) {
-      return terms::runtime_error(
-          is_closed_ ? RuntimeCode::kCancelled : RuntimeCode::kOutOfResources,
-          "{} posted requests wait to be taken, {} at most: take their replies first",
-          posted_.size(), kMost);
+    if (!closed_.is_ok()) return closed_;
+    dropped = make_room(kMost - 1);
+    if (posted_.size() >= kMost) {
+      return terms::runtime_error(RuntimeCode::kOutOfResources,
+                                  "{} posted requests are in flight, the most of a session: wait "
+                                  "for one of them",
+                                  posted_.size());
     }
-    id = runtime::handle_of(runtime::HandleKind::kPosted, next_number_++);
+    id = runtime::handle_of(runtime::HandleKind::kPosted, next_number());
     posted_[id].answer = std::move(answer);
   }
   const Status status = catch_no_memory([&] {
@@ -48,12 +86,14 @@ Result<std::uint64_t> PostedTable::post(const std::shared_ptr<ModelRef>& model,
 
 void PostedTable::finish(std::uint64_t id) {
   std::function<void()> on_end;
+  std::vector<Answer> dropped;
   {
     const std::lock_guard lock(mutex_);
     const auto it = posted_.find(id);
     if (it == posted_.end()) return;  // closed meanwhile
-    it->second.is_done = true;
+    answered(it);
     on_end = std::exchange(it->second.on_end, nullptr);
+    dropped = make_room(kMost);
   }
   if (on_end) on_end();
 }
@@ -65,9 +105,18 @@ Result<PostedTable::Answer> PostedTable::take(std::uint64_t id) {
   if (!it->second.is_done) {
     return terms::runtime_error(RuntimeCode::kPending, "the request is not done yet");
   }
-  Answer answer = std::move(it->second.answer);
-  posted_.erase(it);
-  return answer;
+  return remove(it);
+}
+
+void PostedTable::put_back(std::uint64_t id, Answer answer) {
+  std::vector<Answer> dropped;
+  const std::lock_guard lock(mutex_);
+  if (!closed_.is_ok()) return;
+  const auto [it, is_new] = posted_.try_emplace(id);
+  if (!is_new) return;
+  it->second.answer = std::move(answer);
+  answered(it);
+  dropped = make_room(kMost);
 }
 
 void PostedTable::await(std::uint64_t id, const void* who, std::function<void()> on_end) {
@@ -102,12 +151,13 @@ Status PostedTable::cancel(std::uint64_t id) {
   return ok_status();
 }
 
-void PostedTable::close() {
-  std::map<std::uint64_t, Posted> posted;
+void PostedTable::close(const Status& reason) {
+  Entries posted;
   {
     const std::lock_guard lock(mutex_);
-    is_closed_ = true;
+    if (closed_.is_ok()) closed_ = reason;
     posted.swap(posted_);
+    answered_.clear();
   }
   flights_.cancel_all();
   for (const auto& [id, one] : posted) {

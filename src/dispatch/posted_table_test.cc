@@ -27,7 +27,8 @@ class PostedTableTest : public ::testing::Test {
   const std::shared_ptr<testing::KeepingSink> sink_ = std::make_shared<testing::KeepingSink>();
   const std::shared_ptr<ModelRef> model_ =
       std::make_shared<ModelRef>(sink_, std::vector<bool>{true}, false);
-  const std::shared_ptr<PostedTable> table_ = std::make_shared<PostedTable>();
+  ManualClock clock_;
+  const std::shared_ptr<PostedTable> table_ = std::make_shared<PostedTable>(clock_);
 };
 
 TEST_F(PostedTableTest, ReplyIsTakenOnce) {
@@ -74,23 +75,76 @@ TEST_F(PostedTableTest, RefusedRequestHasNoId) {
   EXPECT_EQ(terms::runtime_code_of(post(7).status()), RuntimeCode::kQueueFull);
 }
 
-TEST_F(PostedTableTest, RepliesThatNobodyTakesAreBounded) {
+TEST_F(PostedTableTest, OldestReplyGivesWayWhereThereAreTooMany) {
+  std::vector<std::uint64_t> ids;
   for (std::size_t i = 0; i < PostedTable::kMost; ++i) {
-    ASSERT_TRUE(post(1).is_ok());
-    sink_->answer(i);
+    ids.push_back(post(7).value());
+    clock_.advance(1);
+    // The first request stays in flight, and the second is answered after all others.
+    if (i > 1) sink_->answer(i);
   }
+  sink_->answer(1);
+  EXPECT_TRUE(post(1).is_ok());
+  EXPECT_EQ(take_code(ids[2]), RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(take_code(ids[0]), RuntimeCode::kPending);
+  EXPECT_EQ(take(ids[1]), 7);
+  EXPECT_EQ(take(ids[3]), 7);
+}
+
+TEST_F(PostedTableTest, RequestsInFlightAreBounded) {
+  for (std::size_t i = 0; i < PostedTable::kMost; ++i) ASSERT_TRUE(post(1).is_ok());
   EXPECT_EQ(terms::runtime_code_of(post(1).status()), RuntimeCode::kOutOfResources);
+  sink_->answer(0);
+  EXPECT_TRUE(post(1).is_ok());
+}
+
+TEST_F(PostedTableTest, ReplyThatNobodyTakesGoesWithTheNextRequestAfterItsTime) {
+  const std::uint64_t old = post(1).value();
+  const std::uint64_t late = post(2).value();
+  sink_->answer(0);
+  clock_.advance(PostedTable::kKeptNs - 1);
+  const std::uint64_t young = post(3).value();
+  EXPECT_EQ(sink_->requests.size(), 3U);
+  clock_.advance(1);
+  sink_->answer(1);
+  EXPECT_EQ(take_code(old), RuntimeCode::kInvalidHandle) << "another one was answered";
+  clock_.advance(PostedTable::kKeptNs);
+  const std::uint64_t next = post(4).value();
+  EXPECT_EQ(take_code(late), RuntimeCode::kInvalidHandle) << "another one was posted";
+  EXPECT_EQ(take_code(young), RuntimeCode::kPending) << "its time begins with its answer";
+  sink_->answer(2);
+  EXPECT_EQ(take(young), 3);
+  EXPECT_EQ(take_code(next), RuntimeCode::kPending);
+}
+
+TEST_F(PostedTableTest, ReplyThatWasPutBackIsTakenAgain) {
+  const std::uint64_t id = post(7).value();
+  sink_->answer(0);
+  table_->put_back(id, table_->take(id).value());
+  EXPECT_EQ(take(id), 7);
+  EXPECT_EQ(take_code(id), RuntimeCode::kInvalidHandle);
+}
+
+TEST_F(PostedTableTest, TablesShareNoId) {
+  const auto other = std::make_shared<PostedTable>(clock_);
+  const std::uint64_t id = post(7).value();
+  Request request;
+  request.on_done = [](const Reply&) {};
+  EXPECT_NE(other->post(model_, nullptr, request, {}, nullptr).value(), id);
 }
 
 TEST_F(PostedTableTest, ClosedTableEndsItsWaitsAndForgetsItsReplies) {
   const std::uint64_t id = post(7).value();
   int num_ended = 0;
   table_->await(id, this, [&] { ++num_ended; });
-  table_->close();
+  table_->close(terms::runtime_error(RuntimeCode::kCancelled, "the session is over"));
   EXPECT_EQ(num_ended, 1);
-  EXPECT_EQ(take_code(id), RuntimeCode::kInvalidHandle);
-  EXPECT_EQ(terms::runtime_code_of(table_->cancel(id)), RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(table_->take(id).status().message(), "the session is over");
+  EXPECT_EQ(take_code(id), RuntimeCode::kCancelled);
+  EXPECT_EQ(terms::runtime_code_of(table_->cancel(id)), RuntimeCode::kCancelled);
   EXPECT_EQ(terms::runtime_code_of(post(7).status()), RuntimeCode::kCancelled);
+  table_->put_back(id, nullptr);
+  EXPECT_EQ(take_code(id), RuntimeCode::kCancelled);
   sink_->answer(0);  // late: nothing happens
 }
 

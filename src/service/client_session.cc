@@ -194,6 +194,7 @@ bool ClientSession::on_close(std::function<void(const Status&)> listener) {
 ClientSession::Holdings ClientSession::close(const Status& reason) {
   std::function<void(const Status&)> listener;
   Holdings holdings;
+  Status closed;
   {
     const std::lock_guard lock(mutex_);
     is_closed_ = true;
@@ -209,10 +210,11 @@ ClientSession::Holdings ClientSession::close(const Status& reason) {
     region_bytes_ = 0;
     num_cores_ = 0;
     // From here on no request of the session starts; those in flight are cancelled by stop_.
-    requests_->close(check_still_open());
+    closed = check_still_open();
+    requests_->close(closed);
   }
   stop_.request_stop();
-  posted_->close();
+  posted_->close(closed);
   if (listener) listener(reason);
   return holdings;
 }
