@@ -91,7 +91,7 @@ class InferStreamTest : public testing::ServingTest<runtime::ManualDrivers> {
   std::uint64_t model_ = 0;
 };
 
-RuntimeCode code_of(const Status& status) { return terms::runtime_code_of(status); }
+RuntimeCode stream_code_of(const Status& status) { return terms::runtime_code_of(status); }
 
 TEST_F(InferStreamTest, RepliesCarryTheirRequestIds) {
   const auto stream = client_->open_stream().value();
@@ -124,7 +124,7 @@ TEST_F(InferStreamTest, CancelAnswersItsRequestOnly) {
   const auto cancelled = stream->next();   // no thread steps the engine
   ASSERT_TRUE(cancelled.is_ok()) << cancelled.status().to_string();
   EXPECT_EQ((*cancelled)->id, 2U);
-  EXPECT_EQ(code_of((*cancelled)->reply.status()), RuntimeCode::kCancelled);
+  EXPECT_EQ(stream_code_of((*cancelled)->reply.status()), RuntimeCode::kCancelled);
   std::vector<std::uint64_t> rest;
   for (int i = 0; i < 3; ++i) {
     const client::StreamAnswer answer = take(*stream);
@@ -202,25 +202,41 @@ TEST_F(InferStreamTest, RequestThatIsRefusedSpoilsNoOther) {
     return (*answer)->reply.status();
   };
   ASSERT_TRUE(send(*stream, 2, /*model=*/0x7'0000'0001, 1, {}).is_ok());
-  EXPECT_EQ(code_of(refusal_of(2)), RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(stream_code_of(refusal_of(2)), RuntimeCode::kInvalidHandle);
   ASSERT_TRUE(stream->send(3, model_, {}).is_ok());
   const Status missing = refusal_of(3);
-  EXPECT_EQ(code_of(missing), RuntimeCode::kBadInput);
+  EXPECT_EQ(stream_code_of(missing), RuntimeCode::kBadInput);
   EXPECT_THAT(missing.message(), HasSubstr("input \"x\" is missing"));
   ASSERT_TRUE(send(*stream, 4, model_, 1, {.timeout_ns = -1}).is_ok());
-  EXPECT_EQ(code_of(refusal_of(4)), RuntimeCode::kInvalid);
+  EXPECT_EQ(stream_code_of(refusal_of(4)), RuntimeCode::kInvalid);
   std::vector<float> few(2, 0);
   ASSERT_TRUE(
       stream->send(5, model_, {{"x", {few.data(), 8, ir::ElementType::kF32, {4}}}}).is_ok());
-  EXPECT_EQ(code_of(refusal_of(5)), RuntimeCode::kBadInput);
+  EXPECT_EQ(stream_code_of(refusal_of(5)), RuntimeCode::kBadInput);
   EXPECT_EQ(first_of(take(*stream)), 2);
+}
+
+TEST_F(InferStreamTest, PostedRequestIsRefused) {
+  grpc::ClientContext context;
+  const auto call = stub_->InferStream(&context);
+  v1::InferStreamRequest message;
+  message.set_id(7);
+  message.mutable_request()->set_model(model_);
+  message.mutable_request()->set_is_posted(true);
+  ASSERT_TRUE(call->Write(message));
+  v1::InferStreamResponse answer;
+  ASSERT_TRUE(call->Read(&answer));
+  EXPECT_EQ(answer.id(), 7U);
+  EXPECT_THAT(answer.error().message(), HasSubstr("is not posted"));
+  call->WritesDone();
+  EXPECT_TRUE(call->Finish().ok()) << "the stream goes on";
 }
 
 TEST_F(InferStreamTest, RequestsDeadlineIsItsOwn) {
   const auto stream = client_->open_stream().value();
   ASSERT_TRUE(send(*stream, 1, model_, 1, {.timeout_ns = 1}).is_ok());
   const client::StreamAnswer late = take(*stream);
-  EXPECT_EQ(code_of(late.reply.status()), RuntimeCode::kTimeout);
+  EXPECT_EQ(stream_code_of(late.reply.status()), RuntimeCode::kTimeout);
   ASSERT_TRUE(send(*stream, 2, 1).is_ok());
   EXPECT_EQ(first_of(take(*stream)), 2);
 }
@@ -231,7 +247,7 @@ TEST_F(InferStreamTest, DuplicateRequestIdEndsTheStreamAndCancelsBoth) {
   ASSERT_TRUE(send(*stream, 8, 1).is_ok());
   const auto end = stream->next();
   ASSERT_FALSE(end.is_ok());
-  EXPECT_EQ(code_of(end.status()), RuntimeCode::kInvalid);
+  EXPECT_EQ(stream_code_of(end.status()), RuntimeCode::kInvalid);
   EXPECT_THAT(end.status().message(), HasSubstr("request 8: another one with this id"));
   EXPECT_TRUE(eventually([&] { return answered(statistics()) >= 1; }));
 }
@@ -243,7 +259,7 @@ TEST_F(InferStreamTest, EmptyMessageEndsTheStream) {
   v1::InferStreamResponse none;
   EXPECT_FALSE(call->Read(&none));
   const Status status = wire::from_grpc(call->Finish());
-  EXPECT_EQ(code_of(status), RuntimeCode::kInvalid) << status.to_string();
+  EXPECT_EQ(stream_code_of(status), RuntimeCode::kInvalid) << status.to_string();
 }
 
 TEST_F(InferStreamTest, MessageOverTheLimitEndsTheStream) {

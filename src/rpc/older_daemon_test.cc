@@ -39,7 +39,14 @@ class OlderDaemon final : public v1::Runtime::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status Infer(grpc::ServerContext* /*context*/, const v1::InferRequest* /*request*/,
+                     v1::InferResponse* /*response*/) override {
+    ++num_inferences;
+    return grpc::Status::OK;
+  }
+
   std::atomic<std::uint64_t> unloaded = 0;
+  std::atomic<int> num_inferences = 0;
 };
 
 TEST(OlderDaemon, ThatJoinsNoRequestsIsReported) {
@@ -80,6 +87,11 @@ TEST(OlderDaemon, ThatJoinsNoRequestsIsReported) {
   terms::LoadOptions strict;
   strict.nan_policy = terms::NanPolicy::kFail;
   EXPECT_THAT((*client)->load(strict, "/m.sluice").status().message(), HasSubstr("nan_policy"));
+
+  const auto posted = (*client)->post(17, {}, {});
+  EXPECT_EQ(posted.status().code(), Code::kUnimplemented);
+  EXPECT_THAT(posted.status().message(), HasSubstr("keeps no replies"));
+  EXPECT_EQ(daemon.num_inferences, 0) << "it would run the request and drop its outputs";
   server->Shutdown();
 }
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "rpc/client/client.h"
@@ -59,6 +61,35 @@ class PostedRequestTest : public testing::ServingTest<runtime::ManualDrivers> {
     return reply;
   }
 
+  /// How a request ended, by the access log.
+  class Ended {
+   public:
+    void set(const telemetry::RequestRecord& record) {
+      const std::lock_guard lock(mutex_);
+      record_ = Record{record.code, record.user, record.message};
+    }
+    struct Record {
+      Code code = Code::kOk;
+      std::string user;
+      std::string message;
+    };
+    std::optional<Record> record() const {
+      const std::lock_guard lock(mutex_);
+      return record_;
+    }
+
+   private:
+    mutable std::mutex mutex_;
+    std::optional<Record> record_;
+  };
+  using RecordedEnd = std::shared_ptr<Ended>;
+  /// Of the next requests.
+  RecordedEnd record() {
+    auto end = std::make_shared<Ended>();
+    service_.telemetry().set_access_sink([end](const auto& record) { end->set(*record); });
+    return end;
+  }
+
   std::unique_ptr<client::Client> first_;
   std::unique_ptr<client::Client> second_;
   std::uint64_t model_ = 0;
@@ -82,6 +113,25 @@ TEST_F(PostedRequestTest, WaitEndsWithTheReplyOrItsTime) {
   EXPECT_EQ(code_of(first_->take_reply(request, 1'000'000).status()), RuntimeCode::kPending);
   const auto reply = wait(*first_, request);
   EXPECT_TRUE(reply.is_ok()) << reply.status().to_string();
+}
+
+TEST_F(PostedRequestTest, AccessRecordNamesTheUser) {
+  const RecordedEnd end = record();
+  const std::uint64_t request = post(*first_).value();
+  run();
+  ASSERT_TRUE(eventually([&] { return end->record().has_value(); }));
+  EXPECT_EQ(end->record()->code, Code::kOk);
+  EXPECT_THAT(end->record()->user, HasSubstr("user "));
+  EXPECT_EQ(poll(*first_, request), RuntimeCode::kOk);
+}
+
+TEST_F(PostedRequestTest, AccessRecordSaysWhyARequestWasRefused) {
+  const RecordedEnd end = record();
+  EXPECT_FALSE(post(*connect("")).is_ok());
+  ASSERT_TRUE(eventually([&] { return end->record().has_value(); }));
+  EXPECT_EQ(end->record()->code, Code::kFailedPrecondition);
+  EXPECT_THAT(end->record()->message, HasSubstr("session"));
+  EXPECT_THAT(end->record()->user, HasSubstr("user "));
 }
 
 TEST_F(PostedRequestTest, CancelComesFromAnyConnectionOfTheSession) {

@@ -3,11 +3,13 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "rpc/client/client_messages.h"
 #include "rpc/client/connection.h"
@@ -25,8 +27,8 @@
 namespace sluice::rpc::client {
 namespace {
 
-/// The protocol's minor version since which rings carry spans.
-constexpr std::uint32_t kRingSpans = 12;
+// The protocol's minor versions since which rings carry spans, and a daemon keeps posted requests.
+constexpr std::uint32_t kRingSpans = 12, kPostedRequests = 13;
 // A chunk of an upload: it needs a daemon whose max_message_bytes is larger.
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 // Of models that a client remembers; a forgotten one is asked for again.
@@ -314,36 +316,33 @@ class GrpcClient final : public Client {
 
   Result<std::uint64_t> post(std::uint64_t model, const std::vector<terms::NamedTensor>& inputs,
                              const InferOptions& options) override {
+    // An older daemon would run the request and drop its outputs.
+    if (!keeps_replies_) keeps_replies_ = SLUICE_TRY(server()).protocol_minor >= kPostedRequests;
+    if (!keeps_replies_) return older_daemon("keeps no replies");
     v1::InferRequest request;
     SLUICE_TRY(write_infer(model, inputs, options, shared_, nullptr, request));
     request.set_is_posted(true);
     request.set_timeout_ns(options.timeout_ns);
-    const std::uint64_t id = SLUICE_TRY(call(&Stub::Infer, request)).request();
-    if (id != 0) return id;
-    return unimplemented("the daemon at {} keeps no replies: it is an older one; update it",
-                         connection_.options().address);
+    return SLUICE_TRY(call(&Stub::Infer, request)).request();
   }
 
   Result<InferReply> take_reply(std::uint64_t request, std::int64_t wait_ns) override {
     v1::TakeReplyRequest wanted;
     wanted.set_request(request);
     wanted.set_waits(wait_ns != 0);
+    wanted.set_wait_ns(std::max<std::int64_t>(wait_ns, 0));
     auto response = std::make_shared<v1::InferResponse>();
-    const Status taken = call(&Stub::TakeReply, wanted, *response, wait_ns);
-    // The end of the wait, and that of a request with a time limit, have one code.
-    if (wait_ns > 0 && taken.code() == Code::kDeadlineExceeded) {
-      auto now = take_reply(request, 0);
-      const bool was_taken = terms::runtime_code_of(now.status()) == RuntimeCode::kInvalidHandle;
-      return was_taken ? Result<InferReply>(taken) : std::move(now);
-    }
-    SLUICE_TRY(Status(taken));
+    // The daemon ends the wait. The call ends later: a reply that is on its way would be lost.
+    const std::int64_t answer_ns = connection_.options().answer_timeout_ns;
+    const bool is_limited = answer_ns > 0 && wait_ns >= 0 && wait_ns < kNoDeadline / 2 - answer_ns;
+    SLUICE_TRY(call(&Stub::TakeReply, wanted, *response, is_limited ? wait_ns + answer_ns : 0));
     return read_infer(std::move(response), {});
   }
 
   Status cancel_request(std::uint64_t request) override {
     v1::CancelRequestRequest wanted;
     wanted.set_request(request);
-    return call(&Stub::CancelRequest, wanted).status();
+    return call(&Stub::CancelRequest, wanted, connection_.options().answer_timeout_ns).status();
   }
 
   Result<std::shared_ptr<SharedTensors>> share(std::int64_t size_bytes) override {
@@ -485,10 +484,8 @@ class GrpcClient final : public Client {
     // An older daemon would read past an option and serve otherwise.
     const bool has_newer = wire::newer_option(options).has_value();
     const std::uint32_t minor = has_newer ? SLUICE_TRY(server()).protocol_minor : 0;
-    if (const auto option = wire::newer_option(options, minor); has_newer && option) {
-      return unimplemented("the daemon at {} takes no {}: it is an older one; update it",
-                           connection_.options().address, *option);
-    }
+    if (const auto option = wire::newer_option(options, minor); has_newer && option)
+      return older_daemon(fmt::format("takes no {}", *option));
     v1::LoadModelRequest message;
     wire::to_proto(options, source);
     *message.mutable_options() = std::move(source);
@@ -513,9 +510,12 @@ class GrpcClient final : public Client {
     const bool joins = entry.function && entry.function->options.batch_rows > 0;
     if (!options.function || options.function->batch_rows == 0 || joins) return entry;
     SLUICE_TRY(unload(entry.info.handle, 0));
-    return unimplemented(
-        "the daemon at {} takes no batch_rows of a function: it is an older one; update it",
-        connection_.options().address);
+    return older_daemon("takes no batch_rows of a function");
+  }
+
+  Status older_daemon(std::string_view lack) const {
+    return unimplemented("the daemon at {} {}: it is an older one; update it",
+                         connection_.options().address, lack);
   }
 
   Result<std::string> find_side_socket() {
@@ -572,6 +572,7 @@ class GrpcClient final : public Client {
   std::mutex session_mutex_;
   std::string token_;  ///< not written any more once the connection has a session
   SharedTable shared_;
+  std::atomic<bool> keeps_replies_ = false;  ///< known of the daemon
   std::mutex ring_mutex_;
   bool has_tried_ring_ = false;
   std::shared_ptr<RingCaller> ring_;

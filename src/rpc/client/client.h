@@ -22,7 +22,8 @@ struct ClientOptions {
   std::string address = std::string(wire::kDefaultAddress);
   /// How long a call may wait for the daemon to be there.
   std::int64_t connect_timeout_ns = 5'000'000'000;
-  /// How long a call that changes nothing may wait for its answer; 0: for ever.
+  /// How long a call that changes nothing may wait for its answer, and one about a posted request
+  /// beyond the wait that it asks for; 0: for ever.
   std::int64_t answer_timeout_ns = 0;
   /// Over TCP with TLS: the authority that signed the daemon's certificate, and for mutual TLS our
   /// own. PEM files; empty: no TLS.
@@ -142,8 +143,8 @@ class Client {
   virtual Result<std::uint64_t> post(std::uint64_t model,
                                      const std::vector<terms::NamedTensor>& inputs,
                                      const InferOptions& options) = 0;
-  /// `wait_ns`: 0 does not wait, -1 waits without limit. Fails: kPending; kInvalidHandle; as the
-  /// request did.
+  /// `wait_ns`: 0 does not wait, -1 waits without limit. Fails: kPending, also where another call
+  /// comes to wait; kInvalidHandle; as the request did.
   virtual Result<InferReply> take_reply(std::uint64_t request, std::int64_t wait_ns) = 0;
   virtual Status cancel_request(std::uint64_t request) = 0;
   /// Many requests on one call, in this client's session if it has one. Ends before the client.

@@ -1,8 +1,10 @@
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/no_memory.h"
 #include "rpc/server/calls/handlers.h"
+#include "rpc/server/calls/idle_limit.h"
 #include "rpc/server/calls/placed_request.h"
 #include "rpc/server/calls/unary_infer.h"
 #include "rpc/wire/error.h"
@@ -58,18 +60,22 @@ struct PostedReply {
 Status post(const Handlers& handlers, const service::Admission& admission,
             runtime::Request& request, const Messages& messages) {
   const auto& session = admission.caller.session;
+  const auto posted = std::make_shared<PostedReply>();
+  AnswerCall write = observed(
+      [messages, posted, model = admission.model,
+       limit_bytes = handlers.max_answer_bytes()](const runtime::Reply& reply) {
+        return answer(reply, *model, limit_bytes, *messages, posted->charge, posted->response);
+      },
+      admission);
   if (session->id() == terms::kNobody) {
     return terms::runtime_error(RuntimeCode::kFailed,
                                 "a posted request belongs to a session: open one");
   }
-  const auto posted = std::make_shared<PostedReply>();
   posted->charge = SLUICE_TRY(ByteCharge::take(session->answers(), 0));
   request.deadline_ns = kNoDeadline;  // the call's is not the request's
   request.limit(admission.model->clock(), messages->request.timeout_ns());
-  request.on_done = [messages, posted, model = admission.model,
-                     limit_bytes = handlers.max_answer_bytes()](const runtime::Reply& reply) {
-    posted->status =
-        answer(reply, *model, limit_bytes, *messages, posted->charge, posted->response);
+  request.on_done = [posted, write = std::move(write)](const runtime::Reply& reply) {
+    posted->status = write(reply);
   };
   const std::uint64_t id = SLUICE_TRY(session->posted().post(admission.model, admission.observation,
                                                              request, admission.limits, posted));
@@ -85,8 +91,14 @@ class TakeCall final : public grpc::ServerUnaryReactor {
            v1::InferResponse& response)
       : context_(context), session_(std::move(session)), id_(id), response_(response) {}
 
-  void wait() {
+  /// For `wait_ns`, 0 without limit. The daemon ends the wait, not the call's deadline, which could
+  /// pass while the reply is on its way.
+  void wait(std::int64_t wait_ns) {
+    if (context_.IsCancelled()) return end();
     session_->posted().await(id_, this, [this] { end(); });
+    // The call may be over already; this lives until the handler has returned.
+    const bool is_limited = wait_ns > 0 && deadline_after(system_clock(), wait_ns) != kNoDeadline;
+    if (is_limited) limit_.emplace(wait_ns, [this] { session_->posted().leave(id_, this); });
   }
   void end() {
     // The reply stays for the next call.
@@ -99,7 +111,14 @@ class TakeCall final : public grpc::ServerUnaryReactor {
   }
 
   void OnCancel() override { session_->posted().leave(id_, this); }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    if (reply_ != nullptr && context_.IsCancelled()) {
+      // The client went while the reply was on its way.
+      response_.Swap(&reply_->response);
+      session_->posted().put_back(id_, std::move(reply_));
+    }
+    delete this;
+  }
 
  private:
   const grpc::CallbackServerContext& context_;
@@ -107,6 +126,7 @@ class TakeCall final : public grpc::ServerUnaryReactor {
   const std::uint64_t id_;
   v1::InferResponse& response_;
   std::shared_ptr<PostedReply> reply_;  ///< its bytes are charged until the call is done
+  std::optional<IdleLimit> limit_;      ///< the first to go: it uses the others
 };
 
 }  // namespace
@@ -129,8 +149,10 @@ grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext&
       catch_no_memory([&] { return request_of(handlers, context, *admission, messages); });
   if (!request.is_ok()) return refuse(context, observation, request.status());
   if (wanted.is_posted()) {
-    return finish(context, wire::to_grpc(catch_no_memory(
-                               [&] { return post(handlers, *admission, *request, messages); })));
+    const Status posted =
+        catch_no_memory([&] { return post(handlers, *admission, *request, messages); });
+    return posted.is_ok() ? finish(context, grpc::Status::OK)
+                          : refuse(context, observation, posted);
   }
   return infer_unary(handlers, context, *admission, *request,
                      [messages, model = admission->model,
@@ -148,7 +170,7 @@ grpc::ServerUnaryReactor* take_reply(const Handlers& handlers, grpc::CallbackSer
   if (!opened.is_ok()) return finish(context, wire::to_grpc(opened));
   auto* call = new TakeCall(context, std::move(caller->session), request.request(), response);
   if (request.waits()) {
-    call->wait();
+    call->wait(request.wait_ns());
   } else {
     call->end();
   }

@@ -41,6 +41,10 @@ struct SluiceMessages {
   static Result<runtime::Request> open(service::Service& service, const service::Caller& caller,
                                        const dispatch::ModelRef& model, Work& work) {
     const v1::InferRequest& wanted = work.message->request();
+    if (wanted.is_posted()) {
+      return terms::runtime_error(RuntimeCode::kInvalid,
+                                  "a request of a stream is not posted: post it with Infer");
+    }
     runtime::Request request;
     request.inputs = SLUICE_TRY(open_request(service, *caller.session, wanted, model, work.placed));
     request.deadline_ns = SLUICE_TRY(deadline_of(work.message->timeout_ns(), model.clock()));

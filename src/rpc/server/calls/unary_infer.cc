@@ -36,17 +36,6 @@ class InferCall final : public grpc::ServerUnaryReactor {
   const std::shared_ptr<dispatch::Flight> flight_;
 };
 
-/// An answer that cannot be written is the request's error.
-AnswerCall observed(AnswerCall answer, const std::shared_ptr<telemetry::Observation>& observation) {
-  return [answer = std::move(answer), observation](const runtime::Reply& reply) {
-    grpc::Status status = answer(reply);
-    if (!status.ok()) {
-      observation->fail(Status(static_cast<Code>(status.error_code()), status.error_message()));
-    }
-    return status;
-  };
-}
-
 }  // namespace
 
 std::int64_t deadline_of(const grpc::CallbackServerContext& context, const Clock& clock) {
@@ -59,16 +48,25 @@ std::int64_t deadline_of(const grpc::CallbackServerContext& context, const Clock
   return left.count() > kNoDeadline - now_ns ? kNoDeadline : now_ns + left.count();
 }
 
+AnswerCall observed(AnswerCall answer, const service::Admission& admission) {
+  if (admission.observation == nullptr) return answer;
+  admission.observation->set_user(service::account_of(admission.caller.peer));
+  return [answer = std::move(answer),
+          observation = admission.observation](const runtime::Reply& reply) {
+    grpc::Status status = answer(reply);
+    if (!status.ok()) {
+      observation->fail(Status(static_cast<Code>(status.error_code()), status.error_message()));
+    }
+    return status;
+  };
+}
+
 grpc::ServerUnaryReactor* infer_unary(Handlers& handlers, grpc::CallbackServerContext& context,
                                       const service::Admission& admission,
                                       runtime::Request& request, AnswerCall answer) {
   dispatch::FlightTable& flights = handlers.flights();
-  const auto& observation = admission.observation;
-  const auto flight = flights.enter(admission.model, true, observation);
-  if (observation != nullptr) {
-    observation->set_user(service::account_of(admission.caller.peer));
-    answer = observed(std::move(answer), observation);
-  }
+  const auto flight = flights.enter(admission.model, true, admission.observation);
+  answer = observed(std::move(answer), admission);
   if (flight->is_for_this_thread()) {
     const auto reply = flights.compute(flight, request, admission.limits);
     return finish(context, reply.is_ok() ? answer(*reply) : wire::to_grpc(reply.status()));

@@ -15,6 +15,9 @@ std::int64_t deadline_of(const grpc::CallbackServerContext& context, const Clock
 /// Fills the call's response, whose memory it keeps alive.
 using AnswerCall = std::function<grpc::Status(const runtime::Reply& reply)>;
 
+/// Also tells the admission's observation of the caller, and of an answer that cannot be written.
+AnswerCall observed(AnswerCall answer, const service::Admission& admission);
+
 /// Computes the request on this thread or has it computed; `answer` ends the call, on any thread.
 /// A client that cancels the call cancels the request.
 grpc::ServerUnaryReactor* infer_unary(Handlers& handlers, grpc::CallbackServerContext& context,
