@@ -160,11 +160,13 @@ std::optional<terms::SequencePart> to_sequence(std::uint64_t number, std::string
 namespace {
 
 /// An ensemble may have a model with sequences.
-Status check_sequence(const terms::DeclaredModel& model) {
+Status check_sequence(const terms::DeclaredModel& model, const terms::SequencePart& part) {
   if (model.sequences || !model.steps.empty()) return ok_status();
+  const std::string_view flag = part.is_start ? "sequence_start" : "sequence_end";
   return terms::runtime_error(RuntimeCode::kInvalid,
-                              "parameter \"sequence_id\": the model keeps no sequences; its "
-                              "config.pbtxt has no sequence_batching");
+                              "parameter \"{}\": the model keeps no sequences; its config.pbtxt "
+                              "has no sequence_batching",
+                              part.id.empty() ? flag : "sequence_id");
 }
 
 }  // namespace
@@ -191,7 +193,7 @@ Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::Mo
     }
   }
   if (from.sequence) {
-    SLUICE_TRY(check_sequence(model.declared()));
+    SLUICE_TRY(check_sequence(model.declared(), *from.sequence));
     request.sequence = std::make_shared<const terms::SequencePart>(*from.sequence);
   }
   request.priority = priority_of(from.priority);

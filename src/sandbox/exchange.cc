@@ -1,5 +1,6 @@
 #include "sandbox/exchange.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::sandbox {
@@ -19,9 +20,48 @@ Exchange::~Exchange() {
 void Exchange::run() {
   std::unique_lock lock(mutex_);
   while (!is_over_) {
-    table_.expire(clock_.now_ns());
-    clock_.wait_until(lock, changed_, table_.next_expiry_ns());
+    const std::int64_t now_ns = clock_.now_ns();
+    table_.expire(now_ns);
+    if (now_ns < next_look_ns_) {
+      clock_.wait_until(lock, changed_, std::min(table_.next_expiry_ns(), next_look_ns_));
+      continue;
+    }
+    next_look_ns_ = kNoDeadline;  // `look_at` may set an earlier one while the holders look
+    std::int64_t next_ns = kNoDeadline;
+    visit_holders(
+        lock, [&](ExchangeHolder& holder) { next_ns = std::min(next_ns, holder.expire(now_ns)); });
+    next_look_ns_ = std::min(next_look_ns_, next_ns);
   }
+}
+
+/// Gives the lock back for each visit. Allocates nothing: a thread without a caller comes here.
+void Exchange::visit_holders(std::unique_lock<std::mutex>& lock,
+                             const std::function<void(ExchangeHolder&)>& visit) {
+  for (std::size_t i = 0; i < holders_.size(); ++i) {
+    std::shared_ptr<ExchangeHolder> holder = holders_[i].lock();
+    if (holder == nullptr) continue;
+    lock.unlock();
+    visit(*holder);
+    holder = nullptr;  // perhaps as its last owner
+    lock.lock();
+  }
+}
+
+void Exchange::add(std::weak_ptr<ExchangeHolder> holder) {
+  const std::lock_guard lock(mutex_);
+  const auto gone = std::ranges::find_if(holders_, [](const auto& one) { return one.expired(); });
+  if (gone != holders_.end()) {
+    *gone = std::move(holder);
+  } else {
+    holders_.push_back(std::move(holder));
+  }
+}
+
+void Exchange::look_at(std::int64_t at_ns) {
+  const std::lock_guard lock(mutex_);
+  if (at_ns >= next_look_ns_) return;
+  next_look_ns_ = at_ns;
+  changed_.notify_all();
 }
 
 Status Exchange::check_ttl(std::int64_t ttl_ns) const {
@@ -36,11 +76,11 @@ void Exchange::add(OwnerId owner, std::shared_ptr<ByteBudget> payer) {
   table_.add(owner, std::move(payer));
 }
 
-Result<ExchangeTable::Room> Exchange::reserve(OwnerId owner, std::int64_t bytes) {
+Result<ExchangeTable::Room> Exchange::reserve(OwnerId owner, std::int64_t bytes, RoomKind kind) {
   const std::lock_guard lock(mutex_);
   // Room is not refused because of a tensor that the thread has not reached.
   table_.expire(clock_.now_ns());
-  return table_.reserve(owner, bytes, options_.limits);
+  return table_.reserve(owner, bytes, options_.limits, kind);
 }
 
 Result<terms::TensorIndex> Exchange::put(OwnerId owner, terms::OutputTensor tensor,
@@ -85,8 +125,9 @@ Status Exchange::remove(OwnerId owner, terms::TensorIndex index) {
 }
 
 void Exchange::drop(OwnerId owner) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   table_.drop(owner);
+  visit_holders(lock, [&](ExchangeHolder& holder) { holder.drop(owner); });
 }
 
 ExchangeUsage Exchange::usage(OwnerId owner) const {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "sandbox/exchange_table.h"
 
@@ -15,7 +18,23 @@ struct ExchangeOptions {
   std::int64_t max_ttl_ns = 3'600'000'000'000;
 };
 
-/// Safe from any thread. A thread of its own frees tensors whose time to live is over.
+/// Keeps memory of owners that is no tensor of the table, such as the states of sequences.
+/// Called from any thread, without a lock of the exchange.
+class ExchangeHolder {
+ public:
+  ExchangeHolder() = default;
+  ExchangeHolder(const ExchangeHolder&) = delete;
+  ExchangeHolder& operator=(const ExchangeHolder&) = delete;
+  virtual ~ExchangeHolder() = default;
+
+  /// Ends what is over at `now_ns`. Returns when the next thing is; kNoDeadline if nothing is.
+  virtual std::int64_t expire(std::int64_t now_ns) = 0;
+  /// The owner has ended.
+  virtual void drop(OwnerId owner) = 0;
+};
+
+/// Safe from any thread. A thread of its own frees tensors whose time to live is over, and looks
+/// after the holders.
 class Exchange {
  public:
   /// `clock` outlives the exchange.
@@ -34,7 +53,8 @@ class Exchange {
   Status check_ttl(std::int64_t ttl_ns) const;
   /// Room for a tensor that is yet to come, and to put it there. Fails: as ExchangeTable::reserve
   /// and as put.
-  Result<ExchangeTable::Room> reserve(OwnerId owner, std::int64_t bytes);
+  Result<ExchangeTable::Room> reserve(OwnerId owner, std::int64_t bytes,
+                                      RoomKind kind = RoomKind::kTensor);
   Result<terms::TensorIndex> put(OwnerId owner, terms::OutputTensor tensor,
                                  ExchangeTable::Room room, std::int64_t ttl_ns);
   /// The tensor where it lies. Fails: as ExchangeTable::get.
@@ -43,17 +63,27 @@ class Exchange {
   /// For other hosts. Fails: as in ExchangeTable.
   Result<std::string> offer(OwnerId owner, terms::TensorIndex index);
   Result<ExchangeTable::Lease> get_offered(terms::TensorIndex index, std::string_view key) const;
+  /// Tells the holders, too.
   void drop(OwnerId owner);
   ExchangeUsage usage(OwnerId owner) const;
 
+  /// The holder hears of times and owners as long as it lives.
+  void add(std::weak_ptr<ExchangeHolder> holder);
+  /// The holders have something that is over at `at_ns`.
+  void look_at(std::int64_t at_ns);
+
  private:
   void run();
+  void visit_holders(std::unique_lock<std::mutex>& lock,
+                     const std::function<void(ExchangeHolder&)>& visit);
 
   Clock& clock_;
   const ExchangeOptions options_;
-  mutable std::mutex mutex_;  ///< guards the table and `is_over_`
+  mutable std::mutex mutex_;  ///< guards the members up to `is_over_`
   std::condition_variable changed_;
   ExchangeTable table_;
+  std::vector<std::weak_ptr<ExchangeHolder>> holders_;  ///< each keeps its place
+  std::int64_t next_look_ns_ = kNoDeadline;             ///< at the holders
   bool is_over_ = false;
   std::thread thread_;  ///< last: uses the members above
 };

@@ -23,16 +23,20 @@ void ExchangeTable::add(OwnerId owner, std::shared_ptr<ByteBudget> payer) {
 }
 
 Result<ExchangeTable::Room> ExchangeTable::reserve(OwnerId owner, std::int64_t bytes,
-                                                   const ExchangeLimits& limits) {
+                                                   const ExchangeLimits& limits, RoomKind kind) {
   const auto it = counts_.find(owner);
   if (it == counts_.end()) return owner_has_ended();
   const std::shared_ptr<Counts>& counts = it->second;
-  if (counts->num_tensors >= limits.max_tensors || bytes > limits.max_bytes - counts->bytes) {
-    return runtime_error(RuntimeCode::kOutOfResources,
-                         "the exchange holds {} tensors of {} bytes for this session, at most {} "
-                         "of {} bytes; {} more do not fit: remove some, or give them less time",
-                         counts->num_tensors.load(), counts->bytes.load(), limits.max_tensors,
-                         limits.max_bytes, bytes);
+  const int num_tensors = kind == RoomKind::kTensor ? 1 : 0;
+  if (counts->num_tensors + num_tensors > limits.max_tensors ||
+      bytes > limits.max_bytes - counts->bytes) {
+    return runtime_error(
+        RuntimeCode::kOutOfResources,
+        "the exchange holds {} tensors of {} bytes for this session, at most {} "
+        "of {} bytes; {} more do not fit: {}",
+        counts->num_tensors.load(), counts->bytes.load(), limits.max_tensors, limits.max_bytes,
+        bytes,
+        kind == RoomKind::kTensor ? "remove some, or give them less time" : "end some sequences");
   }
   ByteCharge charge;
   if (counts->payer != nullptr) {
@@ -43,12 +47,12 @@ Result<ExchangeTable::Room> ExchangeTable::reserve(OwnerId owner, std::int64_t b
     charge = std::move(*taken);
   }
   counts->bytes += bytes;
-  ++counts->num_tensors;
+  counts->num_tensors += num_tensors;
   // The deleter gives the room back, whoever drops the last copy.
   const auto paid = std::make_shared<ByteCharge>(std::move(charge));
-  return Room(counts.get(), [counts, paid, bytes](const void* /*same*/) {
+  return Room(counts.get(), [counts, paid, bytes, num_tensors](const void* /*same*/) {
     counts->bytes -= bytes;
-    --counts->num_tensors;
+    counts->num_tensors -= num_tensors;
   });
 }
 

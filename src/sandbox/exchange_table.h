@@ -23,6 +23,8 @@ struct ExchangeLimits {
   std::int64_t max_bytes = std::int64_t{1} << 30;
   std::int64_t max_tensors = 4096;
 };
+/// A state of a sequence counts by its bytes alone: the number of sequences has limits of its own.
+enum class RoomKind : std::uint8_t { kTensor, kState };
 
 /// What an owner's tensors hold.
 struct ExchangeUsage {
@@ -51,7 +53,8 @@ class ExchangeTable {
   /// nobody.
   void add(OwnerId owner, std::shared_ptr<ByteBudget> payer = nullptr);
   /// Fails: kOutOfResources over the limits or the payer's; kCancelled for an owner that has ended.
-  Result<Room> reserve(OwnerId owner, std::int64_t bytes, const ExchangeLimits& limits);
+  Result<Room> reserve(OwnerId owner, std::int64_t bytes, const ExchangeLimits& limits,
+                       RoomKind kind = RoomKind::kTensor);
   /// `tensor.owner` keeps the bytes alive and unchanged. It leaves the table at `expires_ns`.
   /// Requires: `room` is of this owner and of the tensor's size.
   /// Fails: kInvalid for a tensor whose memory nobody owns; kCancelled for an owner that has ended.

@@ -191,6 +191,27 @@ def test_a_stream_keeps_the_order_of_a_sequence(tmp_path: pathlib.Path) -> None:
     assert got == {f"{sequence}.{i}": sequence * i * (i + 1) / 2 for i in range(1, last + 1) for sequence in (1, 2)}
 
 
+def test_a_state_that_is_an_output_comes_back(tmp_path: pathlib.Path) -> None:
+    put(Repository(tmp_path / "models"), 'output { name: "new" data_type: TYPE_FP32 dims: [ 1 ] }' + config())
+    with serving(tmp_path) as (_, _, client):
+        assert [one.name for one in client.get_model_metadata("sum").outputs] == ["y", "new", "flags", "ids"]
+        for x, total in ((1, 1), (2, 3)):
+            result = client.infer("sum", [tensor(grpcclient, x)], sequence_id=7, sequence_start=x == 1)
+            assert result.as_numpy("new").tolist() == [total]
+
+
+@pytest.mark.parametrize(("name", "value"), [("sequence_id", 3), ("sequence_start", True), ("sequence_end", True)])
+def test_a_parameter_of_sequences_is_named_where_there_are_none(tmp_path: pathlib.Path, name: str, value: Any) -> None:
+    Repository(tmp_path / "models").put("sum/1/model.onnx", model(False))
+    inputs = [{"name": one, "shape": [1], "datatype": "INT64" if one == "ID" else "FP32", "data": [1]}
+              for one in ("x", "START", "END", "READY", "total", "ID")]
+    body = json.dumps({"parameters": {name: value}, "inputs": inputs}).encode()
+    with serving(tmp_path) as (daemon, _, _):
+        with pytest.raises(urllib.error.HTTPError) as error:
+            urllib.request.urlopen(f"http://{daemon.http}/v2/models/sum/infer", body)
+        assert f'parameter "{name}": the model keeps no sequences' in json.load(error.value)["error"]
+
+
 def test_idle_sequences_end(tmp_path: pathlib.Path) -> None:
     put(Repository(tmp_path / "models"), config(idle_us=1))
     with serving(tmp_path) as (_, _, client):

@@ -32,10 +32,24 @@ Status check_element(const TensorSpec& spec, ir::ElementType declared) {
                           ir::element_type_name(declared));
 }
 
+/// Whether some output of this type is an input of that one.
+bool may_follow(const ir::Type& input, const ir::Type& output) {
+  if (input.element() != output.element()) return false;
+  const ir::Shape* to = input.is_tensor() ? input.shape() : nullptr;
+  const ir::Shape* from = output.is_tensor() ? output.shape() : nullptr;
+  if (to == nullptr || from == nullptr) return true;
+  return std::ranges::equal(*to, *from, [](const ir::Dim& a, const ir::Dim& b) {
+    return !a.is_known() || !b.is_known() || a.value() == b.value();
+  });
+}
+
 class Layouter {
  public:
-  Layouter(const terms::SequenceRules& rules, const terms::Signature& model, bool has_rows)
-      : rules_(rules), model_(model), has_rows_(has_rows) {}
+  Layouter(const terms::DeclaredModel& declared, const terms::Signature& model)
+      : declared_(declared),
+        rules_(*declared.sequences),
+        model_(model),
+        has_rows_(declared.max_batch_size > 0) {}
 
   Result<SequenceLayout> lay_out() {
     layout_.inputs.resize(model_.inputs.size());
@@ -47,34 +61,42 @@ class Layouter {
     for (const terms::SequenceState& state : rules_.states) {
       SLUICE_TRY(take_state(state).with_context(where(state.line, "state", state.input)));
     }
-    take_rest(model_.inputs, layout_.inputs, layout_.client.inputs);
-    take_rest(model_.outputs, layout_.outputs, layout_.client.outputs);
+    take_client_inputs();
+    take_client_outputs();
     layout_.client.has_fixed_inputs = model_.has_fixed_inputs;
     return std::move(layout_);
   }
 
  private:
-  using Places = std::vector<SequenceLayout::Place>;
-
-  /// The tensor of this name becomes one of the sequence.
-  static Result<const TensorSpec*> take(const std::vector<TensorSpec>& specs, Places& places,
-                                        std::string_view name, std::string_view what,
-                                        SequenceLayout::Place place) {
+  static Result<std::size_t> find(const std::vector<TensorSpec>& specs, std::string_view name,
+                                  std::string_view what) {
     const auto spec = std::ranges::find(specs, name, &TensorSpec::name);
     if (spec == specs.end()) {
       std::string names;
       for (const TensorSpec& one : specs) names += (names.empty() ? "" : ", ") + one.name;
       return invalid_argument("the model has no such {}; it has {}", what, names);
     }
-    auto& taken = places[static_cast<std::size_t>(spec - specs.begin())];
-    if (taken.kind != Kind::kClient) return invalid_argument("it is there twice");
-    taken = place;
-    return &*spec;
+    return static_cast<std::size_t>(spec - specs.begin());
+  }
+
+  /// The input becomes one of the sequence.
+  Result<const TensorSpec*> take_input(std::string_view name, SequenceLayout::Place place) {
+    const std::size_t index = SLUICE_TRY(find(model_.inputs, name, "input"));
+    if (layout_.inputs[index].kind != Kind::kClient) return invalid_argument("it is there twice");
+    layout_.inputs[index] = place;
+    return &model_.inputs[index];
+  }
+
+  Result<const TensorSpec*> take_output(std::string_view name) {
+    const std::size_t index = SLUICE_TRY(find(model_.outputs, name, "output"));
+    if (layout_.outputs[index].state) return invalid_argument("it is there twice");
+    layout_.outputs[index].state = layout_.states.size();
+    return &model_.outputs[index];
   }
 
   Status take_control(const terms::SequenceControl& control) {
-    const TensorSpec& spec = *SLUICE_TRY(take(model_.inputs, layout_.inputs, control.input, "input",
-                                              {Kind::kControl, layout_.controls.size()}));
+    const TensorSpec& spec =
+        *SLUICE_TRY(take_input(control.input, {Kind::kControl, layout_.controls.size()}));
     SLUICE_TRY(check_element(spec, control.element));
     SequenceLayout::Control made;
     made.declared = control;
@@ -93,14 +115,15 @@ class Layouter {
   }
 
   Status take_state(const terms::SequenceState& state) {
-    const SequenceLayout::Place place = {Kind::kState, layout_.states.size()};
     const TensorSpec& input =
-        *SLUICE_TRY(take(model_.inputs, layout_.inputs, state.input, "input", place));
+        *SLUICE_TRY(take_input(state.input, {Kind::kState, layout_.states.size()}));
     const TensorSpec& output =
-        *SLUICE_TRY(take(model_.outputs, layout_.outputs, state.output, "output", place)
-                        .with_context(fmt::format("output \"{}\"", state.output.substr(0, 64))));
+        *SLUICE_TRY(take_output(state.output)
+                        .with_context(fmt::format(
+                            "output \"{}\"",
+                            valid_utf8(std::string_view(state.output).substr(0, kMaxShownBytes)))));
     SLUICE_TRY(check_element(input, state.element));
-    if (output.type.element() != input.type.element()) {
+    if (!may_follow(input.type, output.type)) {
       return invalid_argument("the output is {}, the input {}", output.type.to_string(),
                               input.type.to_string());
     }
@@ -155,15 +178,27 @@ class Layouter {
                             input.type.to_string());
   }
 
-  static void take_rest(const std::vector<TensorSpec>& specs, Places& places,
-                        std::vector<TensorSpec>& client) {
-    for (std::size_t i = 0; i < specs.size(); ++i) {
-      if (places[i].kind != Kind::kClient) continue;
-      places[i].index = client.size();
-      client.push_back(specs[i]);
+  void take_client_inputs() {
+    for (std::size_t i = 0; i < model_.inputs.size(); ++i) {
+      if (layout_.inputs[i].kind != Kind::kClient) continue;
+      layout_.inputs[i].index = layout_.client.inputs.size();
+      layout_.client.inputs.push_back(model_.inputs[i]);
     }
   }
 
+  /// Those that are no states, and states that the configuration lists, as with Triton.
+  void take_client_outputs() {
+    for (std::size_t i = 0; i < model_.outputs.size(); ++i) {
+      const bool is_listed =
+          std::ranges::find(declared_.outputs, model_.outputs[i].name,
+                            &terms::DeclaredTensor::name) != declared_.outputs.end();
+      if (layout_.outputs[i].state && !is_listed) continue;
+      layout_.outputs[i].client = layout_.client.outputs.size();
+      layout_.client.outputs.push_back(model_.outputs[i]);
+    }
+  }
+
+  const terms::DeclaredModel& declared_;
   const terms::SequenceRules& rules_;
   const terms::Signature& model_;
   const bool has_rows_;
@@ -172,9 +207,9 @@ class Layouter {
 
 }  // namespace
 
-Result<SequenceLayout> lay_out(const terms::SequenceRules& rules, const terms::Signature& model,
-                               bool has_rows) {
-  return Layouter(rules, model, has_rows).lay_out();
+Result<SequenceLayout> lay_out(const terms::DeclaredModel& declared,
+                               const terms::Signature& model) {
+  return Layouter(declared, model).lay_out();
 }
 
 }  // namespace sluice::service

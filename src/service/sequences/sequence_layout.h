@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -18,6 +19,11 @@ struct SequenceLayout {
     Kind kind = Kind::kClient;
     std::size_t index = 0;  ///< of `client`'s tensors, `controls` or `states`
   };
+  /// Has one of them at least; both: a state that the configuration lists as an output, too.
+  struct Output {
+    std::optional<std::size_t> client = {};  ///< of `client`'s outputs
+    std::optional<std::size_t> state = {};   ///< of `states`
+  };
   struct Control {
     terms::SequenceControl declared;
     std::vector<std::int64_t> dims;  ///< all 1
@@ -30,18 +36,18 @@ struct SequenceLayout {
     Bytes owner;  ///< of its bytes
   };
 
-  std::vector<Place> inputs;   ///< by the model's signature
-  std::vector<Place> outputs;  ///< no controls
-  terms::Signature client;     ///< what clients send and get
+  std::vector<Place> inputs;    ///< by the model's signature
+  std::vector<Output> outputs;  ///< the same
+  terms::Signature client;      ///< what clients send and get
   std::vector<Control> controls;
   std::vector<State> states;
 };
 
-/// `has_rows`: dims of states leave out the first dimension, which is 1.
+/// `declared` has sequences. Where it has rows, dims of states leave out the first dimension, which
+/// is 1.
 /// Fails: kInvalidArgument naming the line of config.pbtxt, for a tensor that the model lacks, has
 ///        with another type or shape, or has twice; kUnimplemented for a type that no state has;
 ///        kResourceExhausted for a state of more than 256 MiB.
-Result<SequenceLayout> lay_out(const terms::SequenceRules& rules, const terms::Signature& model,
-                               bool has_rows);
+Result<SequenceLayout> lay_out(const terms::DeclaredModel& declared, const terms::Signature& model);
 
 }  // namespace sluice::service

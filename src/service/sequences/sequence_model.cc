@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/no_memory.h"
+#include "base/system/aligned_memory.h"
 #include "service/sequences/control_values.h"
 
 namespace sluice::service {
@@ -18,6 +20,34 @@ namespace {
 constexpr std::int64_t kNsPerUs = 1000;
 // An id is a client's, and may be as long as a message.
 constexpr std::size_t kMaxIdBytes = 256;
+// Until there may be memory for an answer.
+constexpr std::int64_t kRetryNs = 100'000'000;
+
+Status cancelled() { return runtime_error(RuntimeCode::kCancelled, "the request was cancelled"); }
+
+Status copy_bytes(const TensorView& from, void* to) {
+  if (to == nullptr) {
+    return runtime_error(RuntimeCode::kOutOfResources, "no memory for {} bytes", from.size_bytes);
+  }
+  if (from.size_bytes > 0) std::memcpy(to, from.data, static_cast<std::size_t>(from.size_bytes));
+  return ok_status();
+}
+
+/// What is a state, too, comes to the client's memory as a copy, because the client may change it.
+Status give(const Request& request, std::size_t output, terms::OutputTensor& tensor) {
+  if (output >= request.outputs.size() || request.outputs[output].data == nullptr) {
+    return ok_status();
+  }
+  const terms::OutputMemory& to = request.outputs[output];
+  if (tensor.view.size_bytes > to.capacity_bytes) {
+    return runtime_error(RuntimeCode::kBadInput, "output {} has {} bytes, its memory {}", output,
+                         tensor.view.size_bytes, to.capacity_bytes);
+  }
+  SLUICE_TRY(copy_bytes(tensor.view, to.data));
+  tensor.view.data = to.data;
+  tensor.owner = nullptr;
+  return ok_status();
+}
 
 std::string shown(const terms::SequencePart& part) {
   return part.is_number ? part.id : "\"" + part.id.substr(0, kMaxIdBytes) + "\"";
@@ -34,10 +64,12 @@ Result<std::shared_ptr<SequenceModel>> SequenceModel::create(
     const terms::DeclaredModel& declared, sandbox::Exchange* exchange,
     const SequenceLimits& limits) {
   const bool has_rows = declared.max_batch_size > 0;
-  auto layout = SLUICE_TRY(lay_out(*declared.sequences, model->signature(), has_rows));
-  return std::shared_ptr<SequenceModel>(
+  auto layout = SLUICE_TRY(lay_out(declared, model->signature()));
+  std::shared_ptr<SequenceModel> made(
       new SequenceModel(std::move(name), std::move(model), std::move(layout), has_rows,
                         declared.sequences->max_idle_us * kNsPerUs, exchange, limits));
+  if (exchange != nullptr) exchange->add(std::weak_ptr<sandbox::ExchangeHolder>(made));
+  return made;
 }
 
 SequenceModel::SequenceModel(std::string name, std::shared_ptr<runtime::RequestSink> model,
@@ -92,20 +124,43 @@ Result<std::vector<Bytes>> SequenceModel::ids_of(const terms::SequencePart& part
   return ids;
 }
 
-/// Requires: mutex_ is held, as for the functions down to `submit`.
-Result<std::shared_ptr<SequenceModel::Sequence>> SequenceModel::enter(
+Status SequenceModel::not_started(const terms::SequencePart& part) const {
+  return runtime_error(RuntimeCode::kBadInput,
+                       "inference request for sequence {} to model '{}' must specify the START "
+                       "flag on the first request of the sequence",
+                       shown(part), name_);
+}
+
+/// Requires: mutex_ is held, as for the functions down to `remove`.
+Status SequenceModel::enter(const std::shared_ptr<Turn>& turn, const Key& key,
+                            const Request& request) {
+  turn->sequence = SLUICE_TRY(find_or_begin(key, *request.sequence));
+  turns_.emplace(turn->id, turn);
+  if (!turn->sequence->is_busy) return ok_status();
+  if (request.deadline_ns != kNoDeadline) deadlines_.emplace(request.deadline_ns, turn->id);
+  turn->sequence->waiting.push_back(turn);
+  return ok_status();
+}
+
+/// Whatever `enter` had done when it failed. A sequence that it began is not open, and goes by
+/// time.
+void SequenceModel::undo_enter(const std::shared_ptr<Turn>& turn, std::int64_t deadline_ns) {
+  turns_.erase(turn->id);
+  deadlines_.erase({deadline_ns, turn->id});
+  if (turn->sequence != nullptr) std::erase(turn->sequence->waiting, turn);
+}
+
+Result<std::shared_ptr<SequenceModel::Sequence>> SequenceModel::find_or_begin(
     const Key& key, const terms::SequencePart& part) {
   const auto it = sequences_.find(key);
   const bool is_there = it != sequences_.end();
-  if (!part.is_start && (!is_there || it->second->has_ended)) {
-    return runtime_error(RuntimeCode::kBadInput,
-                         "inference request for sequence {} to model '{}' must specify the START "
-                         "flag on the first request of the sequence",
-                         shown(part), name_);
-  }
+  if (!part.is_start && (!is_there || it->second->has_lost_start)) return not_started(part);
   if (!is_there) return begin(key);
-  const std::size_t num_waiting = it->second->waiting.size();
+  Sequence& sequence = *it->second;
+  const std::size_t num_waiting = sequence.waiting.size();
   if (num_waiting >= limits_.max_waiting) {
+    // What comes behind a refused START must not continue the sequence that was to end with it.
+    if (part.is_start) sequence.has_lost_start = true;
     return runtime_error(RuntimeCode::kQueueFull,
                          "model \"{}\": {} requests of sequence {} wait, which is the limit", name_,
                          num_waiting, shown(part));
@@ -125,73 +180,170 @@ Result<std::shared_ptr<SequenceModel::Sequence>> SequenceModel::begin(const Key&
                          "model \"{}\" has {} of your sequences, which is the limit; end some",
                          name_, num);
   }
-  ++num;
   auto sequence = std::make_shared<Sequence>();
   sequence->key = key;
+  sequence->node.push_back(sequence.get());
+  sequence->place = sequence->node.begin();
   sequences_.emplace(key, sequence);
-  rest(sequence);
+  ++num;
+  rest(*sequence);
   return sequence;
 }
 
-void SequenceModel::rest(const std::shared_ptr<Sequence>& sequence) {
-  sequence->is_busy = false;
-  sequence->idle_since_ns = clock().now_ns();
-  sequence->place = idle_.insert(idle_.end(), sequence->key);
+/// Allocates nothing, as the next two: an answer must not fail here.
+void SequenceModel::rest(Sequence& sequence) {
+  sequence.is_busy = false;
+  sequence.idle_since_ns = clock().now_ns();
+  idle_.splice(idle_.end(), sequence.node);
 }
 
-/// Requires: it is idle no longer.
-void SequenceModel::remove(const std::shared_ptr<Sequence>& sequence) {
-  const auto num = num_of_owner_.find(sequence->key.first);
+void SequenceModel::rouse(Sequence& sequence) {
+  sequence.is_busy = true;
+  sequence.node.splice(sequence.node.end(), idle_, sequence.place);
+}
+
+/// Requires: it is busy. The caller keeps it alive until behind the lock.
+void SequenceModel::remove(Sequence& sequence) {
+  const auto num = num_of_owner_.find(sequence.key.first);
   if (--num->second == 0) num_of_owner_.erase(num);
-  sequences_.erase(sequence->key);
-}
-
-void SequenceModel::expire(std::vector<std::shared_ptr<Sequence>>& expired) {
-  const std::int64_t now_ns = clock().now_ns();
-  while (!idle_.empty()) {
-    const auto& sequence = sequences_.find(idle_.front())->second;
-    if (now_ns - sequence->idle_since_ns < max_idle_ns_) return;
-    expired.push_back(sequence);
-    idle_.pop_front();
-    remove(expired.back());
-  }
+  sequences_.erase(sequence.key);
 }
 
 Result<std::uint64_t> SequenceModel::submit(Request& request) {
   SLUICE_TRY(check(request));
   const auto turn = std::make_shared<Turn>();
   turn->ids = SLUICE_TRY(ids_of(*request.sequence));
+  turn->model = shared_from_this();
   const Key key = {request.exchange_owner, key_of(*request.sequence)};
-  std::vector<std::shared_ptr<Sequence>> expired;  // their memory goes behind the lock
+  end_idle(clock().now_ns());
+  bool has_to_wait = false;
+  std::int64_t look_ns = kNoDeadline;
   {
     const std::lock_guard lock(mutex_);
-    expire(expired);
-    turn->sequence = SLUICE_TRY(enter(key, *request.sequence));
-    Sequence& sequence = *turn->sequence;
-    sequence.has_ended = request.sequence->is_end;
     turn->id = ++last_id_;
-    turn->request = std::move(request);
-    turns_.emplace(turn->id, turn);
-    if (sequence.is_busy) {
-      turn->request.will_wait = false;  // another thread submits it
-      sequence.waiting.push_back(turn);
-      return turn->id;
+    const Status entered = catch_no_memory([&] { return enter(turn, key, request); });
+    if (!entered.is_ok()) {
+      undo_enter(turn, request.deadline_ns);
+      return entered;
     }
-    sequence.is_busy = true;
-    idle_.erase(sequence.place);
+    turn->request = std::move(request);
+    Sequence& sequence = *turn->sequence;
+    if (turn->part().is_start) sequence.has_lost_start = false;
+    has_to_wait = sequence.is_busy;
+    if (has_to_wait) {
+      turn->request.will_wait = false;  // another thread submits it
+      if (turn->request.since_ns == 0) turn->request.since_ns = clock().now_ns();
+      look_ns = earlier_look_ns();
+    } else {
+      rouse(sequence);
+    }
   }
-  const Status status = run(turn);
+  look_at(look_ns);
+  if (has_to_wait) return turn->id;
+  const Status status = catch_no_memory([&] { return run(turn); });
   if (status.is_ok()) return turn->id;
-  {
-    // The client will send the request again: a refused start begins no sequence, a refused end
-    // ends none.
-    const std::lock_guard lock(mutex_);
-    if (turn->sequence->waiting.empty()) turn->sequence->has_ended = turn->part().is_start;
-  }
   auto next = leave(*turn);
   request = std::move(turn->request);
   go_on(std::move(next));
   return status;
+}
+
+// ---- what ends by time, or with its owner
+
+void SequenceModel::end_idle(std::int64_t now_ns) {
+  // Their memory goes behind the lock.
+  for (auto sequence = take_idle(now_ns); sequence != nullptr;) sequence = take_idle(now_ns);
+}
+
+std::shared_ptr<SequenceModel::Sequence> SequenceModel::take_idle(std::int64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty() || now_ns - idle_.front()->idle_since_ns < max_idle_ns_) return nullptr;
+  auto sequence = sequences_.find(idle_.front()->key)->second;
+  rouse(*sequence);
+  remove(*sequence);
+  return sequence;
+}
+
+/// The first turn that waits and whose deadline has passed.
+std::shared_ptr<SequenceModel::Turn> SequenceModel::find_late(std::int64_t now_ns) const {
+  const std::lock_guard lock(mutex_);
+  if (deadlines_.empty() || deadlines_.begin()->first > now_ns) return nullptr;
+  return turns_.at(deadlines_.begin()->second);
+}
+
+/// Takes a turn out of the line, and its request, which the caller answers; none if it does not
+/// wait. A START keeps its place: when it comes there, the sequence before it ends.
+/// Requires: mutex_ is held.
+std::optional<Request> SequenceModel::end_waiting(const std::shared_ptr<Turn>& turn) {
+  auto& waiting = turn->sequence->waiting;
+  const auto place = std::ranges::find(waiting, turn);
+  if (place == waiting.end() || turn->is_cancelled) return std::nullopt;
+  turn->is_cancelled = true;
+  turns_.erase(turn->id);
+  deadlines_.erase({turn->request.deadline_ns, turn->id});
+  Request request = std::exchange(turn->request, Request());
+  turn->request.sequence = request.sequence;
+  if (!turn->part().is_start) waiting.erase(place);
+  return request;
+}
+
+std::int64_t SequenceModel::expire(std::int64_t now_ns) {
+  end_idle(now_ns);
+  const Status status = catch_no_memory([&]() -> Status {
+    while (const auto turn = find_late(now_ns)) {
+      // Before the request leaves the line: without memory for its answer it stays there.
+      Reply reply = runtime::failed_reply(runtime_error(
+          RuntimeCode::kTimeout, "the deadline passed while earlier requests of the sequence ran"));
+      std::optional<Request> late;
+      {
+        const std::lock_guard lock(mutex_);
+        late = end_waiting(turn);
+      }
+      if (!late) continue;  // its turn came, or it was cancelled
+      if (late->on_done) late->on_done(std::move(reply));
+      model_->tell_waiters();
+    }
+    return ok_status();
+  });
+  const std::lock_guard lock(mutex_);
+  look_ns_ = next_look_ns();
+  if (!status.is_ok()) look_ns_ = std::max(look_ns_, now_ns + kRetryNs);
+  return look_ns_;
+}
+
+void SequenceModel::drop(sandbox::OwnerId owner) {
+  const auto number = static_cast<std::uint64_t>(owner);
+  std::vector<std::shared_ptr<Sequence>> gone;  // their memory goes behind the lock
+  const std::lock_guard lock(mutex_);
+  for (auto it = sequences_.lower_bound({number, ""});
+       it != sequences_.end() && it->first.first == number;) {
+    const std::shared_ptr<Sequence> sequence = it++->second;
+    sequence->is_dropped = true;
+    if (sequence->is_busy) continue;  // `leave` removes it
+    gone.push_back(sequence);
+    rouse(*sequence);
+    remove(*sequence);
+  }
+}
+
+/// Requires: mutex_ is held, as for the next one.
+std::int64_t SequenceModel::next_look_ns() const {
+  std::int64_t next_ns = deadlines_.empty() ? kNoDeadline : deadlines_.begin()->first;
+  if (!idle_.empty()) next_ns = std::min(next_ns, idle_.front()->idle_since_ns + max_idle_ns_);
+  return next_ns;
+}
+
+/// When the exchange's thread has to come, for `look_at` behind the lock; kNoDeadline if it comes
+/// early enough.
+std::int64_t SequenceModel::earlier_look_ns() {
+  const std::int64_t next_ns = next_look_ns();
+  if (exchange_ == nullptr || next_ns >= look_ns_) return kNoDeadline;
+  look_ns_ = next_ns;
+  return next_ns;
+}
+
+void SequenceModel::look_at(std::int64_t at_ns) const {
+  if (at_ns != kNoDeadline) exchange_->look_at(at_ns);
 }
 
 // ---- a turn
@@ -199,7 +351,7 @@ Result<std::uint64_t> SequenceModel::submit(Request& request) {
 std::vector<SequenceModel::State> SequenceModel::first_states() const {
   std::vector<State> states;
   for (const SequenceLayout::State& state : layout_.states) {
-    // This object keeps the bytes, and a turn this object.
+    // The layout keeps the bytes, and a turn the layout.
     states.push_back({state.initial, nullptr, nullptr});
   }
   return states;
@@ -210,13 +362,18 @@ Status SequenceModel::run(const std::shared_ptr<Turn>& turn) {
   std::vector<State> before;  // goes behind the lock
   {
     const std::lock_guard lock(mutex_);
-    if (turn->is_cancelled) {
-      return runtime_error(RuntimeCode::kCancelled, "the request was cancelled");
-    }
+    Sequence& sequence = *turn->sequence;
     if (turn->part().is_start) {
-      before = std::exchange(turn->sequence->states, first_states());
+      // First of all: without its START a sequence does not go on with the states before it.
+      sequence.is_open = false;
+      before = std::exchange(sequence.states, {});
+      turn->states = first_states();
     }
-    turn->states = turn->sequence->states;
+    if (turn->is_cancelled) return cancelled();
+    if (!turn->part().is_start) {
+      if (!sequence.is_open) return not_started(turn->part());
+      turn->states = sequence.states;
+    }
   }
   Request inner = request_of(turn);
   const auto id = model_->submit(inner);
@@ -258,9 +415,9 @@ Request SequenceModel::request_of(const std::shared_ptr<Turn>& turn) {
   if (!from.outputs.empty()) {
     inner.outputs.resize(layout_.outputs.size());
     for (std::size_t i = 0; i < layout_.outputs.size(); ++i) {
-      const SequenceLayout::Place& place = layout_.outputs[i];
-      if (place.kind != Kind::kClient || place.index >= from.outputs.size()) continue;
-      inner.outputs[i] = from.outputs[place.index];
+      const SequenceLayout::Output& place = layout_.outputs[i];
+      if (place.state || *place.client >= from.outputs.size()) continue;
+      inner.outputs[i] = from.outputs[*place.client];
     }
   }
   // Without an owner the client waits until no device uses the inputs; so does this request.
@@ -278,21 +435,19 @@ Request SequenceModel::request_of(const std::shared_ptr<Turn>& turn) {
   return inner;
 }
 
+/// A thread of the model comes here, so a lack of memory becomes the answer.
 void SequenceModel::take(const std::shared_ptr<Turn>& turn, Reply reply) {
   std::vector<State> states;
-  bool has_states = !reply.outputs.empty();
-  if (has_states) {
-    auto taken = take_states(*turn, reply);
-    has_states = taken.is_ok();
-    if (has_states) {
+  if (!reply.outputs.empty()) {
+    auto taken = catch_no_memory([&] { return take_states(*turn, reply); });
+    if (taken.is_ok()) {
       states = std::move(*taken);
+      const std::lock_guard lock(mutex_);
+      std::swap(turn->sequence->states, states);  // the old ones go behind the lock
+      turn->sequence->is_open = !turn->part().is_end;
     } else {
       reply = runtime::failed_reply(taken.status());
     }
-  }
-  if (has_states) {
-    const std::lock_guard lock(mutex_);
-    std::swap(turn->sequence->states, states);  // the old ones go behind the lock
   }
   const auto on_done = std::exchange(turn->request.on_done, nullptr);
   auto next = leave(*turn);
@@ -306,56 +461,70 @@ Result<std::vector<SequenceModel::State>> SequenceModel::take_states(const Turn&
   std::vector<State> states(layout_.states.size());
   std::vector<terms::OutputTensor> client(layout_.client.outputs.size());
   for (std::size_t i = 0; i < layout_.outputs.size(); ++i) {
-    const SequenceLayout::Place& place = layout_.outputs[i];
-    if (place.kind == Kind::kClient) {
-      client[place.index] = std::move(reply.outputs[i]);
-    } else if (!turn.part().is_end) {
-      states[place.index] = SLUICE_TRY(keep(turn, std::move(reply.outputs[i])));
+    const SequenceLayout::Output& place = layout_.outputs[i];
+    terms::OutputTensor& output = reply.outputs[i];
+    if (place.state && !turn.part().is_end) {
+      states[*place.state] = SLUICE_TRY(keep(turn, *place.state, output));
     }
+    if (!place.client) continue;
+    if (place.state) SLUICE_TRY(give(turn.request, *place.client, output));
+    client[*place.client] = std::move(output);
   }
   reply.outputs = std::move(client);
   return states;
 }
 
-Result<SequenceModel::State> SequenceModel::keep(const Turn& turn,
+Result<SequenceModel::State> SequenceModel::keep(const Turn& turn, std::size_t index,
                                                  terms::OutputTensor output) const {
   State state = {std::move(output.view), std::move(output.owner), nullptr};
   if (exchange_ != nullptr && turn.request.exchange_owner != 0) {
-    state.room = SLUICE_TRY(
-        exchange_->reserve(sandbox::OwnerId{turn.request.exchange_owner}, state.view.size_bytes)
-            .with_context(fmt::format("the state of sequence {}", shown(turn.part()))));
+    // A state of the same size takes the room of the one that it replaces.
+    const State& before = turn.states[index];
+    if (before.view.size_bytes == state.view.size_bytes) state.room = before.room;
+    if (state.room == nullptr) {
+      state.room = SLUICE_TRY(
+          exchange_
+              ->reserve(sandbox::OwnerId{turn.request.exchange_owner}, state.view.size_bytes,
+                        sandbox::RoomKind::kState)
+              .with_context(fmt::format("the state of sequence {}", shown(turn.part()))));
+    }
   }
   if (model_->batch_rows() == 1) return state;
-  const auto size = static_cast<std::size_t>(state.view.size_bytes);
-  auto copy = std::make_shared<std::vector<std::byte>>(size);
-  if (size > 0) std::memcpy(copy->data(), state.view.data, size);
-  state.view.data = copy->data();
+  auto copy = allocate_aligned(static_cast<std::uint64_t>(state.view.size_bytes));
+  SLUICE_TRY(copy_bytes(state.view, copy.get()));
+  state.view.data = copy.get();
   state.owner = std::move(copy);
   return state;
 }
 
 /// The turn is over. Returns the next one of its sequence, if one waits.
 std::shared_ptr<SequenceModel::Turn> SequenceModel::leave(const Turn& turn) {
-  const std::lock_guard lock(mutex_);
-  turns_.erase(turn.id);
-  const std::shared_ptr<Sequence>& sequence = turn.sequence;
-  if (!sequence->waiting.empty()) {
-    auto next = std::move(sequence->waiting.front());
-    sequence->waiting.pop_front();
-    return next;
+  std::shared_ptr<Turn> next;
+  std::int64_t look_ns = kNoDeadline;
+  {
+    const std::lock_guard lock(mutex_);
+    turns_.erase(turn.id);
+    Sequence& sequence = *turn.sequence;
+    if (!sequence.waiting.empty()) {
+      next = std::move(sequence.waiting.front());
+      sequence.waiting.pop_front();
+      deadlines_.erase({next->request.deadline_ns, next->id});
+    } else if (sequence.is_open && !sequence.is_dropped) {
+      rest(sequence);
+      look_ns = earlier_look_ns();
+    } else {
+      remove(sequence);
+    }
   }
-  if (sequence->has_ended) {
-    remove(sequence);
-  } else {
-    rest(sequence);
-  }
-  return nullptr;
+  look_at(look_ns);
+  return next;
 }
 
-/// Runs the turn; those that the model refuses are answered here.
+/// Runs the turn; those that the model refuses are answered here. A START that ended while it
+/// waited has its answer.
 void SequenceModel::go_on(std::shared_ptr<Turn> turn) {
   while (turn != nullptr) {
-    const Status status = run(turn);
+    const Status status = catch_no_memory([&] { return run(turn); });
     if (status.is_ok()) return;
     const auto on_done = std::exchange(turn->request.on_done, nullptr);
     auto next = leave(*turn);
@@ -368,26 +537,18 @@ void SequenceModel::go_on(std::shared_ptr<Turn> turn) {
 bool SequenceModel::cancel(std::uint64_t id) {
   std::shared_ptr<Turn> turn;
   std::optional<std::uint64_t> model_id;
-  bool was_waiting = false;
+  std::optional<Request> waited;
   {
     const std::lock_guard lock(mutex_);
     const auto it = turns_.find(id);
     if (it == turns_.end()) return false;
     turn = it->second;
-    turn->is_cancelled = true;
     model_id = turn->model_id;
-    Sequence& sequence = *turn->sequence;
-    was_waiting = std::erase(sequence.waiting, turn) > 0;
-    if (was_waiting) {
-      turns_.erase(it);
-      // Another request may have begun the sequence anew since.
-      if (turn->part().is_end && sequence.has_ended) sequence.has_ended = false;
-    }
+    waited = end_waiting(turn);
+    turn->is_cancelled = true;
   }
-  if (!was_waiting) return !model_id || model_->cancel(*model_id);  // without an id `run` sees it
-  const auto on_done = std::exchange(turn->request.on_done, nullptr);
-  const Status status = runtime_error(RuntimeCode::kCancelled, "the request was cancelled");
-  if (on_done) on_done(runtime::failed_reply(status));
+  if (!waited) return !model_id || model_->cancel(*model_id);  // without an id `run` sees it
+  if (waited->on_done) waited->on_done(runtime::failed_reply(cancelled()));
   model_->tell_waiters();
   return true;
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,19 +30,25 @@ struct SequenceLimits {
 /// states. Ids belong to the owner of the request (runtime::Request::exchange_owner), whose quota
 /// of the exchange counts the states. Words of refusals are Triton's: its clients look for them.
 ///
-/// A failed request leaves the states as they were. States stay where the model wrote them, but for
-/// a model that joins requests: there a state would keep the rows of the others, so it is copied.
+/// A failed request leaves the states as they were; a failed START leaves no sequence, so that what
+/// comes behind it fails, too. States stay where the model wrote them, but for a model that joins
+/// requests: there a state would keep the rows of the others, so it is copied.
 ///
-///     (none) --start--> idle --request--> busy --answer, nothing waits--> idle --time, end-->
-///     (none)
+///     (none) --start--> busy --answer, nothing waits--> idle --request--> busy
+///     idle --time, the owner ends--> (none)
+///     busy --answer of an END, failed START--> (none)
 ///
-/// Locks: `mutex_` is never held while the model or an on_done is called.
+/// The exchange's thread ends idle sequences, and requests whose deadline passes while they wait.
+///
+/// Locks: `mutex_` is never held while the model, the exchange or an on_done is called.
 ///
 /// Safe from any thread. Always owned by a shared_ptr; requests in flight keep it alive.
 class SequenceModel final : public runtime::RequestSink,
+                            public sandbox::ExchangeHolder,
                             public std::enable_shared_from_this<SequenceModel> {
  public:
-  /// `declared` has sequences. `exchange` outlives this; null: nothing counts the states.
+  /// `declared` has sequences. `exchange` outlives this; null: nothing counts the states, and idle
+  /// sequences end when the next request comes.
   /// Fails: as lay_out.
   static Result<std::shared_ptr<SequenceModel>> create(std::string name,
                                                        std::shared_ptr<runtime::RequestSink> model,
@@ -56,6 +63,7 @@ class SequenceModel final : public runtime::RequestSink,
   std::shared_ptr<const package::Executable> executable() const override {
     return model_->executable();
   }
+  /// A request that waits may get these errors as its answer.
   /// Fails: kBadInput  the request has no id, or continues what has not begun or has ended;
   ///                   it has several rows; the model cannot take the id
   ///        kOutOfResources  too many sequences
@@ -67,6 +75,10 @@ class SequenceModel final : public runtime::RequestSink,
     return model_->wait(is_done, deadline_ns);
   }
   void tell_waiters() override { model_->tell_waiters(); }
+
+  std::int64_t expire(std::int64_t now_ns) override;
+  /// Requests of the owner that are in flight end first.
+  void drop(sandbox::OwnerId owner) override;
 
   std::size_t num_sequences() const;
 
@@ -81,17 +93,22 @@ class SequenceModel final : public runtime::RequestSink,
   struct Turn;
   struct Sequence {
     Key key;
-    bool is_busy = false;    ///< a request of it is with the model, or about to be
-    bool has_ended = false;  ///< its last request has come
+    bool is_busy = false;         ///< a request of it is with the model, or about to be
+    bool is_open = false;         ///< a START was answered, and no END since
+    bool has_lost_start = false;  ///< a START was refused, and no other one came since
+    bool is_dropped = false;      ///< its owner has ended
     std::deque<std::shared_ptr<Turn>> waiting;
     std::vector<State> states;
     std::int64_t idle_since_ns = 0;
-    std::list<Key>::iterator place;  ///< in idle_, unless it is busy
+    std::list<Sequence*> node;             ///< with its node of idle_ while it is busy, else empty
+    std::list<Sequence*>::iterator place;  ///< that node
   };
   struct Turn {
     std::uint64_t id = 0;
     runtime::Request request;  ///< the client's, but while it is being submitted
     std::shared_ptr<Sequence> sequence;
+    /// A device may read first values and flags, which are the layout's, after the answer.
+    std::shared_ptr<const SequenceModel> model;
     std::vector<State> states;  ///< that it reads
     std::vector<Bytes> ids;     ///< correlation ids, by control; others are empty
     std::optional<std::uint64_t> model_id;
@@ -105,19 +122,29 @@ class SequenceModel final : public runtime::RequestSink,
                 sandbox::Exchange* exchange, const SequenceLimits& limits);
   Status check(const runtime::Request& request) const;
   Result<std::vector<Bytes>> ids_of(const terms::SequencePart& part) const;
-  Result<std::shared_ptr<Sequence>> enter(const Key& key, const terms::SequencePart& part);
+  Status not_started(const terms::SequencePart& part) const;
+  Status enter(const std::shared_ptr<Turn>& turn, const Key& key, const runtime::Request& request);
+  void undo_enter(const std::shared_ptr<Turn>& turn, std::int64_t deadline_ns);
+  Result<std::shared_ptr<Sequence>> find_or_begin(const Key& key, const terms::SequencePart& part);
   Result<std::shared_ptr<Sequence>> begin(const Key& key);
   std::vector<State> first_states() const;
-  void expire(std::vector<std::shared_ptr<Sequence>>& expired);
-  void remove(const std::shared_ptr<Sequence>& sequence);
-  void rest(const std::shared_ptr<Sequence>& sequence);
+  void rest(Sequence& sequence);
+  void rouse(Sequence& sequence);
+  void remove(Sequence& sequence);
+  void end_idle(std::int64_t now_ns);
+  std::shared_ptr<Sequence> take_idle(std::int64_t now_ns);
+  std::shared_ptr<Turn> find_late(std::int64_t now_ns) const;
+  std::optional<runtime::Request> end_waiting(const std::shared_ptr<Turn>& turn);
+  std::int64_t next_look_ns() const;
+  std::int64_t earlier_look_ns();
+  void look_at(std::int64_t at_ns) const;
 
   Status run(const std::shared_ptr<Turn>& turn);
   runtime::Request request_of(const std::shared_ptr<Turn>& turn);
   terms::TensorView input_of(const Turn& turn, std::size_t input) const;
   void take(const std::shared_ptr<Turn>& turn, runtime::Reply reply);
   Result<std::vector<State>> take_states(const Turn& turn, runtime::Reply& reply) const;
-  Result<State> keep(const Turn& turn, terms::OutputTensor output) const;
+  Result<State> keep(const Turn& turn, std::size_t index, terms::OutputTensor output) const;
   std::shared_ptr<Turn> leave(const Turn& turn);
   void go_on(std::shared_ptr<Turn> turn);
 
@@ -132,8 +159,10 @@ class SequenceModel final : public runtime::RequestSink,
   std::uint64_t last_id_ = 0;
   std::map<Key, std::shared_ptr<Sequence>> sequences_;
   std::map<std::uint64_t, std::size_t> num_of_owner_;
-  std::list<Key> idle_;  ///< longest first
+  std::list<Sequence*> idle_;  ///< longest first
   std::map<std::uint64_t, std::shared_ptr<Turn>> turns_;
+  std::set<std::pair<std::int64_t, std::uint64_t>> deadlines_;  ///< of turns that wait, with ids
+  std::int64_t look_ns_ = kNoDeadline;  ///< when the exchange's thread comes next
 };
 
 }  // namespace sluice::service

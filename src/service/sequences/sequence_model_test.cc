@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <atomic>
+#include <new>
+
+#include "support/eventually.h"
 
 namespace sluice::service {
 namespace {
@@ -30,6 +34,7 @@ class Adder final : public runtime::RequestSink {
   Clock& clock() const override { return clock_; }
   Result<std::uint64_t> submit(runtime::Request& request) override {
     if (!refusal.is_ok()) return refusal;
+    if (has_no_memory) throw std::bad_alloc();
     requests.push_back(std::move(request));
     return ++last_id_;
   }
@@ -56,7 +61,13 @@ class Adder final : public runtime::RequestSink {
     return *static_cast<const T*>(request.inputs.at(input).data);
   }
 
+  /// Of the state's output.
+  void set_output_type(const char* type) {
+    signature_.outputs[0].type = ir::parse_type(type).value();
+  }
+
   Status refusal;
+  bool has_no_memory = false;
   std::deque<runtime::Request> requests;
   std::vector<std::uint64_t> cancelled;
 
@@ -94,13 +105,15 @@ class SequenceModelTest : public ::testing::Test {
   enum : unsigned { kMiddle = 0, kStart = 1, kEnd = 2 };
 
   void create(const terms::DeclaredModel& model = declared(), const SequenceLimits& limits = {}) {
-    auto made = SequenceModel::create("m", adder_, model, nullptr, limits);
+    auto made = SequenceModel::create("m", adder_, model, exchange_.get(), limits);
     ASSERT_TRUE(made.is_ok()) << made.status().to_string();
     sequences_ = *made;
   }
 
   /// The answer comes into `answers_`, "total" or an error.
-  Result<std::uint64_t> send(std::uint64_t id, float x, unsigned flags, std::uint64_t owner = 1) {
+  Result<std::uint64_t> send(std::uint64_t id, float x, unsigned flags, std::uint64_t owner = 1,
+                             std::int64_t deadline_ns = kNoDeadline,
+                             const std::vector<terms::OutputMemory>& outputs = {}) {
     terms::SequencePart part = {std::to_string(id), true, id, (flags & kStart) != 0,
                                 (flags & kEnd) != 0};
     auto memory = std::make_shared<float>(x);
@@ -108,6 +121,8 @@ class SequenceModelTest : public ::testing::Test {
     request.inputs = {{memory.get(), sizeof(float), ir::ElementType::kF32, {1}}};
     request.memory_owner = memory;
     request.exchange_owner = owner;
+    request.deadline_ns = deadline_ns;
+    request.outputs = outputs;
     request.sequence = std::make_shared<const terms::SequencePart>(std::move(part));
     request.on_done = [this](const runtime::Reply& reply) {
       if (reply.outputs.empty()) {
@@ -116,6 +131,7 @@ class SequenceModelTest : public ::testing::Test {
         answers_.push_back(
             fmt::format("{}", *static_cast<const float*>(reply.outputs.at(0).view.data)));
       }
+      ++num_answers_;
     };
     return sequences_->submit(request);
   }
@@ -131,10 +147,19 @@ class SequenceModelTest : public ::testing::Test {
     return answers_.back();
   }
 
+  /// Owners 1 and 2 may have states there.
+  void create_with_exchange(const sandbox::ExchangeLimits& limits = {}) {
+    exchange_ = std::make_unique<sandbox::Exchange>(clock_, sandbox::ExchangeOptions{limits});
+    for (const std::uint64_t owner : {1, 2}) exchange_->add(sandbox::OwnerId{owner});
+    create();
+  }
+
   ManualClock clock_;
+  std::unique_ptr<sandbox::Exchange> exchange_;
   std::shared_ptr<Adder> adder_ = std::make_shared<Adder>(clock_);
   std::shared_ptr<SequenceModel> sequences_;
   std::vector<std::string> answers_;
+  std::atomic<int> num_answers_ = 0;  ///< another thread's, too
 };
 
 constexpr const char* kNotStarted =
@@ -220,6 +245,115 @@ TEST_F(SequenceModelTest, RefusedStartBeginsNothingAndRefusedEndEndsNothing) {
   EXPECT_EQ(ask(7, 1, kEnd), "2");
 }
 
+TEST_F(SequenceModelTest, RequestsBehindAStartThatFailsFail) {
+  create();
+  EXPECT_EQ(ask(7, 1, kStart), "1");
+  ASSERT_TRUE(send(7, 5, kStart).is_ok());
+  ASSERT_TRUE(send(7, 2, kMiddle).is_ok());
+  adder_->complete(make_error(Code::kInternal, "broken"));
+  EXPECT_THAT(answers_, ElementsAre("1", "broken", kNotStarted));
+  EXPECT_EQ(sequences_->num_sequences(), 0U);
+  EXPECT_EQ(refusal(7, kMiddle), kNotStarted);
+}
+
+TEST_F(SequenceModelTest, RequestsBehindAStartThatIsRefusedWhenItsTurnComesFail) {
+  create();
+  ASSERT_TRUE(send(7, 1, kStart).is_ok());
+  ASSERT_TRUE(send(7, 5, kStart).is_ok());
+  ASSERT_TRUE(send(7, 2, kMiddle).is_ok());
+  adder_->refusal = make_error(Code::kUnavailable, "full");
+  adder_->complete();
+  EXPECT_THAT(answers_, ElementsAre("1", "full", kNotStarted));
+  EXPECT_EQ(sequences_->num_sequences(), 0U);
+}
+
+TEST_F(SequenceModelTest, RequestsBehindAStartThatIsCancelledWhileItWaitsFail) {
+  create();
+  ASSERT_TRUE(send(7, 1, kStart).is_ok());
+  const auto start = send(7, 5, kStart);
+  ASSERT_TRUE(send(7, 2, kMiddle).is_ok());
+  ASSERT_TRUE(send(7, 8, kStart).is_ok());
+  EXPECT_TRUE(sequences_->cancel(*start));
+  EXPECT_FALSE(sequences_->cancel(*start));
+  adder_->complete();
+  EXPECT_THAT(answers_, ElementsAre("the request was cancelled", "1", kNotStarted));
+  adder_->complete();
+  EXPECT_EQ(answers_.back(), "8");
+  EXPECT_EQ(ask(7, 1, kEnd), "9");
+  EXPECT_EQ(sequences_->num_sequences(), 0U);
+}
+
+TEST_F(SequenceModelTest, RequestsBehindAStartThatFoundNoRoomInTheLineFail) {
+  SequenceLimits limits;
+  limits.max_waiting = 1;
+  create(declared(), limits);
+  ASSERT_TRUE(send(7, 1, kStart).is_ok());
+  ASSERT_TRUE(send(7, 2, kMiddle).is_ok());
+  EXPECT_THAT(refusal(7, kStart), HasSubstr("which is the limit"));
+  adder_->complete();
+  EXPECT_EQ(refusal(7, kMiddle), kNotStarted);
+  adder_->complete();
+  EXPECT_THAT(answers_, ElementsAre("1", "3"));
+  EXPECT_EQ(refusal(7, kMiddle), kNotStarted);
+  EXPECT_EQ(ask(7, 4, kStart), "4");
+  EXPECT_EQ(ask(7, 4, kMiddle), "8");
+}
+
+TEST_F(SequenceModelTest, EndThatFailsOrIsCancelledEndsNothing) {
+  create();
+  ASSERT_TRUE(send(7, 1, kStart).is_ok());
+  const auto end = send(7, 2, kEnd);
+  EXPECT_TRUE(sequences_->cancel(*end));
+  adder_->complete();
+  ASSERT_TRUE(send(7, 2, kEnd).is_ok());
+  adder_->complete(make_error(Code::kInternal, "broken"));
+  EXPECT_EQ(answers_.back(), "broken");
+  EXPECT_EQ(ask(7, 3, kMiddle), "4");
+}
+
+TEST_F(SequenceModelTest, RequestsBehindAnEndFail) {
+  create();
+  ASSERT_TRUE(send(7, 1, kStart | kEnd).is_ok());
+  ASSERT_TRUE(send(7, 2, kMiddle).is_ok());
+  adder_->complete();
+  EXPECT_THAT(answers_, ElementsAre("1", kNotStarted));
+  EXPECT_EQ(sequences_->num_sequences(), 0U);
+}
+
+TEST_F(SequenceModelTest, LackOfMemoryIsARefusalAndBlocksNothing) {
+  create();
+  EXPECT_EQ(ask(7, 1, kStart), "1");
+  adder_->has_no_memory = true;
+  EXPECT_THAT(refusal(7, kMiddle), HasSubstr("no memory left"));
+  adder_->has_no_memory = false;
+  ASSERT_TRUE(send(7, 2, kMiddle).is_ok());
+  ASSERT_TRUE(send(7, 4, kMiddle).is_ok());
+  adder_->has_no_memory = true;
+  adder_->complete();
+  EXPECT_THAT(answers_, ElementsAre("1", "3", HasSubstr("no memory left")));
+  adder_->has_no_memory = false;
+  EXPECT_EQ(ask(7, 8, kMiddle), "11");
+}
+
+TEST_F(SequenceModelTest, StateThatIsAnOutputIsReturnedAsACopyOfItsOwn) {
+  terms::DeclaredModel model = declared();
+  model.outputs.resize(1);
+  model.outputs[0].name = "after";
+  create(model);
+  ASSERT_EQ(sequences_->signature().outputs.size(), 2U);
+  EXPECT_EQ(sequences_->signature().outputs[0].name, "after");
+  float after = 0;
+  ASSERT_TRUE(send(7, 1, kStart, 1, kNoDeadline, {{&after, sizeof after}}).is_ok());
+  adder_->complete();
+  EXPECT_EQ(after, 1);
+  after = 100;  // the client's memory is no state
+  EXPECT_EQ(ask(7, 2, kMiddle), "3");
+  ASSERT_TRUE(send(7, 1, kMiddle, 1, kNoDeadline, {{&after, 2}}).is_ok());
+  adder_->complete();
+  EXPECT_EQ(answers_.back(), "output 0 has 4 bytes, its memory 2");
+  EXPECT_EQ(ask(7, 4, kMiddle), "7");
+}
+
 TEST_F(SequenceModelTest, RefusedRequestThatWaitedIsAnswered) {
   create();
   ASSERT_TRUE(send(7, 1, kStart).is_ok());
@@ -240,6 +374,60 @@ TEST_F(SequenceModelTest, IdleSequencesEnd) {
   clock_.advance(1'000'000);
   EXPECT_EQ(refusal(7, kMiddle), kNotStarted);
   EXPECT_EQ(sequences_->num_sequences(), 0U);
+}
+
+TEST_F(SequenceModelTest, IdleSequencesEndWithoutAnotherRequest) {
+  create_with_exchange();
+  EXPECT_EQ(ask(7, 1, kStart), "1");
+  EXPECT_EQ(exchange_->usage(sandbox::OwnerId{1}).bytes, 4);
+  clock_.advance(1'000'000);
+  EXPECT_TRUE(testing::eventually([&] { return sequences_->num_sequences() == 0; }));
+  EXPECT_TRUE(
+      testing::eventually([&] { return exchange_->usage(sandbox::OwnerId{1}).bytes == 0; }));
+}
+
+TEST_F(SequenceModelTest, SequencesEndWithTheirOwner) {
+  create_with_exchange();
+  EXPECT_EQ(ask(7, 1, kStart, 1), "1");
+  EXPECT_EQ(ask(8, 1, kStart, 1), "1");
+  EXPECT_EQ(ask(7, 5, kStart, 2), "5");
+  ASSERT_TRUE(send(8, 2, kMiddle, 1).is_ok());
+  exchange_->drop(sandbox::OwnerId{1});
+  EXPECT_EQ(sequences_->num_sequences(), 2U);
+  adder_->complete();
+  EXPECT_EQ(answers_.back(), "3");
+  EXPECT_EQ(sequences_->num_sequences(), 1U);
+  EXPECT_EQ(ask(7, 1, kMiddle, 2), "6");
+}
+
+TEST_F(SequenceModelTest, StatesCountByTheirBytesAlone) {
+  create_with_exchange({.max_bytes = 8, .max_tensors = 0});
+  EXPECT_EQ(ask(1, 1, kStart), "1");
+  EXPECT_EQ(ask(2, 1, kStart), "1");
+  EXPECT_THAT(ask(3, 1, kStart), HasSubstr("the state of sequence 3: the exchange holds"));
+  EXPECT_THAT(answers_.back(), HasSubstr("4 more do not fit: end some sequences"));
+  EXPECT_EQ(refusal(3, kMiddle),
+            "inference request for sequence 3 to model 'm' must specify the START flag on the "
+            "first request of the sequence");
+  EXPECT_EQ(ask(1, 1, kMiddle), "2") << "a state takes the room of the one before it";
+  EXPECT_EQ(ask(2, 1, kEnd), "2");
+  EXPECT_EQ(ask(3, 1, kStart), "1");
+}
+
+TEST_F(SequenceModelTest, DeadlinesEndRequestsThatWait) {
+  create_with_exchange();
+  clock_.advance(10);
+  ASSERT_TRUE(send(7, 1, kStart).is_ok());
+  ASSERT_TRUE(send(7, 2, kMiddle, 1, 1000).is_ok());
+  ASSERT_TRUE(send(7, 4, kMiddle, 1, 5000).is_ok());
+  clock_.advance(990);
+  EXPECT_TRUE(testing::eventually([&] { return num_answers_ == 1; }));
+  EXPECT_THAT(answers_, ElementsAre(HasSubstr("the deadline passed")));
+  adder_->complete();
+  ASSERT_EQ(adder_->requests.size(), 1U);
+  EXPECT_EQ(adder_->requests.front().since_ns, 10) << "its wait began in the line";
+  adder_->complete();
+  EXPECT_EQ(answers_.back(), "5");
 }
 
 TEST_F(SequenceModelTest, SequencesAreBounded) {
@@ -309,6 +497,12 @@ TEST_F(SequenceModelTest, RulesThatTheModelCannotFollowNameTheLine) {
   model.sequences->states[0].output = "total";
   EXPECT_THAT(error_of(model),
               HasSubstr("line 6: state \"before\": output \"total\": the model has"));
+  adder_->set_output_type("f32[2]");
+  EXPECT_THAT(error_of(declared()),
+              HasSubstr("line 6: state \"before\": the output is f32[2], the input f32[1]"));
+  adder_->set_output_type("f32[1,1]");
+  EXPECT_THAT(error_of(declared()), HasSubstr("the output is f32[1,1], the input f32[1]"));
+  adder_->set_output_type("f32[1]");
   model = declared();
   model.sequences->states[0].dims = {2};
   EXPECT_THAT(error_of(model), HasSubstr("the first value is [2], the model has f32[1]"));
