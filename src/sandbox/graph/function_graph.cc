@@ -55,14 +55,17 @@ bool FunctionGraph::cancel(std::uint64_t id) {
   return true;
 }
 
-void FunctionGraph::leave(std::uint64_t id, RuntimeCode code, const runtime::RequestTimes& times) {
-  std::shared_ptr<GraphRun> run;  // goes behind the lock, perhaps as the last owner of the graph
+void FunctionGraph::record(RuntimeCode code, const runtime::RequestTimes& times) {
   const std::lock_guard lock(mutex_);
   statistics_.count_answer(code);
-  if (code == RuntimeCode::kOk || code == RuntimeCode::kNumericError) {
-    statistics_.record(times);
-    statistics_.record_run(1, 1, times, clock_.now_ns());
-  }
+  if (code != RuntimeCode::kOk && code != RuntimeCode::kNumericError) return;
+  statistics_.record(times);
+  statistics_.record_run(1, 1, times, clock_.now_ns());
+}
+
+void FunctionGraph::leave(std::uint64_t id) {
+  std::shared_ptr<GraphRun> run;  // goes behind the lock, perhaps as the last owner of the graph
+  const std::lock_guard lock(mutex_);
   auto node = runs_.extract(id);
   if (!node.empty()) run = std::move(node.mapped());
   answered_.notify_all();

@@ -52,8 +52,10 @@ class FunctionGraph final : public runtime::RequestSink,
   friend class GraphRun;
 
   Status check_open() const;
+  /// A run is about to answer.
+  void record(RuntimeCode code, const runtime::RequestTimes& times);
   /// The run has answered.
-  void leave(std::uint64_t id, RuntimeCode code, const runtime::RequestTimes& times);
+  void leave(std::uint64_t id);
 
   const terms::GraphRequest request_;
   const GraphPlan plan_;

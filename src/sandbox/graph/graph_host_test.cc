@@ -79,6 +79,18 @@ TEST_F(GraphHostTest, FunctionsRunInOrderAndAnInnerTensorMayBeAnOutput) {
   EXPECT_EQ(graphs_.statistics(*graph)->num_answered(), 1);
 }
 
+TEST_F(GraphHostTest, WhoeverHasAnAnswerFindsItCounted) {
+  const auto graph = deploy({"a.y=b.x", "b.y=c.x"});
+  std::atomic<std::int64_t> num_counted = -1;
+  runtime::Request request = request_of(2);
+  request.on_done = [&](const Reply& /*reply*/) {
+    num_counted = graphs_.statistics(*graph)->num_answered();
+  };
+  ASSERT_TRUE((*graphs_.sink(*graph))->submit(request).is_ok());
+  EXPECT_TRUE(eventually([&] { return num_counted >= 0; }));
+  EXPECT_EQ(num_counted, 1);
+}
+
 TEST_F(GraphHostTest, OneOutputFeedsSeveralFunctions) {
   const auto graph = deploy({"a.y=b.x", "a.y=c.x"});
   const Reply reply = infer(*graph, 2);

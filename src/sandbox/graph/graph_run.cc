@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/no_memory.h"
+
 namespace sluice::sandbox {
 
 using runtime::Reply;
@@ -46,7 +48,7 @@ GraphRun::GraphRun(std::shared_ptr<FunctionGraph> graph, std::uint64_t id)
 
 Status GraphRun::start(Request& request) {
   request_ = std::move(request);
-  const Status status = submit(0);
+  const Status status = catch_no_memory([this] { return submit(0); });
   if (!status.is_ok()) request = std::move(request_);
   return status;
 }
@@ -124,17 +126,24 @@ std::string GraphRun::where(std::size_t step) const {
   return fmt::format("graph {}, function {}", graph_->name(), name);
 }
 
+/// A thread of a function comes here, so a lack of memory becomes the answer.
 void GraphRun::take(std::size_t step, Reply reply) {
   const GraphPlan& plan = graph_->plan();
   if (reply.outputs.empty() && reply.code != RuntimeCode::kOk) return fail(step, reply.errors);
   if (reply.code != RuntimeCode::kOk) code_ = reply.code;  // with outputs: some are not numbers
-  if (request_.wants_detail) add(detail_, reply.detail);
-  for (const GraphSource& source : plan.steps[step].releases) {
-    results_[source.step][source.index] = {};
-  }
-  Status status = keep(step, std::move(reply.outputs));
-  if (status.is_ok() && step + 1 == plan.steps.size()) return finish(collect());
-  if (status.is_ok()) status = submit(step + 1);
+  const bool is_last = step + 1 == plan.steps.size();
+  Reply whole;
+  const Status status = catch_no_memory([&]() -> Status {
+    if (request_.wants_detail) add(detail_, reply.detail);
+    for (const GraphSource& source : plan.steps[step].releases) {
+      results_[source.step][source.index] = {};
+    }
+    SLUICE_TRY(keep(step, std::move(reply.outputs)));
+    if (!is_last) return submit(step + 1);
+    whole = collect();
+    return ok_status();
+  });
+  if (status.is_ok() && is_last) return finish(std::move(whole));
   if (status.is_ok()) return;
   results_.clear();  // no function is at work, and their room is free before the client knows
   finish(runtime::failed_reply(status));
@@ -206,9 +215,9 @@ void GraphRun::finish(Reply reply) {
   times.compute_ns = reply.detail.compute_ns;
   times.copy_out_ns = reply.detail.copy_out_ns;
   times.total_ns = graph_->clock().now_ns() - start_ns_;
-  const RuntimeCode code = reply.code;
+  graph_->record(reply.code, times);  // whoever has the answer finds it counted
   if (on_done) on_done(std::move(reply));
-  graph_->leave(id_, code, times);
+  graph_->leave(id_);
 }
 
 }  // namespace sluice::sandbox

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/no_memory.h"
+
 namespace sluice::service {
 namespace {
 
@@ -61,20 +63,25 @@ int ModelByName::depth() const {
 Result<std::uint64_t> ModelByName::submit(runtime::Request& request) {
   const Model model = SLUICE_TRY(find_now());
   SLUICE_TRY(check_tensors(*model));
-  std::uint64_t id = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    id = ++last_id_;
-    flights_[id].model = model;
-  }
-  auto on_done = std::make_shared<std::function<void(runtime::Reply)>>(std::move(request.on_done));
-  request.on_done = [self = shared_from_this(), id, on_done](runtime::Reply reply) {
+  // What may lack memory comes first: a flight that is entered ends with its request.
+  const std::uint64_t id = ++last_id_;
+  const auto on_done = std::make_shared<std::function<void(runtime::Reply)>>();
+  std::function<void(runtime::Reply)> leave_after = [self = shared_from_this(), id,
+                                                     on_done](runtime::Reply reply) {
     (*on_done)(std::move(reply));
     self->leave(id);  // wakes whoever waits for what the reply has changed
   };
-  const auto inner = model->sink().submit(request);
+  {
+    const std::lock_guard lock(mutex_);
+    flights_.emplace(id, Flight{model});
+  }
+  *on_done = std::exchange(request.on_done, std::move(leave_after));
+  // Nobody waits in the model itself, but in this object.
+  const bool will_wait = std::exchange(request.will_wait, false);
+  const auto inner = catch_no_memory([&] { return model->sink().submit(request); });
   if (!inner.is_ok()) {
     request.on_done = std::move(*on_done);
+    request.will_wait = will_wait;
     leave(id);
     return inner;
   }

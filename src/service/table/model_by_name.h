@@ -1,6 +1,7 @@
 // A model of the daemon as the steps of an ensemble ask for it: by its name, at each request.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -60,8 +61,8 @@ class ModelByName final : public runtime::RequestSink,
   const std::optional<std::int64_t> version_;
   const terms::Signature signature_;
   Clock& clock_;
+  std::atomic<std::uint64_t> last_id_ = 0;
   std::mutex mutex_;  ///< guards the rest
-  std::uint64_t last_id_ = 0;
   std::map<std::uint64_t, Flight> flights_;
   std::condition_variable answered_;
 };
