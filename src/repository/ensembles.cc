@@ -13,14 +13,34 @@ std::set<std::string> Repository::steps_of(const std::string& name) const {
   return it == models_.end() ? std::set<std::string>() : it->second->steps;
 }
 
-/// The ensembles that run it.
-std::set<std::string> Repository::users_of(const std::string& name) const {
+/// The ensembles whose `steps` have it.
+std::set<std::string> Repository::users_of(const std::string& name,
+                                           std::set<std::string> Model::*steps) const {
   std::set<std::string> users;
   const std::lock_guard lock(mutex_);
   for (const auto& [user, model] : models_) {
-    if (model->steps.contains(name)) users.insert(user);
+    if (((*model).*steps).contains(name)) users.insert(user);
   }
   return users;
+}
+
+/// An ensemble that is served runs it.
+bool Repository::is_in_use(const std::string& step) const {
+  return std::ranges::any_of(users_of(step, &Model::steps), [&](const std::string& user) {
+    const auto model = find(user);
+    return model != nullptr &&
+           std::ranges::any_of(handles_of(*model), [&](auto handle) { return is_served(handle); });
+  });
+}
+
+/// Whether an ensemble is to be linked again as it was tried last: neither did an administrator
+/// unload it, nor has its folder changed since, which nobody asked to load.
+/// Requires: its `changing` is held.
+bool Repository::is_wanted(const std::string& name, const Model& model) const {
+  const auto handles = handles_of(model);
+  const auto is_gone = [&](auto handle) { return !is_served(handle); };
+  if (!handles.empty() && std::ranges::all_of(handles, is_gone)) return false;
+  return fingerprint_of(read_model_folder(options_.place, name, lists_)) == model.tried;
 }
 
 /// Adds the models of the folder that `name` needs, and then `name`. A circle is cut anywhere: its
@@ -51,15 +71,15 @@ Status Repository::load_steps(const std::string& name) {
   return ok_status();
 }
 
-/// An ensemble keeps the types of its models: with others it is linked again. One that fails stays
-/// as it was, and the log has the reason.
+/// An ensemble keeps the types of its models: with others it is linked again, as is one that could
+/// not be linked. One that fails stays as it was, and the log has the reason.
 void Repository::load_users(const std::string& name) {
-  for (const std::string& user : users_of(name)) {
+  for (const std::string& user : users_of(name, &Model::wanted_steps)) {
     const auto model = find(user);
     if (model == nullptr) continue;
     {
       const std::lock_guard lock(model->changing);
-      if (!load_model(user, *model).is_ok()) continue;
+      if (!is_wanted(user, *model) || !load_model(user, *model).is_ok()) continue;
     }
     load_users(user);
   }
@@ -116,8 +136,21 @@ std::string Repository::steps_fingerprint(const terms::DeclaredModel& ensemble) 
 
 Result<terms::ModelHandle> Repository::load_ensemble(Load& load, Model& model,
                                                      const VersionFile& wanted) {
-  const terms::DeclaredModel& config = load.folder.config;
   service::OwnModel own = SLUICE_TRY(own_model(load, wanted));
+  const std::set<std::string> before = steps_of(load.name);
+  own.graph = SLUICE_TRY(link(load, model));
+  // Without `linking_`: the first run of an ensemble may take long.
+  const auto entry = service_.load_own(own);
+  if (entry.is_ok()) return terms::ModelHandle{entry->info.handle};
+  const std::lock_guard lock(mutex_);
+  model.steps = before;
+  return entry.status();
+}
+
+/// The plan of an ensemble, whose steps are the model's from then on, beside those that it has:
+/// whoever links next finds them.
+Result<service::OwnGraph> Repository::link(const Load& load, Model& model) {
+  const terms::DeclaredModel& config = load.folder.config;
   EnsembleGraph graph = SLUICE_TRY(graph_of(config));
   graph.request.name = load.name;
   const std::lock_guard linking(linking_);
@@ -129,18 +162,16 @@ Result<terms::ModelHandle> Repository::load_ensemble(Load& load, Model& model,
         service_.step_of(step.model, step.version).with_context(graph.request.nodes[i].name)));
   }
   auto plan = SLUICE_TRY(sandbox::plan_graph(graph.request, std::move(steps), &graph.names));
-  own.graph = service::OwnGraph{std::move(graph.request), std::move(plan)};
-  const auto entry = SLUICE_TRY(service_.load_own(own));
   const std::lock_guard lock(mutex_);
   for (const terms::EnsembleStep& step : config.steps) model.steps.insert(step.model);
-  return terms::ModelHandle{entry.info.handle};
+  return service::OwnGraph{std::move(graph.request), std::move(plan)};
 }
 
 /// Those that no ensemble runs which is still served.
 void Repository::unload_steps(const std::set<std::string>& steps) {
   for (const std::string& step : steps) {
     const auto model = find(step);
-    if (model == nullptr || !users_of(step).empty()) continue;
+    if (model == nullptr || is_in_use(step)) continue;
     const std::set<std::string> inner = steps_of(step);
     {
       const std::lock_guard lock(model->changing);

@@ -22,15 +22,6 @@ using service::LogLevel;
 /// What clients unloaded and nobody changed.
 constexpr std::string_view kUnloaded = "unloaded";
 
-/// A folder that cannot be read has its error as fingerprint: it is tried again when the error
-/// changes.
-std::string fingerprint_of(const Result<ModelFolder>& folder) {
-  if (!folder.is_ok()) return folder.status().message();
-  std::string all;
-  for (const VersionFile& version : folder->versions) all += version.fingerprint + "\n";
-  return digest_of(all) + digest_of(folder->config_text);
-}
-
 /// What the configuration says, and the files that it names.
 Result<std::shared_ptr<const terms::DeclaredModel>> read_declared(const ModelFolder& folder,
                                                                   const fs::path& root) {
@@ -150,6 +141,14 @@ Status Repository::unload(const service::Caller& caller, const std::string& name
 Status Repository::load_model(const std::string& name, Model& model) {
   const auto folder = read_model_folder(options_.place, name, lists_);
   model.tried = fingerprint_of(folder);
+  if (folder.is_ok()) {
+    // Before anything can fail: the load of a model that is missing now tries again.
+    const std::lock_guard lock(mutex_);
+    model.wanted_steps.clear();
+    for (const terms::EnsembleStep& step : folder->config.steps) {
+      model.wanted_steps.insert(step.model);
+    }
+  }
   Status status = folder.is_ok() ? load_versions(name, model, *folder) : folder.status();
   if (!status.is_ok()) {
     service_.log().add(LogLevel::kWarning, "repository.not_loaded model={} reason={}",
@@ -185,8 +184,7 @@ Status Repository::load_versions(const std::string& name, Model& model, const Mo
     for (const auto& [number, version] : model.versions) {
       if (!wanted.contains(number)) others.push_back(number);
     }
-    model.steps.clear();
-    for (const terms::EnsembleStep& step : folder.config.steps) model.steps.insert(step.model);
+    model.steps = model.wanted_steps;
   }
   for (const std::int64_t number : others) {
     retire(model, number);
@@ -266,6 +264,7 @@ void Repository::unload_model(Model& model) {
     const std::lock_guard lock(mutex_);
     for (const auto& [number, version] : model.versions) numbers.push_back(number);
     model.steps.clear();
+    model.wanted_steps.clear();
   }
   for (const std::int64_t number : numbers) retire(model, number);
 }
@@ -298,6 +297,16 @@ terms::ModelHandle Repository::served_of(Model& model, std::int64_t number) {
     handle = model.versions[number].handle;
   }
   return handle != terms::ModelHandle{} && is_served(handle) ? handle : terms::ModelHandle{};
+}
+
+/// Of the versions that were loaded.
+std::vector<terms::ModelHandle> Repository::handles_of(const Model& model) const {
+  std::vector<terms::ModelHandle> handles;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [number, version] : model.versions) {
+    if (version.handle != terms::ModelHandle{}) handles.push_back(version.handle);
+  }
+  return handles;
 }
 
 bool Repository::is_served(terms::ModelHandle handle) const {

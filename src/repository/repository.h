@@ -46,9 +46,10 @@ struct IndexEntry {
 /// the old one stays as it is. Versions that the model's policy no longer wants go when all that it
 /// wants are there.
 ///
-/// An ensemble is loaded after its models, which a load of it loads if they are not served; it is
-/// loaded again when one of them changes. A model may go before its ensemble, whose requests then
-/// end with an error.
+/// An ensemble is loaded after its models, which a load of it loads if they are not served. When
+/// one of them is loaded, an ensemble that it changes, or that failed without it, is loaded again:
+/// as it was tried last, for changes of its own folder are another load's. A model may go before
+/// its ensemble, whose requests then end with an error.
 ///
 ///     (found) --load--> LOADING --> READY --unload--> UNLOADING --> UNAVAILABLE
 ///                          `--> UNAVAILABLE, with the reason
@@ -94,7 +95,8 @@ class Repository {
     std::string seen;     ///< the same, of the last look. Of the repository's thread
     std::string error;    ///< of the model as a whole; this and the rest: guarded by mutex_
     std::map<std::int64_t, Version> versions;
-    std::set<std::string> steps;  ///< models that the versions of an ensemble run
+    std::set<std::string> steps;         ///< models that the versions of an ensemble run
+    std::set<std::string> wanted_steps;  ///< of the last load, which may have failed
   };
 
   /// A load of a model. Its versions share what the configuration declares, which the first
@@ -117,12 +119,16 @@ class Repository {
   Status load_version(Load& load, Model& model, const VersionFile& wanted);
   Result<terms::ModelHandle> load_file(Load& load, const VersionFile& wanted);
   Result<terms::ModelHandle> load_ensemble(Load& load, Model& model, const VersionFile& wanted);
+  Result<service::OwnGraph> link(const Load& load, Model& model);
   Result<service::OwnModel> own_model(Load& load, const VersionFile& wanted);
   Status load_steps(const std::string& name);
   void add_load_order(const std::string& name, std::set<std::string>& seen,
                       std::vector<std::string>& order) const;
   void load_users(const std::string& name);
-  std::set<std::string> users_of(const std::string& name) const;
+  std::set<std::string> users_of(const std::string& name,
+                                 std::set<std::string> Model::*steps) const;
+  bool is_in_use(const std::string& step) const;
+  bool is_wanted(const std::string& name, const Model& model) const;
   std::set<std::string> steps_of(const std::string& name) const;
   std::set<std::string> all_steps_of(const std::string& name) const;
   Status check_circle(const std::string& name, const terms::DeclaredModel& ensemble) const;
@@ -134,6 +140,7 @@ class Repository {
   /// What a version serves now: an administrator may have unloaded it.
   terms::ModelHandle served_of(Model& model, std::int64_t number);
   bool is_served(terms::ModelHandle handle) const;
+  std::vector<terms::ModelHandle> handles_of(const Model& model) const;
 
   void run();
   void look(bool is_start);

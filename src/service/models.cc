@@ -189,6 +189,14 @@ Result<std::shared_ptr<runtime::RequestSink>> Service::step_of(
       SLUICE_TRY(ModelByName::find(models_, name, version)));
 }
 
+/// Whether it answers requests. One on demand that sleeps does; functions and graphs always try.
+bool Service::answers(const ServedModel& served, ModelHandle model) const {
+  const auto info = served.host->info(model);
+  if (!info.is_ok() || info->phase == terms::ModelPhase::kFailed) return false;
+  if (served.host == functions_.get() || served.host == graphs_.get()) return true;
+  return info->phase != terms::ModelPhase::kLoaded && info->phase != terms::ModelPhase::kStopped;
+}
+
 std::optional<std::string> Service::missing_step(ModelHandle model) const {
   std::set<ModelHandle> seen = {model};
   std::vector<ModelHandle> left = {model};
@@ -198,7 +206,7 @@ std::optional<std::string> Service::missing_step(ModelHandle model) const {
     if (!served.is_ok()) continue;  // unloaded meanwhile
     for (const terms::EnsembleStep& step : served->ref->declared().steps) {
       const auto found = models_.find(step.model, {step.version}, terms::kNobody);
-      if (!found.is_ok()) return step.model;
+      if (!found.is_ok() || !answers(found->served, found->handle)) return step.model;
       if (seen.insert(found->handle).second) left.push_back(found->handle);
     }
   }

@@ -244,7 +244,8 @@ class Service {
   /// The public model of this name as a step of an OwnGraph. Fails: as ModelByName::find.
   Result<std::shared_ptr<runtime::RequestSink>> step_of(const std::string& name,
                                                         std::optional<std::int64_t> version) const;
-  /// A model that an ensemble needs, itself or for one of its models, and that is not served.
+  /// A model that an ensemble needs, itself or for one of its models, and that is not served, was
+  /// stopped or has failed.
   std::optional<std::string> missing_step(terms::ModelHandle model) const;
   /// For the daemon itself. Blocks. Fails: as load and OwnModel::prepare.
   Result<terms::ModelEntry> load_own(const OwnModel& own);
@@ -416,6 +417,7 @@ class Service {
                               std::string_view what);
   Status check_control(const Owners& owners, std::uint64_t handle, const Caller& caller,
                        std::string_view what) const;
+  bool answers(const ServedModel& served, terms::ModelHandle model) const;
   Result<ServedModel> find_own(const Caller& caller, terms::ModelHandle model) const;
   /// To start, stop, reset or unload it. Fails: as find_own and check_control.
   Result<ServedModel> find_to_control(const Caller& caller, terms::ModelHandle model) const;

@@ -6,8 +6,10 @@ import pathlib
 import threading
 from typing import Any
 
+import grpc
 import numpy as np
 import pytest
+import sluice
 from conftest import make_model
 from onnx import TensorProto, helper
 
@@ -160,6 +162,62 @@ def test_a_model_that_goes_or_changes_gives_an_error_with_the_line(tmp_path: pat
         repository.put("second/3/model.sluice", package(7))
         client.load_model("second")
         assert ask(client, "chain") == 21
+
+
+def test_an_ensemble_comes_when_its_missing_model_does(tmp_path: pathlib.Path, package: Package) -> None:
+    repository = Repository(tmp_path / "models")
+    put_chain(repository, package)
+    repository.put("second/1/model.sluice", b"no package")
+    with serving(tmp_path) as (_, _, client):
+        assert not client.is_model_ready("chain")
+        repository.put("second/1/model.sluice", package(5))
+        client.load_model("second")
+        assert ask(client, "chain") == 15
+        client.unload_model("chain")
+        repository.put("second/1/model.sluice", package(7))
+        client.load_model("second")
+        assert not client.is_model_ready("chain"), "somebody unloaded it"
+
+
+def test_the_load_of_a_model_takes_no_changes_of_its_ensemble(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (daemon, repository, client):
+        put_chain(repository, package)
+        client.load_model("chain")
+        repository.put("chain/config.pbtxt", CHAIN.replace('"second"', '"first"'))
+        repository.put("second/1/model.sluice", package(7))
+        client.load_model("second")
+        assert ask(client, "chain") == 21
+        client.load_model("chain")
+        assert ask(client, "chain") == 9
+        with sluice.Runtime.connect(daemon.address) as administrator:
+            administrator.find("chain").unload()
+        client.load_model("first")
+        assert not client.is_model_ready("chain")
+
+
+def test_an_ensemble_with_a_stopped_model_is_not_ready(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (daemon, repository, client):
+        put_chain(repository, package)
+        client.load_model("chain")
+        with sluice.Runtime.connect(daemon.address) as administrator:
+            second = administrator.find("second")
+            second.stop()
+            assert not client.is_model_ready("chain")
+            assert states(client, "chain")["1"] == ("UNAVAILABLE", 'its model "second" is not served')
+            second.start()
+            assert client.is_model_ready("chain") and ask(client, "chain") == 15
+
+
+def test_an_unload_takes_true_or_false(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (daemon, repository, client), grpc.insecure_channel(daemon.address) as channel:
+        put_chain(repository, package)
+        client.load_model("chain")
+        request = grpcclient.service_pb2.RepositoryModelUnloadRequest(model_name="chain")
+        request.parameters["unload_dependents"].int64_param = 1
+        unload = grpcclient.service_pb2_grpc.GRPCInferenceServiceStub(channel).RepositoryModelUnload
+        with pytest.raises(grpc.RpcError, match='parameter "unload_dependents" is true or false'):
+            unload(request)
+        assert ask(client, "chain") == 15
 
 
 def test_models_are_updated_under_requests_to_their_ensemble(tmp_path: pathlib.Path, package: Package) -> None:

@@ -299,4 +299,11 @@ Result<ModelFolder> read_model_folder(const fs::path& root, const std::string& n
   return model;
 }
 
+std::string fingerprint_of(const Result<ModelFolder>& folder) {
+  if (!folder.is_ok()) return folder.status().message();
+  std::string all;
+  for (const VersionFile& version : folder->versions) all += version.fingerprint + "\n";
+  return digest_of(all) + digest_of(folder->config_text);
+}
+
 }  // namespace sluice::repository

@@ -56,4 +56,8 @@ Result<std::vector<std::string>> list_models(const std::filesystem::path& root, 
 Result<ModelFolder> read_model_folder(const std::filesystem::path& root, const std::string& name,
                                       ListFile& lists);
 
+/// Differs after a change of what a load of the model reads. A folder that cannot be read has its
+/// error as fingerprint: it is tried again when the error changes.
+std::string fingerprint_of(const Result<ModelFolder>& folder);
+
 }  // namespace sluice::repository

@@ -21,14 +21,20 @@ const std::string& model_name(const Request& request) {
   return request.model_name().empty() ? request.repository_name() : request.model_name();
 }
 
-/// Nothing that a client adds may be passed over.
-Status check_parameters(
+/// Nothing that a client adds may be passed over, as over HTTP. True for an unload of an ensemble's
+/// models, too.
+Result<bool> read_parameters(
     bool loads,
     const google::protobuf::Map<std::string, inference::ModelRepositoryParameter>& parameters) {
+  bool unloads_dependents = false;
   for (const auto& [name, value] : parameters) {
     SLUICE_TRY(open_inference::check_control(loads, name));
+    if (!value.has_bool_param()) {
+      return invalid_argument("parameter \"{}\" is true or false", name);
+    }
+    unloads_dependents = value.bool_param();
   }
-  return ok_status();
+  return unloads_dependents;
 }
 
 }  // namespace
@@ -140,7 +146,7 @@ InferenceHandlers::Unary* InferenceHandlers::RepositoryModelLoad(
     inference::RepositoryModelLoadResponse* /*response*/) {
   return handlers_.later(context, request, Role::kControl,
                          [this, request](const service::Caller& caller) -> Status {
-                           SLUICE_TRY(check_parameters(true, request->parameters()));
+                           (void)SLUICE_TRY(read_parameters(true, request->parameters()));
                            return repository_.load(caller, model_name(*request));
                          });
 }
@@ -150,11 +156,7 @@ InferenceHandlers::Unary* InferenceHandlers::RepositoryModelUnload(
     inference::RepositoryModelUnloadResponse* /*response*/) {
   return handlers_.later(
       context, request, Role::kControl, [this, request](const service::Caller& caller) -> Status {
-        SLUICE_TRY(check_parameters(false, request->parameters()));
-        const auto wanted =
-            request->parameters().find(std::string(open_inference::kUnloadDependents));
-        const bool with_steps =
-            wanted != request->parameters().end() && wanted->second.bool_param();
+        const bool with_steps = SLUICE_TRY(read_parameters(false, request->parameters()));
         return repository_.unload(caller, model_name(*request), with_steps);
       });
 }
