@@ -35,7 +35,8 @@ Status add_entry(const TextField& from, std::vector<EnsembleTensor>& entries) {
                 shown(entry.name));
   }
   if (entries.size() == sandbox::kMaxGraphNodes) {
-    return fail(from, Code::kInvalidArgument, "a step has more than {}", sandbox::kMaxGraphNodes);
+    return fail(from, Code::kInvalidArgument, "a step has at most {} entries of a map",
+                sandbox::kMaxGraphNodes);
   }
   entries.push_back(std::move(entry));
   return ok_status();

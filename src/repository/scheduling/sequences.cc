@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <string_view>
 
@@ -26,8 +27,19 @@ Result<double> value_of(const TextField& field) {
   double value = 0;
   const char* end = field.value.data() + field.value.size();
   const auto [stop, error] = std::from_chars(field.value.data(), end, value);
-  if (error == std::errc() && stop == end && !field.is_text && !field.is_message) return value;
-  return fail(field, Code::kInvalidArgument, "\"{}\" is no number", shown(field.value));
+  const bool is_number = error == std::errc() && stop == end && std::isfinite(value);
+  if (!is_number || field.is_text || field.is_message) {
+    return fail(field, Code::kInvalidArgument, "\"{}\" is no number", shown(field.value));
+  }
+  if (field.name == "int32_false_true" &&
+      (std::trunc(value) != value || value < std::numeric_limits<std::int32_t>::min() ||
+       value > std::numeric_limits<std::int32_t>::max())) {
+    return fail(field, Code::kInvalidArgument, "\"{}\" is no INT32", shown(field.value));
+  }
+  if (std::abs(value) > std::numeric_limits<float>::max()) {
+    return fail(field, Code::kInvalidArgument, "\"{}\" is no FP32", shown(field.value));
+  }
+  return value;
 }
 
 Result<SequenceControl::Kind> kind_of(const TextField& field) {
@@ -60,6 +72,7 @@ bool may_have(SequenceControl::Kind kind, ir::ElementType element) {
 Status read_kind(const TextField& from, SequenceControl& control, const Ignore& ignore) {
   std::array<double, 2> values = {};
   std::size_t num_values = 0;
+  std::string_view list;
   for (const TextField& field : from.fields) {
     if (field.name == "kind") {
       control.kind = SLUICE_TRY(kind_of(field));
@@ -67,8 +80,12 @@ Status read_kind(const TextField& from, SequenceControl& control, const Ignore& 
       control.element = SLUICE_TRY(type_of(field));
     } else if (field.name == "int32_false_true" || field.name == "fp32_false_true" ||
                field.name == "bool_false_true") {
+      if (num_values > 0 && field.name != list) {
+        return fail(field, Code::kInvalidArgument, "the control has {}, too", list);
+      }
+      list = field.name;
       if (num_values == values.size()) {
-        return fail(field, Code::kInvalidArgument, "two values, of false and of true, are missing");
+        return fail(field, Code::kInvalidArgument, "it has two values, of false and of true");
       }
       values[num_values++] = SLUICE_TRY(value_of(field));
       control.element = field.name.starts_with("int32")  ? ir::ElementType::kI32
@@ -83,12 +100,6 @@ Status read_kind(const TextField& from, SequenceControl& control, const Ignore& 
     return fail(from, Code::kInvalidArgument, "{} is missing, or of another type",
                 is_flag ? "int32_false_true, fp32_false_true or bool_false_true" : "data_type");
   }
-  const bool is_whole =
-      control.element != ir::ElementType::kI32 || std::ranges::all_of(values, [](double value) {
-        return value >= std::numeric_limits<std::int32_t>::min() &&
-               value <= std::numeric_limits<std::int32_t>::max();
-      });
-  if (!is_whole) return fail(from, Code::kInvalidArgument, "a value is no INT32");
   control.false_value = values[0];
   control.true_value = values[1];
   return ok_status();

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Kind = terms::SequenceControl::Kind;
 
-std::string error_of(std::string_view text) {
+std::string rules_error(std::string_view text) {
   const auto config = read_model_config(text);
   return config.is_ok() ? "" : config.status().message();
 }
@@ -67,7 +67,7 @@ TEST(Sequences, DefaultsAreTritons) {
 
 TEST(Sequences, WrongRulesNameTheLine) {
   const auto control = [](std::string_view text) {
-    return error_of(
+    return rules_error(
         fmt::format("sequence_batching {{\ncontrol_input {{ name: \"a\"\n{} }} }}", text));
   };
   EXPECT_THAT(control(""), HasSubstr("line 2: control_input: the control is missing"));
@@ -76,19 +76,26 @@ TEST(Sequences, WrongRulesNameTheLine) {
               HasSubstr("line 3: control: int32_false_true, fp32_false_true or bool_false_true"));
   EXPECT_THAT(control("control { kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0 ] }"),
               HasSubstr("is missing"));
-  EXPECT_THAT(control("control { fp32_false_true: [ 0, 1, 2 ] }"), HasSubstr("two values"));
+  EXPECT_THAT(control("control { fp32_false_true: [ 0, 1, 2 ] }"),
+              HasSubstr("it has two values, of false and of true"));
+  EXPECT_THAT(control("control { int32_false_true: [ 0, 1 ] bool_false_true: [ false, true ] }"),
+              HasSubstr("line 3: bool_false_true: the control has int32_false_true, too"));
   EXPECT_THAT(control("control { int32_false_true: [ 0, 1e30 ] }"), HasSubstr("no INT32"));
+  EXPECT_THAT(control("control { int32_false_true: [ 0, 0.5 ] }"),
+              HasSubstr("\"0.5\" is no INT32"));
+  EXPECT_THAT(control("control { fp32_false_true: [ 0, nan ] }"), HasSubstr("\"nan\" is no"));
+  EXPECT_THAT(control("control { fp32_false_true: [ 0, 1e300 ] }"), HasSubstr("no FP32"));
   EXPECT_THAT(control("control { fp32_false_true: [ 0, x ] }"), HasSubstr("\"x\" is no number"));
   EXPECT_THAT(control("control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_FP32 }"),
               HasSubstr("data_type is missing, or of another type"));
-  EXPECT_THAT(error_of("sequence_batching {\nstate { initial_state { dims: [ 1 ] } } }"),
+  EXPECT_THAT(rules_error("sequence_batching {\nstate { initial_state { dims: [ 1 ] } } }"),
               HasSubstr("line 2: initial_state: zero_data or data_file is missing"));
-  EXPECT_THAT(error_of("sequence_batching {\n iterative_sequence: true }"),
+  EXPECT_THAT(rules_error("sequence_batching {\n iterative_sequence: true }"),
               HasSubstr("line 2: iterative_sequence: a request has one answer"));
-  EXPECT_THAT(error_of("max_batch_size: 2 dynamic_batching { }\nsequence_batching { }"),
+  EXPECT_THAT(rules_error("max_batch_size: 2 dynamic_batching { }\nsequence_batching { }"),
               HasSubstr("line 1: dynamic_batching: the model has sequence_batching, too"));
-  EXPECT_THAT(error_of("sequence_batching { } parameters { key: \"version_weights\" "
-                       "value { string_value: \"1=9,2=1\" } }"),
+  EXPECT_THAT(rules_error("sequence_batching { } parameters { key: \"version_weights\" "
+                          "value { string_value: \"1=9,2=1\" } }"),
               HasSubstr("the requests of a sequence stay with one version"));
 }
 
