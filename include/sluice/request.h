@@ -82,8 +82,11 @@ typedef struct sluice_request_options {
    * request are below it. Null: none. */
   const char* traceparent;
   const char* tracestate;
-  /* 1, for sluice_runtime_submit without on_done: the daemon keeps the request and its reply. Any
-   * connection of the session may poll, wait for and cancel it by its id. */
+  /* 1, for sluice_runtime_submit without on_done and `outputs`: the daemon keeps the request and
+   * its reply. Any connection of the session may poll, wait for and cancel it by its id. The daemon
+   * may drop a reply after 60 seconds, and drops the oldest of more than 4096. Unloading the model
+   * and the end of the session end the request. Inputs in memory of sluice_runtime_share
+   * must not change until the reply; others are copied. */
   int32_t is_posted;
 } sluice_request_options;
 
@@ -100,23 +103,29 @@ SLUICE_API sluice_code sluice_runtime_infer(sluice_runtime* runtime, uint64_t mo
 
 /* Submits a request. With `on_done` the callback takes the reply, and the id serves
  * sluice_runtime_cancel until then; without it the reply waits for poll or wait. After a failure
- * the callback is never called. Fails: as sluice_runtime_infer. */
+ * the callback is never called. Blocks for a posted request, until the daemon has it.
+ * Fails: as sluice_runtime_infer. For a posted request also UNIMPLEMENTED on a local runtime and by
+ * an older daemon; FAILED_PRECONDITION without a session; RESOURCE_EXHAUSTED for more than 4096 in
+ * flight. */
 SLUICE_API sluice_code sluice_runtime_submit(sluice_runtime* runtime, uint64_t model,
                                              const sluice_named_array* inputs, size_t num_inputs,
                                              const sluice_request_options* options,
                                              uint64_t* request);
 
 /* Takes the reply of a finished request; its id is spent then, also by a failure of the request.
+ * Blocks for a posted request, until the daemon answers.
  * Fails: UNAVAILABLE, runtime code PENDING, while the request is in flight; NOT_FOUND for an id
  * that is unknown or spent; else with the request's error. */
 SLUICE_API sluice_code sluice_runtime_poll(sluice_runtime* runtime, uint64_t request,
                                            sluice_reply** reply);
 /* Waits at most `timeout_ns` nanoseconds (-1: without limit), then polls. The calling thread may
- * run requests meanwhile. Blocks. */
+ * run requests meanwhile. Blocks. One caller waits for a posted request: where another one comes,
+ * the first fails with UNAVAILABLE, runtime code PENDING, before its time. CANCELLED if another
+ * thread closes the runtime meanwhile. */
 SLUICE_API sluice_code sluice_runtime_wait(sluice_runtime* runtime, uint64_t request,
                                            int64_t timeout_ns, sluice_reply** reply);
 /* Ends a request in flight with CANCELLED; no effect on a finished one. Its reply is still to
- * be taken. Fails: NOT_FOUND. */
+ * be taken. Blocks for a posted request, until the daemon answers. Fails: NOT_FOUND. */
 SLUICE_API sluice_code sluice_runtime_cancel(sluice_runtime* runtime, uint64_t request);
 
 /* SLUICE_RUNTIME_CODE_OK, or SLUICE_RUNTIME_CODE_NUMERIC_ERROR from a model with SLUICE_NAN_FLAG.

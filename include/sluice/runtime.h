@@ -88,8 +88,8 @@ SLUICE_API sluice_code sluice_runtime_connect(const char* address,
                                               const sluice_connect_options* options,
                                               sluice_runtime** runtime);
 
-/* The secret by which another connection joins the session; "" without one. Lives as long as the
- * runtime. */
+/* The secret by which another connection joins the session. "" without one, for a local runtime,
+ * and for a runtime that is null or closed. Lives as long as the runtime. */
 SLUICE_API const char* sluice_runtime_session_token(sluice_runtime* runtime);
 
 /* Refuses new calls, gives requests in flight `drain_ns` nanoseconds, cancels the rest, unloads all
@@ -241,8 +241,9 @@ typedef struct sluice_load_options {
   int64_t request_timeout_ns;
 } sluice_load_options;
 
-/* Sets a number of the options by the name of its field, "depth". For bindings. Fails: NOT_FOUND
- * for another name; INVALID_ARGUMENT for a number that the field cannot hold. */
+/* Sets a number of the options by the name of its field, "depth". For bindings. Needs struct_size,
+ * which says what fields there are. Fails: NOT_FOUND for another name; INVALID_ARGUMENT for a
+ * number that the field cannot hold; the field is unchanged then. */
 SLUICE_API sluice_code sluice_set_load_option(sluice_load_options* options, const char* name,
                                               int64_t number);
 

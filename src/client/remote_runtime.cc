@@ -250,7 +250,7 @@ class RemoteRuntime final : public api::Runtime {
     return client_->post(call.model, prepared.inputs, prepared.options);
   }
   Result<api::InferReply> take_reply(std::uint64_t request, api::TimeoutNs timeout_ns) override {
-    auto answer = client_->take_reply(request, timeout_ns);
+    auto answer = await_reply(request, timeout_ns);
     const bool has_detail = answer.is_ok() && !answer->detail.backends.empty();
     return reply_of(std::move(answer), {}, {}, has_detail);
   }
@@ -274,6 +274,32 @@ class RemoteRuntime final : public api::Runtime {
     std::vector<terms::NamedTensor> inputs;
     rpc::client::InferOptions options;
   };
+
+  /// In slices: `shutdown` has no other way to end a wait.
+  Result<rpc::client::InferReply> await_reply(std::uint64_t request, api::TimeoutNs timeout_ns) {
+    constexpr std::int64_t kSliceNs = 1'000'000'000;
+    const Clock& clock = system_clock();
+    const std::int64_t deadline_ns = deadline_after(clock, timeout_ns);
+    for (std::int64_t start_ns = clock.now_ns();;) {
+      const std::int64_t slice_ns = std::clamp<std::int64_t>(deadline_ns - start_ns, 0, kSliceNs);
+      auto answer = client_->take_reply(request, slice_ns);
+      const std::int64_t now_ns = clock.now_ns();
+      const bool is_pending = terms::runtime_code_of(answer.status()) == RuntimeCode::kPending;
+      // The wait ended long before its slice: another call waits now. Two calls that wait again and
+      // again would end each other without a pause.
+      const bool was_ended = now_ns - start_ns < slice_ns / 2;
+      if (!is_pending || was_ended || now_ns >= deadline_ns) return answer;
+      if (!is_open()) {
+        return terms::runtime_error(RuntimeCode::kCancelled,
+                                    "the runtime was closed while the request ran");
+      }
+      start_ns = now_ns;
+    }
+  }
+  bool is_open() {
+    const std::lock_guard lock(mutex_);
+    return is_open_;
+  }
 
   /// Asks again while the cores are others': a daemon would have to keep a thread for each client
   /// that waits, and the calls that give cores back need these threads.
@@ -387,10 +413,7 @@ class RemoteRuntime final : public api::Runtime {
     return terms::runtime_error(RuntimeCode::kFailed, "the runtime is being closed");
   }
   /// A stream that ends because the runtime is being closed is no fault of the daemon.
-  Status closing_or(const Status& status) {
-    const std::lock_guard lock(mutex_);
-    return is_open_ ? status : closing();
-  }
+  Status closing_or(const Status& status) { return is_open() ? status : closing(); }
 
   /// The way of requests; a new one if the daemon has ended the last.
   Result<std::shared_ptr<Requests>> open_requests() {

@@ -21,7 +21,7 @@ namespace sluice::dispatch {
 ///     post --> in flight --(the model answers)--> answered --take, or too old--> spent
 class PostedTable : public std::enable_shared_from_this<PostedTable> {
  public:
-  /// Requests of one table, with those that are answered.
+  /// Requests in flight and replies together.
   static constexpr std::size_t kMost = 4096;
   /// An older reply goes when the next request is posted or answered: nobody may keep the memory
   /// of all users for ever.
@@ -43,7 +43,7 @@ class PostedTable : public std::enable_shared_from_this<PostedTable> {
                              runtime::Request& request, RequestLimits limits, Answer answer);
   /// Fails: kPending; kInvalidHandle for an id that is unknown or spent; the reason of `close`.
   Result<Answer> take(std::uint64_t id);
-  /// Of who took an answer and could not pass it on: it may be taken again.
+  /// An answer that was taken and did not reach the client may be taken again.
   void put_back(std::uint64_t id, Answer answer);
   /// Calls `on_end` once: as soon as the request is not in flight, when another caller comes to
   /// wait, or by `leave` with the same `who`.

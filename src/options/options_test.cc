@@ -52,8 +52,7 @@ TEST_F(SecondsTest, HelpShowsTheDefaultInSeconds) {
   EXPECT_THAT(app_.help(), HasSubstr("FLOAT:0 to 1"));
 }
 
-/// A value that may be absent.
-TEST(Seconds, OfAnAbsentValueHaveNoDefault) {
+TEST(Seconds, AbsentValueHasNoDefault) {
   CLI::App app;
   std::optional<std::int64_t> wait_ns;
   Options(app).add("--wait", wait_ns, "Help").takes_seconds();

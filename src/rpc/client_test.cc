@@ -1,4 +1,4 @@
-// Connecting: to a daemon that does not serve yet, and after one that has gone.
+// A client connects to a daemon that starts later, or that was restarted.
 #include "rpc/client/client.h"
 
 #include <gmock/gmock.h>

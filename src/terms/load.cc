@@ -10,12 +10,13 @@ Status check(const LoadOptions& options) {
     const auto number = number_of(of(options));
     if (!status.is_ok() || !number) return;
     if (*number >= field.least && *number <= field.most) return;
-    // Where a client leaves a number away, 0 stands for the default.
+    // Where a client may leave a number out, 0 stands for the default. Here it may not.
+    const std::int64_t least = *number == 0 ? field.least : 0;
     status =
         field.most == kAnyNumber
             ? runtime_error(RuntimeCode::kInvalid, "{} is {}; it is 0 or more", field.name, *number)
-            : runtime_error(RuntimeCode::kInvalid, "a {} of {} is not between 0 and {}", field.name,
-                            *number, field.most);
+            : runtime_error(RuntimeCode::kInvalid, "a {} of {} is not between {} and {}",
+                            field.name, *number, least, field.most);
   });
   return status;
 }

@@ -136,9 +136,13 @@ Status set_option(sluice_load_options& options, std::string_view name, std::int6
     const bool is_there =
         end - reinterpret_cast<const std::byte*>(&options) <= std::ptrdiff_t{options.struct_size};
     if (field.name != name || !is_there) return;
-    member = static_cast<std::remove_reference_t<decltype(member)>>(number);
-    status =
-        member == number ? ok_status() : invalid_argument("{}: {} is out of range", name, number);
+    using Member = std::remove_reference_t<decltype(member)>;
+    if (!std::in_range<Member>(number)) {
+      status = invalid_argument("{}: {} is out of range", name, number);
+      return;
+    }
+    member = static_cast<Member>(number);
+    status = ok_status();
   });
   return status;
 }

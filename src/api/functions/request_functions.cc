@@ -81,6 +81,10 @@ Result<InferCall> call_of(std::uint64_t model, const sluice_named_array* inputs,
   return call;
 }
 
+Status refuse_posted_in_callback(std::uint64_t request) {
+  return RequestTable::is_posted(request) ? refuse_in_callback() : ok_status();
+}
+
 /// Passes a reply to the user's function. Nothing it throws reaches the thread that runs requests.
 void call_back(const sluice_request_options& options, std::uint64_t request, InferReply reply) {
   // Blocking calls of this thread are refused meanwhile: they could wait for this very callback.
@@ -135,6 +139,7 @@ int32_t sluice_runtime_submit(sluice_runtime* runtime, uint64_t model,
     }
     const auto wanted = SLUICE_TRY(sluice::api::call_of(model, inputs, num_inputs, known));
     if (known.is_posted != 0) {
+      SLUICE_TRY(sluice::api::refuse_in_callback());
       if (callback || known.num_outputs > 0) {
         return sluice::invalid_argument("a posted request has no on_done and no memory of outputs");
       }
@@ -150,6 +155,7 @@ int32_t sluice_runtime_poll(sluice_runtime* runtime, uint64_t request, sluice_re
   return with_runtime(runtime, [&](Call& call) -> Status {
     if (reply == nullptr) return null_result();
     *reply = nullptr;
+    SLUICE_TRY(sluice::api::refuse_posted_in_callback(request));
     return sluice::api::give(SLUICE_TRY(call.requests().poll(*call, request)), reply);
   });
 }
@@ -164,7 +170,10 @@ int32_t sluice_runtime_wait(sluice_runtime* runtime, uint64_t request, int64_t t
 }
 
 int32_t sluice_runtime_cancel(sluice_runtime* runtime, uint64_t request) {
-  return with_runtime(runtime, [&](Call& call) { return call.requests().cancel(*call, request); });
+  return with_runtime(runtime, [&](Call& call) -> Status {
+    SLUICE_TRY(sluice::api::refuse_posted_in_callback(request));
+    return call.requests().cancel(*call, request);
+  });
 }
 
 int32_t sluice_runtime_share(sluice_runtime* runtime, int64_t size_bytes,

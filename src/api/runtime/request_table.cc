@@ -15,10 +15,6 @@ Status goes_to_callback(std::uint64_t request) {
                               "the reply of request {:#x} goes to its callback", request);
 }
 
-bool is_posted(std::uint64_t request) {
-  return runtime::kind_of(request) == runtime::HandleKind::kPosted;
-}
-
 }  // namespace
 
 Result<std::uint64_t> RequestTable::submit(Runtime& runtime, const InferCall& call,

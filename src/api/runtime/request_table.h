@@ -21,7 +21,10 @@ class RequestTable {
   /// reply waits for `poll` or `wait`. Fails: as Runtime::submit; the callback is not called then.
   Result<std::uint64_t> submit(Runtime& runtime, const InferCall& call, Callback callback);
 
-  // A posted request is its daemon's: `runtime` knows it.
+  // A posted request is its daemon's: `runtime` knows it, and these calls wait for its answer.
+  static bool is_posted(std::uint64_t request) {
+    return runtime::kind_of(request) == runtime::HandleKind::kPosted;
+  }
 
   /// Takes the reply; its own status is the request's.
   /// Fails: kPending; kInvalidHandle; kFailed for a request with a callback.

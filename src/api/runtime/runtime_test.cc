@@ -32,7 +32,7 @@ std::string digits() {
   return sluice::testing::source_path("tests/golden/package/format_1_0.sluice").string();
 }
 
-class RuntimeApi : public testing::Test {
+class RuntimeApi : public ::testing::Test {
  protected:
   RuntimeApi() : runtime_(create()) {}
 
@@ -222,16 +222,27 @@ TEST_F(RuntimeApi, CallbackGetsTheReplyAndMaySubmit) {
 TEST_F(RuntimeApi, BlockingCallsInACallbackAreRefused) {
   const auto model = load();
   std::atomic<int> done = 0;
-  std::array<sluice::Code, 3> codes = {};
+  std::array<sluice::Code, 6> codes = {};
   ASSERT_FALSE(model.submit(image(), [&](sluice::Expected<sluice::Reply>) {
     codes[0] = model.infer(image()).error().code;
     codes[1] = sluice::Code(sluice_runtime_close(runtime_.get(), 0));
     codes[2] = sluice::Code(sluice_runtime_unload(runtime_.get(), model.id(), 0));
+    // About a posted request, which a daemon has, as its id says.
+    constexpr std::uint64_t kPosted = std::uint64_t{6} << 29;
+    sluice_request_options options = {};
+    options.struct_size = sizeof(options);
+    options.is_posted = 1;
+    std::uint64_t request = 0;
+    sluice_reply* reply = nullptr;
+    codes[3] = sluice::Code(
+        sluice_runtime_submit(runtime_.get(), model.id(), nullptr, 0, &options, &request));
+    codes[4] = sluice::Code(sluice_runtime_poll(runtime_.get(), kPosted, &reply));
+    codes[5] = sluice::Code(sluice_runtime_cancel(runtime_.get(), kPosted));
     done = 1;
     done.notify_all();
   }));
   done.wait(0);
-  EXPECT_THAT(codes, testing::Each(kFailedPrecondition));
+  EXPECT_THAT(codes, ::testing::Each(kFailedPrecondition));
   EXPECT_TRUE(model.infer(image())) << "the runtime is as it was";
 }
 
@@ -400,6 +411,7 @@ TEST_F(RuntimeApi, OptionsOfALoadAreSetByName) {
   EXPECT_EQ(options.max_run_ns, std::int64_t{1} << 40);
   EXPECT_EQ(sluice_set_load_option(&options, "depth", std::int64_t{1} << 40),
             SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(options.depth, 0) << "as before";
   EXPECT_EQ(sluice_set_load_option(&options, "width", 1), SLUICE_NOT_FOUND);
   EXPECT_EQ(sluice_set_load_option(&options, nullptr, 1), SLUICE_INVALID_ARGUMENT);
   EXPECT_EQ(sluice_set_load_option(nullptr, "depth", 1), SLUICE_INVALID_ARGUMENT);

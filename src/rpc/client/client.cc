@@ -332,7 +332,7 @@ class GrpcClient final : public Client {
     wanted.set_waits(wait_ns != 0);
     wanted.set_wait_ns(std::max<std::int64_t>(wait_ns, 0));
     auto response = std::make_shared<v1::InferResponse>();
-    // The daemon ends the wait. The call ends later: a reply that is on its way would be lost.
+    // The daemon ends the wait. A call that ended at the same time could lose the reply.
     const std::int64_t answer_ns = connection_.options().answer_timeout_ns;
     const bool is_limited = answer_ns > 0 && wait_ns >= 0 && wait_ns < kNoDeadline / 2 - answer_ns;
     SLUICE_TRY(call(&Stub::TakeReply, wanted, *response, is_limited ? wait_ns + answer_ns : 0));

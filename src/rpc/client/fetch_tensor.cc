@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kMethod = "/sluice.v1.Exchange/FetchTensor";
 /// Of one message: a chunk and its head.
 constexpr int kMaxMessageBytes = 2 << 20;
-/// What may be on its way, and in gRPC's memory. With less, a fast network waits for the window to
+/// Bytes under way, also in the memory of gRPC. With less, a fast network waits for the window to
 /// open; the probes by which gRPC finds a size of its own would be pings, which the guard counts.
 constexpr int kWindowBytes = 4 << 20;
 constexpr int kFrameBytes = 1 << 20;

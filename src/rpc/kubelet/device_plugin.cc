@@ -27,7 +27,7 @@ constexpr int kMaxMessageBytes = 1 << 20;
 /// Containers would see what others have there.
 constexpr std::array kSharedFolders = {"", "/", "/run", "/var/run", "/tmp", "/var"};
 
-/// Which file is at a path: a socket that is made anew is another one.
+/// The file at a path. A new socket there is another file.
 struct FileId {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

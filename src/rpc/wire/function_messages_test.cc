@@ -77,6 +77,9 @@ TEST(LoadMessages, NumbersOutOfRangeAreNamed) {
             "a queue_limit of 65537 is not between 0 and 65536");
   EXPECT_EQ(refusal_of([](auto& load) { load.set_weight(-1); }),
             "a weight of -1 is not between 0 and 1000");
+  terms::LoadOptions weightless;  // of a program, which cannot leave a number out
+  weightless.weight = 0;
+  EXPECT_EQ(terms::check(weightless).message(), "a weight of 0 is not between 1 and 1000");
   EXPECT_EQ(refusal_of([](auto& load) { load.set_max_recorded_bytes(-1); }),
             "max_recorded_bytes is -1; it is 0 or more");
   EXPECT_EQ(refusal_of([](auto& load) { load.set_max_run_ns(-1); }),
