@@ -54,10 +54,10 @@ class NativeLoadedModel {
   std::uint64_t submit(std::shared_ptr<Replies> replies, nb::object future, const nb::list& inputs,
                        std::int64_t timeout_ns, std::int32_t priority,
                        std::string traceparent) const;
-  /// Without effect on a request that has ended.
   // Of a daemon: requests that it keeps.
   std::uint64_t post(const nb::list& inputs, std::int64_t timeout_ns, std::int32_t priority) const;
   nb::list take(std::uint64_t request, std::int64_t wait_ns) const;
+  /// Without effect on a request that has ended.
   void cancel(std::uint64_t request) const;
 
   void start();

@@ -91,13 +91,18 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
     def post(self, *args: object, timeout: float | None = None, priority: int = 0, **kwargs: object) -> int:
         """As a call of a daemon's model, but returns an id at once. The daemon keeps the reply.
 
-        Any connection of the session may take it or cancel the request: see Client's `session_token`.
+        Any connection of the session may take it or cancel the request: see Client's `session_token`. Unloading
+        the model ends its posted requests, and so does dropping the LoadedModel of its `load`.
         """
         return self._native.post(self._signature.convert(self._signature.bind(args, kwargs)),
                                  nanoseconds(timeout, "timeout"), priority)
 
     def take(self, request: int, wait: float | None = None) -> Any:
-        """The result of a posted request, once. `wait`: seconds; Unavailable while the request still runs."""
+        """The result of a posted request, once, within 60 seconds of its end.
+
+        `wait`: seconds, None for any time. Unavailable while the request runs, and if another thread or
+        connection comes to wait for it.
+        """
         wait_ns = -1 if wait is None else duration_ns(wait, "wait")
         return self._signature.results_of(self._native.take(request, wait_ns), False)
 

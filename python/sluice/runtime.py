@@ -167,7 +167,8 @@ class Runtime:
     ) -> LoadedModel:
         """Loads a package from a path, bytes, an open file descriptor or a Model, or an ONNX model as sluice.load does.
 
-        Without `group` the model is started on cores of its own, or takes turns with others where all are in use. `depth`: requests that run at a time.
+        Without `group` the model is started on cores of its own, or takes turns with others where all
+        are in use. `depth`: requests that run at a time.
         `queue_limit`: requests that may wait beyond these; 0 means 64 per slot, -1 none. `nan_policy`: "flag" counts
         replies with NaN, "fail" fails them. `is_on_demand`: loaded at the first request and unloaded for others
         unless `is_pinned`. `timeout`: as for create_group; a package that is sent to a daemon does not wait: give a
@@ -176,7 +177,8 @@ class Runtime:
         `seed`: of random operators, as for sluice.load. `batch_rows`: waiting requests run as one of so many rows,
         0 for the compiled ones, of a model whose rows are independent; `max_delay`: seconds that a request waits
         for others. `max_run`: seconds after which a run is stopped with DeadlineExceeded; None for the daemon's
-        default or no limit, math.inf for no limit. `weight`: share of the cores among models that take turns, 1 to 1000.
+        default or no limit, math.inf for no limit. `weight`: share of the cores among models that take turns, 1 to
+        1000.
         `request_timeout`: seconds after which a request without a timeout of its own ends with DeadlineExceeded.
         """
         options: dict[str, Any] = {
@@ -212,6 +214,7 @@ class Runtime:
         isolation: str = "default",
         is_server_path: bool = False,
         max_run: float | None = None,
+        request_timeout: float | None = None,
     ) -> LoadedModel:
         """Deploys a function: a model that takes turns with others on a lane of cores.
 
@@ -220,14 +223,15 @@ class Runtime:
         in bytes, 0 for none. `keep_warm`: seconds without requests until it gives its memory back; None keeps it
         unless another function needs the memory. `batch_rows`: largest number of rows of waiting requests that run
         as one, for a model whose first dimension is a symbol and whose rows are independent; 0 runs each request alone.
-        `isolation`: "process" for a cell of a daemon. `max_run`: as for load.
+        `isolation`: "process" for a cell of a daemon. `max_run`, `request_timeout`: as for load.
         """
         keep_warm_ns = 2**63 - 1 if keep_warm is None else duration_ns(keep_warm, "keep_warm")
         options: dict[str, Any] = {
             "share": share, "priority": priority, "memory_bytes": memory_bytes, "keep_warm_ns": keep_warm_ns or -1,
             "batch_rows": batch_rows, "is_server_path": int(is_server_path),
             "is_owner": not self._keeps, "isolation": _number_of(isolation, ISOLATIONS, "isolation"),
-            "numbers": {"depth": depth, "queue_limit": queue_limit, "max_run_ns": _limit_ns(max_run)}}
+            "numbers": {"depth": depth, "queue_limit": queue_limit, "max_run_ns": _limit_ns(max_run),
+                        "request_timeout_ns": nanoseconds(request_timeout, "request_timeout")}}
         _set_name(options, name, source, "function")
         return self._loaded(source, is_server_path, options)
 
@@ -323,7 +327,8 @@ class Client(Runtime):
 
     What a client loads belongs to its session, which ends with it, unless `is_detached`: then it stays, and
     every client may use it. `timeout`: seconds to wait for the daemon. `ca`, `certificate`, `key`: PEM files
-    for TLS. `session_token`: of another client, whose session this one joins. `transport`: "grpc" sends requests over gRPC even where shared memory is possible.
+    for TLS. `session_token`: of another client, whose session this one joins. `transport`: "grpc" sends requests
+    over gRPC even where shared memory is possible.
     """
 
     def __init__(
@@ -345,8 +350,8 @@ class Client(Runtime):
                                    "timeout_ns": nanoseconds(timeout, "timeout")}
         files = {"ca": ca, "certificate": certificate, "key": key}
         options.update((name, os.fspath(path)) for name, path in files.items() if path is not None)
-        options.update((name, text) for name, text in (("session", session), ("token", token), ("session_token", session_token))
-                       if text is not None)
+        texts = {"session": session, "token": token, "session_token": session_token}
+        options.update((name, text) for name, text in texts.items() if text is not None)
         self._open(_native.Runtime.connect(address, **options), f"of the daemon at {address}", is_detached)
 
     @property

@@ -103,13 +103,31 @@ def test_daemon_that_dies_fails_requests(tmp_path: pathlib.Path, slow: sluice.Mo
 def test_posted_request_is_taken_by_another_connection_of_the_session(daemon: Daemon, digits: sluice.Model,
                                                                       image: Any) -> None:
     with sluice.Client(daemon.address) as first:
-        posted = first.load(digits, name="posted").post(image)
+        owned = first.load(digits, name="posted")  # without it the model is unloaded, and its requests end
+        posted = owned.post(image)
         with sluice.Client(daemon.address, session_token=first.session_token) as second:
             model = second.find("posted")
             np.testing.assert_array_equal(model.take(posted), digits(image))
             with pytest.raises(sluice.NotFound):
                 model.take(posted)
-            model.cancel(posted)
+            model.cancel(posted)  # without effect
         assert first.models(), "the session is the first client's"
     with sluice.Runtime() as runtime, pytest.raises(sluice.Unimplemented):
         runtime.load(digits).post(image)
+
+
+def test_closing_a_client_ends_its_wait_for_a_posted_request(daemon: Daemon, slow: sluice.Model) -> None:
+    with sluice.Client(daemon.address) as first:
+        owned = first.load(slow, name="endless")
+        posted = owned.post(np.int64(2**62), np.ones(64, np.float32))
+        second = sluice.Client(daemon.address, session_token=first.session_token)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            waiting = pool.submit(second.find("endless").take, posted)
+            second.close()
+            with pytest.raises((sluice.Cancelled, sluice.FailedPrecondition)):
+                waiting.result(PATIENCE)
+        with pytest.raises(sluice.Unavailable):
+            owned.take(posted, wait=0)
+        owned.cancel(posted)
+        with pytest.raises(sluice.Cancelled):
+            owned.take(posted)

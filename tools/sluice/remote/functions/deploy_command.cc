@@ -20,7 +20,7 @@ class DeployCommand : public Command {
              "Requests that the function runs in one turn, each in a context")
         .between(1, terms::kMaxDepth)
         .shows_default();
-    add_fields(options, load_, {"queue_limit", "max_run_ns"});
+    add_fields(options, load_, {"queue_limit", "max_run_ns", "request_timeout_ns"});
     add_fields(options, function_);
     options
         .flag("--always-warm", is_always_warm_,
