@@ -35,6 +35,42 @@ TEST(Exchange, FreesATensorWhenItsTimeToLiveIsOverWithoutAnotherCall) {
   EXPECT_TRUE(eventually([&] { return exchange.usage(kMine).bytes == 0; }));
 }
 
+/// Has one thing that ends at its time.
+class TestHolder final : public ExchangeHolder {
+ public:
+  explicit TestHolder(std::int64_t end_ns) : end_ns_(end_ns) {}
+  std::int64_t expire(std::int64_t now_ns) override {
+    has_ended = has_ended || now_ns >= end_ns_;
+    return has_ended ? kNoDeadline : end_ns_;
+  }
+  void drop(OwnerId owner) override { dropped.push_back(owner); }
+
+  std::atomic<bool> has_ended = false;
+  std::vector<OwnerId> dropped;
+
+ private:
+  const std::int64_t end_ns_;
+};
+
+TEST(Exchange, HoldersHearOfTimesAndOfOwnersThatEnd) {
+  ManualClock clock;
+  Exchange exchange(clock, {});
+  const auto first = std::make_shared<TestHolder>(1000);
+  const auto second = std::make_shared<TestHolder>(2000);
+  exchange.add(std::weak_ptr<ExchangeHolder>(first));
+  exchange.add(std::weak_ptr<ExchangeHolder>(std::make_shared<TestHolder>(500)));  // it is gone
+  exchange.add(std::weak_ptr<ExchangeHolder>(second));
+  exchange.look_at(1000);
+  clock.advance(1000);
+  EXPECT_TRUE(eventually([&] { return first->has_ended.load(); }));
+  EXPECT_FALSE(second->has_ended);
+  clock.advance(1000);
+  EXPECT_TRUE(eventually([&] { return second->has_ended.load(); }));
+  exchange.drop(kMine);
+  EXPECT_EQ(first->dropped, std::vector<OwnerId>{kMine});
+  EXPECT_EQ(second->dropped, std::vector<OwnerId>{kMine});
+}
+
 TEST(Exchange, RefusesATimeToLiveOutOfRange) {
   ManualClock clock;
   Exchange exchange(clock, {.max_ttl_ns = 10});
