@@ -22,6 +22,7 @@ function(sluice_test name)
   if(ARG_DEPS) # tests of a plug-in see what it sees
     target_precompile_headers(${name} REUSE_FROM sluice_precompiled_tests)
   endif()
+  sluice_compile_in_units(${name} 4)
   list(TRANSFORM ARG_DEPS PREPEND sluice:: OUTPUT_VARIABLE deps)
   target_link_libraries(${name} PRIVATE ${deps} ${ARG_LINK} sluice::test_support
                                         GTest::gmock GTest::gtest GTest::gtest_main)

@@ -1,10 +1,13 @@
-# Sources of one folder compile together, eight in a unit, so that the headers they share are read once
-# (docs/decisions/0043). Names at file scope are therefore unique within a folder.
+# Sources of one folder compile together, eight in a unit and four of a test, so that the headers they share are read
+# once (docs/decisions/0043). Names at file scope are therefore unique within a folder.
 option(SLUICE_UNITS "Compile the sources of a folder in units; off while one file is being edited" ON)
-set(SLUICE_UNIT_SIZE 8)
 
-# sluice_compile_in_units(<target>): sources with options of their own stay single.
+# sluice_compile_in_units(<target> [<size>]): sources with options of their own stay single.
 function(sluice_compile_in_units target)
+  set(size 8)
+  if(ARGC GREATER 1)
+    set(size ${ARGV1})
+  endif()
   if(NOT SLUICE_UNITS)
     return()
   endif()
@@ -19,7 +22,7 @@ function(sluice_compile_in_units target)
     if(NOT DEFINED count_${key})
       set(count_${key} 0)
     endif()
-    math(EXPR number "${count_${key}} / ${SLUICE_UNIT_SIZE}")
+    math(EXPR number "${count_${key}} / ${size}")
     math(EXPR count_${key} "${count_${key}} + 1")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${key}_${number})
   endforeach()

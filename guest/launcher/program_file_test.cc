@@ -13,7 +13,7 @@
 namespace sluice::guest {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// An ELF file with a section .nv_fatbin and one needed library.
 class ElfFile {

@@ -18,7 +18,7 @@ namespace sluice::guest {
 namespace {
 
 /// Both sides in one process.
-class CallRingTest : public testing::Test {
+class CallRingTest : public ::testing::Test {
  protected:
   CallRingTest() {
     std::array<int, 2> ends = {-1, -1};

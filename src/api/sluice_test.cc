@@ -18,7 +18,7 @@ constexpr sluice_code kInvalidArgument = SLUICE_INVALID_ARGUMENT;
 constexpr sluice_code kNotFound = SLUICE_NOT_FOUND;
 constexpr sluice_code kFailedPrecondition = SLUICE_FAILED_PRECONDITION;
 
-class SluiceApi : public testing::Test {
+class SluiceApi : public ::testing::Test {
  protected:
   SluiceApi() {
     const auto path = sluice::testing::source_path("tests/golden/package/format_1_0.sluice");

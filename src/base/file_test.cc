@@ -17,11 +17,11 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-class FileTest : public testing::Test {
+class FileTest : public ::testing::Test {
  protected:
   std::filesystem::path path(std::string_view name) const {
-    return std::filesystem::path(testing::TempDir()) /
-           (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
+    return std::filesystem::path(::testing::TempDir()) /
+           (std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
             std::string(name));
   }
 };
@@ -140,7 +140,7 @@ TEST_F(FileTest, MissingFileIsNamed) {
 }
 
 TEST_F(FileTest, FolderIsRefused) {
-  EXPECT_EQ(map_file(testing::TempDir()).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(map_file(::testing::TempDir()).status().code(), Code::kInvalidArgument);
 }
 
 TEST_F(FileTest, ReadTakesFilesThatDoNotSayTheirSize) {

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-package::Executable chain() {
+package::Executable chain_to_cut() {
   package::Executable executable;
   executable.graph = ir::parse_graph(R"(
 subgraph @0 "main" {
@@ -30,7 +30,7 @@ subgraph @0 "main" {
 
 Result<std::vector<package::SegmentSpec>> cut(std::vector<std::string> cuts,
                                               std::vector<std::int32_t> cores) {
-  return cut_segments(chain(), cuts, cores);
+  return cut_segments(chain_to_cut(), cuts, cores);
 }
 
 TEST(CutSegments, StartAtNamedOperationsAndWhereTheBackendChanges) {

@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const backend::BackendRegistry& registry() {
+const backend::BackendRegistry& both_backends() {
   static const backend::BackendRegistry kRegistry = backend::BackendRegistry::discover();
   return kRegistry;
 }
@@ -47,10 +47,10 @@ Result<package::Executable> schedule(std::shared_ptr<const OperatorProfile> prof
   options.backends = {"cpu", "reference"};
   options.places = std::move(places);
   options.profile = std::move(profile);
-  return compile(three_operations(batch), registry(), options);
+  return compile(three_operations(batch), both_backends(), options);
 }
 
-std::vector<std::string> backends_of(const Result<package::Executable>& executable) {
+std::vector<std::string> scheduled_backends(const Result<package::Executable>& executable) {
   if (!executable.is_ok()) return {executable.status().to_string()};
   std::vector<std::string> names;
   for (const std::int16_t number : executable->backend_of.front()) {
@@ -66,7 +66,7 @@ std::shared_ptr<OperatorProfile> made_up(const TimeOf& time_of, TransferCost ref
   auto profile = std::make_shared<OperatorProfile>();
   const auto executable = schedule(nullptr).value();
   for (const char* name : {"cpu", "reference"}) {
-    const auto backend = registry().find(name).value();
+    const auto backend = both_backends().find(name).value();
     DeviceProfile& device = profile->devices[device_key(*backend, 2)];
     if (backend->name() == "reference") device.transfer = reference_copy;
     const ir::Subgraph& main = executable.graph.main();
@@ -83,30 +83,30 @@ double cpu_is_slow_at_softmax(const std::string& backend, const std::string& kin
 }
 
 TEST(ProfiledScheduler, OperationGoesWhereItIsFastest) {
-  EXPECT_THAT(backends_of(schedule(nullptr)), ElementsAre("cpu", "cpu", "cpu"));
-  EXPECT_THAT(backends_of(schedule(made_up(cpu_is_slow_at_softmax))),
+  EXPECT_THAT(scheduled_backends(schedule(nullptr)), ElementsAre("cpu", "cpu", "cpu"));
+  EXPECT_THAT(scheduled_backends(schedule(made_up(cpu_is_slow_at_softmax))),
               ElementsAre("cpu", "reference", "cpu"));
 }
 
 TEST(ProfiledScheduler, CopiesThatCostMoreThanTheyGainKeepOperationsTogether) {
   const auto profile = made_up(cpu_is_slow_at_softmax, {.latency_ns = 5000});
-  EXPECT_THAT(backends_of(schedule(profile)), ElementsAre("cpu", "cpu", "cpu"));
+  EXPECT_THAT(scheduled_backends(schedule(profile)), ElementsAre("cpu", "cpu", "cpu"));
   const auto slow_cpu =
       made_up([](const std::string& backend,
                  const std::string&) { return backend == "cpu" ? 1000.0 : 900.0; },
               {.latency_ns = 5000});
-  EXPECT_THAT(backends_of(schedule(slow_cpu, {"CumSum=reference"})),
+  EXPECT_THAT(scheduled_backends(schedule(slow_cpu, {"CumSum=reference"})),
               ElementsAre("reference", "reference", "reference"));
 }
 
 TEST(ProfiledScheduler, RuleExcludesABackendThatIsFaster) {
-  EXPECT_THAT(backends_of(schedule(made_up(cpu_is_slow_at_softmax), {"Softmax=cpu"})),
+  EXPECT_THAT(scheduled_backends(schedule(made_up(cpu_is_slow_at_softmax), {"Softmax=cpu"})),
               ElementsAre("cpu", "cpu", "cpu"));
 }
 
 TEST(ProfiledScheduler, BackendWithoutTimesFailsAndTellsHowToMeasure) {
   auto profile = made_up(cpu_is_slow_at_softmax);
-  profile->devices.erase(device_key(*registry().find("reference").value(), 2));
+  profile->devices.erase(device_key(*both_backends().find("reference").value(), 2));
   const auto status = schedule(profile).status();
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_THAT(status.message(),
@@ -123,7 +123,7 @@ TEST(ProfiledScheduler, OpenShapesFailAndNameTheOption) {
 TEST(MeasureOperators, TimesOfEveryBackendScheduleTheModel) {
   const auto executable = schedule(nullptr).value();
   const std::vector<std::string> names = {"cpu", "reference", "sim"};
-  const auto backends = find_backends(registry(), names).value();
+  const auto backends = find_backends(both_backends(), names).value();
   const auto profile = measure_operators(executable.graph, backends, 1).value();
   EXPECT_EQ(profile.devices.at(device_key(*backends[0], 1)).times_ns.size(), 3U);
   for (const auto& [key, device] : profile.devices) {
@@ -131,7 +131,7 @@ TEST(MeasureOperators, TimesOfEveryBackendScheduleTheModel) {
       EXPECT_GT(time_ns, 0) << key << " " << operation;
     }
   }
-  EXPECT_EQ(backends_of(schedule(std::make_shared<OperatorProfile>(profile))).size(), 3U);
+  EXPECT_EQ(scheduled_backends(schedule(std::make_shared<OperatorProfile>(profile))).size(), 3U);
 }
 
 TEST(OperatorProfile, FileGivesBackWhatWasWritten) {

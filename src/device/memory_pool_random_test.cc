@@ -126,7 +126,8 @@ class RandomMemory {
   }
 
   std::mt19937_64 random_;
-  testing::Sim sim_ = testing::make_sim(R"({"devices": [{"memory_bytes": 65536}]})").value();
+  sluice::testing::Sim sim_ =
+      sluice::testing::make_sim(R"({"devices": [{"memory_bytes": 65536}]})").value();
   std::int64_t max_held_bytes_;
   MemoryPool pool_;
   std::vector<Used> used_;

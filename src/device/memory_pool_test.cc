@@ -18,7 +18,7 @@ constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 class MemoryPoolTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto sim = testing::make_sim(R"({"devices": [{"memory_bytes": 8388608}]})");
+    auto sim = sluice::testing::make_sim(R"({"devices": [{"memory_bytes": 8388608}]})");
     ASSERT_TRUE(sim.is_ok()) << sim.status().to_string();
     sim_ = std::move(sim).value();
   }
@@ -32,7 +32,7 @@ class MemoryPoolTest : public ::testing::Test {
   }
   std::int64_t device_bytes() const { return sim_.time->memory_used_bytes(0); }
 
-  testing::Sim sim_;
+  sluice::testing::Sim sim_;
 };
 
 TEST_F(MemoryPoolTest, ReservesNothingBeforeTheFirstAllocation) {

@@ -43,7 +43,7 @@ class PostedTable : public std::enable_shared_from_this<PostedTable> {
                              runtime::Request& request, RequestLimits limits, Answer answer);
   /// Fails: kPending; kInvalidHandle for an id that is unknown or spent; the reason of `close`.
   Result<Answer> take(std::uint64_t id);
-  /// An answer that was taken and did not reach the client may be taken again.
+  /// Gives back an answer that `take` returned: it did not reach the client.
   void put_back(std::uint64_t id, Answer answer);
   /// Calls `on_end` once: as soon as the request is not in flight, when another caller comes to
   /// wait, or by `leave` with the same `who`.

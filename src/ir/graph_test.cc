@@ -15,7 +15,7 @@ Operation unary(std::string kind, OperandId input, OperandId output) {
 
 std::vector<OperationId> ids(std::span<const OperationId> of) { return {of.begin(), of.end()}; }
 
-class GraphTest : public testing::Test {
+class GraphTest : public ::testing::Test {
  protected:
   GraphTest() {
     x_ = main_.add_operand({"x", Type::tensor(ElementType::kF32, Shape{4}), {}});

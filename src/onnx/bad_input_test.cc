@@ -185,7 +185,7 @@ TEST(BadModel, DeepNestingIsRefused) {
 }
 
 /// my::F calls itself `calls` times, or my::G does.
-pb::ModelProto calling_model(int calls, bool is_recursive) {
+pb::ModelProto broken_call_model(int calls, bool is_recursive) {
   pb::ModelProto model = small_model();
   auto& import = *model.add_opset_import();
   import.set_domain("my");
@@ -211,11 +211,11 @@ pb::ModelProto calling_model(int calls, bool is_recursive) {
 }
 
 TEST(BadModel, FunctionsThatCallThemselvesAreRefused) {
-  expect_refused(calling_model(1, true), "call each other, or themselves, more than 32 deep");
+  expect_refused(broken_call_model(1, true), "call each other, or themselves, more than 32 deep");
 }
 
 TEST(BadModel, FunctionsThatInlineToTooManyNodesAreRefused) {
-  expect_refused(calling_model(8, false), "inline to too many nodes");
+  expect_refused(broken_call_model(8, false), "inline to too many nodes");
 }
 
 TEST(BadModel, NamesThatWouldGarbleMessagesAreRefused) {

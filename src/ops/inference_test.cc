@@ -67,7 +67,7 @@ TEST(FactsOf, LongFloatConstantsHaveNoKnownValues) {
   EXPECT_EQ(facts_of_ones(65).float_values, std::nullopt);
 }
 
-class InferTypes : public testing::Test {
+class InferTypes : public ::testing::Test {
  protected:
   InferTypes() {
     x_ = main().add_operand({"x", ir::Type::tensor(ir::ElementType::kF32, Shape{2, 3}), {}});

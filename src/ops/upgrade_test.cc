@@ -12,7 +12,7 @@
 namespace sluice::ops {
 namespace {
 
-class AttributeToInput : public testing::Test {
+class AttributeToInput : public ::testing::Test {
  protected:
   void set_data(ir::ElementType element) {
     operation_.inputs = {graph_.main().add_operand({"x", ir::Type::tensor(element), {}})};
@@ -75,7 +75,7 @@ TEST_F(AttributeToInput, UnknownTypeIsTakenFromTheDataLater) {
   EXPECT_EQ(operation_.input(1), cast.output(0));
 }
 
-class UpgradeBroadcast : public testing::Test {
+class UpgradeBroadcast : public ::testing::Test {
  protected:
   UpgradeBroadcast() { operation_.kind = "Add"; }
   Status upgrade(std::int64_t axis, std::optional<ir::Shape> a, std::optional<ir::Shape> b) {

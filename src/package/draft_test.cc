@@ -11,7 +11,7 @@
 namespace sluice::package {
 namespace {
 
-constexpr std::string_view kGraph = R"(subgraph @0 "main" {
+constexpr std::string_view kDraftGraph = R"(subgraph @0 "main" {
   input %x : f32[N,2048]
   const %w : f32[2048] = splat 1.5
   const %v : f32[2] = [1.0, 2.0]
@@ -30,14 +30,14 @@ PackedConstant packed_of(int byte, std::size_t size, std::uint32_t input) {
           Bytes::own(std::vector<std::byte>(size, static_cast<std::byte>(byte)))};
 }
 
-class DraftTest : public testing::Test {
+class DraftTest : public ::testing::Test {
  protected:
   DraftTest()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                testing::UnitTest::GetInstance()->current_test_info()->name()) {
+      : folder_(std::filesystem::path(::testing::TempDir()) /
+                ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
-    executable_.graph = ir::parse_graph(kGraph).value();
+    executable_.graph = ir::parse_graph(kDraftGraph).value();
     executable_.backends = {"cpu"};
     executable_.backend_of = {{0}};
   }
@@ -54,7 +54,7 @@ TEST_F(DraftTest, WritesWhatWritePackageWrites) {
   auto draft = Draft::create(path());
   ASSERT_TRUE(draft.is_ok()) << draft.status().to_string();
   ASSERT_TRUE(draft->write_graph(executable_.graph).is_ok());
-  EXPECT_EQ(ir::print(executable_.graph), kGraph) << "constants are read from the file";
+  EXPECT_EQ(ir::print(executable_.graph), kDraftGraph) << "constants are read from the file";
   std::vector<PackedConstant> packed = {packed_of(7, 5000, 1), packed_of(8, 3 << 20, 0)};
   for (PackedConstant& each : packed) {
     ASSERT_TRUE(draft->add_packed(each).is_ok());

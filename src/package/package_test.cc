@@ -45,11 +45,11 @@ Executable example() {
   return executable;
 }
 
-class PackageTest : public testing::Test {
+class PackageTest : public ::testing::Test {
  protected:
   PackageTest()
-      : path_(std::filesystem::path(testing::TempDir()) /
-              (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
+      : path_(std::filesystem::path(::testing::TempDir()) /
+              (std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
                ".sluice")) {}
   ~PackageTest() override { std::filesystem::remove(path_); }
 

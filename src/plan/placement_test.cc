@@ -8,7 +8,7 @@ namespace {
 using ir::OperandId;
 
 /// Builds subgraphs of one-input, one-output steps on f32[16] operands.
-class PlaceOperands : public testing::Test {
+class PlaceOperands : public ::testing::Test {
  protected:
   OperandId operand(std::string name) {
     return main_.add_operand(

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 
 /// Steps that each write the value of their own number and read earlier ones, on group 0 with two
 /// lanes, 1 and 2.
-class Divide : public testing::Test {
+class Divide : public ::testing::Test {
  protected:
   void step(std::vector<std::int32_t> reads, double work_ns = 1e7, std::int32_t group = 0) {
     steps_.push_back({std::move(reads), {static_cast<std::int32_t>(steps_.size())}, 0, false});

@@ -16,7 +16,8 @@ using testing::request_of;
 
 /// Of two kernels.
 constexpr std::int64_t kRunNs = 40'000;
-constexpr const char* kMachine = R"({"devices": [{"cores": 4, "compute": {"kernel_ns": 20000}}]})";
+constexpr const char* kLimitedMachine =
+    R"({"devices": [{"cores": 4, "compute": {"kernel_ns": 20000}}]})";
 /// Compiled for four rows: fewer are filled up.
 constexpr std::string_view kRows = R"(
 subgraph @0 "main" {
@@ -30,7 +31,7 @@ subgraph @0 "main" {
 class RunLimitTest : public ::testing::Test {
  protected:
   RunLimitTest()
-      : sim_(std::move(sluice::testing::make_sim(kMachine)).value()), drivers_(*sim_.time) {
+      : sim_(std::move(sluice::testing::make_sim(kLimitedMachine)).value()), drivers_(*sim_.time) {
     EngineOptions options;
     options.devices = testing::sim_map(*sim_.backend);
     engine_ = std::make_unique<testing::TestEngine>(sim_.registry, drivers_, std::move(options));

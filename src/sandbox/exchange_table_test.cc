@@ -12,7 +12,7 @@ namespace {
 
 using terms::OutputTensor;
 
-constexpr OwnerId kMine{1};
+constexpr OwnerId kFirst{1};
 constexpr OwnerId kOther{2};
 constexpr ExchangeLimits kLimits = {1000, 10};
 
@@ -21,13 +21,13 @@ RuntimeCode code_of(const Status& status) { return terms::runtime_code_of(status
 /// With two owners.
 ExchangeTable table_of_two() {
   ExchangeTable table;
-  table.add(kMine);
+  table.add(kFirst);
   table.add(kOther);
   return table;
 }
 
 /// A tensor of this size; `*num_living` counts the memory that still exists.
-OutputTensor tensor_of(std::int64_t size_bytes, int* num_living = nullptr) {
+OutputTensor table_tensor(std::int64_t size_bytes, int* num_living = nullptr) {
   auto* bytes = new std::vector<std::byte>(static_cast<std::size_t>(size_bytes));
   if (num_living != nullptr) ++*num_living;
   OutputTensor tensor;
@@ -44,11 +44,11 @@ OutputTensor tensor_of(std::int64_t size_bytes, int* num_living = nullptr) {
 
 TEST(ExchangeTable, GetReturnsTheBytesWhereTheyWerePut) {
   ExchangeTable table = table_of_two();
-  OutputTensor tensor = tensor_of(8);
+  OutputTensor tensor = table_tensor(8);
   const void* address = tensor.view.data;
-  const auto index = table.put(kMine, std::move(tensor), 100, kLimits);
+  const auto index = table.put(kFirst, std::move(tensor), 100, kLimits);
   ASSERT_TRUE(index.is_ok());
-  const auto lease = table.get(kMine, *index);
+  const auto lease = table.get(kFirst, *index);
   ASSERT_TRUE(lease.is_ok());
   EXPECT_EQ((*lease)->view.data, address);
   EXPECT_EQ((*lease)->view.size_bytes, 8);
@@ -56,25 +56,25 @@ TEST(ExchangeTable, GetReturnsTheBytesWhereTheyWerePut) {
 
 TEST(ExchangeTable, OtherOwnersNeitherGetNorRemove) {
   ExchangeTable table = table_of_two();
-  const auto index = table.put(kMine, tensor_of(8), 100, kLimits);
+  const auto index = table.put(kFirst, table_tensor(8), 100, kLimits);
   EXPECT_EQ(code_of(table.get(kOther, *index).status()), RuntimeCode::kInvalidHandle);
   EXPECT_EQ(code_of(table.remove(kOther, *index)), RuntimeCode::kInvalidHandle);
-  EXPECT_TRUE(table.remove(kMine, *index).is_ok());
-  EXPECT_EQ(code_of(table.get(kMine, *index).status()), RuntimeCode::kInvalidHandle);
+  EXPECT_TRUE(table.remove(kFirst, *index).is_ok());
+  EXPECT_EQ(code_of(table.get(kFirst, *index).status()), RuntimeCode::kInvalidHandle);
 }
 
 TEST(ExchangeTable, OfferedTensorIsFoundByItsKeyUntilItLeaves) {
   ExchangeTable table = table_of_two();
-  const auto index = table.put(kMine, tensor_of(8), 100, kLimits).value();
+  const auto index = table.put(kFirst, table_tensor(8), 100, kLimits).value();
   EXPECT_EQ(code_of(table.get_offered(index, "").status()), RuntimeCode::kInvalidHandle);
   EXPECT_EQ(code_of(table.offer(kOther, index).status()), RuntimeCode::kInvalidHandle);
-  const std::string key = table.offer(kMine, index).value();
+  const std::string key = table.offer(kFirst, index).value();
   EXPECT_EQ(key.size(), 32U);
-  EXPECT_EQ(table.offer(kMine, index).value(), key);
+  EXPECT_EQ(table.offer(kFirst, index).value(), key);
   EXPECT_TRUE(table.get_offered(index, key).is_ok());
   EXPECT_EQ(code_of(table.get_offered(index, key + "0").status()), RuntimeCode::kInvalidHandle);
-  const auto other = table.put(kMine, tensor_of(8), 100, kLimits).value();
-  EXPECT_NE(table.offer(kMine, other).value(), key);
+  const auto other = table.put(kFirst, table_tensor(8), 100, kLimits).value();
+  EXPECT_NE(table.offer(kFirst, other).value(), key);
   EXPECT_EQ(code_of(table.get_offered(other, key).status()), RuntimeCode::kInvalidHandle);
   table.expire(100);
   EXPECT_EQ(code_of(table.get_offered(index, key).status()), RuntimeCode::kInvalidHandle);
@@ -82,31 +82,31 @@ TEST(ExchangeTable, OfferedTensorIsFoundByItsKeyUntilItLeaves) {
 
 TEST(ExchangeTable, RoomCountsUntilTheTensorThatTookItGoes) {
   ExchangeTable table = table_of_two();
-  auto room = table.reserve(kMine, 600, kLimits).value();
-  EXPECT_EQ(table.usage(kMine).bytes, 600);
-  EXPECT_EQ(code_of(table.reserve(kMine, 600, kLimits).status()), RuntimeCode::kOutOfResources);
-  const auto index = table.put(kMine, tensor_of(600), 100, std::move(room)).value();
-  EXPECT_EQ(table.usage(kMine).num_tensors, 1);
-  EXPECT_TRUE(table.remove(kMine, index).is_ok());
-  EXPECT_EQ(table.usage(kMine).bytes, 0);
-  { const auto unused = table.reserve(kMine, 1000, kLimits).value(); }
-  EXPECT_EQ(table.usage(kMine).bytes, 0);
+  auto room = table.reserve(kFirst, 600, kLimits).value();
+  EXPECT_EQ(table.usage(kFirst).bytes, 600);
+  EXPECT_EQ(code_of(table.reserve(kFirst, 600, kLimits).status()), RuntimeCode::kOutOfResources);
+  const auto index = table.put(kFirst, table_tensor(600), 100, std::move(room)).value();
+  EXPECT_EQ(table.usage(kFirst).num_tensors, 1);
+  EXPECT_TRUE(table.remove(kFirst, index).is_ok());
+  EXPECT_EQ(table.usage(kFirst).bytes, 0);
+  { const auto unused = table.reserve(kFirst, 1000, kLimits).value(); }
+  EXPECT_EQ(table.usage(kFirst).bytes, 0);
 }
 
 TEST(ExchangeTable, LastLeaseFreesATensorThatHasLeft) {
   ExchangeTable table = table_of_two();
   int num_living = 0;
-  const auto index = table.put(kMine, tensor_of(8, &num_living), 100, kLimits);
-  auto lease = table.get(kMine, *index).value();
+  const auto index = table.put(kFirst, table_tensor(8, &num_living), 100, kLimits);
+  auto lease = table.get(kFirst, *index).value();
   auto copy = lease;
   table.expire(100);
   EXPECT_EQ(table.size(), 0U);
   lease = nullptr;
   EXPECT_EQ(num_living, 1);
-  EXPECT_EQ(table.usage(kMine).bytes, 8) << "counts against the quota until the last lease ends";
+  EXPECT_EQ(table.usage(kFirst).bytes, 8) << "counts against the quota until the last lease ends";
   copy = nullptr;
   EXPECT_EQ(num_living, 0);
-  EXPECT_EQ(table.usage(kMine).bytes, 0);
+  EXPECT_EQ(table.usage(kFirst).bytes, 0);
 }
 
 TEST(ExchangeTable, LeaseOutlivesItsOwnerAndTheTable) {
@@ -114,9 +114,9 @@ TEST(ExchangeTable, LeaseOutlivesItsOwnerAndTheTable) {
   ExchangeTable::Lease lease;
   {
     ExchangeTable table = table_of_two();
-    const auto index = table.put(kMine, tensor_of(8, &num_living), kNoDeadline, kLimits);
-    lease = table.get(kMine, *index).value();
-    table.drop(kMine);
+    const auto index = table.put(kFirst, table_tensor(8, &num_living), kNoDeadline, kLimits);
+    lease = table.get(kFirst, *index).value();
+    table.drop(kFirst);
   }
   EXPECT_EQ(num_living, 1);
   lease = nullptr;
@@ -126,12 +126,12 @@ TEST(ExchangeTable, LeaseOutlivesItsOwnerAndTheTable) {
 /// A request may outlive its session: what it keeps would stay, and no quota would count it.
 TEST(ExchangeTable, OwnerThatHasEndedKeepsNothingMore) {
   ExchangeTable table = table_of_two();
-  auto room = table.reserve(kMine, 8, kLimits).value();
-  table.drop(kMine);
+  auto room = table.reserve(kFirst, 8, kLimits).value();
+  table.drop(kFirst);
   int num_living = 0;
-  EXPECT_EQ(code_of(table.put(kMine, tensor_of(8, &num_living), 100, std::move(room)).status()),
+  EXPECT_EQ(code_of(table.put(kFirst, table_tensor(8, &num_living), 100, std::move(room)).status()),
             RuntimeCode::kCancelled);
-  EXPECT_EQ(code_of(table.put(kMine, tensor_of(8, &num_living), 100, kLimits).status()),
+  EXPECT_EQ(code_of(table.put(kFirst, table_tensor(8, &num_living), 100, kLimits).status()),
             RuntimeCode::kCancelled);
   EXPECT_EQ(table.size(), 0U);
   EXPECT_EQ(num_living, 0);
@@ -139,19 +139,20 @@ TEST(ExchangeTable, OwnerThatHasEndedKeepsNothingMore) {
 
 TEST(ExchangeTable, RefusesMoreThanItsLimitsAndNamesThem) {
   ExchangeTable table = table_of_two();
-  EXPECT_EQ(code_of(table.put(kMine, tensor_of(1001), 100, kLimits).status()),
+  EXPECT_EQ(code_of(table.put(kFirst, table_tensor(1001), 100, kLimits).status()),
             RuntimeCode::kOutOfResources);
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(table.put(kMine, tensor_of(1), 100, kLimits).is_ok());
-  const auto refused = table.put(kMine, tensor_of(1), 100, kLimits);
+  for (int i = 0; i < 10; ++i)
+    ASSERT_TRUE(table.put(kFirst, table_tensor(1), 100, kLimits).is_ok());
+  const auto refused = table.put(kFirst, table_tensor(1), 100, kLimits);
   EXPECT_EQ(code_of(refused.status()), RuntimeCode::kOutOfResources);
-  EXPECT_TRUE(table.put(kOther, tensor_of(1), 100, kLimits).is_ok()) << "limits are per owner";
+  EXPECT_TRUE(table.put(kOther, table_tensor(1), 100, kLimits).is_ok()) << "limits are per owner";
 }
 
 TEST(ExchangeTable, RefusesMemoryThatNobodyOwns) {
   ExchangeTable table = table_of_two();
-  OutputTensor tensor = tensor_of(8);
+  OutputTensor tensor = table_tensor(8);
   tensor.owner = nullptr;
-  EXPECT_EQ(code_of(table.put(kMine, tensor, 100, kLimits).status()), RuntimeCode::kInvalid);
+  EXPECT_EQ(code_of(table.put(kFirst, tensor, 100, kLimits).status()), RuntimeCode::kInvalid);
 }
 
 /// What the table should hold, written without indexes and counters.
@@ -242,7 +243,7 @@ class RandomOperations {
     const bool fits =
         before.num_tensors < kLimits.max_tensors && before.bytes + bytes <= kLimits.max_bytes;
     const std::int64_t expires_ns = now_ns_ + 1 + below(200);
-    const auto index = table_.put(owner, tensor_of(bytes, &num_living_), expires_ns, kLimits);
+    const auto index = table_.put(owner, table_tensor(bytes, &num_living_), expires_ns, kLimits);
     ASSERT_EQ(index.is_ok(), fits);
     if (fits) model_.tensors[*index] = {owner, bytes, expires_ns};
   }
@@ -301,18 +302,18 @@ TEST(ExchangeTable, Follows100000RandomOperationsOfAModel) {
 TEST(ExchangeTable, ChargesThePayerUntilTheLastLeaseEnds) {
   const auto payer = std::make_shared<ByteBudget>(20);
   ExchangeTable table;
-  table.add(kMine, payer);
+  table.add(kFirst, payer);
   table.add(kOther, payer);
-  const auto index = table.put(kMine, tensor_of(12), kNoDeadline, kLimits);
+  const auto index = table.put(kFirst, table_tensor(12), kNoDeadline, kLimits);
   ASSERT_TRUE(index.is_ok());
-  EXPECT_EQ(code_of(table.put(kOther, tensor_of(12), kNoDeadline, kLimits).status()),
+  EXPECT_EQ(code_of(table.put(kOther, table_tensor(12), kNoDeadline, kLimits).status()),
             RuntimeCode::kOutOfResources);
-  auto lease = table.get(kMine, *index).value();
-  ASSERT_TRUE(table.remove(kMine, *index).is_ok());
+  auto lease = table.get(kFirst, *index).value();
+  ASSERT_TRUE(table.remove(kFirst, *index).is_ok());
   EXPECT_EQ(payer->held_bytes(), 12) << "somebody reads it";
   lease = nullptr;
   EXPECT_EQ(payer->held_bytes(), 0);
-  EXPECT_TRUE(table.put(kOther, tensor_of(12), kNoDeadline, kLimits).is_ok());
+  EXPECT_TRUE(table.put(kOther, table_tensor(12), kNoDeadline, kLimits).is_ok());
 }
 
 }  // namespace

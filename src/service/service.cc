@@ -227,7 +227,7 @@ Result<Caller> Service::caller_of(terms::Role role, std::string_view token,
   SLUICE_TRY(authorize(peer, role));
   // Clients without a session share one per account, so that the quotas hold for them together.
   auto session = token.empty() ? common_.of(account_of(peer)) : sessions_.find(token);
-  // A token that another user came to know is none for that user.
+  // A token is valid for its own user only.
   const bool is_own = session == nullptr || token.empty() || is_administrator(peer) ||
                       has_same_account(session->peer(), peer);
   if (session != nullptr && is_own) return Caller{std::move(session), std::move(peer)};

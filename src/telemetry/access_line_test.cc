@@ -6,7 +6,7 @@
 namespace sluice::telemetry {
 namespace {
 
-RequestRecord answered_record() {
+RequestRecord answered_line() {
   RequestRecord record;
   record.id = "a-7";
   record.door = "http";
@@ -27,7 +27,7 @@ RequestRecord answered_record() {
 }
 
 TEST(AccessLine, SaysWhoAskedWhatAndHowLongItTook) {
-  const std::string line = access_line(answered_record());
+  const std::string line = access_line(answered_line());
   ASSERT_EQ(line.back(), '\n');
   ASSERT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
   const auto json = nlohmann::json::parse(line);
@@ -42,7 +42,7 @@ TEST(AccessLine, SaysWhoAskedWhatAndHowLongItTook) {
 }
 
 TEST(AccessLine, LeavesOutWhatARefusedRequestLacks) {
-  RequestRecord record = answered_record();
+  RequestRecord record = answered_line();
   record.user.clear();
   record.http_status = 0;
   record.answered_ns = 0;
@@ -57,7 +57,7 @@ TEST(AccessLine, LeavesOutWhatARefusedRequestLacks) {
 }
 
 TEST(AccessLine, StaysOneLineWhateverAClientCallsItsModel) {
-  RequestRecord record = answered_record();
+  RequestRecord record = answered_line();
   record.call = "GET /v2/\n{\"status\":\"ok\"}\xff";
   const std::string line = access_line(record);
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
@@ -65,7 +65,7 @@ TEST(AccessLine, StaysOneLineWhateverAClientCallsItsModel) {
 }
 
 TEST(AccessLine, FitsInAPipeWhateverAClientSends) {
-  RequestRecord record = answered_record();
+  RequestRecord record = answered_line();
   record.id = std::string(128, '"');
   record.user = record.call = record.model = record.message = std::string(5000, '\x01');
   const std::string line = access_line(record);

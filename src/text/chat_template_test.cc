@@ -9,7 +9,7 @@ namespace sluice::text {
 namespace {
 
 using nlohmann::ordered_json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string laid_out(const ChatFiles& files, const Chat& chat = {}) {
   const auto chat_template = ChatTemplate::read(files);

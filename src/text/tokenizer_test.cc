@@ -37,8 +37,8 @@ std::string problem(std::string_view json) {
   return tokenizer.is_ok() ? "" : tokenizer.status().to_string();
 }
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(Tokenizer, MergesPairsInOrderOfRank) {
   const Tokenizer tokenizer = read(kSmall);

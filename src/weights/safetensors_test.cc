@@ -20,12 +20,12 @@ Bytes file_of(const std::string& header, std::size_t data_bytes) {
   return std::move(file).freeze();
 }
 
-std::string error_of(const std::string& header, std::size_t data_bytes) {
+std::string read_error(const std::string& header, std::size_t data_bytes) {
   const auto weights = read_safetensors(file_of(header, data_bytes));
   return weights.is_ok() ? "" : weights.status().message();
 }
 
-bool has(const std::string& text, std::string_view part) {
+bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -63,9 +63,9 @@ TEST(Safetensors, SharesAlignedBytesWithTheFileAndCopiesOthers) {
 }
 
 TEST(Safetensors, TakesTensorsWithoutElements) {
-  EXPECT_EQ(error_of(R"({"a":{"dtype":"F32","shape":[0,3],"data_offsets":[0,0]},)"
-                     R"("b":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})",
-                     1),
+  EXPECT_EQ(read_error(R"({"a":{"dtype":"F32","shape":[0,3],"data_offsets":[0,0]},)"
+                       R"("b":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})",
+                       1),
             "");
 }
 
@@ -75,25 +75,26 @@ TEST(Safetensors, RefusesADamagedHeader) {
   const std::uint64_t length = 100'000'001;
   std::memcpy(huge.view().data(), &length, 8);
   const auto refused = read_safetensors(std::move(huge).freeze());
-  EXPECT_TRUE(has(refused.status().message(), "at most 100000000")) << refused.status().message();
+  EXPECT_TRUE(contains(refused.status().message(), "at most 100000000"))
+      << refused.status().message();
   const Bytes whole = file_of("{}", 0);
   EXPECT_TRUE(read_safetensors(whole).is_ok());
   EXPECT_FALSE(read_safetensors(whole.slice(0, 9)).is_ok());
-  EXPECT_TRUE(has(error_of("[]", 0), "no JSON object"));
-  EXPECT_TRUE(has(error_of("{\"a\":", 0), "not JSON"));
+  EXPECT_TRUE(contains(read_error("[]", 0), "no JSON object"));
+  EXPECT_TRUE(contains(read_error("{\"a\":", 0), "not JSON"));
 }
 
 TEST(Safetensors, RefusesANameTwice) {
-  EXPECT_TRUE(has(error_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
-                           R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
-                           1),
-                  "tensor \"a\" twice"));
+  EXPECT_TRUE(contains(read_error(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                                  R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+                                  1),
+                       "tensor \"a\" twice"));
 }
 
 TEST(Safetensors, RefusesDeepValuesWithoutATreeOfThem) {
-  EXPECT_TRUE(has(error_of(std::string(1'000'000, '['), 0), "values within values"));
-  EXPECT_TRUE(has(error_of(R"({"a":{"dtype":"F32","shape":[[2]],"data_offsets":[0,8]}})", 8),
-                  "values within values"));
+  EXPECT_TRUE(contains(read_error(std::string(1'000'000, '['), 0), "values within values"));
+  EXPECT_TRUE(contains(read_error(R"({"a":{"dtype":"F32","shape":[[2]],"data_offsets":[0,8]}})", 8),
+                       "values within values"));
 }
 
 TEST(Safetensors, TakesManyTensors) {
@@ -120,13 +121,13 @@ TEST(Safetensors, NamesTheTensorWhoseEntryIsWrong) {
       {R"("dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0])", "does not fit"},
       {R"("dtype":"U8","shape":[1],"data_offsets":[1,0])", "0 is not between"},
       {R"("dtype":"U8","shape":[1],"data_offsets":[0])", "expected a begin and an end"},
-      {R"("dtype":"U8","shape":[2],"data_offsets":[0,2])", "ends at byte 2, the file has 1"},
+      {R"("dtype":"U8","shape":[2],"data_offsets":[0,2])", "ends at byte 2, the file contains 1"},
       {R"("dtype":"U8","shape":[],"data_offsets":[0,9223372036854775808])", "is not between"},
   };
   for (const auto& wrong : cases) {
-    const std::string message = error_of(entry(wrong.fields), 1);
-    EXPECT_TRUE(has(message, "tensor \"w.x\"")) << message;
-    EXPECT_TRUE(has(message, wrong.message)) << message;
+    const std::string message = read_error(entry(wrong.fields), 1);
+    EXPECT_TRUE(contains(message, "tensor \"w.x\"")) << message;
+    EXPECT_TRUE(contains(message, wrong.message)) << message;
   }
 }
 
@@ -134,9 +135,11 @@ TEST(Safetensors, RefusesOverlapsAndBytesOfNobody) {
   const std::string a = R"("a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]})";
   const std::string over = R"("b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]})";
   const std::string apart = R"("b":{"dtype":"U8","shape":[2],"data_offsets":[3,5]})";
-  EXPECT_TRUE(has(error_of("{" + a + "," + over + "}", 3), "tensor \"b\": its range overlaps"));
-  EXPECT_TRUE(has(error_of("{" + a + "," + apart + "}", 5), "tensor \"b\": 1 bytes before it"));
-  EXPECT_TRUE(has(error_of("{" + a + "}", 5), "the last 3 bytes"));
+  EXPECT_TRUE(
+      contains(read_error("{" + a + "," + over + "}", 3), "tensor \"b\": its range overlaps"));
+  EXPECT_TRUE(
+      contains(read_error("{" + a + "," + apart + "}", 5), "tensor \"b\": 1 bytes before it"));
+  EXPECT_TRUE(contains(read_error("{" + a + "}", 5), "the last 3 bytes"));
 }
 
 }  // namespace

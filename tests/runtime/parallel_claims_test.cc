@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using namespace testing;  // NOLINT(google-build-using-namespace)
 
-constexpr std::int64_t kKernelNs = 20'000;
+constexpr std::int64_t kParallelKernelNs = 20'000;
 /// Copies cost next to nothing: what is measured is kernels.
 constexpr const char* kTwoDevices = R"({"devices": [{"count": 2, "cores": 2,
     "compute": {"kernel_ns": 20000},
@@ -61,7 +61,8 @@ TEST(ParallelClaims, DefaultDepthKeepsEverySegmentBusy) {
   const terms::ModelHandle model = machine.load(two_segments());
   EXPECT_EQ(machine.engine().info(model)->depth, 3) << "two cores and one more";
   const auto taken = static_cast<double>(machine.run({model}, kCount));
-  const double bound = static_cast<double>(kKernelNs) * kCount;  // a request each slowest stage
+  const double bound =
+      static_cast<double>(kParallelKernelNs) * kCount;  // a request each slowest stage
   EXPECT_GE(taken, bound);
   EXPECT_LE(taken, bound * 1.05);
 }
@@ -72,7 +73,7 @@ TEST(ParallelClaims, SeveralRequestsAreInDifferentSegmentsAtOnce) {
   const std::int64_t taken = machine.run({model}, 2);
   // The second request is in the first segment while the first one is in the second: three kernels'
   // time instead of four, and a copy in and out.
-  EXPECT_EQ(taken, 3 * kKernelNs + 2);
+  EXPECT_EQ(taken, 3 * kParallelKernelNs + 2);
 }
 
 TEST(ParallelClaims, InSharedModeTheCoresSwitchFromSegmentToSegment) {
@@ -89,7 +90,7 @@ TEST(ParallelClaims, InSharedModeTheCoresSwitchFromSegmentToSegment) {
     return machine.run({model}, 1);
   };
   const std::int64_t normal = latency_of(2);
-  EXPECT_EQ(normal, 2 * kKernelNs + 2);
+  EXPECT_EQ(normal, 2 * kParallelKernelNs + 2);
   EXPECT_EQ(latency_of(1), normal + 2 * kSwitchNs) << "to the second segment and back to the first";
 }
 

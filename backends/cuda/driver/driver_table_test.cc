@@ -9,7 +9,7 @@
 namespace sluice::cuda {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// A driver of which a test says what it lacks. Plain functions have no state of their own.
 struct FakeDriver {
@@ -31,7 +31,7 @@ CuResult find(const char* name, void** function, int version, std::uint64_t /*fl
   return CuResult::kSuccess;
 }
 
-class DriverTableTest : public testing::Test {
+class DriverTableTest : public ::testing::Test {
  protected:
   DriverTableTest() { fake = &driver_; }
   FakeDriver driver_;

@@ -149,7 +149,7 @@ class CallingGuest {
   std::vector<std::byte> room_;
 };
 
-class EmulatedGuests : public testing::Test {
+class EmulatedGuests : public ::testing::Test {
  protected:
   /// A new device. Work that may run in several orders runs in that of `seed`.
   void start(std::uint64_t seed = 1, std::int64_t code_bytes = SharedDevice::kMostCodeBytes) {

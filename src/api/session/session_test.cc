@@ -32,7 +32,7 @@ struct Answer {
   alignas(64) std::array<float, 10> values = {};
 };
 
-class QueuesApi : public testing::Test {
+class QueuesApi : public ::testing::Test {
  protected:
   QueuesApi() : runtime_(std::move(*sluice::Runtime::create())), model_(load()) {}
   sluice::LoadedModel load() {
@@ -155,7 +155,7 @@ TEST_F(QueuesApi, CombinedModelEndsWithItsRuntime) {
             SLUICE_FAILED_PRECONDITION);
 }
 
-class SessionApi : public testing::Test {
+class SessionApi : public ::testing::Test {
  protected:
   SessionApi() : session_(std::move(*sluice::Session::create(digits(), {.num_threads = 1}))) {}
   sluice::Session session_;

@@ -20,7 +20,7 @@ enum class LogLevel : int { kError = 3, kWarning = 4, kInfo = 5, kDebug = 6, kTr
 using LogSink = std::function<void(LogLevel level, std::string_view event)>;
 
 /// Replaces the sink of the process; an empty one makes it silent. When this returns, no thread is
-/// in the sink that was there before. Safe from any thread.
+/// in the former sink. Safe from any thread.
 /// Fails: kFailedPrecondition in a sink.
 Status set_log_sink(LogSink sink, LogLevel most);
 

@@ -15,14 +15,14 @@ namespace {
 using testing::make_device;
 using testing::TestDevice;
 
-constexpr std::int64_t kBlock = 1000;
+constexpr std::int64_t kSharedBlock = 1000;
 
 /// A byte takes a nanosecond, each way.
 class SharedTransfersTest : public ::testing::Test {
  protected:
   SharedTransfersTest() {
     auto made = SharedTransfers::create(device_.sim.backend, 0, *device_.sim.time,
-                                        {.block_bytes = kBlock, .blocks_in_flight = 1});
+                                        {.block_bytes = kSharedBlock, .blocks_in_flight = 1});
     EXPECT_TRUE(made.is_ok()) << made.status().to_string();
     transfers_ = std::move(made).value();
   }
@@ -60,55 +60,56 @@ TEST_F(SharedTransfersTest, BatchIsDoneWhenAllItsCopiesAre) {
 TEST_F(SharedTransfersTest, WaiterDrivesAllCopies) {
   SharedTransfers::Batch small(SharedTransfers::add_client(transfers_, "small"));
   SharedTransfers::Batch big(SharedTransfers::add_client(transfers_, "big"));
-  const std::vector<char> much(20 * kBlock);
+  const std::vector<char> much(20 * kSharedBlock);
   const std::vector<char> little(10);
-  const auto big_target = device_.allocate(20 * kBlock);
+  const auto big_target = device_.allocate(20 * kSharedBlock);
   const auto small_target = device_.allocate(10);
   ASSERT_TRUE(big.start(Direction::kToDevice, std::array{into(big_target, much)}).is_ok());
   ASSERT_TRUE(small.start(Direction::kToDevice, std::array{into(small_target, little)}).is_ok());
   ASSERT_TRUE(small.wait().is_ok());
-  EXPECT_EQ(device_.now_ns(), kBlock + 10) << "behind one block of the big copy, not behind all";
+  EXPECT_EQ(device_.now_ns(), kSharedBlock + 10)
+      << "behind one block of the big copy, not behind all";
   EXPECT_FALSE(big.poll().value());
   ASSERT_TRUE(big.wait().is_ok());
-  EXPECT_EQ(device_.now_ns(), 20 * kBlock + 10);
+  EXPECT_EQ(device_.now_ns(), 20 * kSharedBlock + 10);
 }
 
 TEST_F(SharedTransfersTest, WaitThatIsStoppedEndsAtTheBlocksBorder) {
   SharedTransfers::Batch batch(SharedTransfers::add_client(transfers_, "model"));
-  const std::vector<char> bytes(20 * kBlock);
-  const auto target = device_.allocate(20 * kBlock);
+  const std::vector<char> bytes(20 * kSharedBlock);
+  const auto target = device_.allocate(20 * kSharedBlock);
   ASSERT_TRUE(batch.start(Direction::kToDevice, std::array{into(target, bytes)}).is_ok());
   std::stop_source stop;
   stop.request_stop();
   EXPECT_EQ(batch.wait(stop.get_token()).code(), Code::kCancelled);
-  EXPECT_EQ(device_.now_ns(), kBlock);
+  EXPECT_EQ(device_.now_ns(), kSharedBlock);
 }
 
 TEST_F(SharedTransfersTest, CancelledBatchEndsWithItsBlockAndIsUsedAgain) {
   SharedTransfers::Batch batch(SharedTransfers::add_client(transfers_, "model"));
-  const std::vector<char> bytes(3 * kBlock, 'x');
-  const auto target = device_.allocate(3 * kBlock);
+  const std::vector<char> bytes(3 * kSharedBlock, 'x');
+  const auto target = device_.allocate(3 * kSharedBlock);
   ASSERT_TRUE(batch.start(Direction::kToDevice, std::array{into(target, bytes)}).is_ok());
   batch.cancel();
   EXPECT_EQ(batch.wait().code(), Code::kCancelled);
-  EXPECT_EQ(device_.now_ns(), kBlock);
+  EXPECT_EQ(device_.now_ns(), kSharedBlock);
   ASSERT_TRUE(batch.start(Direction::kToDevice, std::array{into(target, bytes)}).is_ok());
   ASSERT_TRUE(batch.wait().is_ok());
-  EXPECT_EQ(device_.now_ns(), 4 * kBlock) << "the block that was being copied, and three";
+  EXPECT_EQ(device_.now_ns(), 4 * kSharedBlock) << "the block that was being copied, and three";
   EXPECT_EQ(std::memcmp(target.address(), bytes.data(), bytes.size()), 0);
 }
 
 TEST_F(SharedTransfersTest, DestroyedBatchLeavesNoCopyInFlight) {
   const auto client = SharedTransfers::add_client(transfers_, "model");
-  const std::vector<char> bytes(3 * kBlock, 'x');
-  const auto target = device_.allocate(3 * kBlock);
+  const std::vector<char> bytes(3 * kSharedBlock, 'x');
+  const auto target = device_.allocate(3 * kSharedBlock);
   {
     SharedTransfers::Batch batch(client);
     ASSERT_TRUE(batch.start(Direction::kToDevice, std::array{into(target, bytes)}).is_ok());
   }
-  EXPECT_EQ(device_.now_ns(), kBlock) << "the block that was being copied has ended";
+  EXPECT_EQ(device_.now_ns(), kSharedBlock) << "the block that was being copied has ended";
   device_.sim.time->run_until_idle();
-  EXPECT_EQ(device_.now_ns(), kBlock) << "and no other was started";
+  EXPECT_EQ(device_.now_ns(), kSharedBlock) << "and no other was started";
 }
 
 TEST_F(SharedTransfersTest, FailedCopyIsTheBatchesError) {

@@ -17,9 +17,9 @@ using ::testing::HasSubstr;
 using testing::make_device;
 using testing::TestDevice;
 
-constexpr std::int64_t kBlock = 1000;
+constexpr std::int64_t kServiceBlock = 1000;
 /// One block at a time, so that each time below is exact.
-constexpr TransferOptions kOneBlock = {.block_bytes = kBlock, .blocks_in_flight = 1};
+constexpr TransferOptions kOneBlock = {.block_bytes = kServiceBlock, .blocks_in_flight = 1};
 
 /// Virtual time runs as far as the service waits; a byte takes a nanosecond.
 class TransferServiceTest : public ::testing::Test {
@@ -95,62 +95,62 @@ TEST_F(TransferServiceTest, CopiesBothWaysInBlocksAndTailsAlike) {
 
 /// A thousand blocks, as 2 GB are in blocks of 2 MB.
 TEST_F(TransferServiceTest, BigUploadDelaysASmallInputByAtMostOneBlock) {
-  const auto big = upload(service_->add_client("weights"), 1000 * kBlock);
-  run_until(300 * kBlock + kBlock / 3);
+  const auto big = upload(service_->add_client("weights"), 1000 * kServiceBlock);
+  run_until(300 * kServiceBlock + kServiceBlock / 3);
   const std::int64_t arrival_ns = device_.now_ns();
   const auto small = upload(service_->add_client("input"), 100);
   drain();
-  EXPECT_LE(small->done_ns - arrival_ns, kBlock + 100);
-  EXPECT_LE(small->report.queue_ns, kBlock);
+  EXPECT_LE(small->done_ns - arrival_ns, kServiceBlock + 100);
+  EXPECT_LE(small->report.queue_ns, kServiceBlock);
   EXPECT_FALSE(big->done_ns < small->done_ns);
-  EXPECT_EQ(big->done_ns, 1000 * kBlock + 100) << "and no time is lost";
+  EXPECT_EQ(big->done_ns, 1000 * kServiceBlock + 100) << "and no time is lost";
 }
 
 TEST_F(TransferServiceTest, NewTransferIsNextBesideManyLargeUploads) {
   std::vector<std::unique_ptr<Upload>> uploads;
   for (int i = 0; i < 5; ++i)
-    uploads.push_back(upload(service_->add_client("weights"), 50 * kBlock));
-  run_until(20 * kBlock + 1);
+    uploads.push_back(upload(service_->add_client("weights"), 50 * kServiceBlock));
+  run_until(20 * kServiceBlock + 1);
   const std::int64_t arrival_ns = device_.now_ns();
   const auto small = upload(service_->add_client("input"), 100);
   drain();
-  EXPECT_LE(small->done_ns - arrival_ns, kBlock + 100);
+  EXPECT_LE(small->done_ns - arrival_ns, kServiceBlock + 100);
 }
 
 TEST_F(TransferServiceTest, ClientsShareByTheirWeights) {
-  const auto light = upload(service_->add_client("light", 1), 100 * kBlock);
-  const auto heavy = upload(service_->add_client("heavy", 3), 75 * kBlock);
-  run_until(80 * kBlock);
+  const auto light = upload(service_->add_client("light", 1), 100 * kServiceBlock);
+  const auto heavy = upload(service_->add_client("heavy", 3), 75 * kServiceBlock);
+  run_until(80 * kServiceBlock);
   drain();
-  EXPECT_NEAR(static_cast<double>(heavy->done_ns), 100.0 * kBlock, 2.0 * kBlock)
+  EXPECT_NEAR(static_cast<double>(heavy->done_ns), 100.0 * kServiceBlock, 2.0 * kServiceBlock)
       << "three blocks of four";
-  EXPECT_EQ(light->done_ns, 175 * kBlock);
+  EXPECT_EQ(light->done_ns, 175 * kServiceBlock);
 }
 
 TEST_F(TransferServiceTest, IdleClientSavesUpNoClaim) {
   const ClientId idle = service_->add_client("idle");
-  const auto first = upload(service_->add_client("busy"), 100 * kBlock);
-  run_until(50 * kBlock);
-  const auto late = upload(idle, 20 * kBlock);
+  const auto first = upload(service_->add_client("busy"), 100 * kServiceBlock);
+  run_until(50 * kServiceBlock);
+  const auto late = upload(idle, 20 * kServiceBlock);
   drain();
-  EXPECT_NEAR(static_cast<double>(late->done_ns), 90.0 * kBlock, 2.0 * kBlock)
+  EXPECT_NEAR(static_cast<double>(late->done_ns), 90.0 * kServiceBlock, 2.0 * kServiceBlock)
       << "half of the lane from when it came";
 }
 
 TEST_F(TransferServiceTest, TransfersOfOneClientKeepTheirOrder) {
   const ClientId client = service_->add_client("model");
-  const auto a = upload(client, 3 * kBlock);
+  const auto a = upload(client, 3 * kServiceBlock);
   const auto b = upload(client, 10);
-  const auto c = upload(client, kBlock);
+  const auto c = upload(client, kServiceBlock);
   drain();
   EXPECT_THAT(order_, ElementsAre(a.get(), b.get(), c.get()));
 }
 
 TEST_F(TransferServiceTest, CancellingEndsATransferAtABlocksBorder) {
   const ClientId client = service_->add_client("model");
-  const auto running = upload(client, 100 * kBlock);
-  const auto waiting = upload(client, kBlock);
-  run_until(2 * kBlock + 1);
+  const auto running = upload(client, 100 * kServiceBlock);
+  const auto waiting = upload(client, kServiceBlock);
+  run_until(2 * kServiceBlock + 1);
   EXPECT_TRUE(service_->cancel(waiting->id));
   EXPECT_TRUE(waiting->is_done) << "nothing of it runs";
   EXPECT_TRUE(service_->cancel(running->id));
@@ -158,8 +158,8 @@ TEST_F(TransferServiceTest, CancellingEndsATransferAtABlocksBorder) {
   drain();
   ASSERT_TRUE(running->is_done);
   EXPECT_EQ(running->report.status.code(), Code::kCancelled);
-  EXPECT_EQ(running->report.copied_bytes, 3 * kBlock);
-  EXPECT_EQ(device_.now_ns(), 3 * kBlock);
+  EXPECT_EQ(running->report.copied_bytes, 3 * kServiceBlock);
+  EXPECT_EQ(device_.now_ns(), 3 * kServiceBlock);
   EXPECT_FALSE(service_->cancel(running->id));
   EXPECT_TRUE(service_->is_idle());
 }
@@ -167,8 +167,8 @@ TEST_F(TransferServiceTest, CancellingEndsATransferAtABlocksBorder) {
 TEST_F(TransferServiceTest, FailedBlockFailsItsTransferOnly) {
   ASSERT_TRUE(device_.sim.time->inject_fault(R"({"kind": "failed_copy", "nth": 3})").is_ok());
   const ClientId client = service_->add_client("resnet");
-  const auto failing = upload(client, 5 * kBlock);
-  const auto next = upload(client, kBlock);
+  const auto failing = upload(client, 5 * kServiceBlock);
+  const auto next = upload(client, kServiceBlock);
   drain();
   EXPECT_FALSE(failing->report.status.is_ok());
   EXPECT_THAT(failing->report.status.message(),
@@ -178,7 +178,7 @@ TEST_F(TransferServiceTest, FailedBlockFailsItsTransferOnly) {
 
 TEST_F(TransferServiceTest, StopAnswersAllTransfers) {
   const ClientId client = service_->add_client("model");
-  const auto a = upload(client, 10 * kBlock);
+  const auto a = upload(client, 10 * kServiceBlock);
   const auto b = upload(client, 10);
   run_until(1);
   service_->stop();
@@ -192,8 +192,8 @@ TEST_F(TransferServiceTest, StopAnswersAllTransfers) {
 TEST_F(TransferServiceTest, RemovingAClientCancelsItsTransfers) {
   const ClientId client = service_->add_client("gone");
   const ClientId other = service_->add_client("other");
-  const auto a = upload(client, 10 * kBlock);
-  const auto b = upload(other, 2 * kBlock);
+  const auto a = upload(client, 10 * kServiceBlock);
+  const auto b = upload(other, 2 * kServiceBlock);
   run_until(1);
   service_->remove_client(client);
   EXPECT_EQ(a->report.status.code(), Code::kCancelled);
@@ -286,26 +286,26 @@ TEST_F(TransferServiceTest, UnderEveryPolicyASmallTransferWaitsForTheBlocksInFli
 
 TEST_F(TransferServiceTest, SeveralBlocksInFlightLoseNoTimeAndKeepTheBytes) {
   service_ = TransferService::create(device_.group, *device_.sim.time,
-                                     {.block_bytes = kBlock, .blocks_in_flight = 4})
+                                     {.block_bytes = kServiceBlock, .blocks_in_flight = 4})
                  .value();
-  const auto up = upload(service_->add_client("weights"), 10 * kBlock + 7);
+  const auto up = upload(service_->add_client("weights"), 10 * kServiceBlock + 7);
   drain();
   ASSERT_TRUE(up->report.status.is_ok());
-  EXPECT_EQ(device_.now_ns(), 10 * kBlock + 7);
+  EXPECT_EQ(device_.now_ns(), 10 * kServiceBlock + 7);
   EXPECT_EQ(std::memcmp(up->memory.address(), up->bytes.data(), up->bytes.size()), 0);
 }
 
 TEST_F(TransferServiceTest, CancellingEndsATransferAfterAllItsBlocksInFlight) {
   service_ = TransferService::create(device_.group, *device_.sim.time,
-                                     {.block_bytes = kBlock, .blocks_in_flight = 4})
+                                     {.block_bytes = kServiceBlock, .blocks_in_flight = 4})
                  .value();
-  const auto up = upload(service_->add_client("weights"), 100 * kBlock);
+  const auto up = upload(service_->add_client("weights"), 100 * kServiceBlock);
   run_until(1);
   EXPECT_TRUE(service_->cancel(up->id));
   drain();
   EXPECT_EQ(up->report.status.code(), Code::kCancelled);
   EXPECT_EQ(up->report.copied_bytes, device_.now_ns());
-  EXPECT_LE(device_.now_ns(), 5 * kBlock);
+  EXPECT_LE(device_.now_ns(), 5 * kServiceBlock);
 }
 
 TEST_F(TransferServiceTest, TakesItsStreamsFromAPoolThatKnowsThem) {

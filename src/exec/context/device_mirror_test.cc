@@ -29,7 +29,7 @@ subgraph @0 "main" {
 }
 )";
 
-constexpr std::string_view kDynamic = R"(
+constexpr std::string_view kMirrored = R"(
 subgraph @0 "main" {
   input %x : f32[N,2]
   const %c : f32[2] = [1.0, -2.0]
@@ -79,7 +79,7 @@ TEST(DeviceMirror, EverySplitEqualsTheWholeModel) {
 
 TEST(DeviceMirror, DynamicShapesAreCopiedInTheirSize) {
   const sluice::testing::Sim sim = own_memory_machine();
-  const auto model = LoadedModel::load(split(kDynamic, {1, 0}), sim.registry, {});
+  const auto model = LoadedModel::load(split(kMirrored, {1, 0}), sim.registry, {});
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   Context context = model->create_context().value();
   for (const std::int64_t rows : {1, 3, 2}) {

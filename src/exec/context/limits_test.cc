@@ -14,19 +14,19 @@ using testing::floats;
 using ::testing::HasSubstr;
 using testing::load;
 
-Context make_context(const LoadedModel& model) {
+Context limited_context(const LoadedModel& model) {
   auto context = model.create_context();
   EXPECT_TRUE(context.is_ok()) << context.status().to_string();
   return std::move(*context);
 }
 
-void run(Context& context) {
+void run_limited(Context& context) {
   const Status status = context.run();
   ASSERT_TRUE(status.is_ok()) << status.to_string();
 }
 
 TEST(Loop, CheckpointEndsAnEndlessLoop) {
-  Context context = make_context(load(testing::kGrowingLoop));
+  Context context = limited_context(load(testing::kGrowingLoop));
   Aligned<float> never({1e9F});
   ASSERT_TRUE(context.set_input(0, f32_view(never, {})).is_ok());
   int calls = 0;
@@ -41,7 +41,7 @@ TEST(Loop, CheckpointEndsAnEndlessLoop) {
   context.set_checkpoint({});
   Aligned<float> soon({1});
   ASSERT_TRUE(context.set_input(0, f32_view(soon, {})).is_ok());
-  run(context);
+  run_limited(context);
   EXPECT_THAT(floats(context.output(0)), ElementsAre(0, 1));
 }
 
@@ -51,7 +51,7 @@ TEST(Loop, MemoryLimitEndsALoopThatGrows) {
   auto model = LoadedModel::load(testing::executable_of(testing::kGrowingLoop), testing::registry(),
                                  options);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
-  Context context = make_context(*model);
+  Context context = limited_context(*model);
   Aligned<float> never({1e9F});
   ASSERT_TRUE(context.set_input(0, f32_view(never, {})).is_ok());
   const Status status = context.run();
@@ -75,7 +75,7 @@ TEST(Context, OutputOfTheInputsSizeStaysWithinTheLimit) {
   auto model =
       LoadedModel::load(testing::executable_of(kSizeFromInput), testing::registry(), options);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
-  Context context = make_context(*model);
+  Context context = limited_context(*model);
   for (const std::int64_t size : {std::int64_t{1} << 20, std::int64_t{1} << 60}) {
     Aligned<std::int64_t> given({size});
     ASSERT_TRUE(context.set_input(0, testing::i64_view(given, {1})).is_ok());
@@ -83,7 +83,7 @@ TEST(Context, OutputOfTheInputsSizeStaysWithinTheLimit) {
   }
   Aligned<std::int64_t> given({1000});
   ASSERT_TRUE(context.set_input(0, testing::i64_view(given, {1})).is_ok());
-  run(context);
+  run_limited(context);
   EXPECT_EQ(context.output(0).size_bytes, 4000);
 }
 

@@ -18,13 +18,13 @@ using ::testing::HasSubstr;
 using testing::i64_view;
 using testing::load;
 
-Context make_context(const LoadedModel& model) {
+Context make_sequence_context(const LoadedModel& model) {
   auto context = model.create_context();
   EXPECT_TRUE(context.is_ok()) << context.status().to_string();
   return std::move(context).value();
 }
 
-void run(Context& context) {
+void run_steps(Context& context) {
   const Status status = context.run();
   ASSERT_TRUE(status.is_ok()) << status.to_string();
 }
@@ -51,12 +51,12 @@ subgraph @0 "main" {
   output [%fewer, %count, %joined, %s]
 }
 )");
-  Context context = make_context(model);
+  Context context = make_sequence_context(model);
   Aligned<float> x({8, 9});
   ASSERT_TRUE(context.set_input_value(0, sequence({item({1, 2, 3}), item({4})})).is_ok());
   ASSERT_TRUE(context.set_input(1, f32_view(x, {2})).is_ok());
   for (int i = 0; i < 2; ++i) {
-    run(context);
+    run_steps(context);
     const Value& fewer = context.output_value(0);
     ASSERT_EQ(fewer.sequence->items.size(), 2U);
     EXPECT_THAT(floats(fewer.sequence->items[0]->view), ElementsAre(8, 9));
@@ -98,7 +98,7 @@ subgraph @0 "main" {{
 )",
                                                fmt::join(one.first, ","),
                                                fmt::join(one.second, ","), one.axis, one.new_axis));
-    Context context = make_context(model);
+    Context context = make_sequence_context(model);
     const auto ones = [](const Dims& dims) {
       return Aligned<float>(std::vector<float>(product(dims), 1.0F));
     };
@@ -118,7 +118,7 @@ subgraph @0 "main" {
   output [%n]
 }
 )");
-  Context context = make_context(model);
+  Context context = make_sequence_context(model);
   EXPECT_THAT(context.set_input_value(0, sequence({item({1})})).message(),
               HasSubstr("model takes seq(f32[2])"));
   Aligned<float> x({8, 9});
@@ -135,7 +135,7 @@ subgraph @0 "main" {
   output [%y]
 }
 )");
-  Context context = make_context(model);
+  Context context = make_sequence_context(model);
   ASSERT_TRUE(context.set_input_value(0, sequence({item({1}), item({2, 3})})).is_ok());
   for (const std::int64_t at : {-3, 2}) {
     Aligned<std::int64_t> position({at});
@@ -144,7 +144,7 @@ subgraph @0 "main" {
   }
   Aligned<std::int64_t> last({-1});
   ASSERT_TRUE(context.set_input(1, i64_view(last, {})).is_ok());
-  run(context);
+  run_steps(context);
   EXPECT_THAT(floats(context.output(0)), ElementsAre(2, 3));
 }
 
@@ -168,13 +168,13 @@ subgraph @2 "else" {
   output [%none]
 }
 )");
-  Context context = make_context(model);
+  Context context = make_sequence_context(model);
   ASSERT_TRUE(context.set_input_value(0, Value{}).is_ok());
-  run(context);
+  run_steps(context);
   EXPECT_EQ(*static_cast<const std::uint8_t*>(context.output(0).data), 0);
   EXPECT_THAT(floats(context.output(1)), ElementsAre(7));
   ASSERT_TRUE(context.set_input_value(0, Value{item({1, 2}), nullptr}).is_ok());
-  run(context);
+  run_steps(context);
   EXPECT_EQ(*static_cast<const std::uint8_t*>(context.output(0).data), 1);
   EXPECT_THAT(floats(context.output(1)), ElementsAre(-1, -2));
 }
@@ -211,7 +211,7 @@ subgraph @2 "else" {
   output [%x]
 }
 )");
-  Context context = make_context(model);
+  Context context = make_sequence_context(model);
   auto words = encoded({"one", "", "drei"});
   Aligned<std::uint8_t> condition({1});
   ASSERT_TRUE(context
@@ -223,7 +223,7 @@ subgraph @2 "else" {
   ASSERT_TRUE(context.set_input(1, {condition.data(), 1, ir::ElementType::kBool, {}}).is_ok());
   for (const std::uint8_t value : {1, 0}) {
     *condition.data() = value;
-    run(context);
+    run_steps(context);
     const terms::TensorView& y = context.output(0);
     const auto wanted = value == 1 ? encoded({"one", "", "drei", "<>"}) : words;
     EXPECT_THAT(y.dims, ElementsAre(value == 1 ? 4 : 3));

@@ -16,7 +16,7 @@ terms::TensorSpec spec(const std::string& name, const std::string& type) {
 }
 
 /// Two states; a page has 4 places and 2 * 3 * 4 * 5 * 4 bytes.
-terms::Signature signature() {
+terms::Signature pool_signature() {
   terms::Signature made;
   made.inputs = {spec("ids", "i64[S]"), spec("state.k", "f32[P,3,4,5]"),
                  spec("state.v", "f32[P,3,4,5]")};
@@ -27,7 +27,7 @@ terms::Signature signature() {
 constexpr std::int64_t kPageBytes = 480;
 
 TEST(PagePool, BindsEachStateToItsNextValue) {
-  const auto pool = PagePool::create(signature(), 6).value();
+  const auto pool = PagePool::create(pool_signature(), 6).value();
   const auto bindings = pool->bindings();
   ASSERT_EQ(bindings.size(), 2U);
   EXPECT_EQ(bindings[0].input, 1U);
@@ -40,7 +40,7 @@ TEST(PagePool, BindsEachStateToItsNextValue) {
 }
 
 TEST(PagePool, GivesEachPageOnceAndTakesItBack) {
-  const auto pool = PagePool::create(signature(), 3).value();
+  const auto pool = PagePool::create(pool_signature(), 3).value();
   Pages first(pool);
   ASSERT_TRUE(first.reserve(5).is_ok());
   ASSERT_TRUE(first.reserve(8).is_ok());
@@ -58,7 +58,7 @@ TEST(PagePool, GivesEachPageOnceAndTakesItBack) {
 }
 
 TEST(PagePool, KeepsPagesThatSomebodyShares) {
-  const auto pool = PagePool::create(signature(), 1).value();
+  const auto pool = PagePool::create(pool_signature(), 1).value();
   PagePool::Page shared;
   {
     Pages pages(pool);
@@ -73,7 +73,7 @@ TEST(PagePool, KeepsPagesThatSomebodyShares) {
 TEST(PagePool, CountsPagesWhileSomebodyHasThem) {
   const auto budget = std::make_shared<ByteBudget>(2 * kPageBytes);
   {
-    const auto pool = PagePool::create(signature(), 9, budget).value();
+    const auto pool = PagePool::create(pool_signature(), 9, budget).value();
     EXPECT_EQ(budget->held_bytes(), 0);
     {
       Pages pages(pool);
@@ -82,7 +82,7 @@ TEST(PagePool, CountsPagesWhileSomebodyHasThem) {
     }
     EXPECT_EQ(budget->held_bytes(), 0) << "another model's pool may have them";
     EXPECT_EQ(pool->size_bytes(), 0);
-    const auto other = PagePool::create(signature(), 9, budget).value();
+    const auto other = PagePool::create(pool_signature(), 9, budget).value();
     Pages of_other(other);
     ASSERT_TRUE(of_other.reserve(4).is_ok());
     Pages again(pool);
@@ -95,7 +95,7 @@ TEST(PagePool, CountsPagesWhileSomebodyHasThem) {
 
 TEST(PagePool, GivesTheSystemTheMemoryOfPagesThatNobodyHas) {
   constexpr std::size_t kBytes = std::size_t{1} << 20;  // of a page: whole pages of any system
-  terms::Signature large = signature();
+  terms::Signature large = pool_signature();
   large.inputs = {spec("state.k", "f32[P,64,32,128]")};
   large.outputs = {spec("state.k.next", "f32[P,64,32,128]")};
   const auto pool = PagePool::create(large, 3).value();
@@ -123,15 +123,15 @@ TEST(PagePool, RefusesOtherStates) {
                {"f32[P,3,8,5]", "f32[P,3,8,5]"},
                {"f32[P,4611686018427387904,8,5]", "f32[P,4611686018427387904,8,5]"}};
   for (const auto& c : cases) {
-    terms::Signature wrong = signature();
+    terms::Signature wrong = pool_signature();
     wrong.inputs[2] = spec("state.v", c.now);
     wrong.outputs[1] = spec("state.v.next", c.next);
     EXPECT_EQ(PagePool::create(wrong, 1).status().code(), Code::kInvalidArgument) << c.now;
   }
-  terms::Signature none = signature();
+  terms::Signature none = pool_signature();
   none.inputs.resize(1);
   EXPECT_THAT(PagePool::create(none, 1).status().message(), HasSubstr("no states"));
-  EXPECT_EQ(PagePool::create(signature(), std::int64_t{1} << 60).status().code(),
+  EXPECT_EQ(PagePool::create(pool_signature(), std::int64_t{1} << 60).status().code(),
             Code::kResourceExhausted);
 }
 

@@ -35,7 +35,7 @@ pb::ModelProto model_in(int opset) {
   return model;
 }
 
-std::string refusal(const std::string& kind, int opset, const std::string& domain = "") {
+std::string refusal_of_model(const std::string& kind, int opset, const std::string& domain = "") {
   pb::ModelProto model = model_in(opset);
   if (!domain.empty()) {
     model.add_opset_import()->set_domain(domain);
@@ -47,24 +47,25 @@ std::string refusal(const std::string& kind, int opset, const std::string& domai
 }
 
 TEST(Findings, NameTheOpsetThatHasANewerOperator) {
-  EXPECT_EQ(refusal("Gelu", 17),
+  EXPECT_EQ(refusal_of_model("Gelu", 17),
             "not supported: Gelu of opset 17 (\"y\"): opset 20 has it; export the model with that "
             "opset or a later one");
-  EXPECT_THAT(refusal("Mish", 17), HasSubstr("opset 18 has it"));
-  EXPECT_THAT(refusal("Swish", 20), HasSubstr("opset 24 has it"));
-  EXPECT_THAT(refusal("Einsum", 11), HasSubstr("opset 12 has it"));
-  EXPECT_THAT(refusal("CumSum", 10), HasSubstr("opset 11 has it"));
-  EXPECT_THAT(refusal("HardSwish", 13), HasSubstr("opset 14 has it"));
-  EXPECT_THAT(refusal("BitwiseNot", 9), HasSubstr("opset 18 has it"));
-  EXPECT_THAT(refusal("RMSNormalization", 22), HasSubstr("opset 23 has it"));
-  EXPECT_THAT(refusal("TreeEnsemble", 3, "ai.onnx.ml"), HasSubstr("opset 5 has it"));
+  EXPECT_THAT(refusal_of_model("Mish", 17), HasSubstr("opset 18 has it"));
+  EXPECT_THAT(refusal_of_model("Swish", 20), HasSubstr("opset 24 has it"));
+  EXPECT_THAT(refusal_of_model("Einsum", 11), HasSubstr("opset 12 has it"));
+  EXPECT_THAT(refusal_of_model("CumSum", 10), HasSubstr("opset 11 has it"));
+  EXPECT_THAT(refusal_of_model("HardSwish", 13), HasSubstr("opset 14 has it"));
+  EXPECT_THAT(refusal_of_model("BitwiseNot", 9), HasSubstr("opset 18 has it"));
+  EXPECT_THAT(refusal_of_model("RMSNormalization", 22), HasSubstr("opset 23 has it"));
+  EXPECT_THAT(refusal_of_model("TreeEnsemble", 3, "ai.onnx.ml"), HasSubstr("opset 5 has it"));
 }
 
 TEST(Findings, NameASimilarOperator) {
-  EXPECT_THAT(refusal("Reluu", 17), HasSubstr("did you mean Relu?"));
-  EXPECT_THAT(refusal("relu", 17), HasSubstr("did you mean Relu?"));
-  EXPECT_THAT(refusal("FusedMatmul", 1, "com.microsoft"), HasSubstr("did you mean FusedMatMul?"));
-  EXPECT_THAT(refusal("SomethingElse", 17), Not(HasSubstr("did you mean")));
+  EXPECT_THAT(refusal_of_model("Reluu", 17), HasSubstr("did you mean Relu?"));
+  EXPECT_THAT(refusal_of_model("relu", 17), HasSubstr("did you mean Relu?"));
+  EXPECT_THAT(refusal_of_model("FusedMatmul", 1, "com.microsoft"),
+              HasSubstr("did you mean FusedMatMul?"));
+  EXPECT_THAT(refusal_of_model("SomethingElse", 17), Not(HasSubstr("did you mean")));
 }
 
 TEST(Findings, HaveTheFaultsOfAllNodes) {

@@ -12,7 +12,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-class ShapeArithmetic : public testing::Test {
+class ShapeArithmetic : public ::testing::Test {
  protected:
   ShapeArithmetic() {
     const auto n = ir::Dim::symbol("N");
@@ -139,7 +139,7 @@ TEST_F(ShapeArithmetic, ListWithoutElementsIsKnownBeforeTheRun) {
   EXPECT_EQ(type_of(add("Reshape", {given({1, 1}), none})), "i64[]");
   EXPECT_EQ(type_of(add("ReduceSum", {x_, none}, {{"keepdims", std::int64_t{0}}})), "f32[]");
   EXPECT_THAT(type_of(add("Reshape", {given({0, 3, 4}), none})),
-              testing::HasSubstr("[0,3,4] has 0 elements, the new shape [] takes 1"));
+              ::testing::HasSubstr("[0,3,4] has 0 elements, the new shape [] takes 1"));
 }
 
 TEST_F(ShapeArithmetic, SplitThatDoesNotSumUpIsRefused) {
@@ -215,7 +215,7 @@ TEST_F(ShapeArithmetic, ResultWhoseSizeDependsOnDataTakesNoBody) {
   EXPECT_TRUE(infer_operation(plain).is_ok());
   select.body = ir::Body{graph_.add_subgraph("body"), {}};
   InferenceContext fused(select, inputs);
-  EXPECT_THAT(infer_operation(fused).message(), testing::HasSubstr("takes no body"));
+  EXPECT_THAT(infer_operation(fused).message(), ::testing::HasSubstr("takes no body"));
 }
 
 /// Sizes of the parts, or the message.
@@ -242,10 +242,11 @@ TEST(Split, MakesOnlyTheLastPartSmaller) {
   EXPECT_EQ(parts_of(6, 4), "f32[2] f32[2] f32[2] f32[0] ");
   EXPECT_EQ(parts_of(0, 2), "f32[0] f32[0] ");
   for (const auto& [size, count] : {std::pair{6, 5}, {5, 4}, {3, 5}, {9, 7}, {7, 5}}) {
-    EXPECT_THAT(parts_of(size, static_cast<std::size_t>(count)),
-                testing::HasSubstr("does not split into " + std::to_string(count - 1) + " parts"));
+    EXPECT_THAT(
+        parts_of(size, static_cast<std::size_t>(count)),
+        ::testing::HasSubstr("does not split into " + std::to_string(count - 1) + " parts"));
   }
-  EXPECT_THAT(parts_of(ir::Dim::symbol("N"), 5), testing::StartsWith("f32[ceildiv(N,5)] "));
+  EXPECT_THAT(parts_of(ir::Dim::symbol("N"), 5), ::testing::StartsWith("f32[ceildiv(N,5)] "));
 }
 
 TEST_F(ShapeArithmetic, BodyChangesTheValuesThatItsOperationComputes) {

@@ -7,10 +7,10 @@
 namespace sluice::recipes {
 namespace {
 
-Settings of(const char* text) { return Settings(nlohmann::json::parse(text)); }
+Settings settings_of(const char* text) { return Settings(nlohmann::json::parse(text)); }
 
 TEST(Rotation, TurnsPairsByPowersOfTheta) {
-  Settings settings = of(R"({"rope_theta":100.0})");
+  Settings settings = settings_of(R"({"rope_theta":100.0})");
   const auto angles = read_rotation(settings, 4);
   ASSERT_EQ(angles.size(), 2U);
   EXPECT_FLOAT_EQ(angles[0], 1.0F);
@@ -19,8 +19,8 @@ TEST(Rotation, TurnsPairsByPowersOfTheta) {
 }
 
 TEST(Rotation, ReadsTheFormOfTransformers5) {
-  Settings settings = of(R"({"rope_parameters":{"rope_theta":100.0,"rope_type":"linear",)"
-                         R"("factor":2.0}})");
+  Settings settings = settings_of(R"({"rope_parameters":{"rope_theta":100.0,"rope_type":"linear",)"
+                                  R"("factor":2.0}})");
   const auto angles = read_rotation(settings, 4);
   EXPECT_FLOAT_EQ(angles[0], 0.5F);
   EXPECT_TRUE(settings.finish().is_ok()) << settings.finish().message();
@@ -29,9 +29,9 @@ TEST(Rotation, ReadsTheFormOfTransformers5) {
 // The second number is 0.9938 * 0.1 / 8 + 0.0062 * 0.1, by the formula of transformers'
 // _compute_llama3_parameters.
 TEST(Rotation, SlowsSlowPairsAsLlama3Does) {
-  Settings settings =
-      of(R"({"rope_theta":10000.0,"rope_scaling":{"rope_type":"llama3","factor":8.0,)"
-         R"("low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":64}})");
+  Settings settings = settings_of(
+      R"({"rope_theta":10000.0,"rope_scaling":{"rope_type":"llama3","factor":8.0,)"
+      R"("low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":64}})");
   const auto angles = read_rotation(settings, 8);
   ASSERT_EQ(angles.size(), 4U);
   EXPECT_FLOAT_EQ(angles[0], 1.0F);           // 10.2 turns: as it was
@@ -55,7 +55,7 @@ TEST(Rotation, RefusesKindsAndSettingsThatItDoesNotKnow) {
       {R"({"rope_scaling":[4]})", "rope_scaling"},
   };
   for (const auto& wrong : cases) {
-    Settings settings = of(wrong.text);
+    Settings settings = settings_of(wrong.text);
     read_rotation(settings, 8);
     const std::string message = settings.finish().message();
     EXPECT_NE(message.find(wrong.message), std::string::npos) << message;

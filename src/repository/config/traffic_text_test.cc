@@ -9,7 +9,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-std::string error_of(std::string_view setting, std::string_view value) {
+std::string traffic_error(std::string_view setting, std::string_view value) {
   dispatch::Traffic traffic;
   return read_traffic(setting, value, traffic).message();
 }
@@ -30,21 +30,22 @@ TEST(TrafficText, ReadsLabelsWeightsAndAShadow) {
 }
 
 TEST(TrafficText, RefusesWhatCannotBe) {
-  EXPECT_THAT(error_of("version_labels", "stable"), HasSubstr("NAME=NUMBER"));
-  EXPECT_THAT(error_of("version_labels", "=1"), HasSubstr("NAME=NUMBER"));
-  EXPECT_THAT(error_of("version_labels", "a=1,a=2"), HasSubstr("twice"));
-  EXPECT_THAT(error_of("version_labels", "a=0"), HasSubstr("no whole number"));
-  EXPECT_THAT(error_of("version_labels", "a=99999999999999999999"), HasSubstr("no whole number"));
-  EXPECT_THAT(error_of("version_labels", "7=1"), HasSubstr("starts with a letter"));
-  EXPECT_THAT(error_of("version_labels", "../a=1"), HasSubstr("slash"));
-  EXPECT_THAT(error_of("version_labels", "a\n=1"), HasSubstr("control"));
-  EXPECT_THAT(error_of("version_weights", "1=-1"), HasSubstr("no whole number"));
-  EXPECT_THAT(error_of("version_weights", "1=1000001"), HasSubstr("no whole number"));
-  EXPECT_THAT(error_of("version_weights", "one=1"), HasSubstr("no whole number"));
-  EXPECT_THAT(error_of("shadow_version", "latest"), HasSubstr("no whole number"));
+  EXPECT_THAT(traffic_error("version_labels", "stable"), HasSubstr("NAME=NUMBER"));
+  EXPECT_THAT(traffic_error("version_labels", "=1"), HasSubstr("NAME=NUMBER"));
+  EXPECT_THAT(traffic_error("version_labels", "a=1,a=2"), HasSubstr("twice"));
+  EXPECT_THAT(traffic_error("version_labels", "a=0"), HasSubstr("no whole number"));
+  EXPECT_THAT(traffic_error("version_labels", "a=99999999999999999999"),
+              HasSubstr("no whole number"));
+  EXPECT_THAT(traffic_error("version_labels", "7=1"), HasSubstr("starts with a letter"));
+  EXPECT_THAT(traffic_error("version_labels", "../a=1"), HasSubstr("slash"));
+  EXPECT_THAT(traffic_error("version_labels", "a\n=1"), HasSubstr("control"));
+  EXPECT_THAT(traffic_error("version_weights", "1=-1"), HasSubstr("no whole number"));
+  EXPECT_THAT(traffic_error("version_weights", "1=1000001"), HasSubstr("no whole number"));
+  EXPECT_THAT(traffic_error("version_weights", "one=1"), HasSubstr("no whole number"));
+  EXPECT_THAT(traffic_error("shadow_version", "latest"), HasSubstr("no whole number"));
   std::string many;
   for (int i = 1; i < 100; ++i) many += fmt::format("{}=1,", i);
-  EXPECT_THAT(error_of("version_weights", many), HasSubstr("entries"));
+  EXPECT_THAT(traffic_error("version_weights", many), HasSubstr("entries"));
 }
 
 /// Whatever comes before, a few requests in a row show the shares.

@@ -238,7 +238,7 @@ void add_workers(PrometheusText& text, const std::vector<Metrics::Worker>& worke
   for (const auto& worker : workers) text.add(labels(worker), worker.info.state == "ready" ? 1 : 0);
 }
 
-/// A device that does not tell something has no sample of it.
+/// Only what a device tells has a sample.
 void add_sensors(PrometheusText& text, const std::vector<runtime::DeviceReport>& devices) {
   const auto add = [&](const runtime::DeviceReport& device, const std::optional<double>& value) {
     if (value) text.add_tenths(labels_of(device), *value);

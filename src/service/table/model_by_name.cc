@@ -76,7 +76,7 @@ Result<std::uint64_t> ModelByName::submit(runtime::Request& request) {
     flights_.emplace(id, Flight{model});
   }
   *on_done = std::exchange(request.on_done, std::move(leave_after));
-  // Nobody waits in the model itself, but in this object.
+  // The caller waits in this object, not in the model.
   const bool will_wait = std::exchange(request.will_wait, false);
   const auto inner = catch_no_memory([&] { return model->sink().submit(request); });
   if (!inner.is_ok()) {

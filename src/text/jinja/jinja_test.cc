@@ -8,7 +8,7 @@
 namespace sluice::text {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Result<std::string> rendered(const std::string& source) {
   const auto chat_template = ChatTemplate::read({.template_file = source});

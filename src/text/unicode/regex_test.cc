@@ -23,7 +23,7 @@ std::vector<std::string> matches(std::string_view expression, std::string_view t
   return found;
 }
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(Regex, FindsWordsAndLooksAhead) {
   EXPECT_THAT(matches(R"(\p{L}+|\s+(?!\S)|\s)", "ab  cd é "),

@@ -8,7 +8,7 @@
 namespace sluice::topology {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kSecondNs = 1'000'000'000;
 
 /// Processors 0 to 3 in package 0, 4 to 7 in package 1; two threads to a core.
 class SysfsSensorsTest : public ::testing::Test {
@@ -31,7 +31,7 @@ class SysfsSensorsTest : public ::testing::Test {
     device.cpus = {{first, first + 1}, {first + 2, first + 3}};
     return device;
   }
-  terms::Sensors read(const terms::Device& device, std::int64_t now_ns = kSecond) {
+  terms::Sensors read(const terms::Device& device, std::int64_t now_ns = kSecondNs) {
     return sensors_.read(device, now_ns);
   }
 
@@ -103,14 +103,14 @@ TEST_F(SysfsSensorsTest, PowerIsEnergyBetweenTwoLooks) {
   tree_.set("class/powercap/intel-rapl:0:0/name", "dram");
   tree_.set("class/powercap/intel-rapl:0:0/energy_uj", "5");
   energy("199840000000");
-  EXPECT_FALSE(read(package(0), 1 * kSecond).power_w.has_value()) << "the first look";
+  EXPECT_FALSE(read(package(0), 1 * kSecondNs).power_w.has_value()) << "the first look";
   energy("199980000000");
-  EXPECT_EQ(read(package(0), 3 * kSecond).power_w, 70);
-  EXPECT_EQ(read(package(0), 3 * kSecond).power_w, 70) << "another device of the package";
+  EXPECT_EQ(read(package(0), 3 * kSecondNs).power_w, 70);
+  EXPECT_EQ(read(package(0), 3 * kSecondNs).power_w, 70) << "another device of the package";
   energy("10000000");  // wrapped
-  EXPECT_EQ(read(package(0), 4 * kSecond).power_w, 30);
+  EXPECT_EQ(read(package(0), 4 * kSecondNs).power_w, 30);
   energy("60000000");
-  EXPECT_EQ(read(package(0), 5 * kSecond).power_w, 50);
+  EXPECT_EQ(read(package(0), 5 * kSecondNs).power_w, 50);
 }
 
 TEST_F(SysfsSensorsTest, PowerIsAbsentWhereTheCounterMayHaveWrappedUnnoticed) {
@@ -119,7 +119,7 @@ TEST_F(SysfsSensorsTest, PowerIsAbsentWhereTheCounterMayHaveWrappedUnnoticed) {
   tree_.set(zone + "max_energy_range_uj", "200000000000");
   const auto power_at = [&](std::int64_t second, const char* energy_uj) {
     tree_.set(zone + "energy_uj", energy_uj);
-    return read(package(0), second * kSecond).power_w;
+    return read(package(0), second * kSecondNs).power_w;
   };
   EXPECT_FALSE(power_at(1, "1000000").has_value());
   EXPECT_EQ(power_at(201, "2001000000"), 10) << "as long as a kilowatt needs for the range";

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "daemon/on_processors.h"
 #include "daemon/running_daemon.h"
 #include "exec/testing/exec_testing.h"
 #include "package/package.h"
@@ -20,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMiB = 1 << 20;
 constexpr std::int64_t kLimitBytes = 512 * kMiB;
 
 bool write_to(const fs::path& path, const std::string& text) {

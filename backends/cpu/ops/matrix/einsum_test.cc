@@ -16,15 +16,15 @@ struct Case {
   Shape a, b, y;
 };
 
-std::int64_t size(const Shape& shape) {
+std::int64_t elements(const Shape& shape) {
   std::int64_t count = 1;
   for (const std::int64_t dim : shape) count *= dim;
   return count;
 }
 
 TestOp& fill(const Case& c, TestOp& op) {
-  return op.input(c.a, random_floats(size(c.a), 1))
-      .input(c.b, random_floats(size(c.b), 2))
+  return op.input(c.a, random_floats(elements(c.a), 1))
+      .input(c.b, random_floats(elements(c.b), 2))
       .output(c.y)
       .attribute("equation", c.equation);
 }

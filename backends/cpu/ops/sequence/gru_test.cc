@@ -9,7 +9,7 @@
 namespace sluice::cpu {
 namespace {
 
-struct Network {
+struct GruNetwork {
   const char* kind = "GRU";
   std::int64_t steps = 5, batch = 3, inputs = 7, hidden = 21;
   const char* direction = "forward";
@@ -18,7 +18,7 @@ struct Network {
   std::vector<std::int32_t> lengths = {};
 };
 
-void fill(TestOp& op, const Network& n) {
+void fill(TestOp& op, const GruNetwork& n) {
   const std::int64_t gates = n.kind[0] == 'G' ? 3 : 1;
   const std::int64_t directions = std::string(n.direction) == "bidirectional" ? 2 : 1;
   const auto floats = [](std::int64_t count, unsigned seed) { return random_floats(count, seed); };
@@ -42,7 +42,7 @@ void fill(TestOp& op, const Network& n) {
   if (n.layout != 0) op.attribute("layout", n.layout);
 }
 
-void expect_network(const Network& n) {
+void expect_gru(const GruNetwork& n) {
   expect_agreement([&](TestOp& op) { fill(op, n); },
                    {.kind = n.kind, .version = 22, .tolerance = 2e-5F, .float_outputs = {0, 1}});
 }
@@ -51,8 +51,7 @@ TEST(CpuGru, AgreesForEveryFormAndDirection) {
   for (const char* kind : {"GRU", "RNN"}) {
     for (const char* direction : {"forward", "reverse", "bidirectional"}) {
       for (const std::int64_t form : {0, 1, 2, 3}) {
-        expect_network(
-            {.kind = kind, .direction = direction, .linear = form % 2, .layout = form / 2});
+        expect_gru({.kind = kind, .direction = direction, .linear = form % 2, .layout = form / 2});
       }
     }
   }
@@ -61,30 +60,30 @@ TEST(CpuGru, AgreesForEveryFormAndDirection) {
 TEST(CpuGru, AgreesForOddSizes) {
   for (const std::int64_t linear : {0, 1}) {
     for (const std::int64_t hidden : {1, 8, 33, 64}) {
-      expect_network({.steps = 1, .batch = 1, .inputs = 1, .hidden = hidden, .linear = linear});
-      expect_network({.steps = 4,
-                      .batch = 7,
-                      .inputs = 40,
-                      .hidden = hidden,
-                      .linear = linear,
-                      .has_bias = false,
-                      .has_state = false});
+      expect_gru({.steps = 1, .batch = 1, .inputs = 1, .hidden = hidden, .linear = linear});
+      expect_gru({.steps = 4,
+                  .batch = 7,
+                  .inputs = 40,
+                  .hidden = hidden,
+                  .linear = linear,
+                  .has_bias = false,
+                  .has_state = false});
     }
   }
-  expect_network({.kind = "RNN", .batch = 4, .hidden = 65, .has_bias = false});
+  expect_gru({.kind = "RNN", .batch = 4, .hidden = 65, .has_bias = false});
 }
 
 TEST(CpuGru, EndsEachSequenceAtItsLength) {
   for (const char* kind : {"GRU", "RNN"}) {
     for (const char* direction : {"forward", "reverse", "bidirectional"}) {
       for (const std::int64_t form : {0, 1, 2}) {
-        expect_network({.kind = kind,
-                        .steps = 6,
-                        .batch = 5,
-                        .direction = direction,
-                        .linear = form % 2,
-                        .layout = form / 2,
-                        .lengths = {6, 0, 3, 1, 5}});
+        expect_gru({.kind = kind,
+                    .steps = 6,
+                    .batch = 5,
+                    .direction = direction,
+                    .linear = form % 2,
+                    .layout = form / 2,
+                    .lengths = {6, 0, 3, 1, 5}});
       }
     }
   }

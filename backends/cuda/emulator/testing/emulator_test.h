@@ -60,7 +60,7 @@ class HostCode : public DeviceCode {
   std::map<std::string, HostKernel> kernels;
 };
 
-class EmulatorTest : public testing::Test {
+class EmulatorTest : public ::testing::Test {
  protected:
   /// Starts a machine with the kernel `add` and makes device 0's context current.
   void start(Description description = {}) {

@@ -6,7 +6,7 @@
 namespace sluice::cuda::emulator {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string error_of(std::string_view text) {
   Description description;

@@ -9,7 +9,7 @@
 namespace sluice::cuda::emulator {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 template <typename T>
 void append(std::string& to, T value) {

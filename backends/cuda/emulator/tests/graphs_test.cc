@@ -81,7 +81,7 @@ TEST_F(GraphsTest, BranchesWithoutAnEdgeRunInAnyOrder) {
     EXPECT_EQ(cu_.stream_synchronize(origin), CuResult::kSuccess);
     seen.insert(read_int(number));
   }
-  EXPECT_THAT(seen, testing::ElementsAre(1, 2));
+  EXPECT_THAT(seen, ::testing::ElementsAre(1, 2));
 }
 
 TEST_F(GraphsTest, UnjoinedStreamFailsTheEnd) {
@@ -146,7 +146,7 @@ TEST_F(GraphsTest, FaultInAGraphIsStickyAndLeavesOutTheRest) {
   EXPECT_EQ(launch("add", {32, 1}, stream), CuResult::kSuccess);
   EXPECT_EQ(cu_.graph_launch(finish(stream), stream), CuResult::kSuccess);
   EXPECT_EQ(cu_.stream_synchronize(stream), CuResult::kIllegalAddress);
-  EXPECT_THAT(cu_.explain(), testing::HasSubstr("at 0x10"));
+  EXPECT_THAT(cu_.explain(), ::testing::HasSubstr("at 0x10"));
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 namespace sluice::cuda::emulator {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 class MemoryTest : public EmulatorTest {};
 

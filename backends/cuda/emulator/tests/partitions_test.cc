@@ -9,8 +9,8 @@
 namespace sluice::cuda::emulator {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(SplitByCount, RoundsUpByComputeCapability) {
   EXPECT_THAT(split_by_count(132, 6, 11, partition_rule(9, false)),

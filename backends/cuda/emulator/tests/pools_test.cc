@@ -5,7 +5,7 @@
 namespace sluice::cuda::emulator {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class PoolsTest : public EmulatorTest {
  protected:

@@ -7,8 +7,8 @@
 namespace sluice::cuda::emulator {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 /// Thread i stores i, plus a variable of the module, at its first parameter; line 13 is the store.
 constexpr const char* kStore = R"(.version 7.8
@@ -58,7 +58,7 @@ TEST_F(PtxCodeTest, KernelAndVariablesOfAModuleWork) {
   ASSERT_EQ(cu_.mem_alloc(&memory, 16), CuResult::kSuccess);
   EXPECT_EQ(launch_store(memory, 4), CuResult::kSuccess);
   ASSERT_EQ(cu_.memcpy_dtoh_async(seen.data(), memory, 16, nullptr), CuResult::kSuccess);
-  EXPECT_THAT(seen, testing::ElementsAre(40, 41, 42, 43));
+  EXPECT_THAT(seen, ::testing::ElementsAre(40, 41, 42, 43));
 }
 
 TEST_F(PtxCodeTest, AccessOutsideNamesKernelLineAndAllocation) {

@@ -13,9 +13,9 @@
 namespace sluice::cuda {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class BackendTest : public testing::Test {
+class BackendTest : public ::testing::Test {
  protected:
   void start(std::uint64_t seed = 1, std::int64_t memory_bytes = 1 << 20) {
     streams_.clear();

@@ -18,8 +18,8 @@
 namespace sluice::cuda {
 namespace {
 
-using testing::Each;
-using testing::HasSubstr;
+using ::testing::Each;
+using ::testing::HasSubstr;
 
 constexpr int kCores = 20;
 constexpr std::uint32_t kUnwritten = 0xffffffff;
@@ -35,7 +35,7 @@ constexpr const char* kWhere =
 }
 )";
 
-class ConfineTest : public testing::Test {
+class ConfineTest : public ::testing::Test {
  protected:
   void start(Confine confine, int capability = 8) {
     groups_.clear();

@@ -12,7 +12,7 @@
 namespace sluice::cuda {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(BroadcastIndex, EqualShapesNeedNoArithmetic) {
   const std::vector<std::int64_t> dims = {2, 3};

@@ -21,14 +21,14 @@ std::string frame(int type, int flags, int stream, const std::string& payload) {
   return text + payload;
 }
 
-const std::string kSettings = frame(4, 0, 0, "");
+const std::string kSettingsFrame = frame(4, 0, 0, "");
 
 class FrameRulesTest : public ::testing::Test {
  protected:
   Status take(std::string_view text) {
     return rules_.take(std::as_bytes(std::span(text)), now_ns_);
   }
-  void greet() { ASSERT_TRUE(take(std::string(kGreeting) + kSettings).is_ok()); }
+  void greet() { ASSERT_TRUE(take(std::string(kGreeting) + kSettingsFrame).is_ok()); }
   /// How many of these are taken before one is refused; at most `most`.
   int count(const std::string& text, int most) {
     int taken = 0;
@@ -41,7 +41,7 @@ class FrameRulesTest : public ::testing::Test {
 };
 
 TEST_F(FrameRulesTest, CallsAreParsedByteForByte) {
-  const std::string all = std::string(kGreeting) + kSettings + frame(8, 0, 0, "\0\0\1\0") +
+  const std::string all = std::string(kGreeting) + kSettingsFrame + frame(8, 0, 0, "\0\0\1\0") +
                           frame(1, 0, 1, "half") + frame(9, 4, 1, "rest") +
                           frame(0, 1, 1, std::string(20'000, 'x')) + frame(4, 1, 0, "");
   for (const char one : all) {
@@ -69,7 +69,8 @@ TEST_F(FrameRulesTest, HeaderBlockIsBounded) {
 }
 
 TEST_F(FrameRulesTest, NothingComesBetweenTheFramesOfAHeaderBlock) {
-  for (const std::string& other : {frame(6, 0, 0, "12345678"), frame(9, 4, 3, ""), kSettings}) {
+  for (const std::string& other :
+       {frame(6, 0, 0, "12345678"), frame(9, 4, 3, ""), kSettingsFrame}) {
     rules_ = FrameRules({}, now_ns_);
     greet();
     ASSERT_TRUE(take(frame(1, 0, 1, "h")).is_ok());
@@ -84,8 +85,9 @@ TEST_F(FrameRulesTest, ContinuationNeedsHeaders) {
 
 TEST_F(FrameRulesTest, FramesThatDoNothingHaveARate) {
   const FrameLimits limits;
-  for (const std::string& one : {frame(6, 0, 0, "12345678"), kSettings, frame(2, 0, 1, "12345"),
-                                 frame(0, 0, 1, ""), frame(0, 8, 1, "\1x"), frame(77, 0, 0, "")}) {
+  for (const std::string& one :
+       {frame(6, 0, 0, "12345678"), kSettingsFrame, frame(2, 0, 1, "12345"), frame(0, 0, 1, ""),
+        frame(0, 8, 1, "\1x"), frame(77, 0, 0, "")}) {
     rules_ = FrameRules({}, now_ns_);
     greet();
     EXPECT_LE(count(one, 100'000), limits.control.burst);

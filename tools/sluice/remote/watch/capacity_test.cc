@@ -11,7 +11,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 /// Two devices of four cores, of each of which groups have one.
-activity::Snapshot example() {
+activity::Snapshot example_capacity() {
   activity::Snapshot now;
   for (const int id : {0, 1}) {
     terms::Device device;
@@ -27,14 +27,14 @@ activity::Snapshot example() {
 }
 
 TEST(Capacity, CoresOfGroupsAreNotFree) {
-  const json all = json::parse(capacity_json(example(), true));
+  const json all = json::parse(capacity_json(example_capacity(), true));
   EXPECT_EQ(all["num_cores"], 8);
   EXPECT_EQ(all["num_free_cores"], 6);
   EXPECT_EQ(all["devices"][1]["num_free_cores"], 3);
 }
 
 TEST(Capacity, CoresOfAWithdrawnDeviceAreNotFree) {
-  activity::Snapshot now = example();
+  activity::Snapshot now = example_capacity();
   now.statistics.devices[1].is_withdrawn = true;
   const json all = json::parse(capacity_json(now, true));
   EXPECT_EQ(all["num_cores"], 8);
