@@ -129,7 +129,7 @@ TEST_F(PostedRequestTest, AccessRecordSaysWhyARequestWasRefused) {
   const RecordedEnd end = record();
   EXPECT_FALSE(post(*connect("")).is_ok());
   ASSERT_TRUE(eventually([&] { return end->record().has_value(); }));
-  EXPECT_EQ(end->record()->code, Code::kFailedPrecondition);
+  EXPECT_EQ(end->record()->code, Code::kPermissionDenied);
   EXPECT_THAT(end->record()->message, HasSubstr("session"));
   EXPECT_THAT(end->record()->user, HasSubstr("user "));
 }

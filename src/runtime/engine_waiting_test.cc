@@ -216,7 +216,7 @@ TEST_F(WaitingLineTest, QueueLimitsOutOfRangeAreRefused) {
     load.queue_limit = limit;
     const Status status = engine_->load(load).status();
     EXPECT_EQ(terms::runtime_code_of(status), RuntimeCode::kInvalid);
-    EXPECT_THAT(status.message(), HasSubstr("queue limit"));
+    EXPECT_THAT(status.message(), HasSubstr("queue_limit"));
   }
 }
 

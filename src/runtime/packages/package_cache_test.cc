@@ -16,16 +16,9 @@ std::shared_ptr<const exec::LoadedModel> placed(CachedPackage& package) {
   return made.is_ok() ? made->model : nullptr;
 }
 
-/// As a package has it: its constants are aligned.
-std::shared_ptr<const package::Executable> aligned() {
-  const auto model = exec::LoadedModel::load(*testing::add_relu(), testing::registry(), {});
-  EXPECT_TRUE(model.is_ok()) << model.status().to_string();
-  return std::make_shared<const package::Executable>(model->executable());
-}
-
 TEST(PackageCache, ReadyModelOutlivesItsModels) {
   PackageCache cache;
-  const auto package = cache.open(aligned());
+  const auto package = cache.open(testing::aligned_add_relu());
   package->keep_ready();
   auto model = placed(*package);
   ASSERT_NE(model, nullptr);
@@ -46,7 +39,7 @@ TEST(PackageCache, ReadyModelOutlivesItsModels) {
 
 TEST(PackageCache, WithoutAWishNothingOutlivesTheModels) {
   PackageCache cache;
-  const auto package = cache.open(aligned());
+  const auto package = cache.open(testing::aligned_add_relu());
   auto model = placed(*package);
   ASSERT_NE(model, nullptr);
   const package::Executable* const executable = &model->executable();

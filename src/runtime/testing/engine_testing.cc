@@ -87,6 +87,12 @@ std::shared_ptr<const package::Executable> add_relu(std::string_view backend) {
   return add_relu_in({}, backend);
 }
 
+std::shared_ptr<const package::Executable> aligned_add_relu() {
+  const auto model = exec::LoadedModel::load(*add_relu(), registry(), {});
+  EXPECT_TRUE(model.is_ok()) << model.status().to_string();
+  return std::make_shared<const package::Executable>(model->executable());
+}
+
 std::shared_ptr<const package::Executable> add_relu_in(std::vector<std::int32_t> cores,
                                                        std::string_view backend) {
   package::Executable executable = exec::testing::executable_of(kAddRelu, backend);

@@ -51,7 +51,9 @@ std::shared_ptr<const package::Executable> model_of(std::string_view graph_text,
                                                     std::string_view backend = "cpu");
 /// y = relu(x + c), f32[4], on `backend`; c = [1, -2, 3, -4].
 std::shared_ptr<const package::Executable> add_relu(std::string_view backend = "cpu");
-/// The same in segments of these cores: one operation in each, at most two.
+/// The same as a package has it: its constants are aligned.
+std::shared_ptr<const package::Executable> aligned_add_relu();
+/// The same as add_relu in segments of these cores: one operation in each, at most two.
 std::shared_ptr<const package::Executable> add_relu_in(std::vector<std::int32_t> cores,
                                                        std::string_view backend = "cpu");
 

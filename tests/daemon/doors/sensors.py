@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from harness import Daemon, at, compile_digits, eventually, holds, prove, same, set_sensors  # noqa: E402
+from harness import Daemon, Sluice, at, compile_digits, eventually, holds, prove, same, set_sensors  # noqa: E402
 from metrics import get  # noqa: E402
 
 SECOND = "0000:00:11.0"
@@ -27,7 +27,8 @@ def every_door_tells_what_the_sensors_do(folder: Path) -> None:
             holds(text, line)
         assert 'sluice_device_temperature_celsius{device="0"}' not in text, "it tells nothing"
         holds(at(daemon).text("stats"), "device 1: healthy, 71 °C, 85 W\n")
-        holds(at(daemon).text("top", "--once", "--interval", "0.05"), "71 °C, 85 W")
+        wide = Sluice("--address", daemon.socket, environment={"COLUMNS": "120"})
+        holds(wide.text("top", "--once", "--interval", "0.05"), "71 °C, 85 W")
         holds(at(daemon).text("monitor", "--interval", "0.05", "--count", "1"),
               '"sensors":{"temperature_c":71.4,"temperature_limit_c":100.0,"power_w":84.6}')
         same([device["state"] for device in at(daemon).json("server")["health"]["devices"]], ["healthy"] * 4)

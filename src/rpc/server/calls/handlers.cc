@@ -4,6 +4,7 @@
 #include "rpc/wire/error.h"
 #include "rpc/wire/function_messages.h"
 #include "rpc/wire/profile_messages.h"
+#include "service/clients/peer.h"
 
 namespace sluice::rpc::server {
 
@@ -58,6 +59,11 @@ std::shared_ptr<telemetry::Observation> Handlers::observe(grpc::CallbackServerCo
   }
   own.request_id = telemetry::valid_request_id(metadata_of(context, kRequestIdKey));
   auto observation = service_.telemetry().begin(own);
+  if (observation != nullptr) {
+    // At once, so that refused calls have a user, too.
+    const auto peer = peer_of(context);
+    if (peer.is_ok()) observation->set_user(service::account_of(*peer));
+  }
   const std::string id(observation != nullptr ? observation->request_id() : own.request_id);
   if (!id.empty()) context.AddInitialMetadata(kRequestIdKey, id);
   return observation;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "rpc/wire/error.h"
-#include "service/clients/peer.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -50,7 +49,6 @@ std::int64_t deadline_of(const grpc::CallbackServerContext& context, const Clock
 
 AnswerCall observed(AnswerCall answer, const service::Admission& admission) {
   if (admission.observation == nullptr) return answer;
-  admission.observation->set_user(service::account_of(admission.caller.peer));
   return [answer = std::move(answer),
           observation = admission.observation](const runtime::Reply& reply) {
     grpc::Status status = answer(reply);
