@@ -121,7 +121,7 @@ TEST(Safetensors, NamesTheTensorWhoseEntryIsWrong) {
       {R"("dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0])", "does not fit"},
       {R"("dtype":"U8","shape":[1],"data_offsets":[1,0])", "0 is not between"},
       {R"("dtype":"U8","shape":[1],"data_offsets":[0])", "expected a begin and an end"},
-      {R"("dtype":"U8","shape":[2],"data_offsets":[0,2])", "ends at byte 2, the file contains 1"},
+      {R"("dtype":"U8","shape":[2],"data_offsets":[0,2])", "ends at byte 2, the file has 1"},
       {R"("dtype":"U8","shape":[],"data_offsets":[0,9223372036854775808])", "is not between"},
   };
   for (const auto& wrong : cases) {
