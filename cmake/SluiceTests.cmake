@@ -60,9 +60,10 @@ function(sluice_testing_library room)
                                          GTest::gtest)
 endfunction()
 
-# Claims run once: what a test's own code would gain by full optimisation costs more to compile.
+# Claims run once: what a test's own code would gain by full optimisation costs more to compile. The paths that
+# googletest keeps are those of the source tree, so that ccache knows the objects of another clone.
 function(sluice_compile_lightly name)
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og>)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og> -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 endfunction()
 
 # sluice_script_test(<name> COMMAND program args... [LABEL ...] [TIMEOUT seconds])
