@@ -77,7 +77,9 @@ Result<runtime::Reply> FlightTable::compute(const std::shared_ptr<Flight>& fligh
 Status FlightTable::submit(const std::shared_ptr<Flight>& flight, runtime::Request& request,
                            RequestLimits limits) {
   Status status = limits.quota != nullptr ? limits.quota->enter() : ok_status();
-  if (status.is_ok()) {
+  if (!status.is_ok()) {
+    flight->model().sink().refused(request);
+  } else {
     request.max_run_ns = limits.max_run_ns;
     request.priority = std::min(request.priority, limits.max_priority);
     flight->quota_ = std::move(limits.quota);

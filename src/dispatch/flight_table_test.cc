@@ -27,6 +27,7 @@ class FakeSink final : public runtime::RequestSink {
     if (on_submitted) on_submitted();
     return requests.size();
   }
+  void refused(const Request& /*request*/) override { ++num_refused; }
   bool cancel(std::uint64_t id) override {
     cancelled.push_back(id);
     return true;
@@ -48,6 +49,7 @@ class FakeSink final : public runtime::RequestSink {
   std::vector<Request> requests;
   std::vector<std::uint64_t> cancelled;
   int num_waits = 0;
+  int num_refused = 0;
 
  private:
   terms::Signature signature_;
@@ -134,6 +136,7 @@ TEST_F(FlightTableTest, QuotaCountsARequestFromSubmissionToAnswer) {
   ASSERT_TRUE(post(1, {quota}).is_ok());
   EXPECT_EQ(terms::runtime_code_of(post(2, {quota})), RuntimeCode::kQueueFull);
   EXPECT_EQ(sink_->requests.size(), 1U);
+  EXPECT_EQ(sink_->num_refused, 1) << "the model hears of it";
   sink_->answer(0);
   EXPECT_EQ(quota->num_in_flight(), 0);
   EXPECT_TRUE(post(2, {quota}).is_ok());

@@ -24,19 +24,32 @@ std::set<std::string> Repository::users_of(const std::string& name,
   return users;
 }
 
-/// An ensemble that is served runs it.
+/// An ensemble that is served, or is being loaded, runs it.
 bool Repository::is_in_use(const std::string& step) const {
   return std::ranges::any_of(users_of(step, &Model::steps), [&](const std::string& user) {
     const auto model = find(user);
     return model != nullptr &&
-           std::ranges::any_of(handles_of(*model), [&](auto handle) { return is_served(handle); });
+           (is_loading(*model) || std::ranges::any_of(handles_of(*model), [&](auto handle) {
+              return is_served(handle);
+            }));
   });
 }
 
-/// Whether an ensemble is to be linked again as it was tried last: neither did an administrator
-/// unload it, nor has its folder changed since, which nobody asked to load.
+bool Repository::is_loading(const Model& model) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(
+      model.versions, [](const auto& entry) { return entry.second.state == State::kLoading; });
+}
+
+/// Whether an ensemble is to be linked again with a model, as it was tried last: neither was it
+/// unloaded meanwhile, nor has its folder changed since, which nobody asked to load.
 /// Requires: its `changing` is held.
-bool Repository::is_wanted(const std::string& name, const Model& model) const {
+bool Repository::is_wanted(const std::string& name, const Model& model,
+                           const std::string& step) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!model.wanted_steps.contains(step)) return false;
+  }
   const auto handles = handles_of(model);
   const auto is_gone = [&](auto handle) { return !is_served(handle); };
   if (!handles.empty() && std::ranges::all_of(handles, is_gone)) return false;
@@ -79,7 +92,7 @@ void Repository::load_users(const std::string& name) {
     if (model == nullptr) continue;
     {
       const std::lock_guard lock(model->changing);
-      if (!is_wanted(user, *model) || !load_model(user, *model).is_ok()) continue;
+      if (!is_wanted(user, *model, name) || !load_model(user, *model).is_ok()) continue;
     }
     load_users(user);
   }

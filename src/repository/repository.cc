@@ -86,8 +86,10 @@ Status Repository::load(const service::Caller& caller, const std::string& name) 
   // `changing` of a model is locked before `mutex_`, which is held for moments and never while a
   // model loads: the index answers meanwhile.
   if (find(name) == nullptr && !is_in_folder(name)) return load_packaged(caller, name);
-  Status status = load_steps(name);
-  if (status.is_ok()) status = load_changed(name);
+  const Status steps = load_steps(name);
+  // In any case: what an ensemble wants is noted, so that it comes when its models do.
+  Status status = load_changed(name);
+  if (!steps.is_ok()) status = steps;  // the reason
   return std::move(status).with_context(fmt::format("model \"{}\"", name));
 }
 
@@ -218,6 +220,8 @@ Status Repository::load_version(Load& load, Model& model, const VersionFile& wan
       // The old model, if there is one, goes on.
       version.state = old == terms::ModelHandle{} ? State::kUnavailable : State::kReady;
       version.reason = loaded.status().message();
+      // One that was unloaded before is no longer what somebody unloaded.
+      if (old == terms::ModelHandle{}) version.handle = {};
     }
   }
   if (loaded.is_ok()) {

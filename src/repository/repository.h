@@ -128,7 +128,8 @@ class Repository {
   std::set<std::string> users_of(const std::string& name,
                                  std::set<std::string> Model::*steps) const;
   bool is_in_use(const std::string& step) const;
-  bool is_wanted(const std::string& name, const Model& model) const;
+  bool is_loading(const Model& model) const;
+  bool is_wanted(const std::string& name, const Model& model, const std::string& step) const;
   std::set<std::string> steps_of(const std::string& name) const;
   std::set<std::string> all_steps_of(const std::string& name) const;
   Status check_circle(const std::string& name, const terms::DeclaredModel& ensemble) const;

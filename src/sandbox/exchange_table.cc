@@ -46,10 +46,11 @@ Result<ExchangeTable::Room> ExchangeTable::reserve(OwnerId owner, std::int64_t b
     }
     charge = std::move(*taken);
   }
+  // Before the counts: without memory nothing is taken.
+  const auto paid = std::make_shared<ByteCharge>(std::move(charge));
   counts->bytes += bytes;
   counts->num_tensors += num_tensors;
   // The deleter gives the room back, whoever drops the last copy.
-  const auto paid = std::make_shared<ByteCharge>(std::move(charge));
   return Room(counts.get(), [counts, paid, bytes, num_tensors](const void* /*same*/) {
     counts->bytes -= bytes;
     counts->num_tensors -= num_tensors;

@@ -179,6 +179,17 @@ def test_an_ensemble_comes_when_its_missing_model_does(tmp_path: pathlib.Path, p
         assert not client.is_model_ready("chain"), "somebody unloaded it"
 
 
+def test_an_ensemble_whose_load_failed_comes_when_its_model_does(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (_, repository, client):
+        put_chain(repository, package)
+        repository.put("second/1/model.sluice", b"no package")
+        with pytest.raises(InferenceServerException, match="second"):
+            client.load_model("chain")
+        repository.put("second/1/model.sluice", package(5))
+        client.load_model("second")
+        assert ask(client, "chain") == 15
+
+
 def test_the_load_of_a_model_takes_no_changes_of_its_ensemble(tmp_path: pathlib.Path, package: Package) -> None:
     with serving(tmp_path) as (daemon, repository, client):
         put_chain(repository, package)

@@ -91,6 +91,9 @@ class RequestSink {
   ///        kModelFailed
   virtual Result<std::uint64_t> submit(Request& request) = 0;
 
+  /// The request was refused before `submit`, by a quota.
+  virtual void refused(const Request& /*request*/) {}
+
   /// Ends a request in flight with kCancelled; false if no request in flight has this id.
   virtual bool cancel(std::uint64_t id) = 0;
 

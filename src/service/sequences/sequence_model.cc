@@ -156,11 +156,8 @@ Result<std::shared_ptr<SequenceModel::Sequence>> SequenceModel::find_or_begin(
   const bool is_there = it != sequences_.end();
   if (!part.is_start && (!is_there || it->second->has_lost_start)) return not_started(part);
   if (!is_there) return begin(key);
-  Sequence& sequence = *it->second;
-  const std::size_t num_waiting = sequence.waiting.size();
+  const std::size_t num_waiting = it->second->waiting.size();
   if (num_waiting >= limits_.max_waiting) {
-    // What comes behind a refused START must not continue the sequence that was to end with it.
-    if (part.is_start) sequence.has_lost_start = true;
     return runtime_error(RuntimeCode::kQueueFull,
                          "model \"{}\": {} requests of sequence {} wait, which is the limit", name_,
                          num_waiting, shown(part));
@@ -210,6 +207,21 @@ void SequenceModel::remove(Sequence& sequence) {
 }
 
 Result<std::uint64_t> SequenceModel::submit(Request& request) {
+  auto id = accept(request);
+  if (!id.is_ok()) refused(request);
+  return id;
+}
+
+void SequenceModel::refused(const Request& request) {
+  const auto& part = request.sequence;
+  if (part == nullptr || !part->is_start || part->id.size() > kMaxIdBytes) return;
+  const Key key = {request.exchange_owner, key_of(*part)};
+  const std::lock_guard lock(mutex_);
+  const auto it = sequences_.find(key);
+  if (it != sequences_.end()) it->second->has_lost_start = true;
+}
+
+Result<std::uint64_t> SequenceModel::accept(Request& request) {
   SLUICE_TRY(check(request));
   const auto turn = std::make_shared<Turn>();
   turn->ids = SLUICE_TRY(ids_of(*request.sequence));
@@ -218,27 +230,28 @@ Result<std::uint64_t> SequenceModel::submit(Request& request) {
   end_idle(clock().now_ns());
   bool has_to_wait = false;
   std::int64_t look_ns = kNoDeadline;
+  Status entered = ok_status();
   {
     const std::lock_guard lock(mutex_);
     turn->id = ++last_id_;
-    const Status entered = catch_no_memory([&] { return enter(turn, key, request); });
-    if (!entered.is_ok()) {
+    entered = catch_no_memory([&] { return enter(turn, key, request); });
+    if (entered.is_ok()) {
+      turn->request = std::move(request);
+      if (turn->part().is_start) turn->sequence->has_lost_start = false;
+      has_to_wait = turn->sequence->is_busy;
+      if (!has_to_wait) rouse(*turn->sequence);
+    } else {
       undo_enter(turn, request.deadline_ns);
-      return entered;
     }
-    turn->request = std::move(request);
-    Sequence& sequence = *turn->sequence;
-    if (turn->part().is_start) sequence.has_lost_start = false;
-    has_to_wait = sequence.is_busy;
     if (has_to_wait) {
       turn->request.will_wait = false;  // another thread submits it
       if (turn->request.since_ns == 0) turn->request.since_ns = clock().now_ns();
-      look_ns = earlier_look_ns();
-    } else {
-      rouse(sequence);
     }
+    // Of a sequence that `enter` began, too, though it failed.
+    if (has_to_wait || !entered.is_ok()) look_ns = earlier_look_ns();
   }
   look_at(look_ns);
+  if (!entered.is_ok()) return entered;
   if (has_to_wait) return turn->id;
   const Status status = catch_no_memory([&] { return run(turn); });
   if (status.is_ok()) return turn->id;

@@ -70,6 +70,8 @@ class SequenceModel final : public runtime::RequestSink,
   ///        kQueueFull       too many requests of the sequence wait
   ///        as the model
   Result<std::uint64_t> submit(runtime::Request& request) override;
+  /// What comes behind a refused START does not continue the sequence that was to end with it.
+  void refused(const runtime::Request& request) override;
   bool cancel(std::uint64_t id) override;
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override {
     return model_->wait(is_done, deadline_ns);
@@ -120,6 +122,7 @@ class SequenceModel final : public runtime::RequestSink,
   SequenceModel(std::string name, std::shared_ptr<runtime::RequestSink> model,
                 SequenceLayout layout, bool has_rows, std::int64_t max_idle_ns,
                 sandbox::Exchange* exchange, const SequenceLimits& limits);
+  Result<std::uint64_t> accept(runtime::Request& request);
   Status check(const runtime::Request& request) const;
   Result<std::vector<Bytes>> ids_of(const terms::SequencePart& part) const;
   Status not_started(const terms::SequencePart& part) const;

@@ -299,6 +299,23 @@ TEST_F(SequenceModelTest, RequestsBehindAStartThatFoundNoRoomInTheLineFail) {
   EXPECT_EQ(ask(7, 4, kMiddle), "8");
 }
 
+TEST_F(SequenceModelTest, RequestsBehindAStartThatWasRefusedAnywhereFail) {
+  create();
+  runtime::Request start;
+  start.exchange_owner = 1;
+  start.sequence =
+      std::make_shared<const terms::SequencePart>(terms::SequencePart{"7", true, 7, true, false});
+  EXPECT_EQ(ask(7, 1, kStart), "1");
+  EXPECT_EQ(ask(7, 2, kMiddle), "3");
+  sequences_->refused(start);  // by the quota of the session
+  EXPECT_EQ(ask(7, 2, kMiddle), kNotStarted);
+  EXPECT_EQ(ask(7, 5, kStart), "5");
+  EXPECT_FALSE(sequences_->submit(start).is_ok()) << "it has no inputs";
+  EXPECT_EQ(ask(7, 2, kMiddle), kNotStarted);
+  EXPECT_EQ(ask(7, 8, kStart), "8");
+  EXPECT_EQ(ask(7, 2, kMiddle), "10");
+}
+
 TEST_F(SequenceModelTest, EndThatFailsOrIsCancelledEndsNothing) {
   create();
   ASSERT_TRUE(send(7, 1, kStart).is_ok());
