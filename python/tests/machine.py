@@ -1,24 +1,11 @@
-"""What tests take from the machine that they run on: ports, and folders that others do not see."""
+"""What tests take from the machine that they run on: folders that others do not see."""
 
 from __future__ import annotations
 
-import contextlib
-import random
 import shutil
-import socket
 import subprocess
 
 import pytest
-
-
-def free_port() -> int:
-    """Below the ports that the system gives to connections and to listeners of other tests, which could take it
-    before a program does."""
-    for port in random.sample(range(20000, 32000), 100):
-        with socket.socket() as bound, contextlib.suppress(OSError):
-            bound.bind(("", port))
-            return port
-    raise RuntimeError("no port is free")
 
 
 def mounted(script: str, *words: object) -> list[str]:

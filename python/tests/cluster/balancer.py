@@ -20,8 +20,8 @@ import pytest
 import sluice
 from conftest import PATIENCE, eventually, make_model
 from hosts import Host
-from machine import free_port
 from onnx import TensorProto, helper
+from ports import free_port
 
 grpcclient = pytest.importorskip("tritonclient.grpc")
 

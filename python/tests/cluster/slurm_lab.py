@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 from conftest import PATIENCE, ROOT, eventually
 from hosts import Host, hosts
-from machine import free_port
+from ports import free_port
 from sluice.cluster.slurm import gres_conf
 from sluice.commands import program
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import sluice
 from conftest import DIGITS, eventually
-from machine import free_port
+from ports import free_port
 
 from collector import Collector, collecting
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -21,18 +20,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from harness import Daemon, at, compile_digits, eventually, prove, same  # noqa: E402
+from ports import free_port  # noqa: E402
 
 SCRAPES = int(sys.argv[2]) if len(sys.argv) > 2 else 10
 PROMETHEUS = shutil.which("prometheus")
 #: Of a daemon with a model: what must have a value at every scrape.
 STEADY = ("sluice_ready", "sluice_cores_free", "sluice_model_requests_answered_total", "sluice_device_healthy",
-          "sluice_model_request_duration_seconds_count", "sluice_group_core_busy_seconds_total")
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+          "sluice_model_request_duration_seconds", "sluice_group_core_busy_seconds_total")
 
 
 class Prometheus:
