@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import signal
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +21,9 @@ from daemon import Daemon, running  # noqa: E402 - it waits as the tests do
 from eventually import HANG_S, eventually  # noqa: E402, F401 - the tests take it from here
 
 PATIENCE = HANG_S  #: seconds that a test waits for what an idle machine does at once
+
+# A shell ignores this signal in what it runs in the background: tests of interrupts would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def whole_lines(path: pathlib.Path) -> list[str]:

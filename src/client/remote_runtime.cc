@@ -285,8 +285,8 @@ class RemoteRuntime final : public api::Runtime {
       auto answer = client_->take_reply(request, slice_ns);
       const std::int64_t now_ns = clock.now_ns();
       const bool is_pending = terms::runtime_code_of(answer.status()) == RuntimeCode::kPending;
-      // The wait ended long before its slice: another call waits now. Two calls that wait again and
-      // again would end each other without a pause.
+      // The wait ended before its slice, but for drifting clocks: another call waits now. Two calls
+      // that wait again and again would end each other without a pause.
       const bool was_ended = now_ns - start_ns < slice_ns - slice_ns / 100;
       if (!is_pending || was_ended || now_ns >= deadline_ns) return answer;
       if (!is_open()) {
