@@ -13,7 +13,7 @@ using runtime::Reply;
 using runtime::Request;
 using terms::runtime_error;
 using terms::TensorView;
-using Kind = SequenceLayout::Kind;
+using InputKind = SequenceLayout::Kind;
 
 namespace {
 
@@ -404,8 +404,8 @@ Status SequenceModel::run(const std::shared_ptr<Turn>& turn) {
 TensorView SequenceModel::input_of(const Turn& turn, std::size_t input) const {
   using Control = terms::SequenceControl::Kind;
   const SequenceLayout::Place& place = layout_.inputs[input];
-  if (place.kind == Kind::kClient) return turn.request.inputs[place.index];
-  if (place.kind == Kind::kState) return turn.states[place.index].view;
+  if (place.kind == InputKind::kClient) return turn.request.inputs[place.index];
+  if (place.kind == InputKind::kState) return turn.states[place.index].view;
   const SequenceLayout::Control& control = layout_.controls[place.index];
   const Control kind = control.declared.kind;
   const bool is_true = kind == Control::kReady ||
