@@ -12,6 +12,7 @@ import sys
 import project
 
 STAMPS = project.ROOT / "build/check/format.json"
+BATCH = 64  # files that one clang-format reads
 
 
 def digest(path):
@@ -42,11 +43,15 @@ def select(names):
 
 
 def unformatted(tool, paths):
-    for path in paths:
-        run = subprocess.run([tool, "--dry-run", "--Werror", str(path)], cwd=project.ROOT,
+    """Those of the paths that clang-format would change. It starts slowly: many files at a time, and half of those again
+    where it finds fault."""
+    for begin in range(0, len(paths), BATCH):
+        batch = paths[begin:begin + BATCH]
+        run = subprocess.run([tool, "--dry-run", "--Werror", *map(str, batch)], cwd=project.ROOT,
                              capture_output=True, check=False)
         if run.returncode != 0:
-            yield path
+            half = len(batch) // 2
+            yield from batch if not half else (*unformatted(tool, batch[:half]), *unformatted(tool, batch[half:]))
 
 
 def main(arguments=None):

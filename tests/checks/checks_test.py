@@ -393,6 +393,12 @@ class FormatTest(unittest.TestCase):
         self.assertEqual((status, neat), (0, [True] * 3))
         self.assertEqual(self.run_format()[0], 0)
 
+    def test_the_ugly_files_among_neat_ones_are_named(self):
+        for number in range(2 * formatting.BATCH):
+            (self.root / f"neat{number}.cc").write_text(self.NEAT)
+        self.files[1].write_text(self.NEAT)
+        self.assertEqual([line.split(":")[0] for line in self.run_format()[1]], ["one.cc", "src/three.c"])
+
     def test_named_files_and_folders_alone_are_fixed(self):
         self.assertEqual(self.run_format("--fix", self.files[0])[::2], (0, [True, False, False]))
         self.assertEqual(self.run_format()[0], 1)
