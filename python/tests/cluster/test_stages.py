@@ -290,14 +290,33 @@ def test_tensors_that_are_not_removed_and_sessions_that_do_not_end_hold_nobody(s
     assert slow.ended == [], "the gate is shut yet"
 
 
-def test_a_fetch_that_the_daemon_refuses_for_now_is_asked_for_again(slow: type[SlowClient]) -> None:
+class Clock:
+    """In place of the module `time`: a sleep alone moves it forward, at once."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize("timeout, waits_s", [(None, stages._FETCH_PATIENCE), (5.0, 5.0)])
+def test_a_fetch_that_the_daemon_refuses_for_now_is_asked_for_again(
+        slow: type[SlowClient], timeout: float | None, waits_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
     slow.gate.set()
     slow.refusals = 2
+    clock = Clock()
+    monkeypatch.setattr(stages, "time", clock)
     with Pipeline(TWO_STAGES) as pipeline:
         assert pipeline.run({}, timeout=PATIENCE) == {"y": 1} and slow.refusals == 0
+        before = clock.now
         slow.refusals = 1 << 30
         with pytest.raises(sluice.ResourceExhausted):
-            pipeline.run({}, timeout=0.05)
+            pipeline.run({}, timeout=timeout)
+    assert waits_s - 0.25 <= clock.now - before <= waits_s
 
 
 @pytest.mark.parametrize("timeout", [None, 7200.0])
