@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +28,19 @@ def relative_error(actual: np.ndarray, expected: np.ndarray) -> float:
 
 
 def onnxruntime_outputs(model: Path, feeds: Arrays) -> Arrays:
+    return next(onnxruntime_runs(model, [feeds]))
+
+
+def onnxruntime_runs(model: Path, runs: Iterable[Arrays]) -> Iterator[Arrays]:
+    """The outputs of one session for each run's inputs."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors only
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(names, feeds)))
+    for feeds in runs:
+        yield dict(zip(names, session.run(names, feeds)))
 
 
 def error_against(package: Path, feeds: Arrays, expected: Arrays) -> float:
