@@ -13,9 +13,21 @@ if(SLUICE_PYTHON AND TARGET sluice_compiler_shared AND NOT SLUICE_SANITIZE)
     message(STATUS "Python package: not built; scripts/install-deps test installs what it needs")
   endif()
 endif()
-sluice_script_test(
-  python_package COMMAND scripts/test-python ${CMAKE_BINARY_DIR} LABEL e2e)
-# The files are named, because the pages of docs/seed-coverage name their tests.
+# python_package is the files of python/tests, python_<folder> those of a folder there: they run beside each other.
+# Files are named, because the pages of docs/seed-coverage name their tests.
+function(_sluice_python_test name folder)
+  file(GLOB files RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${folder}/test_*.py)
+  if(files)
+    sluice_script_test(${name} COMMAND scripts/test-python ${CMAKE_BINARY_DIR} ${files} LABEL e2e COST 100)
+  endif()
+endfunction()
+_sluice_python_test(python_package python/tests)
+file(GLOB folders RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS python/tests/*)
+foreach(folder ${folders})
+  get_filename_component(part ${folder} NAME)
+  _sluice_python_test(python_${part} ${folder})
+endforeach()
+# `make test` leaves out what has the label `torch`: `make test-torch` runs it on all processors.
 file(GLOB torch_tests RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS python/tests_torch/test_*.py)
 sluice_script_test(
-  python_torch COMMAND scripts/test-torch ${CMAKE_BINARY_DIR} ${torch_tests} LABEL e2e)
+  python_torch COMMAND scripts/test-torch ${CMAKE_BINARY_DIR} ${torch_tests} LABEL torch)

@@ -66,18 +66,22 @@ function(sluice_compile_lightly name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og> -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 endfunction()
 
-# sluice_script_test(<name> COMMAND program args... [LABEL ...] [TIMEOUT seconds])
+# sluice_script_test(<name> COMMAND program args... [LABEL ...|torch] [TIMEOUT seconds] [COST seconds])
 #
+# ctest begins with the highest COST: tests of more than half a minute have one, so that none runs alone at the end.
 # Passes when the command exits 0, is skipped when it exits 77. Run from the source root. It counts
 # as one case, or as many as its last line says if that reads "N passed, N failed[, N skipped]".
 function(sluice_script_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "LABEL;TIMEOUT" "COMMAND")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "LABEL;TIMEOUT;COST" "COMMAND")
   _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_test(NAME ${name} COMMAND ${ARG_COMMAND} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   _sluice_describe_test(${name} "${ARG_LABEL}" "${ARG_TIMEOUT}")
+  if(ARG_COST)
+    set_tests_properties(${name} PROPERTIES COST ${ARG_COST})
+  endif()
 endfunction()
 
 # sluice_fuzz_target(<name> SRCS name_fuzz.cc [DEPS room...] [LINK external...])
