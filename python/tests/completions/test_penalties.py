@@ -17,6 +17,7 @@ from tiny_models import greedy
 pytest.importorskip("openai")
 
 COUNT = 24
+STEERED: dict[Any, str] = {}  #: texts by prompt and settings: numpy takes longer for them than Sluice does
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +29,12 @@ def steered(language: Language, prompt: str, *, presence_penalty: float = 0, fre
             logit_bias: dict[int, float] | None = None, bad_words: list[str] | None = None) -> str:
     encode = language.tokenizer.encode
     bad = [encode(space + word).ids for word in bad_words or [] for space in ("", " ")]
-    return language.tokenizer.decode(greedy(language.tiny, encode(prompt).ids, COUNT, presence=presence_penalty,
-                                            frequency=frequency_penalty, bias=logit_bias, bad=bad))
+    key = (prompt, presence_penalty, frequency_penalty, json.dumps(logit_bias), json.dumps(bad))
+    if key not in STEERED:
+        STEERED[key] = language.tokenizer.decode(greedy(
+            language.tiny, encode(prompt).ids, COUNT, presence=presence_penalty, frequency=frequency_penalty,
+            bias=logit_bias, bad=bad))
+    return STEERED[key]
 
 
 def settings_of(language: Language, prompt: str) -> list[dict[str, Any]]:
