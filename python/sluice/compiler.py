@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from . import _native, onnx_files
 from .errors import NotFound
-from .package import Path
+from .package import Path, whole
 from .progress import reporter
 
 #: Dimensions by input name, or one by its own name.
@@ -86,13 +86,21 @@ def _source(model: Any) -> Iterator[str | bytes]:
         yield bytes(model.SerializeToString())
 
 
+def _dims(dims: Iterable[int] | int) -> list[int]:
+    """Of one dimension, or of all of an input."""
+    try:
+        return [whole(dim, "shapes") for dim in dims]  # type: ignore[union-attr]
+    except TypeError:
+        return [whole(dims, "shapes")]
+
+
 def as_flags(given: CompileOptions) -> list[str]:
     """The options as the command line has them. Raises TypeError for others."""
     flags: list[str] = []
     for name, value in given.items():
         if name == "shapes":
             for key, dims in (given["shapes"] or {}).items():
-                flags += ["--shape", f"{key}={_joined([dims] if isinstance(dims, int) else [int(dim) for dim in dims])}"]
+                flags += ["--shape", f"{key}={_joined(_dims(dims))}"]
         elif name == "places":
             flags += [part for place in given["places"] for part in ("--place", place)]
         elif name in _LISTS:

@@ -9,9 +9,18 @@ from typing import Any
 from . import _native, descriptions
 from .dtypes import Array
 from .exchange import ExchangedTensor
+from .package import whole_of
 from .queues import Queues
 from .requests import Request, collector, duration_ns, nanoseconds
 from .signature import SignedModel, has_torch
+
+
+def _level(priority: int) -> int:
+    return whole_of(priority, "priority", 32)
+
+
+def _id(request: int) -> int:
+    return whole_of(request, "the id of a request", 64, is_signed=False)
 
 
 class LoadedModel(SignedModel[_native.LoadedModel]):
@@ -59,6 +68,7 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
         W3C's Trace Context writes it; spans of a daemon are below it.
         """
         timeout_ns, ttl_ns = nanoseconds(timeout, "timeout"), nanoseconds(ttl, "ttl")
+        level = _level(priority)
         keeps = [spec.name in kept for spec in self.outputs] if kept else []
         for name in kept:
             self._signature.find_output(name)
@@ -66,7 +76,7 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
             outputs = [*outputs, *(name for name in kept if name not in outputs)]
 
         def execute(inputs: list[Any], wanted: list[bool], memory: list[Any] | None) -> list[Any]:
-            results = self._native.run(inputs, wanted, memory, timeout_ns, priority, keeps, ttl_ns,
+            results = self._native.run(inputs, wanted, memory, timeout_ns, level, keeps, ttl_ns,
                                        traceparent or "")
             return [ExchangedTensor(self._runtime, item) if isinstance(item, int) else item
                     for item in results]
@@ -84,7 +94,7 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
         wants_torch = has_torch(ordered)
         request = Request(lambda outputs, _: self._signature.results_of(outputs or (), wants_torch))
         number = self._native.submit(collector.replies(), request, self._signature.convert(ordered),
-                                     nanoseconds(timeout, "timeout"), priority, traceparent or "")
+                                     nanoseconds(timeout, "timeout"), _level(priority), traceparent or "")
         request.started(lambda: self._native.cancel(number))
         return request
 
@@ -95,7 +105,7 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
         the model ends its posted requests, and so does dropping the LoadedModel of its `load`.
         """
         return self._native.post(self._signature.convert(self._signature.bind(args, kwargs)),
-                                 nanoseconds(timeout, "timeout"), priority)
+                                 nanoseconds(timeout, "timeout"), _level(priority))
 
     def take(self, request: int, wait: float | None = None) -> Any:
         """The result of a posted request, once, within 60 seconds of its end.
@@ -104,11 +114,11 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
         connection comes to wait for it.
         """
         wait_ns = -1 if wait is None else duration_ns(wait, "wait")
-        return self._signature.results_of(self._native.take(request, wait_ns), False)
+        return self._signature.results_of(self._native.take(_id(request), wait_ns), False)
 
     def cancel(self, request: int) -> None:
         """Ends a posted request; `take` raises Cancelled then."""
-        self._native.cancel(request)
+        self._native.cancel(_id(request))
 
     async def call_async(self, *args: object, timeout: float | None = None, priority: int = 0,
                          traceparent: str | None = None, **kwargs: object) -> Any:

@@ -10,9 +10,9 @@ from typing import Any
 
 from . import _native
 from .dtypes import Array
-from .errors import DeadlineExceeded, FailedPrecondition
+from .errors import DeadlineExceeded, FailedPrecondition, NotFound
 from .language import Generation, LanguageModel, Prompt, Schema, Tokenizer
-from .package import Package, check_seed, check_threads
+from .package import Package, check_seed, check_threads, core_numbers, whole
 from .package import Path as Path
 from .profile import Profile
 from .requests import nanoseconds, workers
@@ -74,6 +74,8 @@ class Model(SignedModel[_native.Model], Package):
         if timeout is None and cancellation is None:
             return run(self._native.run, ordered, outputs, out)
         limit_ns = nanoseconds(timeout, "timeout")
+        if not isinstance(cancellation, (_native.Cancellation, type(None))):
+            raise TypeError(f"cancellation: a sluice.Cancellation is needed, not {cancellation!r}")
 
         def execute(inputs: list[Any], wanted: list[bool], memory: list[Any] | None) -> list[Any]:
             return self._native.run(inputs, wanted, memory, limit_ns, cancellation)
@@ -199,7 +201,7 @@ class Model(SignedModel[_native.Model], Package):
             loaded = runtime.load(self)
             loaded(*args, **kwargs)  # the first run plans and allocates
             with runtime.profile(loaded) as profile:
-                for _ in range(runs):
+                for _ in range(whole(runs, "runs")):
                     loaded(*args, **kwargs)
         return profile
 
@@ -209,7 +211,7 @@ class Model(SignedModel[_native.Model], Package):
         check_threads(threads)
         check_seed(seed)
         loaded = {**self.loaded, "threads": threads, "cores": cores, "seed": seed}
-        native = _native.Model(self.path, threads, list(cores or []), os.fspath(loaded.get("backend_dir") or ""),
+        native = _native.Model(self.path, threads, core_numbers(cores), os.fspath(loaded.get("backend_dir") or ""),
                                loaded.get("max_recorded_bytes", 64 << 20) or -1, seed)
         model = Model(native, self._source, None if self._file is None else os.dup(self._file))
         model.opened = {"threads": threads, "cores": cores, **({} if seed is None else {"seed": seed})}
@@ -246,6 +248,9 @@ class Context:
         signature = self._model._signature
         if signature.has_input(name):
             self._feeds[name] = value
+        elif name not in signature.output_names:
+            known = ", ".join(f'"{spec.name}"' for spec in (*signature.inputs, *signature.outputs))
+            raise NotFound(f'the model has no input or output "{name}"; it has {known}')
         else:
             self._out[name] = writable(value, signature.outputs[signature.find_output(name)])
         return self

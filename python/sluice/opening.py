@@ -11,13 +11,13 @@ from typing import Any
 from . import _native, cache
 from .errors import InvalidArgument, NotFound
 from .model import Model
-from .package import Path, check_seed, check_threads
+from .package import Path, check_seed, check_threads, core_numbers, whole_of
 from .stateful import StatefulModel, with_states
 
 
 def check_arguments(threads: int, max_recorded_bytes: int, seed: int | None) -> None:
     check_threads(threads)
-    if max_recorded_bytes < 0:
+    if whole_of(max_recorded_bytes, "max_recorded_bytes", 64) < 0:
         raise InvalidArgument(f"max_recorded_bytes must not be negative: {max_recorded_bytes}")
     check_seed(seed)
 
@@ -38,7 +38,7 @@ def open_package(
 
     def open_at(path: str) -> _native.Model:
         folder = os.fspath(backend_dir) if backend_dir is not None else ""
-        return _native.Model(path, threads, list(cores or []), folder, max_recorded_bytes or -1, seed)
+        return _native.Model(path, threads, core_numbers(cores), folder, max_recorded_bytes or -1, seed)
 
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _loaded(_load_bytes(source, open_at), arguments)
@@ -47,6 +47,8 @@ def open_package(
     path = os.path.abspath(source)  # the process may change its folder
     if not os.path.exists(path):
         raise NotFound(f"{path}: no such file")
+    if os.path.isdir(path):
+        raise InvalidArgument(f"{path}: the folder has no config.json, as that of a language model has; give a file")
     return _loaded(_load_file(path, open_at), arguments)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from .errors import FailedPrecondition, InvalidArgument
@@ -57,13 +58,40 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+def whole(value: Any, what: str) -> int:
+    """A whole number of any of Python's or NumPy's types."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}: a whole number is needed, not {value!r}") from None
+
+
+def whole_of(value: Any, what: str, bits: int, is_signed: bool = True) -> int:
+    """A whole number that the extension's integer of so many bits holds."""
+    number = whole(value, what)
+    min_value = -(1 << (bits - 1)) if is_signed else 0
+    max_value = min_value + (1 << bits) - 1
+    if not min_value <= number <= max_value:
+        raise InvalidArgument(f"{what} must be from {min_value} to {max_value}: {number}")
+    return number
+
+
+def core_numbers(cores: Sequence[int] | None) -> list[int]:
+    """None is the same as no core."""
+    try:
+        return [whole_of(core, "cores", 32) for core in cores or ()]
+    except TypeError:
+        raise TypeError(f"cores: core numbers are needed, as in [0, 1], not {cores!r}") from None
+
+
 def check_threads(threads: int) -> None:
+    threads = whole(threads, "threads")
     if not 0 <= threads <= MAX_THREADS:
         raise InvalidArgument(f"threads are from 0, for all cores, to {MAX_THREADS}: {threads}")
 
 
 def check_seed(seed: int | None) -> None:
-    if seed is not None and not 0 <= seed < 1 << 64:
+    if seed is not None and not 0 <= whole(seed, "seed") < 1 << 64:
         raise InvalidArgument(f"a seed is from 0 to 2**64 - 1: {seed}")
 
 

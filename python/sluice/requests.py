@@ -24,20 +24,34 @@ MAX_SECONDS = 2**33  #: some 272 years: their nanoseconds fit 64 bits
 _LONGEST_CALLBACK_S = 5  # the interpreter does not wait longer for a callback of a future
 
 
+def seconds_of(value: Any, what: str) -> float:
+    """A time that somebody gives; texts are none."""
+    try:
+        if not isinstance(value, (str, bytes, bytearray)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    except OverflowError:  # an integer beyond all floats
+        return float("inf")
+    raise TypeError(f"{what}: a number of seconds is needed, not {value!r}")
+
+
 def nanoseconds(seconds: float | None, what: str) -> int:
     """A time limit for the extension, where 0 means none."""
     if seconds is None:
         return NO_LIMIT_NS
-    if not 0 < seconds < MAX_SECONDS:
+    time = seconds_of(seconds, what)
+    if not 0 < time < MAX_SECONDS:
         raise InvalidArgument(f"{what} must be positive, and under {MAX_SECONDS}: {seconds} s")
-    return max(int(seconds * 1e9), 1)
+    return max(int(time * 1e9), 1)
 
 
 def duration_ns(seconds: float, what: str) -> int:
     """A length of time for the extension; 0 is one."""
-    if not 0 <= seconds < MAX_SECONDS:
+    time = seconds_of(seconds, what)
+    if not 0 <= time < MAX_SECONDS:
         raise InvalidArgument(f"{what} must be from 0 to {MAX_SECONDS}: {seconds} s")
-    return int(seconds * 1e9)
+    return int(time * 1e9)
 
 
 class Request(concurrent.futures.Future[Any]):

@@ -352,6 +352,8 @@ class Client(Runtime):
         options.update((name, os.fspath(path)) for name, path in files.items() if path is not None)
         texts = {"session": session, "token": token, "session_token": session_token}
         options.update((name, text) for name, text in texts.items() if text is not None)
+        if not isinstance(address, str):
+            raise TypeError(f"address: a text is needed, as in unix:/PATH or HOST:PORT, not {address!r}")
         self._open(_native.Runtime.connect(address, **options), f"of the daemon at {address}", is_detached)
 
     @property
