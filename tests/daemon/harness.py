@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
+from certificates import Authority  # noqa: E402, F401 - as the next
 from eventually import HANG_S, eventually, pause_for, suspend  # noqa: E402, F401 - the scripts take them from here
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -135,32 +136,6 @@ def set_sensors(sysfs: Path, address: str, **values: int) -> None:
     for name, value in values.items():
         (hwmon / "new").write_text(f"{value}\n")
         (hwmon / "new").rename(hwmon / name)
-
-
-def openssl(*arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], check=True, capture_output=True)
-
-
-class Authority:
-    """Signs certificates in a folder: NAME.pem with its key NAME.key."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self.folder = folder
-        self.ca = folder / f"{name}.pem"
-        self._key = folder / f"{name}.key"
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
-                "2", "-subj", f"/CN={name}", "-out", str(self.ca), "-keyout", str(self._key))
-
-    def sign(self, name: str) -> tuple[str, str]:
-        """Paths of a certificate for localhost, and of its key."""
-        request, certificate = self.folder / f"{name}.csr", self.folder / f"{name}.pem"
-        key, extensions = self.folder / f"{name}.key", self.folder / f"{name}.ext"
-        extensions.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
-                f"/CN={name}", "-out", str(request), "-keyout", str(key))
-        openssl("x509", "-req", "-in", str(request), "-CA", str(self.ca), "-CAkey", str(self._key),
-                "-CAcreateserial", "-days", "2", "-extfile", str(extensions), "-out", str(certificate))
-        return str(certificate), str(key)
 
 
 def at(daemon: Daemon) -> Sluice:
