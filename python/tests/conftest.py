@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pathlib
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,19 @@ def slow() -> sluice.Model:
         [helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)],
         [("n", TensorProto.INT64, []), ("x", TensorProto.FLOAT, [64])],
         [("y", TensorProto.FLOAT, [64])]), threads=1)
+
+
+@pytest.fixture(scope="session")
+def types_are_strict(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., None]:
+    """Checks files and folders. mypy keeps what it has read of NumPy between the calls."""
+    cache = tmp_path_factory.mktemp("mypy")
+
+    def check(*arguments: str | pathlib.Path) -> None:
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", cache, *arguments],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, f"mypy:\n{done.stdout}{done.stderr}"
+
+    return check
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -27,13 +28,9 @@ def test_tour_runs(tmp_path: pathlib.Path, daemon: Daemon) -> None:
 
 
 @pytest.mark.parametrize("what", ["tour", "package"])
-def test_types_are_strict(what: str, tmp_path: pathlib.Path) -> None:
+def test_types_are_strict(what: str, types_are_strict: Callable[..., None], tmp_path: pathlib.Path) -> None:
     tour = tmp_path / "tour.py"
     tour.write_text("\n".join(BLOCKS))
     import sluice
-    target = {"tour": str(tour), "package": str(pathlib.Path(sluice.__file__).parent)}[what]
     # The types of sluice.torch need torch's, and those of sluice.ray need Ray's.
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--exclude", "sluice/(torch|ray)/",
-         "--cache-dir", str(tmp_path), target], capture_output=True, text=True)
-    assert done.returncode == 0, f"mypy:\n{done.stdout}{done.stderr}"
+    types_are_strict("--exclude", "sluice/(torch|ray)/", {"tour": tour, "package": pathlib.Path(sluice.__file__).parent}[what])
