@@ -141,27 +141,31 @@ class HttpClients:
 
 
 class GrpcClients:
-    """Processes that each keep several requests in flight over a connection. Three windows, so that all count."""
+    """Processes that each keep several requests in flight over a connection, one after another until `stop`."""
 
-    def __init__(self, address: str, model: str, count: int, folder: Path) -> None:
-        self._files = [folder / f"perf-{i}.json" for i in range(count)]
-        command = [str(BUILD / "bin/sluice"), "perf", model, "--grpc", address, "--concurrency",
-                   str(GRPC_CLIENTS // count), "--window", "8", "--windows", "3", "--json"]
-        self._processes = []
-        for path in self._files:
-            with path.open("w") as file:
-                self._processes.append(subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT))
+    def __init__(self, address: str, model: str, count: int) -> None:
+        self.said: list[str] = []
+        self._is_over = threading.Event()
+        # Three windows, so that all of their requests count.
+        self._command = [str(BUILD / "bin/sluice"), "perf", model, "--grpc", address, "--concurrency",
+                         str(GRPC_CLIENTS // count), "--window", "1", "--windows", "3", "--json"]
+        self._threads = [threading.Thread(target=self._loop) for _ in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def _loop(self) -> None:
+        while not self._is_over.is_set():
+            done = subprocess.run(self._command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            self.said.append(done.stdout)
+
+    def stop(self) -> None:
+        """Waits for their ends."""
+        self._is_over.set()
+        for thread in self._threads:
+            thread.join()
 
     def rows(self) -> list[dict]:
-        """Waits for their ends."""
-        for process in self._processes:
-            process.wait()
-        return [json.loads(file.read_text())[0] for file in self._files]
-
-    def kill(self) -> None:
-        for process in self._processes:
-            process.kill()
-            process.wait()
+        return [json.loads(one)[0] for one in self.said]
 
 
 def nobodys_request_fails_under_64_clients(folder: Path) -> None:
@@ -170,17 +174,17 @@ def nobodys_request_fails_under_64_clients(folder: Path) -> None:
     with Serving(folder / "d", *flags, level="5") as daemon:
         [address] = [address for address in daemon.addresses if address.startswith("localhost:")]
         clients = HttpClients(daemon.door("http"), "digits", HTTP_CLIENTS)
-        callers = GrpcClients(address, "digits", 8, folder)
+        callers = GrpcClients(address, "digits", 8)
         process = daemon.process.pid
         try:
             for _ in range(4):
                 before = list(clients.answers)
                 eventually(lambda: all(now > then + 40 for now, then in zip(clients.answers, before)), why=daemon.said)
                 process = daemon.upgrade(process)
-            rows = callers.rows()
         finally:
-            callers.kill()
+            callers.stop()
             clients.stop()
+        rows = callers.rows()
         same(clients.failures, [])
         same({(row["failed"], row["unsent"]) for row in rows}, {(0, 0)})
         answered = sum(row["answered"] for row in rows)
