@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import io
 import json
 import os
@@ -51,6 +52,14 @@ def test_nested_arguments_and_results_keep_their_structure() -> None:
     assert torch.utils._pytree.tree_structure(got) == torch.utils._pytree.tree_structure(want)
     assert_close(got["rest"][0], want["rest"][0])
     assert got["rest"][2][1] == 7
+
+
+def test_translations_of_the_exporter_are_parsed_once(conv: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    sluice.torch.trace(conv, torch.rand(1, 1, 5, 5))
+    read, parsed = inspect.getsource, []
+    monkeypatch.setattr(inspect, "getsource", lambda of: parsed.append(of) or read(of))
+    sluice.torch.trace(conv, torch.rand(1, 1, 5, 5))
+    assert len(parsed) < 50, "torch.onnx has 500 of them"
 
 
 def test_dimensions_with_a_name_vary(conv: nn.Module) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import itertools
 import logging
@@ -104,11 +105,26 @@ def _lines_about_dimensions(text: str) -> str:
     return (lines[0] if lines else text.splitlines()[0])[:300]
 
 
+def _parse_translations_once() -> None:
+    """torch.onnx.export reads its whole table of translations each time, and onnxscript parses the source of each of 500
+    functions again for that: two thirds of the export of a small model. An onnxscript of another form stays as it is."""
+    try:
+        from onnxscript._internal.values import TracedOnnxFunction
+    except ImportError:
+        return
+    parsed = getattr(TracedOnnxFunction, "function_ir", None)
+    if isinstance(parsed, property) and parsed.fget is not None:
+        kept = functools.cached_property(parsed.fget)
+        kept.__set_name__(TracedOnnxFunction, "function_ir")
+        TracedOnnxFunction.function_ir = kept
+
+
 def to_onnx(program: Any, input_names: Sequence[str], output_names: Sequence[str], *, optimize: bool,
             workdir: pathlib.Path | None) -> onnx.ModelProto:
     """The ONNX model of an exported program."""
     inputs = graph_names.placeholders("input", len(input_names))
     outputs = graph_names.placeholders("output", len(output_names))
+    _parse_translations_once()
     try:
         with quiet(program.state_dict.values()):
             model: onnx.ModelProto = torch.onnx.export(
