@@ -98,6 +98,7 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.stream_requests = settings.stream_requests;
   options.stream_answer_bytes = settings.stream_answer_bytes;
   options.memory = {settings.answer_bytes, settings.exchange_bytes, settings.memory_per_tenant};
+  options.kept_reply_bytes = settings.response_cache_bytes;
   options.drain_limit_ns = settings.drain_seconds * kNsPerSecond;
   options.hang_limit_ns = settings.hang_seconds * kNsPerSecond;
   options.max_run_ns = settings.max_run_seconds * kNsPerSecond;

@@ -137,6 +137,10 @@ constexpr std::array kSettings = {
     SettingInfo{"text_cache_bytes", 0, &Settings::text_cache_bytes,
                 "Most bytes of keys and values of all texts that language models are writing",
                 1 << 16, kMaxSettingBytes},
+    SettingInfo{"response_cache_bytes", 0, &Settings::response_cache_bytes,
+                "Most bytes of answers that are kept for requests that come again, of models whose "
+                "config.pbtxt has response_cache; 0: none is kept",
+                0, kMaxSettingBytes},
     SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
                 "Time for requests in flight after SIGTERM", 0, 3600},
     SettingInfo{"drain_notice_seconds", 0, &Settings::drain_notice_seconds,

@@ -120,7 +120,9 @@ void FlightTable::leave(Flight& flight) {
 }
 
 void FlightTable::end(Flight& flight, const runtime::Reply& reply) {
-  flight.model_->set_typical_ns(flight.model_->clock().now_ns() - flight.start_ns_);
+  if (!reply.is_kept) {
+    flight.model_->set_typical_ns(flight.model_->clock().now_ns() - flight.start_ns_);
+  }
   if (flight.observation_ != nullptr) {
     flight.observation_->answered(reply.errors.to_status(), reply.detail, bytes_of(reply));
   }

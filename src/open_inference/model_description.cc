@@ -101,12 +101,22 @@ ModelCounts count(const terms::ModelStatistics& statistics) {
     const bool is_right = answered.code == RuntimeCode::kOk;
     (is_right ? counts.success : counts.fail).count += answered.count;
   }
-  counts.success.ns = statistics.total.sum_ns;
+  const terms::KeptCounts& kept = statistics.kept;
+  counts.inferences = counts.success.count;
+  counts.hits = {kept.hits, kept.hit_ns};
+  counts.misses = {kept.misses, kept.miss_ns};
+  counts.success.count += kept.hits;
+  counts.success.ns = statistics.total.sum_ns + kept.hit_ns;
   counts.queue = {statistics.queue.count, statistics.queue.sum_ns};
   counts.copy_in = {statistics.copy.count, statistics.copy.sum_ns - statistics.copy_out_ns};
   counts.compute = {statistics.compute.count, statistics.compute.sum_ns};
   counts.copy_out = {statistics.copy.count, statistics.copy_out_ns};
-  for (const terms::RunCount& run : statistics.runs) counts.runs += run.count;
+  std::int64_t rows = 0;
+  for (const terms::RunCount& run : statistics.runs) {
+    counts.runs += run.count;
+    rows += std::max<std::int64_t>(run.rows, 1) * run.count;
+  }
+  counts.inferences = std::max(counts.inferences, rows);
   return counts;
 }
 

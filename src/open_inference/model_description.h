@@ -58,12 +58,16 @@ struct ModelCounts {
     std::int64_t count = 0;
     std::int64_t ns = 0;
   };
-  Times success;
-  Times fail;  ///< without times
+  Times success;  ///< with those of `hits`
+  Times fail;     ///< without times
   Times queue;
   Times copy_in;
   Times compute;
   Times copy_out;
+  Times hits;  ///< requests that a kept answer was given to
+  Times misses;
+  /// Rows that runs computed, or requests of a model whose requests run alone, as an ensemble's.
+  std::int64_t inferences = 0;
   std::int64_t runs = 0;
 };
 ModelCounts count(const terms::ModelStatistics& statistics);

@@ -10,6 +10,7 @@
 #include "telemetry/span_exporter.h"
 #include "telemetry/telemetry.h"
 #include "terms/server/server.h"
+#include "terms/server/statistics.h"
 
 namespace sluice::service {
 
@@ -17,6 +18,7 @@ struct ModelMetrics {
   terms::ModelInfo info;
   runtime::ModelStatisticsSnapshot requests;
   std::int64_t version = 1;  ///< as terms::ModelEntry
+  terms::KeptCounts kept = {};
 };
 
 /// At about one moment: each part is taken by itself.

@@ -346,26 +346,40 @@ terms::ModelEntry Service::describe(terms::ModelInfo info, terms::SessionId sess
   return entry;
 }
 
-/// The model is the session's from now on, or gone.
-Result<terms::ModelEntry> Service::enter_model(const Caller& caller, runtime::ModelHost& host,
-                                               ModelHandle model, const OwnModel& own) {
-  const terms::ModelInfo info = SLUICE_TRY(host.info(model));
-  auto sink = SLUICE_TRY(host.sink(model));
-  const bool is_remote = &host != &engine_;
-  const bool has_sequences = own.declared != nullptr && own.declared->sequences;
-  if (has_sequences) {
-    auto sequences = SequenceModel::create(info.name, sink, *own.declared, &exchange_);
+/// What a model's configuration puts in front of it. A model that cannot have it is gone.
+Result<Service::Front> Service::front_of(runtime::ModelHost& host, ModelHandle model,
+                                         const std::string& name,
+                                         const terms::DeclaredModel* declared) {
+  Front front;
+  front.sink = SLUICE_TRY(host.sink(model));
+  if (declared == nullptr) return front;
+  front.has_sequences = declared->sequences.has_value();
+  if (front.has_sequences) {
+    auto sequences = SequenceModel::create(name, front.sink, *declared, &exchange_);
     if (!sequences.is_ok()) {
       const Status undone = host.unload(model, 0);
       (void)undone;  // nobody else knows the handle
       return sequences.status();
     }
-    sink = *sequences;
+    front.sink = *sequences;
   }
-  // Inputs of a sequence have other places than the model's.
+  if (replies_ != nullptr && declared->keeps_replies) {
+    front.sink = front.replying = ReplyingModel::create(front.sink, replies_);
+  }
+  return front;
+}
+
+/// The model is the session's from now on, or gone.
+Result<terms::ModelEntry> Service::enter_model(const Caller& caller, runtime::ModelHost& host,
+                                               ModelHandle model, const OwnModel& own) {
+  const terms::ModelInfo info = SLUICE_TRY(host.info(model));
+  Front front = SLUICE_TRY(front_of(host, model, info.name, own.declared.get()));
+  // Inputs of a sequence have other places than the model's. No client may change an input between
+  // its digest and the run.
+  const bool copies_inputs = front.has_sequences || front.replying != nullptr;
   auto ref = std::make_shared<dispatch::ModelRef>(
-      sink, has_sequences ? std::vector<bool>() : info.in_place_inputs, is_remote, own.version,
-      info.name, own.declared);
+      front.sink, copies_inputs ? std::vector<bool>() : info.in_place_inputs, &host != &engine_,
+      own.version, info.name, own.declared);
   if (own.prepare) {
     const Status prepared = own.prepare(*ref);
     if (!prepared.is_ok()) {
@@ -389,12 +403,18 @@ Result<terms::ModelEntry> Service::enter_model(const Caller& caller, runtime::Mo
     if (owner->second.session != caller.session->id()) owner->second = {};
   }
   const terms::SessionId session = caller.session->id();
-  terms::ModelEntry entry = describe(info, session, sink->signature());
+  terms::ModelEntry entry = describe(info, session, front.sink->signature());
   entry.version = own.version;
   // Before the session has it: a session that closes now makes add_model fail, and the model goes
   // again.
-  models_.add(model,
-              {info.name, own.version, session, account_of(caller.peer), &host, std::move(ref)});
+  models_.add(model, {info.name,
+                      own.version,
+                      session,
+                      account_of(caller.peer),
+                      &host,
+                      std::move(ref),
+                      {},
+                      std::move(front.replying)});
   Status status = check_names(entry.signature);
   if (status.is_ok()) status = caller.session->add_model(model, num_cores);
   if (status.is_ok()) return entry;
@@ -427,21 +447,28 @@ Result<terms::Footprint> Service::estimate(const terms::LoadOptions& options,
 
 Status Service::start(const Caller& caller, ModelHandle model) {
   SLUICE_TRY(check_ready());
-  return SLUICE_TRY(find_to_control(caller, model)).host->start(model);
+  const ServedModel served = SLUICE_TRY(find_to_control(caller, model));
+  SLUICE_TRY(served.host->start(model));
+  if (served.replying != nullptr) served.replying->set_replying(true);
+  return ok_status();
 }
 
 Status Service::stop(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
-  runtime::ModelHost& host = *SLUICE_TRY(find_to_control(caller, model)).host;
+  const ServedModel served = SLUICE_TRY(find_to_control(caller, model));
+  runtime::ModelHost& host = *served.host;
+  if (served.replying != nullptr) served.replying->set_replying(false);
   const auto watched = watch(host, model, "a stop of", drain_ns);
   return host.stop(model, drain_deadline_ns(drain_ns));
 }
 
 Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
-  runtime::ModelHost& host = *SLUICE_TRY(find_to_control(caller, model)).host;
+  const ServedModel served = SLUICE_TRY(find_to_control(caller, model));
+  runtime::ModelHost& host = *served.host;
   const terms::ModelInfo info = SLUICE_TRY(host.info(model));
   SLUICE_TRY(graphs_->check_unused(model).with_context(info.name));
   // A session that ends waits for it: until the model is gone its group cannot go.
   const ClientSession::Load load = SLUICE_TRY(caller.session->enter_load());
+  if (served.replying != nullptr) served.replying->set_replying(false);
   const auto watched = watch(host, model, "an unload of", drain_ns);
   SLUICE_TRY(host.unload(model, drain_deadline_ns(drain_ns)));
   forget_model(model, info, caller);

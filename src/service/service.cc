@@ -41,9 +41,14 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
       log_(log),
       started_ns_(system_clock().now_ns()),
       sessions_(options_.quota, memory_),
-      common_(options_.quota, memory_, started_ns_, [this](const ClientSession& session) {
-        exchange_.add(session.owner(), session.memory().exchange);
-      }) {
+      common_(options_.quota, memory_, started_ns_,
+              [this](const ClientSession& session) {
+                exchange_.add(session.owner(), session.memory().exchange);
+              }),
+      replies_(
+          options_.kept_reply_bytes == 0
+              ? nullptr
+              : std::make_shared<KeptReplies>(options_.kept_reply_bytes, ClientMemory::process())) {
   hosts_.add(runtime::HandleKind::kEngine, engine_);
   hosts_.add(runtime::HandleKind::kFunction, *functions_);
   hosts_.add(runtime::HandleKind::kGraph, *graphs_);

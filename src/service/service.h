@@ -22,6 +22,7 @@
 #include "service/log.h"
 #include "service/metrics.h"
 #include "service/packages/upload.h"
+#include "service/replies/kept_replies.h"
 #include "service/table/model_table.h"
 #include "telemetry/telemetry.h"
 #include "terms/core_request.h"
@@ -66,6 +67,9 @@ struct ServiceOptions {
   std::int64_t hang_limit_ns = 0;
   /// Models without a group share cores and take turns when all cores are in use.
   bool shares_cores = true;
+  /// Of replies that models with DeclaredModel::keeps_replies keep, all together; 0: none keeps
+  /// any.
+  std::int64_t kept_reply_bytes = std::int64_t{64} << 20;
   /// Of groups for which nobody says.
   terms::Isolation isolation = terms::Isolation::kStream;
   /// Groups, models and functions of clients that are no administrators have workers by default.
@@ -406,6 +410,7 @@ class Service {
   terms::ModelEntry describe(terms::ModelInfo info, terms::SessionId session,
                              const terms::Signature& signature) const;
   Result<std::vector<HostedModel>> select_models(std::uint64_t model) const;
+  terms::KeptCounts kept_counts(terms::ModelHandle model) const;
   std::vector<terms::GroupInfo> all_groups() const;
   Status check_owner(const Owners& owners, std::uint64_t handle, const Caller& caller,
                      std::string_view what) const;
@@ -433,6 +438,13 @@ class Service {
   Result<terms::ModelEntry> enter_loaded(const Caller& caller, runtime::ModelHost& host,
                                          Result<terms::ModelHandle> model,
                                          const OwnModel& own = {});
+  struct Front {
+    std::shared_ptr<runtime::RequestSink> sink;
+    std::shared_ptr<ReplyingModel> replying = nullptr;  ///< null: no replies are kept
+    bool has_sequences = false;
+  };
+  Result<Front> front_of(runtime::ModelHost& host, terms::ModelHandle model,
+                         const std::string& name, const terms::DeclaredModel* declared);
   Result<terms::ModelEntry> enter_model(const Caller& caller, runtime::ModelHost& host,
                                         terms::ModelHandle model, const OwnModel& own);
   Result<terms::ModelEntry> enter_graph(const Caller& caller, terms::GraphRequest request);
@@ -481,6 +493,7 @@ class Service {
   mutable LoadMeter load_meter_;
   mutable CommonHoldings common_;  ///< of clients without a session
   ModelTable models_;
+  const std::shared_ptr<KeptReplies> replies_;  ///< null: no model keeps any
   mutable std::shared_mutex owners_mutex_;
   Owners group_owners_;
   Owners profile_owners_;

@@ -54,12 +54,19 @@ terms::Usage usage_of(std::uint64_t id, const runtime::UsageReport& report) {
 
 }  // namespace
 
+terms::KeptCounts Service::kept_counts(ModelHandle model) const {
+  const auto served = models_.find(model);
+  const bool keeps_replies = served.is_ok() && served->replying != nullptr;
+  return keeps_replies ? served->replying->counts() : terms::KeptCounts();
+}
+
 Result<std::vector<terms::ModelStatistics>> Service::statistics(std::uint64_t model) const {
   std::vector<terms::ModelStatistics> all;
   for (const HostedModel& hosted : SLUICE_TRY(select_models(model))) {
     const auto snapshot = hosted.host->statistics(ModelHandle{hosted.info.handle});
     if (!snapshot.is_ok()) continue;  // unloaded meanwhile
     all.push_back(statistics_of(hosted.info, *snapshot));
+    all.back().kept = kept_counts(ModelHandle{hosted.info.handle});
     if (snapshot->last_run_ns == 0) continue;
     all.back().last_run_unix_ms = unix_ms(snapshot->last_run_ns);
   }
@@ -129,7 +136,8 @@ Metrics Service::metrics() const {
   for (HostedModel& hosted : all_models()) {
     auto requests = hosted.host->statistics(ModelHandle{hosted.info.handle});
     if (!requests.is_ok()) continue;  // unloaded meanwhile
-    all.models.push_back({std::move(hosted.info), std::move(*requests), hosted.version});
+    const auto kept = kept_counts(ModelHandle{hosted.info.handle});
+    all.models.push_back({std::move(hosted.info), std::move(*requests), hosted.version, kept});
   }
   for (const terms::GroupInfo& group : all_groups()) {
     auto report = engine_.report(group.id);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <list>
 #include <unordered_map>
 #include <utility>
@@ -52,6 +53,18 @@ class LruMap {
     return order.front().value;
   }
 
+  /// Drops the values of all keys that `goes` says.
+  template <typename Goes>
+  void erase_if(const Goes& goes) {
+    for (Order* order : {&order_, &trials_}) {
+      for (auto entry = order->begin(); entry != order->end();) {
+        const auto next = std::next(entry);
+        if (goes(entry->key)) drop(*order, entry);
+        entry = next;
+      }
+    }
+  }
+
   std::int64_t held_bytes() const {
     return held_bytes_ + (shared_bytes_ == nullptr ? 0 : *shared_bytes_);
   }
@@ -80,9 +93,13 @@ class LruMap {
       const std::size_t hash = Hash{}(order.back().key);
       gone_[hash % kMaxGone] = hash;
     }
-    held_bytes_ -= order.back().bytes;
-    entries_.erase(std::cref(order.back().key));
-    order.pop_back();
+    drop(order, std::prev(order.end()));
+  }
+
+  void drop(Order& order, typename Order::iterator entry) {
+    held_bytes_ -= entry->bytes;
+    entries_.erase(std::cref(entry->key));
+    order.erase(entry);
   }
 
   /// Two keys of one hash only end a trial early.

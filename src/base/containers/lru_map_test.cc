@@ -22,6 +22,15 @@ TEST(LruMap, DropsTheLeastRecentlyUsed) {
   EXPECT_EQ(map.held_bytes(), 30);
 }
 
+TEST(LruMap, ErasesTheKeysThatACallerNames) {
+  Map map(1000);
+  for (int key = 0; key < 6; ++key) map.insert(key, "value", 10, /*is_cheap=*/key < 2);
+  map.erase_if([](int key) { return key % 2 == 0; });
+  for (int key = 0; key < 6; ++key) EXPECT_EQ(map.find(key) != nullptr, key % 2 == 1) << key;
+  EXPECT_EQ(map.size(), 3U);
+  EXPECT_EQ(map.held_bytes(), 30);
+}
+
 TEST(LruMap, KeepsTheValueThatIsThere) {
   Map map(30);
   map.insert(1, "first", 10);

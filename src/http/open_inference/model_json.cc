@@ -175,6 +175,7 @@ std::string config_json(const open_inference::ModelDescription& model, const std
   } else {
     config["ensemble_scheduling"] = {{"step", steps_json(model.declared->steps)}};
   }
+  if (model.declared->keeps_replies) config["response_cache"] = {{"enable", true}};
   if (model.declared->sequences) {
     config["sequence_batching"] = sequences_json(*model.declared->sequences);
   } else if (model.batch_rows > 0) {
@@ -204,7 +205,7 @@ std::string statistics_json(const service::Service& service,
         {{"name", model.name},
          {"version", std::to_string(service.version_of(terms::ModelHandle{model.model}))},
          {"last_inference", model.last_run_unix_ms},
-         {"inference_count", counts.success.count},
+         {"inference_count", counts.inferences},
          {"execution_count", counts.runs},
          {"inference_stats",
           {{"success", times_json(counts.success)},
@@ -212,7 +213,9 @@ std::string statistics_json(const service::Service& service,
            {"queue", times_json(counts.queue)},
            {"compute_input", times_json(counts.copy_in)},
            {"compute_infer", times_json(counts.compute)},
-           {"compute_output", times_json(counts.copy_out)}}},
+           {"compute_output", times_json(counts.copy_out)},
+           {"cache_hit", times_json(counts.hits)},
+           {"cache_miss", times_json(counts.misses)}}},
          {"batch_stats", runs_json(model.runs)}});
   }
   return json_text({{"model_stats", list}});

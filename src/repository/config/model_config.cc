@@ -55,10 +55,9 @@ class ConfigReader {
   }
 
   /// Fields that Triton has and that change nothing here.
-  static constexpr std::array<std::string_view, 17> kIgnored = {"optimization",
+  static constexpr std::array<std::string_view, 16> kIgnored = {"optimization",
                                                                 "metric_tags",
                                                                 "model_warmup",
-                                                                "response_cache",
                                                                 "runtime",
                                                                 "model_operations",
                                                                 "model_metrics",
@@ -110,6 +109,9 @@ class ConfigReader {
       return read_parameter(field);
     } else if (name == "model_transaction_policy") {
       return read_transactions(field.fields);
+    } else if (name == "response_cache") {
+      cache_ = field;
+      return read_cache(field.fields);
     } else {
       return read_unserved(field);
     }
@@ -286,6 +288,17 @@ class ConfigReader {
     return ok_status();
   }
 
+  Status read_cache(Fields fields) {
+    for (const TextField& field : fields) {
+      if (field.name == "enable") {
+        config_.keeps_replies = SLUICE_TRY(bool_of(field));
+      } else {
+        ignore_unknown(field);
+      }
+    }
+    return ok_status();
+  }
+
   Status finish() {
     if (ensemble_) return finish_ensemble();
     if (sequences_) return finish_sequences();
@@ -303,6 +316,9 @@ class ConfigReader {
     if (sequences_) {
       return fail(*sequences_, Code::kInvalidArgument, "an ensemble has none; its models do");
     }
+    // A model of the ensemble may be loaded anew, and no answer of the old one may stay.
+    if (cache_) ignore(*cache_, "the models of the ensemble keep their answers");
+    config_.keeps_replies = false;
     config_.platform = kEnsemblePlatform;
     config_.backend.clear();
     config_.steps = SLUICE_TRY(
@@ -319,6 +335,10 @@ class ConfigReader {
       return fail(*sequences_, Code::kInvalidArgument,
                   "the requests of a sequence stay with one version: leave version_weights and "
                   "shadow_version out");
+    }
+    if (config_.keeps_replies) {
+      return fail(*cache_, Code::kInvalidArgument,
+                  "an answer of a sequence depends on the requests before it, so none is kept");
     }
     SequenceBatching read = SLUICE_TRY(
         read_sequences(*sequences_, [&](const TextField& field) { ignore_unknown(field); }));
@@ -354,6 +374,7 @@ class ConfigReader {
   std::optional<TextField> batching_;
   std::optional<TextField> ensemble_;
   std::optional<TextField> sequences_;
+  std::optional<TextField> cache_;
   std::optional<TextField> platform_;  ///< the field that says it is an ensemble
   std::int64_t preferred_ = 0;         ///< the largest; 0: none
   std::int64_t delay_us_ = 0;

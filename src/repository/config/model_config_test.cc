@@ -81,6 +81,30 @@ TEST(ModelConfig, WarnsOfFieldsWithoutEffectByLine) {
                           "line 3: gpus: has no effect here"));
 }
 
+TEST(ModelConfig, AnswersAreKeptWhereItSaysSo) {
+  const auto kept = [](const char* text) { return read_model_config(text)->keeps_replies; };
+  EXPECT_TRUE(kept("response_cache { enable: true }"));
+  EXPECT_FALSE(kept("response_cache { enable: false }"));
+  EXPECT_FALSE(kept("response_cache { }"));
+  EXPECT_FALSE(kept("max_batch_size: 1"));
+  EXPECT_THAT(error_of("sequence_batching { } response_cache { enable: true }"),
+              HasSubstr("line 1: response_cache: an answer of a sequence depends"));
+  EXPECT_THAT(error_of("response_cache { enable: maybe }"), HasSubstr("line 1"));
+}
+
+TEST(ModelConfig, EnsembleLeavesItsAnswersToItsModels) {
+  const auto config = read_model_config(R"(platform: "ensemble"
+    response_cache { enable: true }
+    input { name: "a" data_type: TYPE_FP32 dims: [ 1 ] }
+    output { name: "b" data_type: TYPE_FP32 dims: [ 1 ] }
+    ensemble_scheduling { step { model_name: "m" input_map { key: "x" value: "a" }
+                                 output_map { key: "y" value: "b" } } })");
+  ASSERT_TRUE(config.is_ok()) << config.status().to_string();
+  EXPECT_FALSE(config->keeps_replies);
+  EXPECT_THAT(config->warnings,
+              ElementsAre("line 2: response_cache: the models of the ensemble keep their answers"));
+}
+
 TEST(ModelConfig, RefusesWhatWouldChangeAnswers) {
   EXPECT_THAT(error_of("backend: \"python\""), HasSubstr("\"python\" is not served"));
   EXPECT_THAT(error_of("model_transaction_policy { decoupled: true }"), HasSubstr("one answer"));

@@ -27,6 +27,7 @@ struct Reply {
   terms::ErrorList errors;
   std::vector<terms::OutputTensor> outputs;  ///< by signature index; empty after an error
   terms::ReplyDetail detail;                 ///< filled if the request wants it
+  bool is_kept = false;  ///< that of an earlier request: it does not tell how long the model takes
 };
 
 /// The reply of a request that fails before a model runs it.

@@ -71,6 +71,12 @@ std::int64_t ModelStatisticsSnapshot::num_runs() const {
   return total_count;
 }
 
+std::int64_t ModelStatisticsSnapshot::num_rows() const {
+  std::int64_t total_rows = 0;
+  for (const auto& [rows, run] : runs) total_rows += std::max<std::int64_t>(rows, 1) * run.count;
+  return total_rows;
+}
+
 std::int64_t ModelStatisticsSnapshot::num_running() const {
   return std::max<std::int64_t>(0, accepted - num_answered() - waiting);
 }

@@ -181,6 +181,10 @@ void add_models(PrometheusText& text, const Metrics& metrics) {
   }
   text.begin("model_joined_requests_total", "counter", "Requests that ran together with others");
   for (const auto& model : models) text.add(labels_of(model), model.requests.joined);
+  text.begin("model_reply_hits_total", "counter", "Requests that a kept answer was given to.");
+  for (const auto& model : models) text.add(labels_of(model), model.kept.hits);
+  text.begin("model_reply_misses_total", "counter", "Others, of a model that keeps its answers.");
+  for (const auto& model : models) text.add(labels_of(model), model.kept.misses);
   text.begin("model_recorded_bytes", "gauge",
              "Command lists and plans that its slots keep for shapes of earlier requests.");
   for (const auto& model : models) text.add(labels_of(model), model.requests.recorded_bytes);
@@ -292,6 +296,7 @@ void add_devices(PrometheusText& text, const Metrics& metrics) {
 /// Counts of all models of one name.
 struct TritonCounts {
   std::int64_t success = 0;
+  std::int64_t inferences = 0;  ///< rows of runs
   std::int64_t failure = 0;
   std::int64_t pending = 0;
   std::int64_t runs = 0;
@@ -300,6 +305,10 @@ struct TritonCounts {
   std::int64_t copy_in_us = 0;
   std::int64_t compute_us = 0;
   std::int64_t copy_out_us = 0;
+  std::int64_t hits = 0;
+  std::int64_t hit_us = 0;
+  std::int64_t misses = 0;
+  std::int64_t miss_us = 0;
 };
 
 /// The names that Triton gives to what is above, so that dashboards and autoscalers made for it
@@ -311,9 +320,12 @@ void add_triton_names(PrometheusText& text, const std::vector<ModelMetrics>& mod
     TritonCounts& counts = by_name[{model.info.name, model.version}];
     const ModelStatisticsSnapshot& requests = model.requests;
     counts.failure += requests.refused;
+    std::int64_t computed = 0;
     for (const terms::CodeCount& answered : requests.answered) {
-      (answered.code == RuntimeCode::kOk ? counts.success : counts.failure) += answered.count;
+      (answered.code == RuntimeCode::kOk ? computed : counts.failure) += answered.count;
     }
+    counts.success += computed + model.kept.hits;
+    counts.inferences += std::max(computed, requests.num_rows());
     counts.pending += requests.waiting;
     counts.runs += requests.num_runs();
     counts.request_us += requests.total.sum_ns() / kNsPerUs;
@@ -321,6 +333,10 @@ void add_triton_names(PrometheusText& text, const std::vector<ModelMetrics>& mod
     counts.copy_in_us += (requests.copy.sum_ns() - requests.copy_out_ns) / kNsPerUs;
     counts.compute_us += requests.compute.sum_ns() / kNsPerUs;
     counts.copy_out_us += requests.copy_out_ns / kNsPerUs;
+    counts.hits += model.kept.hits;
+    counts.hit_us += model.kept.hit_ns / kNsPerUs;
+    counts.misses += model.kept.misses;
+    counts.miss_us += model.kept.miss_ns / kNsPerUs;
   }
   struct Family {
     const char* name;
@@ -330,7 +346,7 @@ void add_triton_names(PrometheusText& text, const std::vector<ModelMetrics>& mod
   constexpr std::array kFamilies = {
       Family{"nv_inference_request_success", "Requests answered.", &TritonCounts::success},
       Family{"nv_inference_request_failure", "Requests refused or failed.", &TritonCounts::failure},
-      Family{"nv_inference_count", "Requests answered.", &TritonCounts::success},
+      Family{"nv_inference_count", "Rows of runs.", &TritonCounts::inferences},
       Family{"nv_inference_exec_count", "Runs.", &TritonCounts::runs},
       Family{"nv_inference_request_duration_us", "Until the answer.", &TritonCounts::request_us},
       Family{"nv_inference_queue_duration_us", "Until the first stage.", &TritonCounts::queue_us},
@@ -339,6 +355,12 @@ void add_triton_names(PrometheusText& text, const std::vector<ModelMetrics>& mod
       Family{"nv_inference_compute_infer_duration_us", "Kernels.", &TritonCounts::compute_us},
       Family{"nv_inference_compute_output_duration_us", "Copies of outputs.",
              &TritonCounts::copy_out_us},
+      Family{"nv_cache_num_hits_per_model", "Requests with a kept answer.", &TritonCounts::hits},
+      Family{"nv_cache_hit_duration_per_model", "Time of looks that found a kept answer.",
+             &TritonCounts::hit_us},
+      Family{"nv_cache_num_misses_per_model", "Requests that none was kept for.",
+             &TritonCounts::misses},
+      Family{"nv_cache_miss_duration_per_model", "Time of other looks.", &TritonCounts::miss_us},
       Family{"nv_inference_pending_request_count", "Requests that wait.", &TritonCounts::pending}};
   for (const Family& family : kFamilies) {
     const bool is_gauge = family.member == &TritonCounts::pending;

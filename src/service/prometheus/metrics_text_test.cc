@@ -187,9 +187,15 @@ TEST(Metrics, ModelsOfOneNameAreOneUnderTritonsNames) {
   Metrics metrics = example();
   metrics.models.push_back(metrics.models.front());
   metrics.models.back().info.handle += 1;
+  metrics.models.back().kept = {.hits = 4, .hit_ns = 8'000, .misses = 3, .miss_ns = 9'000};
   const std::string text = to_prometheus(metrics);
   const std::string labels = "{model=\"resnet\",version=\"1\"} ";
-  EXPECT_THAT(text, HasSubstr("\nnv_inference_request_success" + labels + "6\n"));
+  EXPECT_THAT(text, HasSubstr("\nnv_inference_request_success" + labels + "10\n"));
+  EXPECT_THAT(text, HasSubstr("\nnv_inference_count" + labels + "6\n"));
+  EXPECT_THAT(text, HasSubstr("\nnv_cache_num_hits_per_model" + labels + "4\n"));
+  EXPECT_THAT(text, HasSubstr("\nnv_cache_hit_duration_per_model" + labels + "8\n"));
+  EXPECT_THAT(text, HasSubstr("\nnv_cache_num_misses_per_model" + labels + "3\n"));
+  EXPECT_THAT(text, HasSubstr("\nnv_cache_miss_duration_per_model" + labels + "9\n"));
   EXPECT_THAT(text, HasSubstr("\nnv_inference_request_failure" + labels + "2\n"));
   EXPECT_THAT(text, HasSubstr("\nnv_inference_exec_count" + labels + "6\n"));
   EXPECT_THAT(text, HasSubstr("\nnv_inference_request_duration_us" + labels + "10004\n"));

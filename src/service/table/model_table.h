@@ -16,6 +16,7 @@
 #include "dispatch/traffic.h"
 #include "package/executable.h"
 #include "runtime/model_host.h"
+#include "service/replies/replying_model.h"
 #include "terms/server/server.h"
 
 namespace sluice::service {
@@ -29,6 +30,8 @@ struct ServedModel {
   runtime::ModelHost* host = nullptr;  ///< outlives the table
   std::shared_ptr<dispatch::ModelRef> ref;
   std::weak_ptr<const package::Executable> executable = {};  ///< its host's
+  std::shared_ptr<ReplyingModel> replying =
+      nullptr;  ///< the reference's; null: it keeps no replies
 };
 
 /// With its handle.

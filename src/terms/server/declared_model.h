@@ -91,6 +91,7 @@ struct DeclaredModel {
   std::map<std::string, std::string> parameters;
   std::vector<EnsembleStep> steps;         ///< of an ensemble, which has no file; else none
   std::optional<SequenceRules> sequences;  ///< none: each request is for itself
+  bool keeps_replies = false;              ///< equal requests get the answer of the first
 };
 
 }  // namespace sluice::terms

@@ -57,6 +57,15 @@ struct RunCount {
 };
 
 /// Of a model since its load.
+/// Requests of a model that keeps its answers, and the time that it took to look for them. Requests
+/// that an answer was kept for are in no other number.
+struct KeptCounts {
+  std::int64_t hits = 0;
+  std::int64_t hit_ns = 0;
+  std::int64_t misses = 0;
+  std::int64_t miss_ns = 0;  ///< to keep the answers, too
+};
+
 struct ModelStatistics {
   std::uint64_t model = 0;
   std::string name;
@@ -77,6 +86,7 @@ struct ModelStatistics {
   std::int64_t copy_out_ns = 0;       ///< of `copy.sum_ns`, that of outputs
   std::vector<RunCount> runs = {};    ///< by rows, ascending
   std::int64_t last_run_unix_ms = 0;  ///< when the last run ended; 0: none did
+  KeptCounts kept = {};
 
   SLUICE_FIELDS(accepted, refused, waiting, max_waiting, num_starts, busy_ns, recorded_bytes,
                 joined)

@@ -167,6 +167,7 @@ void to_proto(const open_inference::ModelDescription& from, const std::string& n
     group.set_kind(inference::ModelInstanceGroup::KIND_CPU);
   }
   to.mutable_model_transaction_policy()->set_decoupled(false);
+  if (from.declared->keeps_replies) to.mutable_response_cache()->set_enable(true);
 }
 
 void to_proto(const terms::ModelStatistics& from, std::int64_t version,
@@ -174,7 +175,7 @@ void to_proto(const terms::ModelStatistics& from, std::int64_t version,
   const open_inference::ModelCounts counts = open_inference::count(from);
   to.set_name(from.name);
   to.set_version(std::to_string(version));
-  to.set_inference_count(static_cast<std::uint64_t>(counts.success.count));
+  to.set_inference_count(static_cast<std::uint64_t>(counts.inferences));
   to.set_execution_count(static_cast<std::uint64_t>(counts.runs));
   to.set_last_inference(static_cast<std::uint64_t>(from.last_run_unix_ms));
   inference::InferStatistics& all = *to.mutable_inference_stats();
@@ -184,6 +185,8 @@ void to_proto(const terms::ModelStatistics& from, std::int64_t version,
   set(*all.mutable_compute_input(), counts.copy_in);
   set(*all.mutable_compute_infer(), counts.compute);
   set(*all.mutable_compute_output(), counts.copy_out);
+  set(*all.mutable_cache_hit(), counts.hits);
+  set(*all.mutable_cache_miss(), counts.misses);
   for (const terms::RunCount& run : from.runs) {
     if (run.rows == 0) continue;
     inference::InferBatchStatistics& batch = *to.add_batch_stats();

@@ -1,0 +1,67 @@
+// Replies of models that are kept for requests that come again.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/byte_budget.h"
+#include "base/containers/lru_map.h"
+#include "terms/tensors/tensor.h"
+
+namespace sluice::service {
+
+/// A model, as it was loaded once, and what a tenant asked of it.
+struct ReplyKey {
+  std::uint64_t model = 0;
+  /// SHA-256 (FIPS 180-4) of the tenant and all inputs: two requests of equal digests are equal.
+  std::array<std::byte, 32> digest = {};
+
+  bool operator==(const ReplyKey&) const = default;
+};
+
+struct ReplyKeyHash {
+  std::size_t operator()(const ReplyKey& key) const {
+    std::size_t hash = 0;
+    std::memcpy(&hash, key.digest.data(), sizeof(hash));  // the model is in the digest
+    return hash;
+  }
+};
+
+/// Outputs in memory of their own, by signature index.
+struct KeptReply {
+  std::vector<terms::TensorView> outputs;  ///< all in `memory`
+  std::shared_ptr<std::byte> memory;
+  ByteCharge charge;  ///< of the process's memory, as long as somebody reads the reply
+};
+
+/// Of all models of a daemon together: those used least recently go when there is no room. Safe
+/// across threads.
+class KeptReplies {
+ public:
+  using Shared = std::shared_ptr<const KeptReply>;
+
+  /// `memory`: what a reply is charged to, beside the limit.
+  KeptReplies(std::int64_t limit_bytes, std::shared_ptr<ByteBudget> memory)
+      : memory_(std::move(memory)), replies_(limit_bytes) {}
+
+  /// Null: there is none.
+  Shared find(const ReplyKey& key);
+  /// Keeps copies of the outputs, if they have room. May throw for want of memory.
+  void insert(const ReplyKey& key, const std::vector<terms::OutputTensor>& outputs);
+  /// All of a model.
+  void erase(std::uint64_t model);
+
+  std::int64_t held_bytes() const;
+
+ private:
+  const std::shared_ptr<ByteBudget> memory_;
+  mutable std::mutex mutex_;
+  LruMap<ReplyKey, Shared, ReplyKeyHash> replies_;
+};
+
+}  // namespace sluice::service
