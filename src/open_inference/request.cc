@@ -143,6 +143,15 @@ std::int64_t deadline_of(std::int64_t timeout_us, std::int64_t deadline_ns, cons
   return std::min(deadline_ns, end_ns.value_or(kNoDeadline));
 }
 
+Wait wait_of(const runtime::Reply& reply) {
+  if (reply.is_kept) return {};
+  const terms::ReplyDetail& detail = reply.detail;
+  const std::string_view why = detail.num_ahead > 0 ? "requests"
+                               : detail.is_joined   ? "rows"
+                                                    : "cores";
+  return {why, detail.num_ahead, detail.queue_ns, detail.copy_ns, detail.compute_ns};
+}
+
 std::optional<terms::SequencePart> to_sequence(std::uint64_t number, std::string_view text,
                                                bool is_start, bool is_end) {
   const bool has_id = number != 0 || !text.empty();
@@ -197,6 +206,7 @@ Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::Mo
     request.sequence = std::make_shared<const terms::SequencePart>(*from.sequence);
   }
   request.priority = priority_of(from.priority);
+  request.wants_detail = from.wants_wait;
   request.deadline_ns = deadline_of(from.timeout_us, deadline_ns, model.clock());
   return request;
 }

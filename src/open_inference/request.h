@@ -1,11 +1,13 @@
 // A request of the Open Inference Protocol, whatever its wire, and its answer.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dispatch/model_ref.h"
@@ -45,7 +47,34 @@ struct InferRequest {
   std::uint64_t priority = 0;         ///< 1 is the highest, 0 the default
   std::int64_t timeout_us = 0;        ///< until the answer; 0: none
   std::optional<terms::SequencePart> sequence = std::nullopt;
+  bool wants_wait = false;  ///< kWaitParameter: the answer says where the time went
 };
+
+/// A request with this parameter, true, gets those of wait_of.
+inline constexpr std::string_view kWaitParameter = "sluice_wait";
+
+/// Where the time of a request went.
+struct Wait {
+  /// What it waited for, before it ran: "requests" of the model that were before it, "rows" of
+  /// others that ran with it, "cores"; "nothing" for a kept answer.
+  std::string_view why = "nothing";
+  std::int64_t num_ahead = 0;  ///< of these requests
+  std::int64_t queue_ns = 0;
+  std::int64_t copy_ns = 0;
+  std::int64_t compute_ns = 0;
+
+  /// Its numbers by the name of their parameter, but for `why`, which is kWaitedFor.
+  std::array<std::pair<std::string_view, std::int64_t>, 4> numbers() const {
+    return {{{"sluice_ahead", num_ahead},
+             {"sluice_queue_ns", queue_ns},
+             {"sluice_copy_ns", copy_ns},
+             {"sluice_compute_ns", compute_ns}}};
+  }
+};
+inline constexpr std::string_view kWaitedFor = "sluice_waited_for";
+
+/// Of an answered request that wanted its detail.
+Wait wait_of(const runtime::Reply& reply);
 
 /// The protocol counts priorities from 1, the highest; the runtime's higher numbers run first, and
 /// 0 is the default of both.

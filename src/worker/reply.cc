@@ -61,6 +61,7 @@ Reply reply_of(Answer answer, const terms::Signature& signature, const std::stri
     reply.detail.copy_ns = bundle.numbers[1];
     reply.detail.compute_ns = bundle.numbers[2];
     reply.detail.is_joined = bundle.numbers[4] != 0;
+    reply.detail.num_ahead = std::max<std::int64_t>(bundle.numbers[7], 0);
   }
   return reply;
 }

@@ -19,7 +19,7 @@ runtime::Reply reply_of(Answer answer, const terms::Signature& signature,
                         const std::string& model_name, bool wants_detail,
                         const terms::ReplyDetail& where);
 
-using ToldNumbers = std::array<std::int64_t, 7>;  ///< of an answer, as protocol/setup.h says
+using ToldNumbers = std::array<std::int64_t, 8>;  ///< of an answer, as protocol/setup.h says
 
 /// Checks the times that a worker reports. A worker's clock may be virtual, so its times may exceed
 /// the daemon's measurement. The class bounds their sum per model, so that no sum over cores and

@@ -188,6 +188,8 @@ Status read_parameters(const object& from, InferCall& call) {
   call.wants_binary = SLUICE_TRY(parameters.get_or("binary_data_output", false));
   call.plain.sequence = SLUICE_TRY(parameters.sequence());
   call.plain.priority = SLUICE_TRY(parameters.get_or("priority", std::uint64_t{0}));
+  call.plain.wants_wait =
+      SLUICE_TRY(parameters.get_or(open_inference::kWaitParameter.data(), false));
   call.plain.timeout_us = SLUICE_TRY(parameters.get_or("timeout", std::int64_t{0}));
   if (call.plain.timeout_us < 0) {
     return bad_input("a timeout of {} us is less than none", call.plain.timeout_us);
@@ -290,6 +292,12 @@ Status write_output(const open_inference::OutputTensor& output, bool is_binary, 
   return ok_status();
 }
 
+void write_wait(const open_inference::Wait& wait, std::string& text) {
+  text += fmt::format(",\"parameters\":{{\"{}\":\"{}\"", open_inference::kWaitedFor, wait.why);
+  for (const auto& [name, number] : wait.numbers()) text += fmt::format(",\"{}\":{}", name, number);
+  text += '}';
+}
+
 }  // namespace
 
 Status read_request(std::int64_t json_bytes, const terms::Signature& signature, InferCall& call) {
@@ -345,6 +353,7 @@ Result<Reply> write_reply(const dispatch::ModelRef& model, std::int64_t limit_by
   reply.text = fmt::format("{{\"model_name\":{},\"model_version\":\"{}\"", json_text(call->model),
                            call->version);
   if (!call->id.empty()) reply.text += fmt::format(",\"id\":{}", json_text(call->id));
+  if (call->plain.wants_wait) write_wait(open_inference::wait_of(memory->reply), reply.text);
   reply.text += ",\"outputs\":[";
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool is_binary = call->plain.outputs.empty() ? call->wants_binary : call->is_binary[i];

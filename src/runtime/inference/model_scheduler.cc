@@ -85,8 +85,8 @@ Result<std::uint64_t> ModelScheduler::enter(Request& request) {
   // The model was idle: the time since the last completion says nothing about its speed.
   if (in_flight_ == 0) forecast_.resume(now_ns);
   const bool is_busy = in_flight_ >= static_cast<int>(num_slots_);
-  const std::int64_t wait_ns =
-      is_busy ? forecast_.wait_ns(line_.num_ahead(request), now_ns) : std::int64_t{0};
+  const std::int64_t in_line = is_busy ? line_.num_ahead(request) : std::int64_t{0};
+  const std::int64_t wait_ns = is_busy ? forecast_.wait_ns(in_line, now_ns) : std::int64_t{0};
   if (forecast_.is_hopeless(request, wait_ns, now_ns)) {
     return forecast_.too_late(fmt::format("model \"{}\"", options_.name), request, wait_ns, now_ns);
   }
@@ -98,7 +98,9 @@ Result<std::uint64_t> ModelScheduler::enter(Request& request) {
   if (request.deadline_ns < line_deadline_ns_) line_deadline_ns_ = request.deadline_ns;
   const std::int64_t rows = joining_ ? rows_of(request, *joining_) : 0;
   const std::int64_t since_ns = request.since_ns != 0 ? request.since_ns : now_ns;
-  line_.push({id, since_ns, std::move(request), rows});
+  const std::int64_t num_ahead =
+      is_busy ? in_line + static_cast<std::int64_t>(running_by_id_.size()) : std::int64_t{0};
+  line_.push({id, since_ns, std::move(request), rows, num_ahead});
   statistics_->set_waiting(num_waiting());
   return id;
 }

@@ -206,6 +206,7 @@ void ModelScheduler::complete_joined(Running& running, const Reply& reply) {
       answered.detail.queue_ns = own.queue_ns;
       answered.detail.submitted_ns = part.pending.submitted_ns;
       answered.detail.is_joined = is_joined;
+      answered.detail.num_ahead = part.pending.num_ahead;
       answered.detail.counted_rows = std::exchange(counted_rows, 0);
     }
     apply_nan_policy(answered);

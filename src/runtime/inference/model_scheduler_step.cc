@@ -328,6 +328,7 @@ Reply ModelScheduler::make_reply(Running& running) {
     reply.detail.compute_ns = running.times.compute_ns;
     reply.detail.recorded_bytes = statistics_->recorded_bytes();
     reply.detail.submitted_ns = running.pending.submitted_ns;
+    reply.detail.num_ahead = running.pending.num_ahead;
     reply.detail.stages = running.stages;
   }
   return reply;

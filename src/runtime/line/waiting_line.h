@@ -19,8 +19,9 @@ struct PendingRequest {
   std::uint64_t id = 0;  ///< counts up with arrival
   std::int64_t submitted_ns = 0;
   Request request;
-  std::int64_t rows = 0;  ///< that may be joined with those of others; 0: it runs alone
-  bool is_alone = false;  ///< since a run that it had joined failed
+  std::int64_t rows = 0;       ///< that may be joined with those of others; 0: it runs alone
+  std::int64_t num_ahead = 0;  ///< requests that it found before it, in slots and in the line
+  bool is_alone = false;       ///< since a run that it had joined failed
 };
 
 /// Its place in a line: the higher priority first, then the nearer deadline, then arrival.

@@ -27,6 +27,8 @@ void add(terms::ReplyDetail& all, const terms::ReplyDetail& one) {
   all.copy_ns += one.copy_ns;
   all.copy_out_ns += one.copy_out_ns;
   all.compute_ns += one.compute_ns;
+  all.num_ahead += one.num_ahead;
+  all.is_joined = all.is_joined || one.is_joined;
   if (all.submitted_ns == 0) all.submitted_ns = one.submitted_ns;
   for (terms::StageTime stage : one.stages) {
     if (stage.kind == terms::StageKind::kCompute) stage.segment += num_segments;

@@ -35,6 +35,7 @@ struct ReplyDetail {
   std::int64_t compute_ns = 0;        ///< all segments
   std::int64_t recorded_bytes = 0;    ///< of all slots, as in statistics
   bool is_joined = false;             ///< the request ran together with others
+  std::int64_t num_ahead = 0;         ///< requests of the model that it found before it
   std::int64_t copy_out_ns = 0;       ///< of `copy_ns`, that of outputs
   std::int64_t counted_rows = 0;      ///< of its run, which one of its requests counts; 0: not this
   std::int64_t submitted_ns = 0;      ///< when the wait began, on the engine's clock

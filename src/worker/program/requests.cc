@@ -39,7 +39,7 @@ Bundle bundle_of(const runtime::Reply& reply, bool wants_detail) {
   const terms::ReplyDetail& detail = reply.detail;
   bundle.numbers = {detail.queue_ns,       detail.copy_ns,           detail.compute_ns,
                     detail.recorded_bytes, detail.is_joined ? 1 : 0, detail.copy_out_ns,
-                    detail.counted_rows};
+                    detail.counted_rows,   detail.num_ahead};
   if (wants_detail) bundle.text = fmt::format("{}", fmt::join(detail.backends, ","));
   for (const auto& entry : reply.errors.entries()) {
     if (bundle.errors.size() == kMaxErrors) break;

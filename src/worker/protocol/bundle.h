@@ -1,6 +1,6 @@
 // Requests and answers as bytes in memory that a daemon and its worker share.
 //
-//     table: u64 table_bytes, 7 x i64 numbers, text, errors, tensors (type, shape, offset, size)
+//     table: u64 table_bytes, 8 x i64 numbers, text, errors, tensors (type, shape, offset, size)
 //     data of each tensor, at multiples of 64
 #pragma once
 
@@ -17,7 +17,7 @@ namespace sluice::worker {
 
 /// One request, or one answer. Tensors point to memory of somebody else.
 struct Bundle {
-  std::array<std::int64_t, 7> numbers = {};  ///< what they are, the user of the bundle says
+  std::array<std::int64_t, 8> numbers = {};  ///< what they are, the user of the bundle says
   std::string text;
   struct Error {
     std::int32_t runtime_code = 0;

@@ -21,7 +21,7 @@ Bundle example(std::vector<float>& x, std::vector<std::int64_t>& y) {
   x = {1, 2, 3, 4, 5, 6};
   y = {7};
   Bundle bundle;
-  bundle.numbers = {1, -2, 3, 4, 5, 6, 7};
+  bundle.numbers = {1, -2, 3, 4, 5, 6, 7, 8};
   bundle.text = "cpu,sim";
   bundle.errors = {{6, "lost"}, {1003, ""}};
   bundle.tensors = {{x.data(), 24, ir::ElementType::kF32, {2, 3}},
@@ -39,7 +39,7 @@ TEST(Bundle, RoundTripKeepsTensors) {
   write_bundle(bundle, std::span(room.bytes).first(size));
   const auto read = read_bundle(std::span(room.bytes).first(size));
   ASSERT_TRUE(read.is_ok()) << read.status().to_string();
-  EXPECT_THAT(read->numbers, ElementsAre(1, -2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(read->numbers, ElementsAre(1, -2, 3, 4, 5, 6, 7, 8));
   EXPECT_EQ(read->text, "cpu,sim");
   ASSERT_EQ(read->errors.size(), 2U);
   EXPECT_EQ(read->errors[0].message, "lost");

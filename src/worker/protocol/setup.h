@@ -16,8 +16,9 @@
 // none cancels the request `model`. A request's numbers: 1 for an answer with details, the longest
 // run that its client may have in ns (0: any). An answer's numbers: queue, copy and compute time in
 // ns, recorded bytes, 1 if the request was joined, copy time of outputs, rows of its run (0:
-// another request of the run tells them); its text: backends. A completion's status_code is 0 if
-// the bundle is in the room, kOutOfRange if it needs the bytes that outputs[0] says.
+// another request of the run tells them), requests before it; its text: backends. A completion's
+// status_code is 0 if the bundle is in the room, kOutOfRange if it needs the bytes that outputs[0]
+// says.
 #pragma once
 
 #include <cstdint>

@@ -32,8 +32,8 @@ Result<std::uint64_t> count_of(const Parameters& parameters, const char* name) {
 }
 
 /// Absent: false. Fails: kBadInput for another kind of value.
-Result<bool> flag_of(const Parameters& parameters, const char* name) {
-  const auto it = parameters.find(name);
+Result<bool> flag_of(const Parameters& parameters, std::string_view name) {
+  const auto it = parameters.find(std::string(name));
   if (it == parameters.end()) return false;
   if (it->second.has_bool_param()) return it->second.bool_param();
   return terms::runtime_error(RuntimeCode::kBadInput, "parameter \"{}\" is no bool", name);
@@ -148,11 +148,20 @@ void write_outputs(const std::vector<open_inference::OutputTensor>& outputs, std
   }
 }
 
+void write_wait(const open_inference::Wait& wait, inference::ModelInferResponse& response) {
+  auto& parameters = *response.mutable_parameters();
+  parameters[std::string(open_inference::kWaitedFor)].set_string_param(std::string(wait.why));
+  for (const auto& [name, number] : wait.numbers()) {
+    parameters[std::string(name)].set_int64_param(number);
+  }
+}
+
 }  // namespace
 
 Status read_request(const inference::ModelInferRequest& from, OpenInferCall& to) {
   to.plain.sequence = SLUICE_TRY(sequence_of(from.parameters()));
   to.plain.priority = SLUICE_TRY(count_of(from.parameters(), "priority"));
+  to.plain.wants_wait = SLUICE_TRY(flag_of(from.parameters(), open_inference::kWaitParameter));
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   to.plain.timeout_us = static_cast<std::int64_t>(
       std::min(SLUICE_TRY(count_of(from.parameters(), "timeout")), kMost));
@@ -191,6 +200,7 @@ Status write_response(const runtime::Reply& reply, const dispatch::ModelRef& mod
   SLUICE_TRY(charge.resize(size_bytes).with_context("answers wait to be read"));
   return catch_no_memory([&] {
     write_outputs(outputs, model.version(), request, to);
+    if (plain.wants_wait) write_wait(open_inference::wait_of(reply), to);
     return ok_status();
   });
 }
