@@ -40,7 +40,8 @@ def tensors(datatype: str, *names: str) -> list[dict[str, object]]:
 
 
 def main(folder: pathlib.Path) -> None:
-    settings = [("Pair", "pair", tensors("FP32", "a", "b"), tensors("FP32", "sum", "difference"))]
+    settings = [("Pair", name, tensors("FP32", "a", "b"), tensors("FP32", "sum", "difference"))
+                for name in ("pair", "spare", "batched")]
     settings += [("Echo", f"echo_{datatype.lower()}", tensors(datatype, "x"), tensors(datatype, "y"))
                  for datatype in DATATYPES]
     for kind, name, inputs, outputs in settings:

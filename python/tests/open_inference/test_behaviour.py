@@ -23,7 +23,7 @@ import tritonclient.grpc.aio as grpc_aio  # noqa: E402
 import tritonclient.http.aio as http_aio  # noqa: E402
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype  # noqa: E402
 
-from peers import DATATYPES, Server, echo, serving  # noqa: E402
+from peers import DATATYPES, Server, difference, echo, serving  # noqa: E402
 
 #: Without a form in JSON.
 BINARY_ONLY = ("FP16", "BF16")
@@ -34,7 +34,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("served")) as started:
         with httpclient.InferenceServerClient(started.http) as client:
             eventually(client.is_server_ready)
+            started.name = client.get_server_metadata()["name"]
         yield started
+
+
+@pytest.fixture(autouse=True)
+def expect_known_differences(server: Server, request: pytest.FixtureRequest) -> None:
+    reason = difference(server.name, request.node.name)
+    if reason is not None:
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=False))
 
 
 @pytest.fixture(params=[grpcclient, httpclient], ids=["grpc", "http"])
@@ -113,7 +121,7 @@ def test_statistics_count_requests(module: Any, client: Any) -> None:
     before = count()
     for _ in range(3):
         client.infer("pair", pair(module))
-    assert count() == before + 3
+    eventually(lambda: count() == before + 3)  # Triton counts behind the answer
 
 
 def test_statistics_tell_when_and_in_which_batches_requests_ran(module: Any, client: Any) -> None:
@@ -121,20 +129,40 @@ def test_statistics_tell_when_and_in_which_batches_requests_ran(module: Any, cli
         form = {"as_json": True} if module is grpcclient else {}
         return client.get_inference_statistics("pair", **form)["model_stats"][0]
 
+    def answered() -> int:
+        return int(found()["inference_stats"]["success"].get("count", 0))
+
+    alone = pair(module, [[1, 2]], [[3, 4]])
+    before = answered()
     for _ in range(3):
-        client.infer("pair", pair(module))
+        client.infer("pair", alone)
+    eventually(lambda: answered() == before + 3)
     one = found()
     last = int(one["last_inference"])
     assert last > 1_577_836_800_000, "milliseconds since 1970, of a year after 2019"
-    assert [int(batch["batch_size"]) for batch in one["batch_stats"]] == [1]
-    batch, times = one["batch_stats"][0], one["inference_stats"]
-    assert int(batch["compute_infer"]["count"]) == int(one["execution_count"]) >= 3
+    batches, times = one["batch_stats"], one["inference_stats"]
+    assert 1 in [int(batch["batch_size"]) for batch in batches]
+    assert sum(int(batch["compute_infer"]["count"]) for batch in batches) == int(one["execution_count"]) >= 3
     for name in ("compute_input", "compute_infer", "compute_output"):
-        assert int(batch[name].get("ns", 0)) == int(times[name].get("ns", 0))
-        assert int(times[name]["count"]) == int(one["inference_count"])
+        assert sum(int(batch[name].get("ns", 0)) for batch in batches) == int(times[name].get("ns", 0))
+        assert int(times[name]["count"]) == int(times["success"]["count"])
     assert found() == one
-    client.infer("pair", pair(module))
+    client.infer("pair", alone)
+    eventually(lambda: answered() == before + 4)
     assert int(found()["last_inference"]) >= last
+
+
+def test_statistics_count_the_rows_of_batches(module: Any, client: Any) -> None:
+    def found() -> tuple[int, int, int]:
+        form = {"as_json": True} if module is grpcclient else {}
+        one = client.get_inference_statistics("batched", **form)["model_stats"][0]
+        return (int(one.get("inference_count", 0)), int(one.get("execution_count", 0)),
+                int(one["inference_stats"]["success"].get("count", 0)))
+
+    before = found()
+    client.infer("batched", pair(module, [[1, 2]] * 3, [[3, 4]] * 3))
+    client.infer("batched", pair(module, [[1, 2]] * 5, [[3, 4]] * 5))
+    eventually(lambda: [now - then for now, then in zip(found(), before, strict=True)] == [8, 2, 2])
 
 
 def test_models_are_listed_unloaded_and_loaded(module: Any, client: Any) -> None:
@@ -144,14 +172,14 @@ def test_models_are_listed_unloaded_and_loaded(module: Any, client: Any) -> None
             return {entry["name"] for entry in found}
         return {entry.name for entry in found.models}
 
-    assert {"pair", echo("FP32")} <= listed()
-    client.unload_model("pair")
-    eventually(lambda: not client.is_model_ready("pair"))
+    assert {"spare", echo("FP32")} <= listed()
+    client.unload_model("spare")
+    eventually(lambda: not client.is_model_ready("spare"))
     with pytest.raises(InferenceServerException):
-        client.infer("pair", pair(module))
-    client.load_model("pair")
-    eventually(lambda: client.is_model_ready("pair"))
-    client.infer("pair", pair(module))
+        client.infer("spare", pair(module))
+    client.load_model("spare")
+    eventually(lambda: client.is_model_ready("spare"))
+    client.infer("spare", pair(module))
 
 
 # ---- tensors
