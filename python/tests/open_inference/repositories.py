@@ -17,7 +17,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+HERE = pathlib.Path(__file__).resolve()
+sys.path[:0] = [str(HERE.parents[1]), str(HERE.parents[3] / "tests/support")]
 
 import daemon as daemons  # noqa: E402
 import numpy as np  # noqa: E402
