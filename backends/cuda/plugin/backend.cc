@@ -249,9 +249,10 @@ void Backend::destroy_stream(Stream& stream) {
   driver_.table.stream_synchronize(stream.handle);
   driver_.table.stream_destroy(stream.handle);
   if (stream.mask != 0) driver_.table.mem_free(stream.mask);
+  stream.reports.release(driver_);
 }
 
-Status Backend::launch(const Stream& stream, const plugin::detail::Command& command,
+Status Backend::launch(Stream& stream, const plugin::detail::Command& command,
                        std::span<void* const> bindings) {
   const auto& kernel = static_cast<const Kernel&>(*command.kernel);
   if (kernel.code == nullptr) return plugin::ok();
@@ -267,6 +268,14 @@ Status Backend::launch(const Stream& stream, const plugin::detail::Command& comm
   const auto& [grid, block] = std::tie(kernel.source.grid, kernel.source.block);
   unsigned num_blocks = grid[0];
   CuDevicePointer mask = stream.mask;
+  CuDevicePointer words = 0;
+  unsigned number = 0;
+  if (kernel.source.reports_indices) {
+    Status status = stream.reports.add(driver_, stream.handle, *kernel.op, &words, &number);
+    if (!status.is_ok()) return status;
+    parameters.push_back(&words);
+    parameters.push_back(&number);
+  }
   if (kernel.source.is_masked) {
     parameters.push_back(&num_blocks);
     parameters.push_back(&mask);
@@ -309,6 +318,8 @@ Status Backend::submit(Stream& stream, const CommandList& list, std::span<void* 
     ran = command.kernel != nullptr ? launch(stream, command, bindings)
                                     : copy(stream, command, bindings);
   }
+  Status copied = stream.reports.copy_back(driver_, stream.handle);
+  if (ran.is_ok()) ran = std::move(copied);
   // As the table asks: an error of the work is told by the next wait.
   if (stream.first_error.is_ok()) stream.first_error = std::move(ran);
   return plugin::ok();
@@ -329,7 +340,9 @@ Status Backend::wait(Stream& stream, std::int64_t timeout_ns) {
     }
   }
   Status first = std::exchange(stream.first_error, plugin::ok());
-  return first.is_ok() ? check_call(driver_, result, "waiting for the device") : first;
+  if (first.is_ok()) first = check_call(driver_, result, "waiting for the device");
+  Status found = stream.reports.take(driver_, stream.handle);
+  return first.is_ok() ? found : first;
 }
 
 }  // namespace sluice::cuda

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plugin/device_code.h"
+#include "plugin/index_reports.h"
 #include "plugin/partitions.h"
 #include "sluice/host_backend.hpp"
 
@@ -28,6 +29,7 @@ struct Stream {
   CuStream handle = nullptr;
   CuDevicePointer mask = 0;  ///< MaskWords of its kernels; 0 if they have none
   Status first_error;
+  IndexReports reports;
 };
 
 /// An operation's kernel on one device. Immutable. Without code it has nothing to compute.
@@ -95,7 +97,7 @@ class Backend {
   Status make_mask(Stream& stream);
   Status count_blocks(std::int32_t device, Kernel& kernel) const;
   bool is_device_memory(const void* address) const;
-  Status launch(const Stream& stream, const plugin::detail::Command& command,
+  Status launch(Stream& stream, const plugin::detail::Command& command,
                 std::span<void* const> bindings);
   Status copy(const Stream& stream, const plugin::detail::Command& command,
               std::span<void* const> bindings);

@@ -118,6 +118,73 @@ def write_transformer(path: Path) -> Arrays:
     return {"x": generator.standard_normal((2, 7, 16), dtype=np.float32)}
 
 
+def save(path: Path, nodes: list[onnx.NodeProto], feeds: Arrays, outputs: dict[str, list[int]]) -> Arrays:
+    """A model of opset 24 with inputs as in `feeds` and outputs of f32. Returns `feeds`."""
+    types = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProto.INT64,
+             np.dtype(np.bool_): TensorProto.BOOL}
+    graph = helper.make_graph(
+        nodes, path.stem,
+        [helper.make_tensor_value_info(name, types[value.dtype], value.shape) for name, value in feeds.items()],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in outputs.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=10), path)
+    return feeds
+
+
+def write_attentions(path: Path) -> Arrays:
+    """Attention of heads that lie behind one another, with a past, masks and shared keys; and with padded keys."""
+    generator = np.random.default_rng(0)
+    queries, keys, past = 5, 40, 9
+    feeds: Arrays = {"q": generator.standard_normal((2, queries, 6 * 8), dtype=np.float32),
+                     "k": generator.standard_normal((2, keys, 2 * 8), dtype=np.float32),
+                     "v": generator.standard_normal((2, keys, 2 * 40), dtype=np.float32),
+                     "past_k": generator.standard_normal((2, 2, past, 8), dtype=np.float32),
+                     "past_v": generator.standard_normal((2, 2, past, 40), dtype=np.float32),
+                     "mask": generator.standard_normal((queries, past + keys), dtype=np.float32),
+                     "seen": generator.integers(2, size=(2, 1, queries, past + keys)).astype(np.bool_),
+                     "lengths": np.array([keys, 17])}
+    feeds["seen"][0, 0, 3] = False  # a query that sees no key
+    heads = {"q_num_heads": 6, "kv_num_heads": 2}
+    nodes = [
+        helper.make_node("Attention", ["q", "k", "v", "mask", "past_k", "past_v"], ["y", "all_k", "all_v"],
+                         is_causal=1, **heads),
+        helper.make_node("Attention", ["q", "k", "v", "seen", "past_k", "past_v"], ["hidden"], **heads),
+        helper.make_node("Attention", ["q", "k", "v", "", "", "", "lengths"], ["padded", "", "", "weights"],
+                         is_causal=1, softcap=3.0, qk_matmul_output_mode=3, **heads),
+    ]
+    wide = [2, queries, 6 * 40]
+    return save(path, nodes, feeds, {"y": wide, "all_k": [2, 2, past + keys, 8], "all_v": [2, 2, past + keys, 40],
+                                     "hidden": wide, "padded": wide, "weights": [2, 6, queries, keys]})
+
+
+def write_indices(path: Path) -> Arrays:
+    """Operators whose indices are inputs of the model."""
+    generator = np.random.default_rng(0)
+    feeds: Arrays = {"x": generator.standard_normal((6, 5, 4), dtype=np.float32),
+                     "rows": np.array([5, -6, 2]), "places": generator.integers(-5, 5, size=(6, 7, 4)),
+                     "tuples": np.array([[0, -1], [5, 2]]), "starts": np.array([-2, 3]), "ends": np.array([0, 9]),
+                     "steps": np.array([-2, 1]),
+                     "few": generator.standard_normal((6, 7, 3), dtype=np.float32),
+                     "slices": generator.standard_normal((2, 4), dtype=np.float32),
+                     "news": generator.standard_normal((6, 2, 4), dtype=np.float32),
+                     "written": np.array([3, 0, 1, 2, 3, 4])}
+    feeds["few_places"] = feeds["places"][:, :, :3].copy()
+    nodes = [
+        helper.make_node("Gather", ["x", "rows"], ["gathered"], axis=0),
+        helper.make_node("GatherElements", ["x", "places"], ["elements"], axis=1),
+        helper.make_node("GatherND", ["x", "tuples"], ["found"]),
+        helper.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["cut"]),
+        helper.make_node("ScatterElements", ["x", "few_places", "few"], ["replaced"], axis=1),
+        helper.make_node("ScatterElements", ["x", "few_places", "few"], ["added"], axis=1, reduction="add"),
+        helper.make_node("ScatterND", ["x", "tuples", "slices"], ["y"]),
+        helper.make_node("ScatterND", ["x", "tuples", "slices"], ["least"], reduction="min"),
+        helper.make_node("TensorScatter", ["x", "news", "written"], ["cache"], axis=1, mode="circular"),
+    ]
+    nodes.insert(0, helper.make_node("Constant", [], ["axes"], value_ints=[0, 1]))
+    whole = [6, 5, 4]
+    return save(path, nodes, feeds, {"gathered": [3, 5, 4], "elements": [6, 7, 4], "found": [2, 4], "cut": [2, 2, 4],
+                                     "replaced": whole, "added": whole, "y": whole, "least": whole, "cache": whole})
+
+
 def write_half(path: Path, whole: Path) -> None:
     """The model `whole` with inputs, weights and results of 16 bits."""
     model = onnx.load(whole)
@@ -155,16 +222,17 @@ def write_branches(path: Path) -> Arrays:
     return {"x": generator.standard_normal((9, 20), dtype=np.float32)}
 
 
-def check_confined(name: str, package: Path, feeds: Arrays, report: Report) -> None:
+def check_confined(name: str, package: Path, feeds: Arrays, outputs: list[str], report: Report) -> None:
     """On two of the device's cores, by either means, as on all of it: to the last bit."""
     os.environ["SLUICE_CUDA_EMULATED"] = "seed=1"
     results = {}
     for confine in ("none", "contexts", "masks"):
         os.environ["SLUICE_CUDA_CONFINE"] = confine
-        results[confine] = run_model(package, feeds, ["y"], ("--threads", "2"))["y"]
+        results[confine] = run_model(package, feeds, outputs, ("--threads", "2"))
     del os.environ["SLUICE_CUDA_CONFINE"]
     for confine in ("contexts", "masks"):
-        same = np.array_equal(results[confine], results["none"], equal_nan=True)
+        same = all(np.array_equal(results[confine][output], results["none"][output], equal_nan=True)
+                   for output in outputs)
         report.add(same, f"{name} on two cores by {confine}: the same bits as on the whole device")
 
 
@@ -193,12 +261,15 @@ def main() -> int:
     with scratch_folder() as name:
         folder = Path(name)
         check("mlp", make.write("mlp", folder), NETWORKS["mlp"].inputs(np.random.default_rng(0)), set(), folder, report)
-        written = {"chain": (write_chain, {"CumSum"}), "cnn": (write_cnn, set()), "transformer": (write_transformer, set())}
+        written = {"chain": (write_chain, {"CumSum"}), "cnn": (write_cnn, set()),
+                   "transformer": (write_transformer, set()), "attentions": (write_attentions, set()),
+                   "indices": (write_indices, set())}
         for model_name, (write, on_host) in written.items():
             model = folder / f"{model_name}.onnx"
             feeds = write(model)
             check(model_name, model, feeds, on_host, folder, report)
-            check_confined(model_name, folder / "device.sluice", feeds, report)
+            outputs = [output.name for output in onnx.load(model).graph.output]
+            check_confined(model_name, folder / "device.sluice", feeds, outputs, report)
             if model_name in ("cnn", "transformer"):
                 check_half(model_name, model, feeds, folder, report)
         branches = folder / "branches.onnx"

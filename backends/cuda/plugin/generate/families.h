@@ -13,14 +13,17 @@ struct Family {
 };
 
 extern const Family kArgExtremeFamily;
+extern const Family kAttentionFamily;
 extern const Family kConcatFamily;
 extern const Family kElementwiseFamily;
 extern const Family kGatherFamily;
 extern const Family kNormalizationFamily;
 extern const Family kPadFamily;
+extern const Family kPagedAttentionFamily;
 extern const Family kProductFamily;
 extern const Family kReductionFamily;
 extern const Family kResizeFamily;
+extern const Family kScatterFamily;
 extern const Family kSliceFamily;
 extern const Family kSoftmaxFamily;
 extern const Family kSplitFamily;

@@ -10,10 +10,11 @@ namespace {
 
 const Family* find_family(const sluice_op& op) {
   const std::string kind = plugin::kind_of(op);
-  for (const Family* family : {&kArgExtremeFamily, &kConcatFamily, &kElementwiseFamily,
-                               &kGatherFamily, &kNormalizationFamily, &kPadFamily, &kProductFamily,
-                               &kReductionFamily, &kResizeFamily, &kSliceFamily, &kSoftmaxFamily,
-                               &kSplitFamily, &kTransposeFamily, &kTriluFamily, &kWindowFamily}) {
+  for (const Family* family :
+       {&kArgExtremeFamily, &kAttentionFamily, &kConcatFamily, &kElementwiseFamily, &kGatherFamily,
+        &kNormalizationFamily, &kPadFamily, &kPagedAttentionFamily, &kProductFamily,
+        &kReductionFamily, &kResizeFamily, &kScatterFamily, &kSliceFamily, &kSoftmaxFamily,
+        &kSplitFamily, &kTransposeFamily, &kTriluFamily, &kWindowFamily}) {
     for (const char* const* name = family->kinds; *name != nullptr; ++name) {
       if (kind == *name) return family;
     }
@@ -40,7 +41,9 @@ Status generate(const sluice_op& op, Source* source) {
 }
 
 std::uint32_t in_place_inputs(const sluice_op& op) {
-  if (find_family(op) != &kElementwiseFamily) return 0;
+  const Family* const family = find_family(op);
+  if (family == &kScatterFamily) return 1;
+  if (family != &kElementwiseFamily) return 0;
   const Dims output = plugin::dims_of(op.outputs[0].tensor);
   std::uint32_t inputs = 0;
   for (int i = 0; i < std::min(op.num_inputs, 32); ++i) {

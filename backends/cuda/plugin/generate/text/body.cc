@@ -171,6 +171,7 @@ Status write_kernel(const sluice_op& op, Parameters parameters, const ElementKer
                  store_result(op, kernel.value, "i") + "}\n";
   source->block = {kernel.threads, 1, 1};
   source->operands = parameters.operands();
+  source->reports_indices = parameters.reports_indices();
   return set_grid(count, kernel.threads, source) ? plugin::ok() : too_large(op);
 }
 

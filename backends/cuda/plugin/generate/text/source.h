@@ -24,7 +24,19 @@ struct Source {
   /// The operands whose addresses are the parameters, in order: numbers of the inputs, then the
   /// body's inputs; -1 - i is output i.
   std::vector<int> operands;
+  /// Two parameters follow the operands: the words of an IndexReport, and the number of the launch.
+  bool reports_indices = false;
   bool is_masked = false;  ///< as mask_kernel rewrites it (confine/masked_kernel.h)
+};
+
+/// Words of 64 bits in device memory, 0 before a launch. The first thread that meets an index
+/// outside of its axis fills them.
+struct IndexReport {
+  static constexpr std::size_t kLaunch = 0;  ///< the number that the launch was given, above 0
+  static constexpr std::size_t kIndex = 1;   ///< as it stands in the tensor
+  static constexpr std::size_t kAxis = 2;
+  static constexpr std::size_t kExtent = 3;
+  static constexpr std::size_t kNumWords = 4;
 };
 
 }  // namespace sluice::cuda

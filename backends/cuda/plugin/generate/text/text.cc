@@ -142,7 +142,7 @@ std::string Parameters::declarations() const {
     text.append(", ").append(type_name(op_->outputs[output].tensor.element_type));
     text.append("* y").append(std::to_string(output));
   }
-  return text;
+  return reports_indices_ ? text + ", unsigned long long* wrong, unsigned launch" : text;
 }
 
 std::vector<int> Parameters::operands() const {
@@ -151,11 +151,44 @@ std::vector<int> Parameters::operands() const {
   return all;
 }
 
+namespace {
+
+// Words as IndexReport has them. The thread that finds the first word 0 writes the others.
+constexpr const char* kReport = R"(
+static __device__ void report_index(long long index, long long axis, long long extent,
+                                    unsigned long long* wrong, unsigned launch) {
+  if (atomicCAS(wrong, 0ULL, (unsigned long long)launch) != 0) return;
+  wrong[1] = index;
+  wrong[2] = axis;
+  wrong[3] = extent;
+}
+)";
+
+/// `index`: what is reported.
+std::string check_range(const std::string& index, std::int64_t end, std::int64_t extent,
+                        std::size_t axis) {
+  return "  if (at < 0 || at >= " + std::to_string(end) + ") {\n    report_index(" + index + ", " +
+         std::to_string(axis) + ", " + std::to_string(extent) +
+         ", wrong, launch);\n    return;\n  }\n";
+}
+
+}  // namespace
+
+std::string check_index(std::int64_t extent, std::size_t axis) {
+  const std::string size = std::to_string(extent);
+  return "  if (at < 0) at += " + size + ";\n" +
+         check_range("at < 0 ? at - " + size + " : at", extent, extent, axis);
+}
+
+std::string check_place(std::int64_t end, std::int64_t extent, std::size_t axis) {
+  return check_range("at", end, extent, axis);
+}
+
 std::string kernel_head(const Parameters& parameters, std::int64_t num_elements) {
   const char* const index = num_elements < kMaxShortIndex ? "unsigned" : "unsigned long long";
   return std::string("typedef ") + index + " Index;\n" + types_text(parameters.op()) +
-         "\nextern \"C\" __global__ void " + kKernelName + "(" + parameters.declarations() +
-         ") {\n";
+         (parameters.reports_indices() ? kReport : "") + "\nextern \"C\" __global__ void " +
+         kKernelName + "(" + parameters.declarations() + ") {\n";
 }
 
 std::string find_element(unsigned threads, std::int64_t num_elements) {

@@ -52,6 +52,9 @@ class Parameters {
   std::string add(int operand);
   /// Adds an output besides output 0, which is always there and called `y`.
   std::string add_output(int output);
+  /// The kernel meets indices that only a run knows, and checks them by check_index.
+  void report_indices() { reports_indices_ = true; }
+  bool reports_indices() const { return reports_indices_; }
   /// "const float* x0, const F16* x3, float* y".
   std::string declarations() const;
   /// As Source::operands.
@@ -62,9 +65,17 @@ class Parameters {
   const sluice_op* op_;
   std::vector<int> inputs_;
   std::vector<int> outputs_ = {0};
+  bool reports_indices_ = false;
 };
 
-/// The head of a kernel up to its brace: index type, element types, name, parameters.
+/// The statements that turn the variable `at`, an index of an axis that may count from its end,
+/// into a place. A thread with an index outside of the axis reports it and returns. Requires:
+/// Parameters::report_indices.
+std::string check_index(std::int64_t extent, std::size_t axis);
+/// As above for a variable `at` that must be in [0, `end`) and does not count from the end.
+std::string check_place(std::int64_t end, std::int64_t extent, std::size_t axis);
+
+/// The head of a kernel up to its brace: index type, element types, functions, name, parameters.
 std::string kernel_head(const Parameters& parameters, std::int64_t num_elements);
 
 /// Finds the element `i` of a thread and returns if there is none.

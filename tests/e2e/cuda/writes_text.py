@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""`sluice generate` on an emulated GPU, which attends to the pages of a cache, writes what plain numpy computes.
+
+Skipped where no CUDA toolkit is installed to compile the kernels.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "language"))
+import cuda_compiler  # noqa: E402
+from report import Report, scratch_folder  # noqa: E402
+from tiny_models import greedy, make, save  # noqa: E402
+
+from harness.sluice_cli import run_command  # noqa: E402
+
+PROMPT = [1, 50, 7, 23, 88, 4, 61]
+TOKENS = 5
+CACHE = {"Gather", "PagedAttention", "ScatterND"}  #: what reads and writes tokens and pages
+
+
+def main() -> int:
+    if reason := cuda_compiler.reason_to_skip():
+        print(f"skipped: {reason}")
+        return 77
+    report = Report()
+    with scratch_folder() as name:
+        for family, changes in {"llama": {}, "mistral": {"sliding_window": 5}}.items():
+            tiny = make(family, num_hidden_layers=2, max_position_embeddings=48, **changes)
+            package = Path(name) / f"{family}.sluice"
+            run_command("compile", save(tiny, Path(name) / family), "-o", package, "--backend", "cuda-emulated,cpu")
+            nodes = json.loads(run_command("explain", package, "--json"))["nodes"]
+            on_host = sorted({node["operator"] for node in nodes if node["backend"] == "cpu"})
+            report.add(not any(kind.split("::")[-1] in CACHE for kind in on_host), f"{family}: on the host: {on_host}")
+            wanted = greedy(tiny, PROMPT, TOKENS)
+            for confine in ("none", "masks"):
+                os.environ["SLUICE_CUDA_CONFINE"] = confine
+                printed = run_command("generate", package, "--ids", ",".join(map(str, PROMPT)), "--threads", "2",
+                                      "--max-tokens", str(TOKENS))
+                tokens = [int(word) for word in printed.split()]
+                report.add(tokens == wanted, f"{family}, confined by {confine}: {tokens}, expected {wanted}")
+            del os.environ["SLUICE_CUDA_CONFINE"]
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
