@@ -7,6 +7,7 @@
 
 #include "backend/handshake.h"
 #include "base/log/event_log.h"
+#include "base/text/plural.h"
 
 namespace sluice::backend {
 namespace {
@@ -155,8 +156,8 @@ Result<std::shared_ptr<const Backend>> BackendRegistry::find(std::string_view na
   auto backend = SLUICE_TRY(find_plugin(wanted.backend));
   const auto count = static_cast<int>(backend->devices().size());
   if (wanted.device.value_or(0) < count || !wanted.device) return backend;
-  return make_error(Code::kNotFound, "backend \"{}\" has {} devices, numbered from 0; no device {}",
-                    wanted.backend, count, *wanted.device);
+  return make_error(Code::kNotFound, "backend \"{}\" has {}, numbered from 0; no device {}",
+                    wanted.backend, counted(count, "device"), *wanted.device);
 }
 
 Result<std::shared_ptr<const Backend>> BackendRegistry::find_plugin(std::string_view name) const {

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/text/plural.h"
 #include "compile/placement.h"
 #include "ir/source.h"
 #include "ops/control/structure.h"
@@ -30,8 +31,7 @@ class Refusals {
     std::string text;
     for (const auto& [kind, entry] : by_kind_) {
       if (!text.empty()) text += "; ";
-      text += fmt::format("{} ({} node{}, {})", kind, entry.count, entry.count == 1 ? "" : "s",
-                          entry.first);
+      text += fmt::format("{} ({}, {})", kind, counted(entry.count, "node"), entry.first);
     }
     return unimplemented("unsupported operators: {}", text);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/plural.h"
 #include "compile/link/link_graphs.h"
 
 namespace sluice::compile {
@@ -124,10 +125,11 @@ Status check_limits(const package::Executable& executable, const PartitionLimits
     if (static_cast<int>(end - first) >= limits.min_operations) continue;
     const ir::Subgraph& main = executable.graph.main();
     return invalid_argument(
-        "segment \"{}\" has {} operations, the first is {} on backend \"{}\"; at least {} are "
+        "segment \"{}\" has {}, the first is {} on backend \"{}\"; at least {} are "
         "required: place its operations on a neighbour's backend, or lower --min-segment",
-        segments[i].name, end - first, main.operation(main.order()[first]).describe(),
-        backend_of(executable, first, end), limits.min_operations);
+        segments[i].name, counted(end - first, "operation"),
+        main.operation(main.order()[first]).describe(), backend_of(executable, first, end),
+        limits.min_operations);
   }
   return ok_status();
 }

@@ -122,7 +122,7 @@ TEST(Placement, LimitsNameTheSegmentThatBreaksThem) {
               HasSubstr("falls into 3 segments, at most 2"));
   EXPECT_THAT(
       place({"Relu=reference"}, {"cpu"}, {2, 0}).status().message(),
-      AllOf(HasSubstr("has 1 operations"), HasSubstr("block.2/relu"), HasSubstr("\"reference\"")));
+      AllOf(HasSubstr("has 1 operation,"), HasSubstr("block.2/relu"), HasSubstr("\"reference\"")));
 }
 
 TEST(Explain, NamesRuleAlternativesAndWhatCrossesSegments) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text/plural.h"
 #include "compile/optimize.h"
 #include "ir/verify.h"
 #include "ops/inference.h"
@@ -101,7 +102,7 @@ int Quantizer::num_convolutions() const {
 
 Status Quantizer::observe(std::span<const terms::TensorView> inputs) {
   if (inputs.size() != signature_.inputs.size()) {
-    return invalid_argument("{} tensors, the model takes {}", inputs.size(),
+    return invalid_argument("{}, the model takes {}", counted(inputs.size(), "tensor"),
                             signature_.inputs.size());
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {

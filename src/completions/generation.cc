@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/no_memory.h"
+#include "base/text/plural.h"
 #include "generate/logprobs.h"
 #include "terms/runtime_code.h"
 
@@ -83,8 +84,8 @@ void Generation::keep_pages() {
 Status Generation::check() const {
   if (is_cancelled_) return cancelled();
   if (!is_late()) return ok_status();
-  return terms::runtime_error(RuntimeCode::kTimeout, "the deadline passed after {} tokens",
-                              num_tokens_);
+  return terms::runtime_error(RuntimeCode::kTimeout, "the deadline passed after {}",
+                              counted(num_tokens_, "token"));
 }
 
 Result<generate::Sequence::Piece> Generation::next_piece(std::int64_t most) {

@@ -24,6 +24,7 @@
 #include "base/process/child.h"
 #include "base/process/memory_limit.h"
 #include "base/system/heap.h"
+#include "base/text/plural.h"
 #include "daemon/daemon.h"
 #include "daemon/flags.h"
 #include "daemon/handover/inherited.h"
@@ -232,8 +233,8 @@ void end(Daemon& daemon, int number, Succession& succession, service::Log& log) 
   if (number == SIGUSR2) {
     log.add(service::LogLevel::kInfo, "daemon.leave successor={} drain_s={}", succession.process(),
             drain_seconds);
-    tell_manager(fmt::format("MAINPID={}\nREADY=1\nSTATUS=Serving {} devices", succession.process(),
-                             daemon.devices().devices.size()),
+    tell_manager(fmt::format("MAINPID={}\nREADY=1\nSTATUS=Serving {}", succession.process(),
+                             counted(daemon.devices().devices.size(), "device")),
                  log);
     daemon.leave(drain_seconds * kNsPerSecond);
   } else {
@@ -273,7 +274,7 @@ Result<int> serve(const Settings& settings, const Start& start, InheritedFds inh
     *is_taken_over = true;
     close(start.report_fd);
   } else {
-    tell_manager(fmt::format("READY=1\nSTATUS=Serving {} devices", num_devices), *log);
+    tell_manager(fmt::format("READY=1\nSTATUS=Serving {}", counted(num_devices, "device")), *log);
   }
   Succession succession(**daemon, start, *log);
   const int number =

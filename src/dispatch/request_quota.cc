@@ -1,5 +1,6 @@
 #include "dispatch/request_quota.h"
 
+#include "base/text/plural.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::dispatch {
@@ -10,8 +11,8 @@ Status RequestQuota::enter() {
   SLUICE_TRY(Status(closed_));
   if (num_in_flight_ >= max_in_flight_) {
     return terms::runtime_error(RuntimeCode::kQueueFull,
-                                "a session may have {} requests in flight; wait for an answer",
-                                max_in_flight_);
+                                "a session may have {} in flight; wait for an answer",
+                                counted(max_in_flight_, "request"));
   }
   ++num_in_flight_;
   return ok_status();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/json/json_reader.h"
+#include "base/text/plural.h"
 
 namespace sluice::embed {
 namespace {
@@ -62,8 +63,8 @@ Result<Ports> find_ports(const terms::Signature& signature) {
 
 Status check_context(std::int64_t count, const Facts& facts, const char* what) {
   if (count <= facts.context) return ok_status();
-  return make_error(Code::kOutOfRange, "the {} has {} tokens; the model takes {}", what, count,
-                    facts.context);
+  return make_error(Code::kOutOfRange, "the {} has {}; the model takes {}", what,
+                    counted(count, "token"), facts.context);
 }
 
 Result<text::Encoding> checked(text::Encoding encoding, const Facts& facts, const char* what) {

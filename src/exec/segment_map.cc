@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backend/extensions/events.h"
+#include "base/text/plural.h"
 
 namespace sluice::exec {
 namespace {
@@ -109,8 +110,8 @@ class Mapper {
     }
     const auto devices = backends_[backend]->devices();
     if (placement.device < 0 || static_cast<std::size_t>(placement.device) >= devices.size()) {
-      return invalid_argument("backend \"{}\" has {} devices, no device {}",
-                              backends_[backend]->name(), devices.size(), placement.device);
+      return invalid_argument("backend \"{}\" has {}, no device {}", backends_[backend]->name(),
+                              counted(devices.size(), "device"), placement.device);
     }
     map_.groups.push_back(
         SLUICE_TRY(backend::Group::create(backends_[backend], placement.device, placement.cores)));

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/text/plural.h"
+
 namespace sluice::generate {
 
 std::int64_t Sequence::limit() const {
@@ -30,8 +32,8 @@ Status Sequence::start(Request request) {
   if (wanted < 0) return invalid_argument("max_tokens is {}; it takes 0 or more", wanted);
   if (count > facts_.context || wanted > facts_.context - count) {
     return make_error(Code::kOutOfRange,
-                      "the prompt has {} tokens and {} may follow; the model's context has {}",
-                      count, wanted, facts_.context);
+                      "the prompt has {} and {} may follow; the model's context has {}",
+                      counted(count, "token"), wanted, facts_.context);
   }
   // The last token of the prompt is always computed: its logits are wanted.
   const auto most = std::min(static_cast<std::size_t>(computed_), request.prompt.size() - 1);
@@ -70,7 +72,8 @@ Result<Sequence::Piece> Sequence::next_piece(std::int64_t most) {
 
 Status Sequence::check_stop() const {
   if (!request_.is_stopped || !request_.is_stopped()) return ok_status();
-  return make_error(Code::kCancelled, "the generation was stopped after {} tokens", computed_);
+  return make_error(Code::kCancelled, "the generation was stopped after {}",
+                    counted(computed_, "token"));
 }
 
 bool Sequence::is_stop(std::int64_t token) const {

@@ -5,6 +5,8 @@
 #include <unordered_set>
 #include <variant>
 
+#include "base/text/plural.h"
+
 namespace sluice::ir {
 namespace {
 
@@ -144,7 +146,7 @@ class SubgraphVerifier {
     // nothing.
     const std::size_t own = operation.is("Elementwise", "sluice") ? 0 : 1;
     if (body.inputs.size() != own + operation.body->inputs.size()) {
-      return invalid_argument("takes {} inputs but gets {}", body.inputs.size(),
+      return invalid_argument("takes {} but gets {}", counted(body.inputs.size(), "input"),
                               own + operation.body->inputs.size());
     }
     if (body.outputs.size() != 1) {

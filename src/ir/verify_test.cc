@@ -133,7 +133,7 @@ TEST(Verify, RefusesABodyOfAnotherArity) {
   small.graph.main().operation(small.relu).body = Body{id, {}};
   EXPECT_TRUE(verify(small.graph).is_ok());
   small.graph.main().operation(small.relu).body = Body{id, {small.x}};
-  expect_refused(small.graph, "body: takes 1 inputs but gets 2");
+  expect_refused(small.graph, "body: takes 1 input but gets 2");
 }
 
 /// Adds a subgraph that is run by `caller`, an operation of subgraph `outer`.

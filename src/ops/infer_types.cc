@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text/plural.h"
 #include "ops/inference.h"
 
 namespace sluice::ops {
@@ -44,8 +45,8 @@ class GraphInference {
     }
     ir::Subgraph& subgraph = graph_.subgraph(id);
     if (types.size() != subgraph.inputs.size()) {
-      return invalid_argument("subgraph \"{}\" takes {} inputs but gets {}", subgraph.name,
-                              subgraph.inputs.size(), types.size());
+      return invalid_argument("subgraph \"{}\" takes {} but gets {}", subgraph.name,
+                              counted(subgraph.inputs.size(), "input"), types.size());
     }
     // The call decides, not the file: a loop infers its body several times, with other types.
     for (std::size_t i = 0; i < types.size(); ++i) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/text/plural.h"
 #include "ops/attribute_rules.h"
 #include "ops/schema.h"
 
@@ -73,8 +74,8 @@ Status check_attributes(const OpSchema& schema, ir::Operation& operation) {
 Status check_no_state(const OpSchema& schema, const ir::Operation& operation) {
   for (std::size_t i = 0; i < schema.inputs.size(); ++i) {
     if (!schema.inputs[i].is_random_state || !operation.input(i).is_valid()) continue;
-    return invalid_argument("{}: has {} inputs; the operator knows {}", operation.describe(),
-                            operation.inputs.size(), i);
+    return invalid_argument("{}: has {}; the operator knows {}", operation.describe(),
+                            counted(operation.inputs.size(), "input"), i);
   }
   return ok_status();
 }

@@ -136,7 +136,8 @@ TEST_F(WaitingLineTest, FullLineRefusesAndSaysWhenToRetry) {
   EXPECT_EQ(engine_->statistics(model_)->waiting, kMaxWaiting);
   const Status refused = submit(9).status();
   EXPECT_EQ(terms::runtime_code_of(refused), RuntimeCode::kQueueFull);
-  EXPECT_THAT(refused.message(), HasSubstr("4 requests wait, and its queue limit is 4; retry in "));
+  EXPECT_THAT(refused.message(),
+              HasSubstr("4 requests waiting, and its queue limit is 4; retry in "));
   release();
   wait_for(kMaxWaiting + 1);
   EXPECT_THAT(codes_, Each(RuntimeCode::kOk));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/system/secret.h"
+#include "base/text/plural.h"
 #include "service/clients/peer.h"
 
 namespace sluice::service {
@@ -37,8 +38,8 @@ Status ClientSession::check_cores(std::int32_t more) const {
   // Subtracted, not added: `more` is a client's number and may be near the largest.
   if (more <= quota_.max_cores - num_cores_) return ok_status();
   return terms::runtime_error(RuntimeCode::kOutOfResources,
-                              "a session may hold {} cores; this one has {} and asks for {} more",
-                              quota_.max_cores, num_cores_, more);
+                              "a session may hold {}; this one has {} and asks for {} more",
+                              counted(quota_.max_cores, "core"), num_cores_, more);
 }
 
 Status ClientSession::add_model(terms::ModelHandle model, std::int32_t num_cores) {
@@ -46,8 +47,8 @@ Status ClientSession::add_model(terms::ModelHandle model, std::int32_t num_cores
   SLUICE_TRY(check_still_open());
   if (models_.size() >= static_cast<std::size_t>(quota_.max_models)) {
     return terms::runtime_error(RuntimeCode::kOutOfResources,
-                                "a session may hold {} models; unload one that is not needed",
-                                quota_.max_models);
+                                "a session may hold {}; unload one that is not needed",
+                                counted(quota_.max_models, "model"));
   }
   SLUICE_TRY(check_cores(num_cores));
   models_[model] = num_cores;
@@ -89,8 +90,8 @@ Status ClientSession::add(HeldRegion held) {
   SLUICE_TRY(check_still_open());
   if (regions_.size() >= static_cast<std::size_t>(quota_.max_regions)) {
     return terms::runtime_error(RuntimeCode::kOutOfResources,
-                                "a session may share {} regions; unregister one that is not needed",
-                                quota_.max_regions);
+                                "a session may share {}; unregister one that is not needed",
+                                counted(quota_.max_regions, "region"));
   }
   // Subtracted, not added: region_bytes_ stays at most max_region_bytes.
   const std::int64_t size_bytes = held.size_bytes();
@@ -244,8 +245,8 @@ Status SessionTable::check_room(const std::string& account) const {
   }
   const auto it = num_of_account_.find(account);
   if (it == num_of_account_.end() || it->second < quota_.max_sessions) return ok_status();
-  return terms::runtime_error(RuntimeCode::kOutOfResources,
-                              "{} has {} sessions open, the most it may have", account, it->second);
+  return terms::runtime_error(RuntimeCode::kOutOfResources, "{} has {} open, the most it may have",
+                              account, counted(it->second, "session"));
 }
 
 std::shared_ptr<ClientSession> SessionTable::find(std::string_view token) const {

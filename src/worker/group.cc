@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
+#include "base/text/plural.h"
 #include "terms/load_json.h"
 #include "worker/protocol/profile_pages.h"
 
@@ -193,9 +194,9 @@ bool WorkerGroup::wait_before_restart() {
   if (num_deaths > options_.max_restarts) {
     lock.unlock();
     fail_models(
-        fmt::format("{} died {} times in a short time; reset a model of the group, or "
+        fmt::format("{} died {} in a short time; reset a model of the group, or "
                     "destroy it",
-                    options_.link.name, num_deaths));
+                    options_.link.name, counted(num_deaths, "time")));
     lock.lock();
     changed_.wait(lock, [&] { return is_closing_ || wants_reset_; });
     wants_reset_ = false;

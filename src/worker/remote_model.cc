@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/text/plural.h"
 #include "worker/protocol/answer_room.h"
 
 namespace sluice::worker {
@@ -79,8 +80,9 @@ void RemoteModel::retire() {
 Status RemoteModel::check(const runtime::Request& request) const {
   const std::size_t expected = parts_.signature.inputs.size();
   if (request.inputs.size() != expected) {
-    return terms::runtime_error(RuntimeCode::kBadInput, "model \"{}\" takes {} inputs, got {}",
-                                parts_.info.name, expected, request.inputs.size());
+    return terms::runtime_error(RuntimeCode::kBadInput, "model \"{}\" takes {}, got {}",
+                                parts_.info.name, counted(expected, "input"),
+                                request.inputs.size());
   }
   for (const terms::OutputMemory& output : request.outputs) {
     if (output.data == nullptr) continue;

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/plural.h"
+
 namespace sluice::worker {
 
 using runtime::Reply;
@@ -43,8 +45,8 @@ Reply reply_of(Answer answer, const terms::Signature& signature, const std::stri
   const bool has_outputs = bundle.tensors.size() == signature.outputs.size();
   if (reply.code == RuntimeCode::kOk && !has_outputs) {
     reply = runtime::failed_reply(terms::runtime_error(
-        RuntimeCode::kCompletedWithError, "the worker's answer has {} outputs, the model {}",
-        bundle.tensors.size(), signature.outputs.size()));
+        RuntimeCode::kCompletedWithError, "the worker's answer has {}, the model {}",
+        counted(bundle.tensors.size(), "output"), signature.outputs.size()));
   } else if (reply.code != RuntimeCode::kOk && reply.errors.empty()) {
     // Every refusal has a message, even if the worker lost it.
     reply.errors.add(terms::runtime_error(reply.code, "model \"{}\"", model_name));

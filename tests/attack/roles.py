@@ -189,7 +189,7 @@ def tokens_have_roles_models_and_quotas(folder: Path) -> None:
         may_only(client("s-ops"), "control", "monitor")
         may_only(client("all-of-it"), "control", "monitor", "inference")
         holds(client("s-ops2").refusal("unload", "digits"), "was made by token ops")
-        holds(client("s-ops").refusal("load", package, "--name", "b"), "may hold 1 models")
+        holds(client("s-ops").refusal("load", package, "--name", "b"), "may hold 1 model;")
         client("s-ops2").text("load", package, "--name", "b")
         client("s-ops").text("unload", "digits")
         for secret in ("s-ops", "s-web", "all-of-it"):

@@ -94,8 +94,8 @@ def killed_worker_is_seen(folder: Path) -> None:
         [group] = at(daemon).json("groups")
         browser.wait_for(f"document.body.innerText.includes('{group['worker_process']}')")
         os.kill(group["worker_process"], signal.SIGKILL)
-        browser.wait_for("document.body.innerText.includes('The worker of group 1 died')")
-        browser.wait_for("document.body.innerText.includes('1 restarts')")
+        browser.wait_for("document.body.innerText.includes('The worker of group 1 died of signal 9')")
+        browser.wait_for("document.body.innerText.includes(', 1 restart')")
 
 
 def open_model(browser: Browser) -> None:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text/plural.h"
 #include "compile/optimize.h"
 #include "compile/tune/trial_model.h"
 #include "exec/loaded_model.h"
@@ -16,7 +17,7 @@ namespace {
 Result<ir::Graph> with_shapes(const ir::Graph& graph, std::span<const terms::TensorView> inputs) {
   const terms::Signature signature = package::signature_of(graph);
   if (inputs.size() != signature.inputs.size()) {
-    return invalid_argument("{} tensors, the model takes {}", inputs.size(),
+    return invalid_argument("{}, the model takes {}", counted(inputs.size(), "tensor"),
                             signature.inputs.size());
   }
   ir::Graph shaped = graph;
@@ -45,7 +46,7 @@ std::string machine_of(Backends backends, int num_cores) {
   for (const auto& backend : backends) {
     text += (text.empty() ? "" : ", ") + backend->devices()[0].name;
   }
-  return fmt::format("{}; {} core{}", text, num_cores, num_cores == 1 ? "" : "s");
+  return fmt::format("{}; {}", text, counted(num_cores, "core"));
 }
 
 /// Packs constants again whose operations now need another form.

@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/text/plural.h"
+
 namespace sluice::ops {
 namespace {
 
@@ -48,15 +50,15 @@ Status check_body(const ir::Graph& graph, const Counts& counts, std::string_view
   const ir::Subgraph* body = find_subgraph(graph, counts.operation, attribute);
   if (body == nullptr) return counts.error("attribute \"{}\" must be a graph", attribute);
   if (body->inputs.size() != inputs + counts.captures) {
-    return counts.error("\"{}\" takes {} inputs but gets {}", attribute, body->inputs.size(),
-                        inputs + counts.captures);
+    return counts.error("\"{}\" takes {} but gets {}", attribute,
+                        counted(body->inputs.size(), "input"), inputs + counts.captures);
   }
   // `results_before` counts outputs of the body that the operation does not have: a Loop's
   // condition.
   const std::size_t wanted = results_before + counts.operation.outputs.size();
   if (body->outputs.size() >= std::max(wanted, least_outputs)) return ok_status();
-  return counts.error("\"{}\" returns {} outputs; {} are needed", attribute, body->outputs.size(),
-                      std::max(wanted, least_outputs));
+  return counts.error("\"{}\" returns {}; {} are needed", attribute,
+                      counted(body->outputs.size(), "output"), std::max(wanted, least_outputs));
 }
 
 Status check_if(const ir::Graph& graph, const Counts& counts) {

@@ -26,8 +26,8 @@ function describe({start, first, tokens}) {
   if (first === undefined) return 'No token came.';
   const seconds = (performance.now() - first) / 1000;
   const begin = `first token after ${format.duration(1e6 * (first - start))}`;
-  if (!(tokens > 1)) return `${tokens ?? 0} token, ${begin}`;
-  return `${format.count(tokens)} tokens, ${((tokens - 1) / seconds).toFixed(1)} a second, ${begin}`;
+  const speed = tokens > 1 ? `${((tokens - 1) / seconds).toFixed(1)} a second, ` : '';
+  return `${format.counted(tokens ?? 0, 'token')}, ${speed}${begin}`;
 }
 
 /** The form for a language model. `paths`: of those above, what it takes. */

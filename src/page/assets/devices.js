@@ -26,7 +26,7 @@ function describeCores(device, groups) {
     return `cores ${format.ranges(numbers)}: group ${group.group}, ${format.percent(group.utilisation)} busy`;
   });
   const numFree = device.is_withdrawn ? 0 : device.num_cores - device.num_reserved_cores;
-  return [...texts, `${numFree} of ${device.num_cores} cores free`].join('; ');
+  return [...texts, `${numFree} of ${format.counted(device.num_cores, 'core')} free`].join('; ');
 }
 
 function deviceCard(first) {
@@ -66,7 +66,7 @@ function deviceCard(first) {
         };
       });
       mark(cells, 'aria-label', describeCores(device, groups));
-      say(reserved, `${device.num_reserved_cores} of ${device.num_cores} cores reserved`);
+      say(reserved, `${device.num_reserved_cores} of ${format.counted(device.num_cores, 'core')} reserved`);
       say(busy, format.percent(device.utilisation));
       const limit = device.memory_capacity_bytes > 0 ? ` of ${format.bytes(device.memory_capacity_bytes)}` : '';
       say(sensors, format.sensors(device.sensors));
@@ -99,7 +99,7 @@ function worker() {
     say(number, isProcess ? (isReady ? `${group.worker_process}` : '') : '–');
     state.node.hidden = !isProcess || isReady;
     state.update(isReady ? '' : group.worker_state || '');
-    say(restarts, isProcess && group.num_worker_restarts ? `, ${group.num_worker_restarts} restarts` : '');
+    say(restarts, isProcess && group.num_worker_restarts ? `, ${format.counted(group.num_worker_restarts, 'restart')}` : '');
   }};
 }
 

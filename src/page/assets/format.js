@@ -13,6 +13,13 @@ export function count(value) {
   return value === undefined ? kNone : kGrouped.format(value);
 }
 
+/** "1 core", "2,000 copies": as src/base/text/plural.h. */
+export function counted(number, noun) {
+  if (number === 1) return `1 ${noun}`;
+  const many = /[^aeiou]y$/.test(noun) ? noun.replace(/y$/, 'ies') : `${noun}${/(s|x|ch|sh)$/.test(noun) ? 'es' : 's'}`;
+  return `${count(number)} ${many}`;
+}
+
 export function rate(perSecond) {
   return perSecond === undefined ? kNone : short(perSecond);
 }
@@ -81,14 +88,12 @@ function whole(value) {
 /** "71 °C, 85 W, 3 memory errors corrected"; of what the machine tells. */
 export function sensors(from) {
   const measured = (value, unit) => (value === undefined ? null : `${whole(value)} ${unit}`);
-  const counted = (number, one, many) => (number > 0 ? `${number} ${number === 1 ? one : many}` : null);
-  const slowed = counted(from?.num_throttles, 'time', 'times');
   const parts = [
     measured(from?.temperature_c, '°C'),
     measured(from?.power_w, 'W'),
-    counted(from?.num_corrected_errors, 'memory error corrected', 'memory errors corrected'),
-    counted(from?.num_uncorrected_errors, 'not corrected', 'not corrected'),
-    slowed && `slowed down ${slowed}`,
+    from?.num_corrected_errors > 0 && `${counted(from.num_corrected_errors, 'memory error')} corrected`,
+    from?.num_uncorrected_errors > 0 && `${count(from.num_uncorrected_errors)} not corrected`,
+    from?.num_throttles > 0 && `slowed down ${counted(from.num_throttles, 'time')}`,
     from?.fault,
   ].filter(Boolean);
   return parts.length > 0 ? parts.join(', ') : kNone;

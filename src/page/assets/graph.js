@@ -110,7 +110,7 @@ export function graphPart(handle, onProfile) {
     const cut = graph.num_operations > kMaxDrawn ? `, the first ${kMaxDrawn} drawn` : '';
     const listed = graph.num_operations > kNumListed
       ? `; the list has the ${isTimed ? 'slowest' : 'first'} ${kNumListed}` : '';
-    say(about, `${format.count(graph.num_operations)} operations${cut}${listed}.`);
+    say(about, `${format.counted(graph.num_operations, 'operation')}${cut}${listed}.`);
   }
 
   async function load() {
@@ -142,7 +142,7 @@ export function graphPart(handle, onProfile) {
   function showProfile(profile) {
     if (!graph?.operations.length) return;
     show(timesOf(graph.operations, profile));
-    say(status, profile.operations.length > 0 ? `Means of ${format.count(profile.num_requests)} requests.`
+    say(status, profile.operations.length > 0 ? `Means of ${format.counted(profile.num_requests, 'request')}.`
       : profile.num_requests > 0 ? 'Its backend does not time operations.' : 'It had no request meanwhile.');
   }
 

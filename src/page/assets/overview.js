@@ -2,7 +2,7 @@
 import {h, say} from './dom.js';
 import * as format from './format.js';
 import {devices, groups} from './devices.js';
-import {describeErrors, describeHealth, hue, memoryOf, panel, pill, stack, stateOf, table, troubles} from './parts.js';
+import {describeErrors, describeHealth, describeWorker, hue, memoryOf, panel, pill, stack, stateOf, table, troubles} from './parts.js';
 import {plot, spark} from './plot.js';
 import {timelinePart} from './timeline.js';
 
@@ -93,11 +93,7 @@ function problems(state) {
     ...(state.is_ready ? [] : [{key: 'ready', kind: 'warn', what: `The daemon is not ready: ${state.reason}`,
       action: 'Requests to models that are loaded are answered.'}]),
     ...state.devices.flatMap((one) => describeHealth(`Device ${one.device}`, `device ${one.device}`, one)),
-    ...state.groups.flatMap((one) => (one.worker_reason ? [{key: `worker ${one.group}`,
-      kind: one.worker_state === 'ready' ? 'warn' : 'bad',
-      what: `The worker of group ${one.group} died: ${one.worker_reason}`,
-      action: one.worker_state === 'ready' ? `Process ${one.worker_process} has taken its place.`
-        : `It is ${one.worker_state}.`}] : [])),
+    ...state.groups.flatMap(describeWorker),
     ...state.models.flatMap((one) => describeHealth(one.name, `model ${one.model}`, one)),
     ...state.models.flatMap(describeErrors),
   ];

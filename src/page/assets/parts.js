@@ -159,12 +159,23 @@ export function describeErrors(model) {
   return (model.errors ?? []).map((error) => ({
     key: `${model.model} ${error.code}`,
     kind: 'warn',
-    what: `${model.name}: ${format.count(error.count)} of ${format.count(model.num_requests)} answers: ${error.code}`,
+    what: `${model.name}: ${format.count(error.count)} of ${format.counted(model.num_requests, 'answer')}: ${error.code}`,
     action: error.remedy,
   }));
 }
 
 export function describeHealth(what, key, one) {
+/** Of a group whose worker died, is silent, or did not start. A reason may end with "; " and what comes next. */
+export function describeWorker(group) {
+  if (!group.worker_reason) return [];
+  const [cause, ...next] = group.worker_reason.split('; ');
+  const isReady = group.worker_state === 'ready';
+  const step = next.join('; ') || `it is ${group.worker_state}`;
+  return [{key: `worker ${group.group}`, kind: isReady ? 'warn' : 'bad',
+    what: cause.startsWith('worker of group ') ? `The ${cause}` : `The worker of group ${group.group}: ${cause}`,
+    action: isReady ? `Process ${group.worker_process} has taken its place.` : `${step[0].toUpperCase()}${step.slice(1)}.`}];
+}
+
   if (!one.health || one.health === 'healthy') return [];
   return [{key: `health ${key}`, kind: one.health === 'failed' ? 'bad' : 'warn',
     what: `${what}: ${one.health_reason}`, action: one.health_action}];

@@ -114,9 +114,9 @@ export function timelinePart({path, onProfile = () => {}}) {
     redraw();
     const cut = timeline.num_spans > spans.length ? `, the newest ${format.count(spans.length)} drawn` : '';
     const dropped = timeline.num_dropped > 0
-      ? ` ${format.count(timeline.num_dropped)} older spans were dropped; Busy is of the last ${
+      ? ` ${format.counted(timeline.num_dropped, 'older span')} made room for these; Busy is of the last ${
         format.duration(timeline.duration_ns)}.` : '';
-    say(status, `${format.count(profile.num_requests)} requests, ${format.count(timeline.num_spans)} spans${cut}: ` +
+    say(status, `${format.counted(profile.num_requests, 'request')}, ${format.counted(timeline.num_spans, 'span')}${cut}: ` +
       `the last ${format.duration(end)}.${dropped}`);
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/plural.h"
+
 namespace sluice::runtime {
 
 ModelScheduler::ModelScheduler(std::unique_ptr<Pipeline> pipeline, SchedulerOptions options,
@@ -54,8 +56,8 @@ void ModelScheduler::open_slots() {
 Status ModelScheduler::check(const Request& request) const {
   const std::size_t expected = signature().inputs.size();
   if (request.inputs.size() != expected) {
-    return terms::runtime_error(RuntimeCode::kBadInput, "model \"{}\" takes {} inputs, got {}",
-                                options_.name, expected, request.inputs.size());
+    return terms::runtime_error(RuntimeCode::kBadInput, "model \"{}\" takes {}, got {}",
+                                options_.name, counted(expected, "input"), request.inputs.size());
   }
   if (request.deadline_ns != kNoDeadline && request.deadline_ns <= clock_.now_ns()) {
     return terms::runtime_error(RuntimeCode::kTimeout,

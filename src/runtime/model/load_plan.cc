@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text/plural.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::runtime {
@@ -78,11 +79,11 @@ Result<LoadPlan> plan_load(std::span<const SegmentNeed> needs,
   if (may_share) {
     if (auto plan = plan_shared(needs, cores)) return std::move(*plan);
   }
-  return terms::runtime_error(
-      RuntimeCode::kNotEnoughCores,
-      "the model needs {} cores, {} in shared mode, those of a segment on one "
-      "device; the group has {}",
-      cores_for_normal(needs), cores_for_shared(needs), cores.size());
+  return terms::runtime_error(RuntimeCode::kNotEnoughCores,
+                              "the model needs {}, {} in shared mode, those of a segment on one "
+                              "device; the group has {}",
+                              counted(cores_for_normal(needs), "core"), cores_for_shared(needs),
+                              cores.size());
 }
 
 }  // namespace sluice::runtime

@@ -1,5 +1,6 @@
 #include "runtime/request/request.h"
 
+#include "base/text/plural.h"
 #include "runtime/request/awaited_reply.h"
 
 namespace sluice::runtime {
@@ -32,8 +33,8 @@ Status queue_full(std::string_view model, int num_waiting, int queue_limit,
   constexpr std::int64_t kNsPerMs = 1'000'000;
   return terms::runtime_error(
       RuntimeCode::kQueueFull,
-      "model \"{}\": {} requests wait, and its queue limit is {}; retry in {} ms", model,
-      num_waiting, queue_limit, (retry_after_ns + kNsPerMs - 1) / kNsPerMs);
+      "model \"{}\" has {} waiting, and its queue limit is {}; retry in {} ms", model,
+      counted(num_waiting, "request"), queue_limit, (retry_after_ns + kNsPerMs - 1) / kNsPerMs);
 }
 
 }  // namespace sluice::runtime

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/text/plural.h"
 #include "sandbox/graph/graph_run.h"
 
 namespace sluice::sandbox {
@@ -26,8 +27,9 @@ Result<std::uint64_t> FunctionGraph::submit(runtime::Request& request) {
     const std::lock_guard lock(mutex_);
     SLUICE_TRY(check_open());
     if (request.inputs.size() != signature().inputs.size()) {
-      return terms::runtime_error(RuntimeCode::kBadInput, "graph {} has {} inputs, {} came", name(),
-                                  signature().inputs.size(), request.inputs.size());
+      return terms::runtime_error(RuntimeCode::kBadInput, "graph {} has {}, {} came", name(),
+                                  counted(signature().inputs.size(), "input"),
+                                  request.inputs.size());
     }
     id = ++last_id_;
     run = std::make_shared<GraphRun>(shared_from_this(), id);

@@ -5,6 +5,7 @@
 
 #include "base/no_memory.h"
 #include "base/system/aligned_memory.h"
+#include "base/text/plural.h"
 #include "service/sequences/control_values.h"
 
 namespace sluice::service {
@@ -101,8 +102,8 @@ Status SequenceModel::check(const Request& request) const {
     return runtime_error(RuntimeCode::kBadInput, "a sequence_id has at most {} bytes", kMaxIdBytes);
   }
   if (request.inputs.size() != layout_.client.inputs.size()) {
-    return runtime_error(RuntimeCode::kBadInput, "model \"{}\" has {} inputs, {} came", name_,
-                         layout_.client.inputs.size(), request.inputs.size());
+    return runtime_error(RuntimeCode::kBadInput, "model \"{}\" has {}, {} came", name_,
+                         counted(layout_.client.inputs.size(), "input"), request.inputs.size());
   }
   for (const TensorView& input : request.inputs) {
     if (!has_rows_ || (!input.dims.empty() && input.dims.front() == 1)) continue;
@@ -159,8 +160,8 @@ Result<std::shared_ptr<SequenceModel::Sequence>> SequenceModel::find_or_begin(
   const std::size_t num_waiting = it->second->waiting.size();
   if (num_waiting >= limits_.max_waiting) {
     return runtime_error(RuntimeCode::kQueueFull,
-                         "model \"{}\": {} requests of sequence {} wait, which is the limit", name_,
-                         num_waiting, shown(part));
+                         "model \"{}\": sequence {} has {} waiting, which is the limit", name_,
+                         shown(part), counted(num_waiting, "request"));
   }
   return it->second;
 }

@@ -457,7 +457,8 @@ TEST_F(SequenceModelTest, SequencesAreBounded) {
   ASSERT_TRUE(send(2, 1, kStart).is_ok());
   EXPECT_THAT(refusal(3, kStart), HasSubstr("has 2 of your sequences, which is the limit"));
   EXPECT_EQ(refusal(2, kMiddle), "");
-  EXPECT_THAT(refusal(2, kMiddle), HasSubstr("1 requests of sequence 2 wait, which is the limit"));
+  EXPECT_THAT(refusal(2, kMiddle),
+              HasSubstr("sequence 2 has 1 request waiting, which is the limit"));
   EXPECT_EQ(refusal(3, kStart, 2), "");
   EXPECT_THAT(refusal(4, kStart, 2), HasSubstr("has 3 sequences, which is the limit"));
   for (int i = 0; i < 3; ++i) adder_->complete();

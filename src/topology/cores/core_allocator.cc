@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text/plural.h"
+
 namespace sluice::topology {
 namespace {
 
@@ -65,10 +67,6 @@ terms::CoreRequest with_full_addresses(const DeviceMap& map, terms::CoreRequest 
   return request;
 }
 
-std::string plural(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string what_there_is(const DeviceMap& map) {
   std::set<std::string> kinds;
   std::set<std::string> features;
@@ -88,9 +86,9 @@ std::string what_there_is(const DeviceMap& map) {
 std::string describe(const terms::CoreRequest& request) {
   // The parts stand in the order in which a person would ask: how much, of what, where.
   std::string text = request.num_cores == 0 ? (request.num_devices > 0 ? "" : "any core range")
-                                            : plural(request.num_cores, "core");
+                                            : counted(request.num_cores, "core");
   if (request.num_devices > 0) {
-    text = plural(request.num_devices, "whole device") + (text.empty() ? "" : " with " + text);
+    text = counted(request.num_devices, "whole device") + (text.empty() ? "" : " with " + text);
   }
   if (request.parts.size() > 1) {
     text += fmt::format(" ({}, each part on one device)", fmt::join(request.parts, " + "));
@@ -235,7 +233,7 @@ Status CoreAllocator::explain_not_now(const terms::CoreRequest& request) const {
   const std::int32_t longest = topology::longest_free_range(map_, chains_, state_, request);
   std::string text =
       fmt::format("{}: not free now; {} free, the longest free range of eligible cores is {}",
-                  describe(request), plural(num_free(), "core"), longest);
+                  describe(request), counted(num_free(), "core"), longest);
   terms::CoreRequest without_memory = request;
   without_memory.memory_bytes = 0;
   if (request.memory_bytes > 0 && find_cores(map_, chains_, state_, without_memory)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/text/plural.h"
 #include "topology/cores/plugin_cores.h"
 
 namespace sluice::topology {
@@ -64,9 +65,8 @@ Status CoreGroups::destroy(terms::CoreGroupId id) {
     const std::lock_guard lock(mutex_);
     const Entry& found = *SLUICE_TRY(entry(id));
     if (found.num_models > 0) {
-      return make_error(Code::kFailedPrecondition,
-                        "core group {} has {} model{} on it; unload {} first", id.value(),
-                        found.num_models, found.num_models == 1 ? "" : "s",
+      return make_error(Code::kFailedPrecondition, "core group {} has {} on it; unload {} first",
+                        id.value(), counted(found.num_models, "model"),
                         found.num_models == 1 ? "it" : "them");
     }
     erase(id);

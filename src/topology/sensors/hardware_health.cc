@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/text/plural.h"
+
 namespace sluice::topology {
 namespace {
 
@@ -19,8 +21,8 @@ bool has_grown(std::optional<std::int64_t>& last, const std::optional<std::int64
 }
 
 std::string lost_data(std::int64_t num_errors) {
-  return fmt::format("its memory has lost data; {} not corrected so far",
-                     num_errors == 1 ? "1 error was" : fmt::format("{} errors were", num_errors));
+  return fmt::format("its memory has lost data; {} {} not corrected so far",
+                     counted(num_errors, "error"), num_errors == 1 ? "was" : "were");
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/plural.h"
+
 namespace sluice::tool {
 
 std::string describe_count(std::int64_t count) {
@@ -18,6 +20,10 @@ std::string describe_count(std::int64_t count) {
     text.insert(at, 1, ',');
   }
   return text;
+}
+
+std::string describe_count(std::int64_t count, std::string_view noun) {
+  return describe_count(count) + ' ' + plural(count == 1, noun);
 }
 
 std::string three_digits(double value) {
@@ -65,14 +71,15 @@ std::string describe_sensors(const terms::Sensors& sensors) {
   };
   add(sensors.temperature_c, "°C");
   add(sensors.power_w, "W");
-  const auto count = [&](const std::optional<std::int64_t>& number, const char* one,
-                         const char* many) {
-    if (number.value_or(0) <= 0) return;
-    parts.push_back(fmt::format(fmt::runtime(*number == 1 ? one : many), *number));
-  };
-  count(sensors.num_corrected_errors, "{} memory error corrected", "{} memory errors corrected");
-  count(sensors.num_uncorrected_errors, "{} not corrected", "{} not corrected");
-  count(sensors.num_throttles, "slowed down {} time", "slowed down {} times");
+  if (const auto count = sensors.num_corrected_errors.value_or(0); count > 0) {
+    parts.push_back(describe_count(count, "memory error") + " corrected");
+  }
+  if (const auto count = sensors.num_uncorrected_errors.value_or(0); count > 0) {
+    parts.push_back(describe_count(count) + " not corrected");
+  }
+  if (const auto count = sensors.num_throttles.value_or(0); count > 0) {
+    parts.push_back("slowed down " + describe_count(count, "time"));
+  }
   if (!sensors.fault.empty()) parts.push_back(sensors.fault);
   return parts.empty() ? "-" : fmt::format("{}", fmt::join(parts, ", "));
 }

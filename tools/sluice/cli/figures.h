@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "terms/server/sensors.h"
 
@@ -14,6 +15,9 @@ std::string three_digits(double value);
 
 /// "1,234,567"
 std::string describe_count(std::int64_t count);
+
+/// "1 restart", "1,234 restarts"
+std::string describe_count(std::int64_t count, std::string_view noun);
 
 /// "12.3 us": three digits and a unit.
 std::string describe_duration(std::int64_t duration_ns);

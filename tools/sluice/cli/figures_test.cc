@@ -6,6 +6,7 @@
 #include <fstream>
 #include <type_traits>
 
+#include "base/text/plural.h"
 #include "sluice/devices/device_table.h"
 #include "support/paths.h"
 
@@ -28,6 +29,7 @@ terms::Sensors sensors_of(const nlohmann::json& from) {
 
 std::string written(const std::string& as, const nlohmann::json& value) {
   if (as == "count") return describe_count(value);
+  if (as == "counted") return describe_count(value[0], value[1].get<std::string>());
   if (as == "rate") return three_digits(value);
   if (as == "duration") return describe_duration(value);
   if (as == "age") return describe_age(value);

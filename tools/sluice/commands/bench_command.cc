@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "base/text/plural.h"
 #include "exec/executors/run_trace.h"
 #include "sluice/cli/command.h"
 #include "sluice/model/model_source.h"
@@ -153,8 +154,8 @@ class BenchCommand : public Command {
       fmt::print("{}\n", figures.json(num_threads_).dump());
       return;
     }
-    fmt::print("median {:.1f} us, p90 {:.1f} us, p99 {:.1f} us over {} runs\n", figures.median_us,
-               figures.p90_us, figures.p99_us, figures.runs);
+    fmt::print("median {:.1f} us, p90 {:.1f} us, p99 {:.1f} us over {}\n", figures.median_us,
+               figures.p90_us, figures.p99_us, counted(figures.runs, "run"));
   }
 
   Result<int> serve(std::vector<Subject>& subjects) {

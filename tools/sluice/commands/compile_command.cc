@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/system/heap.h"
+#include "base/text/plural.h"
 #include "compiler/compile_model.h"
 #include "package/draft.h"
 #include "sluice/cli/command.h"
@@ -55,7 +56,8 @@ class CompileCommand : public Command {
     if (is_terminal) fmt::print(stderr, "\r\033[Kwrite ...");
     SLUICE_TRY(draft.finish(executable));
     if (is_terminal) fmt::print(stderr, "\r\033[K");
-    fmt::print("{}: {} operations, {:.1f} MB\n", output_, executable.graph.main().num_operations(),
+    fmt::print("{}: {}, {:.1f} MB\n", output_,
+               counted(executable.graph.main().num_operations(), "operation"),
                static_cast<double>(std::filesystem::file_size(output_)) / 1e6);
     return 0;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text/plural.h"
 #include "exec/loaded_model.h"
 #include "onnx/tensors/value_file.h"
 #include "ops/schema.h"
@@ -144,7 +145,8 @@ Result<Values> read_inputs_for(const terms::Signature& signature, const fs::path
   std::size_t missing = inputs.size();
   while (missing < signature.inputs.size() && signature.inputs[missing].has_default) ++missing;
   if (missing == signature.inputs.size() && inputs.size() <= missing) return inputs;
-  return invalid_argument("{} inputs, data for {}", signature.inputs.size(), inputs.size());
+  return invalid_argument("{}, data for {}", counted(signature.inputs.size(), "input"),
+                          inputs.size());
 }
 
 /// Some cases keep data of another shape than their model declares.
@@ -185,7 +187,7 @@ Result<Outcome> run_data_set(const CaseModel& loaded, const fs::path& data_set,
   // Data for more outputs than the model has would pass unseen.
   if (fs::exists(data_set / fmt::format("output_{}.pb", num_outputs))) {
     return Outcome{Outcome::Kind::kFailed,
-                   fmt::format("it has {} outputs, and data for more", num_outputs)};
+                   fmt::format("it has {}, and data for more", counted(num_outputs, "output"))};
   }
   const auto inputs = SLUICE_TRY(read_inputs_for(signature, data_set));
   if (const auto contradiction = find_contradiction(loaded.model.signature(), inputs))

@@ -2,16 +2,13 @@
 
 #include <cstdio>
 
+#include "base/text/plural.h"
 #include "sluice/cli/command.h"
 #include "sluice/devices/device_options.h"
 #include "topology/map/device_map_json.h"
 
 namespace sluice::tool {
 namespace {
-
-std::string plural(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 class DiscoverCommand : public Command {
  public:
@@ -27,7 +24,7 @@ class DiscoverCommand : public Command {
     const topology::DeviceMap map = SLUICE_TRY(discover(options_));
     // To stderr, so that the map alone goes into a pipe.
     for (const topology::SourceReport& report : map.sources) {
-      const std::string found = plural(static_cast<std::size_t>(report.num_devices), "device");
+      const std::string found = counted(report.num_devices, "device");
       fmt::print(stderr, "{}: {}{}{}\n", report.source, found, report.reason.empty() ? "" : "; ",
                  report.reason);
     }
@@ -36,8 +33,8 @@ class DiscoverCommand : public Command {
       return 0;
     }
     SLUICE_TRY(topology::write_device_map(output_, map));
-    fmt::print("{}: {}, {}\n", output_, plural(map.devices.size(), "device"),
-               plural(map.links.size(), "link"));
+    fmt::print("{}: {}, {}\n", output_, counted(map.devices.size(), "device"),
+               counted(map.links.size(), "link"));
     return 0;
   }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/process/memory_limit.h"
+#include "base/text/plural.h"
 #include "sluice/cli/command.h"
 #include "sluice/model/model_source.h"
 
@@ -76,8 +77,8 @@ class DoctorCommand : public Command {
         continue;
       }
       for (const backend::DeviceInfo& device : plugin.backend->devices()) {
-        fmt::print("  device   {}: {}, {} core{}\n", device.kind, device.name, device.num_cores,
-                   device.num_cores == 1 ? "" : "s");
+        fmt::print("  device   {}: {}, {}\n", device.kind, device.name,
+                   counted(device.num_cores, "core"));
       }
     }
     return is_healthy;

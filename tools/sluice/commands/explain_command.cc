@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/file.h"
+#include "base/text/plural.h"
 #include "compile/explain.h"
 #include "exec/loaded_model.h"
 #include "sluice/cli/command.h"
@@ -185,8 +186,8 @@ class ExplainCommand : public Command {
                  segment.cost_ns / 1e3);
     }
     for (const compile::SegmentEdge& edge : explanation.edges) {
-      fmt::print("segment {} -> {}: {} tensors, {} bytes\n", edge.from, edge.to, edge.num_tensors,
-                 edge.size_bytes);
+      fmt::print("segment {} -> {}: {}, {}\n", edge.from, edge.to,
+                 counted(edge.num_tensors, "tensor"), counted(edge.size_bytes, "byte"));
     }
   }
 

@@ -6,6 +6,7 @@
 
 #include "backend/extensions/variants.h"
 #include "base/file.h"
+#include "base/text/plural.h"
 #include "exec/facts/row_proof.h"
 #include "ir/source.h"
 #include "ir/text/graph_text.h"
@@ -227,8 +228,8 @@ class InspectCommand : public Command {
     }
     fmt::print("\nconstants  {:.2f} MB\n", megabytes(constant_bytes(executable.graph)));
     if (executable.plan) {
-      fmt::print("arena      {:.2f} MB in {} pieces\n", megabytes(executable.plan->arena_bytes),
-                 executable.plan->offset_bytes.size());
+      fmt::print("arena      {:.2f} MB in {}\n", megabytes(executable.plan->arena_bytes),
+                 counted(executable.plan->offset_bytes.size(), "piece"));
     } else {
       fmt::print("arena      planned per shape: some dimensions are only known at run time\n");
     }
@@ -246,7 +247,9 @@ class InspectCommand : public Command {
       num_sources += is_source ? 1 : 0;
       if (!is_source) fmt::print("{:<16} {}\n", fact, one_line(value));
     }
-    if (num_sources > 0) fmt::print("{:<16} of {} operations: --sources\n", "sources", num_sources);
+    if (num_sources > 0) {
+      fmt::print("{:<16} of {}: --sources\n", "sources", counted(num_sources, "operation"));
+    }
   }
 
   ModelOptions options_;

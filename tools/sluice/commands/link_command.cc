@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "base/text/plural.h"
 #include "compiler/compile_model.h"
 #include "package/draft.h"
 #include "sluice/cli/command.h"
@@ -46,7 +47,8 @@ class LinkCommand : public Command {
         sources, {edges_, kept_}, flags_, backend_registry(), {.draft = &draft}));
     SLUICE_TRY(draft.finish(executable));
     const auto segments = SLUICE_TRY(package::segments_of(executable));
-    fmt::print("{}: {} models, {} segments, {:.1f} MB\n", output_, sources.size(), segments.size(),
+    fmt::print("{}: {}, {}, {:.1f} MB\n", output_, counted(sources.size(), "model"),
+               counted(segments.size(), "segment"),
                static_cast<double>(std::filesystem::file_size(output_)) / 1e6);
     return 0;
   }

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/text/plural.h"
 #include "compile/optimize.h"
 #include "compile/profile/measure.h"
 #include "sluice/cli/command.h"
@@ -57,8 +58,8 @@ class OperatorTimesCommand : public Command {
     for (const auto& [key, device] : measured.devices) {
       double sum_ns = 0;
       for (const auto& [operation, time_ns] : device.times_ns) sum_ns += time_ns;
-      fmt::print("{}: {} different operations, {:.3f} ms together", key, device.times_ns.size(),
-                 sum_ns / 1e6);
+      fmt::print("{}: {}, {:.3f} ms together", key,
+                 counted(device.times_ns.size(), "different operation"), sum_ns / 1e6);
       if (device.transfer.ns_per_byte > 0) {
         fmt::print("; copies take {:.1f} us and {:.2f} GB/s", device.transfer.latency_ns / 1e3,
                    1 / device.transfer.ns_per_byte);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/text/plural.h"
 #include "compile/quantize.h"
 #include "onnx/import.h"
 #include "package/package.h"
@@ -104,10 +105,11 @@ class QuantizeCommand : public Command {
         continue;
       }
       fmt::print(
-          "{}: error {:.2f} % of the largest, {:.1f} dB signal to noise, same largest in {} of {} "
-          "rows, over {} samples\n",
+          "{}: error {:.2f} % of the largest, {:.1f} dB signal to noise, same largest in {} of {}, "
+          "over {}\n",
           outputs[i].name, agreement.largest_error() * 100, agreement.signal_to_noise(),
-          agreement.same_largest(), agreement.rows(), agreement.samples());
+          agreement.same_largest(), counted(agreement.rows(), "row"),
+          counted(agreement.samples(), "sample"));
     }
     return 0;
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "base/text/plural.h"
 #include "ir/source.h"
 #include "sluice/model/xml_text.h"
 
@@ -97,8 +98,8 @@ std::string profile_table(std::span<const ListTime> lists, const ir::Graph& grap
     text += fmt::format("{:>9.1f} {:>6.1f}  by generic kernels\n",
                         static_cast<double>(generic_ns) / 1e3, percent(generic_ns));
   }
-  return text + fmt::format("{:>9.1f} {:>6}  {} steps in {} command lists\n",
-                            static_cast<double>(total_ns) / 1e3, "", steps.size(), lists.size());
+  return text + fmt::format("{:>9.1f} {:>6}  {} in {}\n", static_cast<double>(total_ns) / 1e3, "",
+                            counted(steps.size(), "step"), counted(lists.size(), "command list"));
 }
 
 /// The format of chrome://tracing: complete events ("X") in microseconds, and metadata ("M") that

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/text/plural.h"
 #include "generate/text/package_text.h"
 #include "grammar/grammars.h"
 
@@ -27,7 +28,7 @@ void interrupt(int /*signal*/) { is_interrupted = true; }
 /// "128 tokens in 0.9 s (142.2/s)"
 std::string rate_text(std::int64_t tokens, std::int64_t ns) {
   const double seconds = static_cast<double>(std::max<std::int64_t>(ns, 1)) / 1e9;
-  return fmt::format("{} tokens in {:.2f} s ({:.1f}/s)", tokens, seconds,
+  return fmt::format("{} in {:.2f} s ({:.1f}/s)", counted(tokens, "token"), seconds,
                      static_cast<double>(tokens) / seconds);
 }
 
@@ -146,8 +147,8 @@ Result<std::string> print_answer(generate::TextGenerator& generator, generate::R
   fmt::print("\n");
   std::fflush(stdout);
   if (generator.finish() == generate::Finish::kCancelled && generator.num_tokens() == 0) {
-    fmt::print(stderr, "prompt: {} tokens; interrupted before their end\n",
-               generator.num_prompt_tokens());
+    fmt::print(stderr, "prompt: {}; interrupted before the end\n",
+               counted(generator.num_prompt_tokens(), "token"));
     return shown;
   }
   const auto later = std::max<std::int64_t>(0, generator.num_tokens() - 1);

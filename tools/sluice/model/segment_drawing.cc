@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "base/text/plural.h"
 #include "sluice/model/xml_text.h"
 
 namespace sluice::tool {
@@ -38,17 +39,16 @@ std::string box(const compile::SegmentSummary& segment, std::size_t index,
   return fmt::format(
       "<rect x=\"{0}\" y=\"{1}\" width=\"{2}\" height=\"{3}\" rx=\"6\" fill=\"{4}\" "
       "stroke=\"#555\"/>\n<text x=\"{5}\" y=\"{6}\" font-weight=\"bold\">{7}</text>\n"
-      "<text x=\"{5}\" y=\"{8}\">{9}: {10} operations{11}</text>\n",
+      "<text x=\"{5}\" y=\"{8}\">{9}: {10}{11}</text>\n",
       kMargin, top, kBoxWidth, kBoxHeight, colour, kMargin + 12, top + 23, xml_text(segment.name),
       top + 43, xml_text(segment.backend.empty() ? "executor" : segment.backend),
-      segment.num_operations, cost);
+      counted(segment.num_operations, "operation"), cost);
 }
 
 /// Straight down to the next segment, else in a bow on the right.
 std::string arrow(const compile::SegmentEdge& edge) {
-  const std::string label =
-      fmt::format("{} tensor{}, {:.1f} kB", edge.num_tensors, edge.num_tensors == 1 ? "" : "s",
-                  static_cast<double>(edge.size_bytes) / 1e3);
+  const std::string label = fmt::format("{}, {:.1f} kB", counted(edge.num_tensors, "tensor"),
+                                        static_cast<double>(edge.size_bytes) / 1e3);
   const int start = top_of(edge.from) + kBoxHeight;
   const int end = top_of(edge.to);
   if (edge.to == edge.from + 1) {

@@ -1,3 +1,4 @@
+#include "base/text/plural.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 
@@ -54,7 +55,7 @@ class GroupsCommand : public Command {
     if (remote_.is_json) {
       print_json(group);
     } else {
-      fmt::print("{}  {} cores, {}\n", group.info.id.value(), group.info.cores.size(),
+      fmt::print("{}  {}, {}\n", group.info.id.value(), counted(group.info.cores.size(), "core"),
                  describe_cores(group.info.cores));
     }
     return 0;

@@ -105,7 +105,7 @@ std::string describe_cores(const std::vector<terms::CoreRef>& cores) {
 std::string describe_worker(const terms::WorkerInfo& worker) {
   if (worker.isolation != terms::Isolation::kProcess) return "-";
   std::string text = worker.state == "ready" ? std::to_string(worker.process) : worker.state;
-  if (worker.num_restarts > 0) text += fmt::format(", {} restarts", worker.num_restarts);
+  if (worker.num_restarts > 0) text += ", " + describe_count(worker.num_restarts, "restart");
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text/plural.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 #include "sluice/remote/support/bundle.h"
@@ -35,12 +36,13 @@ class ServerCommand : public Command {
     } else {
       fmt::print("sluiced {}, process {}, up {}, {}\n", server.version, server.process,
                  describe_age(server.uptime_ns), server.state);
-      fmt::print("{} devices, {} of {} cores free\n", server.devices.size(), server.num_free_cores,
-                 server.num_cores);
+      fmt::print("{}, {} of {} free\n", counted(server.devices.size(), "device"),
+                 server.num_free_cores, counted(server.num_cores, "core"));
       fmt::print("this client is {}, with the roles {}\n", printable(server.account),
                  terms::to_string(server.roles));
-      fmt::print("{} of {} descriptors open, {} connections refused\n", health.descriptors.num_open,
-                 health.descriptors.max_open, health.num_refused_connections);
+      fmt::print("{} of {} descriptors open, {} refused\n", health.descriptors.num_open,
+                 health.descriptors.max_open,
+                 counted(health.num_refused_connections, "connection"));
       for (const auto& device : health.devices) {
         fmt::print("device {}: {}\n", device.device.value(), describe(device.health));
       }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/text/plural.h"
 #include "ir/numbers/short_float.h"
 #include "ir/texts.h"
 
@@ -151,8 +152,8 @@ Result<ir::Constant> parse_tensor(const Json& json) {
   ir::Shape shape = SLUICE_TRY(parse_shape(json["shape"]));
   const Json& data = json["data"];
   if (!has_elements(shape, data.size())) {
-    return invalid_argument("\"data\" has {} elements, \"shape\" {} needs another number",
-                            data.size(), json["shape"].dump());
+    return invalid_argument("\"data\" has {}, \"shape\" {} needs another number",
+                            counted(data.size(), "element"), json["shape"].dump());
   }
   if (*type == Element::kString) return parse_texts(data, std::move(shape));
   std::vector<std::byte> bytes;

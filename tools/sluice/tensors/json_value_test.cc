@@ -66,7 +66,7 @@ TEST(JsonValue, NamesElementThatDoesNotFitItsType) {
 
 TEST(JsonValue, RefusesShapeOfAnotherNumberOfElements) {
   EXPECT_EQ(echo(R"({"type":"f32","shape":[2,2],"data":[1]})"),
-            "\"data\" has 1 elements, \"shape\" [2,2] needs another number");
+            "\"data\" has 1 element, \"shape\" [2,2] needs another number");
   EXPECT_NE(echo(R"({"type":"f32","shape":[1099511627776,1099511627776],"data":[]})")
                 .find("needs another number"),
             std::string::npos);

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "base/text/plural.h"
+
 namespace sluice::rpc::server {
 namespace {
 
@@ -28,8 +30,8 @@ Status ConnectionLimits::admit(int fd, const std::string& peer) {
                       open_.size());
   }
   if (of_peer() >= max_per_peer_) {
-    return make_error(Code::kResourceExhausted, "{} has {} connections, the most it may have", peer,
-                      of_peer());
+    return make_error(Code::kResourceExhausted, "{} has {}, the most it may have", peer,
+                      counted(of_peer(), "connection"));
   }
   ++num_of_peer_[peer];
   open_[fd] = {socket_of(fd), peer};

@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/text/plural.h"
 #include "sandbox/graph/graph_file.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
@@ -35,9 +36,10 @@ class DeployGraphCommand : public Command {
     if (remote_.is_json) {
       print_json(graph);
     } else {
-      fmt::print("{:#x}  {}, {} functions, {} inputs, {} outputs\n", graph.info.handle,
-                 graph.info.name, request.nodes.size(), graph.signature.inputs.size(),
-                 graph.signature.outputs.size());
+      fmt::print("{:#x}  {}, {}, {}, {}\n", graph.info.handle, graph.info.name,
+                 counted(request.nodes.size(), "function"),
+                 counted(graph.signature.inputs.size(), "input"),
+                 counted(graph.signature.outputs.size(), "output"));
     }
     return 0;
   }

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/text/plural.h"
 #include "runtime/profile/profiler.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
@@ -72,14 +73,14 @@ class TimelineCommand : public Command {
     if (remote_.is_json) {
       print_json("spans", profile.spans.size());
     } else {
-      fmt::print("{}: {} spans of {} models; open it at ui.perfetto.dev\n", output_,
-                 profile.spans.size(), profile.models.size());
+      fmt::print("{}: {} of {}; open it at ui.perfetto.dev\n", output_,
+                 counted(profile.spans.size(), "span"), counted(profile.models.size(), "model"));
     }
     if (profile.num_dropped > 0) {
       fmt::print(stderr,
-                 "{} older spans made room for these; record for less long, only one "
+                 "{} made room for these; record for less long, only one "
                  "model, or more of them with --spans\n",
-                 profile.num_dropped);
+                 counted(profile.num_dropped, "older span"));
     }
     return 0;
   }

@@ -147,7 +147,8 @@ TEST(TopFrame, TroublesSayWhatToDo) {
   terms::Usage hot;
   hot.health = {terms::HealthState::kFailed, "it is at 101 °C", "check fans and air"};
   now.statistics.devices = {hot};
-  now.groups[0].info.worker = {terms::Isolation::kProcess, 77, 1, "ready", "signal 9"};
+  now.groups[0].info.worker = {terms::Isolation::kProcess, 77, 1, "ready",
+                               "worker of group 1 died of signal 9; it is being restarted"};
   terms::ModelStatistics model;
   model.name = "resnet";
   model.answered = {{RuntimeCode::kOk, 2000}, {RuntimeCode::kTimeout, 3}};
@@ -155,10 +156,27 @@ TEST(TopFrame, TroublesSayWhatToDo) {
   const std::string text = frame_text(now, 200, 40);
   EXPECT_THAT(text, HasSubstr("Device 0: it is at 101 °C"));
   EXPECT_THAT(text, HasSubstr("  check fans and air\n"));
-  EXPECT_THAT(text, HasSubstr("The worker of group 1 died: signal 9  "));
+  EXPECT_THAT(text, HasSubstr("77, 1 restart  "));
+  EXPECT_THAT(text, HasSubstr("The worker of group 1 died of signal 9  "));
   EXPECT_THAT(text, HasSubstr("  Process 77 has taken its place.\n"));
   EXPECT_THAT(text, HasSubstr("resnet: 3 of 2,003 answers: timeout"));
   for (std::size_t width = 20; width < 60; ++width) frame_text(now, width, 12);
+}
+
+TEST(TopFrame, WorkersThatAreNotReadySayWhatComesNext) {
+  Snapshot now = example();
+  terms::WorkerInfo& worker = now.groups[0].info.worker;
+  worker = {terms::Isolation::kProcess, -1, 2, "restarting",
+            "worker of group 1 died of signal 9; it is being restarted, try again"};
+  EXPECT_THAT(frame_text(now, 200, 40), HasSubstr("  It is being restarted, try again.\n"));
+  worker.state = "silent";
+  worker.reason = "worker of group 1 has not answered for 3 s";
+  std::string text = frame_text(now, 200, 40);
+  EXPECT_THAT(text, HasSubstr("The worker of group 1 has not answered for 3 s  It is silent.\n"));
+  worker.state = "failed";
+  worker.reason = "no such program";
+  text = frame_text(now, 200, 40);
+  EXPECT_THAT(text, HasSubstr("The worker of group 1: no such program  It is failed.\n"));
 }
 
 TEST(TopFrame, IllModelsAndFunctionsSayTheirState) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "sluice/cli/figures.h"
 #include "terms/runtime_code.h"
 
@@ -14,23 +17,41 @@ void add_health(const std::string& of, const terms::Health& health, std::vector<
   to.push_back({of + ": " + health.reason, health.action, health.state == HealthState::kFailed});
 }
 
+/// "It is being restarted, try again." of "it is being restarted, try again".
+std::string sentence(std::string text) {
+  if (text.front() >= 'a' && text.front() <= 'z') {
+    text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  }
+  return text + '.';
+}
+
+/// Of a worker that died, is silent, or did not start. A reason may have "; " and what comes next.
 void add_worker(const terms::GroupInfo& group, std::vector<Trouble>& to) {
   const terms::WorkerInfo& worker = group.worker;
   if (worker.reason.empty()) return;
+  const std::size_t end = std::min(worker.reason.find("; "), worker.reason.size());
+  const std::string cause = worker.reason.substr(0, end);
+  const std::string what = cause.starts_with("worker of group ")
+                               ? "The " + cause
+                               : fmt::format("The worker of group {}: {}", group.id.value(), cause);
   const bool is_ready = worker.state == "ready";
-  to.push_back({fmt::format("The worker of group {} died: {}", group.id.value(), worker.reason),
-                is_ready ? fmt::format("Process {} has taken its place.", worker.process)
-                         : fmt::format("It is {}.", worker.state),
-                !is_ready});
+  std::string next = "it is " + worker.state;
+  if (is_ready) {
+    next = fmt::format("process {} has taken its place", worker.process);
+  } else if (end + 2 < worker.reason.size()) {
+    next = worker.reason.substr(end + 2);
+  }
+  to.push_back({what, sentence(std::move(next)), !is_ready});
 }
 
 void add_errors(const terms::ModelStatistics& model, std::vector<Trouble>& to) {
   for (const terms::CodeCount& one : model.answered) {
     if (one.code == RuntimeCode::kOk || one.count == 0) continue;
     const terms::RuntimeCodeInfo& info = terms::describe(one.code);
-    to.push_back({fmt::format("{}: {} of {} answers: {}", model.name, describe_count(one.count),
-                              describe_count(activity::num_answered(model.answered)), info.name),
-                  std::string(info.remedy)});
+    to.push_back(
+        {fmt::format("{}: {} of {}: {}", model.name, describe_count(one.count),
+                     describe_count(activity::num_answered(model.answered), "answer"), info.name),
+         std::string(info.remedy)});
   }
 }
 
