@@ -145,6 +145,9 @@ class Browser:
     def accessibility_tree(self) -> list[dict]:
         return self._call("Accessibility.getFullAXTree")["nodes"]
 
-    def screenshot(self, path: Path, *, is_whole: bool = True) -> None:
-        data = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=is_whole)["data"]
+    def screenshot(self, path: Path, *, scale: float = 1) -> None:
+        """Of the whole page."""
+        size = self._call("Page.getLayoutMetrics")["cssContentSize"]
+        data = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                          clip={**size, "scale": scale})["data"]
         path.write_bytes(base64.b64decode(data))

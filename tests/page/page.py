@@ -76,6 +76,28 @@ def overview_shows_what_the_daemon_has(folder: Path) -> None:
         same(browser.run("document.querySelectorAll('.cores i').length"), 16)
 
 
+def empty_daemon_has_no_empty_tables(folder: Path) -> None:
+    with Daemon(folder / "d", "--http", "localhost:0") as daemon, Browser() as browser:
+        browser.open(f"http://{daemon.door('http')}/")
+        browser.wait_for("document.body.innerText.includes('No model is loaded.')")
+        for part in ("No core group", "No model holds memory.", "Nothing is recorded yet.", "No open session."):
+            holds(browser.text(), part)
+        same(browser.run("[...document.querySelectorAll('table, .stack + .legend')].filter((one) => one.checkVisibility()).length"), 0)
+        check_in_all_sizes(browser)
+        same(browser.problems, [])
+
+
+def long_names_and_many_models_fit(folder: Path) -> None:
+    with shown(folder) as (daemon, browser):
+        sluice, package = at(daemon), str(folder / "digits.sluice")
+        for i in range(30):
+            sluice.text("load", package, "--name", f"{i} of-many-words{'-and-words' * i}{'x' * 3 * i}"[:250])
+        browser.wait_for("document.querySelectorAll('tbody')[0].rows.length === 31")
+        same(browser.run("[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length"), 0)
+        assert browser.run("document.querySelector('.scroll').clientHeight") < 800
+        check_in_all_sizes(browser)
+
+
 def overview_moves_under_load(folder: Path) -> None:
     with shown(folder) as (daemon, browser):
         rate = "Number(document.querySelector('.plot b').textContent.replace(',', ''))"
@@ -86,6 +108,9 @@ def overview_moves_under_load(folder: Path) -> None:
             browser.wait_for(f"{rate} > 0")
             browser.wait_for("document.body.innerText.includes(' us') || document.body.innerText.includes('ms')")
             assert browser.run(line) != before
+            for width in (1280, 1024, 960, 959, 390):
+                browser.resize(width, 900)
+                same(browser.run("[...document.querySelectorAll('.plot')].filter((one) => one.scrollWidth > one.clientWidth).length"), 0)
         browser.wait_for(f"{rate} === 0")
 
 
@@ -326,6 +351,8 @@ if __name__ == "__main__":
         sys.exit(failed or 77)
     sys.exit(failed or prove([
         overview_shows_what_the_daemon_has,
+        empty_daemon_has_no_empty_tables,
+        long_names_and_many_models_fit,
         overview_moves_under_load,
         killed_worker_is_seen,
         model_shows_its_signature_and_where_time_goes,

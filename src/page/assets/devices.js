@@ -120,7 +120,10 @@ export function groups() {
           say(text, format.percent(group.utilisation));
         }};
       }},
-      {title: 'Active model', text: (group) => group.active_model || '–'},
+      {title: 'Active model', cell: () => {
+        const name = h('span', {class: 'name'});
+        return {node: name, update: (group) => say(name, group.active_model || '–')};
+      }},
       {title: 'Models', number: true, wide: true, text: (group) => group.num_models},
       {title: 'Switches', number: true, wide: true, text: (group) => format.count(group.num_switches)},
       {title: 'Memory', number: true, wide: true, text: (group) => format.bytes(group.memory_used_bytes)},

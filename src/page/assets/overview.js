@@ -9,7 +9,7 @@ import {timelinePart} from './timeline.js';
 function models(history, clock) {
   return table({
     caption: 'Models and functions',
-    none: 'No model. `sluice load model.sluice` loads one.',
+    none: ['No model is loaded. This loads one: ', h('code', {}, 'sluice load model.sluice')],
     key: (model) => model.model,
     columns: [
       {title: 'Model', heads: true, cell: (first) => {
@@ -137,6 +137,7 @@ export function overview({history}) {
       parts.troubles.update(problems(state));
       const amounts = owners(state).filter((one) => one.size > 0);
       owned.update(amounts);
+      owned.node.hidden = amounts.length === 0;
       nothing.hidden = amounts.length > 0;
     },
   };

@@ -87,6 +87,7 @@ export function table({caption, columns, key, none}) {
   const empty = h('p', {class: 'empty'}, none);
   const grid = h('table', {}, h('caption', {class: 'unseen'}, caption), h('thead', {}, head), body);
   const node = h('div', {class: 'scroll'}, grid, empty);
+  grid.hidden = true; // until there are rows
   function make(item) {
     const parts = columns.map((column) => {
       if (column.cell) return column.cell(item);
@@ -164,7 +165,6 @@ export function describeErrors(model) {
   }));
 }
 
-export function describeHealth(what, key, one) {
 /** Of a group whose worker died, is silent, or did not start. A reason may end with "; " and what comes next. */
 export function describeWorker(group) {
   if (!group.worker_reason) return [];
@@ -176,6 +176,7 @@ export function describeWorker(group) {
     action: isReady ? `Process ${group.worker_process} has taken its place.` : `${step[0].toUpperCase()}${step.slice(1)}.`}];
 }
 
+export function describeHealth(what, key, one) {
   if (!one.health || one.health === 'healthy') return [];
   return [{key: `health ${key}`, kind: one.health === 'failed' ? 'bad' : 'warn',
     what: `${what}: ${one.health_reason}`, action: one.health_action}];

@@ -103,7 +103,8 @@ export function plot({title, lines, format, least = 0, isLog = false}) {
     const y = (value) => (kHeight - 2 - (kHeight - 6) * part(value)).toFixed(1);
     series.forEach((one, i) => {
       const parts = runs(one.points);
-      const text = parts.map((run) => `M${run.map((p) => `${x(p[0])} ${y(p[1])}`).join('L')}`).join('');
+      // "h0" draws a dot for a value without neighbours.
+      const text = parts.map((run) => `M${run.map((p) => `${x(p[0])} ${y(p[1])}`).join('L')}h0`).join('');
       mark(paths[i], 'd', text || 'M0 0');
       const filled = parts.map((run) => `M${x(run[0][0])} ${kHeight}L${
         run.map((p) => `${x(p[0])} ${y(p[1])}`).join('L')}L${x(run.at(-1)[0])} ${kHeight}Z`).join('');

@@ -55,14 +55,14 @@ export function timelinePart({path, onProfile = () => {}}) {
   const labels = h('ol', {class: 'tracks'});
   const field = h('div', {class: 'drawing', tabindex: '0', role: 'group',
     'aria-label': 'Drawing of the timeline. Arrow keys move it, plus and minus change how much it shows.'});
-  const shown = h('div', {hidden: true}, h('div', {class: 'line-up start'}, steps),
-    h('div', {class: 'laid'}, labels, h('div', {}, field, axis)));
+  const laid = h('div', {class: 'laid'}, labels, h('div', {}, field, axis));
+  const shown = h('div', {hidden: true}, h('div', {class: 'line-up start'}, steps), laid);
   const list = table({
     caption: 'What the tracks of the timeline did',
     none: 'Nothing is recorded yet.',
     key: (track) => `${track.group} ${nameOf(track)}`,
     columns: [
-      {title: 'Track', heads: true, text: nameOf},
+      {title: 'Track', heads: true, cell: (track) => ({node: h('span', {class: 'name'}, nameOf(track)), update() {}})},
       {title: 'Group', number: true, wide: true, text: (track) => track.group},
       {title: 'Cores', wide: true, text: (track) => format.cores(track.cores) || '–'},
       {title: 'Times', number: true, text: (track) => format.count(track.count)},
@@ -112,6 +112,7 @@ export function timelinePart({path, onProfile = () => {}}) {
       nameOf(track))));
     view = [Math.min(spans[Math.max(0, spans.length - kFirstView)][2], end - 1000), end];
     redraw();
+    laid.scrollTop = kRow.height * Math.min(...spans.slice(-kFirstView).map(([track]) => track));
     const cut = timeline.num_spans > spans.length ? `, the newest ${format.count(spans.length)} drawn` : '';
     const dropped = timeline.num_dropped > 0
       ? ` ${format.counted(timeline.num_dropped, 'older span')} made room for these; Busy is of the last ${
