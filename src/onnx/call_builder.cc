@@ -38,9 +38,12 @@ Result<ir::Attributes> GraphBuilder::read_arguments(pb::NodeProto& node, Functio
 
 Status GraphBuilder::inline_call(pb::NodeProto& node, Function& function, Scope& scope) {
   SLUICE_TRY(check_call(node, *function.proto));
+  if (function.is_open) {
+    return invalid_argument("the function \"{}\" calls itself, or one that calls it",
+                            function.proto->name());
+  }
   if (depth_ >= kMaxCallDepth) {
-    return invalid_argument("functions call each other, or themselves, more than {} deep",
-                            kMaxCallDepth);
+    return invalid_argument("functions call each other more than {} deep", kMaxCallDepth);
   }
   cost_ += function.cost;
   if (cost_ > kMaxCost) {
@@ -49,6 +52,14 @@ Status GraphBuilder::inline_call(pb::NodeProto& node, Function& function, Scope&
                       "nodes; call fewer of them");
   }
   const ir::Attributes arguments = SLUICE_TRY(read_arguments(node, function, scope));
+  function.is_open = true;
+  Status status = inline_body(node, function, arguments, scope);
+  function.is_open = false;
+  return status;
+}
+
+Status GraphBuilder::inline_body(const pb::NodeProto& node, Function& function,
+                                 const ir::Attributes& arguments, Scope& scope) {
   std::string prefix = scope.prefix() + node_name(node) + "/";
   // Outputs take the caller's names from the start, so no copies are needed at the end.
   if (prefix.size() > kMaxPrefix) prefix = fmt::format("call{}/", ++num_calls_);

@@ -76,8 +76,9 @@ Result<Opsets> read_opsets(
   for (const pb::OperatorSetIdProto& entry : imports) {
     SLUICE_TRY(check_name(entry.domain()));
     if (entry.version() < 1 || entry.version() > std::numeric_limits<int>::max()) {
-      return invalid_argument("version {} of operator set \"{}\" cannot be", entry.version(),
-                              entry.domain());
+      return invalid_argument("the version {} of operator set \"{}\" is {}", entry.version(),
+                              shown_domain(entry.domain()),
+                              entry.version() < 1 ? "below 1" : "too large");
     }
     opsets.insert_or_assign(canonical_domain(entry.domain()), static_cast<int>(entry.version()));
   }

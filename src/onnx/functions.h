@@ -18,6 +18,7 @@ struct Function {
   std::vector<pb::NodeProto*> nodes;               ///< sorted
   std::vector<pb::AttributeProto> default_values;  ///< of parameters that have one
   std::int64_t cost = 0;                           ///< what inlining it adds; see node_cost
+  bool is_open = false;                            ///< one of its calls is being inlined
 };
 
 /// A rough measure of the memory that a node takes as an operation; a small one has 8.

@@ -77,6 +77,8 @@ class GraphBuilder {
 
   // call_builder.cc: one call of a model's function
   Status inline_call(pb::NodeProto& node, Function& function, Scope& scope);
+  Status inline_body(const pb::NodeProto& node, Function& function, const ir::Attributes& arguments,
+                     Scope& scope);
   Status define_call_outputs(const pb::NodeProto& node, const Function& function, Scope& body,
                              Scope& scope);
   Result<ir::Attributes> read_arguments(pb::NodeProto& node, Function& function, Scope& scope);

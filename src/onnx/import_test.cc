@@ -123,6 +123,20 @@ TEST(Import, SortsNodes) {
 )"));
 }
 
+TEST(Import, UnreadOutputsBecomeValuesWithoutAName) {
+  pb::ModelProto model = new_model();
+  add_input(model, "x", pb::TensorProto::FLOAT, {"4"});
+  add_node(model, "Split", {"x"}, {"", "b"});
+  add_output(model, "b");
+  EXPECT_THAT(text_of(model), HasSubstr(" : f32[2], %b : f32[2]] = Split."));
+  pb::ModelProto unread = new_model();
+  add_input(unread, "x", pb::TensorProto::FLOAT, {"4"});
+  add_node(unread, "Split", {"x"}, {"", ""});
+  add_node(unread, "Relu", {"x"}, {"y"});
+  add_output(unread, "y");
+  EXPECT_THAT(text_of(unread), HasSubstr("none of its outputs has a name"));
+}
+
 TEST(Import, TakesInitializersAndConstantNodesAsConstants) {
   pb::ModelProto model = new_model();
   add_weight(model, "w", {2}, {1, 2});

@@ -132,7 +132,7 @@ Status GraphBuilder::set_version(ir::Operation& operation, const Scope& scope) {
   if (!version) version = accepted_version(operation, scope);
   if (!version && !is_imported) {
     return invalid_argument("{}: the model imports no version of operator set \"{}\"",
-                            operation.describe(), operation.domain);
+                            operation.describe(), shown_domain(operation.domain));
   }
   if (!version) {
     findings_.add_operator(operation.domain, operation.kind, opset->second, operation.name);

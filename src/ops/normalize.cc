@@ -34,6 +34,24 @@ Status check_some_output(const OpSchema& schema, const ir::Operation& operation)
   return invalid_argument("{}: none of its outputs has a name", operation.describe());
 }
 
+/// A file may leave away any output that nobody reads: its name, or a last one altogether. Shape
+/// functions and kernels count on the outputs that an operator always has, so these become values
+/// without a name. The executor's control flow and a program's own operators count for themselves.
+void add_unread_outputs(const OpSchema& schema, ir::Subgraph& subgraph, ir::Operation& operation) {
+  const bool is_ours = !schema.has(kControlFlow) && !schema.has(kCustom);
+  if (operation.outputs.empty() || schema.outputs.empty() || !is_ours) return;
+  const auto is_always_there = [](const OperandSpec& spec) { return !spec.is_optional; };
+  const auto last =
+      std::ranges::find_if(schema.outputs.rbegin(), schema.outputs.rend(), is_always_there);
+  const auto least = static_cast<std::size_t>(schema.outputs.rend() - last);
+  operation.outputs.resize(std::max(operation.outputs.size(), least));
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
+    const OperandSpec& spec = schema.outputs[std::min(i, schema.outputs.size() - 1)];
+    if (operation.outputs[i].is_valid() || spec.is_optional) continue;
+    operation.outputs[i] = subgraph.add_operand(ir::Operand());
+  }
+}
+
 /// An attribute that became an input in a later version: a shape function reads the input, so a
 /// kernel that read the attribute would compute another shape.
 Status check_no_leftovers(const OpSchema& schema, const ir::Operation& operation) {
@@ -98,6 +116,7 @@ Status normalize(const OpSchema& schema, ir::Subgraph& subgraph, ir::Operation& 
   SLUICE_TRY(check_count("output", operation.outputs.size(), schema.outputs, operation));
   SLUICE_TRY(check_required_inputs(schema, operation));
   SLUICE_TRY(check_some_output(schema, operation));
+  add_unread_outputs(schema, subgraph, operation);
   return check_attributes(schema, operation);
 }
 

@@ -1,5 +1,6 @@
 #include "onnx/proto/names.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/utf8.h"
@@ -24,7 +25,10 @@ std::string escaped_head(std::string_view text) {
 
 std::string node_name(const pb::NodeProto& node) {
   // Exporters leave names out. A value's name is unique, so the first output's stands for the node.
-  return node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
+  if (!node.name().empty()) return node.name();
+  const auto named = std::ranges::find_if(
+      node.output(), [](const std::string& output) { return !output.empty(); });
+  return named == node.output().end() ? "" : *named;
 }
 
 std::string describe(const pb::NodeProto& node) {
@@ -36,6 +40,8 @@ std::string describe(const pb::NodeProto& node) {
 std::string canonical_domain(const std::string& domain) {
   return domain == "ai.onnx" ? "" : domain;
 }
+
+std::string shown_domain(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
 
 bool is_printable_utf8(std::string_view text) {
   while (!text.empty()) {
