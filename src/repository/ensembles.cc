@@ -189,6 +189,7 @@ void Repository::unload_steps(const std::set<std::string>& steps) {
     {
       const std::lock_guard lock(model->changing);
       unload_model(*model);
+      service_.set_absence(step, "it was unloaded with its ensemble");
     }
     unload_steps(inner);
   }

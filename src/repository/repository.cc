@@ -64,6 +64,7 @@ std::shared_ptr<Repository::Model> Repository::find_or_add(const std::string& na
 
 void Repository::forget(const std::string& name) {
   service_.set_traffic(name, {});
+  service_.set_absence(name, "");
   const std::lock_guard lock(mutex_);
   models_.erase(name);
 }
@@ -128,6 +129,7 @@ Status Repository::unload(const service::Caller& caller, const std::string& name
     {
       const std::lock_guard lock(model->changing);
       unload_model(*model);
+      service_.set_absence(name, "a client unloaded it");
       // A name without a folder would stay in the index for ever.
       if (!is_in_folder(name)) forget(name);
     }
@@ -152,6 +154,7 @@ Status Repository::load_model(const std::string& name, Model& model) {
     }
   }
   Status status = folder.is_ok() ? load_versions(name, model, *folder) : folder.status();
+  service_.set_absence(name, status.is_ok() ? "" : "its last load failed: " + status.message());
   if (!status.is_ok()) {
     service_.log().add(LogLevel::kWarning, "repository.not_loaded model={} reason={}",
                        service::in_quotes(name), service::in_quotes(status.message()));
@@ -257,8 +260,24 @@ Result<terms::ModelHandle> Repository::load_file(Load& load, const VersionFile& 
   own.path = package.path;
   own.executable = package.executable;
   if (package.file != nullptr) own.package_fd = package.file->fd();
-  const auto entry = SLUICE_TRY(service_.load_own(own));
+  const auto entry = SLUICE_TRY(load_joined(own));
   return terms::ModelHandle{entry.info.handle};
+}
+
+/// A configuration asks for joined requests because of speed. A model that cannot join them answers
+/// the same one by one.
+Result<terms::ModelEntry> Repository::load_joined(service::OwnModel& own) {
+  auto joined = service_.load_own(own);
+  const bool is_refused = !joined.is_ok() && joined.status().detail() ==
+                                                 static_cast<std::int32_t>(RuntimeCode::kInvalid);
+  if (!is_refused || !own.options.batching) return joined;
+  own.options.batching.reset();
+  auto alone = service_.load_own(own);
+  if (!alone.is_ok()) return alone;  // its reason has nothing to do with joining
+  service_.log().add(LogLevel::kWarning, "repository.not_joined model={} reason={}",
+                     service::in_quotes(own.options.name),
+                     service::in_quotes(joined.status().message()));
+  return alone;
 }
 
 /// Versions stay in the index.

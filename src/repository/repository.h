@@ -118,6 +118,7 @@ class Repository {
   Status load_versions(const std::string& name, Model& model, const ModelFolder& folder);
   Status load_version(Load& load, Model& model, const VersionFile& wanted);
   Result<terms::ModelHandle> load_file(Load& load, const VersionFile& wanted);
+  Result<terms::ModelEntry> load_joined(service::OwnModel& own);
   Result<terms::ModelHandle> load_ensemble(Load& load, Model& model, const VersionFile& wanted);
   Result<service::OwnGraph> link(const Load& load, Model& model);
   Result<service::OwnModel> own_model(Load& load, const VersionFile& wanted);

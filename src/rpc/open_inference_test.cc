@@ -451,9 +451,9 @@ TEST_F(OpenInferenceTest, OutputsAndParametersThatCannotBeAreRefused) {
          output.set_name("y");
          (*output.mutable_parameters())["classification"].set_string_param("3");
        },
-       "\"classification\" is no count"},
+       "\"classification\" is no whole number from 0 on"},
       {"priority", [](auto& r) { (*r.mutable_parameters())["priority"].set_int64_param(-1); },
-       "\"priority\" is no count"},
+       "\"priority\" is no whole number from 0 on"},
       {"sequence", [](auto& r) { (*r.mutable_parameters())["sequence_id"].set_int64_param(7); },
        "keeps no sequences"},
       {"region",

@@ -200,9 +200,12 @@ Status Service::check_control(const Owner& owner, std::uint64_t handle, const Ca
   const bool may = owner.session != terms::kNobody || account_of(caller.peer) == owner.account ||
                    is_administrator(caller.peer);
   if (may) return ok_status();
-  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
-                fmt::format("{} {:#x} was made by {}; ask there, or be root", what, handle,
-                            owner.account.empty() ? "several clients" : owner.account));
+  return Status(
+      Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
+      fmt::format("{} {:#x} was made by {}, and this client is {}: only its maker and root "
+                  "may change it",
+                  what, handle, owner.account.empty() ? "several clients" : owner.account,
+                  account_of(caller.peer)));
 }
 
 Status Service::check_control(const Owners& owners, std::uint64_t handle, const Caller& caller,
@@ -291,9 +294,11 @@ Status Service::kill_session(const Caller& caller, terms::SessionId id) {
   const bool may = session == caller.session || is_administrator(caller.peer) ||
                    account == account_of(session->peer());
   if (!may) {
-    return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
-                  fmt::format("session {} belongs to {}; ask there, or be root",
-                              static_cast<std::uint64_t>(id), account_of(session->peer())));
+    return Status(
+        Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
+        fmt::format("session {} belongs to {}, and this client is {}: only its owner and "
+                    "root may end it",
+                    static_cast<std::uint64_t>(id), account_of(session->peer()), account));
   }
   close_session(id, make_error(Code::kAborted, "session {} was closed by {}, process {}",
                                static_cast<std::uint64_t>(id), account, caller.peer.process));

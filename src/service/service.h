@@ -349,6 +349,10 @@ class Service {
   void set_traffic(const std::string& name, dispatch::Traffic traffic) {
     models_.set_traffic(name, std::move(traffic));
   }
+  /// As ModelTable::set_absence.
+  void set_absence(const std::string& name, std::string why) {
+    models_.set_absence(name, std::move(why));
+  }
 
   // ---- the exchange: tensors that stay between requests, of the session that put them
 

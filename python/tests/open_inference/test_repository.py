@@ -11,8 +11,10 @@ import urllib.error
 import urllib.request
 from typing import Any
 
+import numpy as np
 import pytest
-from conftest import eventually
+from conftest import eventually, make_model
+from onnx import TensorProto, helper
 
 grpcclient = pytest.importorskip("tritonclient.grpc")
 httpclient = pytest.importorskip("tritonclient.http")
@@ -232,6 +234,57 @@ def test_rows_are_joined_as_the_configuration_says(tmp_path: pathlib.Path, packa
         assert config.max_batch_size == 8 and list(config.dynamic_batching.preferred_batch_size) == [4]
         assert list(config.input[0].dims) == [2]
         assert ask(client, "m") == 1
+
+
+TEXTS = """
+    max_batch_size: 4
+    input [ { name: "x" data_type: TYPE_FP32 dims: [ 1 ] } ]
+    SCHEDULING"""
+
+
+@pytest.mark.parametrize("scheduling", [
+    "dynamic_batching { }",
+    """sequence_batching { state { input_name: "total" output_name: "new" data_type: TYPE_FP32 dims: [ 1 ] } }""",
+])
+def test_models_of_texts_answer_one_by_one(tmp_path: pathlib.Path, scheduling: str) -> None:
+    """Their rows are not joined: that is a matter of speed, not of answers."""
+    nodes = [helper.make_node("Add", ["total", "x"], ["new"]), helper.make_node("Identity", ["new"], ["y"]),
+             helper.make_node("Identity", ["said"], ["heard"])]
+    floats = lambda *names: [(name, TensorProto.FLOAT, ["N", 1]) for name in names]  # noqa: E731
+    model = make_model(nodes, [*floats("x", "total"), ("said", TensorProto.STRING, ["N", 1])],
+                       [*floats("y", "new"), ("heard", TensorProto.STRING, ["N", 1])])
+    with serving(tmp_path) as (_, repository, client):
+        repository.put("m/1/model.onnx", model)
+        repository.put("m/config.pbtxt", TEXTS.replace("SCHEDULING", scheduling))
+        client.load_model("m")
+        x, total = (grpcclient.InferInput(name, [1, 1], "FP32") for name in ("x", "total"))
+        x.set_data_from_numpy(np.float32([[7]]))
+        total.set_data_from_numpy(np.float32([[1]]))
+        said = grpcclient.InferInput("said", [1, 1], "BYTES")
+        said.set_data_from_numpy(np.array([[b"hello"]], object))
+        if "sequence" in scheduling:
+            client.infer("m", [x, said], sequence_id=3, sequence_start=True)
+            result = client.infer("m", [x, said], sequence_id=3, sequence_end=True)
+        else:
+            result = client.infer("m", [x, said, total])
+        assert result.as_numpy("heard").tolist() == [[b"hello"]]
+        assert result.as_numpy("y").tolist() == [[14 if "sequence" in scheduling else 8]]
+
+
+def test_a_request_says_why_a_model_is_not_served(tmp_path: pathlib.Path, package: Package) -> None:
+    with serving(tmp_path) as (_, repository, client):
+        repository.put("m/1/model.sluice", package(1))
+        repository.put("m/config.pbtxt", 'input [ { name: "z" data_type: TYPE_FP32 dims: [ 2 ] } ]')
+        with pytest.raises(InferenceServerException):
+            client.load_model("m")
+        with pytest.raises(InferenceServerException, match="'m' is not found; its last load failed: .*\"z\""):
+            ask(client, "m")
+        repository.put("m/config.pbtxt", "max_batch_size: 4")
+        client.load_model("m")
+        assert ask(client, "m") == 1
+        client.unload_model("m")
+        with pytest.raises(InferenceServerException, match="'m' is not found; a client unloaded it"):
+            ask(client, "m")
 
 
 def test_a_compilation_stays_within_its_limits(tmp_path: pathlib.Path, package: Package) -> None:

@@ -118,6 +118,13 @@ Result<JoinRule> rule_of(std::string_view model, const terms::Signature& signatu
     }
     const ir::Dim* own = leading_dim(spec.type);
     if (rows != nullptr && own != nullptr && *own == *rows) return ok_status();
+    if (spec.type.is_tensor() && !has_whole_bytes(spec.type)) {
+      return terms::runtime_error(
+          RuntimeCode::kInvalid,
+          "{} cannot join requests: {} \"{}\" is {}, and rows of texts or of elements below a byte "
+          "are not joined: leave out batch_rows",
+          model, what, spec.name, spec.type.to_string());
+    }
     return terms::runtime_error(
         RuntimeCode::kInvalid,
         "{} cannot join requests: {} \"{}\" is {}; the first dimension of all "

@@ -115,10 +115,12 @@ Result<NamedModel> ModelTable::named_locked(std::string_view name,
   } else if (version) {
     which = fmt::format(" version {}", *version);
   }
+  const auto why = absences_.find(name);
   // Triton's words: its clients look for them.
   return Status(Code::kNotFound, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
-                fmt::format("Request for unknown model: '{}'{} is not found",
-                            valid_utf8(name.substr(0, kMaxNameBytes)), which));
+                fmt::format("Request for unknown model: '{}'{} is not found{}",
+                            valid_utf8(name.substr(0, kMaxNameBytes)), which,
+                            why == absences_.end() ? "" : "; " + why->second));
 }
 
 Result<NamedModel> ModelTable::find(std::string_view name, const dispatch::VersionChoice& choice,
@@ -152,6 +154,15 @@ void ModelTable::set_traffic(const std::string& name, dispatch::Traffic traffic)
     traffic_.try_emplace(name, std::move(traffic));
   }
   set_shadows_locked(name);
+}
+
+void ModelTable::set_absence(const std::string& name, std::string why) {
+  const std::unique_lock lock(mutex_);
+  if (why.empty()) {
+    absences_.erase(name);
+  } else {
+    absences_.insert_or_assign(name, std::move(why));
+  }
 }
 
 /// A model that takes other requests cannot take copies.

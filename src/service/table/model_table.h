@@ -60,6 +60,9 @@ class ModelTable {
   /// Divides the requests to this name from now on, among models that nobody owns. A shadow copies
   /// requests to versions that take the same inputs.
   void set_traffic(const std::string& name, dispatch::Traffic traffic);
+  /// Why the name, or a version of it, is not there: words that end the error of `find`. Empty:
+  /// nothing is to be said.
+  void set_absence(const std::string& name, std::string why);
   /// Of the models with this name that nobody or `session` owns; ascending.
   std::vector<std::int64_t> versions(std::string_view name, terms::SessionId session) const;
   /// Nothing happens for a model that is gone.
@@ -83,6 +86,7 @@ class ModelTable {
   std::map<terms::ModelHandle, ServedModel> models_;
   std::multimap<std::string, terms::ModelHandle, std::less<>> by_name_;  ///< oldest first
   std::map<std::string, dispatch::TrafficTurns, std::less<>> traffic_;   ///< of names that have one
+  std::map<std::string, std::string, std::less<>> absences_;
 };
 
 }  // namespace sluice::service

@@ -43,6 +43,19 @@ TEST_F(ModelTableTest, HighestVersionAnswersWithoutOne) {
   EXPECT_THAT(table_.versions("m", terms::kNobody), ElementsAre(2, 3, 10));
 }
 
+TEST_F(ModelTableTest, ErrorSaysWhyANameIsNotThere) {
+  const auto error = [&] {
+    return table_.find("m", {std::nullopt}, terms::kNobody).status().message();
+  };
+  EXPECT_EQ(error(), "Request for unknown model: 'm' is not found");
+  table_.set_absence("m", "its last load failed: no file");
+  EXPECT_EQ(error(), "Request for unknown model: 'm' is not found; its last load failed: no file");
+  EXPECT_EQ(table_.find("m", {9}, terms::kNobody).status().message(),
+            "Request for unknown model: 'm' version 9 is not found; its last load failed: no file");
+  table_.set_absence("m", "");
+  EXPECT_EQ(error(), "Request for unknown model: 'm' is not found");
+}
+
 TEST_F(ModelTableTest, LastLoadedOfAVersionAnswers) {
   add(1, 1);
   add(2, 1);

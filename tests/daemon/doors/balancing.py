@@ -117,6 +117,7 @@ def capacity_is_of_the_daemon_or_of_the_machine(folder: Path) -> None:
     machine = Sluice().json("capacity")
     if machine["source"] == "machine":  # unless a daemon runs on the machine of this test
         same((machine["models"], machine["is_ready"]), ([], False))
+        holds(Sluice().text("capacity"), "no daemon answers here")
         assert machine["num_free_cores"] == machine["num_cores"] >= 1, machine
         assert machine["num_cores"] <= (os.cpu_count() or 1) or len(machine["devices"]) > 1, machine
 

@@ -28,7 +28,8 @@ Result<std::uint64_t> count_of(const Parameters& parameters, const char* name) {
   if (value.has_int64_param() && value.int64_param() >= 0) {
     return static_cast<std::uint64_t>(value.int64_param());
   }
-  return terms::runtime_error(RuntimeCode::kBadInput, "parameter \"{}\" is no count", name);
+  return terms::runtime_error(RuntimeCode::kBadInput,
+                              "parameter \"{}\" is no whole number from 0 on", name);
 }
 
 /// Absent: false. Fails: kBadInput for another kind of value.

@@ -115,7 +115,9 @@ std::string capacity_json(const activity::Snapshot& now, bool is_from_daemon) {
 }
 
 std::string capacity_text(const activity::Snapshot& now, bool is_from_daemon) {
-  std::string text = is_from_daemon ? "" : "no daemon runs here; all of the machine is free\n";
+  std::string text = is_from_daemon ? ""
+                                    : "no daemon answers here: this is the machine without one; "
+                                      "--address names a daemon at another address\n";
   std::vector<std::vector<std::string>> rows = {{"DEVICE", "NAME", "FREE CORES", "FREE MEMORY"}};
   for (const terms::Device& device : now.server.devices) {
     rows.push_back({std::to_string(device.id.value()), device.name,
