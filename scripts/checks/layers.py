@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds every include, every CMake DEPS and ARCHITECTURE.md's table to layers.toml."""
+"""Holds every include, every CMake DEPS and ARCHITECTURE.md's table to layers.toml, and counts the headers that
+sources see."""
 
 import pathlib
 import re
@@ -7,11 +8,15 @@ import sys
 import tomllib
 
 import project
+import stamps
 
 TABLE = tomllib.loads((project.ROOT / "scripts/checks/layers.toml").read_text())
 ROOMS = TABLE["src"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
 TEST_FRAMEWORK = re.compile(r"g(test|mock)/")
+#: Nine of ten sources of `src` see fewer headers of the project. Each costs builds, and ties the source to one more
+#: thing that may change.
+CROWD = 60
 LIBRARY = re.compile(r"sluice_library\(\s*(\w+)(.*?)\)", re.S)
 
 
@@ -164,10 +169,29 @@ def document_problems():
             yield f"ARCHITECTURE.md: src/{room}: {written}, but layers.toml has {allowed}"
 
 
+def headers_seen(paths):
+    """Source of `src`, tests left out -> how many headers of the project its includes reach, each counted once."""
+    built = project.ROOT / "build"
+    return {path: sum(file.suffix in (".h", ".hpp") and not file.is_relative_to(built)
+                      for file in stamps.closure(project.ROOT / path))
+            for path in paths if path.parts[0] == "src" and path.suffix == ".cc" and not for_test(path)}
+
+
+def crowding(seen):
+    """The problem of a tenth of the sources that see CROWD headers or more; `seen`: as headers_seen."""
+    counts = sorted(seen.values())
+    high = counts[len(counts) * 9 // 10] if counts else 0
+    if high >= CROWD:
+        nearest = sorted((count, str(path)) for path, count in seen.items() if count >= CROWD)[:5]
+        yield (f"src: one source in ten sees {high} headers of the project or more, the limit is {CROWD}; cut an "
+               f"include, for instance of {', '.join(f'{path} ({count})' for count, path in nearest)}")
+
+
 def main():
     problems = [*table_problems(), *document_problems()]
     sources = project.files(project.CPP)
     problems += unused_permissions(sources)
+    problems += crowding(headers_seen(sources))
     for path in sources:
         problems += misplaced_includes(path)
     for path in project.files({".txt"}):

@@ -8,20 +8,11 @@
 
 #include "api/context_control.h"
 #include "api/model_language.h"
+#include "api/tensors.h"
 #include "exec/loaded_model.h"
 #include "sluice/sluice.h"
 
 namespace sluice::api {
-
-/// A spec in C, with the memory it points to.
-struct SpecStorage {
-  std::string name;
-  std::string type;
-  std::vector<std::int64_t> dims;
-  sluice_tensor_spec spec = {};
-};
-
-std::vector<std::unique_ptr<SpecStorage>> store_specs(const std::vector<terms::TensorSpec>& specs);
 
 /// Shared by the handle and by contexts, whichever lives longer.
 struct OpenModel {
@@ -36,17 +27,8 @@ struct OpenModel {
 Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::string_view source,
                                                     const sluice_open_options* options);
 
-/// Place of `name` among `specs`; a null name means the only one.
-Result<std::size_t> find_spec(const std::vector<std::unique_ptr<SpecStorage>>& specs,
-                              const char* name, std::string_view what);
-
-/// The same among the model's inputs; the error names an option that may make `name` one.
+/// As find_spec among the model's inputs; the error names an option that may make `name` one.
 Result<std::size_t> find_input(const OpenModel& open, const char* name);
-
-Result<terms::TensorView> view_of(const sluice_array& array);
-/// As `view_of`, into a view that many calls reuse: its dimensions keep their memory.
-Status read_view(const sluice_array& array, terms::TensorView& view);
-sluice_array array_of(const terms::TensorView& view);
 
 }  // namespace sluice::api
 

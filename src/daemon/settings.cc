@@ -8,7 +8,7 @@
 #include "base/json/json_reader.h"
 #include "daemon/telemetry/span_sender.h"
 #include "rpc/wire/address.h"
-#include "runtime/model_host.h"
+#include "runtime/engine.h"
 #include "service/clients/access.h"
 
 namespace sluice::daemon {

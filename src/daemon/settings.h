@@ -11,7 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "runtime/engine.h"
+
+namespace sluice::device {
+enum class TransferPolicy : std::uint8_t;
+}
 
 namespace sluice::daemon {
 

@@ -5,6 +5,8 @@
 
 #include "backend/extensions/device_reset.h"
 #include "base/log/event_log.h"
+#include "runtime/model/loader.h"
+#include "runtime/statistics/health.h"
 
 namespace sluice::runtime {
 namespace {
@@ -29,8 +31,9 @@ Engine::Engine(const backend::BackendRegistry& backends, DriverSource& drivers,
       options_(std::move(options)),
       created_ns_(clock_.now_ns()),
       profiler_(clock_),
-      groups_(options_.devices, drivers),
-      loader_(backends, groups_, profiler_, clock_, options_.transfers) {}
+      groups_(std::make_unique<GroupTable>(options_.devices, drivers)),
+      loader_(std::make_unique<Loader>(backends, *groups_, profiler_, clock_, options_.transfers)) {
+}
 
 Engine::~Engine() { shutdown(); }
 
@@ -46,19 +49,39 @@ Result<terms::CoreGroupId> Engine::create_group(const terms::CoreRequest& reques
                                                 const std::stop_token& stop) {
   SLUICE_TRY(check_open());
   // May wait for cores for as long as `wait` says, without any lock of the engine.
-  return groups_.create(request, wait, stop);
+  return groups_->create(request, wait, stop);
 }
 
-Status Engine::destroy_group(terms::CoreGroupId id) { return groups_.destroy(id); }
+Status Engine::destroy_group(terms::CoreGroupId id) { return groups_->destroy(id); }
 
-Result<Loader::Entered> Engine::enter(const LoadRequest& request, const std::stop_token& stop) {
+std::int32_t Engine::num_free_cores() const { return groups_->core_groups().num_free_cores(); }
+
+void Engine::set_condition(terms::DeviceId device, terms::DeviceCondition condition) {
+  groups_->set_condition(device, std::move(condition));
+}
+
+std::shared_ptr<GroupScheduler> Engine::find_group(terms::CoreGroupId id) const {
+  return groups_->find(id);
+}
+
+void Engine::leave(terms::CoreGroupId id) { groups_->leave(id); }
+
+Result<terms::Footprint> Engine::estimate(const LoadRequest& request) {
+  return loader_->estimate(request);
+}
+
+Result<std::shared_ptr<CachedPackage>> Engine::open(const LoadRequest& request) {
+  return loader_->open(request);
+}
+
+Result<Entered> Engine::enter(const LoadRequest& request, const std::stop_token& stop) {
   SLUICE_TRY(check_open());
-  return loader_.enter(request, stop);
+  return loader_->enter(request, stop);
 }
 
 std::vector<terms::GroupInfo> Engine::list_groups() const {
   std::vector<terms::GroupInfo> infos;
-  for (const topology::CoreGroups::Listed& listed : groups_.core_groups().list()) {
+  for (const topology::CoreGroups::Listed& listed : groups_->core_groups().list()) {
     terms::GroupInfo info;
     info.id = listed.group->id;
     info.origin = listed.group->origin;
@@ -67,7 +90,7 @@ std::vector<terms::GroupInfo> Engine::list_groups() const {
     info.memory_used_bytes = listed.group->budget->used_bytes();
     info.max_memory_bytes = listed.group->budget->limit_bytes();
     // The group may have gone since it was listed: it is listed without its models then.
-    if (const auto scheduler = groups_.find(info.id)) {
+    if (const auto scheduler = groups_->find(info.id)) {
       info.num_switches = scheduler->num_switches();
       if (const auto active = scheduler->active()) info.active_model = active->options().name;
     }
@@ -78,7 +101,7 @@ std::vector<terms::GroupInfo> Engine::list_groups() const {
 
 Result<terms::ModelHandle> Engine::load(const LoadRequest& request, const std::stop_token& stop) {
   SLUICE_TRY(check_open());
-  auto model = SLUICE_TRY(loader_.load(request, stop));
+  auto model = SLUICE_TRY(loader_->load(request, stop));
   {
     // Shared, so that loads insert concurrently; shutdown takes it exclusively and then sees every
     // model.
@@ -156,7 +179,7 @@ Status Engine::unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns)
 void Engine::unload(const std::shared_ptr<Model>& model, std::int64_t drain_deadline_ns) {
   model->unload(drain_deadline_ns, hang_deadline_ns(drain_deadline_ns));
   // Only now: the cores of an implicit group are free for others when the kernels have stopped.
-  groups_.leave(model->group()->group().id);
+  groups_->leave(model->group()->group().id);
 }
 
 Result<terms::ModelInfo> Engine::info(terms::ModelHandle handle) const {
@@ -191,7 +214,7 @@ Result<std::uint64_t> Engine::start_profile(const terms::ProfileSettings& settin
   if (settings.model)
     options.model = SLUICE_TRY(find(*settings.model))->scheduler()->options().profiled;
   if (settings.group) {
-    if (groups_.find(*settings.group) == nullptr) {
+    if (groups_->find(*settings.group) == nullptr) {
       return terms::runtime_error(RuntimeCode::kInvalidHandle, "no core group has handle {}",
                                   settings.group->value());
     }
@@ -210,12 +233,12 @@ void Engine::shutdown(std::int64_t drain_deadline_ns) {
     is_open_ = false;
   }
   // Loads that wait for cores give up; without this shutdown would wait for them.
-  groups_.close();
+  groups_->close();
   for (const auto& [handle, model] : models_.all()) {
     if (models_.remove(handle) != nullptr) unload(model, drain_deadline_ns);
   }
-  for (const auto& group : groups_.all()) {
-    const Status status = groups_.destroy(group->group().id);
+  for (const auto& group : groups_->all()) {
+    const Status status = groups_->destroy(group->group().id);
     (void)status;  // another call destroyed it first
   }
 }

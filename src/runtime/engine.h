@@ -8,13 +8,25 @@
 #include <string>
 #include <vector>
 
+#include "device/transfer/transfer.h"
 #include "runtime/handle_table.h"
 #include "runtime/inference/driver.h"
-#include "runtime/model/loader.h"
 #include "runtime/model_host.h"
-#include "runtime/statistics/health.h"
+#include "runtime/profile/profiler.h"
+#include "topology/map/device_map.h"
+
+namespace sluice::backend {
+class BackendRegistry;
+}
 
 namespace sluice::runtime {
+
+class GroupScheduler;
+class GroupTable;
+class Loader;
+class Model;
+struct DeviceReport;
+struct GroupReport;
 
 struct EngineOptions {
   /// Devices of this engine. Requires: the plug-ins that drive them are in the registry.
@@ -51,32 +63,26 @@ class Engine : public ModelHost {
   std::vector<terms::GroupInfo> list_groups() const;
   /// The longest of all models' (ModelScheduler::overdue_ns).
   std::int64_t overdue_ns() const;
-  std::int32_t num_free_cores() { return groups_.core_groups().num_free_cores(); }
+  std::int32_t num_free_cores() const;
 
   // Cores of models that another host runs: the engine does the bookkeeping.
 
   /// Null for an unknown group.
-  std::shared_ptr<GroupScheduler> find_group(terms::CoreGroupId id) const {
-    return groups_.find(id);
-  }
+  std::shared_ptr<GroupScheduler> find_group(terms::CoreGroupId id) const;
   /// Reserves the request's group, or a new group of the size that the model needs, for a model of
   /// another host until `leave`. Fails: as the group part of `load`. Blocks.
-  Result<Loader::Entered> enter(const LoadRequest& request, const std::stop_token& stop);
+  Result<Entered> enter(const LoadRequest& request, const std::stop_token& stop);
   /// Ends the reservation; destroys an implicit group.
-  void leave(terms::CoreGroupId id) { groups_.leave(id); }
+  void leave(terms::CoreGroupId id);
 
   // ---- models
 
   /// Fails: as Loader::load. Blocks; ends soon after `stop` is requested.
   Result<terms::ModelHandle> load(const LoadRequest& request,
                                   const std::stop_token& stop = {}) override;
-  Result<terms::Footprint> estimate(const LoadRequest& request) {
-    return loader_.estimate(request);
-  }
+  Result<terms::Footprint> estimate(const LoadRequest& request);
   /// As Loader::open.
-  Result<std::shared_ptr<CachedPackage>> open(const LoadRequest& request) {
-    return loader_.open(request);
-  }
+  Result<std::shared_ptr<CachedPackage>> open(const LoadRequest& request);
 
   Status start(terms::ModelHandle handle) override;
   /// Cancels requests in flight at `drain_deadline_ns`.
@@ -98,9 +104,7 @@ class Engine : public ModelHost {
   /// Of every device, in the order of the map.
   std::vector<DeviceReport> report_devices() const;
   /// Tells of a device's hardware. As GroupTable::set_condition.
-  void set_condition(terms::DeviceId device, terms::DeviceCondition condition) {
-    groups_.set_condition(device, std::move(condition));
-  }
+  void set_condition(terms::DeviceId device, terms::DeviceCondition condition);
 
   // ---- profiles
 
@@ -131,8 +135,8 @@ class Engine : public ModelHost {
   const EngineOptions options_;
   const std::int64_t created_ns_;
   Profiler profiler_;  ///< gets spans of all models
-  GroupTable groups_;
-  Loader loader_;
+  const std::unique_ptr<GroupTable> groups_;
+  const std::unique_ptr<Loader> loader_;
   HandleTable<Model> models_;
   mutable std::shared_mutex open_mutex_;  ///< held shared while a load adds its model
   bool is_open_ = true;

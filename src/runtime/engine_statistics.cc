@@ -3,6 +3,9 @@
 #include <map>
 
 #include "runtime/engine.h"
+#include "runtime/model/loader.h"
+#include "runtime/statistics/group_statistics.h"
+#include "runtime/statistics/health.h"
 
 namespace sluice::runtime {
 
@@ -64,7 +67,7 @@ std::int64_t Engine::overdue_ns() const {
 }
 
 Result<GroupReport> Engine::report(terms::CoreGroupId id) const {
-  const auto group = groups_.find(id);
+  const auto group = groups_->find(id);
   if (group == nullptr) {
     return terms::runtime_error(RuntimeCode::kInvalidHandle,
                                 "no core group {}, or it was destroyed", id.value());
@@ -86,20 +89,20 @@ Result<GroupReport> Engine::report(terms::CoreGroupId id) const {
 
 std::vector<DeviceReport> Engine::report_devices() const {
   std::vector<DeviceReport> reports;
-  for (const terms::Device& device : groups_.map().devices) reports.push_back(report(device));
+  for (const terms::Device& device : groups_->map().devices) reports.push_back(report(device));
   return reports;
 }
 
 DeviceReport Engine::report(const terms::Device& device) const {
   DeviceReport report;
   report.id = device.id;
-  report.requests = groups_.statistics_of(device.id);
+  report.requests = groups_->statistics_of(device.id);
   report.num_cores = device.num_cores;
   report.age_ns = clock_.now_ns() - created_ns_;
   report.core_busy_ns = busy_on(report.requests, device.id);
   std::vector<std::shared_ptr<GroupScheduler>> here;
   bool is_failed = false;
-  for (const auto& group : groups_.all()) {
+  for (const auto& group : groups_->all()) {
     const std::int32_t num_cores = cores_on(group->group(), device.id);
     if (num_cores == 0) continue;
     ++report.num_groups;
@@ -108,9 +111,9 @@ DeviceReport Engine::report(const terms::Device& device) const {
     // The memory of a group on several devices counts for the device of its first core.
     if (group->group().cores.front().device == device.id) here.push_back(group);
   }
-  const auto services = loader_.devices().find(device.backend, device.backend_index);
+  const auto services = loader_->devices().find(device.backend, device.backend_index);
   report.memory = services != nullptr ? allocated(services->memory.usage()) : reserved(here);
-  terms::DeviceCondition condition = groups_.condition_of(device.id);
+  terms::DeviceCondition condition = groups_->condition_of(device.id);
   report.sensors = std::move(condition.sensors);
   report.is_placeable = condition.health.state != terms::HealthState::kFailed;
   report.health = worse(health_of(report.requests, is_failed), std::move(condition.health));

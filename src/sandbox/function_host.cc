@@ -10,6 +10,8 @@
 
 #include "base/file.h"
 #include "runtime/engine.h"
+#include "runtime/packages/package_cache.h"
+#include "sandbox/function_sink.h"
 
 namespace sluice::sandbox {
 

@@ -8,13 +8,18 @@
 #include <vector>
 
 #include "runtime/handle_table.h"
-#include "sandbox/function_sink.h"
+#include "runtime/model_host.h"
+#include "sandbox/lane_host.h"
 
 namespace sluice::runtime {
 class Engine;
 }
 
 namespace sluice::sandbox {
+
+struct Function;
+class FunctionSink;
+class Lane;
 
 struct FunctionHostOptions {
   std::int32_t num_lanes = 1;   ///< most lanes; each is made when a function first needs it

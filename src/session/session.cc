@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "base/file.h"
+#include "device/device_services.h"
 #include "exec/constants/named_constants.h"
 #include "exec/device_constants.h"
 #include "package/npy.h"
+#include "runtime/pipeline/pipeline.h"
 
 namespace sluice::session {
 namespace {
@@ -70,6 +72,8 @@ Session::Session(package::Executable executable, Clock& clock, SessionOptions op
       clock_(clock),
       options_(std::move(options)),
       tensors_(list_tensors(executable_)) {}
+
+Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::create(package::Executable executable, Clock& clock,
                                                  SessionOptions options) {
@@ -220,8 +224,8 @@ Status Session::load(const backend::BackendRegistry& backends) {
   options_.load.bring_constant = exec::bring_to(options_.devices);
   const auto loaded = SLUICE_TRY(exec::LoadedModel::load(executable_, backends, options_.load));
   first_segments_ = SLUICE_TRY(first_segments(executable_));
-  pipeline_ =
-      SLUICE_TRY(runtime::Pipeline::create(loaded, 1, *options_.devices, "a session's model"));
+  pipeline_ = std::make_unique<runtime::Pipeline>(
+      SLUICE_TRY(runtime::Pipeline::create(loaded, 1, *options_.devices, "a session's model")));
   return ok_status();
 }
 

@@ -5,15 +5,21 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "device/device_services.h"
+#include "base/clock.h"
 #include "exec/constants/replace_constants.h"
-#include "runtime/pipeline/pipeline.h"
+#include "exec/loaded_model.h"
 #include "session/program.h"
+
+namespace sluice::device {
+class DeviceServiceTable;
+}
+namespace sluice::runtime {
+class Pipeline;
+}
 
 namespace sluice::session {
 
@@ -54,6 +60,10 @@ class Session {
   /// Fails: kInvalidArgument for stored data that fits no tensor, or has another type.
   static Result<std::unique_ptr<Session>> create(package::Executable executable, Clock& clock,
                                                  SessionOptions options = {});
+
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   const std::vector<ProgramTensor>& tensors() const { return tensors_; }
 
@@ -98,7 +108,7 @@ class Session {
   std::map<std::string, TensorSink, std::less<>> sinks_;
   std::map<std::string, MutableBytes, std::less<>> provided_;  ///< memory that providers fill
   std::vector<std::size_t> first_segments_;                    ///< of inputs; set by `load`
-  std::optional<runtime::Pipeline> pipeline_;                  ///< from `load` to `stop`
+  std::unique_ptr<runtime::Pipeline> pipeline_;                ///< from `load` to `stop`
   bool is_stopped_ = false;
 };
 

@@ -292,6 +292,26 @@ class LayersTest(unittest.TestCase):
         with mock.patch.dict(layers.ROOMS, {"exec": ["compile"], "compile": []}):
             self.assertTrue(any("serve-only" in problem for problem in layers.table_problems()))
 
+    def test_headers_are_counted_once_however_a_source_reaches_them(self):
+        files = {"src/ir/a.h": "", "src/ir/b.h": '#include "ir/a.h"\n', "src/ir/c.h": "",
+                 "src/ir/b.cc": '#include "ir/b.h"\n\n#include <vector>\n#include "ir/a.h"\n',
+                 "src/ir/b_test.cc": '#include "ir/b.h"\n'}
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(project, "ROOT", pathlib.Path(folder)), \
+                mock.patch.object(layers.stamps, "ROOTS", [pathlib.Path(folder, "src")]):
+            for path, text in files.items():
+                file = pathlib.Path(folder, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            seen = layers.headers_seen([pathlib.PurePath(path) for path in files])
+        self.assertEqual(seen, {pathlib.PurePath("src/ir/b.cc"): 2})
+
+    def test_a_tenth_of_the_sources_with_many_headers_is_refused(self):
+        seen = {f"src/{number}.cc": 16 for number in range(18)} | {"src/a.cc": layers.CROWD}
+        self.assertEqual(list(layers.crowding(seen)), [])
+        problems = list(layers.crowding(seen | {"src/b.cc": layers.CROWD + 9}))
+        self.assertEqual(len(problems), 1)
+        self.assertIn(f"src/a.cc ({layers.CROWD})", problems[0])
+
     def test_a_cycle_in_the_table_is_refused(self):
         with mock.patch.dict(layers.ROOMS, {"base": ["ir"]}):
             self.assertTrue(any("reaches itself" in problem for problem in layers.table_problems()))

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "api/model.h"
 #include "api/runtime/runtime.h"
+#include "api/tensors.h"
 #include "sluice/runtime.h"
 
 namespace sluice::api {

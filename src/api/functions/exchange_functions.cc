@@ -4,7 +4,7 @@
 #include "api/functions/open_runtimes.h"
 #include "api/functions/reply.h"
 #include "api/functions/snapshots.h"
-#include "api/model.h"
+#include "api/tensors.h"
 
 namespace sluice::api {
 namespace {

@@ -8,6 +8,7 @@
 #include "api/runtime/arrange.h"
 #include "api/runtime/machine.h"
 #include "api/runtime/shared_memory.h"
+#include "exec/random/random_source.h"
 #include "package/package.h"
 #include "runtime/demand/demand_host.h"
 #include "runtime/host_directory.h"

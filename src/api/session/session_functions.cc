@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "api/last_error.h"
-#include "api/model.h"
 #include "api/read_options.h"
+#include "api/tensors.h"
 #include "backend/registry.h"
 #include "package/package.h"
 #include "session/session.h"

@@ -12,6 +12,7 @@
 #include "device/stream/event_manager.h"
 #include "exec/context/frame.h"
 #include "exec/executors/lane_threads.h"
+#include "exec/model_state.h"
 
 namespace sluice::exec {
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backend/memory.h"
+#include "exec/subgraph_code.h"
 
 namespace sluice::exec {
 

@@ -9,9 +9,10 @@
 
 #include "exec/aligned_buffer.h"
 #include "exec/context/recording.h"
-#include "exec/model_state.h"
 
 namespace sluice::exec {
+
+struct SubgraphCode;
 
 /// Where an output of the subgraph goes.
 struct FrameOutput {

@@ -179,6 +179,18 @@ Status StepCall::give_output(std::size_t index, Frame& callee, std::size_t from)
 
 // ---- subgraphs ----
 
+const ir::Graph& StepCall::graph() const { return context_.model->executable.graph; }
+
+std::int64_t StepCall::max_loop_iterations() const {
+  return context_.model->options.max_loop_iterations;
+}
+
+Frame& StepCall::callee(std::string_view name) {
+  Frame& frame = context_.frame(*operation_.attributes.find<ir::SubgraphId>(name));
+  ++frame.call_number;
+  return frame;
+}
+
 Status pass_value(Frame& callee, std::size_t to, Value value) {
   const ir::OperandId id = callee.code.subgraph->inputs[to];
   callee.values.resize(callee.code.subgraph->num_operands());

@@ -4,9 +4,12 @@
 #include <string_view>
 #include <utility>
 
-#include "exec/context/context_state.h"
+#include "exec/context/frame.h"
+#include "exec/subgraph_code.h"
 
 namespace sluice::exec {
+
+struct ContextState;
 
 /// Address of a tensor; null if it has no place.
 const void* tensor_address(const Frame& frame, const plan::Place& place);
@@ -22,8 +25,8 @@ class StepCall {
         operation_(frame.code.operation_at(position)) {}
 
   const ir::Operation& operation() const { return operation_; }
-  const ir::Graph& graph() const { return context_.model->executable.graph; }
-  const LoadOptions& options() const { return context_.model->options; }
+  const ir::Graph& graph() const;
+  std::int64_t max_loop_iterations() const;  ///< as LoadOptions
   std::int64_t int_attribute(std::string_view name, std::int64_t fallback = 0) const {
     return operation_.attributes.get_or<std::int64_t>(name, fallback);
   }
@@ -71,11 +74,7 @@ class StepCall {
 
   /// The frame of the subgraph in attribute `name`.
   /// Once per run of the operation: captured tensors stay on devices until the next call.
-  Frame& callee(std::string_view name) {
-    Frame& frame = context_.frame(*operation_.attributes.find<ir::SubgraphId>(name));
-    ++frame.call_number;
-    return frame;
-  }
+  Frame& callee(std::string_view name);
   /// Makes input `index` the callee's input `to`.
   Status pass(std::size_t index, Frame& callee, std::size_t to);
   /// Passes the operands that the callee captures: they are its last inputs.

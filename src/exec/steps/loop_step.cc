@@ -41,10 +41,11 @@ class Loop {
 
   Status run() {
     SLUICE_TRY(start());
+    const std::int64_t most = call_.max_loop_iterations();
     std::int64_t iteration = 0;
     for (; condition_ && iteration < trip_count_; ++iteration) {
       has_run_ = true;
-      if (iteration >= call_.options().max_loop_iterations) {
+      if (iteration >= most) {
         return make_error(Code::kResourceExhausted,
                           "the loop did not end within {} iterations; raise the limit "
                           "(max_loop_iterations) if it would",

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "completions/generation.h"
+#include "completions/text_sink.h"
 
 namespace sluice::http {
 

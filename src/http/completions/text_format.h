@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "completions/generation.h"
+#include "completions/text_sink.h"
 #include "http/call.h"
 #include "http/completions/tools.h"
 

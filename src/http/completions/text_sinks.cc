@@ -4,6 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "completions/generation.h"
+
 namespace sluice::http {
 namespace {
 

@@ -7,9 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "completions/generation.h"
+#include "completions/text_sink.h"
 #include "http/call.h"
 #include "http/completions/text_format.h"
+
+namespace sluice::completions {
+class Generation;
+}
 
 namespace sluice::http {
 

@@ -7,6 +7,7 @@
 #include "base/log/event_log.h"
 #include "base/no_memory.h"
 #include "package/package.h"
+#include "runtime/packages/package_cache.h"
 #include "runtime/request/joined_rows.h"
 
 namespace sluice::runtime {

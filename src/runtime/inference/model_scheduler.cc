@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text/plural.h"
+#include "runtime/pipeline/pipeline.h"
 
 namespace sluice::runtime {
 
@@ -21,6 +22,8 @@ ModelScheduler::ModelScheduler(std::unique_ptr<Pipeline> pipeline, SchedulerOpti
                                   "model \"{}\" is not started; start it first", options_.name);
   open_slots();
 }
+
+ModelScheduler::~ModelScheduler() = default;
 
 void ModelScheduler::set_driver(std::shared_ptr<Driver> driver) {
   driver_ = std::move(driver);

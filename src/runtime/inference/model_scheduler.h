@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,13 +14,14 @@
 #include "runtime/line/forecast.h"
 #include "runtime/line/waiting_line.h"
 #include "runtime/pipeline/lane_thread.h"
-#include "runtime/pipeline/pipeline.h"
 #include "runtime/profile/profiler.h"
 #include "runtime/request/joined_rows.h"
 #include "runtime/statistics/model_statistics.h"
 #include "terms/load.h"
 
 namespace sluice::runtime {
+
+class Pipeline;
 
 struct SchedulerOptions {
   std::string name;  ///< of the model, for messages
@@ -64,6 +66,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
  public:
   /// Refuses until `accept`. `clock` outlives it.
   ModelScheduler(std::unique_ptr<Pipeline> pipeline, SchedulerOptions options, Clock& clock);
+  ~ModelScheduler() override;
 
   // RequestSink
   const terms::Signature& signature() const override {
@@ -215,7 +218,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   void free_slot(Running& running);
   void sweep();
   StepResult result(bool has_moved, std::int64_t now_ns);
-  exec::Checkpoint checkpoint_of(Running& running);
+  std::function<Status()> checkpoint_of(Running& running);
 
   // Joined runs (model_scheduler_join.cc).
   struct Run {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/inference/model_scheduler.h"
+#include "runtime/pipeline/pipeline.h"
 
 namespace sluice::runtime {
 

@@ -1,6 +1,7 @@
 // The spans that the scheduler reports to a profiler.
 #include "backend/extensions/step_observer.h"
 #include "runtime/inference/model_scheduler.h"
+#include "runtime/pipeline/pipeline.h"
 
 namespace sluice::runtime {
 

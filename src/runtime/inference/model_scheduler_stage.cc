@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/inference/model_scheduler.h"
+#include "runtime/pipeline/pipeline.h"
 
 namespace sluice::runtime {
 namespace {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/inference/model_scheduler.h"
+#include "runtime/pipeline/pipeline.h"
 
 namespace sluice::runtime {
 
@@ -183,7 +184,7 @@ void ModelScheduler::drop(Running& running, const Status& why) {
   release_one();
 }
 
-exec::Checkpoint ModelScheduler::checkpoint_of(Running& running) {
+std::function<Status()> ModelScheduler::checkpoint_of(Running& running) {
   return [this, &running] {
     const std::int64_t now_ns = clock_.now_ns();
     drop_expired(now_ns);

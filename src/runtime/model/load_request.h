@@ -23,6 +23,7 @@ struct Executable;
 namespace sluice::runtime {
 
 class CachedPackage;
+class GroupScheduler;
 
 enum class LoadPhase : std::uint8_t { kReading, kPlacing, kPreparing, kAllocating, kDone };
 
@@ -51,6 +52,12 @@ struct LoadRequest : terms::LoadOptions {
   std::shared_ptr<exec::RandomSource> random;
   /// Called at the start of each phase, on the loading thread.
   std::function<void(LoadPhase)> on_progress;
+};
+
+/// A package and the group for its model.
+struct Entered {
+  std::shared_ptr<GroupScheduler> group;
+  std::shared_ptr<const package::Executable> executable;
 };
 
 }  // namespace sluice::runtime

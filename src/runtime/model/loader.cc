@@ -8,6 +8,7 @@
 #include "exec/device_constants.h"
 #include "exec/memory_scope.h"
 #include "runtime/model/in_place.h"
+#include "runtime/pipeline/pipeline.h"
 #include "topology/cores/plugin_cores.h"
 
 namespace sluice::runtime {
@@ -194,7 +195,7 @@ Result<std::shared_ptr<GroupScheduler>> Loader::find_group(const LoadRequest& re
   return groups_.enter_shared(wanted, cores_for_shared(targets.needs), request.wait, stop);
 }
 
-Result<Loader::Entered> Loader::enter(const LoadRequest& request, const std::stop_token& stop) {
+Result<Entered> Loader::enter(const LoadRequest& request, const std::stop_token& stop) {
   SLUICE_TRY(check_limits(request));
   auto executable = SLUICE_TRY(SLUICE_TRY(open(request))->executable());
   const SegmentTargets targets = SLUICE_TRY(find_targets(*executable, backends_));

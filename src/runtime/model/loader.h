@@ -6,6 +6,7 @@
 #include <mutex>
 #include <stop_token>
 
+#include "device/device_services.h"
 #include "runtime/inference/group_table.h"
 #include "runtime/model/load_request.h"
 #include "runtime/model/model.h"
@@ -43,11 +44,6 @@ class Loader {
   ///        kCancelled
   Result<std::shared_ptr<Model>> load(const LoadRequest& request, const std::stop_token& stop);
 
-  /// A package and the group for its model.
-  struct Entered {
-    std::shared_ptr<GroupScheduler> group;
-    std::shared_ptr<const package::Executable> executable;
-  };
   /// The first part of `load`, without preparation. The caller calls GroupTable::leave at the end.
   Result<Entered> enter(const LoadRequest& request, const std::stop_token& stop);
 

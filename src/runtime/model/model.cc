@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/pipeline/pipeline.h"
+
 namespace sluice::runtime {
 
 terms::ModelPhase Model::phase() const {

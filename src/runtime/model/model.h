@@ -12,6 +12,10 @@
 #include "runtime/model/load_plan.h"
 #include "runtime/packages/package_cache.h"
 
+namespace sluice::device {
+class DeviceServiceTable;
+}
+
 namespace sluice::runtime {
 
 /// The parts of a model and its phase. Safe from any thread; calls that change the phase are

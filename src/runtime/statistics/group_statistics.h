@@ -7,7 +7,7 @@
 
 #include "runtime/statistics/health.h"
 #include "runtime/statistics/model_statistics.h"
-#include "topology/cores/core_groups.h"
+#include "topology/cores/memory_budget.h"
 
 namespace sluice::runtime {
 

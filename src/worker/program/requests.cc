@@ -66,10 +66,10 @@ struct Requests::Answer {
   }
 };
 
-Result<std::unique_ptr<Requests>> Requests::create(runtime::Engine& engine,
+Result<std::unique_ptr<Requests>> Requests::create(runtime::ModelHost& models,
                                                    std::shared_ptr<shm::Region> memory) {
   auto ring = SLUICE_TRY(shm::RingServer::create(memory->mapped()));
-  return std::unique_ptr<Requests>(new Requests(engine, std::move(memory), std::move(ring)));
+  return std::unique_ptr<Requests>(new Requests(models, std::move(memory), std::move(ring)));
 }
 
 void Requests::run() {
@@ -108,7 +108,7 @@ Result<std::span<std::byte>> Requests::place(const shm::RingTensor& tensor) cons
 Result<std::shared_ptr<dispatch::ModelRef>> Requests::find_model(std::uint64_t handle) {
   const auto it = models_.find(handle);
   if (it != models_.end()) return it->second;
-  auto sink = SLUICE_TRY(engine_.sink(terms::ModelHandle(handle)));
+  auto sink = SLUICE_TRY(host_.sink(terms::ModelHandle(handle)));
   if (models_.size() >= kMaxModels) models_.clear();
   const auto model =
       std::make_shared<dispatch::ModelRef>(std::move(sink), std::vector<bool>{}, false);

@@ -6,18 +6,18 @@
 #include <mutex>
 
 #include "dispatch/flight_table.h"
-#include "runtime/engine.h"
+#include "runtime/model_host.h"
 #include "shm/region.h"
 #include "shm/ring_server.h"
 #include "worker/protocol/bundle.h"
 
 namespace sluice::worker {
 
-/// Takes entries (setup.h), has the engine answer them, completes them.
+/// Takes entries (setup.h), has the models answer them, completes them.
 class Requests {
  public:
-  /// `engine` outlives it. Fails: kInvalidArgument where the memory holds no ring.
-  static Result<std::unique_ptr<Requests>> create(runtime::Engine& engine,
+  /// `models` outlives it. Fails: kInvalidArgument where the memory holds no ring.
+  static Result<std::unique_ptr<Requests>> create(runtime::ModelHost& models,
                                                   std::shared_ptr<shm::Region> memory);
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
@@ -29,8 +29,8 @@ class Requests {
  private:
   struct Answer;
 
-  Requests(runtime::Engine& engine, std::shared_ptr<shm::Region> memory, shm::RingServer ring)
-      : engine_(engine), memory_(std::move(memory)), ring_(std::move(ring)) {}
+  Requests(runtime::ModelHost& models, std::shared_ptr<shm::Region> memory, shm::RingServer ring)
+      : host_(models), memory_(std::move(memory)), ring_(std::move(ring)) {}
   void serve(const shm::Submission& entry);
   Status submit(const shm::Submission& entry);
   void cancel(const shm::Submission& entry);
@@ -40,7 +40,7 @@ class Requests {
   void send(const std::shared_ptr<Answer>& answer);
   void complete(std::uint64_t request, Code code, RuntimeCode runtime_code, std::int64_t num_bytes);
 
-  runtime::Engine& engine_;
+  runtime::ModelHost& host_;
   const std::shared_ptr<shm::Region> memory_;
   shm::RingServer ring_;
   std::map<std::uint64_t, std::shared_ptr<dispatch::ModelRef>> models_;  ///< by handle; of `run`

@@ -14,6 +14,8 @@
 
 #include "backend/registry.h"
 #include "base/process/memory_limit.h"
+#include "base/process/start_thread.h"
+#include "exec/random/random_source.h"
 #include "runtime/engine.h"
 #include "runtime/inference/simulated_drivers.h"
 #include "terms/load_json.h"
@@ -83,7 +85,9 @@ class Server {
     // Later calls need what "memory" and "start" make, so these two run on this thread, in order.
     // Every other call may be slow and gets a thread.
     if (*op == "memory" || *op == "start") return work();
-    std::thread(work).detach();  // the process ends without them
+    auto thread = start_thread(work);
+    if (!thread.is_ok()) return reply(*id, thread.status());
+    thread->detach();  // the process ends without them
   }
 
   void reply(std::int64_t id, Result<json> answer) {
@@ -160,10 +164,11 @@ class Server {
     if (setup.is_filtered) SLUICE_TRY(filter_system_calls());
     engine_ = std::move(engine);
     // requests_ is never destroyed: the process ends by _exit.
-    std::thread([requests = requests_.get()] {
+    auto thread = SLUICE_TRY(start_thread([requests = requests_.get()] {
       requests->run();
       _exit(3);  // the daemon makes no sense any more
-    }).detach();
+    }));
+    thread.detach();
     return ok_status();
   }
 

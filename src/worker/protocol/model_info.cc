@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/json/json_reader.h"
-#include "runtime/model/loader.h"
+#include "terms/load.h"
 
 namespace sluice::worker {
 namespace {

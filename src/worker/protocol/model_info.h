@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "runtime/model/model.h"
+#include "terms/model.h"
 
 namespace sluice::worker {
 
