@@ -82,6 +82,9 @@ struct RequestOptions {
   Nanoseconds ttl{0};                  ///< of those; 0: the daemon's default
   std::string traceparent = {};        ///< the caller's span, for a daemon's traces; empty: none
   std::string tracestate = {};         ///< the same
+  /// For `submit`: the daemon keeps the request and its reply, as sluice_request_options says. Any
+  /// connection of the session takes the reply from Runtime::posted.
+  bool is_posted = false;
 };
 
 /// The outputs of a request, in memory of its own or the caller's. Movable.
@@ -137,46 +140,41 @@ class Reply {
 };
 
 /// A submitted request. Move-only. Destroying it cancels the request and waits until the model does
-/// not use its memory any more.
+/// not use its memory any more; a posted request goes on.
 class Request {
  public:
   Request(Request&& other) noexcept
-      : runtime_(std::move(other.runtime_)), id_(std::exchange(other.id_, 0)) {}
+      : runtime_(std::move(other.runtime_)),
+        id_(std::exchange(other.id_, 0)),
+        is_posted_(other.is_posted_) {}
   Request& operator=(Request&& other) noexcept {
     std::swap(runtime_, other.runtime_);
     std::swap(id_, other.id_);
+    std::swap(is_posted_, other.is_posted_);
     return *this;
   }
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
   ~Request() {
-    if (id_ == 0) return;
+    if (id_ == 0 || is_posted_) return;
     (void)cancel();
     sluice_reply* reply = nullptr;
     sluice_runtime_wait(runtime_->get(), id_, -1, &reply);
     sluice_reply_free(reply);
   }
 
+  /// 0 once the reply was taken.
   std::uint64_t id() const { return id_; }
-  /// Blocks. Fails with the request's error, or after the reply was taken.
+  /// Blocks. Fails with the request's error, or after the reply was taken. A posted request fails
+  /// with UNAVAILABLE, and may be asked again, where another caller comes to wait for it.
   Expected<Reply> wait() {
-    sluice_reply* reply = nullptr;
-    const std::uint64_t id = std::exchange(id_, 0);
-    if (auto error = detail::check(sluice_runtime_wait(runtime_->get(), id, -1, &reply))) {
-      return *error;
-    }
-    return Reply(reply);
+    auto reply = wait_ns(-1);
+    if (reply) return std::move(*reply);
+    return Error{Code::kUnavailable, sluice_last_error()};
   }
   /// Waits at most `timeout`; 0 polls. Empty if the request is still in flight.
   std::optional<Expected<Reply>> wait_for(Nanoseconds timeout) {
-    sluice_reply* reply = nullptr;
-    const auto error = detail::check(sluice_runtime_wait(
-        runtime_->get(), id_, std::max<std::int64_t>(timeout.count(), 0), &reply));
-    if (error && sluice_last_error_runtime_code() == SLUICE_RUNTIME_CODE_PENDING)
-      return std::nullopt;
-    id_ = 0;
-    if (error) return Expected<Reply>(*error);
-    return Expected<Reply>(Reply(reply));
+    return wait_ns(std::max<std::int64_t>(timeout.count(), 0));
   }
   /// The reply is still to be taken, and may be a result.
   [[nodiscard]] std::optional<Error> cancel() {
@@ -185,10 +183,22 @@ class Request {
 
  private:
   friend class LoadedModel;
-  Request(detail::SharedRuntime runtime, std::uint64_t id)
-      : runtime_(std::move(runtime)), id_(id) {}
+  friend class Runtime;
+  Request(detail::SharedRuntime runtime, std::uint64_t id, bool is_posted)
+      : runtime_(std::move(runtime)), id_(id), is_posted_(is_posted) {}
+  /// Empty if the request is still in flight.
+  std::optional<Expected<Reply>> wait_ns(std::int64_t timeout_ns) {
+    sluice_reply* reply = nullptr;
+    const auto error = detail::check(sluice_runtime_wait(runtime_->get(), id_, timeout_ns, &reply));
+    if (error && sluice_last_error_runtime_code() == SLUICE_RUNTIME_CODE_PENDING)
+      return std::nullopt;
+    id_ = 0;
+    if (error) return Expected<Reply>(*error);
+    return Expected<Reply>(Reply(reply));
+  }
   detail::SharedRuntime runtime_;
   std::uint64_t id_;
+  bool is_posted_;
 };
 
 /// A model that a runtime loaded. Move-only; unloads the model at its end.
@@ -255,7 +265,7 @@ class LoadedModel {
                                                          c.inputs.size(), &c.options, &id))) {
       return *error;
     }
-    return Request(runtime_, id);
+    return Request(runtime_, id, options.is_posted);
   }
 
   /// Submits a request whose reply goes to `on_done`, once, on any thread. It must not block; an
@@ -315,6 +325,7 @@ class LoadedModel {
       options.kept = kept.data();
       options.num_kept = static_cast<std::int32_t>(kept.size());
       options.ttl_ns = wanted.ttl.count();
+      options.is_posted = wanted.is_posted ? 1 : 0;
       if (!wanted.traceparent.empty()) options.traceparent = wanted.traceparent.c_str();
       if (!wanted.tracestate.empty()) options.tracestate = wanted.tracestate.c_str();
     }
@@ -369,6 +380,10 @@ inline Expected<LoadedModel> Runtime::combine(const std::vector<const LoadedMode
     return *error;
   }
   return LoadedModel(handle_, model, true);
+}
+
+inline Request Runtime::posted(std::uint64_t id) const {
+  return Request(handle_, id, /*is_posted=*/true);
 }
 
 inline Expected<std::uint64_t> Runtime::put_tensor(const InputTensor& tensor,

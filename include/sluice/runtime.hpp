@@ -106,6 +106,7 @@ struct ConnectOptions {
   std::string key = {};
   std::string token = {};
   std::int32_t transport = SLUICE_TRANSPORT_DEFAULT;
+  std::string session_token = {};  ///< of another connection, whose session this one joins
 };
 
 struct GroupOptions {
@@ -174,6 +175,7 @@ class CoreGroup;
 struct InputTensor;
 class LoadedModel;
 class Reply;
+class Request;
 class SharedMemory;
 
 namespace detail {
@@ -320,12 +322,16 @@ class Runtime {
     c.key = text(options.key);
     c.token = text(options.token);
     c.transport = options.transport;
+    c.session_token = text(options.session_token);
     sluice_runtime* handle = nullptr;
     if (auto error = detail::check(sluice_runtime_connect(text(address), &c, &handle))) {
       return *error;
     }
     return Runtime(handle);
   }
+
+  /// The secret by which another connection joins the session; empty without one.
+  std::string session_token() const { return sluice_runtime_session_token(get()); }
 
   /// Closes it for all copies, groups and models, which fail from now on.
   [[nodiscard]] std::optional<Error> close(Nanoseconds drain = Nanoseconds(0)) {
@@ -383,6 +389,8 @@ class Runtime {
                                 const CombineOptions& options = {}) const;
   /// A model that somebody else loaded. The result does not unload it.
   Expected<LoadedModel> find_model(const std::string& name) const;
+  /// A request that some connection of the session posted (RequestOptions::is_posted), by its id.
+  Request posted(std::uint64_t id) const;
 
   /// Memory for tensors that travel in no message to a daemon.
   Expected<SharedMemory> share(std::int64_t size_bytes) const;

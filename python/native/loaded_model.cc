@@ -25,24 +25,31 @@ struct Arrays {
       }
     }
   }
-  void add_to(sluice_request_options& options) const {
-    options.exchanged = exchanged.data();
-    options.num_exchanged = static_cast<std::int32_t>(exchanged.size());
-  }
 
   std::vector<sluice_named_array> given;
   std::vector<sluice_exchanged_input> exchanged;
 };
 
-/// Borrows the texts of `terms`.
-sluice_request_options request_options(const RequestTerms& terms) {
-  sluice_request_options options = {};
-  options.struct_size = sizeof(options);
-  options.timeout_ns = terms.timeout_ns;
-  options.priority = terms.priority;
-  if (!terms.traceparent.empty()) options.traceparent = terms.traceparent.c_str();
-  return options;
-}
+/// The options of a request. Borrows its arguments.
+struct Options {
+  Options(const RequestTerms& terms, const std::vector<TensorInfo>& outputs, const Arrays& arrays) {
+    for (std::size_t i = 0; i < terms.kept.size() && i < outputs.size(); ++i) {
+      if (terms.kept[i]) kept.push_back(outputs[i].name.c_str());
+    }
+    c.struct_size = sizeof(c);
+    c.timeout_ns = terms.timeout_ns;
+    c.priority = terms.priority;
+    c.kept = kept.data();
+    c.num_kept = static_cast<std::int32_t>(kept.size());
+    c.ttl_ns = terms.ttl_ns;
+    c.exchanged = arrays.exchanged.data();
+    c.num_exchanged = static_cast<std::int32_t>(arrays.exchanged.size());
+    if (!terms.traceparent.empty()) c.traceparent = terms.traceparent.c_str();
+  }
+
+  std::vector<const char*> kept;
+  sluice_request_options c = {};
+};
 
 /// Called by a thread of the runtime, without the GIL.
 void report_end(void* user_data, std::uint64_t, std::int32_t status, sluice_reply* reply) {
@@ -119,21 +126,13 @@ ReplyPointer NativeLoadedModel::infer(const std::vector<InputTensor>& inputs,
     memory.push_back(
         {outputs_[i].name.c_str(), out[i].data(), static_cast<std::int64_t>(out[i].nbytes())});
   }
-  sluice_request_options options = request_options(terms);
-  options.outputs = memory.data();
-  options.num_outputs = static_cast<std::int32_t>(memory.size());
-  arrays.add_to(options);
-  std::vector<const char*> kept;
-  for (std::size_t i = 0; i < terms.kept.size() && i < outputs_.size(); ++i) {
-    if (terms.kept[i]) kept.push_back(outputs_[i].name.c_str());
-  }
-  options.kept = kept.data();
-  options.num_kept = static_cast<std::int32_t>(kept.size());
-  options.ttl_ns = terms.ttl_ns;
+  Options options(terms, outputs_, arrays);
+  options.c.outputs = memory.data();
+  options.c.num_outputs = static_cast<std::int32_t>(memory.size());
   sluice_reply* reply = nullptr;
   require_loaded();
   without_gil([&] {
-    check(sluice_runtime_infer(runtime_, id_, arrays.given.data(), arrays.given.size(), &options,
+    check(sluice_runtime_infer(runtime_, id_, arrays.given.data(), arrays.given.size(), &options.c,
                                &reply));
   });
   return ReplyPointer(reply);
@@ -173,22 +172,22 @@ nb::list NativeLoadedModel::run(const nb::list& inputs, const std::vector<bool>&
 
 std::uint64_t NativeLoadedModel::submit(std::shared_ptr<Replies> replies, nb::object future,
                                         const nb::list& inputs, std::int64_t timeout_ns,
-                                        std::int32_t priority, std::string traceparent) const {
+                                        std::int32_t priority, std::vector<bool> kept,
+                                        std::int64_t ttl_ns, std::string traceparent) const {
   auto pending = std::make_unique<Pending>();
   pending->replies = std::move(replies);
   pending->future = std::move(future);
   pending->inputs = read_inputs(inputs);
   const Arrays arrays(pending->inputs, inputs_);
-  const RequestTerms terms = {
-      .timeout_ns = timeout_ns, .priority = priority, .traceparent = std::move(traceparent)};
-  sluice_request_options options = request_options(terms);
-  arrays.add_to(options);
-  options.on_done = &report_end;
-  options.user_data = pending.get();
+  const RequestTerms terms = {timeout_ns, priority, std::move(kept), ttl_ns,
+                              std::move(traceparent)};
+  Options options(terms, outputs_, arrays);
+  options.c.on_done = &report_end;
+  options.c.user_data = pending.get();
   std::uint64_t request = 0;
   require_loaded();
   without_gil([&] {
-    check(sluice_runtime_submit(runtime_, id_, arrays.given.data(), arrays.given.size(), &options,
+    check(sluice_runtime_submit(runtime_, id_, arrays.given.data(), arrays.given.size(), &options.c,
                                 &request));
     (void)pending.release();  // report_end has it
   });
@@ -196,17 +195,18 @@ std::uint64_t NativeLoadedModel::submit(std::shared_ptr<Replies> replies, nb::ob
 }
 
 std::uint64_t NativeLoadedModel::post(const nb::list& inputs, std::int64_t timeout_ns,
-                                      std::int32_t priority) const {
+                                      std::int32_t priority, std::vector<bool> kept,
+                                      std::int64_t ttl_ns, std::string traceparent) const {
   const std::vector<InputTensor> tensors = read_inputs(inputs);
   const Arrays arrays(tensors, inputs_);
-  const RequestTerms terms = {.timeout_ns = timeout_ns, .priority = priority};
-  sluice_request_options options = request_options(terms);
-  arrays.add_to(options);
-  options.is_posted = 1;
+  const RequestTerms terms = {timeout_ns, priority, std::move(kept), ttl_ns,
+                              std::move(traceparent)};
+  Options options(terms, outputs_, arrays);
+  options.c.is_posted = 1;
   std::uint64_t request = 0;
   require_loaded();
   without_gil([&] {
-    check(sluice_runtime_submit(runtime_, id_, arrays.given.data(), arrays.given.size(), &options,
+    check(sluice_runtime_submit(runtime_, id_, arrays.given.data(), arrays.given.size(), &options.c,
                                 &request));
   });
   return request;
@@ -265,8 +265,10 @@ void bind_loaded_model(nb::module_& module) {
            nb::arg("kept") = std::vector<bool>(), nb::arg("ttl_ns") = 0,
            nb::arg("traceparent") = "")
       .def("submit", &Loaded::submit, nb::arg("replies"), nb::arg("future"), nb::arg("inputs"),
-           nb::arg("timeout_ns"), nb::arg("priority"), nb::arg("traceparent") = "")
-      .def("post", &Loaded::post, nb::arg("inputs"), nb::arg("timeout_ns"), nb::arg("priority"))
+           nb::arg("timeout_ns"), nb::arg("priority"), nb::arg("kept"), nb::arg("ttl_ns"),
+           nb::arg("traceparent"))
+      .def("post", &Loaded::post, nb::arg("inputs"), nb::arg("timeout_ns"), nb::arg("priority"),
+           nb::arg("kept"), nb::arg("ttl_ns"), nb::arg("traceparent"))
       .def("take", &Loaded::take, nb::arg("request"), nb::arg("wait_ns"))
       .def("cancel", &Loaded::cancel, nb::arg("request"))
       .def("start", &Loaded::start)

@@ -52,10 +52,11 @@ class NativeLoadedModel {
                std::int64_t ttl_ns, std::string traceparent) const;
   /// Starts a request whose end `replies` returns with `future`. Returns its id for `cancel`.
   std::uint64_t submit(std::shared_ptr<Replies> replies, nb::object future, const nb::list& inputs,
-                       std::int64_t timeout_ns, std::int32_t priority,
-                       std::string traceparent) const;
+                       std::int64_t timeout_ns, std::int32_t priority, std::vector<bool> kept,
+                       std::int64_t ttl_ns, std::string traceparent) const;
   // Of a daemon: requests that it keeps.
-  std::uint64_t post(const nb::list& inputs, std::int64_t timeout_ns, std::int32_t priority) const;
+  std::uint64_t post(const nb::list& inputs, std::int64_t timeout_ns, std::int32_t priority,
+                     std::vector<bool> kept, std::int64_t ttl_ns, std::string traceparent) const;
   nb::list take(std::uint64_t request, std::int64_t wait_ns) const;
   /// Without effect on a request that has ended.
   void cancel(std::uint64_t request) const;

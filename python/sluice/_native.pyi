@@ -122,9 +122,19 @@ class LoadedModel:
         inputs: list[Any],
         timeout_ns: int,
         priority: int,
-        traceparent: str = "",
+        kept: list[bool],
+        ttl_ns: int,
+        traceparent: str,
     ) -> int: ...
-    def post(self, inputs: list[Any], timeout_ns: int, priority: int) -> int: ...
+    def post(
+        self,
+        inputs: list[Any],
+        timeout_ns: int,
+        priority: int,
+        kept: list[bool],
+        ttl_ns: int,
+        traceparent: str,
+    ) -> int: ...
     def take(self, request: int, wait_ns: int) -> list[Any]: ...
     def cancel(self, request: int) -> None: ...
     def start(self) -> None: ...

@@ -69,43 +69,42 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
         """
         timeout_ns, ttl_ns = nanoseconds(timeout, "timeout"), nanoseconds(ttl, "ttl")
         level = _level(priority)
-        keeps = [spec.name in kept for spec in self.outputs] if kept else []
-        for name in kept:
-            self._signature.find_output(name)
+        keeps = self._kept(kept)
         if outputs is not None:
             outputs = [*outputs, *(name for name in kept if name not in outputs)]
 
         def execute(inputs: list[Any], wanted: list[bool], memory: list[Any] | None) -> list[Any]:
-            results = self._native.run(inputs, wanted, memory, timeout_ns, level, keeps, ttl_ns,
-                                       traceparent or "")
-            return [ExchangedTensor(self._runtime, item) if isinstance(item, int) else item
-                    for item in results]
+            return self._placed(self._native.run(inputs, wanted, memory, timeout_ns, level, keeps, ttl_ns,
+                                                 traceparent or ""))
 
         return self._signature.run(execute, self._signature.order(feeds), outputs, out)
 
-    def submit(self, *args: object, timeout: float | None = None, priority: int = 0,
-               traceparent: str | None = None, **kwargs: object) -> Request:
+    def submit(self, *args: object, timeout: float | None = None, priority: int = 0, kept: Sequence[str] = (),
+               ttl: float | None = None, traceparent: str | None = None, **kwargs: object) -> Request:
         """As a call, but returns a Future at once. Its `cancel` ends the request.
 
         The inputs must not change before the future is done. ResourceExhausted if too many requests wait.
-        `traceparent`: as for `run`.
+        `kept`, `ttl`, `traceparent`: as for `run`.
         """
         ordered = self._signature.bind(args, kwargs)
         wants_torch = has_torch(ordered)
-        request = Request(lambda outputs, _: self._signature.results_of(outputs or (), wants_torch))
+        request = Request(lambda outputs, _: self._signature.results_of(self._placed(outputs or ()), wants_torch))
         number = self._native.submit(collector.replies(), request, self._signature.convert(ordered),
-                                     nanoseconds(timeout, "timeout"), _level(priority), traceparent or "")
+                                     nanoseconds(timeout, "timeout"), _level(priority), self._kept(kept),
+                                     nanoseconds(ttl, "ttl"), traceparent or "")
         request.started(lambda: self._native.cancel(number))
         return request
 
-    def post(self, *args: object, timeout: float | None = None, priority: int = 0, **kwargs: object) -> int:
-        """As a call of a daemon's model, but returns an id at once. The daemon keeps the reply.
+    def post(self, *args: object, timeout: float | None = None, priority: int = 0, kept: Sequence[str] = (),
+             ttl: float | None = None, traceparent: str | None = None, **kwargs: object) -> int:
+        """As `submit` of a daemon's model, but returns an id at once. The daemon keeps the reply.
 
         Any connection of the session may take it or cancel the request: see Client's `session_token`. Unloading
         the model ends its posted requests, and so does dropping the LoadedModel of its `load`.
         """
         return self._native.post(self._signature.convert(self._signature.bind(args, kwargs)),
-                                 nanoseconds(timeout, "timeout"), _level(priority))
+                                 nanoseconds(timeout, "timeout"), _level(priority), self._kept(kept),
+                                 nanoseconds(ttl, "ttl"), traceparent or "")
 
     def take(self, request: int, wait: float | None = None) -> Any:
         """The result of a posted request, once, within 60 seconds of its end.
@@ -114,17 +113,27 @@ class LoadedModel(SignedModel[_native.LoadedModel]):
         connection comes to wait for it.
         """
         wait_ns = -1 if wait is None else duration_ns(wait, "wait")
-        return self._signature.results_of(self._native.take(_id(request), wait_ns), False)
+        return self._signature.results_of(self._placed(self._native.take(_id(request), wait_ns)), False)
 
     def cancel(self, request: int) -> None:
         """Ends a posted request; `take` raises Cancelled then."""
         self._native.cancel(_id(request))
 
-    async def call_async(self, *args: object, timeout: float | None = None, priority: int = 0,
-                         traceparent: str | None = None, **kwargs: object) -> Any:
-        """As a call, for asyncio. Cancelling the task ends the request."""
-        return await asyncio.wrap_future(
-            self.submit(*args, timeout=timeout, priority=priority, traceparent=traceparent, **kwargs))
+    def _kept(self, names: Sequence[str]) -> list[bool]:
+        """Which outputs stay in the exchange."""
+        for name in names:
+            self._signature.find_output(name)
+        return [spec.name in names for spec in self.outputs] if names else []
+
+    def _placed(self, outputs: Sequence[Any]) -> list[Any]:
+        """Outputs of the extension, which has an index for one that stays in the exchange."""
+        return [ExchangedTensor(self._runtime, item) if isinstance(item, int) else item for item in outputs]
+
+    async def call_async(self, *args: object, timeout: float | None = None, priority: int = 0, kept: Sequence[str] = (),
+                         ttl: float | None = None, traceparent: str | None = None, **kwargs: object) -> Any:
+        """As a call, for asyncio. Cancelling the task ends the request. `kept`, `ttl`, `traceparent`: as for `run`."""
+        return await asyncio.wrap_future(self.submit(*args, timeout=timeout, priority=priority, kept=kept, ttl=ttl,
+                                                     traceparent=traceparent, **kwargs))
 
     def queues(self, capacity: int = 0) -> Queues:
         """Rings of arrays, one per tensor; `capacity` 0 is twice the depth. Not in a daemon."""

@@ -52,6 +52,12 @@ def test_output_that_is_kept_is_the_next_input(client: sluice.Client) -> None:
     np.testing.assert_array_equal(model(kept), x)
     with pytest.raises(sluice.NotFound, match='no output "z"'):
         model.run({"x": x}, kept=["z"])
+    later = model.submit(x, kept=["y"], ttl=60).result(PATIENCE)
+    np.testing.assert_array_equal(model(later), x)
+    posted = model.take(model.post(x, kept=["y"], ttl=60))
+    np.testing.assert_array_equal(posted.numpy(), x)
+    with pytest.raises(sluice.NotFound, match='no output "z"'):
+        model.post(x, kept=["z"])
 
 
 def test_index_of_another_client_is_not_found(daemon: Daemon, client: sluice.Client, image: Any) -> None:
