@@ -27,10 +27,19 @@ Status PostedTable::spent(std::uint64_t id) const {
                               id, kKeptNs / 1'000'000'000);
 }
 
-void PostedTable::answered(Entries::iterator entry) {
-  entry->second.is_done = true;
-  entry->second.done_ns = clock_.now_ns();
-  answered_.emplace(entry->second.done_ns, entry->first);
+std::int64_t PostedTable::answered(Posted& entry, std::uint64_t id) {
+  entry.state = State::kAnswered;
+  entry.done_ns = clock_.now_ns();
+  answered_.emplace(entry.done_ns, id);
+  // A later one is seen when `expire` drops the first.
+  return answered_.size() == 1 ? entry.done_ns + kKeptNs : kNoDeadline;
+}
+
+std::int64_t PostedTable::expire() {
+  std::vector<Answer> dropped;
+  const std::lock_guard lock(mutex_);
+  dropped = make_room(kMost);
+  return answered_.empty() ? kNoDeadline : answered_.begin()->first + kKeptNs;
 }
 
 PostedTable::Answer PostedTable::remove(Entries::iterator entry) {
@@ -87,14 +96,16 @@ Result<std::uint64_t> PostedTable::post(const std::shared_ptr<ModelRef>& model,
 void PostedTable::finish(std::uint64_t id) {
   std::function<void()> on_end;
   std::vector<Answer> dropped;
+  std::int64_t over_ns = kNoDeadline;
   {
     const std::lock_guard lock(mutex_);
     const auto it = posted_.find(id);
     if (it == posted_.end()) return;  // closed meanwhile
-    answered(it);
+    over_ns = answered(it->second, id);
     on_end = std::exchange(it->second.on_end, nullptr);
     dropped = make_room(kMost);
   }
+  tell(over_ns);
   if (on_end) on_end();
 }
 
@@ -102,28 +113,50 @@ Result<PostedTable::Answer> PostedTable::take(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   const auto it = posted_.find(id);
   if (it == posted_.end()) return spent(id);
-  if (!it->second.is_done) {
-    return terms::runtime_error(RuntimeCode::kPending, "the request is not done yet");
+  Posted& entry = it->second;
+  if (entry.state != State::kAnswered) {
+    const bool is_running = entry.state == State::kInFlight;
+    return terms::runtime_error(
+        RuntimeCode::kPending, "{}",
+        is_running ? "the request is not done yet" : "the reply is on its way to another call");
   }
-  return remove(it);
+  answered_.erase({entry.done_ns, id});
+  entry.state = State::kOnItsWay;
+  return std::move(entry.answer);
+}
+
+void PostedTable::delivered(std::uint64_t id) {
+  std::function<void()> on_end;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = posted_.find(id);
+    if (it == posted_.end() || it->second.state != State::kOnItsWay) return;
+    on_end = std::move(it->second.on_end);
+    posted_.erase(it);
+  }
+  if (on_end) on_end();
 }
 
 void PostedTable::put_back(std::uint64_t id, Answer answer) {
-  std::vector<Answer> dropped;
-  const std::lock_guard lock(mutex_);
-  if (!closed_.is_ok()) return;
-  const auto [it, is_new] = posted_.try_emplace(id);
-  if (!is_new) return;
-  it->second.answer = std::move(answer);
-  answered(it);
-  dropped = make_room(kMost);
+  std::function<void()> on_end;
+  std::int64_t over_ns = kNoDeadline;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = posted_.find(id);
+    if (it == posted_.end() || it->second.state != State::kOnItsWay) return;
+    it->second.answer = std::move(answer);
+    over_ns = answered(it->second, id);
+    on_end = std::exchange(it->second.on_end, nullptr);
+  }
+  tell(over_ns);
+  if (on_end) on_end();
 }
 
 void PostedTable::await(std::uint64_t id, const void* who, std::function<void()> on_end) {
   {
     const std::lock_guard lock(mutex_);
     const auto it = posted_.find(id);
-    if (it != posted_.end() && !it->second.is_done) {
+    if (it != posted_.end() && it->second.state != State::kAnswered) {
       std::swap(on_end, it->second.on_end);  // one waits at a time: who came before goes
       it->second.who = who;
     }

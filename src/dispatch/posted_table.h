@@ -15,16 +15,20 @@
 
 namespace sluice::dispatch {
 
-/// A reply stays until somebody takes it, from whichever connection, or its time is over. Safe
-/// across threads.
+/// A reply stays until it has reached somebody, over whichever connection, or its time is over.
+/// Safe across threads.
 ///
-///     post --> in flight --(the model answers)--> answered --take, or too old--> spent
+///     post --> in flight --(the model answers)--> answered --take--> on its way --delivered-->
+///     spent
+///                                                  |    ^                |
+///                                                  |    `---put_back-----'
+///                                                  `--(too old)--> spent
 class PostedTable : public std::enable_shared_from_this<PostedTable> {
  public:
   /// Requests in flight and replies together.
   static constexpr std::size_t kMost = 4096;
-  /// An older reply goes when the next request is posted or answered: nobody may keep the memory
-  /// of all users for ever.
+  /// An older reply goes with the next request, or with `expire`: nobody may keep the memory of all
+  /// users for ever.
   static constexpr std::int64_t kKeptNs = 60'000'000'000;
   /// What the door makes of a reply, in the request's on_done.
   using Answer = std::shared_ptr<void>;
@@ -35,17 +39,28 @@ class PostedTable : public std::enable_shared_from_this<PostedTable> {
   PostedTable& operator=(const PostedTable&) = delete;
   ~PostedTable() = default;
 
+  /// Called on any thread, without a lock of this, when `expire` has something to do at a time
+  /// before which it had nothing. Before the first request.
+  void set_on_kept(std::function<void(std::int64_t over_ns)> on_kept) {
+    on_kept_ = std::move(on_kept);
+  }
+  /// Drops replies that are too old. Returns when the next one is; kNoDeadline: there is none.
+  std::int64_t expire();
+
   /// The id is one of HandleKind::kPosted. `answer` may be taken once `request.on_done` was called.
   /// The oldest reply goes where there are too many. Fails: kOutOfResources for too many in flight;
   /// the reason of `close`; as FlightTable::post.
   Result<std::uint64_t> post(const std::shared_ptr<ModelRef>& model,
                              std::shared_ptr<telemetry::Observation> observation,
                              runtime::Request& request, RequestLimits limits, Answer answer);
-  /// Fails: kPending; kInvalidHandle for an id that is unknown or spent; the reason of `close`.
+  /// Whoever takes an answer calls `delivered` or `put_back`.
+  /// Fails: kPending, also while the answer is on its way to another caller; kInvalidHandle for an
+  ///        id that is unknown or spent; the reason of `close`.
   Result<Answer> take(std::uint64_t id);
-  /// Gives back an answer that `take` returned: it did not reach the client.
+  void delivered(std::uint64_t id);
+  /// It did not reach the client.
   void put_back(std::uint64_t id, Answer answer);
-  /// Calls `on_end` once: as soon as the request is not in flight, when another caller comes to
+  /// Calls `on_end` once: as soon as `take` would not say kPending, when another caller comes to
   /// wait, or by `leave` with the same `who`.
   void await(std::uint64_t id, const void* who, std::function<void()> on_end);
   void leave(std::uint64_t id, const void* who);
@@ -55,9 +70,10 @@ class PostedTable : public std::enable_shared_from_this<PostedTable> {
   void close(const Status& reason);
 
  private:
+  enum class State : std::uint8_t { kInFlight, kAnswered, kOnItsWay };
   struct Posted {
     Answer answer;
-    bool is_done = false;
+    State state = State::kInFlight;
     std::int64_t done_ns = 0;
     const void* who = nullptr;
     std::function<void()> on_end = {};  ///< of who waits; empty: nobody
@@ -68,12 +84,18 @@ class PostedTable : public std::enable_shared_from_this<PostedTable> {
   void finish(std::uint64_t id);
   // These require that mutex_ is held. Answers are destroyed without it.
   Status spent(std::uint64_t id) const;
-  void answered(Entries::iterator entry);
+  /// Returns what to tell on_kept_; kNoDeadline: nothing.
+  std::int64_t answered(Posted& entry, std::uint64_t id);
   Answer remove(Entries::iterator entry);
   /// Drops replies that are too old, and the oldest while there are more than `most` entries.
   std::vector<Answer> make_room(std::size_t most);
 
+  void tell(std::int64_t over_ns) const {
+    if (over_ns != kNoDeadline && on_kept_) on_kept_(over_ns);
+  }
+
   const Clock& clock_;
+  std::function<void(std::int64_t over_ns)> on_kept_;
   FlightTable flights_;
   std::mutex mutex_;  ///< never held while an on_end, the flights or a model are called
   Status closed_;     ///< why; ok: it is open

@@ -22,7 +22,11 @@ class PostedTableTest : public ::testing::Test {
   RuntimeCode take_code(std::uint64_t id) {
     return terms::runtime_code_of(table_->take(id).status());
   }
-  int take(std::uint64_t id) { return *static_cast<const int*>(table_->take(id)->get()); }
+  int take(std::uint64_t id) {
+    const PostedTable::Answer answer = table_->take(id).value();
+    table_->delivered(id);
+    return *static_cast<const int*>(answer.get());
+  }
 
   const std::shared_ptr<testing::KeepingSink> sink_ = std::make_shared<testing::KeepingSink>();
   const std::shared_ptr<ModelRef> model_ =
@@ -123,6 +127,44 @@ TEST_F(PostedTableTest, ReplyThatWasPutBackIsTakenAgain) {
   table_->put_back(id, table_->take(id).value());
   EXPECT_EQ(take(id), 7);
   EXPECT_EQ(take_code(id), RuntimeCode::kInvalidHandle);
+  table_->put_back(id, nullptr);
+  EXPECT_EQ(take_code(id), RuntimeCode::kInvalidHandle) << "it had been delivered";
+}
+
+TEST_F(PostedTableTest, ReplyOnItsWayIsPendingForOthersWhoWaitUntilItHasArrivedOrComesBack) {
+  const std::uint64_t id = post(7).value();
+  sink_->answer(0);
+  auto answer = table_->take(id).value();
+  EXPECT_EQ(take_code(id), RuntimeCode::kPending);
+  EXPECT_TRUE(table_->cancel(id).is_ok()) << "without effect";
+  int num_ended = 0;
+  table_->await(id, this, [&] { ++num_ended; });
+  EXPECT_EQ(num_ended, 0);
+  table_->put_back(id, std::move(answer));
+  EXPECT_EQ(num_ended, 1);
+  answer = table_->take(id).value();
+  table_->await(id, this, [&] { ++num_ended; });
+  table_->delivered(id);
+  EXPECT_EQ(num_ended, 2);
+  EXPECT_EQ(take_code(id), RuntimeCode::kInvalidHandle);
+}
+
+TEST_F(PostedTableTest, ReplyThatNobodyTakesExpires) {
+  std::vector<std::int64_t> told;
+  table_->set_on_kept([&](std::int64_t over_ns) { told.push_back(over_ns); });
+  EXPECT_EQ(table_->expire(), kNoDeadline);
+  const std::int64_t start_ns = clock_.now_ns();
+  const std::uint64_t old = post(1).value();
+  const std::uint64_t young = post(2).value();
+  sink_->answer(0);
+  clock_.advance(10);
+  sink_->answer(1);
+  EXPECT_EQ(told, std::vector{start_ns + PostedTable::kKeptNs}) << "that of the first";
+  clock_.advance(PostedTable::kKeptNs - 10);
+  EXPECT_EQ(table_->expire(), start_ns + PostedTable::kKeptNs + 10);
+  EXPECT_EQ(take_code(old), RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(take(young), 2);
+  EXPECT_EQ(table_->expire(), kNoDeadline);
 }
 
 TEST_F(PostedTableTest, TablesShareNoId) {

@@ -105,6 +105,8 @@ TEST_F(PostedRequestTest, ReplyIsTakenOnceFromAnyConnectionOfTheSession) {
   const auto reply = second_->take_reply(request, 0);
   ASSERT_TRUE(reply.is_ok()) << reply.status().to_string();
   EXPECT_EQ(*static_cast<const float*>(reply->outputs.at(0).view.data), 2);
+  // The daemon learns a moment later that the reply has arrived.
+  EXPECT_TRUE(eventually([&] { return poll(*first_, request) != RuntimeCode::kPending; }));
   EXPECT_EQ(poll(*first_, request), RuntimeCode::kInvalidHandle) << "taken";
 }
 
@@ -138,6 +140,7 @@ TEST_F(PostedRequestTest, CancelComesFromAnyConnectionOfTheSession) {
   const std::uint64_t request = post(*first_).value();
   ASSERT_TRUE(second_->cancel_request(request).is_ok());
   EXPECT_EQ(code_of(wait(*first_, request).status()), RuntimeCode::kCancelled);
+  EXPECT_EQ(code_of(second_->take_reply(request, -1).status()), RuntimeCode::kInvalidHandle);
   EXPECT_EQ(code_of(second_->cancel_request(request)), RuntimeCode::kInvalidHandle);
 }
 

@@ -112,6 +112,7 @@ class ClientSession {
 
   /// Requests whose replies wait in the session.
   dispatch::PostedTable& posted() const { return *posted_; }
+  std::shared_ptr<dispatch::PostedTable> shared_posted() const { return posted_; }
 
   /// What pays for all that the session makes the daemon hold, answers that it has read included.
   const AccountMemory& memory() const { return *memory_; }

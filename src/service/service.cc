@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "runtime/engine.h"
 #include "service/clients/refusals.h"
+#include "service/posted_replies.h"
 #include "worker/pool.h"
 
 namespace sluice::service {
@@ -40,6 +41,7 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
       options_(std::move(options)),
       log_(log),
       started_ns_(system_clock().now_ns()),
+      posted_replies_(std::make_shared<PostedReplies>()),
       sessions_(options_.quota, memory_),
       common_(options_.quota, memory_, started_ns_,
               [this](const ClientSession& session) {
@@ -49,6 +51,7 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
           options_.kept_reply_bytes == 0
               ? nullptr
               : std::make_shared<KeptReplies>(options_.kept_reply_bytes, ClientMemory::process())) {
+  exchange_.add(std::weak_ptr<sandbox::ExchangeHolder>(posted_replies_));
   hosts_.add(runtime::HandleKind::kEngine, engine_);
   hosts_.add(runtime::HandleKind::kFunction, *functions_);
   hosts_.add(runtime::HandleKind::kGraph, *graphs_);
@@ -223,7 +226,9 @@ Result<std::shared_ptr<ClientSession>> Service::open_session(std::string client,
   SLUICE_TRY(terms::with_runtime_code(check_name(client, "client"), RuntimeCode::kInvalid));
   auto session =
       SLUICE_TRY(sessions_.open(std::move(client), std::move(peer), system_clock().now_ns()));
-  exchange_.add(session->owner(), session->memory().exchange);  // before the client has the token
+  // Before the client has the token.
+  exchange_.add(session->owner(), session->memory().exchange);
+  posted_replies_->add(session->shared_posted(), exchange_);
   log_.add(LogLevel::kInfo, "session.open id={} process={} user={} address={} client={}",
            static_cast<std::uint64_t>(session->id()), session->peer().process, session->peer().user,
            in_quotes(session->peer().address), in_quotes(session->client()));

@@ -39,6 +39,8 @@ class WorkerPool;
 
 namespace sluice::service {
 
+class PostedReplies;
+
 struct ServiceOptions {
   std::string version;
   SessionQuota quota;
@@ -493,6 +495,7 @@ class Service {
   std::atomic<bool> is_preparing_ = false;
   std::atomic<bool> requires_session_ = false;
   Access access_;
+  const std::shared_ptr<PostedReplies> posted_replies_;  ///< of all sessions
   SessionTable sessions_;
   mutable LoadMeter load_meter_;
   mutable CommonHoldings common_;  ///< of clients without a session

@@ -116,6 +116,8 @@ class TakeCall final : public grpc::ServerUnaryReactor {
       // The client went while the reply was on its way.
       response_.Swap(&reply_->response);
       session_->posted().put_back(id_, std::move(reply_));
+    } else if (reply_ != nullptr) {
+      session_->posted().delivered(id_);
     }
     delete this;
   }
