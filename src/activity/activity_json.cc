@@ -57,17 +57,14 @@ void add_usage(const std::vector<terms::Usage>& all, std::uint64_t id, ordered_j
 /// What the machine does not tell is absent.
 ordered_json sensors_of(const terms::Sensors& from) {
   ordered_json all = ordered_json::object();
-  const auto add = [&](const char* key, const auto& value) {
-    if (value) all[key] = *value;
-  };
-  add("temperature_c", from.temperature_c);
-  add("temperature_limit_c", from.temperature_limit_c);
-  add("power_w", from.power_w);
-  add("num_corrected_errors", from.num_corrected_errors);
-  add("num_uncorrected_errors", from.num_uncorrected_errors);
-  add("num_throttles", from.num_throttles);
-  if (from.is_slowed) all["is_slowed"] = true;
-  if (!from.fault.empty()) all["fault"] = from.fault;
+  terms::Sensors::visit_fields([&](const terms::Field& field, auto of) {
+    const auto& value = of(from);
+    if constexpr (requires { value.has_value(); }) {
+      if (value) all[field.name] = *value;
+    } else if (value != std::decay_t<decltype(value)>()) {
+      all[field.name] = value;
+    }
+  });
   return all;
 }
 

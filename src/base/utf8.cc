@@ -41,6 +41,10 @@ std::string valid_utf8(std::string_view text) {
   return out;
 }
 
+std::string shown(std::string_view text, std::size_t max_bytes) {
+  return valid_utf8(text.substr(0, max_bytes));
+}
+
 bool is_same_word(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
 }

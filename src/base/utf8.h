@@ -15,6 +15,9 @@ std::size_t utf8_character_bytes(std::string_view text);
 /// `text` with each byte that is part of no character replaced by '?'.
 std::string valid_utf8(std::string_view text);
 
+/// The start of a text from outside, which may be long and hold any bytes, for a message.
+std::string shown(std::string_view text, std::size_t max_bytes = 64);
+
 /// Whether the texts differ at most in upper and lower case.
 bool is_same_word(std::string_view a, std::string_view b);
 /// Without the spaces and tabs at its ends.

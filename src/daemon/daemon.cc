@@ -223,10 +223,9 @@ Status Daemon::start_all(InheritedFds inherited, bool is_successor) {
   SLUICE_TRY(open_repository());
   if (!is_successor) {
     SLUICE_TRY(start_doors(serving));
-    repository_->start();
-    return ok_status();
+    return repository_->start();
   }
-  repository_->start();
+  SLUICE_TRY(repository_->start());
   while (!service_->is_ready()) std::this_thread::sleep_for(kLook);
   return start_doors(serving);
 }

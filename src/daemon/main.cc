@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/process/child.h"
 #include "base/process/memory_limit.h"
+#include "base/process/start_thread.h"
 #include "base/system/heap.h"
 #include "base/text/plural.h"
 #include "daemon/daemon.h"
@@ -187,14 +188,15 @@ int wait_for_stop(const sigset_t& signals, service::Log& log, Succession& succes
   }
 }
 
-/// A second signal while requests are drained: end now.
+/// A second signal while requests are drained: end now. Without a thread only the drain ends.
 void end_at_second_signal(const sigset_t& signals) {
-  std::thread([signals] {
+  auto waiting = start_thread([signals] {
     int number = 0;
     while (sigwait(&signals, &number) == 0) {
       if (number == SIGTERM || number == SIGINT) _exit(1);
     }
-  }).detach();
+  });
+  if (waiting.is_ok()) waiting->detach();
 }
 
 /// To the hard limit: a connection costs a descriptor, a shared region and a package too.

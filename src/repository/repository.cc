@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/process/start_thread.h"
 #include "base/utf8.h"
 #include "open_inference/model_description.h"
 #include "repository/config/check_tensors.h"
@@ -383,10 +384,11 @@ void Repository::add_folder_entries(std::vector<IndexEntry>& entries) const {
 
 // ---- the thread
 
-void Repository::start() {
-  if (options_.place.empty()) return;
+Status Repository::start() {
+  if (options_.place.empty()) return ok_status();
   service_.set_preparing(true);
-  thread_ = std::thread([this] { run(); });
+  thread_ = SLUICE_TRY(start_thread([this] { run(); }));
+  return ok_status();
 }
 
 void Repository::start_draining() {

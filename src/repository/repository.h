@@ -62,8 +62,8 @@ class Repository {
   ~Repository() { stop(); }
 
   /// Loads all models of the folder on a thread of its own, which then looks for changes if the
-  /// options say so. Until the models are loaded the service is not ready.
-  void start();
+  /// options say so. Until the models are loaded the service is not ready. Fails: as start_thread.
+  Status start();
   /// Ends compilations, and begins none from now on.
   void start_draining();
   /// Ends the thread, too. Blocks. May be called again.

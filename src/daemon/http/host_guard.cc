@@ -47,8 +47,6 @@ bool is_address(std::string_view name) {
          inet_pton(AF_INET6, text.c_str(), &address) == 1;
 }
 
-std::string shown(std::string_view field) { return valid_utf8(field.substr(0, kMaxShownBytes)); }
-
 }  // namespace
 
 bool is_own_host(std::string_view field, const std::vector<std::string>& names) {
@@ -76,14 +74,14 @@ http::Handler for_own_pages(std::vector<std::string> names, http::Handler handle
       answer(http::error_reply(
           421, fmt::format("this daemon is not \"{}\"; ask for localhost, or have its setting "
                            "http_hosts list the name",
-                           shown(request.host))));
+                           shown(request.host, kMaxShownBytes))));
       return http::Cancel();
     }
     if (!is_own_origin(request.origin, request.host, names)) {
       answer(http::error_reply(
           403, fmt::format("a page of \"{}\" may not use this daemon; have its setting http_hosts "
                            "list the page's host",
-                           shown(request.origin))));
+                           shown(request.origin, kMaxShownBytes))));
       return http::Cancel();
     }
     return handler(std::move(request), std::move(answer));

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
 #include "ir/type.h"
 #include "open_inference/datatypes.h"
-#include "repository/text_format/shown.h"
 
 namespace sluice::repository {
 namespace {

@@ -9,11 +9,11 @@
 #include <limits>
 #include <optional>
 
+#include "base/utf8.h"
 #include "repository/config/traffic_text.h"
 #include "repository/scheduling/ensemble.h"
 #include "repository/scheduling/sequences.h"
 #include "repository/text_format/field.h"
-#include "repository/text_format/shown.h"
 #include "repository/text_format/text_format.h"
 
 namespace sluice::repository {

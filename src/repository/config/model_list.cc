@@ -10,7 +10,6 @@
 #include "base/json/json_reader.h"
 #include "base/utf8.h"
 #include "repository/config/traffic_text.h"
-#include "repository/text_format/shown.h"
 
 namespace sluice::repository {
 namespace {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "repository/text_format/shown.h"
 
 namespace sluice::repository {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/result.h"
+#include "base/utf8.h"
 #include "ir/element_type.h"
-#include "repository/text_format/shown.h"
 #include "repository/text_format/text_format.h"
 
 namespace sluice::repository {

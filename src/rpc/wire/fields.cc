@@ -29,6 +29,13 @@ std::optional<std::int64_t> read_number(const Message& from, const char* name) {
   }
 }
 
+std::optional<double> read_real(const Message& from, const char* name) {
+  const FieldDescriptor& field = field_of(from, name);
+  const google::protobuf::Reflection& reflection = *from.GetReflection();
+  if (!reflection.HasField(from, &field)) return std::nullopt;
+  return reflection.GetDouble(from, &field);
+}
+
 std::string read_text(const Message& from, const char* name) {
   return from.GetReflection()->GetString(from, &field_of(from, name));
 }
@@ -46,6 +53,10 @@ void write_number(Message& to, const char* name, std::int64_t number) {
       return reflection.SetUInt64(&to, &field, static_cast<std::uint64_t>(number));
     default: return reflection.SetInt64(&to, &field, number);
   }
+}
+
+void write_real(Message& to, const char* name, double number) {
+  to.GetReflection()->SetDouble(&to, &field_of(to, name), number);
 }
 
 void write_text(Message& to, const char* name, const std::string& text) {

@@ -16,8 +16,10 @@ namespace sluice::rpc::wire {
 
 /// None if it is absent: not set where the protocol says "optional", else 0.
 std::optional<std::int64_t> read_number(const google::protobuf::Message& from, const char* name);
+std::optional<double> read_real(const google::protobuf::Message& from, const char* name);
 std::string read_text(const google::protobuf::Message& from, const char* name);
 void write_number(google::protobuf::Message& to, const char* name, std::int64_t number);
+void write_real(google::protobuf::Message& to, const char* name, double number);
 /// protobuf refuses a message with a string that is not UTF-8: names from files, peers and plug-ins
 /// are cleaned.
 void write_text(google::protobuf::Message& to, const char* name, const std::string& text);
@@ -30,12 +32,17 @@ void read_options(const google::protobuf::Message& from, Options& to) {
   });
 }
 
-/// What is absent is 0 or empty.
+/// What is absent is 0, empty or none.
 template <typename Struct>
 void read_fields(const google::protobuf::Message& from, Struct& to) {
   Struct::visit_fields([&](const terms::Field& field, auto of) {
-    if constexpr (std::is_same_v<decltype(of(to)), std::string&>) {
+    using Member = decltype(of(to));
+    if constexpr (std::is_same_v<Member, std::string&>) {
       of(to) = read_text(from, field.name);
+    } else if constexpr (std::is_same_v<Member, std::optional<double>&>) {
+      of(to) = read_real(from, field.name);
+    } else if constexpr (std::is_same_v<Member, std::optional<std::int64_t>&>) {
+      of(to) = read_number(from, field.name);
     } else {
       terms::set_number(of(to), read_number(from, field.name).value_or(0));
     }
@@ -45,8 +52,11 @@ void read_fields(const google::protobuf::Message& from, Struct& to) {
 template <typename Struct>
 void write_fields(const Struct& from, google::protobuf::Message& to) {
   Struct::visit_fields([&](const terms::Field& field, auto of) {
-    if constexpr (std::is_same_v<decltype(of(from)), const std::string&>) {
+    using Member = decltype(of(from));
+    if constexpr (std::is_same_v<Member, const std::string&>) {
       write_text(to, field.name, of(from));
+    } else if constexpr (std::is_same_v<Member, const std::optional<double>&>) {
+      if (of(from)) write_real(to, field.name, *of(from));
     } else if (const auto number = terms::number_of(of(from))) {
       write_number(to, field.name, *number);
     }

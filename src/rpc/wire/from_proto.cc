@@ -53,26 +53,13 @@ terms::CodeCount count_of(const v1::ModelStatistics::CodeCount& from) {
   return {static_cast<RuntimeCode>(from.runtime_code()), from.count()};
 }
 
-terms::Sensors sensors_of(const v1::Sensors& from) {
-  terms::Sensors to;
-  if (from.has_temperature_c()) to.temperature_c = from.temperature_c();
-  if (from.has_temperature_limit_c()) to.temperature_limit_c = from.temperature_limit_c();
-  if (from.has_power_w()) to.power_w = from.power_w();
-  if (from.has_num_corrected_errors()) to.num_corrected_errors = from.num_corrected_errors();
-  if (from.has_num_uncorrected_errors()) to.num_uncorrected_errors = from.num_uncorrected_errors();
-  if (from.has_num_throttles()) to.num_throttles = from.num_throttles();
-  to.fault = from.fault();
-  to.is_slowed = from.is_slowed();
-  return to;
-}
-
 terms::Usage usage_of(const v1::Usage& from) {
   terms::Usage to;
   read_fields(from, to);
   for (const auto& one : from.answered()) to.answered.push_back(count_of(one));
   for (const auto& one : from.memory()) to.memory.push_back({one.category(), one.bytes()});
   to.health = health_of(from.health(), from.reason(), from.action());
-  to.sensors = sensors_of(from.sensors());
+  read_fields(from.sensors(), to.sensors);
   return to;
 }
 

@@ -29,17 +29,6 @@ void set_count(const terms::CodeCount& from, v1::ModelStatistics::CodeCount& to)
   to.set_count(from.count);
 }
 
-void set_sensors(const terms::Sensors& from, v1::Sensors& to) {
-  if (from.temperature_c) to.set_temperature_c(*from.temperature_c);
-  if (from.temperature_limit_c) to.set_temperature_limit_c(*from.temperature_limit_c);
-  if (from.power_w) to.set_power_w(*from.power_w);
-  if (from.num_corrected_errors) to.set_num_corrected_errors(*from.num_corrected_errors);
-  if (from.num_uncorrected_errors) to.set_num_uncorrected_errors(*from.num_uncorrected_errors);
-  if (from.num_throttles) to.set_num_throttles(*from.num_throttles);
-  to.set_fault(valid_utf8(from.fault));
-  to.set_is_slowed(from.is_slowed);
-}
-
 void set_usage(const terms::Usage& from, v1::Usage& to) {
   write_fields(from, to);
   for (const terms::CodeCount& count : from.answered) set_count(count, *to.add_answered());
@@ -50,7 +39,7 @@ void set_usage(const terms::Usage& from, v1::Usage& to) {
   }
   to.set_health(std::string(terms::health_name(from.health.state)));
   write_fields(from.health, to);
-  if (from.sensors != terms::Sensors()) set_sensors(from.sensors, *to.mutable_sensors());
+  if (from.sensors != terms::Sensors()) write_fields(from.sensors, *to.mutable_sensors());
 }
 
 }  // namespace

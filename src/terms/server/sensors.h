@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "terms/field.h"
+
 namespace sluice::terms {
 
 /// The latest values of a device's sensors. Absent: the machine does not tell.
@@ -22,6 +24,8 @@ struct Sensors {
   std::string fault = {};  ///< what its driver calls broken; empty: nothing
 
   bool operator==(const Sensors&) const = default;
+  SLUICE_FIELDS(temperature_c, temperature_limit_c, power_w, num_corrected_errors,
+                num_uncorrected_errors, num_throttles, is_slowed, fault)
 };
 
 }  // namespace sluice::terms

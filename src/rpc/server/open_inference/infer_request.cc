@@ -17,7 +17,7 @@ namespace {
 using inference::InferParameter;
 using Parameters = google::protobuf::Map<std::string, InferParameter>;
 
-std::string shown(const std::string& name) { return valid_utf8(name.substr(0, 200)); }
+constexpr std::size_t kMaxShownBytes = 200;  // of a name in a message
 
 /// Clients send counts signed and unsigned. Absent: 0. Fails: kBadInput for what is no count.
 Result<std::uint64_t> count_of(const Parameters& parameters, const char* name) {
@@ -168,8 +168,9 @@ Status read_request(const inference::ModelInferRequest& from, OpenInferCall& to)
       std::min(SLUICE_TRY(count_of(from.parameters(), "timeout")), kMost));
   RawInputs raw = {from.raw_input_contents()};
   for (const auto& input : from.inputs()) {
-    to.plain.inputs.push_back(SLUICE_TRY(
-        read_input(input, raw, to.contents).with_context("input " + shown(input.name()))));
+    to.plain.inputs.push_back(
+        SLUICE_TRY(read_input(input, raw, to.contents)
+                       .with_context("input " + shown(input.name(), kMaxShownBytes))));
   }
   if (raw.num_read != raw.all.size()) {
     return terms::runtime_error(RuntimeCode::kBadInput,
@@ -177,8 +178,8 @@ Status read_request(const inference::ModelInferRequest& from, OpenInferCall& to)
                                 from.inputs_size());
   }
   for (const auto& output : from.outputs()) {
-    to.plain.outputs.push_back(
-        SLUICE_TRY(read_output(output).with_context("output " + shown(output.name()))));
+    to.plain.outputs.push_back(SLUICE_TRY(
+        read_output(output).with_context("output " + shown(output.name(), kMaxShownBytes))));
   }
   return ok_status();
 }
