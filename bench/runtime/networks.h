@@ -12,6 +12,7 @@
 
 #include "ir/text/graph_text.h"
 #include "ops/inference.h"
+#include "package/executable.h"
 #include "runtime/engine.h"
 #include "topology/cores/plugin_cores.h"
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "exec/loaded_model.h"
 #include "networks.h"
 #include "runtime/inference/thread_driver.h"
 #include "runtime/statistics/model_statistics.h"

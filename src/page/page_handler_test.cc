@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "page/asset.h"
+#include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_testing.h"
 #include "support/eventually.h"
 

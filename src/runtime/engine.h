@@ -8,16 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "backend/registry.h"
 #include "device/transfer/transfer.h"
 #include "runtime/handle_table.h"
 #include "runtime/inference/driver.h"
 #include "runtime/model_host.h"
 #include "runtime/profile/profiler.h"
 #include "topology/map/device_map.h"
-
-namespace sluice::backend {
-class BackendRegistry;
-}
 
 namespace sluice::runtime {
 

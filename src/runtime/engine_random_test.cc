@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "package/executable.h"
 #include "runtime/inference/manual_driver.h"
 #include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_rules.h"

@@ -8,6 +8,8 @@
 #include <mutex>
 #include <random>
 
+#include "runtime/model/lifecycle.h"
+#include "runtime/packages/package_cache.h"
 #include "runtime/testing/engine_testing.h"
 #include "sandbox/function_sink.h"
 

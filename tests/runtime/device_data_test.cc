@@ -1,7 +1,9 @@
 // Constants, inputs and outputs in the memory of simulated devices.
 #include <gmock/gmock.h>
 
+#include "device/device_services.h"
 #include "exec/testing/exec_testing.h"
+#include "runtime/statistics/group_statistics.h"
 #include "session/session.h"
 #include "sim_engine.h"
 

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "manual_engine.h"
+#include "runtime/model/load_plan.h"
 #include "support/paths.h"
 
 namespace sluice::runtime {

@@ -9,6 +9,7 @@
 
 #include "base/log/work_counts.h"
 #include "manual_engine.h"
+#include "package/executable.h"
 #include "runtime/demand/demand_host.h"
 #include "support/eventually.h"
 

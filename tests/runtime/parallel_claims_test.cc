@@ -1,6 +1,7 @@
 // Parallel execution and its cost, in virtual time: the claims of docs/seed-coverage.
 #include <gmock/gmock.h>
 
+#include "package/executable.h"
 #include "sim_engine.h"
 
 namespace sluice::runtime {

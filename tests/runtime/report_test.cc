@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "manual_engine.h"
+#include "runtime/statistics/group_statistics.h"
 #include "sim_engine.h"
 
 namespace sluice::runtime {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/engine.h"
+#include "runtime/inference/thread_driver.h"
 #include "support/eventually.h"
 
 namespace sluice::http {
