@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -242,6 +246,97 @@ TEST_F(SchedulerTest, EndsAllTextsThoughPagesAreFew) {
     EXPECT_TRUE(one.endings[0].status.is_ok()) << one.endings[0].status.message();
     EXPECT_EQ(one.endings[0].num_tokens, 100);
   }
+}
+
+/// Texts that begin, pause, end and are cancelled as a seed says, beside runs that fail.
+class RandomTexts : public SchedulerTest {
+ protected:
+  /// Until `count` texts have begun and ended, or false after so many steps that one must hang.
+  bool run(int count) {
+    for (int i = 0; i < 200 * count; ++i) {
+      if (std::ssize(heard_) == count && shared_.num_texts == 0) return true;
+      const int act = draw(8);
+      if (act < 3 && std::ssize(heard_) < count && std::ssize(living_) < 40) begin_one();
+      if (act == 3 && !living_.empty()) one().text->cancel();
+      if (act == 4 && !living_.empty()) resume(one());
+      if (act > 4) end_step();
+      time_passes();
+    }
+    return false;
+  }
+  /// Texts whose start failed have heard nothing.
+  std::int64_t num_ended() const { return num_refused_ + num_endings_; }
+
+ private:
+  struct Living {
+    std::shared_ptr<Generation> text;
+    Heard* heard = nullptr;
+  };
+  int draw(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
+  Living& one() {
+    return living_[static_cast<std::size_t>(draw(static_cast<int>(living_.size())))];
+  }
+
+  void begin_one() {
+    Longs prompt(static_cast<std::size_t>(1 + draw(90)), draw(2));  // many begin as others do
+    if (draw(2) == 0) prompt.back() = 1;
+    TextRequest request;
+    request.tokens.max_tokens = 1 + draw(60);
+    request.priority = draw(3) == 0 ? 1 : 0;
+    request.account = static_cast<std::uint64_t>(draw(2));
+    if (draw(10) == 0) request.deadline_ns = sink_->time.now_ns() + draw(100);
+    Heard& heard = heard_.emplace_back();
+    heard.is_full = draw(8) == 0;
+    const auto text = make(std::move(prompt), std::move(request));
+    if (!start(text, heard).is_ok()) {
+      ++num_refused_;
+    } else {
+      living_.push_back({text, &heard});
+    }
+  }
+  static void resume(const Living& living) {
+    living.heard->is_full = false;
+    living.text->resume();
+  }
+  void end_step() {
+    if (sink_->requests.empty() || sink_->requests.back().on_done == nullptr) return;
+    if (draw(40) == 0) {
+      sink_->answer(RuntimeCode::kModelFailed, sink_->requests.size() - 1);
+    } else {
+      sink_->answer_with(draw(12) == 0 ? 2 : draw(2));
+    }
+  }
+  void time_passes() {
+    sink_->time.advance(1);
+    std::erase_if(living_, [&](const Living& living) {
+      num_endings_ += std::ssize(living.heard->endings);
+      return !living.heard->endings.empty();
+    });
+    // A run may end long after its reply.
+    if (draw(4) > 0) return;
+    std::vector<Request>& requests = sink_->requests;
+    for (; num_freed_ < requests.size() && requests[num_freed_].on_done == nullptr; ++num_freed_) {
+      requests[num_freed_] = {};
+    }
+  }
+
+  std::mt19937 random_{1};
+  std::deque<Heard> heard_;
+  std::vector<Living> living_;
+  std::size_t num_freed_ = 0;  ///< requests
+  std::int64_t num_refused_ = 0;
+  std::int64_t num_endings_ = 0;
+};
+
+TEST_F(RandomTexts, LoseNoPageWhere10000AreCancelledAtRandom) {
+  constexpr int kTexts = 10'000;
+  budget(24 * kPageBytes);
+  shared_.prefixes.set_limit(6 * kPageBytes);
+  ASSERT_TRUE(run(kTexts));
+  sink_->requests.clear();
+  EXPECT_EQ(num_ended(), kTexts) << "each ends once";
+  EXPECT_EQ(held_bytes(), 0);
+  EXPECT_EQ(quota_->num_in_flight(), 0);
 }
 
 TEST_F(SchedulerTest, RefusesATextThatFindsTooFewPagesAlone) {
