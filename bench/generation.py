@@ -3,6 +3,7 @@
 
     .venv/bin/python bench/generation.py                          # Llama shape of 1.1B, int8, 1 and 2 threads
     .venv/bin/python bench/generation.py --shape 135m --weights f32,int8 --tokens 128
+    .venv/bin/python bench/generation.py --shape 135m --kv-cache f32,f16 --prompt 1024
 
 Weights are bf16 in a folder of Hugging Face's form, which stays in `--folder` (2.2 GB for 1.1B). Each round runs every case
 once and measures what the same number of threads of numpy read of a large array. A case is a process: the prompt's figure has
@@ -12,6 +13,7 @@ the planning of its shapes, the other one is that of the tokens behind the first
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -102,6 +104,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", choices=SHAPES, default="1.1b")
     parser.add_argument("--weights", default="int8", metavar="W,W")
+    parser.add_argument("--kv-cache", default="f32", metavar="T,T", help="numbers of keys and values: f32, f16")
     parser.add_argument("--threads", default="1,2", metavar="N,N")
     parser.add_argument("--prompt", type=int, default=128)
     parser.add_argument("--tokens", type=int, default=64)
@@ -110,20 +113,22 @@ def main() -> int:
     arguments = parser.parse_args()
     model = make_folder(arguments.shape, arguments.folder / f"llama-{arguments.shape}")
     packages = {}
-    for weights in arguments.weights.split(","):
-        packages[weights] = arguments.folder / f"llama-{arguments.shape}-{weights}.sluice"
-        if not packages[weights].exists():
-            sluice_cli.run_command("compile", model, "-o", packages[weights], "--weights", weights, "--packed-only")
-    cases = [(weights, int(threads)) for weights in packages for threads in arguments.threads.split(",")]
+    for weights, cache in itertools.product(arguments.weights.split(","), arguments.kv_cache.split(",")):
+        form = f"{weights}/{cache}"
+        packages[form] = arguments.folder / f"llama-{arguments.shape}-{weights}-{cache}.sluice"
+        if not packages[form].exists():
+            sluice_cli.run_command("compile", model, "-o", packages[form], "--weights", weights, "--kv-cache", cache,
+                                   "--packed-only")
+    cases = [(form, int(threads)) for form in packages for threads in arguments.threads.split(",")]
     rates: dict = {case: [] for case in cases}
     for _ in range(arguments.rounds):
-        for weights, threads in cases:
-            rates[weights, threads].append((*run(packages[weights], threads, arguments), read_speed(threads)))
-    print("weights threads  prompt/s  tokens/s   read GB/s  package MB")
-    for (weights, threads), rounds in rates.items():
+        for form, threads in cases:
+            rates[form, threads].append((*run(packages[form], threads, arguments), read_speed(threads)))
+    print("weights/cache threads  prompt/s  tokens/s   read GB/s  package MB")
+    for (form, threads), rounds in rates.items():
         prompt, tokens, read = (statistics.median(column) for column in zip(*rounds))
-        size = os.path.getsize(packages[weights]) / 1e6
-        print(f"{weights:7} {threads:7} {prompt:9.1f} {tokens:9.1f} {read:11.1f} {size:11.0f}")
+        size = os.path.getsize(packages[form]) / 1e6
+        print(f"{form:13} {threads:7} {prompt:9.1f} {tokens:9.1f} {read:11.1f} {size:11.0f}")
     return 0
 
 

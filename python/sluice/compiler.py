@@ -17,7 +17,7 @@ Shapes = Mapping[str, Iterable[int] | int]
 Progress = Callable[[str], object] | bool | None
 _LISTS = {"backends": "--backend", "overridable": "--overridable", "cuts": "--cut", "segment_cores": "--cores",
           "arch": "--arch"}
-_VALUES = {"weights": "--weights", "operator_times": "--operator-times", "executor": "--executor",
+_VALUES = {"weights": "--weights", "kv_cache": "--kv-cache", "operator_times": "--operator-times", "executor": "--executor",
            "min_segment": "--min-segment", "max_segments": "--max-segments", "min_share": "--min-share",
            "strassen": "--strassen", "graphs": "--graphs", "emit": "--emit", "code": "--code"}
 
@@ -27,6 +27,7 @@ class CompileOptions(TypedDict, total=False):
 
     shapes: Shapes
     weights: str  #: precision of constant matrices in products: "f32", "bf16" or "int8"
+    kv_cache: str  #: numbers of a language model's keys and values: "f32" or "f16"
     backends: Sequence[str]  #: in order of preference
     places: Sequence[str]  #: PATTERN=BACKEND[,BACKEND]: where operations may run
     operator_times: Path  #: chooses backends by the times in this file

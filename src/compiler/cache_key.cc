@@ -74,13 +74,14 @@ std::string environment_text() {
 /// All of them: a new one does not compile until it is listed here.
 std::string flags_text(const options::CompileFlags& flags) {
   const auto& [shapes, backends, overridable, optimize, places, operator_times, min_segment,
-               max_segments, min_share, cuts, cores, executor, winograd, strassen, weights, graphs,
-               architectures, code, emit, pack, packed_only] = flags;
-  return fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", shapes, backends,
-      overridable, optimize, places, operator_times.empty() ? "" : file_text(operator_times),
-      min_segment, max_segments, min_share, cuts, cores, executor, winograd, strassen, weights,
-      graphs, architectures, code.empty() ? "" : code + tree_text(code), emit, pack, packed_only);
+               max_segments, min_share, cuts, cores, executor, winograd, strassen, weights,
+               kv_cache, graphs, architectures, code, emit, pack, packed_only] = flags;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", shapes,
+                     backends, overridable, optimize, places,
+                     operator_times.empty() ? "" : file_text(operator_times), min_segment,
+                     max_segments, min_share, cuts, cores, executor, winograd, strassen, weights,
+                     kv_cache, graphs, architectures, code.empty() ? "" : code + tree_text(code),
+                     emit, pack, packed_only);
 }
 
 std::string external_text(const Source& source, std::span<const std::byte> model) {

@@ -28,12 +28,12 @@ void take_out_of_files(ir::Subgraph& subgraph) {
   }
 }
 
-Result<recipes::Model> import_by_recipe(const Source& source,
-                                        const std::vector<std::string>& shapes,
+Result<recipes::Model> import_by_recipe(const Source& source, const options::CompileFlags& flags,
                                         const Outcome& outcome) {
-  if (!shapes.empty())
+  if (!flags.shapes.empty())
     return invalid_argument("--shape is for ONNX files, not for language models");
-  auto read = recipes::read_model(source.path);
+  const auto cache = flags.kv_cache == "f16" ? ir::ElementType::kF16 : ir::ElementType::kF32;
+  auto read = recipes::read_model(source.path, cache);
   recipes::Model model = SLUICE_TRY(std::move(read).with_context(source.path.string()));
   if (outcome.draft == nullptr) take_out_of_files(model.graph.main());
   return model;
@@ -54,12 +54,16 @@ Result<ir::Graph> import_graph(const Source& source, const std::vector<std::stri
   return onnx::import_model_bytes(source.bytes, source.folder, importing);
 }
 
-Result<recipes::Model> import(const Source& source, const std::vector<std::string>& shapes,
-                              const std::vector<std::string>& overridable, const Outcome& outcome) {
+Result<recipes::Model> import(const Source& source, const options::CompileFlags& flags,
+                              const Outcome& outcome) {
   if (!source.path.empty() && recipes::has_recipe(source.path)) {
-    return import_by_recipe(source, shapes, outcome);
+    return import_by_recipe(source, flags, outcome);
   }
-  return recipes::Model{SLUICE_TRY(import_graph(source, shapes, overridable, outcome)), {}};
+  if (flags.kv_cache != "f32") {
+    return invalid_argument("--kv-cache is for folders and GGUF files of language models");
+  }
+  return recipes::Model{SLUICE_TRY(import_graph(source, flags.shapes, flags.overridable, outcome)),
+                        {}};
 }
 
 Result<compile::CompileOptions> options_of(const options::CompileFlags& flags, Outcome outcome) {
@@ -137,7 +141,7 @@ Result<package::Executable> compile_model(const Source& source, const options::C
                                           const backend::BackendRegistry& backends,
                                           Outcome outcome) {
   if (outcome.progress) outcome.progress("import");
-  recipes::Model model = SLUICE_TRY(import(source, flags.shapes, flags.overridable, outcome));
+  recipes::Model model = SLUICE_TRY(import(source, flags, outcome));
   compile::CompileOptions compiling = SLUICE_TRY(options_of(flags, std::move(outcome)));
   SLUICE_TRY(observe_graphs(flags.graphs, model.graph, compiling));
   auto executable =

@@ -141,6 +141,9 @@ constexpr std::array kSettings = {
                 "Most bytes of answers that are kept for requests that come again, of models whose "
                 "config.pbtxt has response_cache; 0: none is kept",
                 0, kMaxSettingBytes},
+    SettingInfo{"kv_cache", 0, &Settings::kv_cache,
+                "Numbers in which language models that the daemon compiles keep keys and values: "
+                "f32, or f16, which takes half the bytes"},
     SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
                 "Time for requests in flight after SIGTERM", 0, 3600},
     SettingInfo{"drain_notice_seconds", 0, &Settings::drain_notice_seconds,
@@ -455,6 +458,9 @@ Status check_settings(const Settings& settings) {
     SLUICE_TRY(terms::parse_isolation(settings.isolation));
   }
   (void)SLUICE_TRY(parse_transfer_policy(settings.transfer_policy));
+  if (settings.kv_cache != "f32" && settings.kv_cache != "f16") {
+    return invalid_argument("kv_cache is \"{}\"; expected f32 or f16", settings.kv_cache);
+  }
   if (settings.tls_certificate.empty() != settings.tls_key.empty()) {
     return invalid_argument("tls_certificate and tls_key belong together: give both or none");
   }

@@ -66,6 +66,15 @@ void CompileFlags::add_weights(Options& options) {
       .shows_default();
 }
 
+void CompileFlags::add_kv_cache(Options& options) {
+  options
+      .add("--kv-cache", kv_cache,
+           "Numbers in which a language model keeps keys and values of texts. f16 takes half the "
+           "memory and keeps three significant digits")
+      .one_of({"f32", "f16"})
+      .shows_default();
+}
+
 void CompileFlags::add_rest(Options& options) {
   options.add("--operator-times", operator_times,
               "Choose backends by the times in this file, which `sluice operator-times` writes, "
@@ -93,6 +102,7 @@ void CompileFlags::add_rest(Options& options) {
       .between(0, 1)
       .shows_default();
   add_weights(options);
+  add_kv_cache(options);
   options.flag("!--no-winograd", winograd,
                "Compute 3x3 convolutions directly: results are one digit closer to those of other "
                "runtimes, and a convolution takes up to three times as long");

@@ -27,6 +27,7 @@ struct CompileFlags {
   bool winograd = true;                    ///< whether convolutions may be transformed
   int strassen = 0;                        ///< levels of Strassen's method in products, at most 2
   std::string weights = "f32";             ///< how exactly products keep their constant matrices
+  std::string kv_cache = "f32";            ///< numbers of a language model's keys and values
   std::string graphs;                      ///< folder for the graph after each pass; empty: none
   std::vector<std::string> architectures;  ///< "sm_80": of GPUs, for compiled kernels
   std::string code;                        ///< folder of edited sources of kernels; empty: none
@@ -39,7 +40,9 @@ struct CompileFlags {
   void add_common(Options& options);
   /// Declares --weights.
   void add_weights(Options& options);
-  /// Declares the options that only compiling a package has, --weights among them.
+  /// Declares --kv-cache.
+  void add_kv_cache(Options& options);
+  /// Declares the options that only compiling a package has, --weights and --kv-cache among them.
   void add_rest(Options& options);
 
  private:

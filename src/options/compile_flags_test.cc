@@ -14,13 +14,15 @@ Result<CompileFlags> parse(const std::vector<std::string>& arguments) {
 }
 
 TEST(CompileFlags, TakeValuesInOrder) {
-  const auto flags = parse({"--shape", "x=1,3", "--shape=y=2", "--backend", "cpu,reference",
-                            "--no-pack", "--weights", "bf16", "--strassen", "1"});
+  const auto flags =
+      parse({"--shape", "x=1,3", "--shape=y=2", "--backend", "cpu,reference", "--no-pack",
+             "--weights", "bf16", "--kv-cache", "f16", "--strassen", "1"});
   ASSERT_TRUE(flags.is_ok()) << flags.status().to_string();
   EXPECT_THAT(flags->shapes, ElementsAre("x=1,3", "y=2"));
   EXPECT_THAT(flags->backends, ElementsAre("cpu", "reference"));
   EXPECT_FALSE(flags->pack);
   EXPECT_EQ(flags->weights, "bf16");
+  EXPECT_EQ(flags->kv_cache, "f16");
   EXPECT_EQ(flags->strassen, 1);
 }
 
@@ -45,6 +47,7 @@ TEST(CompileFlags, UnknownOptionErrorNamesTheNearest) {
 
 TEST(CompileFlags, WrongValueErrorNamesTheOption) {
   EXPECT_THAT(parse({"--weights", "f64"}).status().message(), HasSubstr("--weights"));
+  EXPECT_THAT(parse({"--kv-cache", "f64"}).status().message(), HasSubstr("--kv-cache"));
   EXPECT_THAT(parse({"--strassen", "3"}).status().message(), HasSubstr("not between 0 and 2"));
   EXPECT_THAT(parse({"--weights"}).status().message(), HasSubstr("--weights"));
 }

@@ -81,9 +81,11 @@ Result<Shape> read_shape(const nlohmann::json& config, Shape (*read)(Settings& s
 
 /// Of a family that generates texts. `generation`: as generation_config.json has it.
 Result<ir::Graph> make_generator(const nlohmann::json& config, const nlohmann::json& generation,
-                                 const weights::Weights& weights, const Family& family) {
+                                 const weights::Weights& weights, const Family& family,
+                                 ir::ElementType cache) {
   auto read = read_shape(config, family.decoder);
-  const DecoderShape shape = SLUICE_TRY(std::move(read).with_context(kConfig));
+  DecoderShape shape = SLUICE_TRY(std::move(read).with_context(kConfig));
+  shape.cache = cache;
   ir::Graph graph = SLUICE_TRY(make_decoder(shape, weights));
   // The first dimension of the inputs are tokens of one sequence, not requests that may be joined.
   graph.metadata.erase("batch_symbol");
@@ -92,7 +94,7 @@ Result<ir::Graph> make_generator(const nlohmann::json& config, const nlohmann::j
 }
 
 Result<ir::Graph> read_decoder_folder(const fs::path& folder, const nlohmann::json& config,
-                                      const Family& family) {
+                                      const Family& family, ir::ElementType cache) {
   const weights::Weights weights = SLUICE_TRY(weights::open_folder(folder));
   nlohmann::json generation = nlohmann::json::object();
   std::error_code error;
@@ -100,7 +102,7 @@ Result<ir::Graph> read_decoder_folder(const fs::path& folder, const nlohmann::js
     auto settings = read_json(folder / kGeneration);
     generation = SLUICE_TRY(std::move(settings).with_context(kGeneration));
   }
-  return make_generator(config, generation, weights, family);
+  return make_generator(config, generation, weights, family, cache);
 }
 
 /// Of a family that makes vectors of texts, or scores of pairs.
@@ -115,14 +117,15 @@ Result<ir::Graph> read_encoder_folder(const fs::path& folder, const nlohmann::js
   return graph;
 }
 
-Result<Model> read_folder(const fs::path& folder) {
+Result<Model> read_folder(const fs::path& folder, ir::ElementType cache) {
   auto json = read_json(folder / kConfig);
   const nlohmann::json config = SLUICE_TRY(std::move(json).with_context(kConfig));
   auto found = family_of(config);
   const Family family = SLUICE_TRY(std::move(found).with_context(kConfig));
   Model model;
-  model.graph = SLUICE_TRY(family.decoder != nullptr ? read_decoder_folder(folder, config, family)
-                                                     : read_encoder_folder(folder, config, family));
+  model.graph =
+      SLUICE_TRY(family.decoder != nullptr ? read_decoder_folder(folder, config, family, cache)
+                                           : read_encoder_folder(folder, config, family));
   model.graph.metadata["producer"] = "sluice recipe " + std::string(family.name);
   std::error_code error;
   for (const char* name : kTextFiles) {
@@ -132,14 +135,14 @@ Result<Model> read_folder(const fs::path& folder) {
   return model;
 }
 
-Result<Model> read_gguf_file(const fs::path& path) {
+Result<Model> read_gguf_file(const fs::path& path, ir::ElementType cache) {
   const Bytes file = SLUICE_TRY(map_file(path));
   const weights::Gguf gguf = SLUICE_TRY(weights::read_gguf(file));
   const nlohmann::json config = SLUICE_TRY(gguf_config(gguf.metadata, gguf.weights));
   const Family family = SLUICE_TRY(family_of(config));
   Model model;
   model.graph = SLUICE_TRY(make_generator(config, gguf_sampling(gguf.metadata),
-                                          with_names_of_transformers(gguf.weights), family));
+                                          with_names_of_transformers(gguf.weights), family, cache));
   model.graph.metadata["producer"] = "sluice recipe " + std::string(family.name);
   model.files = SLUICE_TRY(gguf_text_files(gguf.metadata));
   return model;
@@ -162,8 +165,8 @@ bool is_gguf(const fs::path& path) {
 
 bool has_recipe(const fs::path& path) { return is_folder(path) || is_gguf(path); }
 
-Result<Model> read_model(const fs::path& path) {
-  return is_folder(path) ? read_folder(path) : read_gguf_file(path);
+Result<Model> read_model(const fs::path& path, ir::ElementType cache) {
+  return is_folder(path) ? read_folder(path, cache) : read_gguf_file(path, cache);
 }
 
 std::vector<fs::path> files_of_model(const fs::path& path) {

@@ -65,7 +65,9 @@ class Folder {
   void write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name, std::ios::binary) << text;
   }
-  Result<Model> read() const { return read_model(folder_.path()); }
+  Result<Model> read(ir::ElementType cache = ir::ElementType::kF32) const {
+    return read_model(folder_.path(), cache);
+  }
   std::string error() const {
     const auto model = read();
     return model.is_ok() ? "" : model.status().message();
@@ -101,6 +103,14 @@ TEST(Recipe, MakesADecoderWithAStatePerLayer) {
     EXPECT_EQ(type_of(model->graph, "logits"), "f32[N,11]");
     EXPECT_FALSE(model->graph.metadata.contains("batch_symbol"));
   }
+}
+
+TEST(Recipe, KeepsKeysAndValuesInTheNumbersAskedFor) {
+  const auto model = Folder(tiny_config(), tiny_weights()).read(ir::ElementType::kF16);
+  ASSERT_TRUE(model.is_ok()) << model.status().message();
+  EXPECT_EQ(type_of(model->graph, "state.keys.1"), "f16[P,2,32,2]");
+  EXPECT_EQ(type_of(model->graph, "state.values.1.next"), "f16[P,2,32,2]");
+  EXPECT_EQ(type_of(model->graph, "logits"), "f32[N,11]");
 }
 
 TEST(Recipe, MakesAnEncoderOfRows) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "base/utf8.h"
@@ -63,8 +64,9 @@ Result<ModelPackage> PackageSource::open(const fs::path& file, const std::stop_t
 
 Result<fs::path> PackageSource::compile(const fs::path& file, const std::stop_token& stop) {
   const std::lock_guard lock(compiling_);
-  const ChildEnd end = SLUICE_TRY(
-      run_child(compiler_, {"sluice", "compile", "--cached", file.string()}, limits_, stop));
+  std::vector<std::string> words = {"sluice", "compile", "--cached", file.string()};
+  if (file.extension() != ".onnx") words.insert(words.end(), {"--kv-cache", kv_cache_});
+  const ChildEnd end = SLUICE_TRY(run_child(compiler_, words, limits_, stop));
   if (!end.is_success()) return invalid_argument("not compiled: {}", reason_of(end));
   std::string path = end.output;
   while (!path.empty() && path.back() == '\n') path.pop_back();

@@ -6,6 +6,8 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <string>
+#include <utility>
 
 #include "base/process/child.h"
 #include "package/executable.h"
@@ -23,9 +25,10 @@ struct ModelPackage {
 /// Safe from any thread.
 class PackageSource {
  public:
-  /// `compiler`: the program `sluice`. `limits`: of each compilation.
-  PackageSource(std::filesystem::path compiler, ChildLimits limits)
-      : compiler_(std::move(compiler)), limits_(limits) {}
+  /// `compiler`: the program `sluice`. `limits`: of each compilation. `kv_cache`: that of language
+  /// models which it compiles, as for the program.
+  PackageSource(std::filesystem::path compiler, ChildLimits limits, std::string kv_cache)
+      : compiler_(std::move(compiler)), limits_(limits), kv_cache_(std::move(kv_cache)) {}
 
   /// A package is copied to memory: whoever changes the file later changes no model. An ONNX file
   /// or a folder of a language model becomes a package in a program of its own, one at a time,
@@ -40,6 +43,7 @@ class PackageSource {
 
   const std::filesystem::path compiler_;
   const ChildLimits limits_;
+  const std::string kv_cache_;
   std::mutex compiling_;  ///< two compilations would need twice the memory
 };
 

@@ -39,6 +39,22 @@ TEST(PagePool, BindsEachStateToItsNextValue) {
   std::memset(bindings[0].view.data, 1, static_cast<std::size_t>(bindings[0].view.size_bytes));
 }
 
+TEST(PagePool, CountsTheBytesOfItsNumbers) {
+  terms::Signature halves = pool_signature();
+  for (auto* specs : {&halves.inputs, &halves.outputs}) {
+    for (terms::TensorSpec& one : *specs) {
+      if (one.name.starts_with("state.")) one.type = ir::parse_type("f16[P,3,4,5]").value();
+    }
+  }
+  const auto budget = std::make_shared<ByteBudget>(kPageBytes);
+  const auto pool = PagePool::create(halves, 6, budget).value();
+  EXPECT_EQ(PagePool::page_size(halves)->bytes, kPageBytes / 2);
+  Pages pages(pool);
+  EXPECT_TRUE(pages.reserve(8).is_ok());
+  EXPECT_EQ(budget->held_bytes(), kPageBytes) << "two pages where one of f32 finds place";
+  EXPECT_EQ(pages.reserve(12).code(), Code::kResourceExhausted);
+}
+
 TEST(PagePool, GivesEachPageOnceAndTakesItBack) {
   const auto pool = PagePool::create(pool_signature(), 3).value();
   Pages first(pool);

@@ -1,7 +1,8 @@
 // PagedAttention: attention of tokens of many sequences over keys and values that lie in pages.
 //
 //   q [T, Hq * D], a row for each token; keys [P, Hk, L, D] and values [P, Hk, L, Dv], pools of P
-//   pages of L places; positions [T], sequences [T], tables [N, B].
+//   pages of L places, both of one type, which may have fewer bits than that of q; positions [T],
+//   sequences [T], tables [N, B].
 //
 // Row t is token positions[t] of sequence sequences[t]. Place p of sequence s lies in page
 // tables[s, p / L], at p % L. The row sees the places up to its own, so a length is a position and
@@ -89,8 +90,8 @@ std::vector<OpSchema> paged_ops() {
            .versions = {1},
            .doc = "attention of tokens of many sequences over pages of keys and values",
            .inputs = {{"q", kFloats, "T"},
-                      {"keys", kFloats, "T"},
-                      {"values", kFloats, "T"},
+                      {"keys", kFloats, "C"},
+                      {"values", kFloats, "C"},
                       {"positions", kI64Only},
                       {"sequences", kI64Only},
                       {"tables", kI64Only}},

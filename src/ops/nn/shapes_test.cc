@@ -177,6 +177,10 @@ TEST(PagedAttentionShape, HasARowForEachToken) {
       .inputs = {"f32[S,24]", "f32[P,2,32,4]", "f32[P,2,32,6]", "i64[S]", "i64[S]", "i64[N,B]"},
       .domain = "sluice"};
   EXPECT_EQ(infer(given), "f32[S,36]");
+  given.inputs[1] = "f16[P,2,32,4]";
+  EXPECT_NE(infer(given).find("element type"), std::string::npos);
+  given.inputs[2] = "f16[P,2,32,6]";
+  EXPECT_EQ(infer(given), "f32[S,36]") << "pages may have fewer bits";
   given.inputs[0] = "f32[5,20]";
   EXPECT_NE(infer(given).find("a multiple of 2 heads of 4"), std::string::npos);
   given.inputs[0] = "f32[5,24]";
@@ -185,7 +189,7 @@ TEST(PagedAttentionShape, HasARowForEachToken) {
   given.inputs[3] = "i64[5,1]";
   EXPECT_NE(infer(given).find("input 3 has rank 2; expected 1"), std::string::npos);
   given.inputs[3] = "i64[5]";
-  given.inputs[2] = "f32[P,2,16,6]";
+  given.inputs[2] = "f16[P,2,16,6]";
   EXPECT_NE(infer(given).find("do not fit"), std::string::npos);
 }
 

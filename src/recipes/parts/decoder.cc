@@ -77,7 +77,7 @@ class Decoder {
         const std::string name = fmt::format("state.{}.{}", kind, i);
         const ir::Shape dims = {ir::Dim::symbol("P"), shape_.key_heads, kPagePlaces,
                                 shape_.head_size};
-        const OperandId now = build_.input(name, ir::Type::tensor(ElementType::kF32, dims));
+        const OperandId now = build_.input(name, ir::Type::tensor(shape_.cache, dims));
         states_.push_back({name, now, {}});
       }
     }
@@ -167,6 +167,7 @@ class Decoder {
 
   OperandId written(std::size_t state, OperandId rows) {
     State& at = states_[state];
+    if (shape_.cache != ElementType::kF32) rows = build_.cast(rows, shape_.cache);
     at.next = build_.op("ScatterND", {at.now, rows_.places, split(rows, shape_.key_heads)});
     return at.next;
   }

@@ -41,6 +41,7 @@ struct DecoderShape {
   bool has_gelu = false;            ///< by tanh, where Llama has SiLU
   bool has_norms_around_1 = false;  ///< a weight of a norm is what is added to 1
   bool has_norms_behind = false;    ///< the results of attention and product are normed, too
+  ir::ElementType cache = ir::ElementType::kF32;  ///< of keys and values: kF32 or kF16
 };
 
 /// What config.json says under the names that these families share. `bend` is the one that
@@ -53,7 +54,7 @@ DecoderShape read_decoder(Settings& settings, std::string_view bend = "silu");
 /// Inputs:  ids i64[S]; positions i64[S], in the sequence; sequences i64[S], rows of `tables`;
 ///          tables i64[N, B], the pages of each sequence in order; last i64[N], the tokens whose
 ///          logits are wanted; for each layer L `state.keys.L` and `state.values.L`,
-///          f32[P, key heads, 32, head size].
+///          [P, key heads, 32, head size] of the shape's `cache`.
 /// Outputs: logits f32[N, vocabulary]; the states with the new rows written at their places,
 ///          `state.keys.L.next` and so on. Where they are bound to the states' memory, a run writes
 ///          the new rows alone. If two rows have one place, the run writes one of the two.

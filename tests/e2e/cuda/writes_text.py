@@ -30,20 +30,21 @@ def main() -> int:
         return 77
     report = Report()
     with scratch_folder() as name:
-        for family, changes in {"llama": {}, "mistral": {"sliding_window": 5}}.items():
+        for family, kept, changes in (("llama", "f32", {}), ("llama", "f16", {}), ("mistral", "f32", {"sliding_window": 5})):
             tiny = make(family, num_hidden_layers=2, max_position_embeddings=48, **changes)
             package = Path(name) / f"{family}.sluice"
-            run_command("compile", save(tiny, Path(name) / family), "-o", package, "--backend", "cuda-emulated,cpu")
+            run_command("compile", save(tiny, Path(name) / family), "-o", package, "--backend", "cuda-emulated,cpu",
+                        "--kv-cache", kept)
             nodes = json.loads(run_command("explain", package, "--json"))["nodes"]
             on_host = sorted({node["operator"] for node in nodes if node["backend"] == "cpu"})
-            report.add(not any(kind.split("::")[-1] in CACHE for kind in on_host), f"{family}: on the host: {on_host}")
+            report.add(not any(kind.split("::")[-1] in CACHE for kind in on_host), f"{family}, {kept}: on the host: {on_host}")
             wanted = greedy(tiny, PROMPT, TOKENS)
             for confine in ("none", "masks"):
                 os.environ["SLUICE_CUDA_CONFINE"] = confine
                 printed = run_command("generate", package, "--ids", ",".join(map(str, PROMPT)), "--threads", "2",
                                       "--max-tokens", str(TOKENS))
                 tokens = [int(word) for word in printed.split()]
-                report.add(tokens == wanted, f"{family}, confined by {confine}: {tokens}, expected {wanted}")
+                report.add(tokens == wanted, f"{family}, {kept}, confined by {confine}: {tokens}, expected {wanted}")
             del os.environ["SLUICE_CUDA_CONFINE"]
     return report.finish()
 

@@ -177,6 +177,27 @@ def eight_bits(folder: Path) -> str:
     return "" if sizes["int8"] < 0.7 * sizes["f32"] else f"packages of {sizes}"
 
 
+def keeps_keys_in_16_bits(folder: Path) -> str:
+    """No token is more than a rounding less likely than the best one; ONNX files have no such option."""
+    tiny = make("llama", seed=9)
+    prompt = np.random.default_rng(8).integers(0, 96, 70).tolist()
+    package = folder / "tiny.sluice"
+    model = save(tiny, folder / "tiny")
+    run_command("compile", model, "-o", package, "--kv-cache", "f16")
+    if '"f16[P,2,32,16]"' not in (inspected := run_command("inspect", package, "--json")):
+        return inspected
+    for given, options in ((package, ()), (model, ("--kv-cache", "f16"))):
+        tokens = generate(given, prompt, "--max-tokens", "20", *options)
+        rows = logits_of(tiny, prompt + tokens)[len(prompt) - 1:-1]
+        behind = max(row.max() - row[token] for row, token in zip(rows, tokens, strict=True))
+        if len(tokens) != 20 or behind > 0.02 * np.abs(rows).max():
+            return f"{given.name}: a token is {behind:.1e} behind the likeliest"
+    return first_wrong_refusal("compile", [
+        (("examples/digits/digits.onnx", "--kv-cache", "f16"), "--kv-cache is for folders and GGUF files"),
+        ((model, "--kv-cache", "int2"), "--kv-cache"),
+    ])
+
+
 def an_interrupt_ends_a_long_prompt(folder: Path) -> str:
     """The prompt takes minutes; Ctrl-C ends it within the run of the model that it meets."""
     tiny = make("llama", seed=7, max_position_embeddings=200000)
@@ -233,6 +254,7 @@ def main() -> int:
     cases = {name: (lambda folder, made=made: agrees(made(), folder)) for name, made in MODELS.items()}
     return run_cases({**cases, "long prompts": long_prompts, "ends": ends, "samples": samples,
                       "keeps files": keeps_files, "speaks": speaks, "eight bits": eight_bits,
+                      "keys in 16 bits": keeps_keys_in_16_bits,
                       "Ctrl-C": an_interrupt_ends_a_long_prompt, "refuses": refuses})
 
 

@@ -31,6 +31,7 @@ class ChatCommand : public Command {
         "A folder with config.json and safetensors, a GGUF file, or a .sluice file that `sluice "
         "compile` made of one; its files have a chat template");
     options_.add_weights(options);
+    options_.add_kv_cache(options);
     options.add("--system", system_, "The system message: how the model shall answer");
     answer_.add_to(options);
     options.add_threads(loading_.num_threads, "Cores to use; 0 takes all");

@@ -27,6 +27,7 @@ class GenerateCommand : public Command {
         "A folder with config.json and safetensors, a GGUF file, or a .sluice file that `sluice "
         "compile` made of one");
     options_.add_weights(options);
+    options_.add_kv_cache(options);
     options.add("prompt", prompt_, "The text to go on with");
     options
         .add("--ids", ids_, "The prompt as ids of tokens instead, 1,15043; the answer is ids, too")

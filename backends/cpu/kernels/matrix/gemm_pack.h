@@ -35,7 +35,8 @@ SLUICE_CPU_INLINE void pack_rows(const float* b, std::int64_t b_row, std::int64_
 }
 
 /// A square of them: `k` rows of `columns` columns, both at most kLanes.
-SLUICE_CPU_INLINE void pack_square(const float* b, std::int64_t b_column, std::int64_t k,
+template <typename Number>
+SLUICE_CPU_INLINE void pack_square(const Number* b, std::int64_t b_column, std::int64_t k,
                                    std::int64_t columns, Vec factor, float* packed,
                                    std::int64_t row) {
   Vec square[kLanes];
@@ -49,8 +50,9 @@ SLUICE_CPU_INLINE void pack_square(const float* b, std::int64_t b_column, std::i
   for (int p = 0; p < k; ++p) store(packed + p * row, square[p] * factor);
 }
 
-/// The same from columns that are `b_column` apart and contiguous in `k`.
-SLUICE_CPU_INLINE void pack_columns(const float* b, std::int64_t b_column, std::int64_t k,
+/// The same from columns of floats or halves that are `b_column` apart and contiguous in `k`.
+template <typename Number>
+SLUICE_CPU_INLINE void pack_columns(const Number* b, std::int64_t b_column, std::int64_t k,
                                     std::int64_t columns, float scale, float* packed) {
   const std::int64_t row = panel_row(columns);
   const Vec factor = broadcast(scale);

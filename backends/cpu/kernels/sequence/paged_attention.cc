@@ -2,9 +2,10 @@
 // A line is one query head of one row. Lines keep the largest score so far and what they have
 // summed in units of it; when a page has a larger one, the sums are scaled.
 //
-// Lines of neighbouring rows of one sequence that share a head of keys read each page together. A
-// page that some of them see in part is read row by row, so nothing that a row does not see is
-// ever multiplied, not even by 0.
+// Lines of neighbouring rows of one sequence that share a head of keys read each page together: a
+// number of a page is loaded, and widened if it has 16 bits, once for all of them, as far as there
+// are registers for their sums. A page that some of them see in part is read row by row, so nothing
+// that a row does not see is ever multiplied, not even by 0.
 #include "kernels/sequence/paged_attention.h"
 
 #include "core/transpose_lanes.h"
@@ -13,12 +14,31 @@
 #include "kernels/matrix/tile_table.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
+
+/// The first `n` numbers (0 <= n <= kLanes), widened, zeros behind; nothing past them is touched.
+/// Beside `load` for halves, where templates find it.
+SLUICE_CPU_INLINE Vec load_first(const Half* p, int n) {
+#if defined(__AVX512F__)
+  return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(static_cast<__mmask16>((1u << n) - 1u), p));
+#else
+  Half first[kLanes] = {};
+  __builtin_memcpy(first, p, static_cast<std::size_t>(n) * sizeof(Half));
+  return load(first);
+#endif
+}
+
 namespace {
 
 constexpr std::int64_t kLines =
     8 * kTileRows;  ///< that read a page together, if more rows have so many
 /// Up to here products of many places are summed together; for more lines keys are packed.
 constexpr std::int64_t kFewLines = 5;
+/// Lines whose sums with four keys fit in the registers.
+constexpr int kLinesOfKeys = kVectorRegisters == 32 ? 5 : 3;
+/// Numbers of each of four keys, between which numbers of the next page are fetched. More at once
+/// would wait for themselves, fewer take more instructions than they save.
+constexpr std::int64_t kSizeBetween = 32;
+constexpr std::int64_t kNumbersBetween = 4 * kSizeBetween;
 constexpr float kLog2E = 1.44269504F;
 
 SLUICE_CPU_INLINE std::int64_t lines_per_row(const PagedPlan& plan) {
@@ -32,6 +52,11 @@ SLUICE_CPU_INLINE std::int64_t rows_together(const PagedPlan& plan) {
 
 SLUICE_CPU_INLINE std::int64_t most_lines(const PagedPlan& plan) {
   return rows_together(plan) * lines_per_row(plan);
+}
+
+SLUICE_CPU_INLINE void set_b(TileArgs& args, const float* b) { args.b = b; }
+SLUICE_CPU_INLINE void set_b(TileArgs& args, const Half* b) {
+  args.half_b = reinterpret_cast<const std::uint16_t*>(b);
 }
 
 /// Floats of the parts of the scratch.
@@ -56,13 +81,15 @@ SLUICE_CPU_INLINE Sight sight_of(const PagedPlan& plan, const PagedArgs& args, s
   return {begin, end};
 }
 
-/// C (+)= A B of lines and any number of columns: B in packed panels `panel` floats apart, or in
+/// C (+)= A B of lines and any number of columns: B in packed panels `panel` numbers apart, or in
 /// rows of `b_row`, where panels are neighbours.
-SLUICE_CPU_INLINE void multiply(TileArgs args, std::int64_t lines, std::int64_t columns,
-                                std::int64_t panel, bool is_packed) {
+template <typename Number>
+SLUICE_CPU_INLINE void multiply(TileArgs args, const Number* b, std::int64_t lines,
+                                std::int64_t columns, std::int64_t panel, bool is_packed) {
   const float* a = args.a;
   float* c = args.c;
   for (std::int64_t i = 0; i < panel_count(columns); ++i) {
+    set_b(args, b + i * panel);
     const std::int64_t width = panel_columns(columns, i);
     const int vectors = static_cast<int>((width + kLanes - 1) / kLanes);
     if (is_packed) args.b_row = panel_row(width);
@@ -70,9 +97,8 @@ SLUICE_CPU_INLINE void multiply(TileArgs args, std::int64_t lines, std::int64_t 
     for (std::int64_t line = 0; line < lines; line += kTileRows) {
       args.a = a + line * args.a_row;
       args.c = c + line * args.c_row + i * kPanelWidth;
-      find_tile(smaller(kTileRows, lines - line), vectors)(args);
+      find_tile<Number>(smaller(kTileRows, lines - line), vectors)(args);
     }
-    args.b += panel;
   }
 }
 
@@ -99,34 +125,66 @@ SLUICE_CPU_INLINE Vec sum_lanes(Vec* rows) {
   return rows[0];
 }
 
-/// Products of a line with the keys of four neighbours; the sums of a quarter's lanes are one each.
-SLUICE_CPU_INLINE Vec four_products(const float* q, const float* keys, std::int64_t size) {
-  Vec sums[4] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) {
-    const Vec x = load(q + i);
+/// Products of lines with the keys of kLanes neighbours. Each key is loaded once. `between` is
+/// called before kNumbersBetween numbers are.
+template <int kCount, typename Number, typename Between>
+SLUICE_CPU_INLINE void products(const float* q, const Number* keys, std::int64_t size,
+                                float* scores, std::int64_t scores_row, const Between& between) {
+  Vec parts[kCount][kLanes / 4];
+  SLUICE_CPU_UNROLL
+  for (int part = 0; part < kLanes / 4; ++part) {
+    // The sums of a quarter's lanes are those of one key.
+    Vec sums[kCount][4] = {};
+    const Number* four = keys + 4 * part * size;
+    std::int64_t i = 0;
+    for (; i + kLanes <= size; i += kLanes) {
+      if (i % kSizeBetween == 0) between();
+      SLUICE_CPU_UNROLL
+      for (int j = 0; j < 4; ++j) {
+        const Vec key = load(four + j * size + i);
+        SLUICE_CPU_UNROLL
+        for (int n = 0; n < kCount; ++n) {
+          sums[n][j] = fmadd(load(q + n * size + i), key, sums[n][j]);
+        }
+      }
+    }
+    if (i < size) {
+      const int left = static_cast<int>(size - i);
+      SLUICE_CPU_UNROLL
+      for (int j = 0; j < 4; ++j) {
+        const Vec key = load_first(four + j * size + i, left);
+        SLUICE_CPU_UNROLL
+        for (int n = 0; n < kCount; ++n) {
+          sums[n][j] = fmadd(load_first(q + n * size + i, left), key, sums[n][j]);
+        }
+      }
+    }
     SLUICE_CPU_UNROLL
-    for (int j = 0; j < 4; ++j) sums[j] = fmadd(x, load(keys + j * size + i), sums[j]);
+    for (int n = 0; n < kCount; ++n) parts[n][part] = sum_lanes<4>(sums[n]);
   }
-  if (i < size) {
-    const int left = static_cast<int>(size - i);
-    const Vec x = load_first(q + i, left);
-    SLUICE_CPU_UNROLL
-    for (int j = 0; j < 4; ++j) sums[j] = fmadd(x, load_first(keys + j * size + i, left), sums[j]);
+  SLUICE_CPU_UNROLL
+  for (int n = 0; n < kCount; ++n) {
+    store(scores + n * scores_row, sum_lanes<kLanes / 4>(parts[n]));
   }
-  return sum_lanes<4>(sums);
 }
 
-/// Products of a line with the keys of kLanes neighbours.
-SLUICE_CPU_INLINE Vec products(const float* q, const float* keys, std::int64_t size) {
-  Vec parts[kLanes / 4];
-  SLUICE_CPU_UNROLL
-  for (int j = 0; j < kLanes / 4; ++j) parts[j] = four_products(q, keys + 4 * j * size, size);
-  return sum_lanes<kLanes / 4>(parts);
+/// Of `count` lines, at most kLinesOfKeys.
+template <typename Number, typename Between>
+SLUICE_CPU_INLINE void products_of(std::int64_t count, const float* q, const Number* keys,
+                                   std::int64_t size, float* scores, std::int64_t row,
+                                   const Between& between) {
+  if (count == 1) return products<1>(q, keys, size, scores, row, between);
+  if (count == 2) return products<2>(q, keys, size, scores, row, between);
+  if constexpr (kLinesOfKeys > 3) {
+    if (count == 4) return products<4>(q, keys, size, scores, row, between);
+    if (count == 5) return products<5>(q, keys, size, scores, row, between);
+  }
+  products<3>(q, keys, size, scores, row, between);
 }
 
 /// With the key of one place.
-SLUICE_CPU_INLINE float product(const float* q, const float* key, std::int64_t size) {
+template <typename Number>
+SLUICE_CPU_INLINE float product(const float* q, const Number* key, std::int64_t size) {
   Vec sum{};
   std::int64_t i = 0;
   for (; i + kLanes <= size; i += kLanes) sum = fmadd(load(q + i), load(key + i), sum);
@@ -144,32 +202,43 @@ SLUICE_CPU_INLINE void scale_line(float* x, float factor, std::int64_t count) {
 }
 
 /// to += weight * from
-SLUICE_CPU_INLINE void add_line(float* to, const float* from, float weight, std::int64_t count) {
+template <typename Number>
+SLUICE_CPU_INLINE void add_line(float* to, const Number* from, float weight, std::int64_t count) {
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     store(to + i, fmadd(broadcast(weight), load(from + i), load(to + i)));
   }
-  for (; i < count; ++i) to[i] += weight * from[i];
+  if (i < count) {
+    const int left = static_cast<int>(count - i);
+    const Vec sum = fmadd(broadcast(weight), load_first(from + i, left), load_first(to + i, left));
+    store_first(to + i, sum, left);
+  }
 }
 
-/// Floats that are fetched part by part. A page of a head is too short for the processor's own
+/// Numbers that are fetched part by part. A page of a head is too short for the processor's own
 /// prefetching, and pages lie apart.
+template <typename Number>
 struct Ahead {
-  const float* from = nullptr;
+  const Number* from = nullptr;
   std::int64_t left = 0;
 
   void fetch(std::int64_t count) {
-    const float* const end = from + smaller(count, left);
+    const Number* const end = from + smaller(count, left);
     left -= smaller(count, left);
-    for (; from < end; from += kCacheLine / 4) prefetch_to_l2(from);
+    for (; from < end; from += kCacheLine / sizeof(Number)) prefetch_to_l2(from);
   }
 };
 
-/// Lines of one head of keys that one worker computes.
+/// Lines of one head of keys, of pages of Numbers, that one worker computes.
+template <typename Number>
 class Lines {
  public:
   Lines(const PagedPlan& plan, const PagedArgs& args, const Worker& worker)
-      : plan_(plan), args_(args), q_(reinterpret_cast<float*>(worker.scratch)) {
+      : plan_(plan),
+        args_(args),
+        all_keys_(static_cast<const Number*>(args.keys)),
+        all_values_(static_cast<const Number*>(args.values)),
+        q_(reinterpret_cast<float*>(worker.scratch)) {
     const Rooms r = rooms(plan);
     scores_ = q_ + r.q;
     sums_ = scores_ + r.scores;
@@ -189,7 +258,7 @@ class Lines {
     end_ = all.end;
     look_ahead(all.begin / plan_.places);
     for (std::int64_t page = all.begin / plan_.places; page * plan_.places < all.end; ++page) {
-      fetch_ahead(plan_.places);
+      fetch_ahead(plan_.places * plan_.head_size, plan_.places * plan_.value_size);
       look_ahead(page + 1);
       read_page(page);
     }
@@ -265,9 +334,9 @@ class Lines {
                    std::int64_t count) {
     const std::int64_t place = first_place(block) + begin;
     const std::int64_t places = end - begin;
-    score(args_.keys + place * plan_.head_size, places, line, count);
+    score(all_keys_ + place * plan_.head_size, places, line, count);
     for (std::int64_t i = line; i < line + count; ++i) weigh(i, places);
-    sum(args_.values + place * plan_.value_size, places, line, count);
+    sum(all_values_ + place * plan_.value_size, places, line, count);
   }
 
   /// Of the page that is read next, if the lines see it.
@@ -275,31 +344,22 @@ class Lines {
     const std::int64_t places = smaller(plan_.places, end_ - block * plan_.places);
     if (places <= 0) return;
     const std::int64_t place = first_place(block);
-    next_keys_ = {args_.keys + place * plan_.head_size, places * plan_.head_size};
-    next_values_ = {args_.values + place * plan_.value_size, places * plan_.value_size};
+    next_keys_ = {all_keys_ + place * plan_.head_size, places * plan_.head_size};
+    next_values_ = {all_values_ + place * plan_.value_size, places * plan_.value_size};
   }
-  void fetch_ahead(std::int64_t places) {
-    next_keys_.fetch(places * plan_.head_size);
-    next_values_.fetch(places * plan_.value_size);
+  void fetch_ahead(std::int64_t keys, std::int64_t values) {
+    next_keys_.fetch(keys);
+    next_values_.fetch(values);
   }
 
-  void score(const float* keys, std::int64_t places, std::int64_t line, std::int64_t count) {
-    const std::int64_t row = panel_row(plan_.places);
+  void score(const Number* keys, std::int64_t places, std::int64_t line, std::int64_t count) {
     if (count <= kFewLines) {
-      // The next page comes while this one is computed: all at once it would wait for itself.
-      const std::int64_t ahead = (kLanes + count - 1) / count;
-      for (std::int64_t i = line; i < line + count; ++i) {
-        const float* q = q_ + i * plan_.head_size;
-        float* scores = scores_ + i * row;
-        std::int64_t j = 0;
-        for (; j + kLanes <= places; j += kLanes) {
-          store(scores + j, products(q, keys + j * plan_.head_size, plan_.head_size));
-          fetch_ahead(ahead);
-        }
-        for (; j < places; ++j) scores[j] = product(q, keys + j * plan_.head_size, plan_.head_size);
+      for (std::int64_t i = 0; i < count; i += kLinesOfKeys) {
+        score_few(keys, places, line + i, smaller(kLinesOfKeys, count - i), count);
       }
       return;
     }
+    const std::int64_t row = panel_row(plan_.places);
     const std::int64_t panel = plan_.head_size * kPanelWidth;
     for (std::int64_t i = 0; i < panel_count(places); ++i) {
       pack_columns(keys + i * kPanelWidth * plan_.head_size, plan_.head_size, plan_.head_size,
@@ -310,10 +370,30 @@ class Lines {
     args.a = q_ + line * plan_.head_size;
     args.a_row = plan_.head_size;
     args.a_step = 1;
-    args.b = keys_;
     args.c = scores_ + line * row;
     args.c_row = row;
-    multiply(args, count, places, panel, true);
+    multiply<float>(args, keys_, count, places, panel, true);
+  }
+
+  /// Of `count` lines among `all` that read the page. The next page comes meanwhile.
+  void score_few(const Number* keys, std::int64_t places, std::int64_t line, std::int64_t count,
+                 std::int64_t all) {
+    const std::int64_t size = plan_.head_size;
+    const std::int64_t row = panel_row(plan_.places);
+    const float* q = q_ + line * size;
+    float* scores = scores_ + line * row;
+    const std::int64_t ahead = kNumbersBetween * count / all;
+    const std::int64_t values = ahead * plan_.value_size / size;
+    std::int64_t j = 0;
+    for (; j + kLanes <= places; j += kLanes) {
+      products_of(count, q, keys + j * size, size, scores + j, row,
+                  [&] { fetch_ahead(ahead, values); });
+    }
+    for (; j < places; ++j) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        scores[i * row + j] = product(q + i * size, keys + j * size, size);
+      }
+    }
   }
 
   /// Scores of a line become weights in units of the largest score so far.
@@ -348,7 +428,7 @@ class Lines {
     weights_[line] += reduce_add(sum);
   }
 
-  void sum(const float* values, std::int64_t places, std::int64_t line, std::int64_t count) const {
+  void sum(const Number* values, std::int64_t places, std::int64_t line, std::int64_t count) const {
     const std::int64_t row = panel_row(plan_.value_size);
     if (plan_.value_size % kLanes != 0) {  // a tile reads whole vectors
       for (std::int64_t i = line; i < line + count; ++i) {
@@ -364,12 +444,11 @@ class Lines {
     args.a = scores_ + line * panel_row(plan_.places);
     args.a_row = panel_row(plan_.places);
     args.a_step = 1;
-    args.b = values;
     args.b_row = plan_.value_size;
     args.c = sums_ + line * row;
     args.c_row = row;
     args.accumulate = true;
-    multiply(args, count, plan_.value_size, kPanelWidth, false);
+    multiply(args, values, count, plan_.value_size, kPanelWidth, false);
   }
 
   void finish() const {
@@ -383,10 +462,12 @@ class Lines {
 
   const PagedPlan& plan_;
   const PagedArgs& args_;
+  const Number* all_keys_;
+  const Number* all_values_;
   float* q_;        ///< [lines][head_size]
   float* scores_;   ///< [lines][panel_row(places)]
   float* sums_;     ///< [lines][panel_row(value_size)]
-  float* keys_;     ///< panels of one page
+  float* keys_;     ///< panels of one page, in floats
   float* largest_;  ///< score of each line so far
   float* weights_;  ///< of each line, summed
   std::int64_t first_row_ = 0;
@@ -394,7 +475,7 @@ class Lines {
   std::int64_t first_line_ = 0;
   std::int64_t count_ = 0;
   std::int64_t end_ = 0;  ///< of what the lines see
-  Ahead next_keys_, next_values_;
+  Ahead<Number> next_keys_, next_values_;
 };
 
 /// Rows from `row` on that are of one sequence and read pages together.
@@ -407,15 +488,8 @@ std::int64_t run_of(const PagedPlan& plan, const PagedArgs& args, std::int64_t r
   return count;
 }
 
-}  // namespace
-
-std::int64_t paged_scratch_bytes(const PagedPlan& plan) {
-  const Rooms r = rooms(plan);
-  return (r.q + r.scores + r.sums + r.keys + 2 * r.lines) *
-         static_cast<std::int64_t>(sizeof(float));
-}
-
-void run_paged(const PagedPlan& plan, const PagedArgs& args, const Worker& worker) {
+template <typename Number>
+void run_share(const PagedPlan& plan, const PagedArgs& args, const Worker& worker) {
   // The work of a line is the places that it sees. A worker computes the lines that begin in its
   // part of the sum of all.
   std::int64_t of_row = 0;
@@ -427,7 +501,7 @@ void run_paged(const PagedPlan& plan, const PagedArgs& args, const Worker& worke
   const std::int64_t begin = all / worker.count * worker.index;
   const std::int64_t end = worker.index + 1 == worker.count ? all : begin + all / worker.count;
   const std::int64_t shared = lines_per_row(plan);
-  Lines lines(plan, args, worker);
+  Lines<Number> lines(plan, args, worker);
   std::int64_t done = 0;
   for (std::int64_t row = 0; row < plan.rows;) {
     const std::int64_t rows = run_of(plan, args, row);
@@ -445,6 +519,19 @@ void run_paged(const PagedPlan& plan, const PagedArgs& args, const Worker& worke
     }
     row += rows;
   }
+}
+
+}  // namespace
+
+std::int64_t paged_scratch_bytes(const PagedPlan& plan) {
+  const Rooms r = rooms(plan);
+  return (r.q + r.scores + r.sums + r.keys + 2 * r.lines) *
+         static_cast<std::int64_t>(sizeof(float));
+}
+
+void run_paged(const PagedPlan& plan, const PagedArgs& args, const Worker& worker) {
+  if (plan.storage == Storage::kF16) return run_share<Half>(plan, args, worker);
+  run_share<float>(plan, args, worker);
 }
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

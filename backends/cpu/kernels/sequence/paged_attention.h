@@ -4,6 +4,7 @@
 
 #include "core/isa.h"
 #include "core/worker.h"
+#include "kernels/convert/convert.h"
 
 namespace sluice::cpu {
 
@@ -20,12 +21,13 @@ struct PagedPlan {
   std::int64_t blocks = 0;     ///< columns of the table
   std::int64_t window = 0;     ///< places that a row sees; 0 for all up to its own
   float scale = 1;
+  Storage storage = Storage::kF32;  ///< of keys and values: kF32 or kF16
 };
 
 struct PagedArgs {
-  const float* q = nullptr;       ///< [rows, heads, head_size]
-  const float* keys = nullptr;    ///< [pages, kv_heads, places, head_size]
-  const float* values = nullptr;  ///< [pages, kv_heads, places, value_size]
+  const float* q = nullptr;      ///< [rows, heads, head_size]
+  const void* keys = nullptr;    ///< [pages, kv_heads, places, head_size]
+  const void* values = nullptr;  ///< [pages, kv_heads, places, value_size]
   const std::int64_t* positions = nullptr;
   const std::int64_t* sequences = nullptr;
   const std::int64_t* tables = nullptr;

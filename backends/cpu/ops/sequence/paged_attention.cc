@@ -1,4 +1,5 @@
-// sluice::PagedAttention of f32: rows of many sequences over keys and values in pages.
+// sluice::PagedAttention of f32, over pages of f32 or f16: rows of many sequences over keys and
+// values in pages.
 
 #include "kernels/sequence/paged_attention.h"
 
@@ -28,11 +29,17 @@ constexpr std::int32_t kPagedRanks[] = {2, 4, 4, 1, 1, 2};
 
 Status check_paged(const sluice_op& op) {
   if (op.body != nullptr) return unimplemented("fused body");
+  const sluice_element_type pages = op.inputs[kPagedKeys].tensor.element_type;
+  if (pages != plugin::kF32 && pages != plugin::kF16) {
+    return unimplemented("PagedAttention: pages not of f32 or f16");
+  }
   for (int i = kPagedQ; i <= kPagedTables; ++i) {
     const sluice_tensor& tensor = op.inputs[i].tensor;
-    const sluice_element_type wanted = i < kPagedPositions ? plugin::kF32 : plugin::kI64;
+    const sluice_element_type wanted = i >= kPagedPositions ? plugin::kI64
+                                       : i == kPagedQ       ? plugin::kF32
+                                                            : pages;
     if (tensor.element_type != wanted || tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) {
-      return unimplemented("PagedAttention: not row-major f32 and i64");
+      return unimplemented("PagedAttention: not row-major f32 and i64, with pages of one type");
     }
     if (tensor.rank != kPagedRanks[i]) return unimplemented("PagedAttention: other ranks");
   }
@@ -50,8 +57,8 @@ class PagedAttention : public Kernel {
   void run(const Run& run, int, const Worker& worker) const override {
     PagedArgs args;
     args.q = run.input<float>(kPagedQ);
-    args.keys = run.input<float>(kPagedKeys);
-    args.values = run.input<float>(kPagedValues);
+    args.keys = run.input<void>(kPagedKeys);
+    args.values = run.input<void>(kPagedValues);
     args.positions = run.input<std::int64_t>(kPagedPositions);
     args.sequences = run.input<std::int64_t>(kPagedSequences);
     args.tables = run.input<std::int64_t>(kPagedTables);
@@ -66,9 +73,10 @@ class PagedAttention : public Kernel {
 
   void extents(Extents& extents) const override {
     const std::int64_t places = plan_.kv_heads * plan_.places;
+    const std::int64_t number = storage_bytes(plan_.storage);
     extents.reads(kPagedQ, {plan_.rows, plan_.heads, plan_.head_size, sizeof(float)});
-    extents.reads(kPagedKeys, {plan_.pages, places, plan_.head_size, sizeof(float)});
-    extents.reads(kPagedValues, {plan_.pages, places, plan_.value_size, sizeof(float)});
+    extents.reads(kPagedKeys, {plan_.pages, places, plan_.head_size, number});
+    extents.reads(kPagedValues, {plan_.pages, places, plan_.value_size, number});
     extents.reads(kPagedPositions, {plan_.rows, sizeof(std::int64_t)});
     extents.reads(kPagedSequences, {plan_.rows, sizeof(std::int64_t)});
     extents.reads(kPagedTables, {plan_.sequences, plan_.blocks, sizeof(std::int64_t)});
@@ -138,6 +146,7 @@ std::optional<PagedPlan> paged_plan_of(const sluice_op& op) {
   plan.places = k[2];
   plan.sequences = tables[0];
   plan.blocks = tables[1];
+  if (op.inputs[kPagedKeys].tensor.element_type == plugin::kF16) plan.storage = Storage::kF16;
   plan.window = attributes.get_int("window");
   plan.scale = attributes.get_float("scale");
   if (plan.scale == 0) plan.scale = 1.0F / std::sqrt(static_cast<float>(plan.head_size));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/convert/convert.h"
 #include "testing/agreement.h"
 #include "testing/test_support.h"
 
@@ -24,6 +25,7 @@ struct Batch {
   Longs new_tokens = {};          ///< of each sequence: its last ones are rows
   std::int64_t shared_pages = 0;  ///< that the sequences have in common, at their start
   std::int64_t window = 0;
+  bool is_half = false;  ///< pages of f16
 
   std::int64_t blocks() const {
     return (*std::ranges::max_element(lengths) + kPlaces - 1) / kPlaces + 1;
@@ -68,6 +70,14 @@ struct Batch {
     }
     return values;
   }
+  void add_pool(TestOp& op, std::int64_t row, unsigned seed) const {
+    const std::vector<float> values = pool(row, seed);
+    if (!is_half) return void(op.input({pages(), kv_heads, kPlaces, row}, values));
+    std::vector<std::uint16_t> halves(values.size());
+    portable::from_floats(Storage::kF16, values.data(), std::ssize(values), halves.data());
+    op.input({pages(), kv_heads, kPlaces, row}, halves);
+    op.set_input_type(static_cast<std::size_t>(op.op().num_inputs - 1), plugin::kF16);
+  }
   void fill(TestOp& op) const {
     Longs positions, sequences;
     for (std::size_t s = 0; s < lengths.size(); ++s) {
@@ -78,17 +88,20 @@ struct Batch {
     }
     const std::int64_t rows = std::ssize(positions);
     op.input({rows, heads * size}, random_floats(rows * heads * size, 1));
-    op.input({pages(), kv_heads, kPlaces, size}, pool(size, 2));
-    op.input({pages(), kv_heads, kPlaces, v_size}, pool(v_size, 3));
+    add_pool(op, size, 2);
+    add_pool(op, v_size, 3);
     op.input<std::int64_t>({rows}, positions).input<std::int64_t>({rows}, sequences);
     op.input<std::int64_t>({std::ssize(lengths), blocks()}, tables());
     op.output({rows, heads * v_size}).attribute("window", window);
   }
 };
 
-void expect_paged(const Batch& batch) {
-  expect_agreement([&](TestOp& op) { batch.fill(op); },
-                   {.kind = "PagedAttention", .version = 1, .domain = "sluice"});
+void expect_paged(Batch batch) {
+  for (const bool is_half : {false, true}) {
+    batch.is_half = is_half;
+    expect_agreement([&](TestOp& op) { batch.fill(op); },
+                     {.kind = "PagedAttention", .version = 1, .domain = "sluice"});
+  }
 }
 
 TEST(CpuPagedAttention, AgreesForOneTokenOfSequencesOfManyLengths) {
@@ -96,6 +109,7 @@ TEST(CpuPagedAttention, AgreesForOneTokenOfSequencesOfManyLengths) {
   for (const std::int64_t size : {64, 40, 7}) {
     expect_paged({9, 3, size, size, {1, 31, 32, 33, 100, 64}, one});
     expect_paged({4, 4, size, size + 3, {1, 31, 32, 33, 100, 64}, one});
+    expect_paged({10, 2, size, size, {1, 31, 32, 33, 100, 64}, one});
     expect_paged({71, 1, size, 16, {1, 31, 32, 33, 100, 64}, one});
   }
 }
@@ -152,6 +166,15 @@ TEST(CpuPagedAttention, RefusesNumbersOutOfRangeBeforeItReadsPages) {
       EXPECT_EQ(status.code, c.is_right ? SLUICE_OK : SLUICE_OUT_OF_RANGE) << status.text;
     }
   }
+}
+
+TEST(CpuPagedAttention, LeavesPagesOfUnlikeTypesToTheReference) {
+  TestOp op("PagedAttention", "sluice", 1);
+  op.input({1, 4}, random_floats(4, 1)).input({1, 1, 32, 4}, random_floats(128, 2));
+  op.input<std::uint16_t>({1, 1, 32, 4}, std::vector<std::uint16_t>(128, 0x3c00));
+  op.set_input_type(2, plugin::kF16).input<std::int64_t>({1}, {0}).input<std::int64_t>({1}, {0});
+  op.input<std::int64_t>({1, 1}, {0}).output({1, 4});
+  EXPECT_EQ(op.run(Backend(), 1).code, SLUICE_UNIMPLEMENTED);
 }
 
 TEST(CpuPagedAttention, LeavesNothingToDoWithoutRows) {

@@ -31,16 +31,17 @@ Status check_operands(const sluice_op& op) {
   if (op.body != nullptr) return plugin::unimplemented("PagedAttention: a fused body");
   if (op.num_inputs != kNumOperands || op.num_outputs != 1) return shapes_disagree(op);
   const sluice_element_type type = op.inputs[kQuery].tensor.element_type;
-  bool fits = is_real(type) && op.outputs[0].tensor.element_type == type;
+  const sluice_element_type kept = op.inputs[kKeys].tensor.element_type;  // pages may have halves
+  bool fits = is_real(type) && is_real(kept) && op.outputs[0].tensor.element_type == type;
   for (int i = 0; i < kNumOperands; ++i) {
     const sluice_tensor& tensor = op.inputs[i].tensor;
     if (tensor.rank != kRanks[i]) return shapes_disagree(op);
     fits = fits && tensor.layout == SLUICE_LAYOUT_ROW_MAJOR &&
-           tensor.element_type == (i < kPositions ? type : plugin::kI64);
+           tensor.element_type == (i == kQuery ? type : i < kPositions ? kept : plugin::kI64);
   }
   if (fits) return plugin::ok();
   return plugin::unimplemented(
-      "PagedAttention: operands must be row-major, f32, f16 or bf16, of one type");
+      "PagedAttention: operands must be row-major, f32, f16 or bf16, keys and values of one type");
 }
 
 Status check(const sluice_op& op) {

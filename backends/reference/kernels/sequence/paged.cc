@@ -21,11 +21,13 @@ struct PagedShape {
 };
 
 Status check_elements(const sluice_op& op) {
-  const sluice_element_type type = op.inputs[kQ].tensor.element_type;
-  if (!contains(kFloats, type)) return unsupported_type(op, type);
+  const sluice_element_type pages = op.inputs[kKeys].tensor.element_type;
   for (const int i : {kQ, kKeys, kValues, kPositions, kSequences, kTables}) {
     const sluice_element_type given = op.inputs[i].tensor.element_type;
-    if (given != (i >= kPositions ? plugin::kI64 : type)) return unsupported_type(op, given);
+    const bool fits = i >= kPositions ? given == plugin::kI64
+                      : i == kValues  ? given == pages
+                                      : contains(kFloats, given);
+    if (!fits) return unsupported_type(op, given);
   }
   return plugin::ok();
 }
