@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "runtime/inference/thread_driver.h"
+#include "runtime/statistics/group_statistics.h"
 #include "runtime/testing/engine_testing.h"
 #include "support/eventually.h"
 #include "support/paths.h"
