@@ -192,7 +192,8 @@ class Request {
     const auto error = detail::check(sluice_runtime_wait(runtime_->get(), id_, timeout_ns, &reply));
     if (error && sluice_last_error_runtime_code() == SLUICE_RUNTIME_CODE_PENDING)
       return std::nullopt;
-    id_ = 0;
+    // A posted reply that did not come through is with the daemon yet, which knows a spent id.
+    if (!error || !is_posted_) id_ = 0;
     if (error) return Expected<Reply>(*error);
     return Expected<Reply>(Reply(reply));
   }

@@ -131,6 +131,24 @@ TEST_F(PostedTableTest, ReplyThatWasPutBackIsTakenAgain) {
   EXPECT_EQ(take_code(id), RuntimeCode::kInvalidHandle) << "it had been delivered";
 }
 
+TEST_F(PostedTableTest, ReplyThatIsPutBackIsAsOldAsItWas) {
+  const std::uint64_t id = post(7).value();
+  const std::uint64_t younger = post(8).value();
+  sink_->answer(0);
+  const std::int64_t over_ns = clock_.now_ns() + PostedTable::kKeptNs;
+  clock_.advance(PostedTable::kKeptNs / 2);
+  sink_->answer(1);
+  auto answer = table_->take(id).value();
+  std::vector<std::int64_t> told;
+  table_->set_on_kept([&](std::int64_t told_ns) { told.push_back(told_ns); });
+  table_->put_back(id, std::move(answer));
+  EXPECT_EQ(told, std::vector{over_ns}) << "it is the oldest again";
+  clock_.advance(PostedTable::kKeptNs / 2);
+  EXPECT_EQ(table_->expire(), over_ns + PostedTable::kKeptNs / 2);
+  EXPECT_EQ(take_code(id), RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(take(younger), 8);
+}
+
 TEST_F(PostedTableTest, ReplyOnItsWayIsPendingForOthersWhoWaitUntilItHasArrivedOrComesBack) {
   const std::uint64_t id = post(7).value();
   sink_->answer(0);
