@@ -43,8 +43,10 @@ class LruMap {
     if (Value* there = find(key)) return *there;
     const bool is_on_trial = is_cheap && !has_gone(key);
     Order& order = is_on_trial ? trials_ : order_;
-    order.push_front({std::move(key), std::move(value), bytes, is_on_trial});
-    entries_.emplace(std::cref(order.front().key), order.begin());
+    Order one;  // where memory is short for its index, it goes, and nothing was counted
+    one.push_front({std::move(key), std::move(value), bytes, is_on_trial});
+    entries_.emplace(std::cref(one.front().key), one.begin());
+    order.splice(order.begin(), one);
     held_bytes_ += bytes;
     if (trials_.size() > kMaxTrials) drop_last(trials_);
     while (held_bytes() > limit_bytes_ && size() > 1) {
