@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_testing.h"
@@ -23,6 +25,35 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr OwnerId kOwner{7};
+
+/// Answers y = x at once, with a kept reply if it is told so.
+class Told final : public runtime::RequestSink {
+ public:
+  Told() {
+    signature_.inputs.push_back({"x", ir::parse_type("f32[4]").value(), -1});
+    signature_.outputs.push_back({"y", ir::parse_type("f32[4]").value(), -1});
+  }
+  const terms::Signature& signature() const override { return signature_; }
+  int depth() const override { return 1; }
+  Clock& clock() const override { return system_clock(); }
+  Result<std::uint64_t> submit(runtime::Request& request) override {
+    Reply reply;
+    reply.outputs.push_back({request.inputs.at(0), nullptr});
+    reply.is_kept = is_kept;
+    std::exchange(request.on_done, nullptr)(std::move(reply));
+    return 1;
+  }
+  bool cancel(std::uint64_t /*id*/) override { return false; }
+  bool wait(const std::function<bool()>& is_done, std::int64_t /*deadline_ns*/) override {
+    return is_done();
+  }
+  void tell_waiters() override {}
+
+  bool is_kept = false;
+
+ private:
+  terms::Signature signature_;
+};
 
 /// Functions compute relu(x + [1, -2, 3, -4]).
 class GraphHostTest : public ::testing::Test {
@@ -115,6 +146,26 @@ TEST_F(GraphHostTest, DetailCountsTheSegmentsOfAllFunctions) {
   EXPECT_THAT(segments, ElementsAre(0, 1, 2));
   EXPECT_EQ(reply.detail.backends.size(), segments.size());
   EXPECT_EQ(reply.detail.copy_out_ns, copy_out_ns);
+}
+
+/// Otherwise its requests would say what they waited for, and how long the models take.
+TEST_F(GraphHostTest, ReplyIsAKeptOneIfThoseOfAllStepsAre) {
+  const auto a = std::make_shared<Told>();
+  const auto b = std::make_shared<Told>();
+  terms::GraphRequest request;
+  request.name = "g";
+  request.nodes = {{"a", {}}, {"b", {}}};
+  request.edges.push_back(terms::GraphEdge::parse("a.y=b.x").value());
+  const ModelHandle graph = graphs_.add(request, plan_graph(request, {a, b}).value()).value();
+  for (const bool is_first : {false, true}) {
+    for (const bool is_second : {false, true}) {
+      a->is_kept = is_first;
+      b->is_kept = is_second;
+      const Reply reply = infer(graph, 2);
+      EXPECT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
+      EXPECT_EQ(reply.is_kept, is_first && is_second);
+    }
+  }
 }
 
 TEST_F(GraphHostTest, CallersMemoryHasTheOutputs) {

@@ -133,6 +133,7 @@ void GraphRun::take(std::size_t step, Reply reply) {
   const GraphPlan& plan = graph_->plan();
   if (reply.outputs.empty() && reply.code != RuntimeCode::kOk) return fail(step, reply.errors);
   if (reply.code != RuntimeCode::kOk) code_ = reply.code;  // with outputs: some are not numbers
+  is_kept_ = is_kept_ && reply.is_kept;
   const bool is_last = step + 1 == plan.steps.size();
   Reply whole;
   const Status status = catch_no_memory([&]() -> Status {
@@ -182,6 +183,7 @@ Reply GraphRun::collect() {
   Reply reply;
   reply.code = code_;
   reply.detail = std::move(detail_);
+  reply.is_kept = is_kept_;
   for (std::size_t i = 0; i < graph_->plan().outputs.size(); ++i) {
     if (has_memory(request_, i)) {
       const Status status = copy_to_caller(i);

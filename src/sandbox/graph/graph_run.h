@@ -51,6 +51,7 @@ class GraphRun final : public std::enable_shared_from_this<GraphRun> {
   std::vector<std::vector<Kept>> results_;  ///< by step
   RuntimeCode code_ = RuntimeCode::kOk;
   terms::ReplyDetail detail_;
+  bool is_kept_ = true;  ///< none of the steps so far was computed
 
   std::mutex mutex_;  ///< guards the rest; never held while a function is called
   bool is_cancelled_ = false;
