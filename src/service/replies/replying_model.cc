@@ -113,7 +113,9 @@ Result<std::uint64_t> ReplyingModel::submit(Request& request) {
   if (!reply) return compute(request, *key, looked_ns);
   ++num_hits_;
   hit_ns_ += looked_ns;
+  const auto model = model_;  // on_done may let go of this
   std::exchange(request.on_done, nullptr)(std::move(*reply));
+  model->tell_waiters();  // of a request that never reached it
   return kAnswered;
 }
 

@@ -43,7 +43,7 @@ class Counter final : public runtime::RequestSink {
   bool wait(const std::function<bool()>& is_done, std::int64_t /*deadline_ns*/) override {
     return is_done();
   }
-  void tell_waiters() override {}
+  void tell_waiters() override { ++num_told; }
 
   Status refusal;
   Status failure;
@@ -51,6 +51,7 @@ class Counter final : public runtime::RequestSink {
   bool has_no_memory = false;
   int num_runs = 0;
   int num_refused = 0;
+  int num_told = 0;
 
  private:
   terms::Signature signature_;
@@ -220,6 +221,21 @@ TEST_F(ReplyingModelTest, StoppedModelGivesNoKeptReplies) {
   model_->set_replying(true);
   ASSERT_TRUE(ask(1).is_ok());
   EXPECT_TRUE(was_kept_);
+}
+
+TEST_F(ReplyingModelTest, WaitersHearOfAKeptReplyBehindItsCall) {
+  ASSERT_TRUE(ask(1).is_ok());
+  EXPECT_EQ(counter_->num_told, 0) << "the model tells of its own answers";
+  auto request = request_of(1);
+  int num_told = -1;
+  request.on_done = [&](const runtime::Reply& /*reply*/) {
+    num_told = counter_->num_told;
+    model_ = nullptr;  // its last owner
+  };
+  ReplyingModel& model = *model_;
+  ASSERT_TRUE(model.submit(request).is_ok());
+  EXPECT_EQ(num_told, 0);
+  EXPECT_EQ(counter_->num_told, 1);
 }
 
 TEST_F(ReplyingModelTest, KeptReplyOutlivesItsPlaceInTheStore) {
