@@ -52,6 +52,7 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
               ? nullptr
               : std::make_shared<KeptReplies>(options_.kept_reply_bytes, ClientMemory::process())) {
   exchange_.add(std::weak_ptr<sandbox::ExchangeHolder>(posted_replies_));
+  if (replies_ != nullptr) exchange_.add(std::weak_ptr<sandbox::ExchangeHolder>(replies_));
   hosts_.add(runtime::HandleKind::kEngine, engine_);
   hosts_.add(runtime::HandleKind::kFunction, *functions_);
   hosts_.add(runtime::HandleKind::kGraph, *graphs_);

@@ -58,6 +58,11 @@ void KeptReplies::erase(std::uint64_t model) {
   replies_.erase_if([&](const ReplyKey& key) { return key.model == model; });
 }
 
+void KeptReplies::drop(sandbox::OwnerId owner) {
+  const std::lock_guard lock(mutex_);
+  replies_.erase_if([&](const ReplyKey& key) { return key.owner == owner; });
+}
+
 std::int64_t KeptReplies::held_bytes() const {
   const std::lock_guard lock(mutex_);
   return replies_.held_bytes();

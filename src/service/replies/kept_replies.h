@@ -7,10 +7,13 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/byte_budget.h"
+#include "base/clock.h"
 #include "base/containers/lru_map.h"
+#include "sandbox/exchange.h"
 #include "terms/tensors/tensor.h"
 
 namespace sluice::service {
@@ -18,7 +21,8 @@ namespace sluice::service {
 /// A model, as it was loaded once, and what a tenant asked of it.
 struct ReplyKey {
   std::uint64_t model = 0;
-  /// SHA-256 (FIPS 180-4) of the tenant and all inputs: two requests of equal digests are equal.
+  sandbox::OwnerId owner{};  ///< the tenant
+  /// SHA-256 (FIPS 180-4) of model, tenant and all inputs: two requests of equal digests are equal.
   std::array<std::byte, 32> digest = {};
 
   bool operator==(const ReplyKey&) const = default;
@@ -27,7 +31,7 @@ struct ReplyKey {
 struct ReplyKeyHash {
   std::size_t operator()(const ReplyKey& key) const {
     std::size_t hash = 0;
-    std::memcpy(&hash, key.digest.data(), sizeof(hash));  // the model is in the digest
+    std::memcpy(&hash, key.digest.data(), sizeof(hash));  // the other members are in the digest
     return hash;
   }
 };
@@ -39,9 +43,10 @@ struct KeptReply {
   ByteCharge charge;  ///< of the process's memory, as long as somebody reads the reply
 };
 
-/// Of all models of a daemon together: those used least recently go when there is no room. Safe
-/// across threads.
-class KeptReplies {
+/// Of all models of a daemon together: those used least recently go when there is no room. Nobody
+/// can ask for those of a tenant that has ended: the exchange tells of its end. One that is kept
+/// after that, for a request that was in flight, stays until there is no room. Safe across threads.
+class KeptReplies final : public sandbox::ExchangeHolder {
  public:
   using Shared = std::shared_ptr<const KeptReply>;
 
@@ -55,6 +60,9 @@ class KeptReplies {
   void insert(const ReplyKey& key, const std::vector<terms::OutputTensor>& outputs);
   /// All of a model.
   void erase(std::uint64_t model);
+  std::int64_t expire(std::int64_t /*now_ns*/) override { return kNoDeadline; }
+  /// All of a tenant.
+  void drop(sandbox::OwnerId owner) override;
 
   std::int64_t held_bytes() const;
 

@@ -95,7 +95,7 @@ std::optional<ReplyKey> ReplyingModel::key_of(const Request& request) const {
   digest.add(request.exchange_owner);
   digest.add(request.inputs.size());
   for (const terms::TensorView& input : request.inputs) digest.add(input);
-  ReplyKey key = {number_};
+  ReplyKey key = {number_, sandbox::OwnerId{request.exchange_owner}};
   return digest.finish(key.digest) ? std::optional(key) : std::nullopt;
 }
 

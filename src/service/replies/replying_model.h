@@ -16,9 +16,9 @@ namespace sluice::service {
 
 /// Equal requests are those of one tenant (runtime::Request::exchange_owner) with equal inputs. The
 /// first is computed; the next ones get its reply on the thread that submits them, and cost the
-/// model and its line nothing. A failed request leaves no reply. Replies go with the model. A
-/// request of nobody, such as one that warms the model up, passes through, as does a part of a
-/// sequence.
+/// model and its line nothing. A failed request leaves no reply. Replies go with the model, and
+/// with their tenant. A request of nobody, such as one that warms the model up, passes through, as
+/// does a part of a sequence.
 ///
 /// Safe from any thread. Always owned by a shared_ptr; requests in flight keep it alive.
 class ReplyingModel final : public runtime::RequestSink,

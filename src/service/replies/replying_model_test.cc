@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <memory>
 #include <new>
 
+#include "sandbox/exchange.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::service {
@@ -236,6 +238,20 @@ TEST_F(ReplyingModelTest, WaitersHearOfAKeptReplyBehindItsCall) {
   ASSERT_TRUE(model.submit(request).is_ok());
   EXPECT_EQ(num_told, 0);
   EXPECT_EQ(counter_->num_told, 1);
+}
+
+TEST_F(ReplyingModelTest, RepliesGoWithTheirTenant) {
+  sandbox::Exchange exchange(system_clock(), {});
+  exchange.add(std::weak_ptr<sandbox::ExchangeHolder>(replies_));
+  for (const std::uint64_t owner : {5, 6}) ASSERT_TRUE(ask(1, owner).is_ok());
+  const std::int64_t of_both = replies_->held_bytes();
+  exchange.drop(sandbox::OwnerId{5});
+  EXPECT_EQ(replies_->held_bytes(), of_both / 2);
+  EXPECT_EQ(memory_->held_bytes(), of_both / 2);
+  ASSERT_TRUE(ask(1, 6).is_ok());
+  EXPECT_TRUE(was_kept_);
+  ASSERT_TRUE(ask(1, 5).is_ok());
+  EXPECT_FALSE(was_kept_);
 }
 
 TEST_F(ReplyingModelTest, KeptReplyOutlivesItsPlaceInTheStore) {
