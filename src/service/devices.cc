@@ -44,7 +44,10 @@ Result<std::vector<terms::ModelEntry>> Service::reset_device(const Caller& calle
     const ModelHandle handle{one.info.handle};
     const auto info = one.host->info(handle);
     if (!info.is_ok() || info->phase != terms::ModelPhase::kFailed) continue;
-    SLUICE_TRY(one.host->reset(handle));
+    const Status status = one.host->reset(handle);
+    const auto served = models_.find(handle);  // not there while it is being loaded
+    if (served.is_ok()) update_replying(*served, handle);
+    if (!status.is_ok()) return status;
     for (terms::ModelEntry& entry : SLUICE_TRY(list_models(one.info.handle))) {
       stopped.push_back(std::move(entry));
     }

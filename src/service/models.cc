@@ -445,20 +445,28 @@ Result<terms::Footprint> Service::estimate(const terms::LoadOptions& options,
   return engine_.estimate(SLUICE_TRY(load_request(options, file, std::move(executable))));
 }
 
+/// After every call that may have changed the model's phase, failed ones too.
+void Service::update_replying(const ServedModel& served, ModelHandle model) const {
+  if (served.replying == nullptr) return;
+  served.replying->update_replying([&] { return answers(served, model); });
+}
+
 Status Service::start(const Caller& caller, ModelHandle model) {
   SLUICE_TRY(check_ready());
   const ServedModel served = SLUICE_TRY(find_to_control(caller, model));
-  SLUICE_TRY(served.host->start(model));
-  if (served.replying != nullptr) served.replying->set_replying(true);
-  return ok_status();
+  const Status status = served.host->start(model);
+  update_replying(served, model);
+  return status;
 }
 
 Status Service::stop(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
   const ServedModel served = SLUICE_TRY(find_to_control(caller, model));
   runtime::ModelHost& host = *served.host;
-  if (served.replying != nullptr) served.replying->set_replying(false);
+  if (served.replying != nullptr) served.replying->stop_replying();
   const auto watched = watch(host, model, "a stop of", drain_ns);
-  return host.stop(model, drain_deadline_ns(drain_ns));
+  const Status status = host.stop(model, drain_deadline_ns(drain_ns));
+  update_replying(served, model);
+  return status;
 }
 
 Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
@@ -468,9 +476,11 @@ Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t dra
   SLUICE_TRY(graphs_->check_unused(model).with_context(info.name));
   // A session that ends waits for it: until the model is gone its group cannot go.
   const ClientSession::Load load = SLUICE_TRY(caller.session->enter_load());
-  if (served.replying != nullptr) served.replying->set_replying(false);
+  if (served.replying != nullptr) served.replying->stop_replying();
   const auto watched = watch(host, model, "an unload of", drain_ns);
-  SLUICE_TRY(host.unload(model, drain_deadline_ns(drain_ns)));
+  const Status unloaded = host.unload(model, drain_deadline_ns(drain_ns));
+  update_replying(served, model);
+  if (!unloaded.is_ok()) return unloaded;
   forget_model(model, info, caller);
   log_.add(LogLevel::kInfo, "model.unload model={:#x} name={} session={} by={}", info.handle,
            in_quotes(info.name), static_cast<std::uint64_t>(caller.session->id()),
@@ -480,7 +490,11 @@ Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t dra
 
 Status Service::reset(const Caller& caller, ModelHandle model) {
   SLUICE_TRY(check_ready());
-  return SLUICE_TRY(find_to_control(caller, model)).host->reset(model);
+  const ServedModel served = SLUICE_TRY(find_to_control(caller, model));
+  if (served.replying != nullptr) served.replying->stop_replying();  // a failed one becomes stopped
+  const Status status = served.host->reset(model);
+  update_replying(served, model);
+  return status;
 }
 
 /// All, or the one with this handle.

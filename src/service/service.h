@@ -429,6 +429,7 @@ class Service {
   Status check_control(const Owners& owners, std::uint64_t handle, const Caller& caller,
                        std::string_view what) const;
   bool answers(const ServedModel& served, terms::ModelHandle model) const;
+  void update_replying(const ServedModel& served, terms::ModelHandle model) const;
   Result<ServedModel> find_own(const Caller& caller, terms::ModelHandle model) const;
   /// To start, stop, reset or unload it. Fails: as find_own and check_control.
   Result<ServedModel> find_to_control(const Caller& caller, terms::ModelHandle model) const;

@@ -144,6 +144,16 @@ void ReplyingModel::keep(const Miss& miss, const Reply& reply) {
   miss_ns_ += miss.looked_ns + clock().now_ns() - start_ns;
 }
 
+void ReplyingModel::stop_replying() {
+  const std::lock_guard lock(replying_mutex_);
+  is_replying_ = false;
+}
+
+void ReplyingModel::update_replying(const std::function<bool()>& answers) {
+  const std::lock_guard lock(replying_mutex_);
+  is_replying_ = answers();
+}
+
 terms::KeptCounts ReplyingModel::counts() const {
   return {num_hits_.load(), hit_ns_.load(), num_misses_.load(), miss_ns_.load()};
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -48,8 +49,16 @@ class ReplyingModel final : public runtime::RequestSink,
   }
   void tell_waiters() override { model_->tell_waiters(); }
 
-  /// Whether kept replies are given: not while the model is stopped, whose requests are refused.
-  void set_replying(bool is_replying) { is_replying_ = is_replying; }
+  /// Kept replies are given while the model takes requests: not while it is stopped. It does not
+  /// say when it starts, stops or fails, so whoever starts, stops, resets or unloads it calls
+  /// `update_replying` afterwards, whether that succeeded or not. A model that fails meanwhile
+  /// gives kept replies until then.
+  ///
+  /// None from now on, before the model refuses requests.
+  void stop_replying();
+  /// `answers`: whether the model takes requests now. Each thread asks behind its own change and
+  /// alone, so the last one to ask has seen all changes. Called under a lock: it must not block.
+  void update_replying(const std::function<bool()>& answers);
   terms::KeptCounts counts() const;
 
  private:
@@ -65,6 +74,7 @@ class ReplyingModel final : public runtime::RequestSink,
   const std::shared_ptr<runtime::RequestSink> model_;
   const std::shared_ptr<KeptReplies> replies_;
   const std::uint64_t number_;  ///< of no other model of the process
+  std::mutex replying_mutex_;   ///< guards writes of is_replying_
   std::atomic<bool> is_replying_ = true;
   std::atomic<std::int64_t> num_hits_ = 0;
   std::atomic<std::int64_t> hit_ns_ = 0;

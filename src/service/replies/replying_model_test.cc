@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "sandbox/exchange.h"
 #include "terms/runtime_code.h"
@@ -216,13 +221,32 @@ TEST_F(ReplyingModelTest, KeptReplyGoesToTheClientsMemoryWhereItFits) {
 
 TEST_F(ReplyingModelTest, StoppedModelGivesNoKeptReplies) {
   ASSERT_TRUE(ask(1).is_ok());
-  model_->set_replying(false);
+  model_->stop_replying();
   counter_->refusal = terms::runtime_error(RuntimeCode::kFailed, "not started");
   EXPECT_FALSE(ask(1).is_ok());
+  model_->update_replying([] { return false; });
+  EXPECT_FALSE(ask(1).is_ok());
   counter_->refusal = ok_status();
-  model_->set_replying(true);
+  model_->update_replying([] { return true; });
   ASSERT_TRUE(ask(1).is_ok());
   EXPECT_TRUE(was_kept_);
+}
+
+/// The thread that started the model has seen that it answers, and has not said so when the other
+/// one has stopped it.
+TEST_F(ReplyingModelTest, LateStartDoesNotUndoAStop) {
+  ASSERT_TRUE(ask(1).is_ok());
+  std::atomic<bool> is_started = true;
+  std::thread stop;
+  model_->update_replying([&] {
+    const bool answers = is_started;
+    is_started = false;
+    stop = std::thread([&] { model_->update_replying([&] { return is_started.load(); }); });
+    return answers;
+  });
+  stop.join();
+  ASSERT_TRUE(ask(1).is_ok());
+  EXPECT_FALSE(was_kept_);
 }
 
 TEST_F(ReplyingModelTest, WaitersHearOfAKeptReplyBehindItsCall) {
