@@ -284,6 +284,18 @@ TEST_F(InferStreamTest, UnknownSessionCannotStream) {
   EXPECT_EQ(wire::from_grpc(call->Finish()).code(), Code::kUnauthenticated);
 }
 
+/// The end of the call and its cancellation meet: with gRPC, a call that ends twice ends the daemon.
+TEST_F(InferStreamTest, RefusedStreamThatItsClientCancelsEndsOnce) {
+  for (int i = 0; i < 300; ++i) {
+    grpc::ClientContext context;
+    context.AddMetadata("sluice-session", "x");
+    const auto call = stub_->InferStream(&context);
+    context.TryCancel();
+    EXPECT_FALSE(call->Finish().ok());
+  }
+  EXPECT_TRUE(client_->server().is_ok());
+}
+
 TEST_F(InferStreamTest, ObservationEndsWithTheAnswerThoughAShadowKeepsTheRequest) {
   const auto shadow_sink = std::make_shared<dispatch::testing::KeepingSink>();
   const auto shadow = std::make_shared<dispatch::ModelRef>(shadow_sink, std::vector<bool>(), false);

@@ -65,6 +65,7 @@ class StreamCall final
     request_id_ = metadata_of(context, "x-request-id");
     auto caller = handlers.caller_of(context, terms::Role::kInference);
     if (!caller.is_ok()) {
+      is_finished_ = true;  // a cancel comes to a finished call, too
       this->Finish(wire::to_grpc(caller.status()));
       return;
     }
