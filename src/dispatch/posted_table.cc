@@ -30,7 +30,7 @@ Status PostedTable::spent(std::uint64_t id) const {
 std::int64_t PostedTable::answered(Posted& entry, std::uint64_t id) {
   entry.state = State::kAnswered;
   // One that is put back is as old as it was: nobody keeps a reply by asking for it.
-  if (entry.done_ns == 0) entry.done_ns = clock_.now_ns();
+  if (entry.done_ns == kNoDeadline) entry.done_ns = clock_.now_ns();
   const auto place = answered_.emplace(entry.done_ns, id).first;
   // A later one is seen when `expire` drops the first.
   return place == answered_.begin() ? entry.done_ns + kKeptNs : kNoDeadline;

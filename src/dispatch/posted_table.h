@@ -74,7 +74,7 @@ class PostedTable : public std::enable_shared_from_this<PostedTable> {
   struct Posted {
     Answer answer;
     State state = State::kInFlight;
-    std::int64_t done_ns = 0;  ///< 0: not yet
+    std::int64_t done_ns = kNoDeadline;  ///< until it is answered
     const void* who = nullptr;
     std::function<void()> on_end = {};  ///< of who waits; empty: nobody
   };
