@@ -90,13 +90,14 @@ bool RunningDaemon::wait_until_it_serves() const {
   const auto serves = [&] {
     return text_of(log_).find("sluiced: listening on") != std::string::npos;
   };
-  const auto has_ended = [&] {
-    siginfo_t info = {};
-    const int error =
-        waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT);
-    return error != 0 || info.si_pid != 0;
-  };
   return eventually([&] { return serves() || has_ended(); }) && serves();
+}
+
+bool RunningDaemon::has_ended() const {
+  siginfo_t info = {};
+  const int error =
+      waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT);
+  return error != 0 || info.si_pid != 0;
 }
 
 RunningDaemon::~RunningDaemon() {

@@ -45,6 +45,7 @@ class RunningDaemon {
   std::unique_ptr<rpc::client::Client> client(const std::string& session = "") const;
   /// Sends a signal and waits for the end; the exit code, or minus the signal that ended it.
   int end(int signal_number);
+  bool has_ended() const;
   /// All that it printed; complete once it has ended.
   std::string output() const;
 
