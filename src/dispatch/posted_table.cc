@@ -29,7 +29,7 @@ Status PostedTable::spent(std::uint64_t id) const {
 
 std::int64_t PostedTable::answered(Posted& entry, std::uint64_t id) {
   entry.state = State::kAnswered;
-  // One that is put back is as old as it was: nobody keeps a reply by asking for it.
+  // A reply that returns keeps the time of its answer: asking again does not extend its 60 s.
   if (entry.done_ns == kNoDeadline) entry.done_ns = clock_.now_ns();
   const auto place = answered_.emplace(entry.done_ns, id).first;
   // A later one is seen when `expire` drops the first.

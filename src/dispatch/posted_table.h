@@ -39,8 +39,8 @@ class PostedTable : public std::enable_shared_from_this<PostedTable> {
   PostedTable& operator=(const PostedTable&) = delete;
   ~PostedTable() = default;
 
-  /// Called on any thread, without a lock of this, when `expire` has something to do at a time
-  /// before which it had nothing. Before the first request.
+  /// `on_kept` runs on any thread, without a lock of the table, with the time at which `expire`
+  /// drops the oldest reply. Set it before the first request.
   void set_on_kept(std::function<void(std::int64_t over_ns)> on_kept) {
     on_kept_ = std::move(on_kept);
   }

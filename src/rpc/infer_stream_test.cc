@@ -284,7 +284,8 @@ TEST_F(InferStreamTest, UnknownSessionCannotStream) {
   EXPECT_EQ(wire::from_grpc(call->Finish()).code(), Code::kUnauthenticated);
 }
 
-/// The end of the call and its cancellation meet: with gRPC, a call that ends twice ends the daemon.
+/// The end of the call and its cancellation meet: with gRPC, a call that ends twice ends the
+/// daemon.
 TEST_F(InferStreamTest, RefusedStreamThatItsClientCancelsEndsOnce) {
   for (int i = 0; i < 300; ++i) {
     grpc::ClientContext context;

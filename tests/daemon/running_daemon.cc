@@ -95,8 +95,7 @@ bool RunningDaemon::wait_until_it_serves() const {
 
 bool RunningDaemon::has_ended() const {
   siginfo_t info = {};
-  const int error =
-      waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT);
+  const int error = waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT);
   return error != 0 || info.si_pid != 0;
 }
 

@@ -43,7 +43,7 @@ class LruMap {
     if (Value* there = find(key)) return *there;
     const bool is_on_trial = is_cheap && !has_gone(key);
     Order& order = is_on_trial ? trials_ : order_;
-    Order one;  // where memory is short for its index, it goes, and nothing was counted
+    Order one;  // an insert whose index finds no memory leaves no entry and no bytes
     one.push_front({std::move(key), std::move(value), bytes, is_on_trial});
     entries_.emplace(std::cref(one.front().key), one.begin());
     order.splice(order.begin(), one);

@@ -37,7 +37,9 @@ Status check_operands(const sluice_op& op) {
     const sluice_tensor& tensor = op.inputs[i].tensor;
     if (tensor.rank != kRanks[i]) return shapes_disagree(op);
     fits = fits && tensor.layout == SLUICE_LAYOUT_ROW_MAJOR &&
-           tensor.element_type == (i == kQuery ? type : i < kPositions ? kept : plugin::kI64);
+           tensor.element_type == (i == kQuery      ? type
+                                   : i < kPositions ? kept
+                                                    : plugin::kI64);
   }
   if (fits) return plugin::ok();
   return plugin::unimplemented(
