@@ -64,7 +64,7 @@ struct ModelCounts {
   Times copy_in;
   Times compute;
   Times copy_out;
-  Times hits;  ///< requests that a kept answer was given to
+  Times hits;  ///< requests answered by the response cache
   Times misses;
   /// Rows that runs computed, or requests of a model whose requests run alone, as an ensemble's.
   std::int64_t inferences = 0;

@@ -55,7 +55,7 @@ class LruMap {
     return order.front().value;
   }
 
-  /// Drops the values of all keys that `goes` says.
+  /// Drops the value of each key for which `goes` is true.
   template <typename Goes>
   void erase_if(const Goes& goes) {
     for (Order* order : {&order_, &trials_}) {

@@ -181,9 +181,10 @@ void add_models(PrometheusText& text, const Metrics& metrics) {
   }
   text.begin("model_joined_requests_total", "counter", "Requests that ran together with others");
   for (const auto& model : models) text.add(labels_of(model), model.requests.joined);
-  text.begin("model_reply_hits_total", "counter", "Requests that a kept answer was given to.");
+  text.begin("model_reply_hits_total", "counter", "Requests answered by the response cache");
   for (const auto& model : models) text.add(labels_of(model), model.kept.hits);
-  text.begin("model_reply_misses_total", "counter", "Others, of a model that keeps its answers.");
+  text.begin("model_reply_misses_total", "counter",
+             "Requests that the response cache had no answer for");
   for (const auto& model : models) text.add(labels_of(model), model.kept.misses);
   text.begin("model_recorded_bytes", "gauge",
              "Command lists and plans that its slots keep for shapes of earlier requests.");
@@ -355,12 +356,14 @@ void add_triton_names(PrometheusText& text, const std::vector<ModelMetrics>& mod
       Family{"nv_inference_compute_infer_duration_us", "Kernels.", &TritonCounts::compute_us},
       Family{"nv_inference_compute_output_duration_us", "Copies of outputs.",
              &TritonCounts::copy_out_us},
-      Family{"nv_cache_num_hits_per_model", "Requests with a kept answer.", &TritonCounts::hits},
-      Family{"nv_cache_hit_duration_per_model", "Time of looks that found a kept answer.",
+      Family{"nv_cache_num_hits_per_model", "Requests answered by the response cache.",
+             &TritonCounts::hits},
+      Family{"nv_cache_hit_duration_per_model", "Microseconds of lookups that found an answer.",
              &TritonCounts::hit_us},
-      Family{"nv_cache_num_misses_per_model", "Requests that none was kept for.",
+      Family{"nv_cache_num_misses_per_model", "Requests that the response cache had no answer for.",
              &TritonCounts::misses},
-      Family{"nv_cache_miss_duration_per_model", "Time of other looks.", &TritonCounts::miss_us},
+      Family{"nv_cache_miss_duration_per_model", "Microseconds of lookups that found none.",
+             &TritonCounts::miss_us},
       Family{"nv_inference_pending_request_count", "Requests that wait.", &TritonCounts::pending}};
   for (const Family& family : kFamilies) {
     const bool is_gauge = family.member == &TritonCounts::pending;
