@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 #define SLUICE_BACKEND_ABI_MAJOR 1
-#define SLUICE_BACKEND_ABI_MINOR 2
+#define SLUICE_BACKEND_ABI_MINOR 3
 #define SLUICE_BACKEND_ENTRY "sluice_backend_entry"
 #define SLUICE_ALIGNMENT 64
 
@@ -176,6 +176,9 @@ typedef struct sluice_op_support {
   /* 1.2: 1 if a generic kernel runs the operation: right, but much slower than a kernel of its own.
    */
   int32_t is_generic;
+  /* 1.3: 1 if 16-bit floats among the operands cost no more than 32-bit ones would. The compiler
+   * then leaves an operation of 16 bits as it is, instead of computing it in 32. */
+  int32_t native_halves;
 } sluice_op_support;
 
 typedef struct sluice_packing {

@@ -195,6 +195,7 @@ Result<OpSupport> Backend::query(const Op& op) const {
   // 0 stands for "unknown"; NaN and negative costs would break comparisons of placements.
   support.cost_ns = std::isfinite(told.cost_ns) && told.cost_ns > 0 ? told.cost_ns : 0;
   support.is_generic = told.is_generic != 0;
+  support.native_halves = told.native_halves != 0;
   support.preferred_layout = layout;
   return support;
 }

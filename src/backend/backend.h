@@ -46,9 +46,10 @@ struct Link {
 
 struct OpSupport {
   bool is_supported = false;
-  std::string reason;       ///< why not
-  double cost_ns = 0;       ///< rough; 0 if unknown
-  bool is_generic = false;  ///< a generic kernel runs it, much slower than one of its own
+  std::string reason;          ///< why not
+  double cost_ns = 0;          ///< rough; 0 if unknown
+  bool is_generic = false;     ///< a generic kernel runs it, much slower than one of its own
+  bool native_halves = false;  ///< 16-bit floats cost it no more than 32-bit ones
   ir::Layout preferred_layout = ir::Layout::kRowMajor;
 };
 

@@ -68,6 +68,15 @@ Status optimize(ir::Graph& graph, std::span<const passes::Pass> passes,
     return is_taken(whole, subgraph, operation, placement,
                     [](const backend::OpSupport& support) { return !support.is_generic; });
   };
+  context.native_halves = [&](const ir::Graph& whole, const ir::Subgraph& subgraph,
+                              const ir::Operation& operation) {
+    bool is_native = false;
+    is_taken(whole, subgraph, operation, placement, [&](const backend::OpSupport& support) {
+      is_native = support.native_halves;
+      return true;
+    });
+    return is_native;
+  };
   std::optional<Evaluator> evaluator;
   if (const auto reference = registry.find("reference"); reference.is_ok()) {
     evaluator = SLUICE_TRY(Evaluator::create(*reference));

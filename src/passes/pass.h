@@ -32,6 +32,9 @@ struct PassContext {
   Acceptance accepts;  ///< null: everything is accepted
   /// Whether a backend has a kernel of its own for an operation, not a generic one. Null: none has.
   Acceptance has_kernel;
+  /// Whether the backend that takes an operation computes its 16-bit floats as fast as 32-bit ones.
+  /// Null: none does.
+  Acceptance native_halves;
   Observer observe;  ///< may be null
 
   bool is_accepted(const ir::Graph& graph, const ir::Subgraph& subgraph,

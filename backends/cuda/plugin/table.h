@@ -42,7 +42,8 @@ struct CudaPlugin : plugin::PluginDefaults {
     return backend.driver().is_emulated ? &kEmulatedKernelCodes : &kKernelCodes;
   }
 
-  static Status query(Backend& backend, const sluice_op& op, sluice_op_support& /*support*/) {
+  static Status query(Backend& backend, const sluice_op& op, sluice_op_support& support) {
+    support.native_halves = 1;
     return backend.query(op);
   }
   static Status make_kernel(Backend& backend, std::int32_t device, const sluice_op& op,

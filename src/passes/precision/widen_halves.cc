@@ -68,8 +68,11 @@ const std::set<std::string_view> kMovement = {
 
 class Widener {
  public:
-  explicit Widener(ir::Subgraph& subgraph)
-      : subgraph_(subgraph), order_(subgraph.order().begin(), subgraph.order().end()) {}
+  Widener(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context)
+      : graph_(graph),
+        subgraph_(subgraph),
+        context_(context),
+        order_(subgraph.order().begin(), subgraph.order().end()) {}
 
   int run() {
     int num_widened = 0;
@@ -103,7 +106,10 @@ class Widener {
                          [&](auto id) { return id.is_valid() && is_computed_.contains(id); });
     }
     if (kind == "Cast" || kind == "CastLike" || kind == "BitCast") return false;
-    return has_half(inputs) && (kArithmetic.contains(kind) || is_elementwise(operation));
+    if (!has_half(inputs) || (!kArithmetic.contains(kind) && !is_elementwise(operation))) {
+      return false;
+    }
+    return !context_.native_halves || !context_.native_halves(graph_, subgraph_, operation);
   }
 
   static bool is_elementwise(const ir::Operation& operation) {
@@ -180,7 +186,9 @@ class Widener {
     subgraph_.operation(at).outputs = std::move(outputs);
   }
 
+  const ir::Graph& graph_;
   ir::Subgraph& subgraph_;
+  const PassContext& context_;
   std::vector<ir::OperationId> order_;
   std::map<ir::OperandId, ir::OperandId> wide_;  ///< the same numbers in f32
   std::set<ir::OperandId> is_computed_;          ///< results of widened operations
@@ -188,9 +196,10 @@ class Widener {
 
 }  // namespace
 
-Result<int> widen_halves(ir::Graph& graph, const PassContext& /*context*/) {
-  return rewrite_subgraphs(
-      graph, [&](ir::SubgraphId id) -> Result<int> { return Widener(graph.subgraph(id)).run(); });
+Result<int> widen_halves(ir::Graph& graph, const PassContext& context) {
+  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
+    return Widener(graph, graph.subgraph(id), context).run();
+  });
 }
 
 }  // namespace sluice::passes

@@ -196,13 +196,18 @@ def write_half(path: Path, whole: Path) -> None:
 
 
 def check_half(name: str, whole: Path, feeds: Arrays, folder: Path, report: Report) -> None:
-    """Values of 16 bits, computed in single precision: results as those of the whole model in 16 bits on `reference`."""
+    """Values of 16 bits, summed in single precision: results as those of `reference`, operation by operation."""
     model = folder / f"{name}_half.onnx"
     write_half(model, whole)
     halves = {key: value.astype(np.float16) for key, value in feeds.items()}
-    expected = run_model(compile_model(model, folder / "half_whole.sluice", "reference"), halves, ["y"])["y"]
-    actual = run_model(compile_model(model, folder / "half.sluice", "cuda-emulated"), halves, ["y"])["y"]
+    plain = compile_model(model, folder / "half_whole.sluice", "reference", ("--no-optimize",))
+    expected = run_model(plain, halves, ["y"])["y"]
+    package = compile_model(model, folder / "half.sluice", TARGETS)
+    actual = run_model(package, halves, ["y"])["y"]
     error = relative_error(actual.astype(np.float32), expected.astype(np.float32))
+    nodes = json.loads(run_command("explain", package, "--json"))["nodes"]
+    casts = [node["operator"] for node in nodes if "Cast" in node["operator"]]
+    report.add(not casts, f"{name} in 16 bits: no casts to 32 bits, {casts}")
     report.add(actual.dtype == np.float16 and error <= HALF_TOLERANCE, f"{name} in 16 bits: relative error {error:.1e}")
 
 

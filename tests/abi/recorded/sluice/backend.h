@@ -5,7 +5,7 @@
 
 #include "sluice/status.h"
 #define SLUICE_BACKEND_ABI_MAJOR 1
-#define SLUICE_BACKEND_ABI_MINOR 2
+#define SLUICE_BACKEND_ABI_MINOR 3
 #define SLUICE_BACKEND_ENTRY "sluice_backend_entry"
 #define SLUICE_ALIGNMENT 64
 #if defined(__GNUC__)
@@ -99,6 +99,7 @@ typedef struct sluice_op_support {
   double cost_ns;
   sluice_layout preferred_layout;
   int32_t is_generic;
+  int32_t native_halves;
 } sluice_op_support;
 typedef struct sluice_packing {
   uint32_t struct_size;

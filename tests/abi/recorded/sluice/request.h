@@ -39,6 +39,7 @@ typedef struct sluice_request_options {
   int64_t ttl_ns;
   const char* traceparent;
   const char* tracestate;
+  int32_t is_posted;
 } sluice_request_options;
 SLUICE_API sluice_code sluice_runtime_infer(sluice_runtime* runtime, uint64_t model,
                                             const sluice_named_array* inputs, size_t num_inputs,

@@ -25,11 +25,13 @@ typedef struct sluice_connect_options {
   const char* key;
   const char* token;
   int32_t transport;
+  const char* session_token;
 } sluice_connect_options;
 enum { SLUICE_TRANSPORT_DEFAULT = 0, SLUICE_TRANSPORT_GRPC = 1 };
 SLUICE_API sluice_code sluice_runtime_connect(const char* address,
                                               const sluice_connect_options* options,
                                               sluice_runtime** runtime);
+SLUICE_API const char* sluice_runtime_session_token(sluice_runtime* runtime);
 SLUICE_API sluice_code sluice_runtime_close(sluice_runtime* runtime, int64_t drain_ns);
 typedef struct sluice_device {
   int32_t id;
@@ -116,7 +118,11 @@ typedef struct sluice_load_options {
   int64_t batch_rows;
   int64_t max_delay_ns;
   int64_t max_run_ns;
+  int32_t weight;
+  int64_t request_timeout_ns;
 } sluice_load_options;
+SLUICE_API sluice_code sluice_set_load_option(sluice_load_options* options, const char* name,
+                                              int64_t number);
 SLUICE_API sluice_code sluice_runtime_load(sluice_runtime* runtime,
                                            const sluice_load_options* options, uint64_t* model);
 SLUICE_API sluice_code sluice_runtime_unload(sluice_runtime* runtime, uint64_t model,
