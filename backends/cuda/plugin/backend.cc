@@ -44,6 +44,7 @@ Status Backend::retain_all() {
 
 Backend::~Backend() {
   for (std::size_t i = 0; i < contexts_.size(); ++i) {
+    if (enter(static_cast<std::int32_t>(i)).is_ok()) libraries_.close(static_cast<CuDevice>(i));
     driver_.table.device_primary_ctx_release(static_cast<CuDevice>(i));
   }
 }
@@ -145,7 +146,8 @@ Status Backend::make_kernel(std::int32_t device, const sluice_op& op,
   made->op = &op;
   made->backend = this;
   Status status = generate(op, &made->source);
-  if (status.is_ok() && made->source.grid[0] > 0) {
+  const bool computes = status.is_ok() && made->source.grid[0] > 0;
+  if (computes && !use_library(device, op, code, *made)) {
     if (driver_.confine == Confine::kMasks) status = mask_kernel(&made->source);
     if (status.is_ok()) status = load(device, made->source.text, code, &made->code);
     if (status.is_ok()) status = count_blocks(device, *made);
@@ -249,12 +251,16 @@ void Backend::destroy_stream(Stream& stream) {
   driver_.table.stream_synchronize(stream.handle);
   driver_.table.stream_destroy(stream.handle);
   if (stream.mask != 0) driver_.table.mem_free(stream.mask);
+  libraries_.release(&stream.scratch);
   stream.reports.release(driver_);
 }
 
 Status Backend::launch(Stream& stream, const plugin::detail::Command& command,
                        std::span<void* const> bindings) {
   const auto& kernel = static_cast<const Kernel&>(*command.kernel);
+  if (kernel.library != nullptr) {
+    if (Status status = call_library(stream, command, bindings); !status.is_ok()) return status;
+  }
   if (kernel.code == nullptr) return plugin::ok();
   std::vector<void*> addresses;
   for (const int operand : kernel.source.operands) {
@@ -313,6 +319,7 @@ Status Backend::submit(Stream& stream, const CommandList& list, std::span<void* 
     return status;
   }
   Status ran = enter(stream.group->device);
+  if (ran.is_ok() && list.calls_libraries) ran = libraries_.prepare(&stream.scratch);
   for (const plugin::detail::Command& command : list.commands) {
     if (!ran.is_ok()) break;
     ran = command.kernel != nullptr ? launch(stream, command, bindings)

@@ -10,6 +10,7 @@
 
 #include "plugin/device_code.h"
 #include "plugin/index_reports.h"
+#include "plugin/libraries/libraries.h"
 #include "plugin/partitions.h"
 #include "sluice/host_backend.hpp"
 
@@ -30,11 +31,14 @@ struct Stream {
   CuDevicePointer mask = 0;  ///< MaskWords of its kernels; 0 if they have none
   Status first_error;
   IndexReports reports;
+  LibraryStream scratch;
 };
 
-/// An operation's kernel on one device. Immutable. Without code it has nothing to compute.
+/// An operation's kernel on one device. Immutable. Without a library's call and without code it has
+/// nothing to compute. Behind the call runs the code, which has the rest of the operation's body.
 struct Kernel : plugin::detail::Kernel {
   Backend* backend = nullptr;
+  std::unique_ptr<const LibraryCall> library;
   Source source;
   std::shared_ptr<const LoadedKernel> code;
   unsigned num_blocks = 0;  ///< of a launch; of a masked kernel, as many as the device can hold
@@ -42,6 +46,7 @@ struct Kernel : plugin::detail::Kernel {
 
 struct CommandList : plugin::detail::CommandList {
   Group* group = nullptr;
+  bool calls_libraries = false;
 };
 
 /// The devices of a driver. Several threads may call functions at once; one thread at a time uses a
@@ -88,11 +93,19 @@ class Backend {
 
  private:
   Backend(Driver driver, std::string nvrtc)
-      : driver_(std::move(driver)), store_(driver_, std::move(nvrtc)) {}
+      : driver_(std::move(driver)),
+        store_(driver_, std::move(nvrtc)),
+        libraries_(driver_.table, driver_.libraries) {}
 
   Status retain_all();
   Status load(std::int32_t device, const std::string& text, const sluice_kernel_code* code,
               std::shared_ptr<const LoadedKernel>* kernel);
+  /// False where no library computes the operation and its tail cannot be compiled.
+  /// False too for `code` that a person edited. Requires: kernel.source is the generated one.
+  bool use_library(std::int32_t device, const sluice_op& op, const sluice_kernel_code* code,
+                   Kernel& kernel);
+  Status call_library(Stream& stream, const plugin::detail::Command& command,
+                      std::span<void* const> bindings) const;
   int attribute(CuDeviceAttribute attribute, CuDevice device) const;
   Status make_mask(Stream& stream);
   Status count_blocks(std::int32_t device, Kernel& kernel) const;
@@ -104,6 +117,7 @@ class Backend {
 
   const Driver driver_;
   KernelStore store_;
+  Libraries libraries_;
   std::vector<CuContext> contexts_;  // by device
   std::vector<std::unique_ptr<Partitions>> partitions_;
   mutable std::mutex mutex_;

@@ -12,6 +12,7 @@
 #include "plugin/compile/nvrtc.h"
 #include "plugin/confine/confine.h"
 #include "plugin/generate/text/source.h"
+#include "plugin/libraries/options.h"
 #include "sluice/extensions/kernel_code.h"
 
 namespace sluice::cuda {
@@ -22,6 +23,7 @@ struct Driver {
   bool is_emulated = false;
   Confine confine = Confine::kNothing;
   std::shared_ptr<void> owner;
+  LibraryOptions libraries = {};
 };
 
 /// The status of a call; the emulator's explanation follows the result. The driver's own

@@ -11,6 +11,7 @@ struct InstalledDriver {
   static Status open(std::span<const sluice_option> options, Driver* driver, std::string* nvrtc) {
     std::string library = kDriverLibrary;
     std::string_view confine = usual_confine();
+    std::string_view libraries = usual_libraries();
     for (const sluice_option& option : options) {
       const std::string_view name = option.name;
       if (name == "nvrtc") {
@@ -19,13 +20,21 @@ struct InstalledDriver {
         confine = option.value;
       } else if (name == "driver") {
         library = option.value;
+      } else if (name == "libraries") {
+        libraries = option.value;
+      } else if (name == "cublaslt") {
+        driver->libraries.cublaslt = option.value;
       } else {
-        return plugin::invalid_argument("unknown option \"" + std::string(name) +
-                                        "\"; there are: confine, driver, nvrtc");
+        return plugin::invalid_argument(
+            "unknown option \"" + std::string(name) +
+            "\"; there are: confine, cublaslt, driver, libraries, nvrtc");
       }
     }
     Status status = parse_confine(confine, &driver->confine);
+    if (status.is_ok()) status = parse_libraries(libraries, &driver->libraries);
     if (!status.is_ok()) return status;
+    // A library's kernels know no masks.
+    if (driver->confine == Confine::kMasks) driver->libraries.are_used = false;
     return open_driver(library, &driver->table);
   }
 };

@@ -9,7 +9,7 @@
 namespace sluice::cuda {
 namespace {
 
-Status compile_for(const Kernel& kernel, const std::string& text,
+Status compile_for(const Kernel& kernel, const Source& generated, const std::string& text,
                    std::span<const char* const> targets, sluice_code_receiver receive,
                    void* user_data) {
   std::vector<std::string> names = {kPortableTarget};
@@ -22,14 +22,14 @@ Status compile_for(const Kernel& kernel, const std::string& text,
     views.push_back(
         {names[i].c_str(), images[i].data(), static_cast<std::int64_t>(images[i].size())});
   }
-  const std::string key = key_of(kernel.source.text);
-  const std::vector<int>& arguments = kernel.source.operands;
+  const std::string key = key_of(generated.text);
+  const std::vector<int>& arguments = generated.operands;
   sluice_kernel_code code = {};
   code.struct_size = sizeof(code);
   code.num_arguments = static_cast<std::int32_t>(arguments.size());
   code.num_images = static_cast<std::int32_t>(views.size());
-  std::ranges::copy(kernel.source.grid, code.grid);
-  std::ranges::copy(kernel.source.block, code.block);
+  std::ranges::copy(generated.grid, code.grid);
+  std::ranges::copy(generated.block, code.block);
   code.key = key.c_str();
   code.function = kKernelName;
   code.source = {text.data(), static_cast<std::int64_t>(text.size())};
@@ -44,12 +44,17 @@ sluice_code compile(sluice_kernel* kernel, const sluice_text* source, const char
                     sluice_message* message) {
   return plugin::guard(message, [&] {
     const auto& own = *reinterpret_cast<const Kernel*>(kernel);
-    if (own.code == nullptr) return plugin::ok();
+    if (own.code == nullptr && own.library == nullptr) return plugin::ok();
+    Source generated = own.source;
+    // Packages are for machines with and without the library.
+    if (own.library != nullptr) {
+      if (Status status = generate(*own.op, &generated); !status.is_ok()) return status;
+    }
     const std::string text =
-        source == nullptr ? own.source.text
+        source == nullptr ? generated.text
                           : std::string(source->data, static_cast<std::size_t>(source->size_bytes));
-    return compile_for(own, text, {targets, static_cast<std::size_t>(num_targets)}, receive,
-                       user_data);
+    return compile_for(own, generated, text, {targets, static_cast<std::size_t>(num_targets)},
+                       receive, user_data);
   });
 }
 

@@ -1,12 +1,10 @@
 #include "plugin/compile/nvrtc.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdlib>
-#include <span>
+
+#include "plugin/libraries/library_file.h"
 
 namespace sluice::cuda {
 namespace {
@@ -14,6 +12,7 @@ namespace {
 constexpr int kInvalidOption = 5;  // NVRTC_ERROR_INVALID_OPTION
 constexpr std::string_view kVirtual = "compute_";
 constexpr std::string_view kReal = "sm_";
+constexpr std::array<const char*, 3> kUsual = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 
 /// `compute_75`, `sm_80` or `sm_90a`: nothing that the compiler would take for another option.
 bool is_target(std::string_view target) {
@@ -21,21 +20,6 @@ bool is_target(std::string_view target) {
   const std::string_view number = target.substr(target.find('_') + 1);
   return !number.empty() && number.size() <= 4 &&
          std::ranges::all_of(number, [](unsigned char c) { return std::isalnum(c) != 0; });
-}
-
-void* open_first(std::string library, std::string* problem) {
-  const char* const variable = std::getenv("SLUICE_CUDA_NVRTC");
-  if (library.empty() && variable != nullptr) library = variable;
-  const std::array<std::string, 3> usual = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-  const std::span<const std::string> names =
-      library.empty() ? std::span<const std::string>(usual) : std::span(&library, 1);
-  for (const std::string& name : names) {
-    if (void* const opened = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL); opened != nullptr) {
-      return opened;
-    }
-    *problem = dlerror();
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -47,28 +31,24 @@ Status Nvrtc::open() {
 
 Status Nvrtc::open_once() {
   std::string problem;
-  void* const opened = open_first(library_, &problem);
+  void* const opened = open_library({library_, "SLUICE_CUDA_NVRTC", kUsual}, &problem);
   if (opened == nullptr) {
     return {SLUICE_UNAVAILABLE, "no compiler for CUDA: " + problem +
                                     "; install NVRTC of a CUDA toolkit, 12.5 or later, or name it "
                                     "in the variable SLUICE_CUDA_NVRTC"};
   }
-  std::string missing;
-  const auto bind = [&](const char* name, auto* function) {
-    *function = reinterpret_cast<std::remove_pointer_t<decltype(function)>>(dlsym(opened, name));
-    if (*function == nullptr) missing += std::string(" ") + name;
-  };
-  bind("nvrtcCreateProgram", &create_);
-  bind("nvrtcDestroyProgram", &destroy_);
-  bind("nvrtcCompileProgram", &compile_);
-  bind("nvrtcGetPTXSize", &ptx_size_);
-  bind("nvrtcGetPTX", &ptx_);
-  bind("nvrtcGetCUBINSize", &cubin_size_);
-  bind("nvrtcGetCUBIN", &cubin_);
-  bind("nvrtcGetProgramLogSize", &log_size_);
-  bind("nvrtcGetProgramLog", &log_);
-  if (missing.empty()) return plugin::ok();
-  return {SLUICE_UNAVAILABLE, "the compiler for CUDA lacks" + missing};
+  Binder binder(opened);
+  binder.bind("nvrtcCreateProgram", &create_);
+  binder.bind("nvrtcDestroyProgram", &destroy_);
+  binder.bind("nvrtcCompileProgram", &compile_);
+  binder.bind("nvrtcGetPTXSize", &ptx_size_);
+  binder.bind("nvrtcGetPTX", &ptx_);
+  binder.bind("nvrtcGetCUBINSize", &cubin_size_);
+  binder.bind("nvrtcGetCUBIN", &cubin_);
+  binder.bind("nvrtcGetProgramLogSize", &log_size_);
+  binder.bind("nvrtcGetProgramLog", &log_);
+  if (binder.missing().empty()) return plugin::ok();
+  return {SLUICE_UNAVAILABLE, "the compiler for CUDA lacks" + binder.missing()};
 }
 
 std::string Nvrtc::log_of(Program program) const {

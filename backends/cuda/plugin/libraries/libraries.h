@@ -1,0 +1,54 @@
+// Which operations a library of NVIDIA computes, and what that takes on each device.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "plugin/libraries/library_call.h"
+#include "plugin/libraries/options.h"
+#include "plugin/libraries/product_call.h"
+
+namespace sluice::cuda {
+
+/// The libraries of one backend. They are opened when an operation first asks for one. Safe across
+/// threads.
+class Libraries {
+ public:
+  /// `driver` outlives the libraries and their calls.
+  Libraries(const DriverTable& driver, LibraryOptions options)
+      : driver_(driver), options_(std::move(options)) {}
+  Libraries(const Libraries&) = delete;
+  Libraries& operator=(const Libraries&) = delete;
+
+  /// Plans the operation as a call of a library. The call runs once on memory of its own, so that
+  /// its code is loaded and its failures are known. `num_steps` is the number of the body's first
+  /// steps that the call computes.
+  /// Requires, as the functions below: the device's context is current.
+  /// Fails: UNIMPLEMENTED  no library is used here, or none computes the operation
+  ///        or as the library and the driver
+  Status plan(CuDevice device, const sluice_op& op, int* num_steps,
+              std::unique_ptr<const LibraryCall>* call);
+
+  /// Makes what calls need of a stream, if it is not there.
+  /// Fails: as the driver
+  Status prepare(LibraryStream* stream) const;
+  /// Requires: the stream is idle.
+  void release(LibraryStream* stream) const;
+  /// Ends the libraries on a device. Its calls are gone.
+  void close(CuDevice device);
+
+ private:
+  Status open_cublaslt_once();
+  Status open_device(CuDevice device, const LtDevice** opened);
+  Status try_once(const LibraryCall& call, const sluice_op& op) const;
+
+  const DriverTable& driver_;
+  const LibraryOptions options_;
+  std::once_flag once_;
+  Status opened_;
+  CublasLt cublaslt_;
+  std::mutex mutex_;
+  std::map<CuDevice, LtDevice> devices_;  // guarded by mutex_; a map never moves its elements
+};
+
+}  // namespace sluice::cuda

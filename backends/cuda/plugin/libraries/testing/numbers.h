@@ -1,0 +1,18 @@
+// Elements of tensors as numbers, for tests.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "sluice/backend.hpp"
+
+namespace sluice::cuda::testing {
+
+/// The elements of a tensor of f32, f16 or bf16 as floats, and back.
+std::vector<std::byte> encode(sluice_element_type type, const std::vector<float>& values);
+std::vector<float> decode(sluice_element_type type, const std::vector<std::byte>& bytes);
+
+/// Numbers in [-1, 1], others for each seed, as the type holds them.
+std::vector<float> some_numbers(const sluice_tensor& tensor, unsigned seed);
+
+}  // namespace sluice::cuda::testing

@@ -1,0 +1,97 @@
+// An operation for tests, with all memory that it refers to.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "sluice/backend.hpp"
+
+namespace sluice::cuda::testing {
+
+using Shape = std::vector<std::int64_t>;
+
+/// All operands have one element type.
+///   TestOp op("MatMul", plugin::kF32);
+///   op.input({2, 3}).input({3, 4}).output({2, 4}).body_input({4}).step("Add", {0, 1});
+class TestOp {
+ public:
+  TestOp(const char* kind, sluice_element_type type) : type_(type) {
+    op_.struct_size = sizeof(op_);
+    op_.domain = "";
+    op_.kind = kind;
+    op_.name = "node";
+    op_.version = 13;
+  }
+  TestOp(const TestOp&) = delete;
+  TestOp& operator=(const TestOp&) = delete;
+  ~TestOp() = default;
+
+  TestOp& input(const Shape& shape) { return add(shape, &inputs_); }
+  TestOp& output(const Shape& shape) { return add(shape, &outputs_); }
+  TestOp& body_input(const Shape& shape) { return add(shape, &body_inputs_); }
+  /// Registers are numbered as sluice_body has it; there are no constants.
+  TestOp& step(const char* kind, const std::vector<std::int32_t>& registers) {
+    const auto& kept = registers_.emplace_back(registers);
+    steps_.push_back({kind, 14, static_cast<std::int32_t>(kept.size()), kept.data(), 0, nullptr});
+    return *this;
+  }
+  TestOp& set(const char* name, std::vector<std::int64_t> values) {
+    const auto& kept = ints_.emplace_back(std::move(values));
+    const auto kind = kept.size() == 1 ? SLUICE_ATTRIBUTE_INT : SLUICE_ATTRIBUTE_INTS;
+    return set({name, kind, static_cast<std::int64_t>(kept.size()), kept.data(), nullptr, nullptr,
+                nullptr});
+  }
+  TestOp& set_float(const char* name, float value) {
+    const auto& kept = floats_.emplace_back(value);
+    return set({name, SLUICE_ATTRIBUTE_FLOAT, 1, nullptr, &kept, nullptr, nullptr});
+  }
+
+  /// Valid until something is added.
+  const sluice_op& get() {
+    const auto count = [](const auto& list) { return static_cast<std::int32_t>(list.size()); };
+    op_.num_inputs = count(inputs_);
+    op_.inputs = inputs_.data();
+    op_.num_outputs = count(outputs_);
+    op_.outputs = outputs_.data();
+    op_.num_body_inputs = count(body_inputs_);
+    op_.body_inputs = body_inputs_.data();
+    op_.num_attributes = count(attributes_);
+    op_.attributes = attributes_.data();
+    body_.num_inputs = 1 + op_.num_body_inputs;
+    body_.num_steps = count(steps_);
+    body_.steps = steps_.data();
+    body_.result = op_.num_body_inputs + count(steps_);
+    op_.body = steps_.empty() ? nullptr : &body_;
+    return op_;
+  }
+
+ private:
+  TestOp& add(const Shape& shape, std::vector<sluice_operand>* operands) {
+    const auto& dims = dims_.emplace_back(shape);
+    sluice_operand made = {};
+    made.tensor.element_type = type_;
+    made.tensor.rank = static_cast<std::int32_t>(dims.size());
+    made.tensor.dims = dims.data();
+    made.tensor.size_bytes = plugin::num_elements(dims) * plugin::element_bits(type_) / 8;
+    operands->push_back(made);
+    return *this;
+  }
+  TestOp& set(const sluice_attribute& attribute) {
+    attributes_.push_back(attribute);
+    return *this;
+  }
+
+  const sluice_element_type type_;
+  std::deque<Shape> dims_;
+  std::deque<std::vector<std::int32_t>> registers_;
+  std::deque<std::vector<std::int64_t>> ints_;
+  std::deque<float> floats_;
+  std::vector<sluice_operand> inputs_, outputs_, body_inputs_;
+  std::vector<sluice_attribute> attributes_;
+  std::vector<sluice_body_step> steps_;
+  sluice_body body_ = {};
+  sluice_op op_ = {};
+};
+
+}  // namespace sluice::cuda::testing
