@@ -1,8 +1,10 @@
 #include "compiler/compile_model.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "compile/code/code_files.h"
+#include "compile/code/torch/torch_files.h"
 #include "compile/compile.h"
 #include "compile/link/link_graphs.h"
 #include "compiler/graph_files.h"
@@ -114,14 +116,18 @@ Result<package::Executable> compile_and_emit(ir::Graph graph, const options::Com
                                              const compile::CompileOptions& compiling) {
   const std::size_t equals = flags.emit.find('=');
   if (!flags.emit.empty() && (equals == std::string::npos || equals + 1 == flags.emit.size())) {
-    return invalid_argument("--emit is BACKEND=FOLDER, such as cuda=kernels; got \"{}\"",
-                            flags.emit);
+    return invalid_argument(
+        "--emit is BACKEND=FOLDER, such as cuda=kernels, or torch-extension=FOLDER; got \"{}\"",
+        flags.emit);
   }
   auto executable = SLUICE_TRY(compile::compile(std::move(graph), backends, compiling));
   if (flags.emit.empty()) return executable;
-  const std::string_view backend = std::string_view(flags.emit).substr(0, equals);
-  SLUICE_TRY(compile::write_code_files(executable, backend, flags.emit.substr(equals + 1))
-                 .with_context("--emit"));
+  const std::string_view what = std::string_view(flags.emit).substr(0, equals);
+  const std::filesystem::path folder = flags.emit.substr(equals + 1);
+  const Status written = what == "torch-extension"
+                             ? compile::write_torch_files(executable, folder)
+                             : compile::write_code_files(executable, what, folder);
+  SLUICE_TRY(written.with_context("--emit"));
   return executable;
 }
 

@@ -129,9 +129,10 @@ void CompileFlags::add_kernels(Options& options) {
            "GPU architectures, such as sm_80,sm_90, that the package holds machine code for, "
            "besides code that the driver translates for any GPU")
       .separated_by_commas();
-  options.add("--emit", emit,
-              "Write the kernels of a backend to a folder, too, as source, code and a schedule: "
-              "cuda=DIR");
+  options.add(
+      "--emit", emit,
+      "Write the kernels of a backend to a folder, too, as source, code and a schedule: "
+      "cuda=DIR; or with C++ that makes the model an operator of torch: torch-extension=DIR");
   options.add("--code", code,
               "Compile the kernels from the sources in this folder, which --emit wrote and you may "
               "have edited");

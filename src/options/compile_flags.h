@@ -31,7 +31,7 @@ struct CompileFlags {
   std::string graphs;                      ///< folder for the graph after each pass; empty: none
   std::vector<std::string> architectures;  ///< "sm_80": of GPUs, for compiled kernels
   std::string code;                        ///< folder of edited sources of kernels; empty: none
-  std::string emit;          ///< "cuda=DIR": where kernels are written too; empty: nowhere
+  std::string emit;          ///< "cuda=DIR", "torch-extension=DIR": where kernels are written too
   bool pack = true;          ///< keep packed constants in the package
   bool packed_only = false;  ///< leave out the portable form of packed constants
 

@@ -4,18 +4,12 @@
 #include <span>
 #include <string_view>
 
+#include "base/text/asset.h"
 #include "http/call.h"
 
 namespace sluice::page {
 
-/// A file of src/page/assets. All views live for ever.
-struct Asset {
-  std::string_view name;  ///< "app.js"
-  std::string_view etag;  ///< of its content, with quotes
-  std::string_view bytes;
-};
-
-/// All, by name. cmake/SluiceAssets.cmake writes the function.
+/// The files of src/page/assets, by name. cmake/SluiceAssets.cmake writes the function.
 std::span<const Asset> assets();
 
 /// Null: there is none.

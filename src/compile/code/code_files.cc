@@ -14,12 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// How the code of a target is called: "compute_75" is a virtual architecture, whose code is text.
-std::string file_name(const std::string& kernel, const std::string& target) {
-  if (target.starts_with("compute_")) return kernel + ".ptx";
-  return fmt::format("{}.{}.cubin", kernel, target);
-}
-
 std::string_view role_of(const ir::Subgraph& subgraph, ir::OperandId id) {
   if (subgraph.is_constant(id)) return "constant";
   if (std::ranges::find(subgraph.inputs, id) != subgraph.inputs.end()) return "input";
@@ -66,7 +60,8 @@ class Schedule {
 
   void add_kernel(const std::string& name, const ir::KernelCode& code) {
     Json images = Json::object();
-    for (const auto& image : code.images) images[image.target] = file_name(name, image.target);
+    for (const auto& image : code.images)
+      images[image.target] = image_file_name(name, image.target);
     kernels_.push_back({{"name", name},
                         {"source", name + ".cu"},
                         {"function", code.function},
@@ -96,12 +91,18 @@ Status write_images(const std::filesystem::path& folder, const std::string& name
                     const ir::KernelCode& code) {
   SLUICE_TRY(write_file_atomically(folder / (name + ".cu"), code.source.view()));
   for (const auto& image : code.images) {
-    SLUICE_TRY(write_file_atomically(folder / file_name(name, image.target), image.data.view()));
+    SLUICE_TRY(
+        write_file_atomically(folder / image_file_name(name, image.target), image.data.view()));
   }
   return ok_status();
 }
 
 }  // namespace
+
+std::string image_file_name(const std::string& kernel, const std::string& target) {
+  if (target.starts_with("compute_")) return kernel + ".ptx";
+  return fmt::format("{}.{}.cubin", kernel, target);
+}
 
 Status write_code_files(const package::Executable& executable, std::string_view backend,
                         const std::filesystem::path& folder) {

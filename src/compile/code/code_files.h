@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -16,5 +17,9 @@ namespace sluice::compile {
 /// reports.
 Status write_code_files(const package::Executable& executable, std::string_view backend,
                         const std::filesystem::path& folder);
+
+/// The file of a kernel's code for a target: "compute_75" is a virtual architecture, whose code is
+/// text.
+std::string image_file_name(const std::string& kernel, const std::string& target);
 
 }  // namespace sluice::compile
