@@ -23,6 +23,7 @@ using plugin::Status;
   row(kInvalidPtx, CUDA_ERROR_INVALID_PTX, 218, "the PTX text is wrong")                                                              \
   row(kUnsupportedPtxVersion, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222, "the PTX text is newer than the driver")                       \
   row(kInvalidHandle, CUDA_ERROR_INVALID_HANDLE, 400, "a handle is wrong or was destroyed")                                           \
+  row(kIllegalState, CUDA_ERROR_ILLEGAL_STATE, 401, "the object is in no state for the call")                                         \
   row(kNotFound, CUDA_ERROR_NOT_FOUND, 500, "nothing has this name")                                                                  \
   row(kNotReady, CUDA_ERROR_NOT_READY, 600, "the work is not done yet")                                                               \
   row(kIllegalAddress, CUDA_ERROR_ILLEGAL_ADDRESS, 700, "a kernel or copy touched memory that is not its own")                        \

@@ -21,6 +21,7 @@ CuResult run_result(sluice_code code) {
   switch (code) {
     case SLUICE_OK: return CuResult::kSuccess;
     case SLUICE_OUT_OF_RANGE: return CuResult::kIllegalAddress;
+    case SLUICE_FAILED_PRECONDITION: return CuResult::kMisalignedAddress;
     case SLUICE_RESOURCE_EXHAUSTED: return CuResult::kLaunchOutOfResources;
     default: return CuResult::kLaunchFailed;
   }

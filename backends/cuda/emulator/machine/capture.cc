@@ -74,7 +74,7 @@ CuResult begin_capture(Machine& machine, const std::shared_ptr<Stream>& stream,
     return explain(CuResult::kCaptureUnsupported, "the default stream cannot be captured");
   }
   if (stream->capture != nullptr) {
-    return explain(CuResult::kCaptureUnsupported, "the stream is captured already");
+    return explain(CuResult::kIllegalState, "the stream is captured already");
   }
   auto capture = std::make_shared<Capture>();
   capture->origin = stream.get();
@@ -88,7 +88,11 @@ CuResult begin_capture(Machine& machine, const std::shared_ptr<Stream>& stream,
 CuResult end_capture(Machine& machine, const std::shared_ptr<Stream>& stream, CuGraph* graph) {
   *graph = nullptr;
   const std::shared_ptr<Capture> capture = stream->capture;
-  if (capture == nullptr || capture->origin != stream.get()) return CuResult::kCaptureUnmatched;
+  if (capture == nullptr) return CuResult::kCaptureUnmatched;
+  if (capture->origin != stream.get()) {
+    capture->is_invalid = true;
+    return CuResult::kCaptureUnmatched;
+  }
   if (capture->mode != CuCaptureMode::kRelaxed && capture->thread != std::this_thread::get_id()) {
     return CuResult::kCaptureWrongThread;
   }

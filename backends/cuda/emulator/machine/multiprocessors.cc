@@ -14,8 +14,9 @@ std::vector<unsigned> split_by_count(unsigned available, unsigned num_groups, un
                                      PartitionRule rule) {
   const unsigned wanted = std::max(min_count, rule.min_count);
   if (wanted > available) return {};
-  const unsigned size = (wanted + rule.alignment - 1) / rule.alignment * rule.alignment;
-  if (size > available) return {};
+  // All of them may be had whatever their number is: a GPU of 132 gives 132.
+  const unsigned rounded = (wanted + rule.alignment - 1) / rule.alignment * rule.alignment;
+  const unsigned size = std::min(rounded, available);
   return std::vector<unsigned>(std::min(num_groups, available / size), size);
 }
 

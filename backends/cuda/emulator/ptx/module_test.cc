@@ -122,7 +122,7 @@ TEST(Module, SharedLocalAndMisalignedAccessesAreChecked) {
   };
   EXPECT_EQ(code_of(".shared .align 4 .b8 s[8]; ld.shared.u32 %r0, [s+8];"), SLUICE_OUT_OF_RANGE);
   EXPECT_EQ(code_of(".local .align 4 .b8 s[8]; ld.local.u32 %r0, [s+8];"), SLUICE_OUT_OF_RANGE);
-  EXPECT_EQ(code_of("ld.global.u32 %r0, [%out+2];"), SLUICE_OUT_OF_RANGE);
+  EXPECT_EQ(code_of("ld.global.u32 %r0, [%out+2];"), SLUICE_FAILED_PRECONDITION);
   EXPECT_EQ(code_of("mov.u64 %rd1, 0x0100000000000000; ld.u32 %r0, [%rd1+16];"),
             SLUICE_OUT_OF_RANGE);
   EXPECT_EQ(code_of("ld.global.u32 %r0, [0];"), SLUICE_OUT_OF_RANGE);

@@ -13,6 +13,16 @@ class GraphsTest : public EmulatorTest {
     EXPECT_EQ(cu_.stream_begin_capture(stream, mode), CuResult::kSuccess);
     return stream;
   }
+  /// Starts one whose work goes on in `side`.
+  CuStream capture_in_two(CuStream side) {
+    const CuDevicePointer number = make_int(0);
+    const CuStream origin = capture();
+    const CuEvent fork = make_event();
+    EXPECT_EQ(cu_.event_record(fork, origin), CuResult::kSuccess);
+    EXPECT_EQ(cu_.stream_wait_event(side, fork, 0), CuResult::kSuccess);
+    EXPECT_EQ(launch("add", {number, 1}, side), CuResult::kSuccess);
+    return origin;
+  }
   CuGraphExec finish(CuStream stream) {
     CuGraph graph = nullptr;
     CuGraphExec exec = nullptr;
@@ -86,16 +96,25 @@ TEST_F(GraphsTest, BranchesWithoutAnEdgeRunInAnyOrder) {
 
 TEST_F(GraphsTest, UnjoinedStreamFailsTheEnd) {
   start();
-  const CuDevicePointer number = make_int(0);
-  const CuStream origin = capture();
   const CuStream side = make_stream();
-  const CuEvent fork = make_event();
-  EXPECT_EQ(cu_.event_record(fork, origin), CuResult::kSuccess);
-  EXPECT_EQ(cu_.stream_wait_event(side, fork, 0), CuResult::kSuccess);
-  EXPECT_EQ(launch("add", {number, 1}, side), CuResult::kSuccess);
-  EXPECT_EQ(end(side), CuResult::kCaptureUnmatched);
+  const CuStream origin = capture_in_two(side);
   EXPECT_EQ(end(origin), CuResult::kCaptureUnjoined);
   EXPECT_EQ(cu_.stream_synchronize(side), CuResult::kSuccess);  // no stream is captured any more
+}
+
+TEST_F(GraphsTest, EndInAnotherStreamEndsTheCapture) {
+  start();
+  const CuStream side = make_stream();
+  const CuStream origin = capture_in_two(side);
+  EXPECT_EQ(end(side), CuResult::kCaptureUnmatched);
+  EXPECT_EQ(end(origin), CuResult::kCaptureInvalidated);
+}
+
+TEST_F(GraphsTest, CapturedStreamIsNotCapturedAgain) {
+  start();
+  const CuStream stream = capture();
+  EXPECT_EQ(cu_.stream_begin_capture(stream, CuCaptureMode::kGlobal), CuResult::kIllegalState);
+  EXPECT_EQ(end(stream), CuResult::kSuccess);
 }
 
 TEST_F(GraphsTest, WaitingForACapturedStreamEndsTheCapture) {

@@ -24,6 +24,7 @@ TEST(SplitByCount, RoundsUpByComputeCapability) {
 TEST(SplitByCount, FewerComeBackWhereTheyDoNotFit) {
   EXPECT_THAT(split_by_count(132, 10, 40, partition_rule(9, false)), ElementsAre(40, 40, 40));
   EXPECT_THAT(split_by_count(10, 1, 11, partition_rule(9, true)), ElementsAre());
+  EXPECT_THAT(split_by_count(132, 1, 132, partition_rule(9, false)), ElementsAre(132));
 }
 
 class PartitionsTest : public EmulatorTest {

@@ -35,12 +35,17 @@ Space window_of(std::uint64_t address) {
   }
 }
 
-std::byte* outside(Warp& warp, Space space, int lane, std::uint64_t address, std::uint32_t bytes,
-                   const std::string& why) {
-  warp.fail(SLUICE_OUT_OF_RANGE, lane,
+std::byte* refuse(Warp& warp, sluice_code code, Space space, int lane, std::uint64_t address,
+                  std::uint32_t bytes, const std::string& why) {
+  warp.fail(code, lane,
             std::string(name_of(space)) + " address " + hexadecimal(address) + ", " +
                 std::to_string(bytes) + " bytes: " + why);
   return nullptr;
+}
+
+std::byte* outside(Warp& warp, Space space, int lane, std::uint64_t address, std::uint32_t bytes,
+                   const std::string& why) {
+  return refuse(warp, SLUICE_OUT_OF_RANGE, space, lane, address, bytes, why);
 }
 
 /// Of memory that begins at `begin` and has `size` bytes.
@@ -116,8 +121,8 @@ std::byte* reach(Warp& warp, const Addresses& addresses, int lane, std::uint32_t
     if (space != Space::kGlobal) address &= kWindowBytes - 1;
   }
   if (address % bytes != 0) {
-    return outside(warp, space, lane, address, bytes,
-                   "an address must be a multiple of the size of its access");
+    return refuse(warp, SLUICE_FAILED_PRECONDITION, space, lane, address, bytes,
+                  "an address must be a multiple of the size of its access");
   }
   switch (space) {
     case Space::kShared:
