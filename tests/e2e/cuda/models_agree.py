@@ -156,6 +156,26 @@ def write_attentions(path: Path) -> Arrays:
                                      "hidden": wide, "padded": wide, "weights": [2, 6, queries, keys]})
 
 
+def write_rotations(path: Path) -> Arrays:
+    """Heads that turn, wholly or in part, of both orders and by both kinds of caches."""
+    generator = np.random.default_rng(0)
+
+    def numbers(*dims: int) -> np.ndarray:
+        return generator.standard_normal(dims, dtype=np.float32)
+    feeds: Arrays = {"heads": numbers(2, 3, 5, 8), "packed": numbers(2, 5, 24), "cosines": numbers(11, 4),
+                     "sines": numbers(11, 4), "few_cosines": numbers(2, 5, 2), "few_sines": numbers(2, 5, 2),
+                     "places": generator.integers(11, size=(2, 5))}
+    whole = ["cosines", "sines", "places"]
+    part = ["few_cosines", "few_sines"]
+    nodes = [
+        helper.make_node("RotaryEmbedding", ["heads", *whole], ["y"]),
+        helper.make_node("RotaryEmbedding", ["heads", *part], ["part"], rotary_embedding_dim=4, interleaved=1),
+        helper.make_node("RotaryEmbedding", ["packed", *whole], ["turned"], num_heads=3, interleaved=1),
+        helper.make_node("RotaryEmbedding", ["packed", *part], ["few"], num_heads=3, rotary_embedding_dim=4),
+    ]
+    return save(path, nodes, feeds, {"y": [2, 3, 5, 8], "part": [2, 3, 5, 8], "turned": [2, 5, 24], "few": [2, 5, 24]})
+
+
 def write_indices(path: Path) -> Arrays:
     """Operators whose indices are inputs of the model."""
     generator = np.random.default_rng(0)
@@ -268,7 +288,7 @@ def main() -> int:
         check("mlp", make.write("mlp", folder), NETWORKS["mlp"].inputs(np.random.default_rng(0)), set(), folder, report)
         written = {"chain": (write_chain, {"CumSum"}), "cnn": (write_cnn, set()),
                    "transformer": (write_transformer, set()), "attentions": (write_attentions, set()),
-                   "indices": (write_indices, set())}
+                   "rotations": (write_rotations, set()), "indices": (write_indices, set())}
         for model_name, (write, on_host) in written.items():
             model = folder / f"{model_name}.onnx"
             feeds = write(model)

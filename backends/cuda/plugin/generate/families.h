@@ -23,6 +23,7 @@ extern const Family kPagedAttentionFamily;
 extern const Family kProductFamily;
 extern const Family kReductionFamily;
 extern const Family kResizeFamily;
+extern const Family kRotaryFamily;
 extern const Family kScatterFamily;
 extern const Family kSliceFamily;
 extern const Family kSoftmaxFamily;

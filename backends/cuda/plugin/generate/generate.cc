@@ -13,8 +13,8 @@ const Family* find_family(const sluice_op& op) {
   for (const Family* family :
        {&kArgExtremeFamily, &kAttentionFamily, &kConcatFamily, &kElementwiseFamily, &kGatherFamily,
         &kNormalizationFamily, &kPadFamily, &kPagedAttentionFamily, &kProductFamily,
-        &kReductionFamily, &kResizeFamily, &kScatterFamily, &kSliceFamily, &kSoftmaxFamily,
-        &kSplitFamily, &kTransposeFamily, &kTriluFamily, &kWindowFamily}) {
+        &kReductionFamily, &kResizeFamily, &kRotaryFamily, &kScatterFamily, &kSliceFamily,
+        &kSoftmaxFamily, &kSplitFamily, &kTransposeFamily, &kTriluFamily, &kWindowFamily}) {
     for (const char* const* name = family->kinds; *name != nullptr; ++name) {
       if (kind == *name) return family;
     }
