@@ -124,10 +124,11 @@ def measure(name: str, batch: int, arguments: argparse.Namespace, folder: Path) 
     with torch.no_grad():
         expected = module(whole.to(device)).cpu().numpy()
     module = module.half()
-    path = folder / f"{name}.onnx"
-    export(module, halved(whole).to(device), path)
+    path = folder / f"{name}-{batch}.onnx"
+    if not path.exists():
+        export(module, halved(whole).to(device), path)
     start = time.perf_counter()
-    package = folder / f"{name}.sluice"
+    package = folder / f"{name}-{batch}.sluice"
     model = sluice.compile(path, package, backends=BACKENDS, shapes={"x": tuple(whole.shape)}, threads=1)
     compile_s = time.perf_counter() - start
     feed = halved(whole).numpy()
@@ -163,23 +164,26 @@ def main() -> None:
     parser.add_argument("--modes", nargs="*", default=("default", "reduce-overhead"), help="of torch.compile")
     parser.add_argument("--profile", action="store_true", help="print where Sluice's time goes")
     parser.add_argument("--device", default="cuda", help="of PyTorch")
+    parser.add_argument("--folder", type=Path, help="keeps the exported networks, for a later call")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     print("| network in f16 | batch | Sluice, ms | eager, ms | torch.compile, ms | with CUDA graphs, ms | best / Sluice | error |")
     print("|---|---|---|---|---|---|---|---|")
     results = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = arguments.folder or Path(scratch)
+        folder.mkdir(exist_ok=True)
         for text in arguments.models:
             name, batch = text.split(",")
             try:
-                results.append(measure(name, int(batch), arguments, Path(folder)))
+                results.append(measure(name, int(batch), arguments, folder))
             except Exception as error:  # the others still say something
                 print(f"{text}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
                 continue
             print(row(results[-1]), flush=True)
             feed = results[-1].pop("feed")
             if arguments.profile:
-                print(sluice.load(Path(folder) / f"{name}.sluice").profile(feed, runs=5), file=sys.stderr)
+                print(sluice.load(folder / f"{name}-{batch}.sluice").profile(feed, runs=5), file=sys.stderr)
             if arguments.json:
                 arguments.json.write_text(json.dumps(results, indent=1) + "\n")
 
