@@ -88,8 +88,8 @@ Status write(const sluice_op& op, Source* source) {
                                                       text(heads.length), text(heads.size)})});
   if (has_positions(op)) {
     parameters.report_indices();
-    statements += "  at = " + parameters.add(kPositions) + "[place];\n" +
-                  check_place(cache[0], cache[0], 0);
+    statements +=
+        "  at = " + parameters.add(kPositions) + "[place];\n" + check_place(cache[0], cache[0], 0);
   }
   statements += fill(is_interleaved
                          ? "  const bool is_first = d % 2 == 0;\n  const int k = d / 2, step = 1;\n"
