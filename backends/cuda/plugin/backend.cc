@@ -1,23 +1,24 @@
 #include "plugin/backend.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
+#include <cstdio>
 
 #include "plugin/confine/masked_kernel.h"
 #include "plugin/generate/generate.h"
+#include "plugin/stream_wait.h"
 
 namespace sluice::cuda {
 namespace {
-
-// Between two questions whether a stream is done, where the caller limits the wait.
-constexpr std::chrono::microseconds kPoll(20);
 
 CuDevicePointer device_pointer(const void* address) {
   return reinterpret_cast<CuDevicePointer>(address);
 }
 
 }  // namespace
+
+Kernel::~Kernel() {
+  if (report_number != 0) backend->report_numbers().remove(report_number);
+}
 
 Status Backend::create(Driver driver, std::string nvrtc, std::unique_ptr<Backend>* backend) {
   std::unique_ptr<Backend> made(new Backend(std::move(driver), std::move(nvrtc)));
@@ -153,6 +154,7 @@ Status Backend::make_kernel(std::int32_t device, const sluice_op& op,
     if (status.is_ok()) status = count_blocks(device, *made);
   }
   if (!status.is_ok()) return plugin::at_node(op, std::move(status));
+  if (made->source.reports_indices) made->report_number = report_numbers_.add(op);
   *kernel = std::move(made);
   return plugin::ok();
 }
@@ -206,6 +208,7 @@ Status Backend::make_stream(Group& group, std::unique_ptr<Stream>* stream) {
   if (Status status = enter(group.device); !status.is_ok()) return status;
   auto made = std::make_unique<Stream>();
   made->group = &group;
+  made->number = ++num_streams_;
   const DriverTable& cu = driver_.table;
   const CuResult result =
       group.context != nullptr
@@ -248,8 +251,10 @@ Status Backend::count_strayed(const Stream& stream, std::uint32_t* count) {
 
 void Backend::destroy_stream(Stream& stream) {
   if (!enter(stream.group->device).is_ok()) return;
-  driver_.table.stream_synchronize(stream.handle);
+  const bool is_done = driver_.table.stream_synchronize(stream.handle) == CuResult::kSuccess;
+  if (is_done) stream.copies.finish();
   driver_.table.stream_destroy(stream.handle);
+  if (stream.idle != nullptr) driver_.table.event_destroy(stream.idle);
   if (stream.mask != 0) driver_.table.mem_free(stream.mask);
   libraries_.release(&stream.scratch);
   stream.reports.release(driver_);
@@ -262,22 +267,24 @@ Status Backend::launch(Stream& stream, const plugin::detail::Command& command,
     if (Status status = call_library(stream, command, bindings); !status.is_ok()) return status;
   }
   if (kernel.code == nullptr) return plugin::ok();
-  std::vector<void*> addresses;
+  std::vector<void*>& addresses = stream.addresses;
+  std::vector<void*>& parameters = stream.parameters;
+  addresses.clear();
+  parameters.clear();
   for (const int operand : kernel.source.operands) {
     const sluice_argument& argument = operand < 0
                                           ? command.outputs[static_cast<std::size_t>(-1 - operand)]
                                           : command.inputs[static_cast<std::size_t>(operand)];
     addresses.push_back(plugin::detail::address_of(argument, bindings));
   }
-  std::vector<void*> parameters;
   for (void*& address : addresses) parameters.push_back(&address);
   const auto& [grid, block] = std::tie(kernel.source.grid, kernel.source.block);
   unsigned num_blocks = grid[0];
   CuDevicePointer mask = stream.mask;
   CuDevicePointer words = 0;
-  unsigned number = 0;
+  unsigned number = kernel.report_number;
   if (kernel.source.reports_indices) {
-    Status status = stream.reports.add(driver_, stream.handle, *kernel.op, &words, &number);
+    Status status = stream.reports.add(driver_, stream.handle, &words);
     if (!status.is_ok()) return status;
     parameters.push_back(&words);
     parameters.push_back(&number);
@@ -292,39 +299,65 @@ Status Backend::launch(Stream& stream, const plugin::detail::Command& command,
   return plugin::at_node(*kernel.op, check_call(driver_, result, "launching a kernel"));
 }
 
-Status Backend::copy(const Stream& stream, const plugin::detail::Command& command,
+Status Backend::copy(Stream& stream, const plugin::detail::Command& command,
                      std::span<void* const> bindings) {
   void* const source = plugin::detail::address_of(command.inputs[0], bindings);
   void* const target = plugin::detail::address_of(command.outputs[0], bindings);
   const auto bytes = static_cast<std::size_t>(command.size_bytes);
   if (bytes == 0) return plugin::ok();
-  const DriverTable& cu = driver_.table;
-  CuResult result = CuResult::kInvalidValue;
   if (!is_device_memory(target)) {
     if (!is_device_memory(source)) {
       return plugin::invalid_argument("a copy from host to host; one side is memory of a device");
     }
-    result = cu.memcpy_dtoh_async(target, device_pointer(source), bytes, stream.handle);
-  } else if (is_device_memory(source)) {
-    result =
-        cu.memcpy_dtod_async(device_pointer(target), device_pointer(source), bytes, stream.handle);
-  } else {
-    result = cu.memcpy_htod_async(device_pointer(target), source, bytes, stream.handle);
+    return stream.copies.to_host(driver_, stream.handle, command.outputs[0], bindings,
+                                 device_pointer(source), bytes);
   }
+  if (!is_device_memory(source)) {
+    return stream.copies.to_device(driver_, stream.handle, device_pointer(target),
+                                   command.inputs[0], bindings, bytes);
+  }
+  const CuResult result = driver_.table.memcpy_dtod_async(
+      device_pointer(target), device_pointer(source), bytes, stream.handle);
   return check_call(driver_, result, "copying " + std::to_string(bytes) + " bytes");
 }
 
-Status Backend::submit(Stream& stream, const CommandList& list, std::span<void* const> bindings) {
+Status Backend::run_commands(Stream& stream, const CommandList& list, std::size_t begin,
+                             std::size_t end, std::span<void* const> bindings) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const plugin::detail::Command& command = list.commands[i];
+    Status status = command.kernel != nullptr ? launch(stream, command, bindings)
+                                              : copy(stream, command, bindings);
+    if (!status.is_ok()) return status;
+  }
+  return plugin::ok();
+}
+
+GraphCounts Backend::graph_counts() const {
+  const std::lock_guard lock(mutex_);
+  return graph_counts_;
+}
+
+void Backend::count_capture(const Status& captured) {
+  const std::lock_guard lock(mutex_);
+  if (captured.is_ok()) {
+    ++graph_counts_.num_captured;
+  } else {
+    // One line is enough: the driver refuses the lists of a process for one reason.
+    if (++graph_counts_.num_refused == 1) {
+      std::fprintf(stderr, "sluice: a command list runs without a CUDA graph: %s\n",
+                   captured.text.c_str());
+    }
+    graph_counts_.last_refusal = captured.text;
+  }
+}
+
+Status Backend::submit(Stream& stream, CommandList& list, std::span<void* const> bindings) {
   if (Status status = plugin::detail::check_ready(list, bindings.size()); !status.is_ok()) {
     return status;
   }
   Status ran = enter(stream.group->device);
   if (ran.is_ok() && list.calls_libraries) ran = libraries_.prepare(&stream.scratch);
-  for (const plugin::detail::Command& command : list.commands) {
-    if (!ran.is_ok()) break;
-    ran = command.kernel != nullptr ? launch(stream, command, bindings)
-                                    : copy(stream, command, bindings);
-  }
+  if (ran.is_ok()) ran = list.graphs.run(*this, stream, list, bindings);
   Status copied = stream.reports.copy_back(driver_, stream.handle);
   if (ran.is_ok()) ran = std::move(copied);
   // As the table asks: an error of the work is told by the next wait.
@@ -334,21 +367,16 @@ Status Backend::submit(Stream& stream, const CommandList& list, std::span<void* 
 
 Status Backend::wait(Stream& stream, std::int64_t timeout_ns) {
   if (Status status = enter(stream.group->device); !status.is_ok()) return status;
-  CuResult result = CuResult::kNotReady;
-  if (timeout_ns < 0) {
-    result = driver_.table.stream_synchronize(stream.handle);
-  } else {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
-    while ((result = driver_.table.stream_query(stream.handle)) == CuResult::kNotReady) {
-      if (std::chrono::steady_clock::now() >= end) {
-        return {SLUICE_DEADLINE_EXCEEDED, "the device still works"};
-      }
-      if (!driver_.is_emulated) std::this_thread::sleep_for(kPoll);
-    }
-  }
+  const CuResult result = wait_for_stream(driver_, stream.handle, &stream.idle, timeout_ns);
+  if (result == CuResult::kNotReady) return {SLUICE_DEADLINE_EXCEEDED, "the device still works"};
   Status first = std::exchange(stream.first_error, plugin::ok());
-  if (first.is_ok()) first = check_call(driver_, result, "waiting for the device");
-  Status found = stream.reports.take(driver_, stream.handle);
+  if (result == CuResult::kSuccess) {
+    stream.copies.finish();
+  } else {
+    stream.copies.forget();
+    if (first.is_ok()) first = check_call(driver_, result, "waiting for the device");
+  }
+  Status found = stream.reports.take(driver_, stream.handle, report_numbers_);
   return first.is_ok() ? found : first;
 }
 

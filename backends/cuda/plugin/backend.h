@@ -11,6 +11,7 @@
 #include "plugin/device_code.h"
 #include "plugin/index_reports.h"
 #include "plugin/libraries/libraries.h"
+#include "plugin/list_graphs.h"
 #include "plugin/partitions.h"
 #include "sluice/host_backend.hpp"
 
@@ -27,26 +28,45 @@ struct Group {
 
 struct Stream {
   Group* group = nullptr;
+  std::uint64_t number = 0;  ///< no other stream of the backend ever has it
   CuStream handle = nullptr;
   CuDevicePointer mask = 0;  ///< MaskWords of its kernels; 0 if they have none
   Status first_error;
   IndexReports reports;
   LibraryStream scratch;
+  HostCopies copies;
+  CuEvent idle = nullptr;        ///< see wait_for_stream
+  std::vector<void*> addresses;  ///< of the operands of the launch under way
+  std::vector<void*> parameters;
 };
 
 /// An operation's kernel on one device. Immutable. Without a library's call and without code it has
 /// nothing to compute. Behind the call runs the code, which has the rest of the operation's body.
 struct Kernel : plugin::detail::Kernel {
+  Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+  ~Kernel();
+
   Backend* backend = nullptr;
   std::unique_ptr<const LibraryCall> library;
   Source source;
   std::shared_ptr<const LoadedKernel> code;
-  unsigned num_blocks = 0;  ///< of a launch; of a masked kernel, as many as the device can hold
+  unsigned num_blocks = 0;     ///< of a launch; of a masked kernel, as many as the device can hold
+  unsigned report_number = 0;  ///< of ReportNumbers; 0 if it reports no indices
 };
 
 struct CommandList : plugin::detail::CommandList {
   Group* group = nullptr;
   bool calls_libraries = false;
+  ListGraphs graphs;
+};
+
+/// Captures of command lists so far.
+struct GraphCounts {
+  std::int64_t num_captured = 0;
+  std::int64_t num_refused = 0;
+  std::string last_refusal;  ///< why; the list runs without graphs
 };
 
 /// The devices of a driver. Several threads may call functions at once; one thread at a time uses a
@@ -86,10 +106,22 @@ class Backend {
 
   Status make_stream(Group& group, std::unique_ptr<Stream>* stream);
   void destroy_stream(Stream& stream);
-  Status submit(Stream& stream, const CommandList& list, std::span<void* const> bindings);
+  Status submit(Stream& stream, CommandList& list, std::span<void* const> bindings);
   Status wait(Stream& stream, std::int64_t timeout_ns);
   /// The blocks of masked kernels that ran outside of the group's cores so far. Waits for the work.
   Status count_strayed(const Stream& stream, std::uint32_t* count);
+
+  ReportNumbers& report_numbers() { return report_numbers_; }
+  GraphCounts graph_counts() const;
+
+  // ---- for ListGraphs ----
+
+  /// Submits commands `begin` to `end` of a list, one by one.
+  /// Requires: the device's context is current.
+  Status run_commands(Stream& stream, const CommandList& list, std::size_t begin, std::size_t end,
+                      std::span<void* const> bindings);
+  bool is_device_memory(const void* address) const;
+  void count_capture(const Status& captured);
 
  private:
   Backend(Driver driver, std::string nvrtc)
@@ -109,18 +141,20 @@ class Backend {
   int attribute(CuDeviceAttribute attribute, CuDevice device) const;
   Status make_mask(Stream& stream);
   Status count_blocks(std::int32_t device, Kernel& kernel) const;
-  bool is_device_memory(const void* address) const;
   Status launch(Stream& stream, const plugin::detail::Command& command,
                 std::span<void* const> bindings);
-  Status copy(const Stream& stream, const plugin::detail::Command& command,
+  Status copy(Stream& stream, const plugin::detail::Command& command,
               std::span<void* const> bindings);
 
   const Driver driver_;
   KernelStore store_;
   Libraries libraries_;
-  std::vector<CuContext> contexts_;  // by device
+  ReportNumbers report_numbers_;
+  std::atomic<std::uint64_t> num_streams_ = 0;  // made so far
+  std::vector<CuContext> contexts_;             // by device
   std::vector<std::unique_ptr<Partitions>> partitions_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards what follows
+  GraphCounts graph_counts_;
   std::map<std::uintptr_t, std::int64_t> allocations_;  // sizes in bytes, by address
 };
 

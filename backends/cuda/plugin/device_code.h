@@ -12,6 +12,7 @@
 #include "plugin/compile/nvrtc.h"
 #include "plugin/confine/confine.h"
 #include "plugin/generate/text/source.h"
+#include "plugin/graph_use.h"
 #include "plugin/libraries/options.h"
 #include "sluice/extensions/kernel_code.h"
 
@@ -24,6 +25,7 @@ struct Driver {
   Confine confine = Confine::kNothing;
   std::shared_ptr<void> owner;
   LibraryOptions libraries = {};
+  GraphUse graphs = GraphUse::kRepeated;
 };
 
 /// The status of a call; the emulator's explanation follows the result. The driver's own

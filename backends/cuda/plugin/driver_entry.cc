@@ -12,12 +12,15 @@ struct InstalledDriver {
     std::string library = kDriverLibrary;
     std::string_view confine = usual_confine();
     std::string_view libraries = usual_libraries();
+    std::string_view graphs = usual_graph_use();
     for (const sluice_option& option : options) {
       const std::string_view name = option.name;
       if (name == "nvrtc") {
         *nvrtc = option.value;
       } else if (name == "confine") {
         confine = option.value;
+      } else if (name == "graphs") {
+        graphs = option.value;
       } else if (name == "driver") {
         library = option.value;
       } else if (name == "libraries") {
@@ -27,11 +30,12 @@ struct InstalledDriver {
       } else {
         return plugin::invalid_argument(
             "unknown option \"" + std::string(name) +
-            "\"; there are: confine, cublaslt, driver, libraries, nvrtc");
+            "\"; there are: confine, cublaslt, driver, graphs, libraries, nvrtc");
       }
     }
     Status status = parse_confine(confine, &driver->confine);
     if (status.is_ok()) status = parse_libraries(libraries, &driver->libraries);
+    if (status.is_ok()) status = parse_graph_use(graphs, &driver->graphs);
     if (!status.is_ok()) return status;
     // A library's kernels know no masks.
     if (driver->confine == Confine::kMasks) driver->libraries.are_used = false;

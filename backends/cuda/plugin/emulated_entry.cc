@@ -50,20 +50,24 @@ struct Emulator {
     const char* const usual = std::getenv("SLUICE_CUDA_EMULATED");
     std::string machine = usual != nullptr ? usual : "";
     std::string_view confine = usual_confine();
+    std::string_view graphs = usual_graph_use();
     for (const sluice_option& option : options) {
       const std::string_view name = option.name;
       if (name == "nvrtc") {
         *nvrtc = option.value;
       } else if (name == "confine") {
         confine = option.value;
+      } else if (name == "graphs") {
+        graphs = option.value;
       } else if (name == "machine") {
         machine = option.value;
       } else {
         return plugin::invalid_argument("unknown option \"" + std::string(name) +
-                                        "\"; there are: confine, machine, nvrtc");
+                                        "\"; there are: confine, graphs, machine, nvrtc");
       }
     }
     Status status = parse_confine(confine, &driver->confine);
+    if (status.is_ok()) status = parse_graph_use(graphs, &driver->graphs);
     if (!status.is_ok()) return status;
     std::shared_ptr<emulator::EmulatedDriver> emulated;
     status = share_machine(machine, &emulated);

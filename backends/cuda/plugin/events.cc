@@ -32,11 +32,13 @@ void destroy(sluice_event* event) {
   delete &of(event);
 }
 
-Status record_on(Event& event, const Stream& stream) {
+Status record_on(Event& event, Stream& stream) {
   const Driver& driver = event.backend->driver();
   if (event.device != stream.group->device) destroy_handle(event);
   event.device = stream.group->device;
   if (Status status = event.backend->enter(event.device); !status.is_ok()) return status;
+  // Who waits for the event finds the bytes that go to the host in their places.
+  if (Status status = stream.copies.settle(driver, stream.handle); !status.is_ok()) return status;
   if (event.handle == nullptr) {
     Status status = check_call(
         driver, driver.table.event_create(&event.handle, kEventDisableTiming), "making an event");

@@ -248,17 +248,19 @@ def write_branches(path: Path) -> Arrays:
 
 
 def check_confined(name: str, package: Path, feeds: Arrays, outputs: list[str], report: Report) -> None:
-    """On two of the device's cores, by either means, as on all of it: to the last bit."""
+    """Two of the device's cores, by either means, give the bits that all of it gives; so do graphs."""
     os.environ["SLUICE_CUDA_EMULATED"] = "seed=1"
     results = {}
     for confine in ("none", "contexts", "masks"):
         os.environ["SLUICE_CUDA_CONFINE"] = confine
-        results[confine] = run_model(package, feeds, outputs, ("--threads", "2"))
-    del os.environ["SLUICE_CUDA_CONFINE"]
-    for confine in ("contexts", "masks"):
-        same = all(np.array_equal(results[confine][output], results["none"][output], equal_nan=True)
-                   for output in outputs)
-        report.add(same, f"{name} on two cores by {confine}: the same bits as on the whole device")
+        for graphs in ("none", "always"):
+            os.environ["SLUICE_CUDA_GRAPHS"] = graphs
+            results[confine, graphs] = run_model(package, feeds, outputs, ("--threads", "2"))
+    del os.environ["SLUICE_CUDA_CONFINE"], os.environ["SLUICE_CUDA_GRAPHS"]
+    plain = results.pop(("none", "none"))
+    for (confine, graphs), result in results.items():
+        same = all(np.array_equal(result[output], plain[output], equal_nan=True) for output in outputs)
+        report.add(same, f"{name}, confine={confine}, graphs={graphs}: the same bits as without both")
 
 
 def check_two_devices(model: Path, feeds: Arrays, folder: Path, report: Report) -> None:
