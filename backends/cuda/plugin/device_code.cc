@@ -9,8 +9,11 @@
 namespace sluice::cuda {
 namespace {
 
-// Texts whose PTX is kept: 4096 kernels of some 10 KiB.
+// Texts whose code is kept: 4096 kernels of some 10 to 50 KiB.
 constexpr std::size_t kMaxKept = 4096;
+
+// The latest PTX that the emulator was tried with; later compilers may use instructions it lacks.
+constexpr int kMaxEmulated = 90;
 
 }  // namespace
 
@@ -51,25 +54,48 @@ const sluice_code_image* choose_image(std::span<const sluice_code_image> images,
   return best;
 }
 
+bool depends_on_architecture(std::string_view text) {
+  return text.find("__CUDA_ARCH__") != std::string_view::npos;
+}
+
+std::string choose_target(int capability, std::span<const int> architectures, bool is_emulated) {
+  if (is_emulated) capability = std::min(capability, kMaxEmulated);
+  const auto after = std::ranges::upper_bound(architectures, capability);
+  if (after == architectures.begin()) return kPortableTarget;
+  const int latest = *std::prev(after);
+  return (latest == capability && !is_emulated ? "sm_" : "compute_") + std::to_string(latest);
+}
+
 Status KernelStore::compile(const std::string& text, const std::string& target,
                             std::string* image) {
-  if (target != kPortableTarget) return nvrtc_.compile(text, target, image);
   const std::lock_guard lock(mutex_);
-  if (const auto found = ptx_.find(text); found != ptx_.end()) {
+  if (const auto found = compiled_.find({target, text}); found != compiled_.end()) {
     *image = found->second;
     return plugin::ok();
   }
   if (Status status = nvrtc_.compile(text, target, image); !status.is_ok()) return status;
-  if (ptx_.size() >= kMaxKept) ptx_.clear();
-  ptx_.emplace(text, *image);
+  if (compiled_.size() >= kMaxKept) compiled_.clear();
+  compiled_.emplace(std::pair(target, text), *image);
   return plugin::ok();
 }
 
 Status KernelStore::load(CuDevice device, const std::string& text,
                          std::shared_ptr<const LoadedKernel>* kernel) {
-  std::string ptx;
-  Status status = compile(text, kPortableTarget, &ptx);
-  return status.is_ok() ? load_image(device, ptx, kernel) : status;
+  using enum CuDeviceAttribute;
+  int major = 0;
+  int minor = 0;
+  const DriverTable& cu = driver_.table;
+  CuResult result = cu.device_get_attribute(&major, kComputeCapabilityMajor, device);
+  if (result == CuResult::kSuccess) {
+    result = cu.device_get_attribute(&minor, kComputeCapabilityMinor, device);
+  }
+  Status status = check_call(driver_, result, "asking a device for its architecture");
+  if (!status.is_ok()) return status;
+  const std::string target =
+      choose_target(major * 10 + minor, nvrtc_.architectures(), driver_.is_emulated);
+  std::string code;
+  status = compile(text, target, &code);
+  return status.is_ok() ? load_image(device, code, kernel) : status;
 }
 
 Status KernelStore::load_image(CuDevice device, const std::string& image,

@@ -53,6 +53,18 @@ class LoadedKernel {
 /// compiles for.
 inline constexpr const char* kPortableTarget = "compute_75";
 
+/// The lowest target with asynchronous copies and matrix units for bf16. Packages hold code for it
+/// besides, of kernels whose text asks for the architecture.
+inline constexpr const char* kAsynchronousTarget = "compute_80";
+
+/// Whether a text is another program for kAsynchronousTarget than for kPortableTarget.
+bool depends_on_architecture(std::string_view text);
+
+/// What a kernel is compiled for that a device of this capability (90 for 9.0) runs at once, by a
+/// compiler that knows these architectures, ascending: machine code of its own architecture; else
+/// PTX of the latest before it, from which the driver makes code. An emulated device runs PTX.
+std::string choose_target(int capability, std::span<const int> architectures, bool is_emulated);
+
 /// Names a text: equal names mean equal texts. A hash (FNV-1a, 64 bits) in hexadecimal.
 std::string key_of(std::string_view text);
 
@@ -73,8 +85,9 @@ class KernelStore {
   /// Fails: UNAVAILABLE  kernels cannot be compiled here
   Status check_compiler() { return nvrtc_.open(); }
 
+  /// Compiles for the device's own architecture (choose_target).
   /// Requires: the device's context is current.
-  /// Fails: as Nvrtc::compile; as the driver, when it loads the PTX
+  /// Fails: as Nvrtc::compile; as the driver, when it loads the code
   Status load(CuDevice device, const std::string& text,
               std::shared_ptr<const LoadedKernel>* kernel);
 
@@ -84,7 +97,7 @@ class KernelStore {
   Status load_image(CuDevice device, const std::string& image,
                     std::shared_ptr<const LoadedKernel>* kernel);
 
-  /// Compiles a text. The portable code is kept for later calls.
+  /// Compiles a text. The code is kept for later calls.
   /// Fails: as Nvrtc::compile
   Status compile(const std::string& text, const std::string& target, std::string* image);
 
@@ -92,7 +105,7 @@ class KernelStore {
   const Driver& driver_;
   Nvrtc nvrtc_;
   std::mutex mutex_;
-  std::map<std::string, std::string> ptx_;                                                // by text
+  std::map<std::pair<std::string, std::string>, std::string> compiled_;  // by target and text
   std::map<std::pair<CuDevice, std::string>, std::weak_ptr<const LoadedKernel>> loaded_;  // by code
 };
 

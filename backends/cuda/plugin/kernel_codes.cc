@@ -13,6 +13,13 @@ Status compile_for(const Kernel& kernel, const Source& generated, const std::str
                    std::span<const char* const> targets, sluice_code_receiver receive,
                    void* user_data) {
   std::vector<std::string> names = {kPortableTarget};
+  const auto is_asked = [&](std::string_view name) {
+    return std::ranges::find(targets, name, [](const char* t) { return std::string_view(t); }) !=
+           targets.end();
+  };
+  if (depends_on_architecture(text) && !is_asked(kAsynchronousTarget)) {
+    names.emplace_back(kAsynchronousTarget);
+  }
   names.insert(names.end(), targets.begin(), targets.end());
   std::vector<std::string> images(names.size());
   std::vector<sluice_code_image> views;

@@ -100,8 +100,8 @@ Status write_images(const std::filesystem::path& folder, const std::string& name
 }  // namespace
 
 std::string image_file_name(const std::string& kernel, const std::string& target) {
-  if (target.starts_with("compute_")) return kernel + ".ptx";
-  return fmt::format("{}.{}.cubin", kernel, target);
+  if (target == "compute_75") return kernel + ".ptx";
+  return fmt::format("{}.{}.{}", kernel, target, target.starts_with("compute_") ? "ptx" : "cubin");
 }
 
 Status write_code_files(const package::Executable& executable, std::string_view backend,

@@ -10,11 +10,11 @@
 
 namespace sluice::compile {
 
-/// Writes the kernels that `backend` runs to the folder: `NAME.cu`, the source; `NAME.ptx` and
-/// `NAME.sm_80.cubin`, its code; and `schedule.json`, which lists storage, kernels with launch
-/// dimensions, and which operation calls which kernel with which tensors (docs/cuda.md).
-/// Fails: kInvalidArgument if `backend` has no compiled kernel in the package; what writing
-/// reports.
+/// Writes the kernels that `backend` runs to the folder: `NAME.cu`, the source; `NAME.ptx`,
+/// `NAME.compute_80.ptx` and `NAME.sm_80.cubin`, its code; and `schedule.json`, which lists
+/// storage, kernels with launch dimensions, and which operation calls which kernel with which
+/// tensors (docs/cuda.md). Fails: kInvalidArgument if `backend` has no compiled kernel in the
+/// package; what writing reports.
 Status write_code_files(const package::Executable& executable, std::string_view backend,
                         const std::filesystem::path& folder);
 

@@ -38,6 +38,8 @@ Status Nvrtc::open_once() {
                                     "in the variable SLUICE_CUDA_NVRTC"};
   }
   Binder binder(opened);
+  binder.bind("nvrtcGetNumSupportedArchs", &num_architectures_);
+  binder.bind("nvrtcGetSupportedArchs", &list_architectures_);
   binder.bind("nvrtcCreateProgram", &create_);
   binder.bind("nvrtcDestroyProgram", &destroy_);
   binder.bind("nvrtcCompileProgram", &compile_);
@@ -47,8 +49,21 @@ Status Nvrtc::open_once() {
   binder.bind("nvrtcGetCUBIN", &cubin_);
   binder.bind("nvrtcGetProgramLogSize", &log_size_);
   binder.bind("nvrtcGetProgramLog", &log_);
-  if (binder.missing().empty()) return plugin::ok();
-  return {SLUICE_UNAVAILABLE, "the compiler for CUDA lacks" + binder.missing()};
+  if (!binder.missing().empty()) {
+    return {SLUICE_UNAVAILABLE, "the compiler for CUDA lacks" + binder.missing()};
+  }
+  int count = 0;
+  if (num_architectures_(&count) == 0 && count > 0) {
+    architectures_.resize(static_cast<std::size_t>(count));
+    if (list_architectures_(architectures_.data()) != 0) architectures_.clear();
+    std::ranges::sort(architectures_);
+  }
+  return plugin::ok();
+}
+
+const std::vector<int>& Nvrtc::architectures() {
+  (void)open();  // without a compiler there is none
+  return architectures_;
 }
 
 std::string Nvrtc::log_of(Program program) const {

@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "sluice/backend.hpp"
 
@@ -23,6 +24,9 @@ class Nvrtc {
   /// Fails: UNAVAILABLE  there is none, or it lacks a function
   Status open();
 
+  /// The architectures that this compiler knows, ascending: 75 for 7.5. Empty without a compiler.
+  const std::vector<int>& architectures();
+
   /// Compiles `text` for a target: `compute_75` gives PTX, `sm_80` machine code of that
   /// architecture. The text has no header of the host: built-in functions and types alone.
   /// Fails: as `open`; INVALID_ARGUMENT for another target, one that this compiler does not know,
@@ -40,7 +44,10 @@ class Nvrtc {
   const std::string library_;
   std::once_flag once_;
   Status opened_;
+  std::vector<int> architectures_;
   std::mutex mutex_;  // of compilations
+  int (*num_architectures_)(int* count) = nullptr;
+  int (*list_architectures_)(int* numbers) = nullptr;
   int (*create_)(Program*, const char* text, const char* name, int num_headers,
                  const char* const* headers, const char* const* names) = nullptr;
   int (*destroy_)(Program*) = nullptr;

@@ -9,7 +9,7 @@ namespace {
 
 /// The counters are reset by atomic operations because other blocks have used them so.
 constexpr std::string_view kFrame = R"(
-extern "C" __global__ void $kernel($parameters, unsigned num_blocks, unsigned* mask) {
+extern "C" __global__ void $bounds$kernel($parameters, unsigned num_blocks, unsigned* mask) {
   unsigned core;
   asm("mov.u32 %0, %%smid;" : "=r"(core));
   const bool is_inside = (mask[$bits + core / 32] >> core % 32 & 1) != 0;
@@ -75,18 +75,22 @@ std::vector<std::uint32_t> mask_words(std::int32_t num_cores, std::span<const st
 }
 
 Status mask_kernel(Source* source) {
-  const std::string head = std::string("extern \"C\" __global__ void ") + kKernelName + "(";
+  constexpr std::string_view kStart = "extern \"C\" __global__ void ";
+  const std::string head = std::string(kKernelName) + "(";
   std::string& text = source->text;
-  const std::size_t start = text.find(head);
-  const std::size_t end = text.find(") {\n", start);
-  if (start == std::string::npos || end == std::string::npos) {
+  const std::size_t start = text.find(kStart);
+  const std::size_t at = text.find(head, start);
+  const std::size_t end = text.find(") {\n", at);
+  if (start == std::string::npos || at == std::string::npos || end == std::string::npos) {
     return plugin::invalid_argument("the text has no kernel \"" + std::string(kKernelName) + "\"");
   }
-  const std::string parameters = text.substr(start + head.size(), end - start - head.size());
+  const std::string bounds = text.substr(start + kStart.size(), at - start - kStart.size());
+  const std::string parameters = text.substr(at + head.size(), end - at - head.size());
   std::string body = text.substr(end);
   replace_all(body, "blockIdx.x", "block");
   std::string frame(kFrame);
-  const std::string words[][2] = {{"$kernel", kKernelName},
+  const std::string words[][2] = {{"$bounds", bounds},
+                                  {"$kernel", kKernelName},
                                   {"$parameters", parameters},
                                   {"$arguments", names_of(parameters)},
                                   {"$next", std::to_string(MaskWords::kNext)},

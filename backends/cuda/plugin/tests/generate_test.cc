@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "plugin/compile/nvrtc.h"
+#include "plugin/device_code.h"
 #include "plugin/generate/text/formulas.h"
 #include "plugin/generate/text/text.h"
 
@@ -126,6 +127,22 @@ TEST(Compiler, MissingLibraryIsNamedWithTheRemedy) {
   EXPECT_EQ(status.code, SLUICE_UNAVAILABLE);
   EXPECT_THAT(status.text, HasSubstr("libnvrtc-that-is-not-there.so"));
   EXPECT_THAT(status.text, HasSubstr("SLUICE_CUDA_NVRTC"));
+}
+
+TEST(Target, DevicesGetTheirOwnArchitectureWhereTheCompilerKnowsIt) {
+  const std::vector<int> known = {75, 80, 86, 90};
+  EXPECT_EQ(choose_target(90, known, false), "sm_90");
+  EXPECT_EQ(choose_target(89, known, false), "compute_86");
+  EXPECT_EQ(choose_target(121, known, false), "compute_90");
+  EXPECT_EQ(choose_target(70, known, false), "compute_75");
+  EXPECT_EQ(choose_target(90, {}, false), "compute_75");
+}
+
+TEST(Target, EmulatedDevicesGetPtxThatTheEmulatorKnows) {
+  const std::vector<int> known = {75, 80, 90, 120};
+  EXPECT_EQ(choose_target(75, known, true), "compute_75");
+  EXPECT_EQ(choose_target(86, known, true), "compute_80");
+  EXPECT_EQ(choose_target(120, known, true), "compute_90");
 }
 
 TEST(Compiler, LogOfAWrongTextIsTheError) {

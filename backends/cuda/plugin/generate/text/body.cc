@@ -130,8 +130,10 @@ std::string constants_text(const sluice_op& op) {
   return text;
 }
 
-std::string store_result(const sluice_op& op, const std::string& value, const std::string& index) {
-  if (op.body == nullptr) return "  y[" + index + "] = " + value + ";\n";
+std::string apply_body(const sluice_op& op, const std::string& value, const std::string& index,
+                       const std::function<std::string(int input)>& read, std::string* result) {
+  *result = value;
+  if (op.body == nullptr) return "";
   const sluice_body& body = *op.body;
   const Dims dims = plugin::dims_of(op.outputs[0].tensor);
   std::string text;
@@ -140,11 +142,7 @@ std::string store_result(const sluice_op& op, const std::string& value, const st
     text += "  const float " + register_name(next++) + " = " + expression + ";\n";
   };
   if (!is_only_a_body(op)) define(value);
-  for (int i = 0; i < op.num_body_inputs; ++i) {
-    const Dims input = plugin::dims_of(op.body_inputs[i].tensor);
-    define("x" + std::to_string(op.num_inputs + i) + "[" + broadcast_index(index, input, dims) +
-           "]");
-  }
+  for (int i = 0; i < op.num_body_inputs; ++i) define(read(i));
   for (std::int32_t i = 0; i < body.num_constants; ++i) {
     if (plugin::num_elements(body.constants[i]) == 1) {
       define(literal(real_at(body.constants[i], 0)));
@@ -159,7 +157,20 @@ std::string store_result(const sluice_op& op, const std::string& value, const st
                                         inputs_of_step(body.steps[i]), &expression);
     define(status.is_ok() ? expression : "no_formula");  // check_floats has found one
   }
-  return text + "  y[" + index + "] = " + register_name(body.result) + ";\n";
+  *result = register_name(body.result);
+  return text;
+}
+
+std::string store_result(const sluice_op& op, const std::string& value, const std::string& index) {
+  const Dims dims = plugin::dims_of(op.outputs[0].tensor);
+  const auto read = [&](int i) {
+    const Dims input = plugin::dims_of(op.body_inputs[i].tensor);
+    return "x" + std::to_string(op.num_inputs + i) + "[" + broadcast_index(index, input, dims) +
+           "]";
+  };
+  std::string result;
+  const std::string text = apply_body(op, value, index, read, &result);
+  return text + "  y[" + index + "] = " + result + ";\n";
 }
 
 Status write_kernel(const sluice_op& op, Parameters parameters, const ElementKernel& kernel,

@@ -1,6 +1,7 @@
 // The element-wise body that follows an operation.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,15 @@ void add_body_inputs(const sluice_op& op, Parameters* parameters);
 std::string constants_text(const sluice_op& op);
 
 /// Statements that apply the body to `value`, the operation's own result at the flat index `index`
-/// of output 0, and store the result there. `value` is not read if the operation is only a body.
-/// Requires: check_floats was ok, and every dimension is known.
+/// of output 0. `read` gives the body's input of a number as an expression. The result is the
+/// expression `result`.
+/// Requires: as store_result.
+std::string apply_body(const sluice_op& op, const std::string& value, const std::string& index,
+                       const std::function<std::string(int input)>& read, std::string* result);
+
+/// Statements that apply the body as apply_body, and store the result in output 0. `value` is not
+/// read if the operation is only a body. Requires: check_floats was ok, and every dimension is
+/// known.
 std::string store_result(const sluice_op& op, const std::string& value, const std::string& index);
 
 /// A kernel whose threads compute an element of output 0 each.

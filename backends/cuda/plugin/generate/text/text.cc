@@ -184,11 +184,13 @@ std::string check_place(std::int64_t end, std::int64_t extent, std::size_t axis)
   return check_range("at", end, extent, axis);
 }
 
-std::string kernel_head(const Parameters& parameters, std::int64_t num_elements) {
+std::string kernel_head(const Parameters& parameters, std::int64_t num_elements,
+                        const std::string& functions, const std::string& bounds) {
   const char* const index = num_elements < kMaxShortIndex ? "unsigned" : "unsigned long long";
   return std::string("typedef ") + index + " Index;\n" + types_text(parameters.op()) +
-         (parameters.reports_indices() ? kReport : "") + "\nextern \"C\" __global__ void " +
-         kKernelName + "(" + parameters.declarations() + ") {\n";
+         (parameters.reports_indices() ? kReport : "") + functions +
+         "\nextern \"C\" __global__ void " + bounds + kKernelName + "(" +
+         parameters.declarations() + ") {\n";
 }
 
 std::string find_element(unsigned threads, std::int64_t num_elements) {

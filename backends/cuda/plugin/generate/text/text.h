@@ -76,7 +76,9 @@ std::string check_index(std::int64_t extent, std::size_t axis);
 std::string check_place(std::int64_t end, std::int64_t extent, std::size_t axis);
 
 /// The head of a kernel up to its brace: index type, element types, functions, name, parameters.
-std::string kernel_head(const Parameters& parameters, std::int64_t num_elements);
+/// `functions` may use the types; `bounds` are those of the launch, with a blank behind.
+std::string kernel_head(const Parameters& parameters, std::int64_t num_elements,
+                        const std::string& functions = {}, const std::string& bounds = {});
 
 /// Finds the element `i` of a thread and returns if there is none.
 std::string find_element(unsigned threads, std::int64_t num_elements);

@@ -35,8 +35,10 @@ sluice_argument at(void* address) { return {-1, 0, address, 0, nullptr}; }
 /// A stream with the work of one kernel.
 class OneKernel {
  public:
-  OneKernel(Backend& backend, Group& group, const sluice_op& op) : backend_(backend), op_(op) {
-    status_ = backend.make_kernel(0, op, nullptr, &kernel_);
+  /// `source`, if not null, is the kernel.
+  OneKernel(Backend& backend, Group& group, const sluice_op& op, const Source* source = nullptr)
+      : backend_(backend), op_(op) {
+    status_ = source == nullptr ? backend.make_kernel(0, op, nullptr, &kernel_) : make(*source);
     if (status_.is_ok()) status_ = backend.make_stream(group, &stream_);
     for (const sluice_tensor* tensor : inputs_and_body(op)) add(*tensor, &inputs_);
     add(op.outputs[0].tensor, &outputs_);
@@ -69,6 +71,16 @@ class OneKernel {
   }
 
  private:
+  Status make(const Source& source) {
+    kernel_ = std::make_unique<Kernel>();
+    kernel_->op = &op_;
+    kernel_->backend = &backend_;
+    kernel_->source = source;
+    kernel_->num_blocks = source.grid[0];
+    Status status = backend_.enter(0);
+    if (!status.is_ok()) return status;
+    return backend_.store().load(0, source.text, &kernel_->code);
+  }
   void add(const sluice_tensor& tensor, std::vector<sluice_argument>* arguments) {
     memory_.push_back(std::make_unique<DeviceBytes>(backend_, tensor.size_bytes));
     if (status_.is_ok()) status_ = memory_.back()->status;
@@ -127,6 +139,11 @@ class OneKernel {
 RunResult run_op(Backend& backend, Group& group, const sluice_op& op,
                  const std::vector<std::vector<float>>& inputs, int repeats) {
   return OneKernel(backend, group, op).run(inputs, repeats);
+}
+
+RunResult run_source(Backend& backend, Group& group, const sluice_op& op, const Source& source,
+                     const std::vector<std::vector<float>>& inputs) {
+  return OneKernel(backend, group, op, &source).run(inputs, 1);
 }
 
 RunResult run_op(Backend& backend, Group& group, const sluice_op& op, int repeats) {

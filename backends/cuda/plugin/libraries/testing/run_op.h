@@ -22,4 +22,8 @@ RunResult run_op(Backend& backend, Group& group, const sluice_op& op,
 /// As above, with some numbers.
 RunResult run_op(Backend& backend, Group& group, const sluice_op& op, int repeats = 1);
 
+/// Runs another kernel for the operation than the backend would make, unconfined.
+RunResult run_source(Backend& backend, Group& group, const sluice_op& op, const Source& source,
+                     const std::vector<std::vector<float>>& inputs);
+
 }  // namespace sluice::cuda::testing
