@@ -148,6 +148,36 @@ TEST_F(CountedStreams, GuestThatLeavesWithinACaptureGivesTheStreamsBackThatJoine
   EXPECT_EQ(num_destroyed, 0);
 }
 
+/// A driver that answers questions to streams with a result of the test's choice.
+class AnsweringStreams : public EmulatedGuests {
+ protected:
+  static inline CuResult answer = CuResult::kSuccess;
+  static inline int num_resets = 0;
+
+  void change(cuda::DriverTable& table) override {
+    static cuda::DriverTable emulated;
+    emulated = table;
+    table.stream_query = [](cuda::CuStream /*stream*/) { return answer; };
+    table.device_primary_ctx_reset = [](cuda::CuDevice device) {
+      ++num_resets;
+      return emulated.device_primary_ctx_reset(device);
+    };
+  }
+};
+
+TEST_F(AnsweringStreams, ContextIsMadeAnewBehindEachErrorThatEndsIt) {
+  for (const int number : {214, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719}) {
+    num_resets = 0;
+    answer = static_cast<CuResult>(number);
+    start();
+    CallingGuest guest(*device_);
+    EXPECT_EQ(guest.ask(CallKind::kStreamAsk, HandleBody{}), answer);
+    guest.leave();
+    stop();
+    EXPECT_EQ(num_resets, 1) << number;
+  }
+}
+
 TEST_F(GuestStreams, LostContextIsToldByEveryCallThatEntersAStream) {
   start();
   CallingGuest guest(*device_);

@@ -24,17 +24,6 @@ Status as_status(CuResult result, const char* what) {
 
 }  // namespace
 
-bool ends_context(CuResult result) {
-  switch (result) {
-    case CuResult::kIllegalAddress:
-    case CuResult::kIllegalInstruction:
-    case CuResult::kMisalignedAddress:
-    case CuResult::kLaunchFailed:
-    case CuResult::kContextIsDestroyed: return true;
-    default: return false;
-  }
-}
-
 CuResult Module::load(const cuda::DriverTable& driver, DeviceCode& code, bool is_shared,
                       std::shared_ptr<const Module>* module) {
   const std::shared_ptr<Module> made(new Module(driver, is_shared));
@@ -144,7 +133,7 @@ void SharedDevice::leave() {
 }
 
 void SharedDevice::notice(CuResult result) {
-  if (!ends_context(result)) return;
+  if (!cuda::ends_context(result)) return;
   const std::lock_guard lock(mutex_);
   is_lost_ = true;
 }

@@ -127,7 +127,4 @@ class SharedDevice {
   bool is_lost_ = false;
 };
 
-/// Whether a result means that the context is lost.
-bool ends_context(cuda::CuResult result);
-
 }  // namespace sluice::guest

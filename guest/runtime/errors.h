@@ -21,6 +21,7 @@ namespace sluice::guest {
   row(kInvalidKernelImage, cudaErrorInvalidKernelImage, 200, "the device code is damaged")                   \
   row(kDeviceUninitialized, cudaErrorDeviceUninitialized, 201, "the device has no context")                  \
   row(kNoKernelImageForDevice, cudaErrorNoKernelImageForDevice, 209, "the device code is for another architecture") \
+  row(kEccUncorrectable, cudaErrorECCUncorrectable, 214, "the memory of the device has lost bits")            \
   row(kPeerAccessUnsupported, cudaErrorPeerAccessUnsupported, 217, "the devices cannot reach each other")    \
   row(kInvalidPtx, cudaErrorInvalidPtx, 218, "the PTX text is wrong")                                        \
   row(kUnsupportedPtxVersion, cudaErrorUnsupportedPtxVersion, 222, "the PTX text is newer than the driver")  \
@@ -29,11 +30,16 @@ namespace sluice::guest {
   row(kNotReady, cudaErrorNotReady, 600, "the work is not done yet")                                         \
   row(kIllegalAddress, cudaErrorIllegalAddress, 700, "a kernel touched memory that is not its own")          \
   row(kLaunchOutOfResources, cudaErrorLaunchOutOfResources, 701, "a launch wants more than a block may have") \
+  row(kLaunchTimeout, cudaErrorLaunchTimeout, 702, "a kernel ran for too long")                               \
   row(kContextIsDestroyed, cudaErrorContextIsDestroyed, 709, "the context was destroyed")                    \
+  row(kAssert, cudaErrorAssert, 710, "an assertion of a kernel does not hold")                                \
   row(kHostMemoryAlreadyRegistered, cudaErrorHostMemoryAlreadyRegistered, 712, "the memory is registered already") \
   row(kHostMemoryNotRegistered, cudaErrorHostMemoryNotRegistered, 713, "the memory is not registered")       \
+  row(kHardwareStackError, cudaErrorHardwareStackError, 714, "a kernel broke its call stack")                 \
   row(kIllegalInstruction, cudaErrorIllegalInstruction, 715, "a kernel has an instruction that the device lacks") \
   row(kMisalignedAddress, cudaErrorMisalignedAddress, 716, "an address has the wrong alignment")             \
+  row(kInvalidAddressSpace, cudaErrorInvalidAddressSpace, 717, "an address is of a memory that the instruction does not reach") \
+  row(kInvalidPc, cudaErrorInvalidPc, 718, "a kernel jumped to where no code is")                             \
   row(kLaunchFailure, cudaErrorLaunchFailure, 719, "a kernel failed")                                        \
   row(kNotPermitted, cudaErrorNotPermitted, 800, "the call is not allowed here")                             \
   row(kNotSupported, cudaErrorNotSupported, 801, "the guest library does not support this")                  \

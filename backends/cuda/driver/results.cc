@@ -22,7 +22,25 @@ const char* result_meaning(CuResult result) {
   return nullptr;
 }
 
+bool ends_context(CuResult result) {
+  switch (result) {
+    case CuResult::kEccUncorrectable:
+    case CuResult::kIllegalAddress:
+    case CuResult::kLaunchTimeout:
+    case CuResult::kContextIsDestroyed:
+    case CuResult::kAssert:
+    case CuResult::kHardwareStackError:
+    case CuResult::kIllegalInstruction:
+    case CuResult::kMisalignedAddress:
+    case CuResult::kInvalidAddressSpace:
+    case CuResult::kInvalidPc:
+    case CuResult::kLaunchFailed: return true;
+    default: return false;
+  }
+}
+
 sluice_code code_of(CuResult result) {
+  if (ends_context(result)) return SLUICE_UNAVAILABLE;
   switch (result) {
     case CuResult::kSuccess: return SLUICE_OK;
     case CuResult::kInvalidValue:
@@ -37,11 +55,7 @@ sluice_code code_of(CuResult result) {
     case CuResult::kNoBinaryForGpu:
     case CuResult::kUnsupportedPtxVersion:
     case CuResult::kNotSupported: return SLUICE_UNIMPLEMENTED;
-    case CuResult::kNoDevice:
-    case CuResult::kIllegalAddress:
-    case CuResult::kIllegalInstruction:
-    case CuResult::kMisalignedAddress:
-    case CuResult::kLaunchFailed: return SLUICE_UNAVAILABLE;
+    case CuResult::kNoDevice: return SLUICE_UNAVAILABLE;
     default: return SLUICE_FAILED_PRECONDITION;
   }
 }

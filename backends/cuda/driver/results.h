@@ -19,6 +19,7 @@ using plugin::Status;
   row(kInvalidImage, CUDA_ERROR_INVALID_IMAGE, 200, "the device code is damaged")                                                     \
   row(kInvalidContext, CUDA_ERROR_INVALID_CONTEXT, 201, "no context is current, or it is gone")                                       \
   row(kNoBinaryForGpu, CUDA_ERROR_NO_BINARY_FOR_GPU, 209, "the code is for another architecture")                                     \
+  row(kEccUncorrectable, CUDA_ERROR_ECC_UNCORRECTABLE, 214, "the memory of the device has lost bits")                                 \
   row(kPeerAccessUnsupported, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217, "the devices cannot reach each other")                         \
   row(kInvalidPtx, CUDA_ERROR_INVALID_PTX, 218, "the PTX text is wrong")                                                              \
   row(kUnsupportedPtxVersion, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222, "the PTX text is newer than the driver")                       \
@@ -28,13 +29,18 @@ using plugin::Status;
   row(kNotReady, CUDA_ERROR_NOT_READY, 600, "the work is not done yet")                                                               \
   row(kIllegalAddress, CUDA_ERROR_ILLEGAL_ADDRESS, 700, "a kernel or copy touched memory that is not its own")                        \
   row(kLaunchOutOfResources, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 701, "a launch wants more threads or memory than a block may have")  \
+  row(kLaunchTimeout, CUDA_ERROR_LAUNCH_TIMEOUT, 702, "a kernel ran for too long")                                                    \
   row(kPeerAccessAlreadyEnabled, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, 704, "peer access is on already")                            \
   row(kPeerAccessNotEnabled, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, 705, "peer access is not on")                                        \
   row(kContextIsDestroyed, CUDA_ERROR_CONTEXT_IS_DESTROYED, 709, "the context was destroyed")                                         \
+  row(kAssert, CUDA_ERROR_ASSERT, 710, "an assertion of a kernel does not hold")                                                      \
   row(kHostMemoryAlreadyRegistered, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, 712, "the memory is registered already")               \
   row(kHostMemoryNotRegistered, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, 713, "the memory is not registered")                           \
+  row(kHardwareStackError, CUDA_ERROR_HARDWARE_STACK_ERROR, 714, "a kernel broke its call stack")                                     \
   row(kIllegalInstruction, CUDA_ERROR_ILLEGAL_INSTRUCTION, 715, "a kernel has an instruction that the device lacks")                  \
   row(kMisalignedAddress, CUDA_ERROR_MISALIGNED_ADDRESS, 716, "an address has the wrong alignment")                                   \
+  row(kInvalidAddressSpace, CUDA_ERROR_INVALID_ADDRESS_SPACE, 717, "an address is of a memory that the instruction does not reach")   \
+  row(kInvalidPc, CUDA_ERROR_INVALID_PC, 718, "a kernel jumped to where no code is")                                                  \
   row(kLaunchFailed, CUDA_ERROR_LAUNCH_FAILED, 719, "a kernel failed")                                                                \
   row(kNotPermitted, CUDA_ERROR_NOT_PERMITTED, 800, "the call is not allowed here")                                                   \
   row(kNotSupported, CUDA_ERROR_NOT_SUPPORTED, 801, "the device or driver lacks this")                                                \
@@ -62,6 +68,10 @@ enum class CuResult : int {
 const char* result_name(CuResult result);
 /// `the device has too little free memory`; null for a number that is not in the table.
 const char* result_meaning(CuResult result);
+
+/// Whether the result of a kernel, or of the device, means that its context is lost: every later
+/// call in the context fails.
+bool ends_context(CuResult result);
 
 /// The code of a plug-in that fits: too little memory is RESOURCE_EXHAUSTED; a fault that ends a
 /// context or a lost device is UNAVAILABLE; an unknown name or handle is NOT_FOUND.
