@@ -109,6 +109,8 @@
   row(stream_begin_capture, cuStreamBeginCapture, 10010, (CuStream stream, CuCaptureMode mode)) \
   row(stream_end_capture, cuStreamEndCapture, 10000, (CuStream stream, CuGraph* graph)) \
   row(stream_is_capturing, cuStreamIsCapturing, 10000, (CuStream stream, CuCaptureStatus* status)) \
+  row(thread_exchange_stream_capture_mode, cuThreadExchangeStreamCaptureMode, 10010, \
+      (CuCaptureMode * mode)) \
   row(graph_instantiate_with_flags, cuGraphInstantiateWithFlags, 11040, \
       (CuGraphExec* exec, CuGraph graph, unsigned long long flags)) \
   row(graph_launch, cuGraphLaunch, 10000, (CuGraphExec exec, CuStream stream)) \

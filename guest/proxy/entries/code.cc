@@ -16,6 +16,22 @@ using cuda::CuResult;
 
 constexpr std::size_t kMaxNameBytes = 4096;
 
+/// A load may allocate memory, which the driver forbids the thread of a capture. Programs launch
+/// kernels for the first time within captures, so CUDA's runtime lifts this for its loads too.
+class AllowedInCaptures {
+ public:
+  explicit AllowedInCaptures(const cuda::DriverTable& driver) : driver_(driver) {
+    driver_.thread_exchange_stream_capture_mode(&mode_);
+  }
+  AllowedInCaptures(const AllowedInCaptures&) = delete;
+  AllowedInCaptures& operator=(const AllowedInCaptures&) = delete;
+  ~AllowedInCaptures() { driver_.thread_exchange_stream_capture_mode(&mode_); }
+
+ private:
+  const cuda::DriverTable& driver_;
+  cuda::CuCaptureMode mode_ = cuda::CuCaptureMode::kRelaxed;
+};
+
 /// The first piece pays for all: what was left of another code goes.
 CuResult begin_code(Guest& guest, std::uint64_t bytes) {
   guest.code = {};
@@ -53,6 +69,7 @@ CuResult code_load(Guest& guest, const Call& call, Answer& answer) {
   GuestLibrary library;
   library.variable_bytes = has_variables ? body.other : 0;
   if (!guest.take_quota(library.variable_bytes)) return CuResult::kOutOfMemory;
+  const AllowedInCaptures allowed(guest.driver());
   CuResult result = guest.device().load(std::move(code), has_variables, &library.module);
   if (result == CuResult::kSuccess) {
     answer.words[0] = guest.libraries.add(library);
@@ -114,6 +131,7 @@ CuResult kernel_find(Guest& guest, const Call& call, Answer& answer) {
   const GuestLibrary* const library = guest.libraries.find(from_body<HandleBody>(call.body).handle);
   const std::string name = name_of(call);
   if (library == nullptr || name.empty()) return CuResult::kInvalidHandle;
+  const AllowedInCaptures allowed(guest.driver());
   cuda::CuKernel handle = nullptr;
   GuestKernel kernel;
   kernel.module = library->module;
@@ -146,6 +164,7 @@ CuResult variable_find(Guest& guest, const Call& call, Answer& answer) {
   const std::string name = name_of(call);
   if (library == nullptr || name.empty()) return CuResult::kInvalidHandle;
   if (library->module->is_shared()) return CuResult::kNotPermitted;
+  const AllowedInCaptures allowed(guest.driver());
   std::size_t bytes = 0;
   const CuResult result = guest.driver().library_get_global(
       answer.words.data(), &bytes, library->module->library(), name.c_str());

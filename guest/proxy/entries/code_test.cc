@@ -32,6 +32,44 @@ TEST_F(GuestCode, SharedMemoryOfAKernelIsEachGuestsOwn) {
   EXPECT_EQ(allow(first, of_first.kernel, -1), CuResult::kInvalidValue);
 }
 
+/// A driver whose loads of code allocate memory, as on a GPU.
+class AllocatingLoads : public EmulatedGuests {
+ protected:
+  void change(cuda::DriverTable& table) override {
+    emulator = table;
+    table.library_load_data = [](auto... arguments) {
+      const CuResult result = allocate();
+      return result == CuResult::kSuccess ? emulator.library_load_data(arguments...) : result;
+    };
+    table.kernel_get_function = [](cuda::CuFunction* function, cuda::CuKernel kernel) {
+      const CuResult result = allocate();
+      return result == CuResult::kSuccess ? emulator.kernel_get_function(function, kernel) : result;
+    };
+  }
+
+ private:
+  static CuResult allocate() {
+    cuda::CuDevicePointer address = 0;
+    return emulator.mem_alloc(&address, 4096);
+  }
+  static inline cuda::DriverTable emulator;
+};
+
+TEST_F(AllocatingLoads, KernelIsFirstFoundAndLaunchedWithinACapture) {
+  start();
+  CallingGuest guest(*device_);
+  const std::uint64_t memory = guest.make_memory(4);
+  const std::uint64_t stream = guest.make_stream();
+  const HandleBody thread_local_capture = {.handle = stream, .flags = 1};
+  ASSERT_EQ(guest.ask(CallKind::kCaptureBegin, thread_local_capture), CuResult::kSuccess);
+  ASSERT_EQ(guest.launch(guest.find_store().kernel, memory, stream), CuResult::kSuccess);
+  const std::uint64_t graph = guest.make(CallKind::kCaptureEnd, HandleBody{.handle = stream});
+  const std::uint64_t exec = guest.make(CallKind::kGraphInstantiate, HandleBody{.handle = graph});
+  ASSERT_EQ(guest.ask(CallKind::kGraphLaunch, HandleBody{.handle = exec, .other = stream}),
+            CuResult::kSuccess);
+  EXPECT_EQ(guest.read(memory, stream), 7);
+}
+
 TEST_F(GuestCode, VariablesOfSharedCodeAreNobodys) {
   start();
   CallingGuest guest(*device_);

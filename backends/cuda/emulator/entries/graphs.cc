@@ -32,6 +32,14 @@ CuResult stream_is_capturing(CuStream handle, CuCaptureStatus* status) {
   });
 }
 
+CuResult thread_exchange_stream_capture_mode(CuCaptureMode* mode) {
+  if (*mode < CuCaptureMode::kGlobal || *mode > CuCaptureMode::kRelaxed) {
+    return CuResult::kInvalidValue;
+  }
+  *mode = exchange_capture_mode(*mode);
+  return CuResult::kSuccess;
+}
+
 CuResult graph_instantiate_with_flags(CuGraphExec* exec, CuGraph handle, unsigned long long flags) {
   return call([&](Machine& machine, Scheduler::Lock&) {
     const auto graph = machine.graphs.find(handle);
@@ -82,6 +90,7 @@ void fill_graph_entries(DriverTable& table) {
   table.stream_begin_capture = stream_begin_capture;
   table.stream_end_capture = stream_end_capture;
   table.stream_is_capturing = stream_is_capturing;
+  table.thread_exchange_stream_capture_mode = thread_exchange_stream_capture_mode;
   table.graph_instantiate_with_flags = graph_instantiate_with_flags;
   table.graph_launch = graph_launch;
   table.graph_destroy = graph_destroy;

@@ -1,9 +1,12 @@
 #include "emulator/machine/capture.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::cuda::emulator {
 namespace {
+
+thread_local CuCaptureMode mode_of_thread = CuCaptureMode::kGlobal;
 
 /// Whether every node that a stream added last comes before one of the origin's last nodes: the
 /// stream has joined the origin.
@@ -58,11 +61,17 @@ CuResult forbid_in_capture(Capture& capture, std::string what) {
   return explain(CuResult::kCaptureUnsupported, std::move(what) + " during a capture");
 }
 
+CuCaptureMode exchange_capture_mode(CuCaptureMode mode) {
+  return std::exchange(mode_of_thread, mode);
+}
+
 CuResult check_no_capture(Machine& machine, const char* what) {
+  if (mode_of_thread == CuCaptureMode::kRelaxed) return CuResult::kSuccess;
   for (const auto& capture : machine.captures) {
-    const bool concerns =
-        capture->mode == CuCaptureMode::kGlobal || (capture->mode == CuCaptureMode::kThreadLocal &&
-                                                    capture->thread == std::this_thread::get_id());
+    const bool is_own = capture->thread == std::this_thread::get_id();
+    const bool concerns = is_own ? capture->mode != CuCaptureMode::kRelaxed
+                                 : capture->mode == CuCaptureMode::kGlobal &&
+                                       mode_of_thread == CuCaptureMode::kGlobal;
     if (concerns) return forbid_in_capture(*capture, what);
   }
   return CuResult::kSuccess;

@@ -17,6 +17,10 @@ CuResult forbid_in_capture(Capture& capture, std::string what);
 /// The same for calls that a capture of mode global or thread-local forbids its threads.
 CuResult check_no_capture(Machine& machine, const char* what);
 
+/// Changes what captures forbid the calling thread, and returns what they forbade before: kRelaxed
+/// is nothing, kThreadLocal what its own captures forbid. Threads start with kGlobal.
+CuCaptureMode exchange_capture_mode(CuCaptureMode mode);
+
 CuResult begin_capture(Machine& machine, const std::shared_ptr<Stream>& stream, CuCaptureMode mode);
 /// `graph` receives a handle, or null on failure.
 CuResult end_capture(Machine& machine, const std::shared_ptr<Stream>& stream, CuGraph* graph);

@@ -141,6 +141,19 @@ TEST_F(GraphsTest, AllocationDuringAGlobalCaptureIsForbidden) {
   EXPECT_EQ(end(global), CuResult::kCaptureInvalidated);
 }
 
+TEST_F(GraphsTest, ThreadOfRelaxedModeAllocatesDuringItsCapture) {
+  start();
+  CuDevicePointer address = 0;
+  const CuStream stream = capture(CuCaptureMode::kThreadLocal);
+  CuCaptureMode mode = CuCaptureMode::kRelaxed;
+  ASSERT_EQ(cu_.thread_exchange_stream_capture_mode(&mode), CuResult::kSuccess);
+  EXPECT_EQ(mode, CuCaptureMode::kGlobal);
+  EXPECT_EQ(cu_.mem_alloc(&address, 4), CuResult::kSuccess);
+  ASSERT_EQ(cu_.thread_exchange_stream_capture_mode(&mode), CuResult::kSuccess);
+  EXPECT_EQ(cu_.mem_alloc(&address, 4), CuResult::kCaptureUnsupported);
+  EXPECT_EQ(end(stream), CuResult::kCaptureInvalidated);
+}
+
 TEST_F(GraphsTest, EventFromOutsideCannotBeWaitedFor) {
   start();
   const CuEvent outside = make_event();
