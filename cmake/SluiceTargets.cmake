@@ -117,3 +117,19 @@ function(sluice_bench name)
   target_link_libraries(bench_${name} PRIVATE ${deps} ${ARG_LINK})
   add_dependencies(benches bench_${name})
 endfunction()
+
+# sluice_nvcc_program(<output> <source> [runtime]): a CUDA program as a user builds it, with machine code and PTX. Its
+# CUDA runtime is shared unless `runtime` says static. Requires SLUICE_NVCC_COMPILES.
+function(sluice_nvcc_program output source)
+  set(runtime shared)
+  if(ARGC GREATER 2)
+    set(runtime ${ARGV2})
+  endif()
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/e2e/guest/programs/*.cuh)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${SLUICE_NVCC} -O2 -cudart ${runtime} -gencode arch=compute_90,code=sm_90 -gencode
+            arch=compute_75,code=compute_75 -I${CMAKE_SOURCE_DIR}/tests/e2e/guest/programs ${source} -o ${output}
+    DEPENDS ${source} ${headers}
+    VERBATIM)
+endfunction()

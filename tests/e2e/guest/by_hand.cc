@@ -101,8 +101,11 @@ std::string make_fatbin(std::string text) {
   append<std::uint32_t>(entry, 64);      // bytes of this header
   append<std::uint64_t>(entry, text.size());
   append<std::uint64_t>(entry, 0);
-  append<std::uint32_t>(entry, 0);
+  append<std::uint16_t>(entry, 8);  // of PTX 7.8
+  append<std::uint16_t>(entry, 7);
   append<std::uint32_t>(entry, 75);  // compute_75
+  append<std::uint64_t>(entry, 0);
+  append<std::uint64_t>(entry, 0x11);  // for Linux, addresses of 64 bits
   entry.resize(64);
   std::string fatbin;
   append<std::uint32_t>(fatbin, 0xBA55ED50);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""CUDA programs as guests of a proxy on the emulator: their results, their errors, their ends.
+"""CUDA programs as guests of a proxy: their results, their errors, their ends.
 
-    guests.py FOLDER    programs of nvcc and by_hand, as CMake built them
+    guests.py FOLDER [BACKEND]    programs of nvcc and by_hand, as CMake built them; cuda-emulated by default
 
 The cases that need programs of nvcc are skipped where it is not installed.
 """
@@ -27,7 +27,8 @@ from support.eventually import HANG_S, eventually  # noqa: E402
 SLUICE = os.environ["SLUICE"]
 PROGRAMS = Path(sys.argv[1])
 BY_HAND = PROGRAMS / "by_hand"
-EMULATED = ("--backend", "cuda-emulated")
+BACKEND = sys.argv[2] if len(sys.argv) > 2 else "cuda-emulated"
+ON_BACKEND = ("--backend", BACKEND)
 NUM_KILLS = 40
 NUM_AT_ONCE = 24
 
@@ -49,7 +50,7 @@ def problem_of(ended: subprocess.CompletedProcess[str], last_line: str) -> str:
 
 
 def by_hand(mode: str, *options: str) -> Callable[[Path], str]:
-    return lambda folder: problem_of(run(*EMULATED, *options, "--", BY_HAND, mode), "right")
+    return lambda folder: problem_of(run(*ON_BACKEND, *options, "--", BY_HAND, mode), "right")
 
 
 def accepts(path: Path) -> bool:
@@ -61,7 +62,8 @@ def accepts(path: Path) -> bool:
 def proxy(folder: Path, *options: str) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
     """A proxy that serves several guests: its socket, and the command that watches it."""
     path = folder / "proxy"
-    with subprocess.Popen([SLUICE, "guest", "serve", "--socket", str(path), *EMULATED, *options]) as served:
+    options = options or ("--memory", "1g")  # others use the device too
+    with subprocess.Popen([SLUICE, "guest", "serve", "--socket", str(path), *ON_BACKEND, *options]) as served:
         try:
             eventually(lambda: accepts(path), why="the proxy's socket")
             yield path, served
@@ -173,7 +175,7 @@ def refuses(reason: str, *options: str | Path) -> Callable[[Path], str]:
 
 
 def passes_the_exit_code_on(folder: Path) -> str:
-    codes = [run(*EMULATED, "--", "sh", "-c", text).returncode for text in ("exit 7", "kill -TERM $$")]
+    codes = [run(*ON_BACKEND, "--", "sh", "-c", text).returncode for text in ("exit 7", "kill -TERM $$")]
     return "" if codes == [7, 128 + signal.SIGTERM] else f"codes are {codes}"
 
 
@@ -184,8 +186,8 @@ def finds_no_device_without_a_proxy(folder: Path) -> str:
 
 
 def equals_the_host(name: str, seed: int) -> Callable[[Path], str]:
-    machine = f"capability=8.0,seed={seed}"
-    return lambda folder: problem_of(run(*EMULATED, "--machine", machine, "--", PROGRAMS / name), "equal")
+    machine = ("--machine", f"capability=8.0,seed={seed}") if BACKEND == "cuda-emulated" else ()
+    return lambda folder: problem_of(run(*ON_BACKEND, *machine, "--", PROGRAMS / name), "equal")
 
 
 def main() -> int:
@@ -207,13 +209,13 @@ def main() -> int:
         "the proxy's death": tells_guests_of_the_proxys_death,
         "no proxy": finds_no_device_without_a_proxy,
         "exit codes": passes_the_exit_code_on,
-        "a program that is missing": refuses("does not start", *EMULATED, "--", "FOLDER/missing"),
+        "a program that is missing": refuses("does not start", *ON_BACKEND, "--", "FOLDER/missing"),
         "a proxy that is missing": refuses("No such file", "--socket", "FOLDER/missing", "--", BY_HAND, "adds"),
     }
     built = sorted(PROGRAMS.glob("*.nvcc"))
     for program in built:
         if program.name == "static.nvcc":
-            cases["a static runtime"] = refuses("-cudart shared", *EMULATED, "--", program)
+            cases["a static runtime"] = refuses("-cudart shared", *ON_BACKEND, "--", program)
             continue
         for seed in (1, 2):
             cases[f"{program.stem}, seed {seed}"] = equals_the_host(program.name, seed)
