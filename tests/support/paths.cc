@@ -12,7 +12,8 @@ std::filesystem::path source_path(std::string_view relative) {
 }
 
 std::filesystem::path build_path(std::string_view relative) {
-  return std::filesystem::path(SLUICE_BINARY_DIR) / relative;
+  // Programs of tests lie in a folder of it, also where the build was copied to.
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / relative;
 }
 
 TempDir::TempDir() {
