@@ -17,6 +17,7 @@ extern const Family kAttentionFamily;
 extern const Family kConcatFamily;
 extern const Family kElementwiseFamily;
 extern const Family kGatherFamily;
+extern const Family kNarrowProductFamily;
 extern const Family kNormalizationFamily;
 extern const Family kPadFamily;
 extern const Family kPagedAttentionFamily;

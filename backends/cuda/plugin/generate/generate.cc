@@ -11,10 +11,11 @@ namespace {
 const Family* find_family(const sluice_op& op) {
   const std::string kind = plugin::kind_of(op);
   for (const Family* family :
-       {&kArgExtremeFamily, &kAttentionFamily, &kConcatFamily, &kElementwiseFamily, &kGatherFamily,
-        &kNormalizationFamily, &kPadFamily, &kPagedAttentionFamily, &kProductFamily,
-        &kReductionFamily, &kResizeFamily, &kRotaryFamily, &kScatterFamily, &kSliceFamily,
-        &kSoftmaxFamily, &kSplitFamily, &kTransposeFamily, &kTriluFamily, &kWindowFamily}) {
+       {&kArgExtremeFamily,     &kAttentionFamily,     &kConcatFamily,        &kElementwiseFamily,
+        &kGatherFamily,         &kNarrowProductFamily, &kNormalizationFamily, &kPadFamily,
+        &kPagedAttentionFamily, &kProductFamily,       &kReductionFamily,     &kResizeFamily,
+        &kRotaryFamily,         &kScatterFamily,       &kSliceFamily,         &kSoftmaxFamily,
+        &kSplitFamily,          &kTransposeFamily,     &kTriluFamily,         &kWindowFamily}) {
     for (const char* const* name = family->kinds; *name != nullptr; ++name) {
       if (kind == *name) return family;
     }

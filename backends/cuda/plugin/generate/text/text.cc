@@ -134,7 +134,9 @@ std::string Parameters::declarations() const {
     const sluice_operand& input = operand < op_->num_inputs
                                       ? op_->inputs[operand]
                                       : op_->body_inputs[operand - op_->num_inputs];
-    text.append("const ").append(type_name(input.tensor.element_type));
+    const std::string_view type = type_name(input.tensor.element_type);
+    // Numbers of 4 bits, which no type names, are bytes to the kernel.
+    text.append("const ").append(type.empty() ? "unsigned char" : type);
     text.append("* x").append(std::to_string(operand)).append(", ");
   }
   text.append(type_name(op_->outputs[0].tensor.element_type)).append("* y");
