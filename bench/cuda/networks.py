@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Networks on a GPU: Sluice against eager PyTorch and torch.compile, in one run, from host memory to host memory.
 
-    PYTHONPATH=build/release/python python3 bench/gpu.py [--rounds 15] [--models resnet50,1 bert,32] [--json FILE]
+    PYTHONPATH=build/release/python python3 bench/cuda/networks.py [--rounds 15] [--models resnet50,1 bert,32] [--json FILE]
 
 PyTorch makes each network with random weights in 16 bits and exports it to ONNX, so that all run the same one. The
 calls take turns, so that a load of the machine meets all of them; the table has medians in milliseconds, and the error

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Registers, shared memory and spills of the kernels of networks, as the CUDA compiler reports them, by architecture.
 
-    .venv/bin/python bench/kernel_resources.py [--archs sm_80,sm_90] [--networks resnet50,bert_base] [MODEL.onnx ...]
+    .venv/bin/python bench/cuda/kernel_resources.py [--archs sm_80,sm_90] [--networks resnet50,bert_base] [MODEL.onnx ...]
 
 Needs no GPU, but nvcc. Each kernel of a network is compiled for each architecture; the table has one line per network and
 architecture, and the kernels that spill, or take the most registers, by name.
@@ -20,7 +20,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parent / "models"))
+BENCH = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(BENCH), str(BENCH / "models")]
 import make  # noqa: E402
 
 from harness.sluice_cli import run_command  # noqa: E402
