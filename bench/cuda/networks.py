@@ -84,10 +84,11 @@ def halved(value: torch.Tensor) -> torch.Tensor:
 
 
 def export(module: nn.Module, example: torch.Tensor, path: Path) -> None:
+    """Of any batch. `example` has two, because an exporter takes one for a constant."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
         warnings.simplefilter("ignore")
         torch.onnx.export(module, (example,), path, input_names=["x"], output_names=["y"], dynamo=True,
-                          external_data=False, verbose=False)
+                          external_data=False, verbose=False, dynamic_shapes=({0: torch.export.Dim("N")},))
 
 
 def of_torch(call: Callable[[torch.Tensor], torch.Tensor], feed: np.ndarray, device: str) -> Callable[[], np.ndarray]:
@@ -124,12 +125,12 @@ def measure(name: str, batch: int, arguments: argparse.Namespace, folder: Path) 
     with torch.no_grad():
         expected = module(whole.to(device)).cpu().numpy()
     module = module.half()
-    path = folder / f"{name}-{batch}.onnx"
+    path = folder / f"{name}.onnx"
     if not path.exists():
-        export(module, halved(whole).to(device), path)
+        export(module, halved(give(2)).to(device), path)
     start = time.perf_counter()
     package = folder / f"{name}-{batch}.sluice"
-    model = sluice.compile(path, package, backends=BACKENDS, shapes={"x": tuple(whole.shape)}, threads=1)
+    model = sluice.compile(path, package, backends=BACKENDS, shapes={"N": batch}, threads=1)
     compile_s = time.perf_counter() - start
     feed = halved(whole).numpy()
     calls = {"sluice": lambda: model.run({"x": feed})["y"], "eager": of_torch(module, feed, device)}
