@@ -356,7 +356,7 @@ Status Backend::submit(Stream& stream, CommandList& list, std::span<void* const>
     return status;
   }
   Status ran = enter(stream.group->device);
-  if (ran.is_ok() && list.calls_libraries) ran = libraries_.prepare(&stream.scratch);
+  if (ran.is_ok()) ran = libraries_.prepare(stream.handle, list.needs, &stream.scratch);
   if (ran.is_ok()) ran = list.graphs.run(*this, stream, list, bindings);
   Status copied = stream.reports.copy_back(driver_, stream.handle);
   if (ran.is_ok()) ran = std::move(copied);

@@ -58,7 +58,7 @@ struct Kernel : plugin::detail::Kernel {
 
 struct CommandList : plugin::detail::CommandList {
   Group* group = nullptr;
-  bool calls_libraries = false;
+  LibraryNeeds needs;  ///< of the calls of libraries
   ListGraphs graphs;
 };
 

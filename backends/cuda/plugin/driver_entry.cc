@@ -27,17 +27,20 @@ struct InstalledDriver {
         libraries = option.value;
       } else if (name == "cublaslt") {
         driver->libraries.cublaslt = option.value;
+      } else if (name == "cudnn") {
+        driver->libraries.cudnn = option.value;
       } else {
         return plugin::invalid_argument(
             "unknown option \"" + std::string(name) +
-            "\"; there are: confine, cublaslt, driver, graphs, libraries, nvrtc");
+            "\"; there are: confine, cublaslt, cudnn, driver, graphs, libraries, nvrtc");
       }
     }
     Status status = parse_confine(confine, &driver->confine);
     if (status.is_ok()) status = parse_libraries(libraries, &driver->libraries);
     if (status.is_ok()) status = parse_graph_use(graphs, &driver->graphs);
     if (!status.is_ok()) return status;
-    // A library's kernels know no masks.
+    // A handle of cuDNN takes no stream of a green context, and kernels of libraries know no masks.
+    driver->libraries.convolve = driver->confine == Confine::kNothing;
     if (driver->confine == Confine::kMasks) driver->libraries.are_used = false;
     return open_driver(library, &driver->table);
   }

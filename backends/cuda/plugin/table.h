@@ -92,7 +92,7 @@ struct CudaPlugin : plugin::PluginDefaults {
   static Status add_kernel(CommandList& list, const Kernel& kernel,
                            std::span<const sluice_argument> inputs,
                            std::span<const sluice_argument> outputs) {
-    list.calls_libraries = list.calls_libraries || kernel.library != nullptr;
+    if (kernel.library != nullptr) list.needs.add(kernel.library->needs());
     return plugin::detail::record_kernel(list, kernel, inputs, outputs);
   }
   static Status add_copy(CommandList& list, const sluice_argument& source,

@@ -1,7 +1,7 @@
 // cuBLASLt's C interface, as far as products of matrices use it.
 //
 // Written from NVIDIA's public documentation of cuBLAS. Sizes and numbers are the interface:
-// toolkit_abi_test.cc compares them with cublasLt.h where a toolkit is installed.
+// cublaslt_abi_test.cc compares them with cublasLt.h where a toolkit is installed.
 #pragma once
 
 #include <cstddef>

@@ -35,9 +35,14 @@ std::optional<std::int32_t> added_to(const sluice_body_step& step, std::int32_t 
   return std::nullopt;
 }
 
+bool is_relu_of(const sluice_body_step& step, std::int32_t value) {
+  return std::string_view(step.kind) == "Relu" && step.num_inputs == 1 && step.inputs[0] == value;
+}
+
 }  // namespace
 
-Epilogue match_epilogue(const sluice_op& op, std::size_t axis, Epilogue own) {
+Epilogue match_epilogue(const sluice_op& op, std::size_t axis, Epilogue own,
+                        EpilogueAbilities abilities) {
   own.num_steps = 0;
   if (op.body == nullptr) return own;
   const sluice_body& body = *op.body;
@@ -46,7 +51,12 @@ Epilogue match_epilogue(const sluice_op& op, std::size_t axis, Epilogue own) {
   const std::int32_t first_result = body.num_inputs + body.num_constants;
   std::int32_t sum = 0;  // the register that the library has computed so far
   for (std::int32_t i = 0; i < body.num_steps; ++i) {
-    if (count_uses(body, sum) != 1) break;
+    if (own.has_relu || count_uses(body, sum) != 1) break;
+    if (abilities.relu && is_relu_of(body.steps[i], sum)) {
+      own.has_relu = true;
+      own.num_steps = i + 1;
+      continue;
+    }
     const auto other = added_to(body.steps[i], sum);
     if (!other || *other < 1 || *other >= body.num_inputs) break;
     const sluice_tensor& tensor = op.body_inputs[*other - 1].tensor;
@@ -54,7 +64,8 @@ Epilogue match_epilogue(const sluice_op& op, std::size_t axis, Epilogue own) {
     const int operand = op.num_inputs + *other - 1;
     if (own.bias < 0 && is_vector_along(plugin::dims_of(tensor), dims, axis)) {
       own.bias = operand;
-    } else if (own.addend < 0 && std::ranges::equal(plugin::dims_of(tensor), dims)) {
+    } else if (abilities.addend && own.addend < 0 &&
+               std::ranges::equal(plugin::dims_of(tensor), dims)) {
       own.addend = operand;
     } else {
       break;

@@ -6,21 +6,27 @@
 namespace sluice::cuda {
 namespace {
 
-/// Memory and a stream for one run. The driver's functions are called in the device's context.
+// A stream's workspaces are powers of two, so that it outgrows few.
+constexpr std::size_t kMinWorkspaceBytes = std::size_t{1} << 20;
+constexpr std::int64_t kAlignment = 256;
+
+/// Memory for the operands of one run, and a stream. The driver's functions are called in the
+/// device's context.
 class Trial {
  public:
-  explicit Trial(const DriverTable& driver) : driver_(driver) {}
+  Trial(const DriverTable& driver, const Libraries& libraries)
+      : driver_(driver), libraries_(libraries) {}
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
   ~Trial() {
+    libraries_.release(&scratch_);
     if (stream_ != nullptr) driver_.stream_destroy(stream_);
     if (memory_ != 0) driver_.mem_free(memory_);
   }
 
   Status run(const LibraryCall& call, const sluice_op& op) {
-    const DriverTable& cu = driver_;
     std::vector<std::int64_t> places;
-    std::int64_t bytes = kWorkspaceBytes;
+    std::int64_t bytes = 0;
     const auto place = [&](const sluice_operand& operand) {
       places.push_back(bytes);
       bytes += (operand.tensor.size_bytes / kAlignment + 1) * kAlignment;
@@ -28,91 +34,111 @@ class Trial {
     std::ranges::for_each(plugin::inputs_of(op), place);
     std::ranges::for_each(plugin::body_inputs_of(op), place);
     place(op.outputs[0]);
-    CuResult result = cu.mem_alloc(&memory_, static_cast<std::size_t>(bytes));
+    CuResult result = driver_.mem_alloc(&memory_, static_cast<std::size_t>(bytes));
     // A device that is nearly full runs the call without a trial.
     if (result == CuResult::kOutOfMemory) return plugin::ok();
     if (result == CuResult::kSuccess) {
-      result = cu.stream_create_with_priority(&stream_, kStreamNonBlocking, 0);
+      result = driver_.stream_create_with_priority(&stream_, kStreamNonBlocking, 0);
     }
     Status status = check(result, "making room for a library's first run");
+    if (status.is_ok()) status = libraries_.prepare(stream_, call.needs(), &scratch_);
     if (!status.is_ok()) return status;
     std::vector<void*> addresses;
     for (const std::int64_t offset : places) {
       addresses.push_back(reinterpret_cast<void*>(memory_ + static_cast<CuDevicePointer>(offset)));
     }
-    const LibraryStream scratch = {memory_};
     const std::span<void* const> inputs(addresses.data(), addresses.size() - 1);
-    status = call.run({stream_, &scratch, 0, inputs, addresses.back()});
-    if (!status.is_ok()) return status;
-    return check(cu.stream_synchronize(stream_), "a library's first run");
+    status = call.run({stream_, &scratch_, 0, inputs, addresses.back()});
+    const CuResult ended = driver_.stream_synchronize(stream_);
+    return status.is_ok() ? check(ended, "a library's first run") : status;
   }
 
  private:
-  static constexpr std::int64_t kAlignment = 256;
-
   const DriverTable& driver_;
+  const Libraries& libraries_;
   CuDevicePointer memory_ = 0;
   CuStream stream_ = nullptr;
+  LibraryStream scratch_;
 };
 
 }  // namespace
 
-Status Libraries::open_cublaslt_once() {
-  std::call_once(once_, [&] { opened_ = open_cublaslt(options_.cublaslt, &cublaslt_); });
-  return opened_;
+Libraries::Device& Libraries::device_of(CuDevice device) {
+  const std::lock_guard lock(mutex_);
+  return devices_[device];
 }
 
-Status Libraries::open_device(CuDevice device, const LtDevice** opened) {
-  if (Status status = open_cublaslt_once(); !status.is_ok()) return status;
-  const std::lock_guard lock(mutex_);
-  if (const auto known = devices_.find(device); known != devices_.end()) {
-    *opened = &known->second;
-    return plugin::ok();
-  }
-  LtHandle handle = nullptr;
-  Status status = check(cublaslt_, cublaslt_.create(&handle), "starting cuBLASLt");
-  if (!status.is_ok()) return status;
-  *opened = &devices_.emplace(device, LtDevice{&cublaslt_, handle, options_.rounds_to_tf32})
-                 .first->second;
-  return status;
+Status Libraries::open_cublaslt_on(LtDevice* opened) {
+  std::call_once(cublaslt_once_,
+                 [&] { cublaslt_status_ = open_cublaslt(options_.cublaslt, &cublaslt_); });
+  if (!cublaslt_status_.is_ok() || opened->handle != nullptr) return cublaslt_status_;
+  *opened = {&cublaslt_, nullptr, options_.rounds_to_tf32};
+  return check(cublaslt_, cublaslt_.create(&opened->handle), "starting cuBLASLt");
+}
+
+Status Libraries::open_cudnn_on(DnnDevice* opened) {
+  std::call_once(cudnn_once_, [&] { cudnn_status_ = open_cudnn(options_.cudnn, &cudnn_); });
+  if (!cudnn_status_.is_ok() || opened->handle != nullptr) return cudnn_status_;
+  *opened = {&cudnn_, nullptr, nullptr, options_.rounds_to_tf32};
+  return check(cudnn_, cudnn_.create(&opened->handle), "starting cuDNN");
 }
 
 Status Libraries::plan(CuDevice device, const sluice_op& op, int* num_steps,
                        std::unique_ptr<const LibraryCall>* call) {
   const std::string kind = plugin::kind_of(op);
-  if (!options_.are_used || (kind != "Gemm" && kind != "MatMul")) {
+  const bool is_product = kind == "Gemm" || kind == "MatMul";
+  const bool is_convolution = kind == "Conv" && options_.convolve;
+  if (!options_.are_used || (!is_product && !is_convolution)) {
     return plugin::unimplemented("no library computes " + kind);
   }
-  const LtDevice* opened = nullptr;
+  Device& opened = device_of(device);
+  const std::lock_guard lock(opened.mutex);
   Epilogue epilogue;
-  Status status = open_device(device, &opened);
-  if (status.is_ok()) status = plan_product(*opened, op, &epilogue, call);
-  if (status.is_ok()) status = try_once(**call, op);
+  Status status = is_product ? open_cublaslt_on(&opened.cublaslt) : open_cudnn_on(&opened.cudnn);
+  if (status.is_ok()) {
+    status = is_product ? plan_product(opened.cublaslt, op, &epilogue, call)
+                        : plan_convolution(opened.cudnn, op, &epilogue, call);
+  }
+  if (status.is_ok()) status = Trial(driver_, *this).run(**call, op);
   if (!status.is_ok()) call->reset();
   *num_steps = epilogue.num_steps;
   return status;
 }
 
-Status Libraries::try_once(const LibraryCall& call, const sluice_op& op) const {
-  return Trial(driver_).run(call, op);
+Status Libraries::prepare(CuStream stream, const LibraryNeeds& needs, LibraryStream* made) const {
+  if (needs.cudnn && made->cudnn == nullptr) {
+    Status status = check(cudnn_, cudnn_.create(&made->cudnn), "starting cuDNN for a stream");
+    if (status.is_ok()) {
+      status = check(cudnn_, cudnn_.set_stream(made->cudnn, stream), "giving cuDNN a stream");
+    }
+    if (!status.is_ok()) return status;
+  }
+  if (needs.workspace_bytes <= made->workspace_bytes) return plugin::ok();
+  std::size_t bytes = kMinWorkspaceBytes;
+  while (bytes < needs.workspace_bytes) bytes *= 2;
+  CuDevicePointer memory = 0;
+  Status status = check(driver_.mem_alloc(&memory, bytes),
+                        "allocating " + std::to_string(bytes) + " bytes for calls of libraries");
+  if (!status.is_ok()) return status;
+  if (made->workspace != 0) made->outgrown.push_back(made->workspace);
+  made->workspace = memory;
+  made->workspace_bytes = bytes;
+  return status;
 }
 
-Status Libraries::prepare(LibraryStream* stream) const {
-  if (stream->workspace != 0) return plugin::ok();
-  return check(driver_.mem_alloc(&stream->workspace, kWorkspaceBytes),
-               "allocating the libraries' scratch memory of a stream");
-}
-
-void Libraries::release(LibraryStream* stream) const {
-  if (stream->workspace != 0) driver_.mem_free(stream->workspace);
-  *stream = {};
+void Libraries::release(LibraryStream* made) const {
+  if (made->cudnn != nullptr) cudnn_.destroy(made->cudnn);
+  if (made->workspace != 0) driver_.mem_free(made->workspace);
+  for (const CuDevicePointer memory : made->outgrown) driver_.mem_free(memory);
+  *made = {};
 }
 
 void Libraries::close(CuDevice device) {
   const std::lock_guard lock(mutex_);
   const auto opened = devices_.find(device);
   if (opened == devices_.end()) return;
-  cublaslt_.destroy(opened->second.handle);
+  if (opened->second.cublaslt.handle != nullptr) cublaslt_.destroy(opened->second.cublaslt.handle);
+  if (opened->second.cudnn.handle != nullptr) cudnn_.destroy(opened->second.cudnn.handle);
   devices_.erase(opened);
 }
 

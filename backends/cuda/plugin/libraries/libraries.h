@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "plugin/libraries/convolution_call.h"
 #include "plugin/libraries/library_call.h"
 #include "plugin/libraries/options.h"
 #include "plugin/libraries/product_call.h"
@@ -29,26 +30,34 @@ class Libraries {
   Status plan(CuDevice device, const sluice_op& op, int* num_steps,
               std::unique_ptr<const LibraryCall>* call);
 
-  /// Makes what calls need of a stream, if it is not there.
-  /// Fails: as the driver
-  Status prepare(LibraryStream* stream) const;
+  /// Makes what calls need of a stream and is not there yet.
+  /// Fails: as the driver and cuDNN
+  Status prepare(CuStream stream, const LibraryNeeds& needs, LibraryStream* made) const;
   /// Requires: the stream is idle.
-  void release(LibraryStream* stream) const;
-  /// Ends the libraries on a device. Its calls are gone.
+  void release(LibraryStream* made) const;
+  /// Ends the libraries on a device. Its calls and streams are gone.
   void close(CuDevice device);
 
  private:
-  Status open_cublaslt_once();
-  Status open_device(CuDevice device, const LtDevice** opened);
-  Status try_once(const LibraryCall& call, const sluice_op& op) const;
+  /// The libraries on one device; plans are made one after the other.
+  struct Device {
+    std::mutex mutex;
+    LtDevice cublaslt;
+    DnnDevice cudnn;
+  };
+
+  Device& device_of(CuDevice device);
+  Status open_cublaslt_on(LtDevice* opened);
+  Status open_cudnn_on(DnnDevice* opened);
 
   const DriverTable& driver_;
   const LibraryOptions options_;
-  std::once_flag once_;
-  Status opened_;
+  std::once_flag cublaslt_once_, cudnn_once_;
+  Status cublaslt_status_, cudnn_status_;
   CublasLt cublaslt_;
+  Cudnn cudnn_;
   std::mutex mutex_;
-  std::map<CuDevice, LtDevice> devices_;  // guarded by mutex_; a map never moves its elements
+  std::map<CuDevice, Device> devices_;  // guarded by mutex_; a map never moves its elements
 };
 
 }  // namespace sluice::cuda

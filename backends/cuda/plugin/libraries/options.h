@@ -11,7 +11,9 @@ namespace sluice::cuda {
 struct LibraryOptions {
   bool are_used = false;
   bool rounds_to_tf32 = false;  ///< libraries may round factors of f32 to 10 bits of mantissa
+  bool convolve = true;         ///< by cuDNN; products do not depend on it
   std::string cublaslt = {};    ///< the file; empty: the usual ones
+  std::string cudnn = {};       ///< as above
 };
 
 /// What the option `libraries` asks for: `use`, `none`, or `tf32`, which uses them and lets them

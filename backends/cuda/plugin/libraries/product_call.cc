@@ -16,6 +16,9 @@
 namespace sluice::cuda {
 namespace {
 
+// More than the algorithms for GPUs of today ask for.
+constexpr std::size_t kMaxWorkspaceBytes = std::size_t{32} << 20;
+
 template <typename Handle>
 struct Ender {
   LtStatus (*destroy)(Handle) = nullptr;
@@ -55,11 +58,13 @@ class ProductCall : public LibraryCall {
       status = make_layout(square(k, m, product_.turns_a), product_.a_stride, &second_);
     }
     if (status.is_ok()) status = make_layout({n, m}, n * m, &result_);
-    return status.is_ok() ? choose(0, &whole_device_) : status;
+    return status.is_ok() ? choose(0, kMaxWorkspaceBytes, &whole_device_) : status;
   }
 
+  LibraryNeeds needs() const override { return {whole_device_.workspace_bytes, false}; }
+
   Status run(const LibraryRun& run) const override {
-    LtAlgorithm algorithm = whole_device_;
+    LtAlgorithm algorithm = whole_device_.algorithm;
     Status status = run.multiprocessors > 0 ? find(run.multiprocessors, &algorithm) : plugin::ok();
     const void* const bias = epilogue_.bias < 0 ? nullptr : input(run, epilogue_.bias);
     Owned<LtMatmul> matmul;
@@ -70,7 +75,7 @@ class ProductCall : public LibraryCall {
         lt().matmul(device_.handle, matmul.get(), &scaling_.alpha, input(run, 1), first_.get(),
                     input(run, 0), second_.get(), &scaling_.beta, addend, result_.get(), run.output,
                     result_.get(), &algorithm, reinterpret_cast<void*>(run.scratch->workspace),
-                    kWorkspaceBytes, run.stream),
+                    run.scratch->workspace_bytes, run.stream),
         "starting a product");
   }
 
@@ -123,7 +128,7 @@ class ProductCall : public LibraryCall {
     return checked(status, "describing a product");
   }
 
-  Status make_preference(Owned<LtPreference>* preference) const {
+  Status make_preference(std::size_t max_workspace_bytes, Owned<LtPreference>* preference) const {
     LtPreference made = nullptr;
     LtStatus status = lt().preference_create(&made);
     if (status == LtStatus::kSuccess) *preference = {made, {lt().preference_destroy}};
@@ -133,7 +138,7 @@ class ProductCall : public LibraryCall {
       }
     };
     using enum LtPreferenceAttribute;
-    set(kMaxWorkspaceBytes, std::uint64_t{kWorkspaceBytes});
+    set(LtPreferenceAttribute::kMaxWorkspaceBytes, std::uint64_t{max_workspace_bytes});
     set(kReductionSchemes, kLtReduceInComputeType);
     for (const auto attribute : {kMinAlignmentA, kMinAlignmentB, kMinAlignmentC, kMinAlignmentD}) {
       set(attribute, std::uint32_t{SLUICE_ALIGNMENT});
@@ -142,24 +147,22 @@ class ProductCall : public LibraryCall {
   }
 
   /// Asks for the best algorithm on so many multiprocessors; 0 stands for the whole device.
-  Status choose(int multiprocessors, LtAlgorithm* algorithm) const {
+  Status choose(int multiprocessors, std::size_t max_workspace_bytes, LtHeuristic* found) const {
     // Only the alignment of the bias counts here; every tensor has this one.
     const auto* const bias =
         epilogue_.bias < 0 ? nullptr : reinterpret_cast<const void*>(SLUICE_ALIGNMENT);
     Owned<LtMatmul> matmul;
     Owned<LtPreference> preference;
     Status status = describe(multiprocessors, bias, &matmul);
-    if (status.is_ok()) status = make_preference(&preference);
+    if (status.is_ok()) status = make_preference(max_workspace_bytes, &preference);
     if (!status.is_ok()) return status;
-    LtHeuristic found = {};
     int num_found = 0;
     const LtStatus result =
         lt().get_heuristic(device_.handle, matmul.get(), first_.get(), second_.get(), result_.get(),
-                           result_.get(), preference.get(), 1, &found, &num_found);
-    if (result != LtStatus::kSuccess || num_found < 1 || found.status != LtStatus::kSuccess) {
+                           result_.get(), preference.get(), 1, found, &num_found);
+    if (result != LtStatus::kSuccess || num_found < 1 || found->status != LtStatus::kSuccess) {
       return plugin::unimplemented(library() + " has no algorithm for this product");
     }
-    *algorithm = found.algorithm;
     return plugin::ok();
   }
 
@@ -171,7 +174,10 @@ class ProductCall : public LibraryCall {
       *algorithm = known->second;
       return plugin::ok();
     }
-    Status status = choose(multiprocessors, algorithm);
+    LtHeuristic found = {};
+    // The stream has what the whole device's algorithm needs, and no more.
+    Status status = choose(multiprocessors, whole_device_.workspace_bytes, &found);
+    *algorithm = found.algorithm;
     if (status.is_ok()) parts_.emplace(multiprocessors, *algorithm);
     return status;
   }
@@ -184,7 +190,7 @@ class ProductCall : public LibraryCall {
   Owned<LtLayout> first_;   // cuBLASLt's A
   Owned<LtLayout> second_;  // its B
   Owned<LtLayout> result_;
-  LtAlgorithm whole_device_ = {};
+  LtHeuristic whole_device_ = {};
   mutable std::mutex mutex_;
   mutable std::map<int, LtAlgorithm> parts_;  // by number of multiprocessors; guarded by mutex_
 };
@@ -225,7 +231,7 @@ Status plan_product(const LtDevice& device, const sluice_op& op, Epilogue* epilo
   if (!fits) return plugin::unimplemented("no library has such a product");
   Status status;
   for (const Epilogue& tried :
-       {match_epilogue(op, static_cast<std::size_t>(output.rank) - 1, own), own}) {
+       {match_epilogue(op, static_cast<std::size_t>(output.rank) - 1, own, {}), own}) {
     Scaling scaled = scaling;
     if (own.addend < 0 && tried.addend >= 0) scaled.beta = 1;
     auto made = std::make_unique<ProductCall>(device, *product, *type, tried, scaled);

@@ -112,8 +112,8 @@ void describe(const Case& c, TestOp& op) {
   op.input(joined(c.a_batch, c.turns_a ? k : m, c.turns_a ? m : k));
   op.input(joined(c.b_batch, c.turns_b ? n : k, c.turns_b ? k : n));
   op.output(joined(c.batch, m, n));
-  if (c.turns_a) op.set("transA", {1});
-  if (c.turns_b) op.set("transB", {1});
+  if (c.turns_a) op.set_int("transA", 1);
+  if (c.turns_b) op.set_int("transB", 1);
   if (c.has_residual) {
     op.body_input(joined(c.batch, m, n)).step("Add", {0, 1}).step("Relu", {2});
   }

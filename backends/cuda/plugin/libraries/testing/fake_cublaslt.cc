@@ -206,6 +206,7 @@ LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle /*handle*/, LtMatmul matmul, Lt
   }
   *found = {};
   found->algorithm.data[0] = matmul->values[LtMatmulAttribute::kMultiprocessorTarget];
+  found->workspace_bytes = 1000;
   *num_found = 1;
   return LtStatus::kSuccess;
 }
@@ -213,12 +214,13 @@ LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle /*handle*/, LtMatmul matmul, Lt
 LtStatus cublasLtMatmul(LtHandle /*handle*/, LtMatmul matmul, const void* alpha, const void* a,
                         LtLayout a_layout, const void* b, LtLayout b_layout, const void* beta,
                         const void* c, LtLayout c_layout, void* d, LtLayout d_layout,
-                        const LtAlgorithm* algorithm, void* workspace,
-                        std::size_t /*workspace_bytes*/, CuStream stream) {
+                        const LtAlgorithm* algorithm, void* workspace, std::size_t workspace_bytes,
+                        CuStream stream) {
   if (fake.matmul != LtStatus::kSuccess) return fake.matmul;
   using enum LtMatmulAttribute;
   const auto target = matmul->values[kMultiprocessorTarget];
-  if (workspace == nullptr || algorithm->data[0] != target) return LtStatus::kInvalidValue;
+  if (workspace == nullptr || workspace_bytes < 1000 || algorithm->data[0] != target)
+    return LtStatus::kInvalidValue;
   const bool turns_a = matmul->values[kTransposeA] != 0;
   const bool turns_b = matmul->values[kTransposeB] != 0;
   const std::int64_t depth = turns_a ? a_layout->rows : a_layout->columns;

@@ -101,7 +101,7 @@ class OneKernel {
   }
   void launch(int repeats) {
     CommandList list;
-    list.calls_libraries = status_.is_ok() && kernel_->library != nullptr;
+    if (status_.is_ok() && kernel_->library != nullptr) list.needs = kernel_->library->needs();
     for (int i = 0; i < repeats && status_.is_ok(); ++i) {
       status_ = plugin::detail::record_kernel(list, *kernel_, inputs_, outputs_);
     }

@@ -36,11 +36,14 @@ class TestOp {
     steps_.push_back({kind, 14, static_cast<std::int32_t>(kept.size()), kept.data(), 0, nullptr});
     return *this;
   }
+  TestOp& set_int(const char* name, std::int64_t value) {
+    const auto& kept = ints_.emplace_back(1, value);
+    return set({name, SLUICE_ATTRIBUTE_INT, 1, kept.data(), nullptr, nullptr, nullptr});
+  }
   TestOp& set(const char* name, std::vector<std::int64_t> values) {
     const auto& kept = ints_.emplace_back(std::move(values));
-    const auto kind = kept.size() == 1 ? SLUICE_ATTRIBUTE_INT : SLUICE_ATTRIBUTE_INTS;
-    return set({name, kind, static_cast<std::int64_t>(kept.size()), kept.data(), nullptr, nullptr,
-                nullptr});
+    return set({name, SLUICE_ATTRIBUTE_INTS, static_cast<std::int64_t>(kept.size()), kept.data(),
+                nullptr, nullptr, nullptr});
   }
   TestOp& set_float(const char* name, float value) {
     const auto& kept = floats_.emplace_back(value);

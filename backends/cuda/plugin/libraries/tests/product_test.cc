@@ -1,91 +1,22 @@
 // Products through a library that looks like cuBLASLt, on an emulated device, against the kernels
 // that are generated.
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "emulator/emulated_driver.h"
-#include "emulator/ptx_code.h"
 #include "plugin/generate/generate.h"
-#include "plugin/libraries/testing/fake_cublaslt.h"
-#include "plugin/libraries/testing/run_op.h"
-#include "plugin/libraries/testing/test_op.h"
+#include "plugin/libraries/testing/fake_libraries.h"
 
 namespace sluice::cuda {
 namespace {
 
 using testing::FakeCublasLt;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::TestOp;
 
-FakeCublasLt& fake() {
-  void* const library = dlopen(SLUICE_FAKE_CUBLASLT, RTLD_NOW | RTLD_LOCAL);
-  return *reinterpret_cast<testing::GetFakeCublasLt>(dlsym(library, "sluice_fake_cublaslt"))();
-}
-
-class LibraryProducts : public ::testing::Test {
+class LibraryProducts : public testing::FakeLibraries {
  protected:
-  LibraryProducts() { fake() = {}; }
-
-  void start(LibraryOptions options, Confine confine = Confine::kNothing) {
-    end();
-    emulator::Description description;
-    description.devices[0].multiprocessors = 16;
-    description.devices[0].memory_bytes = std::int64_t{1} << 27;
-    std::unique_ptr<emulator::EmulatedDriver> emulated;
-    ASSERT_EQ(emulator::EmulatedDriver::start(description, emulator::load_ptx, &emulated).text, "");
-    Driver driver = {emulated->table(), true, confine, nullptr, std::move(options)};
-    driver.owner = std::move(emulated);
-    ASSERT_EQ(Backend::create(std::move(driver), "", &backend_).text, "");
-    ASSERT_EQ(backend_->make_group(0, {}, &group_).text, "");
-    fake().driver = &backend_->driver().table;
-  }
-  void end() {
-    group_.reset();
-    backend_.reset();
-  }
-  ~LibraryProducts() override { end(); }
-
-  static LibraryOptions with_library() {
-    LibraryOptions options;
-    options.are_used = true;
-    options.cublaslt = SLUICE_FAKE_CUBLASLT;
-    return options;
-  }
-
-  /// Runs the operation with the library and without: the results are alike.
-  testing::RunResult compare(TestOp& op, LibraryOptions options = with_library()) {
-    start({});
-    const testing::RunResult expected = testing::run_op(*backend_, *group_, op.get());
-    start(std::move(options));
-    testing::RunResult result = testing::run_op(*backend_, *group_, op.get());
-    EXPECT_EQ(expected.status.text, "");
-    EXPECT_EQ(result.status.text, "");
-    EXPECT_EQ(result.output.size(), expected.output.size());
-    for (std::size_t i = 0; i < std::min(result.output.size(), expected.output.size()); ++i) {
-      EXPECT_NEAR(result.output[i], expected.output[i], tolerance(op)) << "[" << i << "]";
-    }
-    return result;
-  }
-  static float tolerance(TestOp& op) {
-    switch (op.get().outputs[0].tensor.element_type) {
-      case plugin::kF16: return 1e-2F;
-      case plugin::kBf16: return 8e-2F;
-      default: return 1e-4F;
-    }
-  }
-  bool has_compiler() {
-    start({});
-    return backend_->store().check_compiler().is_ok();
-  }
-
-  std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Group> group_;
+  static FakeCublasLt& fake() { return testing::fake_cublaslt(); }
 };
-
-#define SLUICE_NEEDS_COMPILER() \
-  if (!has_compiler()) GTEST_SKIP() << backend_->store().check_compiler().text
 
 TEST_F(LibraryProducts, EqualGeneratedOnesInEveryTypeAndShape) {
   SLUICE_NEEDS_COMPILER();
@@ -115,8 +46,8 @@ TEST_F(LibraryProducts, GemmTurnsItsFactorsAndScales) {
         .input(turns_b ? testing::Shape{6, 5} : testing::Shape{5, 6})
         .input({4, 6})
         .output({4, 6})
-        .set("transA", {turns_a ? 1 : 0})
-        .set("transB", {turns_b ? 1 : 0})
+        .set_int("transA", turns_a ? 1 : 0)
+        .set_int("transB", turns_b ? 1 : 0)
         .set_float("alpha", 0.5F)
         .set_float("beta", -2);
     const testing::RunResult result = compare(gemm);
@@ -228,7 +159,7 @@ TEST_F(LibraryProducts, LaterFailureNamesNodeLibraryAndRemedy) {
   const sluice_argument argument = {-1, 0, memory, 0, nullptr};
   const std::vector<sluice_argument> inputs = {argument, argument};
   CommandList list;
-  list.calls_libraries = true;
+  list.needs = kernel->library->needs();
   ASSERT_EQ(plugin::detail::record_kernel(list, *kernel, inputs, {&argument, 1}).text, "");
   ASSERT_EQ(plugin::detail::finish_list(list).text, "");
   fake().matmul = LtStatus::kAllocationFailed;
