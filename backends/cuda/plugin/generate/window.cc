@@ -1,10 +1,13 @@
-// Convolutions and pooling, plainly: a thread per element of the output walks over its window.
+// Convolutions as products of tiles, and pooling: a thread per element of the output walks over its
+// window, as it does for groups of few channels.
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "plugin/generate/families.h"
 #include "plugin/generate/text/body.h"
+#include "plugin/generate/tiles/convolution.h"
+#include "plugin/generate/tiles/tile_kernel.h"
 
 namespace sluice::cuda {
 namespace {
@@ -18,10 +21,7 @@ constexpr std::int64_t kMaxStep = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 30;
 constexpr std::int64_t kMaxTaps = std::int64_t{1} << 20;
 
-/// One spatial axis.
-struct Axis {
-  std::int64_t input, output, kernel, stride, dilation, pad;
-};
+using Axis = WindowAxis;
 
 bool is_conv(const sluice_op& op) { return std::string_view(op.kind) == "Conv"; }
 bool is_max(const sluice_op& op) { return std::string_view(op.kind) == "MaxPool"; }
@@ -201,6 +201,11 @@ std::string write_pool(const sluice_op& op, const std::vector<Axis>& axes, Param
 
 Status write(const sluice_op& op, Source* source) {
   const std::vector<Axis> axes = axes_of(op);
+  Product product;
+  Finish finish;
+  if (is_conv(op) && convolution_product(op, axes, &product, &finish)) {
+    return write_product(op, product, finish, source);
+  }
   Parameters parameters(op);
   const std::string sum =
       is_conv(op) ? write_conv(op, axes, &parameters) : write_pool(op, axes, &parameters);

@@ -76,9 +76,12 @@ Tile choose_half_tile(const Product& product) {
   if (product.m <= kFewRows.m) {
     return tiles_of(product, kFewRows) >= kMultiprocessors ? kFewRows : kFewRowsAndColumns;
   }
-  // Elements that are copied one by one pass through registers, which 64 x 64 leave no room for.
-  const bool is_copied_singly = product.a.vector == 1 || product.b.vector == 1;
-  return fastest(product, std::span(kHalfTiles).subspan(is_copied_singly ? 1 : 0));
+  // Elements that are copied one by one pass through registers, which the sums of a large tile
+  // leave less room for.
+  const std::size_t num_singly =
+      (product.a.vector == 1 ? 1U : 0U) + (product.b.vector == 1 ? 1U : 0U);
+  constexpr std::size_t kFirst[] = {0, 1, 3};
+  return fastest(product, std::span(kHalfTiles).subspan(kFirst[num_singly]));
 }
 
 Tile choose_float_tile(const Product& product) { return fastest(product, kFloatTiles); }

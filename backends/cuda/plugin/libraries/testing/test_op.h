@@ -45,6 +45,12 @@ class TestOp {
     return set({name, SLUICE_ATTRIBUTE_INTS, static_cast<std::int64_t>(kept.size()), kept.data(),
                 nullptr, nullptr, nullptr});
   }
+  /// A list, of whatever length.
+  TestOp& set_list(const char* name, std::vector<std::int64_t> values) {
+    const auto& kept = ints_.emplace_back(std::move(values));
+    return set({name, SLUICE_ATTRIBUTE_INTS, static_cast<std::int64_t>(kept.size()), kept.data(),
+                nullptr, nullptr, nullptr});
+  }
   TestOp& set_float(const char* name, float value) {
     const auto& kept = floats_.emplace_back(value);
     return set({name, SLUICE_ATTRIBUTE_FLOAT, 1, nullptr, &kept, nullptr, nullptr});
