@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "plugin/device_code.h"
@@ -136,6 +137,12 @@ class Backend {
   /// False too for `code` that a person edited. Requires: kernel.source is the generated one.
   bool use_library(std::int32_t device, const sluice_op& op, const sluice_kernel_code* code,
                    Kernel& kernel);
+  /// Whether the kernel of a library is faster than the generated one. Equal operations get equal
+  /// answers.
+  bool is_faster(std::int32_t device, const Kernel& library, const Source& generated,
+                 const sluice_kernel_code* code);
+  /// Of one of several runs on memory of its own; nothing if they fail.
+  std::optional<float> time_kernel(std::int32_t device, const Kernel& kernel);
   Status call_library(Stream& stream, const plugin::detail::Command& command,
                       std::span<void* const> bindings) const;
   int attribute(CuDeviceAttribute attribute, CuDevice device) const;
@@ -155,7 +162,8 @@ class Backend {
   std::vector<std::unique_ptr<Partitions>> partitions_;
   mutable std::mutex mutex_;  // guards what follows
   GraphCounts graph_counts_;
-  std::map<std::uintptr_t, std::int64_t> allocations_;  // sizes in bytes, by address
+  std::map<std::pair<std::int32_t, std::string>, bool> measured_;  // by device and generated text
+  std::map<std::uintptr_t, std::int64_t> allocations_;             // sizes in bytes, by address
 };
 
 }  // namespace sluice::cuda

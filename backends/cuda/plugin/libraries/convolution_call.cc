@@ -21,6 +21,10 @@ using Value = DnnAttributeType;
 constexpr std::int64_t kMaxWorkspaceBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kMaxConfigs = 64;
 
+// What networks have. A library is not asked for more, in case its arithmetic has less room.
+constexpr std::int64_t kMaxStep = 1024;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 31;
+
 /// Numbers of the tensors of a graph.
 enum Id : std::int64_t { kX = 1, kW, kY, kBias, kAddend, kFirstVirtual };
 
@@ -57,6 +61,21 @@ Dims read_axes(std::span<const std::int64_t> values, std::size_t begin, std::siz
   return axes;
 }
 
+/// Whether every window meets the image, and sizes are what networks have.
+bool is_usual(const Convolution& from) {
+  for (std::size_t i = 0; i < from.strides.size(); ++i) {
+    const std::int64_t window = from.w[i + 2];
+    const auto [smallest, largest] = std::minmax({from.strides[i], from.dilations[i], window});
+    if (smallest < 1 || largest > kMaxStep) return false;
+    const auto [less, more] = std::minmax({from.pads_before[i], from.pads_after[i]});
+    if (less < 0 || more > from.dilations[i] * (window - 1)) return false;
+  }
+  return std::ranges::all_of(std::array{&from.x, &from.w, &from.y}, [](const Dims* dims) {
+    const std::int64_t count = plugin::num_elements(*dims);
+    return count >= 1 && count < kMaxElements;
+  });
+}
+
 std::optional<Convolution> read_convolution(const sluice_op& op) {
   const sluice_tensor& output = op.outputs[0].tensor;
   const std::optional<DnnType> type = type_of(output.element_type);
@@ -77,14 +96,7 @@ std::optional<Convolution> read_convolution(const sluice_op& op) {
   made.dilations = read_axes(attributes.get_ints("dilations"), 0, rank, 1);
   made.pads_before = read_axes(pads, 0, rank, 0);
   made.pads_after = read_axes(pads, rank, rank, 0);
-  const auto is_negative = [](std::int64_t pad) { return pad < 0; };
-  const auto is_empty = [](std::int64_t extent) { return extent < 1; };
-  if (std::ranges::any_of(made.pads_before, is_negative) ||
-      std::ranges::any_of(made.pads_after, is_negative) || std::ranges::any_of(made.x, is_empty) ||
-      std::ranges::any_of(made.w, is_empty)) {
-    return std::nullopt;
-  }
-  return made;
+  return is_usual(made) ? std::optional(made) : std::nullopt;
 }
 
 /// Descriptors in the order in which they were made; they end in the opposite order.

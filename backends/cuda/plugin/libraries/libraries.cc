@@ -14,11 +14,14 @@ constexpr std::int64_t kAlignment = 256;
 /// device's context.
 class Trial {
  public:
-  Trial(const DriverTable& driver, const Libraries& libraries)
-      : driver_(driver), libraries_(libraries) {}
+  /// Borrows the handle of cuDNN, which nobody else uses meanwhile.
+  Trial(const DriverTable& driver, const Libraries& libraries, const DnnDevice& cudnn)
+      : driver_(driver), libraries_(libraries), cudnn_(cudnn) {}
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
   ~Trial() {
+    if (scratch_.cudnn != nullptr) cudnn_.table->set_stream(cudnn_.handle, nullptr);
+    scratch_.cudnn = nullptr;
     libraries_.release(&scratch_);
     if (stream_ != nullptr) driver_.stream_destroy(stream_);
     if (memory_ != 0) driver_.mem_free(memory_);
@@ -41,6 +44,11 @@ class Trial {
       result = driver_.stream_create_with_priority(&stream_, kStreamNonBlocking, 0);
     }
     Status status = check(result, "making room for a library's first run");
+    if (status.is_ok() && call.needs().cudnn) {
+      scratch_.cudnn = cudnn_.handle;
+      status = check(*cudnn_.table, cudnn_.table->set_stream(cudnn_.handle, stream_),
+                     "giving cuDNN a stream");
+    }
     if (status.is_ok()) status = libraries_.prepare(stream_, call.needs(), &scratch_);
     if (!status.is_ok()) return status;
     std::vector<void*> addresses;
@@ -56,6 +64,7 @@ class Trial {
  private:
   const DriverTable& driver_;
   const Libraries& libraries_;
+  const DnnDevice& cudnn_;
   CuDevicePointer memory_ = 0;
   CuStream stream_ = nullptr;
   LibraryStream scratch_;
@@ -99,7 +108,7 @@ Status Libraries::plan(CuDevice device, const sluice_op& op, int* num_steps,
     status = is_product ? plan_product(opened.cublaslt, op, &epilogue, call)
                         : plan_convolution(opened.cudnn, op, &epilogue, call);
   }
-  if (status.is_ok()) status = Trial(driver_, *this).run(**call, op);
+  if (status.is_ok()) status = Trial(driver_, *this, opened.cudnn).run(**call, op);
   if (!status.is_ok()) call->reset();
   *num_steps = epilogue.num_steps;
   return status;

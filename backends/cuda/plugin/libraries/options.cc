@@ -5,11 +5,12 @@
 namespace sluice::cuda {
 
 plugin::Status parse_libraries(std::string_view text, LibraryOptions* options) {
-  if (text != "use" && text != "none" && text != "tf32") {
+  if (text != "use" && text != "none" && text != "measure" && text != "tf32") {
     return plugin::invalid_argument("libraries is \"" + std::string(text) +
-                                    "\"; it is one of: use, none, tf32");
+                                    "\"; it is one of: use, none, measure, tf32");
   }
   options->are_used = text != "none";
+  options->are_measured = text == "measure";
   options->rounds_to_tf32 = text == "tf32";
   return plugin::ok();
 }

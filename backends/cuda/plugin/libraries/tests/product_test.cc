@@ -184,6 +184,20 @@ TEST_F(LibraryProducts, GreenContextTellsItsMultiprocessors) {
   EXPECT_EQ(fake().multiprocessors, 4);
 }
 
+TEST_F(LibraryProducts, MeasuredChoiceIsMadeOnce) {
+  SLUICE_NEEDS_COMPILER();
+  TestOp op("MatMul", plugin::kF32);
+  op.input({4, 8}).input({8, 6}).output({4, 6}).body_input({6}).step("Add", {0, 1});
+  LibraryOptions options = with_library();
+  options.are_measured = true;
+  const testing::RunResult first = compare(op, options);
+  const int num_products = fake().num_products;
+  const testing::RunResult second = testing::run_op(*backend_, *group_, op.get());
+  EXPECT_EQ(second.library, first.library);
+  EXPECT_EQ(second.output, first.output);
+  EXPECT_LE(fake().num_products, num_products + 2) << "the trial, and the run itself";
+}
+
 TEST_F(LibraryProducts, KernelThatAPersonEditedComesFirst) {
   SLUICE_NEEDS_COMPILER();
   start(with_library());
@@ -217,7 +231,7 @@ TEST_F(LibraryProducts, HandlesAndDescriptorsEndWithTheBackend) {
 
 TEST(LibraryOptions, UnknownWordIsRefusedWithTheKnownOnes) {
   LibraryOptions options;
-  EXPECT_THAT(parse_libraries("all", &options).text, HasSubstr("use, none, tf32"));
+  EXPECT_THAT(parse_libraries("all", &options).text, HasSubstr("use, none, measure, tf32"));
   EXPECT_EQ(parse_libraries("use", &options).text, "");
   EXPECT_TRUE(options.are_used);
   EXPECT_FALSE(options.rounds_to_tf32);
