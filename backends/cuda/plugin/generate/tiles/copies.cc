@@ -28,7 +28,7 @@ std::string factors_text(const Product& product) {
   return factor_text("A", product.a, "") + factor_text("B", product.b, members);
 }
 
-const char* const kCopiesText = R"(
+const char* const kAsyncText = R"(
 static __device__ __forceinline__ unsigned shared_address(const void* place) {
   return static_cast<unsigned>(__cvta_generic_to_shared(place));
 }
@@ -73,7 +73,9 @@ static __device__ __forceinline__ void await_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kNewest) : "memory");
 #endif
 }
+)";
 
+const char* const kCopiesText = R"(
 // Which tile a block has. Eight rows of tiles go together, so that the blocks that run at one time
 // read few lines of either factor.
 struct Place {

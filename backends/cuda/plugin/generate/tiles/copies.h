@@ -17,8 +17,12 @@ namespace sluice::cuda {
 /// The structs `A` and `B` of the product.
 std::string factors_text(const Product& product);
 
-/// Functions that copy to shared memory behind the kernel's back where the architecture can.
-/// Requires behind it: as the constants of a tile, `T`.
+/// `copy<kBytes>(to, from, is_there)` to shared memory, behind the kernel's back where the
+/// architecture can; `close_copies()`, `await_copies<kNewest>()`, `shared_address(place)`.
+extern const char* const kAsyncText;
+
+/// Functions that fill shared memory step by step.
+/// Requires ahead of it: kAsyncText, the constants of a tile, `T`.
 extern const char* const kCopiesText;
 
 /// `Run<T, kCount>`, kCount neighbours that one instruction or a few load or store.

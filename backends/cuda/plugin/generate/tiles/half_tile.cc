@@ -194,7 +194,7 @@ struct Gatherer : Share<M, kOuter, 2> {
 };
 )";
 
-const char* const kHalfTileText = R"(
+const char* const kMatricesText = R"(
 // Four matrices of 8 x 8 from shared memory, one row of each by every fourth part of the lanes.
 template <bool kIsTurned>
 static __device__ __forceinline__ void load_matrices(unsigned (&to)[4], const T* from) {
@@ -209,6 +209,31 @@ static __device__ __forceinline__ void load_matrices(unsigned (&to)[4], const T*
   }
 }
 
+// Four lanes hold two columns each of four pieces of eight columns: lane q gets all of piece q.
+static __device__ __forceinline__ void gather_piece(float (&pieces)[4][2]) {
+  const int lane = threadIdx.x % 4;
+#pragma unroll
+  for (int bit = 1; bit <= 2; bit *= 2) {
+    const bool is_upper = (lane & bit) != 0;
+#pragma unroll
+    for (int q = 0; q < 4; ++q) {
+      if (q & bit) continue;
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const float sent = is_upper ? pieces[q][j] : pieces[q | bit][j];
+        const float got = __shfl_xor_sync(0xffffffffu, sent, bit);
+        if (is_upper) {
+          pieces[q][j] = got;
+        } else {
+          pieces[q | bit][j] = got;
+        }
+      }
+    }
+  }
+}
+)";
+
+const char* const kHalfTileText = R"(
 // 16 lines of a, or of b, and 16 elements of each. The order of the four matrices is that of a.
 template <typename M, int kOuter>
 static __device__ __forceinline__ void load_lines(unsigned (&to)[4], const T* tile, int line,
@@ -242,29 +267,6 @@ static __device__ __forceinline__ void multiply_step(Sums& sums, const T* tile, 
     for (int i = 0; i < kRowsM; ++i) {
 #pragma unroll
       for (int j = 0; j < kColumnsN; ++j) multiply(sums[i][j], a[i], b[j]);
-    }
-  }
-}
-
-// Four lanes hold two columns each of four pieces of eight columns: lane q gets all of piece q.
-static __device__ __forceinline__ void gather_piece(float (&pieces)[4][2]) {
-  const int lane = threadIdx.x % 4;
-#pragma unroll
-  for (int bit = 1; bit <= 2; bit *= 2) {
-    const bool is_upper = (lane & bit) != 0;
-#pragma unroll
-    for (int q = 0; q < 4; ++q) {
-      if (q & bit) continue;
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const float sent = is_upper ? pieces[q][j] : pieces[q | bit][j];
-        const float got = __shfl_xor_sync(0xffffffffu, sent, bit);
-        if (is_upper) {
-          pieces[q][j] = got;
-        } else {
-          pieces[q | bit][j] = got;
-        }
-      }
     }
   }
 }

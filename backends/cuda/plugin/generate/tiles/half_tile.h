@@ -12,8 +12,13 @@ extern const char* const kHalfLoadersText;
 /// `Gatherer<M, kOuter>`, a loader of a factor that is gathered (Gathering).
 extern const char* const kHalfGathererText;
 
+/// `load_matrices<kIsTurned>(to, from)`, four matrices of 8 x 8 from shared memory, and
+/// `gather_piece(pieces)`, which gives each lane neighbours of a row of sums.
+/// Requires ahead of it: `T`, kAsyncText.
+extern const char* const kMatricesText;
+
 /// `compute_tile(a, b, place, finish)` calls finish(row, column, run of kRun sums) for the tile.
-/// Requires ahead of it: `multiply`, types `LoadA` and `LoadB`; kRun = 8.
+/// Requires ahead of it: kMatricesText, `multiply`, types `LoadA` and `LoadB`; kRun = 8.
 extern const char* const kHalfTileText;
 
 /// `multiply(sums, a, b)`, one instruction of the matrix units, for a type.

@@ -61,13 +61,13 @@ Parts tile_parts(const sluice_op& op, const Product& product, const Tile& tile) 
   parts.run = is_float(op) ? 4 : 8;
   parts.threads = static_cast<unsigned>(tile.threads());
   const std::string units = is_float(op) ? "" : is_f16 ? kMultiplyF16Text : kMultiplyBf16Text;
-  parts.functions = tile_text(tile) + factors_text(product) + kCopiesText + units;
+  parts.functions = tile_text(tile) + factors_text(product) + kAsyncText + kCopiesText + units;
   parts.functions += is_float(op) ? kFloatLoadersText : kHalfLoadersText;
   if (product.gathering.taps > 0) {
     parts.functions += is_float(op) ? kFloatGathererText : kHalfGathererText;
   }
   parts.functions += loaders_text(product);
-  parts.functions += is_float(op) ? kFloatTileText : kHalfTileText;
+  parts.functions += is_float(op) ? kFloatTileText : std::string(kMatricesText) + kHalfTileText;
   parts.find = "find_tile(blockIdx.x)";
   parts.compute = "  compute_tile(a, b, place, finish);\n";
   parts.blocks = (product.m + tile.m - 1) / tile.m * ((product.n + tile.n - 1) / tile.n) *

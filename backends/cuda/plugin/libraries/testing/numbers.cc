@@ -24,6 +24,10 @@ std::vector<std::byte> encode(sluice_element_type type, const std::vector<float>
   const auto size = static_cast<std::size_t>(plugin::element_bits(type)) / 8;
   std::vector<std::byte> bytes(values.size() * size);
   for (std::size_t i = 0; i < values.size(); ++i) {
+    if (type == plugin::kBool) {
+      bytes[i] = std::byte{values[i] != 0};
+      continue;
+    }
     const std::uint16_t half =
         type == plugin::kF16 ? narrow<ptx::Half>(values[i]) : narrow<ptx::Brain>(values[i]);
     const void* const from = type == plugin::kF32 ? static_cast<const void*>(&values[i]) : &half;
@@ -41,6 +45,7 @@ std::vector<float> decode(sluice_element_type type, const std::vector<std::byte>
     std::memcpy(to, bytes.data() + i * size, size);
     if (type == plugin::kF16) values[i] = widen<ptx::Half>(half);
     if (type == plugin::kBf16) values[i] = widen<ptx::Brain>(half);
+    if (type == plugin::kBool) values[i] = bytes[i] == std::byte{0} ? 0 : 1;
   }
   return values;
 }

@@ -8,7 +8,7 @@
 
 namespace sluice::cuda::testing {
 
-/// The elements of a tensor of f32, f16 or bf16 as floats, and back.
+/// The elements of a tensor of f32, f16, bf16 or bool as floats, and back.
 std::vector<std::byte> encode(sluice_element_type type, const std::vector<float>& values);
 std::vector<float> decode(sluice_element_type type, const std::vector<std::byte>& bytes);
 

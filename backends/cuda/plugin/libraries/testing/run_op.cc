@@ -52,8 +52,10 @@ class OneKernel {
   RunResult run(const std::vector<std::vector<float>>& inputs, int repeats) {
     RunResult result;
     const sluice_element_type type = op_.outputs[0].tensor.element_type;
+    const std::vector<const sluice_tensor*> tensors = inputs_and_body(op_);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const std::vector<std::byte> bytes = encode(type, inputs[i]);
+      if (plugin::is_absent(*tensors[i])) continue;
+      const std::vector<std::byte> bytes = encode(tensors[i]->element_type, inputs[i]);
       copy(const_cast<std::byte*>(bytes.data()), inputs_[i].address, bytes.size());
     }
     launch(1);
@@ -82,6 +84,10 @@ class OneKernel {
     return backend_.store().load(0, source.text, &kernel_->code);
   }
   void add(const sluice_tensor& tensor, std::vector<sluice_argument>* arguments) {
+    if (plugin::is_absent(tensor)) {
+      arguments->push_back({-2, 0, nullptr, 0, nullptr});
+      return;
+    }
     memory_.push_back(std::make_unique<DeviceBytes>(backend_, tensor.size_bytes));
     if (status_.is_ok()) status_ = memory_.back()->status;
     arguments->push_back(at(memory_.back()->address));

@@ -11,7 +11,7 @@ namespace sluice::cuda::testing {
 
 using Shape = std::vector<std::int64_t>;
 
-/// All operands have one element type.
+/// Operands have one element type, where nothing else is said.
 ///   TestOp op("MatMul", plugin::kF32);
 ///   op.input({2, 3}).input({3, 4}).output({2, 4}).body_input({4}).step("Add", {0, 1});
 class TestOp {
@@ -27,7 +27,18 @@ class TestOp {
   TestOp& operator=(const TestOp&) = delete;
   ~TestOp() = default;
 
+  TestOp& domain(const char* name) {
+    op_.domain = name;
+    return *this;
+  }
   TestOp& input(const Shape& shape) { return add(shape, &inputs_); }
+  TestOp& input(const Shape& shape, sluice_element_type type) {
+    return add(shape, &inputs_, type);
+  }
+  TestOp& absent_input() {
+    inputs_.emplace_back();
+    return *this;
+  }
   TestOp& output(const Shape& shape) { return add(shape, &outputs_); }
   TestOp& body_input(const Shape& shape) { return add(shape, &body_inputs_); }
   /// Registers are numbered as sluice_body has it; there are no constants.
@@ -77,12 +88,16 @@ class TestOp {
 
  private:
   TestOp& add(const Shape& shape, std::vector<sluice_operand>* operands) {
+    return add(shape, operands, type_);
+  }
+  TestOp& add(const Shape& shape, std::vector<sluice_operand>* operands,
+              sluice_element_type type) {
     const auto& dims = dims_.emplace_back(shape);
     sluice_operand made = {};
-    made.tensor.element_type = type_;
+    made.tensor.element_type = type;
     made.tensor.rank = static_cast<std::int32_t>(dims.size());
     made.tensor.dims = dims.data();
-    made.tensor.size_bytes = plugin::num_elements(dims) * plugin::element_bits(type_) / 8;
+    made.tensor.size_bytes = plugin::num_elements(dims) * plugin::element_bits(type) / 8;
     operands->push_back(made);
     return *this;
   }
