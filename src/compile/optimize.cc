@@ -68,15 +68,22 @@ Status optimize(ir::Graph& graph, std::span<const passes::Pass> passes,
     return is_taken(whole, subgraph, operation, placement,
                     [](const backend::OpSupport& support) { return !support.is_generic; });
   };
-  context.native_halves = [&](const ir::Graph& whole, const ir::Subgraph& subgraph,
-                              const ir::Operation& operation) {
-    bool is_native = false;
-    is_taken(whole, subgraph, operation, placement, [&](const backend::OpSupport& support) {
-      is_native = support.native_halves;
-      return true;
-    });
-    return is_native;
+  // Whether the backend that takes the operation does so in the way that is asked for.
+  const auto is_taken_by_first = [&](auto has) {
+    return [&placement, has](const ir::Graph& whole, const ir::Subgraph& subgraph,
+                             const ir::Operation& operation) {
+      bool is_wanted = false;
+      is_taken(whole, subgraph, operation, placement, [&](const backend::OpSupport& support) {
+        is_wanted = has(support);
+        return true;
+      });
+      return is_wanted;
+    };
   };
+  context.taker_has_kernel =
+      is_taken_by_first([](const backend::OpSupport& support) { return !support.is_generic; });
+  context.native_halves =
+      is_taken_by_first([](const backend::OpSupport& support) { return support.native_halves; });
   std::optional<Evaluator> evaluator;
   if (const auto reference = registry.find("reference"); reference.is_ok()) {
     evaluator = SLUICE_TRY(Evaluator::create(*reference));

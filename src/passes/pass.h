@@ -32,6 +32,9 @@ struct PassContext {
   Acceptance accepts;  ///< null: everything is accepted
   /// Whether a backend has a kernel of its own for an operation, not a generic one. Null: none has.
   Acceptance has_kernel;
+  /// Whether the first backend that accepts an operation has a kernel of its own for it: then the
+  /// backend that has it now keeps it. Null: none has.
+  Acceptance taker_has_kernel;
   /// Whether the backend that takes an operation computes its 16-bit floats as fast as 32-bit ones.
   /// Null: none does.
   Acceptance native_halves;

@@ -46,6 +46,7 @@ constexpr Pass kPipeline[] = {
     {"softmax", "find softmax in its parts", fuse_softmax},
     {"attention", "find attention in its parts", fuse_attention},
     {"transposes", "join transposes, and drop those that move nothing", simplify_transposes},
+    {"pack_heads", "let attention read and write heads side by side", pack_heads},
     // A second time, since the passes above leave constants and shapes behind that were not there.
     kFoldConstants,
     kFoldConditions,

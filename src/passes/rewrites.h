@@ -119,6 +119,12 @@ Result<int> fuse_softmax(ir::Graph& graph, const PassContext& context);
 /// Algebra: attention_match.h.
 Result<int> fuse_attention(ir::Graph& graph, const PassContext& context);
 
+/// Attention takes heads as products write them, [B, L, H * D], where the backend that takes it has
+/// a kernel for that.
+///     sluice::Attention[Transpose[Reshape[%q]], ...]   ->   sluice::Attention[%q, ...]
+/// Each of q, k, v for itself, and the result that a Transpose turns back.
+Result<int> pack_heads(ir::Graph& graph, const PassContext& context);
+
 /// Operations that draw random numbers read the state of the run and get a number of their own, so
 /// that no two draw the same (docs/decisions/0073-random-numbers-are-counted.md). No option omits
 /// it.

@@ -35,6 +35,7 @@ Result<std::string> run_case(const GoldenCase& golden) {
   SLUICE_TRY(complete(graph).with_context("before"));
   passes::PassContext context;
   context.accepts = refuse(golden.refused);
+  context.taker_has_kernel = context.accepts;
   SLUICE_TRY(passes::run_passes(graph, golden.passes, context));
   SLUICE_TRY(ir::verify(graph).with_context("after"));
   std::string text = ir::print(graph);

@@ -12,6 +12,8 @@
 //              number `hidden`. Both broadcast to [B, Hq, S, P + T].
 //              past_k [B, Hk, P, D], past_v [B, Hk, P, Dv]: both or none.
 //              Outputs: y [B, Hq, S, Dv], and on request K and V.
+//              Each of q, k, v may be packed instead, [B, S, Hq * D] and so on, where `q_num_heads`
+//              and `kv_num_heads` say how many heads it has; with `packed_result` 1 y is.
 //              `scale` 0 means 1 / sqrt(D). With `is_causal` 1 query i sees keys up to P + i.
 //              `zero_rows` names the queries that get zeros: 0 none, so that a softmax without a
 //              value is NaN; 1 those from which mask, hidden and causality hide all keys by
@@ -35,13 +37,24 @@ Status infer_reorder(InferenceContext& context) {
 
 bool clash(const ir::Dim& a, const ir::Dim& b) { return a.is_known() && b.is_known() && a != b; }
 
-Status check_operands(const InferenceContext& context) {
-  const ir::Shape& q = *context.shape(0);
-  const ir::Shape& k = *context.shape(1);
-  const ir::Shape& v = *context.shape(2);
-  if (q.size() != 4 || k.size() != 4 || v.size() != 4) {
-    return context.error("q, k and v must have rank 4");
+/// [B, L, H * D] as [B, H, L, D], with as many heads as the attribute says; four axes as they are.
+Result<ir::Shape> shape_of_heads(InferenceContext& context, std::size_t input,
+                                 std::string_view attribute) {
+  const ir::Shape& shape = *context.shape(input);
+  if (shape.size() == 4) return shape;
+  const std::int64_t heads = context.int_attribute(attribute);
+  if (shape.size() != 3 || heads < 1) {
+    return context.error("q, k and v must have rank 4, or rank 3 and a number of heads");
   }
+  if (!shape[2].is_known()) return ir::Shape{shape[0], heads, shape[1], context.unknown_dim()};
+  if (shape[2].value() % heads != 0) {
+    return context.error("{} columns are not those of {} heads", shape[2].value(), heads);
+  }
+  return ir::Shape{shape[0], heads, shape[1], shape[2].value() / heads};
+}
+
+Status check_operands(const InferenceContext& context, const ir::Shape& q, const ir::Shape& k,
+                      const ir::Shape& v) {
   if (clash(q[0], k[0]) || clash(q[3], k[3]) || clash(k[0], v[0]) || clash(k[1], v[1]) ||
       clash(k[2], v[2]) ||
       (q[1].is_known() && k[1].is_known() && (k[1].is(0) || q[1].value() % k[1].value() != 0))) {
@@ -54,6 +67,12 @@ Status check_operands(const InferenceContext& context) {
   return ok_status();
 }
 
+/// y, where it is packed: its columns are known only if heads and their size are.
+ir::Shape packed(InferenceContext& context, const ir::Shape& y) {
+  const bool is_known = y[1].is_known() && y[3].is_known();
+  return {y[0], y[2], is_known ? ir::Dim(y[1].value() * y[3].value()) : context.unknown_dim()};
+}
+
 Status infer_fused_attention(InferenceContext& context) {
   const ir::ElementType element = context.element(0);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -63,10 +82,10 @@ Status infer_fused_attention(InferenceContext& context) {
     }
     return ok_status();
   }
-  SLUICE_TRY(check_operands(context));
-  const ir::Shape& q = *context.shape(0);
-  ir::Shape keys = *context.shape(1);
-  ir::Shape values = *context.shape(2);
+  const ir::Shape q = SLUICE_TRY(shape_of_heads(context, 0, "q_num_heads"));
+  ir::Shape keys = SLUICE_TRY(shape_of_heads(context, 1, "kv_num_heads"));
+  ir::Shape values = SLUICE_TRY(shape_of_heads(context, 2, "kv_num_heads"));
+  SLUICE_TRY(check_operands(context, q, keys, values));
   if (context.has_input(4)) {
     const ir::Shape* past_k = context.shape(4);
     const ir::Shape* past_v = context.shape(5);
@@ -76,7 +95,9 @@ Status infer_fused_attention(InferenceContext& context) {
     keys[2] = past_k ? (*past_k)[2] + keys[2] : context.unknown_dim();
     values[2] = keys[2];
   }
-  context.set_output(0, element, ir::Shape{q[0], q[1], q[2], values[3]});
+  const ir::Shape y = {q[0], q[1], q[2], values[3]};
+  const bool packs_y = context.int_attribute("packed_result") != 0;
+  context.set_output(0, element, packs_y ? packed(context, y) : y);
   context.set_output(1, element, std::move(keys));
   context.set_output(2, element, std::move(values));
   return ok_status();
@@ -120,7 +141,10 @@ std::vector<OpSchema> fused_ops() {
        .attributes = {{"scale", 0.0F},
                       {"is_causal", std::int64_t{0}},
                       {"hidden", 0.0F},
-                      {"zero_rows", std::int64_t{1}}},
+                      {"zero_rows", std::int64_t{1}},
+                      {"q_num_heads", std::int64_t{0}},
+                      {"kv_num_heads", std::int64_t{0}},
+                      {"packed_result", std::int64_t{0}}},
        .infer = infer_fused_attention},
   };
 }

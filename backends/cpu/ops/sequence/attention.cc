@@ -41,6 +41,9 @@ Status check_attention(const sluice_op& op) {
       return plugin::unimplemented("Attention: operands of rank 4");
     }
   }
+  if (plugin::Attributes(op).get_int("packed_result") != 0) {
+    return plugin::unimplemented("Attention: a packed result");
+  }
   for (const int input : {kMask, kKeep}) {
     if (has_input(op, input) && op.inputs[input].tensor.rank > 4) {
       return plugin::unimplemented("Attention: mask of too many dimensions");

@@ -5,31 +5,33 @@
 
 #include "reference/families.h"
 #include "reference/kernels/sequence/attention.h"
+#include "reference/kernels/sequence/heads.h"
 #include "reference/kernels/support.h"
 
 namespace sluice::reference {
 namespace {
 
-/// q [B,Hq,S,D], k [B,Hk,T,D], v [B,Hk,T,Dv], past_k [B,Hk,P,D], past_v [B,Hk,P,Dv].
-Status check_shapes(const Call& call) {
-  for (const int input : {0, 1, 2}) {
-    if (input_dims(call, input).size() != 4) return refuse(call, "q, k, v must have rank 4");
-  }
-  const Dims q = input_dims(call, 0);
-  const Dims k = input_dims(call, 1);
-  const Dims v = input_dims(call, 2);
-  if (q[0] != k[0] || q[3] != k[3] || k[0] != v[0] || k[1] != v[1] || k[2] != v[2] || k[1] < 1 ||
-      q[1] % k[1] != 0) {
+/// Reads q, k and v into the problem, behind the past.
+Status read_problem(const Call& call, AttentionProblem* problem) {
+  Heads q, k, v;
+  Status status = read_heads(call, 0, "q_num_heads", &q);
+  if (status.is_ok()) status = read_heads(call, 1, "kv_num_heads", &k);
+  if (status.is_ok()) status = read_heads(call, 2, "kv_num_heads", &v);
+  if (status.is_ok()) status = append_past(call, 4, &k);
+  if (status.is_ok()) status = append_past(call, 5, &v);
+  if (!status.is_ok()) return status;
+  if (q.batch != k.batch || q.size != k.size || k.batch != v.batch || k.heads != v.heads ||
+      k.length != v.length || k.heads < 1 || q.heads % k.heads != 0) {
     return refuse(call, "q, k and v do not fit");
   }
   if (call.has_input(4) != call.has_input(5)) return refuse(call, "half of the past is missing");
-  if (!call.has_input(4)) return plugin::ok();
-  const Dims past = input_dims(call, 4);
-  if (past.size() != 4) return refuse(call, "past_k must have rank 4");
-  const std::array past_k = {k[0], k[1], past[2], k[3]};
-  const std::array past_v = {v[0], v[1], past[2], v[3]};
-  const Status status = check_dims(call, call.input(4), past_k, "past_k");
-  return status.is_ok() ? check_dims(call, call.input(5), past_v, "past_v") : status;
+  *problem = {q.batch, q.heads, k.heads, q.length, k.length, q.size, v.size};
+  problem->q = std::move(q.values);
+  problem->k = std::move(k.values);
+  problem->v = std::move(v.values);
+  const double scale = call.attributes().get_float("scale");
+  problem->scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(problem->size));
+  return plugin::ok();
 }
 
 /// Floats of one type; `keep` is of bools.
@@ -42,15 +44,6 @@ Status check_elements(const Call& call) {
     fits = fits && (!call.has_input(i) || call.input(i).element_type == wanted);
   }
   return fits ? plugin::ok() : refuse(call, "its operands have element types that do not fit");
-}
-
-void append_past(const Call& call, std::int64_t past, AttentionProblem* problem) {
-  const std::int64_t outer = problem->batch * problem->kv_heads;
-  problem->k = concat_middle(read_doubles(call.input(4)), problem->k, outer, past * problem->size,
-                             problem->keys * problem->size);
-  problem->v = concat_middle(read_doubles(call.input(5)), problem->v, outer, past * problem->v_size,
-                             problem->keys * problem->v_size);
-  problem->keys += past;
 }
 
 /// Strides over an input that broadcasts to [B, Hq, S, P + T]; zeros if it is absent.
@@ -106,23 +99,18 @@ Status add_masks(const Call& call, std::int64_t past, FusedMasks* masks,
 }
 
 Status run_fused_attention(const Call& call) {
-  Status status = check_shapes(call);
-  if (status.is_ok()) status = check_elements(call);
+  Status status = check_elements(call);
+  AttentionProblem problem;
+  if (status.is_ok()) status = read_problem(call, &problem);
   if (!status.is_ok()) return status;
-  const Dims q = input_dims(call, 0);
-  const Dims k = input_dims(call, 1);
-  AttentionProblem problem = {q[0], q[1], k[1], q[2], k[2], q[3], input_dims(call, 2)[3]};
-  problem.q = read_doubles(call.input(0));
-  problem.k = read_doubles(call.input(1));
-  problem.v = read_doubles(call.input(2));
-  const double scale = call.attributes().get_float("scale");
-  problem.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(problem.size));
-  const std::int64_t past = call.has_input(4) ? input_dims(call, 4)[2] : 0;
-  if (call.has_input(4)) append_past(call, past, &problem);
   FusedMasks masks;
-  status = add_masks(call, past, &masks, &problem);
+  status = add_masks(call, call.has_input(4) ? input_dims(call, 4)[2] : 0, &masks, &problem);
   if (!status.is_ok()) return status;
-  status = write_doubles(call, 0, attend(problem, ScoreStage::kSoftmax, nullptr));
+  std::vector<double> y = attend(problem, ScoreStage::kSoftmax, nullptr);
+  if (call.attributes().get_int("packed_result") != 0) {
+    y = swap_middle(y, problem.batch, problem.q_heads, problem.queries, problem.v_size);
+  }
+  status = write_doubles(call, 0, y);
   if (status.is_ok() && call.has_output(1)) status = write_doubles(call, 1, problem.k);
   if (status.is_ok() && call.has_output(2)) status = write_doubles(call, 2, problem.v);
   return status;

@@ -65,6 +65,23 @@ TEST(FusedAttentionKernel, AppendsThePastAndRepeatsKeyHeads) {
   EXPECT_NE(attention.run({q, k, v, floats({3}, {0, 0, 0})}, y), "");
 }
 
+/// Two heads of one element each, two places. Scores are equal, so every query gets the mean.
+TEST(FusedAttentionKernel, PackedHeadsLieSideBySide) {
+  TestTensor y = floats({1, 2, 2}, Floats(4));
+  const TestTensor zeros = floats({1, 2, 2}, Floats(4, 0));
+  const TestTensor v = floats({1, 2, 2}, {1, 10, 3, 30});
+  TestOp attention("Attention", "sluice");
+  attention.with("q_num_heads", std::int64_t{2}).with("kv_num_heads", std::int64_t{2});
+  TestTensor apart = floats({1, 2, 2, 1}, Floats(4));
+  EXPECT_EQ(attention.run({zeros, zeros, v}, apart), "");
+  EXPECT_EQ(apart.values<float>(), (Floats{2, 2, 20, 20}));
+  attention.with("packed_result", std::int64_t{1});
+  EXPECT_EQ(attention.run({zeros, zeros, v}, y), "");
+  EXPECT_EQ(y.values<float>(), (Floats{2, 20, 2, 20}));
+  attention.with("kv_num_heads", std::int64_t{3});
+  EXPECT_NE(attention.run({zeros, zeros, v}, y), "");
+}
+
 TEST(FusedAttentionKernel, FullyMaskedQueryGivesZero) {
   TestTensor y = floats({1, 1, 1, 1}, {9});
   const TestTensor one = floats({1, 1, 1, 1}, {1});
