@@ -52,10 +52,10 @@ class Packing {
   }
 
  private:
-  ir::Operation reshape(ir::OperandId from, ir::OperandId to, std::vector<std::int64_t> target) {
+  ir::Operation reshape(ir::OperandId from, ir::OperandId to,
+                        const std::vector<std::int64_t>& target) {
     const auto rank = static_cast<std::int64_t>(target.size());
-    const ir::OperandId shape =
-        subgraph_.add_constant("", ir::make_i64_constant(std::move(target), {rank}));
+    const ir::OperandId shape = subgraph_.add_constant("", ir::make_i64_constant(target, {rank}));
     return make_operation(subgraph_, "Reshape", {from, shape}, to);
   }
 
@@ -116,7 +116,8 @@ Result<int> pack_all(ir::Graph& graph, ir::SubgraphId id, const PassContext& con
     const ir::Operation& operation = graph.subgraph(id).operation(at);
     if (operation.domain != "sluice" || operation.kind != "Attention") continue;
     Packing packing(rewriter, at);
-    if (!packing.build() || !context.taker_has_kernel(graph, graph.subgraph(id), packing.packed())) {
+    if (!packing.build() ||
+        !context.taker_has_kernel(graph, graph.subgraph(id), packing.packed())) {
       continue;
     }
     packing.apply();

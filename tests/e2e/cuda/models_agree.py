@@ -176,6 +176,51 @@ def write_rotations(path: Path) -> Arrays:
     return save(path, nodes, feeds, {"y": [2, 3, 5, 8], "part": [2, 3, 5, 8], "turned": [2, 5, 24], "few": [2, 5, 24]})
 
 
+def write_heads(path: Path) -> Arrays:
+    """Self-attention as exporters write it: rows cut into heads and turned, heads that share keys, and back to rows."""
+    generator = np.random.default_rng(0)
+    tokens, heads, size = 19, 4, 8
+    width = heads * size
+    shapes = {"q": [width, width], "k": [width, width], "v": [width, width], "mix": [width, width]}
+    weights = [helper.make_tensor(name, TensorProto.FLOAT, dims, generator.standard_normal(np.prod(dims)) / 6)
+               for name, dims in shapes.items()]
+    weights.append(helper.make_tensor("scale", TensorProto.FLOAT, [], [size ** -0.5]))
+    weights.append(helper.make_tensor("split", TensorProto.INT64, [4], [2, tokens, heads, size]))
+    weights.append(helper.make_tensor("join", TensorProto.INT64, [3], [2, tokens, width]))
+    turns = {"q": [0, 2, 1, 3], "k": [0, 2, 3, 1], "v": [0, 2, 1, 3]}
+    nodes = []
+    for name, perm in turns.items():
+        nodes += [helper.make_node("MatMul", ["x", name], [f"{name}_rows"]),
+                  helper.make_node("Reshape", [f"{name}_rows", "split"], [f"{name}_heads"]),
+                  helper.make_node("Transpose", [f"{name}_heads"], [f"{name}_turned"], perm=perm)]
+    nodes += [helper.make_node("MatMul", ["q_turned", "k_turned"], ["scores"]),
+              helper.make_node("Mul", ["scores", "scale"], ["scaled"]),
+              helper.make_node("Add", ["scaled", "mask"], ["masked"]),
+              helper.make_node("Softmax", ["masked"], ["p"]),
+              helper.make_node("MatMul", ["p", "v_turned"], ["mixed"]),
+              helper.make_node("Transpose", ["mixed"], ["turned_back"], perm=[0, 2, 1, 3]),
+              helper.make_node("Reshape", ["turned_back", "join"], ["rows"]),
+              helper.make_node("MatMul", ["rows", "mix"], ["y"])]
+    feeds = {"x": generator.standard_normal((2, tokens, width), dtype=np.float32),
+             "mask": generator.standard_normal((2, 1, 1, tokens), dtype=np.float32)}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, value.shape) for name, value in feeds.items()]
+    graph = helper.make_graph(nodes, "heads", inputs,
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, tokens, width])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+    return feeds
+
+
+def check_packed(folder: Path, report: Report) -> None:
+    """The packages of `write_heads`, in 32 and in 16 bits, turn no heads on the device; those of a processor do."""
+    for package, turns in (("device", False), ("half", False), ("host", True)):
+        if package == "host":
+            compile_model(folder / "heads.onnx", folder / "host.sluice", "cpu")
+        nodes = json.loads(run_command("explain", folder / f"{package}.sluice", "--json"))["nodes"]
+        operators = {node["operator"] for node in nodes}
+        report.add("sluice::Attention" in operators and ("Transpose" in operators) == turns,
+                   f"heads for the {package}: {sorted(operators)}")
+
+
 def write_indices(path: Path) -> Arrays:
     """Operators whose indices are inputs of the model."""
     generator = np.random.default_rng(0)
@@ -209,6 +254,8 @@ def write_half(path: Path, whole: Path) -> None:
     """The model `whole` with inputs, weights and results of 16 bits."""
     model = onnx.load(whole)
     for weight in model.graph.initializer:
+        if weight.data_type != TensorProto.FLOAT:
+            continue
         weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight).astype(np.float16), weight.name))
     for value in (*model.graph.input, *model.graph.output):
         value.type.tensor_type.elem_type = TensorProto.FLOAT16
@@ -289,7 +336,8 @@ def main() -> int:
         folder = Path(name)
         check("mlp", make.write("mlp", folder), NETWORKS["mlp"].inputs(np.random.default_rng(0)), set(), folder, report)
         written = {"chain": (write_chain, {"CumSum"}), "cnn": (write_cnn, set()),
-                   "transformer": (write_transformer, set()), "attentions": (write_attentions, set()),
+                   "transformer": (write_transformer, set()), "heads": (write_heads, set()),
+                   "attentions": (write_attentions, set()),
                    "rotations": (write_rotations, set()), "indices": (write_indices, set())}
         for model_name, (write, on_host) in written.items():
             model = folder / f"{model_name}.onnx"
@@ -297,8 +345,10 @@ def main() -> int:
             check(model_name, model, feeds, on_host, folder, report)
             outputs = [output.name for output in onnx.load(model).graph.output]
             check_confined(model_name, folder / "device.sluice", feeds, outputs, report)
-            if model_name in ("cnn", "transformer"):
+            if model_name in ("cnn", "transformer", "heads"):
                 check_half(model_name, model, feeds, folder, report)
+            if model_name == "heads":
+                check_packed(folder, report)
         branches = folder / "branches.onnx"
         check_two_devices(branches, write_branches(branches), folder, report)
     return report.finish()

@@ -70,7 +70,8 @@ class Attended {
   Attended(const Case& c, const std::vector<Values>& inputs) : c_(c), inputs_(inputs) {}
 
   std::vector<double> all() {
-    std::vector<double> y(static_cast<std::size_t>(c_.batch * c_.heads * c_.queries * c_.value_size));
+    std::vector<double> y(
+        static_cast<std::size_t>(c_.batch * c_.heads * c_.queries * c_.value_size));
     const std::array dims = {c_.batch, c_.heads, c_.queries, c_.value_size};
     for (std::int64_t b = 0; b < c_.batch; ++b) {
       for (std::int64_t head = 0; head < c_.heads; ++head) {
@@ -89,17 +90,20 @@ class Attended {
   double element(bool is_value, std::int64_t b, std::int64_t kv, std::int64_t j, std::int64_t d) {
     const std::int64_t size = is_value ? c_.value_size : c_.size;
     if (j < c_.past) {
-      return inputs_[is_value ? 5 : 4][at(false, {c_.batch, c_.kv_heads, c_.past, size}, b, kv, j, d)];
+      return inputs_[is_value ? 5 : 4]
+                    [at(false, {c_.batch, c_.kv_heads, c_.past, size}, b, kv, j, d)];
     }
-    return inputs_[is_value ? 2 : 1][at(is_value ? c_.packs_v : c_.packs_k,
-                                               {c_.batch, c_.kv_heads, c_.keys, size}, b, kv,
-                                               j - c_.past, d)];
+    return inputs_[is_value ? 2 : 1]
+                  [at(is_value ? c_.packs_v : c_.packs_k, {c_.batch, c_.kv_heads, c_.keys, size}, b,
+                      kv, j - c_.past, d)];
   }
 
-  double score(std::int64_t b, std::int64_t head, std::int64_t query, std::int64_t j, bool* is_seen) {
+  double score(std::int64_t b, std::int64_t head, std::int64_t query, std::int64_t j,
+               bool* is_seen) {
     double s = 0;
     for (std::int64_t d = 0; d < c_.size; ++d) {
-      s += double{inputs_[0][at(c_.packs_q, {c_.batch, c_.heads, c_.queries, c_.size}, b, head, query, d)]} *
+      s += double{inputs_[0][at(c_.packs_q, {c_.batch, c_.heads, c_.queries, c_.size}, b, head,
+                                query, d)]} *
            element(false, b, head / (c_.heads / c_.kv_heads), j, d);
     }
     s /= std::sqrt(static_cast<double>(c_.size));
@@ -220,8 +224,20 @@ TEST(AttentionKernels, FewQueriesAreExactUpToRounding) {
     for (const std::int64_t size : {8, 40, 64, 80, 128}) {
       check({.queries = 1, .keys = 150, .size = size, .value_size = size, .type = type});
     }
-    check({.heads = 6, .kv_heads = 2, .queries = 2, .keys = 77, .size = 24, .value_size = 40, .type = type});
-    check({.heads = 8, .kv_heads = 1, .queries = 1, .keys = 500, .size = 32, .value_size = 256, .type = type});
+    check({.heads = 6,
+           .kv_heads = 2,
+           .queries = 2,
+           .keys = 77,
+           .size = 24,
+           .value_size = 40,
+           .type = type});
+    check({.heads = 8,
+           .kv_heads = 1,
+           .queries = 1,
+           .keys = 500,
+           .size = 32,
+           .value_size = 256,
+           .type = type});
   }
 }
 
@@ -229,9 +245,17 @@ TEST(AttentionKernels, PackedHeadsAreThoseOfFourAxes) {
   for (const std::int64_t queries : {1, 20}) {
     for (const sluice_element_type type : kTypes) {
       for (const int packed : {1, 2, 4, 8, 15}) {
-        check({.batch = 2, .heads = 6, .kv_heads = 3, .queries = queries, .keys = 21, .size = 16,
-               .value_size = 24, .type = type, .packs_q = (packed & 1) != 0,
-               .packs_k = (packed & 2) != 0, .packs_v = (packed & 4) != 0,
+        check({.batch = 2,
+               .heads = 6,
+               .kv_heads = 3,
+               .queries = queries,
+               .keys = 21,
+               .size = 16,
+               .value_size = 24,
+               .type = type,
+               .packs_q = (packed & 1) != 0,
+               .packs_k = (packed & 2) != 0,
+               .packs_v = (packed & 4) != 0,
                .packs_y = (packed & 8) != 0});
       }
     }
@@ -241,52 +265,106 @@ TEST(AttentionKernels, PackedHeadsAreThoseOfFourAxes) {
 TEST(AttentionKernels, CausalQueriesFollowThePast) {
   for (const sluice_element_type type : kTypes) {
     for (const std::int64_t past : {0, 5, 90}) {
-      check({.heads = 4, .kv_heads = 2, .queries = 45, .keys = 45, .size = 16, .value_size = 8,
-             .type = type, .past = past, .is_causal = true});
-      check({.heads = 4, .queries = 2, .keys = 2, .size = 64, .value_size = 64, .type = type,
-             .past = past, .packs_q = true, .packs_k = true, .packs_v = true, .packs_y = true, .is_causal = true});
+      check({.heads = 4,
+             .kv_heads = 2,
+             .queries = 45,
+             .keys = 45,
+             .size = 16,
+             .value_size = 8,
+             .type = type,
+             .past = past,
+             .is_causal = true});
+      check({.heads = 4,
+             .queries = 2,
+             .keys = 2,
+             .size = 64,
+             .value_size = 64,
+             .type = type,
+             .past = past,
+             .packs_q = true,
+             .packs_k = true,
+             .packs_v = true,
+             .packs_y = true,
+             .is_causal = true});
     }
   }
-  check({.heads = 1, .kv_heads = 1, .queries = 300, .keys = 300, .size = 16, .value_size = 16, .is_causal = true});
+  check({.heads = 1,
+         .kv_heads = 1,
+         .queries = 300,
+         .keys = 300,
+         .size = 16,
+         .value_size = 16,
+         .is_causal = true});
 }
 
 TEST(AttentionKernels, MasksStretchToTheScores) {
   for (const std::int64_t queries : {2, 18}) {
-    for (const std::vector<std::int64_t>& mask :
-         {std::vector<std::int64_t>{41}, {queries, 41}, {2, 1, 1, 41}, {3, 1, 41}, {2, 3, queries, 41}, {queries, 1}}) {
-      for (const bool is_causal : {false, true}) {
-        check({.batch = 2, .heads = 3, .kv_heads = 3, .queries = queries, .keys = 41, .size = 16,
-               .value_size = 16, .is_causal = is_causal, .mask = mask});
-        check({.batch = 2, .heads = 3, .kv_heads = 3, .queries = queries, .keys = 31, .size = 16,
-               .value_size = 16, .past = 10, .is_causal = is_causal, .keep = mask, .hidden = -3});
-        check({.batch = 2, .heads = 3, .kv_heads = 3, .queries = queries, .keys = 41, .size = 16,
-               .value_size = 16, .mask = mask, .keep = mask});
-      }
+    const std::vector<std::vector<std::int64_t>> masks = {
+        {41}, {queries, 41}, {2, 1, 1, 41}, {3, 1, 41}, {2, 3, queries, 41}, {queries, 1}};
+    Case c = {.batch = 2,
+              .heads = 3,
+              .kv_heads = 3,
+              .queries = queries,
+              .keys = 41,
+              .size = 16,
+              .value_size = 16};
+    for (const std::vector<std::int64_t>& mask : masks) {
+      c.mask = mask;
+      check(c);
     }
+    c.is_causal = true;
+    c.keep = masks[1];
+    check(c);
+    c.mask = {};
+    c.past = 10, c.keys = 31, c.hidden = -3;
+    check(c);
+    c.is_causal = false;
+    c.keep = masks[2];
+    check(c);
   }
 }
 
 TEST(AttentionKernels, QueriesThatSeeNothingGetWhatIsAskedFor) {
   for (const std::int64_t queries : {3, 40}) {
     for (const int zero_rows : {0, 1, 2}) {
-      check({.heads = 1, .kv_heads = 1, .queries = queries, .keys = 2, .size = 8, .value_size = 8,
-             .keep = {queries, 1}, .zero_rows = zero_rows});
+      check({.heads = 1,
+             .kv_heads = 1,
+             .queries = queries,
+             .keys = 2,
+             .size = 8,
+             .value_size = 8,
+             .keep = {queries, 1},
+             .zero_rows = zero_rows});
     }
   }
 }
 
 TEST(AttentionKernels, DevicesBeforeAsynchronousCopiesComputeTheSame) {
   for (const sluice_element_type type : kTypes) {
-    check({.queries = 20, .keys = 70, .size = 64, .value_size = 24, .type = type, .capability = 75});
+    check(
+        {.queries = 20, .keys = 70, .size = 64, .value_size = 24, .type = type, .capability = 75});
     check({.queries = 1, .keys = 70, .size = 64, .value_size = 24, .type = type, .capability = 75});
   }
 }
 
 TEST(AttentionKernels, MaskedKernelsComputeTheSame) {
   for (const sluice_element_type type : kTypes) {
-    check({.heads = 3, .kv_heads = 3, .queries = 90, .keys = 40, .size = 16, .value_size = 16, .type = type,
-           .is_causal = true, .confine = Confine::kMasks});
-    check({.heads = 9, .kv_heads = 9, .queries = 1, .keys = 40, .size = 16, .value_size = 16, .type = type,
+    check({.heads = 3,
+           .kv_heads = 3,
+           .queries = 90,
+           .keys = 40,
+           .size = 16,
+           .value_size = 16,
+           .type = type,
+           .is_causal = true,
+           .confine = Confine::kMasks});
+    check({.heads = 9,
+           .kv_heads = 9,
+           .queries = 1,
+           .keys = 40,
+           .size = 16,
+           .value_size = 16,
+           .type = type,
            .confine = Confine::kMasks});
   }
 }

@@ -117,7 +117,7 @@ TEST_F(ConfineTest, GreenContextKeepsBlocksOnTheCoresOfItsGroup) {
   const std::vector<std::vector<std::int32_t>> groups = {{2, 3}, {4, 5, 6, 7}, {18, 19, 0, 1}};
   for (const std::vector<std::int32_t>& cores : groups) {
     const Ran ran = run(make_group(cores), 64, 64);
-    EXPECT_THAT(ran.where, Each(testing::Truly([&](std::uint32_t core) {
+    EXPECT_THAT(ran.where, Each(::testing::Truly([&](std::uint32_t core) {
                   return std::ranges::find(cores, static_cast<std::int32_t>(core)) != cores.end();
                 })));
     EXPECT_EQ(std::set(ran.where.begin(), ran.where.end()).size(), cores.size());
@@ -172,7 +172,7 @@ TEST_F(ConfineTest, BlocksThatNoCoreOfTheMaskTookAreRunAndCounted) {
   // Five blocks land on cores 0 to 4: none on core 12. As published, all of the work would be lost.
   const Ran ran = run(make_group({12}), 30, 5);
   EXPECT_THAT(ran.times, Each(1U));
-  EXPECT_THAT(ran.where, Each(testing::Ne(kUnwritten)));
+  EXPECT_THAT(ran.where, Each(::testing::Ne(kUnwritten)));
   EXPECT_EQ(ran.strayed, 30U);
 }
 

@@ -179,7 +179,7 @@ TEST_F(GraphsTest, KernelsStayOnTheCoresOfTheirStream) {
   for (int i = 0; i < 4; ++i) {
     std::vector<float> where(16);
     EXPECT_EQ(run(stream, list, {where.data()}).text, "");
-    EXPECT_THAT(where, Each(testing::AnyOf(6.0F, 7.0F)));
+    EXPECT_THAT(where, Each(::testing::AnyOf(6.0F, 7.0F)));
   }
   EXPECT_EQ(num_captured(), 1);
 }

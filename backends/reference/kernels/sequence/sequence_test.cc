@@ -78,8 +78,9 @@ TEST(FusedAttentionKernel, PackedHeadsLieSideBySide) {
   attention.with("packed_result", std::int64_t{1});
   EXPECT_EQ(attention.run({zeros, zeros, v}, y), "");
   EXPECT_EQ(y.values<float>(), (Floats{2, 20, 2, 20}));
-  attention.with("kv_num_heads", std::int64_t{3});
-  EXPECT_NE(attention.run({zeros, zeros, v}, y), "");
+  TestOp uneven("Attention", "sluice");
+  uneven.with("q_num_heads", std::int64_t{2}).with("kv_num_heads", std::int64_t{3});
+  EXPECT_NE(uneven.run({zeros, zeros, v}, y), "");
 }
 
 TEST(FusedAttentionKernel, FullyMaskedQueryGivesZero) {

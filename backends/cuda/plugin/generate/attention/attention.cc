@@ -1,6 +1,6 @@
 // Attention, ONNX's and Sluice's own. Which kernel computes it: halves go to the matrix units
-// (matrix_tiles.h), a few queries to warps that divide the keys (few_queries.h), and what is left to
-// a warp per query (text/attend.h).
+// (matrix_tiles.h), a few queries to warps that divide the keys (few_queries.h), and what is left
+// to a warp per query (text/attend.h).
 
 #include <algorithm>
 
@@ -43,8 +43,7 @@ std::string attend_by_warp(Scores& scores) {
                      "      const auto* const v = value_at(at);\n") +
          "  own.sees_any = __any_sync(0xffffffffu, own.sees_any);\n  const bool is_zero = " +
          scores.is_zero("own", "sum") + ";\n" +
-         store_attended("own.y[d]", p.v.size, "is_zero ? 0.0f : a[n] / sum") +
-         show_weights(scores);
+         store_attended("own.y[d]", p.v.size, "is_zero ? 0.0f : a[n] / sum") + show_weights(scores);
 }
 
 Status write_by_warp(const sluice_op& op, const Problem& problem, Source* source) {
@@ -58,9 +57,9 @@ Status write_by_warp(const sluice_op& op, const Problem& problem, Source* source
   std::string body = scores.join_past(thread, num_threads);
   if (has_output(op, 3)) parameters.add_output(3);
   if (problem.rows() > 0) body += attend_by_warp(scores);
-  source->text = kernel_head(parameters, scores.largest(num_threads),
-                             scores.element() + attend_functions()) +
-                 body + "}\n";
+  source->text =
+      kernel_head(parameters, scores.largest(num_threads), scores.element() + attend_functions()) +
+      body + "}\n";
   source->operands = parameters.operands();
   return plugin::ok();
 }

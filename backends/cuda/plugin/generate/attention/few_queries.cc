@@ -174,8 +174,7 @@ std::string constants_of(const sluice_op& op, const Problem& p) {
          constant("kKvHeads", p.k.heads) + constant("kSizeK", p.k.size) +
          constant("kSizeV", p.v.size) + constant("kVector", vector) + constant("kLanes", lanes) +
          constant("kWarps", warps) + constant("kThreads", 32L * warps) +
-         constant("kStreams", warps * 32 / lanes) +
-         constant("kUnrolled", rows_of(p) <= 4 ? 4 : 2);
+         constant("kStreams", warps * 32 / lanes) + constant("kUnrolled", rows_of(p) <= 4 ? 4 : 2);
 }
 
 }  // namespace
@@ -201,7 +200,8 @@ Status write_few_queries(const sluice_op& op, const Problem& p, Source* source) 
   body += scores.query() + fill(kPlace, {scores.before()}) + scores.sight() +
           scores.point_at_keys() + kQueriesText + scores.adjust() + kWalk +
           fill(kJoin, {scores.is_zero("last", "total")});
-  const std::string functions = scores.element() + constants_of(op, p) + kRunsText + kWeightText + kPart;
+  const std::string functions =
+      scores.element() + constants_of(op, p) + kRunsText + kWeightText + kPart;
   source->text = kernel_head(parameters, scores.largest(num_threads), functions) + body + "}\n";
   source->operands = parameters.operands();
   return plugin::ok();

@@ -3,8 +3,8 @@
 // accumulators of two tiles of eight keys are, rounded, the left fragment of the product with the
 // values of these 16 keys.
 //
-// Lines of keys and values lie in shared memory with a gap of 16 bytes, so that the eight lines that
-// ldmatrix reads at once lie in different banks.
+// Lines of keys and values lie in shared memory with a gap of 16 bytes, so that the eight lines
+// that ldmatrix reads at once lie in different banks.
 
 #include "plugin/generate/attention/matrix_tiles.h"
 
@@ -163,7 +163,8 @@ constexpr const char* kTileStep = R"(
   };
 )";
 
-// One barrier a tile: behind it everybody has read the tile before, whose memory the next one takes.
+// One barrier a tile: behind it everybody has read the tile before, whose memory the next one
+// takes.
 constexpr const char* kWalk = R"(
   if (begin < end) fetch(tiles[0], begin);
   close_copies();
@@ -248,8 +249,7 @@ std::string constants_of(const sluice_op& op, const Problem& p, int warps) {
          constant("Index", "kQueries", p.q.length) + constant("Index", "kKvHeads", p.k.heads) +
          constant("Index", "kStacks", p.q.batch * p.k.heads) +
          constant("Index", "kParts", parts_of(p, warps)) +
-         constant("bool", "kIsCausal", is_causal ? 1 : 0) +
-         constant("Index", "kKeys", p.keys);
+         constant("bool", "kIsCausal", is_causal ? 1 : 0) + constant("Index", "kKeys", p.keys);
 }
 
 }  // namespace
@@ -276,7 +276,8 @@ Status write_matrix_tiles(const sluice_op& op, const Problem& p, int warps, Sour
       scores.adjust() + kTileStep + kWalk +
       fill(kStore, {scores.is_zero("own[0]", "total[0]"), scores.is_zero("own[1]", "total[1]")});
   const std::string functions = scores.element() + constants_of(op, p, warps) + kAsyncText +
-                                kMatricesText + kWeightText + (is_f16 ? kMultiplyF16Text : kMultiplyBf16Text) +
+                                kMatricesText + kWeightText +
+                                (is_f16 ? kMultiplyF16Text : kMultiplyBf16Text) +
                                 fill(kFunctions, {is_f16 ? "f16x2" : "bf16x2"});
   source->text = kernel_head(parameters, scores.largest(num_threads), functions) + body + "}\n";
   source->operands = parameters.operands();

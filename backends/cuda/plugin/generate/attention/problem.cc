@@ -11,22 +11,6 @@
 namespace sluice::cuda {
 namespace {
 
-/// False where the tensor cannot be one of heads.
-bool find_heads(const sluice_op& op, const sluice_tensor& tensor, const char* attribute,
-                Heads* heads) {
-  const Dims dims = plugin::dims_of(tensor);
-  if (dims.size() == 4) {
-    *heads = {dims[0], dims[1], dims[2], dims[3]};
-    return true;
-  }
-  const std::int64_t count = plugin::Attributes(op).get_int(attribute);
-  if (dims.size() != 3 || count < 1 || (dims[2] >= 0 && dims[2] % count != 0)) {
-    return false;
-  }
-  *heads = {dims[0], count, dims[1], dims[2] < 0 ? -1 : dims[2] / count, true};
-  return true;
-}
-
 std::array<std::int64_t, 4> scores_dims(const Problem& p, std::int64_t keys) {
   return {p.q.batch, p.q.heads, p.q.length, keys};
 }
@@ -51,6 +35,21 @@ std::string Heads::start(const std::string& b, const std::string& head,
   const std::int64_t per_place = is_packed ? heads * size : size;
   return b + " * " + std::to_string(heads * length * size) + " + " + head + " * " +
          std::to_string(per_head) + " + " + at + " * " + std::to_string(per_place);
+}
+
+bool find_heads(const sluice_op& op, const sluice_tensor& tensor, const char* attribute,
+                Heads* heads) {
+  const Dims dims = plugin::dims_of(tensor);
+  if (dims.size() == 4) {
+    *heads = {dims[0], dims[1], dims[2], dims[3]};
+    return true;
+  }
+  const std::int64_t count = plugin::Attributes(op).get_int(attribute);
+  if (dims.size() != 3 || count < 1 || (dims[2] >= 0 && dims[2] % count != 0)) {
+    return false;
+  }
+  *heads = {dims[0], count, dims[1], dims[2] < 0 ? -1 : dims[2] / count, true};
+  return true;
 }
 
 bool find_problem(const sluice_op& op, Problem* problem) {

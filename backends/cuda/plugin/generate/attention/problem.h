@@ -31,6 +31,11 @@ struct Heads {
   std::string start(const std::string& b, const std::string& head, const std::string& at) const;
 };
 
+/// False where the tensor cannot be one of heads: its axes are four, or three, and then the
+/// attribute says how many heads there are.
+bool find_heads(const sluice_op& op, const sluice_tensor& tensor, const char* attribute,
+                Heads* heads);
+
 /// Sizes are -1 where they are unknown.
 struct Problem {
   Heads q, k, v, y;

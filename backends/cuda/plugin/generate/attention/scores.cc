@@ -85,8 +85,7 @@ std::string Scores::join_past(int output, const Heads& heads, int now, int past,
   const std::int64_t elements = plugin::num_elements(op_.outputs[output].tensor);
   if (elements == 0) return "";
   // Neighbours that fill 16 bytes go together.
-  const std::int64_t run =
-      128 / plugin::element_bits(op_.outputs[output].tensor.element_type);
+  const std::int64_t run = 128 / plugin::element_bits(op_.outputs[output].tensor.element_type);
   const bool is_whole = heads.size % run == 0;
   const std::string size = number(is_whole ? heads.size / run : heads.size);
   const std::string keys = number(p_.keys);
@@ -137,14 +136,15 @@ std::string Scores::query() {
             parameters_.add(kLengths) + "[batch];\n    return valid < 0 ? 0 : valid > " + keys +
             " ? " + keys + " : valid;\n  };\n";
   }
-  text += "  struct Query {\n    const T* q;\n    T* y;\n    Index row, mask, keep;\n"
-          "    Signed place, valid;\n    bool sees_any;\n  };\n"
-          "  const auto find_query = [&](Index batch, Index head, Index query) {\n"
-          "    Query own;\n    own.q = x0 + " +
-          p_.q.start("batch", "head", "query") + ";\n    own.y = y + " +
-          p_.y.start("batch", "head", "query") + ";\n    const Index row = (batch * " +
-          number(p_.q.heads) + " + head) * " + number(p_.q.length) +
-          " + query;\n    own.row = row;\n    own.place = Signed(query) + " + before() + ";\n";
+  text +=
+      "  struct Query {\n    const T* q;\n    T* y;\n    Index row, mask, keep;\n"
+      "    Signed place, valid;\n    bool sees_any;\n  };\n"
+      "  const auto find_query = [&](Index batch, Index head, Index query) {\n"
+      "    Query own;\n    own.q = x0 + " +
+      p_.q.start("batch", "head", "query") + ";\n    own.y = y + " +
+      p_.y.start("batch", "head", "query") + ";\n    const Index row = (batch * " +
+      number(p_.q.heads) + " + head) * " + number(p_.q.length) +
+      " + query;\n    own.row = row;\n    own.place = Signed(query) + " + before() + ";\n";
   if (has_lengths(op_)) text += "    own.valid = find_valid(batch);\n";
   if (has_input(op_, kMask)) text += "    own.mask = " + mask_line(kMask) + ";\n";
   if (has_keep()) text += "    own.keep = " + mask_line(kKeep) + ";\n";
@@ -180,8 +180,8 @@ std::string Scores::adjust() {
   text += show(1) + "    bool is_seen = true;\n";
   if (has_keep()) {
     const float hidden_score = attributes_.get_float("hidden");
-    text += "    if (!" + mask_element(kKeep, "keep") +
-            ") {\n      s = " + literal(hidden_score) + ";\n" +
+    text += "    if (!" + mask_element(kKeep, "keep") + ") {\n      s = " + literal(hidden_score) +
+            ";\n" +
             (std::isinf(hidden_score) && hidden_score < 0 ? "      is_seen = false;\n" : "") +
             "    }\n";
   }
@@ -203,8 +203,8 @@ std::string Scores::adjust() {
 
 std::string Scores::sight() const {
   const std::string keys = number(p_.keys);
-  std::string text = "  Signed begin = 0, end = " + keys + ", inner_begin = 0, inner_end = " + keys +
-                     ";\n";
+  std::string text =
+      "  Signed begin = 0, end = " + keys + ", inner_begin = 0, inner_end = " + keys + ";\n";
   const auto cut = [&](const std::string& most, const std::string& least) {
     text += "  end = end < " + most + " ? end : " + most + ";\n  inner_end = inner_end < " + least +
             " ? inner_end : " + least + ";\n";

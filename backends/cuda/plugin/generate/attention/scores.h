@@ -29,9 +29,10 @@ class Scores {
   /// Requires around the calls: `batch`, and `kv`, the head of the keys.
   std::string point_at_keys() const;
 
-  /// A type `Query` and `find_query(batch, head, query)`: what a query knows of itself: its elements
-  /// `q`, its result `y`, its number `row` among the rows of scores, its `place` among the keys, and
-  /// `sees_any`, which becomes true where nothing hides a key. Also `Signed`, an integer of places.
+  /// A type `Query` and `find_query(batch, head, query)`: what a query knows of itself: its
+  /// elements `q`, its result `y`, its number `row` among the rows of scores, its `place` among the
+  /// keys, and `sees_any`, which becomes true where nothing hides a key. Also `Signed`, an integer
+  /// of places.
   std::string query();
 
   /// `adjust(own, s, j, is_at_edge, is_shown)`: the score of key j for Query `own` whose product is

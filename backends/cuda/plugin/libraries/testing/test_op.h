@@ -32,9 +32,7 @@ class TestOp {
     return *this;
   }
   TestOp& input(const Shape& shape) { return add(shape, &inputs_); }
-  TestOp& input(const Shape& shape, sluice_element_type type) {
-    return add(shape, &inputs_, type);
-  }
+  TestOp& input(const Shape& shape, sluice_element_type type) { return add(shape, &inputs_, type); }
   TestOp& absent_input() {
     inputs_.emplace_back();
     return *this;
@@ -90,8 +88,7 @@ class TestOp {
   TestOp& add(const Shape& shape, std::vector<sluice_operand>* operands) {
     return add(shape, operands, type_);
   }
-  TestOp& add(const Shape& shape, std::vector<sluice_operand>* operands,
-              sluice_element_type type) {
+  TestOp& add(const Shape& shape, std::vector<sluice_operand>* operands, sluice_element_type type) {
     const auto& dims = dims_.emplace_back(shape);
     sluice_operand made = {};
     made.tensor.element_type = type;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plugin/generate/attention/problem.h"
 #include "plugin/generate/families.h"
 #include "plugin/generate/text/body.h"
 #include "plugin/generate/text/integers.h"
@@ -12,25 +13,6 @@ namespace {
 constexpr const char* kKinds[] = {"RotaryEmbedding", nullptr};
 
 enum Operand : int { kX, kCosines, kSines, kPositions };
-
-/// Heads, [batch, heads, length, size] or [batch, length, heads * size]. -1: unknown.
-struct Heads {
-  std::int64_t batch = -1, heads = -1, length = -1, size = -1;
-  bool is_packed = false;
-};
-
-/// False where the tensor cannot be one of heads.
-bool find_heads(const sluice_op& op, Heads* heads) {
-  const Dims x = plugin::dims_of(op.inputs[kX].tensor);
-  if (x.size() == 4) {
-    *heads = {x[0], x[1], x[2], x[3]};
-    return true;
-  }
-  const std::int64_t count = plugin::Attributes(op).get_int("num_heads");
-  if (x.size() != 3 || count < 1 || (x[2] >= 0 && x[2] % count != 0)) return false;
-  *heads = {x[0], count, x[1], x[2] < 0 ? -1 : x[2] / count, true};
-  return true;
-}
 
 bool has_positions(const sluice_op& op) {
   return op.num_inputs > kPositions && !plugin::is_absent(op.inputs[kPositions].tensor);
@@ -64,13 +46,13 @@ Status check(const sluice_op& op) {
   Heads heads;
   const bool fits =
       agree(plugin::dims_of(op.inputs[kX].tensor), plugin::dims_of(op.outputs[0].tensor)) &&
-      find_heads(op, &heads) && caches_fit(op, heads);
+      find_heads(op, op.inputs[kX].tensor, "num_heads", &heads) && caches_fit(op, heads);
   return fits ? plugin::ok() : shapes_disagree(op);
 }
 
 Status write(const sluice_op& op, Source* source) {
   Heads heads;
-  if (!find_heads(op, &heads)) return shapes_disagree(op);
+  if (!find_heads(op, op.inputs[kX].tensor, "num_heads", &heads)) return shapes_disagree(op);
   const auto text = [](std::int64_t value) { return std::to_string(value); };
   const std::int64_t half = rotated_of(op, heads) / 2;
   const Dims cache = plugin::dims_of(op.inputs[kCosines].tensor);
