@@ -1,7 +1,10 @@
-// Concat: one thread per element of the output, which looks for its input.
+// Concat: a thread looks for the input of a run of the output and copies it.
+
+#include <numeric>
 
 #include "plugin/generate/families.h"
 #include "plugin/generate/text/body.h"
+#include "plugin/generate/text/runs.h"
 #include "plugin/generate/text/types.h"
 
 namespace sluice::cuda {
@@ -41,27 +44,32 @@ Status check(const sluice_op& op) {
 Status write(const sluice_op& op, Source* source) {
   const Dims y = plugin::dims_of(op.outputs[0].tensor);
   const auto axis = static_cast<std::size_t>(axis_of(op));
-  const std::string inner = std::to_string(plugin::num_elements(y.subspan(axis + 1)));
+  const std::int64_t inner_size = plugin::num_elements(y.subspan(axis + 1));
+  const std::string inner = std::to_string(inner_size);
   Parameters parameters(op);
   std::string choice;
   std::int64_t start = 0;
+  std::int64_t unbroken = 0;
   for (int input = 0; input < op.num_inputs; ++input) {
     const std::int64_t extent = plugin::dims_of(op.inputs[input].tensor)[axis];
     if (extent == 0) continue;
+    unbroken = std::gcd(unbroken, extent * inner_size);
     const std::string first = std::to_string(start);
     start += extent;
     choice.append(choice.empty() ? "  if (at < " : "  else if (at < ")
         .append(std::to_string(start));
-    choice.append(") v = ").append(parameters.add(input)).append("[(outer * ");
+    choice.append(") from = ").append(parameters.add(input)).append(" + (outer * ");
     choice.append(std::to_string(extent)).append(" + at - ").append(first).append(") * ");
-    choice.append(inner).append(" + i % ").append(inner).append("];\n");
+    choice.append(inner).append(" + i % ").append(inner).append(";\n");
   }
   const std::string total = std::to_string(y[axis]);
-  const std::string type(type_name(op.outputs[0].tensor.element_type));
+  const std::string type(type_name(op.inputs[0].tensor.element_type));
   const std::string place = "  const Index at = i / " + inner + " % " + total +
-                            ";\n  const Index outer = i / " + inner + " / " + total + ";\n";
-  return write_kernel(op, std::move(parameters), {"v", place + "  " + type + " v = {};\n" + choice},
-                      source);
+                            ";\n  const Index outer = i / " + inner + " / " + total +
+                            ";\n  const " + type + "* from = nullptr;\n";
+  return write_run_kernel(op, std::move(parameters),
+                          {"own.at[j]", place + choice + kLoadOwn, choose_run(op, unbroken)},
+                          source);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// One thread per element.
+// A thread computes a run of neighbours.
 
 #include <algorithm>
 
@@ -6,6 +6,7 @@
 #include "plugin/generate/text/body.h"
 #include "plugin/generate/text/exact_formulas.h"
 #include "plugin/generate/text/formulas.h"
+#include "plugin/generate/text/runs.h"
 #include "plugin/generate/text/types.h"
 
 namespace sluice::cuda {
@@ -148,21 +149,38 @@ Status check(const sluice_op& op) {
       op, [](int) { return std::string("x"); }, &expression);
 }
 
-Status write(const sluice_op& op, Source* source) {
+/// Neighbours that a thread computes. Each operand has one element for all of them, or neighbours
+/// as well, unless that leaves very short runs.
+int choose_even_run(const sluice_op& op) {
   const Dims y = plugin::dims_of(op.outputs[0].tensor);
+  const int widest = choose_run(op, plugin::num_elements(y));
+  const auto is_even = [&](const sluice_operand& operand, int run) {
+    return plugin::is_absent(operand.tensor) ||
+           along_run(plugin::dims_of(operand.tensor), y, run) != Along::kMixed;
+  };
+  const auto own = plugin::inputs_of(op).first(static_cast<std::size_t>(num_values(op)));
+  const auto are_even = [&](int run) {
+    const auto check = [&](const sluice_operand& operand) { return is_even(operand, run); };
+    return std::ranges::all_of(own, check) &&
+           std::ranges::all_of(plugin::body_inputs_of(op), check);
+  };
+  int run = widest;
+  while (run > 1 && !are_even(run)) run /= 2;
+  return run * 2 >= widest ? run : widest;
+}
+
+Status write(const sluice_op& op, Source* source) {
   Parameters parameters(op);
-  std::string value;
+  RunKernel kernel;
+  kernel.run = choose_even_run(op);
+  RunReader reader(op, kernel.run);
   if (!is_only_a_body(op)) {
     const Status status = own_result(
-        op,
-        [&](int i) {
-          const Dims dims = plugin::dims_of(op.inputs[i].tensor);
-          return parameters.add(i) + "[" + broadcast_index("i", dims, y) + "]";
-        },
-        &value);
+        op, [&](int i) { return reader.read(parameters.add(i), op.inputs[i].tensor); },
+        &kernel.value);
     if (!status.is_ok()) return status;
   }
-  return write_kernel(op, std::move(parameters), {value}, source);
+  return write_run_kernel(op, std::move(parameters), kernel, &reader, source);
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
-// Gather, GatherElements and GatherND: one thread per element of the output, which reads its
-// indices. Constant indices are checked when the kernel is made, others by the threads.
+// Gather, GatherElements and GatherND: a thread reads the indices of a run of the output that lies
+// behind one index, and copies it. Constant indices are checked when the kernel is made, others by
+// the threads.
 
 #include <algorithm>
 
 #include "plugin/generate/families.h"
 #include "plugin/generate/text/body.h"
 #include "plugin/generate/text/integers.h"
+#include "plugin/generate/text/runs.h"
 
 namespace sluice::cuda {
 namespace {
@@ -125,8 +127,11 @@ Status write_tuples(const sluice_op& op, Source* source) {
                   std::to_string(plugin::num_elements(x.subspan(axis + 1))) + ";\n";
   }
   const std::int64_t largest = std::max(plugin::num_elements(x), plugin::num_elements(indices));
-  return write_kernel(op, std::move(parameters), {data + "[offset]", statements, 256, largest},
-                      source);
+  statements += "  const auto* from = " + data + " + offset;\n";
+  const std::int64_t slice = plugin::num_elements(x.subspan(first + tuples.depth));
+  return write_run_kernel(op, std::move(parameters),
+                          {"own.at[j]", statements + kLoadOwn, choose_run(op, slice), largest},
+                          source);
 }
 
 Status write(const sluice_op& op, Source* source) {
@@ -161,9 +166,13 @@ Status write(const sluice_op& op, Source* source) {
     parameters.report_indices();
     statements += check_index(x[axis], axis);
   }
-  return write_kernel(op, std::move(parameters),
-                      {data + "[" + offset + "]", statements, 256, plugin::num_elements(x)},
-                      source);
+  statements += "  const auto* from = " + data + " + (" + offset + ");\n";
+  const std::int64_t unbroken =
+      is_kind(op, "Gather") ? plugin::num_elements(x.subspan(axis + 1)) : 1;
+  return write_run_kernel(
+      op, std::move(parameters),
+      {"own.at[j]", statements + kLoadOwn, choose_run(op, unbroken), plugin::num_elements(x)},
+      source);
 }
 
 }  // namespace

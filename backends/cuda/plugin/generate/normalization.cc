@@ -1,15 +1,16 @@
-// LayerNormalization: a warp per row, which it reads three times.
+// LayerNormalization and RMSNormalization: threads share a row, which they read once where
+// registers have room for it.
 
 #include <algorithm>
 
 #include "plugin/generate/families.h"
 #include "plugin/generate/text/body.h"
-#include "plugin/generate/text/warp_rows.h"
+#include "plugin/generate/text/rows.h"
 
 namespace sluice::cuda {
 namespace {
 
-constexpr const char* kKinds[] = {"LayerNormalization", nullptr};
+constexpr const char* kKinds[] = {"LayerNormalization", "RMSNormalization", nullptr};
 
 std::int64_t axis_of(const sluice_op& op) {
   const std::int64_t axis = plugin::Attributes(op).get_int("axis", -1);
@@ -28,39 +29,57 @@ Status check(const sluice_op& op) {
   return plugin::unimplemented(plugin::kind_of(op) + ": no such axis");
 }
 
-/// The element's factor or term of input `operand`.
-std::string element_of(const sluice_op& op, int operand, Parameters* parameters) {
-  const Dims dims = plugin::dims_of(op.inputs[operand].tensor);
-  const Dims x = plugin::dims_of(op.inputs[0].tensor);
-  return parameters->add(operand) + "[" + broadcast_index("i", dims, x) + "]";
+bool has_mean(const sluice_op& op) { return std::string_view(op.kind) == "LayerNormalization"; }
+
+/// Sums that the thread's row shares: `mean`, which RMSNormalization does without, and `scale`.
+std::string statistics(const sluice_op& op, const RowPlan& plan, float epsilon) {
+  const std::string v = value_in_row(plan);
+  const std::string size = std::to_string(plan.size) + ".0f";
+  const std::string difference = "  const float difference = " + v + " - mean;\n";
+  const std::string mean = "  float sum = 0.0f;\n" +
+                           each_element(plan, "from + p", "  sum += " + v + ";\n") +
+                           "  const float mean = sum_of_row(sum) / " + size + ";\n";
+  return (has_mean(op) ? mean : "  constexpr float mean = 0.0f;\n") + "  float squares = 0.0f;\n" +
+         each_element(plan, "from + p", difference + "  squares += difference * difference;\n") +
+         "  const float scale = 1.0f / sqrtf(sum_of_row(squares) / " + size + " + " +
+         literal(epsilon) + ");\n";
 }
 
 Status write(const sluice_op& op, Source* source) {
+  constexpr int kFewRuns = 4;  // whose other operands the thread has room for as well
   const Dims dims = plugin::dims_of(op.inputs[0].tensor);
   const std::int64_t count = plugin::num_elements(dims);
   const std::int64_t size =
       plugin::num_elements(dims.subspan(static_cast<std::size_t>(axis_of(op))));
+  const int bytes = static_cast<int>(plugin::element_bits(op.inputs[0].tensor.element_type) / 8);
+  const RowPlan plan = plan_rows(count / size, size, longest_run(size, widest_run(bytes)));
+  const bool reads_ahead = plan.is_kept && plan.runs <= kFewRuns;
+  RunReader reader(op, plan.run, reads_ahead);
   Parameters parameters(op);
-  const std::string x = parameters.add(0);
-  std::string value = "(" + x + "[i] - mean) * scale";
-  if (op.num_inputs > 1) value += " * " + element_of(op, 1, &parameters);
-  const bool has_bias = op.num_inputs > 2 && !plugin::is_absent(op.inputs[2].tensor);
-  if (has_bias) value += " + " + element_of(op, 2, &parameters);
+  parameters.add(0);
+  std::string value = "(" + value_in_row(plan) + " - mean) * scale";
+  for (int input = 1; input < op.num_inputs; ++input) {
+    if (plugin::is_absent(op.inputs[input].tensor)) continue;
+    const std::string name = parameters.add(input);
+    value += (input == 1 ? " * " : " + ") + reader.read(name, op.inputs[input].tensor);
+  }
   add_body_inputs(op, &parameters);
-  const std::string width = std::to_string(size);
-  const std::string start = "  for (Index i = row * " + width + " + threadIdx.x; i < (row + 1) * " +
-                            width + "; i += 32) ";
+  const std::string store = store_run(op, value, &reader);
+  const std::string i = "  const Index i = start + p;\n";
   const float epsilon = plugin::Attributes(op).get_float("epsilon", 1e-5F);
-  source->text = warp_function("sum_of_warp", "a + b") + constants_text(op) +
-                 kernel_head(parameters, count) + find_row(count / size) + "  float sum = 0.0f;\n" +
-                 start + "sum += " + x + "[i];\n  const float mean = sum_of_warp(sum) / " + width +
-                 ".0f;\n  float squares = 0.0f;\n" + start + "squares += (" + x +
-                 "[i] - mean) * (" + x +
-                 "[i] - mean);\n  const float scale = 1.0f / sqrtf(sum_of_warp(squares) / " +
-                 width + ".0f + " + literal(epsilon) + ");\n" + start + "{\n" +
-                 store_result(op, value, "i") + "  }\n}\n";
+  const std::string functions = run_functions(op, plan.run) + row_constants(plan) +
+                                row_function("sum_of_row", "a + b", plan.lanes);
+  source->text =
+      constants_text(op) + kernel_head(parameters, count, functions) + find_shared_row(plan) +
+      "  const Index start = row * kSize;\n  const auto* from = x0 + start;\n" +
+      keep_row(plan, "from + p") + reader.declarations() +
+      (reads_ahead ? each_run(plan, i + reader.loads()) : "") + statistics(op, plan, epsilon) +
+      leave_rows(plan) +
+      each_run(plan,
+               i + read_in_row(plan, "from + p") + (reads_ahead ? "" : reader.loads()) + store) +
+      "}\n";
   source->operands = parameters.operands();
-  return set_row_grid(count / size, source) ? plugin::ok() : too_large(op);
+  return set_grid(plan, source) ? plugin::ok() : too_large(op);
 }
 
 }  // namespace

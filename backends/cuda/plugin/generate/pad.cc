@@ -1,10 +1,11 @@
-// Pad: one thread per element of the output.
+// Pad: a thread computes a run of the output that is inside of the input or outside.
 
 #include <numeric>
 
 #include "plugin/generate/families.h"
 #include "plugin/generate/text/body.h"
 #include "plugin/generate/text/integers.h"
+#include "plugin/generate/text/runs.h"
 #include "plugin/generate/text/types.h"
 
 namespace sluice::cuda {
@@ -71,10 +72,25 @@ std::string fold_place(std::string_view mode) {
   if (mode == "edge") return "p = p < 0 ? 0 : p >= n ? n - 1 : p;";
   if (mode == "wrap") return "p = (p % n + n) % n;";
   if (mode == "reflect") {
-    return "if (n == 1) p = 0; else { const long long period = 2 * (n - 1); p = (p % period + "
+    return "if (n == 1) p = 0; else { const auto period = 2 * (n - 1); p = (p % period + "
            "period) % period; if (p >= n) p = period - p; }";
   }
   return "if (p < 0 || p >= n) inside = false;";
+}
+
+/// Neighbours of the output of which all or none are neighbours in the input.
+std::int64_t unbroken_of(const sluice_op& op, std::span<const std::int64_t> before) {
+  const Dims x = plugin::dims_of(op.inputs[0].tensor);
+  const Dims y = plugin::dims_of(op.outputs[0].tensor);
+  std::int64_t inner = 1;
+  for (std::size_t axis = x.size(); axis-- > 0;) {
+    if (before[axis] != 0 || y[axis] != x[axis]) {
+      if (mode_of(op) != "constant") return inner;
+      return std::gcd(std::gcd(inner * y[axis], inner * x[axis]), inner * before[axis]);
+    }
+    inner *= x[axis];
+  }
+  return inner;
 }
 
 Status write(const sluice_op& op, Source* source) {
@@ -85,19 +101,28 @@ Status write(const sluice_op& op, Source* source) {
   Parameters parameters(op);
   const std::string data = parameters.add(0);
   const std::string value = has_input(op, 2) ? parameters.add(2) + "[0]" : "";
-  std::string text = "  bool inside = true;\n  Index at = 0;\n";
+  const std::int64_t most = std::max(plugin::num_elements(x), plugin::num_elements(y));
+  const std::string wide = most < kMaxShortIndex / 4 ? "int" : "Wide";
+  std::string text = "  typedef long long Wide;\n  bool inside = true;\n  Index at = 0;\n";
   for (std::size_t axis = 0; axis < x.size(); ++axis) {
     std::vector<std::int64_t> strides(y.size(), 0);
     strides[axis] = 1;
-    text += "  {\n    const long long n = " + std::to_string(x[axis]) +
-            ";\n    long long p = (long long)(" + strided_index("i", y, strides) + ") - (" +
+    text += "  {\n    const " + wide + " n = " + std::to_string(x[axis]) + ";\n    " + wide +
+            " p = " + wide + "(" + strided_index("i", y, strides) + ") - (" +
             std::to_string(before[axis]) + ");\n    " + fold_place(mode_of(op)) +
             "\n    at = at * n + Index(p);\n  }\n";
   }
-  const std::string type(type_name(op.outputs[0].tensor.element_type));
-  text += "  " + type + " v = {};\n  if (inside) v = " + data + "[at];\n";
-  if (!value.empty()) text += "  else v = " + value + ";\n";
-  return write_kernel(op, std::move(parameters), {"v", text, 256, plugin::num_elements(x)}, source);
+  const std::string type(type_name(op.inputs[0].tensor.element_type));
+  text += "  Run<" + type + ", kRun> own = {};\n  if (inside) own = load_run<kRun>(" + data +
+          " + at);\n";
+  if (!value.empty()) {
+    text +=
+        "  if (!inside) {\n    for (int j = 0; j < kRun; ++j) own.at[j] = " + value + ";\n  }\n";
+  }
+  return write_run_kernel(
+      op, std::move(parameters),
+      {"own.at[j]", text, choose_run(op, unbroken_of(op, before)), plugin::num_elements(x)},
+      source);
 }
 
 }  // namespace

@@ -56,7 +56,6 @@ Product matmul_of(const sluice_op& op) {
   const Dims y = plugin::dims_of(op.outputs[0].tensor);
   const std::size_t num_matrix = (a.size() > 1 ? 1U : 0U) + (b.size() > 1 ? 1U : 0U);
   product.batch.assign(y.begin(), y.end() - static_cast<std::ptrdiff_t>(num_matrix));
-  product.num_row_axes = b.size() > 1 ? 1 : 0;
   return product;
 }
 

@@ -1,12 +1,14 @@
-// Slice: one thread per element of the output. Threads read the starts and steps that only a run
+// Slice: a thread copies a run of the output. Threads read the starts and steps that only a run
 // knows.
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "plugin/generate/families.h"
 #include "plugin/generate/text/body.h"
 #include "plugin/generate/text/integers.h"
+#include "plugin/generate/text/runs.h"
 
 namespace sluice::cuda {
 namespace {
@@ -123,6 +125,21 @@ std::string read_offset(const Cut& cut, std::size_t axis, Dims x, const std::str
          std::to_string(plugin::num_elements(x.subspan(axis + 1))) + ";\n  }\n";
 }
 
+/// Neighbours of the output that are neighbours in the input: those in the inner axes that are not
+/// cut, or in a piece of the innermost axis that is.
+std::int64_t unbroken_of(std::span<const Cut> cuts, Dims x, Dims y) {
+  std::int64_t inner = 1;
+  for (std::size_t axis = x.size(); axis-- > 0;) {
+    const Cut& cut = cuts[axis];
+    if (cut.number || (cut.step != 1 && y[axis] != 1)) return inner;
+    if (cut.start != 0 || y[axis] != x[axis]) {
+      return std::gcd(std::gcd(inner * y[axis], inner * x[axis]), inner * cut.start);
+    }
+    inner *= x[axis];
+  }
+  return inner;
+}
+
 Status write(const sluice_op& op, Source* source) {
   std::vector<Cut> cuts;
   if (Status status = read_cuts(op, &cuts); !status.is_ok()) return status;
@@ -136,6 +153,8 @@ Status write(const sluice_op& op, Source* source) {
     if (has_input(op, kSteps)) steps = read_integers(op, kSteps, &parameters, &statements);
     parameters.report_indices();
   }
+  const bool is_short = std::max(plugin::num_elements(x), plugin::num_elements(y)) < kMaxShortIndex;
+  const std::string wide = is_short ? "int" : "(long long)";
   std::int64_t first = 0;
   for (std::size_t axis = 0; axis < x.size(); ++axis) {
     const std::int64_t stride = plugin::num_elements(x.subspan(axis + 1));
@@ -148,12 +167,15 @@ Status write(const sluice_op& op, Source* source) {
       continue;
     }
     first += cuts[axis].start * stride;
-    offset += " + (long long)(" + along + ") * " +
+    offset += " + " + wide + "(" + along + ") * " +
               std::to_string(y[axis] == 1 ? 0 : cuts[axis].step * stride);
   }
-  const std::string value = data + "[" + std::to_string(first) + offset + "]";
-  return write_kernel(op, std::move(parameters), {value, statements, 256, plugin::num_elements(x)},
-                      source);
+  const std::string from =
+      "  const auto* from = " + data + " + (" + std::to_string(first) + offset + ");\n";
+  return write_run_kernel(op, std::move(parameters),
+                          {"own.at[j]", statements + from + kLoadOwn,
+                           choose_run(op, unbroken_of(cuts, x, y)), plugin::num_elements(x)},
+                          source);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Softmax and LogSoftmax: a warp per row, which it reads three times.
+// Softmax and LogSoftmax: threads share a row, which they read once where registers have room for
+// it. Rows whose elements are apart have a thread each.
 
 #include "plugin/generate/families.h"
 #include "plugin/generate/text/body.h"
-#include "plugin/generate/text/warp_rows.h"
+#include "plugin/generate/text/rows.h"
 
 namespace sluice::cuda {
 namespace {
@@ -42,36 +43,62 @@ Status check(const sluice_op& op) {
                                " has no such axis");
 }
 
+RowPlan plan_of(const Rows& rows, int bytes) {
+  // A thread for a row of more elements than this walks for long.
+  constexpr std::int64_t kShort = 256;
+  if (rows.inner == 1) {
+    return plan_rows(rows.count, rows.size, longest_run(rows.size, widest_run(bytes)));
+  }
+  return rows.size <= kShort && rows.inner >= 8 ? plan_columns(rows.count, rows.size)
+                                                : plan_rows(rows.count, rows.size, 1);
+}
+
+/// What the thread's row shares: `largest` and `sum`. A thread that keeps its elements keeps their
+/// powers from now on, but for the logarithm.
+std::string statistics(const RowPlan& plan, const std::string& address, bool is_log) {
+  const std::string v = value_in_row(plan);
+  const std::string power = "expf(" + v + " - largest)";
+  const bool keeps_powers = plan.is_kept && !is_log;
+  return "  float largest = __int_as_float(0xff800000);\n" +
+         each_element(
+             plan, address,
+             "  const float b = " + v + ";\n  largest = largest < b || b != b ? b : largest;\n") +
+         "  largest = max_of_row(largest);\n  float sum = 0.0f;\n" +
+         each_element(plan, address,
+                      keeps_powers ? "  " + v + " = " + power + ";\n  sum += " + v + ";\n"
+                                   : "  sum += " + power + ";\n") +
+         "  sum = sum_of_row(sum);\n" + (is_log ? "  const float log_sum = logf(sum);\n" : "");
+}
+
 Status write(const sluice_op& op, Source* source) {
   const Rows rows = rows_of(op);
-  const std::int64_t count = plugin::num_elements(op.outputs[0].tensor);
-  const std::string size = std::to_string(rows.size);
   const std::string inner = std::to_string(rows.inner);
-  Parameters parameters(op);
-  const std::string x = parameters.add(0);
-  add_body_inputs(op, &parameters);
-  const std::string loop = "  for (Index j = threadIdx.x; j < " + size + "; j += 32) ";
-  const std::string element = x + "[start + j * " + inner + "]";
+  const int bytes = static_cast<int>(plugin::element_bits(op.inputs[0].tensor.element_type) / 8);
+  const RowPlan plan = plan_of(rows, bytes);
   const bool is_log = std::string_view(op.kind) == "LogSoftmax";
-  source->text = warp_function("max_of_warp", "a < b || b != b ? b : a") +
-                 warp_function("sum_of_warp", "a + b") + constants_text(op) +
-                 kernel_head(parameters, count) + find_row(rows.count) +
-                 "  const Index start = row / " + inner + " * " +
+  const std::string v = value_in_row(plan);
+  const std::string power = plan.is_kept ? v : "expf(" + v + " - largest)";
+  Parameters parameters(op);
+  parameters.add(0);
+  add_body_inputs(op, &parameters);
+  RunReader reader(op, plan.run);
+  const std::string value = is_log ? "(" + v + " - largest - log_sum)" : "(" + power + " / sum)";
+  const std::string store = store_run(op, value, &reader);
+  const std::string address = rows.inner == 1 ? "from + p" : "from + p * " + inner;
+  const std::string functions = run_functions(op, plan.run) + row_constants(plan) +
+                                row_function("max_of_row", "a < b || b != b ? b : a", plan.lanes) +
+                                row_function("sum_of_row", "a + b", plan.lanes);
+  source->text = constants_text(op) +
+                 kernel_head(parameters, plugin::num_elements(op.outputs[0].tensor), functions) +
+                 find_shared_row(plan) + "  const Index start = row / " + inner + " * " +
                  std::to_string(rows.size * rows.inner) + " + row % " + inner +
-                 ";\n  float largest = __int_as_float(0xff800000);\n" + loop +
-                 "{\n    const float v = " + element +
-                 ";\n    largest = largest < v || v != v ? v : largest;\n  }\n" +
-                 "  largest = max_of_warp(largest);\n  float sum = 0.0f;\n" + loop +
-                 "sum += expf(" + element + " - largest);\n  sum = sum_of_warp(sum);\n" +
-                 (is_log ? "  const float log_sum = logf(sum);\n" : "") + loop +
-                 "{\n  const Index i = start + j * " + inner + ";\n" +
-                 store_result(op,
-                              is_log ? "(" + x + "[i] - largest - log_sum)"
-                                     : "(expf(" + x + "[i] - largest) / sum)",
-                              "i") +
-                 "  }\n}\n";
+                 ";\n  const auto* from = x0 + start;\n" + keep_row(plan, address) +
+                 statistics(plan, address, is_log) + leave_rows(plan) +
+                 each_run(plan, "  const Index i = start + p * " + inner + ";\n" +
+                                    read_in_row(plan, address) + reader.loads() + store) +
+                 "}\n";
   source->operands = parameters.operands();
-  return set_row_grid(rows.count, source) ? plugin::ok() : too_large(op);
+  return set_grid(plan, source) ? plugin::ok() : too_large(op);
 }
 
 }  // namespace

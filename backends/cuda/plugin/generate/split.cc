@@ -1,9 +1,11 @@
-// Split: one thread per element of the input, which looks for its output.
+// Split: a thread copies a run of the input to the output that it looks for.
 
 #include <algorithm>
+#include <numeric>
 
 #include "plugin/generate/families.h"
 #include "plugin/generate/text/body.h"
+#include "plugin/generate/text/runs.h"
 #include "plugin/generate/text/types.h"
 
 namespace sluice::cuda {
@@ -44,29 +46,34 @@ Status write(const sluice_op& op, Source* source) {
   const Dims x = plugin::dims_of(op.inputs[0].tensor);
   const std::size_t axis = axis_of(op);
   const std::int64_t count = plugin::num_elements(x);
-  const std::string inner = std::to_string(plugin::num_elements(x.subspan(axis + 1)));
+  const std::int64_t inner_size = plugin::num_elements(x.subspan(axis + 1));
+  const std::string inner = std::to_string(inner_size);
   Parameters parameters(op);
   const std::string data = parameters.add(0);
   std::string choice;
   std::int64_t start = 0;
+  std::int64_t unbroken = 0;
   for (int output = 0; output < op.num_outputs; ++output) {
     const std::string name = output == 0 ? "y" : parameters.add_output(output);
     const std::int64_t extent = plugin::dims_of(op.outputs[output].tensor)[axis];
+    unbroken = std::gcd(unbroken, extent * inner_size);
     const std::string first = std::to_string(start);
     start += extent;
     choice.append(choice.empty() ? "  if (at < " : "  else if (at < ");
-    choice.append(std::to_string(start)).append(") ").append(name).append("[(outer * ");
+    choice.append(std::to_string(start)).append(") to = ").append(name).append(" + (outer * ");
     choice.append(std::to_string(extent)).append(" + at - ").append(first).append(") * ");
-    choice.append(inner).append(" + i % ").append(inner).append("] = ").append(data);
-    choice.append("[i];\n");
+    choice.append(inner).append(" + i % ").append(inner).append(";\n");
   }
   const std::string total = std::to_string(x[axis]);
-  source->text = kernel_head(parameters, count) + find_element(kThreads, count) +
-                 "  const Index at = i / " + inner + " % " + total +
-                 ";\n  const Index outer = i / " + inner + " / " + total + ";\n" + choice + "}\n";
+  const int run = choose_run(op, unbroken);
+  source->text =
+      kernel_head(parameters, count, run_functions(op, run)) + find_run(kThreads, count) +
+      "  const Index at = i / " + inner + " % " + total + ";\n  const Index outer = i / " + inner +
+      " / " + total + ";\n  Result* to = nullptr;\n" + choice +
+      "  *reinterpret_cast<Run<Result, kRun>*>(to) = load_run<kRun>(" + data + " + i);\n}\n";
   source->block = {kThreads, 1, 1};
   source->operands = parameters.operands();
-  return set_grid(count, kThreads, source) ? plugin::ok() : too_large(op);
+  return set_grid(count / run, kThreads, source) ? plugin::ok() : too_large(op);
 }
 
 }  // namespace

@@ -158,9 +158,9 @@ void describe(const Case& c, TestOp& op) {
   }
   c.keep.empty() ? op.absent_input() : op.input(c.keep, plugin::kBool);
   op.output(dims_of(c.packs_y, c.batch, c.heads, c.queries, c.value_size));
-  op.set("q_num_heads", {c.heads}).set("kv_num_heads", {c.kv_heads});
-  op.set("packed_result", {c.packs_y ? 1 : 0}).set("is_causal", {c.is_causal ? 1 : 0});
-  op.set("zero_rows", {c.zero_rows}).set_float("hidden", c.hidden);
+  op.set_int("q_num_heads", c.heads).set_int("kv_num_heads", c.kv_heads);
+  op.set_int("packed_result", c.packs_y ? 1 : 0).set_int("is_causal", c.is_causal ? 1 : 0);
+  op.set_int("zero_rows", c.zero_rows).set_float("hidden", c.hidden);
 }
 
 /// Some numbers; three of four bools are true.

@@ -50,8 +50,8 @@ void describe(const Window& c, TestOp& op) {
   if (c.has_residual) op.body_input(y).step("Add", {0, 1}).step("Relu", {2});
   Shape pads = c.pads;
   pads.insert(pads.end(), c.pads.begin(), c.pads.end());
-  op.set("group", {c.groups});
-  op.set_list("strides", c.strides).set_list("dilations", c.dilations).set_list("pads", pads);
+  op.set_int("group", c.groups);
+  op.set("strides", c.strides).set("dilations", c.dilations).set("pads", pads);
 }
 
 /// Splits an index of a row-major tensor.

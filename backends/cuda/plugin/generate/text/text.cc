@@ -48,14 +48,6 @@ std::string literal(float value) {
   return "__int_as_float(" + std::to_string(std::bit_cast<std::int32_t>(value)) + ")";
 }
 
-namespace {
-
-struct Axis {
-  std::int64_t extent;
-  std::int64_t stride;  // 0: the operand is stretched
-};
-
-/// Outer axes first. Neighbours that are one axis to the operand become one.
 std::vector<Axis> merge(std::span<const Axis> axes) {
   std::vector<Axis> merged;
   for (const Axis& axis : axes) {
@@ -68,6 +60,8 @@ std::vector<Axis> merge(std::span<const Axis> axes) {
   }
   return merged;
 }
+
+namespace {
 
 /// The sum over the axes of (index / below % extent) * stride, where `below` is the product of the
 /// extents of inner axes.
@@ -98,7 +92,7 @@ std::string strided_index(const std::string& index, Dims extents, Dims strides) 
   return offset_text(index, axes);
 }
 
-std::string broadcast_index(const std::string& index, Dims operand, Dims dims) {
+std::vector<Axis> stretched_axes(Dims operand, Dims dims) {
   const std::size_t missing = dims.size() - operand.size();
   std::vector<Axis> axes(dims.size());
   std::int64_t stride = 1;
@@ -107,7 +101,11 @@ std::string broadcast_index(const std::string& index, Dims operand, Dims dims) {
     axes[axis] = {dims[axis], extent == 1 ? 0 : stride};
     stride *= extent;
   }
-  return offset_text(index, axes);
+  return merge(axes);
+}
+
+std::string broadcast_index(const std::string& index, Dims operand, Dims dims) {
+  return offset_text(index, stretched_axes(operand, dims));
 }
 
 std::string offset_along(const std::string& index, Dims dims, std::span<const std::size_t> axes) {

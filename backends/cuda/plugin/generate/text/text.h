@@ -30,6 +30,18 @@ std::string fill_expression(std::string_view text, const std::vector<std::string
 /// A float as CUDA text with exactly its bits.
 std::string literal(float value);
 
+struct Axis {
+  std::int64_t extent;
+  std::int64_t stride;  // 0: the operand is stretched
+};
+
+/// Axes from the outermost on, without those of 1 place. Neighbours that are one axis to the
+/// operand become one.
+std::vector<Axis> merge(std::span<const Axis> axes);
+
+/// The axes of `dims` with the strides of an operand, merged. Requires: `operand` broadcasts to it.
+std::vector<Axis> stretched_axes(Dims operand, Dims dims);
+
 /// The index of an operand's element that belongs to element `index` of a tensor of `dims`, as
 /// text: the operand is stretched along the axes where it has 1 element. Requires: `operand`
 /// broadcasts to `dims`.

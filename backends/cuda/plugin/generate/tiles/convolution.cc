@@ -118,7 +118,6 @@ bool convolution_product(const sluice_op& op, std::span<const WindowAxis> axes, 
     product->result_index = fill("(column / $0 * $1 + place.batch * kM + row) * $0 + column % $0",
                                  {number(pixels), number(w[0])});
   }
-  product->num_row_axes = axes.size();
   product->unbroken = pixels;
   if (op.num_inputs > 2 && !plugin::is_absent(op.inputs[2].tensor)) {
     finish->added_by_row = 2;

@@ -147,15 +147,4 @@ static __device__ __forceinline__ void finish_parts(const float* parts, const Pl
 }
 )";
 
-const char* const kRunsText = R"(
-template <typename E, int kCount>
-struct alignas(sizeof(E) * kCount < 16 ? sizeof(E) * kCount : 16) Run {
-  E at[kCount];
-};
-template <int kCount, typename E>
-static __device__ __forceinline__ Run<E, kCount> load_run(const E* from) {
-  return *reinterpret_cast<const Run<E, kCount>*>(from);
-}
-)";
-
 }  // namespace sluice::cuda

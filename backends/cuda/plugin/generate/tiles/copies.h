@@ -1,5 +1,4 @@
-// Device code that moves elements: to shared memory, and runs of neighbours from and to device
-// memory.
+// Device code that moves elements to shared memory.
 //
 // A kernel names its factors by structs `A` and `B`. Their constants kAlongK, kStride, kExtent and
 // kVector are those of Factor; `offset(o)` is the offset of line `o`, in elements. Where b is
@@ -10,6 +9,7 @@
 
 #include <string>
 
+#include "plugin/generate/text/runs.h"
 #include "plugin/generate/tiles/product.h"
 
 namespace sluice::cuda {
@@ -24,8 +24,5 @@ extern const char* const kAsyncText;
 /// Functions that fill shared memory step by step.
 /// Requires ahead of it: kAsyncText, the constants of a tile, `T`.
 extern const char* const kCopiesText;
-
-/// `Run<T, kCount>`, kCount neighbours that one instruction or a few load or store.
-extern const char* const kRunsText;
 
 }  // namespace sluice::cuda

@@ -33,7 +33,6 @@ void simplify(Product* product) {
   std::swap(product->m, product->n);
   std::swap(product->a, product->b);
   product->unbroken = product->n;
-  product->num_row_axes = 0;  // not where y has its rows
 }
 
 }  // namespace sluice::cuda

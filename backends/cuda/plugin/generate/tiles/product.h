@@ -39,8 +39,6 @@ struct Product {
   std::string column_offset = {};
   /// The element of y at `row` and `column` of the product `batch`, as text.
   std::string result_index = {};
-  /// Innermost dimensions of y along which a row of the product lies without gaps.
-  std::size_t num_row_axes = 1;
   /// Elements of a row between two gaps; n if there are none.
   std::int64_t unbroken = 1;
 

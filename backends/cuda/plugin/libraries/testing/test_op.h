@@ -49,13 +49,8 @@ class TestOp {
     const auto& kept = ints_.emplace_back(1, value);
     return set({name, SLUICE_ATTRIBUTE_INT, 1, kept.data(), nullptr, nullptr, nullptr});
   }
-  TestOp& set(const char* name, std::vector<std::int64_t> values) {
-    const auto& kept = ints_.emplace_back(std::move(values));
-    return set({name, SLUICE_ATTRIBUTE_INTS, static_cast<std::int64_t>(kept.size()), kept.data(),
-                nullptr, nullptr, nullptr});
-  }
   /// A list, of whatever length.
-  TestOp& set_list(const char* name, std::vector<std::int64_t> values) {
+  TestOp& set(const char* name, std::vector<std::int64_t> values) {
     const auto& kept = ints_.emplace_back(std::move(values));
     return set({name, SLUICE_ATTRIBUTE_INTS, static_cast<std::int64_t>(kept.size()), kept.data(),
                 nullptr, nullptr, nullptr});
