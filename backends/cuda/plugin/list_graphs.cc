@@ -101,11 +101,17 @@ Status LaunchGraph::launch(Stream& stream, std::span<void* const> bindings) {
 Status ListGraphs::run(Backend& backend, Stream& stream, const CommandList& list,
                        std::span<void* const> bindings) {
   const GraphUse use = backend.driver().graphs;
-  if (use != GraphUse::kNone && !is_divided_) divide(list);
-  if (use == GraphUse::kNone || is_refused_) {
+  if (use != GraphUse::kNone && !is_refused_) {
+    std::vector<bool> on_device = find_on_device(backend, list, bindings);
+    if (parts_.empty() || on_device != is_on_device_) {
+      is_on_device_ = std::move(on_device);
+      divide(list);
+    }
+  }
+  if (use == GraphUse::kNone || is_refused_ || !has_graphs_) {
     return backend.run_commands(stream, list, 0, list.commands.size(), bindings);
   }
-  Variant& variant = find(stream.number, addresses_of(backend, bindings));
+  Variant& variant = find(stream.number, addresses_of(bindings));
   const bool is_new = std::exchange(variant.is_new, false);
   if (variant.graphs.empty() && (!is_new || use == GraphUse::kAlways)) {
     Status captured = capture(backend, stream, list, bindings, variant);
@@ -126,16 +132,38 @@ Status ListGraphs::run(Backend& backend, Stream& stream, const CommandList& list
   return plugin::ok();
 }
 
+std::vector<bool> ListGraphs::find_on_device(const Backend& backend, const CommandList& list,
+                                             std::span<void* const> bindings) const {
+  std::vector<bool> on_device(static_cast<std::size_t>(list.num_bindings));
+  for (std::size_t i = 0; i < on_device.size(); ++i) {
+    on_device[i] = backend.is_device_memory(bindings[i]);
+  }
+  return on_device;
+}
+
+bool ListGraphs::runs_alone(const CommandList& list, std::size_t command,
+                            std::size_t free_bytes) const {
+  const Command& copy = list.commands[command];
+  if (copy.kernel != nullptr) return false;
+  for (const sluice_argument& argument : {copy.inputs[0], copy.outputs[0]}) {
+    if (argument.binding >= 0 && is_on_device_[static_cast<std::size_t>(argument.binding)]) {
+      return true;
+    }
+  }
+  const std::size_t bytes = pinned_bytes(copy);
+  return bytes > kMaxStagedBytes || bytes > free_bytes;
+}
+
 void ListGraphs::divide(const CommandList& list) {
-  is_divided_ = true;
-  std::size_t pinned = 0;
+  variants_.clear();
+  parts_.clear();
+  std::size_t free_bytes = kPinnedBytes;
   bool was_alone = true;
-  is_of_kernels_.resize(static_cast<std::size_t>(list.num_bindings));
+  is_of_kernels_.assign(static_cast<std::size_t>(list.num_bindings), false);
   for (std::size_t i = 0; i < list.commands.size(); ++i) {
     const Command& command = list.commands[i];
-    const std::size_t bytes = pinned_bytes(command);
-    const bool is_alone = bytes > kMaxStagedBytes || bytes > kPinnedBytes - pinned;
-    if (!is_alone) pinned += bytes;
+    const bool is_alone = runs_alone(list, i, free_bytes);
+    if (!is_alone) free_bytes -= pinned_bytes(command);
     if (is_alone || was_alone) parts_.push_back({i, i, false});
     parts_.back().end = i + 1;
     was_alone = is_alone;
@@ -148,16 +176,13 @@ void ListGraphs::divide(const CommandList& list) {
       }
     }
   }
-  is_refused_ = std::ranges::none_of(parts_, [](const Part& part) { return part.is_graph; });
+  has_graphs_ = std::ranges::any_of(parts_, [](const Part& part) { return part.is_graph; });
 }
 
-/// What graphs hold of the bindings: null for memory of the host, which each launch binds anew.
-std::vector<void*> ListGraphs::addresses_of(const Backend& backend,
-                                            std::span<void* const> bindings) const {
+std::vector<void*> ListGraphs::addresses_of(std::span<void* const> bindings) const {
   std::vector<void*> addresses(is_of_kernels_.size());
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    const bool is_held = is_of_kernels_[i] || backend.is_device_memory(bindings[i]);
-    if (is_held) addresses[i] = bindings[i];
+    if (is_of_kernels_[i]) addresses[i] = bindings[i];
   }
   return addresses;
 }

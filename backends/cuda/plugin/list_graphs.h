@@ -1,7 +1,8 @@
 // Command lists as CUDA graphs: one launch instead of one per kernel.
 //
 // A list that a stream runs again with the same addresses is captured, part by part. A part ends
-// before and behind a copy that only the driver makes (see host_copies.h).
+// before and behind a copy that runs alone: a large one of the host (see host_copies.h), and one of
+// the caller's memory on the device, which may be elsewhere in each run.
 //
 //     list    copy  kernel  kernel  copy   large copy   kernel  kernel  kernel  copy
 //     parts   |--------- graph --------|   |- alone -|  |---------- graph ---------|
@@ -72,20 +73,24 @@ class ListGraphs {
   };
   struct Variant {
     std::uint64_t stream = 0;      // Stream::number
-    std::vector<void*> addresses;  // as addresses_of
+    std::vector<void*> addresses;  // of the bindings that kernels use; null for others
     bool is_new = true;
     std::vector<std::unique_ptr<LaunchGraph>> graphs = {};  // by part, null for others; or empty
   };
 
   void divide(const CommandList& list);
-  std::vector<void*> addresses_of(const Backend& backend, std::span<void* const> bindings) const;
+  std::vector<bool> find_on_device(const Backend& backend, const CommandList& list,
+                                   std::span<void* const> bindings) const;
+  bool runs_alone(const CommandList& list, std::size_t command, std::size_t free_bytes) const;
+  std::vector<void*> addresses_of(std::span<void* const> bindings) const;
   Variant& find(std::uint64_t stream, std::vector<void*> addresses);
   Status capture(Backend& backend, Stream& stream, const CommandList& list,
                  std::span<void* const> bindings, Variant& variant) const;
 
-  bool is_divided_ = false;
-  bool is_refused_ = false;  // has nothing to capture, or a capture failed
-  std::vector<Part> parts_;
+  bool is_refused_ = false;          // a capture failed
+  bool has_graphs_ = false;          // some part can be one
+  std::vector<Part> parts_;          // empty until the first run
+  std::vector<bool> is_on_device_;   // by binding, when the list was divided
   std::vector<bool> is_of_kernels_;  // by binding: kernels use it
   std::vector<Variant> variants_;    // the last used first
 };

@@ -41,12 +41,13 @@ TEST_F(GraphsTest, UseDecidesWhetherAndWhenAListIsCaptured) {
   }
 }
 
-TEST_F(GraphsTest, AddressesOnTheDeviceHaveGraphsOfTheirOwnOfWhichTheLastAreKept) {
+TEST_F(GraphsTest, AddressesOfKernelsHaveGraphsOfTheirOwnOfWhichTheLastAreKept) {
   Stream& stream = make_stream();
   const Kernel& kernel = make_add();
   void* const middle = allocate();
-  CommandList& list = make_list();  // binding 1 = 4 * binding 0, on the device; 2 is on the host
+  CommandList& list = make_list();  // binding 1 = 8 * binding 0, on the device; 2 is on the host
   add(list, kernel, bound(0), bound(0), fixed(middle));
+  add(list, kernel, fixed(middle), fixed(middle), fixed(middle));
   add(list, kernel, fixed(middle), fixed(middle), bound(1));
   copy(list, bound(1), bound(2));
   finish(list);
@@ -63,7 +64,7 @@ TEST_F(GraphsTest, AddressesOnTheDeviceHaveGraphsOfTheirOwnOfWhichTheLastAreKept
   std::vector<float> y(kCount);
   const auto run_of = [&](std::size_t i) {
     EXPECT_EQ(run(stream, list, {memory[i], result, y.data()}).text, "");
-    EXPECT_THAT(y, Each(static_cast<float>(4 * i)));
+    EXPECT_THAT(y, Each(static_cast<float>(8 * i)));
   };
   for (int round = 0; round < 3; ++round) {
     for (const std::size_t i : {0, 1, 2, 3}) run_of(i);
@@ -76,6 +77,37 @@ TEST_F(GraphsTest, AddressesOnTheDeviceHaveGraphsOfTheirOwnOfWhichTheLastAreKept
   run_of(5);
   run_of(5);
   EXPECT_EQ(num_captured(), 5);
+}
+
+TEST_F(GraphsTest, CallersMemoryOnTheDeviceMayBeElsewhereInEachRun) {
+  Stream& stream = make_stream();
+  const Kernel& kernel = make_add();
+  void* const x = allocate();
+  CommandList& list = make_list();  // binding 1 = 8 * binding 0, each on the device or on the host
+  copy(list, bound(0), fixed(x));
+  for (int i = 0; i < 3; ++i) add(list, kernel, fixed(x), fixed(x), fixed(x));
+  copy(list, fixed(x), bound(1));
+  finish(list);
+  CommandList& move = make_list();
+  copy(move, bound(0), bound(1));
+  finish(move);
+  for (int i = 0; i < 7; ++i) {
+    std::vector<float> from(kCount, static_cast<float>(i));
+    std::vector<float> to(kCount);
+    void* const memory[] = {allocate(), allocate()};
+    EXPECT_EQ(run(stream, move, {from.data(), memory[0]}).text, "");
+    EXPECT_EQ(run(stream, list, {memory[0], memory[1]}).text, "");
+    EXPECT_EQ(run(stream, move, {memory[1], to.data()}).text, "");
+    EXPECT_THAT(to, Each(8 * from[0]));
+  }
+  EXPECT_EQ(num_captured(), 1);
+  for (int i = 0; i < 3; ++i) {
+    std::vector<float> from(kCount, static_cast<float>(i));
+    std::vector<float> to(kCount);
+    EXPECT_EQ(run(stream, list, {from.data(), to.data()}).text, "");
+    EXPECT_THAT(to, Each(8 * from[0]));
+  }
+  EXPECT_EQ(num_captured(), 2);
 }
 
 TEST_F(GraphsTest, EachStreamHasItsOwn) {
