@@ -107,10 +107,11 @@ Status write(const sluice_op& op, Source* source) {
   for (std::size_t axis = 0; axis < x.size(); ++axis) {
     std::vector<std::int64_t> strides(y.size(), 0);
     strides[axis] = 1;
-    text += "  {\n    const " + wide + " n = " + std::to_string(x[axis]) + ";\n    " + wide +
-            " p = " + wide + "(" + strided_index("i", y, strides) + ") - (" +
-            std::to_string(before[axis]) + ");\n    " + fold_place(mode_of(op)) +
-            "\n    at = at * n + Index(p);\n  }\n";
+    text.append("  {\n    const ").append(wide).append(" n = ").append(std::to_string(x[axis]));
+    text.append(";\n    ").append(wide).append(" p = ").append(wide).append("(");
+    text.append(strided_index("i", y, strides)).append(") - (");
+    text.append(std::to_string(before[axis])).append(");\n    ").append(fold_place(mode_of(op)));
+    text.append("\n    at = at * n + Index(p);\n  }\n");
   }
   const std::string type(type_name(op.inputs[0].tensor.element_type));
   text += "  Run<" + type + ", kRun> own = {};\n  if (inside) own = load_run<kRun>(" + data +

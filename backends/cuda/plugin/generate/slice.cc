@@ -167,8 +167,8 @@ Status write(const sluice_op& op, Source* source) {
       continue;
     }
     first += cuts[axis].start * stride;
-    offset += " + " + wide + "(" + along + ") * " +
-              std::to_string(y[axis] == 1 ? 0 : cuts[axis].step * stride);
+    offset.append(" + ").append(wide).append("(").append(along).append(") * ");
+    offset.append(std::to_string(y[axis] == 1 ? 0 : cuts[axis].step * stride));
   }
   const std::string from =
       "  const auto* from = " + data + " + (" + std::to_string(first) + offset + ");\n";

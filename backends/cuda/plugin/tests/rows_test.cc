@@ -120,7 +120,9 @@ std::string name_of(sluice_element_type type, const std::vector<List>& lists) {
 
 TEST(Rows, NormalizedRowsOfEveryLengthAreExactUpToRounding) {
   for (const sluice_element_type type : kRowTypes) {
-    for (const auto& [count, size] : kRows) {
+    for (const auto& row_sizes : kRows) {
+      const std::int64_t count = row_sizes.first;
+      const std::int64_t size = row_sizes.second;
       SCOPED_TRACE(name_of(type, {{count, size}}));
       const auto normalize = [&](const std::vector<Doubles>& inputs) {
         Doubles expected;
