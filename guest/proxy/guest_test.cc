@@ -152,30 +152,37 @@ TEST_F(CountedStreams, GuestThatLeavesWithinACaptureGivesTheStreamsBackThatJoine
 class AnsweringStreams : public EmulatedGuests {
  protected:
   static inline CuResult answer = CuResult::kSuccess;
-  static inline int num_resets = 0;
 
   void change(cuda::DriverTable& table) override {
-    static cuda::DriverTable emulated;
-    emulated = table;
     table.stream_query = [](cuda::CuStream /*stream*/) { return answer; };
-    table.device_primary_ctx_reset = [](cuda::CuDevice device) {
-      ++num_resets;
-      return emulated.device_primary_ctx_reset(device);
-    };
   }
 };
 
-TEST_F(AnsweringStreams, ContextIsMadeAnewBehindEachErrorThatEndsIt) {
+TEST_F(AnsweringStreams, DeviceIsLostBehindEachErrorThatEndsItsContext) {
   for (const int number : {214, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719}) {
-    num_resets = 0;
     answer = static_cast<CuResult>(number);
     start();
     CallingGuest guest(*device_);
     EXPECT_EQ(guest.ask(CallKind::kStreamAsk, HandleBody{}), answer);
-    guest.leave();
-    stop();
-    EXPECT_EQ(num_resets, 1) << number;
+    EXPECT_TRUE(device_->is_lost()) << number;
   }
+}
+
+TEST_F(AnsweringStreams, DeviceIsNotLostBehindAnErrorOfOneCall) {
+  answer = CuResult::kInvalidHandle;
+  start();
+  CallingGuest guest(*device_);
+  EXPECT_EQ(guest.ask(CallKind::kStreamAsk, HandleBody{}), answer);
+  EXPECT_FALSE(device_->is_lost());
+}
+
+TEST_F(GuestStreams, FaultOfAGuestThatLeavesWithoutAWaitLosesTheDevice) {
+  start();
+  CallingGuest guest(*device_);
+  const KernelFacts store = guest.find_store();
+  ASSERT_EQ(guest.launch(store.kernel, /*to=*/16, kDefaultStream), CuResult::kSuccess);
+  guest.leave();
+  EXPECT_TRUE(device_->is_lost());
 }
 
 TEST_F(GuestStreams, LostContextIsToldByEveryCallThatEntersAStream) {

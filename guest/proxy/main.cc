@@ -1,5 +1,6 @@
 // `sluice-guest-proxy BACKEND MEMORY_BYTES MACHINE`: started by `sluice guest`, which gives it the
-// listening socket as file 3. It ends with the thread that started it.
+// listening socket as file 3. It ends with the thread that started it. Once its device is lost it
+// runs its program again, because nothing else makes the driver forget a fault.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -51,18 +52,23 @@ int fail(std::string_view why) {
   return 1;
 }
 
-int run_proxy(std::string_view backend, std::uint64_t memory_bytes, const std::string& machine) {
+int run_proxy(char** argv, std::uint64_t memory_bytes) {
+  const std::string_view backend = argv[1];
   OpenedDriver opened;
   const cuda::Status status = backend == "cuda-emulated"
-                                  ? open_emulator(machine, opened)
+                                  ? open_emulator(argv[3], opened)
                                   : cuda::open_driver(cuda::kDriverLibrary, &opened.table);
   if (!status.is_ok()) return fail(status.text);
   const auto device = SharedDevice::create(opened.table, std::move(opened.owner));
   if (!device.is_ok()) return fail(device.status().message());
   GuestLimits limits;
   if (memory_bytes > 0) limits.memory_bytes = memory_bytes;
-  accept_guests(**device, limits, shm::Fd(kSocketFd));
-  return fail("the listening socket is broken");
+  const shm::Fd listening(kSocketFd);
+  const Status served = accept_guests(**device, limits, listening);
+  if (!served.is_ok()) return fail(served.message());
+  // Guests that wait at the socket stay there. What else is open the new program closes.
+  execv("/proc/self/exe", argv);
+  return fail("the device is lost, and the program does not start again");
 }
 
 }  // namespace
@@ -80,5 +86,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "sluice-guest-proxy is started by sluice guest\n");
     return 2;
   }
-  _exit(sluice::guest::run_proxy(argv[1], memory_bytes, argv[3]));
+  _exit(sluice::guest::run_proxy(argv, memory_bytes));
 }

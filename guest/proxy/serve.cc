@@ -52,26 +52,16 @@ void answer_calls(Guest& guest, CallReceiver& calls, const shm::Fd& socket) {
   }
 }
 
-class Joined {
- public:
-  explicit Joined(SharedDevice& device) : device_(device), result_(device.join()) {}
-  Joined(const Joined&) = delete;
-  Joined& operator=(const Joined&) = delete;
-  ~Joined() { device_.leave(); }
-  bool is_success() const { return result_ == CuResult::kSuccess; }
-
- private:
-  SharedDevice& device_;
-  const CuResult result_;
-};
-
 /// One of the guests that a proxy serves at once.
 class Place {
  public:
   explicit Place(std::shared_ptr<std::atomic<int>> count) : count_(std::move(count)) { ++*count_; }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
-  ~Place() { --*count_; }
+  ~Place() {
+    --*count_;
+    count_->notify_all();
+  }
 
  private:
   const std::shared_ptr<std::atomic<int>> count_;
@@ -93,20 +83,27 @@ void serve_guest(SharedDevice& device, const GuestLimits& limits, const shm::Fd&
   const Status ignored = catch_no_memory([&]() -> Status {
     const shm::SharedMemory memory = SLUICE_TRY(shm::SharedMemory::create(kSharedBytes));
     CallReceiver calls(memory.memory());
-    const Joined joined(device);
-    if (joined.is_success()) serve_joined(device, limits, socket, memory, calls);
+    if (device.join() == CuResult::kSuccess) serve_joined(device, limits, socket, memory, calls);
     calls.close();
     return ok_status();
   });
 }
 
-void accept_guests(SharedDevice& device, const GuestLimits& limits, const shm::Fd& listening) {
+Status accept_guests(SharedDevice& device, const GuestLimits& limits, const shm::Fd& listening) {
   const auto num_guests = std::make_shared<std::atomic<int>>(0);
   while (true) {
+    pollfd newcomer = {listening.get(), POLLIN, 0};
+    if (poll(&newcomer, 1, -1) < 0 && errno == EINTR) continue;
+    if (device.is_lost()) {
+      while (const int count = *num_guests) num_guests->wait(count);
+      return ok_status();
+    }
     shm::Fd socket(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!socket.is_valid()) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
+      if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) {
+        return make_error(Code::kUnavailable, "the listening socket is broken");
+      }
       poll(nullptr, 0, /*milliseconds=*/100);  // until a guest leaves
       continue;
     }

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <array>
+#include <atomic>
 #include <new>
 #include <thread>
 
@@ -44,6 +46,56 @@ TEST_F(ServedGuest, LackOfHostMemoryEndsTheGuestAlone) {
   proxy.join();
   CallingGuest neighbour(*device_);
   EXPECT_NE(neighbour.make_memory(4096), 0U);
+}
+
+/// A listening socket with an address of the system's choice.
+class AcceptedGuests : public EmulatedGuests {
+ protected:
+  void SetUp() override {
+    start();
+    listening_ = shm::Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    address_.sun_family = AF_UNIX;
+    ASSERT_EQ(bind(listening_.get(), as_sockaddr(), sizeof(address_.sun_family)), 0);
+    ASSERT_EQ(getsockname(listening_.get(), as_sockaddr(), &address_bytes_), 0);
+    ASSERT_EQ(listen(listening_.get(), /*backlog=*/4), 0);
+  }
+
+  shm::Fd connect_guest() {
+    shm::Fd guest(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(connect(guest.get(), as_sockaddr(), address_bytes_), 0);
+    return guest;
+  }
+
+  shm::Fd listening_;
+
+ private:
+  sockaddr* as_sockaddr() { return reinterpret_cast<sockaddr*>(&address_); }
+
+  sockaddr_un address_ = {};
+  socklen_t address_bytes_ = sizeof(address_);
+};
+
+TEST_F(AcceptedGuests, NewcomerWaitsUntilTheGuestsOfALostDeviceHaveLeft) {
+  std::atomic<bool> has_ended = false;
+  Status end;
+  std::thread proxy([&] {
+    end = accept_guests(*device_, {}, listening_);
+    has_ended = true;
+  });
+  shm::Fd neighbour = connect_guest();
+  Hello hello;
+  EXPECT_TRUE(receive_hello(neighbour.get(), hello).is_ok());
+  device_->notice(CuResult::kIllegalAddress);
+  const shm::Fd newcomer = connect_guest();
+  EXPECT_FALSE(has_ended);
+  neighbour = {};
+  proxy.join();
+  EXPECT_TRUE(end.is_ok()) << end.message();
+  const shm::Fd for_another(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  ASSERT_TRUE(for_another.is_valid());
+  EXPECT_EQ(send(for_another.get(), "!", 1, 0), 1);
+  char taken = 0;
+  EXPECT_EQ(recv(newcomer.get(), &taken, 1, 0), 1);
 }
 
 }  // namespace

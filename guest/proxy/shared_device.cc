@@ -82,7 +82,9 @@ Result<std::unique_ptr<SharedDevice>> SharedDevice::create(const cuda::DriverTab
 
 SharedDevice::~SharedDevice() {
   driver_.ctx_set_current(context_);
-  close();
+  for (const auto& [priority, stream] : idle_streams_) driver_.stream_destroy(stream);
+  if (pool_ != nullptr) driver_.mem_pool_destroy(pool_);
+  driver_.device_primary_ctx_release(ordinal());
 }
 
 CuResult SharedDevice::open() {
@@ -106,36 +108,10 @@ CuResult SharedDevice::open() {
   return result;
 }
 
-void SharedDevice::close() {
-  for (const auto& [priority, stream] : idle_streams_) driver_.stream_destroy(stream);
-  idle_streams_.clear();
-  if (pool_ != nullptr) driver_.mem_pool_destroy(pool_);
-  pool_ = nullptr;
-  driver_.device_primary_ctx_release(ordinal());
-}
-
-CuResult SharedDevice::join() {
-  const std::lock_guard lock(mutex_);
-  ++num_guests_;
-  return driver_.ctx_set_current(context_);
-}
-
-void SharedDevice::leave() {
-  const std::lock_guard lock(mutex_);
-  if (--num_guests_ > 0 || !is_lost_) return;
-  close();
-  driver_.device_primary_ctx_reset(ordinal());
-  ++life_;
-  const Status ignored = catch_no_memory([this]() -> Status {
-    is_lost_ = open() != CuResult::kSuccess;
-    return ok_status();
-  });
-}
+CuResult SharedDevice::join() { return driver_.ctx_set_current(context_); }
 
 void SharedDevice::notice(CuResult result) {
-  if (!cuda::ends_context(result)) return;
-  const std::lock_guard lock(mutex_);
-  is_lost_ = true;
+  if (cuda::ends_context(result)) is_lost_ = true;
 }
 
 CuResult SharedDevice::take_stream(int priority, cuda::CuStream* stream) {
@@ -166,13 +142,8 @@ void SharedDevice::give_stream(int priority, cuda::CuStream stream) {
 CuResult SharedDevice::load(DeviceCode code, bool has_variables,
                             std::shared_ptr<const Module>* module) {
   if (has_variables) return Module::load(driver_, code, /*is_shared=*/false, module);
-  std::uint64_t life = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    life = life_;
-  }
   const std::size_t hash = std::hash<std::string>()(code.bytes);
-  const std::string key = fmt::format("{}:{}:{}", life, code.bytes.size(), hash);
+  const std::string key = fmt::format("{}:{}", code.bytes.size(), hash);
   CuResult result = CuResult::kSuccess;
   bool is_new = false;
   auto found = modules_.find_or_make(key, [&]() -> Result<std::shared_ptr<const Module>> {

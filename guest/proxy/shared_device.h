@@ -1,6 +1,7 @@
 // The device as all guests of a proxy share it: one context, one memory pool, streams, modules.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -64,8 +65,8 @@ class Module {
 
 /// Device 0. Safe across threads, each of which calls `join` first.
 ///
-/// A fault of a kernel ends the context for all its guests, as the driver has it: their calls fail
-/// until the last of them has left, and then the context is made anew.
+/// A fault of a kernel ends the context for all its guests, and no call of the driver leads out of
+/// it: the device is lost until another process opens it.
 class SharedDevice {
  public:
   /// Host memory for the device code of all guests.
@@ -84,12 +85,12 @@ class SharedDevice {
   cuda::CuDevice ordinal() const { return 0; }
   std::uint64_t memory_bytes() const { return memory_bytes_; }
 
-  /// A guest comes, on the thread that will serve it.
+  /// Makes the context that of the calling thread, which will serve a guest. Fails: as the driver.
   cuda::CuResult join();
-  /// It has gone, and everything that it held.
-  void leave();
-  /// Remembers a result that means that the context is lost.
+  /// Remembers a result that means that the device is lost.
   void notice(cuda::CuResult result);
+  /// Every call of a guest fails from now on.
+  bool is_lost() const { return is_lost_; }
 
   cuda::CuMemoryPool pool() const { return pool_; }
 
@@ -110,7 +111,6 @@ class SharedDevice {
         driver_(driver),
         code_budget_(std::make_shared<ByteBudget>(code_bytes)) {}
   cuda::CuResult open();
-  void close();
 
   const std::shared_ptr<void> owner_;
   const cuda::DriverTable driver_;
@@ -118,13 +118,12 @@ class SharedDevice {
   std::uint64_t memory_bytes_ = 0;
   device::ModuleCache<Module> modules_;
 
-  std::mutex mutex_;  // guards what follows
   cuda::CuContext context_ = nullptr;
   cuda::CuMemoryPool pool_ = nullptr;
+  std::atomic<bool> is_lost_ = false;
+
+  std::mutex mutex_;                                 // guards what follows
   std::multimap<int, cuda::CuStream> idle_streams_;  ///< by priority
-  std::uint64_t life_ = 0;                           ///< of the context; part of the modules' keys
-  int num_guests_ = 0;
-  bool is_lost_ = false;
 };
 
 }  // namespace sluice::guest

@@ -169,10 +169,7 @@ class EmulatedGuests : public ::testing::Test {
     device_ = std::move(device).value();
     ASSERT_EQ(device_->join(), CuResult::kSuccess);
   }
-  void stop() {
-    if (device_ != nullptr) device_->leave();
-    device_.reset();
-  }
+  void stop() { device_.reset(); }
   ~EmulatedGuests() override { stop(); }
   /// What a test puts in the place of functions of the driver.
   virtual void change(cuda::DriverTable& /*table*/) {}

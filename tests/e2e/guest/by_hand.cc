@@ -356,16 +356,19 @@ bool prints_free_bytes() {
   return true;
 }
 
-/// Says what its calls return once the proxy is gone.
-bool outlives_its_proxy() {
+/// Calls until one fails; whether that is `name`, and so is the next.
+bool works_until(const char* name) {
   void* memory = allocate(64);
   std::printf("held\n");
   std::fflush(stdout);
   int error = 0;
   while (error == 0) error = cudaDeviceSynchronize();
-  return is_error("a wait", error, "cudaErrorDevicesUnavailable") &&
-         is_error("a call", cudaMalloc(&memory, 4), "cudaErrorDevicesUnavailable");
+  return is_error("a wait", error, name) && is_error("a call", cudaMalloc(&memory, 4), name);
 }
+
+bool outlives_its_proxy() { return works_until("cudaErrorDevicesUnavailable"); }
+
+bool meets_the_fault_of_a_neighbour() { return works_until("cudaErrorIllegalAddress"); }
 
 bool finds_no_device() {
   int count = -1;
@@ -388,6 +391,7 @@ int main(int argc, char** argv) {
       {"hold", holds},
       {"flood", floods},
       {"free", prints_free_bytes},
+      {"neighbour", meets_the_fault_of_a_neighbour},
       {"outlive", outlives_its_proxy},
       {"no-device", finds_no_device},
   };

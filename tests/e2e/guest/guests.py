@@ -139,11 +139,20 @@ def serves_beside_a_flood_and_a_stopped_guest(folder: Path) -> str:
 
 def starts_anew_behind_a_fault(folder: Path) -> str:
     with proxy(folder) as (at, _):
-        fault = problem_of(run("--socket", at, "--", BY_HAND, "fault"), "right")
-        if fault:
-            return fault
-        eventually(lambda: run("--socket", at, "--", BY_HAND, "adds").returncode == 0)
+        for mode in ("adds", "fault", "adds", "fault", "adds"):
+            problem = problem_of(run("--socket", at, "--", BY_HAND, mode), "right")
+            if problem:
+                return f"{mode}: {problem}"
         return everything_is_back(at)
+
+
+def tells_neighbours_of_a_fault(folder: Path) -> str:
+    with proxy(folder) as (at, _), holding(at, "neighbour") as neighbour:
+        fault = problem_of(run("--socket", at, "--", BY_HAND, "fault"), "right")
+        assert neighbour.stdout is not None
+        said = neighbour.stdout.read()
+        newcomer = problem_of(run("--socket", at, "--", BY_HAND, "adds"), "right")
+        return fault or newcomer or ("" if said == "right\n" else said)
 
 
 def clears_memory_between_guests(folder: Path) -> str:
@@ -204,6 +213,7 @@ def main() -> int:
         "killed guests": takes_back_what_killed_guests_held,
         "a flood and a stopped guest": serves_beside_a_flood_and_a_stopped_guest,
         "guests behind a fault": starts_anew_behind_a_fault,
+        "neighbours of a fault": tells_neighbours_of_a_fault,
         "memory of another guest": clears_memory_between_guests,
         "quotas": keeps_quotas,
         "the proxy's death": tells_guests_of_the_proxys_death,

@@ -20,6 +20,7 @@ CuResult device_primary_ctx_retain(CuContext* context, CuDevice ordinal) {
   return call([&](Machine& machine, Scheduler::Lock&) {
     Device* const device = machine.find_device(ordinal);
     if (device == nullptr) return CuResult::kInvalidDevice;
+    if (!device->error.is_none()) return explain(device->error);
     if (device->primary == nullptr) {
       device->primary = machine.contexts.add(make_primary(machine, *device));
     }
@@ -38,8 +39,8 @@ void remove_all(Registry<Handle, Object>& registry, const Belongs& belongs) {
   for (const Handle handle : gone) registry.remove(handle);
 }
 
-/// Everything of a device's contexts goes, and its error with it. Work that waits is dropped; work
-/// that runs on other threads ends first.
+/// Everything of a device's contexts goes; an error stays, as an H200 has it. Work that waits is
+/// dropped; work that runs on other threads ends first.
 void reset(Machine& machine, Device& device, Scheduler::Lock& lock) {
   machine.scheduler.drop(device);
   const auto is_idle = [&] {
@@ -58,7 +59,6 @@ void reset(Machine& machine, Device& device, Scheduler::Lock& lock) {
   machine.contexts.remove(device.primary);
   device.primary = nullptr;
   device.used_bytes = 0;
-  device.error = {};
   device.peers.clear();
   device.split_resources.clear();
 }

@@ -49,7 +49,7 @@ struct Work {
   std::uint64_t ticket = 0;                   // order of submission on the machine
 };
 
-/// What a device's contexts share. An error stays until the device is reset.
+/// What a device's contexts share. An error stays as long as the machine.
 struct Device {
   CuDevice ordinal = 0;
   std::uint64_t used_bytes = 0;

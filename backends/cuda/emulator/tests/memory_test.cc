@@ -55,17 +55,29 @@ TEST_F(MemoryTest, KernelPastTheEndFailsAtTheNextWaitAndForEver) {
   EXPECT_EQ(cu_.mem_alloc(&address, 4), CuResult::kIllegalAddress);
 }
 
-TEST_F(MemoryTest, ResetEndsAStickyError) {
+TEST_F(MemoryTest, StickyErrorOutlivesAResetAndARelease) {
+  for (const bool resets : {true, false}) {
+    start();
+    EXPECT_EQ(launch("add", {16, 1}, nullptr), CuResult::kSuccess);
+    EXPECT_EQ(cu_.ctx_synchronize(), CuResult::kIllegalAddress);
+    const auto end = resets ? cu_.device_primary_ctx_reset : cu_.device_primary_ctx_release;
+    EXPECT_EQ(end(0), CuResult::kSuccess);
+    EXPECT_EQ(cu_.ctx_synchronize(), CuResult::kInvalidContext);
+    EXPECT_EQ(cu_.device_primary_ctx_retain(&context_, 0), CuResult::kIllegalAddress);
+    EXPECT_THAT(cu_.explain(), HasSubstr("kernel add"));
+  }
+  start();  // another process
+  EXPECT_EQ(read_int(make_int(1)), 1);
+}
+
+TEST_F(MemoryTest, ResetEndsWhatADeviceWithoutErrorHolds) {
   start();
-  EXPECT_EQ(launch("add", {16, 1}, nullptr), CuResult::kSuccess);
-  EXPECT_EQ(cu_.ctx_synchronize(), CuResult::kIllegalAddress);
+  const CuDevicePointer number = make_int(1);
   EXPECT_EQ(cu_.device_primary_ctx_reset(0), CuResult::kSuccess);
-  EXPECT_EQ(cu_.ctx_synchronize(), CuResult::kInvalidContext);
   ASSERT_EQ(cu_.device_primary_ctx_retain(&context_, 0), CuResult::kSuccess);
   ASSERT_EQ(cu_.ctx_set_current(context_), CuResult::kSuccess);
-  const CuDevicePointer number = make_int(1);
-  EXPECT_EQ(launch("add", {number, 1}, nullptr), CuResult::kSuccess);
-  EXPECT_EQ(read_int(number), 2);
+  EXPECT_EQ(cu_.mem_free(number), CuResult::kInvalidValue);
+  EXPECT_EQ(read_int(make_int(2)), 2);
 }
 
 TEST_F(MemoryTest, FaultDropsWhatWaitsAndHangsNobody) {
