@@ -186,8 +186,29 @@ SLUICE_API sluice_code sluice_context_set_input(sluice_context* context, const c
 SLUICE_API sluice_code sluice_context_bind_output(sluice_context* context, const char* name,
                                                   void* data, int64_t capacity_bytes);
 
+/* Lends the context the memory of states: that to which the input and the output of a pair are
+ * bound, aligned to 64 bytes. `inputs` and `outputs`: [num_states] names. The caller neither reads
+ * nor changes the memory from now on, but for sluice_context_output, which brings a value there,
+ * and sluice_context_set_input, which takes a new value from there. So a state whose kernels run on
+ * one device with memory of its own stays on that device between runs, if one of them changes it in
+ * place. Other states are as without this call. A state ends when its input or output is bound
+ * elsewhere: its value is brought first. It ends with the context, too, which loses its value.
+ * States that are kept already stay. No other input or output may share bytes with their memory:
+ * runs fail then. Fails, and keeps no further state: NOT_FOUND for an unknown name;
+ * INVALID_ARGUMENT for null, for memories that differ or are not aligned, and for an input or
+ * output of another state; RESOURCE_EXHAUSTED for a device that is too small, if all shapes of the
+ * model are known.
+ */
+SLUICE_API sluice_code sluice_context_keep_states(sluice_context* context,
+                                                  const char* const* inputs,
+                                                  const char* const* outputs, size_t num_states);
+
+/* Bytes of kept states whose values lie on devices, where the last run left them. 0 for null. */
+SLUICE_API int64_t sluice_context_kept_bytes(const sluice_context* context);
+
 /* Bytes that runs of the context have copied: inputs and outputs that operations could not read or
- * write in the caller's memory, and inputs and constants that are outputs too. 0 for null. */
+ * write in the caller's memory, which are all on a device with memory of its own, and inputs and
+ * constants that are outputs too. 0 for null. */
 SLUICE_API int64_t sluice_context_copied_bytes(const sluice_context* context);
 
 /* Bytes of command lists and plans that the context keeps for shapes of earlier runs, partly an

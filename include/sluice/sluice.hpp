@@ -183,6 +183,22 @@ class Context {
                                    static_cast<std::int64_t>(memory.size_bytes())));
   }
 
+  /// Lends the context the memory to which the inputs and outputs of states are bound, so that the
+  /// states may stay on a device between runs. `output` brings a value to the memory; `set_input`
+  /// takes a new one from there. `states`: names. See sluice_context_keep_states.
+  [[nodiscard]] std::optional<Error> keep_states(
+      const std::vector<std::pair<std::string, std::string>>& states) {
+    std::vector<const char*> inputs, outputs;
+    for (const auto& [input, output] : states) {
+      inputs.push_back(input.c_str());
+      outputs.push_back(output.c_str());
+    }
+    return detail::check(
+        sluice_context_keep_states(handle_.get(), inputs.data(), outputs.data(), states.size()));
+  }
+  /// Bytes of kept states that lie on devices now.
+  std::int64_t kept_bytes() const { return sluice_context_kept_bytes(handle_.get()); }
+
   /// Bytes of inputs and outputs that runs have copied.
   std::int64_t copied_bytes() const { return sluice_context_copied_bytes(handle_.get()); }
   std::int64_t recorded_bytes() const { return sluice_context_recorded_bytes(handle_.get()); }

@@ -103,6 +103,7 @@ NativeModel::~NativeModel() { close(); }
 
 void NativeModel::close() {
   std::vector<ContextPointer> idle;
+  const auto kept = kept_contexts();
   sluice_model* model = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -111,6 +112,7 @@ void NativeModel::close() {
   }
   if (generation_ == fork_generation()) {
     idle.clear();
+    for (const auto& states : kept) states->release();
     sluice_model_close(model);
   } else {
     for (ContextPointer& context : idle) static_cast<void>(context.release());
@@ -136,8 +138,9 @@ nb::dict NativeModel::metadata() const {
 }
 
 std::int64_t NativeModel::recorded_bytes() {
-  const std::lock_guard lock(mutex_);
   std::int64_t total = 0;
+  for (const auto& states : kept_contexts()) total += states->recorded_bytes();
+  const std::lock_guard lock(mutex_);
   for (const ContextPointer& context : idle_) total += sluice_context_recorded_bytes(context.get());
   return total;
 }
@@ -146,7 +149,7 @@ void NativeModel::set_seed(std::uint64_t seed) {
   use([&](sluice_model* model) { check(sluice_model_set_seed(model, seed)); });
 }
 
-NativeModel::ContextPointer NativeModel::take_context() {
+ContextPointer NativeModel::take_context() {
   require_process(generation_);
   const std::lock_guard lock(mutex_);
   if (model_ == nullptr) throw Failure(Code::kFailedPrecondition, "the model is closed");
@@ -195,11 +198,47 @@ void NativeModel::copy_elements(sluice_context* context, std::size_t index,
   }
 }
 
+void NativeModel::set_inputs(sluice_context* context, const std::vector<InputTensor>& inputs,
+                             KeptContext* states) const {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto* const pair = states == nullptr ? nullptr : states->find_input(i);
+    if (pair == nullptr) {
+      set_input(context, i, inputs[i]);
+      continue;
+    }
+    const auto number = static_cast<std::size_t>(pair - states->pairs_.data());
+    if (!states->is_changed_[number]) continue;
+    set_input(context, i, inputs[i]);
+    states->is_changed_[number] = false;
+  }
+}
+
 /// Unset bindings do not outlive a run: a context of the pool serves other callers next.
 void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>& inputs,
                          const Destination& destination, std::int64_t timeout_ns,
-                         std::vector<OutputTensor>& outputs) {
-  for (std::size_t i = 0; i < inputs.size(); ++i) set_input(context, i, inputs[i]);
+                         std::vector<OutputTensor>& outputs, KeptContext* states) {
+  set_inputs(context, inputs, states);
+  bind_outputs(context, destination, outputs);
+  if (states != nullptr) keep_states(context, *states);
+  sluice_run_options options = {};
+  options.struct_size = sizeof(options);
+  options.timeout_ns = timeout_ns;
+  const std::int64_t copied_before = sluice_context_copied_bytes(context);
+  check(sluice_context_run_with(context, timeout_ns > 0 ? &options : nullptr));
+  copied_bytes_ += sluice_context_copied_bytes(context) - copied_before;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (states != nullptr && states->has_output(i)) {
+      // Its value may be on a device, and stays there.
+      outputs[i].element_type = outputs_[i].element_type;
+      outputs[i].dims = outputs_[i].dims;
+      continue;
+    }
+    read_result(context, i, destination, outputs[i]);
+  }
+}
+
+void NativeModel::bind_outputs(sluice_context* context, const Destination& destination,
+                               std::vector<OutputTensor>& outputs) {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Spec& spec = outputs_[i];
     void* data = nullptr;
@@ -218,26 +257,22 @@ void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>
       check(sluice_context_bind_output(context, name_of(outputs_, i), data, capacity));
     }
   }
-  sluice_run_options options = {};
-  options.struct_size = sizeof(options);
-  options.timeout_ns = timeout_ns;
-  const std::int64_t copied_before = sluice_context_copied_bytes(context);
-  check(sluice_context_run_with(context, timeout_ns > 0 ? &options : nullptr));
-  copied_bytes_ += sluice_context_copied_bytes(context) - copied_before;
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    if (!destination.wants(i) && !destination.places(i)) continue;
-    if (!outputs_[i].is_tensor()) {
-      copy_elements(context, i, outputs[i]);
-      continue;
-    }
-    sluice_array view = {};
-    check(sluice_context_output(context, name_of(outputs_, i), &view));
-    if (outputs[i].memory != nullptr || destination.places(i)) {
-      describe_output(outputs[i], view);
-    } else {
-      copy_to(outputs[i], view);
-      copied_bytes_ += view.size_bytes;
-    }
+}
+
+void NativeModel::read_result(sluice_context* context, std::size_t i,
+                              const Destination& destination, OutputTensor& output) {
+  if (!destination.wants(i) && !destination.places(i)) return;
+  if (!outputs_[i].is_tensor()) {
+    copy_elements(context, i, output);
+    return;
+  }
+  sluice_array view = {};
+  check(sluice_context_output(context, name_of(outputs_, i), &view));
+  if (output.memory != nullptr || destination.places(i)) {
+    describe_output(output, view);
+  } else {
+    copy_to(output, view);
+    copied_bytes_ += view.size_bytes;
   }
 }
 
@@ -245,9 +280,16 @@ std::vector<OutputTensor> NativeModel::execute(const std::vector<InputTensor>& i
                                                const Destination& destination,
                                                std::int64_t timeout_ns,
                                                Cancellation* cancellation) {
-  std::vector<OutputTensor> outputs(outputs_.size());
   const NativeCall call;
   const nb::gil_scoped_release released;
+  return execute_released(inputs, destination, timeout_ns, cancellation);
+}
+
+std::vector<OutputTensor> NativeModel::execute_released(const std::vector<InputTensor>& inputs,
+                                                        const Destination& destination,
+                                                        std::int64_t timeout_ns,
+                                                        Cancellation* cancellation) {
+  std::vector<OutputTensor> outputs(outputs_.size());
   ContextPointer context = take_context();
   // A failure frees the context: its bindings point to memory of this call.
   {
@@ -334,11 +376,9 @@ nb::object NativeModel::call(const nb::args& arguments) {
   return result.is_valid() ? result : nb::none();
 }
 
-nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wanted,
-                          const nb::object& out, std::int64_t timeout_ns,
-                          Cancellation* cancellation) {
-  if (inputs.size() != inputs_.size() || wanted.size() != outputs_.size()) {
-    throw Failure(Code::kInvalidArgument, "as many inputs and outputs as the model has");
+std::vector<InputTensor> NativeModel::read_inputs(const nb::list& inputs) const {
+  if (inputs.size() != inputs_.size()) {
+    throw Failure(Code::kInvalidArgument, "as many inputs as the model has");
   }
   std::vector<InputTensor> tensors(inputs_.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -349,21 +389,40 @@ nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wante
           "input \"" + inputs_[i].name + "\" is no contiguous array in memory of the processor");
     }
   }
-  const Destination destination = {wanted, read_out(out, outputs_.size())};
-  std::vector<OutputTensor> outputs = execute(tensors, destination, timeout_ns, cancellation);
+  return tensors;
+}
+
+NativeModel::Destination NativeModel::read_destination(const std::vector<bool>& wanted,
+                                                       const nb::object& out) const {
+  if (wanted.size() != outputs_.size()) {
+    throw Failure(Code::kInvalidArgument, "as many outputs as the model has");
+  }
+  return {wanted, read_out(out, outputs_.size())};
+}
+
+nb::list NativeModel::list_outputs(const Destination& destination,
+                                   std::vector<OutputTensor> outputs) const {
   nb::list results;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (destination.places(i)) {
       nb::list dims;
       for (const std::int64_t dim : outputs[i].dims) dims.append(dim);
       results.append(nb::make_tuple(outputs[i].element_type, nb::tuple(dims)));
-    } else if (wanted[i]) {
+    } else if (destination.wants(i)) {
       results.append(to_python(std::move(outputs[i])));
     } else {
       results.append(nb::none());
     }
   }
   return results;
+}
+
+nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wanted,
+                          const nb::object& out, std::int64_t timeout_ns,
+                          Cancellation* cancellation) {
+  const std::vector<InputTensor> tensors = read_inputs(inputs);
+  const Destination destination = read_destination(wanted, out);
+  return list_outputs(destination, execute(tensors, destination, timeout_ns, cancellation));
 }
 
 void bind_model(nb::module_& module) {
@@ -380,6 +439,8 @@ void bind_model(nb::module_& module) {
       .def("run", &NativeModel::run, nb::arg("inputs"), nb::arg("wanted"),
            nb::arg("out").none() = nb::none(), nb::arg("timeout_ns") = 0,
            nb::arg("cancellation").none() = nb::none())
+      .def("run_kept", &NativeModel::run_kept, nb::arg("states"), nb::arg("inputs"),
+           nb::arg("wanted"), nb::arg("out"), nb::arg("cancellation").none() = nb::none())
       .def("set_seed", &NativeModel::set_seed, nb::arg("seed"))
       .def("copied_bytes", &NativeModel::copied_bytes)
       .def("recorded_bytes", &NativeModel::recorded_bytes)

@@ -14,6 +14,7 @@
 #include "calls/errors.h"
 #include "calls/path.h"
 #include "calls/process.h"
+#include "states/kept_context.h"
 #include "tensors.h"
 
 namespace sluice::python {
@@ -50,12 +51,18 @@ class NativeModel {
   nb::list run(const nb::list& inputs, const std::vector<bool>& wanted, const nb::object& out,
                std::int64_t timeout_ns, Cancellation* cancellation);
 
+  /// As `run` of a model with states, whose arrays are among `inputs` and `out`, and are the same
+  /// in all calls. States that stay on a device are those of a context of their own; a model
+  /// without any runs in a context of the pool.
+  nb::list run_kept(KeptStates& kept, const nb::list& inputs, const std::vector<bool>& wanted,
+                    const nb::object& out, Cancellation* cancellation);
+
   /// Random operators of the runs that follow start from `seed`.
   void set_seed(std::uint64_t seed);
 
   /// Bytes of inputs and outputs that runs have copied.
   std::int64_t copied_bytes() const { return copied_bytes_; }
-  /// Bytes of contexts that no call uses now.
+  /// Bytes of contexts that no call uses now, those of sessions with kept states among them.
   std::int64_t recorded_bytes();
 
   /// Calls `function` with the handle, which stays open meanwhile. Fails on a closed model, and in
@@ -85,11 +92,6 @@ class NativeModel {
     bool is_static() const;
     bool is_tensor() const { return element_type != 0; }
   };
-  struct ContextDelete {
-    void operator()(sluice_context* context) const { sluice_context_free(context); }
-  };
-  using ContextPointer = std::unique_ptr<sluice_context, ContextDelete>;
-
   /// For call_arrays: tensors of numpy's types alone, no output that is better bound than copied.
   bool is_plain() const;
   /// call_arrays of a model that is not plain, at three times the cost.
@@ -115,7 +117,30 @@ class NativeModel {
   void copy_elements(sluice_context* context, std::size_t index, OutputTensor& output) const;
   void run_in(sluice_context* context, const std::vector<InputTensor>& inputs,
               const Destination& destination, std::int64_t timeout_ns,
-              std::vector<OutputTensor>& outputs);
+              std::vector<OutputTensor>& outputs, KeptContext* states = nullptr);
+  void set_inputs(sluice_context* context, const std::vector<InputTensor>& inputs,
+                  KeptContext* states) const;
+  void keep_states(sluice_context* context, const KeptContext& states) const;
+  /// As `execute`, without the GIL.
+  std::vector<OutputTensor> execute_released(const std::vector<InputTensor>& inputs,
+                                             const Destination& destination,
+                                             std::int64_t timeout_ns, Cancellation* cancellation);
+  /// With the lock of `states`: a context for them, unless no state of the model stays anywhere.
+  bool take_kept(const std::shared_ptr<KeptContext>& states);
+  /// With that lock: gives the context to the pool if no state of it lies on a device.
+  void give_back_unkept(KeptContext& states);
+  std::vector<std::shared_ptr<KeptContext>> kept_contexts();
+  void bind_outputs(sluice_context* context, const Destination& destination,
+                    std::vector<OutputTensor>& outputs);
+  void read_result(sluice_context* context, std::size_t index, const Destination& destination,
+                   OutputTensor& output);
+  Destination read_destination(const std::vector<bool>& wanted, const nb::object& out) const;
+  std::vector<InputTensor> read_inputs(const nb::list& inputs) const;
+  nb::list list_outputs(const Destination& destination, std::vector<OutputTensor> outputs) const;
+  std::vector<OutputTensor> execute_kept(const std::shared_ptr<KeptContext>& states,
+                                         const std::vector<InputTensor>& inputs,
+                                         const Destination& destination,
+                                         Cancellation* cancellation);
   /// For the C interface, which needs no name of a model's only tensor.
   static const char* name_of(const std::vector<Spec>& specs, std::size_t i) {
     return specs.size() == 1 ? nullptr : specs[i].name.c_str();
@@ -124,9 +149,11 @@ class NativeModel {
   static nb::list describe(const std::vector<Spec>& specs);
 
   std::uint32_t generation_ = fork_generation();
-  std::mutex mutex_;  // of `model_` and `idle_`
+  std::mutex mutex_;  // of `model_`, `idle_` and `kept_`
   sluice_model* model_ = nullptr;
   std::vector<ContextPointer> idle_;
+  std::vector<std::weak_ptr<KeptContext>> kept_;
+  std::atomic<bool> may_keep_ = true;  // false: a run has left no state on a device
   std::vector<Spec> inputs_;
   std::vector<Spec> outputs_;
   std::vector<std::pair<std::string, std::string>> metadata_;

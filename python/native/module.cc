@@ -41,6 +41,7 @@ NB_MODULE(_native, module) {
   sluice::python::watch_forks();
   sluice::python::register_errors();
   sluice::python::bind_cancellation(module);
+  sluice::python::bind_kept_states(module);
   sluice::python::bind_model(module);
   sluice::python::bind_language(module);
   sluice::python::bind_compile(module);

@@ -1,7 +1,8 @@
 """Models that keep state between calls, such as a counter or a cache of keys and values.
 
-A state lies in one array, which runs read and write: in place where the model reads the state for the last time
-when it writes the next, else with a copy at the end of the run.
+A state has one array, which runs read and write: in place where the model reads the state for the last time
+when it writes the next, else with a copy at the end of the run. On a device with memory of its own, a state that is
+changed in place stays between runs; the array then has its value when someone asks for it.
 
 A package names its states in the metadata "sluice.states": which input takes the state, which output has its
 next value, and what it is at first. Torch is not needed here.
@@ -63,13 +64,15 @@ class State(Mapping[str, Any]):
         self._states = {state.name: state for state in states}
         inputs = {spec.name: spec for spec in model.inputs}
         self._specs = {state.name: inputs[state.input] for state in states}
-        self._lock = threading.Lock()  # of `_values` and the arrays in it; held by a run
+        self._lock = threading.Lock()  # of what follows; held by a run
         self._values: dict[str, Array] = {}
+        self._kept: _native.KeptStates | None = None  # has values that the arrays have not
         self.reset()
 
     def __getitem__(self, name: str) -> Array:
         self._check(name)
         with self._lock:
+            self._bring()
             return self._values[name].copy()
 
     def __setitem__(self, name: str, value: object) -> None:
@@ -80,7 +83,7 @@ class State(Mapping[str, Any]):
             dims = ",".join(map(str, array.shape))
             raise InvalidArgument(f'state "{name}": got {array.dtype}[{dims}], model keeps {spec.type}')
         with self._lock:
-            self._values[name] = _aligned(array)
+            self._change(name, array)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._states)
@@ -94,13 +97,15 @@ class State(Mapping[str, Any]):
 
     def reset(self) -> None:
         """Sets all states to their initial values."""
-        values = {name: _aligned(state.initial_value(self._specs[name])) for name, state in self._states.items()}
+        values = {name: state.initial_value(self._specs[name]) for name, state in self._states.items()}
         with self._lock:
-            self._values = values
+            for name, value in values.items():
+                self._change(name, value)
 
     def snapshot(self) -> dict[str, Array]:
         """All values at one moment; `restore` sets them again."""
         with self._lock:
+            self._bring()
             return {name: value.copy() for name, value in self._values.items()}
 
     def restore(self, values: Mapping[str, object]) -> None:
@@ -113,6 +118,24 @@ class State(Mapping[str, Any]):
         if name not in self._states:
             known = ", ".join(f'"{known}"' for known in self._states)
             raise NotFound(f'the model has no state "{name}"; it has {known}')
+
+    def _bring(self) -> None:
+        """Gives the arrays the values of the last run."""
+        if self._kept is not None:
+            self._kept.bring()
+
+    def _change(self, name: str, value: Array) -> None:
+        if self._kept is None:
+            self._values[name] = _aligned(value)
+        else:  # in the array to which a context may be bound
+            self._kept.set_changed(list(self._states).index(name))
+            self._values[name][...] = value
+
+    def _leave(self) -> None:
+        """The arrays alone have the values from now on: runs of another model follow."""
+        with self._lock:
+            self._bring()
+            self._kept = None
 
     @contextlib.contextmanager
     def _in_run(self) -> Iterator[dict[str, Array]]:
@@ -181,6 +204,11 @@ class StatefulModel(Model):
     def copied_bytes(self) -> int:
         return self._model.copied_bytes
 
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of this object's states that lie on a device with memory of its own, where runs leave them."""
+        return 0 if self.state._kept is None else self.state._kept.kept_bytes()
+
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """Runs the model on inputs by position or name: one output, or a tuple of several."""
         results = tuple(self.run(self._feeds(args, kwargs)).values())
@@ -216,12 +244,28 @@ class StatefulModel(Model):
             given = {state.input: values[state.name] for state in self._states}
             if type(self._model) is Model and self._has_whole_bytes:
                 written = {state.output: values[state.name] for state in self._states}
-                results = self._model.run({**feeds, **given}, out=written, **ending)
+                results = self._run_kept({**feeds, **given}, written, cancellation)
+                for state in self._states:
+                    del results[state.output]
             else:
                 results = self._model.run({**feeds, **given}, **ending)
-            for state in self._states:
-                values[state.name] = _as_numpy(results.pop(state.output))
+                for state in self._states:
+                    values[state.name] = _as_numpy(results.pop(state.output))
         return results if outputs is None else {name: self._wanted(results, name) for name in outputs}
+
+    def _run_kept(self, feeds: Mapping[str, object], written: Mapping[str, Array],
+                  cancellation: _native.Cancellation | None) -> dict[str, Any]:
+        """Requires: within State._in_run."""
+        signature, native, state = self._model._signature, self._model._native, self.state
+        if state._kept is None:
+            state._kept = _native.KeptStates(
+                [(signature.find_input(pair.input), signature.find_output(pair.output)) for pair in self._states])
+        kept = state._kept
+
+        def execute(inputs: list[Any], wanted: list[bool], memory: list[Any] | None) -> list[Any]:
+            return native.run_kept(kept, inputs, wanted, memory, cancellation)
+
+        return signature.run(execute, signature.order(feeds), None, written)
 
     def run_arrays(self, ordered: Sequence[object]) -> Sequence[Any] | None:
         return None
@@ -250,6 +294,7 @@ class StatefulModel(Model):
         """Later runs use the package of `model`, which has the same states, with the values they have now."""
         assert isinstance(model, StatefulModel)
         with self._run_lock:
+            self.state._leave()
             self._model, self.opened, self.loaded = model._model, model.opened, model.loaded
 
     def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None,

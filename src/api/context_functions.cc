@@ -1,5 +1,7 @@
 // The functions of sluice/sluice.h that take a context.
 #include <limits>
+#include <span>
+#include <vector>
 
 #include "api/last_error.h"
 #include "api/model.h"
@@ -30,6 +32,17 @@ Status bind_output(sluice_context& context, const char* name, void* data, std::i
   return context.context.bind_output(index, data, capacity);
 }
 
+Status keep_states(sluice_context& context, std::span<const char* const> inputs,
+                   std::span<const char* const> outputs) {
+  std::vector<exec::StatePair> pairs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto from = SLUICE_TRY(find_input(*context.open, inputs[i]));
+    const auto to = SLUICE_TRY(find_spec(context.open->outputs, outputs[i], "output"));
+    pairs.push_back({from, to});
+  }
+  return context.context.keep_states(pairs);
+}
+
 Status get_output(sluice_context& context, const char* name, sluice_array& array) {
   const auto index = SLUICE_TRY(find_spec(context.open->outputs, name, "output"));
   const SpecStorage& spec = *context.open->outputs[index];
@@ -37,6 +50,7 @@ Status get_output(sluice_context& context, const char* name, sluice_array& array
     return invalid_argument("output \"{}\" is a {}; sluice_context_output_element reads it",
                             spec.name, spec.type);
   }
+  SLUICE_TRY(context.context.bring_output(index));
   const terms::TensorView& view = context.context.output(index);
   if (view.element == ir::ElementType::kUndefined) {
     return make_error(Code::kFailedPrecondition,
@@ -104,6 +118,21 @@ int32_t sluice_context_bind_output(sluice_context* context, const char* name, vo
     const auto use = SLUICE_TRY(ContextUse::take(context->control));
     return sluice::api::bind_output(*context, name, data, capacity_bytes);
   });
+}
+
+int32_t sluice_context_keep_states(sluice_context* context, const char* const* inputs,
+                                   const char* const* outputs, size_t num_states) {
+  return guard([&]() -> sluice::Status {
+    if (context == nullptr) return null_argument("context");
+    if (inputs == nullptr && num_states > 0) return null_argument("inputs");
+    if (outputs == nullptr && num_states > 0) return null_argument("outputs");
+    const auto use = SLUICE_TRY(ContextUse::take(context->control));
+    return sluice::api::keep_states(*context, {inputs, num_states}, {outputs, num_states});
+  });
+}
+
+int64_t sluice_context_kept_bytes(const sluice_context* context) {
+  return context == nullptr ? 0 : context->context.kept_bytes();
 }
 
 int64_t sluice_context_copied_bytes(const sluice_context* context) {

@@ -166,4 +166,20 @@ TEST(SluiceApiErrors, MissingFileIsNamed) {
   EXPECT_EQ(model, nullptr);
 }
 
+TEST_F(SluiceApi, RefusesStatesThatAreNone) {
+  const std::array<const char*, 1> input = {"image"};
+  const std::array<const char*, 1> unknown = {"nothing"};
+  const char* const output = sluice_model_output(model_, 0)->name;
+  EXPECT_EQ(sluice_context_keep_states(nullptr, input.data(), &output, 1), kInvalidArgument);
+  EXPECT_EQ(sluice_context_keep_states(context_, nullptr, &output, 1), kInvalidArgument);
+  EXPECT_EQ(sluice_context_keep_states(context_, input.data(), nullptr, 1), kInvalidArgument);
+  EXPECT_EQ(sluice_context_keep_states(context_, unknown.data(), &output, 1), kNotFound);
+  EXPECT_EQ(sluice_context_keep_states(context_, input.data(), unknown.data(), 1), kNotFound);
+  EXPECT_EQ(sluice_context_keep_states(context_, input.data(), &output, 1), kInvalidArgument);
+  EXPECT_THAT(sluice_last_error(), HasSubstr("bind both to one memory"));
+  EXPECT_EQ(sluice_context_keep_states(context_, nullptr, nullptr, 0), SLUICE_OK);
+  EXPECT_EQ(sluice_context_kept_bytes(context_), 0);
+  EXPECT_EQ(sluice_context_kept_bytes(nullptr), 0);
+}
+
 }  // namespace

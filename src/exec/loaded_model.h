@@ -204,6 +204,14 @@ class LoadedModel {
 /// Takes well below a microsecond.
 using Checkpoint = std::function<Status()>;
 
+/// An input and an output, by index: the value that a run gives is what the next one reads.
+struct StatePair {
+  std::size_t input = 0;
+  std::size_t output = 0;
+
+  bool operator==(const StatePair&) const = default;
+};
+
 /// One run at a time of a loaded model. Movable. Strings are offsets and bytes, as in a package.
 class Context {
  public:
@@ -227,6 +235,22 @@ class Context {
   /// the model reads the input for the last time (in_place_outputs.h), and copy elsewhere. Null
   /// data returns to memory of the context's own, which is the default.
   Status bind_output(std::size_t index, void* data, std::int64_t capacity_bytes);
+
+  /// Lends the context the memory of states: that to which the input and the output of a pair are
+  /// bound. From now on the caller neither reads nor changes it but through `bring_output` and
+  /// `set_input`. A state whose kernels run on one device of own memory, where one of them changes
+  /// it in place, then stays there between runs. Others are as without this call. A state ends when
+  /// its input or output is bound elsewhere, and with the context, which loses its last value.
+  /// Fails, and keeps no further state:
+  ///   kInvalidArgument    an index out of range; memories that differ or are not aligned to 64
+  ///                       bytes; an input or output of another state
+  ///   kResourceExhausted  a device is too small, if the model's shapes are known
+  Status keep_states(std::span<const StatePair> pairs);
+  /// Copies a kept state to the caller's memory, where it is not there; does nothing for other
+  /// outputs. Fails: as the device's copies.
+  Status bring_output(std::size_t index);
+  /// Bytes of kept states whose values lie on devices.
+  std::int64_t kept_bytes() const;
 
   /// For deadlines and cancellation: the runs from now on call it; empty: none. A run in parts does
   /// not, because nothing in it can loop.
@@ -270,7 +294,8 @@ class Context {
   Result<Tensor> take_output(std::size_t index);
 
   /// Bytes that runs copied since the context was created: inputs and outputs that kernels could
-  /// not read or write in the caller's memory, and inputs and constants that are outputs too.
+  /// not read or write in the caller's memory, what they copied between the host and devices of own
+  /// memory, and inputs and constants that are outputs too.
   std::int64_t copied_bytes() const;
 
   /// Bytes of the context's own: arena, outputs, staging.

@@ -15,10 +15,13 @@ Result<Generator> Generator::create(const exec::LoadedModel& model) {
   const std::int64_t most_pages = (facts.context + page.places - 1) / page.places;
   auto pool = SLUICE_TRY(PagePool::create(model.signature(), most_pages));
   auto context = SLUICE_TRY(model.create_context());
+  std::vector<exec::StatePair> states;
   for (const PagePool::Binding& state : pool->bindings()) {
     SLUICE_TRY(context.set_input(state.input, state.view));
     SLUICE_TRY(context.bind_output(state.output, state.view.data, state.view.size_bytes));
+    states.push_back({state.input, state.output});
   }
+  SLUICE_TRY(context.keep_states(states));
   return Generator(std::move(context), Pages(std::move(pool)), ports,
                    Sequence(std::move(facts), ports.vocabulary));
 }

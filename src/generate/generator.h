@@ -32,6 +32,10 @@ class Generator {
   /// Bytes of the cache.
   std::int64_t cache_bytes() const { return pages_.pool().size_bytes(); }
 
+  /// Bytes that all runs so far copied, and bytes of keys and values that lie on a device.
+  std::int64_t copied_bytes() const { return context_.copied_bytes(); }
+  std::int64_t kept_bytes() const { return context_.kept_bytes(); }
+
   /// Computes nothing yet. Fails: as Sequence::start.
   Status start(Request request);
 

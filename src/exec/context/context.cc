@@ -9,6 +9,7 @@
 #include "exec/context/frame.h"
 #include "exec/context/frame_runner.h"
 #include "exec/context/step.h"
+#include "exec/states/kept_states.h"
 
 namespace sluice::exec {
 namespace {
@@ -99,6 +100,7 @@ class Run {
 
  private:
   Status take_inputs() {
+    SLUICE_TRY(check_states_apart(state_));
     // Strings of the last run end here: outputs of strings were encoded into memory of their own.
     state_.texts.reset();
     ++state_.run_number;
@@ -120,6 +122,7 @@ class Run {
   }
 
   Status take_outputs() {
+    state_.held_constants.clear();
     for (std::size_t i = 0; i < state_.outputs.size(); ++i) SLUICE_TRY(take_output(i));
     return check_bound_apart();
   }
@@ -237,6 +240,7 @@ Status no_input(const ContextState& state, std::size_t index) {
 
 Status take_input(ContextState& state, std::size_t index, const terms::TensorView& tensor) {
   SLUICE_TRY(check_input(state.model->signature.inputs[index], tensor));
+  SLUICE_TRY(take_state(state, index, tensor));
   BoundInput& input = state.inputs[index];
   input.view = tensor;
   input.is_set = true;
@@ -265,6 +269,7 @@ Result<Context> LoadedModel::create_context(const std::stop_token& stop,
   auto memory =
       std::make_shared<ByteBudget>(state_->options.max_memory_bytes, MemoryScope::payer());
   auto state = std::make_unique<ContextState>(state_, std::move(memory));
+  state->states = std::make_shared<KeptStates>();
   // Buffers that the thread allocates from here on are charged to this context.
   const MemoryScope scope(state->memory);
   for (device::StreamPool pool : state_->segments.streams) {
@@ -327,6 +332,10 @@ Status Context::bind_output(std::size_t index, void* data, std::int64_t capacity
   if (!spec.type.is_tensor()) {
     return invalid_argument("output \"{}\" is a {}; memory is bound to tensors", spec.name,
                             spec.type.to_string());
+  }
+  const StatePair* const pair = state_->states->find_output(index);
+  if (pair != nullptr && data != state_->outputs[index].bound) {
+    SLUICE_TRY(end_state(*state_, *pair));
   }
   state_->outputs[index].bound = data;
   state_->outputs[index].capacity_bytes = data == nullptr ? 0 : capacity_bytes;

@@ -16,6 +16,8 @@
 
 namespace sluice::exec {
 
+class KeptStates;
+
 /// An input as the caller set it.
 struct BoundInput {
   bool is_set = false;
@@ -51,8 +53,9 @@ struct ContextState {
   backend::TextPool texts;  // of the run under way, or the last one
   std::vector<BoundInput> inputs;
   std::vector<BoundOutput> outputs;
-  std::uint64_t run_number = 0;   ///< of the run under way; the first is 1
-  std::uint64_t random_seed = 0;  ///< of the run under way: see RandomSource
+  std::shared_ptr<KeptStates> states;  ///< never null once created
+  std::uint64_t run_number = 0;        ///< of the run under way; the first is 1
+  std::uint64_t random_seed = 0;       ///< of the run under way: see RandomSource
   std::uint64_t random_run = 0;
   std::int64_t copied_bytes = 0;               ///< see Context::copied_bytes
   std::int64_t list_bytes = 0;                 // of the lists of recordings
@@ -61,6 +64,8 @@ struct ContextState {
   LruMap<RunKey, std::shared_ptr<const Recording>, RunKeyHash> recordings;
   /// Those of recordings, by the placement that they were recorded for and keep alive.
   std::unordered_map<const plan::Placement*, std::weak_ptr<RecordedLists>> lists;
+  /// On devices, of lists that were dropped: they stay there until a run has recorded others.
+  std::vector<std::shared_ptr<const void>> held_constants;
   std::unique_ptr<LaneThreads> lanes;  // made when first needed
 
   Frame& frame(ir::SubgraphId id) {
@@ -69,5 +74,20 @@ struct ContextState {
     return *found;
   }
 };
+
+// What becomes of kept states when the caller binds memory.
+
+/// For an input that is about to be set. Of a kept state it is the new value, if it lies in the
+/// lent memory; else the state ends.
+/// Fails: as `end_state`.
+Status take_state(ContextState& state, std::size_t input, const terms::TensorView& tensor);
+
+/// Copies the value to the lent memory. Input and output are like others from now on.
+/// Fails: as the device's copies; the value is lost then, and the state has ended all the same.
+Status end_state(ContextState& state, StatePair pair);
+
+/// Fails: kInvalidArgument if another input or output shares bytes with the memory of a kept state,
+///        whose value may be on a device.
+Status check_states_apart(const ContextState& state);
 
 }  // namespace sluice::exec

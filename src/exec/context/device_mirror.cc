@@ -5,6 +5,7 @@
 namespace sluice::exec {
 
 void DeviceMirror::add(const plan::Place& place, std::int64_t size_bytes) {
+  if (is_fixed(place)) return;
   const std::int64_t end = place.offset_bytes + size_bytes;
   const auto [it, is_new] = regions_.try_emplace(place.binding, Region{place.offset_bytes, end, 0});
   if (is_new) return;
@@ -38,23 +39,31 @@ Status DeviceMirror::allocate(const backend::Group& group) {
 }
 
 sluice_argument DeviceMirror::argument(const plan::Place& place) const {
+  if (const auto fixed = fixed_.find(place.binding); fixed != fixed_.end()) {
+    return backend::fixed_argument(static_cast<const std::byte*>(fixed->second) +
+                                   place.offset_bytes);
+  }
   const Region& region = regions_.at(place.binding);
   return backend::fixed_argument(static_cast<const std::byte*>(memory_->address()) +
                                  region.offset_bytes + place.offset_bytes - region.begin);
 }
 
-Status DeviceMirror::copy_in(const plan::Place& place, std::int64_t size_bytes,
-                             backend::CommandList& list) {
-  if (!present_.insert(place.operand).second || size_bytes == 0) return ok_status();
-  return list.add_copy(backend::bound_argument(place.binding, place.offset_bytes), argument(place),
-                       size_bytes);
+Result<std::int64_t> DeviceMirror::copy_in(const plan::Place& place, std::int64_t size_bytes,
+                                           backend::CommandList& list) {
+  if (is_fixed(place) || !present_.insert(place.operand).second || size_bytes == 0) {
+    return std::int64_t{0};
+  }
+  SLUICE_TRY(list.add_copy(backend::bound_argument(place.binding, place.offset_bytes),
+                           argument(place), size_bytes));
+  return size_bytes;
 }
 
-Status DeviceMirror::copy_out(const plan::Place& place, std::int64_t size_bytes,
-                              backend::CommandList& list) const {
-  if (size_bytes == 0) return ok_status();
-  return list.add_copy(argument(place), backend::bound_argument(place.binding, place.offset_bytes),
-                       size_bytes);
+Result<std::int64_t> DeviceMirror::copy_out(const plan::Place& place, std::int64_t size_bytes,
+                                            backend::CommandList& list) const {
+  if (is_fixed(place) || size_bytes == 0) return std::int64_t{0};
+  SLUICE_TRY(list.add_copy(argument(place),
+                           backend::bound_argument(place.binding, place.offset_bytes), size_bytes));
+  return size_bytes;
 }
 
 }  // namespace sluice::exec

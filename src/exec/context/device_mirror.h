@@ -24,6 +24,9 @@ namespace sluice::exec {
 /// Used by one thread while a command list is recorded; the memory must outlive the list.
 class DeviceMirror {
  public:
+  /// The tensors of a binding lie at `address` on the device before and after each run, so they are
+  /// not copied. Requires: nothing of the binding was added.
+  void lie_at(std::int32_t binding, void* address) { fixed_[binding] = address; }
   /// Declares that the segment uses `size_bytes` at `place`. Requires: an arena or binding place;
   /// not allocated.
   void add(const plan::Place& place, std::int64_t size_bytes);
@@ -35,11 +38,13 @@ class DeviceMirror {
 
   /// Where kernels find the tensor. Requires: it was added; allocated.
   sluice_argument argument(const plan::Place& place) const;
-  /// Records the copy from the host unless the device has the tensor. Requires: as `argument`.
-  Status copy_in(const plan::Place& place, std::int64_t size_bytes, backend::CommandList& list);
-  /// Records the copy to the host. Requires: as `argument`.
-  Status copy_out(const plan::Place& place, std::int64_t size_bytes,
-                  backend::CommandList& list) const;
+  /// Records the copy from the host unless the device has the tensor. Returns the bytes of the
+  /// copy. Requires: as `argument`.
+  Result<std::int64_t> copy_in(const plan::Place& place, std::int64_t size_bytes,
+                               backend::CommandList& list);
+  /// Records the copy to the host. Returns its bytes. Requires: as `argument`.
+  Result<std::int64_t> copy_out(const plan::Place& place, std::int64_t size_bytes,
+                                backend::CommandList& list) const;
   /// Says that a kernel wrote the tensor on the device.
   void mark_present(const plan::Place& place) { present_.insert(place.operand); }
 
@@ -54,7 +59,10 @@ class DeviceMirror {
   /// alignment that the plan gave.
   static std::int64_t padded_bytes(const Region& region);
 
+  bool is_fixed(const plan::Place& place) const { return fixed_.contains(place.binding); }
+
   std::map<std::int32_t, Region> regions_;  ///< by binding
+  std::map<std::int32_t, void*> fixed_;     ///< by binding
   std::set<ir::OperandId> present_;         ///< owners of memory whose bytes the device has
   std::optional<backend::DeviceMemory> memory_;
 };

@@ -138,12 +138,15 @@ TEST(DeviceMirror, CapturedTensorsAreCopiedOnceForAllIterations) {
   };
   for (const float value : {1.0F, 2.0F}) {
     const int before = copies_to_device();
+    const std::int64_t bytes_before = context.copied_bytes();
     Aligned<float> x(std::vector<float>(1000, value));
     ASSERT_TRUE(context.set_input(0, f32_view(x, {1000})).is_ok());
     const Status status = context.run();
     ASSERT_TRUE(status.is_ok()) << status.to_string();
     EXPECT_EQ(floats(context.output(0)), std::vector<float>(1000, 5 * value));
     EXPECT_EQ(copies_to_device() - before, 1 + 5) << "x once, the sum in each iteration";
+    // Each iteration copies its sum back, and the host a bool from a constant to an output.
+    EXPECT_EQ(context.copied_bytes() - bytes_before, 4000 * (1 + 5 + 5) + 5);
   }
 }
 

@@ -66,7 +66,7 @@ Result<std::shared_ptr<RecordedLists>> FrameRunner::find_or_record_lists(
   std::shared_ptr<RecordedLists> lists;
   if (found != known.end()) lists = found->second.lock();
   if (lists != nullptr && lists->serves(*plan)) return lists;
-  lists = SLUICE_TRY(record_lists(model_, code_, plan));
+  lists = SLUICE_TRY(record_lists(model_, code_, plan, {}, states()));
   std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
   known[plan->placement.get()] = lists;
   lists->count_bytes(&context_.list_bytes);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "exec/context/step.h"
+#include "exec/states/kept_states.h"
 #include "ir/source.h"
 
 namespace sluice::exec {
@@ -41,7 +42,28 @@ Status FrameRunner::with_source(Status status) const {
 
 Status FrameRunner::begin() {
   number_run();
-  return prepare_memory(*frame_.static_recording);
+  SLUICE_TRY(record_static());
+  SLUICE_TRY(prepare_memory(*frame_.static_recording));
+  return settle_states(*frame_.static_recording);
+}
+
+KeptStates* FrameRunner::states() const {
+  return code_.id.index() == 0 ? context_.states.get() : nullptr;
+}
+
+Status FrameRunner::record_static() {
+  if (frame_.static_recording != nullptr) return ok_status();
+  auto lists = SLUICE_TRY(record_lists(model_, code_, code_.static_plan, {}, states()));
+  frame_.static_recording = make_recording(code_, code_.static_plan, std::move(lists));
+  return ok_status();
+}
+
+/// Before the lists run: their kernels find each state where it lay when they were recorded.
+Status FrameRunner::settle_states(const Recording& recording) {
+  if (states() == nullptr || states()->is_empty()) return ok_status();
+  context_.copied_bytes +=
+      SLUICE_TRY(states()->settle(recording.lists->states, context_.streams, frame_.bindings));
+  return ok_status();
 }
 
 /// Steps of the executor run one after another, so the numbers depend on no schedule.
@@ -80,6 +102,7 @@ Result<bool> FrameRunner::poll(std::size_t segment) {
 
 Status FrameRunner::finish() {
   SLUICE_TRY(end_range(*frame_.static_recording));
+  context_.copied_bytes += frame_.static_recording->lists->copied_bytes;
   finish_outputs(*frame_.static_recording);
   return ok_status();
 }
@@ -94,10 +117,7 @@ bool FrameRunner::fits_static_plan() const {
 }
 
 Status FrameRunner::run_static() {
-  if (frame_.static_recording == nullptr) {
-    auto lists = SLUICE_TRY(record_lists(model_, code_, code_.static_plan));
-    frame_.static_recording = make_recording(code_, code_.static_plan, std::move(lists));
-  }
+  SLUICE_TRY(record_static());
   SLUICE_TRY(run_range(*frame_.static_recording));
   finish_outputs(*frame_.static_recording);
   return ok_status();
@@ -135,6 +155,7 @@ Status FrameRunner::bring_captures(const Recording& recording) {
   if (lists.captures.empty() || lists.captures_of == frame_.call_number) return ok_status();
   for (const RecordedLists::CaptureList& captures : lists.captures) {
     SLUICE_TRY(context_.streams[captures.group]->submit(captures.list, frame_.bindings));
+    context_.copied_bytes += captures.copied_bytes;
   }
   lists.captures_of = frame_.call_number;
   return ok_status();
@@ -142,7 +163,14 @@ Status FrameRunner::bring_captures(const Recording& recording) {
 
 Status FrameRunner::run_lists(const Recording& recording) {
   SLUICE_TRY(recording.lists->take_kernels(recording.plan));
+  SLUICE_TRY(settle_states(recording));
   SLUICE_TRY(bring_captures(recording));
+  SLUICE_TRY(run_tasks(recording));
+  context_.copied_bytes += recording.lists->copied_bytes;
+  return ok_status();
+}
+
+Status FrameRunner::run_tasks(const Recording& recording) {
   if (!recording.plan->placement->tasks && context_.events && context_.trace == nullptr) {
     return run_ordered(recording);
   }

@@ -15,6 +15,10 @@ class FrameRunner {
   /// Fails: what kernels and the executor's own steps report; kResourceExhausted.
   Status run();
 
+  /// Records the lists of the static plan, if there are none. Requires: a static plan.
+  /// Fails: as record_lists.
+  Status record_static();
+
   // Runs the main frame of a model of static shapes one segment at a time; see Context::begin.
   Status begin();
   Status submit(std::size_t segment);
@@ -25,12 +29,16 @@ class FrameRunner {
   /// Of errors that name a node: where the program that made the model has it.
   Status with_source(Status status) const;
   void number_run();
+  /// Those of the context, if the frame is its main one; else null.
+  KeptStates* states() const;
+  Status settle_states(const Recording& recording);
   bool fits_static_plan() const;
   Status run_static();
   Status run_ranges();
   Status run_range(const Recording& recording);
   Status bring_captures(const Recording& recording);
   Status run_lists(const Recording& recording);
+  Status run_tasks(const Recording& recording);
   Status run_ordered(const Recording& recording);
   Status run_executor_step(const Recording& recording);
   Status prepare_memory(const Recording& recording);

@@ -10,6 +10,8 @@
 #include "base/log/work_counts.h"
 #include "device/memory_pool.h"
 #include "exec/model_state.h"
+#include "exec/states/kept_states.h"
+#include "exec/states/state_group.h"
 
 namespace sluice::exec {
 namespace {
@@ -20,12 +22,18 @@ namespace {
 class Recorder {
  public:
   Recorder(const ModelState& model, const SubgraphCode& code, RecordedLists& lists,
-           const std::stop_token& stop)
-      : model_(model), code_(code), plan_(*lists.plan), lists_(lists), stop_(stop) {}
+           const std::stop_token& stop, KeptStates* states)
+      : model_(model),
+        code_(code),
+        plan_(*lists.plan),
+        lists_(lists),
+        stop_(stop),
+        states_(states) {}
 
   Status run() {
     const StepRange& range = plan_.range;
     divide_steps();
+    SLUICE_TRY(place_states());
     SLUICE_TRY(open_tasks());
     lists_.entries.resize(range.end - range.begin);
     for (std::size_t at = range.begin; at < range.end; ++at) {
@@ -177,19 +185,25 @@ class Recorder {
     for (const ir::OperandId id : reads(operation)) {
       const plan::Place* place = find_memory(id);
       if (place == nullptr) continue;
-      backend::CommandList& list = *SLUICE_TRY(list_for_copy(*place, task));
-      SLUICE_TRY(lists_.mirrors[task]->copy_in(*place, bytes_of(id), list));
+      const CopyList to = SLUICE_TRY(list_for_copy(*place, task));
+      *to.copied_bytes += SLUICE_TRY(lists_.mirrors[task]->copy_in(*place, bytes_of(id), *to.list));
     }
     return ok_status();
   }
 
+  /// A list and the count of what it copies.
+  struct CopyList {
+    backend::CommandList* list;
+    std::int64_t* copied_bytes;
+  };
+
   /// The list that copies a tensor to the device of a task: one that runs once per call for
   /// captured tensors, else that of the task.
-  Result<backend::CommandList*> list_for_copy(const plan::Place& place, std::size_t task) {
+  Result<CopyList> list_for_copy(const plan::Place& place, std::size_t task) {
     const bool is_input =
         place.kind == plan::Place::Kind::kBinding && place.binding < code_.numbers.output(0);
     if (!is_input || !code_.is_captured(static_cast<std::size_t>(place.binding))) {
-      return &lists_.tasks[task].list;
+      return CopyList{&lists_.tasks[task].list, &lists_.copied_bytes};
     }
     if (capture_list_of_.empty()) capture_list_of_.resize(lists_.tasks.size());
     std::optional<std::size_t>& index = capture_list_of_[task];
@@ -199,7 +213,8 @@ class Recorder {
       lists_.captures.push_back(
           {group, SLUICE_TRY(backend::CommandList::create(model_.segments.groups[group]))});
     }
-    return &lists_.captures[*index].list;
+    RecordedLists::CaptureList& captures = lists_.captures[*index];
+    return CopyList{&captures.list, &captures.copied_bytes};
   }
 
   /// Copies to the host the results of the step at `at` that anything outside the task reads.
@@ -210,7 +225,8 @@ class Recorder {
       if (place == nullptr) continue;
       mirror.mark_present(*place);
       if (!is_read_outside(place->operand, task)) continue;
-      SLUICE_TRY(mirror.copy_out(*place, bytes_of(id), lists_.tasks[task].list));
+      lists_.copied_bytes +=
+          SLUICE_TRY(mirror.copy_out(*place, bytes_of(id), lists_.tasks[task].list));
     }
     return ok_status();
   }
@@ -324,6 +340,22 @@ class Recorder {
     }
   }
 
+  /// Lists of kernels name the memory of a state that stays on their device.
+  Status place_states() {
+    if (states_ == nullptr) return ok_status();
+    for (const StatePair& pair : states_->pairs()) {
+      const std::optional<std::size_t> group = group_of_state(model_, code_, plan_, pair);
+      if (!group) continue;
+      auto memory = SLUICE_TRY(states_->place(pair.input, *group, model_.segments.groups[*group],
+                                              bytes_of(code_.subgraph->inputs[pair.input])));
+      void* const address = memory->memory.address();
+      address_of_state_[code_.numbers.input(pair.input)] = address;
+      address_of_state_[code_.numbers.output(pair.output)] = address;
+      lists_.states.emplace_back(pair.input, std::move(memory));
+    }
+    return ok_status();
+  }
+
   /// Creates the list of each task, and its memory where its device needs some.
   Status open_tasks() {
     for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
@@ -369,6 +401,7 @@ class Recorder {
     if (lists_.tasks[task].is_on_host) return std::unique_ptr<DeviceMirror>();
     if (readers_.empty()) find_readers();
     auto mirror = std::make_unique<DeviceMirror>();
+    for (const auto& [binding, address] : address_of_state_) mirror->lie_at(binding, address);
     SLUICE_TRY(fill_mirror(task, first, group, *mirror));
     SLUICE_TRY(mirror->allocate(group).with_context(code_.operation_at(first).describe() +
                                                     " and the rest of its segment"));
@@ -406,6 +439,8 @@ class Recorder {
   const RangePlan& plan_;
   RecordedLists& lists_;
   const std::stop_token& stop_;
+  KeptStates* states_;                              ///< may be null
+  std::map<std::int32_t, void*> address_of_state_;  ///< on its device, by binding
   std::vector<sluice_argument> inputs_;     ///< of the step that is added; kept for their memory
   std::vector<sluice_argument> outputs_;    ///< likewise
   std::vector<std::int32_t> task_of_step_;  ///< by step of the range; -1 without a kernel
@@ -497,17 +532,18 @@ std::vector<LoadedModel::DeviceUse> LoadedModel::device_use() const {
   RecordedLists nothing;
   nothing.plan = state_->main().static_plan;
   if (nothing.plan == nullptr) return {};
-  return Recorder(*state_, state_->main(), nothing, {}).predict();
+  return Recorder(*state_, state_->main(), nothing, {}, nullptr).predict();
 }
 
 Result<std::shared_ptr<RecordedLists>> record_lists(const ModelState& model,
                                                     const SubgraphCode& code,
                                                     std::shared_ptr<const RangePlan> plan,
-                                                    const std::stop_token& stop) {
+                                                    const std::stop_token& stop,
+                                                    KeptStates* states) {
   auto lists = std::make_shared<RecordedLists>();
   lists->placement = plan->placement;
   lists->plan = std::move(plan);
-  SLUICE_TRY(Recorder(model, code, *lists, stop).run());
+  SLUICE_TRY(Recorder(model, code, *lists, stop, states).run());
   return lists;
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <stop_token>
+#include <utility>
 #include <vector>
 
 #include "exec/context/device_mirror.h"
@@ -11,6 +12,9 @@
 #include "exec/value.h"
 
 namespace sluice::exec {
+
+class KeptStates;
+struct StateMemory;
 
 /// An output of the subgraph that a range's kernels write straight into its buffer.
 struct WrittenOutput {
@@ -37,9 +41,12 @@ struct RecordedLists {
   struct CaptureList {
     std::size_t group = 0;
     backend::CommandList list;
+    std::int64_t copied_bytes = 0;
   };
   std::vector<CaptureList> captures;
   std::uint64_t captures_of = 0;
+  /// Of the context, that lie on a device before and after each run of the lists.
+  std::vector<std::pair<std::size_t, std::shared_ptr<StateMemory>>> states;
   std::vector<TaskList> tasks;  // destroyed before the memory that they name
   /// Where the last step writes its results' actual dimensions, one entry per output; empty unless
   /// the range ends in data-dependent shapes. Never resized after recording.
@@ -51,7 +58,8 @@ struct RecordedLists {
   };
   std::vector<Entry> entries;  ///< by step of the range
   bool is_exchangeable = false;
-  std::int64_t bytes = 0;  ///< of all lists and mirrors
+  std::int64_t bytes = 0;         ///< of all lists and mirrors
+  std::int64_t copied_bytes = 0;  ///< that `tasks` copy between host and devices
 
   /// Whether runs of another plan can use the lists: they contain no sizes but those in kernels.
   bool serves(const RangePlan& other) const;
@@ -77,13 +85,14 @@ struct Recording {
   std::int64_t bytes() const;
 };
 
-/// Records the lists of a plan.
+/// Records the lists of a plan. `states`: those of the context, for its main subgraph; may be null.
 /// Fails: errors of the backends' command lists and of `bring_constant`; kResourceExhausted for a
 ///        device that is too small; kUnimplemented for strings on a device without host memory.
 Result<std::shared_ptr<RecordedLists>> record_lists(const ModelState& model,
                                                     const SubgraphCode& code,
                                                     std::shared_ptr<const RangePlan> plan,
-                                                    const std::stop_token& stop = {});
+                                                    const std::stop_token& stop = {},
+                                                    KeptStates* states = nullptr);
 
 /// Requires: `lists` serves the plan, or has been recorded from it.
 std::unique_ptr<Recording> make_recording(const SubgraphCode& code,

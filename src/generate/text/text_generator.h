@@ -48,6 +48,8 @@ class TextGenerator {
   std::int64_t num_prompt_tokens() const { return num_prompt_tokens_; }
   /// Of the text so far.
   std::int64_t num_tokens() const { return num_tokens_; }
+  std::int64_t copied_bytes() const { return generator_.copied_bytes(); }
+  std::int64_t kept_bytes() const { return generator_.kept_bytes(); }
 
  private:
   TextGenerator(Generator generator, std::optional<text::Tokenizer> tokenizer)

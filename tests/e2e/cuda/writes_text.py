@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,11 +19,19 @@ import cuda_compiler  # noqa: E402
 from report import Report, scratch_folder  # noqa: E402
 from tiny_models import greedy, make, save  # noqa: E402
 
-from harness.sluice_cli import run_command  # noqa: E402
+from harness.sluice_cli import binary, run_command  # noqa: E402
 
 PROMPT = [1, 50, 7, 23, 88, 4, 61]
 TOKENS = 5
 CACHE = {"Gather", "PagedAttention", "ScatterND"}  #: what reads and writes tokens and pages
+
+
+def check_copies(report: Report, name: str, package: Path) -> None:
+    """The pages stay on the device: a token would copy all of them there and back."""
+    done = subprocess.run([str(binary()), "generate", str(package), "--ids", ",".join(map(str, PROMPT)), "--max-tokens",
+                           str(TOKENS)], capture_output=True, text=True, check=True)
+    found = re.search(r"; ([\d.]+) kB copied a token, ([\d.]+) kB of states stay on the device", done.stderr)
+    report.add(found is not None and float(found[1]) < float(found[2]), f"{name}: {done.stderr.strip()}")
 
 
 def main() -> int:
@@ -45,6 +55,7 @@ def main() -> int:
                                       "--max-tokens", str(TOKENS))
                 tokens = [int(word) for word in printed.split()]
                 report.add(tokens == wanted, f"{family}, {kept}, confined by {confine}: {tokens}, expected {wanted}")
+            check_copies(report, f"{family}, {kept}", package)
             del os.environ["SLUICE_CUDA_CONFINE"]
     return report.finish()
 

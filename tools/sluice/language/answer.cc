@@ -32,6 +32,24 @@ std::string rate_text(std::int64_t tokens, std::int64_t ns) {
                      static_cast<double>(tokens) / seconds);
 }
 
+/// "201.4 kB", "75.5 MB"
+std::string bytes_text(std::int64_t bytes) {
+  const double kilobytes = static_cast<double>(bytes) / 1e3;
+  return kilobytes < 1e3 ? fmt::format("{:.1f} kB", kilobytes)
+                         : fmt::format("{:.1f} MB", kilobytes / 1e3);
+}
+
+/// "; 201.4 kB copied a token, 75.5 MB of states stay on the device"; empty if nothing is copied.
+std::string copied_text(const generate::TextGenerator& generator, std::int64_t bytes,
+                        std::int64_t tokens) {
+  if (bytes == 0 || tokens == 0) return "";
+  std::string text = fmt::format("; {} copied a token", bytes_text(bytes / tokens));
+  if (const std::int64_t kept = generator.kept_bytes(); kept > 0) {
+    text += fmt::format(", {} of states stay on the device", bytes_text(kept));
+  }
+  return text;
+}
+
 const char* finish_text(generate::Finish finish) {
   switch (finish) {
     case generate::Finish::kCancelled: return "; interrupted";
@@ -134,11 +152,15 @@ Result<std::string> print_answer(generate::TextGenerator& generator, generate::R
   std::string shown;
   const std::int64_t start = now_ns();
   std::int64_t first = start;
+  std::int64_t copied = 0;  // bytes until the first token
   while (true) {
     auto next = generator.next();
     if (!next.is_ok() && !shown.empty()) fmt::print("\n");
     const auto piece = SLUICE_TRY(std::move(next));
-    if (generator.num_tokens() <= 1) first = now_ns();
+    if (generator.num_tokens() <= 1) {
+      first = now_ns();
+      copied = generator.copied_bytes();
+    }
     if (!piece) break;
     fmt::print("{}", piece->text);
     std::fflush(stdout);
@@ -152,9 +174,11 @@ Result<std::string> print_answer(generate::TextGenerator& generator, generate::R
     return shown;
   }
   const auto later = std::max<std::int64_t>(0, generator.num_tokens() - 1);
-  fmt::print(stderr, "prompt: {}; then {}{}\n",
+  fmt::print(stderr, "prompt: {}; then {}{}{}\n",
              rate_text(generator.num_prompt_tokens(), first - start),
-             rate_text(later, now_ns() - first), finish_text(generator.finish()));
+             rate_text(later, now_ns() - first),
+             copied_text(generator, generator.copied_bytes() - copied, later),
+             finish_text(generator.finish()));
   return shown;
 }
 
