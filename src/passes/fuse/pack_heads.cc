@@ -123,7 +123,7 @@ Result<int> pack_all(ir::Graph& graph, ir::SubgraphId id, const PassContext& con
     packing.apply();
     ++num_packed;
   }
-  rewriter.sweep();
+  if (num_packed > 0) rewriter.sweep();
   return num_packed;
 }
 
