@@ -47,7 +47,7 @@ TEST_P(BadPlugins, AreListedWithTheReason) {
 
 constexpr Refused kRefused[] = {
     {"no_entry", "not a plug-in: it does not export sluice_backend_entry"},
-    {"wrong_major", "made for version 2.2 of the plug-in table; this host has 1.3: rebuild it"},
+    {"wrong_major", "made for version 2.3 of the plug-in table; this host has 1.3: rebuild it"},
     {"wrong_name", "its name \"another\" does not match its file name, \"wrong_name\""},
     {"null_name", "its name \"?\" does not match"},
     {"null_function", "its table lacks the function list_submit"},

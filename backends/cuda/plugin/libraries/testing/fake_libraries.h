@@ -2,7 +2,6 @@
 // kernels.
 #pragma once
 
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,19 +14,11 @@
 
 namespace sluice::cuda::testing {
 
-/// The object that `name` of the library `file` returns.
-template <typename Fake>
-Fake& find_fake(const char* file, const char* name) {
-  void* const library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  return *reinterpret_cast<Fake* (*)()>(dlsym(library, name))();
-}
-
-inline FakeCublasLt& fake_cublaslt() {
-  return find_fake<FakeCublasLt>(SLUICE_FAKE_CUBLASLT, "sluice_fake_cublaslt");
-}
-inline FakeCudnn& fake_cudnn() {
-  return find_fake<FakeCudnn>(SLUICE_FAKE_CUDNN, "sluice_fake_cudnn");
-}
+/// The libraries that look like NVIDIA's, in this process.
+FakeCublasLt& fake_cublaslt();
+FakeCudnn& fake_cudnn();
+/// Options that name their files.
+LibraryOptions fake_library_options();
 
 class FakeLibraries : public ::testing::Test {
  protected:
@@ -56,13 +47,7 @@ class FakeLibraries : public ::testing::Test {
   }
   ~FakeLibraries() override { end(); }
 
-  static LibraryOptions with_library() {
-    LibraryOptions options;
-    options.are_used = true;
-    options.cublaslt = SLUICE_FAKE_CUBLASLT;
-    options.cudnn = SLUICE_FAKE_CUDNN;
-    return options;
-  }
+  static LibraryOptions with_library() { return fake_library_options(); }
 
   /// Runs the operation with the library and without: the results are alike.
   RunResult compare(TestOp& op, LibraryOptions options = with_library()) {
