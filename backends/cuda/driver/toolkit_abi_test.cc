@@ -4,39 +4,11 @@
 #include <cudaTypedefs.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <type_traits>
-
 #include "driver/driver_table.h"
+#include "driver/testing/alike.h"
 
 namespace sluice::cuda {
 namespace {
-
-/// How a value is passed: pointers are alike, numbers have a size.
-template <typename T>
-constexpr int passed_as() {
-  if constexpr (std::is_pointer_v<T>) return -1;
-  if constexpr (std::is_void_v<T>)
-    return 0;
-  else
-    return static_cast<int>(sizeof(T)) * (std::is_floating_point_v<T> ? 100 : 1);
-}
-
-template <typename Function>
-struct Call;
-template <typename R, typename... Arguments>
-struct Call<R (*)(Arguments...)> {
-  static constexpr std::array<int, sizeof...(Arguments) + 1> kShape = {passed_as<R>(),
-                                                                       passed_as<Arguments>()...};
-};
-
-template <typename Ours, typename Theirs>
-constexpr bool are_alike() {
-  if constexpr (sizeof(Call<Ours>::kShape) != sizeof(Call<Theirs>::kShape))
-    return false;
-  else
-    return Call<Ours>::kShape == Call<Theirs>::kShape;
-}
 
 #define SLUICE_CUDA_ROW(member, name, version, arguments) \
   static_assert(are_alike<decltype(DriverTable::member), PFN_##name##_v##version>());
@@ -53,10 +25,6 @@ SLUICE_CUDA_RESULTS(SLUICE_CUDA_ROW)
 SLUICE_CUDA_DEVICE_ATTRIBUTES(SLUICE_CUDA_ROW)
 #undef SLUICE_CUDA_ROW
 
-template <typename Ours, typename Theirs>
-constexpr bool same_number(Ours ours, Theirs theirs) {
-  return static_cast<long>(ours) == static_cast<long>(theirs);
-}
 static_assert(same_number(CuFunctionAttribute::kMaxDynamicSharedBytes,
                           CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
 static_assert(same_number(CuFunctionAttribute::kBinaryVersion, CU_FUNC_ATTRIBUTE_BINARY_VERSION));

@@ -8,8 +8,7 @@
 namespace sluice::cuda {
 namespace {
 
-/// Block b notes where it ran, and counts how often it did. It works long enough for other blocks
-/// to need other multiprocessors.
+/// Block b notes where it ran, and counts how often it did.
 constexpr const char* kWhere =
     R"(extern "C" __global__ void sluice_kernel(unsigned* where, unsigned* times) {
   unsigned core;

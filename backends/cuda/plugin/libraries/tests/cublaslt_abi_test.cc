@@ -3,8 +3,8 @@
 #include <cublasLt.h>
 #include <gtest/gtest.h>
 
+#include "driver/testing/alike.h"
 #include "plugin/libraries/cublaslt.h"
-#include "plugin/libraries/testing/alike.h"
 
 namespace sluice::cuda {
 namespace {

@@ -3,8 +3,8 @@
 #include <cudnn_graph.h>
 #include <gtest/gtest.h>
 
+#include "driver/testing/alike.h"
 #include "plugin/libraries/cudnn.h"
-#include "plugin/libraries/testing/alike.h"
 
 namespace sluice::cuda {
 namespace {

@@ -11,14 +11,14 @@ constexpr bool same_number(Ours ours, Theirs theirs) {
   return static_cast<long>(ours) == static_cast<long>(theirs);
 }
 
-/// How a value is passed: pointers are alike, numbers have a size.
+/// How a value is passed: pointers are alike, numbers have a size, floats other registers.
 template <typename T>
 constexpr int passed_as() {
   if constexpr (std::is_pointer_v<T>) return -1;
   if constexpr (std::is_void_v<T>)
     return 0;
   else
-    return static_cast<int>(sizeof(T));
+    return static_cast<int>(sizeof(T)) * (std::is_floating_point_v<T> ? 100 : 1);
 }
 
 template <typename Function>
