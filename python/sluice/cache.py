@@ -1,8 +1,8 @@
 """Compiled packages by content of the model, so that a second session opens in milliseconds.
 
 In $SLUICE_CACHE_DIR, else $XDG_CACHE_HOME/sluice, else ~/.cache/sluice; an empty SLUICE_CACHE_DIR turns
-the cache off. A folder that cannot be written is no cache. The command `sluice` keeps its packages there, too,
-and bounds the folder.
+the cache off. A folder that cannot be written is no cache. The command `sluice` keeps its packages there, too, and
+plug-ins their kernels; all bound the folder (include/sluice/cache_folder.hpp).
 """
 
 from __future__ import annotations
@@ -88,13 +88,13 @@ _MAX_MIB = 1 << 40
 
 
 def _trim(folder: pathlib.Path) -> None:
-    """Removes the least recently used packages beyond the limit, as the command `sluice` does.
+    """Removes the least recently used packages and kernels beyond the limit, as CacheFolder::trim does.
 
     The newest stays, however large: somebody may be about to load it. Other processes may remove the same files.
     """
     limit_bytes = _limit_mib() << 20
     used = []
-    for path in folder.glob("*.sluice"):
+    for path in (*folder.glob("*.sluice"), *folder.glob("*.kernel")):
         with contextlib.suppress(OSError):
             facts = path.stat()
             used.append((facts.st_mtime_ns, facts.st_size, path))

@@ -151,8 +151,66 @@ def damaged_kernel_is_named(folder: Path) -> str:
     return "it ran"
 
 
+@contextmanager
+def cache(folder: Path) -> Iterator[None]:
+    """What was compiled before lies in `folder` for commands that run meanwhile."""
+    before = os.environ.get("SLUICE_CACHE_DIR")
+    os.environ["SLUICE_CACHE_DIR"] = str(folder)
+    try:
+        yield
+    finally:
+        del os.environ["SLUICE_CACHE_DIR"]
+        if before is not None:
+            os.environ["SLUICE_CACHE_DIR"] = before
+
+
+def later_processes_find_compiled_kernels(folder: Path) -> str:
+    """They read each of them and compile none; a damaged one they compile again."""
+    model, _, _ = transformer(folder)
+    kept = folder / "kept"
+    with cache(kept):
+        first = compile_model(model, folder / "first.sluice", EMULATED).read_bytes()
+        entries = {path: path.read_bytes() for path in kept.glob("*.kernel")}
+        if not entries:
+            return "none are kept"
+        for path in entries:
+            os.utime(path, (1, 1))  # a use moves the time
+        if compile_model(model, folder / "second.sluice", EMULATED).read_bytes() != first:
+            return "another package"
+        unread = [path.name for path in entries if path.stat().st_mtime == 1]
+        damaged = {0: b"", 1: b"no kernel", 2: None}
+        for at, path in enumerate(entries):
+            path.write_bytes(damaged.get(at) or entries[path][:-1] + b"!")
+        if compile_model(model, folder / "third.sluice", EMULATED).read_bytes() != first:
+            return "another package of damaged kernels"
+    if unread or {path: path.read_bytes() for path in kept.glob("*.kernel")} != entries:
+        return f"unread: {unread}; now there are {sorted(path.name for path in kept.iterdir())}"
+    return ""
+
+
+def kept_kernels_are_bounded_and_optional(folder: Path) -> str:
+    model, feeds, expected = transformer(folder)
+    kept = folder / "kept"
+    kept.mkdir()
+    (kept / "old.sluice").write_bytes(bytes(1 << 20))
+    os.utime(kept / "old.sluice", (1, 1))
+    os.environ["SLUICE_CACHE_MIB"] = "1"
+    try:
+        with cache(kept):
+            compile_model(model, folder / "first.sluice", EMULATED)
+    finally:
+        del os.environ["SLUICE_CACHE_MIB"]
+    if (kept / "old.sluice").exists() or not list(kept.glob("*.kernel")):
+        return f"a limit of 1 MiB leaves {sorted(path.name for path in kept.iterdir())}"
+    with cache(Path("/proc/none")):
+        package = compile_model(model, folder / "second.sluice", EMULATED)
+    error = relative_error(run_model(package, feeds, ["y"])["y"], expected["y"])
+    return "" if error <= TOLERANCE else f"relative error {error} without a folder"
+
+
 CASES = (loads_without_a_compiler, missing_compiler_is_named_with_the_remedy,
-         compiles_for_gpus_without_one, edited_sources_are_compiled, wrong_options_are_refused, damaged_kernel_is_named)
+         compiles_for_gpus_without_one, edited_sources_are_compiled, wrong_options_are_refused, damaged_kernel_is_named,
+         later_processes_find_compiled_kernels, kept_kernels_are_bounded_and_optional)
 
 
 def main() -> int:

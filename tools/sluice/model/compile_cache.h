@@ -1,41 +1,38 @@
 // Packages that `sluice run` and its like compiled of ONNX files, for the next call.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "package/executable.h"
+#include "sluice/cache_folder.hpp"
 
 namespace sluice::tool {
 
-/// A folder of packages by key, shared with the Python package and with other processes. Entries
-/// appear whole, by a rename. A folder that cannot be written holds no entries.
+/// Packages by key in the folder of what was compiled before. A folder that cannot be written holds
+/// none.
 class CompileCache {
  public:
-  /// In $SLUICE_CACHE_DIR, else $XDG_CACHE_HOME/sluice, else ~/.cache/sluice. Nullopt if the
-  /// variable is set and empty, or if no folder is known or can be made. The limit is
-  /// $SLUICE_CACHE_MIB, else 4096 MiB.
+  /// Nullopt as CacheFolder::open. Prints its warning.
   static std::optional<CompileCache> open();
 
   std::filesystem::path place_of(const std::string& key) const {
-    return folder_ / (key + ".sluice");
+    return folder_.place_of(key + ".sluice");
   }
 
   /// The package of a key, with all checksums compared; it becomes the most recently used one.
   /// Nullopt if there is none. A damaged one is removed.
   std::optional<package::Executable> find(const std::string& key) const;
 
-  /// Removes the least recently used packages, until the rest takes at most the limit.
-  void trim() const;
+  /// As CacheFolder::trim.
+  void trim() const { folder_.trim(); }
 
  private:
-  CompileCache(std::filesystem::path folder, std::uint64_t limit_bytes)
-      : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}
+  explicit CompileCache(CacheFolder folder) : folder_(std::move(folder)) {}
 
-  std::filesystem::path folder_;
-  std::uint64_t limit_bytes_ = 0;
+  CacheFolder folder_;
 };
 
 }  // namespace sluice::tool

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <filesystem>
 
 #include "plugin/libraries/library_file.h"
 
@@ -13,6 +14,16 @@ constexpr int kInvalidOption = 5;  // NVRTC_ERROR_INVALID_OPTION
 constexpr std::string_view kVirtual = "compute_";
 constexpr std::string_view kReal = "sm_";
 constexpr std::array<const char*, 3> kUsual = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+
+constexpr const char* kLanguage = "--std=c++17";
+
+/// Size and time of change of a library: releases of one version differ in them.
+std::string file_facts(const std::string& name) {
+  std::error_code error;
+  const std::uintmax_t size_bytes = std::filesystem::file_size(name, error);
+  const auto changed = std::filesystem::last_write_time(name, error).time_since_epoch().count();
+  return std::to_string(size_bytes) + " " + std::to_string(changed);
+}
 
 /// `compute_75`, `sm_80` or `sm_90a`: nothing that the compiler would take for another option.
 bool is_target(std::string_view target) {
@@ -38,6 +49,7 @@ Status Nvrtc::open_once() {
                                     "in the variable SLUICE_CUDA_NVRTC"};
   }
   Binder binder(opened);
+  binder.bind("nvrtcVersion", &version_);
   binder.bind("nvrtcGetNumSupportedArchs", &num_architectures_);
   binder.bind("nvrtcGetSupportedArchs", &list_architectures_);
   binder.bind("nvrtcCreateProgram", &create_);
@@ -52,6 +64,11 @@ Status Nvrtc::open_once() {
   if (!binder.missing().empty()) {
     return {SLUICE_UNAVAILABLE, "the compiler for CUDA lacks" + binder.missing()};
   }
+  int major = 0;
+  int minor = 0;
+  version_(&major, &minor);
+  identity_ = "NVRTC " + std::to_string(major) + "." + std::to_string(minor) + " " +
+              file_facts(file_of(reinterpret_cast<const void*>(version_)));
   int count = 0;
   if (num_architectures_(&count) == 0 && count > 0) {
     architectures_.resize(static_cast<std::size_t>(count));
@@ -93,12 +110,23 @@ Status Nvrtc::compile(const std::string& text, const std::string& target, std::s
     return plugin::invalid_argument("\"" + target + "\" is no architecture, such as sm_80");
   }
   const std::lock_guard lock(mutex_);
+  const std::string inputs = identity_ + "\n" + target + " " + kLanguage + "\n" + text;
+  if (auto kept = cache_.find(inputs)) {
+    *image = *std::move(kept);
+    return plugin::ok();
+  }
+  Status status = compile_anew(text, target, image);
+  if (status.is_ok()) cache_.keep(inputs, *image);
+  return status;
+}
+
+Status Nvrtc::compile_anew(const std::string& text, const std::string& target, std::string* image) {
   Program program = nullptr;
   if (create_(&program, text.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0) {
     return plugin::internal_error("the compiler for CUDA does not start");
   }
   const std::string architecture = "--gpu-architecture=" + target;
-  const std::array<const char*, 2> options = {architecture.c_str(), "--std=c++17"};
+  const std::array<const char*, 2> options = {architecture.c_str(), kLanguage};
   const int result = compile_(program, options.size(), options.data());
   Status status;
   if (result == kInvalidOption) {

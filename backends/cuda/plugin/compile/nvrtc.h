@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin/compile/kernel_cache.h"
 #include "sluice/backend.hpp"
 
 namespace sluice::cuda {
@@ -29,6 +30,7 @@ class Nvrtc {
 
   /// Compiles `text` for a target: `compute_75` gives PTX, `sm_80` machine code of that
   /// architecture. The text has no header of the host: built-in functions and types alone.
+  /// KernelCache has code that any process compiled with this library.
   /// Fails: as `open`; INVALID_ARGUMENT for another target, one that this compiler does not know,
   ///        and with the compiler's log
   Status compile(const std::string& text, const std::string& target, std::string* image);
@@ -37,6 +39,7 @@ class Nvrtc {
   using Program = struct NvrtcProgram*;  // nvrtcProgram
 
   Status open_once();
+  Status compile_anew(const std::string& text, const std::string& target, std::string* image);
   Status take_image(Program program, bool is_ptx, std::string* image) const;
   /// What the log of a program says.
   std::string log_of(Program program) const;
@@ -45,7 +48,10 @@ class Nvrtc {
   std::once_flag once_;
   Status opened_;
   std::vector<int> architectures_;
-  std::mutex mutex_;  // of compilations
+  std::string identity_;
+  std::mutex mutex_;  // of compilations and the cache
+  KernelCache cache_;
+  int (*version_)(int* major, int* minor) = nullptr;
   int (*num_architectures_)(int* count) = nullptr;
   int (*list_architectures_)(int* numbers) = nullptr;
   int (*create_)(Program*, const char* text, const char* name, int num_headers,
