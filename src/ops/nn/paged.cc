@@ -10,7 +10,8 @@
 // places may hold anything, NaN too, and other entries of a table any number. Sequences may share
 // pages. Query head h reads key head h / (Hq / Hk), with Hq = the width of q / D.
 //
-//   y [T, Hq * Dv] = softmax(scale * q K^T) V; `scale` 0 means 1 / sqrt(D)
+//   y [T, Hq * Dv] = softmax(cap(scale * q K^T)) V; `scale` 0 means 1 / sqrt(D)
+//   cap(s) = c * tanh(s / c) with c = `softcap` above 0, else s
 //
 // Positions, sequences and tables are data, checked in each run before pages are read: a shape says
 // how many rows there are and how large a table may be, and nothing about lengths. So one plan
@@ -96,7 +97,7 @@ std::vector<OpSchema> paged_ops() {
                       {"sequences", kI64Only},
                       {"tables", kI64Only}},
            .outputs = {{"y", kFloats, "T"}},
-           .attributes = {{"scale", 0.0F}, {"window", std::int64_t{0}}},
+           .attributes = {{"scale", 0.0F}, {"softcap", 0.0F}, {"window", std::int64_t{0}}},
            .infer = infer_paged_attention}};
 }
 

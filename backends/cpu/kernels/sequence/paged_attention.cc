@@ -335,7 +335,10 @@ class Lines {
     const std::int64_t place = first_place(block) + begin;
     const std::int64_t places = end - begin;
     score(all_keys_ + place * plan_.head_size, places, line, count);
-    for (std::int64_t i = line; i < line + count; ++i) weigh(i, places);
+    for (std::int64_t i = line; i < line + count; ++i) {
+      if (plan_.cap > 0) cap(i, places);
+      weigh(i, places);
+    }
     sum(all_values_ + place * plan_.value_size, places, line, count);
   }
 
@@ -393,6 +396,17 @@ class Lines {
       for (std::int64_t i = 0; i < count; ++i) {
         scores[i * row + j] = product(q + i * size, keys + j * size, size);
       }
+    }
+  }
+
+  /// In the units of `start`.
+  void cap(std::int64_t line, std::int64_t places) const {
+    float* scores = scores_ + line * panel_row(plan_.places);
+    const Vec most = broadcast(plan_.cap * kLog2E);
+    const Vec unit = broadcast(1 / (plan_.cap * kLog2E));
+    for (std::int64_t i = 0; i < places; i += kLanes) {
+      const int left = static_cast<int>(smaller(kLanes, places - i));
+      store_first(scores + i, tanh(load_first(scores + i, left) * unit) * most, left);
     }
   }
 

@@ -21,6 +21,7 @@ struct PagedPlan {
   std::int64_t blocks = 0;     ///< columns of the table
   std::int64_t window = 0;     ///< places that a row sees; 0 for all up to its own
   float scale = 1;
+  float cap = 0;                    ///< above 0: scores s become cap * tanh(s / cap)
   Storage storage = Storage::kF32;  ///< of keys and values: kF32 or kF16
 };
 

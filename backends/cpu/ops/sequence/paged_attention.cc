@@ -149,6 +149,7 @@ std::optional<PagedPlan> paged_plan_of(const sluice_op& op) {
   if (op.inputs[kPagedKeys].tensor.element_type == plugin::kF16) plan.storage = Storage::kF16;
   plan.window = attributes.get_int("window");
   plan.scale = attributes.get_float("scale");
+  plan.cap = attributes.get_float("softcap");
   if (plan.scale == 0) plan.scale = 1.0F / std::sqrt(static_cast<float>(plan.head_size));
   return plan;
 }

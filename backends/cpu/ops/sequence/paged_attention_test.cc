@@ -25,6 +25,7 @@ struct Batch {
   Longs new_tokens = {};          ///< of each sequence: its last ones are rows
   std::int64_t shared_pages = 0;  ///< that the sequences have in common, at their start
   std::int64_t window = 0;
+  float cap = 0;
   bool is_half = false;  ///< pages of f16
 
   std::int64_t blocks() const {
@@ -93,6 +94,7 @@ struct Batch {
     op.input<std::int64_t>({rows}, positions).input<std::int64_t>({rows}, sequences);
     op.input<std::int64_t>({std::ssize(lengths), blocks()}, tables());
     op.output({rows, heads * v_size}).attribute("window", window);
+    op.attribute("softcap", cap);
   }
 };
 
@@ -125,6 +127,14 @@ TEST(CpuPagedAttention, AgreesForSharedPagesAndWindows) {
   expect_paged({4, 2, 16, 16, {100, 70, 64}, {1, 3, 1}, 2});
   for (const std::int64_t window : {1, 31, 32, 40, 1000}) {
     expect_paged({4, 2, 16, 16, {100, 33, 1}, {20, 1, 1}, 0, window});
+  }
+}
+
+TEST(CpuPagedAttention, AgreesForScoresWithACap) {
+  for (const std::int64_t size : {64, 7}) {
+    Batch batch = {9, 3, size, size, {1, 33, 100, 40}, {1, 1, 1, 40}};
+    batch.cap = 1.5F;
+    expect_paged(batch);
   }
 }
 

@@ -1,4 +1,5 @@
 // Sluice's PagedAttention: each row gathers the keys and values that it sees, and attends to them.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -103,6 +104,7 @@ Status run_paged_attention(const Call& call) {
   const std::vector<std::int64_t> sequences = read_ints(call.input(kSequences));
   const std::vector<std::int64_t> tables = read_ints(call.input(kTables));
   const double scale = call.attributes().get_float("scale");
+  const double cap = std::max(0.0F, call.attributes().get_float("softcap"));
   std::vector<double> y;
   for (std::int64_t row = 0; row < shape.rows; ++row) {
     Sight sight;
@@ -111,6 +113,7 @@ Status run_paged_attention(const Call& call) {
     AttentionProblem problem = {1,          shape.heads, shape.kv_heads, 1, sight.end - sight.begin,
                                 shape.size, shape.v_size};
     problem.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(shape.size));
+    problem.softcap = cap;
     problem.zero_rows = ZeroRows::kNone;
     const auto first = q.begin() + row * shape.heads * shape.size;
     problem.q.assign(first, first + shape.heads * shape.size);

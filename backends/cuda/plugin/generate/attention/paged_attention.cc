@@ -110,6 +110,10 @@ Status write(const sluice_op& op, Source* source) {
   if (!set_row_grid(rows, source)) return too_large(op);
   const float given = plugin::Attributes(op).get_float("scale");
   const float scale = given != 0 ? given : 1 / std::sqrt(static_cast<float>(shape.size));
+  const float cap = plugin::Attributes(op).get_float("softcap");
+  const std::string scaled = "s * " + literal(scale);
+  const std::string score =
+      cap > 0 ? "tanhf(" + scaled + " / " + literal(cap) + ") * " + literal(cap) : scaled;
   Parameters parameters(op);
   for (int input = 0; input < kNumOperands; ++input) parameters.add(input);
   parameters.report_indices();
@@ -119,18 +123,18 @@ Status write(const sluice_op& op, Source* source) {
   }
   largest = std::max(largest, plugin::num_elements(op.outputs[0].tensor));
   const std::string head_row = "(token * " + std::to_string(shape.heads) + " + head) * ";
-  source->text =
-      attend_functions() + kernel_head(parameters, largest) + find_row(rows) +
-      find_sight(op, shape) + "  const auto* q = x0 + " + head_row + std::to_string(shape.size) +
-      ";\n  const auto score = [&](Index j, bool) -> float {\n" +
-      point("k", "x1", "j", shape, shape.size) + "    float s = 0.0f;\n    for (int d = 0; d < " +
-      std::to_string(shape.size) + "; ++d) s += float(q[d]) * float(k[d]);\n    return s * " +
-      literal(scale) + ";\n  };\n" +
-      attend_text("begin", "end", shape.value_size,
-                  point("v", "x2", "at", shape, shape.value_size)) +
-      store_attended("y[" + head_row + std::to_string(shape.value_size) + " + d]", shape.value_size,
-                     "a[n] / sum") +
-      "}\n";
+  source->text = attend_functions() + kernel_head(parameters, largest) + find_row(rows) +
+                 find_sight(op, shape) + "  const auto* q = x0 + " + head_row +
+                 std::to_string(shape.size) +
+                 ";\n  const auto score = [&](Index j, bool) -> float {\n" +
+                 point("k", "x1", "j", shape, shape.size) +
+                 "    float s = 0.0f;\n    for (int d = 0; d < " + std::to_string(shape.size) +
+                 "; ++d) s += float(q[d]) * float(k[d]);\n    return " + score + ";\n  };\n" +
+                 attend_text("begin", "end", shape.value_size,
+                             point("v", "x2", "at", shape, shape.value_size)) +
+                 store_attended("y[" + head_row + std::to_string(shape.value_size) + " + d]",
+                                shape.value_size, "a[n] / sum") +
+                 "}\n";
   source->operands = parameters.operands();
   source->reports_indices = true;
   return plugin::ok();
