@@ -37,7 +37,11 @@ constexpr Family kFamilies[] = {{"llama", read_llama},
                                 {"mistral", read_mistral},
                                 {"qwen2", read_qwen2},
                                 {"qwen3", read_qwen3},
+                                {"gpt2", read_gpt2},
+                                {"phi3", read_phi3},
+                                {"smollm3", read_smollm3},
                                 {"gemma", read_gemma},
+                                {"gemma2", read_gemma2},
                                 {"gemma3_text", read_gemma3},
                                 {"bert", nullptr, read_bert},
                                 {"roberta", nullptr, read_roberta},
@@ -140,9 +144,11 @@ Result<Model> read_gguf_file(const fs::path& path, ir::ElementType cache) {
   const weights::Gguf gguf = SLUICE_TRY(weights::read_gguf(file));
   const nlohmann::json config = SLUICE_TRY(gguf_config(gguf.metadata, gguf.weights));
   const Family family = SLUICE_TRY(family_of(config));
+  const weights::Weights weights =
+      SLUICE_TRY(with_names_of_transformers(gguf.metadata, gguf.weights));
   Model model;
-  model.graph = SLUICE_TRY(make_generator(config, gguf_sampling(gguf.metadata),
-                                          with_names_of_transformers(gguf.weights), family, cache));
+  model.graph =
+      SLUICE_TRY(make_generator(config, gguf_sampling(gguf.metadata), weights, family, cache));
   model.graph.metadata["producer"] = "sluice recipe " + std::string(family.name);
   model.files = SLUICE_TRY(gguf_text_files(gguf.metadata));
   return model;

@@ -15,10 +15,21 @@ DecoderShape read_mistral(Settings& settings);
 DecoderShape read_qwen2(Settings& settings);
 /// As Llama, with norms of each head's queries and keys.
 DecoderShape read_qwen3(Settings& settings);
+/// Refuses the settings of a window that no published model of Qwen and SmolLM switches on.
+void require_full_attention(Settings& settings);
+
+/// Layer normalization, learned positions, a product without a gate, matrices [in, out].
+DecoderShape read_gpt2(Settings& settings);
+/// As Llama, with joined matrices, windows, and parts of heads that turn.
+DecoderShape read_phi3(Settings& settings);
+/// As Llama, with layers that do not turn.
+DecoderShape read_smollm3(Settings& settings);
 
 /// Norms around 1, GELU, scaled rows of the input's table.
 DecoderShape read_gemma(Settings& settings);
-/// As Gemma, with norms behind each part, and windows in most layers, which turn otherwise.
+/// As Gemma, with norms behind each part, windows in every other layer, and bounded scores.
+DecoderShape read_gemma2(Settings& settings);
+/// As Gemma 2, with head norms instead of bounds, and layers with windows that turn otherwise.
 DecoderShape read_gemma3(Settings& settings);
 
 /// BERT, MiniLM and others that call themselves so.

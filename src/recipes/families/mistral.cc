@@ -11,7 +11,7 @@ constexpr std::int64_t kDefaultWindow = 4096;
 DecoderShape read_mistral(Settings& settings) {
   DecoderShape shape = read_decoder(settings);
   if (settings.has("sliding_window")) {
-    shape.window = settings.whole("sliding_window", 1, std::int64_t{1} << 24);
+    shape.window = settings.whole("sliding_window", 1, kMostSize);
   } else if (!settings.names("sliding_window")) {
     shape.window = kDefaultWindow;
   }

@@ -1,9 +1,7 @@
 #include "recipes/families/families.h"
 
 namespace sluice::recipes {
-namespace {
 
-/// Both have settings of a window that no published model of them switches on.
 void require_full_attention(Settings& settings) {
   settings.require_flag("use_sliding_window", false);
   settings.ignore({"sliding_window", "max_window_layers"});
@@ -15,8 +13,6 @@ void require_full_attention(Settings& settings) {
     }
   }
 }
-
-}  // namespace
 
 DecoderShape read_qwen2(Settings& settings) {
   DecoderShape shape = read_decoder(settings);

@@ -56,7 +56,7 @@ TEST(GgufConfig, SaysWhatConfigJsonWould) {
 TEST(GgufConfig, RefusesKeysThatChangeTheArithmetic) {
   for (const auto& [key, value, part] : std::vector<std::tuple<const char*, json, const char*>>{
            {"llama.logit_scale", 2.0, "llama.logit_scale: this setting is not known"},
-           {"llama.rope.dimension_count", 1U, "must be the size of a head, 2"},
+           {"llama.attention.value_length", 1U, "must be the size of a head, 2"},
            {"llama.rope.scaling.type", "yarn", "\"yarn\" is not supported"},
            {"llama.expert_count", 8U, "mixtures of experts"},
            {"llama.block_count", "two", "llama.block_count: expected a whole number"},
@@ -70,11 +70,20 @@ TEST(GgufConfig, RefusesKeysThatChangeTheArithmetic) {
 }
 
 TEST(GgufConfig, NamesWeightsAsTransformersDoes) {
-  const auto named = with_names_of_transformers(
-      floats({{"blk.11.attn_q.bias", {2}}, {"output.weight", {2}}, {"blk.0.odd.weight", {2}}}));
-  EXPECT_NE(named.find("model.layers.11.self_attn.q_proj.bias"), nullptr);
-  EXPECT_NE(named.find("lm_head.weight"), nullptr);
-  EXPECT_NE(named.find("blk.0.odd.weight"), nullptr);
+  const auto given = floats({{"blk.11.attn_q.bias", {2}},
+                             {"blk.11.ffn_up.weight", {2}},
+                             {"output.weight", {2}},
+                             {"blk.0.odd.weight", {2}}});
+  const auto name = [&](const char* architecture, const char* wanted) {
+    const auto named = with_names_of_transformers({{"general.architecture", architecture}}, given);
+    return named.is_ok() && named->find(wanted) != nullptr;
+  };
+  EXPECT_TRUE(name("llama", "model.layers.11.self_attn.q_proj.bias"));
+  EXPECT_TRUE(name("llama", "model.layers.11.mlp.up_proj.weight"));
+  EXPECT_TRUE(name("llama", "lm_head.weight"));
+  EXPECT_TRUE(name("llama", "blk.0.odd.weight"));
+  EXPECT_TRUE(name("phi3", "model.layers.11.mlp.gate_up_proj.weight"));
+  EXPECT_TRUE(name("gpt2", "transformer.h.11.mlp.c_fc.weight"));
 }
 
 TEST(GgufTextFiles, OrderMergesByTheirScores) {

@@ -1,15 +1,14 @@
-// Keys and names of tensors are those of gguf-py/gguf/constants.py of
-// github.com/ggml-org/llama.cpp.
+// Keys are those of gguf-py/gguf/constants.py of github.com/ggml-org/llama.cpp.
 #include "recipes/gguf/gguf_settings.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "recipes/gguf/architectures.h"
 #include "recipes/parts/settings.h"
 
 namespace sluice::recipes {
@@ -17,57 +16,9 @@ namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 24;
 constexpr std::string_view kFactors = "rope_freqs.weight";
+constexpr std::string_view kShortFactors = "rope_factors_short.weight";
+constexpr std::string_view kLongFactors = "rope_factors_long.weight";
 constexpr std::string_view kTable = "token_embd.weight";
-
-/// Architectures with the model_type of their recipe.
-struct Architecture {
-  std::string_view name;
-  bool is_interleaved;  ///< pairs that turn together are neighbours
-};
-constexpr std::array<Architecture, 3> kArchitectures = {
-    {{"llama", true}, {"qwen2", false}, {"qwen3", false}}};
-
-/// Tensors of a layer behind "blk.N.", and of the whole model.
-constexpr std::pair<std::string_view, std::string_view> kLayerNames[] = {
-    {"attn_norm", "input_layernorm"},    {"attn_q", "self_attn.q_proj"},
-    {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
-    {"attn_output", "self_attn.o_proj"}, {"attn_q_norm", "self_attn.q_norm"},
-    {"attn_k_norm", "self_attn.k_norm"}, {"ffn_norm", "post_attention_layernorm"},
-    {"ffn_gate", "mlp.gate_proj"},       {"ffn_up", "mlp.up_proj"},
-    {"ffn_down", "mlp.down_proj"}};
-constexpr std::pair<std::string_view, std::string_view> kModelNames[] = {
-    {"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}};
-
-std::string name_of_transformers(const std::string& name) {
-  const std::size_t last = name.rfind('.');
-  if (last == std::string::npos) return name;
-  const std::string_view end = std::string_view(name).substr(last);  // ".weight", ".bias"
-  std::string_view stem = std::string_view(name).substr(0, last);
-  for (const auto& [given, theirs] : kModelNames) {
-    if (stem == given) return fmt::format("{}{}", theirs, end);
-  }
-  constexpr std::string_view kLayer = "blk.";
-  const std::size_t dot = stem.find('.', kLayer.size());
-  if (!stem.starts_with(kLayer) || dot == std::string_view::npos) return name;
-  const std::string_view number = stem.substr(kLayer.size(), dot - kLayer.size());
-  stem.remove_prefix(dot + 1);
-  for (const auto& [given, theirs] : kLayerNames) {
-    if (stem == given) return fmt::format("model.layers.{}.{}{}", number, theirs, end);
-  }
-  return name;
-}
-
-Result<Architecture> architecture_of(const nlohmann::json& metadata) {
-  Settings settings(metadata);
-  const std::string name = settings.text_or("general.architecture", "");
-  if (!settings.has("general.architecture")) {
-    return invalid_argument("general.architecture: missing");
-  }
-  const auto* found = std::ranges::find(kArchitectures, name, &Architecture::name);
-  if (found != kArchitectures.end()) return *found;
-  return unimplemented(
-      "general.architecture: there is no recipe for \"{}\"; there are llama, qwen2, qwen3", name);
-}
 
 /// The keys of one architecture, without its name.
 Settings settings_of(const nlohmann::json& metadata, std::string_view architecture) {
@@ -91,10 +42,12 @@ void read_sizes(Settings& settings, nlohmann::json& config) {
   const std::int64_t width = settings.whole("embedding_length", 1, kMost);
   const std::int64_t heads = settings.whole("attention.head_count", 1, 4096);
   const std::int64_t size = settings.whole_or("attention.key_length", width / heads, 1, 4096);
-  if (settings.whole_or("attention.value_length", size, 1, 4096) != size ||
-      settings.whole_or("rope.dimension_count", size, 1, 4096) != size) {
-    settings.fail(unimplemented(
-        "attention.value_length and rope.dimension_count must be the size of a head, {}", size));
+  if (settings.whole_or("attention.value_length", size, 1, 4096) != size) {
+    settings.fail(unimplemented("attention.value_length must be the size of a head, {}", size));
+  }
+  const std::int64_t turning = settings.whole_or("rope.dimension_count", size, 1, size);
+  if (turning != size) {
+    config["partial_rotary_factor"] = static_cast<double>(turning) / static_cast<double>(size);
   }
   config["hidden_size"] = width;
   config["num_attention_heads"] = heads;
@@ -103,31 +56,90 @@ void read_sizes(Settings& settings, nlohmann::json& config) {
   config["num_hidden_layers"] = settings.whole("block_count", 1, 1024);
   config["intermediate_size"] = settings.whole("feed_forward_length", 1, kMost);
   config["max_position_embeddings"] = settings.whole("context_length", 1, kMost);
-  config["rms_norm_eps"] = settings.number("attention.layer_norm_rms_epsilon");
   settings.ignore({"vocab_size"});  // the table's rows say it
-  if (settings.whole_or("expert_count", 0, 0, kMost) > 0) {
-    settings.fail(unimplemented("expert_count: mixtures of experts are not supported"));
-  }
-  settings.ignore({"expert_used_count"});
 }
 
 void read_turning(Settings& settings, const weights::Weights& weights, nlohmann::json& config) {
   config["rope_theta"] = settings.number_or("rope.freq_base", 10000);
   const std::string kind = settings.text_or("rope.scaling.type", "none");
   double factor = settings.number_or("rope.scaling.factor", 1);
-  if (kind != "none" && kind != "linear") {
+  if (kind != "none" && kind != "linear" && kind != "longrope") {
     settings.fail(
         unimplemented("rope.scaling.type: \"{}\" is not supported; none and linear are", kind));
   }
-  if (kind == "none") factor = 1;
-  settings.ignore({"rope.scaling.original_context_length", "rope.scaling.finetuned"});
-  if (const ir::Constant* given = weights.find(kFactors)) {
-    auto factors = ir::float_values(*given).value_or(std::vector<double>());
+  if (kind != "linear") factor = 1;
+  const nlohmann::json trained = settings.value("rope.scaling.original_context_length");
+  settings.ignore({"rope.scaling.finetuned"});
+  const auto factors_of = [&](std::string_view name) {
+    return ir::float_values(*weights.find(name)).value_or(std::vector<double>());
+  };
+  if (weights.find(kFactors) != nullptr) {
+    auto factors = factors_of(kFactors);
     for (double& value : factors) value *= factor;
     config["rope_scaling"] = {{"rope_type", "factors"}, {"factors", factors}};
+  } else if (weights.find(kShortFactors) != nullptr) {
+    config["rope_scaling"] = {{"rope_type", "longrope"},
+                              {"short_factor", factors_of(kShortFactors)}};
+    if (!trained.is_null()) config["original_max_position_embeddings"] = trained;
+    const nlohmann::json scale = settings.value("rope.scaling.attn_factor");
+    if (!scale.is_null()) config["rope_scaling"]["attention_factor"] = scale;
   } else if (factor != 1) {
     config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", factor}};
   }
+}
+
+/// Of Gemma: what llama.cpp's src/llama-model.cpp knows besides the keys.
+void read_gemma_keys(Settings& settings, const Architecture& architecture, nlohmann::json& config) {
+  config.erase("hidden_act");
+  config["hidden_activation"] = "gelu_pytorch_tanh";
+  config["norms_around_1"] = false;  // the converter adds 1
+  if (architecture.name == "gemma") return;
+  const bool is_second = architecture.name == "gemma2";
+  config["sliding_window"] = settings.whole_or("attention.sliding_window", 4096, 1, kMost);
+  if (is_second) {
+    config["attn_logit_softcapping"] = settings.number_or("attn_logit_softcapping", 50);
+    config["final_logit_softcapping"] = settings.number_or("final_logit_softcapping", 30);
+  } else {
+    config["rope_local_base_freq"] = settings.number_or("rope.freq_base_swa", 10000);
+  }
+  // The files of 27 billion weights alone scale by another size than that of a head.
+  const bool is_largest = config["num_hidden_layers"] == (is_second ? 46 : 62);
+  config["query_pre_attn_scalar"] =
+      is_largest ? config["hidden_size"].get<double>() / config["num_attention_heads"].get<double>()
+                 : config["head_dim"].get<double>();
+}
+
+/// GPT-2's config.json has names of its own, and no rotation.
+nlohmann::json gpt2_config(const nlohmann::json& config) {
+  return {{"model_type", "gpt2"},
+          {"vocab_size", config["vocab_size"]},
+          {"n_embd", config["hidden_size"]},
+          {"n_inner", config["intermediate_size"]},
+          {"n_layer", config["num_hidden_layers"]},
+          {"n_head", config["num_attention_heads"]},
+          {"n_positions", config["max_position_embeddings"]},
+          {"layer_norm_epsilon", config["layer_norm_epsilon"]},
+          {"tie_word_embeddings", config["tie_word_embeddings"]},
+          {"matrices_are_in_out", false},
+          {"eos_token_id", config["eos_token_id"]}};
+}
+
+void read_family_keys(Settings& settings, const Architecture& architecture,
+                      nlohmann::json& config) {
+  if (architecture.name == "gpt2") {
+    config["layer_norm_epsilon"] = settings.number("attention.layer_norm_epsilon");
+    return;
+  }
+  config["rms_norm_eps"] = settings.number("attention.layer_norm_rms_epsilon");
+  if (architecture.name.starts_with("gemma")) read_gemma_keys(settings, architecture, config);
+  if (architecture.name == "phi3") {
+    const std::int64_t window = settings.whole_or("attention.sliding_window", 0, 0, kMost);
+    if (window > 0) config["sliding_window"] = window;
+  }
+  if (settings.whole_or("expert_count", 0, 0, kMost) > 0) {
+    settings.fail(unimplemented("expert_count: mixtures of experts are not supported"));
+  }
+  settings.ignore({"expert_used_count"});
 }
 
 /// [vocabulary, width]. Nullopt without a table.
@@ -158,9 +170,10 @@ Result<nlohmann::json> gguf_config(const nlohmann::json& metadata,
   SLUICE_TRY(check_whole(metadata));
   const Architecture architecture = SLUICE_TRY(architecture_of(metadata));
   Settings settings = settings_of(metadata, architecture.name);
-  nlohmann::json config = {{"model_type", architecture.name}, {"hidden_act", "silu"}};
+  nlohmann::json config = {{"model_type", architecture.family}, {"hidden_act", "silu"}};
   read_sizes(settings, config);
   read_turning(settings, weights, config);
+  read_family_keys(settings, architecture, config);
   SLUICE_TRY(settings.finish());
   const auto dims = table_dims(weights);
   if (!dims || dims->size() != 2) {
@@ -171,7 +184,7 @@ Result<nlohmann::json> gguf_config(const nlohmann::json& metadata,
   config["attention_bias"] = architecture.name != "qwen2" && has(weights, "blk.0.attn_q.bias");
   config["rope_interleaved"] = architecture.is_interleaved;
   config["eos_token_id"] = stops_of(metadata);
-  return config;
+  return architecture.name == "gpt2" ? gpt2_config(config) : config;
 }
 
 nlohmann::json gguf_sampling(const nlohmann::json& metadata) {
@@ -190,14 +203,17 @@ nlohmann::json gguf_sampling(const nlohmann::json& metadata) {
   return sampling;
 }
 
-weights::Weights with_names_of_transformers(const weights::Weights& weights) {
+Result<weights::Weights> with_names_of_transformers(const nlohmann::json& metadata,
+                                                    const weights::Weights& weights) {
+  const Architecture architecture = SLUICE_TRY(architecture_of(metadata));
   weights::Weights::Map map;
   for (const auto& [name, constant] : weights) {
-    if (name != kFactors) map.emplace(name_of_transformers(name), constant);
+    if (name == kFactors || name == kShortFactors || name == kLongFactors) continue;
+    map.emplace(name_of_transformers(architecture, name), constant);
   }
   weights::Weights::BlockMap blocks;
   for (const auto& [name, matrix] : weights.blocks()) {
-    blocks.emplace(name_of_transformers(name), matrix);
+    blocks.emplace(name_of_transformers(architecture, name), matrix);
   }
   return weights::Weights(std::move(map), std::move(blocks));
 }

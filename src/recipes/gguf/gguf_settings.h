@@ -20,6 +20,8 @@ Result<nlohmann::json> gguf_config(const nlohmann::json& metadata, const weights
 nlohmann::json gguf_sampling(const nlohmann::json& metadata);
 
 /// The same weights by the names of transformers; a name that it does not know stays.
-weights::Weights with_names_of_transformers(const weights::Weights& weights);
+/// Fails: as architecture_of
+Result<weights::Weights> with_names_of_transformers(const nlohmann::json& metadata,
+                                                    const weights::Weights& weights);
 
 }  // namespace sluice::recipes

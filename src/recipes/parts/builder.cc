@@ -27,14 +27,22 @@ void Builder::output(const std::string& name, OperandId value) {
 
 OperandId Builder::op(const char* kind, std::vector<OperandId> inputs, const Attributes& attributes,
                       const char* domain) {
-  if (!status_.is_ok()) return {};
+  return ops(kind, std::move(inputs), 1, attributes, domain).front();
+}
+
+std::vector<OperandId> Builder::ops(const char* kind, std::vector<OperandId> inputs,
+                                    std::size_t count, const Attributes& attributes,
+                                    const char* domain) {
+  const std::vector<OperandId> none(count);
+  if (!status_.is_ok()) return none;
   trace::Recorded recorded;
   recorded.domain = domain;
   recorded.kind = kind;
   recorded.inputs = std::move(inputs);
+  recorded.num_outputs = count;
   for (const auto& [name, value] : attributes) recorded.attributes.set(name, value);
-  const auto outputs = take(recorder_.record(std::move(recorded)));
-  return outputs.empty() ? OperandId() : outputs.front();
+  auto outputs = take(recorder_.record(std::move(recorded)));
+  return outputs.empty() ? none : outputs;
 }
 
 OperandId Builder::ints(const Ints& values) {
@@ -118,9 +126,10 @@ OperandId Builder::rows(const std::string& name, OperandId ids, const Ints& dims
   return op("Reshape", {op("Mul", {x, of_blocks(parts.scales)}), ints({0, dims[1]})});
 }
 
-OperandId Builder::product(OperandId x, const std::string& name, std::int64_t out,
-                           std::int64_t in) {
+OperandId Builder::product(OperandId x, const std::string& name, std::int64_t out, std::int64_t in,
+                           Lies lies) {
   const std::int64_t yes = 1;
+  const std::int64_t is_flipped = lies == Lies::kOutIn ? 1 : 0;
   if (const weights::Blocks* found = weights_.find_blocks(name)) {
     const BlockConstants parts = blocks(name, *found, {out, in});
     std::vector<OperandId> inputs = {x, parts.numbers, parts.scales};
@@ -128,13 +137,13 @@ OperandId Builder::product(OperandId x, const std::string& name, std::int64_t ou
     return op("NarrowMatMul", std::move(inputs),
               {{"block_size", parts.block_size}, {"transB", yes}}, "sluice");
   }
-  const OperandId matrix = weight(name, {out, in});
+  const OperandId matrix = weight(name, is_flipped == 1 ? Ints{out, in} : Ints{in, out});
   if (!matrix.is_valid()) return {};
   if (recorder_.type(matrix).element() == ElementType::kF32) {
-    return op("Gemm", {x, matrix}, {{"transB", yes}});
+    return op("Gemm", {x, matrix}, {{"transB", is_flipped}});
   }
   // The weights stay as the file has them: no f32 form is made.
-  return op("NarrowMatMul", {x, matrix}, {{"transB", yes}}, "sluice");
+  return op("NarrowMatMul", {x, matrix}, {{"transB", is_flipped}}, "sluice");
 }
 
 Status Builder::check_read(const std::string& name) const {

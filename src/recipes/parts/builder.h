@@ -30,6 +30,9 @@ class Builder {
   /// One output of an operator of ONNX, or of `domain`.
   OperandId op(const char* kind, std::vector<OperandId> inputs, const Attributes& attributes = {},
                const char* domain = "");
+  /// All of `count` outputs; as many invalid operands after an error.
+  std::vector<OperandId> ops(const char* kind, std::vector<OperandId> inputs, std::size_t count,
+                             const Attributes& attributes = {}, const char* domain = "");
 
   OperandId ints(const Ints& values);  ///< [n]
   OperandId ints(const Ints& values, ir::Shape shape);
@@ -42,13 +45,18 @@ class Builder {
   OperandId wide_weight(const std::string& name, const Ints& dims);
   /// Weights whose names begin so need not be read.
   void ignore(std::string prefix) { ignored_.push_back(std::move(prefix)); }
-  bool has_weight(std::string_view name) const { return weights_.find(name) != nullptr; }
+  bool has_weight(std::string_view name) const {
+    return weights_.find(name) != nullptr || weights_.find_blocks(name) != nullptr;
+  }
 
   /// Rows of the weight `name` [dims], in f32: [S, dims[1]] for ids [S].
   OperandId rows(const std::string& name, OperandId ids, const Ints& dims);
 
-  /// x [S, in] times the transpose of the weight `name` [out, in]: [S, out].
-  OperandId product(OperandId x, const std::string& name, std::int64_t out, std::int64_t in);
+  /// How a file has the matrix of a product.
+  enum class Lies : std::uint8_t { kOutIn, kInOut };
+  /// x [S, in] times the matrix `name`: [S, out]. Blocks are always [out, in].
+  OperandId product(OperandId x, const std::string& name, std::int64_t out, std::int64_t in,
+                    Lies lies = Lies::kOutIn);
 
   void fail(Status status);
   /// Fails: the first error; kUnimplemented for a weight that nothing read.

@@ -4,22 +4,21 @@
 #include <utility>
 
 #include "recipes/parts/builder.h"
-#include "recipes/parts/rotation.h"
+#include "recipes/parts/layer_parts.h"
 
 namespace sluice::recipes {
 namespace {
 
 using ir::ElementType;
 
-constexpr std::int64_t kMost = std::int64_t{1} << 24;
-
 /// Of a page of keys and values (docs/decisions/0102-texts-share-a-run.md).
 constexpr std::int64_t kPagePlaces = 32;
 
 /// How far the pairs of a head turn at each position.
 struct Turn {
-  OperandId cosines;  ///< [1, S, head size / 2]
+  OperandId cosines;  ///< [1, S, size / 2]
   OperandId sines;
+  std::int64_t size = 0;  ///< numbers of a head that turn: its first ones
 };
 
 /// Values that all layers read.
@@ -35,7 +34,7 @@ struct Rows {
 class Decoder {
  public:
   Decoder(const DecoderShape& shape, const weights::Weights& weights)
-      : shape_(shape), build_(weights) {}
+      : shape_(shape), build_(weights), parts_(shape, build_) {}
 
   Result<ir::Graph> make() {
     const ir::Dim sequences = ir::Dim::symbol("N");
@@ -46,18 +45,15 @@ class Decoder {
     const OperandId last = input("last", {sequences});
     make_states();
     read_positions();
-    OperandId x = build_.rows("model.embed_tokens.weight", ids, {shape_.vocabulary, shape_.width});
-    if (shape_.input_scale != 1) {
-      x = build_.op("Mul", {x, build_.floats({shape_.input_scale}, {1})});
-    }
+    OperandId x = embeddings(ids);
     for (std::int64_t i = 0; i < shape_.layers; ++i) x = layer(x, static_cast<std::size_t>(i));
     // The others' logits are of no use: they are not computed.
-    const OperandId normed =
-        norm(build_.op("Gather", {x, last}), "model.norm.weight", shape_.width);
-    build_.output(
-        "logits",
-        build_.product(normed, shape_.is_tied ? "model.embed_tokens.weight" : "lm_head.weight",
-                       shape_.vocabulary, shape_.width));
+    const OperandId normed = parts_.norm(build_.op("Gather", {x, last}),
+                                         parts_.named(shape_.names.last_norm), shape_.width);
+    const OperandId logits =
+        build_.product(normed, shape_.is_tied ? table(shape_.names.table) : "lm_head.weight",
+                       shape_.vocabulary, shape_.width);
+    build_.output("logits", capped(logits, shape_.logit_cap));
     for (const State& state : states_) build_.output(state.name + ".next", state.next);
     return build_.finish();
   }
@@ -69,6 +65,20 @@ class Decoder {
   };
   OperandId input(const char* name, ir::Shape shape) {
     return build_.input(name, ir::Type::tensor(ElementType::kI64, std::move(shape)));
+  }
+
+  std::string table(std::string_view name) const { return parts_.named(name) + ".weight"; }
+
+  OperandId embeddings(OperandId ids) {
+    const DecoderNames& names = shape_.names;
+    OperandId x = build_.rows(table(names.table), ids, {shape_.vocabulary, shape_.width});
+    if (shape_.input_scale != 1) {
+      x = build_.op("Mul", {x, build_.floats({shape_.input_scale}, {1})});
+    }
+    if (names.positions.empty()) return x;
+    const OperandId at =
+        build_.rows(table(names.positions), rows_.positions, {shape_.context, shape_.width});
+    return build_.op("Add", {x, at});
   }
 
   void make_states() {
@@ -87,16 +97,21 @@ class Decoder {
     const OperandId column = build_.op("Unsqueeze", {rows_.positions, build_.ints({0, 2})});
     const OperandId wide = build_.cast(column, ElementType::kF32);
     rows_.turn = turn_of(wide, shape_.rotation);
-    if (!shape_.local_rotation.empty()) {
-      rows_.local_turn = turn_of(wide, shape_.local_rotation);
-    }
+    rows_.local_turn = turn_of(wide, shape_.local_rotation);
     rows_.places = places_of();
   }
 
-  Turn turn_of(OperandId positions, const std::vector<float>& rotation) {
-    const auto half = static_cast<std::int64_t>(rotation.size());
-    const OperandId angles = build_.op("Mul", {positions, build_.floats(rotation, {1, 1, half})});
-    return {build_.op("Cos", {angles}), build_.op("Sin", {angles})};
+  /// Without operands for a rotation without angles.
+  Turn turn_of(OperandId positions, const Rotation& rotation) {
+    if (rotation.angles.empty()) return {};
+    const OperandId each = build_.floats(rotation.angles, {1, 1, rotation.pairs()});
+    const OperandId angles = build_.op("Mul", {positions, each});
+    Turn turn = {build_.op("Cos", {angles}), build_.op("Sin", {angles}), 2 * rotation.pairs()};
+    if (rotation.scale == 1) return turn;
+    const OperandId scale = build_.floats({rotation.scale}, {1});
+    turn.cosines = build_.op("Mul", {turn.cosines, scale});
+    turn.sines = build_.op("Mul", {turn.sines, scale});
+    return turn;
   }
 
   /// (page, head, place) of each row.
@@ -120,24 +135,23 @@ class Decoder {
     return build_.op("Add", {in_page, build_.ints(heads, {1, shape_.key_heads, 3})});
   }
 
-  OperandId norm(OperandId x, const std::string& weight, std::int64_t width) {
-    OperandId scale = build_.wide_weight(weight, {width});
-    if (shape_.has_norms_around_1) scale = build_.op("Add", {scale, build_.floats({1}, {1})});
-    return build_.op("RMSNormalization", {x, scale},
-                     {{"axis", std::int64_t{-1}}, {"epsilon", shape_.epsilon}});
-  }
-
-  OperandId linear(OperandId x, const std::string& name, std::int64_t out, std::int64_t in,
-                   bool has_bias) {
-    const OperandId y = build_.product(x, name + ".weight", out, in);
-    if (!has_bias) return y;
-    return build_.op("Add", {y, build_.wide_weight(name + ".bias", {out})});
-  }
-
-  /// [S, heads * size], biased.
-  OperandId heads_of(OperandId x, const std::string& name, const char* kind, std::int64_t heads) {
-    const std::string product = fmt::format("{}.{}_proj", name, kind);
-    return linear(x, product, heads * shape_.head_size, shape_.width, shape_.has_qkv_bias);
+  /// [S, heads * size] each: queries, keys and values, biased.
+  std::vector<OperandId> heads_of(OperandId x, const std::string& layer) {
+    const DecoderNames& names = shape_.names;
+    const std::int64_t wide = shape_.heads * shape_.head_size;
+    const std::int64_t narrow = shape_.key_heads * shape_.head_size;
+    const bool has_bias = shape_.has_qkv_bias;
+    if (!names.joined.empty()) {
+      return parts_.joined(x, layer + std::string(names.joined), {wide, narrow, narrow},
+                           shape_.width, has_bias);
+    }
+    const auto product = [&](std::string_view name, std::int64_t width) {
+      return parts_.linear(x, layer + std::string(name), width, shape_.width, has_bias);
+    };
+    std::vector<OperandId> heads = {product(names.query, wide)};
+    heads.push_back(product(names.key, narrow));
+    heads.push_back(product(names.value, narrow));
+    return heads;
   }
 
   /// [S, heads, size].
@@ -148,20 +162,29 @@ class Decoder {
   bool is_local(std::size_t layer) const {
     return shape_.is_local.empty() || shape_.is_local[layer];
   }
-  const Turn& turn_at(std::size_t layer) const {
-    return shape_.local_rotation.empty() || !is_local(layer) ? rows_.turn : rows_.local_turn;
+  /// Null where queries and keys do not turn.
+  const Turn* turn_at(std::size_t layer) const {
+    if (shape_.rotation.angles.empty()) return nullptr;
+    if (!shape_.is_turned.empty() && !shape_.is_turned[layer]) return nullptr;
+    const bool has_own = !shape_.local_rotation.angles.empty() && is_local(layer);
+    return has_own ? &rows_.local_turn : &rows_.turn;
   }
 
-  OperandId turned(OperandId x, std::int64_t heads, const Turn& turn,
+  OperandId turned(OperandId x, std::int64_t heads, const Turn* turn,
                    const std::string& norm_name) {
     if (shape_.has_head_norms) {
-      const OperandId normed = norm(split(x, heads), norm_name, shape_.head_size);
+      const OperandId normed = parts_.norm(split(x, heads), norm_name, shape_.head_size);
       x = build_.op("Reshape", {normed, build_.ints({0, heads * shape_.head_size})});
     }
+    if (turn == nullptr) return x;
+    Builder::Attributes attributes = {{"num_heads", heads},
+                                      {"interleaved", std::int64_t{shape_.is_interleaved ? 1 : 0}}};
+    if (turn->size != shape_.head_size) {
+      attributes.emplace_back("rotary_embedding_dim", turn->size);
+    }
     const OperandId batch = build_.op("Unsqueeze", {x, build_.ints({0})});
-    const OperandId turned = build_.op(
-        "RotaryEmbedding", {batch, turn.cosines, turn.sines},
-        {{"num_heads", heads}, {"interleaved", std::int64_t{shape_.is_interleaved ? 1 : 0}}});
+    const OperandId turned =
+        build_.op("RotaryEmbedding", {batch, turn->cosines, turn->sines}, attributes);
     return build_.op("Squeeze", {turned, build_.ints({0})});
   }
 
@@ -172,87 +195,57 @@ class Decoder {
     return at.next;
   }
 
-  OperandId attention(OperandId x, const std::string& name, std::size_t index) {
-    const Turn& turn = turn_at(index);
-    const OperandId q =
-        turned(heads_of(x, name, "q", shape_.heads), shape_.heads, turn, name + ".q_norm.weight");
-    const OperandId k = turned(heads_of(x, name, "k", shape_.key_heads), shape_.key_heads, turn,
-                               name + ".k_norm.weight");
-    const OperandId v = heads_of(x, name, "v", shape_.key_heads);
+  OperandId attention(OperandId x, const std::string& layer, std::size_t index) {
+    const Turn* turn = turn_at(index);
+    const auto heads = heads_of(x, layer);
+    const OperandId q = turned(heads[0], shape_.heads, turn, layer + "self_attn.q_norm");
+    const OperandId k = turned(heads[1], shape_.key_heads, turn, layer + "self_attn.k_norm");
     const OperandId keys = written(2 * index, k);
-    const OperandId values = written(2 * index + 1, v);
+    const OperandId values = written(2 * index + 1, heads[2]);
     const OperandId y = build_.op("PagedAttention",
                                   {q, keys, values, rows_.positions, rows_.sequences, rows_.tables},
                                   {{"window", is_local(index) ? shape_.window.value_or(0) : 0},
+                                   {"softcap", shape_.attention_cap},
                                    {"scale", shape_.attention_scale}},
                                   "sluice");
-    return linear(y, name + ".o_proj", shape_.width, shape_.heads * shape_.head_size,
-                  shape_.has_output_bias);
-  }
-
-  OperandId bent(OperandId x) {
-    if (!shape_.has_gelu) return build_.op("Mul", {x, build_.op("Sigmoid", {x})});
-    return build_.op("Gelu", {x}, {{"approximate", std::string("tanh")}});
-  }
-
-  OperandId gated(OperandId x, const std::string& name) {
-    const auto up = [&](const char* kind) {
-      return linear(x, name + kind, shape_.inner_width, shape_.width, shape_.has_inner_bias);
-    };
-    const OperandId gate = up(".gate_proj");
-    return linear(build_.op("Mul", {bent(gate), up(".up_proj")}), name + ".down_proj", shape_.width,
-                  shape_.inner_width, shape_.has_inner_bias);
+    return parts_.linear(y, layer + std::string(shape_.names.attention_output), shape_.width,
+                         shape_.heads * shape_.head_size, shape_.has_output_bias);
   }
 
   OperandId layer(OperandId x, std::size_t index) {
-    const std::string name = fmt::format("model.layers.{}", index);
-    const OperandId before = norm(x, name + ".input_layernorm.weight", shape_.width);
-    const OperandId seen = attention(before, name + ".self_attn", index);
-    // Gemma's name for a norm behind the attention is Llama's for the one before the product.
-    const std::string middle = name + ".post_attention_layernorm.weight";
+    const DecoderNames& names = shape_.names;
+    const std::string name = parts_.named(fmt::format(fmt::runtime(names.layer), index));
+    const auto normed = [&](OperandId rows, std::string_view which) {
+      return parts_.norm(rows, name + std::string(which), shape_.width);
+    };
+    for (const std::string_view weight : names.ignored) build_.ignore(name + std::string(weight));
+    const OperandId seen = attention(normed(x, names.attention_norm), name, index);
     if (!shape_.has_norms_behind) {
       x = build_.op("Add", {x, seen});
-      return build_.op("Add", {x, gated(norm(x, middle, shape_.width), name + ".mlp")});
+      return build_.op("Add", {x, parts_.inner(normed(x, names.inner_norm), name)});
     }
-    x = build_.op("Add", {x, norm(seen, middle, shape_.width)});
-    const OperandId after = norm(x, name + ".pre_feedforward_layernorm.weight", shape_.width);
-    const OperandId product = gated(after, name + ".mlp");
-    return build_.op("Add",
-                     {x, norm(product, name + ".post_feedforward_layernorm.weight", shape_.width)});
+    // Gemma's name for a norm behind the attention is Llama's for the one before the product.
+    x = build_.op("Add", {x, normed(seen, names.inner_norm)});
+    const OperandId product = parts_.inner(normed(x, "pre_feedforward_layernorm"), name);
+    return build_.op("Add", {x, normed(product, "post_feedforward_layernorm")});
+  }
+
+  /// c * tanh(x / c)
+  OperandId capped(OperandId x, float cap) {
+    if (cap <= 0) return x;
+    const OperandId most = build_.floats({cap}, {1});
+    return build_.op("Mul", {build_.op("Tanh", {build_.op("Div", {x, most})}), most});
   }
 
   const DecoderShape& shape_;
   Builder build_;
+  LayerParts parts_;
   ir::Dim count_ = ir::Dim::symbol("S");
   std::vector<State> states_;  ///< keys and values of layer 0, of layer 1, ..
   Rows rows_;
 };
 
 }  // namespace
-
-DecoderShape read_decoder(Settings& settings, std::string_view bend) {
-  DecoderShape shape;
-  shape.vocabulary = settings.whole("vocab_size", 1, kMost);
-  shape.width = settings.whole("hidden_size", 1, kMost);
-  shape.inner_width = settings.whole("intermediate_size", 1, kMost);
-  shape.layers = settings.whole("num_hidden_layers", 1, 1024);
-  shape.heads = settings.whole("num_attention_heads", 1, 4096);
-  shape.key_heads = settings.whole_or("num_key_value_heads", shape.heads, 1, 4096);
-  shape.head_size = settings.whole_or("head_dim", shape.width / shape.heads, 1, 4096);
-  shape.context = settings.whole("max_position_embeddings", 1, kMost);
-  shape.epsilon = static_cast<float>(settings.number_or("rms_norm_eps", 1e-6));
-  shape.is_tied = settings.flag_or("tie_word_embeddings", false);
-  if (!bend.empty()) settings.require_text("hidden_act", bend);
-  if (shape.heads % shape.key_heads != 0 || shape.head_size % 2 != 0 || shape.head_size == 0) {
-    settings.fail(invalid_argument(
-        "{} heads of {} numbers cannot share {} heads of keys: num_attention_heads must be a "
-        "multiple of num_key_value_heads, and head_dim even",
-        shape.heads, shape.head_size, shape.key_heads));
-    return shape;
-  }
-  shape.rotation = read_rotation(settings, shape.head_size);
-  return shape;
-}
 
 Result<ir::Graph> make_decoder(const DecoderShape& shape, const weights::Weights& weights) {
   return Decoder(shape, weights).make();

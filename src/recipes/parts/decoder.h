@@ -1,5 +1,5 @@
-// What decoders of Llama's kind have in common: blocks of attention with rotary positions over a
-// cache, and of a gated product, each behind a norm by root mean square.
+// What decoders have in common: blocks of attention over a cache, and of a product with an inner
+// width, each behind a norm. Most turn by rotary positions and gate the product, as Llama does.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,40 @@
 
 #include "base/result.h"
 #include "ir/graph.h"
+#include "recipes/parts/rotation.h"
 #include "recipes/parts/settings.h"
 #include "weights/weights.h"
 
 namespace sluice::recipes {
 
+/// Above all sizes that config.json may name.
+inline constexpr std::int64_t kMostSize = std::int64_t{1} << 24;
+
+/// What a family calls its weights, without ".weight" and ".bias". Those from `attention_norm` on
+/// stand behind the layer's name.
+struct DecoderNames {
+  std::string_view prefix = {};  ///< of all; files of the decoder alone may leave it out
+  std::string_view table = "model.embed_tokens";
+  std::string_view positions = {};  ///< a table of them; empty: there is none
+  std::string_view layer = "model.layers.{}.";
+  std::string_view last_norm = "model.norm";
+  std::string_view attention_norm = "input_layernorm";
+  std::string_view query = "self_attn.q_proj";
+  std::string_view key = "self_attn.k_proj";
+  std::string_view value = "self_attn.v_proj";
+  std::string_view joined = {};  ///< queries, keys and values in one matrix, in place of three
+  std::string_view attention_output = "self_attn.o_proj";
+  std::string_view inner_norm = "post_attention_layernorm";
+  std::string_view gate = "mlp.gate_proj";  ///< empty: the product has no gate
+  std::string_view up = "mlp.up_proj";
+  std::string_view joined_up = {};  ///< gate and up in one matrix, in place of two
+  std::string_view down = "mlp.down_proj";
+  std::vector<std::string_view> ignored = {};  ///< of a layer: they say nothing
+};
+
 /// Sizes and variations. `read_decoder` fills in what all families have.
 struct DecoderShape {
+  DecoderNames names = {};
   std::int64_t vocabulary = 0;
   std::int64_t width = 0;
   std::int64_t inner_width = 0;
@@ -25,9 +52,10 @@ struct DecoderShape {
   std::int64_t head_size = 0;
   std::int64_t context = 0;     ///< the most positions of a sequence
   float epsilon = 1e-6F;        ///< of the norms
-  std::vector<float> rotation;  ///< angle per position of each pair, head_size / 2
-  bool is_interleaved = false;  ///< the numbers of a pair are neighbours, not half a head apart
+  Rotation rotation = {};       ///< of queries and keys; without angles they do not turn
+  bool is_interleaved = false;  ///< the numbers of a pair are neighbours, not half a turn apart
   bool is_tied = false;         ///< the output matrix is the table of the input
+  bool is_straight = false;     ///< matrices of layers are [in, out]
   bool has_qkv_bias = false;
   bool has_output_bias = false;  ///< of the product behind the attention
   bool has_inner_bias = false;
@@ -35,18 +63,26 @@ struct DecoderShape {
   std::optional<std::int64_t> window;  ///< positions that a position sees, itself included
   /// Of each layer, whether it has the window, and turns by `local_rotation`; empty: all have it.
   std::vector<bool> is_local = {};
-  std::vector<float> local_rotation = {};
-  float input_scale = 1;            ///< of the rows of the input's table
-  float attention_scale = 0;        ///< of products of queries and keys; 0: 1 / sqrt(head_size)
-  bool has_gelu = false;            ///< by tanh, where Llama has SiLU
-  bool has_norms_around_1 = false;  ///< a weight of a norm is what is added to 1
-  bool has_norms_behind = false;    ///< the results of attention and product are normed, too
+  Rotation local_rotation = {};
+  std::vector<bool> is_turned = {};  ///< of each layer, whether it turns at all; empty: all do
+  float input_scale = 1;             ///< of the rows of the input's table
+  float attention_scale = 0;         ///< of products of queries and keys; 0: 1 / sqrt(head_size)
+  float attention_cap = 0;           ///< above 0: bounds these products by c * tanh(x / c)
+  float logit_cap = 0;               ///< the same of the results
+  bool has_gelu = false;             ///< by tanh, where Llama has SiLU
+  bool has_norms_around_1 = false;   ///< a weight of a norm is what is added to 1
+  bool has_norms_behind = false;     ///< the results of attention and product are normed, too
+  bool has_mean_norms = false;       ///< norms subtract the mean first, and add a bias
   ir::ElementType cache = ir::ElementType::kF32;  ///< of keys and values: kF32 or kF16
 };
 
 /// What config.json says under the names that these families share. `bend` is the one that
 /// hidden_act must name; empty: the family reads it.
 DecoderShape read_decoder(Settings& settings, std::string_view bend = "silu");
+
+/// Layers that see a window, of `layer_types`, or of `pattern` without it: all but each
+/// `pattern`-th one.
+std::vector<bool> read_local_layers(Settings& settings, std::int64_t layers, std::int64_t pattern);
 
 /// The graph of a ragged batch. S are new tokens of N sequences, whose keys and values lie in P
 /// pages of 32 places that the sequences share.

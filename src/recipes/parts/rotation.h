@@ -8,14 +8,25 @@
 
 namespace sluice::recipes {
 
-/// Angles per position, one for each pair: head_size / 2 numbers. Reads rope_theta and
-/// rope_scaling, or rope_parameters, as transformers' modeling_rope_utils.py does: kinds "default",
-/// "linear" and "llama3"; and the
-/// kind "factors", a list of numbers by which the pairs turn slower. Another kind is an error of
-/// `settings`.
-std::vector<float> read_rotation(Settings& settings, std::int64_t head_size);
+struct Rotation {
+  std::vector<float> angles = {};  ///< per position, one for each pair that turns
+  float scale = 1;                 ///< of all sines and cosines
+  std::int64_t context = 0;        ///< positions for which the angles hold; 0: any
 
-/// Without scaling. `theta` is above 0.
-std::vector<float> plain_rotation(double theta, std::int64_t head_size);
+  std::int64_t pairs() const { return static_cast<std::int64_t>(angles.size()); }
+};
+
+/// Reads rope_theta, partial_rotary_factor and rope_scaling, or rope_parameters, as transformers'
+/// modeling_rope_utils.py does: kinds "default", "linear", "llama3", "yarn", and "longrope" by its
+/// short factors, for the positions of the first training; and the kind "factors", a list of
+/// numbers by which the pairs turn slower. If rope_parameters has kinds of layers, those are read
+/// that see all. `context`: max_position_embeddings. Another kind is an error of `settings`.
+Rotation read_rotation(Settings& settings, std::int64_t head_size, std::int64_t context);
+
+/// Of layers that see a window, from rope_parameters; without angles if it has no kinds of layers.
+Rotation read_local_rotation(Settings& settings, std::int64_t head_size, std::int64_t context);
+
+/// Without scaling. `theta` is above 0; `size`: numbers of a head that turn.
+std::vector<float> plain_rotation(double theta, std::int64_t size);
 
 }  // namespace sluice::recipes

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tiny_models import Tiny, Weights, stored
+from tiny_models import Tiny, Weights, stored, turn_scale
 
 PLAIN = {"F32": 0, "F16": 1, "BF16": 30}
 NAMES = {
@@ -16,8 +16,13 @@ NAMES = {
     "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
     "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
     "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
+    "mlp.down_proj": "ffn_down", "self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up",
 }
+NORMS_BEHIND = {"pre_feedforward_layernorm": "ffn_norm", "post_attention_layernorm": "post_attention_norm",
+                "post_feedforward_layernorm": "post_ffw_norm"}
+GPT2 = {"wte": "token_embd", "wpe": "position_embd", "ln_f": "output_norm", "ln_1": "attn_norm", "attn.c_attn": "attn_qkv",
+        "attn.c_proj": "attn_output", "ln_2": "ffn_norm", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
+ARCHITECTURES = {"gemma3_text": "gemma3"}
 Table = tuple[bytes, np.ndarray]  # of a file, and the weights in f32
 
 
@@ -220,15 +225,35 @@ def with_blocks(tiny: Tiny, kind: str, seed: int = 1) -> dict[str, bytes]:
     return content
 
 
+def gpt2_keys(config: dict[str, Any]) -> dict[str, Any]:
+    return {"context_length": config["n_positions"], "embedding_length": config["n_embd"], "block_count": config["n_layer"],
+            "feed_forward_length": config.get("n_inner") or 4 * config["n_embd"], "attention.head_count": config["n_head"],
+            "attention.layer_norm_epsilon": config["layer_norm_epsilon"]}
+
+
+def family_keys(tiny: Tiny) -> dict[str, Any]:
+    """What an architecture has besides those of Llama."""
+    config = tiny.config
+    keys: dict[str, Any] = {}
+    for name in ("attn_logit_softcapping", "final_logit_softcapping"):
+        keys |= {name: config[name]} if config.get(name) else {}
+    if config.get("sliding_window"):
+        keys["attention.sliding_window"] = config["sliding_window"]
+    if (config.get("rope_scaling") or {}).get("type") == "longrope":
+        keys |= {"rope.scaling.original_context_length": config["original_max_position_embeddings"],
+                 "rope.scaling.attn_factor": turn_scale(tiny)}
+    return keys
+
+
 def settings(tiny: Tiny) -> dict[str, Any]:
-    config, family = tiny.config, tiny.config["model_type"]
-    keys = {
+    config, family = tiny.config, ARCHITECTURES.get(tiny.family, tiny.family)
+    keys = gpt2_keys(config) if family == "gpt2" else {
         "context_length": config["max_position_embeddings"], "embedding_length": config["hidden_size"],
         "block_count": config["num_hidden_layers"], "feed_forward_length": config["intermediate_size"],
         "attention.head_count": config["num_attention_heads"], "attention.head_count_kv": config["num_key_value_heads"],
         "attention.layer_norm_rms_epsilon": config["rms_norm_eps"], "rope.freq_base": config["rope_theta"],
         "attention.key_length": tiny.head_size, "attention.value_length": tiny.head_size,
-        "rope.dimension_count": tiny.head_size,
+        "rope.dimension_count": int(tiny.head_size * config.get("partial_rotary_factor", 1)), **family_keys(tiny),
     }
     return {"general.architecture": family, "general.name": "tiny", "tokenizer.ggml.eos_token_id": config["eos_token_id"],
             **{f"{family}.{key}": of for key, of in keys.items()}}
@@ -236,20 +261,30 @@ def settings(tiny: Tiny) -> dict[str, Any]:
 
 def in_pairs(name: str, weights: np.ndarray, tiny: Tiny) -> np.ndarray:
     """The rows of a Llama's queries and keys: the numbers that turn together are neighbours."""
-    if tiny.config["model_type"] != "llama" or not name.endswith(("q_proj", "k_proj")):
+    if tiny.family not in ("llama", "smollm3") or not name.endswith(("q_proj", "k_proj")):
         return weights
     size = tiny.head_size
     return weights.reshape(-1, 2, size // 2, *weights.shape[1:]).swapaxes(1, 2).reshape(weights.shape)
 
 
-def name_of(name: str) -> tuple[str, str]:
+def name_of(name: str, tiny: Tiny) -> tuple[str, str]:
     """The file's name of a weight, and the stem that transformers has for it."""
-    stem, _, end = name.rpartition(".")
-    parts = stem.split(".")
-    if parts[1:2] == ["layers"]:
-        stem = ".".join(parts[3:])
-        return f"blk.{parts[2]}.{NAMES[stem]}.{end}", stem
-    return f"{NAMES[stem]}.{end}", stem
+    names = NAMES | (NORMS_BEHIND if tiny.has_norms_behind else GPT2 if tiny.family == "gpt2" else {})
+    stem, _, end = name.removeprefix("transformer.").rpartition(".")
+    parts = stem.replace("model.layers.", "h.").split(".")
+    if parts[0] == "h":
+        stem = ".".join(parts[2:])
+        return f"blk.{parts[1]}.{names[stem]}.{end}", stem
+    return f"{names[stem]}.{end}", stem
+
+
+def converted(stem: str, weights: np.ndarray, tiny: Tiny) -> np.ndarray:
+    """Norms of Gemma have the 1 that is added, and products of GPT-2 are [out, in]."""
+    if tiny.family.startswith("gemma") and weights.ndim == 1 and "norm" in stem:
+        return weights + np.float32(1)
+    if tiny.family == "gpt2" and weights.ndim == 2 and ".c_" in stem:
+        return np.ascontiguousarray(weights.T)
+    return weights
 
 
 def save(tiny: Tiny, path: Path, blocks: tuple[str, dict[str, bytes]] = ("", {}), changes: dict[str, Any] | None = None,
@@ -258,7 +293,8 @@ def save(tiny: Tiny, path: Path, blocks: tuple[str, dict[str, bytes]] = ("", {})
     biases are in f32, as in published files."""
     tensors = {}
     for name, weights in tiny.weights.items():
-        theirs, stem = name_of(name)
+        theirs, stem = name_of(name, tiny)
+        weights = converted(stem, weights, tiny)
         if name in blocks[1]:
             rows = np.frombuffer(blocks[1][name], np.uint8).reshape(len(weights), -1)
             tensors[theirs] = (BLOCKS[blocks[0]][0], weights.shape, in_pairs(stem, rows, tiny).tobytes())

@@ -13,10 +13,10 @@ from typing import Any
 import gguf_files
 import numpy as np
 from chats import TEMPLATE, Conversation, chat, make_tokenizer
-from generates import LLAMA3, PROMPT, generate
+from generates import GEMMA2, GEMMA3, LLAMA3, PHI3, PROMPT, generate
 from gguf_files import BLOCKS, with_blocks
 from report import first_wrong_refusal, run_cases
-from tiny_models import Tiny, frequencies, greedy, logits_of, make, save
+from tiny_models import Tiny, frequencies, greedy, logits_of, make, make_gpt2, save
 
 from harness.sluice_cli import binary, run_command, run_model
 
@@ -27,6 +27,12 @@ MODELS: dict[str, Callable[[], Tiny]] = {
     "llama with biases, in f16": lambda: make("llama", "F16", attention_bias=True),
     "qwen2": lambda: make("qwen2", "BF16"),
     "qwen3 with wide heads": lambda: make("qwen3", head_dim=32, tie_word_embeddings=True),
+    "gemma": lambda: make("gemma", head_dim=32, tie_word_embeddings=True, hidden_act="gelu_pytorch_tanh"),
+    "gemma 2 in bf16": lambda: make("gemma2", "BF16", head_dim=20, **GEMMA2),
+    "gpt2": make_gpt2,
+    "gpt2 in f16": lambda: make_gpt2("F16"),
+    "phi3": lambda: make("phi3", **(PHI3 | {"rope_scaling": None, "original_max_position_embeddings": None})),
+    "smollm3": lambda: make("smollm3", num_hidden_layers=4, no_rope_layers=[1, 1, 1, 0]),
 }
 TEXTS = ["the cat sat", "  two  spaces", "\u00e9\u4e2d\u6587 \U0001f600", "a\n\nb 12345", "<s>the</s> dog", "", "don't WE'LL"]
 
@@ -35,11 +41,11 @@ def agrees(tiny: Tiny, file: Path, folder: Path) -> str:
     """The logits of a prompt, and the tokens of the file and of a folder with the same weights."""
     package = folder / "tiny.sluice"
     run_command("compile", file, "-o", package)
-    state = np.zeros((3, tiny.config["num_key_value_heads"], 32, tiny.head_size), np.float32)
+    state = np.zeros((3, tiny.key_heads, 32, tiny.head_size), np.float32)
     count = len(PROMPT)
     feeds = {"ids": np.array(PROMPT), "positions": np.arange(count), "sequences": np.zeros(count, np.int64),
              "tables": np.array([[2, 0]]), "last": np.array([count - 1])}
-    for layer in range(tiny.config["num_hidden_layers"]):
+    for layer in range(tiny.layers):
         feeds |= {f"state.keys.{layer}": state, f"state.values.{layer}": state}
     logits, expected = run_model(package, feeds, ["logits"])["logits"][0], logits_of(tiny, PROMPT)[-1]
     off = np.abs(logits - expected).max() / np.abs(expected).max()
@@ -89,6 +95,19 @@ def turns_slower(folder: Path) -> str:
     tokens = generate(gguf_files.save(tiny, folder / "linear.gguf", changes=linear), PROMPT, "--max-tokens", "20")
     wanted = generate(save(tiny, folder / "linear"), PROMPT, "--max-tokens", "20")
     return "" if tokens == wanted else f"linear: {tokens}, not {wanted}"
+
+
+def turns_by_layers(folder: Path) -> str:
+    """Gemma 3's layers with windows turn by a theta of their own, Phi's by short factors, which are tensors."""
+    gemma = make("gemma3_text", head_dim=20, num_hidden_layers=6, tie_word_embeddings=True,
+                 **{name: of for name, of in GEMMA3.items() if name != "layer_types"})
+    for name in ("gemma", "phi"):
+        (folder / name).mkdir()
+    if problem := agrees(gemma, gguf_files.save(gemma, folder / "gemma.gguf"), folder / "gemma"):
+        return problem
+    phi = make("phi3", **PHI3)
+    extra = {f"rope_factors_{name}.weight": np.array(PHI3["rope_scaling"][f"{name}_factor"]) for name in ("short", "long")}
+    return agrees(phi, gguf_files.save(phi, folder / "phi.gguf", extra=extra), folder / "phi")
 
 
 def versions(folder: Path) -> str:
@@ -270,7 +289,7 @@ def main() -> int:
     cases: dict[str, Callable[[Path], str]] = {}
     cases |= {name: (lambda folder, made=made: plain(made, folder)) for name, made in MODELS.items()}
     cases |= {kind: (lambda folder, kind=kind: blocks(kind, folder)) for kind in BLOCKS}
-    return run_cases({**cases, "eight bits": eight_bits, "turns slower": turns_slower, "versions": versions,
+    return run_cases({**cases, "eight bits": eight_bits, "turns slower": turns_slower, "turns by layers": turns_by_layers, "versions": versions,
                       "converses": converses, "tokenizes": tokenizes, "cuts words": cuts_words, "scored pieces": scored_pieces, "refuses": refuses})
 
 

@@ -26,7 +26,53 @@ class Tiny:
 
     @property
     def head_size(self) -> int:
+        if self.family == "gpt2":
+            return int(self.config["n_embd"] // self.config["n_head"])
         return int(self.config.get("head_dim") or self.config["hidden_size"] // self.config["num_attention_heads"])
+
+    @property
+    def family(self) -> str:
+        return str(self.config["model_type"])
+
+    @property
+    def layers(self) -> int:
+        return int(self.config["n_layer" if self.family == "gpt2" else "num_hidden_layers"])
+
+    @property
+    def key_heads(self) -> int:
+        return int(self.config["n_head" if self.family == "gpt2" else "num_key_value_heads"])
+
+    @property
+    def has_norms_behind(self) -> bool:
+        return self.family in ("gemma2", "gemma3_text")
+
+
+def make_gpt2(element: str = "F32", seed: int = 1, **changes: Any) -> Tiny:
+    config: dict[str, Any] = {
+        "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "vocab_size": 97, "n_embd": 64, "n_layer": 3,
+        "n_head": 4, "n_positions": 1200, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5,
+        "eos_token_id": 96, **changes}
+    tiny, random = Tiny(config, {}, element), np.random.default_rng(seed)
+    width, inner = config["n_embd"], config.get("n_inner") or 4 * config["n_embd"]
+
+    def add(name: str, *dims: int) -> None:
+        values = random.standard_normal(dims) * (0.5 if len(dims) == 1 else 1.5 / np.sqrt(dims[0]))
+        tiny.weights[f"transformer.{name}"] = rounded(values.astype(np.float32), element)
+
+    add("wte.weight", config["vocab_size"], width)
+    add("wpe.weight", config["n_positions"], width)
+    products = {"attn.c_attn": (width, 3 * width), "attn.c_proj": (width, width), "mlp.c_fc": (width, inner),
+                "mlp.c_proj": (inner, width)}
+    for layer in range(config["n_layer"]):
+        for name, dims in products.items():
+            add(f"h.{layer}.{name}.weight", *dims)
+            add(f"h.{layer}.{name}.bias", dims[1])
+        for part in (f"h.{layer}.ln_1", f"h.{layer}.ln_2"):
+            add(f"{part}.weight", width)
+            add(f"{part}.bias", width)
+    add("ln_f.weight", width)
+    add("ln_f.bias", width)
+    return tiny
 
 
 def make(family: str, element: str = "F32", seed: int = 1, **changes: Any) -> Tiny:
@@ -46,6 +92,9 @@ def make(family: str, element: str = "F32", seed: int = 1, **changes: Any) -> Ti
         values = random.standard_normal(dims) * scale + (1.0 if "norm" in name else 0.0) * (len(dims) == 1)
         tiny.weights[name] = rounded(values.astype(np.float32), element)
 
+    def joined(names: list[str], whole: str) -> None:
+        tiny.weights[whole] = np.concatenate([tiny.weights.pop(name) for name in names])
+
     add("model.embed_tokens.weight", config["vocab_size"], hidden)
     for layer in range(config["num_hidden_layers"]):
         at = f"model.layers.{layer}"
@@ -62,9 +111,12 @@ def make(family: str, element: str = "F32", seed: int = 1, **changes: Any) -> Ti
         for name in ("gate_proj", "up_proj"):
             add(f"{at}.mlp.{name}.weight", inner, hidden)
         add(f"{at}.mlp.down_proj.weight", hidden, inner)
+        if family == "phi3":
+            joined([f"{at}.self_attn.{name}_proj.weight" for name in rows], f"{at}.self_attn.qkv_proj.weight")
+            joined([f"{at}.mlp.{name}_proj.weight" for name in ("gate", "up")], f"{at}.mlp.gate_up_proj.weight")
         add(f"{at}.input_layernorm.weight", hidden)
         add(f"{at}.post_attention_layernorm.weight", hidden)
-        if family == "gemma3_text":
+        if tiny.has_norms_behind:
             add(f"{at}.pre_feedforward_layernorm.weight", hidden)
             add(f"{at}.post_feedforward_layernorm.weight", hidden)
     add("model.norm.weight", hidden)
@@ -119,11 +171,13 @@ def norm(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:
 
 
 def frequencies(tiny: Tiny) -> np.ndarray:
-    size = tiny.head_size
+    size = int(tiny.head_size * tiny.config.get("partial_rotary_factor", 1))
     inverse = 1 / tiny.config["rope_theta"] ** (np.arange(0, size, 2) / size)
     scaling = tiny.config.get("rope_scaling")
     if scaling is None:
         return inverse
+    if scaling["type" if "type" in scaling else "rope_type"] == "longrope":
+        return inverse / np.array(scaling["short_factor"])
     wavelength = 2 * np.pi / inverse
     trained, low, high = (scaling["original_max_position_embeddings"], scaling["low_freq_factor"],
                           scaling["high_freq_factor"])
@@ -131,57 +185,130 @@ def frequencies(tiny: Tiny) -> np.ndarray:
     return (1 - smooth) * inverse / scaling["factor"] + smooth * inverse
 
 
+def turn_scale(tiny: Tiny) -> float:
+    """Of sines and cosines: LongRoPE's is that of the ratio of both contexts."""
+    trained = tiny.config.get("original_max_position_embeddings")
+    if trained is None:
+        return 1.0
+    return float(np.sqrt(1 + np.log(tiny.config["max_position_embeddings"] / trained) / np.log(trained)))
+
+
 def turned(x: np.ndarray, tiny: Tiny, local: bool = False) -> np.ndarray:
-    """x [tokens, heads, size]."""
+    """x [tokens, heads, size], of which the first numbers may turn alone."""
     size = x.shape[-1]
     turns = tiny.config["rope_local_base_freq"] ** (-np.arange(0, size, 2) / size) if local else frequencies(tiny)
     angles = np.outer(np.arange(len(x)), turns)
     angles = np.concatenate([angles, angles], -1)[:, None]
-    half = x.shape[-1] // 2
-    return x * np.cos(angles) + np.concatenate([-x[..., half:], x[..., :half]], -1) * np.sin(angles)
+    half = len(turns)
+    x, rest = x[..., : 2 * half], x[..., 2 * half:]
+    moved = x * np.cos(angles) + np.concatenate([-x[..., half:], x[..., :half]], -1) * np.sin(angles)
+    return np.concatenate([moved * turn_scale(tiny), rest], -1)
+
+
+def attended(q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray, scale: float, cap: float | None) -> np.ndarray:
+    """Of [tokens, heads, size] each: [tokens, heads * size]."""
+    share = q.shape[1] // k.shape[1]
+    k, v = np.repeat(k, share, 1), np.repeat(v, share, 1)
+    scores = capped(np.einsum("qhd,khd->hqk", q, k) / np.sqrt(scale), cap)
+    scores[:, hidden] = -np.inf
+    scores = np.exp(scores - scores.max(-1, keepdims=True))
+    scores /= scores.sum(-1, keepdims=True)
+    return np.einsum("hqk,khd->qhd", scores, v).reshape(len(q), -1)
+
+
+def capped(x: np.ndarray, cap: float | None) -> np.ndarray:
+    return cap * np.tanh(x / cap) if cap else x
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    return x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2
+
+
+def gpt2_logits(tiny: Tiny, ids: list[int]) -> np.ndarray:
+    config = tiny.config
+    weights = {name.removeprefix("transformer."): values.astype(np.float64) for name, values in tiny.weights.items()}
+    count = len(ids)
+    x = weights["wte.weight"][ids] + weights["wpe.weight"][:count]
+    hidden = np.arange(count)[:, None] < np.arange(count)[None]
+
+    def normed(x: np.ndarray, name: str) -> np.ndarray:
+        x = x - x.mean(-1, keepdims=True)
+        return norm(x, weights[f"{name}.weight"], config["layer_norm_epsilon"]) + weights[f"{name}.bias"]
+
+    def linear(x: np.ndarray, name: str) -> np.ndarray:
+        return x @ weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+    for layer in range(config["n_layer"]):
+        at = f"h.{layer}"
+        parts = np.split(linear(normed(x, f"{at}.ln_1"), f"{at}.attn.c_attn"), 3, -1)
+        q, k, v = (part.reshape(count, config["n_head"], -1) for part in parts)
+        x = x + linear(attended(q, k, v, hidden, tiny.head_size, None), f"{at}.attn.c_proj")
+        x = x + linear(gelu(linear(normed(x, f"{at}.ln_2"), f"{at}.mlp.c_fc")), f"{at}.mlp.c_proj")
+    return normed(x, "ln_f") @ weights["wte.weight"].T
+
+
+def layer_kinds(tiny: Tiny) -> list[str]:
+    """Which layers see a window, by the families' defaults."""
+    if "layer_types" in tiny.config:
+        return list(tiny.config["layer_types"])
+    pattern = {"gemma2": 2, "gemma3_text": 6}.get(tiny.family, 1 << 20)
+    return ["full_attention" if (i + 1) % pattern == 0 else "sliding_attention" for i in range(tiny.layers)]
 
 
 def logits_of(tiny: Tiny, ids: list[int]) -> np.ndarray:
     """Of the token behind each of `ids`: [tokens, vocabulary]."""
+    if tiny.family == "gpt2":
+        return gpt2_logits(tiny, ids)
     config, weights = tiny.config, {name: values.astype(np.float64) for name, values in tiny.weights.items()}
     count, size, epsilon = len(ids), tiny.head_size, config["rms_norm_eps"]
     distance = np.arange(count)[:, None] - np.arange(count)[None]
-    is_gemma, is_gemma3 = config["model_type"].startswith("gemma"), config["model_type"] == "gemma3_text"
+    is_gemma = tiny.family.startswith("gemma")
     x = weights["model.embed_tokens.weight"][ids] * (np.sqrt(config["hidden_size"]) if is_gemma else 1)
     if is_gemma:  # a norm's weight is what is added to 1
         weights |= {name: values + 1 for name, values in weights.items() if values.ndim == 1 and "norm" in name}
-    scale = config["query_pre_attn_scalar"] if is_gemma3 else size
+    scale = config.get("query_pre_attn_scalar", size)
+    turns = config.get("no_rope_layers") or [1] * tiny.layers
 
     def linear(x: np.ndarray, name: str) -> np.ndarray:
         return x @ weights[f"{name}.weight"].T + weights.get(f"{name}.bias", 0.0)
 
-    for layer in range(config["num_hidden_layers"]):
+    def heads(x: np.ndarray, at: str) -> list[np.ndarray]:
+        if tiny.family == "phi3":
+            rows = [config["num_attention_heads"] * size, tiny.key_heads * size]
+            parts = np.split(linear(x, f"{at}.qkv_proj"), np.cumsum(rows), -1)
+        else:
+            parts = [linear(x, f"{at}.{name}_proj") for name in "qkv"]
+        return [part.reshape(count, -1, size) for part in parts]
+
+    def inner(x: np.ndarray, at: str) -> np.ndarray:
+        if tiny.family == "phi3":
+            gate, up = np.split(linear(x, f"{at}.gate_up_proj"), 2, -1)
+        else:
+            gate, up = linear(x, f"{at}.gate_proj"), linear(x, f"{at}.up_proj")
+        return linear((gelu(gate) if is_gemma else gate / (1 + np.exp(-gate))) * up, f"{at}.down_proj")
+
+    for layer, kind in enumerate(layer_kinds(tiny)):
         at = f"model.layers.{layer}"
-        is_local = config["layer_types"][layer] == "sliding_attention" if is_gemma3 else True
+        is_local = kind == "sliding_attention"
         hidden = (distance < 0) | (distance >= ((is_local and config.get("sliding_window")) or count))
         y = norm(x, weights[f"{at}.input_layernorm.weight"], epsilon)
-        q, k, v = (linear(y, f"{at}.self_attn.{name}_proj").reshape(count, -1, size) for name in "qkv")
+        q, k, v = heads(y, f"{at}.self_attn")
         if f"{at}.self_attn.q_norm.weight" in weights:
             q = norm(q, weights[f"{at}.self_attn.q_norm.weight"], epsilon)
             k = norm(k, weights[f"{at}.self_attn.k_norm.weight"], epsilon)
-        q, k = (turned(part, tiny, is_gemma3 and is_local) for part in (q, k))
-        share = q.shape[1] // k.shape[1]
-        k, v = np.repeat(k, share, 1), np.repeat(v, share, 1)
-        scores = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(scale)
-        scores[:, hidden] = -np.inf
-        scores = np.exp(scores - scores.max(-1, keepdims=True))
-        scores /= scores.sum(-1, keepdims=True)
-        seen = linear(np.einsum("hqk,khd->qhd", scores, v).reshape(count, -1), f"{at}.self_attn.o_proj")
+        if turns[layer]:
+            q, k = (turned(part, tiny, tiny.family == "gemma3_text" and is_local) for part in (q, k))
+        seen = attended(q, k, v, hidden, scale, config.get("attn_logit_softcapping"))
+        seen = linear(seen, f"{at}.self_attn.o_proj")
         middle = weights[f"{at}.post_attention_layernorm.weight"]
-        x = x + (norm(seen, middle, epsilon) if is_gemma3 else seen)
-        y = norm(x, weights[f"{at}.pre_feedforward_layernorm.weight"] if is_gemma3 else middle, epsilon)
-        gate = linear(y, f"{at}.mlp.gate_proj")
-        cubed = np.tanh(np.sqrt(2 / np.pi) * (gate + 0.044715 * gate**3))
-        bent = gate * (1 + cubed) / 2 if is_gemma else gate / (1 + np.exp(-gate))
-        product = linear(bent * linear(y, f"{at}.mlp.up_proj"), f"{at}.mlp.down_proj")
-        x = x + (norm(product, weights[f"{at}.post_feedforward_layernorm.weight"], epsilon) if is_gemma3 else product)
+        x = x + (norm(seen, middle, epsilon) if tiny.has_norms_behind else seen)
+        y = norm(x, weights[f"{at}.pre_feedforward_layernorm.weight"] if tiny.has_norms_behind else middle, epsilon)
+        product = inner(y, f"{at}.mlp")
+        behind = weights.get(f"{at}.post_feedforward_layernorm.weight")
+        x = x + (norm(product, behind, epsilon) if behind is not None else product)
     x = norm(x, weights["model.norm.weight"], epsilon)
-    return x @ weights["model.embed_tokens.weight" if config["tie_word_embeddings"] else "lm_head.weight"].T
+    table = weights["model.embed_tokens.weight" if config["tie_word_embeddings"] else "lm_head.weight"]
+    return capped(x @ table.T, config.get("final_logit_softcapping"))
 
 
 def adjusted(logits: np.ndarray, text: list[int], presence: float = 0, frequency: float = 0,
