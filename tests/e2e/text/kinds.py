@@ -63,6 +63,17 @@ def qwen(text: list[str]) -> Tokenizer:
     return _bpe(text, initial_alphabet=BYTES)(tokenizer)
 
 
+def named_sets(text: list[str]) -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.Replace(Regex(r"\b[[:upper:]]{1,2}\b"), "_")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(r"\p{Han}+|\p{Hiragana}+|[[:punct:]]+|\p{Greek}|(?m:\r.)"), "isolated"),
+        pre_tokenizers.Split(Regex(r"\w+|[[:space:]]"), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    tokenizer.decoder = decoders.ByteLevel()
+    return _bpe(text, initial_alphabet=BYTES)(tokenizer)
+
+
 def roberta(text: list[str]) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
@@ -238,7 +249,7 @@ def _behavior(name: str, invert: bool) -> Callable[[list[str]], Tokenizer]:
 
 BEHAVIORS = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
 KINDS: dict[str, Callable[[list[str]], Tokenizer]] = {
-    "gpt2": gpt2, "llama3": llama3, "qwen": qwen, "roberta": roberta, "llama2": llama2, "gemma": gemma, "clip": clip,
+    "gpt2": gpt2, "llama3": llama3, "qwen": qwen, "named_sets": named_sets, "roberta": roberta, "llama2": llama2, "gemma": gemma, "clip": clip,
     "prefixed": prefixed, "bert": bert, "cased_bert": cased_bert, "t5": t5, "unsplit_unigram": unsplit_unigram,
     "first_metaspace": first_metaspace, "precompiled": precompiled, "word_level": word_level,
     **{f"split_{name}": _behavior(name, False) for name in BEHAVIORS},
