@@ -41,6 +41,12 @@ TEST(Jinja, TextsAreCountedAndCutInCharacters) {
             "5üße");
 }
 
+TEST(Jinja, UndefinedIsASequenceOfNothing) {
+  EXPECT_EQ(
+      text_of("{{ x is sequence }} {{ x is iterable }} {{ x | length }} {{ none is sequence }}"),
+      "True True 0 False");
+}
+
 TEST(Jinja, LoopsHaveAScopeOfTheirOwn) {
   EXPECT_EQ(
       text_of("{% set x = 1 %}{% for i in [1, 2] %}{% set x = x + i %}{{ x }}{% endfor %}{{ x }}"),

@@ -14,11 +14,11 @@ bool is_number(const Value& value) { return value.number().has_value(); }
 bool is_integer(const Value& value) { return value.whole().has_value() && !value.is_bool(); }
 bool is_text(const Value& value) { return value.text() != nullptr; }
 bool is_mapping(const Value& value) { return value.dict() != nullptr; }
+/// What is undefined has no elements, and as such a length, and a loop goes over it: not at all.
 bool is_sequence(const Value& value) {
-  return value.text() != nullptr || value.list() != nullptr || value.dict() != nullptr;
+  return value.text() != nullptr || value.list() != nullptr || value.dict() != nullptr ||
+         value.is_undefined();
 }
-/// A loop goes over what is undefined, too: not at all.
-bool is_iterable(const Value& value) { return is_sequence(value) || value.is_undefined(); }
 bool is_defined(const Value& value) { return !value.is_undefined(); }
 bool is_undefined(const Value& value) { return value.is_undefined(); }
 bool is_none(const Value& value) { return value.is_none(); }
@@ -111,7 +111,7 @@ constexpr NamedFunction kTests[] = {
     {"gt", ordered<std::is_gt>},
     {"in", in},
     {"integer", kind<is_integer>},
-    {"iterable", kind<is_iterable>},
+    {"iterable", kind<is_sequence>},
     {"le", ordered<std::is_lteq>},
     {"lessthan", ordered<std::is_lt>},
     {"lower", is_lower},
