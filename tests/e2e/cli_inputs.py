@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import json
+import struct
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import onnx
 from onnx import TensorProto, helper
 from report import ROOT, run_cases
 
-from harness.sluice_cli import run_command
+from harness.sluice_cli import SluiceError, run_command
 
 JPEG = ROOT / "tests/fuzz/corpus/photo/jpeg"  # 32 x 32, coloured
 PNG = ROOT / "tests/fuzz/corpus/photo/png"
@@ -47,6 +49,52 @@ def jpeg_is_decoded_like_png(folder: Path) -> str:
     jpeg, png = image_output(folder, JPEG, ".jpg", 32), image_output(folder, PNG, ".png", 32)
     correlation = np.corrcoef(jpeg.ravel(), png.ravel())[0, 1]
     return "" if correlation > 0.9 else f"correlation {correlation:.2f}"
+
+
+def grey_weighs_colours_as_jpeg_does(folder: Path) -> str:
+    colours = image_output(folder, PNG, ".png", 32)[0]
+    model = identity(folder, TensorProto.FLOAT, [1, 1, 32, 32])
+    run_command("run", model, "--input", folder / "image.png", "--output-dir", folder)
+    expected = np.tensordot([0.299, 0.587, 0.114], colours, 1)
+    error = np.abs(np.load(folder / "y.npy")[0, 0] - expected).max() * 255
+    return "" if error < 1 else f"error {error:.2f} of 255"
+
+
+def png_of_16_bits(samples: np.ndarray) -> bytes:
+    """Grey, without a chunk about its gamma. `samples`: [height, width] of u16."""
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + row.tobytes() for row in samples.astype(">u2"))
+    head = struct.pack(">IIBBBBB", samples.shape[1], samples.shape[0], 16, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def samples_of_16_bits_are_as_bright_as_of_8(folder: Path) -> str:
+    expected = np.arange(64, dtype=np.uint8).reshape(8, 8) * 4
+    file = folder / "image.png"
+    file.write_bytes(png_of_16_bits(expected.astype(np.uint16) * 257))
+    model = identity(folder, TensorProto.UINT8, [1, 1, 8, 8])
+    run_command("run", model, "--input", file, "--output-dir", folder)
+    if (np.load(folder / "y.npy")[0, 0] != expected).any():
+        return "input of 16 bits differs"
+    np.save(folder / "stream.npy", np.frombuffer(file.read_bytes(), np.uint8))
+    model = write_model(folder, [helper.make_node("ImageDecoder", ["x"], ["y"], pixel_format="Grayscale")],
+                        [helper.make_tensor_value_info("x", TensorProto.UINT8, ["n"])],
+                        [helper.make_tensor_value_info("y", TensorProto.UINT8, ["h", "w", "c"])])
+    run_command("run", model, "--input", folder / "stream.npy", "--output-dir", folder)
+    return "" if (np.load(folder / "y.npy")[:, :, 0] == expected).all() else "ImageDecoder's differ"
+
+
+def jpeg_that_ends_early_is_refused(folder: Path) -> str:
+    model = identity(folder, TensorProto.FLOAT, [1, 3, 32, 32])
+    file = folder / "image.jpg"
+    file.write_bytes(JPEG.read_bytes()[:-100])
+    try:
+        run_command("run", model, "--input", file)
+    except SluiceError as error:
+        return "" if "remature end" in str(error) else str(error)
+    return "it is decoded"
 
 
 def image_is_resized_and_cropped(folder: Path) -> str:
@@ -150,6 +198,9 @@ def summary_shows_numbers_of_each_type(folder: Path) -> str:
 CASES = {
     "random values differ, and each type is written": random_values_differ_and_are_written_for_each_type,
     "a JPEG gives nearly the pixels of the same PNG": jpeg_is_decoded_like_png,
+    "grey weighs colours as JPEG does": grey_weighs_colours_as_jpeg_does,
+    "samples of 16 bits are as bright as of 8": samples_of_16_bits_are_as_bright_as_of_8,
+    "a JPEG that ends early is refused": jpeg_that_ends_early_is_refused,
     "an image is resized, and its centre cropped": image_is_resized_and_cropped,
     "an image is normalised channel by channel": image_is_normalised_per_channel,
     "a summary shows the numbers of each type": summary_shows_numbers_of_each_type,

@@ -1,9 +1,11 @@
 #include "sluice/tensors/decode_image.h"
 
+#include <jerror.h>
 #include <jpeglib.h>
 #include <png.h>
 
 #include <algorithm>
+#include <array>
 #include <csetjmp>
 #include <cstdio>
 #include <string_view>
@@ -25,6 +27,15 @@ void leave(j_common_ptr jpeg) {
 }
 
 void ignore_message(j_common_ptr /*jpeg*/) {}
+
+/// Behind these libjpeg makes up pixels. Its other warnings change none.
+constexpr std::array kDamages = {JWRN_JPEG_EOF, JWRN_HIT_MARKER, JWRN_HUFF_BAD_CODE,
+                                 JWRN_MUST_RESYNC, JWRN_BOGUS_PROGRESSION};
+
+void leave_if_damaged(j_common_ptr jpeg, int level) {
+  const bool is_damage = std::ranges::find(kDamages, jpeg->err->msg_code) != kDamages.end();
+  if (level < 0 && is_damage) leave(jpeg);
+}
 
 /// Everything that longjmp may leave: no object with a destructor may live in this frame. True if
 /// the image is complete; else errors.message says why not, or is empty for too many pixels.
@@ -50,6 +61,17 @@ bool decode(const Bytes& file, int channels, jpeg_decompress_struct& jpeg, JpegE
   return true;
 }
 
+/// By the weights of JPEG's luminance (ITU-R BT.601), so that an image is as grey in either format.
+void take_grey(std::vector<std::uint8_t>& samples) {
+  const std::size_t num_pixels = samples.size() / 3;
+  for (std::size_t i = 0; i < num_pixels; ++i) {
+    const std::uint8_t* rgb = samples.data() + i * 3;
+    const std::uint32_t sum = 19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2];
+    samples[i] = static_cast<std::uint8_t>((sum + 0x8000U) >> 16U);
+  }
+  samples.resize(num_pixels);
+}
+
 }  // namespace
 
 Result<Image> decode_png(const Bytes& file, int channels) {
@@ -62,13 +84,18 @@ Result<Image> decode_png(const Bytes& file, int channels) {
     png_image_free(&png);
     return invalid_argument("{} x {} pixels are too many", png.width, png.height);
   }
-  png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  // libpng makes grey of colours as light adds up, which no network was trained with, and takes
+  // samples of 16 bits for amounts of light.
+  const bool is_grey = channels == 1 && (png.format & PNG_FORMAT_FLAG_COLOR) == 0;
+  png.format = is_grey ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   Image image = {static_cast<int>(png.width), static_cast<int>(png.height), channels, {}};
   image.samples.resize(PNG_IMAGE_SIZE(png));
   const png_color black = {};
   if (png_image_finish_read(&png, &black, image.samples.data(), 0, nullptr) == 0) {
     return invalid_argument("{}", png.message);
   }
+  if (channels == 1 && !is_grey) take_grey(image.samples);
   return image;
 }
 
@@ -77,6 +104,7 @@ Result<Image> decode_jpeg(const Bytes& file, int channels) {
   jpeg_decompress_struct jpeg = {};
   jpeg.err = jpeg_std_error(&errors.base);
   errors.base.error_exit = leave;
+  errors.base.emit_message = leave_if_damaged;
   errors.base.output_message = ignore_message;
   Image image;
   const bool is_complete = decode(file, channels, jpeg, errors, image);

@@ -82,6 +82,10 @@ Image resize_columns(const Image& image, int height) {
   return out;
 }
 
+/// Where that many pixels fewer begin. Of an odd number the half is rounded to the even one, as in
+/// torchvision, which most image networks were trained and measured with.
+int border_of(int num_fewer) { return num_fewer / 2 + (num_fewer % 4 == 3 ? 1 : 0); }
+
 }  // namespace
 
 Image resize(const Image& image, int width, int height) {
@@ -108,8 +112,8 @@ Result<Image> crop_centre(const Image& image, int width, int height) {
                             image.width, image.height, width, height);
   }
   Image out = {width, height, image.channels, {}};
-  const int left = (image.width - width) / 2;
-  const int top = (image.height - height) / 2;
+  const int left = border_of(image.width - width);
+  const int top = border_of(image.height - height);
   const auto row_bytes = static_cast<std::ptrdiff_t>(width) * image.channels;
   for (int row = 0; row < height; ++row) {
     const auto start =

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <utility>
+#include <vector>
+
 namespace sluice::tool {
 namespace {
 
@@ -46,6 +50,16 @@ TEST(CropCentre, CutsEqualBorders) {
   const auto image = crop_centre(grey(3, 3, {1, 2, 3, 4, 5, 6, 7, 8, 9}), 1, 1);
   ASSERT_TRUE(image.is_ok());
   EXPECT_EQ(image->samples, std::vector<std::uint8_t>{5});
+}
+
+TEST(CropCentre, RoundsHalvesAsTorchvisionDoes) {
+  for (const auto& [width, first] : {std::pair(2, 0), {4, 2}, {6, 2}, {8, 4}}) {
+    std::vector<std::uint8_t> samples(static_cast<std::size_t>(width));
+    std::iota(samples.begin(), samples.end(), std::uint8_t{0});
+    const auto image = crop_centre(grey(width, 1, samples), 1, 1);
+    ASSERT_TRUE(image.is_ok());
+    EXPECT_EQ(image->samples.front(), first) << width;
+  }
 }
 
 TEST(CropCentre, RefusesSmallerImage) { EXPECT_FALSE(crop_centre(grey(1, 1, {0}), 2, 1).is_ok()); }

@@ -41,6 +41,7 @@ void read_png(std::span<const std::uint8_t> file, Image* image) {
   png.version = PNG_IMAGE_VERSION;
   if (png_image_begin_read_from_memory(&png, file.data(), file.size()) == 0) return;
   png.format = PNG_FORMAT_RGB;
+  png.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // else 16 bits are amounts of light
   if (is_acceptable(png.height, png.width, file.size(), kPngPixelsPerByte)) {
     *image = {png.height, png.width, {}};
     image->rgb.resize(PNG_IMAGE_SIZE(png));
