@@ -6,7 +6,8 @@
 A header that some source includes before anything else, precompiled headers too, has shown it in the build,
 and is not tried again. With SLUICE_CHECK_SINCE="1 day ago", as in CI, only headers are tried that a commit since then
 changed, or whose own includes it changed. The public headers, which `--public` tries alone and without a build, compile with GCC and
-clang, as C++20 and the .h ones as C11, without a warning of -Wall -Wextra -Wpedantic -Wconversion.
+clang, as C++20 and the .h ones as C11, without a warning of -Wall -Wextra -Wpedantic -Wconversion. ccache, where it is
+installed, knows those that compiled in another clone.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import project
@@ -25,6 +27,7 @@ BUILD = project.ROOT / "build/release"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion"]
 #: The C and the C++ compiler of each kind, and their names in this check.
 COMPILERS = {"GCC": ("gcc", "g++"), "clang": ("clang", "clang++")}
+LAUNCHER = ["ccache"] if shutil.which("ccache") else []
 FLAG = re.compile(r"^-(I|D|isystem|m)")
 
 
@@ -68,10 +71,9 @@ def public_jobs():
         for path in project.files({".h", ".hpp"}):
             if path.parts[0] != "include":
                 continue
-            include = f"-I{project.ROOT}/include"
-            yield path, [cxx, "-std=c++20", "-x", "c++", *WARNINGS, include]
+            yield path, [cxx, "-std=c++20", "-x", "c++", *WARNINGS, "-Iinclude"]
             if path.suffix == ".h":
-                yield path, [c, "-std=c11", "-pedantic-errors", "-x", "c", *WARNINGS, include]
+                yield path, [c, "-std=c11", "-pedantic-errors", "-x", "c", *WARNINGS, "-Iinclude"]
 
 
 def is_touched(path, changed):
@@ -94,14 +96,24 @@ def jobs():
             yield path, ["g++", "-std=c++20", "-x", "c++", *flags]
 
 
+def compiled(path, command):
+    """The finished compilation of a source that only includes the header, from ccache if that has seen it."""
+    folder = stamps.folder_of("headers/alone")
+    source = folder / ("_".join([*path.parts, command[0]]) + ".cc")
+    source.write_text(f'#include "{os.path.relpath(project.ROOT / path, folder)}"\n')
+    with tempfile.TemporaryDirectory() as objects:
+        return subprocess.run([*LAUNCHER, *command, "-c", source.relative_to(project.ROOT), "-o", f"{objects}/alone.o"],
+                              cwd=project.ROOT, env={**os.environ, "CCACHE_BASEDIR": str(project.ROOT), "CCACHE_NOHASHDIR": "1"},
+                              capture_output=True, text=True, check=False)
+
+
 def try_alone(job):
     path, command = job
-    command = [*command, "-Wall", "-Werror", "-fsyntax-only"]
+    command = [*command, "-Wall", "-Werror"]
     stamp = stamps.stamp("headers", project.ROOT / path, *command)
     if stamp.exists():
         return None
-    run = subprocess.run([*command, "-include", str(project.ROOT / path), "/dev/null"],
-                         cwd=project.ROOT, capture_output=True, text=True, check=False)
+    run = compiled(path, command)
     if run.returncode == 0:
         stamp.touch()
         return None

@@ -38,6 +38,11 @@ def stamp(check, path, *settings):
     text = hashlib.sha256("\0".join(settings).replace(str(project.ROOT), "").encode())
     for file in closure(path):
         text.update(file.read_bytes())
+    return folder_of(check) / text.hexdigest()
+
+
+def folder_of(check):
+    """Where a check keeps what it remembers."""
     folder = project.ROOT / "build/check" / check
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / text.hexdigest()
+    return folder
