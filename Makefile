@@ -1,8 +1,8 @@
 # Thin front to CMake and scripts/: `make demo`, `make test`. PRESET=dev|asan|tsan for another build.
 PRESET ?= release
 JOBS ?= $(shell nproc)
-# Many tests wait for a daemon's limits and use no processor meanwhile.
-TESTS ?= $(shell echo $$(($(JOBS) + 2)))
+# Many tests wait for limits of a daemon or a cluster, and use no processor meanwhile.
+TESTS ?= $(shell echo $$(($(JOBS) + 4)))
 BUILD := build/$(PRESET)
 
 .PHONY: build demo package wheel test test-python-apps test-torch check format clean

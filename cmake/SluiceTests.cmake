@@ -3,18 +3,20 @@
 # A ctest entry is one program, not one case: a process per case costs more than the cases do.
 # scripts/run-tests counts the cases from the report that each program leaves in test-results/.
 set(SLUICE_TEST_RESULTS ${CMAKE_BINARY_DIR}/test-results)
+set(SLUICE_TEST_KERNELS "$ENV{HOME}/.cache/sluice/test-kernels" CACHE PATH "Kernels of CUDA that tests compiled")
 add_custom_target(fuzz_targets)
 
 # sluice_test(<name> SRCS a_test.cc... [DEPS room...] [LINK external...]
-#             [LABEL unit|golden|conformance|e2e|slow|gpu] [TIMEOUT seconds])
+#             [LABEL unit|golden|conformance|e2e|slow|gpu] [TIMEOUT seconds] [COST seconds])
 #
 # A googletest program, test/<name> in the build folder, run from the source root. TIMEOUT is for programs
-# that may take more than half an hour on a machine that does other work.
+# that may take more than half an hour on a machine that does other work. ctest begins with the highest COST: tests of
+# more than half a minute have one, so that none runs alone at the end.
 function(sluice_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "LABEL;TIMEOUT" "SRCS;DEPS;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "LABEL;TIMEOUT;COST" "SRCS;DEPS;LINK")
   _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_executable(${name} ${ARG_SRCS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
@@ -27,7 +29,7 @@ function(sluice_test name)
   target_link_libraries(${name} PRIVATE ${deps} ${ARG_LINK} sluice::test_support
                                         GTest::gmock GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  _sluice_describe_test(${name} "${ARG_LABEL}" "${ARG_TIMEOUT}")
+  _sluice_describe_test(${name} "${ARG_LABEL}" "${ARG_TIMEOUT}" "${ARG_COST}")
 endfunction()
 
 # sluice_testing_library(<room> [SRCS testing/a.cc...] [DEPS room...] [LINK external...])
@@ -68,7 +70,6 @@ endfunction()
 
 # sluice_script_test(<name> COMMAND program args... [LABEL ...|torch] [TIMEOUT seconds] [COST seconds])
 #
-# ctest begins with the highest COST: tests of more than half a minute have one, so that none runs alone at the end.
 # Passes when the command exits 0, is skipped when it exits 77. Run from the source root. It counts
 # as one case, or as many as its last line says if that reads "N passed, N failed[, N skipped]".
 function(sluice_script_test name)
@@ -78,10 +79,7 @@ function(sluice_script_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "LABEL;TIMEOUT;COST" "COMMAND")
   _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_test(NAME ${name} COMMAND ${ARG_COMMAND} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  _sluice_describe_test(${name} "${ARG_LABEL}" "${ARG_TIMEOUT}")
-  if(ARG_COST)
-    set_tests_properties(${name} PROPERTIES COST ${ARG_COST})
-  endif()
+  _sluice_describe_test(${name} "${ARG_LABEL}" "${ARG_TIMEOUT}" "${ARG_COST}")
 endfunction()
 
 # sluice_fuzz_target(<name> SRCS name_fuzz.cc [DEPS room...] [LINK external...])
@@ -107,10 +105,10 @@ function(sluice_fuzz_target name)
   target_sources(fuzz_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.cc)
   add_test(NAME fuzz_replay_${name}
            COMMAND fuzz_${name} tests/fuzz/corpus/${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  _sluice_describe_test(fuzz_replay_${name} unit "")
+  _sluice_describe_test(fuzz_replay_${name} unit "" "")
 endfunction()
 
-function(_sluice_describe_test name label timeout)
+function(_sluice_describe_test name label timeout cost)
   if(NOT label)
     set(label unit)
   endif()
@@ -121,9 +119,13 @@ function(_sluice_describe_test name label timeout)
   if(SLUICE_SANITIZE)
     math(EXPR timeout "10 * ${timeout}") # what a sanitizer slows down is not late
   endif()
-  # No test reads what the user's cache keeps, or an earlier build compiled. NumPy's threads spin while they wait for
+  # No test reads what the user's cache keeps, or an earlier build compiled, but for kernels of CUDA: as ccache does, the
+  # plug-in finds those of equal text, options and compiler. NumPy's threads spin while they wait for
   # each other, which takes more of a busy machine's time than the products of tests do.
   set_tests_properties(
     ${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77 ENVIRONMENT
-                       "GTEST_OUTPUT=xml:${SLUICE_TEST_RESULTS}/${name}.xml;SLUICE_CACHE_DIR=;OPENBLAS_NUM_THREADS=1")
+                       "GTEST_OUTPUT=xml:${SLUICE_TEST_RESULTS}/${name}.xml;SLUICE_CACHE_DIR=;SLUICE_CUDA_CACHE_DIR=${SLUICE_TEST_KERNELS};OPENBLAS_NUM_THREADS=1")
+  if(cost)
+    set_tests_properties(${name} PROPERTIES COST ${cost})
+  endif()
 endfunction()

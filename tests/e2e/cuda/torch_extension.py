@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import cuda_compiler  # noqa: E402
-from report import first_wrong_refusal, run_cases  # noqa: E402
+from report import ROOT, first_wrong_refusal, run_cases  # noqa: E402
 
 from harness.agreement import TOLERANCE, relative_error  # noqa: E402
 from harness.sluice_cli import Arrays, binary, compile_model, run_command, run_model  # noqa: E402
@@ -28,15 +29,22 @@ from models_agree import write_cnn, write_transformer  # noqa: E402
 EMULATED = "cuda-emulated"
 DRIVER = binary().parents[1] / "lib/libsluice_cuda_emulated_libcuda.so"
 PROGRAM = Path(__file__).resolve().parent / "launch_extension.cc"
+LAUNCHER = [found] if (found := shutil.which("ccache")) else []
 
 
 def emit(model: Path, folder: Path, *options: str, backend: str = EMULATED) -> Path:
-    """Writes the extension of a model, and compiles its launches to FOLDER/launch_extension."""
+    """Writes the extension of a model, and compiles its launches to FOLDER/launch_extension.
+
+    ccache, where it is installed, knows the sources that all extensions share.
+    """
     run_command("compile", model, "-o", folder.with_suffix(".sluice"), "--backend", backend, "--emit",
                 f"torch-extension={folder}", *options)
-    command = ["c++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{folder}", str(PROGRAM),
-               str(folder / "launch.cc"), str(folder / "network.cc"), "-ldl", "-o", str(folder / "launch_extension")]
-    subprocess.run(command, check=True)
+    command = [*LAUNCHER, "c++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-I."]
+    sources = {"main.o": PROGRAM, "launch.o": "launch.cc", "network.o": "network.cc"}
+    for made, source in sources.items():
+        subprocess.run([*command, "-c", source, "-o", made], check=True, cwd=folder,
+                       env={**os.environ, "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"})
+    subprocess.run(["c++", *sources, "-ldl", "-o", "launch_extension"], check=True, cwd=folder)
     return folder
 
 
