@@ -206,6 +206,24 @@ SLUICE_API sluice_code sluice_context_keep_states(sluice_context* context,
 /* Bytes of kept states whose values lie on devices, where the last run left them. 0 for null. */
 SLUICE_API int64_t sluice_context_kept_bytes(const sluice_context* context);
 
+/* As sluice_context_set_input and sluice_context_bind_output for memory of the device that runs the
+ * model, such as a tensor that another library has on the same GPU: device `device` of `backend`,
+ * as "cuda" and 0. Addresses are those of the device, aligned to 64 bytes; it copies from and to
+ * them, and the host never touches them. The memory stays allocated until other memory is set or
+ * bound, or the context is freed. What others do to it must have ended when a run starts; outputs
+ * are complete when it returns. A host input or output of the same name, or null data for an
+ * output, ends it. Fails besides: FAILED_PRECONDITION for a model that does not run wholly on this
+ * device, for a device without memory of its own or whose plug-in takes no memory of others, for
+ * shapes that are not fixed, and for a model that gives an input or a constant as an output;
+ * INVALID_ARGUMENT for memory that is not aligned, or that is not memory of the device from its
+ * first to its last byte; RESOURCE_EXHAUSTED for a capacity below the output's size. */
+SLUICE_API sluice_code sluice_context_set_device_input(sluice_context* context, const char* name,
+                                                       const sluice_array* array,
+                                                       const char* backend, int32_t device);
+SLUICE_API sluice_code sluice_context_bind_device_output(sluice_context* context, const char* name,
+                                                         void* data, int64_t capacity_bytes,
+                                                         const char* backend, int32_t device);
+
 /* Bytes that runs of the context have copied: inputs and outputs that operations could not read or
  * write in the caller's memory, which are all on a device with memory of its own, and inputs and
  * constants that are outputs too. 0 for null. */

@@ -199,6 +199,23 @@ class Context {
   /// Bytes of kept states that lie on devices now.
   std::int64_t kept_bytes() const { return sluice_context_kept_bytes(handle_.get()); }
 
+  /// As sluice_context_set_device_input: a tensor in memory of the device that runs the model.
+  [[nodiscard]] std::optional<Error> set_device_input(const std::string& name,
+                                                      const sluice_array& array,
+                                                      const std::string& backend,
+                                                      std::int32_t device = 0) {
+    return detail::check(sluice_context_set_device_input(handle_.get(), name.c_str(), &array,
+                                                         backend.c_str(), device));
+  }
+  /// As sluice_context_bind_device_output. Null returns to memory of the context.
+  [[nodiscard]] std::optional<Error> bind_device_output(const std::string& name, void* data,
+                                                        std::int64_t capacity_bytes,
+                                                        const std::string& backend,
+                                                        std::int32_t device = 0) {
+    return detail::check(sluice_context_bind_device_output(
+        handle_.get(), name.c_str(), data, capacity_bytes, backend.c_str(), device));
+  }
+
   /// Bytes of inputs and outputs that runs have copied.
   std::int64_t copied_bytes() const { return sluice_context_copied_bytes(handle_.get()); }
   std::int64_t recorded_bytes() const { return sluice_context_recorded_bytes(handle_.get()); }

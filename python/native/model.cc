@@ -40,6 +40,28 @@ void copy_to(OutputTensor& output, const sluice_array& view) {
   std::memcpy(output.memory.get(), view.data, static_cast<std::size_t>(view.size_bytes));
 }
 
+/// A tuple (address, bytes, element type, shape) or (address, bytes).
+struct DeviceTensor {
+  explicit DeviceTensor(const nb::tuple& parts)
+      : data(reinterpret_cast<void*>(nb::cast<std::uintptr_t>(parts[0]))),
+        size_bytes(nb::cast<std::int64_t>(parts[1])) {
+    if (parts.size() < 4) return;
+    element_type = nb::cast<std::int32_t>(parts[2]);
+    for (const nb::handle dim : nb::cast<nb::tuple>(parts[3])) {
+      dims.push_back(nb::cast<std::int64_t>(dim));
+    }
+  }
+
+  sluice_array view() const {
+    return {data, size_bytes, element_type, static_cast<std::int32_t>(dims.size()), dims.data()};
+  }
+
+  void* data;
+  std::int64_t size_bytes;
+  std::int32_t element_type = 0;
+  std::vector<std::int64_t> dims;
+};
+
 }  // namespace
 
 bool NativeModel::Spec::is_static() const {
@@ -425,6 +447,42 @@ nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wante
   return list_outputs(destination, execute(tensors, destination, timeout_ns, cancellation));
 }
 
+void NativeModel::run_on_device(const nb::list& inputs, const nb::list& outputs,
+                                const std::string& backend, std::int32_t device) {
+  if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
+    throw Failure(Code::kInvalidArgument, "as many inputs and outputs as the model has");
+  }
+  std::vector<std::optional<DeviceTensor>> given;
+  for (const nb::handle input : inputs) {
+    given.emplace_back();
+    if (!input.is_none()) given.back().emplace(nb::cast<nb::tuple>(input));
+  }
+  std::vector<DeviceTensor> wanted;
+  for (const nb::handle output : outputs) wanted.emplace_back(nb::cast<nb::tuple>(output));
+  const NativeCall call;
+  const nb::gil_scoped_release released;
+  ContextPointer context = take_context();
+  // A failure frees the context: its bindings point to memory of this call.
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (!given[i]) {
+      check(sluice_context_set_input(context.get(), name_of(inputs_, i), nullptr));
+      continue;
+    }
+    const sluice_array view = given[i]->view();
+    check(sluice_context_set_device_input(context.get(), name_of(inputs_, i), &view,
+                                          backend.c_str(), device));
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    check(sluice_context_bind_device_output(context.get(), name_of(outputs_, i), wanted[i].data,
+                                            wanted[i].size_bytes, backend.c_str(), device));
+  }
+  check(sluice_context_run(context.get()));
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    check(sluice_context_bind_output(context.get(), name_of(outputs_, i), nullptr, 0));
+  }
+  return_context(std::move(context));
+}
+
 void bind_model(nb::module_& module) {
   nb::class_<NativeModel>(module, "Model", "A loaded model; sluice.Model wraps it.")
       .def(nb::init<const Path&, std::int32_t, const std::vector<std::int32_t>&, const Path&,
@@ -441,6 +499,8 @@ void bind_model(nb::module_& module) {
            nb::arg("cancellation").none() = nb::none())
       .def("run_kept", &NativeModel::run_kept, nb::arg("states"), nb::arg("inputs"),
            nb::arg("wanted"), nb::arg("out"), nb::arg("cancellation").none() = nb::none())
+      .def("run_on_device", &NativeModel::run_on_device, nb::arg("inputs"), nb::arg("outputs"),
+           nb::arg("backend"), nb::arg("device"))
       .def("set_seed", &NativeModel::set_seed, nb::arg("seed"))
       .def("copied_bytes", &NativeModel::copied_bytes)
       .def("recorded_bytes", &NativeModel::recorded_bytes)

@@ -57,6 +57,12 @@ class NativeModel {
   nb::list run_kept(KeptStates& kept, const nb::list& inputs, const std::vector<bool>& wanted,
                     const nb::object& out, Cancellation* cancellation);
 
+  /// A run on tensors in memory of a device of a backend: tuples (address, bytes, element type,
+  /// shape) of inputs, None for a default, and (address, bytes) of outputs, in order, as
+  /// sluice_context_set_device_input and sluice_context_bind_device_output take them.
+  void run_on_device(const nb::list& inputs, const nb::list& outputs, const std::string& backend,
+                     std::int32_t device);
+
   /// Random operators of the runs that follow start from `seed`.
   void set_seed(std::uint64_t seed);
 

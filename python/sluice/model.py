@@ -10,14 +10,14 @@ from typing import Any
 
 from . import _native
 from .dtypes import Array
-from .errors import DeadlineExceeded, FailedPrecondition, NotFound
+from .errors import DeadlineExceeded, FailedPrecondition, InvalidArgument, NotFound
 from .language import Generation, LanguageModel, Prompt, Schema, Tokenizer
 from .package import Package, check_seed, check_threads, core_numbers, whole
 from .package import Path as Path
 from .profile import Profile
 from .requests import nanoseconds, workers
 from .runtime import Runtime
-from .signature import SignedModel, has_torch, writable
+from .signature import SignedModel, has_gpu, has_torch, run_on_gpu, writable
 from .signature import TensorSpec as TensorSpec
 
 
@@ -25,7 +25,8 @@ class Model(SignedModel[_native.Model], Package):
     """A loaded model. Any thread may use it; runs release the GIL and proceed in parallel.
 
     Calling it runs it on inputs by position or name and returns one output, or a tuple of several. numpy arrays
-    give numpy arrays; torch tensors give torch tensors. A pickle holds the absolute path of the package, or the bytes
+    give numpy arrays; torch tensors give torch tensors, and those on a GPU that runs the whole model give tensors
+    there. A pickle holds the absolute path of the package, or the bytes
     of one without a path; unpickling loads it with the arguments of this load.
     """
 
@@ -66,6 +67,8 @@ class Model(SignedModel[_native.Model], Package):
         """
         names = self._signature.output_names
         ordered = self._signature.order(feeds)
+        if has_gpu(ordered):
+            return self._run_on_device(ordered, outputs, (out, timeout, cancellation))
         if out is None and timeout is None and cancellation is None and (outputs is None or list(outputs) == names):
             results = None if has_torch(ordered) else self.run_arrays(ordered)
             if results is not None:
@@ -90,6 +93,23 @@ class Model(SignedModel[_native.Model], Package):
         except concurrent.futures.TimeoutError:
             future.cancel()
             raise DeadlineExceeded(f"no result within {timeout} s") from None
+
+    def _run_on_device(self, ordered: list[object], outputs: Sequence[str] | None,
+                       others: tuple[object, ...]) -> dict[str, Any]:
+        if any(other is not None for other in others):
+            raise InvalidArgument("inputs on a GPU: `out`, `timeout` and `cancellation` are for inputs in memory of the "
+                                  "processor")
+        names = self._signature.output_names if outputs is None else outputs
+        indices = [self._signature.find_output(name) for name in names]
+        results = run_on_gpu(self._native, self._signature, ordered)
+        return {name: results[index] for name, index in zip(names, indices)}
+
+    def _convert_and_call(self, *args: object, **kwargs: object) -> Any:
+        ordered = self._signature.bind(args, kwargs)
+        if not has_gpu(ordered):
+            return self._signature.call(self._native.run, ordered)
+        results = run_on_gpu(self._native, self._signature, ordered)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def run_arrays(self, ordered: Sequence[object]) -> Sequence[Any] | None:
         """The outputs for arrays of the model's types in order, which the library reads as they are.

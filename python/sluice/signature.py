@@ -19,6 +19,8 @@ Execute = Callable[[list[Any], list[bool], list[Any] | None], list[Any]]
 #: A tensor as the extension describes it: name, type, element type, shape, batch axis, whether it has a default.
 Described = tuple[str, str, int, Any, int, bool]
 _MISSING: Any = object()
+GPU = "cuda"  #: the type of torch's devices, and the backend, of a GPU
+_DEVICE_ALIGNMENT = 64  # bytes, of what the library takes in memory of a device
 Native = TypeVar("Native", _native.Model, _native.LoadedModel)
 
 
@@ -238,6 +240,78 @@ def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
     if array.shape == shape:
         return array
     return array.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape)
+
+
+def has_gpu(values: Sequence[object]) -> bool:
+    """Whether a value is a tensor of torch on a GPU."""
+    return "torch" in sys.modules and any(arrays.is_torch(value) and _device(value).type == GPU for value in values)
+
+
+def run_on_gpu(native: _native.Model, signature: Signature, ordered: Sequence[object]) -> list[Any]:
+    """The outputs for torch's tensors on a GPU in order of the inputs, as new tensors there.
+
+    Waits for what torch's current stream computes, and until the outputs are complete.
+    Raises InvalidArgument for tensors on several devices, of other types or shapes, or that require a gradient, and
+    for a model whose shapes are not fixed; FailedPrecondition for a model that another device runs a part of.
+    """
+    torch = sys.modules["torch"]
+    tensors = [None if value is None and spec.has_default else _checked(spec, value)
+               for spec, value in zip(signature.inputs, ordered)]
+    device = next(_device(tensor) for tensor in tensors if tensor is not None)
+    for spec, tensor in zip(signature.inputs, tensors):
+        if tensor is not None and _device(tensor) != device:
+            raise InvalidArgument(f'input "{spec.name}" is on {_device(tensor)}, another is on {device}; a call takes '
+                                  "tensors of one device")
+    tensors = [None if tensor is None else _readable(tensor) for tensor in tensors]
+    outputs = [torch.empty(_fixed_shape(spec), dtype=_torch_dtype(spec), device=device) for spec in signature.outputs]
+    with torch.cuda.device(device):
+        # Streams of Sluice do not wait for torch's.
+        torch.cuda.current_stream(device).synchronize()
+        native.run_on_device(
+            [None if each is None else (each.data_ptr(), each.nbytes, arrays.number_of_torch(each.dtype), tuple(each.shape))
+             for each in tensors],
+            [(each.data_ptr(), each.nbytes) for each in outputs], GPU, device.index)
+    return outputs
+
+
+def _device(value: Any) -> Any:
+    return value.device
+
+
+def _checked(spec: TensorSpec, value: Any) -> Any:
+    """The tensor of an input, on a GPU and of the type that the model takes."""
+    if not arrays.is_torch(value) or _device(value).type != GPU:
+        where = f"on {_device(value)}" if arrays.is_torch(value) else f"a {type(value).__name__}"
+        raise InvalidArgument(f'input "{spec.name}" is {where}, another is on a GPU; a call takes tensors of one device')
+    if value.requires_grad and sys.modules["torch"].is_grad_enabled():
+        raise InvalidArgument(f'input "{spec.name}" requires a gradient, which a compiled model does not have; call it '
+                              "inside torch.no_grad(), or pass tensor.detach()")
+    if tuple(value.shape) != _fixed_shape(spec) or value.dtype != _torch_dtype(spec):
+        got = f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+        raise InvalidArgument(f'input "{spec.name}": got {got}, model takes {spec.type}')
+    return value
+
+
+def _readable(tensor: Any) -> Any:
+    """The same values as the library reads them: contiguous and aligned."""
+    plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
+    return plain if plain.data_ptr() % _DEVICE_ALIGNMENT == 0 else plain.clone()
+
+
+def _fixed_shape(spec: TensorSpec) -> tuple[int, ...]:
+    shape = spec.shape
+    if not spec.is_tensor or shape is None or any(dim is None for dim in shape):
+        raise InvalidArgument(f'"{spec.name}" is {spec.type}: tensors on a GPU need fixed shapes; compile with --shape, '
+                              "or pass tensor.cpu()")
+    return shape  # type: ignore[return-value]
+
+
+def _torch_dtype(spec: TensorSpec) -> Any:
+    name = dtypes.BY_NUMBER[spec.element_type].numpy.lstrip(".")
+    found = getattr(sys.modules["torch"], name, None)
+    if found is None:
+        raise InvalidArgument(f'"{spec.name}" is {spec.type}: torch has no such tensors on a GPU')
+    return found
 
 
 class SignedModel(_native.CallableModel, Generic[Native]):

@@ -12,7 +12,8 @@
 namespace sluice::api {
 namespace {
 
-Status set_input(sluice_context& context, const char* name, const sluice_array* given) {
+Status set_input(sluice_context& context, const char* name, const sluice_array* given,
+                 const exec::DeviceName* device = nullptr) {
   const auto index = SLUICE_TRY(find_input(*context.open, name));
   // Null: back to the default of the signature.
   if (given == nullptr) return context.context.reset_input(index);
@@ -24,12 +25,15 @@ Status set_input(sluice_context& context, const char* name, const sluice_array* 
   }
   // A member, so that its vector of dimensions keeps its memory from call to call.
   SLUICE_TRY(read_view(array, context.given));
-  return context.context.set_input(index, context.given);
+  return device != nullptr ? context.context.set_device_input(index, context.given, *device)
+                           : context.context.set_input(index, context.given);
 }
 
-Status bind_output(sluice_context& context, const char* name, void* data, std::int64_t capacity) {
+Status bind_output(sluice_context& context, const char* name, void* data, std::int64_t capacity,
+                   const exec::DeviceName* device = nullptr) {
   const auto index = SLUICE_TRY(find_spec(context.open->outputs, name, "output"));
-  return context.context.bind_output(index, data, capacity);
+  return device != nullptr ? context.context.bind_device_output(index, data, capacity, *device)
+                           : context.context.bind_output(index, data, capacity);
 }
 
 Status keep_states(sluice_context& context, std::span<const char* const> inputs,
@@ -133,6 +137,30 @@ int32_t sluice_context_keep_states(sluice_context* context, const char* const* i
 
 int64_t sluice_context_kept_bytes(const sluice_context* context) {
   return context == nullptr ? 0 : context->context.kept_bytes();
+}
+
+int32_t sluice_context_set_device_input(sluice_context* context, const char* name,
+                                        const sluice_array* array, const char* backend,
+                                        int32_t device) {
+  return guard([&]() -> sluice::Status {
+    if (context == nullptr || array == nullptr || backend == nullptr) {
+      return null_argument("context, array or backend");
+    }
+    const auto use = SLUICE_TRY(ContextUse::take(context->control));
+    const sluice::exec::DeviceName on = {backend, device};
+    return sluice::api::set_input(*context, name, array, &on);
+  });
+}
+
+int32_t sluice_context_bind_device_output(sluice_context* context, const char* name, void* data,
+                                          int64_t capacity_bytes, const char* backend,
+                                          int32_t device) {
+  return guard([&]() -> sluice::Status {
+    if (context == nullptr || backend == nullptr) return null_argument("context or backend");
+    const auto use = SLUICE_TRY(ContextUse::take(context->control));
+    const sluice::exec::DeviceName on = {backend, device};
+    return sluice::api::bind_output(*context, name, data, capacity_bytes, &on);
+  });
 }
 
 int64_t sluice_context_copied_bytes(const sluice_context* context) {

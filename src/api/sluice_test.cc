@@ -182,4 +182,23 @@ TEST_F(SluiceApi, RefusesStatesThatAreNone) {
   EXPECT_EQ(sluice_context_kept_bytes(nullptr), 0);
 }
 
+TEST_F(SluiceApi, RefusesTensorsOnADeviceThatDoesNotRunTheModel) {
+  const sluice_array array = image();
+  const char* const output = sluice_model_output(model_, 0)->name;
+  const auto set = [&](sluice_context* context, const sluice_array* given, const char* backend) {
+    return sluice_context_set_device_input(context, "image", given, backend, 0);
+  };
+  EXPECT_EQ(set(nullptr, &array, "cuda"), kInvalidArgument);
+  EXPECT_EQ(set(context_, nullptr, "cuda"), kInvalidArgument);
+  EXPECT_EQ(set(context_, &array, nullptr), kInvalidArgument);
+  EXPECT_EQ(set(context_, &array, "cuda"), kFailedPrecondition);
+  EXPECT_THAT(sluice_last_error(), HasSubstr("give them in memory of the host"));
+  const auto bind = [&](const char* name, const char* backend) {
+    return sluice_context_bind_device_output(context_, name, pixels_.data(), 256, backend, 0);
+  };
+  EXPECT_EQ(bind("nothing", "cuda"), kNotFound);
+  EXPECT_EQ(bind(output, nullptr), kInvalidArgument);
+  EXPECT_EQ(bind(output, "cuda"), kFailedPrecondition);
+}
+
 }  // namespace

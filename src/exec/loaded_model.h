@@ -199,6 +199,12 @@ class LoadedModel {
   std::shared_ptr<const ModelState> state_;
 };
 
+/// A device of a backend.
+struct DeviceName {
+  std::string_view backend;
+  std::int32_t number = 0;
+};
+
 /// Called on the running thread before each range of steps, so at least once per iteration of a
 /// loop; by the linear executor also before each segment. An error ends the run with that error.
 /// Takes well below a microsecond.
@@ -251,6 +257,18 @@ class Context {
   Status bring_output(std::size_t index);
   /// Bytes of kept states whose values lie on devices.
   std::int64_t kept_bytes() const;
+
+  /// As set_input and bind_output for memory of `device`, which runs the model. Its address is
+  /// aligned to 64 bytes, and it stays allocated until other memory is set or bound. Work of others
+  /// on it has ended before `run` starts; the outputs are complete when `run` returns.
+  /// Fails besides: kFailedPrecondition for a model that does not run wholly on the device, whose
+  /// shapes a run decides, or that gives an input or a constant as an output, and for a plug-in
+  /// that takes no memory of others; kInvalidArgument for what is not memory of the device;
+  /// kResourceExhausted for an output that is larger than `capacity_bytes`.
+  Status set_device_input(std::size_t index, const terms::TensorView& tensor,
+                          const DeviceName& device);
+  Status bind_device_output(std::size_t index, void* data, std::int64_t capacity_bytes,
+                            const DeviceName& device);
 
   /// For deadlines and cancellation: the runs from now on call it; empty: none. A run in parts does
   /// not, because nothing in it can loop.

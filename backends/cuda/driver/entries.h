@@ -41,6 +41,8 @@
   row(mem_free_host, cuMemFreeHost, 2000, (void* address)) \
   row(mem_host_register, cuMemHostRegister, 6050, (void* address, std::size_t bytes, unsigned flags)) \
   row(mem_host_unregister, cuMemHostUnregister, 4000, (void* address)) \
+  row(pointer_get_attribute, cuPointerGetAttribute, 4000, \
+      (void* value, CuPointerAttribute attribute, CuDevicePointer address)) \
   row(memcpy_htod_async, cuMemcpyHtoDAsync, 3020, \
       (CuDevicePointer target, const void* source, std::size_t bytes, CuStream stream)) \
   row(memcpy_dtoh_async, cuMemcpyDtoHAsync, 3020, \

@@ -25,6 +25,12 @@ SLUICE_CUDA_RESULTS(SLUICE_CUDA_ROW)
 SLUICE_CUDA_DEVICE_ATTRIBUTES(SLUICE_CUDA_ROW)
 #undef SLUICE_CUDA_ROW
 
+static_assert(same_number(CuPointerAttribute::kMemoryType, CU_POINTER_ATTRIBUTE_MEMORY_TYPE));
+static_assert(same_number(CuPointerAttribute::kDeviceOrdinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL));
+static_assert(same_number(CuPointerAttribute::kRangeStart, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR));
+static_assert(same_number(CuPointerAttribute::kRangeSize, CU_POINTER_ATTRIBUTE_RANGE_SIZE));
+static_assert(same_number(CuMemoryType::kHost, CU_MEMORYTYPE_HOST));
+static_assert(same_number(CuMemoryType::kDevice, CU_MEMORYTYPE_DEVICE));
 static_assert(same_number(CuFunctionAttribute::kMaxDynamicSharedBytes,
                           CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
 static_assert(same_number(CuFunctionAttribute::kBinaryVersion, CU_FUNC_ATTRIBUTE_BINARY_VERSION));

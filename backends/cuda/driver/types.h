@@ -61,6 +61,15 @@ enum class CuDeviceAttribute : int {
 #undef SLUICE_CUDA_ROW
 };
 
+enum class CuPointerAttribute : int {
+  kMemoryType = 2,     // CuMemoryType
+  kDeviceOrdinal = 9,  // int
+  kRangeStart = 11,    // CuDevicePointer, of the allocation
+  kRangeSize = 12,     // std::size_t
+};
+
+enum class CuMemoryType : unsigned { kHost = 1, kDevice = 2 };
+
 enum class CuFunctionAttribute : int {
   kMaxThreadsPerBlock = 0,
   kStaticSharedBytes = 1,

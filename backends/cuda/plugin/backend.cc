@@ -1,6 +1,7 @@
 #include "plugin/backend.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "plugin/confine/masked_kernel.h"
@@ -180,6 +181,9 @@ Status Backend::allocate(std::int32_t device, std::int64_t size_bytes, void** ad
   Status status = check_call(
       driver_, driver_.table.mem_alloc(&pointer, bytes),
       "allocating " + std::to_string(size_bytes) + " bytes on device " + std::to_string(device));
+  if (status.code == SLUICE_RESOURCE_EXHAUSTED) {
+    status.text += "; load fewer models, or give it smaller inputs";
+  }
   if (!status.is_ok()) return status;
   *address = reinterpret_cast<void*>(pointer);
   const std::lock_guard lock(mutex_);
@@ -195,13 +199,56 @@ void Backend::release(std::int32_t device, void* address) {
   if (enter(device).is_ok()) driver_.table.mem_free(device_pointer(address));
 }
 
-bool Backend::is_device_memory(const void* address) const {
-  const std::lock_guard lock(mutex_);
+Status Backend::locate(const void* address, bool* is_on_device) const {
   const std::uintptr_t place = device_pointer(address);
-  const auto after = allocations_.upper_bound(place);
-  if (after == allocations_.begin()) return false;
-  const auto& [start, bytes] = *std::prev(after);
-  return place - start < static_cast<std::uintptr_t>(bytes);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto after = allocations_.upper_bound(place);
+    if (after != allocations_.begin()) {
+      const auto& [start, bytes] = *std::prev(after);
+      *is_on_device = place - start < static_cast<std::uintptr_t>(bytes);
+      if (*is_on_device) return plugin::ok();
+    }
+  }
+  // Others of the process allocate too, such as torch. Of the host's memory the driver knows what
+  // is pinned. A device that failed answers nothing: its memory must not pass for the host's.
+  CuMemoryType type = CuMemoryType::kHost;
+  const CuResult result =
+      driver_.table.pointer_get_attribute(&type, CuPointerAttribute::kMemoryType, place);
+  *is_on_device = result == CuResult::kSuccess && type == CuMemoryType::kDevice;
+  if (result == CuResult::kInvalidValue) return plugin::ok();
+  return check_call(driver_, result, "asking where memory lies");
+}
+
+Status Backend::check_memory(std::int32_t device, const void* address, std::int64_t size_bytes) {
+  if (Status status = enter(device); !status.is_ok()) return status;
+  bool is_on_device = false;
+  if (Status status = locate(address, &is_on_device); !status.is_ok()) return status;
+  const CuDevicePointer begin = device_pointer(address);
+  const auto refuse = [&](std::string_view reason) {
+    std::array<char, 2 + 16 + 1> place = {};
+    std::snprintf(place.data(), place.size(), "%#llx", static_cast<unsigned long long>(begin));
+    return plugin::invalid_argument(std::to_string(size_bytes) + " bytes at " + place.data() + " " +
+                                    std::string(reason));
+  };
+  if (!is_on_device) return refuse("are memory of no device, or were freed");
+  using enum CuPointerAttribute;
+  const DriverTable& cu = driver_.table;
+  int owner = device;
+  if (cu.pointer_get_attribute(&owner, kDeviceOrdinal, begin) == CuResult::kSuccess &&
+      owner != device) {
+    return refuse("are memory of device " + std::to_string(owner) + ", not of device " +
+                  std::to_string(device));
+  }
+  // The driver does not know the range of every kind of memory.
+  CuDevicePointer start = 0;
+  std::size_t bytes = 0;
+  if (cu.pointer_get_attribute(&start, kRangeStart, begin) == CuResult::kSuccess &&
+      cu.pointer_get_attribute(&bytes, kRangeSize, begin) == CuResult::kSuccess &&
+      (size_bytes < 0 || static_cast<std::size_t>(size_bytes) > bytes - (begin - start))) {
+    return refuse("pass the end of an allocation of " + std::to_string(bytes));
+  }
+  return plugin::ok();
 }
 
 Status Backend::make_stream(Group& group, std::unique_ptr<Stream>* stream) {
@@ -305,14 +352,19 @@ Status Backend::copy(Stream& stream, const plugin::detail::Command& command,
   void* const target = plugin::detail::address_of(command.outputs[0], bindings);
   const auto bytes = static_cast<std::size_t>(command.size_bytes);
   if (bytes == 0) return plugin::ok();
-  if (!is_device_memory(target)) {
-    if (!is_device_memory(source)) {
+  bool is_from_device = false;
+  bool is_to_device = false;
+  Status status = locate(source, &is_from_device);
+  if (status.is_ok()) status = locate(target, &is_to_device);
+  if (!status.is_ok()) return status;
+  if (!is_to_device) {
+    if (!is_from_device) {
       return plugin::invalid_argument("a copy from host to host; one side is memory of a device");
     }
     return stream.copies.to_host(driver_, stream.handle, command.outputs[0], bindings,
                                  device_pointer(source), bytes);
   }
-  if (!is_device_memory(source)) {
+  if (!is_from_device) {
     return stream.copies.to_device(driver_, stream.handle, device_pointer(target),
                                    command.inputs[0], bindings, bytes);
   }
@@ -374,7 +426,10 @@ Status Backend::wait(Stream& stream, std::int64_t timeout_ns) {
     stream.copies.finish();
   } else {
     stream.copies.forget();
-    if (first.is_ok()) first = check_call(driver_, result, "waiting for the device");
+    if (first.is_ok()) {
+      first =
+          check_call(driver_, result, "waiting for device " + std::to_string(stream.group->device));
+    }
   }
   Status found = stream.reports.take(driver_, stream.handle, report_numbers_);
   return first.is_ok() ? found : first;

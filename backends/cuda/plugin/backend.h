@@ -104,6 +104,8 @@ class Backend {
 
   Status allocate(std::int32_t device, std::int64_t size_bytes, void** address);
   void release(std::int32_t device, void* address);
+  /// Fails: INVALID_ARGUMENT  the bytes are not all memory of the device
+  Status check_memory(std::int32_t device, const void* address, std::int64_t size_bytes);
 
   Status make_stream(Group& group, std::unique_ptr<Stream>* stream);
   void destroy_stream(Stream& stream);
@@ -121,7 +123,10 @@ class Backend {
   /// Requires: the device's context is current.
   Status run_commands(Stream& stream, const CommandList& list, std::size_t begin, std::size_t end,
                       std::span<void* const> bindings);
-  bool is_device_memory(const void* address) const;
+  /// Whether memory of a device is there, the plug-in's or another's in the process. Else it is the
+  /// host's. Requires: a context is current.
+  /// Fails: as the driver, behind a fault of the device
+  Status locate(const void* address, bool* is_on_device) const;
   void count_capture(const Status& captured);
 
  private:

@@ -102,7 +102,9 @@ Status ListGraphs::run(Backend& backend, Stream& stream, const CommandList& list
                        std::span<void* const> bindings) {
   const GraphUse use = backend.driver().graphs;
   if (use != GraphUse::kNone && !is_refused_) {
-    std::vector<bool> on_device = find_on_device(backend, list, bindings);
+    std::vector<bool> on_device;
+    Status found = find_on_device(backend, list, bindings, &on_device);
+    if (!found.is_ok()) return found;
     if (parts_.empty() || on_device != is_on_device_) {
       is_on_device_ = std::move(on_device);
       divide(list);
@@ -132,13 +134,16 @@ Status ListGraphs::run(Backend& backend, Stream& stream, const CommandList& list
   return plugin::ok();
 }
 
-std::vector<bool> ListGraphs::find_on_device(const Backend& backend, const CommandList& list,
-                                             std::span<void* const> bindings) const {
-  std::vector<bool> on_device(static_cast<std::size_t>(list.num_bindings));
-  for (std::size_t i = 0; i < on_device.size(); ++i) {
-    on_device[i] = backend.is_device_memory(bindings[i]);
+Status ListGraphs::find_on_device(const Backend& backend, const CommandList& list,
+                                  std::span<void* const> bindings,
+                                  std::vector<bool>* on_device) const {
+  on_device->resize(static_cast<std::size_t>(list.num_bindings));
+  for (std::size_t i = 0; i < on_device->size(); ++i) {
+    bool is_on_device = false;
+    if (Status status = backend.locate(bindings[i], &is_on_device); !status.is_ok()) return status;
+    (*on_device)[i] = is_on_device;
   }
-  return on_device;
+  return plugin::ok();
 }
 
 bool ListGraphs::runs_alone(const CommandList& list, std::size_t command,

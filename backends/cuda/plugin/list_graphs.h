@@ -79,8 +79,8 @@ class ListGraphs {
   };
 
   void divide(const CommandList& list);
-  std::vector<bool> find_on_device(const Backend& backend, const CommandList& list,
-                                   std::span<void* const> bindings) const;
+  Status find_on_device(const Backend& backend, const CommandList& list,
+                        std::span<void* const> bindings, std::vector<bool>* on_device) const;
   bool runs_alone(const CommandList& list, std::size_t command, std::size_t free_bytes) const;
   std::vector<void*> addresses_of(std::span<void* const> bindings) const;
   Variant& find(std::uint64_t stream, std::vector<void*> addresses);

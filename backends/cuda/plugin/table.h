@@ -2,7 +2,7 @@
 #pragma once
 
 #include "plugin/backend.h"
-#include "plugin/events.h"
+#include "plugin/extensions.h"
 #include "plugin/generate/generate.h"
 #include "plugin/kernel_codes.h"
 
@@ -38,6 +38,7 @@ struct CudaPlugin : plugin::PluginDefaults {
 
   static const void* find_extension(Backend& backend, const char* name) {
     if (std::string_view(name) == SLUICE_EVENTS) return &kEvents;
+    if (std::string_view(name) == SLUICE_FOREIGN_MEMORY) return &kForeignMemory;
     if (std::string_view(name) != SLUICE_KERNEL_CODE) return nullptr;
     return backend.driver().is_emulated ? &kEmulatedKernelCodes : &kKernelCodes;
   }

@@ -50,14 +50,26 @@ std::int64_t DeviceMemories::free(void* address) {
   return block.size_bytes;
 }
 
-int DeviceMemories::device_of(const void* address) const {
+const DeviceMemories::Block* DeviceMemories::find(const void* address, std::int64_t* room) const {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   auto found = blocks_.upper_bound(at);
-  if (found == blocks_.begin()) return -1;
+  if (found == blocks_.begin()) return nullptr;
   --found;
   // The block before the first that starts behind the address, if it reaches that far.
-  const auto size = static_cast<std::uintptr_t>(found->second.size_bytes);
-  return at < found->first + size ? found->second.device : -1;
+  *room = found->second.size_bytes - static_cast<std::int64_t>(at - found->first);
+  return *room > 0 ? &found->second : nullptr;
+}
+
+int DeviceMemories::device_of(const void* address) const {
+  std::int64_t room = 0;
+  const Block* const block = find(address, &room);
+  return block == nullptr ? -1 : block->device;
+}
+
+std::int64_t DeviceMemories::room_at(int device, const void* address) const {
+  std::int64_t room = 0;
+  const Block* const block = find(address, &room);
+  return block != nullptr && block->device == device ? room : 0;
 }
 
 }  // namespace sluice::sim

@@ -25,12 +25,18 @@ class DeviceMemories {
 
   /// The device whose memory holds `address`; -1 for host memory.
   int device_of(const void* address) const;
+  /// Bytes of the device from `address` to the end of what was allocated there; 0 if it is not
+  /// memory of the device.
+  std::int64_t room_at(int device, const void* address) const;
 
  private:
   struct Block {
     int device;
     std::int64_t size_bytes;
   };
+
+  /// The block around an address, and the bytes from there to its end; null if there is none.
+  const Block* find(const void* address, std::int64_t* room) const;
 
   std::vector<std::int64_t> capacity_;
   std::vector<std::int64_t> used_;

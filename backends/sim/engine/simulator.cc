@@ -77,6 +77,15 @@ Status Simulator::allocate(int device, std::int64_t size_bytes, void** address) 
   return status;
 }
 
+Status Simulator::check_memory(int device, const void* address, std::int64_t size_bytes) const {
+  const std::lock_guard lock(mutex_);
+  if (Status status = check_device(device); !status.is_ok()) return status;
+  if (size_bytes >= 0 && size_bytes <= memories_.room_at(device, address)) return plugin::ok();
+  return plugin::invalid_argument(std::to_string(size_bytes) +
+                                  " bytes at this address are no memory of device " +
+                                  std::to_string(device));
+}
+
 void Simulator::free(int device, void* address) {
   const std::lock_guard lock(mutex_);
   const std::int64_t size_bytes = memories_.free(address);

@@ -31,6 +31,8 @@ class Simulator {
   Status allocate(int device, std::int64_t size_bytes, void** address);
   void free(int device, void* address);
   std::int64_t memory_used_bytes(int device) const;
+  /// Fails: SLUICE_INVALID_ARGUMENT unless the bytes are allocated on the device.
+  Status check_memory(int device, const void* address, std::int64_t size_bytes) const;
 
   /// Fails unless the cores are distinct, exist, and belong to no other group.
   Status create_group(int device, std::span<const std::int32_t> cores, Group** group);

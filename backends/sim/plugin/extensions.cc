@@ -6,6 +6,7 @@
 
 #include "engine/simulator.h"
 #include "sluice/extensions/events.h"
+#include "sluice/extensions/foreign_memory.h"
 #include "sluice/extensions/topology.h"
 #include "sluice/extensions/virtual_time.h"
 
@@ -139,11 +140,22 @@ sluice_code stream_wait_event(sluice_stream* stream, sluice_event* event, sluice
 constexpr sluice_events kEvents = {sizeof(sluice_events), event_create, event_destroy, event_record,
                                    stream_wait_event};
 
+// ---- sluice.foreign_memory/1 --------------------------------------------------------------------
+
+sluice_code check_memory(sluice_backend* backend, std::int32_t device, const void* address,
+                         std::int64_t size_bytes, sluice_message* message) {
+  return guard(message,
+               [&] { return simulator_of(backend).check_memory(device, address, size_bytes); });
+}
+
+constexpr sluice_foreign_memory kForeignMemory = {sizeof(sluice_foreign_memory), 0, check_memory};
+
 }  // namespace
 
 const void* find_extension(sluice_backend*, const char* name) {
   if (std::strcmp(name, SLUICE_DEVICE_RESET) == 0) return &kDeviceReset;
   if (std::strcmp(name, SLUICE_EVENTS) == 0) return &kEvents;
+  if (std::strcmp(name, SLUICE_FOREIGN_MEMORY) == 0) return &kForeignMemory;
   if (std::strcmp(name, SLUICE_TOPOLOGY) == 0) return &kTopology;
   if (std::strcmp(name, SLUICE_VIRTUAL_TIME) == 0) return &kVirtualTime;
   return nullptr;

@@ -90,8 +90,10 @@ class _Graph:
         self._numbers = _numbers(args, {*self._tensors, *frozen, *sizes})
         wrapper = _Wrapper(graph, args, self._tensors, self._numbers, self._written, sizes)
         shapes = _dynamic_shapes(placeholders, self._tensors)
+        gpus = {args[i].device for i in self._tensors if args[i].device.type == "cuda"}
+        self._device = gpus.pop() if gpus else None
         self._traced = trace(wrapper.eval(), tuple(each.detach() for each in self._inputs(args)),
-                             compiler_args=compiler_args,
+                             compiler_args=compiler_args, device="cuda" if self._device else None,
                              dynamic_shapes=shapes and (*shapes, *(None for _ in self._numbers)))
 
     def __call__(self, args: Sequence[Any]) -> Any:
@@ -103,7 +105,8 @@ class _Graph:
         return results
 
     def _inputs(self, args: Sequence[Any]) -> list[torch.Tensor]:
-        return [*(args[i] for i in self._tensors), *(torch.tensor(args[i]) for i in self._numbers)]
+        return [*(args[i] for i in self._tensors),
+                *(torch.tensor(args[i], device=self._device) for i in self._numbers)]
 
 
 class _Wrapper(torch.nn.Module):

@@ -19,7 +19,7 @@ from ..tracing import metadata
 from ..tracing.output_types import match_types
 from ..tracing.compiling import as_options, compile_model, make_workdir
 from ..tracing.size_buckets import Buckets, Observed, merge_sizes
-from . import exporting, record, shapes
+from . import devices, exporting, record, shapes
 from .functional import Call, Functional, example_call, parameter_names
 from .partition import PartitionerConfig, partitioned
 from .traced import TracedModel, placed
@@ -38,6 +38,7 @@ def trace(
     dynamic_shapes: Any = None,
     buckets: Buckets | None = None,
     frontend: str = "export",
+    device: str | None = None,
 ) -> TracedModel:
     """Traces a function or module with example inputs and compiles it.
 
@@ -47,7 +48,8 @@ def trace(
     gets the ONNX model, the package and a report. `compiler_args`: options of `sluice compile`.
     `partitioner_config`: leaves operators that Sluice cannot run to torch. `inline_weights`: False keeps the names of the weights, for replace_weights.
     `dynamic_shapes`: dimensions that vary, as for torch.export; strings name them too. `buckets`: the sizes that
-    they are traced at. `frontend`: "export" or "torchscript".
+    they are traced at. `frontend`: "export" or "torchscript". `device`: "cuda" compiles for a GPU; calls then take and
+    give tensors there. The model and the example inputs may be there, too.
     Raises InvalidArgument for wrong arguments, Unimplemented for what cannot be traced.
     """
     if frontend not in exporting.FRONTENDS:
@@ -56,7 +58,12 @@ def trace(
         raise InvalidArgument('inline_weights=False needs frontend="export" and no buckets')
     if partitioner_config is not None and (not inline_weights or frontend != "export" or dynamic_shapes is not None):
         raise InvalidArgument('partitioner_config needs frontend="export", inlined weights and fixed shapes')
-    options = as_options(compiler_args)
+    devices.check_device(device, {
+        "input_output_aliases": input_output_aliases, "partitioner_config": partitioner_config, "buckets": buckets,
+        "dynamic_shapes": dynamic_shapes, "inline_weights=False": not inline_weights})
+    options = devices.options_for(device, as_options(compiler_args))
+    if device == "cuda":
+        func, example_inputs = devices.to_processor(func, example_inputs)
     workdir = make_workdir(compiler_workdir)
     call = example_call(func, example_inputs, input_output_aliases or {})
     if partitioner_config is not None:
@@ -72,7 +79,7 @@ def trace(
         model = to_model(call, flat_shapes, frontend, workdir, optimize=inline_weights)
     if not inline_weights:
         keep_apart(model, call, options)
-    return TracedModel(placed(compile_model(model, options, workdir)))
+    return TracedModel(placed(devices.checked(compile_model(model, options, workdir), device)))
 
 
 def _to_bucket_model(func: Any, example: Call, flat_shapes: Sequence[Any] | None, buckets: Buckets, frontend: str,

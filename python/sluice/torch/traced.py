@@ -16,6 +16,7 @@ from .. import arrays
 from ..errors import InvalidArgument
 from ..opening import open_package as load_package
 from ..model import Model, Path, TensorSpec
+from ..signature import GPU
 from ..stateful import State, StatefulModel, with_states
 from ..tracing.batching import Batching
 from ..tracing.size_buckets import SizeCheck
@@ -181,7 +182,8 @@ class TracedModel(nn.Module):
 
 
 def _as_array(value: Any) -> Any:
-    return arrays.from_torch(value) if isinstance(value, torch.Tensor) else value
+    is_on_processor = isinstance(value, torch.Tensor) and value.device.type != GPU
+    return arrays.from_torch(value) if is_on_processor else value
 
 
 def _as_torch(value: Any) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import os
 import pathlib
-import subprocess
 import sys
 from types import ModuleType
 
@@ -17,32 +16,19 @@ import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-import sluice.torch
-
-
-class Embedder(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.table = nn.Embedding(10, 8)
-        self.linear = nn.Linear(8, 16)
-
-    def forward(self, ids: torch.Tensor, scale: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        y = self.linear(self.table(ids)).relu() * scale
-        return y, y.softmax(-1)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import gpu_models  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     work = tmp_path_factory.mktemp("extensions")
-    examples = torch.zeros(2, 3, dtype=torch.int64), torch.ones(16)
-    sluice.torch.trace(Embedder().eval(), examples, compiler_workdir=work)
-    # The compiler for CUDA of the machine, not the stand-in for it that this environment's torch needs.
-    env = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
-    made = subprocess.run([os.environ["SLUICE_PROGRAM"], "compile", work / "model.onnx", "--backend", "cuda", "--emit",
-                           f"torch-extension={work / 'embedder'}"], env=env, text=True, capture_output=True, check=False)
-    if "no compiler for CUDA" in made.stderr:
-        pytest.skip(made.stderr)
-    assert made.returncode == 0, made.stderr
+    try:
+        gpu_models.make(work, ["embedder"])
+    except RuntimeError as error:
+        if "no compiler for CUDA" in str(error):
+            pytest.skip(str(error))
+        raise
     return work / "embedder"
 
 

@@ -6,6 +6,7 @@
 
 #include "backend/memory.h"
 #include "base/no_memory.h"
+#include "exec/context/device_ends.h"
 #include "exec/context/frame.h"
 #include "exec/context/frame_runner.h"
 #include "exec/context/step.h"
@@ -101,6 +102,7 @@ class Run {
  private:
   Status take_inputs() {
     SLUICE_TRY(check_states_apart(state_));
+    SLUICE_TRY(check_bound_memory(state_));
     // Strings of the last run end here: outputs of strings were encoded into memory of their own.
     state_.texts.reset();
     ++state_.run_number;
@@ -208,6 +210,11 @@ class Run {
     if (to.view.element == ir::ElementType::kString) SLUICE_TRY(encode(to, from.view));
     // The kernel wrote to the bound memory itself.
     if (to.bound == nullptr || to.view.data == to.bound) return ok_status();
+    if (to.is_on_device) {
+      return make_error(Code::kFailedPrecondition,
+                        "the memory of a device bound to output \"{}\" overlaps an input",
+                        output_spec(index).name);
+    }
     if (to.view.size_bytes > to.capacity_bytes) {
       return make_error(Code::kResourceExhausted,
                         "output \"{}\" has {} bytes, the memory bound to it {}",
@@ -244,6 +251,7 @@ Status take_input(ContextState& state, std::size_t index, const terms::TensorVie
   BoundInput& input = state.inputs[index];
   input.view = tensor;
   input.is_set = true;
+  input.is_on_device = false;
   // The last binding wins, whichever form it has.
   input.value = {};
   input.address = tensor.data;
@@ -338,7 +346,36 @@ Status Context::bind_output(std::size_t index, void* data, std::int64_t capacity
     SLUICE_TRY(end_state(*state_, *pair));
   }
   state_->outputs[index].bound = data;
+  state_->outputs[index].is_on_device = false;
   state_->outputs[index].capacity_bytes = data == nullptr ? 0 : capacity_bytes;
+  return ok_status();
+}
+
+Status Context::set_device_input(std::size_t index, const terms::TensorView& tensor,
+                                 const DeviceName& device) {
+  if (index >= state_->inputs.size()) return no_input(*state_, index);
+  SLUICE_TRY(check_device_ends(*state_, device));
+  SLUICE_TRY(check_device_memory(*state_, "input", state_->model->signature.inputs[index].name,
+                                 tensor.data, tensor.size_bytes));
+  SLUICE_TRY(take_input(*state_, index, tensor));
+  state_->inputs[index].is_on_device = true;
+  return ok_status();
+}
+
+Status Context::bind_device_output(std::size_t index, void* data, std::int64_t capacity_bytes,
+                                   const DeviceName& device) {
+  SLUICE_TRY(bind_output(index, nullptr, 0));
+  if (data == nullptr) return ok_status();
+  SLUICE_TRY(check_device_ends(*state_, device));
+  const terms::TensorSpec& spec = state_->model->signature.outputs[index];
+  if (const auto bytes = ir::run_bytes(spec.type); bytes && *bytes > capacity_bytes) {
+    return make_error(Code::kResourceExhausted,
+                      "output \"{}\" has {} bytes, the memory bound to it {}", spec.name, *bytes,
+                      capacity_bytes);
+  }
+  SLUICE_TRY(check_device_memory(*state_, "output", spec.name, data, capacity_bytes));
+  SLUICE_TRY(bind_output(index, data, capacity_bytes));
+  state_->outputs[index].is_on_device = true;
   return ok_status();
 }
 

@@ -21,6 +21,7 @@ class KeptStates;
 /// An input as the caller set it.
 struct BoundInput {
   bool is_set = false;
+  bool is_on_device = false;  ///< `view`: the host cannot read it
   terms::TensorView view;
   const void* address = nullptr;  ///< the caller's memory, or `staging` if that is not aligned
   AlignedBuffer staging;
@@ -30,6 +31,7 @@ struct BoundInput {
 /// An output as the caller gets it.
 struct BoundOutput {
   void* bound = nullptr;
+  bool is_on_device = false;  ///< `bound`: the host cannot write it
   std::int64_t capacity_bytes = 0;
   terms::TensorView view;
   AlignedBuffer encoded;  ///< strings as offsets and bytes

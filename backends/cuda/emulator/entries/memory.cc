@@ -85,6 +85,34 @@ CuResult mem_host_unregister(void* address) {
   });
 }
 
+/// Host memory that is not pinned is not known to the driver.
+CuResult pointer_get_attribute(void* value, CuPointerAttribute attribute, CuDevicePointer address) {
+  return call_in_context([&](Machine& machine, Context&, Scheduler::Lock&) {
+    AddressSpace::Place place;
+    if (!machine.memory.resolve(address, 1, &place).is_none()) return CuResult::kInvalidValue;
+    const Allocation* const found = place.allocation.get();
+    if (attribute == CuPointerAttribute::kMemoryType) {
+      *static_cast<CuMemoryType*>(value) =
+          found == nullptr ? CuMemoryType::kHost : CuMemoryType::kDevice;
+      return CuResult::kSuccess;
+    }
+    // Of pinned memory nobody asks for the rest.
+    if (found == nullptr) return CuResult::kNotSupported;
+    switch (attribute) {
+      case CuPointerAttribute::kDeviceOrdinal:
+        *static_cast<int*>(value) = found->device;
+        return CuResult::kSuccess;
+      case CuPointerAttribute::kRangeStart:
+        *static_cast<CuDevicePointer*>(value) = found->address;
+        return CuResult::kSuccess;
+      case CuPointerAttribute::kRangeSize:
+        *static_cast<std::size_t*>(value) = found->bytes;
+        return CuResult::kSuccess;
+      default: return CuResult::kNotSupported;
+    }
+  });
+}
+
 }  // namespace
 
 void fill_memory_entries(DriverTable& table) {
@@ -95,6 +123,7 @@ void fill_memory_entries(DriverTable& table) {
   table.mem_free_host = mem_free_host;
   table.mem_host_register = mem_host_register;
   table.mem_host_unregister = mem_host_unregister;
+  table.pointer_get_attribute = pointer_get_attribute;
 }
 
 }  // namespace sluice::cuda::emulator

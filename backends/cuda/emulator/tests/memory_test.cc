@@ -1,5 +1,7 @@
 // Device memory: bounds, ends of life, sticky errors, access between devices.
 
+#include <tuple>
+
 #include "emulator/testing/emulator_test.h"
 
 namespace sluice::cuda::emulator {
@@ -33,6 +35,32 @@ TEST_F(MemoryTest, FreedBytesGoOnceNoRunningAccessHoldsThem) {
   EXPECT_TRUE(bytes.expired());
   AddressSpace::Place late;
   EXPECT_THAT(memory.resolve(allocation->address, 4, &late).text, HasSubstr("was freed"));
+}
+
+TEST_F(MemoryTest, AddressesTellWhereTheyLie) {
+  start();
+  const CuDevicePointer number = make_int(0);
+  void* pinned = nullptr;
+  ASSERT_EQ(cu_.mem_host_alloc(&pinned, 8, 0), CuResult::kSuccess);
+  const auto type_of = [&](CuDevicePointer address, CuMemoryType* type) {
+    return cu_.pointer_get_attribute(type, CuPointerAttribute::kMemoryType, address);
+  };
+  int device = -1;
+  CuDevicePointer begin = 0;
+  std::size_t bytes = 0;
+  using enum CuPointerAttribute;
+  EXPECT_EQ(cu_.pointer_get_attribute(&device, kDeviceOrdinal, number + 3), CuResult::kSuccess);
+  EXPECT_EQ(cu_.pointer_get_attribute(&begin, kRangeStart, number + 3), CuResult::kSuccess);
+  EXPECT_EQ(cu_.pointer_get_attribute(&bytes, kRangeSize, number + 3), CuResult::kSuccess);
+  EXPECT_THAT(std::tuple(device, begin, bytes), testing::FieldsAre(0, number, sizeof(int)));
+  CuMemoryType type = {};
+  EXPECT_EQ(type_of(number + 3, &type), CuResult::kSuccess);
+  EXPECT_EQ(type, CuMemoryType::kDevice);
+  EXPECT_EQ(type_of(reinterpret_cast<CuDevicePointer>(pinned), &type), CuResult::kSuccess);
+  EXPECT_EQ(type, CuMemoryType::kHost);
+  EXPECT_EQ(type_of(reinterpret_cast<CuDevicePointer>(&type), &type), CuResult::kInvalidValue);
+  EXPECT_EQ(cu_.mem_free(number), CuResult::kSuccess);
+  EXPECT_EQ(type_of(number, &type), CuResult::kInvalidValue);
 }
 
 TEST_F(MemoryTest, CopyPastTheEndIsRefusedWithBothSizes) {

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "emulator/emulated_driver.h"
-#include "plugin/events.h"
+#include "plugin/extensions.h"
 
 namespace sluice::cuda {
 namespace {
@@ -17,12 +17,14 @@ using ::testing::HasSubstr;
 
 class BackendTest : public ::testing::Test {
  protected:
-  void start(std::uint64_t seed = 1, std::int64_t memory_bytes = 1 << 20) {
+  void start(std::uint64_t seed = 1, std::int64_t memory_bytes = 1 << 20,
+             std::size_t num_devices = 1) {
     streams_.clear();
     backend_.reset();
     emulator::Description description;
     description.seed = seed;
     description.devices[0].memory_bytes = memory_bytes;
+    description.devices.resize(num_devices, description.devices[0]);
     std::unique_ptr<emulator::EmulatedDriver> emulated;
     ASSERT_EQ(emulator::EmulatedDriver::start(description, nullptr, &emulated).text, "");
     Driver driver = {emulated->table(), true, Confine::kNothing, nullptr};
@@ -112,6 +114,44 @@ TEST_F(BackendTest, BytesGoThereAndBack) {
   EXPECT_TRUE(copy(stream, two, received.data(), 400).is_ok());
   EXPECT_EQ(backend_->wait(stream, 1'000'000'000).text, "");
   EXPECT_EQ(sent, received);
+}
+
+TEST_F(BackendTest, MemoryOfOthersOnTheDeviceIsCopiedThere) {
+  start();
+  Stream& stream = make_stream();
+  const DriverTable& cu = backend_->driver().table;
+  CuDevicePointer others = 0;
+  ASSERT_EQ(cu.mem_alloc(&others, 8), CuResult::kSuccess);
+  void* const own = allocate(8);
+  const std::uint64_t sent = 123;
+  std::uint64_t received = 0;
+  EXPECT_TRUE(copy(stream, const_cast<std::uint64_t*>(&sent), own, 8).is_ok());
+  EXPECT_TRUE(copy(stream, own, reinterpret_cast<void*>(others), 8).is_ok());
+  EXPECT_TRUE(copy(stream, reinterpret_cast<void*>(others), own, 8).is_ok());
+  EXPECT_TRUE(copy(stream, own, &received, 8).is_ok());
+  EXPECT_EQ(backend_->wait(stream, -1).text, "");
+  EXPECT_EQ(sent, received);
+}
+
+TEST_F(BackendTest, MemoryIsTheDevicesFromItsFirstToItsLastByte) {
+  start(1, 1 << 20, 2);
+  const DriverTable& cu = backend_->driver().table;
+  CuDevicePointer others = 0;
+  ASSERT_TRUE(backend_->enter(1).is_ok());
+  ASSERT_EQ(cu.mem_alloc(&others, 64), CuResult::kSuccess);
+  const auto check = [&](int device, CuDevicePointer address, std::int64_t bytes) {
+    return backend_->check_memory(device, reinterpret_cast<void*>(address), bytes).text;
+  };
+  EXPECT_EQ(check(1, others, 64), "");
+  EXPECT_EQ(check(1, others + 60, 4), "");
+  EXPECT_THAT(check(1, others + 60, 5), HasSubstr("pass the end of an allocation of 64"));
+  EXPECT_THAT(check(1, others, -1), HasSubstr("pass the end"));
+  EXPECT_THAT(check(0, others, 64), HasSubstr("are memory of device 1, not of device 0"));
+  EXPECT_THAT(check(2, others, 64), HasSubstr("no device 2"));
+  EXPECT_THAT(check(1, reinterpret_cast<CuDevicePointer>(&others), 8),
+              HasSubstr("are memory of no device, or were freed"));
+  ASSERT_EQ(cu.mem_free(others), CuResult::kSuccess);
+  EXPECT_THAT(check(1, others, 64), HasSubstr("are memory of no device, or were freed"));
 }
 
 TEST_F(BackendTest, OutOfMemoryNamesTheDeviceAndWhatIsLeft) {

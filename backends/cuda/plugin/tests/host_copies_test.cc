@@ -2,7 +2,7 @@
 
 #include "plugin/host_copies.h"
 
-#include "plugin/events.h"
+#include "plugin/extensions.h"
 #include "plugin/testing/device_lists.h"
 
 namespace sluice::cuda {

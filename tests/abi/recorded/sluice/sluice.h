@@ -79,6 +79,16 @@ SLUICE_API sluice_code sluice_context_set_input(sluice_context* context, const c
                                                 const sluice_array* array);
 SLUICE_API sluice_code sluice_context_bind_output(sluice_context* context, const char* name,
                                                   void* data, int64_t capacity_bytes);
+SLUICE_API sluice_code sluice_context_keep_states(sluice_context* context,
+                                                  const char* const* inputs,
+                                                  const char* const* outputs, size_t num_states);
+SLUICE_API int64_t sluice_context_kept_bytes(const sluice_context* context);
+SLUICE_API sluice_code sluice_context_set_device_input(sluice_context* context, const char* name,
+                                                       const sluice_array* array,
+                                                       const char* backend, int32_t device);
+SLUICE_API sluice_code sluice_context_bind_device_output(sluice_context* context, const char* name,
+                                                         void* data, int64_t capacity_bytes,
+                                                         const char* backend, int32_t device);
 SLUICE_API int64_t sluice_context_copied_bytes(const sluice_context* context);
 SLUICE_API int64_t sluice_context_recorded_bytes(const sluice_context* context);
 SLUICE_API sluice_code sluice_context_run(sluice_context* context);

@@ -1,4 +1,4 @@
-#include "plugin/events.h"
+#include "plugin/extensions.h"
 
 #include "plugin/backend.h"
 
@@ -65,8 +65,16 @@ sluice_code wait(sluice_stream* stream, sluice_event* event, sluice_message* mes
   });
 }
 
+sluice_code check_memory(sluice_backend* backend, std::int32_t device, const void* address,
+                         std::int64_t size_bytes, sluice_message* message) {
+  return plugin::guard(message, [&] {
+    return reinterpret_cast<Backend*>(backend)->check_memory(device, address, size_bytes);
+  });
+}
+
 }  // namespace
 
 const sluice_events kEvents = {sizeof(sluice_events), create, destroy, record, wait};
+const sluice_foreign_memory kForeignMemory = {sizeof(sluice_foreign_memory), 0, check_memory};
 
 }  // namespace sluice::cuda
