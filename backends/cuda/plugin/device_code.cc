@@ -19,6 +19,9 @@ constexpr int kMaxEmulated = 90;
 
 Status check_call(const Driver& driver, CuResult result, std::string_view what) {
   Status status = check(result, what);
+  // Before the explanation, because callers cut long texts.
+  if (ends_context(result))
+    status.text += "; this process reaches the device no more, start it anew";
   if (status.is_ok() || driver.table.explain == nullptr) return status;
   if (const std::string more = driver.table.explain(); !more.empty()) status.text += ": " + more;
   return status;

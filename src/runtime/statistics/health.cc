@@ -19,8 +19,10 @@ std::int64_t count_of(const ModelStatisticsSnapshot& statistics, RuntimeCode cod
 
 terms::Health health_of(const ModelStatisticsSnapshot& statistics, bool has_failed) {
   if (has_failed) {
-    return {terms::HealthState::kFailed, "its device was lost",
-            "reset the model when its device works again, or load it elsewhere"};
+    return {
+        terms::HealthState::kFailed, "its device was lost",
+        "reset its device, then the model; where a device has no reset, start this process anew or "
+        "load the model elsewhere"};
   }
   if (count_of(statistics, RuntimeCode::kDeviceError) > 0) {
     return {terms::HealthState::kDegraded, "its device was lost and came back",

@@ -21,6 +21,8 @@ constexpr std::int64_t kCancelTimeoutNs = 10'000'000'000;
 /// answer that counts as silence: a machine that was suspended must not end its workers.
 constexpr std::int64_t kBeatNs = 1'000'000'000;
 constexpr std::int64_t kMaxLookNs = 250'000'000;
+/// Of what a worker says when it ends itself.
+constexpr std::size_t kMaxWordBytes = 1500;
 
 /// Limited to a decade: adding the largest timeout to now would overflow.
 std::chrono::steady_clock::time_point after(std::int64_t timeout_ns) {
@@ -131,6 +133,13 @@ void WorkerLink::read_messages() {
 
 /// The worker may be hostile: unknown ids and second answers are ignored.
 void WorkerLink::take_message(const json& message) {
+  const auto op = JsonValue(message, "").text_or("op", "");
+  if (op.is_ok() && *op == "end") {
+    const auto why = JsonValue(message, "").text_or("why", "");
+    const std::lock_guard lock(mutex_);
+    if (why.is_ok()) last_words_ = why->substr(0, kMaxWordBytes);
+    return;
+  }
   const auto id = JsonValue(message, "").int_or("id", 0, 0, std::int64_t{1} << 62);
   if (!id.is_ok()) return;
   const Status status = status_from_json(message);
@@ -206,6 +215,8 @@ void WorkerLink::die() {
     std::string what = "died of " + end;
     if (silent_ns_ > options_.silence_limit_ns) {
       what = fmt::format("was ended because it did not answer for {} s", silent_ns_ / kSecondNs);
+    } else if (!last_words_.empty()) {
+      what = "ended itself: " + last_words_;
     } else if (ignores_stop_) {
       what = fmt::format("was ended because a run went on for {} s after it was to stop",
                          overdue_ns_ / kSecondNs);

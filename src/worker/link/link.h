@@ -96,6 +96,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   std::int64_t silent_ns_ = 0;
   std::int64_t overdue_ns_ = 0;  ///< of the last answer to a ping (Engine::overdue_ns)
   bool ignores_stop_ = false;    ///< why it is killed
+  std::string last_words_;       ///< why it ends itself
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Call> calls_;
   std::atomic<bool> is_receiving_ = true;

@@ -55,6 +55,7 @@ Bundle bundle_of(const runtime::Reply& reply, bool wants_detail) {
 /// A reply on its way to the daemon.
 struct Requests::Answer {
   std::uint64_t request = 0;
+  std::uint64_t model = 0;
   bool wants_detail = false;
   std::span<std::byte> room;  ///< the daemon's, for the bundle
   runtime::Reply reply;
@@ -67,9 +68,11 @@ struct Requests::Answer {
 };
 
 Result<std::unique_ptr<Requests>> Requests::create(runtime::ModelHost& models,
-                                                   std::shared_ptr<shm::Region> memory) {
+                                                   std::shared_ptr<shm::Region> memory,
+                                                   OnDeviceError on_device_error) {
   auto ring = SLUICE_TRY(shm::RingServer::create(memory->mapped()));
-  return std::unique_ptr<Requests>(new Requests(models, std::move(memory), std::move(ring)));
+  return std::unique_ptr<Requests>(
+      new Requests(models, std::move(memory), std::move(ring), std::move(on_device_error)));
 }
 
 void Requests::run() {
@@ -119,6 +122,7 @@ Result<std::shared_ptr<dispatch::ModelRef>> Requests::find_model(std::uint64_t h
 Status Requests::submit(const shm::Submission& entry) {
   const auto answer = std::make_shared<Answer>();
   answer->request = entry.head.request;
+  answer->model = entry.head.model;
   answer->room = SLUICE_TRY(place(entry.tensors[1]));
   const auto wanted = SLUICE_TRY(read_bundle(SLUICE_TRY(place(entry.tensors[0]))));
   answer->wants_detail = wanted.numbers[0] != 0;
@@ -157,6 +161,9 @@ void Requests::cancel(const shm::Submission& entry) {
 
 /// Into its room, if that is large enough; else the daemon is asked for more.
 void Requests::send(const std::shared_ptr<Answer>& answer) {
+  if (answer->reply.code == RuntimeCode::kDeviceError) {
+    on_device_error_(answer->model, answer->reply.errors.to_status().message());
+  }
   const std::int64_t num_bytes = bundle_bytes(answer->bundle, answer->room);
   if (num_bytes <= static_cast<std::int64_t>(answer->room.size())) {
     write_bundle(answer->bundle, answer->room);

@@ -1,9 +1,11 @@
 // The requests that come through a worker's ring.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "dispatch/flight_table.h"
 #include "runtime/model_host.h"
@@ -16,9 +18,14 @@ namespace sluice::worker {
 /// Takes entries (setup.h), has the models answer them, completes them.
 class Requests {
  public:
+  /// Told of a device that failed in a run of a model, and why, before the answer is sent. May end
+  /// the process. Any thread.
+  using OnDeviceError = std::function<void(std::uint64_t model, const std::string& why)>;
+
   /// `models` outlives it. Fails: kInvalidArgument where the memory holds no ring.
   static Result<std::unique_ptr<Requests>> create(runtime::ModelHost& models,
-                                                  std::shared_ptr<shm::Region> memory);
+                                                  std::shared_ptr<shm::Region> memory,
+                                                  OnDeviceError on_device_error);
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
   ~Requests() = default;
@@ -29,8 +36,12 @@ class Requests {
  private:
   struct Answer;
 
-  Requests(runtime::ModelHost& models, std::shared_ptr<shm::Region> memory, shm::RingServer ring)
-      : host_(models), memory_(std::move(memory)), ring_(std::move(ring)) {}
+  Requests(runtime::ModelHost& models, std::shared_ptr<shm::Region> memory, shm::RingServer ring,
+           OnDeviceError on_device_error)
+      : host_(models),
+        memory_(std::move(memory)),
+        ring_(std::move(ring)),
+        on_device_error_(std::move(on_device_error)) {}
   void serve(const shm::Submission& entry);
   Status submit(const shm::Submission& entry);
   void cancel(const shm::Submission& entry);
@@ -43,6 +54,7 @@ class Requests {
   runtime::ModelHost& host_;
   const std::shared_ptr<shm::Region> memory_;
   shm::RingServer ring_;
+  const OnDeviceError on_device_error_;
   std::map<std::uint64_t, std::shared_ptr<dispatch::ModelRef>> models_;  ///< by handle; of `run`
   dispatch::FlightTable flights_;                                        ///< by the daemon's id
   std::mutex mutex_;

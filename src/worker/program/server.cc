@@ -8,10 +8,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <thread>
 #include <utility>
 
+#include "backend/extensions/device_reset.h"
 #include "backend/registry.h"
 #include "base/process/memory_limit.h"
 #include "base/process/start_thread.h"
@@ -37,6 +39,8 @@ using terms::ModelHandle;
 
 // Below the largest number, so that sums of two fields do not overflow.
 constexpr std::int64_t kMaxInt64 = std::int64_t{1} << 62;
+/// Of the last words of a worker.
+constexpr std::size_t kMaxReasonBytes = 1500;
 
 /// Pins this thread and all threads that it starts.
 Status stay_on(const std::vector<std::int32_t>& cpus) {
@@ -160,7 +164,9 @@ class Server {
     request.first = {terms::DeviceId(setup.first_device), setup.first_core};
     request.memory_bytes = setup.memory_bytes;
     group_ = SLUICE_TRY(engine->create_group(request));
-    requests_ = SLUICE_TRY(Requests::create(*engine, memory_));
+    requests_ = SLUICE_TRY(Requests::create(
+        *engine, memory_,
+        [this](std::uint64_t model, const std::string& why) { end_if_lost(model, why); }));
     if (setup.is_filtered) SLUICE_TRY(filter_system_calls());
     engine_ = std::move(engine);
     // requests_ is never destroyed: the process ends by _exit.
@@ -186,12 +192,37 @@ class Server {
     return ok_status();
   }
 
+  /// Behind a fault of such a device only a new process computes, and the daemon starts one when
+  /// this one ends. It answers what is in flight with the reason.
+  void end_if_lost(std::uint64_t model, const std::string& why) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!on_devices_without_reset_.contains(model)) return;
+    }
+    const std::lock_guard lock(send_mutex_);
+    const Status status = channel_.send({{"op", "end"}, {"why", why.substr(0, kMaxReasonBytes)}});
+    (void)status;  // the daemon then sees the end alone
+    _exit(4);
+  }
+
+  Result<bool> needs_devices_without_reset(const package::Executable& executable) const {
+    for (const std::string& name : executable.backends) {
+      const auto backend = SLUICE_TRY(backends_.find(name));
+      if (SLUICE_TRY(backend::is_lost_for_good(*backend))) return true;
+    }
+    return false;
+  }
+
   Result<json> load(const JsonValue& body, int fd, const std::stop_token& stop) {
     runtime::LoadRequest request(SLUICE_TRY(terms::load_options_from_json(body)));
     request.executable = SLUICE_TRY(map_package(fd));
     request.group = group_;
     if (request.seed) request.random = exec::RandomSource::create(request.seed);
     const ModelHandle model = SLUICE_TRY(engine_->load(request, stop));
+    if (SLUICE_TRY(needs_devices_without_reset(*request.executable))) {
+      const std::lock_guard lock(mutex_);
+      on_devices_without_reset_.insert(static_cast<std::uint64_t>(model));
+    }
     return info_json(static_cast<std::uint64_t>(model), SLUICE_TRY(engine_->info(model)));
   }
 
@@ -232,6 +263,7 @@ class Server {
   std::mutex send_mutex_;
   std::mutex mutex_;
   std::map<std::int64_t, std::shared_ptr<std::stop_source>> calls_;
+  std::set<std::uint64_t> on_devices_without_reset_;  ///< models; handles are never given twice
   std::shared_ptr<shm::Region> memory_;
   backend::BackendRegistry backends_;
   std::unique_ptr<runtime::DriverSource> drivers_;

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""What a daemon does behind a fault of a GPU, from which only a new process leads out: the plug-in `cuda` over a driver
+whose machine is emulated, which fails as a GPU does.
+
+    tests/daemon/models/device_faults.py BUILD_FOLDER
+
+Skipped where no CUDA toolkit is installed to compile the kernels.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from harness import BUILD, DIGITS, Daemon, Sluice, at, eventually, holds, prove, same  # noqa: E402
+
+DRIVER = BUILD / "lib/libsluice_cuda_emulated_libcuda.so"
+# For a GPU that the machine lacks, so that loads take the kernels' PTX, which the emulator runs.
+FOR_GPU = ("--shape", "N=1", "--backend", "cuda", "--arch", "sm_120")
+
+
+def packages(folder: Path) -> tuple[Path, Path]:
+    """The digits, and the same with a kernel that writes elsewhere when it meets large numbers."""
+    sound, faulty, kernels = folder / "digits.sluice", folder / "faulty.sluice", folder / "kernels"
+    Sluice().text("compile", str(DIGITS), "-o", str(sound), *FOR_GPU, "--emit", f"cuda={kernels}")
+    source = next(kernels.glob("Softmax*.cu"))
+    begin = "sluice_kernel(const float* x0, float* y) {"
+    text = source.read_text()
+    assert begin in text, text
+    source.write_text(text.replace(begin, f"{begin}\n  if (x0[0] > 1e4f || x0[0] < -1e4f) y += 1 << 24;"))
+    Sluice().text("compile", str(DIGITS), "-o", str(faulty), *FOR_GPU, "--code", str(kernels))
+    (folder / "large.json").write_text(json.dumps({"type": "f32", "shape": [1, 1, 8, 8], "data": [1e8] * 64}))
+    return sound, faulty
+
+
+def machine(folder: Path) -> dict[str, str]:
+    """The variables of a process with two emulated GPUs."""
+    drivers = folder / "drivers"
+    drivers.mkdir()
+    (drivers / "libcuda.so.1").symlink_to(DRIVER)
+    # The vendor's libraries would ask this driver for what it lacks.
+    return {"LD_LIBRARY_PATH": str(drivers), "SLUICE_CUDA_EMULATED": "devices=2,capability=9.0",
+            "SLUICE_CUDA_LIBRARIES": "none"}
+
+
+def workers(sluice: Sluice) -> dict[str, dict]:
+    """What is known of the worker of each model, by the model's name."""
+    groups = {group["group"]: {name: group[name] for name in ("worker_process", "num_worker_restarts")}
+              for group in sluice.json("groups")}
+    return {model["name"]: groups[model["group"]] for model in sluice.json("models")}
+
+
+def a_worker_ends_with_its_gpu_and_is_replaced(folder: Path) -> None:
+    sound, faulty = packages(folder)
+    with Daemon(folder / "d", is_simulated=False, environment=machine(folder)) as daemon:
+        sluice = at(daemon)
+        for package in (sound, faulty):
+            sluice.text("load", str(package), "--isolation", "process")
+        before = workers(sluice)
+        expected = sluice.text("infer", "faulty", "--input", "image=zeros")
+        for death in range(1, 3):
+            refusal = sluice.refusal("infer", "faulty", "--input", f"image={folder / 'large.json'}")
+            for part in ('model "faulty"', "waiting for device", "CUDA_ERROR_ILLEGAL_ADDRESS", "ended itself",
+                         "it is being restarted, try again"):
+                holds(refusal, part)
+            same(sluice.text("infer", "digits", "--input", "image=zeros"), expected)
+            eventually(lambda: sluice.run("infer", "faulty", "--input", "image=zeros").stdout == expected)
+            after = workers(sluice)
+            same(after["faulty"]["num_worker_restarts"], death)
+        same(after["digits"], before["digits"])
+        assert after["faulty"]["worker_process"] != before["faulty"]["worker_process"], after
+
+
+def a_process_learns_that_it_must_start_anew(folder: Path) -> None:
+    _, faulty = packages(folder)
+    sluice = Sluice(environment=machine(folder))
+    refusal = sluice.refusal("run", str(faulty), "--input", f"image={folder / 'large.json'}")
+    holds(refusal, "waiting for device 0")
+    holds(refusal, "(CUDA_ERROR_ILLEGAL_ADDRESS); this process reaches the device no more, start it anew")
+
+
+def a_device_without_a_reset_says_what_helps(folder: Path) -> None:
+    with Daemon(folder / "d", is_simulated=False, environment=machine(folder)) as daemon:
+        holds(at(daemon).refusal("reset", "--device", "1"), "start the process that uses them anew")
+
+
+def lacks_a_compiler() -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        made = Sluice().run("compile", str(DIGITS), "-o", f"{folder}/x.sluice", *FOR_GPU)
+    return "no compiler for CUDA" in made.stderr
+
+
+if __name__ == "__main__":
+    if lacks_a_compiler():
+        print("skipped: no compiler for CUDA")
+        sys.exit(77)
+    sys.exit(prove([a_worker_ends_with_its_gpu_and_is_replaced, a_process_learns_that_it_must_start_anew,
+                    a_device_without_a_reset_says_what_helps]))
