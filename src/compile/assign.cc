@@ -26,13 +26,16 @@ class Refusals {
 
   // One entry per operator, not per node: a model may have hundreds of nodes of an operator that
   // nothing supports. The first node and its reason stand for all.
-  Status status() const {
+  Status status(Backends backends) const {
     if (by_kind_.empty()) return ok_status();
     std::string text;
     for (const auto& [kind, entry] : by_kind_) {
       if (!text.empty()) text += "; ";
       text += fmt::format("{} ({}, {})", kind, counted(entry.count, "node"), entry.first);
     }
+    const bool has_cpu =
+        std::ranges::any_of(backends, [](const auto& backend) { return backend->name() == "cpu"; });
+    if (!has_cpu) text += "; add cpu to --backend, and the processor may run them";
     return unimplemented("unsupported operators: {}", text);
   }
 
@@ -212,7 +215,7 @@ Result<std::vector<std::vector<std::int16_t>>> assign_backends(const ir::Graph& 
     assignment[id.index()] =
         SLUICE_TRY(Assigner(graph, graph.subgraph(id), placement).run(refusals));
   }
-  SLUICE_TRY(refusals.status());
+  SLUICE_TRY(refusals.status(placement.backends()));
   return assignment;
 }
 

@@ -1,4 +1,6 @@
-// A library that looks like libcuda.so.1 of a machine whose driver finds no GPU.
+// A library that looks like libcuda.so.1 of a machine whose driver finds no GPU. The variable
+// SLUICE_FAKE_CUDA_VERSION is the version that it supports, as 11040.
+#include <cstdlib>
 #include <cstring>
 
 #include "driver/driver_table.h"
@@ -9,7 +11,8 @@ using sluice::cuda::CuResult;
 
 CuResult init(unsigned /*flags*/) { return CuResult::kNoDevice; }
 CuResult get_version(int* version) {
-  *version = sluice::cuda::kMinDriverVersion;
+  const char* const told = std::getenv("SLUICE_FAKE_CUDA_VERSION");
+  *version = told == nullptr ? sluice::cuda::kMinDriverVersion : std::atoi(told);
   return CuResult::kSuccess;
 }
 CuResult unused() { return CuResult::kNotSupported; }
