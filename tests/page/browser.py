@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import json
 import os
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,12 +25,20 @@ def find_browser() -> str | None:
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
-class Browser:
-    """One tab. Keeps what the page logs, what it throws and what it asks for."""
+class Chromium:
+    """The program. All browsers of this process share it: it takes more to start than a tab takes for most claims."""
 
-    def __init__(self, width: int = 1280, height: int = 900) -> None:
-        self.problems: list[str] = []
-        self.asked: list[str] = []
+    _shared: Chromium | None = None
+
+    @classmethod
+    def shared(cls) -> Chromium:
+        if cls._shared is None:
+            cls._shared = cls()
+            atexit.register(cls._shared.close)
+        return cls._shared
+
+    def __init__(self) -> None:
+        self.listeners: dict[str, Callable[[str, dict], None]] = {}  #: of what a session tells, by its name
         self._profile = tempfile.TemporaryDirectory(prefix="sluice-browser-", ignore_cleanup_errors=True)
         self._replies: dict[int, dict] = {}
         self._next = 0
@@ -41,33 +51,23 @@ class Browser:
             ["bash", "-c", hand_over, "bash", find_browser() or "chromium", "--headless=new", "--no-sandbox",
              "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
              "--disable-component-update", "--hide-scrollbars", "--remote-debugging-pipe",
-             f"--user-data-dir={self._profile.name}", f"--window-size={width},{height}", "about:blank"],
+             f"--user-data-dir={self._profile.name}", "about:blank"],
             pass_fds=[to_read, to_write], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
         os.close(to_write)
-        self._session: str | None = None
-        targets = self._call("Target.getTargets")["targetInfos"]
-        [page] = [one for one in targets if one["type"] == "page"]
-        self._session = self._call("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log", "DOM", "Accessibility"):
-            self._call(f"{domain}.enable")
-        self.resize(width, height)
 
-    def __enter__(self) -> Browser:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._process.kill()
         self._process.wait()
         os.close(self._write)
         os.close(self._read)
         self._profile.cleanup()
 
-    def _call(self, method: str, **parameters: object) -> dict:
+    def call(self, method: str, session: str | None = None, **parameters: object) -> dict:
         self._next += 1
         message = {"id": self._next, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
+        if session:
+            message["sessionId"] = session
         os.write(self._write, json.dumps(message).encode() + b"\0")
         eventually(self._has_reply, why=f"the browser does not answer {method}")
         reply = self._replies.pop(self._next)
@@ -87,8 +87,35 @@ class Browser:
             message = json.loads(one)
             if "id" in message:
                 self._replies[message["id"]] = message
-            else:
-                self._note(message["method"], message.get("params", {}))
+            elif listener := self.listeners.get(message.get("sessionId", "")):
+                listener(message["method"], message.get("params", {}))
+
+
+class Browser:
+    """One tab with storage of its own. Keeps what the page logs, what it throws and what it asks for."""
+
+    def __init__(self, width: int = 1280, height: int = 900) -> None:
+        self.problems: list[str] = []
+        self.asked: list[str] = []
+        self._program = Chromium.shared()
+        self._context = self._program.call("Target.createBrowserContext")["browserContextId"]
+        target = self._program.call("Target.createTarget", url="about:blank", browserContextId=self._context,
+                                    width=width, height=height)["targetId"]
+        self._session = self._program.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._program.listeners[self._session] = self._note
+        for domain in ("Page", "Runtime", "Network", "Log", "DOM", "Accessibility"):
+            self._call(f"{domain}.enable")
+        self.resize(width, height)
+
+    def __enter__(self) -> Browser:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        del self._program.listeners[self._session]
+        self._program.call("Target.disposeBrowserContext", browserContextId=self._context)
+
+    def _call(self, method: str, **parameters: object) -> dict:
+        return self._program.call(method, self._session, **parameters)
 
     def _note(self, method: str, about: dict) -> None:
         if method == "Runtime.exceptionThrown":
