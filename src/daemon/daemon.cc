@@ -191,7 +191,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings, Inherite
 Status Daemon::start_all(InheritedFds inherited, bool is_successor) {
   rpc::server::ServerOptions serving = SLUICE_TRY(server_options(settings_));
   serving.inherited = &inherited;
-  machine_ = SLUICE_TRY(find_machine(settings_));
+  machine_ = SLUICE_TRY(find_machine(settings_, log_));
   if (machine_.devices.devices.empty()) {
     return make_error(Code::kNotFound, "no devices; `sluice doctor` says why");
   }
@@ -212,6 +212,7 @@ Status Daemon::start_all(InheritedFds inherited, bool is_successor) {
   engine_ =
       std::make_unique<runtime::Engine>(machine_.backends, *machine_.drivers, std::move(options));
   SLUICE_TRY(start_sensors());
+  log_devices(machine_.devices, log_);
   service_ = std::make_unique<service::Service>(*engine_, machine_.devices,
                                                 SLUICE_TRY(service_options(settings_)), log_);
   service_->set_fetch(fetch_with(settings_));

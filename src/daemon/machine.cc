@@ -1,5 +1,7 @@
 #include "daemon/machine.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -41,27 +43,40 @@ Result<terms::DeviceId> find_named(const topology::DeviceMap& map, const std::st
                     there.empty() ? "none" : there);
 }
 
-/// The map of this boot, unless it is absent or names processors that this process may not use.
-std::optional<topology::DeviceMap> find_boot_map() {
-  auto map = topology::read_device_map(kBootMap);
-  if (!map.is_ok()) return std::nullopt;
+/// Fails: kFailedPrecondition for a processor of the map that this process may not use.
+Status check_processors(const topology::DeviceMap& map) {
   const std::vector<std::int32_t> usable = topology::usable_cpus();
-  for (const terms::Device& device : map->devices) {
+  for (const terms::Device& device : map.devices) {
     for (const auto& threads : device.cpus) {
       for (const std::int32_t cpu : threads) {
-        if (std::ranges::find(usable, cpu) == usable.end()) return std::nullopt;
+        if (std::ranges::find(usable, cpu) != usable.end()) continue;
+        return make_error(Code::kFailedPrecondition,
+                          "{} has processor {}, which this process may not use",
+                          topology::describe(device), cpu);
       }
     }
   }
-  return std::move(*map);
+  return ok_status();
+}
+
+/// The map of this boot, if there is one that fits. The log says why one does not.
+std::optional<topology::DeviceMap> find_boot_map(service::Log& log) {
+  auto map = topology::read_device_map(kBootMap);
+  if (map.status().code() == Code::kNotFound) return std::nullopt;
+  const Status fit = map.is_ok() ? check_processors(*map) : map.status();
+  if (fit.is_ok()) return std::move(*map);
+  log.add(service::LogLevel::kWarning, "map.unfit path={} reason={}", kBootMap,
+          service::in_quotes(fit.message()));
+  return std::nullopt;
 }
 
 Result<topology::DeviceMap> find_devices(const Settings& settings,
-                                         const backend::BackendRegistry& backends) {
+                                         const backend::BackendRegistry& backends,
+                                         service::Log& log) {
   if (settings.devices.empty() && !settings.map.empty()) {
     // A map that is named must be there. The default one counts only if it fits this machine.
     if (settings.map != kBootMap) return topology::read_device_map(settings.map);
-    auto map = settings.sim.empty() ? find_boot_map() : std::nullopt;
+    auto map = settings.sim.empty() ? find_boot_map(log) : std::nullopt;
     if (map) return std::move(*map);
   }
   topology::DiscoveryOptions options;
@@ -75,12 +90,19 @@ Result<topology::DeviceMap> find_devices(const Settings& settings,
   return topology::select_devices(map, ids);
 }
 
+/// "1,3"
+std::string linked_ids(const topology::DeviceMap& map, terms::DeviceId id) {
+  std::vector<std::int32_t> ids;
+  for (const terms::DeviceId linked : topology::linked_with(map, id)) ids.push_back(linked.value());
+  return fmt::format("{}", fmt::join(ids, ","));
+}
+
 }  // namespace
 
-Result<Machine> find_machine(const Settings& settings) {
+Result<Machine> find_machine(const Settings& settings, service::Log& log) {
   Machine machine;
   machine.backends = SLUICE_TRY(find_backends(settings));
-  machine.devices = SLUICE_TRY(find_devices(settings, machine.backends));
+  machine.devices = SLUICE_TRY(find_devices(settings, machine.backends, log));
   if (settings.sim.empty()) {
     machine.drivers = std::make_unique<runtime::ThreadDrivers>();
     return machine;
@@ -88,6 +110,16 @@ Result<Machine> find_machine(const Settings& settings) {
   auto time = SLUICE_TRY(backend::VirtualTime::of(SLUICE_TRY(machine.backends.find("sim"))));
   machine.drivers = std::make_unique<runtime::SimulatedDrivers>(std::move(time));
   return machine;
+}
+
+void log_devices(const topology::DeviceMap& map, service::Log& log) {
+  for (const terms::Device& device : map.devices) {
+    log.add(service::LogLevel::kInfo,
+            "device.ready device={} kind={} name={} address={} cores={} links={}",
+            device.id.value(), device.kind, service::in_quotes(device.name),
+            service::in_quotes(device.bus_address), device.num_cores,
+            service::in_quotes(linked_ids(map, device.id)));
+  }
 }
 
 }  // namespace sluice::daemon

@@ -6,6 +6,7 @@
 #include "backend/registry.h"
 #include "daemon/settings.h"
 #include "runtime/inference/driver.h"
+#include "service/log.h"
 #include "topology/map/device_map.h"
 
 namespace sluice::daemon {
@@ -19,6 +20,10 @@ struct Machine {
 /// Finds plug-ins and devices, and picks those that the settings name.
 /// Fails: kNotFound naming an unknown device; kFailedPrecondition for devices without a connection
 ///        to each other; kInvalidArgument; what the plug-ins and the map report.
-Result<Machine> find_machine(const Settings& settings);
+/// A map of this boot that does not fit is left out, and `log` says why.
+Result<Machine> find_machine(const Settings& settings, service::Log& log);
+
+/// An event for each device: logical id, kind, bus address, cores and links.
+void log_devices(const topology::DeviceMap& map, service::Log& log);
 
 }  // namespace sluice::daemon

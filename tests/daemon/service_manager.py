@@ -43,6 +43,18 @@ def daemon_reports_ready_and_stopping(folder: Path) -> None:
     manager.close()
 
 
+def log_names_each_device_with_its_address_and_links(folder: Path) -> None:
+    with Daemon(folder / "d", level="4") as daemon:
+        assert "device.ready" not in daemon.said(), daemon.said()
+        same(daemon.stop(), 0)
+    with Daemon(folder / "d", level=None) as daemon:
+        events = [line.split(" info ")[1] for line in daemon.said().splitlines() if " device.ready " in line]
+        devices = [(0, "1"), (1, "0,2"), (2, "1,3"), (3, "2")]
+        same(events, [f'device.ready device={device} kind=sim name="simulated" address="0000:00:1{device}.0" cores=4 links="{links}"'
+                      for device, links in devices])
+        assert daemon.said().index("device.ready") < daemon.said().index("daemon.ready")
+
+
 def daemon_refuses_to_start_without_its_huge_pages(folder: Path) -> None:
     (folder / "machine.json").write_text(json.dumps(MACHINE))
     done = subprocess.run([str(BUILD / "bin/sluiced"), "--sim", str(folder / "machine.json"), "-g",
@@ -183,6 +195,7 @@ def a_reloaded_log_level_holds_from_then_on(folder: Path) -> None:
 if __name__ == "__main__":
     sys.exit(prove([
         daemon_reports_ready_and_stopping,
+        log_names_each_device_with_its_address_and_links,
         daemon_refuses_to_start_without_its_huge_pages,
         an_abstract_socket_is_understood,
         the_watchdog_is_fed_until_the_end,

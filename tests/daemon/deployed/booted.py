@@ -61,9 +61,11 @@ for name in LEFT_OUT; do ln -sf /dev/null "/etc/systemd/system/$name"; done
 /claims/files
 systemd-sysusers
 systemd-tmpfiles --create sluice.conf
+systemctl --quiet enable sluice-discover.service sluiced.service
 cat >/etc/systemd/system/claims.service <<END
 [Unit]
 After=multi-user.target
+Wants=multi-user.target
 [Service]
 Type=oneshot
 ExecStart=/bin/bash -c "bash /claims/claims >/claims/said 2>&1; echo \$? >/claims/status; systemctl exit"
@@ -92,6 +94,26 @@ every_command_of_a_claim_counts() {
 }
 main_pid() { systemctl show --value -p MainPID "$1"; }
 
+the_boot_started_both() {
+  [[ $(systemctl show --value -p FragmentPath sluiced) == */systemd/system/sluiced.service ]]
+  [[ -L /etc/systemd/system/multi-user.target.wants/sluiced.service ]]
+  [[ -L /etc/systemd/system/multi-user.target.wants/sluice-discover.service ]]
+  systemctl is-active sluiced
+  [[ $(systemctl show --value -p Result sluice-discover) == success && -s /run/sluice/devices.json ]]
+  journalctl --no-pager -u sluice-discover | grep -E ' 0 +cpu '
+  sluice models
+}
+syslog() { journalctl --no-pager -o cat -t sluiced _TRANSPORT=syslog; }
+syslog_has_devices_and_address() {
+  syslog | grep -E '^device.ready device=0 kind=cpu .* cores='
+  syslog | grep -E '^daemon.ready .*listen=unix:/run/sluice/sluice.sock'
+}
+an_unfit_map_is_reported() {
+  echo '{' >/run/sluice/devices.json
+  systemctl restart sluiced
+  syslog | grep -F 'map.unfit path=/run/sluice/devices.json reason="'
+  sluice models
+}
 runs_as_its_user() {
   [[ $(ps -o user= -p "$(main_pid sluiced)") == sluice ]]
   grep -q 'CapEff:.0000000000000000' "/proc/$(main_pid sluiced)/status"
@@ -128,6 +150,10 @@ a_restart_keeps_deployments() {
   sluice infer stream --input image=random
 }
 claim "every command of a claim counts" every_command_of_a_claim_counts
+claim "the boot started the daemon and discovery" the_boot_started_both
+claim "syslog has the devices and the address" syslog_has_devices_and_address
+claim "a map that does not fit is reported" an_unfit_map_is_reported
+claim "the service commands stop the daemon" bash -c 'systemctl stop sluiced sluice-discover; ! systemctl is-active sluiced'
 claim "the map of devices is written" bash -c 'systemctl start sluice-discover && [[ -s /run/sluice/devices.json ]]'
 claim "the daemon starts" systemctl start sluiced
 claim "it runs as the user sluice, without capabilities, filtered" runs_as_its_user

@@ -5,6 +5,7 @@
 #include "base/text/plural.h"
 #include "sluice/cli/command.h"
 #include "sluice/devices/device_options.h"
+#include "sluice/devices/device_table.h"
 #include "topology/map/device_map_json.h"
 
 namespace sluice::tool {
@@ -33,6 +34,7 @@ class DiscoverCommand : public Command {
       return 0;
     }
     SLUICE_TRY(topology::write_device_map(output_, map));
+    fmt::print("{}", device_table(map, false));  // for the service's log
     fmt::print("{}: {}, {}\n", output_, counted(map.devices.size(), "device"),
                counted(map.links.size(), "link"));
     return 0;
