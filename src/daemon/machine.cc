@@ -70,24 +70,27 @@ std::optional<topology::DeviceMap> find_boot_map(service::Log& log) {
   return std::nullopt;
 }
 
+/// All devices if none is named.
+Result<topology::DeviceMap> pick(topology::DeviceMap map, const std::vector<std::string>& names) {
+  if (names.empty()) return map;
+  std::vector<terms::DeviceId> ids;
+  for (const std::string& name : names) ids.push_back(SLUICE_TRY(find_named(map, name)));
+  return topology::select_devices(map, ids);
+}
+
 Result<topology::DeviceMap> find_devices(const Settings& settings,
                                          const backend::BackendRegistry& backends,
                                          service::Log& log) {
-  if (settings.devices.empty() && !settings.map.empty()) {
-    // A map that is named must be there. The default one counts only if it fits this machine.
-    if (settings.map != kBootMap) return topology::read_device_map(settings.map);
-    auto map = settings.sim.empty() ? find_boot_map(log) : std::nullopt;
-    if (map) return std::move(*map);
+  if (!settings.map.empty() && settings.map != kBootMap) {
+    // A map that is named must be there.
+    return pick(SLUICE_TRY(topology::read_device_map(settings.map)), settings.devices);
+  }
+  if (settings.devices.empty() && !settings.map.empty() && settings.sim.empty()) {
+    if (auto map = find_boot_map(log)) return std::move(*map);
   }
   topology::DiscoveryOptions options;
   options.only_simulated = !settings.sim.empty();
-  auto map = SLUICE_TRY(topology::discover_devices(backends, options));
-  if (settings.devices.empty()) return map;
-  std::vector<terms::DeviceId> ids;
-  for (const std::string& name : settings.devices) {
-    ids.push_back(SLUICE_TRY(find_named(map, name)));
-  }
-  return topology::select_devices(map, ids);
+  return pick(SLUICE_TRY(topology::discover_devices(backends, options)), settings.devices);
 }
 
 /// "1,3"

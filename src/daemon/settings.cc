@@ -30,7 +30,7 @@ constexpr std::array kSettings = {
     SettingInfo{
         "map", 'm', &Settings::map,
         "Device map of `sluice discover`; the default file is used only if it exists and matches "
-        "the machine. Empty: discover now. Ignored with -t"},
+        "the machine. Empty: discover now. The default file is ignored with -t"},
     SettingInfo{"sim", 0, &Settings::sim, "Serve the simulated devices that this file describes"},
     SettingInfo{"listen", 'g', &Settings::listen, "Where to listen: unix:/PATH or HOST:PORT"},
     SettingInfo{"socket_mode", 0, &Settings::socket_mode, "Mode of a Unix socket, octal"},

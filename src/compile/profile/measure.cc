@@ -21,10 +21,12 @@ constexpr std::int64_t kEnoughNs = 20'000'000;  // of runs of one operation
 constexpr int kMaxRuns = 31;
 constexpr int kFewestRuns = 3;
 
-/// Memory for every operand of an operation. Small positive numbers: no operator takes denormals or
-/// NaN on its slow path then.
+/// Memory for every operand of an operation, where the group's device reads it. Small positive
+/// numbers: no operator takes denormals or NaN on its slow path then.
 class Operands {
  public:
+  explicit Operands(std::shared_ptr<const backend::Group> group) : group_(std::move(group)) {}
+
   Result<std::vector<sluice_argument>> make(const ir::Subgraph& subgraph,
                                             std::span<const ir::OperandId> ids) {
     std::vector<sluice_argument> arguments;
@@ -33,26 +35,57 @@ class Operands {
         arguments.push_back(backend::absent_argument());
         continue;
       }
-      const ir::Operand& operand = subgraph.operand(id);
-      const auto size = ir::run_bytes(operand.type);
-      if (!size || operand.type.element() == ir::ElementType::kString) {
-        return unimplemented("\"{}\" has no known size", operand.name);
-      }
-      MutableBytes bytes(static_cast<std::size_t>(*size));
-      if (operand.constant) {
-        const auto contents = operand.constant->data.view();
-        std::ranges::copy(contents.first(std::min(bytes.view().size(), contents.size())),
-                          bytes.view().begin());
-      } else {
-        fill(operand.type.element(), bytes.view());
-      }
-      arguments.push_back(backend::fixed_argument(bytes.view().data()));
+      MutableBytes bytes = SLUICE_TRY(contents_of(subgraph.operand(id)));
+      arguments.push_back(backend::fixed_argument(SLUICE_TRY(address_for(bytes.view()))));
       kept_.push_back(std::move(bytes));
     }
     return arguments;
   }
 
+  /// Copies what was made to a device that reads its own memory alone. Once, after the last `make`.
+  Status upload() {
+    if (memory_.empty()) return ok_status();
+    auto list = SLUICE_TRY(backend::CommandList::create(group_));
+    std::vector<void*> bindings;
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      if (memory_[i].size_bytes() == 0) continue;
+      SLUICE_TRY(list.add_copy(backend::bound_argument(static_cast<int>(bindings.size()), 0),
+                               backend::fixed_argument(memory_[i].address()),
+                               memory_[i].size_bytes()));
+      bindings.push_back(kept_[i].view().data());
+    }
+    SLUICE_TRY(list.finish());
+    auto stream = SLUICE_TRY(backend::Stream::create(group_));
+    SLUICE_TRY(stream.submit(list, bindings));
+    return stream.wait();
+  }
+
  private:
+  static Result<MutableBytes> contents_of(const ir::Operand& operand) {
+    const auto size = ir::run_bytes(operand.type);
+    if (!size || operand.type.element() == ir::ElementType::kString) {
+      return unimplemented("\"{}\" has no known size", operand.name);
+    }
+    MutableBytes bytes(static_cast<std::size_t>(*size));
+    if (!operand.constant) {
+      fill(operand.type.element(), bytes.view());
+      return bytes;
+    }
+    const auto contents = operand.constant->data.view();
+    std::ranges::copy(contents.first(std::min(bytes.view().size(), contents.size())),
+                      bytes.view().begin());
+    return bytes;
+  }
+
+  Result<const void*> address_for(std::span<const std::byte> host) {
+    const int device = group_->device();
+    const auto& backend = group_->shared_backend();
+    if (backend->devices()[static_cast<std::size_t>(device)].has_host_memory) return host.data();
+    memory_.push_back(SLUICE_TRY(
+        backend::DeviceMemory::allocate(backend, device, static_cast<std::int64_t>(host.size()))));
+    return memory_.back().address();
+  }
+
   static void fill(ir::ElementType element, std::span<std::byte> bytes) {
     std::ranges::fill(bytes, std::byte{0});
     if (element != ir::ElementType::kF32) return;
@@ -62,7 +95,9 @@ class Operands {
     }
   }
 
+  const std::shared_ptr<const backend::Group> group_;
   std::vector<MutableBytes> kept_;
+  std::vector<backend::DeviceMemory> memory_;  ///< empty, or one for each of `kept_`
 };
 
 /// Packs the constants of `op` as the backend wants them; one span per input, empty for unpacked.
@@ -149,13 +184,12 @@ Result<std::optional<double>> OperationTimer::time_ns(const ir::Graph& graph,
   if (!support.is_supported) return none;
   // A simulated device takes no real time; its cost model is the measurement.
   if (is_simulated(*backend_)) return std::optional(support.cost_ns);
-  if (!backend_->devices()[0].has_host_memory) return none;
 
   std::vector<ir::OperandId> reads = operation.inputs;
   if (operation.body) {
     reads.insert(reads.end(), operation.body->inputs.begin(), operation.body->inputs.end());
   }
-  Operands memory;
+  Operands memory(group_);
   const auto inputs = memory.make(subgraph, reads);
   const auto outputs = memory.make(subgraph, operation.outputs);
   if (!inputs.is_ok() || !outputs.is_ok()) return none;
@@ -166,6 +200,7 @@ Result<std::optional<double>> OperationTimer::time_ns(const ir::Graph& graph,
   auto list = SLUICE_TRY(backend::CommandList::create(group_));
   SLUICE_TRY(list.add_kernel(std::move(kernel), *inputs, *outputs));
   SLUICE_TRY(list.finish());
+  SLUICE_TRY(memory.upload());
   return std::optional(SLUICE_TRY(median_of_runs(group_, list)));
 }
 

@@ -21,8 +21,8 @@ class OperationTimer {
                                        int num_cores);
 
   /// The median of repeated runs in ns. nullopt where the backend does not take the operation, or
-  /// it cannot be run by itself: shapes that are not known, strings, a device without host memory.
-  /// Fails: what the backend reports of an operation that it takes.
+  /// it cannot be run by itself: shapes that are not known, strings, too little memory of the
+  /// device. Fails: what the backend reports of an operation that it takes.
   Result<std::optional<double>> time_ns(const ir::Graph& graph, const ir::Subgraph& subgraph,
                                         const ir::Operation& operation) const;
 

@@ -140,9 +140,12 @@ client_starts_the_daemon() {
   systemctl is-active sluiced
 }
 an_instance_has_settings_of_its_own() {
-  echo '{"lock_folder": "/run/sluice/part-locks"}' >/etc/sluice/part.json
+  echo '{"lock_folder": "/run/sluice/part-locks", "log_console": true}' >/etc/sluice/part.json
   systemctl start sluiced@part
   SLUICE_ADDRESS=unix:/run/sluice/part.sock sluice server
+  for way in stdout syslog; do  # the console beside syslog
+    journalctl --no-pager -o cat -u sluiced@part _TRANSPORT=$way | grep "^daemon.ready "
+  done
   systemctl stop sluiced@part
 }
 a_restart_keeps_deployments() {

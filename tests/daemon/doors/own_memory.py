@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""A daemon on a device whose memory the host cannot read: the plug-in `far` of examples/12_plugin, which computes the
+Softmax of a network while the processors compute the rest.
+
+    tests/daemon/doors/own_memory.py BUILD_FOLDER CXX
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from harness import DIGITS, ROOT, Daemon, Sluice, at, holds, prove, same  # noqa: E402
+from metrics import get, samples  # noqa: E402
+
+EXAMPLE = ROOT / "examples/12_plugin"
+LABELS = (ROOT / "examples/digits/labels.txt").read_text().split()
+IMAGES = [line.split() for line in (ROOT / "examples/digits/expected.txt").read_text().splitlines()[:3]]
+
+
+def place_of(folder: Path, *kinds: str) -> dict[str, str]:
+    """The environment in which Sluice finds `far`, and the same by other names, built from the public headers alone."""
+    plugins = folder / "plugins"
+    plugins.mkdir()
+    for kind in kinds:
+        source = folder / f"{kind}.cc"
+        source.write_text((EXAMPLE / "far.cc").read_text().replace('"far"', f'"{kind}"'))
+        subprocess.run([sys.argv[2], "-std=c++20", "-O1", "-shared", "-fPIC", "-fvisibility=hidden",
+                        f"-I{ROOT / 'include'}", f"-I{EXAMPLE}", str(source),
+                        "-o", str(plugins / f"libsluice_backend_{kind}.so")], check=True)
+    return {"SLUICE_BACKEND_PATH": str(plugins), "SLUICE_CACHE_DIR": ""}
+
+
+def compile_for_far(folder: Path, place: dict[str, str], *options: str) -> str:
+    package = str(folder / "digits.sluice")
+    Sluice(environment=place).text("compile", str(DIGITS), "-o", package, "--place", "Softmax=far", *options)
+    return package
+
+
+def device_of_kind(sluice: Sluice, kind: str) -> int:
+    [device] = [number for number, one in enumerate(sluice.json("capacity")["devices"]) if one["kind"] == kind]
+    return device
+
+
+def answers_are_right(sluice: Sluice, folder: Path, model: str) -> None:
+    for image, truth in IMAGES:
+        said = sluice.text("infer", model, "--input", f"image={ROOT / 'examples/digits/images' / image}",
+                           "--output-dir", str(folder / "out"))
+        holds(said, "probabilities")
+        raw = (folder / "out/probabilities.npy").read_bytes()[-40:]
+        numbers = memoryview(raw).cast("f").tolist()
+        same(LABELS[numbers.index(max(numbers))], truth)
+        assert abs(sum(numbers) - 1) < 1e-4, "the last operation, a Softmax, ran on the device"
+
+
+def model_runs_on_cores_of_the_device_and_gives_its_memory_back(folder: Path) -> None:
+    place = place_of(folder, "far")
+    package = compile_for_far(folder, place)
+    with Daemon(folder / "d", "--metrics", "localhost:0", environment=place, is_simulated=False) as daemon:
+        sluice = at(daemon)
+        far = device_of_kind(sluice, "far")
+        holds(daemon.said(), f"device.ready device={far} kind=far ")
+        sluice.text("load", package)
+        [group] = sluice.json("groups")
+        same({core["device"] for core in group["cores"]}, {far})
+        answers_are_right(sluice, folder, "digits")
+        held = samples(get(daemon)[2])
+        assert held[f'sluice_device_memory_bytes{{device="{far}",category="constants"}}'] > 0, held
+        same(held[f'sluice_device_requests_answered_total{{device="{far}",code="ok"}}'], len(IMAGES))
+        same(held[f'sluice_device_copy_duration_seconds_count{{device="{far}"}}'], len(IMAGES))
+        sluice.text("unload", "digits")
+        after = samples(get(daemon)[2])
+        same({name: value for name, value in after.items()
+              if name.startswith(f'sluice_device_memory_bytes{{device="{far}"') and value > 0}, {})
+        same(after[f'sluice_device_cores_reserved{{device="{far}"}}'], 0)
+
+
+def daemon_without_the_device_refuses_the_package(folder: Path) -> None:
+    place = place_of(folder, "far")
+    package = compile_for_far(folder, place)
+    with Daemon(folder / "d", "-t", "0", environment=place, is_simulated=False) as daemon:
+        sluice = at(daemon)
+        same([one["kind"] for one in sluice.json("capacity")["devices"]], ["cpu"])
+        holds(sluice.refusal("load", package), 'of kind "far": no device of this machine is such; kinds: cpu')
+        same(sluice.json("groups"), [])
+
+
+def functions_share_the_device_and_put_a_tensor(folder: Path) -> None:
+    place = place_of(folder, "far")
+    package = compile_for_far(folder, place)
+    with Daemon(folder / "all", environment=place, is_simulated=False) as daemon:
+        far = device_of_kind(at(daemon), "far")
+    with Daemon(folder / "d", "-t", str(far), environment=place, is_simulated=False) as daemon:
+        sluice = at(daemon)
+        for name in ("first", "second"):
+            sluice.text("deploy", package, "--name", name)
+        same(len({one["group"] for one in sluice.json("functions")}), 1)
+        for name in ("first", "second"):
+            answers_are_right(sluice, folder, name)
+        holds(sluice.text("infer", "first", "--input", "image=zeros", "--put", "probabilities"), "exchange:")
+
+
+def profile_of_the_device_places_operations(folder: Path) -> None:
+    place = place_of(folder, "far")
+    sluice, times = Sluice(environment=place), folder / "times.json"
+    sluice.text("operator-times", str(DIGITS), "--backend", "cpu,far", "--shape", "image=1,1,8,8", "-o", str(times))
+    profile = json.loads(times.read_text())
+    [key] = [name for name in profile["devices"] if name.startswith("far ")]
+    measured = profile["devices"][key]["times_ns"]
+    [softmax] = [name for name in measured if "Softmax" in name]
+    assert measured[softmax] > 0, measured
+    for cost, backend in ((1e12, "cpu"), (0, "far")):
+        measured[softmax] = cost
+        profile["devices"][key]["transfer"] = {"latency_ns": 0, "ns_per_byte": 0}
+        times.write_text(json.dumps(profile))
+        package = str(folder / f"{backend}.sluice")
+        sluice.text("compile", str(DIGITS), "-o", package, "--backend", "cpu,far", "--shape", "image=1,1,8,8",
+                    "--operator-times", str(times))
+        placed = {one["operator"]: one["backend"] for one in sluice.json("inspect", package)["operations"]}
+        same(placed["Softmax"], backend)
+
+
+if __name__ == "__main__":
+    sys.exit(prove([
+        model_runs_on_cores_of_the_device_and_gives_its_memory_back,
+        daemon_without_the_device_refuses_the_package,
+        functions_share_the_device_and_put_a_tensor,
+        profile_of_the_device_places_operations,
+    ]))
