@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import json
 import pathlib
+import shutil
+import struct
+import subprocess
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -156,3 +160,23 @@ def test_an_http_answer_has_the_report_in_the_form_that_was_asked(loaded: daemon
     report = json.loads(said.removeprefix("JSON "))
     assert set(pairs) == set(report) == {"application_utilization", "rps_fractional", "eps"}
     assert 0 <= float(pairs["application_utilization"]) <= 1 and 0 <= report["application_utilization"] <= 1
+
+
+def test_a_call_has_the_report_in_its_trailers(loaded: daemons.Daemon, api: Protos, tmp_path: pathlib.Path) -> None:
+    """gRPC's own client keeps the field for its policies, so another client of HTTP/2 looks."""
+    curl = shutil.which("curl")
+    if curl is None or "HTTP2" not in subprocess.run([curl, "--version"], capture_output=True, text=True).stdout:
+        pytest.skip("there is no curl with HTTP/2")
+    [address] = [one for one in loaded.addresses if not one.startswith("unix:")]
+    message = request().SerializeToString()
+    (tmp_path / "message").write_bytes(struct.pack(">BI", 0, len(message)) + message)
+    fields = ["content-type: application/grpc", "te: trailers", "authorization: Bearer knock"]
+    said = subprocess.run([curl, "-s", "--http2-prior-knowledge", "--max-time", str(PATIENCE), "-D", "-", "-o", tmp_path / "answer",
+                           *(word for field in fields for word in ("-H", field)),
+                           "--data-binary", f"@{tmp_path / 'message'}", f"http://{address}{INFER}"],
+                          capture_output=True, text=True, check=True).stdout
+    trailers = dict(line.split(":", 1) for line in said.splitlines() if ":" in line)
+    assert trailers["grpc-status"].strip() == "0"
+    value = trailers["endpoint-load-metrics-bin"].strip()
+    report = api.message("xds.data.orca.v3.OrcaLoadReport").FromString(base64.b64decode(value + "=" * (-len(value) % 4)))
+    assert 0 <= report.application_utilization <= 1 and report.eps == 0

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rpc/server/calls/handlers.h"
+#include "rpc/server/load_report/load_trailer.h"
 #include "rpc/wire/coded_message.h"
 #include "rpc/wire/error.h"
 #include "rpc/wire/times.h"
@@ -21,14 +22,6 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::int64_t kLeastSeconds = 1;
 constexpr std::int64_t kMostSeconds = 3600;
 constexpr std::int64_t kDefaultSeconds = 30;
-
-Report to_proto(const service::LoadReport& report) {
-  Report to;
-  to.set_application_utilization(report.utilization);
-  to.set_rps_fractional(report.requests_per_second);
-  to.set_eps(report.errors_per_second);
-  return to;
-}
 
 /// Ends when its client or the server ends it, at the next look: no alarm is longer than that, as a
 /// server waits for its calls.

@@ -5,6 +5,7 @@
 #include "base/no_memory.h"
 #include "open_inference/models.h"
 #include "rpc/server/calls/unary_infer.h"
+#include "rpc/server/load_report/load_trailer.h"
 #include "rpc/server/open_inference/model_messages.h"
 #include "rpc/wire/coded_message.h"
 #include "rpc/wire/error.h"
@@ -199,6 +200,9 @@ grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext&
     // has gone.
     request.memory_owner = messages;
     request.exchange_owner = static_cast<std::uint64_t>(admission.caller.session->owner());
+    // Now rather than with the answer: that comes under a lock of the group, and the report looks
+    // at all groups.
+    add_load_trailer(handlers.service().load_report(), context);
     return std::pair{std::move(admission), std::move(request)};
   };
   auto prepared = catch_no_memory(prepare);
