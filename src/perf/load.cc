@@ -2,11 +2,11 @@
 // no lock is held while a request is sent or an answer is passed on.
 #include "perf/load.h"
 
-#include <cmath>
 #include <optional>
-#include <random>
 #include <thread>
 #include <utility>
+
+#include "perf/arrival_times.h"
 
 namespace sluice::perf {
 namespace {
@@ -68,7 +68,7 @@ class ClosedLoop final : public Load {
 class OpenLoop final : public Load {
  public:
   OpenLoop(Target& target, const LoadForm& form, Clock& clock)
-      : Load(target, clock), form_(form), random_(form.seed), thread_([this] { run(); }) {}
+      : Load(target, clock), form_(form), times_(times_of(form)), thread_([this] { run(); }) {}
   OpenLoop(const OpenLoop&) = delete;
   OpenLoop& operator=(const OpenLoop&) = delete;
   ~OpenLoop() override {
@@ -84,24 +84,20 @@ class OpenLoop final : public Load {
  private:
   void answered(bool /*is_ok*/) override {}
 
+  static std::optional<ArrivalTimes> times_of(const LoadForm& form) {
+    if (form.arrivals_ns != nullptr) return std::nullopt;
+    return ArrivalTimes(form.per_second, form.is_poisson, form.seed);
+  }
+
   /// When request `number` is due, since the start; nullopt behind the end of a replay.
   std::optional<std::int64_t> due_ns_of(std::size_t number) {
-    if (form_.arrivals_ns == nullptr) {
-      // A sum of rounded intervals would drift.
-      return static_cast<std::int64_t>(number == 0 ? due_ : due_ += interval_ns());
-    }
+    if (times_) return times_->next_ns();
     if (number == form_.arrivals_ns->size()) return std::nullopt;
     return (*form_.arrivals_ns)[number];
   }
 
-  double interval_ns() {
-    const double mean_ns = 1e9 / form_.per_second;
-    return form_.is_poisson ? mean_ns * std::exponential_distribution<double>()(random_) : mean_ns;
-  }
-
   void run() {
     const std::int64_t start_ns = clock_.now_ns();
-    const bool is_replay = form_.arrivals_ns != nullptr;
     std::size_t number = 0;
     auto due = due_ns_of(number);
     std::unique_lock lock(mutex_);
@@ -113,7 +109,7 @@ class OpenLoop final : public Load {
       }
       lock.unlock();
       if (num_in_flight() < form_.max_in_flight) {
-        send(due_ns, is_replay ? number : 0);
+        send(due_ns, number % form_.num_requests);
       } else {
         count_unsent();
       }
@@ -124,8 +120,7 @@ class OpenLoop final : public Load {
   }
 
   const LoadForm form_;
-  std::mt19937_64 random_;
-  double due_ = 0;  ///< of the last request; the thread's
+  std::optional<ArrivalTimes> times_;  ///< the thread's; none: a replay
   bool is_over_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -23,9 +23,10 @@ struct LoadForm {
   bool is_poisson = false;   ///< times between requests are exponential, else equal
   std::uint64_t seed = 1;    ///< of the exponential times
   int max_in_flight = 1024;  ///< of an open loop; requests beyond it are not sent
-  /// Open loop: when each of the target's requests is due, in nanoseconds since the start, instead
-  /// of a rate; ascending. Null: no replay.
+  /// Open loop: when requests are due, in nanoseconds since the start, instead of a rate;
+  /// ascending. Null: no replay.
   std::shared_ptr<const std::vector<std::int64_t>> arrivals_ns = nullptr;
+  std::size_t num_requests = 1;  ///< of the target, which an open loop sends in turn
 
   bool is_open() const { return per_second > 0 || arrivals_ns != nullptr; }
 };

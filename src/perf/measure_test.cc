@@ -141,7 +141,7 @@ TEST_F(LoadTest, OpenLoopCountsWhatItDoesNotSend) {
 TEST_F(LoadTest, ReplaySendsEachRequestWhenItCame) {
   const auto arrivals = std::make_shared<const std::vector<std::int64_t>>(
       std::vector<std::int64_t>{0, 0, 5 * kMs, 40 * kMs});
-  const auto load = Load::start(target_, {.arrivals_ns = arrivals}, clock_);
+  const auto load = Load::start(target_, {.arrivals_ns = arrivals, .num_requests = 4}, clock_);
   ASSERT_TRUE(eventually([&] { return target_.num_held() == 2; }));
   pass(4 * kMs);
   EXPECT_EQ(target_.num_held(), 2U);

@@ -29,6 +29,7 @@ terms::ModelStatistics statistics_of(const terms::ModelInfo& info,
   all.model = info.handle;
   all.name = info.name;
   all.total.buckets = buckets_of(snapshot.total);
+  all.compute.buckets = buckets_of(snapshot.compute);
   return all;
 }
 

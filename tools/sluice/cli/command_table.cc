@@ -32,6 +32,10 @@ constexpr std::array kCommands = {
                 "sluice perf model --http localhost:8000 --concurrency 1,8,64 --csv figures.csv\n"
                 "sluice perf model --rate 100:1000:100 --poisson\n"
                 "sluice perf model.onnx --in-process --concurrency 1:8"},
+    CommandInfo{"plan", kModels, kRemote, "Simulate how many machines a load needs",
+                "sluice plan digits.plan --calibrate digits\n"
+                "sluice plan digits.plan --rate 2000 --deadline 0.1 --p99 0.05\n"
+                "sluice plan digits.plan --trace requests.csv --machines 1:32 --svg plan.svg"},
     CommandInfo{"compile", kModels, kSluice, "Turn a model into a .sluice file",
                 "sluice compile model.onnx\n"
                 "sluice compile model.onnx --shape image=1,3,224,224 -o model.sluice\n"

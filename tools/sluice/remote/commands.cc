@@ -16,6 +16,7 @@ std::vector<std::unique_ptr<Command>> make_remote_commands() {
   commands.push_back(make_reset_command());
   commands.push_back(make_infer_command());
   commands.push_back(make_perf_command());
+  commands.push_back(make_plan_command());
   commands.push_back(make_models_command());
   commands.push_back(make_deploy_command());
   commands.push_back(make_deploy_graph_command());

@@ -24,6 +24,7 @@ std::unique_ptr<Command> make_models_command();
 std::unique_ptr<Command> make_monitor_command();
 std::unique_ptr<Command> make_offer_command();
 std::unique_ptr<Command> make_perf_command();
+std::unique_ptr<Command> make_plan_command();
 std::unique_ptr<Command> make_timeline_command();
 std::unique_ptr<Command> make_reset_command();
 std::unique_ptr<Command> make_serve_command();

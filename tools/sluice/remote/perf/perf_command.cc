@@ -6,16 +6,14 @@
 #include "base/file.h"
 #include "options/seconds.h"
 #include "perf/clients/engine_target.h"
-#include "perf/clients/served_model.h"
 #include "perf/measure.h"
 #include "perf/recording.h"
 #include "perf/sweep.h"
-#include "sluice/model/model_source.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/package_file.h"
-#include "sluice/remote/perf_report.h"
+#include "sluice/remote/perf/perf_report.h"
+#include "sluice/remote/perf/perf_target.h"
 #include "sluice/remote/remote.h"
-#include "sluice/tensors/inputs.h"
 
 namespace sluice::tool {
 namespace {
@@ -26,7 +24,7 @@ class PerfCommand : public Command {
 
   void add_options(Options& options) override {
     options
-        .add("model", model_.name,
+        .add("model", to_.model.name,
              "Name of a model that a server of the Open Inference Protocol has; with --in-process "
              "a file")
         .required();
@@ -55,10 +53,11 @@ class PerfCommand : public Command {
     std::vector<ir::Constant> constants;
     std::vector<telemetry::RecordedRequest> recorded;
     if (replay_.empty()) {
-      constants = SLUICE_TRY(add_generated(*target));
+      constants = SLUICE_TRY(to_.add_request(*target));
     } else {
-      recorded = SLUICE_TRY(perf::read_recording(replay_, model_.name));
+      recorded = SLUICE_TRY(perf::read_recording(replay_, to_.model.name));
       form_.arrivals_ns = SLUICE_TRY(perf::add_recorded(recorded, *target));
+      form_.num_requests = recorded.size();
       loads = {form_};
     }
     measuring_.window_ns = nanoseconds_of(window_seconds_);
@@ -75,22 +74,17 @@ class PerfCommand : public Command {
 
  private:
   void add_target(Options& options) {
-    const Option grpc =
-        options.add("--grpc", grpc_, "Address of the server's gRPC").shows_default();
-    Option http = options.add("--http", http_, "Address of the server's HTTP, instead");
+    const Option grpc = to_.add_grpc_to(options);
+    const Option http = to_.add_http_to(options, grpc);
     Option local = options.flag("--in-process", is_in_process_,
                                 "Load the model in this process, instead: no protocol");
-    http.excludes(grpc);
     local.excludes(grpc).excludes(http);
-    options.add("--model-version", model_.version, "Version (default: the server's choice)");
+    options.add("--model-version", to_.model.version, "Version (default: the server's choice)");
     remote_.add_credentials_to(options);
     options.add("--timeout", timeout_seconds_, "Seconds after which a request has failed")
         .positive()
         .shows_default();
-    options.add("--input", inputs_, "As for `sluice run`; other inputs are random (repeatable)")
-        .repeatable();
-    options.add("--shape", shapes_, "Dimensions of a generated input: name=1,3,224,224")
-        .repeatable();
+    to_.add_inputs_to(options);
   }
 
   void add_load(Options& options) {
@@ -135,27 +129,13 @@ class PerfCommand : public Command {
   }
 
   Result<std::unique_ptr<perf::Target>> connect() {
-    model_.timeout_ns = nanoseconds_of(timeout_seconds_);
+    const std::int64_t timeout_ns = nanoseconds_of(timeout_seconds_);
     if (is_in_process_) {
-      const auto package = SLUICE_TRY(PackageOptions::find(model_.name));
-      return perf::load_in_process(package.path, model_.timeout_ns);
+      const auto package = SLUICE_TRY(PackageOptions::find(to_.model.name));
+      return perf::load_in_process(package.path, timeout_ns);
     }
-    model_.server = remote_.client;
-    model_.server.address = http_.empty() ? grpc_ : http_;
-    return http_.empty() ? perf::connect_grpc(model_) : perf::connect_http(model_);
-  }
-
-  /// Ownership: the target reads the result.
-  Result<std::vector<ir::Constant>> add_generated(perf::Target& target) const {
-    const auto sources = SLUICE_TRY(parse_inputs(inputs_, target.signature(), Missing::kRandom));
-    const auto shapes = SLUICE_TRY(parse_shapes(shapes_));
-    auto constants = SLUICE_TRY(read_inputs(sources, target.signature(), shapes));
-    std::vector<terms::NamedTensor> tensors;
-    for (std::size_t i = 0; i < constants.size(); ++i) {
-      tensors.push_back({target.signature().inputs[i].name, view_of(constants[i])});
-    }
-    SLUICE_TRY(target.add_request(tensors));
-    return constants;
+    to_.model.server = remote_.client;
+    return to_.connect(timeout_ns);
   }
 
   static void show_progress(std::size_t num_loads, std::size_t num_done) {
@@ -172,14 +152,10 @@ class PerfCommand : public Command {
 
   static constexpr int kMaxConcurrency = 4096;
 
-  perf::ServedModel model_;
+  PerfTarget to_;
   RemoteOptions remote_;
-  std::string grpc_ = "localhost:8001";
-  std::string http_;
   bool is_in_process_ = false;
   double timeout_seconds_ = 60;
-  std::vector<std::string> inputs_;
-  std::vector<std::string> shapes_;
   std::string concurrency_ = "1";
   std::string rate_;
   std::string replay_;

@@ -1,4 +1,4 @@
-#include "sluice/remote/perf_report.h"
+#include "sluice/remote/perf/perf_report.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
