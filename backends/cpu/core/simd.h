@@ -92,8 +92,21 @@ SLUICE_CPU_INLINE Vec load_first(const float* p, int n) {
   return _mm256_maskload_ps(p, first_mask(n));
 }
 
+/// In parts of 4, 2 and 1: some processors take a masked store apart into dozens of steps.
 SLUICE_CPU_INLINE void store_first(float* p, Vec v, int n) {
-  _mm256_maskstore_ps(p, first_mask(n), v);
+  if (n >= kLanes) return store(p, v);
+  __m128 part = _mm256_castps256_ps128(v);
+  if ((n & 4) != 0) {
+    _mm_storeu_ps(p, part);
+    part = _mm256_extractf128_ps(v, 1);
+    p += 4;
+  }
+  if ((n & 2) != 0) {
+    _mm_storel_pi(reinterpret_cast<__m64*>(p), part);
+    part = _mm_movehl_ps(part, part);
+    p += 2;
+  }
+  if ((n & 1) != 0) _mm_store_ss(p, part);
 }
 
 #else
@@ -210,7 +223,7 @@ SLUICE_CPU_INLINE float reduce_min(Vec v) { return -reduce_max(-v); }
 
 // ---- functions ----------------------------------------------------------------------------------
 // Polynomials are minimax fits in double, evaluated in float: within 2 units in the last place for
-// exp, 4 for tanh and sigmoid, 6 for erf. Infinities and NaN come out as the C library's do.
+// exp, 4 for sigmoid, 6 for erf, 8 for tanh. Infinities and NaN come out as the C library's do.
 
 /// 1 / x within 2 units in the last place, for 2^-126 <= |x| <= 2^126: a division takes as long as
 /// eight multiply-adds where vectors are widest, so there it is an estimate and a Newton step.
@@ -235,66 +248,100 @@ SLUICE_CPU_INLINE Vec scale_by_power(Vec x, Vec n) {
 #endif
 }
 
-/// Splits exp(x) into (1 + tail) * 2^power with |tail| < 0.42.
-struct ExpParts {
-  Vec tail;
-  Vec power;
-};
-
-SLUICE_CPU_INLINE ExpParts exp_parts(Vec x) {
-  x = max(broadcast(-104.0f), min(broadcast(89.0f), x));
-  const Vec power = round_small(x * broadcast(1.44269504f));
+/// exp(x) / 2^power - 1, for the integral `power` that is nearest to x / log(2).
+SLUICE_CPU_INLINE Vec exp_tail(Vec x, Vec power) {
   Vec r = fnmadd(power, broadcast(0.693145752f), x);
   r = fnmadd(power, broadcast(1.42860677e-6f), r);
   Vec q = fmadd(r, broadcast(0.00139345450f), broadcast(0.00836377684f));
   q = fmadd(r, q, broadcast(0.0416664556f));
   q = fmadd(r, q, broadcast(0.166665733f));
   q = fmadd(r, q, broadcast(0.5f));
-  return {fmadd(r * r, q, r), power};
+  return fmadd(r * r, q, r);
 }
 
 SLUICE_CPU_INLINE Vec exp(Vec x) {
-  const ExpParts e = exp_parts(x);
-  return scale_by_power(e.tail + broadcast(1.0f), e.power);
+  x = max(broadcast(-104.0f), min(broadcast(89.0f), x));
+  const Vec power = round_small(x * broadcast(1.44269504f));
+  return scale_by_power(exp_tail(x, power) + broadcast(1.0f), power);
 }
 
-/// 2^(power + r) for integral `power` in [-252, 254] and |r| <= 0.5.
-SLUICE_CPU_INLINE Vec power_of_two(Vec power, Vec r) {
+/// Added to a number it leaves the nearest integer in the low bits, 127 more than it is: shifted
+/// into the place of the exponent they are that power of two, infinite for 128.
+inline constexpr float kPowerMagic = 12582912.0f + 127.0f;  // 1.5 * 2^23 and the exponent's bias
+
+/// 2^n for magic_power = n + kPowerMagic, n integral in [-127, 128].
+SLUICE_CPU_INLINE Vec power_in(Vec magic_power) { return (Vec)((VecI)magic_power << 23); }
+
+/// exp(x) for x <= 0 or NaN, in fewer steps than exp: what would be denormal is 0.
+SLUICE_CPU_INLINE Vec exp_of_negative(Vec x) {
+  const Vec magic = broadcast(kPowerMagic);
+  const Vec shifted = fmadd(x, broadcast(1.44269504f), magic);
+  const Vec y = (exp_tail(x, shifted - magic) + broadcast(1.0f)) * power_in(shifted);
+  return select(x < broadcast(-87.3f), Vec{}, y);
+}
+
+/// 2^r for |r| <= 0.5.
+SLUICE_CPU_INLINE Vec power_of_rest(Vec r) {
   Vec p = fmadd(r, broadcast(0.00132647272f), broadcast(0.00967151283f));
   p = fmadd(r, p, broadcast(0.0555073375f));
   p = fmadd(r, p, broadcast(0.240222421f));
   p = fmadd(r, p, broadcast(0.693146978f));
-  p = fmadd(r, p, broadcast(1.0f));
-  return scale_by_power(p, power);
+  return fmadd(r, p, broadcast(1.0f));
 }
 
-/// 2^x for x <= 128: in fewer steps than exp, as the remainder needs no factor.
+/// 2^x for x <= 127 or NaN: in fewer steps than exp, as the remainder needs no factor. What would
+/// be denormal may be 0.
 SLUICE_CPU_INLINE Vec exp2_below(Vec x) {
+#if defined(__AVX512F__)
   x = max(broadcast(-150.0f), x);
   const Vec power = round_small(x);
-  return power_of_two(power, x - power);
-}
-
-/// 1 / (1 + exp(-x)). Where multiply-adds round once, exp(-x) is 2^(n + r) with n + r = -x log2(e).
-SLUICE_CPU_INLINE Vec sigmoid(Vec x) {
-  // Beyond 87 the result is 0 or 1 anyway, and the reciprocal of what overflows would be a NaN.
-  const Vec z = max(broadcast(-87.0f), min(broadcast(87.0f), x));
-#if defined(__FMA__)
-  const Vec power = round_small(z * broadcast(-1.44269502f));
-  Vec r = fmadd(z, broadcast(-1.44269502f), -power);
-  r = fmadd(z, broadcast(-1.92596299e-8f), r);
-  return reciprocal(broadcast(1.0f) + power_of_two(power, r));
+  return scale_by_power(power_of_rest(x - power), power);
 #else
-  return reciprocal(broadcast(1.0f) + exp(-z));
+  const Vec magic = broadcast(kPowerMagic);
+  const Vec shifted = x + magic;
+  const Vec y = power_of_rest(x - (shifted - magic)) * power_in(shifted);
+  return select(x < broadcast(-126.0f), Vec{}, y);
 #endif
 }
 
-/// (e - 1) / (e + 1) with e = exp(2|x|), e - 1 kept accurate near zero.
+/// 1 / (1 + exp(-x)). Where multiply-adds round once, exp(-x) is 2^(n + r) with n + r = -x log2(e).
+/// `kSigmoidReachesZero`: the result for -infinity is 0, and otherwise as small as 1.6e-38.
+#if defined(__FMA__)
+inline constexpr bool kSigmoidReachesZero = kLanes == 8;
+
+SLUICE_CPU_INLINE Vec sigmoid(Vec x) {
+  // An estimate of the reciprocal of infinity would become a NaN; a division gives 0.
+  const float lowest = kSigmoidReachesZero ? -88.72f : -87.0f;
+  const Vec z = max(broadcast(lowest), min(broadcast(87.0f), x));
+  const Vec magic = broadcast(kPowerMagic);
+  const Vec shifted = fmadd(z, broadcast(-1.44269502f), magic);
+  Vec r = fmadd(z, broadcast(-1.44269502f), magic - shifted);
+  r = fmadd(z, broadcast(-1.92596299e-8f), r);
+  return reciprocal(fmadd(power_of_rest(r), power_in(shifted), broadcast(1.0f)));
+}
+#else
+inline constexpr bool kSigmoidReachesZero = false;
+
+SLUICE_CPU_INLINE Vec sigmoid(Vec x) {
+  const Vec z = max(broadcast(-87.0f), min(broadcast(87.0f), x));
+  return reciprocal(broadcast(1.0f) + exp(-z));
+}
+#endif
+
+/// x * P(x^2) / Q(x^2); tanh rounds to one from 9.02 on.
 SLUICE_CPU_INLINE Vec tanh(Vec x) {
-  const ExpParts e = exp_parts(min(broadcast(20.0f), abs(x) * broadcast(2.0f)));
-  const Vec scale = scale_by_power(broadcast(1.0f), e.power);
-  const Vec minus_one = fmadd(e.tail, scale, scale - broadcast(1.0f));
-  return copy_sign(minus_one * reciprocal(minus_one + broadcast(2.0f)), x);
+  x = max(broadcast(-9.02f), min(broadcast(9.02f), x));
+  const Vec t = x * x;
+  Vec p = fmadd(t, broadcast(1.331909596e-08f), broadcast(2.058349935e-05f));
+  p = fmadd(t, p, broadcast(3.494035678e-03f));
+  p = fmadd(t, p, broadcast(1.337971888e-01f));
+  p = fmadd(t, p, broadcast(1.0f));
+  Vec q = fmadd(t, broadcast(7.762029517e-07f), broadcast(3.283094658e-04f));
+  q = fmadd(t, q, broadcast(2.587107746e-02f));
+  q = fmadd(t, q, broadcast(4.671303412e-01f));
+  q = fmadd(t, q, broadcast(1.0f));
+  const Vec y = x * p * reciprocal(q);
+  return max(broadcast(-1.0f), min(broadcast(1.0f), y));
 }
 
 /// x * P(x^2) / Q(x^2); erf rounds to one from 3.92 on.

@@ -83,9 +83,9 @@ SLUICE_CPU_INLINE Vec round_magnitude(Vec x) {
 
 SLUICE_CPU_INLINE Vec clip(Vec x, Vec low, Vec high) { return min(high, max(low, x)); }
 
-/// The function of core/simd.h gives 1.6e-38 from -87 down, which counts once a huge number is
-/// multiplied by it.
+/// What is left of a sigmoid that does not reach zero counts once it multiplies a huge number.
 SLUICE_CPU_INLINE Vec sigmoid_to_zero(Vec x) {
+  if constexpr (kSigmoidReachesZero) return sigmoid(x);
   return select(x < broadcast(-87.0f), Vec{}, sigmoid(x));
 }
 

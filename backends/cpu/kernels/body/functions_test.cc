@@ -43,6 +43,7 @@ const std::vector<Function>& functions() {
       {BodyOp::kAsin, 3, [](double x) { return std::asin(x); }},
       {BodyOp::kAcos, 4, [](double x) { return std::acos(x); }},
       {BodyOp::kAtan, 3, [](double x) { return std::atan(x); }},
+      {BodyOp::kTanh, 8, [](double x) { return std::tanh(x); }},
       {BodyOp::kSoftplus, 4,
        [](double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }}};
   return all;

@@ -46,7 +46,9 @@ SLUICE_CPU_INLINE Four signed_bytes(VecI x) {
   return {sign_extended(to_upper(x)), sign_extended(x)};
 }
 SLUICE_CPU_INLINE VecI multiply_add(VecI sum, Four a, Four b) {
-  return sum + (products(a.even, b.even) + products(a.odd, b.odd));
+  sum += products(a.even, b.even);
+  asm("" : "+v"(sum));
+  return sum + products(a.odd, b.odd);
 }
 
 #else
@@ -77,8 +79,18 @@ SLUICE_CPU_INLINE VecI load_int(const void* p) {
 
 SLUICE_CPU_INLINE VecI broadcast_four(const std::uint8_t* bytes) {
   std::int32_t four;
+#if defined(__AVX2__) && !defined(__AVX512VNNI__)
+  // From memory straight into lanes. The compiler would mask the four bytes in a register of
+  // integers first, and pay for the way from there.
+  VecI lanes;
+  asm("vpbroadcastd %1, %0"
+      : "=v"(lanes)
+      : "m"(*reinterpret_cast<const std::uint8_t(*)[sizeof four]>(bytes)));
+  return lanes;
+#else
   __builtin_memcpy(&four, bytes, sizeof four);
   return broadcast_int(four);
+#endif
 }
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -118,15 +118,35 @@ SLUICE_CPU_INLINE VecI are_doubtful(const ReducePlan& plan, Vec sum) {
   return doubtful;
 }
 
-/// Folds up to kLanes neighbouring columns down `axis` rows.
-template <ReduceKind kKind>
-Vec fold_columns(const ReducePlan& plan, const float* x, int lanes) {
-  Vec acc = start<kKind>();
+/// Columns that are folded side by side: as many as fill the lines of the cache that they touch,
+/// which the processor fetches in pairs.
+constexpr int kStripVectors = 128 / static_cast<int>(sizeof(Vec));
+
+/// Folds neighbouring columns down `axis` rows, kVectors vectors of which the last has `lanes`, and
+/// writes what they come to.
+template <ReduceKind kKind, int kVectors>
+void fold_columns(const ReducePlan& plan, const float* x, int lanes, float* y) {
+  Vec acc[kVectors];
+  for (Vec& a : acc) a = start<kKind>();
   for (std::int64_t r = 0; r < plan.axis; ++r) {
     const float* at = x + r * plan.inner;
-    acc = fold<kKind>(acc, prepare<kKind>(lanes == kLanes ? load(at) : load_first(at, lanes)));
+    SLUICE_CPU_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const float* p = at + v * kLanes;
+      acc[v] =
+          fold<kKind>(acc[v], prepare<kKind>(v < kVectors - 1 ? load(p) : load_first(p, lanes)));
+    }
   }
-  return acc;
+  SLUICE_CPU_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const int some = v < kVectors - 1 ? kLanes : lanes;
+    store_first(y + v * kLanes, finish(plan, acc[v]), some);
+    const VecI doubtful = are_doubtful<kKind>(plan, acc[v]);
+    if (!any(doubtful)) continue;
+    for (int i = v * kLanes; i < v * kLanes + some; ++i) {
+      if (doubtful[i % kLanes] != 0) y[i] = fold_in_double<kKind>(plan, x + i, plan.inner);
+    }
+  }
 }
 
 template <ReduceKind kKind>
@@ -143,21 +163,21 @@ void run(const ReducePlan& plan, const float* x, float* y, const Worker& worker)
     }
     return;
   }
-  const std::int64_t strips = (plan.inner + kLanes - 1) / kLanes;
+  constexpr std::int64_t kStrip = kStripVectors * kLanes;
+  const std::int64_t strips = (plan.inner + kStrip - 1) / kStrip;
   const Share share = share_of(plan.outer * strips, 1, worker);
   for (std::int64_t i = share.begin; i < share.end; ++i) {
-    const std::int64_t o = i / strips;
-    const std::int64_t column = i % strips * kLanes;
-    const std::int64_t left = plan.inner - column;
-    const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
-    const float* from = x + o * plan.axis * plan.inner + column;
-    const Vec value = fold_columns<kKind>(plan, from, lanes);
-    float* to = y + o * plan.inner + column;
-    store_first(to, finish(plan, value), lanes);
-    const VecI doubtful = are_doubtful<kKind>(plan, value);
-    if (!any(doubtful)) continue;
-    for (int lane = 0; lane < lanes; ++lane) {
-      if (doubtful[lane] != 0) to[lane] = fold_in_double<kKind>(plan, from + lane, plan.inner);
+    const std::int64_t end = (i % strips + 1) * kStrip;
+    const float* from = x + i / strips * plan.axis * plan.inner;
+    float* to = y + i / strips * plan.inner;
+    if (end <= plan.inner) {
+      fold_columns<kKind, kStripVectors>(plan, from + end - kStrip, kLanes, to + end - kStrip);
+      continue;
+    }
+    for (std::int64_t column = end - kStrip; column < plan.inner; column += kLanes) {
+      const std::int64_t left = plan.inner - column;
+      const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
+      fold_columns<kKind, 1>(plan, from + column, lanes, to + column);
     }
   }
 }

@@ -64,22 +64,40 @@ void norm_row(const NormPlan& plan, const float* x, const float* scale, const fl
   if (inverse_out != nullptr) *inverse_out = inverse;
 }
 
+/// y = exp(x - top), whose sum is returned. Several vectors at a time hide the function's latency.
+SLUICE_CPU_INLINE float exponentiate_row(const float* x, float* y, std::int64_t cols, Vec top) {
+  Vec sums[kFoldChains] = {};
+  std::int64_t c = 0;
+  for (; c + kFoldChains * kLanes <= cols; c += kFoldChains * kLanes) {
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kFoldChains; ++i) {
+      const Vec power = exp_of_negative(load(x + c + i * kLanes) - top);
+      store(y + c + i * kLanes, power);
+      sums[i] += power;
+    }
+  }
+  for (; c < cols; c += kLanes) {
+    const int lanes = static_cast<int>(cols - c < kLanes ? cols - c : kLanes);
+    const Vec power = fill_behind(exp_of_negative(load_first(x + c, lanes) - top), lanes, 0);
+    store_first(y + c, power, lanes);
+    sums[0] += power;
+  }
+  return reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
 /// Differences from the largest number keep `exp` from overflowing, and change nothing otherwise.
 void softmax_row(const float* x, float* y, std::int64_t cols, bool is_log) {
   const float lowest = -__builtin_inff();
   const Vec top = broadcast(reduce_max(fold_row(
       x, cols, lowest, [](Vec v) { return v; }, [](Vec a, Vec b) { return max(a, b); })));
   if (is_log) {
-    const auto power = [=](Vec v) { return exp(v - top); };
+    const auto power = [=](Vec v) { return exp_of_negative(v - top); };
     // Two differences: the sum of a large `top` and the logarithm would round the latter away.
     const Vec log = broadcast(logf(reduce_add(fold_row(x, cols, 0, power, add))));
     map_row(x, y, cols, [=](Vec v, std::int64_t, int) { return v - top - log; });
     return;
   }
-  map_row(x, y, cols, [=](Vec v, std::int64_t, int) { return exp(v - top); });
-  const float sum = reduce_add(fold_row(
-      y, cols, 0, [](Vec v) { return v; }, add));
-  const Vec factor = broadcast(1.0f / sum);
+  const Vec factor = broadcast(1.0f / exponentiate_row(x, y, cols, top));
   map_row(y, y, cols, [=](Vec v, std::int64_t, int) { return v * factor; });
 }
 
@@ -92,7 +110,7 @@ void softmax_columns(const SoftmaxPlan& plan, const float* x, float* y, int lane
   for (std::int64_t r = 1; r < axis; ++r) top = max(top, load_first(x + r * inner, lanes));
   Vec sum{};
   for (std::int64_t r = 0; r < axis; ++r) {
-    const Vec e = exp(load_first(x + r * inner, lanes) - top);
+    const Vec e = exp_of_negative(load_first(x + r * inner, lanes) - top);
     sum += e;
     // A logarithm is computed from `x` in a second pass. `y` may be `x`, so nothing is stored yet.
     if (!plan.is_log) store_first(y + r * inner, e, lanes);
