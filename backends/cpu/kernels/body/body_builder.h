@@ -26,6 +26,9 @@ class BodyBuilder {
   /// Steps that `result` does not need are left out.
   bool finish(int result, Body* body) const;
 
+  /// The number of the first step's value: those below are inputs and constants.
+  int first_step() const { return input_count_ + static_cast<int>(constants_.size()); }
+
  private:
   struct Step {
     BodyOp op;
@@ -36,8 +39,6 @@ class BodyBuilder {
   };
 
   std::vector<int> last_uses(int result) const;
-
-  int first_step() const { return input_count_ + static_cast<int>(constants_.size()); }
 
   int input_count_;
   std::vector<float> constants_;

@@ -31,21 +31,18 @@ SLUICE_CPU_INLINE To saturated_to(From x) {
 constexpr std::int64_t kBlock = 64;
 
 template <typename From, typename To>
-void cut(const From* from, To* to, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += kBlock) {
-    const std::int64_t end = i + kBlock < count ? i + kBlock : count;
-    std::int32_t outside = 0;
-    for (std::int64_t j = i; j < end; ++j) {
-      const bool fits =
-          from[j] > static_cast<From>(-2147483648.0) && from[j] < static_cast<From>(2147483648.0);
-      outside |= fits ? 0 : 1;
-    }
-    if (outside != 0) {
-      for (std::int64_t j = i; j < end; ++j) to[j] = saturated_to<From, To>(from[j]);
-    } else {
-      for (std::int64_t j = i; j < end; ++j) {
-        to[j] = static_cast<To>(static_cast<std::int32_t>(from[j]));
-      }
+SLUICE_CPU_INLINE void cut(const From* from, To* to, std::int64_t count) {
+  std::int32_t outside = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool fits =
+        from[i] > static_cast<From>(-2147483648.0) && from[i] < static_cast<From>(2147483648.0);
+    outside |= fits ? 0 : 1;
+  }
+  if (outside != 0) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = saturated_to<From, To>(from[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] = static_cast<To>(static_cast<std::int32_t>(from[i]));
     }
   }
 }
@@ -53,21 +50,26 @@ void cut(const From* from, To* to, std::int64_t count) {
 /// Integers of 64 bits become floats by way of 32 bits where those hold them: there are
 /// instructions.
 template <typename From, typename To>
-void widen(const From* from, To* to, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += kBlock) {
-    const std::int64_t end = i + kBlock < count ? i + kBlock : count;
-    std::int64_t outside = 0;
-    for (std::int64_t j = i; j < end; ++j) {
-      outside |= static_cast<std::int64_t>(from[j]) ^ static_cast<std::int32_t>(from[j]);
-    }
-    if (outside != 0) {
-      for (std::int64_t j = i; j < end; ++j) to[j] = static_cast<To>(from[j]);
-    } else {
-      for (std::int64_t j = i; j < end; ++j) {
-        to[j] = static_cast<To>(static_cast<std::int32_t>(from[j]));
-      }
+SLUICE_CPU_INLINE void widen(const From* from, To* to, std::int64_t count) {
+  std::int64_t outside = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    outside |= static_cast<std::int64_t>(from[i]) ^ static_cast<std::int32_t>(from[i]);
+  }
+  if (outside != 0) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<To>(from[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] = static_cast<To>(static_cast<std::int32_t>(from[i]));
     }
   }
+}
+
+/// Whole blocks have a length that the compiler knows.
+template <typename From, typename To, typename Convert>
+SLUICE_CPU_INLINE void each_block(const From* from, To* to, std::int64_t count, Convert convert) {
+  std::int64_t i = 0;
+  for (; i + kBlock <= count; i += kBlock) convert(from + i, to + i, kBlock);
+  convert(from + i, to + i, count - i);
 }
 
 template <typename From, typename To>
@@ -77,9 +79,9 @@ void convert(const void* from_data, void* to_data, std::int64_t count) {
   if constexpr (kIsFloat<From> && std::is_same_v<To, std::int32_t>) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = saturated_int(from[i]);
   } else if constexpr (kIsFloat<From> && !kIsFloat<To>) {
-    cut(from, to, count);
+    each_block(from, to, count, cut<From, To>);
   } else if constexpr (!kIsFloat<From> && kIsFloat<To> && sizeof(From) == 8) {
-    widen(from, to, count);
+    each_block(from, to, count, widen<From, To>);
   } else {
     for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<To>(from[i]);
   }

@@ -158,6 +158,11 @@ SLUICE_CPU_INLINE auto apply(T a, T b) {
   if constexpr (kOp == TypedOp::kUnlike) return static_cast<Flag>((a != 0) != (b != 0));
   if constexpr (kOp == TypedOp::kAlike) return static_cast<Flag>((a != 0) == (b != 0));
   if constexpr (kOp == TypedOp::kIsZero) return static_cast<Flag>(a == 0);
+  if constexpr (kOp == TypedOp::kIsNan) return static_cast<Flag>(a != a);
+  if constexpr (kOp == TypedOp::kIsInfinite) {
+    constexpr T kInfinity = static_cast<T>(__builtin_inff());
+    return static_cast<Flag>((a == kInfinity) | (a == -kInfinity));
+  }
   if constexpr (kOp == TypedOp::kSign) return sign_of(a);
   if constexpr (kOp == TypedOp::kAnd) return static_cast<T>(a & b);
   if constexpr (kOp == TypedOp::kOr) return static_cast<T>(a | b);
@@ -195,7 +200,7 @@ void loop(const void* a_data, std::int64_t a_step, const void* b_data, std::int6
   }
 }
 
-/// kMod and kPower have no form for floats. f32 has one for kRemainder and bounds alone.
+/// kMod and kPower have no form for floats. f32 has kRemainder, bounds and comparisons alone.
 template <TypedOp kOp>
 TypedLoop of_number(Number type) {
   switch (type) {
@@ -214,8 +219,9 @@ TypedLoop of_number(Number type) {
     if (type == Number::kF64) return loop<kOp, double>;
   }
   if constexpr (kOp == TypedOp::kMin || kOp == TypedOp::kMax || kOp == TypedOp::kAtMost ||
-                kOp == TypedOp::kAtLeast || kOp == TypedOp::kRemainder) {
-    return loop<kOp, float>;
+                kOp == TypedOp::kAtLeast || kOp == TypedOp::kRemainder || kOp == TypedOp::kLess ||
+                kOp == TypedOp::kLessOrEqual) {
+    if (type == Number::kF32) return loop<kOp, float>;
   }
   return nullptr;
 }
@@ -239,7 +245,7 @@ TypedLoop of_width(Number type) {
 template <TypedOp kOp>
 TypedLoop of_width_or_double(Number type) {
   if (type == Number::kF64) return loop<kOp, double>;
-  if constexpr (kOp == TypedOp::kAdd || kOp == TypedOp::kMul) {
+  if constexpr (kOp == TypedOp::kAdd || kOp == TypedOp::kMul || kOp == TypedOp::kEqual) {
     if (type == Number::kF32) return loop<kOp, float>;
   }
   return of_width<kOp>(type);
@@ -261,6 +267,12 @@ TypedLoop of_integer(Number type) {
 template <TypedOp kOp>
 TypedLoop of_byte(Number type) {
   return type == Number::kU8 ? loop<kOp, std::uint8_t> : nullptr;
+}
+
+template <TypedOp kOp>
+TypedLoop of_float(Number type) {
+  if (type == Number::kF64) return loop<kOp, double>;
+  return type == Number::kF32 ? loop<kOp, float> : nullptr;
 }
 
 template <typename T>
@@ -334,6 +346,8 @@ TypedLoop typed_loop(TypedOp op, Number type) {
     case TypedOp::kSign: return of_number<TypedOp::kSign>(type);
     case TypedOp::kInvert: return of_width<TypedOp::kInvert>(type);
     case TypedOp::kIsZero: return of_byte<TypedOp::kIsZero>(type);
+    case TypedOp::kIsNan: return of_float<TypedOp::kIsNan>(type);
+    case TypedOp::kIsInfinite: return of_float<TypedOp::kIsInfinite>(type);
     default: return type == Number::kF64 ? double_function(op) : nullptr;
   }
 }

@@ -41,7 +41,9 @@ enum class TypedOp : std::uint8_t {
   kSign,
   kInvert,
   kIsZero,
-  kExp,  ///< of f64, as are those that follow (kernels/elements/double_functions.h)
+  kIsNan,       ///< of floats, as is the next one
+  kIsInfinite,  ///< either infinity
+  kExp,         ///< of f64, as are those that follow (kernels/elements/double_functions.h)
   kLog,
   kReciprocal,
   kSigmoid,

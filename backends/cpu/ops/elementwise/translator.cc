@@ -93,6 +93,14 @@ std::vector<float> Translator::number_constants(int first, std::vector<int>& num
   return constants;
 }
 
+/// Whether a register is the one it was made from: a copy, or a result of 16 bits, which is rounded
+/// when it is stored.
+bool Translator::changes_nothing(const Step& step, bool is_result, sluice_element_type type) {
+  if (step.op == BodyOp::kCopy) return true;
+  return is_result && ((step.op == BodyOp::kRoundToF16 && type == plugin::kF16) ||
+                       (step.op == BodyOp::kRoundToBf16 && type == plugin::kBf16));
+}
+
 /// Registers get their numbers in the Body: inputs, then constants, then steps in their order. A
 /// step reads only registers before it, so all its operands have numbers.
 Status Translator::finish(int result, Chain* chain) const {
@@ -109,9 +117,16 @@ Status Translator::finish(int result, Chain* chain) const {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Step& s = steps_[i];
     if (s.op == kLiteral) continue;
+    const int reg = static_cast<int>(sources_.size() + i);
+    const int from = numbers[static_cast<std::size_t>(s.a)];
+    // A body must have a step to its result: what it reads is none.
+    const bool is_of_step = from >= builder.first_step();
+    if ((reg != result || is_of_step) && changes_nothing(s, reg == result, chain->result_type)) {
+      numbers[static_cast<std::size_t>(reg)] = from;
+      continue;
+    }
     const int b = s.b == kNoRegister ? 0 : numbers[static_cast<std::size_t>(s.b)];
-    numbers[sources_.size() + i] =
-        builder.add_step(s.op, numbers[static_cast<std::size_t>(s.a)], b, s.alpha, s.beta);
+    numbers[static_cast<std::size_t>(reg)] = builder.add_step(s.op, from, b, s.alpha, s.beta);
   }
   if (!builder.finish(numbers[static_cast<std::size_t>(result)], &chain->body)) {
     return unimplemented("the fused body is too long for one pass");

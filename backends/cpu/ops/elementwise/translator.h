@@ -53,6 +53,7 @@ class Translator {
     float beta;
   };
 
+  static bool changes_nothing(const Step& step, bool is_result, sluice_element_type type);
   std::vector<bool> used_sources() const;
   /// The numbers of the Body's values by register, with those of the inputs; lists their sources.
   std::vector<int> number_inputs(Chain* chain) const;

@@ -47,6 +47,8 @@ const std::map<std::string_view, TypedMeaning>& typed_meanings() {
       {"Exp", {TypedOp::kExp, Arity::kUnary}},
       {"Greater", {TypedOp::kLess, Arity::kBinary, true}},
       {"GreaterOrEqual", {TypedOp::kLessOrEqual, Arity::kBinary, true}},
+      {"IsInf", {TypedOp::kIsInfinite, Arity::kUnary}},
+      {"IsNaN", {TypedOp::kIsNan, Arity::kUnary}},
       {"Less", {TypedOp::kLess}},
       {"LessOrEqual", {TypedOp::kLessOrEqual}},
       {"Log", {TypedOp::kLog, Arity::kUnary}},
@@ -84,6 +86,9 @@ std::optional<TypedMeaning> meaning_of(const sluice_op& op) {
       op.inputs[0].tensor.element_type != op.inputs[1].tensor.element_type) {
     return std::nullopt;
   }
+  const bool has_one_sign = attributes.get_int("detect_negative", 1) == 0 ||
+                            attributes.get_int("detect_positive", 1) == 0;
+  if (meaning.op == TypedOp::kIsInfinite && has_one_sign) return std::nullopt;
   if (meaning.op == TypedOp::kShiftLeft && attributes.get_text("direction") != "LEFT") {
     if (attributes.get_text("direction") != "RIGHT") return std::nullopt;
     meaning.op = TypedOp::kShiftRight;
@@ -97,7 +102,8 @@ std::optional<TypedMeaning> meaning_of(const sluice_op& op) {
 }
 
 bool gives_flags(TypedOp op) {
-  return (op >= TypedOp::kEqual && op <= TypedOp::kAlike) || op == TypedOp::kIsZero;
+  return (op >= TypedOp::kEqual && op <= TypedOp::kAlike) ||
+         (op >= TypedOp::kIsZero && op <= TypedOp::kIsInfinite);
 }
 
 bool is_where(const sluice_op& op) { return std::string_view(op.kind) == "Where"; }
@@ -395,13 +401,18 @@ bool is_typed(const sluice_op& op) {
     if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) return false;
   }
   if (is_cast(op)) return is_half_cast(op) || cast_loop(op, Isa::kPortable) != nullptr;
-  if (is_where(op)) return op.num_inputs == 3 && is_own_type(op.inputs[1].tensor.element_type);
+  if (is_where(op)) {
+    return op.num_inputs == 3 && number_of(op.inputs[1].tensor.element_type).has_value();
+  }
   const auto meaning = meaning_of(op);
   const sluice_element_type type = op.inputs[0].tensor.element_type;
   if (!meaning) return false;
   const bool is_float = type == plugin::kF32 || type == plugin::kF64;
   if (is_mod(op) && is_float && meaning->op != TypedOp::kRemainder) return false;
-  return (is_own_type(type) || (is_mod(op) && is_float)) && check_types(op, *meaning).is_ok();
+  // A body would widen flags to floats, and narrow them again.
+  const bool is_test_of_floats = type == plugin::kF32 && gives_flags(meaning->op);
+  return (is_own_type(type) || is_test_of_floats || (is_mod(op) && is_float)) &&
+         check_types(op, *meaning).is_ok();
 }
 
 Status check_typed(const sluice_op& op) {

@@ -95,6 +95,39 @@ TEST(CpuTyped, AgreesOnOneOperand) {
   }
 }
 
+template <typename T>
+void expect_tests_of_floats() {
+  for (const char* kind : {"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"}) {
+    expect_binary<T>(kind, true);
+  }
+  std::vector<T> x = numbers<T>(91, 3);
+  const T infinity = std::numeric_limits<T>::infinity();
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  for (std::size_t i = 0; i < x.size(); i += 3) x[i] = i % 2 == 0 ? nan : infinity;
+  for (std::size_t i = 1; i < x.size(); i += 5) x[i] = -infinity;
+  const auto fill = [&](TestOp& op) {
+    op.input<T>({7, 13}, x);
+    op.output<std::uint8_t>({7, 13}).set_output_type(0, plugin::kBool);
+  };
+  for (const char* kind : {"IsNaN", "IsInf"}) {
+    expect_agreement(fill, {.kind = kind, .version = 20, .float_outputs = {}});
+  }
+  const std::vector<T> backwards(x.rbegin(), x.rend());
+  for (const char* kind : {"Equal", "Less", "GreaterOrEqual"}) {
+    const auto compare = [&](TestOp& op) {
+      op.input<T>({7, 13}, x);
+      op.input<T>({7, 13}, backwards);
+      op.output<std::uint8_t>({7, 13}).set_output_type(0, plugin::kBool);
+    };
+    expect_agreement(compare, {.kind = kind, .version = 19, .float_outputs = {}});
+  }
+}
+
+TEST(CpuTyped, TestsFloatsInTheirOwnType) {
+  expect_tests_of_floats<float>();
+  expect_tests_of_floats<double>();
+}
+
 TEST(CpuTyped, RemainsWithTheSignOfADividend) {
   for (const std::int64_t fmod : {0, 1}) {
     expect_agreement(
