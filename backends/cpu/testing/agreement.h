@@ -20,11 +20,13 @@ struct Agreement {
   int version = 18;
   const char* domain = "";
   float tolerance = 1e-5F;
-  std::vector<int> float_outputs = {0};  ///< all others must agree in every byte
+  std::vector<int> float_outputs = {0};
+  std::vector<int> double_outputs = {};  ///< all others must agree in every byte
 };
 
-inline void expect_near_all(const std::vector<float>& got, const std::vector<float>& want,
-                            const Agreement& about) {
+template <typename T>
+void expect_near_all(const std::vector<T>& got, const std::vector<T>& want,
+                     const Agreement& about) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     if (std::isnan(want[i]) || std::isinf(want[i])) {
@@ -59,6 +61,9 @@ inline void expect_agreement(const std::function<void(TestOp&)>& fill, const Agr
         const auto at = static_cast<std::size_t>(i);
         if (std::ranges::find(about.float_outputs, i) != about.float_outputs.end()) {
           expect_near_all(actual.result(at), expected.result(at), about);
+          if (::testing::Test::HasFatalFailure()) return;
+        } else if (std::ranges::find(about.double_outputs, i) != about.double_outputs.end()) {
+          expect_near_all(actual.result<double>(at), expected.result<double>(at), about);
           if (::testing::Test::HasFatalFailure()) return;
         } else {
           ASSERT_EQ(actual.result<std::uint8_t>(at), expected.result<std::uint8_t>(at))

@@ -260,6 +260,14 @@ void add_apart(const Added& all, const WindowBlock& block, Isa isa) {
         added.rows = rows.end - rows.begin;
         added.count = some.end - some.begin;
         added.to_step = w.stride[2];
+        // The next tap's windows meet the pixels between, where they are the same ones.
+        if (w.stride[2] == 2 && w.dilation[2] == 1 && kw + 1 < w.kernel[2]) {
+          const Share next = inside(w, 2, shift_w + 1, block.columns);
+          if (next.begin == some.begin && next.end == some.end) {
+            added.from_between = added.from + all.row;
+            ++kw, ++tap;
+          }
+        }
         add(added);
       }
     }

@@ -41,10 +41,41 @@ SLUICE_CPU_INLINE void add_apart(const float* from, std::int64_t count, float* t
   }
 }
 
+/// To all places, those of `even` and of `odd` in turns.
+SLUICE_CPU_INLINE void add_in_turns(const float* even, const float* odd, std::int64_t count,
+                                    float* to) {
+  VecI low;
+  VecI high;
+  for (int i = 0; i < kLanes; ++i) {
+    low[i] = i / 2 + i % 2 * kLanes;
+    high[i] = low[i] + kLanes / 2;
+  }
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    const std::int64_t left = count - i < kLanes ? count - i : kLanes;
+    const int lanes = static_cast<int>(left);
+    const Vec a = lanes == kLanes ? load(even + i) : load_first(even + i, lanes);
+    const Vec b = lanes == kLanes ? load(odd + i) : load_first(odd + i, lanes);
+    add_first(to + 2 * i, shuffle(a, b, low), 2 * left);
+    if (2 * left > kLanes) add_first(to + 2 * i + kLanes, shuffle(a, b, high), 2 * left - kLanes);
+  }
+}
+
 }  // namespace
 
 void add_shifted_rows(const ShiftedRow* rows, std::int64_t count, std::int64_t width, float* to) {
+  std::int64_t all_begin = 0;  // of the columns that every row has
+  std::int64_t all_end = width;
+  for (std::int64_t r = 0; r < count; ++r) {
+    if (rows[r].begin > all_begin) all_begin = rows[r].begin;
+    if (rows[r].end < all_end) all_end = rows[r].end;
+  }
   for (std::int64_t i = 0; i < width; i += kLanes) {
+    if (i >= all_begin && i + kLanes <= all_end) {
+      Vec sum = load(to + i);
+      for (std::int64_t r = 0; r < count; ++r) sum += load(rows[r].from + i);
+      store(to + i, sum);
+      continue;
+    }
     const std::int64_t left = width - i;
     const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
     Vec sum = lanes == kLanes ? load(to + i) : load_first(to + i, lanes);
@@ -66,7 +97,9 @@ void add_rows(const AddedRows& rows) {
   for (std::int64_t r = 0; r < rows.rows; ++r) {
     const float* from = rows.from + r * rows.from_row;
     float* to = rows.to + r * rows.to_row;
-    if (rows.to_step == 2) {
+    if (rows.from_between != nullptr) {
+      add_in_turns(from, rows.from_between + r * rows.from_row, rows.count, to);
+    } else if (rows.to_step == 2) {
       add_apart(from, rows.count, to);
     } else {
       for (std::int64_t i = 0; i < rows.count; ++i) to[i * rows.to_step] += from[i];

@@ -9,6 +9,8 @@ namespace sluice::cpu {
 /// Rows of numbers, and where in an image they are added. Distances in floats.
 struct AddedRows {
   const float* from = nullptr;
+  /// Where to_step is 2, maybe: what the places between get, which lies as `from` does.
+  const float* from_between = nullptr;
   float* to = nullptr;
   std::int64_t from_row = 0;  ///< from one row to the next
   std::int64_t to_row = 0;
@@ -29,8 +31,9 @@ SLUICE_CPU_EACH_ISA(
     /// are made in a register.
     void add_shifted_rows(const ShiftedRow* rows, std::int64_t count, std::int64_t width,
                           float* to);
-    /// to[r * to_row + i * to_step] += from[r * from_row + i]. Elements between these may be
-    /// written as they were: no other worker may write them.
+    /// to[r * to_row + i * to_step] += from[r * from_row + i], and one place further what is added
+    /// between. Elements that get nothing may be written as they were: no other worker may write
+    /// them.
     void add_rows(const AddedRows& rows);)
 
 }  // namespace sluice::cpu

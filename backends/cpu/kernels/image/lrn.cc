@@ -47,7 +47,7 @@ SLUICE_CPU_INLINE Vec window_sum(const LrnPlan& plan, const float* first) {
 void lrn_pixels(const LrnPlan& plan, const float* input, std::int64_t pixels, float* output,
                 float* scratch) {
   const std::int64_t before = (plan.size - 1) / 2;
-  for (std::int64_t i = 0; i < plan.scratch_floats(); ++i) scratch[i] = 0;
+  for (std::int64_t i = 0; i < plan.pixel_scratch(); ++i) scratch[i] = 0;
   const Vec scale = broadcast(plan.alpha / static_cast<float>(plan.size));
   for (std::int64_t p = 0; p < pixels; ++p) {
     put_squares(plan, input + p * kBlock, scratch + before);
@@ -55,6 +55,28 @@ void lrn_pixels(const LrnPlan& plan, const float* input, std::int64_t pixels, fl
       const std::int64_t at = p * kBlock + offset_of(plan, c);
       const Vec norm = fmadd(scale, window_sum(plan, scratch + c), broadcast(plan.bias));
       store(output + at, load(input + at) * inverse_power(norm, plan.beta));
+    }
+  }
+}
+
+void lrn_planes(const LrnPlan& plan, const float* input, std::int64_t pixels, float* output,
+                float* scratch) {
+  const std::int64_t before = (plan.size - 1) / 2;
+  for (std::int64_t i = 0; i < plan.plane_scratch(); ++i) scratch[i] = 0;
+  const Vec scale = broadcast(plan.alpha / static_cast<float>(plan.size));
+  for (std::int64_t p = 0; p < pixels; p += kLanes) {
+    const int lanes = static_cast<int>(pixels - p < kLanes ? pixels - p : kLanes);
+    for (std::int64_t c = 0; c < plan.channels; ++c) {
+      const Vec x = load_first(input + c * plan.block + p, lanes);
+      store(scratch + (before + c) * kLanes, x * x);
+    }
+    for (std::int64_t c = 0; c < plan.channels; ++c) {
+      Vec sum{};
+      for (std::int64_t k = 0; k < plan.size; ++k) sum += load(scratch + (c + k) * kLanes);
+      const std::int64_t at = c * plan.block + p;
+      const Vec norm = fmadd(scale, sum, broadcast(plan.bias));
+      const Vec y = load_first(input + at, lanes) * inverse_power(norm, plan.beta);
+      store_first(output + at, y, lanes);
     }
   }
 }

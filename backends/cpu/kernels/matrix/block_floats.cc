@@ -129,15 +129,18 @@ template <int kBits>
 SLUICE_CPU_INLINE void widen(const BlockMatrix& b, std::int64_t column, std::int64_t begin,
                              std::int64_t count, float* to) {
   const std::uint8_t* from = b.numbers + (column * b.k + begin) * kBits / 8;
-  const std::int64_t first_block = column * (b.k / b.block);
-  for (std::int64_t p = 0; p < count; p += kBlockUnit, to += kBlockUnit) {
-    const std::int64_t at = first_block + (begin + p) / b.block;
+  // One division, which takes as long as a unit: the others would be for each block.
+  std::int64_t at = column * (b.k / b.block) + begin / b.block;
+  std::int64_t left = b.block - begin % b.block;
+  for (std::int64_t p = 0; p < count; ++at, left = b.block) {
     const Vec scale = broadcast(b.scales[at]);
     const float zero = b.has_zeros() ? zero_at<kBits>(b, at) : static_cast<float>(b.zero);
     const auto numbers = BlockNumbers<kBits>::of(b.has_sign, zero);
-    const BlockPair pair = BlockNumbers<kBits>::expand(numbers, from);
-    store_in_order<kBits>({pair.first * scale, pair.second * scale}, to);
-    from += kBlockUnit * kBits / 8;
+    const std::int64_t end = p + left < count ? p + left : count;
+    for (; p < end; p += kBlockUnit, to += kBlockUnit, from += kBlockUnit * kBits / 8) {
+      const BlockPair pair = BlockNumbers<kBits>::expand(numbers, from);
+      store_in_order<kBits>({pair.first * scale, pair.second * scale}, to);
+    }
   }
 }
 

@@ -36,13 +36,24 @@ void multiply(const DoubleTile& t, std::int64_t row, std::int64_t column) {
   // Unrolled: a register has no address that a loop could count up.
   SLUICE_CPU_UNROLL
   for (int r = 0; r < kRows; ++r) {
+    double* whole = t.c + (row + r) * t.c_row + column;
+    if (columns == kColumnsAtOnce) {
+      SLUICE_CPU_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        Doubles sum = sums[r][v];
+        Doubles before;
+        __builtin_memcpy(&before, whole + v * kLanesOfDoubles, sizeof before);
+        if (t.adds) sum += before;
+        __builtin_memcpy(whole + v * kLanesOfDoubles, &sum, sizeof sum);
+      }
+      continue;
+    }
     double values[kColumnsAtOnce];
     SLUICE_CPU_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       __builtin_memcpy(values + v * kLanesOfDoubles, &sums[r][v], sizeof sums[r][v]);
     }
-    double* c = t.c + (row + r) * t.c_row + column;
-    for (int j = 0; j < columns; ++j) c[j] = t.adds ? c[j] + values[j] : values[j];
+    for (int j = 0; j < columns; ++j) whole[j] = t.adds ? whole[j] + values[j] : values[j];
   }
 }
 
@@ -56,6 +67,23 @@ void multiply_doubles(const DoubleTile& tile) {
     }
     for (; row + 2 <= tile.rows; row += 2) multiply<2>(tile, row, column);
     if (row < tile.rows) multiply<1>(tile, row, column);
+  }
+}
+
+void scale_doubles(const DoubleTile& tile, const DoubleScaling& scaling) {
+  for (std::int64_t row = 0; row < tile.rows; ++row) {
+    double* y = tile.c + row * tile.c_row;
+    if (scaling.alpha != 1) {
+      for (std::int64_t j = 0; j < tile.columns; ++j) y[j] *= scaling.alpha;
+    }
+    if (scaling.c == nullptr) continue;
+    const double* c = scaling.c + row * scaling.c_row;
+    if (scaling.c_step == 0) {
+      const double same = scaling.beta * *c;
+      for (std::int64_t j = 0; j < tile.columns; ++j) y[j] += same;
+    } else {
+      for (std::int64_t j = 0; j < tile.columns; ++j) y[j] += scaling.beta * c[j];
+    }
   }
 }
 

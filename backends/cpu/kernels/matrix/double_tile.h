@@ -23,6 +23,17 @@ struct DoubleTile {
   bool adds = false;
 };
 
-SLUICE_CPU_EACH_ISA(void multiply_doubles(const DoubleTile& tile);)
+/// alpha * y + beta * c, in place; c may be null.
+struct DoubleScaling {
+  double alpha = 1;
+  double beta = 1;
+  const double* c = nullptr;
+  std::int64_t c_row = 0;
+  std::int64_t c_step = 0;  ///< 0 or 1
+};
+
+SLUICE_CPU_EACH_ISA(void multiply_doubles(const DoubleTile& tile);
+                    /// Of the numbers of C that the tile describes.
+                    void scale_doubles(const DoubleTile& tile, const DoubleScaling& scaling);)
 
 }  // namespace sluice::cpu

@@ -158,6 +158,12 @@ Status make_reversal(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) 
 /// Fills `count` elements of `bytes` each.
 void fill_elements(std::byte* to, const std::byte* value, std::int64_t bytes, std::int64_t count) {
   if (count == 0) return;
+  const bool is_one_byte =
+      std::all_of(value, value + bytes, [value](std::byte byte) { return byte == *value; });
+  if (is_one_byte) {  // of zeros above all
+    std::memset(to, std::to_integer<int>(*value), static_cast<std::size_t>(bytes * count));
+    return;
+  }
   std::int64_t done = bytes;
   const std::int64_t all = count * bytes;
   std::memcpy(to, value, static_cast<std::size_t>(bytes));

@@ -121,22 +121,36 @@ class Pad : public Kernel {
     return from;
   }
 
+  /// Places [begin, end) of a row; `kSize` is 0 where the size of an element is unknown here.
+  template <std::int64_t kSize>
+  void copy_each(std::int64_t begin, std::int64_t end, const std::byte* from, std::byte* to,
+                 const std::byte* value) const {
+    const std::int64_t size = kSize == 0 ? size_ : kSize;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t index = axes_.back().source[static_cast<std::size_t>(i)];
+      const std::byte* element = index == kNowhere ? value : from + index * size;
+      std::memcpy(to + i * size, element, static_cast<std::size_t>(size));
+    }
+  }
+
   void copy_row(const std::byte* from, std::byte* to, const std::byte* value) const {
     const PaddedAxis& axis = axes_.back();
-    const auto copy_each = [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t index = axis.source[static_cast<std::size_t>(i)];
-        const std::byte* element = index == kNowhere ? value : from + index * size_;
-        std::memcpy(to + i * size_, element, static_cast<std::size_t>(size_));
+    const auto copy_border = [&](std::int64_t begin, std::int64_t end) {
+      switch (size_) {
+        case 1: return copy_each<1>(begin, end, from, to, value);
+        case 2: return copy_each<2>(begin, end, from, to, value);
+        case 4: return copy_each<4>(begin, end, from, to, value);
+        case 8: return copy_each<8>(begin, end, from, to, value);
+        default: return copy_each<0>(begin, end, from, to, value);
       }
     };
-    copy_each(0, axis.inner_begin);
+    copy_border(0, axis.inner_begin);
     if (axis.inner_end > axis.inner_begin) {
       const std::int64_t first = axis.source[static_cast<std::size_t>(axis.inner_begin)];
       std::memcpy(to + axis.inner_begin * size_, from + first * size_,
                   static_cast<std::size_t>((axis.inner_end - axis.inner_begin) * size_));
     }
-    copy_each(axis.inner_end, cols_);
+    copy_border(axis.inner_end, cols_);
   }
 
   std::vector<PaddedAxis> axes_;

@@ -174,8 +174,9 @@ TEST(CpuLrn, MatchesTheReference) {
           op.attribute("size", size).attribute("alpha", 0.5F).attribute("beta", beta);
           op.attribute("bias", 1.5F);
         };
-        expect_like_reference({"LRN", 13, {2, channels, 5, 7}, {2, channels, 5, 7}, details}, true,
-                              true);
+        const ImageCase c = {"LRN", 13, {2, channels, 5, 7}, {2, channels, 5, 7}, details};
+        expect_like_reference(c, true, true);
+        expect_like_reference(c, false, false);
       }
     }
   }

@@ -240,7 +240,7 @@ Status make_quantize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kern
 }
 
 Status make_dequantize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
-  if (!has_constant_scale(op)) return make_dequantize_rows(op, kernel);
+  if (!has_constant_scale(op)) return make_dequantize_rows(op, isa, kernel);
   if (is_short(op.inputs[0].tensor.element_type)) {
     *kernel = std::make_unique<Conversion<std::uint16_t, float>>(
         op, read_scale(op, op.inputs[0].tensor), SLUICE_CPU_PICK(isa, dequantize_shorts));

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/divide.h"
+#include "kernels/bytes/bytes.h"
 #include "ops/rows/along_axis.h"
 
 namespace sluice::cpu {
 namespace {
 
-using plugin::dims_of;
 using plugin::unimplemented;
 
 enum QuantizedInput { kNumbers, kScales, kZeros };
@@ -24,8 +25,11 @@ struct ScaleStrides {
 template <typename T>
 class DequantizeRows : public Kernel {
  public:
-  DequantizeRows(const sluice_op& op, const AlongAxis& view, const ScaleStrides& strides)
-      : Kernel(op), view_(view), strides_(strides) {}
+  DequantizeRows(const sluice_op& op, const AlongAxis& view, const ScaleStrides& strides, Isa isa)
+      : Kernel(op),
+        view_(view),
+        strides_(strides),
+        dequantize_(SLUICE_CPU_PICK(isa, dequantize_bytes)) {}
 
   void run(const Run& run, int, const Worker& worker) const override {
     const T* zeros = has_input(op(), kZeros) ? run.input<T>(kZeros) : nullptr;
@@ -61,9 +65,10 @@ class DequantizeRows : public Kernel {
   double cost_ns() const override { return static_cast<double>(view_.elements()) * 0.6; }
 
  private:
-  static void scale_all(const T* x, std::int64_t count, float scale, const T* zero, float* y) {
+  void scale_all(const T* x, std::int64_t count, float scale, const T* zero, float* y) const {
     const std::int32_t offset = zero == nullptr ? 0 : *zero;
-    for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(x[i] - offset) * scale;
+    dequantize_(reinterpret_cast<const std::uint8_t*>(x), count,
+                {scale, offset, std::is_signed_v<T>}, y);
   }
   void scale_each(const T* x, const float* scales, const T* zeros, float* y) const {
     for (std::int64_t i = 0; i < view_.inner; ++i) {
@@ -74,6 +79,7 @@ class DequantizeRows : public Kernel {
 
   AlongAxis view_;
   ScaleStrides strides_;
+  decltype(&portable::dequantize_bytes) dequantize_;
 };
 
 /// The strides of the scales that the operation has, and its view, in which an axis of channels at
@@ -129,7 +135,7 @@ Status check_dequantize_rows(const sluice_op& op) {
   return plugin::ok();
 }
 
-Status make_dequantize_rows(const sluice_op& op, std::unique_ptr<Kernel>* kernel) {
+Status make_dequantize_rows(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const sluice_tensor& x = op.inputs[kNumbers].tensor;
   if (!same_dims(x, op.outputs[0].tensor) || plugin::num_elements(x) < 1 ||
       (has_input(op, kZeros) && !same_dims(op.inputs[kZeros].tensor, op.inputs[kScales].tensor))) {
@@ -139,9 +145,9 @@ Status make_dequantize_rows(const sluice_op& op, std::unique_ptr<Kernel>* kernel
   ScaleStrides strides;
   if (Status status = read_scales(op, &view, &strides); !status.is_ok()) return status;
   if (x.element_type == plugin::kU8) {
-    *kernel = std::make_unique<DequantizeRows<std::uint8_t>>(op, view, strides);
+    *kernel = std::make_unique<DequantizeRows<std::uint8_t>>(op, view, strides, isa);
   } else {
-    *kernel = std::make_unique<DequantizeRows<std::int8_t>>(op, view, strides);
+    *kernel = std::make_unique<DequantizeRows<std::int8_t>>(op, view, strides, isa);
   }
   return plugin::ok();
 }

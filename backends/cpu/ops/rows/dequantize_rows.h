@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "core/isa.h"
 #include "plugin/kernel.h"
 
 namespace sluice::cpu {
@@ -10,6 +11,6 @@ namespace sluice::cpu {
 /// or one per place or block along an axis, constant or not.
 Status check_dequantize_rows(const sluice_op& op);
 
-Status make_dequantize_rows(const sluice_op& op, std::unique_ptr<Kernel>* kernel);
+Status make_dequantize_rows(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel);
 
 }  // namespace sluice::cpu

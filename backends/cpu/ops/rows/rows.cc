@@ -137,7 +137,7 @@ Status make_softmax(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kerne
   if (op.inputs[0].tensor.element_type == plugin::kF64) {
     const AlongAxis view = softmax_view(op);
     if (view.elements() == 0) return plugin::unimplemented("an empty tensor");
-    *kernel = make_double_softmax(op, view, is_log_softmax(op));
+    *kernel = make_double_softmax(op, view, is_log_softmax(op), isa);
   } else {
     *kernel = std::make_unique<Softmax>(op, isa);
   }

@@ -194,11 +194,16 @@ Status run_mel_weight_matrix(const Call& call) {
 Status run_window(const Call& call, double a, double b, double c) {
   const auto size = plugin::num_elements(call.output(0));
   const bool is_periodic = call.attributes().get_int("periodic", 1) != 0;
-  const auto period = static_cast<double>(is_periodic ? size : size - 1);
+  const std::int64_t period = is_periodic ? size : size - 1;
   std::vector<double> y;
   for (std::int64_t n = 0; n < size; ++n) {
-    const double angle = kTwoPi * static_cast<double>(n) / period;
-    y.push_back(a - b * std::cos(angle) + c * std::cos(2 * angle));
+    if (2 * n > period) {  // the second half is the first one, backwards
+      y.push_back(y[static_cast<std::size_t>(period - n)]);
+      continue;
+    }
+    const double angle = kTwoPi * static_cast<double>(n) / static_cast<double>(period);
+    const double twice = c == 0 ? 0 : c * std::cos(2 * angle);
+    y.push_back(a - b * std::cos(angle) + twice);
   }
   return write_doubles(call, 0, y);
 }

@@ -1,6 +1,7 @@
 #include "ops/matrix/stacks/double_matrix.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -17,9 +18,9 @@ namespace {
 using plugin::dims_of;
 using plugin::unimplemented;
 
-/// Rows that meet a packed panel, and the depth of a panel: it stays in the first cache.
-constexpr std::int64_t kRows = 96;
-constexpr std::int64_t kDepth = 192;
+/// Rows that meet a packed panel, and the most depth of a panel: it stays in the first cache.
+constexpr std::int64_t kRows = 192;
+constexpr std::int64_t kDepth = 224;
 
 struct DoubleProduct : MatrixStacks {
   std::int64_t a_row = 0, a_step = 1, b_row = 0, b_step = 1;
@@ -36,7 +37,9 @@ class DoubleMatrix : public Kernel {
         items_(p_.items()),
         panels_(divide_up(p_.n, kDoublePanel)),
         blocks_(divide_up(p_.m, kRows)),
-        multiply_(SLUICE_CPU_PICK(isa, multiply_doubles)) {}
+        depth_(divide_up(p_.k, divide_up(p_.k, kDepth))),
+        multiply_(SLUICE_CPU_PICK(isa, multiply_doubles)),
+        scale_(SLUICE_CPU_PICK(isa, scale_doubles)) {}
 
   void run(const Run& run, int, const Worker& worker) const override {
     const Share share = share_of(items_ * blocks_ * panels_, 1, worker);
@@ -52,7 +55,7 @@ class DoubleMatrix : public Kernel {
     extents.writes(0, {items_, p_.m, p_.n, sizeof(double)});
   }
   std::int64_t scratch_bytes() const override {
-    return kDepth * kDoublePanel * static_cast<std::int64_t>(sizeof(double));
+    return depth_ * kDoublePanel * static_cast<std::int64_t>(sizeof(double));
   }
   double cost_ns() const override {
     return static_cast<double>(items_ * p_.m * p_.n) * static_cast<double>(p_.k) / 8;
@@ -71,9 +74,9 @@ class DoubleMatrix : public Kernel {
     tile.c_row = p_.n;
     tile.rows = std::min(kRows, p_.m - row);
     tile.columns = std::min(kDoublePanel, p_.n - column);
-    for (std::int64_t depth = 0; depth < p_.k; depth += kDepth) {
+    for (std::int64_t depth = 0; depth < p_.k; depth += depth_) {
       tile.a = a + row * p_.a_row + depth * p_.a_step;
-      tile.k = std::min(kDepth, p_.k - depth);
+      tile.k = std::min(depth_, p_.k - depth);
       tile.adds = depth > 0;
       pack(b + depth * p_.b_row + column * p_.b_step, tile.k, tile.columns, panel);
       multiply_(tile);
@@ -84,6 +87,10 @@ class DoubleMatrix : public Kernel {
   /// Zeros fill the last panel.
   void pack(const double* b, std::int64_t k, std::int64_t columns, double* panel) const {
     for (std::int64_t p = 0; p < k; ++p) {
+      if (p_.b_step == 1 && columns == kDoublePanel) {
+        std::memcpy(panel + p * kDoublePanel, b + p * p_.b_row, kDoublePanel * sizeof(double));
+        continue;
+      }
       for (std::int64_t j = 0; j < kDoublePanel; ++j) {
         panel[p * kDoublePanel + j] = j < columns ? b[p * p_.b_row + j * p_.b_step] : 0;
       }
@@ -94,19 +101,14 @@ class DoubleMatrix : public Kernel {
   void finish(const Run& run, const DoubleTile& tile, std::int64_t row, std::int64_t column) const {
     const double* c = has_input(op(), 2) ? run.input<double>(2) : nullptr;
     if (c == nullptr && p_.alpha == 1) return;
-    for (std::int64_t i = 0; i < tile.rows; ++i) {
-      double* y = tile.c + i * tile.c_row;
-      for (std::int64_t j = 0; j < tile.columns; ++j) {
-        if (p_.alpha != 1) y[j] *= p_.alpha;
-        if (c == nullptr) continue;
-        y[j] += p_.beta * c[(row + i) * p_.c_strides[0] + (column + j) * p_.c_strides[1]];
-      }
-    }
+    if (c != nullptr) c += row * p_.c_strides[0] + column * p_.c_strides[1];
+    scale_(tile, {p_.alpha, p_.beta, c, p_.c_strides[0], p_.c_strides[1]});
   }
 
   DoubleProduct p_;
-  std::int64_t items_, panels_, blocks_;
+  std::int64_t items_, panels_, blocks_, depth_;
   decltype(&portable::multiply_doubles) multiply_;
+  decltype(&portable::scale_doubles) scale_;
 };
 
 Status read_matmul_of_doubles(const sluice_op& op, DoubleProduct* p) {
