@@ -31,9 +31,9 @@ SLUICE_CPU_EACH_ISA(
     /// are made in a register.
     void add_shifted_rows(const ShiftedRow* rows, std::int64_t count, std::int64_t width,
                           float* to);
-    /// to[r * to_row + i * to_step] += from[r * from_row + i], and one place further what is added
-    /// between. Elements that get nothing may be written as they were: no other worker may write
-    /// them.
+    /// to[r * to_row + i * to_step] += from[r * from_row + i], and likewise `from_between` one
+    /// place further. The kernel may write the elements between as they were: no other worker may
+    /// write the image meanwhile.
     void add_rows(const AddedRows& rows);)
 
 }  // namespace sluice::cpu

@@ -93,8 +93,8 @@ std::vector<float> Translator::number_constants(int first, std::vector<int>& num
   return constants;
 }
 
-/// Whether a register is the one it was made from: a copy, or a result of 16 bits, which is rounded
-/// when it is stored.
+/// Whether the body can leave the step out: copies, and the rounding of a result to 16 bits, since
+/// the store of the result rounds it.
 bool Translator::changes_nothing(const Step& step, bool is_result, sluice_element_type type) {
   if (step.op == BodyOp::kCopy) return true;
   return is_result && ((step.op == BodyOp::kRoundToF16 && type == plugin::kF16) ||
