@@ -21,6 +21,8 @@ constexpr Pass kCaptures = {"captures", "give bodies the constants that they cap
 constexpr Pass kPipeline[] = {
     {"cast_like", "name the types of casts", name_cast_types},
     kIdentities,
+    {"half_batch_norm", "put scales and shifts of channels into weights of 16 bits",
+     fuse_half_norms},
     {"widen_halves", "compute with 16-bit floats in 32 bits", widen_halves},
     {"narrow_blocks", "keep weights of 4 and 8 bits in 4 and 8 bits", narrow_blocks},
     {"dequantize_rows", "look rows up before they are dequantized", dequantize_rows},

@@ -79,6 +79,12 @@ Result<int> fold_conditions(ir::Graph& graph, const PassContext& context);
 /// and t do not cancel.
 Result<int> fuse_batch_norm(ir::Graph& graph, const PassContext& context);
 
+/// The same for batch normalization behind convolutions that a backend computes in 16 bits
+/// (native_halves), before `widen_halves` puts the normalization between casts. Scaled weights and
+/// shifts are rounded once; numbers that 16 bits do not hold stay as they are.
+///     BatchNormalization[Conv[%x : f16, %w, %b], ...]   ->   Conv[%x, %w', %b']
+Result<int> fuse_half_norms(ir::Graph& graph, const PassContext& context);
+
 /// Convolutions lose the taps that lie in padding for every output: those of a dilation as large as
 /// the image. Algebra: 0 w = 0, for finite weights.
 ///     Conv[%x : f32[1,8,6,6], %w : f32[4,8,3,3]] {dilations = [6, 6], pads = [6, 6, 6, 6]}

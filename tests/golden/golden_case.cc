@@ -38,6 +38,7 @@ Result<GoldenCase> read_case(const std::filesystem::path& path) {
       golden.passes.push_back(*pass);
     }
     for (const std::string& kind : words_after(line, "// refuse: ")) golden.refused.insert(kind);
+    for (const std::string& kind : words_after(line, "// halves: ")) golden.halves.insert(kind);
     for (const std::string& number : words_after(line, "// of largest: ")) {
       golden.slack.of_largest = std::stod(number);
     }

@@ -28,6 +28,7 @@ struct GoldenCase {
   std::string expected;
   std::vector<passes::Pass> passes;
   std::set<std::string> refused;
+  std::set<std::string> halves;  ///< operators that a backend computes in 16 bits
   Slack slack;
   std::set<std::string> kept;  ///< constants that set how much a pass may round
   std::string not_run;         ///< why the graph is not run; empty: it is

@@ -3,6 +3,7 @@
 //     // pass: identities, dead_code     the passes, in order
 //     // refuse: Where                   optional: no backend takes these operators, or bodies
 //                                            with them
+//     // halves: Conv                  optional: a backend computes these operators in 16 bits
 //     // of largest: 0.02                optional: how far results of the rewritten graph may be,
 //     // steps: 1                            see Slack
 //     // keep: s                         optional: rewrites_test does not change this constant
@@ -36,6 +37,9 @@ Result<std::string> run_case(const GoldenCase& golden) {
   passes::PassContext context;
   context.accepts = refuse(golden.refused);
   context.taker_has_kernel = context.accepts;
+  context.native_halves = [&](const ir::Graph&, const ir::Subgraph&, const ir::Operation& op) {
+    return golden.halves.contains(op.kind);
+  };
   SLUICE_TRY(passes::run_passes(graph, golden.passes, context));
   SLUICE_TRY(ir::verify(graph).with_context("after"));
   std::string text = ir::print(graph);

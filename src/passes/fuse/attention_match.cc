@@ -121,12 +121,17 @@ bool match_product(const Matcher& matcher, ir::OperandId scores, AttentionParts&
 
 bool match_scores(const Matcher& matcher, ir::OperandId id, AttentionParts& found);
 
+/// Whether every number of the type is one of f32, in which attentions compute.
+bool is_exact_in_f32(ir::ElementType element) {
+  return element == ir::ElementType::kF32 || element == ir::ElementType::kF16 ||
+         element == ir::ElementType::kBf16;
+}
+
 /// Scores of which a Where replaces some by a number.
 bool match_choice(const Matcher& matcher, const ir::Operation& choice, AttentionParts& found) {
   for (const std::size_t i : {2, 1}) {
     const auto number = scalar_value(matcher.subgraph(), choice.inputs[i]);
-    if (!number ||
-        matcher.subgraph().operand(choice.inputs[i]).type.element() != ir::ElementType::kF32) {
+    if (!number || !is_exact_in_f32(matcher.subgraph().operand(choice.inputs[i]).type.element())) {
       continue;
     }
     const auto hidden = static_cast<float>(*number);

@@ -109,7 +109,10 @@ class Builder {
 
   /// `added` where `kept`, else 0.
   ir::OperandId added_where(ir::OperandId kept, ir::OperandId added) {
-    const ir::OperandId zero = subgraph_.add_constant("", ir::make_f32_constant({0}, {}));
+    const ir::ElementType element = subgraph_.operand(added).type.element();
+    std::vector<std::byte> zeros(element == ir::ElementType::kF32 ? 4 : 2);  // f16, bf16: +0
+    const ir::OperandId zero = subgraph_.add_constant(
+        "", {ir::Type::tensor(element, ir::Shape()), Bytes::own(std::move(zeros))});
     const ir::OperandId both = add_operand(subgraph_, broadcast_type(added, kept));
     insert(make_operation(subgraph_, "Where", {kept, added, zero}, both));
     return both;

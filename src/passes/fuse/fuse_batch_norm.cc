@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
+#include "ir/numbers/short_float.h"
 #include "passes/match.h"
 #include "passes/precision/narrow_weights.h"
 #include "passes/rewrites.h"
@@ -22,10 +24,16 @@ struct Affine {
   std::vector<float> scale, shift;
 };
 
-std::optional<std::vector<double>> f32_values(const ir::Subgraph& subgraph, ir::OperandId id) {
+/// The numbers of a constant of that type; nullopt for anything else.
+std::optional<std::vector<double>> values_of(const ir::Subgraph& subgraph, ir::OperandId id,
+                                             ir::ElementType element) {
   const ir::Constant* constant = subgraph.find_constant(id);
-  if (constant == nullptr || constant->type.element() != ir::ElementType::kF32) return std::nullopt;
+  if (constant == nullptr || constant->type.element() != element) return std::nullopt;
   return ir::float_values(*constant);
+}
+
+std::optional<std::vector<double>> f32_values(const ir::Subgraph& subgraph, ir::OperandId id) {
+  return values_of(subgraph, id, ir::ElementType::kF32);
 }
 
 bool is_factor(float number) { return number == 0 || is_moderate(number); }
@@ -42,11 +50,13 @@ std::optional<float> joined_shift(double s, double b, double t) {
   return static_cast<float>(sum);
 }
 
-std::optional<Affine> affine_of(const ir::Subgraph& subgraph, const ir::Operation& norm) {
-  const auto scale = f32_values(subgraph, norm.input(1));
-  const auto bias = f32_values(subgraph, norm.input(2));
-  const auto mean = f32_values(subgraph, norm.input(3));
-  const auto variance = f32_values(subgraph, norm.input(4));
+/// `element`: the type of all four parameters.
+std::optional<Affine> affine_of(const ir::Subgraph& subgraph, const ir::Operation& norm,
+                                ir::ElementType element) {
+  const auto scale = values_of(subgraph, norm.input(1), element);
+  const auto bias = values_of(subgraph, norm.input(2), element);
+  const auto mean = values_of(subgraph, norm.input(3), element);
+  const auto variance = values_of(subgraph, norm.input(4), element);
   if (!scale || !bias || !mean || !variance) return std::nullopt;
   const std::size_t channels = scale->size();
   if (bias->size() != channels || mean->size() != channels || variance->size() != channels) {
@@ -126,24 +136,30 @@ std::optional<ir::OperandId> scaled_weights(ir::Subgraph& subgraph, const ir::Op
   return subgraph.add_constant("", std::move(*product));
 }
 
+std::optional<std::vector<float>> joined_shifts(const Affine& affine,
+                                                const std::optional<std::vector<double>>& bias) {
+  std::vector<float> shifts;
+  for (std::size_t c = 0; c < affine.scale.size(); ++c) {
+    const auto joined = joined_shift(affine.scale[c], bias ? (*bias)[c] : 0, affine.shift[c]);
+    if (!joined) return std::nullopt;
+    shifts.push_back(*joined);
+  }
+  return shifts;
+}
+
 /// nullopt if its numbers would not fit.
 std::optional<ir::Operation> scaled_conv(ir::Subgraph& subgraph, const ir::Operation& conv,
                                          const Affine& affine) {
   const std::size_t channels = affine.scale.size();
-  const auto bias = f32_values(subgraph, conv.input(2));
-  std::vector<float> shift;
-  for (std::size_t c = 0; c < channels; ++c) {
-    const auto joined = joined_shift(affine.scale[c], bias ? (*bias)[c] : 0, affine.shift[c]);
-    if (!joined) return std::nullopt;
-    shift.push_back(*joined);
-  }
+  const auto shifts = joined_shifts(affine, f32_values(subgraph, conv.input(2)));
+  if (!shifts) return std::nullopt;
   const auto weights = scaled_weights(subgraph, conv, affine.scale);
   if (!weights) return std::nullopt;
   ir::Operation result = conv;
   result.inputs.resize(3);
   result.inputs[1] = *weights;
   result.inputs[2] = subgraph.add_constant(
-      "", ir::make_f32_constant(shift, {static_cast<std::int64_t>(channels)}));
+      "", ir::make_f32_constant(*shifts, {static_cast<std::int64_t>(channels)}));
   return result;
 }
 
@@ -191,7 +207,7 @@ bool replace_by_conv(ir::Subgraph& subgraph, ir::OperationId at, const ir::Opera
 bool fuse_norm(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
   const ir::Operation& norm = subgraph.operation(at);
   if (!is_inference(subgraph, norm)) return false;
-  const auto affine = affine_of(subgraph, norm);
+  const auto affine = affine_of(subgraph, norm, ir::ElementType::kF32);
   if (!affine) return false;
   const auto* conv = find_conv(matcher, norm.inputs[0], affine->scale.size());
   if (conv != nullptr && replace_by_conv(subgraph, at, *conv, *affine)) return true;
@@ -233,6 +249,82 @@ bool fuse_constant(ir::Subgraph& subgraph, const Matcher& matcher, ir::Operation
   return false;
 }
 
+// ---- convolutions that a backend computes in 16 bits
+
+/// Rounded to the element of `type`. nullopt if a number is not finite there, or if the largest
+/// loses digits.
+std::optional<ir::Constant> in_halves(std::span<const float> values, const ir::Type& type) {
+  const bool is_f16 = type.element() == ir::ElementType::kF16;
+  const float least_normal = is_f16 ? 0x1p-14F : 0x1p-126F;
+  std::vector<std::byte> data(values.size() * sizeof(std::uint16_t));
+  float largest = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint16_t bits =
+        is_f16 ? ir::narrow_to_f16(values[i]) : ir::narrow_to_bf16(values[i]);
+    if (!std::isfinite(is_f16 ? ir::widen_f16(bits) : ir::widen_bf16(bits))) return std::nullopt;
+    largest = std::max(largest, std::fabs(values[i]));
+    std::memcpy(data.data() + i * sizeof bits, &bits, sizeof bits);
+  }
+  if (largest > 0 && largest < least_normal) return std::nullopt;
+  return ir::Constant{type, Bytes::own(std::move(data))};
+}
+
+/// The weights of a convolution times a factor per channel, rounded once.
+std::optional<ir::Constant> scaled_halves(const ir::Constant& weights,
+                                          const std::vector<float>& factors) {
+  const auto numbers = ir::float_values(weights);
+  if (!numbers || numbers->size() % factors.size() != 0) return std::nullopt;
+  std::vector<float> values(numbers->begin(), numbers->end());
+  const std::size_t part = values.size() / factors.size();
+  for (std::size_t c = 0; c < factors.size(); ++c) {
+    if (!multiply(std::span(values).subspan(c * part, part), factors[c])) return std::nullopt;
+  }
+  return in_halves(values, weights.type);
+}
+
+/// The convolution with the normalization `affine` behind it.
+std::optional<ir::Operation> scaled_half_conv(ir::Subgraph& subgraph, const ir::Operation& conv,
+                                              const Affine& affine) {
+  const ir::Constant* weights = subgraph.find_constant(conv.input(1));
+  if (weights == nullptr) return std::nullopt;
+  const ir::ElementType element = weights->type.element();
+  const auto bias = values_of(subgraph, conv.input(2), element);
+  if (conv.input(2).is_valid() && (!bias || bias->size() != affine.scale.size())) {
+    return std::nullopt;
+  }
+  const auto shifts = joined_shifts(affine, bias);
+  if (!shifts) return std::nullopt;
+  auto scaled = scaled_halves(*weights, affine.scale);
+  const auto channels = static_cast<std::int64_t>(shifts->size());
+  auto shift = in_halves(*shifts, ir::Type::tensor(element, ir::Shape{ir::Dim(channels)}));
+  if (!scaled || !shift) return std::nullopt;
+  ir::Operation result = conv;
+  result.inputs.resize(3);
+  result.inputs[1] = subgraph.add_constant("", std::move(*scaled));
+  result.inputs[2] = subgraph.add_constant("", std::move(*shift));
+  return result;
+}
+
+/// Only where the convolution stays in 16 bits: elsewhere the sums in 32 bits are more exact.
+bool fuse_half_norm(const ir::Graph& graph, ir::Subgraph& subgraph, const Matcher& matcher,
+                    ir::OperationId at, const PassContext& context) {
+  const ir::Operation& norm = subgraph.operation(at);
+  const ir::Type& type = subgraph.operand(norm.inputs[0]).type;
+  const bool is_half = type.is_tensor() && (type.element() == ir::ElementType::kF16 ||
+                                            type.element() == ir::ElementType::kBf16);
+  if (!is_half || !is_inference(subgraph, norm)) return false;
+  const ir::Operation* conv = matcher.find(norm.inputs[0], "Conv");
+  if (conv == nullptr || !matcher.uses().has_single_use(norm.inputs[0])) return false;
+  if (!context.native_halves(graph, subgraph, *conv)) return false;
+  const auto affine = affine_of(subgraph, norm, type.element());
+  if (!affine) return false;
+  auto scaled = scaled_half_conv(subgraph, *conv, *affine);
+  if (!scaled) return false;
+  scaled->outputs = norm.outputs;
+  subgraph.operation(at) = std::move(*scaled);
+  return true;
+}
+
 Result<int> run(ir::Subgraph& subgraph) {
   const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
   const Matcher matcher(subgraph);
@@ -250,6 +342,23 @@ Result<int> run(ir::Subgraph& subgraph) {
 }
 
 }  // namespace
+
+Result<int> fuse_half_norms(ir::Graph& graph, const PassContext& context) {
+  if (!context.native_halves) return 0;
+  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
+    ir::Subgraph& subgraph = graph.subgraph(id);
+    const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
+    const Matcher matcher(subgraph);
+    int num_found = 0;
+    for (const ir::OperationId at : order) {
+      const ir::Operation& operation = subgraph.operation(at);
+      if (operation.body || !operation.is("BatchNormalization")) continue;
+      num_found += fuse_half_norm(graph, subgraph, matcher, at, context) ? 1 : 0;
+    }
+    if (num_found > 0) sweep(subgraph);
+    return num_found;
+  });
+}
 
 Result<int> fuse_batch_norm(ir::Graph& graph, const PassContext& /*context*/) {
   return rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return run(graph.subgraph(id)); });

@@ -67,14 +67,16 @@ def check(name: str, model: Path, feeds: Arrays, on_host: set[str], folder: Path
 
 
 def write_cnn(path: Path) -> Arrays:
-    """Convolutions with groups, padding and strides, both kinds of pooling, a classifier."""
+    """Convolutions with groups, padding and strides, a normalization, both kinds of pooling, a classifier."""
     generator = np.random.default_rng(0)
-    shapes = {"w0": [8, 3, 3, 3], "b0": [8], "w1": [8, 1, 3, 3], "w2": [12, 8, 1, 1], "b2": [12], "w3": [12, 5]}
+    shapes = {"w0": [8, 3, 3, 3], "b0": [8], "scale": [8], "shift": [8], "mean": [8], "w1": [8, 1, 3, 3], "w2": [12, 8, 1, 1], "b2": [12], "w3": [12, 5]}
     weights = [helper.make_tensor(name, TensorProto.FLOAT, dims, generator.standard_normal(np.prod(dims)))
                for name, dims in shapes.items()]
+    weights.append(helper.make_tensor("variance", TensorProto.FLOAT, [8], generator.random(8) + 0.5))
     nodes = [
         helper.make_node("Conv", ["x", "w0", "b0"], ["a"], pads=[1, 1, 1, 1]),
-        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("BatchNormalization", ["a", "scale", "shift", "mean", "variance"], ["n"]),
+        helper.make_node("Relu", ["n"], ["b"]),
         helper.make_node("MaxPool", ["b"], ["c"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 0, 0]),
         helper.make_node("Conv", ["c", "w1"], ["d"], group=8, dilations=[2, 1], pads=[2, 1, 2, 1]),
         helper.make_node("AveragePool", ["d"], ["e"], kernel_shape=[2, 2], pads=[0, 1, 0, 0]),
@@ -91,19 +93,22 @@ def write_cnn(path: Path) -> Arrays:
 
 
 def write_transformer(path: Path) -> Arrays:
-    """A layer of one head: normalisation, attention in its parts, a feed-forward network, both with a residual."""
+    """A layer of one head: normalisation, causal attention in its parts, a feed-forward network, both with a residual."""
     generator = np.random.default_rng(0)
     shapes = {"q": [16, 16], "k": [16, 16], "v": [16, 16], "up": [16, 40], "down": [40, 16], "scale": [16], "bias": [16]}
     weights = [helper.make_tensor(name, TensorProto.FLOAT, dims, generator.standard_normal(np.prod(dims)))
                for name, dims in shapes.items()]
     weights.append(helper.make_tensor("quarter", TensorProto.FLOAT, [], [0.25]))
+    weights.append(helper.make_tensor("lowest", TensorProto.FLOAT, [], [-65504]))
+    weights.append(helper.make_tensor("seen", TensorProto.BOOL, [7, 7], np.tril(np.ones(49).reshape(7, 7)).ravel()))
     nodes = [
         helper.make_node("LayerNormalization", ["x", "scale", "bias"], ["n"]),
         *[helper.make_node("MatMul", ["n", name], [f"{name}n"]) for name in ("q", "k", "v")],
         helper.make_node("Transpose", ["kn"], ["kt"], perm=[0, 2, 1]),
         helper.make_node("MatMul", ["qn", "kt"], ["scores"]),
         helper.make_node("Mul", ["scores", "quarter"], ["scaled"]),
-        helper.make_node("Softmax", ["scaled"], ["p"]),
+        helper.make_node("Where", ["seen", "scaled", "lowest"], ["masked"]),
+        helper.make_node("Softmax", ["masked"], ["p"]),
         helper.make_node("MatMul", ["p", "vn"], ["mixed"]),
         helper.make_node("Add", ["x", "mixed"], ["r"]),
         helper.make_node("MatMul", ["r", "up"], ["wide"]),
@@ -275,6 +280,8 @@ def check_half(name: str, whole: Path, feeds: Arrays, folder: Path, report: Repo
     nodes = json.loads(run_command("explain", package, "--json"))["nodes"]
     casts = [node["operator"] for node in nodes if "Cast" in node["operator"]]
     report.add(not casts, f"{name} in 16 bits: no casts to 32 bits, {casts}")
+    parts = [node["operator"] for node in nodes if node["operator"] == "Where"]
+    report.add(not parts, f"{name} in 16 bits: no parts of attention, {parts}")
     report.add(actual.dtype == np.float16 and error <= HALF_TOLERANCE, f"{name} in 16 bits: relative error {error:.1e}")
 
 
