@@ -38,8 +38,8 @@ constexpr std::array<Candidate, 3> kFloatTiles = {{
 }};
 
 constexpr bool fits(const Tile& tile, int element_bytes) {
-  // Parts of warps that divide a step lie where the steps were, with a gap of 4 between lines.
-  const int parts = tile.warps_k == 1 ? 0 : tile.warps_k * tile.m * (tile.n + 4) * 4;
+  // Parts of warps that divide a step lie where the steps were, with a gap of 8 between lines.
+  const int parts = tile.warps_k == 1 ? 0 : tile.warps_k * tile.m * (tile.n + 8) * 4;
   const int bytes = tile.shared_bytes(element_bytes);
   return bytes + 16 <= 48 * 1024 && parts <= bytes && tile.stages >= 2;
 }
@@ -84,7 +84,12 @@ Tile choose_half_tile(const Product& product) {
   return fastest(product, std::span(kHalfTiles).subspan(kFirst[num_singly]));
 }
 
-Tile choose_float_tile(const Product& product) { return fastest(product, kFloatTiles); }
+Tile choose_float_tile(const Product& product) {
+  // A product of one step hides no copy behind the next, and its memory is that of the result. In a
+  // large tile the compiler mixes the copies with the sums, which then spill.
+  const bool is_one_step = product.k <= kFloatTiles.front().tile.k;
+  return fastest(product, std::span(kFloatTiles).subspan(is_one_step ? 1 : 0));
+}
 
 std::vector<Tile> half_tiles() {
   std::vector<Tile> tiles = {kFewRows, kFewRowsAndColumns};

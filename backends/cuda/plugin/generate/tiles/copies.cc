@@ -128,19 +128,28 @@ static __device__ __forceinline__ void walk(T (*tiles)[(kTileM + kTileN) * kTile
   await_copies<0>();
 }
 
+// Where warps that divided the steps leave a sum. Lines are 8 banks apart, and odd ones have
+// neighbouring fours exchanged: neither pairs that are written nor runs that are read meet in a bank.
+static __device__ __forceinline__ int place_of_part(int line, int column) {
+  return line * (kTileN + 8) + (column ^ (line & 1) * 4);
+}
+
 // Adds up what the warps have that divided the steps, and finishes runs of neighbours in a row.
-// `parts`: by warp and row, with kTileN + 4 places for a row.
+// `parts`: by warp and row.
 template <typename Finish>
 static __device__ __forceinline__ void finish_parts(const float* parts, const Place& place,
                                                     Finish finish) {
-  constexpr int kRuns = kTileN / kRun, kLine = kTileN + 4;
+  constexpr int kRuns = kTileN / kRun;
   for (int i = threadIdx.x; i < kTileM * kRuns; i += kThreads) {
     const int row = i / kRuns, column = i % kRuns * kRun;
     float run[kRun] = {};
     for (int part = 0; part < kWarpsK; ++part) {
-      const float* line = parts + (part * kTileM + row) * kLine + column;
 #pragma unroll
-      for (int j = 0; j < kRun; ++j) run[j] += line[j];
+      for (int j = 0; j < kRun; j += 4) {
+        const float4 four = *reinterpret_cast<const float4*>(
+            parts + place_of_part(part * kTileM + row, column + j));
+        run[j] += four.x, run[j + 1] += four.y, run[j + 2] += four.z, run[j + 3] += four.w;
+      }
     }
     finish(place.row + row, place.column + column, run);
   }

@@ -163,7 +163,7 @@ static __device__ __forceinline__ void compute_tile(const float* a, const float*
     float* const parts = tiles[0];
     __syncthreads();
     for_fours(sums, part * kTileM + row, column, [&](int i, int j, const float(&run)[4]) {
-      *reinterpret_cast<float4*>(parts + i * (kTileN + 4) + j) = {run[0], run[1], run[2], run[3]};
+      *reinterpret_cast<float4*>(parts + place_of_part(i, j)) = {run[0], run[1], run[2], run[3]};
     });
     __syncthreads();
     finish_parts(parts, place, finish);

@@ -300,7 +300,7 @@ static __device__ __forceinline__ void keep_part(const Sums& sums, float* parts,
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int line = part * kTileM + row + i * 16 + lane / 4 + half * 8;
-        float* const to = parts + line * (kTileN + 4) + column + j * 8 + lane % 4 * 2;
+        float* const to = parts + place_of_part(line, column + j * 8 + lane % 4 * 2);
         *reinterpret_cast<float2*>(to) = {sums[i][j][half * 2], sums[i][j][half * 2 + 1]};
       }
     }
