@@ -61,6 +61,7 @@ NETWORKS: dict[str, Network] = {
        for length in (10, 110)},
     "inception_like": Network(branches.build_inception, branches.inception_inputs),
     "two_towers": Network(branches.build_two_towers, branches.tower_inputs),
+    "gpt2_prompt": Network(gpt2_small.build_prompt, gpt2_small.prompt_inputs),
     "mlp_tiny": Network(mlp.build_tiny, mlp.tiny_inputs),
     **CLASSIC,
 }

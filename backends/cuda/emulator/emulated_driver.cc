@@ -8,6 +8,8 @@ namespace sluice::cuda::emulator {
 Status EmulatedDriver::start(Description description, LoadCode load,
                              std::unique_ptr<EmulatedDriver>* driver) {
   auto machine = std::make_shared<Machine>(std::move(description), std::move(load));
+  Status status = machine->counts.open(machine->description.count_file);
+  if (!status.is_ok()) return status;
   if (!set_machine(machine)) {
     return {SLUICE_FAILED_PRECONDITION, "this process has an emulated machine already"};
   }

@@ -20,6 +20,7 @@ class EmulatedDriver {
  public:
   /// `load` reads device code.
   /// Fails: FAILED_PRECONDITION  another emulated machine is in use
+  ///        as CountFile::open
   static Status start(Description description, LoadCode load,
                       std::unique_ptr<EmulatedDriver>* driver);
   EmulatedDriver(const EmulatedDriver&) = delete;

@@ -35,8 +35,7 @@ class PtxKernel : public DeviceKernel {
   std::span<const ptx::Parameter> parameters() const override { return kernel_.parameters; }
   std::size_t static_shared_bytes() const override { return kernel_.static_shared_bytes; }
   unsigned max_threads() const override { return kernel_.max_threads; }
-  Fault run(const ptx::Launch& launch, LaunchMemory& memory) const override {
-    ptx::Counts counts;
+  Fault run(const ptx::Launch& launch, LaunchMemory& memory, ptx::Counts& counts) const override {
     Status status = ptx::run(kernel_, launch, &memory, &counts);
     return {run_result(status.code), std::move(status.text)};
   }

@@ -21,6 +21,12 @@ std::string_view role_of(const ir::Subgraph& subgraph, ir::OperandId id) {
   return "intermediate";
 }
 
+/// Passes leave tensors without a name: those are called by their number, as in "%12".
+std::string name_of(const ir::Subgraph& subgraph, ir::OperandId id) {
+  const std::string& name = subgraph.operand(id).name;
+  return name.empty() ? fmt::format("%{}", id.value()) : name;
+}
+
 /// The tensors of one subgraph that kernels read or write.
 class Schedule {
  public:
@@ -35,7 +41,7 @@ class Schedule {
     Json arguments = Json::array();
     for (const std::int32_t number : entry.code.arguments) {
       const ir::OperandId id = operand_of(operation, number);
-      arguments.push_back(subgraph.operand(id).name);
+      arguments.push_back(name_of(subgraph, id));
       if (stored_.emplace(entry.subgraph, id).second) add_storage(entry.subgraph, subgraph, id);
     }
     calls_.push_back({{"operation", operation.name},
@@ -72,7 +78,7 @@ class Schedule {
 
   void add_storage(std::uint32_t number, const ir::Subgraph& subgraph, ir::OperandId id) {
     const ir::Type& type = subgraph.operand(id).type;
-    storage_.push_back({{"name", subgraph.operand(id).name},
+    storage_.push_back({{"name", name_of(subgraph, id)},
                         {"subgraph", number},
                         {"type", type.to_string()},
                         {"bytes", ir::run_bytes(type).value_or(0)},

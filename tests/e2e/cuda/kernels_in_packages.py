@@ -82,6 +82,8 @@ def compiles_for_gpus_without_one(folder: Path) -> str:
     schedule = json.loads((kernels / "schedule.json").read_text())
     names = {kernel["name"] for kernel in schedule["kernels"]}
     stored = {tensor["name"] for tensor in schedule["storage"]}
+    if len(stored) != len(schedule["storage"]) or "" in stored:
+        return f"tensors share names: {sorted(tensor['name'] for tensor in schedule['storage'])}"
     for kernel in schedule["kernels"]:
         if kernel["function"] not in (kernels / kernel["source"]).read_text():
             return f"{kernel['source']} lacks {kernel['function']}"

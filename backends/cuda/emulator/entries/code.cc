@@ -53,6 +53,7 @@ CuResult library_load_data(CuLibrary* handle, const void* code, int* /*jit_optio
     if (Fault fault = machine.load(image, machine.memory, &library->code); !fault.is_none()) {
       return explain(fault);
     }
+    library->image = CountFile::name_image(image);
     *handle = machine.libraries.add(std::move(library));
     return CuResult::kSuccess;
   });
@@ -78,6 +79,7 @@ CuResult library_get_kernel(CuKernel* handle, CuLibrary library_handle, const ch
     kernel->code = library->code;
     kernel->kernel = library->code->find(name);
     kernel->name = name;
+    kernel->image = library->image;
     if (kernel->kernel == nullptr) {
       return explain(CuResult::kNotFound, "the library has no kernel \"" + kernel->name + "\"");
     }
@@ -265,7 +267,9 @@ Operation launch(Machine& machine, const std::shared_ptr<const Kernel>& kernel,
   // Each run has its own memory: a graph may launch the kernel again and again.
   return [&machine, kernel, prepared = std::move(prepared), device, peers]() -> Fault {
     DeviceMemory memory(machine, device, peers);
-    Fault fault = kernel->kernel->run(prepared->launch, memory);
+    ptx::Counts counts;
+    Fault fault = kernel->kernel->run(prepared->launch, memory, counts);
+    machine.counts.add({kernel->image, kernel->name}, prepared->launch, counts);
     if (!fault.is_none() && fault.text.find(kernel->name) == std::string::npos) {
       fault.text = "kernel " + kernel->name + ": " + fault.text;
     }

@@ -28,7 +28,8 @@ class DeviceKernel {
   virtual std::size_t static_shared_bytes() const = 0;
   /// Threads that a block may have at most.
   virtual unsigned max_threads() const { return ptx::kMaxBlockThreads; }
-  virtual Fault run(const ptx::Launch& launch, LaunchMemory& memory) const = 0;
+  /// Adds to `counts`.
+  virtual Fault run(const ptx::Launch& launch, LaunchMemory& memory, ptx::Counts& counts) const = 0;
 };
 
 /// Memory of a variable of the image, which every device reaches.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "emulator/machine/code.h"
+#include "emulator/machine/count_file.h"
 #include "emulator/machine/description.h"
 #include "emulator/machine/pool.h"
 #include "emulator/machine/registry.h"
@@ -24,12 +25,14 @@ struct Kernel {
   std::shared_ptr<const DeviceCode> code;
   const DeviceKernel* kernel = nullptr;
   std::string name;
+  std::string image;  // as CountFile names it
   int max_dynamic_shared_bytes = 48 * 1024;
   CuFunction function = nullptr;  // null until it is asked for
 };
 
 struct Library {
   std::shared_ptr<const DeviceCode> code;
+  std::string image;                        // as CountFile names it
   std::map<std::string, CuKernel> kernels;  // that were asked for
 };
 
@@ -60,6 +63,7 @@ struct Machine {
 
   const Description description;
   const LoadCode load;
+  CountFile counts;  // has a lock of its own
   std::mutex mutex;
   AddressSpace memory;
   Scheduler scheduler;

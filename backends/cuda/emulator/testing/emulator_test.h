@@ -26,7 +26,8 @@ struct HostKernel : DeviceKernel {
   }
   std::span<const ptx::Parameter> parameters() const override { return parameters_; }
   std::size_t static_shared_bytes() const override { return 0; }
-  Fault run(const ptx::Launch& launch, LaunchMemory& memory) const override {
+  Fault run(const ptx::Launch& launch, LaunchMemory& memory,
+            ptx::Counts& /*counts*/) const override {
     return run_(launch, memory);
   }
 

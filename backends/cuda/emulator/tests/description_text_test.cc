@@ -15,11 +15,12 @@ std::string error_of(std::string_view text) {
 
 TEST(DescriptionText, ReadsEverySetting) {
   Description description;
-  ASSERT_EQ(parse_description(
-                "devices=2,capability=12.1,multiprocessors=132,memory=1048576,seed=7,peers=no",
-                &description)
-                .text,
-            "");
+  ASSERT_EQ(
+      parse_description(
+          "devices=2,capability=12.1,multiprocessors=132,memory=1048576,seed=7,peers=no,count=/a b",
+          &description)
+          .text,
+      "");
   ASSERT_EQ(description.devices.size(), 2U);
   EXPECT_EQ(description.devices[1].major, 12);
   EXPECT_EQ(description.devices[1].minor, 1);
@@ -27,6 +28,7 @@ TEST(DescriptionText, ReadsEverySetting) {
   EXPECT_EQ(description.devices[1].memory_bytes, 1 << 20);
   EXPECT_EQ(description.seed, 7U);
   EXPECT_FALSE(description.has_peer_access);
+  EXPECT_EQ(description.count_file, "/a b");
 }
 
 TEST(DescriptionText, EmptyTextIsTheUsualMachine) {

@@ -68,9 +68,13 @@ struct Counts {
   std::uint64_t global_load_sectors = 0;  ///< distinct 32-byte sectors, per instruction of a warp
   std::uint64_t global_store_bytes = 0;
   std::uint64_t global_store_sectors = 0;
-  std::uint64_t shared_accesses = 0;        ///< instructions of warps that touch shared memory
-  std::uint64_t shared_bank_conflicts = 0;  ///< extra turns they take because lanes share a bank
-  std::uint64_t matrix_products = 0;        ///< mma instructions of warps
+  std::uint64_t shared_accesses = 0;         ///< instructions of warps that touch shared memory
+  std::uint64_t shared_bank_conflicts = 0;   ///< extra turns they take because lanes share a bank
+  std::uint64_t matrix_products = 0;         ///< mma instructions of warps
+  std::uint64_t matrix_multiplications = 0;  ///< of numbers, by matrix units
+  std::uint64_t lane_multiplications = 0;    ///< of floats, by fma instructions
+  std::uint64_t global_accesses = 0;         ///< instructions of warps that touch device memory
+  std::uint64_t scattered_accesses = 0;  ///< those whose sectors hold far more than is asked for
 };
 
 }  // namespace sluice::cuda::ptx

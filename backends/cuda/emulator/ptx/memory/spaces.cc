@@ -199,6 +199,9 @@ void count_access(Warp& warp, const Instruction& in, const Addresses& addresses,
     const std::uint64_t sectors = count_sectors(warp.mask, addresses.of);
     (access == Access::kRead ? counts.global_load_bytes : counts.global_store_bytes) += moved;
     (access == Access::kRead ? counts.global_load_sectors : counts.global_store_sectors) += sectors;
+    ++counts.global_accesses;
+    // One sector more than the bytes fill is an address that begins within a sector.
+    if (sectors > (moved + kSectorBytes - 1) / kSectorBytes + 1) ++counts.scattered_accesses;
   } else if (addresses.space == Space::kShared) {
     ++counts.shared_accesses;
     counts.shared_bank_conflicts += count_conflicts(warp.mask, addresses.of, bytes);

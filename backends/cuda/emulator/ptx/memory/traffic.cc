@@ -6,7 +6,7 @@
 namespace sluice::cuda::ptx {
 namespace {
 
-constexpr std::uint64_t kSectorBytes = 32, kBanks = 32;
+constexpr std::uint64_t kBanks = 32;
 constexpr std::uint32_t kBankBytes = 4;
 
 /// The distinct ones of sorted or unsorted numbers; most warps give them in order.

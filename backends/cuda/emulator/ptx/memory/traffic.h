@@ -5,6 +5,8 @@
 
 namespace sluice::cuda::ptx {
 
+inline constexpr std::uint64_t kSectorBytes = 32;
+
 /// Distinct 32-byte sectors that the lanes of `mask` touch. An access lies in one: it is aligned to
 /// its size.
 std::uint64_t count_sectors(std::uint32_t mask, const std::uint64_t addresses[32]);

@@ -37,8 +37,13 @@ void copy(Warp& warp, const Instruction& in) {
   Instruction source = in;
   source.offset = static_cast<std::int32_t>(in.target);
   const Addresses from = find_addresses(warp, source, Space::kGlobal, in.in[1]);
-  count_access(warp, in, from, in.bytes, Access::kRead);
   Block& block = *warp.block;
+  const std::uint32_t all = warp.mask;
+  for_lanes(all, [&](int lane) {  // zeros come from nowhere
+    if (warp.read(in.in[2], lane) == 0) warp.mask &= ~(1U << lane);
+  });
+  if (warp.mask != 0) count_access(warp, in, from, in.bytes, Access::kRead);
+  warp.mask = all;
   for_lanes(warp.mask, [&](int lane) {
     if (warp.has_failed || reach(warp, to, lane, in.bytes, Access::kWrite) == nullptr) return;
     const auto size = static_cast<std::uint32_t>(warp.read(in.in[2], lane));

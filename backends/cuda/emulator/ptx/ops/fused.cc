@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "emulator/ptx/code/warp.h"
+#include "emulator/ptx/memory/block.h"
 
 namespace sluice::cuda::ptx {
 namespace {
@@ -17,6 +18,7 @@ template <class T>
     results[lane] = pack<T>(std::fma(unpack<T>(a[lane]), unpack<T>(b[lane]), unpack<T>(c[lane])));
   }
   warp.store(in.out, results);
+  warp.block->counts->lane_multiplications += static_cast<unsigned>(std::popcount(warp.mask));
 }
 
 template <class T>

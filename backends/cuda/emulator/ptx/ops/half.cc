@@ -1,5 +1,6 @@
 // Arithmetic of fp16 and bf16, alone and in pairs. Floats hold sums and products of two of them so
 // exactly that the second rounding does no harm (24 bits are 2 * 11 + 2).
+#include "emulator/ptx/memory/block.h"
 #include "emulator/ptx/ops/families.h"
 #include "emulator/ptx/ops/half_numbers.h"
 #include "emulator/ptx/ops/select_type.h"
@@ -130,11 +131,32 @@ Step half_step(Type type) {
   }
 }
 
+template <class H>
+void fuse_halves(Warp& warp, const Instruction& in) {
+  lanewise<&Arity<HFma, 3>::template one<H>>(warp, in);
+  warp.block->counts->lane_multiplications += static_cast<unsigned>(std::popcount(warp.mask));
+}
+
+template <class H>
+void fuse_pairs(Warp& warp, const Instruction& in) {
+  lanewise<&Arity<HFma, 3>::template two<H>>(warp, in);
+  warp.block->counts->lane_multiplications += 2U * static_cast<unsigned>(std::popcount(warp.mask));
+}
+
+Step fused_half_step(Type type) {
+  switch (type) {
+    case Type::kF16: return fuse_halves<Half>;
+    case Type::kBf16: return fuse_halves<Brain>;
+    case Type::kF16x2: return fuse_pairs<Half>;
+    default: return fuse_pairs<Brain>;
+  }
+}
+
 Step step_by_name(std::string_view name, Type type) {
   if (name == "add") return half_step<HAdd, 2>(type);
   if (name == "sub") return half_step<HSub, 2>(type);
   if (name == "mul") return half_step<HMul, 2>(type);
-  if (name == "fma") return half_step<HFma, 3>(type);
+  if (name == "fma") return fused_half_step(type);
   if (name == "min") return half_step<HMin, 2>(type);
   if (name == "max") return half_step<HMax, 2>(type);
   if (name == "neg") return half_step<HNeg, 1>(type);

@@ -92,8 +92,10 @@ std::int32_t clamp_sum(std::uint32_t c, double product) {
 /// The list holds registers of A, B, C and D, in this order.
 void multiply(Warp& warp, const Instruction& in) {
   if (!is_whole(warp)) return;
-  ++warp.block->counts->matrix_products;
   const Shape shape = Shape::decode(in.modifiers);
+  ++warp.block->counts->matrix_products;
+  warp.block->counts->matrix_multiplications +=
+      static_cast<std::uint64_t>(shape.m) * kN * static_cast<std::uint64_t>(shape.k);
   const std::uint32_t* list = &warp.block->program->list[in.list];
   Factors factors;
   factors.read(warp, shape, list);
@@ -121,6 +123,7 @@ void multiply(Warp& warp, const Instruction& in) {
 void multiply_doubles(Warp& warp, const Instruction& in) {
   if (!is_whole(warp)) return;
   ++warp.block->counts->matrix_products;
+  warp.block->counts->matrix_multiplications += std::uint64_t{8} * 8 * 4;
   const std::uint32_t* list = &warp.block->program->list[in.list];
   const auto value = [&](int place, int lane) {
     return unpack<double>(warp.lanes<double>(list[place])[lane]);

@@ -81,6 +81,7 @@ void move_fragment(Warp& warp, const Instruction& in) {
 void multiply_fragments(Warp& warp, const Instruction& in) {
   if (!is_whole(warp)) return;
   ++warp.block->counts->matrix_products;
+  warp.block->counts->matrix_multiplications += std::uint64_t{kSide} * kSide * kSide;
   const Type factor = type_of(in), c_type = static_cast<Type>(in.offset & 63),
              d_type = static_cast<Type>(in.offset >> 6);
   const std::uint32_t *a = &warp.block->program->list[in.list], *b = a + in.count,
