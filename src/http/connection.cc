@@ -44,6 +44,24 @@ std::int64_t count_of(std::string_view text) {
   return count;
 }
 
+/// What another reader of the head, such as a proxy, may take for something else than the daemon
+/// does; nullptr if nothing.
+const char* ambiguity_of(const wire::request_header<>& head) {
+  // RFC 9112, section 3.2: whoever looks at another Host than the guard of the daemon must not
+  // pass.
+  const std::size_t num_hosts = head.count(wire::field::host);
+  if (num_hosts > 1 || (num_hosts == 0 && head.version() >= 11)) {
+    return "a request of HTTP/1.1 has one Host";
+  }
+  if (head.count(wire::field::origin) > 1) return "a request has at most one Origin";
+  // Section 6.3: Beast ignores other codings, so that their body would be the next request.
+  const std::size_t num_codings = head.count(wire::field::transfer_encoding);
+  const bool is_chunked = num_codings == 1 && head.version() >= 11 &&
+                          beast::iequals(head[wire::field::transfer_encoding], "chunked");
+  if (num_codings > 0 && !is_chunked) return "Transfer-Encoding: the daemon takes chunked alone";
+  return nullptr;
+}
+
 /// How the client knows where the reply ends.
 std::string length_of(const Reply& reply, bool is_chunked) {
   const std::size_t num_bytes = reply.coded.empty() ? reply.size_bytes() : reply.coded.size();
@@ -124,15 +142,8 @@ void Connection::take_head(beast::error_code error) {
     return;
   }
   const auto& head = parser_->get();
-  // RFC 9112, section 3.2: whoever looks at another Host than the guard of the daemon must not
-  // pass.
-  const std::size_t num_hosts = head.count(wire::field::host);
-  if (num_hosts > 1 || (num_hosts == 0 && head.version() >= 11)) {
-    refuse(400, "a request of HTTP/1.1 has one Host");
-    return;
-  }
-  if (head.count(wire::field::origin) > 1) {
-    refuse(400, "a request has at most one Origin");
+  if (const char* fault = ambiguity_of(head)) {
+    refuse(400, fault);
     return;
   }
   json_bytes_ = -1;

@@ -287,6 +287,12 @@ TEST_F(HttpServerTest, WhatIsNoRequestGetsAnErrorAndTheEnd) {
       {head + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
       {head + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", "400"},
       {head + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", "400"},
+      // So is a coding that only one of two readers knows.
+      {head + "Transfer-Encoding: xchunked\r\nContent-Length: 3\r\n\r\nabc", "400"},
+      {head + "Transfer-Encoding: xchunked\r\n\r\n" + get("/b"), "400"},
+      {head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "400"},
+      {head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n", "400"},
+      {"POST /p HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
       {head + "Content-Length: -1\r\n\r\n", "400"},
       {head + "Content-Length: 18446744073709551616\r\n\r\n", "400"},
       {head + "Content-Length: 9000000\r\n\r\n", "413"},
