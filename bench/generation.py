@@ -4,6 +4,7 @@
     .venv/bin/python bench/generation.py                          # Llama shape of 1.1B, int8, 1 and 2 threads
     .venv/bin/python bench/generation.py --shape 135m --weights f32,int8 --tokens 128
     .venv/bin/python bench/generation.py --shape 135m --kv-cache f32,f16 --prompt 1024
+    .venv/bin/python bench/generation.py --shape mixture --weights f32,int8
 
 Weights are bf16 in a folder of Hugging Face's form, which stays in `--folder` (2.2 GB for 1.1B). Each round runs every case
 once and measures what the same number of threads of numpy read of a large array. A case is a process: the prompt's figure has
@@ -34,6 +35,10 @@ SHAPES = {
              "num_key_value_heads": 4, "vocab_size": 32000, "tie_word_embeddings": False},
     "135m": {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30, "num_attention_heads": 9,
              "num_key_value_heads": 3, "vocab_size": 49152, "tie_word_embeddings": True},
+    # 0.35 billion weights, of which a token reads 0.09: 4 of 32 experts in each layer.
+    "mixture": {"model_type": "mixtral", "hidden_size": 1024, "intermediate_size": 512, "num_hidden_layers": 6,
+                "num_attention_heads": 16, "num_key_value_heads": 4, "vocab_size": 32000, "tie_word_embeddings": True,
+                "num_local_experts": 32, "num_experts_per_tok": 4, "sliding_window": None},
 }
 
 
@@ -47,10 +52,30 @@ def tensors_of(config: dict) -> dict[str, list[int]]:
         at = f"model.layers.{layer}."
         tensors |= {at + "self_attn.q_proj.weight": [width, width], at + "self_attn.k_proj.weight": [keys, width],
                     at + "self_attn.v_proj.weight": [keys, width], at + "self_attn.o_proj.weight": [width, width],
-                    at + "mlp.gate_proj.weight": [inner, width], at + "mlp.up_proj.weight": [inner, width],
-                    at + "mlp.down_proj.weight": [width, inner], at + "input_layernorm.weight": [width],
-                    at + "post_attention_layernorm.weight": [width]}
+                    at + "input_layernorm.weight": [width], at + "post_attention_layernorm.weight": [width]}
+        for part, names in inner_parts(config, at):
+            gate, up, down = (f"{part}{name}.weight" for name in names)
+            tensors |= {gate: [inner, width], up: [inner, width], down: [width, inner]}
+        if "num_local_experts" in config:
+            tensors[at + "block_sparse_moe.gate.weight"] = [config["num_local_experts"], width]
     return tensors
+
+
+def inner_parts(config: dict, at: str) -> list[tuple[str, tuple[str, str, str]]]:
+    """Begins of names and names of gate, up and down: of the layer, or of each of its experts."""
+    if "num_local_experts" not in config:
+        return [(at + "mlp.", ("gate_proj", "up_proj", "down_proj"))]
+    return [(f"{at}block_sparse_moe.experts.{expert}.", ("w1", "w3", "w2")) for expert in range(config["num_local_experts"])]
+
+
+def token_weights(config: dict) -> int:
+    """Weights that the products of one token read."""
+    used, experts = config.get("num_experts_per_tok", 1), config.get("num_local_experts", 1)
+    total = 0
+    for name, dims in tensors_of(config).items():
+        if len(dims) == 2 and (name != "model.embed_tokens.weight" or config["tie_word_embeddings"]):
+            total += int(np.prod(dims)) * used // experts if ".experts." in name else int(np.prod(dims))
+    return total
 
 
 def make_folder(shape: str, folder: Path) -> Path:
@@ -124,6 +149,7 @@ def main() -> int:
     for _ in range(arguments.rounds):
         for form, threads in cases:
             rates[form, threads].append((*run(packages[form], threads, arguments), read_speed(threads)))
+    print(f"A token reads {token_weights(SHAPES[arguments.shape]) / 1e6:.0f} million weights.")
     print("weights/cache threads  prompt/s  tokens/s   read GB/s  package MB")
     for (form, threads), rounds in rates.items():
         prompt, tokens, read = (statistics.median(column) for column in zip(*rounds))

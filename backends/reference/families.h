@@ -41,6 +41,7 @@ std::vector<KernelEntry> recurrent_kernels();
 std::vector<KernelEntry> reduction_kernels();
 std::vector<KernelEntry> reshape_kernels();
 std::vector<KernelEntry> resize_kernels();
+std::vector<KernelEntry> routed_kernels();
 std::vector<KernelEntry> sampling_kernels();
 std::vector<KernelEntry> scatter_kernels();
 std::vector<KernelEntry> select_kernels();

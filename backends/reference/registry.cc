@@ -44,6 +44,7 @@ constexpr Family kFamilies[] = {
     reduction_kernels,
     reshape_kernels,
     resize_kernels,
+    routed_kernels,
     sampling_kernels,
     scatter_kernels,
     select_kernels,

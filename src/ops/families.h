@@ -44,6 +44,7 @@ std::vector<OpSchema> recurrent_ops();
 std::vector<OpSchema> reduction_ops();
 std::vector<OpSchema> reshape_ops();
 std::vector<OpSchema> resize_ops();
+std::vector<OpSchema> routed_ops();
 std::vector<OpSchema> sampling_ops();
 std::vector<OpSchema> scatter_ops();
 std::vector<OpSchema> select_ops();

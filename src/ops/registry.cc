@@ -50,6 +50,7 @@ constexpr Family kFamilies[] = {
     reduction_ops,
     reshape_ops,
     resize_ops,
+    routed_ops,
     sampling_ops,
     scatter_ops,
     select_ops,

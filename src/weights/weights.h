@@ -11,11 +11,12 @@
 
 namespace sluice::weights {
 
-/// A matrix [N, K] of few bits: `block_size` numbers of a row share a scale, and a zero point where
-/// there are any. A weight is (number - zero) * scale, as `sluice::NarrowMatMul` takes it.
+/// A matrix [N, K], or a stack [E, N, K] of them, of few bits: `block_size` numbers of a row share
+/// a scale, and a zero point where there are any. A weight is (number - zero) * scale, as
+/// `sluice::NarrowMatMul` and `sluice::RoutedMatMul` take it.
 struct Blocks {
-  ir::Constant numbers;               ///< i4, u4, i8 or u8 [N, K]
-  ir::Constant scales;                ///< f32 [N, K / block_size]
+  ir::Constant numbers;               ///< i4, u4, i8 or u8 [.., N, K]
+  ir::Constant scales;                ///< f32 [.., N, K / block_size]
   std::optional<ir::Constant> zeros;  ///< f32, as the scales; absent: 0
   std::int64_t block_size = 0;
 };

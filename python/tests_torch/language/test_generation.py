@@ -30,6 +30,12 @@ MODELS = {
     "gemma2": lambda: transformers.Gemma2Config(**GEMMA, attn_logit_softcapping=2.0, final_logit_softcapping=3.0),
     "gemma3": lambda: transformers.Gemma3TextConfig(
         **GEMMA, rope_parameters=LAYERS, layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
+    "mixtral": lambda: transformers.MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2),
+    "qwen2_moe": lambda: transformers.Qwen2MoeConfig(
+        **SIZES, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=40, shared_expert_intermediate_size=48,
+        mlp_only_layers=[1]),
+    "qwen3_moe": lambda: transformers.Qwen3MoeConfig(
+        **SIZES, head_dim=32, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=40, norm_topk_prob=True),
     "gpt2": lambda: transformers.GPT2Config(
         vocab_size=311, n_embd=64, n_layer=3, n_head=4, n_positions=256, initializer_range=0.2, eos_token_id=None),
     "phi3": lambda: transformers.Phi3Config(**SIZES, sliding_window=20, pad_token_id=0),

@@ -193,6 +193,27 @@ TEST(PagedAttentionShape, HasARowForEachToken) {
   EXPECT_NE(infer(given).find("do not fit"), std::string::npos);
 }
 
+TEST(RoutedMatMulShape, HasAProductForEachRoute) {
+  Given given = {.kind = "RoutedMatMul",
+                 .inputs = {"f32[S,64]", "bf16[8,20,64]", "", "", "i64[S,2]"},
+                 .domain = "sluice"};
+  EXPECT_EQ(infer(given), "f32[S,2,20]");
+  given.inputs[0] = "f32[S,2,64]";
+  EXPECT_EQ(infer(given), "f32[S,2,20]");
+  given.inputs[0] = "f32[S,3,64]";
+  EXPECT_NE(infer(given).find("do not fit"), std::string::npos);
+  given.inputs[0] = "f32[S,60]";
+  EXPECT_NE(infer(given).find("do not multiply"), std::string::npos);
+  given.inputs[0] = "f32[S,64]";
+  given.inputs[1] = "u4[8,20,64]";
+  EXPECT_NE(infer(given).find("integers alone have scales"), std::string::npos);
+  given.inputs[2] = "f32[8,20,2]";
+  given.attributes = {{"block_size", std::int64_t{32}}};
+  EXPECT_EQ(infer(given), "f32[S,2,20]");
+  given.inputs[2] = "f32[8,20,4]";
+  EXPECT_NE(infer(given).find("does not fit B"), std::string::npos);
+}
+
 TEST(ResizeShape, ScalesSymbolsBySimpleFactors) {
   EXPECT_EQ(infer({.kind = "Resize",
                    .inputs = {"f32[1,3,H,10]", "", "f32[4]"},

@@ -13,9 +13,14 @@ bool has_weights(const ir::Subgraph& subgraph, const ir::Operation& operation) {
          type.shape()->size() == 2;
 }
 
-/// A product whose weights the model has in 16 bits, or in blocks of fewer.
+/// A product whose weights the model has in 16 bits, or in blocks of fewer; or those of experts.
 bool has_narrow_weights(const ir::Operation& operation) {
-  return operation.is("NarrowMatMul", "sluice");
+  return operation.is("NarrowMatMul", "sluice") || operation.is("RoutedMatMul", "sluice");
+}
+
+/// The attribute "f32" keeps a product exact.
+bool stays_exact(const ir::Operation& operation) {
+  return operation.attributes.get_or("sluice_weights", std::string()) == "f32";
 }
 
 template <typename Value>
@@ -27,6 +32,7 @@ Result<int> mark(ir::Graph& graph, const char* attribute, Value value, bool take
       ir::Operation& operation = subgraph.operation(at);
       const bool is_narrow = takes_narrow && has_narrow_weights(operation);
       if (!is_narrow && !has_weights(subgraph, operation)) continue;
+      if (stays_exact(operation)) continue;
       operation.attributes.set(attribute, value);
       ++marked;
     }

@@ -18,6 +18,13 @@ DecoderShape read_qwen3(Settings& settings);
 /// Refuses the settings of a window that no published model of Qwen and SmolLM switches on.
 void require_full_attention(Settings& settings);
 
+/// As Mistral, with experts.
+DecoderShape read_mixtral(Settings& settings);
+/// As Qwen 2, with routed experts in some layers and a shared expert beside them.
+DecoderShape read_qwen2_moe(Settings& settings);
+/// As Qwen 3, with experts in some layers.
+DecoderShape read_qwen3_moe(Settings& settings);
+
 /// Layer normalization, learned positions, a product without a gate, matrices [in, out].
 DecoderShape read_gpt2(Settings& settings);
 /// As Llama, with joined matrices, windows, and parts of heads that turn.

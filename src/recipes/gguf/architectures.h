@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 

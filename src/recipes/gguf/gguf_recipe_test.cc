@@ -58,7 +58,7 @@ TEST(GgufConfig, RefusesKeysThatChangeTheArithmetic) {
            {"llama.logit_scale", 2.0, "llama.logit_scale: this setting is not known"},
            {"llama.attention.value_length", 1U, "must be the size of a head, 2"},
            {"llama.rope.scaling.type", "yarn", "\"yarn\" is not supported"},
-           {"llama.expert_count", 8U, "mixtures of experts"},
+           {"llama.expert_count", "many", "llama.expert_count: expected a whole number"},
            {"llama.block_count", "two", "llama.block_count: expected a whole number"},
            {"llama.block_count", nullptr, "llama.block_count: missing"},
            {"split.count", 3U, "the model lies in 3 files"},

@@ -124,6 +124,29 @@ nlohmann::json gpt2_config(const nlohmann::json& config) {
           {"eos_token_id", config["eos_token_id"]}};
 }
 
+/// Mixtral's shares add up to 1, and Qwen 3's; Qwen 2's do not (llama.cpp's models of that name).
+void read_expert_keys(Settings& settings, const Architecture& architecture,
+                      nlohmann::json& config) {
+  const std::int64_t count = settings.whole_or("expert_count", 0, 0, 1 << 16);
+  settings.ignore({"expert_used_count"});
+  const nlohmann::json width = settings.value("expert_feed_forward_length");
+  const nlohmann::json shared = settings.value("expert_shared_feed_forward_length");
+  if (count == 0) return;
+  config["num_experts"] = count;
+  config["num_experts_per_tok"] = settings.whole("expert_used_count", 1, 1 << 16);
+  if (!architecture.mixture.empty()) {
+    config["model_type"] = architecture.mixture;
+    config["experts_in_mlp"] = true;
+    return;
+  }
+  config["moe_intermediate_size"] = width.is_null() ? config["intermediate_size"] : width;
+  config["norm_topk_prob"] = architecture.name == "qwen3moe";
+  if (architecture.name != "qwen2moe") return;
+  // Its converter leaves the key out where the expert is as wide as a layer without experts.
+  config["shared_expert_intermediate_size"] =
+      shared.is_null() ? config["intermediate_size"] : shared;
+}
+
 void read_family_keys(Settings& settings, const Architecture& architecture,
                       nlohmann::json& config) {
   if (architecture.name == "gpt2") {
@@ -136,10 +159,7 @@ void read_family_keys(Settings& settings, const Architecture& architecture,
     const std::int64_t window = settings.whole_or("attention.sliding_window", 0, 0, kMost);
     if (window > 0) config["sliding_window"] = window;
   }
-  if (settings.whole_or("expert_count", 0, 0, kMost) > 0) {
-    settings.fail(unimplemented("expert_count: mixtures of experts are not supported"));
-  }
-  settings.ignore({"expert_used_count"});
+  read_expert_keys(settings, architecture, config);
 }
 
 /// [vocabulary, width]. Nullopt without a table.
@@ -181,7 +201,8 @@ Result<nlohmann::json> gguf_config(const nlohmann::json& metadata,
   }
   config["vocab_size"] = dims->front();
   config["tie_word_embeddings"] = !has(weights, "output.weight");
-  config["attention_bias"] = architecture.name != "qwen2" && has(weights, "blk.0.attn_q.bias");
+  config["attention_bias"] =
+      !architecture.name.starts_with("qwen2") && has(weights, "blk.0.attn_q.bias");
   config["rope_interleaved"] = architecture.is_interleaved;
   config["eos_token_id"] = stops_of(metadata);
   return architecture.name == "gpt2" ? gpt2_config(config) : config;

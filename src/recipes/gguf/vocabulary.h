@@ -41,7 +41,7 @@ Result<Vocabulary> read_vocabulary(const nlohmann::json& metadata);
 
 /// Pairs of tokens whose concatenation is a token, in the order in which they merge: the one that
 /// makes the token with the highest "tokenizer.ggml.scores" first.
-/// Fails: kInvalidArgument for scores that are not one for each token, and for more than 2^22
+/// Fails: kInvalidArgument for a count of scores unlike that of tokens, and for more than 2^22
 /// pairs.
 Result<nlohmann::json> merges_by_score(const nlohmann::json& metadata,
                                        const Vocabulary& vocabulary);

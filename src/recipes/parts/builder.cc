@@ -1,6 +1,7 @@
 #include "recipes/parts/builder.h"
 
 #include <algorithm>
+#include <span>
 
 namespace sluice::recipes {
 namespace {
@@ -144,6 +145,52 @@ OperandId Builder::product(OperandId x, const std::string& name, std::int64_t ou
   }
   // The weights stay as the file has them: no f32 form is made.
   return op("NarrowMatMul", {x, matrix}, {{"transB", is_flipped}}, "sluice");
+}
+
+OperandId Builder::stacked(const std::string& name, const Ints& dims) {
+  if (!status_.is_ok()) return {};
+  const auto name_of = [&](std::int64_t i) {
+    return fmt::format(fmt::runtime(name), fmt::format("{}.", i));
+  };
+  const ir::Constant* first = weights_.find(name_of(0));
+  if (first == nullptr) return weight(fmt::format(fmt::runtime(name), ""), dims);
+  const Ints one(dims.begin() + 1, dims.end());
+  std::vector<std::pair<std::string, std::span<const std::byte>>> parts;
+  for (std::int64_t i = 0; i < dims[0]; ++i) {
+    const ir::Constant* found = weights_.find(name_of(i));
+    const bool fits = found != nullptr && found->type.static_dims() == one &&
+                      found->type.element() == first->type.element();
+    if (!fits) {
+      fail(invalid_argument("weight \"{}\" is {}; config.json asks for {}{}", name_of(i),
+                            found == nullptr ? "missing" : found->type.to_string(),
+                            ir::element_type_name(first->type.element()),
+                            ir::shape_to_string(ir::Shape(one.begin(), one.end()))));
+      return {};
+    }
+    parts.emplace_back(name_of(i), found->data.view());
+  }
+  // Every part exists: the stack is no larger than the files.
+  MutableBytes all(parts.size() * first->data.size());
+  std::byte* to = all.view().data();
+  for (const auto& [part, bytes] : parts) to = std::ranges::copy(bytes, to).out;
+  const ir::Type type =
+      ir::Type::tensor(first->type.element(), ir::Shape(dims.begin(), dims.end()));
+  const OperandId made = take(
+      recorder_.add_constant(fmt::format(fmt::runtime(name), ""), {type, std::move(all).freeze()}));
+  for (const auto& [part, bytes] : parts) read_.emplace(part, made);
+  return made;
+}
+
+OperandId Builder::routed_product(OperandId x, OperandId routes, const std::string& name,
+                                  const Ints& dims) {
+  const std::string whole = fmt::format(fmt::runtime(name), "");
+  if (const weights::Blocks* found = weights_.find_blocks(whole)) {
+    const BlockConstants parts = blocks(whole, *found, dims);
+    return op("RoutedMatMul", {x, parts.numbers, parts.scales, parts.zeros, routes},
+              {{"block_size", parts.block_size}}, "sluice");
+  }
+  const OperandId none;
+  return op("RoutedMatMul", {x, stacked(name, dims), none, none, routes}, {}, "sluice");
 }
 
 Status Builder::check_read(const std::string& name) const {

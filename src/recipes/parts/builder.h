@@ -58,6 +58,13 @@ class Builder {
   OperandId product(OperandId x, const std::string& name, std::int64_t out, std::int64_t in,
                     Lies lies = Lies::kOutIn);
 
+  /// Of each row of x [S, in] or [S, J, in] the products with the J of `dims` = [count, out, in]
+  /// matrices that `routes` [S, J] names: [S, J, out]. `name` has a place {} for the number of a
+  /// matrix, "7."; a stack of all matrices has the name without number. The builder copies
+  /// single matrices into a stack.
+  OperandId routed_product(OperandId x, OperandId routes, const std::string& name,
+                           const Ints& dims);
+
   void fail(Status status);
   /// Fails: the first error; kUnimplemented for a weight that nothing read.
   Result<ir::Graph> finish() const;
@@ -69,6 +76,7 @@ class Builder {
     std::int64_t block_size = 0;
   };
   Status check_read(const std::string& name) const;
+  OperandId stacked(const std::string& name, const Ints& dims);
   BlockConstants blocks(const std::string& name, const weights::Blocks& found, const Ints& dims);
 
   template <typename T>
@@ -80,7 +88,7 @@ class Builder {
 
   const weights::Weights& weights_;
   trace::Recorder recorder_;
-  std::map<std::string, OperandId> read_;  ///< weights by name
+  std::map<std::string, OperandId> read_;  ///< weights by name; in a stack it is that of all
   std::map<std::string, BlockConstants> read_blocks_;
   std::vector<std::string> ignored_;  ///< begins of names
   Status status_;

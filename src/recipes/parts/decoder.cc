@@ -222,11 +222,11 @@ class Decoder {
     const OperandId seen = attention(normed(x, names.attention_norm), name, index);
     if (!shape_.has_norms_behind) {
       x = build_.op("Add", {x, seen});
-      return build_.op("Add", {x, parts_.inner(normed(x, names.inner_norm), name)});
+      return build_.op("Add", {x, parts_.inner(normed(x, names.inner_norm), name, index)});
     }
     // Gemma's name for a norm behind the attention is Llama's for the one before the product.
     x = build_.op("Add", {x, normed(seen, names.inner_norm)});
-    const OperandId product = parts_.inner(normed(x, "pre_feedforward_layernorm"), name);
+    const OperandId product = parts_.inner(normed(x, "pre_feedforward_layernorm"), name, index);
     return build_.op("Add", {x, normed(product, "post_feedforward_layernorm")});
   }
 

@@ -40,6 +40,22 @@ struct DecoderNames {
   std::vector<std::string_view> ignored = {};  ///< of a layer: they say nothing
 };
 
+/// A mixture of experts in place of the product with an inner width: a token takes the `used` ones
+/// that its router finds likeliest. Names stand behind the layer's; those of an expert have a place
+/// for its number, which files with stacks of all experts leave out.
+struct ExpertShape {
+  std::int64_t count = 0;  ///< 0: no layer has experts
+  std::int64_t used = 0;
+  std::int64_t width = 0;              ///< the inner one
+  std::int64_t shared_width = 0;       ///< of an expert that all tokens take; 0: there is none
+  bool is_normalized = false;          ///< the shares of the used experts add up to 1
+  std::vector<bool> is_in_layer = {};  ///< empty: all layers have experts
+  std::string_view router = "mlp.gate";
+  std::string_view gate = "mlp.experts.{}gate_proj";
+  std::string_view up = "mlp.experts.{}up_proj";
+  std::string_view down = "mlp.experts.{}down_proj";
+};
+
 /// Sizes and variations. `read_decoder` fills in what all families have.
 struct DecoderShape {
   DecoderNames names = {};
@@ -73,12 +89,16 @@ struct DecoderShape {
   bool has_norms_around_1 = false;   ///< a weight of a norm is what is added to 1
   bool has_norms_behind = false;     ///< the results of attention and product are normed, too
   bool has_mean_norms = false;       ///< norms subtract the mean first, and add a bias
+  ExpertShape experts = {};
   ir::ElementType cache = ir::ElementType::kF32;  ///< of keys and values: kF32 or kF16
 };
 
 /// What config.json says under the names that these families share. `bend` is the one that
 /// hidden_act must name; empty: the family reads it.
 DecoderShape read_decoder(Settings& settings, std::string_view bend = "silu");
+
+/// What config.json says of experts: num_experts or num_local_experts, num_experts_per_tok.
+ExpertShape read_experts(Settings& settings);
 
 /// Layers that see a window, of `layer_types`, or of `pattern` without it: all but each
 /// `pattern`-th one.

@@ -39,6 +39,21 @@ DecoderShape read_decoder(Settings& settings, std::string_view bend) {
   return shape;
 }
 
+ExpertShape read_experts(Settings& settings) {
+  ExpertShape experts;
+  const char* name = settings.has("num_experts") ? "num_experts" : "num_local_experts";
+  experts.count = settings.whole(name, 1, 1 << 16);
+  experts.used = settings.whole("num_experts_per_tok", 1, 1 << 16);
+  if (experts.used > experts.count) {
+    settings.fail(
+        invalid_argument("num_experts_per_tok: {} of {} experts", experts.used, experts.count));
+  }
+  // Of training, and of what else a model may return.
+  settings.ignore({"num_experts", "num_local_experts", "output_router_logits",
+                   "router_aux_loss_coef", "router_jitter_noise"});
+  return experts;
+}
+
 std::vector<bool> read_local_layers(Settings& settings, std::int64_t layers, std::int64_t pattern) {
   const nlohmann::json types = settings.value("layer_types");
   std::vector<bool> is_local;

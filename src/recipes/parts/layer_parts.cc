@@ -62,7 +62,52 @@ OperandId LayerParts::gated(OperandId x, const std::string& layer) {
   return build_.op("Mul", {bent(gate), product(names.up)});
 }
 
-OperandId LayerParts::inner(OperandId x, const std::string& layer) {
+OperandId LayerParts::experts(OperandId x, const std::string& layer) {
+  const ExpertShape& e = shape_.experts;
+  const std::int64_t last = -1;
+  // Never rounded: a little of a score would change which experts are taken.
+  const OperandId router =
+      build_.wide_weight(layer + std::string(e.router) + ".weight", {e.count, shape_.width});
+  const OperandId scores = build_.op(
+      "Gemm", {x, router}, {{"transB", std::int64_t{1}}, {"sluice_weights", std::string("f32")}});
+  const OperandId likely = build_.op("Softmax", {scores}, {{"axis", last}});
+  const auto best = build_.ops("TopK", {likely, build_.ints({e.used})}, 2, {{"axis", last}});
+  OperandId shares = best[0];
+  if (e.is_normalized) {
+    shares = build_.op("Div", {shares, build_.op("ReduceSum", {shares, build_.ints({last})})});
+  }
+  const auto routed = [&](OperandId rows, std::string_view name, std::int64_t out,
+                          std::int64_t in) {
+    return build_.routed_product(rows, best[1], layer + std::string(name) + ".weight",
+                                 {e.count, out, in});
+  };
+  const OperandId gate = bent(routed(x, e.gate, e.width, shape_.width));
+  const OperandId inner = build_.op("Mul", {gate, routed(x, e.up, e.width, shape_.width)});
+  const OperandId each = routed(inner, e.down, shape_.width, e.width);
+  const OperandId weighed =
+      build_.op("Mul", {each, build_.op("Unsqueeze", {shares, build_.ints({2})})});
+  const OperandId sum =
+      build_.op("ReduceSum", {weighed, build_.ints({1})}, {{"keepdims", std::int64_t{0}}});
+  if (e.shared_width == 0) return sum;
+  return build_.op("Add", {sum, shared_expert(x, layer)});
+}
+
+/// The expert of every token, weighed by a sigmoid gate.
+OperandId LayerParts::shared_expert(OperandId x, const std::string& layer) {
+  const std::string name = layer + "mlp.shared_expert.";
+  const std::int64_t width = shape_.experts.shared_width;
+  const OperandId gate = bent(linear(x, name + "gate_proj", width, shape_.width, false));
+  const OperandId up = linear(x, name + "up_proj", width, shape_.width, false);
+  const OperandId all =
+      linear(build_.op("Mul", {gate, up}), name + "down_proj", shape_.width, width, false);
+  const OperandId share =
+      build_.op("Sigmoid", {linear(x, layer + "mlp.shared_expert_gate", 1, shape_.width, false)});
+  return build_.op("Mul", {all, share});
+}
+
+OperandId LayerParts::inner(OperandId x, const std::string& layer, std::size_t index) {
+  const ExpertShape& e = shape_.experts;
+  if (e.count > 0 && (e.is_in_layer.empty() || e.is_in_layer[index])) return experts(x, layer);
   return linear(gated(x, layer), layer + std::string(shape_.names.down), shape_.width,
                 shape_.inner_width, shape_.has_inner_bias);
 }

@@ -25,12 +25,14 @@ class LayerParts {
   std::vector<OperandId> joined(OperandId x, const std::string& name, const Builder::Ints& widths,
                                 std::int64_t in, bool has_bias);
 
-  /// The product with an inner width. `layer`: the begin of the weights' names.
-  OperandId inner(OperandId x, const std::string& layer);
+  /// The product with an inner width, or the experts. `layer`: the begin of the weights' names.
+  OperandId inner(OperandId x, const std::string& layer, std::size_t index);
 
  private:
   OperandId bent(OperandId x);
   OperandId gated(OperandId x, const std::string& layer);
+  OperandId experts(OperandId x, const std::string& layer);
+  OperandId shared_expert(OperandId x, const std::string& layer);
 
   const DecoderShape& shape_;
   Builder& build_;

@@ -102,9 +102,11 @@ Result<std::int64_t> bytes_of(const Entry& entry) {
   if (const ElementType* plain = find_plain(entry.type)) {
     if (numbers) bytes = checked_mul(*numbers, ir::element_bits(*plain) / 8);
   } else if (const BlockFormat* format = find_block_format(entry.type)) {
-    if (entry.dims.size() != 2 || entry.dims[1] % format->size != 0) {
-      return invalid_argument("{} of [{}]: rows of a matrix have whole blocks of {}", format->name,
-                              fmt::join(entry.dims, ","), format->size);
+    const bool is_matrix = entry.dims.size() == 2 || entry.dims.size() == 3;
+    if (!is_matrix || entry.dims.back() % format->size != 0) {
+      return invalid_argument(
+          "{} of [{}]: rows of a matrix, or of a stack of them, have whole blocks of {}",
+          format->name, fmt::join(entry.dims, ","), format->size);
     }
     if (numbers) bytes = checked_mul(*numbers / format->size, format->bytes);
   } else {
@@ -160,6 +162,23 @@ Status check_ranges(std::vector<Entry>& entries, std::uint64_t size, std::int64_
   return ok_status();
 }
 
+/// Matrices of a stack follow each other, as their rows do.
+Blocks read_stack(const BlockFormat& format, const std::vector<std::int64_t>& dims,
+                  const Bytes& bytes) {
+  const bool is_stack = dims.size() == 3;
+  const std::int64_t rows = is_stack ? dims[0] * dims[1] : dims[0];
+  Blocks blocks = read_blocks(format, rows, dims.back(), bytes);
+  if (!is_stack) return blocks;
+  const auto cut = [&](ir::Constant& part) {
+    const ir::Dim& columns = part.type.shape()->back();
+    part.type = ir::Type::tensor(part.type.element(), ir::Shape{dims[0], dims[1], columns});
+  };
+  cut(blocks.numbers);
+  cut(blocks.scales);
+  if (blocks.zeros) cut(*blocks.zeros);
+  return blocks;
+}
+
 Result<Weights> read_tensors(const std::vector<Entry>& entries, const Bytes& data) {
   Weights::Map map;
   Weights::BlockMap blocks;
@@ -173,7 +192,7 @@ Result<Weights> read_tensors(const std::vector<Entry>& entries, const Bytes& dat
                   ir::Constant{ir::Type::tensor(*plain, shape), aligned(bytes, *plain)});
     } else {
       const BlockFormat& format = *find_block_format(entry.type);
-      blocks.emplace(entry.name, read_blocks(format, entry.dims[0], entry.dims[1], bytes));
+      blocks.emplace(entry.name, read_stack(format, entry.dims, bytes));
     }
   }
   return Weights(std::move(map), std::move(blocks));

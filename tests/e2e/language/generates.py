@@ -31,6 +31,7 @@ GEMMA2 = {"hidden_act": None, "hidden_activation": "gelu_pytorch_tanh", "query_p
           "tie_word_embeddings": True, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0}
 PHI3 = {"sliding_window": 6, "partial_rotary_factor": 0.75, "original_max_position_embeddings": 300,
         "rope_scaling": {"type": "longrope", "short_factor": [1.0, 1.1, 1.3, 1.5, 2.0, 3.0], "long_factor": [4.0] * 6}}
+EXPERTS = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 40, "norm_topk_prob": True}
 MODELS: dict[str, Callable[[], Tiny]] = {
     "llama": lambda: make("llama"),
     "llama in bf16, tied, llama3's rotation": lambda: make("llama", "BF16", tie_word_embeddings=True, rope_scaling=LLAMA3),
@@ -39,6 +40,11 @@ MODELS: dict[str, Callable[[], Tiny]] = {
     "qwen2": lambda: make("qwen2", "BF16"),
     "qwen3 with wide heads": lambda: make("qwen3", head_dim=32, tie_word_embeddings=True),
     "gemma": lambda: make("gemma", head_dim=32, tie_word_embeddings=True, hidden_act="gelu_pytorch_tanh"),
+    "mixtral": lambda: make("mixtral", num_local_experts=4, num_experts_per_tok=2, sliding_window=None),
+    "qwen2 with experts, in bf16": lambda: make(
+        "qwen2_moe", "BF16", **(EXPERTS | {"norm_topk_prob": False}), shared_expert_intermediate_size=48),
+    "qwen3 with experts in some layers, in f16": lambda: make(
+        "qwen3_moe", "F16", head_dim=32, **EXPERTS, decoder_sparse_step=1, mlp_only_layers=[1]),
     "gemma 2": lambda: make("gemma2", head_dim=32, **GEMMA2),
     "gpt2": make_gpt2,
     "gpt2 in bf16, with another inner width": lambda: make_gpt2("BF16", n_inner=96),
@@ -209,7 +215,7 @@ def keeps_keys_in_16_bits(folder: Path) -> str:
 def families_are_rounded(folder: Path) -> str:
     """Weights in 8 bits and keys in 16 cost no family more than a little of the likeliest token's lead."""
     prompt = np.random.default_rng(8).integers(0, 96, 40).tolist()
-    for name in ("gemma 2", "gemma 3", "gpt2", "phi3", "smollm3 in f16"):
+    for name in ("gemma 2", "gemma 3", "gpt2", "phi3", "smollm3 in f16", "mixtral", "qwen2 with experts, in bf16"):
         tiny = MODELS[name]()
         tokens = generate(save(tiny, folder / name), prompt, "--max-tokens", "8", "--weights", "int8", "--kv-cache", "f16")
         rows = logits_of(tiny, prompt + tokens)[len(prompt) - 1:-1]
@@ -248,6 +254,10 @@ def refuses(folder: Path) -> str:
     (folder / "empty").mkdir()
     scaled = save(make("gemma2", head_dim=32, **GEMMA2, logit_scale=2.0), folder / "scaled")
     both = save(make("gemma2", head_dim=32, **GEMMA2, use_bidirectional_attention=True), folder / "both")
+    greedy_router = save(make("qwen3_moe", **(EXPERTS | {"num_experts_per_tok": 7})), folder / "greedy router")
+    uneven = make("mixtral", num_local_experts=4, num_experts_per_tok=2)
+    del uneven.weights["model.layers.1.block_sparse_moe.experts.3.w2.weight"]
+    lacking = save(uneven, folder / "lacking")
     longer = save(make("phi3", **PHI3), folder / "longer")
     short = (model, "--ids", "1,2,3")
     return first_wrong_refusal("generate", [
@@ -267,6 +277,8 @@ def refuses(folder: Path) -> str:
         ((*short, "--top-p", "2"), "top_p is 2"),
         ((*short, "--temperature", "-1"), "temperature is -1"),
         ((folder / "empty", "--ids", "1"), "config.json"),
+        ((greedy_router, "--ids", "1"), "num_experts_per_tok: 7 of 6 experts"),
+        ((lacking, "--ids", "1"), 'weight "model.layers.1.block_sparse_moe.experts.3.w2.weight" is missing'),
         ((scaled, "--ids", "1"), "logit_scale: this setting is not known"),
         ((both, "--ids", "1"), "use_bidirectional_attention: true is not supported"),
         ((longer, "--ids", ",".join("1" * 301)), "the model's context has 300"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tiny_models import Tiny, Weights, stored, turn_scale
+from tiny_models import Tiny, Weights, expert_names, stored, turn_scale
 
 PLAIN = {"F32": 0, "F16": 1, "BF16": 30}
 NAMES = {
@@ -22,7 +22,11 @@ NORMS_BEHIND = {"pre_feedforward_layernorm": "ffn_norm", "post_attention_layerno
                 "post_feedforward_layernorm": "post_ffw_norm"}
 GPT2 = {"wte": "token_embd", "wpe": "position_embd", "ln_f": "output_norm", "ln_1": "attn_norm", "attn.c_attn": "attn_qkv",
         "attn.c_proj": "attn_output", "ln_2": "ffn_norm", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
-ARCHITECTURES = {"gemma3_text": "gemma3"}
+ARCHITECTURES = {"gemma3_text": "gemma3", "mixtral": "llama", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe"}
+EXPERTS = {"mlp.gate": "ffn_gate_inp", "mlp.experts.gate_proj": "ffn_gate_exps", "mlp.experts.up_proj": "ffn_up_exps",
+           "mlp.experts.down_proj": "ffn_down_exps", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+           "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
+           "mlp.shared_expert.down_proj": "ffn_down_shexp"}
 Table = tuple[bytes, np.ndarray]  # of a file, and the weights in f32
 
 
@@ -219,10 +223,25 @@ def with_blocks(tiny: Tiny, kind: str, seed: int = 1) -> dict[str, bytes]:
     """Gives the model's matrices random blocks; their bytes by the weights' names."""
     random = np.random.default_rng(seed)
     content = {}
+    stacks = with_stacks(tiny)
+    for name in stacks if tiny.experts else ():
+        if ".experts." in name:
+            fill_stack(tiny, name, kind, random, content)
     for name, weights in tiny.weights.items():
-        if weights.ndim == 2:
+        if weights.ndim == 2 and name in stacks and "gate.weight" not in name:
             content[name], tiny.weights[name] = BLOCKS[kind][1](*weights.shape, random)
     return content
+
+
+def fill_stack(tiny: Tiny, stack: str, kind: str, random: np.random.Generator, content: dict[str, bytes]) -> None:
+    """Random blocks for all experts of a layer."""
+    names = expert_names(tiny)
+    layer, part = stack.split(".")[2], stack.split(".")[-2].removesuffix("_proj")
+    each = [f"model.layers.{layer}.{names['expert'].format(expert)}.{names[part]}.weight" for expert in range(tiny.experts)]
+    tables = [BLOCKS[kind][1](*tiny.weights[name].shape, random) for name in each]
+    content[stack] = b"".join(data for data, _ in tables)
+    for name, (_, weights) in zip(each, tables, strict=True):
+        tiny.weights[name] = weights
 
 
 def gpt2_keys(config: dict[str, Any]) -> dict[str, Any]:
@@ -239,6 +258,11 @@ def family_keys(tiny: Tiny) -> dict[str, Any]:
         keys |= {name: config[name]} if config.get(name) else {}
     if config.get("sliding_window"):
         keys["attention.sliding_window"] = config["sliding_window"]
+    if tiny.experts:
+        keys |= {"expert_count": tiny.experts, "expert_used_count": config["num_experts_per_tok"]}
+        for name, theirs in (("moe_intermediate_size", "expert_feed_forward_length"),
+                             ("shared_expert_intermediate_size", "expert_shared_feed_forward_length")):
+            keys |= {theirs: config[name]} if name in config else {}
     if (config.get("rope_scaling") or {}).get("type") == "longrope":
         keys |= {"rope.scaling.original_context_length": config["original_max_position_embeddings"],
                  "rope.scaling.attn_factor": turn_scale(tiny)}
@@ -261,7 +285,7 @@ def settings(tiny: Tiny) -> dict[str, Any]:
 
 def in_pairs(name: str, weights: np.ndarray, tiny: Tiny) -> np.ndarray:
     """The rows of a Llama's queries and keys: the numbers that turn together are neighbours."""
-    if tiny.family not in ("llama", "smollm3") or not name.endswith(("q_proj", "k_proj")):
+    if tiny.family not in ("llama", "mixtral", "smollm3") or not name.endswith(("q_proj", "k_proj")):
         return weights
     size = tiny.head_size
     return weights.reshape(-1, 2, size // 2, *weights.shape[1:]).swapaxes(1, 2).reshape(weights.shape)
@@ -269,7 +293,7 @@ def in_pairs(name: str, weights: np.ndarray, tiny: Tiny) -> np.ndarray:
 
 def name_of(name: str, tiny: Tiny) -> tuple[str, str]:
     """The file's name of a weight, and the stem that transformers has for it."""
-    names = NAMES | (NORMS_BEHIND if tiny.has_norms_behind else GPT2 if tiny.family == "gpt2" else {})
+    names = NAMES | EXPERTS | (NORMS_BEHIND if tiny.has_norms_behind else GPT2 if tiny.family == "gpt2" else {})
     stem, _, end = name.removeprefix("transformer.").rpartition(".")
     parts = stem.replace("model.layers.", "h.").split(".")
     if parts[0] == "h":
@@ -287,19 +311,34 @@ def converted(stem: str, weights: np.ndarray, tiny: Tiny) -> np.ndarray:
     return weights
 
 
+def with_stacks(tiny: Tiny) -> Weights:
+    """The weights, those of a layer's experts as one tensor, by the names of Qwen."""
+    names, stacks = expert_names(tiny), {}
+    weights = dict(tiny.weights)
+    for layer in range(tiny.layers if tiny.experts else 0):
+        at = f"model.layers.{layer}"
+        if f"{at}.{names['router']}.weight" not in weights:
+            continue
+        weights[f"{at}.mlp.gate.weight"] = weights.pop(f"{at}.{names['router']}.weight")
+        for part in ("gate", "up", "down"):
+            each = [f"{at}.{names['expert'].format(expert)}.{names[part]}.weight" for expert in range(tiny.experts)]
+            stacks[f"{at}.mlp.experts.{part}_proj.weight"] = np.stack([weights.pop(name) for name in each])
+    return weights | stacks
+
+
 def save(tiny: Tiny, path: Path, blocks: tuple[str, dict[str, bytes]] = ("", {}), changes: dict[str, Any] | None = None,
          extra: Weights | None = None, **options: Any) -> Path:
     """`blocks`: their kind, and the bytes that with_blocks gave. `changes`: of metadata; None leaves a key out. Norms and
     biases are in f32, as in published files."""
     tensors = {}
-    for name, weights in tiny.weights.items():
+    for name, weights in with_stacks(tiny).items():
         theirs, stem = name_of(name, tiny)
         weights = converted(stem, weights, tiny)
         if name in blocks[1]:
-            rows = np.frombuffer(blocks[1][name], np.uint8).reshape(len(weights), -1)
+            rows = np.frombuffer(blocks[1][name], np.uint8).reshape(*weights.shape[:-1], -1)
             tensors[theirs] = (BLOCKS[blocks[0]][0], weights.shape, in_pairs(stem, rows, tiny).tobytes())
         else:
-            element = tiny.element if weights.ndim == 2 else "F32"
+            element = tiny.element if weights.ndim > 1 else "F32"
             tensors[theirs] = (PLAIN[element], weights.shape, stored(in_pairs(stem, weights, tiny), element))
     for name, weights in (extra or {}).items():
         tensors[name] = (0, weights.shape, weights.astype(np.float32).tobytes())

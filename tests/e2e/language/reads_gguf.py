@@ -13,7 +13,7 @@ from typing import Any
 import gguf_files
 import numpy as np
 from chats import TEMPLATE, Conversation, chat, make_tokenizer
-from generates import GEMMA2, GEMMA3, LLAMA3, PHI3, PROMPT, generate
+from generates import EXPERTS, GEMMA2, GEMMA3, LLAMA3, PHI3, PROMPT, generate
 from gguf_files import BLOCKS, with_blocks
 from report import first_wrong_refusal, run_cases
 from tiny_models import Tiny, frequencies, greedy, logits_of, make, make_gpt2, save
@@ -27,6 +27,10 @@ MODELS: dict[str, Callable[[], Tiny]] = {
     "llama with biases, in f16": lambda: make("llama", "F16", attention_bias=True),
     "qwen2": lambda: make("qwen2", "BF16"),
     "qwen3 with wide heads": lambda: make("qwen3", head_dim=32, tie_word_embeddings=True),
+    "mixtral": lambda: make("mixtral", num_local_experts=4, num_experts_per_tok=2),
+    "qwen2 with experts": lambda: make(
+        "qwen2_moe", "BF16", **(EXPERTS | {"norm_topk_prob": False}), shared_expert_intermediate_size=48),
+    "qwen3 with experts": lambda: make("qwen3_moe", "F16", head_dim=32, **EXPERTS),
     "gemma": lambda: make("gemma", head_dim=32, tie_word_embeddings=True, hidden_act="gelu_pytorch_tanh"),
     "gemma 2 in bf16": lambda: make("gemma2", "BF16", head_dim=20, **GEMMA2),
     "gpt2": make_gpt2,
@@ -70,6 +74,15 @@ def blocks(kind: str, folder: Path) -> str:
         file = gguf_files.save(tiny, folder / f"{family}.gguf", (kind, with_blocks(tiny, kind)))
         if problem := agrees(tiny, file, folder):
             return f"{family}: {problem}"
+    return ""
+
+
+def blocks_of_experts(folder: Path) -> str:
+    for kind in ("Q4_0", "Q4_K", "Q6_K"):
+        tiny = make("qwen3_moe", **WIDE, **(EXPERTS | {"moe_intermediate_size": 256}))
+        file = gguf_files.save(tiny, folder / f"{kind}.gguf", (kind, with_blocks(tiny, kind)))
+        if problem := agrees(tiny, file, folder):
+            return f"{kind}: {problem}"
     return ""
 
 
@@ -275,7 +288,7 @@ def refuses(folder: Path) -> str:
         ((changed("key", llama__logit_scale=2.0), "--ids", "1"), "llama.logit_scale: this setting is not known"),
         ((changed("parts", split__count=2), "--ids", "1"), "the model lies in 2 files"),
         ((changed("yarn", llama__rope__scaling__type="yarn"), "--ids", "1"), '"yarn" is not supported'),
-        ((changed("experts", llama__expert_count=8), "--ids", "1"), "mixtures of experts"),
+        ((changed("experts", llama__expert_count=8), "--ids", "1"), "llama.expert_used_count: missing"),
         ((changed("width", llama__embedding_length=32), "--ids", "1"), "weight \"model.embed_tokens.weight\" is"),
         ((changed("way", **tokens, tokenizer__ggml__pre="mine"), "--ids", "1"), 'the way "mine" to cut words is not known'),
         ((changed("twice", **tokens | {"tokenizer__ggml__tokens": ["a", "a"]}, tokenizer__ggml__pre="gpt-2"), "--ids", "1"),
@@ -289,7 +302,7 @@ def main() -> int:
     cases: dict[str, Callable[[Path], str]] = {}
     cases |= {name: (lambda folder, made=made: plain(made, folder)) for name, made in MODELS.items()}
     cases |= {kind: (lambda folder, kind=kind: blocks(kind, folder)) for kind in BLOCKS}
-    return run_cases({**cases, "eight bits": eight_bits, "turns slower": turns_slower, "turns by layers": turns_by_layers, "versions": versions,
+    return run_cases({**cases, "blocks of experts": blocks_of_experts, "eight bits": eight_bits, "turns slower": turns_slower, "turns by layers": turns_by_layers, "versions": versions,
                       "converses": converses, "tokenizes": tokenizes, "cuts words": cuts_words, "scored pieces": scored_pieces, "refuses": refuses})
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import struct
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,14 @@ class Tiny:
     @property
     def key_heads(self) -> int:
         return int(self.config["n_head" if self.family == "gpt2" else "num_key_value_heads"])
+
+    @property
+    def experts(self) -> int:
+        return int(self.config.get("num_experts") or self.config.get("num_local_experts") or 0)
+
+    def has_experts(self, layer: int) -> bool:
+        step = self.config.get("decoder_sparse_step", 1)
+        return self.experts > 0 and (layer + 1) % step == 0 and layer not in self.config.get("mlp_only_layers", [])
 
     @property
     def has_norms_behind(self) -> bool:
@@ -95,22 +103,28 @@ def make(family: str, element: str = "F32", seed: int = 1, **changes: Any) -> Ti
     def joined(names: list[str], whole: str) -> None:
         tiny.weights[whole] = np.concatenate([tiny.weights.pop(name) for name in names])
 
+    def add_inner(at: str, width: int) -> None:
+        for name in ("gate_proj", "up_proj"):
+            add(f"{at}.{name}.weight", width, hidden)
+        add(f"{at}.down_proj.weight", hidden, width)
+
     add("model.embed_tokens.weight", config["vocab_size"], hidden)
     for layer in range(config["num_hidden_layers"]):
         at = f"model.layers.{layer}"
         for name, columns in rows.items():
             add(f"{at}.self_attn.{name}_proj.weight", columns, hidden)
-            if family == "qwen2" or config.get("attention_bias"):
+            if family in ("qwen2", "qwen2_moe") or config.get("attention_bias"):
                 add(f"{at}.self_attn.{name}_proj.bias", columns)
         add(f"{at}.self_attn.o_proj.weight", hidden, rows["q"])
         if config.get("attention_bias"):
             add(f"{at}.self_attn.o_proj.bias", hidden)
-        if family in ("qwen3", "gemma3_text"):
+        if family in ("qwen3", "qwen3_moe", "gemma3_text"):
             add(f"{at}.self_attn.q_norm.weight", size)
             add(f"{at}.self_attn.k_norm.weight", size)
-        for name in ("gate_proj", "up_proj"):
-            add(f"{at}.mlp.{name}.weight", inner, hidden)
-        add(f"{at}.mlp.down_proj.weight", hidden, inner)
+        if tiny.has_experts(layer):
+            add_experts(tiny, at, add)
+        else:
+            add_inner(f"{at}.mlp", inner)
         if family == "phi3":
             joined([f"{at}.self_attn.{name}_proj.weight" for name in rows], f"{at}.self_attn.qkv_proj.weight")
             joined([f"{at}.mlp.{name}_proj.weight" for name in ("gate", "up")], f"{at}.mlp.gate_up_proj.weight")
@@ -123,6 +137,32 @@ def make(family: str, element: str = "F32", seed: int = 1, **changes: Any) -> Ti
     if not config["tie_word_embeddings"]:
         add("lm_head.weight", config["vocab_size"], hidden)
     return tiny
+
+
+def add_experts(tiny: Tiny, at: str, add: Callable[..., None]) -> None:
+    """A router and its experts, each apart; Qwen 2 has one more that all tokens take."""
+    config, hidden = tiny.config, tiny.config["hidden_size"]
+    width = config.get("moe_intermediate_size", config["intermediate_size"])
+    names = expert_names(tiny)
+    add(f"{at}.{names['router']}.weight", tiny.experts, hidden)
+    parts = [(names["expert"].format(expert), width) for expert in range(tiny.experts)]
+    if tiny.family == "qwen2_moe":
+        parts.append(("mlp.shared_expert", config["shared_expert_intermediate_size"]))
+        add(f"{at}.mlp.shared_expert_gate.weight", 1, hidden)
+    for part, size in parts:
+        own = names if part != "mlp.shared_expert" else QWEN_EXPERTS
+        add(f"{at}.{part}.{own['gate']}.weight", size, hidden)
+        add(f"{at}.{part}.{own['up']}.weight", size, hidden)
+        add(f"{at}.{part}.{own['down']}.weight", hidden, size)
+
+
+QWEN_EXPERTS = {"router": "mlp.gate", "expert": "mlp.experts.{}", "gate": "gate_proj", "up": "up_proj", "down": "down_proj"}
+MIXTRAL_EXPERTS = {"router": "block_sparse_moe.gate", "expert": "block_sparse_moe.experts.{}", "gate": "w1", "up": "w3",
+                   "down": "w2"}
+
+
+def expert_names(tiny: Tiny) -> dict[str, str]:
+    return MIXTRAL_EXPERTS if tiny.family == "mixtral" else QWEN_EXPERTS
 
 
 def rounded(values: np.ndarray, element: str) -> np.ndarray:
@@ -216,6 +256,34 @@ def attended(q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray, sc
     return np.einsum("hqk,khd->qhd", scores, v).reshape(len(q), -1)
 
 
+def silu(x: np.ndarray) -> np.ndarray:
+    return x / (1 + np.exp(-x))
+
+
+def mixed(x: np.ndarray, tiny: Tiny, at: str, linear: Callable[[np.ndarray, str], np.ndarray]) -> np.ndarray:
+    """What the experts of each token make of it, by their shares."""
+    names, config = expert_names(tiny), tiny.config
+
+    def expert(x: np.ndarray, part: str, own: dict[str, str]) -> np.ndarray:
+        inner = silu(linear(x, f"{at}.{part}.{own['gate']}")) * linear(x, f"{at}.{part}.{own['up']}")
+        return linear(inner, f"{at}.{part}.{own['down']}")
+
+    scores = linear(x, f"{at}.{names['router']}")
+    likely = np.exp(scores - scores.max(-1, keepdims=True))
+    likely /= likely.sum(-1, keepdims=True)
+    y = np.zeros_like(x)
+    for token, row in enumerate(likely):
+        best = np.argsort(-row)[: config["num_experts_per_tok"]]
+        is_normalized = tiny.family == "mixtral" or config.get("norm_topk_prob")
+        for chosen in best:
+            share = row[chosen] / (row[best].sum() if is_normalized else 1)
+            y[token] += share * expert(x[token], names["expert"].format(chosen), names)
+    if tiny.family == "qwen2_moe":
+        share = 1 / (1 + np.exp(-linear(x, f"{at}.mlp.shared_expert_gate")))
+        y += share * expert(x, "mlp.shared_expert", QWEN_EXPERTS)
+    return y
+
+
 def capped(x: np.ndarray, cap: float | None) -> np.ndarray:
     return cap * np.tanh(x / cap) if cap else x
 
@@ -280,12 +348,15 @@ def logits_of(tiny: Tiny, ids: list[int]) -> np.ndarray:
             parts = [linear(x, f"{at}.{name}_proj") for name in "qkv"]
         return [part.reshape(count, -1, size) for part in parts]
 
-    def inner(x: np.ndarray, at: str) -> np.ndarray:
+    def inner(x: np.ndarray, layer: str, index: int) -> np.ndarray:
+        if tiny.has_experts(index):
+            return mixed(x, tiny, layer, linear)
+        at = f"{layer}.mlp"
         if tiny.family == "phi3":
             gate, up = np.split(linear(x, f"{at}.gate_up_proj"), 2, -1)
         else:
             gate, up = linear(x, f"{at}.gate_proj"), linear(x, f"{at}.up_proj")
-        return linear((gelu(gate) if is_gemma else gate / (1 + np.exp(-gate))) * up, f"{at}.down_proj")
+        return linear((gelu(gate) if is_gemma else silu(gate)) * up, f"{at}.down_proj")
 
     for layer, kind in enumerate(layer_kinds(tiny)):
         at = f"model.layers.{layer}"
@@ -303,7 +374,7 @@ def logits_of(tiny: Tiny, ids: list[int]) -> np.ndarray:
         middle = weights[f"{at}.post_attention_layernorm.weight"]
         x = x + (norm(seen, middle, epsilon) if tiny.has_norms_behind else seen)
         y = norm(x, weights[f"{at}.pre_feedforward_layernorm.weight"] if tiny.has_norms_behind else middle, epsilon)
-        product = inner(y, f"{at}.mlp")
+        product = inner(y, at, layer)
         behind = weights.get(f"{at}.post_feedforward_layernorm.weight")
         x = x + (norm(product, behind, epsilon) if behind is not None else product)
     x = norm(x, weights["model.norm.weight"], epsilon)

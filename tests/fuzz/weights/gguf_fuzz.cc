@@ -36,6 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (blocks.zeros) sum += sum_of(*blocks.zeros);
   }
   check(sluice::recipes::gguf_config(gguf->metadata, gguf->weights).status());
+  check(sluice::recipes::with_names_of_transformers(gguf->metadata, gguf->weights).status());
   check(sluice::recipes::gguf_text_files(gguf->metadata).status());
   return sum == ~std::uint64_t{0} ? 1 : 0;
 }

@@ -1,5 +1,7 @@
 #include "ops/matrix/block_form.h"
 
+#include <algorithm>
+
 #include "core/isa.h"
 
 namespace sluice::cpu {
@@ -39,24 +41,24 @@ Status check_zeros(const sluice_op& op) {
 
 }  // namespace
 
-Status check_blocks(const sluice_op& op) {
-  const plugin::Attributes attributes(op);
-  const std::int64_t size = attributes.get_int("block_size");
-  const sluice_tensor& b = op.inputs[1].tensor;
-  if (attributes.get_int("transB") == 0 || size < 16 || (size & (size - 1)) != 0 ||
-      b.dims[1] % size != 0) {
+Status check_blocks(const sluice_op& op, bool is_flipped) {
+  const std::int64_t size = plugin::Attributes(op).get_int("block_size");
+  const auto b = dims_of(op.inputs[1].tensor);
+  if (!is_flipped || size < 16 || (size & (size - 1)) != 0 || b.back() % size != 0) {
     return unimplemented("NarrowMatMul: blocks are not powers of two from 16 on along B's rows");
   }
   if (op.num_inputs < 3 || op.inputs[2].tensor.element_type != plugin::kF32) {
     return unimplemented("NarrowMatMul: scales are not f32");
   }
   if (Status status = check_zeros(op); !status.is_ok()) return status;
-  for (int i = 2; i < op.num_inputs; ++i) {
+  for (int i = 2; i < op.num_inputs && i <= kZerosInput; ++i) {
     const sluice_tensor& blocks = op.inputs[i].tensor;
     if (plugin::is_absent(blocks)) continue;
     if (i == kZerosInput && zeros_of(op) == BlockForm::Zeros::kOne) continue;
     const auto dims = dims_of(blocks);
-    if (dims.size() != 2 || dims[0] != b.dims[0] || dims[1] != b.dims[1] / size) {
+    const std::size_t outer = b.size() - 1;
+    if (dims.size() != b.size() || !std::ranges::equal(dims.first(outer), b.first(outer)) ||
+        dims.back() != b.back() / size) {
       return invalid_argument("NarrowMatMul: scales and zeros are not [N, K / block_size]");
     }
   }
@@ -69,14 +71,14 @@ BlockForm read_block_form(const sluice_op& op) {
   BlockForm form;
   form.matrix.bits = is_nibble(b.element_type) ? 4 : 8;
   form.matrix.has_sign = has_sign(b.element_type);
-  form.matrix.k = b.dims[1];
+  form.matrix.k = b.dims[b.rank - 1];
   form.matrix.block = attributes.get_int("block_size");
   form.zeros = zeros_of(op);
   form.rounds_rows = attributes.get_text("sluice_weights", "") == "int8";
   return form;
 }
 
-BlockMatrix BlockForm::at(const Run& run) const {
+BlockMatrix BlockForm::at(const Run& run, std::int64_t first) const {
   BlockMatrix b = matrix;
   b.numbers = run.input<std::uint8_t>(1);
   b.scales = run.input<float>(2);
@@ -89,6 +91,11 @@ BlockMatrix BlockForm::at(const Run& run) const {
     case Zeros::kEach: b.zeros = run.input<std::uint8_t>(kZerosInput); break;
     case Zeros::kFloats: b.float_zeros = run.input<float>(kZerosInput); break;
   }
+  const std::int64_t blocks = first * (b.k / b.block);
+  b.numbers += first * b.k * b.bits / 8;
+  b.scales += blocks;
+  if (b.zeros != nullptr) b.zeros += blocks * b.bits / 8;
+  if (b.float_zeros != nullptr) b.float_zeros += blocks;
   return b;
 }
 

@@ -6,6 +6,7 @@
 
 #include "ops/matrix/matrix_kernel.h"
 #include "ops/matrix/matrix_tactics.h"
+#include "ops/matrix/routed_matrix.h"
 #include "plugin/registry.h"
 
 namespace sluice::cpu {
@@ -60,7 +61,9 @@ Status check_operands(const sluice_op& op) {
     return unimplemented("NarrowMatMul: B is not a constant matrix");
   }
   if (has_blocks(op)) {
-    if (Status status = check_blocks(op); !status.is_ok()) return status;
+    if (Status status = check_blocks(op, plugin::Attributes(op).get_int("transB") != 0);
+        !status.is_ok())
+      return status;
   } else if (has_bytes(op)) {
     if (Status status = check_bytes(op); !status.is_ok()) return status;
   } else if (!is_sixteen_bits(b.tensor)) {
@@ -188,7 +191,8 @@ std::vector<OpEntry> narrow_matrix_entries() {
            .packing = narrow_packing,
            .pack = pack_narrow,
            .tactics = list_narrow_tactics,
-           .num_required_inputs = 2}};
+           .num_required_inputs = 2},
+          routed_matrix_entry()};
 }
 
 }  // namespace sluice::cpu

@@ -32,6 +32,7 @@ void pack_floats(const MatrixConstant& matrix, const float* data, Isa isa, float
 
 /// A multiple of every instruction set's width of a panel.
 constexpr std::int64_t kColumnsAtOnce = 64;
+constexpr std::int64_t kCacheLineBytes = 64;
 
 /// `columns` columns of the matrix from `first` on, as floats: [k][columns].
 void load_columns(const MatrixConstant& matrix, const std::byte* data, std::int64_t first,
@@ -73,43 +74,20 @@ void pack_sixteen_bits(const MatrixConstant& matrix, const std::byte* data, Isa 
   }
 }
 
-}  // namespace
-
-std::int64_t packed_bytes(const MatrixConstant& matrix, Isa isa) {
+std::int64_t bytes_of_one(const MatrixConstant& matrix, Isa isa) {
   if (matrix.type == WeightType::kInt8) return byte_panels(matrix, isa).bytes();
   const std::int64_t size = matrix.type == WeightType::kF32 ? 4 : 2;
   return packed_count(matrix, isa) * size;
 }
 
-sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa) {
-  sluice_packing packing = {};
-  packing.size_bytes = packed_bytes(matrix, isa);
-  char form[40] = "panels";
-  if (matrix.type == WeightType::kInt8) {
-    std::snprintf(form, sizeof form, "panels_int8");
-  } else if (matrix.type == WeightType::kBf16) {
-    std::snprintf(form, sizeof form, "pairs_bf16");
-  } else if (matrix.type == WeightType::kF16) {
-    std::snprintf(form, sizeof form, "panels_f16");
-  } else if (matrix.cut.levels > 0) {
-    std::snprintf(form, sizeof form, "strassen%d_pairs_%lld", matrix.cut.levels,
-                  static_cast<long long>(matrix.cut.stretches));
-  }
-  // Everything but the weights that the packed bytes depend on.
-  std::snprintf(packing.format, sizeof packing.format, "%s/%s/%lldx%lld/%g", form, isa_name(isa),
-                static_cast<long long>(matrix.k), static_cast<long long>(matrix.n),
-                static_cast<double>(matrix.scale));
-  return packing;
-}
-
-bool is_packable(const sluice_operand& b) {
-  return b.is_constant != 0 && b.tensor.rank == 2 && plugin::is_static(b.tensor) &&
-         (b.tensor.data != nullptr || b.packed != nullptr);
+/// From a matrix to the next: each begins a line of the cache.
+std::int64_t bytes_between(const MatrixConstant& matrix, Isa isa) {
+  return divide_up(bytes_of_one(matrix, isa), kCacheLineBytes) * kCacheLineBytes;
 }
 
 /// Weights of 16 bits go through floats a few columns at a time, i8 is kept as it is, and all else
 /// is there as floats at once.
-void pack_matrix(const MatrixConstant& matrix, const void* data, Isa isa, void* packed) {
+void pack_one(const MatrixConstant& matrix, const void* data, Isa isa, void* packed) {
   if (matrix.type == WeightType::kBf16 || matrix.type == WeightType::kF16) {
     pack_sixteen_bits(matrix, static_cast<const std::byte*>(data), isa,
                       static_cast<std::byte*>(packed));
@@ -132,6 +110,53 @@ void pack_matrix(const MatrixConstant& matrix, const void* data, Isa isa, void* 
   } else {
     pack_byte_panels(byte_panels(matrix, isa), floats, matrix.step, matrix.column, matrix.scale,
                      packed);
+  }
+}
+
+}  // namespace
+
+std::int64_t packed_bytes(const MatrixConstant& matrix, Isa isa) {
+  if (matrix.count == 1) return bytes_of_one(matrix, isa);
+  return matrix.count * bytes_between(matrix, isa);
+}
+
+sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa) {
+  sluice_packing packing = {};
+  packing.size_bytes = packed_bytes(matrix, isa);
+  char form[40] = "panels";
+  if (matrix.type == WeightType::kInt8) {
+    std::snprintf(form, sizeof form, "panels_int8");
+  } else if (matrix.type == WeightType::kBf16) {
+    std::snprintf(form, sizeof form, "pairs_bf16");
+  } else if (matrix.type == WeightType::kF16) {
+    std::snprintf(form, sizeof form, "panels_f16");
+  } else if (matrix.cut.levels > 0) {
+    std::snprintf(form, sizeof form, "strassen%d_pairs_%lld", matrix.cut.levels,
+                  static_cast<long long>(matrix.cut.stretches));
+  }
+  // Everything but the weights that the packed bytes depend on.
+  const int length =
+      std::snprintf(packing.format, sizeof packing.format, "%s/%s/%lldx%lld/%g", form,
+                    isa_name(isa), static_cast<long long>(matrix.k),
+                    static_cast<long long>(matrix.n), static_cast<double>(matrix.scale));
+  if (matrix.count != 1 && length > 0 && static_cast<std::size_t>(length) < sizeof packing.format) {
+    std::snprintf(packing.format + length, sizeof packing.format - static_cast<std::size_t>(length),
+                  "/%lld", static_cast<long long>(matrix.count));
+  }
+  return packing;
+}
+
+bool is_packable(const sluice_operand& b, std::int32_t rank) {
+  return b.is_constant != 0 && b.tensor.rank == rank && plugin::is_static(b.tensor) &&
+         (b.tensor.data != nullptr || b.packed != nullptr);
+}
+
+void pack_matrix(const MatrixConstant& matrix, const void* data, Isa isa, void* packed) {
+  const std::int64_t given = matrix.k * matrix.n * storage_bytes(matrix.source);
+  const std::int64_t between = bytes_between(matrix, isa);
+  for (std::int64_t i = 0; i < matrix.count; ++i) {
+    pack_one(matrix, static_cast<const std::byte*>(data) + i * given, isa,
+             static_cast<std::byte*>(packed) + i * between);
   }
 }
 

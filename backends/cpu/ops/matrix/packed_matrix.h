@@ -23,14 +23,17 @@ struct MatrixConstant {
   std::int64_t column = 0;  ///< numbers from j to j + 1; this or `step` is 1
   float scale = 1;
   WeightType type = WeightType::kF32;
-  StrassenCut cut;                       ///< of f32 kept as f32; no levels: the ordinary product
-  Storage source = Storage::kF32;        ///< of the constant's numbers: kF32, kF16, kBf16 or kI8
-  const float* column_scales = nullptr;  ///< of a source of i8, which is kept as it is
+  StrassenCut cut;                 ///< of f32 kept as f32; no levels: the ordinary product
+  Storage source = Storage::kF32;  ///< of the constant's numbers: kF32, kF16, kBf16 or kI8
+  const float* column_scales =
+      nullptr;             ///< of a source of i8, whose bytes go into panels unchanged
+  std::int64_t count = 1;  ///< matrices of a stack; each has panels of its own
 };
 
 /// Whether input `b` of a product has its value, or its packed form, when the kernel is made.
-bool is_packable(const sluice_operand& b);
+bool is_packable(const sluice_operand& b, std::int32_t rank = 2);
 
+/// Of all `count` together.
 std::int64_t packed_bytes(const MatrixConstant& matrix, Isa isa);
 sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa);
 void pack_matrix(const MatrixConstant& matrix, const void* data, Isa isa, void* packed);

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "plugin/registry.h"
+
+namespace sluice::cpu {
+
+/// Of sluice::RoutedMatMul, which belongs to the family of sluice::NarrowMatMul.
+OpEntry routed_matrix_entry();
+
+}  // namespace sluice::cpu
