@@ -97,7 +97,9 @@ def products_of_floats_have_few_bank_conflicts(folder: Path) -> str:
 
 def write_expansion(path: Path) -> Arrays:
     """A convolution of MobileNetV2 whose products take one step."""
-    nodes = [helper.make_node("Conv", ["x", "w", "b"], ["c"]), helper.make_node("Relu", ["c"], ["y"])]
+    nodes = [helper.make_node("Constant", [], ["least"], value_float=0.0),
+             helper.make_node("Constant", [], ["most"], value_float=6.0),
+             helper.make_node("Conv", ["x", "w", "b"], ["c"]), helper.make_node("Clip", ["c", "least", "most"], ["y"])]
     return write(path, TensorProto.FLOAT, nodes, {"x": [1, 16, 112, 112]}, [1, 96, 112, 112],
                  {"w": [96, 16, 1, 1], "b": [96]})
 
