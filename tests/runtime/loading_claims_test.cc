@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "base/file.h"
+#include "base/system/huge_pages.h"
 #include "manual_engine.h"
 #include "runtime/model/load_plan.h"
 #include "support/paths.h"
@@ -49,6 +50,47 @@ TEST_F(LoadingClaims, UnloadingReturnsTheMemoryThatLoadingTook) {
   ASSERT_TRUE(engine_->unload(first).is_ok());
   ASSERT_TRUE(engine_->unload(second).is_ok());
   EXPECT_EQ(engine_->list_groups()[0].memory_used_bytes, 0);
+}
+
+/// Memory of the test stands for the system's huge pages, of which there may be none.
+class HugePageClaims : public LoadingClaims {
+ protected:
+  HugePageClaims() { HugePages::set_for_process(pages_); }
+  ~HugePageClaims() override {
+    engine_.reset();
+    HugePages::set_for_process(nullptr);
+  }
+  bool holds(const void* data) {
+    const auto* at = static_cast<const std::byte*>(data);
+    return at >= memory_.view().data() && at < memory_.view().data() + memory_.view().size();
+  }
+
+  static constexpr std::int64_t kElements = 1 << 20;  // 4 MiB: two pages
+  MutableBytes memory_ =
+      MutableBytes(32 * HugePages::kPageBytes, static_cast<std::size_t>(HugePages::kPageBytes));
+  std::shared_ptr<HugePages> pages_ = HugePages::over(memory_.view());
+};
+
+TEST_F(HugePageClaims, OutputsOfRunsLieInThemUntilTheReplyIsGone) {
+  LoadRequest request = load_of(model_of(R"(
+subgraph @0 "main" {
+  input %x : f32[1048576]
+  [%y : f32[1048576]] = Relu.14[%x]
+  output [%y]
+}
+)"));
+  const terms::ModelHandle model = load(request);
+  const auto inputs = std::make_shared<MutableBytes>(4 * kElements);
+  Request run;
+  run.inputs = {{inputs->view().data(), 4 * kElements, ir::ElementType::kF32, {kElements}}};
+  run.memory_owner = inputs;
+  {
+    const Reply reply = engine_->infer(model, std::move(run));
+    ASSERT_EQ(reply.code, RuntimeCode::kOk);
+    EXPECT_TRUE(holds(reply.outputs[0].view.data));
+    EXPECT_EQ(pages_->num_taken(), 2) << "of the output: the input is read where it is";
+  }
+  EXPECT_EQ(pages_->num_taken(), 0);
 }
 
 TEST_F(LoadingClaims, UnloadingAStartedModelOfAnExplicitGroupKeepsTheCores) {

@@ -20,6 +20,20 @@ std::size_t backend_of(const package::Executable& executable, std::size_t begin,
   return static_cast<std::size_t>(number);
 }
 
+/// Device and core of a segment that runs on no device of the group: a processor, or the first
+/// device of its plug-in that is this engine's. Others may be another daemon's.
+Result<exec::SegmentPlacement> place_beside_group(const std::string& segment,
+                                                  const backend::Backend& backend,
+                                                  const topology::DeviceMap& map) {
+  if (kind_of(backend) == terms::kCpuKind) return exec::SegmentPlacement{0, {0}};
+  const auto device =
+      std::ranges::find(map.devices, backend.name(), [](const auto& one) { return one.backend; });
+  if (device != map.devices.end()) return exec::SegmentPlacement{device->backend_index, {0}};
+  return make_error(Code::kFailedPrecondition,
+                    "segment \"{}\" is for a device of kind \"{}\", and there is none here",
+                    segment, kind_of(backend));
+}
+
 }  // namespace
 
 std::int32_t SegmentTargets::num_host_segments() const {
@@ -61,7 +75,8 @@ Result<exec::LoadOptions> place_segments(const SegmentTargets& targets, const Lo
   const std::vector<std::int32_t> cpus = topology::usable_cpus();
   for (std::size_t i = 0; i < targets.needs.size(); ++i) {
     if (!targets.needs[i].is_on_group) {
-      options.segments.push_back({0, {0}});
+      options.segments.push_back(
+          SLUICE_TRY(place_beside_group(targets.needs[i].name, *targets.backends[i], map)));
       continue;
     }
     const backend::Backend& backend = *targets.backends[i];

@@ -25,7 +25,8 @@ Result<SegmentTargets> find_targets(const package::Executable& executable,
                                     const backend::BackendRegistry& backends);
 
 /// The cores of `plan` in the numbers of the plug-ins. A host segment in a group of another kind
-/// runs on one host processor. Fails: as plugin_cores.
+/// runs on one host processor, and a segment of a second kind of devices on the first of `map`.
+/// Fails: as plugin_cores; kFailedPrecondition for a segment of a kind that `map` lacks.
 Result<exec::LoadOptions> place_segments(const SegmentTargets& targets, const LoadPlan& plan,
                                          const topology::DeviceMap& map);
 

@@ -86,6 +86,19 @@ def daemon_without_the_device_refuses_the_package(folder: Path) -> None:
         same(sluice.json("groups"), [])
 
 
+def segment_of_a_second_kind_needs_a_device_of_this_daemon(folder: Path) -> None:
+    place = place_of(folder, "far", "near")
+    package = compile_for_far(folder, place, "--place", "Relu=near")
+    with Daemon(folder / "all", environment=place, is_simulated=False) as daemon:
+        sluice = at(daemon)
+        far = device_of_kind(sluice, "far")
+        sluice.text("load", package)
+        answers_are_right(sluice, folder, "digits")
+    with Daemon(folder / "d", "-t", str(far), environment=place, is_simulated=False) as daemon:
+        holds(at(daemon).refusal("load", package), 'is for a device of kind "near", and there is none here')
+        same(at(daemon).json("groups"), [])
+
+
 def functions_share_the_device_and_put_a_tensor(folder: Path) -> None:
     place = place_of(folder, "far")
     package = compile_for_far(folder, place)
@@ -125,6 +138,7 @@ if __name__ == "__main__":
     sys.exit(prove([
         model_runs_on_cores_of_the_device_and_gives_its_memory_back,
         daemon_without_the_device_refuses_the_package,
+        segment_of_a_second_kind_needs_a_device_of_this_daemon,
         functions_share_the_device_and_put_a_tensor,
         profile_of_the_device_places_operations,
     ]))
