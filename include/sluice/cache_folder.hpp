@@ -27,9 +27,11 @@ class CacheFolder {
 
   /// In $SLUICE_CACHE_DIR, else $XDG_CACHE_HOME/sluice, else ~/.cache/sluice. Nullopt if the
   /// variable is set and empty, or if no folder is known or can be made. The limit is
-  /// $SLUICE_CACHE_MIB, else 4096 MiB; `warning` gets a line if that is no number.
-  static std::optional<CacheFolder> open(std::string* warning = nullptr) {
-    const std::filesystem::path folder = usual_folder();
+  /// $SLUICE_CACHE_MIB, else 4096 MiB; `warning` gets a line if that is no number. `own` names a
+  /// variable that, where it is set, counts in the place of $SLUICE_CACHE_DIR.
+  static std::optional<CacheFolder> open(std::string* warning = nullptr,
+                                         const char* own = "SLUICE_CACHE_DIR") {
+    const std::filesystem::path folder = usual_folder(own);
     if (folder.empty()) return std::nullopt;
     std::error_code error;
     std::filesystem::create_directories(folder, error);
@@ -76,7 +78,8 @@ class CacheFolder {
     return std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   }
 
-  static std::filesystem::path usual_folder() {
+  static std::filesystem::path usual_folder(const char* own) {
+    if (const char* named = environment(own); named != nullptr) return named;
     if (const char* named = environment("SLUICE_CACHE_DIR"); named != nullptr) return named;
     if (const char* base = environment("XDG_CACHE_HOME"); base != nullptr && *base != '\0') {
       return std::filesystem::path(base) / "sluice";

@@ -154,16 +154,19 @@ def damaged_kernel_is_named(folder: Path) -> str:
 
 
 @contextmanager
-def cache(folder: Path) -> Iterator[None]:
-    """What was compiled before lies in `folder` for commands that run meanwhile."""
-    before = os.environ.get("SLUICE_CACHE_DIR")
+def cache(folder: Path | str, kernels: Path | str | None = None) -> Iterator[None]:
+    """What was compiled before lies in `folder` for commands that run meanwhile, and kernels in `kernels` if it is given."""
+    before = {name: os.environ.pop(name, None) for name in ("SLUICE_CACHE_DIR", "SLUICE_CUDA_CACHE_DIR")}
     os.environ["SLUICE_CACHE_DIR"] = str(folder)
+    if kernels is not None:
+        os.environ["SLUICE_CUDA_CACHE_DIR"] = str(kernels)
     try:
         yield
     finally:
-        del os.environ["SLUICE_CACHE_DIR"]
-        if before is not None:
-            os.environ["SLUICE_CACHE_DIR"] = before
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 def later_processes_find_compiled_kernels(folder: Path) -> str:
@@ -210,9 +213,26 @@ def kept_kernels_are_bounded_and_optional(folder: Path) -> str:
     return "" if error <= TOLERANCE else f"relative error {error} without a folder"
 
 
+def kernels_may_lie_in_a_folder_of_their_own(folder: Path) -> str:
+    model, _, _ = transformer(folder)
+    places = folder / "packages", folder / "kernels"
+    with cache(*places):
+        compile_model(model, folder / "first.sluice", EMULATED)
+    kernels = [len(list(place.glob("*.kernel"))) for place in places]
+    if kernels[0] or not kernels[1]:
+        return f"{kernels} kernels are beside packages, and in their own folder"
+    with cache("", folder / "more"):
+        compile_model(model, folder / "second.sluice", EMULATED)
+    with cache(folder / "none", ""):
+        compile_model(model, folder / "third.sluice", EMULATED)
+    kernels = [len(list((folder / name).glob("*.kernel"))) for name in ("more", "none")]
+    return "" if kernels[0] and not kernels[1] else f"where one is switched off: {kernels}"
+
+
 CASES = (loads_without_a_compiler, missing_compiler_is_named_with_the_remedy,
          compiles_for_gpus_without_one, edited_sources_are_compiled, wrong_options_are_refused, damaged_kernel_is_named,
-         later_processes_find_compiled_kernels, kept_kernels_are_bounded_and_optional)
+         later_processes_find_compiled_kernels, kept_kernels_are_bounded_and_optional,
+         kernels_may_lie_in_a_folder_of_their_own)
 
 
 def main() -> int:

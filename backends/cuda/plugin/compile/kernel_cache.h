@@ -14,8 +14,9 @@ namespace sluice::cuda {
 /// code: equal keys of different texts do no harm. One thread at a time.
 class KernelCache {
  public:
-  /// Keeps nothing where the folder is switched off.
-  KernelCache() : folder_(CacheFolder::open()) {}
+  /// $SLUICE_CUDA_CACHE_DIR names a folder for kernels alone, or switches them off. Keeps nothing
+  /// where the folder is switched off.
+  KernelCache() : folder_(CacheFolder::open(nullptr, "SLUICE_CUDA_CACHE_DIR")) {}
 
   /// The code that `keep` got for the same inputs. Nullopt if there is none. A damaged file is
   /// removed.

@@ -16,6 +16,7 @@ constexpr std::string_view kReal = "sm_";
 constexpr std::array<const char*, 3> kUsual = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 
 constexpr const char* kLanguage = "--std=c++17";
+constexpr const char* kMinimal = "--minimal";  // without the types of the CUDA runtime: reads less
 
 /// Size and time of change of a library: releases of one version differ in them.
 std::string file_facts(const std::string& name) {
@@ -110,7 +111,8 @@ Status Nvrtc::compile(const std::string& text, const std::string& target, std::s
     return plugin::invalid_argument("\"" + target + "\" is no architecture, such as sm_80");
   }
   const std::lock_guard lock(mutex_);
-  const std::string inputs = identity_ + "\n" + target + " " + kLanguage + "\n" + text;
+  const std::string inputs =
+      identity_ + "\n" + target + " " + kLanguage + " " + kMinimal + "\n" + text;
   if (auto kept = cache_.find(inputs)) {
     *image = *std::move(kept);
     return plugin::ok();
@@ -126,7 +128,7 @@ Status Nvrtc::compile_anew(const std::string& text, const std::string& target, s
     return plugin::internal_error("the compiler for CUDA does not start");
   }
   const std::string architecture = "--gpu-architecture=" + target;
-  const std::array<const char*, 2> options = {architecture.c_str(), kLanguage};
+  const std::array<const char*, 3> options = {architecture.c_str(), kLanguage, kMinimal};
   const int result = compile_(program, options.size(), options.data());
   Status status;
   if (result == kInvalidOption) {
