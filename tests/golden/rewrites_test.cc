@@ -113,8 +113,9 @@ TEST(RewriteCases, EveryPassRewritesOne) {
   }
   for (const passes::Pass& pass : passes::default_pipeline()) {
     if (pass.name == "infer_types") continue;  // changes no operation
-    // No kernel of the processor takes heads side by side; golden_test has cases.
-    if (pass.name == "pack_heads") continue;
+    // No kernel of the processor takes heads side by side, or convolves in 16 bits; golden_test has
+    // cases.
+    if (pass.name == "pack_heads" || pass.name == "half_batch_norm") continue;
     EXPECT_TRUE(fired.contains(std::string(pass.name))) << pass.name << " has no case here";
   }
 }

@@ -77,7 +77,7 @@ TEST_F(ReportTest, ErrorsAreCountedByKindAndHealthNamesTheRemedy) {
     EXPECT_EQ(report.requests.num_errors(), 2);
     EXPECT_EQ(report.requests.answered.size(), 2U) << "one of each kind";
     EXPECT_EQ(report.health.state, terms::HealthState::kFailed);
-    EXPECT_THAT(report.health.action, HasSubstr("reset the model"));
+    EXPECT_THAT(report.health.action, HasSubstr("reset its device, then the model"));
   }
 }
 
