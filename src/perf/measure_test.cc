@@ -71,7 +71,7 @@ class HeldTarget final : public Target {
   }
 
  private:
-  const terms::Signature signature_;
+  const terms::Signature signature_ = {};
   std::mutex mutex_;
   std::vector<Done> held_;
   std::vector<std::size_t> requests_;
