@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "driver/content_key.h"
 #include "plugin/confine/masked_kernel.h"
 #include "plugin/generate/generate.h"
 #include "plugin/stream_wait.h"

@@ -1,9 +1,7 @@
 #include "plugin/device_code.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
 #include <tuple>
 
 namespace sluice::cuda {
@@ -25,14 +23,6 @@ Status check_call(const Driver& driver, CuResult result, std::string_view what) 
   if (status.is_ok() || driver.table.explain == nullptr) return status;
   if (const std::string more = driver.table.explain(); !more.empty()) status.text += ": " + more;
   return status;
-}
-
-std::string key_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  std::array<char, 17> digits = {};
-  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
-  return digits.data();
 }
 
 const sluice_code_image* choose_image(std::span<const sluice_code_image> images, int capability,

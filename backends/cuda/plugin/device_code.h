@@ -65,9 +65,6 @@ bool depends_on_architecture(std::string_view text);
 /// PTX of the latest before it, from which the driver makes code. An emulated device runs PTX.
 std::string choose_target(int capability, std::span<const int> architectures, bool is_emulated);
 
-/// Names a text: equal names mean equal texts. A hash (FNV-1a, 64 bits) in hexadecimal.
-std::string key_of(std::string_view text);
-
 /// The image that a device of this capability (80 for 8.0) runs best: machine code of its
 /// architecture, or of an earlier one with the same first digit; else PTX; else null. An emulated
 /// device runs PTX alone.

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/content_key.h"
 #include "plugin/backend.h"
 #include "plugin/generate/generate.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "driver/content_key.h"
 #include "plugin/backend.h"
 #include "plugin/libraries/tail.h"
 

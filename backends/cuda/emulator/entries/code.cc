@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "driver/content_key.h"
 #include "emulator/entries/entries.h"
 #include "emulator/fatbin/fatbin.h"
 #include "emulator/machine/machine.h"
@@ -53,7 +54,7 @@ CuResult library_load_data(CuLibrary* handle, const void* code, int* /*jit_optio
     if (Fault fault = machine.load(image, machine.memory, &library->code); !fault.is_none()) {
       return explain(fault);
     }
-    library->image = CountFile::name_image(image);
+    library->image = key_of(image);
     *handle = machine.libraries.add(std::move(library));
     return CuResult::kSuccess;
   });

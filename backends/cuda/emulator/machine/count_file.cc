@@ -1,7 +1,6 @@
 #include "emulator/machine/count_file.h"
 
 #include <array>
-#include <cstdio>
 #include <utility>
 
 namespace sluice::cuda::emulator {
@@ -46,14 +45,6 @@ void CountFile::add(const Which& which, const ptx::Launch& launch, const ptx::Co
   }
   const std::lock_guard lock(mutex_);
   file_ << line << "}\n" << std::flush;
-}
-
-std::string CountFile::name_image(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  std::array<char, 17> digits = {};
-  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
-  return digits.data();
 }
 
 }  // namespace sluice::cuda::emulator

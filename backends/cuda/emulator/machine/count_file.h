@@ -11,8 +11,8 @@
 
 namespace sluice::cuda::emulator {
 
-/// A file with a line of JSON per launch: `image`, `kernel`, `grid`, `block`, and the fields of
-/// ptx::Counts. Safe from several threads.
+/// A file with a line of JSON per launch: `image` (key_of its text), `kernel`, `grid`, `block`, and
+/// the fields of ptx::Counts. Safe from several threads.
 class CountFile {
  public:
   struct Which {
@@ -24,9 +24,6 @@ class CountFile {
   Status open(const std::string& name);
 
   void add(const Which& which, const ptx::Launch& launch, const ptx::Counts& counts);
-
-  /// Names an image by its text: a hash (FNV-1a, 64 bits) in hexadecimal.
-  static std::string name_image(std::string_view text);
 
  private:
   std::mutex mutex_;

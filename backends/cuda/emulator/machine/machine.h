@@ -25,14 +25,14 @@ struct Kernel {
   std::shared_ptr<const DeviceCode> code;
   const DeviceKernel* kernel = nullptr;
   std::string name;
-  std::string image;  // as CountFile names it
+  std::string image;  // key_of its text
   int max_dynamic_shared_bytes = 48 * 1024;
   CuFunction function = nullptr;  // null until it is asked for
 };
 
 struct Library {
   std::shared_ptr<const DeviceCode> code;
-  std::string image;                        // as CountFile names it
+  std::string image;                        // key_of its text
   std::map<std::string, CuKernel> kernels;  // that were asked for
 };
 

@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
+
+#include "driver/content_key.h"
 
 namespace sluice::cuda {
 namespace {
@@ -19,26 +19,13 @@ constexpr std::uintmax_t kMaxFileBytes = std::uintmax_t{64} << 20U;
 // A trim lists the folder, which may hold 100 000 kernels.
 constexpr std::uint32_t kKernelsPerTrim = 64;
 
-std::uint64_t checksum_of(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
-}
-
 std::string checksum_bytes(std::string_view code) {
   std::string bytes;
-  std::uint64_t rest = checksum_of(code);
+  std::uint64_t rest = hash_of(code);
   for (std::size_t i = 0; i < kChecksumBytes; ++i, rest >>= 8U) {
     bytes += static_cast<char>(rest & 0xFFU);
   }
   return bytes;
-}
-
-std::string name_of(std::string_view inputs) {
-  std::array<char, 17> digits = {};
-  std::snprintf(digits.data(), digits.size(), "%016llx",
-                static_cast<unsigned long long>(checksum_of(inputs)));
-  return digits.data();
 }
 
 /// Nullopt if there is none, or if it cannot be read. A file that is too large gives its beginning,
@@ -78,7 +65,7 @@ std::optional<std::string_view> unwrap_kernel(std::string_view file, std::string
 
 std::optional<std::string> KernelCache::find(std::string_view inputs) const {
   if (!folder_) return std::nullopt;
-  const fs::path place = folder_->place_of(name_of(inputs) + ".kernel");
+  const fs::path place = folder_->place_of(key_of(inputs) + ".kernel");
   const std::optional<std::string> file = read_file(place);
   if (!file) return std::nullopt;
   if (const auto code = unwrap_kernel(*file, inputs)) {
@@ -93,7 +80,7 @@ std::optional<std::string> KernelCache::find(std::string_view inputs) const {
 void KernelCache::keep(std::string_view inputs, std::string_view code) {
   if (!folder_) return;
   // The name until it is whole ends as the last one does: what a killed process leaves is trimmed.
-  const std::string name = name_of(inputs);
+  const std::string name = key_of(inputs);
   const fs::path draft = folder_->place_of(name + "-" + std::to_string(getpid()) + "-" +
                                            std::to_string(num_kept_) + ".kernel");
   std::error_code error;

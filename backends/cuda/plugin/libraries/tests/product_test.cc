@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "driver/content_key.h"
 #include "plugin/generate/generate.h"
 #include "plugin/libraries/testing/fake_libraries.h"
 
