@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import cuda_compiler  # noqa: E402
-from report import ROOT, run_cases  # noqa: E402
+from report import ROOT  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "bench/cuda"))
 from kernel_counts import Work, count  # noqa: E402
@@ -120,12 +120,5 @@ CASES = (elementwise_kernels_move_each_byte_once, rows_are_read_and_written_once
          products_of_floats_have_few_bank_conflicts, hot_kernels_do_not_spill)
 
 
-def main() -> int:
-    if reason := cuda_compiler.reason_to_skip():
-        print(f"skipped: {reason}")
-        return 77
-    return run_cases({case.__name__.replace("_", " "): case for case in CASES})
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cuda_compiler.run(*CASES))

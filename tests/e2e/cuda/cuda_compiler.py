@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from report import scratch_folder
+from report import run_cases, scratch_folder
 
 import make
 from harness.sluice_cli import SluiceError, compile_model
@@ -19,3 +20,11 @@ def reason_to_skip() -> str:
         except SluiceError as error:
             return str(error) if "no compiler for CUDA" in str(error) else ""
     return ""
+
+
+def run(*cases: Callable[[Path], str]) -> int:
+    """run_cases under the names of the functions; 77, with the reason, where kernels cannot be compiled."""
+    if reason := reason_to_skip():
+        print(f"skipped: {reason}")
+        return 77
+    return run_cases({case.__name__.replace("_", " "): case for case in cases})

@@ -17,7 +17,6 @@ from onnx import TensorProto, helper, save
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import cuda_compiler  # noqa: E402
-from report import run_cases  # noqa: E402
 
 from harness.sluice_cli import binary, run_command  # noqa: E402
 
@@ -69,12 +68,5 @@ CASES = (runs_read_and_write_memory_of_the_device, wrong_memory_is_refused,
          the_emulator_shows_runs_that_start_too_early)
 
 
-def main() -> int:
-    if reason := cuda_compiler.reason_to_skip():
-        print(f"skipped: {reason}")
-        return 77
-    return run_cases({case.__name__.replace("_", " "): case for case in CASES})
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cuda_compiler.run(*CASES))

@@ -13,7 +13,6 @@ from onnx import TensorProto, helper, numpy_helper, save
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import cuda_compiler  # noqa: E402
-from report import run_cases  # noqa: E402
 
 from harness.sluice_cli import SluiceError, binary, run_command  # noqa: E402
 
@@ -95,12 +94,5 @@ CASES = (missing_driver_is_named_with_the_remedy, old_driver_is_named_with_the_r
          package_for_another_gpu_runs_by_its_ptx, operator_without_a_kernel_names_node_and_remedy)
 
 
-def main() -> int:
-    if reason := cuda_compiler.reason_to_skip():
-        print(f"skipped: {reason}")
-        return 77
-    return run_cases({case.__name__.replace("_", " "): case for case in CASES})
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cuda_compiler.run(*CASES))

@@ -15,7 +15,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import cuda_compiler  # noqa: E402
-from report import run_cases  # noqa: E402
 
 from harness.agreement import TOLERANCE, relative_error  # noqa: E402
 from harness.sluice_cli import Arrays, SluiceError, compile_model, run_command, run_model  # noqa: E402
@@ -235,12 +234,5 @@ CASES = (loads_without_a_compiler, missing_compiler_is_named_with_the_remedy,
          kernels_may_lie_in_a_folder_of_their_own)
 
 
-def main() -> int:
-    if reason := cuda_compiler.reason_to_skip():
-        print(f"skipped: {reason}")
-        return 77
-    return run_cases({case.__name__.replace("_", " "): case for case in CASES})
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cuda_compiler.run(*CASES))

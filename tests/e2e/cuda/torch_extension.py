@@ -20,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import cuda_compiler  # noqa: E402
-from report import ROOT, first_wrong_refusal, run_cases  # noqa: E402
+from report import ROOT, first_wrong_refusal  # noqa: E402
 
 from harness.agreement import TOLERANCE, relative_error  # noqa: E402
 from harness.sluice_cli import Arrays, binary, compile_model, run_command, run_model  # noqa: E402
@@ -197,12 +197,5 @@ CASES = (transformer_agrees, cnn_agrees, outputs_of_any_origin_are_there,
          models_that_a_gpu_does_not_run_alone_are_refused, masked_kernels_are_refused)
 
 
-def main() -> int:
-    if reason := cuda_compiler.reason_to_skip():
-        print(f"skipped: {reason}")
-        return 77
-    return run_cases({case.__name__.replace("_", " "): case for case in CASES})
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cuda_compiler.run(*CASES))
