@@ -24,7 +24,7 @@ Resident* Machine::find(std::uint32_t model) {
 
 void Machine::remove(std::map<std::uint32_t, Resident>::iterator resident) {
   for (const auto& copy : resident->second.copies) --groups_[copy->group].num_copies;
-  used_bytes_ -= bytes_.extract(resident->first).mapped();
+  used_bytes_ -= resident->second.memory_bytes;
   residents_.erase(resident);
 }
 
@@ -45,8 +45,8 @@ Resident* Machine::add(std::uint32_t model, const SimulatedModel& facts, int num
   const std::int64_t bytes = facts.facts.memory_bytes;
   if (!make_room(bytes)) return nullptr;
   used_bytes_ += bytes;
-  bytes_[model] = bytes;
   Resident& resident = residents_[model];
+  resident.memory_bytes = bytes;
   for (int i = 0; i < num_copies; ++i) {
     const auto group = std::ranges::min_element(groups_, {}, &Group::num_copies);
     ++group->num_copies;
@@ -85,7 +85,6 @@ std::vector<Query> Machine::fail(std::int64_t now_ns) {
     }
   }
   residents_.clear();
-  bytes_.clear();
   used_bytes_ = 0;
   load_ends_ns_ = 0;
   is_up_ = false;

@@ -48,6 +48,7 @@ struct Group {
 /// A model in a machine's memory.
 struct Resident {
   std::vector<std::unique_ptr<Copy>> copies;
+  std::int64_t memory_bytes = 0;  ///< of the model
   std::int64_t used_ns = 0;
   bool is_loaded = false;
 
@@ -92,7 +93,6 @@ class Machine {
   bool is_up_ = true;
   std::uint32_t life_ = 0;
   std::map<std::uint32_t, Resident> residents_;  ///< by model
-  std::map<std::uint32_t, std::int64_t> bytes_;  ///< of each resident
 };
 
 }  // namespace sluice::fleet

@@ -90,7 +90,7 @@ class Simulation {
   void send_again(Query query);
   void deliver(const Query& query);
   void end(const Query& query, bool is_ok);
-  void close(const Query& query);
+  void close();
   void drop(const std::vector<Query>& queries);
 
   Resident* load(std::uint32_t machine, std::uint32_t model, bool is_start);
@@ -193,7 +193,7 @@ void Simulation::send(Query query) {
   const auto machine = router_.send(query.model);
   if (!machine) {
     ++outcome_.num_lost;
-    return close(query);
+    return close();
   }
   query.machine = *machine;
   deliveries_.push_back({now_ns_ + fleet_.link_ns, query});
@@ -205,7 +205,7 @@ void Simulation::send_again(Query query) {
   const auto machine = ++query.num_tries < kMostTries ? router_.send(query.model) : std::nullopt;
   if (!machine) {
     ++outcome_.num_lost;
-    return close(query);
+    return close();
   }
   query.machine = *machine;
   if (free_.empty()) {
@@ -231,7 +231,7 @@ void Simulation::deliver(const Query& query) {
   if (resident->is_loaded) ask(query.machine, copy);
 }
 
-void Simulation::close(const Query& /*query*/) {
+void Simulation::close() {
   ++outcome_.window.num_failed;
   --num_open_;
 }
@@ -241,7 +241,7 @@ void Simulation::end(const Query& query, bool is_ok) {
   answers_.push_back({now_ns_ + fleet_.link_ns, query.machine});
   const std::int64_t answered_ns =
       now_ns_ + fleet_.link_ns + models_[query.model]->facts.overhead_ns;
-  if (!is_ok || answered_ns > query.deadline_ns) return close(query);
+  if (!is_ok || answered_ns > query.deadline_ns) return close();
   outcome_.window.latencies_ns.push_back(answered_ns - query.sent_ns);
   --num_open_;
 }

@@ -218,8 +218,9 @@ class Server {
     request.executable = SLUICE_TRY(map_package(fd));
     request.group = group_;
     if (request.seed) request.random = exec::RandomSource::create(request.seed);
+    const bool is_lost_for_good = SLUICE_TRY(needs_devices_without_reset(*request.executable));
     const ModelHandle model = SLUICE_TRY(engine_->load(request, stop));
-    if (SLUICE_TRY(needs_devices_without_reset(*request.executable))) {
+    if (is_lost_for_good) {
       const std::lock_guard lock(mutex_);
       on_devices_without_reset_.insert(static_cast<std::uint64_t>(model));
     }

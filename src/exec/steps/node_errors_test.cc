@@ -16,14 +16,14 @@ using ::testing::HasSubstr;
 using testing::i64_view;
 using testing::registry;
 
-struct Case {
+struct ErrorCase {
   std::string name;
   std::string operation;  ///< reads %x : f32[4] or f32[N], and %at : i64[1] = [7]
   std::string kind;
   std::string says;
 };
 
-const Case kCases[] = {
+const ErrorCase kCases[] = {
     {"Gather", "[%y : f32[1]] = Gather.13[%x, %at] {axis = 0}", "Gather",
      "index 7 is outside axis 0, which has 4"},
     {"GatherElements", "[%y : f32[1]] = GatherElements.13[%x, %at] {axis = 0}", "GatherElements",
@@ -42,7 +42,7 @@ const Case kCases[] = {
 };
 
 /// With the case's operation in the main graph, of known or unknown shapes.
-std::string graph_of(const Case& tried, const char* input) {
+std::string graph_of(const ErrorCase& tried, const char* input) {
   return std::string("fact \"source.pick\" = \"model.py:42 (encoder)\"\n") +
          "subgraph @0 \"main\" {\n  input %x : " + input +
          "\n  input %at : i64[1]\n  const %one : f32[1] = [1.0]\n  const %scalar : f32[] = [1.0]\n"
@@ -75,7 +75,7 @@ std::string error_of(const std::string& text, const std::string& backend, bool i
 
 class NodeErrors : public ::testing::TestWithParam<std::string> {
  protected:
-  static void expect_named(const Case& tried, const std::string& message) {
+  static void expect_named(const ErrorCase& tried, const std::string& message) {
     const std::string node = "node \"pick\" (" + tried.kind + "), model.py:42 (encoder)";
     EXPECT_THAT(message, HasSubstr(node)) << tried.name;
     EXPECT_THAT(message, HasSubstr(tried.says)) << tried.name;
@@ -85,14 +85,14 @@ class NodeErrors : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(NodeErrors, NameNodeSourceAndValue) {
-  for (const Case& tried : kCases) {
+  for (const ErrorCase& tried : kCases) {
     expect_named(tried, error_of(graph_of(tried, "f32[4]"), GetParam()));
   }
 }
 
 TEST_P(NodeErrors, AreTheSameForShapesThatOnlyTheRunKnows) {
-  const Case gather = {"Gather", "[%y : f32[1]] = Gather.13[%x, %at] {axis = 0}", "Gather",
-                       "index 7 is outside axis 0, which has 4"};
+  const ErrorCase gather = {"Gather", "[%y : f32[1]] = Gather.13[%x, %at] {axis = 0}", "Gather",
+                            "index 7 is outside axis 0, which has 4"};
   expect_named(gather, error_of(graph_of(gather, "f32[N]"), GetParam()));
 }
 
