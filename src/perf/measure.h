@@ -28,8 +28,8 @@ struct Measurement {
 };
 
 /// Blocks until the last windows agree, or for `max_windows`; for a replay, which is one window and
-/// stable, to its end. Sends one request first, so that a
-/// target that cannot answer is an error and no measurement.
+/// stable, to its end. Sends one request first, so that a target that cannot answer is an error
+/// and no measurement; an answer after the deadline is a figure of a busy target.
 /// Fails: with what that request failed.
 Result<Measurement> measure(Target& target, const LoadForm& form, const MeasureOptions& options,
                             Clock& clock = system_clock());

@@ -38,7 +38,7 @@ class HeldTarget final : public Target {
         return;
       }
     }
-    done(make_error(Code::kUnavailable, "no"));
+    done(refusal_);
   }
 
   std::size_t num_held() {
@@ -62,10 +62,11 @@ class HeldTarget final : public Target {
     for (const Done& done : held) done(ok_status());
   }
   /// From now on, so that a load ends.
-  void refuse() {
+  void refuse(Code code = Code::kUnavailable) {
     {
       const std::lock_guard lock(mutex_);
       refuses_ = true;
+      refusal_ = make_error(code, "no");
     }
     answer_all();
   }
@@ -77,6 +78,7 @@ class HeldTarget final : public Target {
   std::vector<std::size_t> requests_;
   int num_sent_ = 0;
   bool refuses_ = false;
+  Status refusal_;  ///< set before `refuses_`, never again while requests come
 };
 
 class LoadTest : public ::testing::Test {
@@ -173,6 +175,16 @@ Window window_of(std::int64_t count, std::int64_t latency_ns) {
   window.duration_ns = 1000 * kMs;
   window.latencies_ns.assign(static_cast<std::size_t>(count), latency_ns);
   return window;
+}
+
+TEST(Measure, GoesOnAfterALateRequestAndStopsAtARefusedOne) {
+  const MeasureOptions options = {.window_ns = kMs, .max_windows = kStableWindows};
+  HeldTarget late;
+  late.refuse(Code::kDeadlineExceeded);
+  EXPECT_TRUE(measure(late, {.concurrency = 1}, options).is_ok());
+  HeldTarget down;
+  down.refuse();
+  EXPECT_EQ(measure(down, {.concurrency = 1}, options).status().code(), Code::kUnavailable);
 }
 
 TEST(Stability, HoldsThroughputAndLatencyToTheTolerance) {
