@@ -48,6 +48,7 @@ TEXTS = {
     "etc/passwd": f"root:x:0:0:root:/:/nologin\nsluice:x:{USER}:{USER}:Sluice:/var/lib/sluice:/nologin\n",
     "etc/group": f"root:x:0:\nsluice:x:{USER}:\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+    "etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",  # engines put their own in its place; not all have one
 }
 # By Go's names (GOARCH), as image-spec wants them.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}

@@ -91,7 +91,8 @@ def a_daemon_serves_from_it(folder: Path) -> None:
     (root / "dev").mkdir()
     (root / "dev/null").touch()
     command = ["unshare", "--mount", "bash", "-ec", f'{mounts}; mount --bind /dev/null {root}/dev/null; exec "$@"', "bash",
-               "setpriv", "--no-new-privs", "chroot", f"--userspec={config['User']}", root, *config["Entrypoint"], *config["Cmd"]]
+               "setpriv", "--no-new-privs", "chroot", f"--userspec={config['User']}", root, *config["Entrypoint"], *config["Cmd"],
+               "--http", "localhost:0"]  # a name, which /etc/hosts knows
     environment = dict(word.split("=", 1) for word in config["Env"])
     with (folder / "log").open("w") as log:
         daemon = subprocess.Popen(command, env={**os.environ, **environment, "PATH": os.environ["PATH"]}, stdout=log, stderr=log)
