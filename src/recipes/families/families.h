@@ -9,6 +9,8 @@ namespace sluice::recipes {
 
 /// Llama 1 to 3, SmolLM and others that call themselves so.
 DecoderShape read_llama(Settings& settings);
+/// As Llama, where a file that says nothing means other numbers.
+DecoderShape read_as_llama(Settings& settings, const DecoderDefaults& defaults);
 /// As Llama, with a window of positions.
 DecoderShape read_mistral(Settings& settings);
 /// As Llama, with biases of queries, keys and values.

@@ -17,8 +17,8 @@ void check_bend(Settings& settings) {
 }
 
 /// What all have.
-DecoderShape read_family(Settings& settings) {
-  DecoderShape shape = read_decoder(settings, "");
+DecoderShape read_family(Settings& settings, double theta = kUsualTheta) {
+  DecoderShape shape = read_decoder(settings, {.bend = "", .theta = theta});
   check_bend(settings);
   shape.has_gelu = true;
   // Files of GGUF have the sums.
@@ -40,8 +40,9 @@ float read_cap(Settings& settings, const char* name, double fallback) {
 }
 
 /// What Gemma 2 and 3 have besides. All layers but each `pattern`-th one see a window.
-DecoderShape read_with_windows(Settings& settings, std::int64_t pattern) {
-  DecoderShape shape = read_family(settings);
+DecoderShape read_with_windows(Settings& settings, std::int64_t pattern,
+                               double theta = kUsualTheta) {
+  DecoderShape shape = read_family(settings, theta);
   shape.has_norms_behind = true;
   shape.window = settings.whole_or("sliding_window", 4096, 1, kMostSize);
   shape.is_local = read_local_layers(settings, shape.layers, pattern);
@@ -71,8 +72,8 @@ DecoderShape read_gemma2(Settings& settings) {
 DecoderShape read_gemma3(Settings& settings) {
   constexpr std::int64_t kPattern = 6;
   const std::int64_t other = settings.whole_or("_sliding_window_pattern", kPattern, 1, kMostSize);
-  DecoderShape shape =
-      read_with_windows(settings, settings.whole_or("sliding_window_pattern", other, 1, kMostSize));
+  const std::int64_t pattern = settings.whole_or("sliding_window_pattern", other, 1, kMostSize);
+  DecoderShape shape = read_with_windows(settings, pattern, 1e6);
   shape.has_head_norms = true;
   shape.attention_cap = read_cap(settings, "attn_logit_softcapping", 0);
   shape.logit_cap = read_cap(settings, "final_logit_softcapping", 0);

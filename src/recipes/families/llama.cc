@@ -2,8 +2,10 @@
 
 namespace sluice::recipes {
 
-DecoderShape read_llama(Settings& settings) {
-  DecoderShape shape = read_decoder(settings);
+DecoderShape read_llama(Settings& settings) { return read_as_llama(settings, {}); }
+
+DecoderShape read_as_llama(Settings& settings, const DecoderDefaults& defaults) {
+  DecoderShape shape = read_decoder(settings, defaults);
   shape.has_qkv_bias = settings.flag_or("attention_bias", false);
   shape.has_output_bias = shape.has_qkv_bias;
   shape.has_inner_bias = settings.flag_or("mlp_bias", false);

@@ -22,7 +22,7 @@ DecoderShape read_mistral(Settings& settings) {
 }
 
 DecoderShape read_mixtral(Settings& settings) {
-  DecoderShape shape = read_decoder(settings);
+  DecoderShape shape = read_decoder(settings, {.theta = 1e6, .epsilon = 1e-5});
   read_window(settings, shape);
   shape.is_interleaved = settings.flag_or("rope_interleaved", false);
   shape.experts = read_experts(settings);

@@ -4,7 +4,7 @@
 namespace sluice::recipes {
 
 DecoderShape read_phi3(Settings& settings) {
-  DecoderShape shape = read_decoder(settings);
+  DecoderShape shape = read_decoder(settings, {.epsilon = 1e-5});
   shape.names.joined = "self_attn.qkv_proj";
   shape.names.joined_up = "mlp.gate_up_proj";
   shape.has_qkv_bias = settings.flag_or("attention_bias", false);

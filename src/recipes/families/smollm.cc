@@ -26,7 +26,7 @@ std::vector<bool> read_turned(Settings& settings, std::int64_t layers) {
 }  // namespace
 
 DecoderShape read_smollm3(Settings& settings) {
-  DecoderShape shape = read_llama(settings);
+  DecoderShape shape = read_as_llama(settings, {.theta = 2e6});
   shape.is_tied = settings.flag_or("tie_word_embeddings", true);
   shape.is_turned = read_turned(settings, shape.layers);
   require_full_attention(settings);

@@ -93,9 +93,16 @@ struct DecoderShape {
   ir::ElementType cache = ir::ElementType::kF32;  ///< of keys and values: kF32 or kF16
 };
 
-/// What config.json says under the names that these families share. `bend` is the one that
-/// hidden_act must name; empty: the family reads it.
-DecoderShape read_decoder(Settings& settings, std::string_view bend = "silu");
+/// What a file of a family means where it says nothing, as the family's configuration class of
+/// transformers has it.
+struct DecoderDefaults {
+  std::string_view bend = "silu";  ///< that hidden_act must name; empty: the family reads it
+  double theta = kUsualTheta;      ///< rope_theta, of layers without a window where kinds differ
+  double epsilon = 1e-6;           ///< rms_norm_eps
+};
+
+/// What config.json says under the names that these families share.
+DecoderShape read_decoder(Settings& settings, const DecoderDefaults& defaults = {});
 
 /// What config.json says of experts: num_experts or num_local_experts, num_experts_per_tok.
 ExpertShape read_experts(Settings& settings);

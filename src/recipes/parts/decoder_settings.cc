@@ -18,7 +18,7 @@ void check_heads(Settings& settings, const DecoderShape& shape) {
 
 }  // namespace
 
-DecoderShape read_decoder(Settings& settings, std::string_view bend) {
+DecoderShape read_decoder(Settings& settings, const DecoderDefaults& defaults) {
   DecoderShape shape;
   shape.vocabulary = settings.whole("vocab_size", 1, kMostSize);
   shape.width = settings.whole("hidden_size", 1, kMostSize);
@@ -28,12 +28,12 @@ DecoderShape read_decoder(Settings& settings, std::string_view bend) {
   shape.key_heads = settings.whole_or("num_key_value_heads", shape.heads, 1, 4096);
   shape.head_size = settings.whole_or("head_dim", shape.width / shape.heads, 1, 4096);
   shape.context = settings.whole("max_position_embeddings", 1, kMostSize);
-  shape.epsilon = static_cast<float>(settings.number_or("rms_norm_eps", 1e-6));
+  shape.epsilon = static_cast<float>(settings.number_or("rms_norm_eps", defaults.epsilon));
   shape.is_tied = settings.flag_or("tie_word_embeddings", false);
-  if (!bend.empty()) settings.require_text("hidden_act", bend);
+  if (!defaults.bend.empty()) settings.require_text("hidden_act", defaults.bend);
   check_heads(settings, shape);
   if (shape.head_size < 2 || shape.head_size % 2 != 0) return shape;
-  shape.rotation = read_rotation(settings, shape.head_size, shape.context);
+  shape.rotation = read_rotation(settings, shape.head_size, shape.context, defaults.theta);
   shape.local_rotation = read_local_rotation(settings, shape.head_size, shape.context);
   if (shape.rotation.context > 0) shape.context = shape.rotation.context;
   return shape;

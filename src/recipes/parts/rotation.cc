@@ -119,10 +119,10 @@ void scale(const Scaling& s) {
 
 constexpr const char* kTrained = "original_max_position_embeddings";
 
-/// `own`: of rope_scaling, or of one kind of layers.
+/// `own`: of rope_scaling, or of one kind of layers. `usual`: where neither has a rope_theta.
 Rotation rotation_of(Settings& settings, Settings& own, std::int64_t head_size,
-                     std::int64_t context) {
-  const double theta = own.number_or("rope_theta", settings.number_or("rope_theta", 10000));
+                     std::int64_t context, double usual) {
+  const double theta = own.number_or("rope_theta", settings.number_or("rope_theta", usual));
   const double share =
       own.number_or("partial_rotary_factor", settings.number_or("partial_rotary_factor", 1));
   const auto turning = static_cast<std::int64_t>(share * static_cast<double>(head_size));
@@ -152,20 +152,23 @@ bool has_kinds_of_layers(Settings& settings) {
 
 }  // namespace
 
-Rotation read_rotation(Settings& settings, std::int64_t head_size, std::int64_t context) {
+Rotation read_rotation(Settings& settings, std::int64_t head_size, std::int64_t context,
+                       double theta) {
   // transformers 5 puts both into rope_parameters.
   Settings scaling = settings.inner(settings.has(kParameters) ? kParameters : "rope_scaling");
-  if (!has_kinds_of_layers(settings)) return rotation_of(settings, scaling, head_size, context);
+  if (!has_kinds_of_layers(settings)) {
+    return rotation_of(settings, scaling, head_size, context, theta);
+  }
   Settings own = scaling.inner(kWhole);
   scaling.ignore({kLocal});
   settings.fail(scaling.finish());
-  return rotation_of(settings, own, head_size, context);
+  return rotation_of(settings, own, head_size, context, theta);
 }
 
 Rotation read_local_rotation(Settings& settings, std::int64_t head_size, std::int64_t context) {
   if (!has_kinds_of_layers(settings)) return {};
   Settings own = settings.inner(kParameters).inner(kLocal);
-  return rotation_of(settings, own, head_size, context);
+  return rotation_of(settings, own, head_size, context, kUsualTheta);
 }
 
 std::vector<float> plain_rotation(double theta, std::int64_t size) {

@@ -8,6 +8,9 @@
 
 namespace sluice::recipes {
 
+/// The rope_theta of most families' configuration classes.
+inline constexpr double kUsualTheta = 10000;
+
 struct Rotation {
   std::vector<float> angles = {};  ///< per position, one for each pair that turns
   float scale = 1;                 ///< of all sines and cosines
@@ -20,10 +23,13 @@ struct Rotation {
 /// modeling_rope_utils.py does: kinds "default", "linear", "llama3", "yarn", and "longrope" by its
 /// short factors, for the positions of the first training; and the kind "factors", a list of
 /// numbers by which the pairs turn slower. If rope_parameters has kinds of layers, those are read
-/// that see all. `context`: max_position_embeddings. Another kind is an error of `settings`.
-Rotation read_rotation(Settings& settings, std::int64_t head_size, std::int64_t context);
+/// that see all. `context`: max_position_embeddings. `theta`: where the file has no rope_theta.
+/// Another kind is an error of `settings`.
+Rotation read_rotation(Settings& settings, std::int64_t head_size, std::int64_t context,
+                       double theta = kUsualTheta);
 
 /// Of layers that see a window, from rope_parameters; without angles if it has no kinds of layers.
+/// Without a rope_theta they turn by kUsualTheta.
 Rotation read_local_rotation(Settings& settings, std::int64_t head_size, std::int64_t context);
 
 /// Without scaling. `theta` is above 0; `size`: numbers of a head that turn.
