@@ -88,6 +88,12 @@ TEST(ProfiledScheduler, OperationGoesWhereItIsFastest) {
               ElementsAre("cpu", "reference", "cpu"));
 }
 
+TEST(ProfiledScheduler, TimesSavedInAFileDecide) {
+  const std::string file = to_json(*made_up(cpu_is_slow_at_softmax));
+  const auto saved = std::make_shared<OperatorProfile>(parse_operator_profile(file).value());
+  EXPECT_THAT(scheduled_backends(schedule(saved)), ElementsAre("cpu", "reference", "cpu"));
+}
+
 TEST(ProfiledScheduler, CopiesThatCostMoreThanTheyGainKeepOperationsTogether) {
   const auto profile = made_up(cpu_is_slow_at_softmax, {.latency_ns = 5000});
   EXPECT_THAT(scheduled_backends(schedule(profile)), ElementsAre("cpu", "cpu", "cpu"));

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "exec/executors/run_trace.h"
 #include "exec/testing/exec_testing.h"
 
 namespace sluice::exec {
@@ -56,6 +57,27 @@ TEST(Segments, SegmentsInSequenceEqualTheWholeModel) {
     ASSERT_TRUE(context.finish().is_ok());
     EXPECT_THAT(floats(context.output(0)), ElementsAre(3, 0, 7, 0));
     ASSERT_TRUE(context.run().is_ok());
+    EXPECT_THAT(floats(context.output(0)), ElementsAre(3, 0, 7, 0));
+  }
+}
+
+TEST(Segments, EachSegmentRunsWithTheKernelsOfItsBackend) {
+  for (const std::vector<std::string>& backends :
+       {std::vector<std::string>{"reference", "cpu"}, {"cpu", "reference"}}) {
+    auto executable = in_two("reference");
+    executable.backends = backends;
+    executable.backend_of = {{0, 0, 1}};
+    const auto model = load_on(std::move(executable), {});
+    ASSERT_TRUE(model.is_ok()) << model.status().to_string();
+    Context context = model->create_context().value();
+    RunTrace trace;
+    context.set_trace(&trace);
+    Aligned<float> x({1, 1, 1, 1});
+    ASSERT_TRUE(context.set_input(0, f32_view(x, {4})).is_ok());
+    ASSERT_TRUE(context.run().is_ok());
+    std::vector<std::string> ran;
+    for (const ListTime& list : trace.take()) ran.push_back(list.backend);
+    EXPECT_EQ(ran, backends);
     EXPECT_THAT(floats(context.output(0)), ElementsAre(3, 0, 7, 0));
   }
 }

@@ -1,13 +1,17 @@
 #include "package/package.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 
 #include "base/file.h"
 #include "ir/text/graph_text.h"
 #include "package/draft.h"
+#include "package/header.h"
 
 namespace sluice::package {
 namespace {
@@ -152,6 +156,48 @@ TEST_F(PackageTest, EveryTruncationIsRefused) {
   for (std::size_t size = 0; size < whole.size(); size += size < 256 ? 1 : 97) {
     EXPECT_FALSE(read(whole.substr(0, size)).is_ok()) << size;
   }
+}
+
+std::string bytes_of_extent(std::uint64_t offset, std::uint64_t size) {
+  std::string bytes(2 * sizeof(offset), 0);
+  std::memcpy(bytes.data(), &offset, sizeof(offset));
+  std::memcpy(bytes.data() + sizeof(offset), &size, sizeof(size));
+  return bytes;
+}
+
+/// The package with checksums of the index and the header that fit again.
+std::string with_checksums(std::string package) {
+  FileHeader header;
+  std::memcpy(&header, package.data(), sizeof(header));
+  const auto bytes = std::as_bytes(std::span(package));
+  header.index_checksum = checksum_of(bytes.subspan(header.index_offset, header.index_bytes));
+  const auto fields = std::as_bytes(std::span(&header, 1));
+  header.header_checksum = checksum_of(fields.first(offsetof(FileHeader, header_checksum)));
+  std::memcpy(package.data(), &header, sizeof(header));
+  return package;
+}
+
+TEST_F(PackageTest, ExtentsThatLeaveTheFileAreRefused) {
+  const std::string whole = written();
+  const auto sections = list_sections(map_file(path_).value()).value();
+  const auto graph = std::ranges::find(sections, "graph", &SectionInfo::name);
+  const auto index = std::ranges::find(sections, "index", &SectionInfo::name);
+  const auto offset = static_cast<std::uint64_t>(graph->offset_bytes);
+  const auto size = static_cast<std::uint64_t>(graph->size_bytes);
+  const std::size_t at =
+      whole.find(bytes_of_extent(offset, size), static_cast<std::size_t>(index->offset_bytes));
+  ASSERT_NE(at, std::string::npos);
+  const std::uint64_t aligned_end = (whole.size() + 63) / 64 * 64;
+  for (const auto& [bad_offset, bad_size] :
+       {std::pair(offset, whole.size() - offset + 1), std::pair(aligned_end + 64, size),
+        std::pair(offset, ~std::uint64_t{0}), std::pair(offset + 1, size)}) {
+    std::string altered = whole;
+    altered.replace(at, 2 * sizeof(offset), bytes_of_extent(bad_offset, bad_size));
+    EXPECT_THAT(read(with_checksums(altered)).status().message(),
+                ::testing::HasSubstr("section \"graph\" lies outside the file"))
+        << bad_offset << " " << bad_size;
+  }
+  EXPECT_TRUE(read(with_checksums(whole)).is_ok());
 }
 
 TEST_F(PackageTest, EveryFlippedByteIsFoundOnReadingOrOnUse) {

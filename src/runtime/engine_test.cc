@@ -231,6 +231,8 @@ TEST_P(EngineTest, DeadlineInThePastIsATimeoutAtOnce) {
   Request request = request_of(1);
   request.deadline_ns = engine_->clock().now_ns() - 1;
   EXPECT_EQ(engine_->infer(model, request).code, RuntimeCode::kTimeout);
+  const auto id = engine_->sink(model).value()->submit(request);
+  EXPECT_EQ(terms::runtime_code_of(id.status()), RuntimeCode::kTimeout) << "it has no place";
 }
 
 TEST_P(EngineTest, DetailNamesBackendsCoresAndTimes) {

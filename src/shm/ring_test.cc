@@ -80,6 +80,22 @@ TEST_F(RingTest, InFlightRequestsAreLimitedToTheNumberOfEntries) {
   EXPECT_TRUE(client_.submit(request(9)));
 }
 
+/// Of a client that does not keep to the number of entries itself.
+TEST_F(RingTest, EntryIsTakenOnceItsCompletionHasRoom) {
+  Submission taken;
+  for (std::uint64_t id = 0; id < kEntries; ++id) {
+    ASSERT_TRUE(client_.submit(request(id)));
+    ASSERT_EQ(server_.take(taken), RingServer::Take::kEntry);
+    server_.complete(answer(id));
+  }
+  control().submission_tail.value = kEntries + 1;
+  EXPECT_EQ(server_.take(taken), RingServer::Take::kNone);
+  Completion back;
+  ASSERT_TRUE(client_.take(back));
+  EXPECT_EQ(back.head.request, 0U);
+  EXPECT_EQ(server_.take(taken), RingServer::Take::kEntry);
+}
+
 TEST_F(RingTest, ImpossiblePositionsBreakTheirRingOnly) {
   Submission taken;
   control().submission_tail.value = kEntries + 1;

@@ -80,6 +80,15 @@ TEST(CoreAllocator, NeverSpansUnlinkedDevices) {
   EXPECT_EQ(reserve(allocator, kA, {.num_cores = 8, .devices = testing::ids({0, 1})}).size(), 8U);
 }
 
+TEST(CoreAllocator, EndsACoreRangeWhereALinkIsMissing) {
+  // Devices 0 and 1 are linked, and 2 and 3; nothing links the pairs.
+  CoreAllocator allocator(make_map({2, 2, 2, 2}, {{0, 1}, {2, 3}}));
+  EXPECT_EQ(allocator.longest_free_range(), 4);
+  EXPECT_THAT(refusal(allocator, {.num_cores = 5}).message(), HasSubstr("longest core range is 4"));
+  EXPECT_THAT(reserve(allocator, kA, {.num_cores = 3}), ElementsAre(at(0, 0), at(0, 1), at(1, 0)));
+  EXPECT_THAT(reserve(allocator, kB, {.num_cores = 3}), ElementsAre(at(2, 0), at(2, 1), at(3, 0)));
+}
+
 TEST(CoreAllocator, NeverMixesKindsOfDevices) {
   DeviceMap map = make_chain(2, 2);
   map.devices[1].kind = "gpu";
