@@ -7,8 +7,8 @@
 #include "kernels/body/body_builder.h"
 #include "ops/matrix/matrix_kernel.h"
 #include "ops/matrix/matrix_tactics.h"
-#include "ops/matrix/stacks/double_matrix.h"
 #include "ops/matrix/stacks/matrix_vector.h"
+#include "ops/matrix/stacks/number_matrix.h"
 #include "plugin/registry.h"
 
 namespace sluice::cpu {
@@ -78,7 +78,7 @@ Status take_packed_b(const sluice_op& op, MatrixConstant constant, Isa isa,
 
 Status check_matmul(const sluice_op& op) {
   if (op.num_inputs != 2) return plugin::invalid_argument("MatMul takes two inputs");
-  if (is_double_product(op)) return check_double_product(op);
+  if (is_number_product(op)) return check_number_product(op);
   const auto a = dims_of(op.inputs[0].tensor);
   const auto b = dims_of(op.inputs[1].tensor);
   if (a.size() < 2 || b.size() < 2) return unimplemented("MatMul of a vector");
@@ -106,7 +106,7 @@ MatrixConstant matmul_constant(const sluice_op& op) {
 }
 
 sluice_packing matmul_packing(const sluice_op& op, int input, Isa isa) {
-  if (input != 1 || !is_packable(op.inputs[1]) || is_double_product(op)) return {};
+  if (input != 1 || !is_packable(op.inputs[1]) || is_number_product(op)) return {};
   return describe_packing(matmul_constant(op), isa);
 }
 
@@ -184,7 +184,7 @@ bool has_c(const sluice_op& op) {
 
 Status check_gemm(const sluice_op& op) {
   if (op.num_inputs < 2) return plugin::invalid_argument("Gemm takes two or three inputs");
-  if (is_double_product(op)) return check_double_product(op);
+  if (is_number_product(op)) return check_number_product(op);
   const GemmAttributes attributes(op);
   const auto a = dims_of(op.inputs[0].tensor);
   const auto b = dims_of(op.inputs[1].tensor);
@@ -218,7 +218,7 @@ MatrixConstant gemm_constant(const sluice_op& op) {
 }
 
 sluice_packing gemm_packing(const sluice_op& op, int input, Isa isa) {
-  if (input != 1 || !is_packable(op.inputs[1]) || is_double_product(op)) return {};
+  if (input != 1 || !is_packable(op.inputs[1]) || is_number_product(op)) return {};
   return describe_packing(gemm_constant(op), isa);
 }
 
@@ -289,7 +289,7 @@ using Reader = Status (*)(const sluice_op& op, Isa isa, MatrixProduct* product);
 
 template <Reader kRead>
 Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
-  if (is_double_product(op)) return make_double_product(op, isa, kernel);
+  if (is_number_product(op)) return make_number_product(op, isa, kernel);
   if (is_matrix_by_vector(op)) return make_matrix_by_vector(op, isa, kernel);
   MatrixProduct product;
   if (Status status = kRead(op, isa, &product); !status.is_ok()) return status;
@@ -299,7 +299,7 @@ Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
 
 template <Reader kRead>
 std::vector<std::string> list_tactics(const sluice_op& op, Isa isa, int workers) {
-  if (is_double_product(op) || is_matrix_by_vector(op)) return {};
+  if (is_number_product(op) || is_matrix_by_vector(op)) return {};
   MatrixProduct product;
   if (!kRead(op, isa, &product).is_ok()) return {};
   const auto& b = product.constant_b;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
+#include <tuple>
 #include <vector>
 
 #include "testing/agreement.h"
@@ -73,6 +75,46 @@ TEST(CpuDoubleGemm, AgreesTransposedScaledAndWithEveryC) {
             {.kind = "Gemm", .version = 13, .float_outputs = {}});
       }
     }
+  }
+}
+
+/// Numbers over the whole range, whose products and sums wrap.
+template <typename T>
+std::vector<T> any_numbers(std::int64_t count, unsigned seed) {
+  std::mt19937_64 generator(seed);
+  std::vector<T> numbers(static_cast<std::size_t>(count));
+  for (T& number : numbers) number = static_cast<T>(generator());
+  return numbers;
+}
+
+template <typename T>
+void expect_integer_product(sluice_element_type type, const Shape& a, const Shape& b,
+                            const Shape& y) {
+  expect_agreement(
+      [&](TestOp& op) {
+        op.input(a, any_numbers<T>(elements(a), 1)).input(b, any_numbers<T>(elements(b), 2));
+        op.output<T>(y);
+        op.set_input_type(0, type).set_input_type(1, type).set_output_type(0, type);
+      },
+      {.kind = "MatMul", .version = 13, .float_outputs = {}});
+}
+
+TEST(CpuIntegerMatMul, WrapsInEveryTypeAndShape) {
+  const std::tuple<Shape, Shape, Shape> shapes[] = {
+      {{1, 1}, {1, 1}, {1, 1}},
+      {{7, 5}, {5, 3}, {7, 3}},
+      {{100, 401}, {401, 67}, {100, 67}},
+      {{200, 32}, {32, 32}, {200, 32}},
+      {{3, 1, 6, 5}, {2, 5, 9}, {3, 2, 6, 9}},
+      {{5}, {5, 33}, {33}},
+      {{2, 6, 5}, {5}, {2, 6}},
+      {{5}, {5}, {}},
+  };
+  for (const auto& [a, b, y] : shapes) {
+    expect_integer_product<std::int32_t>(plugin::kI32, a, b, y);
+    expect_integer_product<std::int32_t>(plugin::kU32, a, b, y);
+    expect_integer_product<std::int64_t>(plugin::kI64, a, b, y);
+    expect_integer_product<std::int64_t>(plugin::kU64, a, b, y);
   }
 }
 
