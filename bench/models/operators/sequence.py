@@ -19,11 +19,12 @@ CASES = [
     recurrent("GRU", "linear before reset", 100, 1, 128, 256, linear_before_reset=1),
     recurrent("RNN", "bidirectional, batch 8", 50, 8, 128, 128, 2, activations=["Tanh", "Tanh"]),
     recurrent("LSTM", "bidirectional, batch 8", 50, 8, 128, 128, 2),
+    # Weights of 7 bits: on AVX2 without VNNI, onnxruntime's sums of products of full bytes saturate.
     Case("DynamicQuantizeLSTM", "i8", [
-        floats(50, 1, 128), integers(1, 128, 512, dtype="int8", low=-127, high=127).const(),
-        integers(1, 128, 512, dtype="int8", low=-127, high=127).const(), weights(1, 1024), None, None, None, None,
+        floats(50, 1, 128), integers(1, 128, 512, dtype="int8", low=-64, high=64).const(),
+        integers(1, 128, 512, dtype="int8", low=-64, high=64).const(), weights(1, 1024), None, None, None, None,
         exactly([0.0003], "float32"), exactly([0], "int8"), exactly([0.0003], "float32"), exactly([0], "int8")],
-         {"hidden_size": 128}, MICROSOFT, outputs=(True, True, True)),
+         {"hidden_size": 128}, MICROSOFT, outputs=(True, True, True), tolerance=1e-2),  # both round states
     Case("DFT", "f32 real 512", [floats(1, 100, 512, 1), exactly(512), exactly(2)], {"onesided": 1}),
     Case("DFT", "f32 real 400", [floats(1, 100, 400, 1), exactly(400), exactly(2)], {"onesided": 1}),
     Case("DFT", "f32 complex 1024", [floats(8, 1024, 2), exactly(1024), exactly(1)]),

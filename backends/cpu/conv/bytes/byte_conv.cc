@@ -145,6 +145,12 @@ ByteConvPlan plan_byte_conv(const ConvShape& shape, ByteConvEpilogue epilogue,
       plan.starts.push_back(-sum * input_zero);
     }
   }
+  const bool knows_narrow = byte_conv_tiles(isa).knows_narrow;
+  for (std::int64_t j = 0; j < packing.panels(); ++j) {
+    const auto* panel = static_cast<const std::int8_t*>(packed) + j * packing.panel_bytes();
+    plan.narrow.push_back(knows_narrow &&
+                          SLUICE_CPU_PICK(isa, is_narrow_panel)(panel, packing.matrix_bytes()));
+  }
   plan.epilogue.scales.resize(plan.starts.size());
   plan.epilogue.biases.resize(plan.starts.size());
   plan.padding.assign(static_cast<std::size_t>(packing.groups * kByteGroup), input_zero);
@@ -267,6 +273,7 @@ class ByteConvRun {
     const std::int64_t first_block = channel / kBlock;
     const int used =
         static_cast<int>(std::min<std::int64_t>(set_.blocks, channel_blocks - first_block));
+    const bool is_narrow = plan_.narrow[static_cast<std::size_t>(j)];
     ByteConvTile tile;
     tile.input = plan_.strip_row > 0 ? strip_ : args_.input + block.image * plan_.input_image;
     tile.offset_row = set_.pixels;
@@ -296,7 +303,7 @@ class ByteConvRun {
       if (args_.residual_floats != nullptr) tile.residual_floats = args_.residual_floats + at;
       if (args_.output_bytes != nullptr) tile.output_bytes = args_.output_bytes + at;
       if (args_.output_floats != nullptr) tile.output_floats = args_.output_floats + at;
-      set_.find(static_cast<int>(end - begin), used)(tile);
+      set_.find(static_cast<int>(end - begin), used, is_narrow)(tile);
     }
   }
 

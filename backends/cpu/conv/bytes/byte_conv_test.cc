@@ -175,8 +175,12 @@ Output run(const Case& c, Isa isa, int workers, bool writes_bytes) {
 }
 
 /// Every instruction set and 1 to 3 workers give what arithmetic on numbers gives.
-void expect_right(const ConvShape& shape, Residual kind = Residual::kNone) {
-  const Case c(shape, kind);
+/// Weights are at most `largest`, where that is given.
+void expect_right(const ConvShape& shape, Residual kind = Residual::kNone, int largest = 0) {
+  Case c(shape, kind);
+  for (std::int8_t& w : c.w) {
+    if (largest > 0) w = static_cast<std::int8_t>(w % (largest + 1));
+  }
   const Extent out = shape.output();
   const std::int64_t pixels = out.h * out.w;
   for (const Isa isa : isas_to_test()) {
@@ -258,6 +262,13 @@ TEST(ByteConv, UncommonDepthwiseFiltersMatchPlainLoops) {
   wide.batch = 2;
   for (const Residual kind : {Residual::kBytes, Residual::kFloats}) expect_right(wide, kind);
   EXPECT_NE(byte_depthwise_refusal(by_channel(16, 40, 31, 1)), nullptr) << "sums past 24 bits";
+}
+
+TEST(ByteConv, NarrowWeightsAreRight) {
+  expect_right(padded(shape_of(20, 70, {6, 7}, {3, 3})), Residual::kNone, 64);
+  ConvShape planes = padded(shape_of(3, 20, {13, 11}, {5, 3}), {2, 2});
+  planes.in_layout = Layout::kPlanes;
+  expect_right(planes, Residual::kNone, 64);
 }
 
 TEST(ByteConv, FewPlanesAreJoined) {

@@ -44,7 +44,7 @@ SLUICE_CPU_INLINE void fetch_residual(const ByteConvTile& t) {
 }
 
 /// Sums stay in registers for all runs. A group loads its weights once for all pixels of the tile.
-template <int kCount, int kUsedBlocks>
+template <int kCount, int kUsedBlocks, typename Products>
 void conv_tile(const ByteConvTile& t) {
   constexpr int kUsed = kUsedBlocks * kVectorsPerBlock;
   fetch_residual<kCount, kUsedBlocks>(t);
@@ -68,16 +68,16 @@ void conv_tile(const ByteConvTile& t) {
     }
     for (std::int64_t block = 0; block < t.blocks; ++block) {
       for (std::int64_t g = 0; g < t.groups; ++g, w += kWidth * kByteGroup) {
-        Four weights[kUsed];
+        typename Products::Bytes weights[kUsed];
         SLUICE_CPU_UNROLL
         for (int v = 0; v < kUsed; ++v) {
-          weights[v] = signed_bytes(load_int(w + v * kLanes * kByteGroup));
+          weights[v] = Products::right(load_int(w + v * kLanes * kByteGroup));
         }
         SLUICE_CPU_UNROLL
         for (int i = 0; i < kCount; ++i) {
-          const Four pixel = unsigned_bytes(broadcast_four(x[i] + g * kByteGroup));
+          const auto pixel = Products::left(broadcast_four(x[i] + g * kByteGroup));
           SLUICE_CPU_UNROLL
-          for (int v = 0; v < kUsed; ++v) sums[i][v] = multiply_add(sums[i][v], pixel, weights[v]);
+          for (int v = 0; v < kUsed; ++v) sums[i][v] = Products::add(sums[i][v], pixel, weights[v]);
         }
       }
       SLUICE_CPU_UNROLL
@@ -97,22 +97,22 @@ void conv_tile(const ByteConvTile& t) {
   }
 }
 
-template <int kCount>
+template <int kCount, typename Products>
 ByteConvTileKernel tile_of(int blocks) {
   if constexpr (kBlocks == 4) {
-    if (blocks == 4) return conv_tile<kCount, 4>;
-    if (blocks == 3) return conv_tile<kCount, 3>;
-    if (blocks == 2) return conv_tile<kCount, 2>;
+    if (blocks == 4) return conv_tile<kCount, 4, Products>;
+    if (blocks == 3) return conv_tile<kCount, 3, Products>;
+    if (blocks == 2) return conv_tile<kCount, 2, Products>;
   }
-  return conv_tile<kCount, 1>;
+  return conv_tile<kCount, 1, Products>;
 }
 
-template <int kCount = kPixels>
+template <typename Products, int kCount = kPixels>
 ByteConvTileKernel find_of(int pixels, int blocks) {
   if constexpr (kCount > 1) {
-    if (pixels < kCount) return find_of<kCount - 1>(pixels, blocks);
+    if (pixels < kCount) return find_of<Products, kCount - 1>(pixels, blocks);
   }
-  return tile_of<kCount>(blocks);
+  return tile_of<kCount, Products>(blocks);
 }
 
 template <int kChannels>
@@ -123,12 +123,14 @@ SLUICE_CPU_INLINE void join(const std::uint8_t* planes, std::int64_t plane, std:
   }
 }
 
-ByteConvTileKernel find(int pixels, int blocks) { return find_of(pixels, blocks); }
+ByteConvTileKernel find(int pixels, int blocks, bool is_narrow) {
+  return is_narrow ? find_of<NarrowBytes>(pixels, blocks) : find_of<AnyBytes>(pixels, blocks);
+}
 
 }  // namespace
 
 extern const ByteConvTileSet kByteConvTiles;
-const ByteConvTileSet kByteConvTiles = {kPixels, kBlocks, find};
+const ByteConvTileSet kByteConvTiles = {kPixels, kBlocks, find, kNarrowIsFaster};
 
 #if !defined(__AVX512VNNI__)
 

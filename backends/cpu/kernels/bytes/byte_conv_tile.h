@@ -59,8 +59,11 @@ using ByteConvTileKernel = void (*)(const ByteConvTile&);
 struct ByteConvTileSet {
   int pixels = 0;  ///< most of a tile
   int blocks = 0;  ///< of 16 output channels, of a panel; its width is 16 times as many
-  /// Requires: 1 <= pixels, blocks <= the limits above.
-  ByteConvTileKernel (*find)(int pixels, int blocks) = nullptr;
+  /// Requires: 1 <= pixels, blocks <= the limits above. The weights are a narrow panel
+  /// (kernels/bytes/byte_product.h) if `is_narrow`.
+  ByteConvTileKernel (*find)(int pixels, int blocks, bool is_narrow) = nullptr;
+  /// Whether kernels of narrow panels are others.
+  bool knows_narrow = false;
 };
 
 SLUICE_CPU_EACH_ISA(extern const ByteConvTileSet kByteConvTiles;

@@ -18,6 +18,10 @@ namespace sluice::cpu {
 inline constexpr int kByteGroup =
     4;  ///< neighbours along the depth that one instruction multiplies
 
+/// A panel of B is narrow if the first two bytes of each group, and its last two, are at most so
+/// large together, in magnitude. 255 times as much fits 16 bits.
+inline constexpr std::int32_t kMostOfNarrowPair = 128;
+
 /// Where the sums of a tile stay integers, less the zero points of A's rows and of B's columns:
 ///
 ///     C(i, j) = sum over p of (a(i, p) - row_zeros(i)) * (b(p, j) - column_zeros(j))
@@ -54,15 +58,20 @@ using ByteTileKernel = void (*)(const ByteTile&);
 struct ByteTileSet {
   int rows = 0;   ///< most rows of a tile
   int width = 0;  ///< columns of a panel
-  /// Requires: 1 <= rows <= the limit above; 1 <= columns <= width.
-  ByteTileKernel (*find)(int rows, int columns) = nullptr;
+  /// Requires: 1 <= rows <= the limit above; 1 <= columns <= width. The panel is narrow if
+  /// `is_narrow`.
+  ByteTileKernel (*find)(int rows, int columns, bool is_narrow) = nullptr;
+  /// Whether kernels of narrow panels are others.
+  bool knows_narrow = false;
 };
 
 SLUICE_CPU_EACH_ISA(extern const ByteTileSet kByteTiles;
                     /// Rounds `count` floats to bytes, 128 being zero, and fills up to `padded` of
                     /// them. A row with a NaN or an infinity has the scale NaN.
                     void round_row(const float* row, std::int64_t count, std::int64_t padded,
-                                   std::uint8_t* bytes, float* scale);)
+                                   std::uint8_t* bytes, float* scale);
+                    /// Whether a panel of `count` bytes is narrow.
+                    bool is_narrow_panel(const std::int8_t* b, std::int64_t count);)
 
 #if defined(__x86_64__)
 namespace avx512vnni {

@@ -82,9 +82,12 @@ std::vector<float> product(const Case& c, Isa isa, int workers) {
   args.a = c.a.data();
   args.c = result.data();
   args.bias = c.bias.data();
+  const auto narrow =
+      find_narrow_panels(bytes.panels(), packed.data(), bytes.panels().count(), isa);
   for_each_worker(workers, 0, [&](const Worker& w) { bytes.round(args, shared.data(), w); });
-  for_each_worker(workers, 0,
-                  [&](const Worker& w) { bytes.multiply(args, packed.data(), shared.data(), w); });
+  for_each_worker(workers, 0, [&](const Worker& w) {
+    bytes.multiply(args, packed.data(), narrow.data(), shared.data(), w);
+  });
   return result;
 }
 
@@ -139,10 +142,72 @@ TEST(ByteProduct, InstructionSetExtensionGivesEqualSums) {
   tile.corrections = zeros.data();
   tile.columns = fast.width;
   tile.c = results[0].data();
-  fast.find(1, fast.width)(tile);
+  fast.find(1, fast.width, false)(tile);
   tile.c = results[1].data();
-  plain.find(1, fast.width)(tile);
+  plain.find(1, fast.width, false)(tile);
   EXPECT_EQ(results[0], results[1]);
+}
+
+/// The sum of the products of one column.
+std::int32_t column_sum(const std::vector<std::uint8_t>& a, const std::vector<std::int8_t>& b,
+                        std::size_t width, std::size_t column) {
+  std::int32_t sum = 0;
+  for (std::size_t p = 0; p < a.size(); ++p) {
+    const std::size_t at = (p / kByteGroup * width + column) * kByteGroup + p % kByteGroup;
+    sum += a[p] * b[at];
+  }
+  return sum;
+}
+
+TEST(ByteProduct, NarrowPanelsGiveExactSumsAtTheirLimit) {
+  constexpr std::size_t kDepth = 20;
+  for (const Isa isa : isas_to_test()) {
+    const ByteTileSet& set = byte_tiles(isa);
+    const auto width = static_cast<std::size_t>(set.width);
+    const std::vector<std::uint8_t> a(kDepth, 255);
+    std::vector<std::int8_t> b(kDepth * width);
+    for (std::size_t i = 0; i < b.size(); ++i) {
+      constexpr std::int8_t kPairs[] = {127, 1, -64, -64, 64, 64, -128, 0, 100, -28};
+      b[i] = kPairs[i % std::size(kPairs)];
+    }
+    const auto is_narrow = SLUICE_CPU_PICK(isa, is_narrow_panel);
+    ASSERT_TRUE(is_narrow(b.data(), static_cast<std::int64_t>(b.size())));
+    const std::vector<float> ones(width, 1);
+    const std::vector<std::int32_t> zeros(width);
+    std::vector<float> result(width);
+    ByteTile tile;
+    tile.a = a.data();
+    tile.a_row = kDepth;
+    tile.b = b.data();
+    tile.groups = kDepth / kByteGroup;
+    tile.row_scales = ones.data();
+    tile.column_scales = ones.data();
+    tile.corrections = zeros.data();
+    tile.columns = set.width;
+    tile.c = result.data();
+    set.find(1, set.width, true)(tile);
+    for (std::size_t j = 0; j < width; ++j) {
+      EXPECT_EQ(result[j], static_cast<float>(column_sum(a, b, width, j))) << isa_name(isa);
+    }
+    b[5] = -65;
+    EXPECT_FALSE(is_narrow(b.data(), static_cast<std::int64_t>(b.size()))) << isa_name(isa);
+  }
+}
+
+TEST(ByteProduct, SmallWeightsAreMultipliedExactly) {
+  Case c({13, 100, 65});
+  // The first number of a column is its largest, and by itself in its pair.
+  for (std::int64_t i = 0; i < c.s.k * c.s.n; ++i) {
+    float& b = c.b[static_cast<std::size_t>(i)];
+    b = i < c.s.n ? 1 : i < 2 * c.s.n ? 0 : b / 2.1F;
+  }
+  const std::vector<float> expected = c.expected();
+  for (const Isa isa : isas_to_test()) {
+    const std::vector<float> got = product(c, isa, 2);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_NEAR(got[i], expected[i], 1e-5 * (1 + std::fabs(expected[i]))) << isa_name(isa);
+    }
+  }
 }
 
 TEST(ByteProduct, NonFiniteRowsGiveNanInTheirOwnRowOnly) {

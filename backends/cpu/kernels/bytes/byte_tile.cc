@@ -34,25 +34,25 @@ SLUICE_CPU_INLINE void store_sums(const ByteTile& t, const VecI (&sums)[kCount][
   }
 }
 
-template <int kCount, int kUsed>
+template <int kCount, int kUsed, typename Products>
 void byte_tile(const ByteTile& t) {
   VecI sums[kCount][kUsed] = {};
   const std::uint8_t* a = t.a;
   const std::int8_t* b = t.b;
   const std::int64_t ahead = kCount <= kStreamRows ? kStreamAheadBytes : 0;
   for (std::int64_t g = 0; g < t.groups; ++g, a += kByteGroup, b += kWidth * kByteGroup) {
-    Four columns[kUsed];
+    typename Products::Bytes columns[kUsed];
     SLUICE_CPU_UNROLL
     for (int v = 0; v < kUsed; ++v) {
       const std::int8_t* at = b + v * kLanes * kByteGroup;
       if constexpr (kCount <= kStreamRows) prefetch(at + ahead);
-      columns[v] = signed_bytes(load_int(at));
+      columns[v] = Products::right(load_int(at));
     }
     SLUICE_CPU_UNROLL
     for (int i = 0; i < kCount; ++i) {
-      const Four row = unsigned_bytes(broadcast_four(a + i * t.a_row));
+      const auto row = Products::left(broadcast_four(a + i * t.a_row));
       SLUICE_CPU_UNROLL
-      for (int v = 0; v < kUsed; ++v) sums[i][v] = multiply_add(sums[i][v], row, columns[v]);
+      for (int v = 0; v < kUsed; ++v) sums[i][v] = Products::add(sums[i][v], row, columns[v]);
     }
   }
   // A caller that wants integers scales them itself.
@@ -73,35 +73,40 @@ void byte_tile(const ByteTile& t) {
   }
 }
 
-template <int kCount>
+template <int kCount, typename Products>
 ByteTileKernel tile_of(int columns) {
   const int vectors = (columns + kLanes - 1) / kLanes;
   if constexpr (kVectors == 4) {
-    if (vectors == 4) return byte_tile<kCount, 4>;
-    if (vectors == 3) return byte_tile<kCount, 3>;
+    if (vectors == 4) return byte_tile<kCount, 4, Products>;
+    if (vectors == 3) return byte_tile<kCount, 3, Products>;
   }
-  return vectors == 2 ? byte_tile<kCount, 2> : byte_tile<kCount, 1>;
+  return vectors == 2 ? byte_tile<kCount, 2, Products> : byte_tile<kCount, 1, Products>;
 }
 
-ByteTileKernel find(int rows, int columns) {
+template <typename Products>
+ByteTileKernel find_of(int rows, int columns) {
   if constexpr (kRows >= 6) {
-    if (rows == 6) return tile_of<6>(columns);
+    if (rows == 6) return tile_of<6, Products>(columns);
   }
   if constexpr (kRows >= 5) {
-    if (rows == 5) return tile_of<5>(columns);
+    if (rows == 5) return tile_of<5, Products>(columns);
   }
   switch (rows) {
-    case 1: return tile_of<1>(columns);
-    case 2: return tile_of<2>(columns);
-    case 3: return tile_of<3>(columns);
-    default: return tile_of<4>(columns);
+    case 1: return tile_of<1, Products>(columns);
+    case 2: return tile_of<2, Products>(columns);
+    case 3: return tile_of<3, Products>(columns);
+    default: return tile_of<4, Products>(columns);
   }
+}
+
+ByteTileKernel find(int rows, int columns, bool is_narrow) {
+  return is_narrow ? find_of<NarrowBytes>(rows, columns) : find_of<AnyBytes>(rows, columns);
 }
 
 }  // namespace
 
 extern const ByteTileSet kByteTiles;
-const ByteTileSet kByteTiles = {kRows, kWidth, find};
+const ByteTileSet kByteTiles = {kRows, kWidth, find, kNarrowIsFaster};
 
 #if !defined(__AVX512VNNI__)
 
@@ -132,6 +137,17 @@ void round_row(const float* row, std::int64_t count, std::int64_t padded, std::u
       bytes[i + lane] = static_cast<std::uint8_t>(whole[lane]);
   }
   for (i = count; i < padded; ++i) bytes[i] = 128;
+}
+
+bool is_narrow_panel(const std::int8_t* b, std::int64_t count) {
+  std::int32_t most = 0;
+  for (std::int64_t i = 0; i < count; i += 2) {
+    const std::int32_t first = b[i];
+    const std::int32_t second = b[i + 1];
+    const std::int32_t both = (first < 0 ? -first : first) + (second < 0 ? -second : second);
+    most = both > most ? both : most;
+  }
+  return most <= kMostOfNarrowPair;
 }
 
 #endif

@@ -51,6 +51,7 @@ struct UnitBlock {
   const float* h;
   std::int64_t h_row;
   const float* r;
+  const std::uint8_t* narrow = nullptr;  ///< of the panels of `r`, if those are of bytes
   std::int64_t depth;
   float* c;
   float* next_h;
@@ -124,14 +125,14 @@ void run_byte_rows(const ByteTileSet& tiles, const RoundedStates& states, const 
   tile.row_scales = states.scales;
   tile.c_row = kWidth;
   tile.columns = tiles.width;
-  const auto kernel = tiles.find(static_cast<int>(rows), tiles.width);
   const auto* panel = reinterpret_cast<const std::int8_t*>(u.r);
+  const std::uint8_t* is_narrow = u.narrow;
   for (std::int64_t column = 0; column < kWidth; column += tiles.width) {
     tile.b = panel;
     tile.column_scales = reinterpret_cast<const float*>(panel + tiles.width * states.row_bytes);
     tile.corrections = reinterpret_cast<const std::int32_t*>(tile.column_scales + tiles.width);
     tile.c = sums + column;
-    kernel(tile);
+    tiles.find(static_cast<int>(rows), tiles.width, *is_narrow++ != 0)(tile);
     panel += tiles.width * (states.row_bytes + kPanelEndBytes);
   }
   UnitBlock one = u;
@@ -199,15 +200,16 @@ void run_block(const LstmPlan& plan, const LstmArgs& args, const Shared& shared,
   const std::int64_t unit = block * kLanes;
   const std::int64_t left = plan.hidden - unit;
   const std::int64_t blocks = shared.padded / kLanes;
-  const std::int64_t r_floats = args.tiles == nullptr
-                                    ? packed_lstm_r_floats(plan.hidden)
-                                    : shared.gate_row * (plan.rounded_row() + kPanelEndBytes) / 4;
+  const std::int64_t r_block = args.tiles == nullptr
+                                   ? kWidth * plan.hidden
+                                   : kWidth * (plan.rounded_row() + kPanelEndBytes) / 4;
   // About equally many rows each: few would only wait for the weights.
   const std::int64_t most = args.tiles == nullptr ? kMaxRows : args.tiles->rows;
-  const std::int64_t tiles = (plan.batch + most - 1) / most;
+  const bool is_one = plan.batch <= most;  // divisions would take as long as a block's gates
+  const std::int64_t tiles = is_one ? 1 : (plan.batch + most - 1) / most;
   for (std::int64_t tile = 0; tile < tiles; ++tile) {
-    const std::int64_t row = plan.batch * tile / tiles;
-    const std::int64_t rows = plan.batch * (tile + 1) / tiles - row;
+    const std::int64_t row = is_one ? 0 : plan.batch * tile / tiles;
+    const std::int64_t rows = is_one ? plan.batch : plan.batch * (tile + 1) / tiles - row;
     const std::int64_t state_row = (direction * plan.batch + row) * shared.padded;
     const std::int64_t result = (direction * plan.batch + row) * plan.hidden + unit;
     UnitBlock u;
@@ -217,8 +219,11 @@ void run_block(const LstmPlan& plan, const LstmArgs& args, const Shared& shared,
     u.gate_row = shared.gate_row;
     u.h = shared.h + step % 2 * shared.state + state_row;
     u.h_row = shared.padded;
-    u.r = args.r + direction * r_floats + block * (r_floats / blocks);
+    u.r = args.r + (direction * blocks + block) * r_block;
     u.depth = plan.hidden;
+    if (args.tiles != nullptr) {
+      u.narrow = args.narrow + (direction * blocks + block) * (kWidth / args.tiles->width);
+    }
     u.c = shared.c + state_row + unit;
     u.next_h = shared.h + (step + 1) % 2 * shared.state + state_row + unit;
     u.y = args.y == nullptr ? nullptr
@@ -265,12 +270,12 @@ void run_lstm(const LstmPlan& plan, const LstmArgs& args, int phase, const Worke
   for (std::int64_t i = 0; i < count; ++i) {
     // There and back again: the weights used last are still near when the next step begins.
     const std::int64_t at = step % 2 == 0 ? share.begin + i : share.end - 1 - i;
-    const std::int64_t direction = at / blocks;
+    const std::int64_t direction = at >= blocks ? 1 : 0;
     if (args.tiles != nullptr && direction != rounded) {
       states = round_states(plan, shared, direction, step, worker.scratch);
       rounded = direction;
     }
-    run_block(plan, args, shared, states, direction, at % blocks, step);
+    run_block(plan, args, shared, states, direction, at - direction * blocks, step);
   }
 }
 

@@ -52,6 +52,7 @@ struct LstmArgs {
   /// Null: weights are floats. Otherwise products are in 8 bits: `r` holds byte panels of these
   /// tiles, and phase 0 finds x W in the shared gates already.
   const ByteTileSet* tiles = nullptr;
+  const std::uint8_t* narrow = nullptr;  ///< of each panel of `r`, 1 if it is narrow
 };
 
 // The packed forms put the four gates of one vector of units side by side, so that a unit's gates

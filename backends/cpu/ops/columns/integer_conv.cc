@@ -110,7 +110,7 @@ class IntegerConv : public Kernel {
     const ByteRows rows = {bytes + row * row_bytes(), sums + row, sums + num_rows() + row,
                            channels_.outputs};
     multiply_sum_panel(
-        panels_, rows, scratch, count, isa_,
+        panels_, rows, scratch, false, count, isa_,
         run.output<std::int32_t>(0) + image_group * channels_.outputs * window_.places() + first,
         window_.places());
   }

@@ -29,8 +29,8 @@ void ByteProduct::round(const GemmArgs& args, std::byte* shared, const Worker& w
   }
 }
 
-void ByteProduct::multiply(const GemmArgs& args, const void* packed, std::byte* shared,
-                           const Worker& worker) const {
+void ByteProduct::multiply(const GemmArgs& args, const void* packed, const std::uint8_t* narrow,
+                           std::byte* shared, const Worker& worker) const {
   const std::int64_t tiles = divide_up(plan_->m, byte_tiles(isa_).rows);
   const std::int64_t panels = panels_.count();
   const GemmDivision division = plan_->blocks.division;
@@ -50,12 +50,12 @@ void ByteProduct::multiply(const GemmArgs& args, const void* packed, std::byte* 
     Region block = region;
     block.row_begin = region.row_begin + rows * b / blocks;
     block.row_end = region.row_begin + rows * (b + 1) / blocks;
-    run_block(args, packed, shared, block, reinterpret_cast<float*>(worker.scratch));
+    run_block(args, packed, narrow, shared, block, reinterpret_cast<float*>(worker.scratch));
   }
 }
 
-void ByteProduct::run_block(const GemmArgs& args, const void* packed, std::byte* shared,
-                            const Region& block, float* temps) const {
+void ByteProduct::run_block(const GemmArgs& args, const void* packed, const std::uint8_t* narrow,
+                            std::byte* shared, const Region& block, float* temps) const {
   const ByteTileSet& set = byte_tiles(isa_);
   const auto* scales = reinterpret_cast<const float*>(shared);
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(shared + scales_bytes());
@@ -65,6 +65,7 @@ void ByteProduct::run_block(const GemmArgs& args, const void* packed, std::byte*
     const auto* panel = static_cast<const std::byte*>(packed) + j * panels_.panel_bytes();
     const std::int64_t column = j * panels_.width;
     const std::int64_t columns = std::min(panels_.width, plan_->n - column);
+    const bool is_narrow = narrow != nullptr && narrow[j] != 0;
     ByteTile tile;
     tile.a_row = row_bytes();
     tile.b = reinterpret_cast<const std::int8_t*>(panel);
@@ -81,7 +82,7 @@ void ByteProduct::run_block(const GemmArgs& args, const void* packed, std::byte*
       tile.a = bytes + begin * row_bytes();
       tile.row_scales = scales + begin;
       tile.c = args.c + begin * plan_->c_row + column;
-      set.find(static_cast<int>(end - begin), tile.columns)(tile);
+      set.find(static_cast<int>(end - begin), tile.columns, is_narrow)(tile);
       if ((end - finished) * columns < kEpilogueFloats && t + 1 < tiles) continue;
       SLUICE_CPU_PICK(isa_, run_epilogue)
       (*plan_, args.c, args.extra, {finished, end, column, columns}, temps);

@@ -19,9 +19,10 @@ class ByteProduct {
   void round(const GemmArgs& args, std::byte* shared, const Worker& worker) const;
 
   /// This thread's share of the product, after all threads have rounded. `packed` comes from
-  /// pack_byte_panels; `scratch` belongs to the epilogue.
-  void multiply(const GemmArgs& args, const void* packed, std::byte* shared,
-                const Worker& worker) const;
+  /// pack_byte_panels, `narrow` from find_narrow_panels, or null; `scratch` belongs to the
+  /// epilogue.
+  void multiply(const GemmArgs& args, const void* packed, const std::uint8_t* narrow,
+                std::byte* shared, const Worker& worker) const;
 
  private:
   struct Region {
@@ -30,8 +31,8 @@ class ByteProduct {
   };
   std::int64_t row_bytes() const { return panels_.groups() * kByteGroup; }
   std::int64_t scales_bytes() const { return (plan_->m * 4 + 63) / 64 * 64; }
-  void run_block(const GemmArgs& args, const void* packed, std::byte* shared, const Region& block,
-                 float* temps) const;
+  void run_block(const GemmArgs& args, const void* packed, const std::uint8_t* narrow,
+                 std::byte* shared, const Region& block, float* temps) const;
 
   const GemmPlan* plan_;
   Isa isa_;

@@ -15,11 +15,11 @@ struct Rounded {
   std::int32_t sum;
 };
 
-/// How many steps the largest magnitude is: 127, but where all numbers are whole multiples of a
-/// larger step, as those of weights that had 8 bits before, which so stay what they were.
+/// How many steps the largest magnitude is: 127, or fewer where all numbers are whole multiples of
+/// a larger step, as those of weights that had 8 bits before, which so stay what they were.
 int steps_in(const float* b, std::int64_t step, std::int64_t k, float scale, float most) {
   constexpr float kWhole = 1e-3F;
-  for (int steps = 127; most > 0 && steps > 1; --steps) {
+  for (int steps = 1; most > 0 && steps < 127; ++steps) {
     const float factor = scale * (static_cast<float>(steps) / most);
     std::int64_t p = 0;
     for (; p < k; ++p) {
@@ -78,6 +78,19 @@ const ByteTileSet& byte_tiles(Isa isa) {
   if (isa == Isa::kAvx512 && has_vnni()) return avx512vnni::kByteTiles;
 #endif
   return *SLUICE_CPU_PICK(isa, kByteTiles);
+}
+
+std::vector<std::uint8_t> find_narrow_panels(const BytePanels& panels, const void* packed,
+                                             std::int64_t count, Isa isa) {
+  std::vector<std::uint8_t> narrow(static_cast<std::size_t>(count));
+  if (!byte_tiles(isa).knows_narrow) return narrow;
+  const auto* panel = static_cast<const std::int8_t*>(packed);
+  for (std::int64_t j = 0; j < count; ++j, panel += panels.panel_bytes()) {
+    const bool is_narrow =
+        SLUICE_CPU_PICK(isa, is_narrow_panel)(panel, panels.groups() * kByteGroup * panels.width);
+    narrow[static_cast<std::size_t>(j)] = is_narrow ? 1 : 0;
+  }
+  return narrow;
 }
 
 void pack_byte_panels(const BytePanels& panels, const float* b, std::int64_t step,

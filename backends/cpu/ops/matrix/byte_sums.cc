@@ -34,7 +34,8 @@ void pack_sum_panel(const BytePanels& panels, const ByteColumns& columns, const 
 }
 
 void multiply_sum_panel(const BytePanels& panels, const ByteRows& rows, const std::byte* panel,
-                        std::int64_t columns, Isa isa, std::int32_t* c, std::int64_t c_row) {
+                        bool is_narrow, std::int64_t columns, Isa isa, std::int32_t* c,
+                        std::int64_t c_row) {
   const ByteTileSet& set = byte_tiles(isa);
   const std::int64_t row_bytes = panels.groups() * kByteGroup;
   ByteTile tile;
@@ -53,7 +54,7 @@ void multiply_sum_panel(const BytePanels& panels, const ByteRows& rows, const st
     tile.sums.c = c + begin * c_row;
     tile.sums.row_zeros = rows.zeros + begin;
     tile.sums.row_sums = rows.sums + begin;
-    set.find(static_cast<int>(end - begin), tile.columns)(tile);
+    set.find(static_cast<int>(end - begin), tile.columns, is_narrow)(tile);
   }
 }
 

@@ -53,6 +53,7 @@ struct ByteRows {
 
 /// Writes rows * panel to c, whose rows are `c_row` apart.
 void multiply_sum_panel(const BytePanels& panels, const ByteRows& rows, const std::byte* panel,
-                        std::int64_t columns, Isa isa, std::int32_t* c, std::int64_t c_row);
+                        bool is_narrow, std::int64_t columns, Isa isa, std::int32_t* c,
+                        std::int64_t c_row);
 
 }  // namespace sluice::cpu

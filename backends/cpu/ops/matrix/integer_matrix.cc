@@ -139,7 +139,10 @@ class IntegerProduct : public Kernel {
         constant_(static_cast<const std::byte*>(op.inputs[kB].packed)),
         a_rows_(Sizes::count(sizes_.a_batch) * sizes_.m),
         a_strides_(broadcast_strides(sizes_.a_batch, sizes_.batch)),
-        b_strides_(broadcast_strides(sizes_.b_batch, sizes_.batch)) {}
+        b_strides_(broadcast_strides(sizes_.b_batch, sizes_.batch)) {
+    if (constant_ != nullptr)
+      narrow_ = find_narrow_panels(panels_, constant_, panels_.count(), isa);
+  }
 
   int phases() const override { return 2; }
 
@@ -236,7 +239,8 @@ class IntegerProduct : public Kernel {
             ? constant_
             : run.shared() + panels_begin() + item_of(b_strides_, item) * panels_.bytes();
     const std::int64_t column = panel * panels_.width;
-    multiply_sum_panel(panels_, rows, panels + panel * panels_.panel_bytes(),
+    const bool is_narrow = !narrow_.empty() && narrow_[static_cast<std::size_t>(panel)] != 0;
+    multiply_sum_panel(panels_, rows, panels + panel * panels_.panel_bytes(), is_narrow,
                        std::min(panels_.width, sizes_.n - column), isa_,
                        run.output<std::int32_t>(0) + (item * sizes_.m + row) * sizes_.n + column,
                        sizes_.n);
@@ -246,6 +250,7 @@ class IntegerProduct : public Kernel {
   Sizes sizes_;
   BytePanels panels_;
   const std::byte* constant_;
+  std::vector<std::uint8_t> narrow_;  ///< of a constant B
   std::int64_t a_rows_;
   Dims a_strides_;
   Dims b_strides_;

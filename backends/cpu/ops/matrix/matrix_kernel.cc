@@ -44,6 +44,8 @@ MatrixKernel::MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa)
   if (product_.constant_b) packed_b_.emplace(op.inputs[1], *product_.constant_b, isa);
   if (product_.constant_b && product_.constant_b->type == WeightType::kInt8) {
     bytes_.emplace(product_.plan, isa);
+    const BytePanels& panels = bytes_->panels();
+    narrow_ = find_narrow_panels(panels, packed_b_->data<void>(), panels.count(), isa);
   }
   if (product_.chain.body.empty()) return;
   if (!place_epilogue()) {
@@ -121,7 +123,9 @@ void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {
   for (int i = 1; i < product_.plan.epilogue.input_count; ++i) {
     args.extra[i] = source_address(product_.chain.sources[static_cast<std::size_t>(i)], run);
   }
-  if (bytes_) return bytes_->multiply(args, packed_b_->data<void>(), run.shared(), worker);
+  if (bytes_) {
+    return bytes_->multiply(args, packed_b_->data<void>(), narrow_.data(), run.shared(), worker);
+  }
   if (const StrassenCut* cut = strassen()) {
     SLUICE_CPU_PICK(isa_, run_strassen)(*cut, product_.plan, args, worker);
   } else {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/stop.h"
 #include "kernels/matrix/gemm.h"
@@ -56,6 +57,7 @@ class MatrixKernel : public Kernel, public LooksAtStop {
   Isa isa_;
   std::optional<PackedMatrix> packed_b_;
   std::optional<ByteProduct> bytes_;
+  std::vector<std::uint8_t> narrow_;  ///< of the panels of `bytes_`
   std::optional<ElementwisePass> second_pass_;
 };
 

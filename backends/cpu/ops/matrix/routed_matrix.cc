@@ -258,7 +258,7 @@ class RoutedProduct : public Kernel, public LooksAtStop {
       const std::byte* b = packed_->data<std::byte>() + matrix * matrix_bytes_;
       if (is_bytes_) {
         std::byte* rows = rounded(run, order.begins[matrix]);
-        return ByteProduct(product.plan, isa_).multiply(args, b, rows, worker);
+        return ByteProduct(product.plan, isa_).multiply(args, b, nullptr, rows, worker);
       }
       args.b = reinterpret_cast<const float*>(b);
       args.half_b = reinterpret_cast<const std::uint16_t*>(b);

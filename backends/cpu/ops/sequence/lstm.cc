@@ -142,6 +142,8 @@ class Lstm : public Kernel {
     const std::int64_t columns = SLUICE_CPU_PICK(isa, packed_lstm_bias_floats)(plan_.hidden);
     inputs_ = GemmPlan::of(plan_.steps * plan_.batch, columns, plan_.inputs);
     bytes_.emplace(inputs_, isa);
+    narrow_w_ = find_narrow(kW, w_);
+    narrow_r_ = find_narrow(kR, r_);
   }
 
   /// In 8 bits, the inputs are rounded first.
@@ -151,6 +153,7 @@ class Lstm : public Kernel {
     LstmArgs args = args_of(run);
     if (bytes_) {
       args.tiles = &byte_tiles(isa_);
+      args.narrow = narrow_r_.data();
       if (phase-- == 0) return round_inputs(args, worker);
       if (phase == 0) multiply_inputs(args, worker);
     }
@@ -221,8 +224,16 @@ class Lstm : public Kernel {
       GemmArgs operands;
       operands.c = SLUICE_CPU_PICK(isa_, lstm_gates)(plan_, args.shared, d);
       operands.bias = args.bias + d * inputs_.n;
-      bytes_->multiply(operands, w + d * bytes_->panels().bytes(), rounded_inputs(args), worker);
+      const BytePanels& panels = bytes_->panels();
+      bytes_->multiply(operands, w + d * panels.bytes(), narrow_w_.data() + d * panels.count(),
+                       rounded_inputs(args), worker);
     }
+  }
+
+  /// Of the panels of all directions.
+  std::vector<std::uint8_t> find_narrow(int input, const float* packed) const {
+    const BytePanels panels = panels_of(Sizes(op()), input, isa_);
+    return find_narrow_panels(panels, packed, plan_.directions * panels.count(), isa_);
   }
 
   /// The weights from the package, or packed into `own` if the package has none in this form.
@@ -253,6 +264,7 @@ class Lstm : public Kernel {
   Isa isa_;
   GemmPlan inputs_;  ///< of products in 8 bits; `bytes_` refers to it
   std::optional<ByteProduct> bytes_;
+  std::vector<std::uint8_t> narrow_w_, narrow_r_;  ///< of products in 8 bits
   FloatBuffer own_w_;
   FloatBuffer own_r_;
   FloatBuffer bias_;
