@@ -165,6 +165,25 @@ TEST(CpuMatMul, StrassensMethodIsAsClose) {
   }
 }
 
+TEST(CpuMatMul, ProductWithOneNumberIsPartOfIt) {
+  for (const std::size_t rows : {std::size_t{3}, std::size_t{70}}) {
+    const auto m = static_cast<std::int64_t>(rows);
+    const Floats x = random_floats(m * 40, 1);
+    const Floats w = random_floats(40 * 33, 2);
+    Floats want = multiply(x, w, rows, 40, 33);
+    for (float& value : want) value *= 0.125F;
+    for (const auto& registers : {std::vector<std::int32_t>{1, 0}, {0, 1}}) {
+      for (const Backend& backend : backends_to_test()) {
+        TestOp op("MatMul");
+        op.input({1, m, 40}, x).input({1, 40, 33}, w).output({1, m, 33});
+        op.body_constant(0.125F).step("Mul", registers);
+        expect_runs(op, backend, 2);
+        expect_near(op.result(), want, 1e-5F);
+      }
+    }
+  }
+}
+
 TEST(CpuMatMul, StrassensMethodIsForManyKnownRows) {
   const Floats x = random_floats(128 * 384, 1);
   const Floats w = random_floats(384 * 200, 2);

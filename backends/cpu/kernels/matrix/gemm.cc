@@ -302,6 +302,7 @@ class Multiplication {
     }
     args.tail = panel.tail;
     args.accumulate = depths.begin > 0;
+    if (depths.end == plan_.k) args.scale = plan_.scale;
     const std::int64_t rows = tile.end - tile.begin;
     const auto find = panel.half_b == nullptr             ? find_tile<float>
                       : plan_.b_form == GemmB::kPackedF16 ? find_tile<Half>

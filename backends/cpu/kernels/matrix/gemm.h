@@ -45,7 +45,7 @@ struct GemmBatch {
   std::int64_t stride[kGemmBatchRank] = {};
 };
 
-/// C(i, j) = epilogue(bias(j) + sum over p of A(i, p) * B(p, j)), for every batch item.
+/// C(i, j) = epilogue(scale * (bias(j) + sum over p of A(i, p) * B(p, j))), for every batch item.
 /// A(i, p) = a[i * a_row + p * a_step]; C(i, j) = c[i * c_row + j]. All strides in floats.
 struct GemmPlan {
   /// Of whole matrices: A m x k, B packed, C m x n.
@@ -67,6 +67,7 @@ struct GemmPlan {
   std::int64_t b_row = 0;  ///< of kBlocks: floats of a prepared row of A
   std::int64_t c_row = 0;
   GemmB b_form = GemmB::kPacked;
+  float scale = 1;  ///< 1 of kBlocks
   GemmBlocks blocks;
 
   std::int64_t batch_dims[kGemmBatchRank] = {1, 1, 1, 1};

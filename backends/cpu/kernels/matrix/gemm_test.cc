@@ -71,6 +71,29 @@ TEST(Gemm, EveryFormOfBMatchesTheNaiveProduct) {
   }
 }
 
+TEST(Gemm, ScalesOnceAfterAllPiecesOfTheDepth) {
+  for (const Isa isa : isas_to_test()) {
+    for (const ProductShape& s : {ProductShape{3, 20, 40}, ProductShape{64, 37, 900}}) {
+      const std::vector<float> a = random_floats(s.m * s.k, 1);
+      const std::vector<float> b = random_floats(s.k * s.n, 2);
+      const std::vector<float> bias = random_floats(s.n, 3);
+      std::vector<float> results[2];
+      for (const bool is_scaled : {false, true}) {
+        std::vector<float>& c = results[is_scaled ? 1 : 0];
+        c.resize(static_cast<std::size_t>(s.m * s.n), -99);
+        GemmPlan plan = GemmPlan::of(s.m, s.n, s.k);
+        plan.b_form = GemmB::kRows;
+        plan.b_row = s.n;
+        if (is_scaled) plan.scale = 0.3F;
+        run_all_workers(isa, plan, {a.data(), b.data(), c.data(), bias.data(), {}}, 2);
+      }
+      for (std::size_t i = 0; i < results[0].size(); ++i) {
+        EXPECT_EQ(results[1][i], 0.3F * results[0][i]) << isa_name(isa) << " at " << i;
+      }
+    }
+  }
+}
+
 TEST(Gemm, PanelsOf16BitsEqualTheirF32Values) {
   for (const Isa isa : isas_to_test()) {
     for (const ProductShape& s : kShapes) {

@@ -39,6 +39,7 @@ struct TileArgs {
   std::int64_t prefetch_step;  ///< bytes by which `prefetch` advances per step of the depth
   int tail;         ///< columns used of the last vector, 1..kLanes; B is readable beyond them
   bool accumulate;  ///< C holds the sum of earlier sweeps
+  float scale = 1;  ///< of what becomes C
 };
 
 using TileFunction = void (*)(const TileArgs&);
@@ -104,7 +105,7 @@ SLUICE_CPU_INLINE void sweep(const TileArgs& t, Vec (&acc)[kRows][kVectors]) {
   }
 }
 
-/// One tile: C (+)= A * B (+ bias).
+/// One tile: C (+)= A * B (+ bias), scaled.
 template <int kRows, int kVectors, typename B>
 void tile(const TileArgs& t) {
   constexpr int kLast = kVectors - 1;
@@ -122,6 +123,14 @@ void tile(const TileArgs& t) {
     sweep<kRows, kVectors, true, B>(t, acc);
   } else {
     sweep<kRows, kVectors, false, B>(t, acc);
+  }
+  if (t.scale != 1) {
+    const Vec scale = broadcast(t.scale);
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      SLUICE_CPU_UNROLL
+      for (int v = 0; v < kVectors; ++v) acc[i][v] *= scale;
+    }
   }
   SLUICE_CPU_UNROLL
   for (int i = 0; i < kRows; ++i) {

@@ -47,10 +47,28 @@ MatrixKernel::MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa)
     const BytePanels& panels = bytes_->panels();
     narrow_ = find_narrow_panels(panels, packed_b_->data<void>(), panels.count(), isa);
   }
-  if (product_.chain.body.empty()) return;
+  if (product_.chain.body.empty() || takes_scale()) return;
   if (!place_epilogue()) {
     second_pass_.emplace(product_.chain, op.outputs[0].tensor, isa);
   }
+}
+
+/// A product with one number is the tiles' own: as an epilogue it would read and write C again.
+bool MatrixKernel::takes_scale() {
+  const Body& body = product_.chain.body;
+  if (body.step_count != 1 || product_.constant_b || product_.blocks) return false;
+  const BodyStep& step = body.steps[0];
+  // Register 0 is the product.
+  if (step.op == BodyOp::kScale && step.a == 0) {
+    product_.plan.scale = step.alpha;
+  } else if (step.op == BodyOp::kMul && (step.a == 0) != (step.b == 0) &&
+             step.a + step.b >= kBodyFirstConstant) {
+    product_.plan.scale = body.constants[step.a + step.b - kBodyFirstConstant];
+  } else {
+    return false;
+  }
+  product_.chain = {};
+  return true;
 }
 
 bool MatrixKernel::place_epilogue() {

@@ -42,6 +42,7 @@ class MatrixKernel : public Kernel, public LooksAtStop {
   double cost_ns() const override;
 
  private:
+  bool takes_scale();
   bool place_epilogue();
   void tell_b(Extents& extents) const;
   int product_phases() const { return bytes_ ? 2 : 1; }
