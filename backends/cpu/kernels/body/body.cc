@@ -13,6 +13,7 @@ namespace {
 struct Bound {
   BodyOperand a;
   BodyOperand b;
+  BodyOperand c;
   float* out;
   std::int64_t out_row;
   std::int64_t rows;
@@ -207,9 +208,45 @@ void binary_step(const Bound& s) {
   }
 }
 
+/// A product that no instruction adds to before it is rounded.
+SLUICE_CPU_INLINE Vec rounded_product(Vec a, Vec b) {
+  Vec product = a * b;
+  asm("" : "+x"(product));
+  return product;
+}
+
+void multiply_add_step(const Bound& s) {
+  // At least one factor has its columns, or each column is the same.
+  const BodyOperand& x = s.a.col == 1 ? s.a : s.b;
+  const BodyOperand& factor = s.a.col == 1 ? s.b : s.a;
+  for (std::int64_t r = 0; r < s.rows; ++r) {
+    const float* a = x.data + r * x.row;
+    const float* b = factor.data + r * factor.row;
+    const float* c = s.c.data + r * s.c.row;
+    float* out = s.out + r * s.out_row;
+    const Vec one_a = broadcast(*a);
+    const Vec one_b = broadcast(*b);
+    const Vec one_c = broadcast(*c);
+    if (x.col == 1 && factor.col == 0 && s.c.col == 0) {
+      each_vector(s.cols, [&](std::int64_t at, int lanes) {
+        put(out + at, rounded_product(fetch(a + at, lanes), one_b) + one_c, lanes);
+      });
+      continue;
+    }
+    each_vector(s.cols, [&](std::int64_t at, int lanes) {
+      const Vec left = x.col == 1 ? fetch(a + at, lanes) : one_a;
+      const Vec right = factor.col == 1 ? fetch(b + at, lanes) : one_b;
+      const Vec added = s.c.col == 1 ? fetch(c + at, lanes) : one_c;
+      put(out + at, rounded_product(left, right) + added, lanes);
+    });
+  }
+}
+
 template <BodyOp kOp>
 constexpr StepFunction step_function() {
-  if constexpr (is_binary(kOp)) {
+  if constexpr (kOp == BodyOp::kMulAdd) {
+    return multiply_add_step;
+  } else if constexpr (is_binary(kOp)) {
     return binary_step<kOp>;
   } else {
     return unary_step<kOp>;
@@ -247,7 +284,7 @@ SLUICE_CPU_INLINE bool is_dense(const BodyOperand& operand, std::int64_t cols) {
 
 SLUICE_CPU_INLINE void run_step(const BodyStep& step, Bound bound) {
   if (bound.rows > 1 && bound.out_row == bound.cols && is_dense(bound.a, bound.cols) &&
-      is_dense(bound.b, bound.cols)) {
+      is_dense(bound.b, bound.cols) && is_dense(bound.c, bound.cols)) {
     bound.cols *= bound.rows;
     bound.rows = 1;
   }
@@ -267,7 +304,8 @@ void run_body(const Body& body, const BodyOperand* inputs, const BodyTile& tile,
     const BodyStep& step = body.steps[i];
     const bool last = step.result == kBodyOut;
     float* out = last ? tile.out : scratch + (step.result - kBodyFirstTemp) * kBodyTileFloats;
-    run_step(step, {operand(step.a), operand(step.b), out, last ? tile.out_row : tile.cols,
+    const BodyOperand c = step.op == BodyOp::kMulAdd ? operand(step.c) : BodyOperand{};
+    run_step(step, {operand(step.a), operand(step.b), c, out, last ? tile.out_row : tile.cols,
                     tile.rows, tile.cols, step.alpha, step.beta});
   }
 }

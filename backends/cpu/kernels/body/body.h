@@ -23,6 +23,7 @@ enum class BodyOp : std::uint8_t {
   kKeepUnless,  ///< b == 0 ? a : 0
   kEither,      ///< a | b, bit by bit: joins what kKeepWhere and kKeepUnless left
   kPrelu,
+  kMulAdd,  ///< a * b + c, both rounded: of three operands, made by BodyBuilder alone
   // one operand
   kCopy,
   kNeg,
@@ -75,6 +76,7 @@ struct BodyStep {
   std::uint8_t result = 0;
   float alpha = 0;
   float beta = 0;
+  std::uint8_t c = 0;
 };
 
 inline constexpr int kBodyMaxInputs = 8;

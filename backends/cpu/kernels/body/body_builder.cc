@@ -33,18 +33,44 @@ class FreeTemps {
 }  // namespace
 
 int BodyBuilder::add_step(BodyOp op, int a, int b, float alpha, float beta) {
-  steps_.push_back({op, a, is_binary(op) ? b : a, alpha, beta});
+  steps_.push_back({op, a, is_binary(op) ? b : a, alpha, beta, a});
   return first_step() + static_cast<int>(steps_.size()) - 1;
 }
 
-std::vector<int> BodyBuilder::last_uses(int result) const {
-  const int value_count = first_step() + static_cast<int>(steps_.size());
+/// One pass over a tile instead of two.
+BodyBuilder::Steps BodyBuilder::joined_steps(int result) const {
+  Steps steps = steps_;
+  std::vector<int> uses(static_cast<std::size_t>(first_step()) + steps.size());
+  if (result >= 0 && static_cast<std::size_t>(result) < uses.size()) {
+    ++uses[static_cast<std::size_t>(result)];
+  }
+  for (const Step& step : steps) {
+    ++uses[static_cast<std::size_t>(step.a)];
+    if (is_binary(step.op)) ++uses[static_cast<std::size_t>(step.b)];
+  }
+  const auto is_own_product = [&](int value) {
+    return value >= first_step() && uses[static_cast<std::size_t>(value)] == 1 &&
+           steps[static_cast<std::size_t>(value - first_step())].op == BodyOp::kMul;
+  };
+  for (Step& step : steps) {
+    if (step.op != BodyOp::kAdd) continue;
+    const bool is_left = is_own_product(step.a);
+    if (!is_left && !is_own_product(step.b)) continue;
+    const Step& product =
+        steps[static_cast<std::size_t>((is_left ? step.a : step.b) - first_step())];
+    step = {BodyOp::kMulAdd, product.a, product.b, 0, 0, is_left ? step.b : step.a};
+  }
+  return steps;
+}
+
+std::vector<int> BodyBuilder::last_uses(const Steps& steps, int result) const {
+  const int value_count = first_step() + static_cast<int>(steps.size());
   std::vector<int> last(static_cast<std::size_t>(value_count), kUnused);
   if (result >= 0 && result < value_count) last[static_cast<std::size_t>(result)] = value_count;
-  for (int i = static_cast<int>(steps_.size()) - 1; i >= 0; --i) {
+  for (int i = static_cast<int>(steps.size()) - 1; i >= 0; --i) {
     if (last[static_cast<std::size_t>(first_step() + i)] == kUnused) continue;
-    for (const int operand :
-         {steps_[static_cast<std::size_t>(i)].a, steps_[static_cast<std::size_t>(i)].b}) {
+    const Step& step = steps[static_cast<std::size_t>(i)];
+    for (const int operand : {step.a, step.b, step.c}) {
       int& use = last[static_cast<std::size_t>(operand)];
       use = std::max(use, i);
     }
@@ -54,7 +80,8 @@ std::vector<int> BodyBuilder::last_uses(int result) const {
 
 bool BodyBuilder::finish(int result, Body* body) const {
   if (input_count_ > kBodyMaxInputs || constants_.size() > kBodyMaxConstants) return false;
-  const std::vector<int> last = last_uses(result);
+  const Steps steps = joined_steps(result);
+  const std::vector<int> last = last_uses(steps, result);
   std::vector<int> slot(last.size(), kUnused);
   for (int i = 0; i < input_count_; ++i) slot[static_cast<std::size_t>(i)] = i;
 
@@ -65,14 +92,15 @@ bool BodyBuilder::finish(int result, Body* body) const {
     body->constants[i] = constants_[i];
   }
   FreeTemps temps;
-  for (int i = 0; i < static_cast<int>(steps_.size()); ++i) {
-    const Step& step = steps_[static_cast<std::size_t>(i)];
+  for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
+    const Step& step = steps[static_cast<std::size_t>(i)];
     const int value = first_step() + i;
     if (last[static_cast<std::size_t>(value)] == kUnused) continue;
     if (body->step_count == kBodyMaxSteps) return false;
     const int a = slot[static_cast<std::size_t>(step.a)];
     const int b = slot[static_cast<std::size_t>(step.b)];
-    for (const int operand : {step.a, step.b}) {
+    const int c = slot[static_cast<std::size_t>(step.c)];
+    for (const int operand : {step.a, step.b, step.c}) {
       if (last[static_cast<std::size_t>(operand)] == i)
         temps.give_back(slot[static_cast<std::size_t>(operand)]);
     }
@@ -84,7 +112,8 @@ bool BodyBuilder::finish(int result, Body* body) const {
                                        static_cast<std::uint8_t>(b),
                                        static_cast<std::uint8_t>(target),
                                        step.alpha,
-                                       step.beta};
+                                       step.beta,
+                                       static_cast<std::uint8_t>(c)};
   }
   body->temp_count = temps.high_water();
   return body->step_count > 0;

@@ -23,7 +23,8 @@ class BodyBuilder {
   int add_step(BodyOp op, int a, int b = 0, float alpha = 0, float beta = 0);
 
   /// False when inputs, constants, steps or values alive at once pass the limits of a Body.
-  /// Steps that `result` does not need are left out.
+  /// Steps that `result` does not need are left out, and a sum takes over the product that nothing
+  /// else reads.
   bool finish(int result, Body* body) const;
 
   /// The number of the first step's value: those below are inputs and constants.
@@ -36,13 +37,16 @@ class BodyBuilder {
     int b;
     float alpha;
     float beta;
+    int c;  ///< of kMulAdd; else as `a`
   };
+  using Steps = std::vector<Step>;
 
-  std::vector<int> last_uses(int result) const;
+  Steps joined_steps(int result) const;
+  std::vector<int> last_uses(const Steps& steps, int result) const;
 
   int input_count_;
   std::vector<float> constants_;
-  std::vector<Step> steps_;
+  Steps steps_;
 };
 
 }  // namespace sluice::cpu

@@ -244,6 +244,49 @@ TEST(Body, BinaryStepsBroadcastEveryWay) {
   }
 }
 
+TEST(Body, SumOfAProductBroadcastsEveryWayAndRoundsTwice) {
+  constexpr std::int64_t kRows = 5;
+  constexpr std::int64_t kCols = 37;
+  std::vector<float> numbers[3];
+  for (int i = 0; i < 3; ++i) {
+    for (std::int64_t j = 0; j < kRows * kCols; ++j) {
+      numbers[i].push_back(0.1F + static_cast<float>(j % (23 - i)) * 0.37F);
+    }
+  }
+  BodyBuilder builder(3);
+  const int product = builder.add_step(BodyOp::kMul, 0, 1);
+  Body body;
+  ASSERT_TRUE(builder.finish(builder.add_step(BodyOp::kAdd, 2, product), &body));
+  ASSERT_EQ(body.step_count, 1);
+  ASSERT_EQ(body.temp_count, 0);
+  const std::int64_t strides[][2] = {{0, 0}, {1, 0}, {0, 1}, {kCols, 1}};
+  for (const Isa isa : isas_to_test()) {
+    for (int ways = 0; ways < 4 * 4 * 4; ++ways) {
+      const std::int64_t* of[3] = {strides[ways % 4], strides[ways / 4 % 4], strides[ways / 16]};
+      BodyOperand inputs[3];
+      for (int i = 0; i < 3; ++i) inputs[i] = {numbers[i].data(), of[i][0], of[i][1]};
+      std::vector<float> y(kRows * kCols, -1);
+      SLUICE_CPU_PICK(isa, run_body)(body, inputs, {y.data(), kCols, kRows, kCols}, nullptr);
+      for (std::int64_t at = 0; at < kRows * kCols; ++at) {
+        const auto value = [&](int i) {
+          return inputs[i].data[at / kCols * of[i][0] + at % kCols * of[i][1]];
+        };
+        const volatile float rounded = value(0) * value(1);
+        EXPECT_EQ(y[static_cast<std::size_t>(at)], rounded + value(2)) << isa_name(isa) << ways;
+      }
+    }
+  }
+}
+
+TEST(BodyBuilder, KeepsAProductThatOthersRead) {
+  BodyBuilder builder(2);
+  const int product = builder.add_step(BodyOp::kMul, 0, 1);
+  const int sum = builder.add_step(BodyOp::kAdd, product, 1);
+  Body body;
+  ASSERT_TRUE(builder.finish(builder.add_step(BodyOp::kSub, sum, product), &body));
+  EXPECT_EQ(body.step_count, 3);
+}
+
 TEST(Body, ChainWithTemporariesRunsInPlace) {
   // y = relu(x * s + r) - x, in place over x, rows apart by more than their length
   BodyBuilder builder(3);
@@ -253,7 +296,7 @@ TEST(Body, ChainWithTemporariesRunsInPlace) {
   const int relu = builder.add_step(BodyOp::kRelu, sum);
   Body body;
   ASSERT_TRUE(builder.finish(builder.add_step(BodyOp::kSub, relu, 0), &body));
-  EXPECT_EQ(body.step_count, 4);
+  EXPECT_EQ(body.step_count, 3);  // the product and the sum are one
   EXPECT_EQ(body.temp_count, 1);
   for (const Isa isa : isas_to_test()) {
     std::vector<float> x(3 * 50, 7);
