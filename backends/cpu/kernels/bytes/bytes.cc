@@ -1,5 +1,6 @@
 #include "kernels/bytes/bytes.h"
 
+#include "core/transpose_lanes.h"
 #include "kernels/bytes/byte_vectors.h"
 #include "kernels/conv/conv_tile.h"
 
@@ -162,14 +163,36 @@ void pool_byte_row(const BytePoolRow& t) {
 
 void byte_block_to_planes(const std::uint8_t* block, std::int64_t pixels, std::int64_t channels,
                           std::uint8_t* planes, std::int64_t plane) {
-  for (std::int64_t c = 0; c < channels; ++c) {
-    for (std::int64_t p = 0; p < pixels; ++p) planes[c * plane + p] = block[p * kBlock + c];
+  std::int64_t p = 0;
+  for (; p + kBlock <= pixels; p += kBlock) {
+    Sixteen rows[kBlock];
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kBlock; ++i) rows[i] = load_sixteen(block + (p + i) * kBlock);
+    transpose_rows<Sixteen>(rows);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      __builtin_memcpy(planes + c * plane + p, rows + c, sizeof(Sixteen));
+    }
+  }
+  for (; p < pixels; ++p) {
+    for (std::int64_t c = 0; c < channels; ++c) planes[c * plane + p] = block[p * kBlock + c];
   }
 }
 
 void planes_to_byte_block(const std::uint8_t* planes, std::int64_t plane, std::int64_t channels,
                           std::int64_t pixels, std::uint8_t* block) {
-  for (std::int64_t p = 0; p < pixels; ++p) {
+  std::int64_t p = 0;
+  for (; p + kBlock <= pixels; p += kBlock) {
+    Sixteen rows[kBlock];
+    for (std::int64_t c = 0; c < kBlock; ++c) {
+      rows[c] = c < channels ? load_sixteen(planes + c * plane + p) : Sixteen{};
+    }
+    transpose_rows<Sixteen>(rows);
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kBlock; ++i) {
+      __builtin_memcpy(block + (p + i) * kBlock, rows + i, sizeof(Sixteen));
+    }
+  }
+  for (; p < pixels; ++p) {
     for (std::int64_t c = 0; c < kBlock; ++c) {
       block[p * kBlock + c] = c < channels ? planes[c * plane + p] : std::uint8_t{0};
     }

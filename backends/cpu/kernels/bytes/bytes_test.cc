@@ -54,5 +54,35 @@ TEST(Bytes, ShortsAreRoundedHalfToEvenAndSaturated) {
   }
 }
 
+TEST(Bytes, BlocksAndPlanesAreEachOthersInverse) {
+  constexpr std::int64_t kPlane = 70;
+  for (const Isa isa : isas_to_test()) {
+    for (const std::int64_t channels : {1, 7, 16}) {
+      for (const std::int64_t pixels : {1, 15, 16, 33, 70}) {
+        std::vector<std::uint8_t> planes(16 * kPlane);
+        for (std::size_t i = 0; i < planes.size(); ++i)
+          planes[i] = static_cast<std::uint8_t>(i * 7);
+        std::vector<std::uint8_t> block(static_cast<std::size_t>(pixels) * 16 + 1, 99);
+        SLUICE_CPU_PICK(isa, planes_to_byte_block)
+        (planes.data(), kPlane, channels, pixels, block.data());
+        for (std::int64_t i = 0; i < pixels * 16; ++i) {
+          const int want =
+              i % 16 < channels ? planes[static_cast<std::size_t>(i % 16 * kPlane + i / 16)] : 0;
+          ASSERT_EQ(block[static_cast<std::size_t>(i)], want) << isa_name(isa) << " at " << i;
+        }
+        EXPECT_EQ(block.back(), 99) << "behind the end";
+        std::vector<std::uint8_t> back(planes.size(), 98);
+        SLUICE_CPU_PICK(isa, byte_block_to_planes)
+        (block.data(), pixels, channels, back.data(), kPlane);
+        for (std::int64_t i = 0; i < 16 * kPlane; ++i) {
+          const auto at = static_cast<std::size_t>(i);
+          const bool is_written = i / kPlane < channels && i % kPlane < pixels;
+          ASSERT_EQ(back[at], is_written ? planes[at] : 98) << isa_name(isa) << " at " << i;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::cpu
