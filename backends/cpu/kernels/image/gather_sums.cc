@@ -1,6 +1,7 @@
 #include "kernels/image/gather_sums.h"
 
 #include "core/simd.h"
+#include "kernels/conv/conv_tile.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 
@@ -48,6 +49,23 @@ void gather_sums(const GatherSums& g, const GatherPlanes& p) {
   }
   for (; c < p.planes; ++c) {
     sum_planes<1>(g, p, p.plane + c * p.plane_size, p.output + c * p.output_size);
+  }
+}
+
+void gather_block_sums(const GatherSums& g, const float* block, std::int64_t first,
+                       std::int64_t count, float* to) {
+  constexpr int kVectors = kBlock / kLanes;
+  std::int64_t t = first == 0 ? 0 : g.ends[first - 1];
+  for (std::int64_t i = first; i < first + count; ++i, to += kBlock) {
+    Vec sums[kVectors] = {};
+    for (const std::int64_t end = g.ends[i]; t < end; ++t) {
+      const float* at = block + std::int64_t{g.index[t]} * kBlock;
+      const Vec weight = broadcast(g.weights[t]);
+      SLUICE_CPU_UNROLL
+      for (int v = 0; v < kVectors; ++v) sums[v] = fmadd(weight, load(at + v * kLanes), sums[v]);
+    }
+    SLUICE_CPU_UNROLL
+    for (int v = 0; v < kVectors; ++v) store(to + v * kLanes, sums[v]);
   }
 }
 

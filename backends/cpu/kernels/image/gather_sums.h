@@ -39,6 +39,10 @@ struct GatherPlanes {
 
 SLUICE_CPU_EACH_ISA(
     /// Writes scale times each sum of each plane, or adds that.
-    void gather_sums(const GatherSums& g, const GatherPlanes& planes);)
+    void gather_sums(const GatherSums& g, const GatherPlanes& planes);
+    /// Writes sums [first, first + count) of 16 planes that lie as a block of c16, [pixels][16], to
+    /// [count][16].
+    void gather_block_sums(const GatherSums& g, const float* block, std::int64_t first,
+                           std::int64_t count, float* to);)
 
 }  // namespace sluice::cpu

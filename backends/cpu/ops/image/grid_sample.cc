@@ -5,7 +5,11 @@
 #include <memory>
 #include <string_view>
 
+#include "core/divide.h"
+#include "core/units.h"
+#include "kernels/conv/conv_tile.h"
 #include "kernels/image/gather_sums.h"
+#include "kernels/image/transpose.h"
 #include "ops/operands/checks.h"
 #include "plugin/registry.h"
 
@@ -19,8 +23,12 @@ constexpr int kAxisTaps = 4;
 /// Taps that are found together, for all channels: as many as a second cache holds beside a plane.
 /// Points may lie anywhere in the plane, which is read anew for each group of them.
 constexpr std::int64_t kTapsTogether = 16384;
-/// Channels that one worker computes from the same taps.
-constexpr std::int64_t kChannels = 16;
+/// Channels that one worker computes from the same taps: a block of c16.
+constexpr std::int64_t kChannels = kBlock;
+/// Pixels that are brought into blocks together, and sums that are brought back.
+constexpr std::int64_t kPixelsTogether = 1024;
+constexpr std::int64_t kSumsTogether = 64;
+constexpr std::int64_t kMostBlockBytes = 64 * 1024 * kKiB;
 
 enum class Mode { kNearest, kLinear, kCubic };
 enum class Outside { kZeros, kBorder, kReflection };
@@ -146,11 +154,17 @@ Status check_grid_sample(const sluice_op& op) {
   return fits ? plugin::ok() : unimplemented("mode");
 }
 
-/// The taps of some points are found once and serve all channels.
+/// The taps of some points are found once and serve all channels. Where there are many of them, the
+/// image is brought into c16 first: a tap is then a few vectors of channels.
 class GridSample : public Kernel {
  public:
   GridSample(const sluice_op& op, Isa isa)
-      : Kernel(op), sampler_(op), gather_(SLUICE_CPU_PICK(isa, gather_sums)) {
+      : Kernel(op),
+        sampler_(op),
+        gather_(SLUICE_CPU_PICK(isa, gather_sums)),
+        gather_block_(SLUICE_CPU_PICK(isa, gather_block_sums)),
+        to_block_(SLUICE_CPU_PICK(isa, planes_to_block)),
+        to_planes_(SLUICE_CPU_PICK(isa, block_to_planes)) {
     const auto x = plugin::dims_of(op.inputs[0].tensor);
     const auto y = plugin::dims_of(op.outputs[0].tensor);
     rank_ = static_cast<int>(x.size()) - 2;
@@ -161,15 +175,21 @@ class GridSample : public Kernel {
     }
     points_ = product(y, 2, static_cast<std::int64_t>(y.size()));
     for (int d = 0; d < rank_; ++d) points_together_ /= sampler_.axis_taps();
+    const std::int64_t taps = kTapsTogether / points_together_;
+    has_blocks_ = taps > 1 && channels_ >= kChannels / 2 && points_ * taps >= 2 * pixels() &&
+                  blocks_bytes() <= kMostBlockBytes;
   }
 
-  void run(const Run& run, int, const Worker& worker) const override {
+  int phases() const override { return has_blocks_ ? 2 : 1; }
+
+  void run(const Run& run, int phase, const Worker& worker) const override {
+    if (has_blocks_ && phase == 0) return fill_blocks(run, worker);
     GatherSums g;
     g.index = reinterpret_cast<std::int32_t*>(worker.scratch);
     g.weights = reinterpret_cast<float*>(g.index + kTapsTogether);
     g.ends = reinterpret_cast<std::int32_t*>(g.weights + kTapsTogether);
     const std::int64_t groups = (points_ + points_together_ - 1) / points_together_;
-    const std::int64_t blocks = (channels_ + kChannels - 1) / kChannels;
+    const std::int64_t blocks = this->blocks();
     const Share share = share_of(batch_ * groups * blocks, 1, worker);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       const std::int64_t n = i / blocks / groups;
@@ -180,6 +200,10 @@ class GridSample : public Kernel {
         for (std::int64_t p = first; p < end; ++p) {
           find_taps(run.input<float>(1) + (n * points_ + p) * rank_, g);
         }
+      }
+      if (has_blocks_) {
+        gather_blocks(run, g, n, i % blocks, first);
+        continue;
       }
       const std::int64_t channel = i % blocks * kChannels;
       const std::int64_t plane = n * channels_ + channel;
@@ -197,12 +221,53 @@ class GridSample : public Kernel {
     extents.writes(0, {batch_, channels_, points_, sizeof(float)});
   }
   std::int64_t scratch_bytes() const override { return kTapsTogether * 12; }
+  std::int64_t shared_bytes() const override { return has_blocks_ ? blocks_bytes() : 0; }
   double cost_ns() const override {
     return static_cast<double>(batch_ * points_) * (20 + 2 * static_cast<double>(channels_));
   }
 
  private:
   std::int64_t pixels() const { return size_[0] * size_[1] * size_[2]; }
+  std::int64_t blocks() const { return divide_up(channels_, kChannels); }
+  /// Of the whole input in c16; a number above kMostBlockBytes if it is larger.
+  std::int64_t blocks_bytes() const {
+    std::int64_t bytes = kChannels * static_cast<std::int64_t>(sizeof(float));
+    for (const std::int64_t dim : {batch_, blocks(), pixels()}) {
+      if (__builtin_mul_overflow(bytes, dim, &bytes)) return kMostBlockBytes + 1;
+    }
+    return bytes;
+  }
+  std::int64_t channels_of(std::int64_t block) const {
+    return std::min(kChannels, channels_ - block * kChannels);
+  }
+
+  void fill_blocks(const Run& run, const Worker& worker) const {
+    const std::int64_t pieces = divide_up(pixels(), kPixelsTogether);
+    const Share share = share_of(batch_ * blocks() * pieces, 1, worker);
+    auto* to = reinterpret_cast<float*>(run.shared());
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const std::int64_t block = i / pieces;  // of all images
+      const std::int64_t first = i % pieces * kPixelsTogether;
+      const std::int64_t plane = block / blocks() * channels_ + block % blocks() * kChannels;
+      to_block_(run.input<float>(0) + plane * pixels() + first, pixels(),
+                channels_of(block % blocks()), std::min(kPixelsTogether, pixels() - first),
+                to + (block * pixels() + first) * kChannels);
+    }
+  }
+
+  /// The sums of a block of image `n`, of points from `first` on.
+  void gather_blocks(const Run& run, const GatherSums& g, std::int64_t n, std::int64_t block,
+                     std::int64_t first) const {
+    alignas(64) float sums[kSumsTogether * kChannels];
+    const float* from = reinterpret_cast<const float*>(run.shared()) +
+                        (n * blocks() + block) * pixels() * kChannels;
+    float* to = run.output<float>(0) + (n * channels_ + block * kChannels) * points_ + first;
+    for (std::int64_t i = 0; i < g.sums; i += kSumsTogether) {
+      const std::int64_t count = std::min(kSumsTogether, g.sums - i);
+      gather_block_(g, from, i, count, sums);
+      to_planes_(sums, count, channels_of(block), to + i, points_);
+    }
+  }
 
   void find_taps(const float* point, GatherSums& g) const {
     AxisTaps axes[kAxes];
@@ -224,6 +289,10 @@ class GridSample : public Kernel {
 
   Sampler sampler_;
   decltype(&portable::gather_sums) gather_;
+  decltype(&portable::gather_block_sums) gather_block_;
+  decltype(&portable::planes_to_block) to_block_;
+  decltype(&portable::block_to_planes) to_planes_;
+  bool has_blocks_ = false;
   int rank_ = 2;
   std::int64_t batch_ = 1, channels_ = 1, points_ = 1;
   std::int64_t points_together_ = kTapsTogether;

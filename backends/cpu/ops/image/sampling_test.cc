@@ -187,6 +187,24 @@ TEST(CpuResize, BytesAgreeInEveryBit) {
 
 // ---- grids --------------------------------------------------------------------------------------
 
+TEST(CpuGridSample, ManyPointsOfManyChannelsAgree) {
+  for (const char* mode : {"linear", "cubic"}) {
+    for (const std::int64_t channels : {9, 16, 35}) {
+      expect_agreement(
+          [&](TestOp& op) {
+            Floats x = random_floats(2 * channels * 33 * 37, 5);
+            x[7] = NAN;
+            x[33 * 37 + 11] = INFINITY;
+            Floats places = random_floats(2 * 67 * 71 * 2, 6);
+            for (float& place : places) place *= 1.2F;
+            op.input({2, channels, 33, 37}, x).input({2, 67, 71, 2}, places);
+            op.output({2, channels, 67, 71}).attribute("mode", mode);
+          },
+          {.kind = "GridSample", .version = 20, .tolerance = 2e-5F});
+    }
+  }
+}
+
 TEST(CpuGridSample, EveryModeOfEveryRankAgrees) {
   for (const char* mode : {"nearest", "linear", "cubic"}) {
     for (const char* padding : {"zeros", "border", "reflection"}) {
