@@ -182,18 +182,55 @@ void plane_windows(const PoolRow& t) {
   }
 }
 
-/// x[0], x[stride], ...; `kStride` is 0 where it is neither 1 nor 2.
+/// x[0], x[stride], ...; `kStride` is 0 where it is not 1.
 template <int kStride>
 SLUICE_CPU_INLINE Vec load_apart(const float* x, std::int64_t stride) {
   if constexpr (kStride == 1) return load(x);
   Vec v;
-  if constexpr (kStride == 2) {
-    VecI even;
-    for (int i = 0; i < kLanes; ++i) even[i] = 2 * i;
-    return shuffle(load(x), load(x + kLanes), even);
-  }
   for (int i = 0; i < kLanes; ++i) v[i] = x[i * stride];
   return v;
+}
+
+// Every second number of two vectors, of the first (0) or the second (1) on. On AVX2 a move across
+// the middle of a vector takes three times as long as one within a half: numbers keep an order of
+// their own until `in_order`.
+
+template <int kFirst>
+SLUICE_CPU_INLINE Vec every_second_of(Vec a, Vec b) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  return _mm256_shuffle_ps(a, b, kFirst == 0 ? 0x88 : 0xdd);
+#else
+  VecI order;
+  for (int i = 0; i < kLanes; ++i) order[i] = 2 * i + kFirst;
+  return shuffle(a, b, order);
+#endif
+}
+
+SLUICE_CPU_INLINE Vec in_order(Vec seconds) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(seconds), 0xd8));
+#else
+  return seconds;
+#endif
+}
+
+/// Joins the columns of kVectors vectors of windows that are two columns apart. Neighbouring
+/// columns of a window come from the same vectors.
+template <PoolKind kKind, bool kChecks, int kVectors>
+SLUICE_CPU_INLINE void join_seconds(const PoolRow& t, const float* at, Vec (&joined)[kVectors]) {
+  for (std::int64_t k = 0; k < t.kernel_cols; ++k, at += t.dilation) {
+    const bool has_next = t.dilation == 1 && k + 1 < t.kernel_cols;
+    SLUICE_CPU_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const Vec a = load(at + v * 2 * kLanes);
+      const Vec b = load(at + (v * 2 + 1) * kLanes);
+      joined[v] = join<kKind, kChecks>(joined[v], every_second_of<0>(a, b));
+      if (has_next) joined[v] = join<kKind, kChecks>(joined[v], every_second_of<1>(a, b));
+    }
+    if (has_next) ++k, ++at;
+  }
+  SLUICE_CPU_UNROLL
+  for (int v = 0; v < kVectors; ++v) joined[v] = in_order(joined[v]);
 }
 
 /// Vectors of windows from window `c` on, of which the last has `lanes`. Lanes are windows.
@@ -203,11 +240,15 @@ SLUICE_CPU_INLINE void padded_vectors(const PoolRow& t, std::int64_t c, int lane
   Vec joined[kVectors];
   for (Vec& j : joined) j = broadcast(neutral<kKind>());
   const float* at = t.columns + c * t.stride;
-  for (std::int64_t k = 0; k < t.kernel_cols; ++k, at += t.dilation) {
-    SLUICE_CPU_UNROLL
-    for (int v = 0; v < kVectors; ++v) {
-      const Vec x = load_apart<kStride>(at + v * kLanes * t.stride, t.stride);
-      joined[v] = join<kKind, kChecks>(joined[v], x);
+  if constexpr (kStride == 2) {
+    join_seconds<kKind, kChecks>(t, at, joined);
+  } else {
+    for (std::int64_t k = 0; k < t.kernel_cols; ++k, at += t.dilation) {
+      SLUICE_CPU_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        const Vec x = load_apart<kStride>(at + v * kLanes * t.stride, t.stride);
+        joined[v] = join<kKind, kChecks>(joined[v], x);
+      }
     }
   }
   SLUICE_CPU_UNROLL

@@ -117,6 +117,7 @@ class Pool : public Kernel {
     row_.dilation = window_.dilation.w;
     row_.pad_begin = window_.pad_begin.w;
     row_.padded_cols = padded_columns(row_);
+    find_rows();
     if (kind != PoolKind::kAverage || plugin::num_elements(op.outputs[0].tensor) == 0) return;
     counted_cols_ = count_columns(row_, counts_pads_ ? -window_.pad_begin.w : 0,
                                   shape_.input.w + (counts_pads_ ? window_.pad_end.w : 0));
@@ -126,23 +127,20 @@ class Pool : public Kernel {
   void run(const Run& run, int, const Worker& worker) const override {
     PoolBatch batch(row_, pool_rows_, worker.scratch);
     const Share share = share_of(shape_.planes * shape_.output.h, 1, worker);
+    if (share.begin == share.end) return;
+    std::int64_t plane = share.begin / shape_.output.h;
+    auto at = static_cast<std::size_t>(share.begin % shape_.output.h);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       PoolRow& row = batch.next();
-      const std::int64_t plane = i / shape_.output.h;
-      // `first` may lie in the padding; `y` is the first row of the image under the window.
-      const std::int64_t first = i % shape_.output.h * window_.stride.h - window_.pad_begin.h;
-      const Share rows = rows_within(window_, first, 0, shape_.input.h);
-      const std::int64_t y = first + rows.begin * window_.dilation.h;
+      const RowsUnder& under = rows_under_[at];
       row.input =
-          run.input<float>(0) + (plane * shape_.input.h + y) * shape_.input.w * shape_.pixel;
-      row.rows = rows.end - rows.begin;
-      row.counted_rows = row.rows;
-      if (counts_pads_) {
-        const Share counted =
-            rows_within(window_, first, -window_.pad_begin.h, shape_.input.h + window_.pad_end.h);
-        row.counted_rows = counted.end - counted.begin;
-      }
+          run.input<float>(0) + (plane * shape_.input.h + under.y) * shape_.input.w * shape_.pixel;
+      row.rows = under.rows;
+      row.counted_rows = under.counted;
       row.output = run.output<float>(0) + i * shape_.output.w * shape_.pixel;
+      if (++at < rows_under_.size()) continue;
+      at = 0;
+      ++plane;
     }
     batch.flush();
   }
@@ -156,11 +154,36 @@ class Pool : public Kernel {
   }
 
  private:
+  /// Rows of the image under the windows of one row of them.
+  struct RowsUnder {
+    std::int64_t y = 0;        ///< the first one
+    std::int64_t rows = 0;     ///< that exist
+    std::int64_t counted = 0;  ///< that a divisor counts
+  };
+
+  /// Found once: divisions for each row of each plane would take as long as its windows.
+  void find_rows() {
+    if (plugin::num_elements(op().outputs[0].tensor) == 0) return;
+    for (std::int64_t i = 0; i < shape_.output.h; ++i) {
+      // May lie in the padding.
+      const std::int64_t first = i * window_.stride.h - window_.pad_begin.h;
+      const Share rows = rows_within(window_, first, 0, shape_.input.h);
+      Share counted = rows;
+      if (counts_pads_) {
+        counted =
+            rows_within(window_, first, -window_.pad_begin.h, shape_.input.h + window_.pad_end.h);
+      }
+      rows_under_.push_back({first + rows.begin * window_.dilation.h, rows.end - rows.begin,
+                             counted.end - counted.begin});
+    }
+  }
+
   PoolShape shape_;
   Window window_;
   bool counts_pads_;
   decltype(&portable::pool_rows) pool_rows_;
   PoolRow row_;
+  std::vector<RowsUnder> rows_under_;  ///< of each row of the output
   std::vector<float> counted_cols_;
 };
 
