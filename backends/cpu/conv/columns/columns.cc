@@ -105,6 +105,14 @@ bool ColumnWindow::is_identity() const {
   return true;
 }
 
+bool ColumnWindow::is_tiling() const {
+  for (int d = 0; d < kAxes; ++d) {
+    const bool meets_all = kernel[d] == stride[d] && image[d] == windows[d] * stride[d];
+    if (!meets_all || pad[d] != 0 || dilation[d] != 1) return false;
+  }
+  return stride[2] > 1;
+}
+
 Status read_column_window(const sluice_op& op, std::span<const std::int64_t> kernel,
                           std::span<const std::int64_t> windows,
                           std::span<const std::int64_t> image, ColumnWindow* w) {
@@ -138,28 +146,34 @@ Status read_column_window(const sluice_op& op, std::span<const std::int64_t> ker
 //     all.begin       some.begin              some.end      all.end
 //     |    padding    |  pixels of the image  |   padding   |
 //
-// `to` is moved back by `all.begin`, so that to[i] belongs to window i.
+// `to` is moved back by `all.begin`, so that to[i] belongs to window i. Where the padding lies is
+// found once for all channels: it would take longer than the copy of a row.
 template <typename T>
-void fill_columns(const ColumnWindow& w, const T* plane, std::int64_t first, std::int64_t count,
-                  T* columns, std::int64_t row, T padding) {
+void fill_columns(const ColumnWindow& w, std::int64_t first, std::int64_t count,
+                  const FilledColumns<T>& filled) {
+  const std::int64_t channel_columns = w.taps() * filled.row;
   for_each_segment(w, first, count, [&](auto tap, auto at, auto line, Share all, auto shift) {
-    T* to = columns + tap * row + at - all.begin;
     const Share some = line < 0 ? Share{all.end, all.end} : inside(w, 2, shift, all);
-    std::fill(to + all.begin, to + some.begin, padding);
-    const T* from = plane + line + shift;
-    if (w.stride[2] == 1) {
-      if (some.begin < some.end) std::copy(from + some.begin, from + some.end, to + some.begin);
-    } else {
-      for (std::int64_t i = some.begin; i < some.end; ++i) to[i] = from[i * w.stride[2]];
+    T* to = filled.columns + tap * filled.row + at - all.begin;
+    const T* from = filled.plane + line + shift;
+    for (std::int64_t c = 0; c < filled.channels; ++c) {
+      std::fill(to + all.begin, to + some.begin, filled.padding);
+      if (w.stride[2] == 1) {
+        if (some.begin < some.end) std::copy(from + some.begin, from + some.end, to + some.begin);
+      } else {
+        for (std::int64_t i = some.begin; i < some.end; ++i) to[i] = from[i * w.stride[2]];
+      }
+      std::fill(to + some.end, to + all.end, filled.padding);
+      to += channel_columns;
+      from += filled.plane_size;
     }
-    std::fill(to + some.end, to + all.end, padding);
   });
 }
 
-template void fill_columns(const ColumnWindow&, const float*, std::int64_t, std::int64_t, float*,
-                           std::int64_t, float);
-template void fill_columns(const ColumnWindow&, const std::uint8_t*, std::int64_t, std::int64_t,
-                           std::uint8_t*, std::int64_t, std::uint8_t);
+template void fill_columns(const ColumnWindow&, std::int64_t, std::int64_t,
+                           const FilledColumns<float>&);
+template void fill_columns(const ColumnWindow&, std::int64_t, std::int64_t,
+                           const FilledColumns<std::uint8_t>&);
 
 namespace {
 
@@ -169,6 +183,8 @@ struct Added {
   const float* columns;
   std::int64_t row;  ///< from one tap to the next
   float* plane;
+  bool replaces = false;
+  float bias = 0;
 };
 
 /// Neighbouring windows meet neighbouring pixels: each row of the image gets all its rows of
@@ -176,7 +192,10 @@ struct Added {
 class NeighbourAdder {
  public:
   NeighbourAdder(const Added& added, const WindowBlock& block, Isa isa)
-      : added_(added), w_(added.w), block_(block), add_(SLUICE_CPU_PICK(isa, add_shifted_rows)) {}
+      : added_(added), w_(added.w), block_(block), add_(SLUICE_CPU_PICK(isa, add_shifted_rows)) {
+    for (std::int64_t kw = 0; kw < std::min(w_.kernel[2], kMostRows); ++kw)
+      shifted_[kw] = shifted(kw);
+  }
 
   void run() {
     const std::int64_t first = block_.rows.begin * w_.stride[1] - w_.pad[1];
@@ -211,13 +230,21 @@ class NeighbourAdder {
     const float* line = added_.columns + tap * added_.row + block_.at +
                         (window - block_.rows.begin) * w_.windows[2] - block_.columns.begin;
     for (std::int64_t kw = 0; kw < w_.kernel[2]; ++kw, line += added_.row) {
-      const std::int64_t shift = kw * w_.dilation[2] - w_.pad[2];
-      const std::int64_t begin = std::max<std::int64_t>(block_.columns.begin + shift, 0);
-      const std::int64_t end = std::min(block_.columns.end + shift, w_.image[2]);
-      if (begin >= end) continue;
-      rows_[count_++] = {line - shift, begin, end};
+      const Shifted one = kw < kMostRows ? shifted_[kw] : shifted(kw);
+      if (one.begin >= one.end) continue;
+      rows_[count_++] = {line - one.shift, one.begin, one.end};
       if (count_ == kMostRows) flush(to);
     }
+  }
+
+  /// Where a tap of the windows lies in a row of the image; the same for all rows.
+  struct Shifted {
+    std::int64_t shift, begin, end;
+  };
+  Shifted shifted(std::int64_t kw) const {
+    const std::int64_t shift = kw * w_.dilation[2] - w_.pad[2];
+    return {shift, std::max<std::int64_t>(block_.columns.begin + shift, 0),
+            std::min(block_.columns.end + shift, w_.image[2])};
   }
 
   void flush(float* to) {
@@ -229,6 +256,7 @@ class NeighbourAdder {
   const ColumnWindow& w_;
   const WindowBlock& block_;
   decltype(&portable::add_shifted_rows) add_;
+  Shifted shifted_[kMostRows];
   ShiftedRow rows_[kMostRows];
   std::int64_t count_ = 0;
 };
@@ -260,6 +288,8 @@ void add_apart(const Added& all, const WindowBlock& block, Isa isa) {
         added.rows = rows.end - rows.begin;
         added.count = some.end - some.begin;
         added.to_step = w.stride[2];
+        added.replaces = all.replaces;
+        added.bias = all.bias;
         // The next tap's windows meet the pixels between, where they are the same ones.
         if (w.stride[2] == 2 && w.dilation[2] == 1 && kw + 1 < w.kernel[2]) {
           const Share next = inside(w, 2, shift_w + 1, block.columns);
@@ -282,6 +312,12 @@ void add_columns(const ColumnWindow& w, const float* columns, std::int64_t row, 
   for_each_block(w, first, count, [&](const WindowBlock& block) {
     w.stride[2] == 1 ? NeighbourAdder(added, block, isa).run() : add_apart(added, block, isa);
   });
+}
+
+void place_columns(const ColumnWindow& w, const float* columns, std::int64_t row,
+                   std::int64_t first, std::int64_t count, float bias, float* plane, Isa isa) {
+  const Added added = {w, columns, row, plane, true, bias};
+  for_each_block(w, first, count, [&](const WindowBlock& block) { add_apart(added, block, isa); });
 }
 
 }  // namespace sluice::cpu

@@ -25,6 +25,8 @@ struct ColumnWindow {
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   /// Whether each window is the pixel of its own place.
   bool is_identity() const;
+  /// Whether each pixel meets one tap of one window, and a row of the image several taps of each.
+  bool is_tiling() const;
 };
 
 /// Reads strides, dilations, pads and auto_pad. Sizes are of the spatial axes.
@@ -33,14 +35,29 @@ Status read_column_window(const sluice_op& op, std::span<const std::int64_t> ker
                           std::span<const std::int64_t> windows,
                           std::span<const std::int64_t> image, ColumnWindow* window);
 
-/// Of one channel: what the taps of windows [first, first + count) meet, `padding` around the
-/// image. Row t, `row` elements apart, is tap t. Of floats and of bytes.
+/// Channels and the columns that they fill: row c * taps + t, `row` elements apart, is tap t of
+/// channel c.
 template <typename T>
-void fill_columns(const ColumnWindow& window, const T* plane, std::int64_t first,
-                  std::int64_t count, T* columns, std::int64_t row, T padding = {});
+struct FilledColumns {
+  const T* plane = nullptr;
+  std::int64_t plane_size = 0;  ///< elements from a channel to the next
+  std::int64_t channels = 1;
+  T* columns = nullptr;
+  std::int64_t row = 0;
+  T padding = {};  ///< around the image
+};
+
+/// What the taps of windows [first, first + count) meet. Of floats and of bytes.
+template <typename T>
+void fill_columns(const ColumnWindow& window, std::int64_t first, std::int64_t count,
+                  const FilledColumns<T>& filled);
 
 /// The other way: adds each element to the pixel that its tap meets; those in the padding are lost.
 void add_columns(const ColumnWindow& window, const float* columns, std::int64_t row,
                  std::int64_t first, std::int64_t count, float* plane, Isa isa);
+
+/// The same where `window` is tiling: each pixel becomes its element plus `bias`.
+void place_columns(const ColumnWindow& window, const float* columns, std::int64_t row,
+                   std::int64_t first, std::int64_t count, float bias, float* plane, Isa isa);
 
 }  // namespace sluice::cpu

@@ -6,7 +6,12 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
-SLUICE_CPU_INLINE void add_first(float* to, Vec x, std::int64_t count) {
+/// To `count` places, to what is there or replacing it.
+template <bool kReplaces>
+SLUICE_CPU_INLINE void put_first(float* to, Vec x, std::int64_t count) {
+  if constexpr (kReplaces) {
+    return count >= kLanes ? store(to, x) : store_first(to, x, static_cast<int>(count));
+  }
   if (count >= kLanes) return store(to, load(to) + x);
   store_first(to, load_first(to, static_cast<int>(count)) + x, static_cast<int>(count));
 }
@@ -16,7 +21,14 @@ SLUICE_CPU_INLINE Vec load_between(const float* p, int begin, int end) {
 #if defined(__AVX512F__)
   return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << end) - (1U << begin)), p);
 #elif defined(__AVX2__)
-  return _mm256_maskload_ps(p, _mm256_andnot_si256(first_mask(begin), first_mask(end)));
+  // Lanes before `end` and from `begin` on, each one load from here.
+  static constexpr std::int32_t kMasks[] = {-1, -1, -1, -1, -1, -1, -1, -1, 0,  0,  0,  0,
+                                            0,  0,  0,  0,  -1, -1, -1, -1, -1, -1, -1, -1};
+  const auto mask_at = [](int at) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMasks + at));
+  };
+  return _mm256_maskload_ps(p,
+                            _mm256_and_si256(mask_at(kLanes - end), mask_at(2 * kLanes - begin)));
 #else
   Vec v{};
   for (int i = begin; i < end; ++i) v[i] = p[i];
@@ -36,14 +48,16 @@ SLUICE_CPU_INLINE void add_apart(const float* from, std::int64_t count, float* t
     const std::int64_t left = count - i < kLanes ? count - i : kLanes;
     const Vec x = left == kLanes ? load(from + i) : load_first(from + i, static_cast<int>(left));
     const std::int64_t places = 2 * left - 1;
-    add_first(to + 2 * i, shuffle(x, Vec{}, low), places);
-    if (places > kLanes) add_first(to + 2 * i + kLanes, shuffle(x, Vec{}, high), places - kLanes);
+    put_first<false>(to + 2 * i, shuffle(x, Vec{}, low), places);
+    if (places > kLanes)
+      put_first<false>(to + 2 * i + kLanes, shuffle(x, Vec{}, high), places - kLanes);
   }
 }
 
 /// To all places, those of `even` and of `odd` in turns.
-SLUICE_CPU_INLINE void add_in_turns(const float* even, const float* odd, std::int64_t count,
-                                    float* to) {
+template <bool kReplaces>
+SLUICE_CPU_INLINE void put_in_turns(const float* even, const float* odd, std::int64_t count,
+                                    Vec bias, float* to) {
   VecI low;
   VecI high;
   for (int i = 0; i < kLanes; ++i) {
@@ -53,11 +67,29 @@ SLUICE_CPU_INLINE void add_in_turns(const float* even, const float* odd, std::in
   for (std::int64_t i = 0; i < count; i += kLanes) {
     const std::int64_t left = count - i < kLanes ? count - i : kLanes;
     const int lanes = static_cast<int>(left);
-    const Vec a = lanes == kLanes ? load(even + i) : load_first(even + i, lanes);
-    const Vec b = lanes == kLanes ? load(odd + i) : load_first(odd + i, lanes);
-    add_first(to + 2 * i, shuffle(a, b, low), 2 * left);
-    if (2 * left > kLanes) add_first(to + 2 * i + kLanes, shuffle(a, b, high), 2 * left - kLanes);
+    const Vec a = (lanes == kLanes ? load(even + i) : load_first(even + i, lanes)) + bias;
+    const Vec b = (lanes == kLanes ? load(odd + i) : load_first(odd + i, lanes)) + bias;
+    float* at = to + 2 * i;
+    put_first<kReplaces>(at, shuffle(a, b, low), 2 * left);
+    if (2 * left <= kLanes) continue;
+    put_first<kReplaces>(at + kLanes, shuffle(a, b, high), 2 * left - kLanes);
   }
+}
+
+/// One row. `between` may be null.
+SLUICE_CPU_INLINE void add_row(const AddedRows& rows, const float* from, const float* between,
+                               float* to) {
+  if (between != nullptr) return put_in_turns<false>(from, between, rows.count, Vec{}, to);
+  if (rows.to_step == 2) return add_apart(from, rows.count, to);
+  for (std::int64_t i = 0; i < rows.count; ++i) to[i * rows.to_step] += from[i];
+}
+
+SLUICE_CPU_INLINE void replace_row(const AddedRows& rows, const float* from, const float* between,
+                                   float* to) {
+  if (between != nullptr) {
+    return put_in_turns<true>(from, between, rows.count, broadcast(rows.bias), to);
+  }
+  for (std::int64_t i = 0; i < rows.count; ++i) to[i * rows.to_step] = from[i] + rows.bias;
 }
 
 }  // namespace
@@ -97,13 +129,9 @@ void add_rows(const AddedRows& rows) {
   for (std::int64_t r = 0; r < rows.rows; ++r) {
     const float* from = rows.from + r * rows.from_row;
     float* to = rows.to + r * rows.to_row;
-    if (rows.from_between != nullptr) {
-      add_in_turns(from, rows.from_between + r * rows.from_row, rows.count, to);
-    } else if (rows.to_step == 2) {
-      add_apart(from, rows.count, to);
-    } else {
-      for (std::int64_t i = 0; i < rows.count; ++i) to[i * rows.to_step] += from[i];
-    }
+    const float* between =
+        rows.from_between == nullptr ? nullptr : rows.from_between + r * rows.from_row;
+    rows.replaces ? replace_row(rows, from, between, to) : add_row(rows, from, between, to);
   }
 }
 

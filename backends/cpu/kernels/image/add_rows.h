@@ -17,6 +17,8 @@ struct AddedRows {
   std::int64_t rows = 0;
   std::int64_t count = 0;    ///< numbers of a row
   std::int64_t to_step = 1;  ///< from one number of a row to the next in the image
+  bool replaces = false;     ///< what is there by the number plus `bias`
+  float bias = 0;
 };
 
 /// Numbers that belong to columns [begin, end) of a row of an image: from[i] to column i.
@@ -32,8 +34,8 @@ SLUICE_CPU_EACH_ISA(
     void add_shifted_rows(const ShiftedRow* rows, std::int64_t count, std::int64_t width,
                           float* to);
     /// to[r * to_row + i * to_step] += from[r * from_row + i], and likewise `from_between` one
-    /// place further. The kernel may write the elements between as they were: no other worker may
-    /// write the image meanwhile.
+    /// place further; or the same with = and the bias. The kernel may write the elements between as
+    /// they were: no other worker may write the image meanwhile.
     void add_rows(const AddedRows& rows);)
 
 }  // namespace sluice::cpu

@@ -65,10 +65,8 @@ class ColumnConv : public Kernel {
   virtual void fill(const Run& run, std::int64_t image_group, std::int64_t first,
                     std::int64_t count, float* columns) const {
     const float* x = run.input<float>(0) + image_group * channels_.inputs * window_.pixels();
-    for (std::int64_t c = 0; c < channels_.inputs; ++c) {
-      fill_columns(window_, x + c * window_.pixels(), first, count,
-                   columns + c * window_.taps() * block_, block_);
-    }
+    fill_columns<float>(window_, first, count,
+                        {x, window_.pixels(), channels_.inputs, columns, block_});
   }
   virtual bool reads_in_place() const { return window_.is_identity(); }
 

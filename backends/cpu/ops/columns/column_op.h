@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "conv/columns/columns.h"
+#include "core/divide.h"
 #include "kernels/matrix/gemm.h"
 #include "ops/operands/checks.h"
 
@@ -25,13 +26,17 @@ inline GemmPlan column_product(std::int64_t rows, std::int64_t columns, std::int
 }
 
 /// Columns that are computed at a time, so that a block of `rows` of them stays in the second-level
-/// cache, and there is a block for each of some workers.
+/// cache, and there is a block for each of some workers. Blocks are about as wide as each other,
+/// and of whole vectors.
 inline std::int64_t columns_at_once(std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kBlockFloats = 128 << 10;
   constexpr std::int64_t kLeast = 64;
   constexpr std::int64_t kMost = 1024;
-  return std::min(columns,
-                  std::clamp(kBlockFloats / std::max<std::int64_t>(rows, 1), kLeast, kMost));
+  constexpr std::int64_t kVector = 16;
+  const std::int64_t most =
+      std::clamp(kBlockFloats / std::max<std::int64_t>(rows, 1), kLeast, kMost);
+  const std::int64_t even = divide_up(columns, divide_up(columns, most));
+  return std::min(columns, divide_up(even, kVector) * kVector);
 }
 
 /// Reads a convolution of images [N, C, spatial...] with weights [M, C/group, kernel...] to

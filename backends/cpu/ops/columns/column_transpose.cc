@@ -30,7 +30,7 @@ class ColumnTranspose : public Kernel {
         channels_(channels),
         window_(window),
         block_(std::clamp<std::int64_t>(kRows / window.taps(), 1, channels.outputs)),
-        columns_(columns_at_once(block_ * window.taps(), window.places())),
+        columns_(columns_together(block_ * window.taps(), window)),
         plan_(column_product(block_ * window.taps(), columns_, channels.inputs)) {
     plan_.a_row = 1;
     plan_.a_step = channels.outputs * window.taps();
@@ -65,6 +65,15 @@ class ColumnTranspose : public Kernel {
  private:
   static constexpr std::int64_t kRows = 96;  ///< of a product, about
 
+  /// Windows whose columns stay in the cache until they are added: rows of them, if that is some.
+  static std::int64_t columns_together(std::int64_t rows, const ColumnWindow& window) {
+    constexpr std::int64_t kBlockFloats = 16 << 10;
+    constexpr std::int64_t kLeast = 64;
+    const std::int64_t width = window.windows[2];
+    const std::int64_t most = std::max(kLeast, kBlockFloats / rows);
+    return std::min(window.places(), most < width ? most : most / width * width);
+  }
+
   std::int64_t product_bytes() const {
     return (SLUICE_CPU_PICK(isa_, gemm_scratch_bytes)(plan_) + 63) / 64 * 64;
   }
@@ -76,11 +85,11 @@ class ColumnTranspose : public Kernel {
     const std::int64_t taps = window_.taps();
     float* columns = reinterpret_cast<float*>(scratch + product_bytes());
     float* y = run.output<float>(0) + (image_group * channels_.outputs + first) * window_.pixels();
+    const float* biases =
+        has_input(op(), 2) ? run.input<float>(2) + group * channels_.outputs + first : nullptr;
     // The image begins as its bias, because columns are added to it.
-    for (std::int64_t m = 0; m < count; ++m) {
-      const float bias =
-          has_input(op(), 2) ? run.input<float>(2)[group * channels_.outputs + first + m] : 0;
-      std::fill_n(y + m * window_.pixels(), window_.pixels(), bias);
+    for (std::int64_t m = 0; m < count && !window_.is_tiling(); ++m) {
+      std::fill_n(y + m * window_.pixels(), window_.pixels(), biases == nullptr ? 0 : biases[m]);
     }
     GemmPlan plan = plan_;
     plan.m = count * taps;
@@ -93,8 +102,14 @@ class ColumnTranspose : public Kernel {
       args.b = run.input<float>(0) + image_group * channels_.inputs * window_.places() + place;
       SLUICE_CPU_PICK(isa_, run_gemm)(plan, args, Worker{0, 1, scratch});
       for (std::int64_t m = 0; m < count; ++m) {
-        add_columns(window_, columns + m * taps * plan.n, plan.n, place, plan.n,
-                    y + m * window_.pixels(), isa_);
+        const float* from = columns + m * taps * plan.n;
+        float* to = y + m * window_.pixels();
+        if (window_.is_tiling()) {
+          const float bias = biases == nullptr ? 0 : biases[m];
+          place_columns(window_, from, plan.n, place, plan.n, bias, to, isa_);
+        } else {
+          add_columns(window_, from, plan.n, place, plan.n, to, isa_);
+        }
       }
     }
   }
@@ -165,8 +180,8 @@ class ColumnsToImage : public Kernel {
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       float* y = run.output<float>(0) + i * window_.pixels();
       std::fill_n(y, window_.pixels(), 0.0F);
-      add_columns(window_, run.input<float>(0) + i * window_.taps() * places, places, 0, places, y,
-                  isa_);
+      const float* from = run.input<float>(0) + i * window_.taps() * places;
+      add_columns(window_, from, places, 0, places, y, isa_);
     }
   }
   void extents(Extents& extents) const override {

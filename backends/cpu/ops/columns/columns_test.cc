@@ -95,6 +95,11 @@ TEST(CpuColumns, SpreadsElements) {
               kind);
   expect_conv({.x = {1, 2, 5, 6}, .w = {2, 3, 2, 3}, .y = {1, 3, 7, 10}, .dilations = {2, 2}},
               kind);
+  expect_conv({.x = {1, 3, 50, 41}, .w = {3, 40, 2, 2}, .y = {1, 40, 100, 82}, .strides = {2, 2}},
+              kind);
+  expect_conv({.x = {2, 3, 4, 21}, .w = {3, 5, 3, 3}, .y = {2, 5, 12, 63}, .strides = {3, 3}},
+              kind);
+  expect_conv({.x = {1, 2, 300}, .w = {2, 60, 2}, .y = {1, 60, 600}, .strides = {2}}, kind);
   expect_conv(
       {.x = {1, 2, 3, 4, 5}, .w = {2, 3, 2, 2, 2}, .y = {1, 3, 6, 8, 10}, .strides = {2, 2, 2}},
       kind);

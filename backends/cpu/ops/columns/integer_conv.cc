@@ -98,10 +98,9 @@ class IntegerConv : public Kernel {
       from.b = x + first;
       from.row = window_.pixels();
     } else {
-      for (std::int64_t c = 0; c < channels_.inputs; ++c) {
-        fill_columns(window_, x + c * window_.pixels(), first, count,
-                     columns + c * window_.taps() * panels_.width, panels_.width, padding);
-      }
+      fill_columns<std::uint8_t>(
+          window_, first, count,
+          {x, window_.pixels(), channels_.inputs, columns, panels_.width, padding});
     }
     pack_sum_panel(panels_, from, zeros, first, isa_, scratch);
     const std::int64_t row = image_group % channels_.groups * channels_.outputs;
