@@ -175,7 +175,7 @@ Output run(const Case& c, Isa isa, int workers, bool writes_bytes) {
 }
 
 /// Every instruction set and 1 to 3 workers give what arithmetic on numbers gives.
-/// Weights are at most `largest`, where that is given.
+/// A `largest` above 0 cuts the weights to that magnitude.
 void expect_right(const ConvShape& shape, Residual kind = Residual::kNone, int largest = 0) {
   Case c(shape, kind);
   for (std::int8_t& w : c.w) {

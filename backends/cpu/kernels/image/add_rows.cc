@@ -6,7 +6,7 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
-/// To `count` places, to what is there or replacing it.
+/// Adds the first `count` lanes of `x` to `to`, or writes them over it.
 template <bool kReplaces>
 SLUICE_CPU_INLINE void put_first(float* to, Vec x, std::int64_t count) {
   if constexpr (kReplaces) {

@@ -161,7 +161,7 @@ class Pool : public Kernel {
     std::int64_t counted = 0;  ///< that a divisor counts
   };
 
-  /// Found once: divisions for each row of each plane would take as long as its windows.
+  /// Fills `rows_under_`. Without the table each row of each plane would need divisions.
   void find_rows() {
     if (plugin::num_elements(op().outputs[0].tensor) == 0) return;
     for (std::int64_t i = 0; i < shape_.output.h; ++i) {
