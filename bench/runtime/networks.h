@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "base/system/processor.h"
 #include "ir/text/graph_text.h"
 #include "ops/inference.h"
 #include "package/executable.h"
 #include "runtime/engine.h"
-#include "topology/cores/plugin_cores.h"
 
 namespace sluice::bench {
 
@@ -58,7 +58,7 @@ inline runtime::EngineOptions this_machine() {
   terms::Device device;
   device.id = terms::DeviceId(0);
   device.kind = std::string(terms::kCpuKind);
-  for (const std::int32_t cpu : topology::usable_cpus()) device.cpus.push_back({cpu});
+  for (const std::int32_t cpu : usable_cpus()) device.cpus.push_back({cpu});
   device.num_cores = static_cast<std::int32_t>(device.cpus.size());
   runtime::EngineOptions options;
   options.devices.devices = {device};

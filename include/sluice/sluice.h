@@ -71,11 +71,15 @@ SLUICE_API sluice_code sluice_set_log(sluice_log_callback callback, void* user_d
 #define SLUICE_EXECUTOR_DATAFLOW 2
 #define SLUICE_EXECUTOR_PARALLEL 3
 
-/* How a model is loaded. All fields but struct_size may be zero. */
+/* How a model is loaded. All fields but struct_size may be zero.
+ *
+ * With `cores`, runs compute on those alone. On the host's processors, core i is the i-th processor
+ * that the thread which opens the model may use. A run on another processor moves its thread there
+ * and gives it its affinity back at the end, also when the run fails. */
 typedef struct sluice_open_options {
   uint32_t struct_size;    /* sizeof(sluice_open_options) */
   int32_t num_threads;     /* number of cores to use; 0: all cores that the process may use */
-  const int32_t* cores;    /* [num_cores] core numbers; null: Sluice chooses */
+  const int32_t* cores;    /* [num_cores] core numbers, see below; null: Sluice chooses */
   int32_t num_cores;       /* length of `cores` */
   int32_t executor;        /* SLUICE_EXECUTOR_...; 0: what the model was compiled for */
   const char* backend_dir; /* folder of plug-ins; null: $SLUICE_BACKEND_PATH, then the default */

@@ -335,36 +335,55 @@ enum class Executor : std::int32_t {
   kParallel = SLUICE_EXECUTOR_PARALLEL,
 };
 
-/// A loaded model. Movable; usable from any thread.
+/// How a model is loaded. `sluice_open_options` says what each field does; defaults are its zeros.
+struct OpenOptions {
+  std::int32_t num_threads = 0;          ///< number of cores; 0: all that the process may use
+  std::vector<std::int32_t> cores = {};  ///< core numbers, which runs keep to; empty: any
+  Executor executor = Executor::kAsCompiled;
+  std::string backend_dir = {};
+  std::int64_t max_loop_iterations = 0;
+  std::int64_t max_recorded_bytes = 0;
+  std::optional<std::uint64_t> seed = std::nullopt;  ///< nullopt: from a number of the system
+};
+
+/// A loaded model. Movable; usable from any thread. Each way to open one takes OpenOptions, or only
+/// their `num_threads`.
 class Model {
  public:
-  /// Opens the `.sluice` file at `path`. `num_threads` 0 uses all cores that the process may use.
-  /// Random operators start from `seed`, or from a number of the system.
-  static Expected<Model> open(const std::string& path, std::int32_t num_threads = 0,
-                              Executor executor = Executor::kAsCompiled,
-                              std::optional<std::uint64_t> seed = std::nullopt) {
-    sluice_open_options options = open_options(num_threads);
-    options.executor = static_cast<std::int32_t>(executor);
-    options.has_seed = seed ? 1 : 0;
-    options.seed = seed.value_or(0);
+  /// Opens the `.sluice` file at `path`.
+  static Expected<Model> open(const std::string& path, std::int32_t num_threads = 0) {
+    return open(path, with_threads(num_threads));
+  }
+  static Expected<Model> open(const std::string& path, const OpenOptions& options) {
+    const sluice_open_options given = in_c(options);
     sluice_model* handle = nullptr;
-    return opened(sluice_model_open(path.c_str(), &options, &handle), handle);
+    return opened(sluice_model_open(path.c_str(), &given, &handle), handle);
   }
   /// Opens a copy of the bytes of a `.sluice` file.
   static Expected<Model> open_copy(std::span<const std::byte> bytes, std::int32_t num_threads = 0) {
-    return open_bytes(bytes, SLUICE_BYTES_COPY, num_threads);
+    return open_copy(bytes, with_threads(num_threads));
+  }
+  static Expected<Model> open_copy(std::span<const std::byte> bytes, const OpenOptions& options) {
+    return open_bytes(bytes, SLUICE_BYTES_COPY, options);
   }
   /// Opens the bytes of a `.sluice` file in place. They are aligned to 64 bytes and outlive the
   /// model and its contexts.
   static Expected<Model> open_borrowed(std::span<const std::byte> bytes,
                                        std::int32_t num_threads = 0) {
-    return open_bytes(bytes, SLUICE_BYTES_BORROW, num_threads);
+    return open_borrowed(bytes, with_threads(num_threads));
+  }
+  static Expected<Model> open_borrowed(std::span<const std::byte> bytes,
+                                       const OpenOptions& options) {
+    return open_bytes(bytes, SLUICE_BYTES_BORROW, options);
   }
   /// Opens the file of a descriptor, which stays the caller's.
   static Expected<Model> open_fd(int fd, std::int32_t num_threads = 0) {
-    const sluice_open_options options = open_options(num_threads);
+    return open_fd(fd, with_threads(num_threads));
+  }
+  static Expected<Model> open_fd(int fd, const OpenOptions& options) {
+    const sluice_open_options given = in_c(options);
     sluice_model* handle = nullptr;
-    return opened(sluice_model_open_fd(fd, &options, &handle), handle);
+    return opened(sluice_model_open_fd(fd, &given, &handle), handle);
   }
 
   /// Random operators of the runs that start from now on start from `seed`.
@@ -408,11 +427,25 @@ class Model {
 
  private:
   explicit Model(sluice_model* handle) : handle_(handle) {}
-  static sluice_open_options open_options(std::int32_t num_threads) {
-    sluice_open_options options = {};
-    options.struct_size = sizeof(options);
+  static OpenOptions with_threads(std::int32_t num_threads) {
+    OpenOptions options;
     options.num_threads = num_threads;
     return options;
+  }
+  /// Refers to the memory of `options`.
+  static sluice_open_options in_c(const OpenOptions& options) {
+    sluice_open_options given = {};
+    given.struct_size = sizeof(given);
+    given.num_threads = options.num_threads;
+    given.cores = options.cores.data();
+    given.num_cores = static_cast<std::int32_t>(options.cores.size());
+    given.executor = static_cast<std::int32_t>(options.executor);
+    given.backend_dir = options.backend_dir.empty() ? nullptr : options.backend_dir.c_str();
+    given.max_loop_iterations = options.max_loop_iterations;
+    given.max_recorded_bytes = options.max_recorded_bytes;
+    given.has_seed = options.seed ? 1 : 0;
+    given.seed = options.seed.value_or(0);
+    return given;
   }
   /// `handle` is a reference because the call that gives `code` sets it, and arguments have no
   /// order.
@@ -421,10 +454,10 @@ class Model {
     return Model(handle);
   }
   static Expected<Model> open_bytes(std::span<const std::byte> bytes, std::int32_t ownership,
-                                    std::int32_t num_threads) {
-    const sluice_open_options options = open_options(num_threads);
+                                    const OpenOptions& options) {
+    const sluice_open_options given = in_c(options);
     sluice_model* handle = nullptr;
-    return opened(sluice_model_open_bytes(bytes.data(), bytes.size(), ownership, &options, &handle),
+    return opened(sluice_model_open_bytes(bytes.data(), bytes.size(), ownership, &given, &handle),
                   handle);
   }
   std::unique_ptr<sluice_model, detail::Deleter<sluice_model, sluice_model_close>> handle_;

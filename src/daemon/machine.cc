@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/system/processor.h"
 #include "runtime/inference/simulated_drivers.h"
 #include "runtime/inference/thread_driver.h"
-#include "topology/cores/plugin_cores.h"
 #include "topology/discovery/discovery.h"
 #include "topology/map/device_map_json.h"
 #include "topology/map/logical_ids.h"
@@ -45,7 +45,7 @@ Result<terms::DeviceId> find_named(const topology::DeviceMap& map, const std::st
 
 /// Fails: kFailedPrecondition for a processor of the map that this process may not use.
 Status check_processors(const topology::DeviceMap& map) {
-  const std::vector<std::int32_t> usable = topology::usable_cpus();
+  const std::vector<std::int32_t> usable = usable_cpus();
   for (const terms::Device& device : map.devices) {
     for (const auto& threads : device.cpus) {
       for (const std::int32_t cpu : threads) {

@@ -44,7 +44,7 @@ struct LoadOptions {
   /// One per segment of the executable (package::segments_of); segments with equal placements share
   /// one group of cores. Empty: all segments on device 0, by `cores` and `num_threads`.
   std::vector<SegmentPlacement> segments;
-  /// Cores of device 0 that the model's groups take; empty for `num_threads` of them.
+  /// Cores of device 0, which Context::run keeps its thread to; empty for `num_threads` of them.
   std::vector<std::int32_t> cores;
   /// 0 for all cores that the process may use. Ignored if `cores` is set.
   int num_threads = 0;

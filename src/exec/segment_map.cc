@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "backend/extensions/events.h"
+#include "base/system/processor.h"
 #include "base/text/plural.h"
+#include "terms/device.h"
 
 namespace sluice::exec {
 namespace {
@@ -49,6 +51,7 @@ class Mapper {
       SLUICE_TRY(add(i, specs[i], end));
     }
     SLUICE_TRY(add_bodies());
+    add_cpus();
     map_.lanes.resize(map_.groups.size());
     if (executor_ == ExecutorKind::kParallel) SLUICE_TRY(add_lanes());
     add_devices();
@@ -119,6 +122,22 @@ class Mapper {
         SLUICE_TRY(device::StreamPool::create(map_.groups.back(), kStreamOptions)));
     made_.emplace_back(backend, placement);
     return made_.size() - 1;
+  }
+
+  /// A plug-in for the host numbers the processors that the thread may use; see
+  /// topology/cores/plugin_cores.h.
+  void add_cpus() {
+    if (!options_.segments.empty() || options_.cores.empty()) return;
+    const bool is_on_cpu = std::ranges::any_of(made_, [&](const auto& made) {
+      const auto device = static_cast<std::size_t>(made.second.device);
+      return backends_[made.first]->devices()[device].kind == terms::kCpuKind;
+    });
+    if (!is_on_cpu) return;
+    const std::vector<std::int32_t> usable = usable_cpus();
+    for (const std::int32_t core : options_.cores) {
+      const auto number = static_cast<std::size_t>(core);
+      if (number < usable.size()) map_.cpus.push_back(usable[number]);
+    }
   }
 
   /// A group whose device reads host memory runs lists on the thread that submits them. It gets a

@@ -17,6 +17,10 @@ struct SegmentMap {
   std::vector<std::size_t> group_index;          ///< by segment: into `groups`
   std::vector<std::shared_ptr<const backend::Group>> groups;  ///< different placements only
   std::vector<device::StreamPool> streams;  ///< by group; contexts take theirs from it
+  /// Processors of `LoadOptions::cores`, which Context::run moves its thread to and back from; a
+  /// run in parts leaves its threads where they are. Empty if no cores were asked for, or no device
+  /// of the model is of the kind "cpu".
+  std::vector<std::int32_t> cpus;
   /// By group: groups of fewer of its cores, which run branches of a graph side by side. Empty
   /// where nothing runs side by side.
   std::vector<std::vector<std::int32_t>> lanes;

@@ -1,10 +1,13 @@
 // Placement of threads on processors.
 #pragma once
 
+#include <sched.h>
+
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <thread>
+#include <vector>
 
 namespace sluice {
 
@@ -19,5 +22,31 @@ std::jthread start_elsewhere(std::function<void()> work);
 /// Restricts the calling thread to these processors, by the system's numbers; none: no effect. Best
 /// effort: a processor may be offline.
 void stay_on(std::span<const std::int32_t> cpus);
+
+/// Restricts the calling thread to these processors until the end of the scope, then gives it its
+/// affinity back, also where scopes are nested. Best effort, as `stay_on`.
+///
+/// Without processors it costs nothing. Otherwise it costs a system call, and two more unless the
+/// thread is on some of these processors alone already.
+class StayOn {
+ public:
+  explicit StayOn(std::span<const std::int32_t> cpus) : is_moved_(!cpus.empty() && move_to(cpus)) {}
+  StayOn(const StayOn&) = delete;
+  StayOn& operator=(const StayOn&) = delete;
+  ~StayOn() {
+    if (is_moved_) move_back();
+  }
+
+ private:
+  bool move_to(std::span<const std::int32_t> cpus);
+  void move_back() const;
+
+  cpu_set_t before_;  ///< set if the thread was moved
+  const bool is_moved_;
+};
+
+/// The processors that the calling thread may run on, ascending. Empty if the system does not tell,
+/// as on a machine of more than CPU_SETSIZE (1024).
+std::vector<std::int32_t> usable_cpus();
 
 }  // namespace sluice

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <cstdint>
+#include <functional>
 #include <latch>
 #include <thread>
 #include <vector>
@@ -68,6 +70,44 @@ TEST(Processor, HelperStaysWhereTheCallerHasOneProcessor) {
     const cpu_set_t left = others_for(one);
     return CPU_EQUAL(&left, &one) != 0;
   }));
+}
+
+/// Runs `work` on a thread of its own, whose affinity it may change.
+void on_a_thread(const std::function<void()>& work) { std::thread(work).join(); }
+
+TEST(Processor, ScopesKeepTheThreadThereAndGiveItsProcessorsBack) {
+  on_a_thread([] {
+    const std::vector<std::int32_t> all = usable_cpus();
+    ASSERT_FALSE(all.empty());
+    const std::vector<std::int32_t> first = {all.front()};
+    const std::vector<std::int32_t> last = {all.back()};
+    {
+      const StayOn outer(last);
+      EXPECT_EQ(usable_cpus(), last);
+      EXPECT_EQ(sched_getcpu(), last.front());
+      {
+        const StayOn inner(first);
+        EXPECT_EQ(usable_cpus(), first);
+        EXPECT_EQ(sched_getcpu(), first.front());
+      }
+      EXPECT_EQ(usable_cpus(), last);
+      const StayOn wider(all);
+      EXPECT_EQ(usable_cpus(), last) << "a thread that is inside is not moved";
+    }
+    EXPECT_EQ(usable_cpus(), all);
+  });
+}
+
+TEST(Processor, ScopeOfNoProcessorOrOfMissingOnesChangesNothing) {
+  on_a_thread([] {
+    const std::vector<std::int32_t> all = usable_cpus();
+    const StayOn none({});
+    EXPECT_EQ(usable_cpus(), all);
+    if (all.back() == CPU_SETSIZE - 1) GTEST_SKIP() << "the machine has CPU_SETSIZE processors";
+    const std::vector<std::int32_t> missing = {CPU_SETSIZE - 1};
+    const StayOn nowhere(missing);
+    EXPECT_EQ(usable_cpus(), all);
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "backend/memory.h"
 #include "base/no_memory.h"
+#include "base/system/processor.h"
 #include "exec/context/device_ends.h"
 #include "exec/context/frame.h"
 #include "exec/context/frame_runner.h"
@@ -384,6 +385,8 @@ void Context::set_checkpoint(Checkpoint checkpoint) { state_->checkpoint = std::
 void Context::set_trace(RunTrace* trace) { state_->trace = trace; }
 
 Status Context::run() {
+  // Kernels for the host run on this thread. Outermost, so that it ends after all that may fail.
+  const StayOn on_asked_cores(state_->model->segments.cpus);
   const MemoryScope scope(state_->memory);
   // An allocation beyond the budget throws std::bad_alloc, which becomes an error of this run.
   return catch_no_memory([&] { return Run(*state_).run(); });

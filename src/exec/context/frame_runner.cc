@@ -179,7 +179,8 @@ Status FrameRunner::run_tasks(const Recording& recording) {
   if (!recording.plan->placement->tasks) return run_linear(run);
   if (model_.executor == ExecutorKind::kDataflow) return run_dataflow(run);
   if (context_.lanes == nullptr) {
-    context_.lanes = std::make_unique<LaneThreads>(model_.segments.thread_of_group);
+    context_.lanes =
+        std::make_unique<LaneThreads>(model_.segments.thread_of_group, model_.segments.cpus);
   }
   return context_.lanes->run(run);
 }

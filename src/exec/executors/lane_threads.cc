@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/process/start_thread.h"
+#include "base/system/processor.h"
 
 namespace sluice::exec {
 namespace {
@@ -14,17 +15,6 @@ namespace {
 /// A waiting thread looks this often before it sleeps: some microseconds, about the time that
 /// falling asleep and waking up would take.
 constexpr int kLooks = 200;
-
-std::vector<int> usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
 
 void relax() {
 #if defined(__x86_64__)
@@ -51,8 +41,8 @@ void LaneThreads::Word::set(std::uint32_t to) {
   value.notify_all();
 }
 
-LaneThreads::LaneThreads(std::vector<std::size_t> thread_of_group)
-    : thread_of_group_(std::move(thread_of_group)) {
+LaneThreads::LaneThreads(std::vector<std::size_t> thread_of_group, std::vector<std::int32_t> cpus)
+    : thread_of_group_(std::move(thread_of_group)), cpus_(std::move(cpus)) {
   for (const std::size_t thread : thread_of_group_) {
     num_threads_ = std::max(num_threads_, thread + 1);
   }
@@ -69,7 +59,7 @@ LaneThreads::~LaneThreads() {
 }
 
 Status LaneThreads::start_threads() {
-  if (threads_.empty()) cpus_ = usable_cpus();
+  if (cpus_.empty()) cpus_ = usable_cpus();
   while (threads_.size() + 1 < num_threads_) {
     const std::size_t number = threads_.size() + 1;
     // Counts from 1, since thread 0 is the caller.

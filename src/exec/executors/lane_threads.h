@@ -21,8 +21,9 @@ namespace sluice::exec {
 /// behind it. One run at a time, by one thread.
 class LaneThreads {
  public:
-  /// `thread_of_group`: 0 is the thread that calls `run`.
-  explicit LaneThreads(std::vector<std::size_t> thread_of_group);
+  /// `thread_of_group`: 0 is the thread that calls `run`. `cpus`: the processors for the others;
+  /// empty: those that the caller of the first run may use.
+  LaneThreads(std::vector<std::size_t> thread_of_group, std::vector<std::int32_t> cpus);
   ~LaneThreads();
   LaneThreads(const LaneThreads&) = delete;
   LaneThreads& operator=(const LaneThreads&) = delete;
@@ -50,8 +51,8 @@ class LaneThreads {
   std::vector<std::size_t> thread_of_group_;
   std::size_t num_threads_ = 1;
   std::vector<std::thread> threads_;
-  std::vector<int> cpus_;       ///< that the process may use
-  std::vector<int> pinned_to_;  ///< by started thread; -1 for nowhere
+  std::vector<std::int32_t> cpus_;  ///< for the threads; set once they start
+  std::vector<int> pinned_to_;      ///< by started thread; -1 for nowhere
 
   // Of the run under way; written before `calls_` wakes the threads, read after.
   ListRun run_ = {};

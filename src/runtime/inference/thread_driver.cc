@@ -1,12 +1,12 @@
 #include "runtime/inference/thread_driver.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include "base/system/processor.h"
@@ -28,28 +28,6 @@ constexpr std::int64_t kWorthADriverNs = 1'000'000;
 /// next stages, one fills the slot of an answered request, and in the third nothing moves: then the
 /// driver's thread need not be woken.
 constexpr int kAssistingRounds = 3;
-
-/// Moves a caller's thread to the group's processors for long work, so that it does not compute on
-/// those of another group. Restores the affinity mask at the end; the system usually leaves the
-/// thread there, where its next request finds it.
-class Guest {
- public:
-  Guest(const std::vector<std::int32_t>& cpus, bool is_long)
-      : is_moved_(is_long && !cpus.empty() &&
-                  std::ranges::find(cpus, sched_getcpu()) == cpus.end() &&
-                  pthread_getaffinity_np(pthread_self(), sizeof(before_), &before_) == 0) {
-    if (is_moved_) stay_on(cpus);
-  }
-  Guest(const Guest&) = delete;
-  Guest& operator=(const Guest&) = delete;
-  ~Guest() {
-    if (is_moved_) pthread_setaffinity_np(pthread_self(), sizeof(before_), &before_);
-  }
-
- private:
-  cpu_set_t before_ = {};
-  const bool is_moved_;
-};
 
 class ThreadDriver final : public Driver {
  public:
@@ -100,7 +78,8 @@ class ThreadDriver final : public Driver {
     if (is_done()) return true;
     bool needs_thread = true;
     if (stage_ns_.load(std::memory_order_relaxed) < kWorthADriverNs && token_.try_lock()) {
-      const Guest guest(cpus_, stage_ns_ >= kWorthMovingNs);
+      const StayOn on_cores(is_worth_moving() ? std::span<const std::int32_t>(cpus_)
+                                              : std::span<const std::int32_t>());
       const StepResult last = pump(is_done, deadline_ns);
       token_.unlock();
       needs_thread = last.is_running || last.next_deadline_ns < sleeps_until_ns_ || !is_done();
@@ -118,6 +97,13 @@ class ThreadDriver final : public Driver {
   }
 
  private:
+  /// Whether to move the caller's thread to the group's processors, so that it does not compute on
+  /// those of another group. The system usually leaves the thread there afterwards, where its next
+  /// request finds it.
+  bool is_worth_moving() const {
+    return stage_ns_ >= kWorthMovingNs && std::ranges::find(cpus_, sched_getcpu()) == cpus_.end();
+  }
+
   /// Steps until `is_stop`, the deadline, or no work. Requires: the caller holds the token.
   StepResult pump(const std::function<bool()>& is_stop, std::int64_t deadline_ns) {
     StepResult result;

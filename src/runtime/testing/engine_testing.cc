@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/system/processor.h"
 #include "exec/testing/exec_testing.h"
-#include "topology/cores/plugin_cores.h"
 
 namespace sluice::runtime::testing {
 namespace {
@@ -50,7 +50,7 @@ Result<Cookie> TestEngine::post(terms::ModelHandle handle, Request& request) {
 
 topology::DeviceMap cpu_map(int max_cores) {
   std::vector<std::vector<std::int32_t>> cpus;
-  for (const std::int32_t cpu : topology::usable_cpus()) {
+  for (const std::int32_t cpu : usable_cpus()) {
     if (static_cast<int>(cpus.size()) < max_cores) cpus.push_back({cpu});
   }
   topology::DeviceMap map;
@@ -60,8 +60,7 @@ topology::DeviceMap cpu_map(int max_cores) {
 
 topology::DeviceMap pretended_cpu_map(int num_cores) {
   topology::DeviceMap map;
-  map.devices = {
-      cpu_device({static_cast<std::size_t>(num_cores), {topology::usable_cpus().front()}})};
+  map.devices = {cpu_device({static_cast<std::size_t>(num_cores), {usable_cpus().front()}})};
   return map;
 }
 

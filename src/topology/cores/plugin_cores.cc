@@ -1,7 +1,5 @@
 #include "topology/cores/plugin_cores.h"
 
-#include <sched.h>
-
 #include <algorithm>
 
 namespace sluice::topology {
@@ -80,18 +78,6 @@ Result<PluginCores> plugin_cores(const DeviceMap& map, std::span<const terms::Co
     found.cores.push_back(place.core);
   }
   return found;
-}
-
-std::vector<std::int32_t> usable_cpus() {
-  std::vector<std::int32_t> cpus;
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  // Machines of more than CPU_SETSIZE (1024) processors fail here, with EINVAL.
-  if (::sched_getaffinity(0, sizeof(mask), &mask) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
-  }
-  return cpus;
 }
 
 std::vector<std::int32_t> cpus_of(const DeviceMap& map, std::span<const terms::CoreRef> cores) {

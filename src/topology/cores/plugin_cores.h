@@ -33,9 +33,6 @@ Result<PluginCores> plugin_cores(const DeviceMap& map, std::span<const terms::Co
                                  std::span<const backend::DeviceInfo> devices,
                                  std::span<const std::int32_t> usable_cpus);
 
-/// The processors that this process may run on, ascending.
-std::vector<std::int32_t> usable_cpus();
-
 /// The processors of the host's cores among `cores`, ascending; a core may have several.
 /// Requires: the map has their devices.
 std::vector<std::int32_t> cpus_of(const DeviceMap& map, std::span<const terms::CoreRef> cores);

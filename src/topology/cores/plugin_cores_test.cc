@@ -84,7 +84,5 @@ TEST(PluginCores, RefusesCoresOfTwoDevicesOfAPlugin) {
   EXPECT_EQ(look_up(map, {}, "sim", devices).status().code(), Code::kInvalidArgument);
 }
 
-TEST(PluginCores, ThisProcessMayUseSomeProcessor) { EXPECT_FALSE(usable_cpus().empty()); }
-
 }  // namespace
 }  // namespace sluice::topology
