@@ -60,10 +60,11 @@ def encode_initial(value: Array) -> str:
 class State(Mapping[str, Any]):
     """The states of a model by name. Values are numpy arrays and copies; setting one checks its type and shape."""
 
-    def __init__(self, states: Sequence[StateSpec], model: Model) -> None:
+    def __init__(self, states: Sequence[StateSpec], inputs: Sequence[TensorSpec]) -> None:
+        """`inputs`: what takes the states, among others."""
         self._states = {state.name: state for state in states}
-        inputs = {spec.name: spec for spec in model.inputs}
-        self._specs = {state.name: inputs[state.input] for state in states}
+        by_name = {spec.name: spec for spec in inputs}
+        self._specs = {state.name: by_name[state.input] for state in states}
         self._lock = threading.Lock()  # of what follows; held by a run
         self._values: dict[str, Array] = {}
         self._kept: _native.KeptStates | None = None  # has values that the arrays have not
@@ -169,7 +170,7 @@ class StatefulModel(Model):
         self._states = tuple(states)
         self._run_lock = threading.Lock()
         self._thread_lock = threading.Lock()
-        self.state = State(states, model)
+        self.state = State(states, model.inputs)
         hidden = {state.input for state in states} | {state.output for state in states}
         elements = [spec.element_type for spec in model.inputs if spec.name in hidden]
         self._has_whole_bytes = all(dtypes.BY_NUMBER[number].bits >= 8 for number in elements)

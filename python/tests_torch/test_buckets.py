@@ -196,6 +196,37 @@ def test_without_a_shared_buffer_buckets_keep_states_of_their_own() -> None:
         assert_close(traced(torch.ones(3)), torch.full((3,), expected))
 
 
+def test_states_of_buckets_are_read_set_and_reset() -> None:
+    config = BucketModelConfig(memory_kernel, func_kwargs=[{"length": 2}, {"length": 3}])
+    traced = bucket_model_trace(memory, [torch.rand(2), torch.rand(3)], config)
+    first, second = traced.state
+    traced(torch.ones(2)), traced(torch.ones(3))
+    assert traced.state[first].tolist() == [1, 1] and traced.state[second].tolist() == [1, 1, 1]
+    traced.state[second] = torch.full((3,), 7.0)
+    assert_close(traced(torch.ones(3)), torch.full((3,), 8.0))
+    before = traced.state.snapshot()
+    traced.state.reset()
+    assert_close(traced(torch.ones(2)), torch.ones(2))
+    traced.state.restore(before)
+    assert_close(traced(torch.ones(3)), torch.full((3,), 9.0))
+
+
+def test_a_shared_buffer_is_one_state_and_keeps_its_value_on_another_core() -> None:
+    config = BucketModelConfig(memory_kernel, shared_state_buffer=[torch.ones(2)], func_kwargs={"length": 2})
+    traced = bucket_model_trace(memory, [torch.rand(2), torch.rand(2)], config)
+    traced(torch.ones(2))
+    sluice.torch.set_cores(traced, 0)
+    assert_close(traced(torch.ones(2)), torch.full((2,), 3.0))
+    assert list(traced.state) == ["buffer.0"]
+    traced.state.reset()
+    assert traced.state["buffer.0"].tolist() == [1, 1]
+    with pytest.raises(ValueError, match="state cannot be split"):
+        sluice.torch.DataParallel(traced)
+    if sluice.torch.num_cores() > 1:
+        with pytest.raises(ValueError, match=r"keeps state \(buffer.0\)"):
+            sluice.torch.set_cores(traced, count=-1)
+
+
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(TypeError, match="must return a model and its input_output_aliases"):
         bucket_model_trace(lambda: Scorer().eval(), EXAMPLES, BucketModelConfig(get_kernel))

@@ -15,8 +15,20 @@ import torch
 from torch import nn
 
 from conftest import Counter, assert_close
+from processors import NUM_USABLE, assert_computes_on, core_sets
 
 X = torch.rand(1, 1, 3, 3)
+MATRIX = torch.ones(256, 256)
+
+two_cores = pytest.mark.skipif(NUM_USABLE < 2, reason=f"needs two processors; the tests may use {NUM_USABLE}")
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A package that computes for a millisecond or so."""
+    path = tmp_path_factory.mktemp("placement") / "product.sluice"
+    sluice.torch.trace(lambda x: x @ x, MATRIX).save(path)
+    return path
 
 
 def count_runs(models: Sequence[Any]) -> list[int]:
@@ -82,7 +94,7 @@ def test_a_core_runs_its_share_of_the_chunks_of_a_batch(conv: nn.Module, rows: i
     assert sum(counts) == chunks and max(counts) == -(-chunks // cores)
 
 
-@pytest.mark.skipif(sluice.torch.num_cores() < 2, reason="needs two cores")
+@two_cores
 def test_the_chunks_of_a_batch_are_on_all_cores_at_once(conv: nn.Module) -> None:
     traced = sluice.torch.dynamic_batch(sluice.torch.neuron.set_multicore(sluice.torch.trace(conv, X)))
     models = traced._loaded.models
@@ -138,6 +150,8 @@ def test_states_stay_on_one_core() -> None:
     if sluice.torch.num_cores() > 1:
         with pytest.raises(ValueError, match=r"keeps state \(count\)"):
             sluice.torch.set_cores(traced, count=-1)
+        with pytest.raises(ValueError, match=r"keeps state \(count\)"), sluice.torch.cores_context(count=-1):
+            sluice.torch.trace(Counter().eval(), torch.zeros(1))
     with pytest.raises(ValueError, match="state cannot be split"):
         sluice.torch.DataParallel(traced)
 
@@ -219,3 +233,43 @@ def test_a_copy_of_a_lazy_model_has_states_of_its_own(tmp_path: pathlib.Path) ->
     copied = copy.deepcopy(lazy)
     assert copied(torch.zeros(1)).item() == 4
     assert lazy(torch.zeros(1)).item() == 5
+
+
+@two_cores
+def test_a_moved_model_computes_on_its_core(product: pathlib.Path) -> None:
+    traced = sluice.torch.load(product)
+    for core in (1, 0):
+        sluice.torch.neuron.move_trace_to_device(traced, core)
+        assert_computes_on(lambda: traced(MATRIX), core_sets(core))
+
+
+@two_cores
+def test_replicas_and_shares_compute_each_on_its_core(product: pathlib.Path) -> None:
+    replicas = sluice.torch.set_cores(sluice.torch.load(product), 0, 2)
+    assert_computes_on(lambda: replicas(MATRIX), core_sets(0, 1))
+    parallel = sluice.torch.DataParallel(sluice.torch.load(product), [0, 1], set_dynamic_batching=False)
+    assert_computes_on(lambda: parallel(torch.ones(512, 256)), core_sets(0, 1))
+
+
+@two_cores
+@pytest.mark.parametrize("load", [sluice.torch.load, sluice.torch.lazy_load, sluice.torch.async_load, torch.load])
+def test_models_loaded_in_a_context_compute_on_its_cores(product: pathlib.Path, tmp_path: pathlib.Path,
+                                                         load: Callable[..., Any]) -> None:
+    path, options = product, {}
+    if load is torch.load:
+        path, options = tmp_path / "product.pt", {"weights_only": False}
+        torch.save(sluice.torch.load(product), path)
+    with sluice.torch.cores_context(1):
+        model = load(path, **options)
+    assert_computes_on(lambda: model(MATRIX), core_sets(1))
+
+
+@two_cores
+def test_models_loaded_in_turn_compute_on_different_cores(product: pathlib.Path) -> None:
+    try:
+        sluice.torch.load_in_turn()
+        first, second = sluice.torch.load(product), sluice.torch.load(product)
+    finally:
+        sluice.torch.load_in_turn(None)
+    assert_computes_on(lambda: first(MATRIX), core_sets(0))
+    assert_computes_on(lambda: second(MATRIX), core_sets(1))

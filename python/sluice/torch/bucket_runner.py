@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .. import arrays
+from .. import arrays, dtypes
+from ..dtypes import Array
 from ..errors import FailedPrecondition, InvalidArgument
 from ..model import Model, Path, TensorSpec
+from ..stateful import State, StateSpec, encode_initial
 from ..tracing.bucket_graph import INDEX
 from .functional import Call
 
@@ -72,10 +73,22 @@ def _unscript(text: str | None, what: str) -> Callable[..., Any]:
     return loaded
 
 
+def _state_of(values: Mapping[str, torch.Tensor]) -> State:
+    """States with these initial values."""
+    states, specs = [], []
+    for name, tensor in values.items():
+        number = arrays.number_of_torch(tensor.dtype)
+        type_text = f"{dtypes.BY_NUMBER[number].name}[{','.join(map(str, tensor.shape))}]"
+        states.append(StateSpec(name, name, name, encode_initial(arrays.from_torch(tensor))))
+        specs.append(TensorSpec(name, type_text, number, tuple(tensor.shape), None))
+    return State(states, specs)
+
+
 class BucketRunner:
     """Runs as a Model does, on inputs of any size that the kernel brings into a bucket.
 
-    Any thread may call it. Runs of buckets with states follow one another.
+    Any thread may call it. Runs of buckets with states follow one another. `state` has the tensors of the shared
+    buffer as "buffer.0", "buffer.1"; else the states of bucket 2 as "NAME.2".
     """
 
     def __init__(self, model: Model, kernel: Callable[..., Any] | None = None,
@@ -85,13 +98,16 @@ class BucketRunner:
         self._buckets = [_Bucket(*bucket) for bucket in read["buckets"]]
         self._names: list[str] = read["states"]
         self._is_shared: bool = read["is_shared"]
-        self._initial: list[list[torch.Tensor]] = _unpack(read["initial"])
-        self._states = [[tensor.clone() for tensor in tensors] for tensors in self._initial]
+        initial: list[list[torch.Tensor]] = _unpack(read["initial"])
+        #: By bucket, or of the buffer alone: names of the tensors in `state`.
+        self._places = [[f"buffer.{i}" if self._is_shared else f"{self._names[i]}.{number}" for i in range(len(tensors))]
+                        for number, tensors in enumerate(initial)]
+        self.state = _state_of({name: tensor for names, tensors in zip(self._places, initial)
+                                for name, tensor in zip(names, tensors)})
         self._kernel = kernel or _unscript(read["kernel"], "kernel")
         if preprocessor is None and read["preprocessor"] is not None:
             preprocessor = _unscript(read["preprocessor"], "preprocessor")
         self._preprocessor = preprocessor
-        self._lock = threading.Lock()
         state_inputs = {f"state.{name}" for name in self._names}
         state_outputs = {f"state.{name}.next" for name in self._names}
         self.inputs = tuple(spec for spec in model.inputs if spec.name not in state_inputs | {INDEX})
@@ -108,22 +124,17 @@ class BucketRunner:
         given[INDEX] = np.array(number, np.int64)
         if not self._names:
             return self._model.run(given)
-        with self._lock:
-            return self._run_with_states(given, number)
-
-    def reset(self) -> None:
-        """Sets all states to their initial values."""
-        with self._lock:
-            self._states = [[tensor.clone() for tensor in tensors] for tensors in self._initial]
-
-    def states(self) -> list[torch.Tensor]:
-        """Copies of the shared state, or of the states of all buckets."""
-        with self._lock:
-            return [tensor.clone() for tensors in self._states for tensor in tensors]
+        with self.state._in_run() as values:
+            return self._run_with_states(given, number, values)
 
     def session(self) -> BucketRunner:
         """The same loaded package with states of its own."""
         return BucketRunner(self._model, self._kernel, self._preprocessor)
+
+    def continue_with(self, other: BucketRunner) -> None:
+        """Later runs use the package of `other`, which is the same, with the values that the states have now."""
+        with self.state._in_run():
+            self._model = other._model
 
     def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None) -> BucketRunner:
         return BucketRunner(self._model.reopen(threads=threads, cores=cores), self._kernel, self._preprocessor)
@@ -157,8 +168,8 @@ class BucketRunner:
                                   f"{largest}")
         return chosen, number
 
-    def _run_with_states(self, given: dict[str, Any], number: int) -> dict[str, Any]:
-        views = self._views(number)
+    def _run_with_states(self, given: dict[str, Any], number: int, values: Mapping[str, Array]) -> dict[str, Any]:
+        views = self._views(number, values)
         for name, view in zip(self._names, views):
             given[f"state.{name}"] = view.contiguous()
         results = self._model.run(given)
@@ -167,11 +178,11 @@ class BucketRunner:
             view.copy_(following if isinstance(following, torch.Tensor) else arrays.to_torch(following))
         return results
 
-    def _views(self, number: int) -> list[torch.Tensor]:
-        """What the bucket reads and writes of the states."""
+    def _views(self, number: int, values: Mapping[str, Array]) -> list[torch.Tensor]:
+        """What the bucket reads and writes of the states' arrays."""
+        buffer = [arrays.to_torch(values[name]) for name in self._places[0 if self._is_shared else number]]
         if not self._is_shared:
-            return self._states[number]
-        buffer = self._states[0]
+            return buffer
         views = buffer
         if self._preprocessor is not None:
             views = list(self._preprocessor([bucket.states for bucket in self._buckets], buffer,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextvars
 import copy
 import os
 import pathlib
@@ -25,6 +26,7 @@ class PendingModel(nn.Module):
     def __init__(self, path: Path | bytes, threads: int, in_background: bool) -> None:
         super().__init__()
         self._arguments = (path, threads)
+        self._context = contextvars.copy_context()  # of cores_context
         self._loading = threading.Lock()
         self._future: concurrent.futures.Future[TracedModel] | None = None
         if in_background:
@@ -55,7 +57,7 @@ class PendingModel(nn.Module):
         with self._loading:
             if self._future is None:
                 future: concurrent.futures.Future[TracedModel] = concurrent.futures.Future()
-                threading.Thread(target=self._load, args=(future,), name="sluice-load").start()
+                threading.Thread(target=self._context.run, args=(self._load, future), name="sluice-load").start()
                 self._future = future  # the next use tries again if no thread started
             return self._future
 

@@ -58,21 +58,20 @@ def num_cores() -> int:
 def set_cores(traced: TracedModel, start: int = 0, count: int = 1) -> TracedModel:
     """Loads `traced` on `count` cores from `start`, a replica on each; calls take turns. -1: to the last core.
 
-    Changes `traced` and returns it. Each call runs on one core; by default a call uses all of them.
+    Changes `traced` and returns it. Each call runs on one core, whichever thread makes it; by default a call uses all.
     Raises InvalidArgument for cores that do not exist and for a model with state on several cores, RuntimeError
     if the model is closed.
     """
-    cores = _cores_of(start, count)
-    if len(cores) > 1 and len(traced.state) > 0:
-        raise InvalidArgument(f"the model keeps state ({', '.join(traced.state)}), which replicas would not share; "
-                              "place it on one core")
-    traced.replace(_replicated(cores))
+    traced.replace(_replicated(_cores_of(start, count)))
     return traced
 
 
 @contextlib.contextmanager
 def cores_context(start: int = 0, count: int = 1) -> Iterator[None]:
-    """Models that the `with` block traces or loads go to these cores, as set_cores does. Each thread has its own."""
+    """Models that the `with` block traces or loads go to these cores, as set_cores does. Each thread has its own.
+
+    A model that is loaded later, as by lazy_load, goes to those of the block that made it.
+    """
     token = _wanted.set(_cores_of(start, count))
     try:
         yield
@@ -121,6 +120,10 @@ def _cores_of(start: int, count: int) -> list[int]:
 
 def _replicated(cores: Sequence[int]) -> Any:
     def place(model: Runner) -> Runner:
+        states = list(getattr(model, "state", ()))
+        if len(cores) > 1 and states:
+            raise InvalidArgument(f"the model keeps state ({', '.join(states)}), which replicas would not share; "
+                                  "place it on one core")
         try:
             placed = [model.reopen(cores=[core]) for core in cores]
         except OSError as error:

@@ -88,9 +88,7 @@ class TracedModel(nn.Module):
     def state(self) -> State:
         """The states by name. Empty if the model has none."""
         loaded = self._loaded
-        if isinstance(loaded, StatefulModel):
-            return loaded.state
-        return State([], loaded)  # type: ignore[arg-type]
+        return loaded.state if isinstance(loaded, (StatefulModel, BucketRunner)) else State([], ())
 
     def forward(self, *args: Any) -> Any:
         if torch.compiler.is_compiling() and self._package is not None and self.batching is None:
@@ -114,6 +112,8 @@ class TracedModel(nn.Module):
         with self._replacing:
             made = change(self._loaded)
             if isinstance(self._loaded, StatefulModel) and isinstance(made, StatefulModel):
+                self._loaded.continue_with(made)
+            elif isinstance(self._loaded, BucketRunner) and isinstance(made, BucketRunner):
                 self._loaded.continue_with(made)
             else:
                 self._loaded = made
@@ -192,7 +192,7 @@ def _as_torch(value: Any) -> Any:
 
 def _open(source: str | bytes, threads: int) -> Runner:
     if _first_bytes(source) == MAGIC:
-        parts: Any = load_parts(source, _from_bytes)
+        parts: Any = load_parts(source, lambda part: TracedModel(_open(part, 0)))
         return with_states(parts)
     model = load_package(source, threads=threads)
     return BucketRunner(model) if "metadata." + bucket_runner.KEY in model.metadata else model
@@ -208,7 +208,8 @@ def _first_bytes(source: str | bytes) -> bytes:
 
 
 def _from_bytes(package: bytes, batching: Batching | None = None) -> TracedModel:
-    traced = TracedModel(_open(package, 0))
+    """What torch.load calls. Pickles have its name."""
+    traced = TracedModel(placed(_open(package, 0)))
     traced.batching = batching
     return traced
 
