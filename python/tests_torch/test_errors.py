@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pathlib
 from typing import Any
 
@@ -50,6 +51,31 @@ def test_foreign_messages_are_short_and_whole_in_the_work_directory(tmp_path: pa
         sluice.torch.trace(sizes, torch.rand(4), compiler_workdir=tmp_path)
     assert len(str(error.value)) < 900 and str(tmp_path) in str(error.value)
     assert len((tmp_path / "error.txt").read_text()) > 100
+
+
+def test_an_operator_without_translation_is_named() -> None:
+    with pytest.raises(NotImplementedError, match=r"no translation of aten\.") as error:
+        sluice.torch.trace(lambda x: torch.linalg.eigvalsh(x), torch.eye(3))
+    assert "\x1b" not in str(error.value)
+
+
+def test_torchscript_of_a_traced_model_is_refused(conv: nn.Module, tmp_path: pathlib.Path) -> None:
+    x = torch.rand(1, 1, 3, 3)
+    traced = sluice.torch.trace(conv, x)
+    with pytest.raises(RuntimeError, match="save it by save"):
+        torch.jit.trace(nn.Sequential(traced), x)
+    for target in (str(tmp_path / "traced.pt"), io.BytesIO()):
+        with pytest.raises(RuntimeError, match="sluice.torch.load reads"):
+            torch.jit.save(traced, target)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_traced_model_does_not_change_its_types(conv: nn.Module) -> None:
+    traced = sluice.torch.trace(conv, torch.rand(1, 1, 3, 3))
+    for change in (traced.half, traced.double, nn.Sequential(traced).bfloat16, lambda: traced.to(torch.float16)):
+        with pytest.raises(ValueError, match="keeps the types of its trace"):
+            change()
+    assert traced.float() is traced and traced.to("cpu") is traced
 
 
 def test_a_dimension_that_the_model_fixes_is_named() -> None:

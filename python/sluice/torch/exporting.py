@@ -9,6 +9,7 @@ import itertools
 import logging
 import operator
 import pathlib
+import re
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ from .shapes import as_dims, suggested_bounds
 OPSET = 23
 _TORCHSCRIPT_OPSET = 17
 FRONTENDS = ("export", "torchscript")
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # of colours
+_UNKNOWN_OPERATOR = re.compile(r"No ONNX function found for <OpOverload\(op='([\w.]+)'")
 
 
 @contextlib.contextmanager
@@ -50,8 +53,9 @@ def quiet(weights: Iterable[torch.Tensor]) -> Iterator[None]:
 
 def failure(action: str, error: BaseException, advice: str, workdir: pathlib.Path | None) -> Error:
     """One line of a foreign error and our advice; all of its text goes to the work directory."""
-    text = str(error).strip() or type(error).__name__
-    first = text.splitlines()[0][:300]
+    text = _ESCAPES.sub("", str(error)).strip() or type(error).__name__
+    operator_name = _UNKNOWN_OPERATOR.search(text)
+    first = f"no translation of {operator_name[1]}" if operator_name else text.splitlines()[0][:300]
     where = "set compiler_workdir to keep the whole message"
     if workdir is not None:
         (workdir / "error.txt").write_text(text)

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from .. import arrays
-from ..errors import InvalidArgument
+from .. import arrays, dtypes
+from ..errors import FailedPrecondition, InvalidArgument
 from ..opening import open_package as load_package
 from ..model import Model, Path, TensorSpec
 from ..signature import GPU
@@ -94,6 +94,9 @@ class TracedModel(nn.Module):
         if torch.compiler.is_compiling() and self._package is not None and self.batching is None:
             outputs = torch.ops.sluice.run(self._package, self._signature, self.flatten(args))
             return self.unflatten(outputs)
+        if torch.jit.is_tracing():
+            raise FailedPrecondition("torch.jit.trace records operators of torch, and a traced model has none: save it by "
+                                     "save(path), or give torch.compile or torch.export what contains it")
         return self._forward(*args)
 
     @torch.compiler.disable
@@ -125,14 +128,30 @@ class TracedModel(nn.Module):
         copy.batching = self.batching
         return copy
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path, *, _extra_files: Any = None) -> None:
         """Writes the package: sluice.load, the C and C++ libraries and the command `sluice` read it."""
+        if _extra_files is not None:  # torch.jit.save gives it
+            self.save_to_buffer()
         self._loaded.save(path)
+
+    def save_to_buffer(self, **_: Any) -> None:
+        """Called by torch.jit.save. Raises FailedPrecondition."""
+        raise FailedPrecondition("torch.jit.save writes TorchScript, which a traced model is not: call save(path), whose "
+                                 "file sluice.torch.load reads, or torch.save")
 
     def train(self, mode: bool = True) -> TracedModel:
         if mode:
             raise InvalidArgument("a traced model is for inference; train the original and trace it again")
         return super().train(False)
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: Any, **kwargs: Any) -> TracedModel:
+        """What .half(), .to() and their like call. Raises InvalidArgument if they would change a tensor's type."""
+        for spec in (*self.inputs, *self.outputs):
+            dtype = getattr(torch, dtypes.BY_NUMBER[spec.element_type].numpy.lstrip("."), None) if spec.is_tensor else None
+            if isinstance(dtype, torch.dtype) and fn(torch.empty(0, dtype=dtype)).dtype != dtype:
+                raise InvalidArgument(f'a traced model keeps the types of its trace, and "{spec.name}" is {spec.type}: '
+                                      "convert the original and trace it again")
+        return self
 
     def __reduce__(self) -> Any:
         with tempfile.TemporaryDirectory(prefix="sluice-") as folder:
