@@ -29,12 +29,14 @@ def two_x_plus_y(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 def test_a_function_is_traced_saved_and_loaded(tmp_path: pathlib.Path) -> None:
     traced = sluice.torch.trace(two_x_plus_y, (torch.rand(3), torch.rand(3)))
     traced.save(tmp_path / "func.sluice")
+    assert traced.metadata["name"] == "two_x_plus_y"
     x, y = torch.rand(3), torch.rand(3)
     assert_close(sluice.torch.load(tmp_path / "func.sluice")(x, y), 2 * x + y)
 
 
 def test_a_module_with_one_example_input_is_traced(conv: nn.Module) -> None:
     traced = sluice.torch.trace(conv, torch.rand(1, 1, 3, 3))
+    assert traced.metadata["name"] == type(conv).__name__
     x = torch.rand(1, 1, 3, 3)
     assert_close(traced(x), conv(x).detach())
     assert not traced(x).requires_grad

@@ -12,6 +12,7 @@
 #include "api/last_error.h"
 #include "api/model.h"
 #include "base/file.h"
+#include "base/text/version.h"
 #include "package/package.h"
 
 namespace sluice::api {
@@ -56,7 +57,7 @@ const std::map<std::string, std::string>& metadata_of(const sluice_model& model)
 using sluice::api::guard;
 using sluice::api::null_argument;
 
-const char* sluice_version(void) { return "0.1.0"; }
+const char* sluice_version(void) { return sluice::kSluiceVersion; }
 
 const char* sluice_last_error(void) { return sluice::api::last_error(); }
 

@@ -8,6 +8,7 @@
 #include "compile/compile.h"
 #include "compile/link/link_graphs.h"
 #include "compiler/graph_files.h"
+#include "compiler/provenance.h"
 #include "onnx/import.h"
 #include "options/shapes.h"
 #include "recipes/recipe.h"
@@ -58,20 +59,23 @@ Result<ir::Graph> import_graph(const Source& source, const std::vector<std::stri
 
 Result<recipes::Model> import(const Source& source, const options::CompileFlags& flags,
                               const Outcome& outcome) {
+  recipes::Model model;
   if (!source.path.empty() && recipes::has_recipe(source.path)) {
-    return import_by_recipe(source, flags, outcome);
-  }
-  if (flags.kv_cache != "f32") {
+    model = SLUICE_TRY(import_by_recipe(source, flags, outcome));
+  } else if (flags.kv_cache != "f32") {
     return invalid_argument("--kv-cache is for folders and GGUF files of language models");
+  } else {
+    model.graph = SLUICE_TRY(import_graph(source, flags.shapes, flags.overridable, outcome));
   }
-  return recipes::Model{SLUICE_TRY(import_graph(source, flags.shapes, flags.overridable, outcome)),
-                        {}};
+  SLUICE_TRY(add_source_facts(source, model.graph));
+  return model;
 }
 
 Result<compile::CompileOptions> options_of(const options::CompileFlags& flags, Outcome outcome) {
   compile::CompileOptions compiling;
   compiling.draft = outcome.draft;
   compiling.facts = std::move(outcome.facts);
+  compiling.facts.merge(compilation_facts(flags));
   compiling.progress = std::move(outcome.progress);
   compiling.backends = flags.backends;
   compiling.places = flags.places;
@@ -170,9 +174,11 @@ Result<package::Executable> compile_linked(std::span<const NamedSource> sources,
   if (outcome.progress) outcome.progress("import");
   for (const NamedSource& named : sources) {
     // No overridable initializers: inputs of the whole are those of models without an edge.
-    auto graph = import_graph(named.source, shapes_of(named.name, flags.shapes), {"none"}, outcome);
-    request.models.push_back(
-        {named.name, SLUICE_TRY(std::move(graph).with_context("model \"" + named.name + "\""))});
+    auto imported =
+        import_graph(named.source, shapes_of(named.name, flags.shapes), {"none"}, outcome);
+    ir::Graph graph = SLUICE_TRY(std::move(imported).with_context("model \"" + named.name + "\""));
+    SLUICE_TRY(add_source_facts(named.source, graph));
+    request.models.push_back({named.name, std::move(graph)});
   }
   compile::CompileOptions compiling = SLUICE_TRY(options_of(flags, std::move(outcome)));
   ir::Graph graph = SLUICE_TRY(compile::link_graphs(std::move(request)));

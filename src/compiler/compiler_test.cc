@@ -4,10 +4,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL  // no library beside the compiler's
+#include <xxhash.h>
+
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/compile.hpp"
@@ -113,6 +120,39 @@ TEST(SluiceCompile, PathBytesAndDescriptorGiveOnePackage) {
   ASSERT_TRUE(from_path && from_bytes && from_fd);
   EXPECT_EQ(copy(*from_path), copy(*from_bytes));
   EXPECT_EQ(copy(*from_path), copy(*from_fd));
+}
+
+std::map<std::string, std::string> facts_of(Expected<Package>& package) {
+  EXPECT_TRUE(package);
+  auto model = Model::open_copy(*package->bytes(), 1);
+  return model->metadata();
+}
+
+TEST(SluiceCompile, PackageSaysWhereItComesFrom) {
+  auto plain = compile_file(digits());
+  const auto facts = facts_of(plain);
+  EXPECT_EQ(facts.at("name"), "digits");
+  EXPECT_THAT(facts.at("producer"), HasSubstr("sluice"));
+  EXPECT_EQ(facts.at("compiler"), std::string("sluice ") + sluice_version());
+  EXPECT_EQ(facts.at("options"), "--backend cpu");
+  const auto file = read(digits());
+  std::array<char, 32> digest = {};
+  std::snprintf(digest.data(), digest.size(), "xxh3:%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(file.data(), file.size())));
+  EXPECT_EQ(facts.at("digest"), digest.data());
+}
+
+TEST(SluiceCompile, PackageNamesItsOptionsAndNoPath) {
+  const testing::TempDir folder;
+  const std::string graphs = (folder / "graphs").string();
+  auto package =
+      compile_file(digits(), {.options = {"--weights", "bf16", "--graphs", graphs, "--no-pack",
+                                          "--shape", "image=1,1,8,8", "--cut", "conv2"}});
+  EXPECT_EQ(facts_of(package).at("options"),
+            "--backend cpu --shape image=1,1,8,8 --cut conv2 --weights bf16 --no-pack");
+  const auto bytes = copy(*package);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  EXPECT_EQ(text.find(folder.path().string()), std::string_view::npos);
 }
 
 TEST(SluiceCompile, OptionsAreThoseOfTheCommand) {

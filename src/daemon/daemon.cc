@@ -15,6 +15,7 @@
 #include "base/process/child.h"
 #include "base/process/memory_limit.h"
 #include "base/system/huge_pages.h"
+#include "base/text/version.h"
 #include "daemon/balance/agent_line.h"
 #include "daemon/http/host_guard.h"
 #include "daemon/telemetry/span_sender.h"
@@ -82,7 +83,7 @@ Result<std::vector<service::AccessToken>> read_tokens(const std::string& path) {
 
 Result<service::ServiceOptions> service_options(const Settings& settings) {
   service::ServiceOptions options;
-  options.version = kVersion;
+  options.version = kSluiceVersion;
   options.quota.max_sessions = static_cast<std::int32_t>(settings.sessions_per_user);
   options.quota.max_models = static_cast<std::int32_t>(settings.session_models);
   options.quota.max_cores = static_cast<std::int32_t>(settings.session_cores);
@@ -276,8 +277,7 @@ Status Daemon::start_tracing() {
   };
   const Collector collector = SLUICE_TRY(parse_collector(settings_.otlp));
   auto send = SLUICE_TRY(send_to(collector));
-  spans_ =
-      SLUICE_TRY(telemetry::SpanExporter::start(std::move(send), std::string(kVersion), on_change));
+  spans_ = SLUICE_TRY(telemetry::SpanExporter::start(std::move(send), kSluiceVersion, on_change));
   service_->telemetry().set_span_sink([this](auto record) { spans_->add(std::move(record)); });
   return ok_status();
 }

@@ -26,8 +26,6 @@
 
 namespace sluice::daemon {
 
-inline constexpr std::string_view kVersion = "0.1.0";
-
 /// Of the process, if a computation outlives `hang_seconds`, or a look at the sensors its limit.
 inline constexpr int kHungExitCode = 3;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/text/version.h"
 
 namespace sluice::daemon {
 namespace {
@@ -97,7 +98,7 @@ Result<Invocation> read_command_line(int argc, char** argv) {
   Settings flags;
   CLI::App app("Owns the devices of this machine and runs models on them for its clients.",
                "sluiced");
-  app.set_version_flag("-v,--version", "sluiced 0.1.0");
+  app.set_version_flag("-v,--version", fmt::format("sluiced {}", kSluiceVersion));
   auto* config = app.add_option(
       "-c,--config", invocation.config,
       fmt::format("Configuration file (default: {}, if it is there); files *.json of the folder "

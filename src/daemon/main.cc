@@ -26,6 +26,7 @@
 #include "base/process/start_thread.h"
 #include "base/system/heap.h"
 #include "base/text/plural.h"
+#include "base/text/version.h"
 #include "daemon/daemon.h"
 #include "daemon/flags.h"
 #include "daemon/handover/inherited.h"
@@ -263,7 +264,7 @@ Result<int> serve(const Settings& settings, const Start& start, InheritedFds inh
     return std::move(daemon).status();
   }
   const std::size_t num_devices = (*daemon)->devices().devices.size();
-  log->add(service::LogLevel::kInfo, "daemon.ready version={} devices={} listen={}", kVersion,
+  log->add(service::LogLevel::kInfo, "daemon.ready version={} devices={} listen={}", kSluiceVersion,
            num_devices, fmt::join((*daemon)->addresses(), ","));
   print_addresses(**daemon);
   // The daemon before this one tells the manager which process is the service now.

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "ir/text/graph_text.h"
 #include "package/draft.h"
+#include "package/facts.h"
 #include "package/header.h"
 
 namespace sluice::package {
@@ -284,6 +285,15 @@ TEST(SignatureOf, LeadingSymbolIsTheBatchAxis) {
   EXPECT_EQ(signature.inputs[0].name, "x");
   EXPECT_EQ(signature.inputs[0].batch_axis, 0);
   EXPECT_EQ(signature.outputs[1].batch_axis, -1);
+}
+
+TEST(NameOf, PackageWithoutANameThatCanBePrintedHasNone) {
+  Executable executable = example();
+  EXPECT_EQ(name_of(executable), "");
+  executable.graph.metadata[kNameFact] = "resnet50";
+  EXPECT_EQ(name_of(executable), "resnet50");
+  executable.graph.metadata[kNameFact] = "two\nlines";
+  EXPECT_EQ(name_of(executable), "");
 }
 
 constexpr std::string_view kBranches = R"(subgraph @0 "main" {

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "runtime/engine.h"
+#include "runtime/model/request_name.h"
 #include "runtime/packages/package_cache.h"
 #include "sandbox/function_sink.h"
 
@@ -90,9 +91,7 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   SLUICE_TRY(check(options));
   SLUICE_TRY(check_request(request));
   auto function = std::make_shared<Function>();
-  function->name = !request.name.empty()  ? request.name
-                   : request.path.empty() ? "function"
-                                          : request.path.stem().string();
+  function->name = runtime::name_of(request, "function");
   function->options = options;
   function->load = request;
   function->load.name = function->name;

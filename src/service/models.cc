@@ -13,6 +13,7 @@
 #include "exec/random/random_source.h"
 #include "package/executable.h"
 #include "runtime/engine.h"
+#include "runtime/model/request_name.h"
 #include "runtime/packages/package_cache.h"
 #include "service/sequences/sequence_model.h"
 #include "service/service.h"
@@ -250,7 +251,7 @@ Result<terms::ModelEntry> Service::deploy_again(const Deployment& deployment) {
 Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadOptions& options,
                                         runtime::LoadRequest request, const OwnModel& own) {
   SLUICE_TRY(check_ready());
-  const std::string name = options.name.empty() ? request.path.stem().string() : options.name;
+  const std::string name = runtime::name_of(request);
   SLUICE_TRY(check_names({&name, 1}, "model"));
   if (options.group) {
     const auto group = static_cast<std::uint64_t>(options.group->value());

@@ -5,6 +5,7 @@
 
 #include "base/process/memory_limit.h"
 #include "exec/memory_scope.h"
+#include "runtime/model/request_name.h"
 #include "topology/map/device_map_json.h"
 #include "worker/protocol/model_info.h"
 #include "worker/protocol/package_file.h"
@@ -71,11 +72,6 @@ bool can_be_filtered(const topology::DeviceMap& map, const topology::CoreGroup& 
     const terms::Device* device = find_device(map, core.device);
     return device != nullptr && (device->kind == terms::kCpuKind || device->kind == "sim");
   });
-}
-
-std::string name_of(const runtime::LoadRequest& request) {
-  if (!request.name.empty()) return request.name;
-  return request.path.empty() ? "model" : request.path.stem().string();
 }
 
 /// For the worker, whose process is the isolation.
@@ -211,12 +207,12 @@ Result<ModelHandle> WorkerPool::load(const runtime::LoadRequest& request,
   shm::Fd package = request.package_fd >= 0 ? SLUICE_TRY(duplicate(request.package_fd))
                                             : SLUICE_TRY(open_package(request.path));
   runtime::LoadRequest wanted = request;
-  wanted.name = name_of(request);
   // Mapped in the daemon too: the signature, the footprint and the cores that it needs come from
   // it.
   if (wanted.executable == nullptr) {
     wanted.executable = SLUICE_TRY(map_package(package.get()).with_context(request.path.string()));
   }
+  wanted.name = name_of(wanted);
   const auto entered = SLUICE_TRY(engine_.enter(wanted, stop));
   auto model = load_on(wanted, entered.group, *entered.executable, std::move(package), stop);
   if (model.is_ok()) return model;

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "client/remote_runtime.h"
+#include "package/facts.h"
 #include "rpc/testing/serving.h"
 #include "runtime/inference/thread_driver.h"
 
@@ -69,6 +70,25 @@ TEST_F(RemoteLoadsTest, LoadOnAGroupThatIsTooSmallDoesNotWait) {
   api::LoadSettings settings = in_memory(kLongNs);
   settings.options.group = terms::CoreGroupId(static_cast<std::int32_t>(take(1)));
   EXPECT_EQ(code_of(runtime_->load(settings).status()), RuntimeCode::kNotEnoughCores);
+}
+
+TEST_F(RemoteLoadsTest, PackageInMemoryGivesAModelItsName) {
+  auto named = *runtime::testing::add_relu();
+  named.graph.metadata[package::kNameFact] = "adder";
+  ASSERT_TRUE(package::write_package(named, package_).is_ok());
+  const auto name_after = [&](const api::LoadSettings& settings) {
+    const auto model = runtime_->load(settings);
+    EXPECT_TRUE(model.is_ok()) << model.status().to_string();
+    return runtime_->models(*model)->front().info.name;
+  };
+  api::LoadSettings settings = in_memory(0);
+  settings.options.name = "given";
+  EXPECT_EQ(name_after(settings), "given");
+  settings.options.name.clear();
+  EXPECT_EQ(name_after(settings), "adder");
+  settings.package = {};
+  settings.path = package_;
+  EXPECT_EQ(name_after(settings), "m") << "who names a file again means it";
 }
 
 TEST_F(RemoteLoadsTest, PackageThatTheDaemonSeesWaitsForCores) {

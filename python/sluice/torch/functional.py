@@ -50,6 +50,12 @@ class _Plain(nn.Module):
         return self._function(*args)
 
 
+def name_of(module: nn.Module) -> str:
+    """Of the class, or of the function that `as_module` wrapped."""
+    named = module._function if isinstance(module, _Plain) else type(module)
+    return getattr(named, "__name__", type(named).__name__)
+
+
 def as_module(function: Any) -> nn.Module:
     if isinstance(function, nn.Module):
         training = [name for name, module in function.named_modules() if module.training]

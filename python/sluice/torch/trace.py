@@ -20,7 +20,7 @@ from ..tracing.output_types import match_types
 from ..tracing.compiling import as_options, compile_model, make_workdir
 from ..tracing.size_buckets import Buckets, Observed, merge_sizes
 from . import devices, exporting, record, shapes
-from .functional import Call, Functional, example_call, parameter_names
+from .functional import Call, Functional, example_call, name_of, parameter_names
 from .partition import PartitionerConfig, partitioned
 from .traced import TracedModel, placed
 from .weights import keep_apart
@@ -132,6 +132,7 @@ def to_model(call: Call, flat_shapes: Sequence[Any] | None, frontend: str, workd
         shapes.rename_symbols(model, names, flat_shapes)
     results = [tensor for i, tensor in enumerate(call.result_tensors) if i not in aliased]
     match_types(model.graph, [arrays.number_of_torch(tensor.dtype) for tensor in (*results, *initials)])
+    model.graph.name = name_of(call.module)
     metadata.write(model, metadata.KEY, record.encode(call.arguments, call.results, sorted(hidden), sorted(aliased), {
         "torch": torch.__version__, "frontend": frontend}))
     if specs:

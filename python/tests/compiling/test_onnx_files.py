@@ -54,6 +54,9 @@ def test_a_large_model_is_compiled_and_stays_as_it_is() -> None:
     for choice, want in ((True, hidden @ weights(2, 64, 64)), (False, hidden + weights(3, 64))):
         np.testing.assert_allclose(loaded.run({"x": x, "c": np.array(choice)})["y"], want, rtol=1e-4)
     assert loaded.metadata["metadata.fact"] == "kept"
+    assert loaded.metadata["name"] == model.graph.name
+    assert loaded.metadata["compiler"] == f"sluice {sluice.__version__}"
+    assert loaded.metadata["options"] == "--backend cpu"
 
 
 def test_the_file_is_one_that_others_read(tmp_path: pathlib.Path) -> None:

@@ -7,6 +7,7 @@
 #include "base/log/event_log.h"
 #include "base/no_memory.h"
 #include "package/package.h"
+#include "runtime/model/request_name.h"
 #include "runtime/packages/package_cache.h"
 #include "runtime/request/joined_rows.h"
 
@@ -46,7 +47,7 @@ Result<ModelHandle> DemandHost::load(const LoadRequest& request, const std::stop
   auto model = std::make_shared<Model>();
   model->request = request;
   LoadRequest& load = model->request;
-  if (load.name.empty()) load.name = load.path.stem().string();
+  load.name = name_of(load);
   if (load.group) {
     return runtime_error(RuntimeCode::kInvalid,
                          "model \"{}\": loaded on demand it has a group of its own; name no group",

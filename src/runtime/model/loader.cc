@@ -8,6 +8,7 @@
 #include "exec/device_constants.h"
 #include "exec/memory_scope.h"
 #include "runtime/model/in_place.h"
+#include "runtime/model/request_name.h"
 #include "runtime/pipeline/pipeline.h"
 #include "topology/cores/plugin_cores.h"
 
@@ -16,11 +17,6 @@ namespace {
 
 Status cancelled(const std::string& name) {
   return terms::runtime_error(RuntimeCode::kCancelled, "loading model \"{}\" was cancelled", name);
-}
-
-std::string name_of(const LoadRequest& request) {
-  if (!request.name.empty()) return request.name;
-  return request.path.empty() ? "model" : request.path.stem().string();
 }
 
 /// One slot for every lane that can compute at the same time, and one whose inputs are ready when a

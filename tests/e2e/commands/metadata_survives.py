@@ -35,6 +35,35 @@ def source_is_shown(folder):
     assert LINE in profile and "Relu" in profile, profile
 
 
+def provenance_is_shown(folder):
+    """Another file of the same model gives the same package; another model another digest."""
+    model, copied, package = ROOT / "examples/digits/digits.onnx", folder / "copied.onnx", folder / "p.sluice"
+    copied.write_bytes(model.read_bytes())
+    run("compile", copied, "-o", package, "--weights", "bf16")
+    facts = json.loads(run("inspect", package, "--json"))["facts"]
+    version = run("--version").strip()
+    assert (facts["name"], facts["compiler"], facts["options"]) == \
+        ("digits", version, "--backend cpu --weights bf16"), facts
+    said = run("inspect", package)
+    for line in ("name             digits\n", f"digest           {facts['digest']}\n", f"compiler         {version}\n",
+                 "options          --backend cpu --weights bf16\n"):
+        assert line in said, said
+    assert str(folder).encode() not in package.read_bytes()
+    again = folder / "again.sluice"
+    run("compile", model, "-o", again, "--weights", "bf16")
+    assert again.read_bytes() == package.read_bytes()
+    run("compile", ROOT / "tests/fuzz/corpus/onnx/node_metadata", "-o", again)
+    assert json.loads(run("inspect", again, "--json"))["facts"]["digest"] != facts["digest"]
+
+
+def names_of_linked_models_are_kept(folder):
+    model, package = ROOT / "examples/digits/digits.onnx", folder / "linked.sluice"
+    run("link", f"a={model}", f"b={model}", "-o", package)
+    facts = json.loads(run("inspect", package, "--json"))["facts"]
+    assert facts["a.name"] == "digits" and facts["a.digest"] == facts["b.digest"], facts
+    assert facts["options"] == "--backend cpu" and "name" not in facts, facts
+
+
 def preprocessing_is_recorded(folder):
     """The recorded numbers give the same output as the given ones, and other numbers another."""
     model, plain, recorded = ROOT / "examples/digits/digits.onnx", folder / "plain.sluice", folder / "r.sluice"
@@ -49,5 +78,7 @@ def preprocessing_is_recorded(folder):
 
 with tempfile.TemporaryDirectory(prefix="sluice-metadata-") as name:
     source_is_shown(pathlib.Path(name))
+    provenance_is_shown(pathlib.Path(name))
+    names_of_linked_models_are_kept(pathlib.Path(name))
     preprocessing_is_recorded(pathlib.Path(name))
-    print("2 passed, 0 failed")
+    print("4 passed, 0 failed")

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/no_memory.h"
+#include "base/text/version.h"
 #include "sluice/cli/command_table.h"
 #include "sluice/cli/completion.h"
 #include "sluice/cli/help_text.h"
@@ -87,7 +88,7 @@ int parse_and_run(const std::vector<std::unique_ptr<Command>>& commands, Program
                   char** argv) {
   CLI::App app("", "sluice");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "sluice 0.1.0");
+  app.set_version_flag("--version", fmt::format("sluice {}", kSluiceVersion));
   app.failure_message([](const CLI::App* root, const CLI::Error& error) {
     return describe_usage_error(*root, error);
   });

@@ -5,6 +5,7 @@
 
 #include "base/text/plural.h"
 #include "compile/quantize.h"
+#include "compiler/provenance.h"
 #include "onnx/import.h"
 #include "package/package.h"
 #include "sluice/cli/command.h"
@@ -36,6 +37,9 @@ class QuantizeCommand : public Command {
   Result<int> run() override {
     const onnx::ImportOptions importing = {SLUICE_TRY(parse_shapes(options_.shapes))};
     ir::Graph graph = SLUICE_TRY(onnx::import_model(options_.path, importing));
+    SLUICE_TRY(compiler::add_source_facts({.path = options_.path}, graph));
+    options_.weights = "int8";
+    quantizing_.compiling.facts = compiler::compilation_facts(options_);
     quantizing_.compiling.backends = options_.backends;
     quantizing_.compiling.places = options_.places;
     quantizing_.compiling.weights = compile::WeightPrecision::kInt8;
