@@ -53,21 +53,25 @@ class Scheduling {
  private:
   void add_devices() {
     const std::size_t places = placement_.backends().size() + 1;
+    std::vector<TransferCost> from_host(places);
     std::vector<TransferCost> to_host(places);
     for (std::size_t i = 0; i + 1 < places; ++i) {
       const backend::DeviceInfo& device = placement_.backends()[i]->devices()[0];
       // 0: no limit of its own, its tensors lie in host memory.
       problem_.devices.push_back({device.has_host_memory ? 0 : device.memory_bytes});
       const auto profiled = profile_.devices.find(keys_[i]);
-      if (profiled != profile_.devices.end()) to_host[i] = profiled->second.transfer;
+      if (profiled == profile_.devices.end()) continue;
+      problem_.devices.back().launch_ns = profiled->second.launch_ns;
+      from_host[i] = profiled->second.to_device;
+      to_host[i] = profiled->second.from_device;
     }
     // Tensors between two devices go through the host.
     problem_.transfers.assign(places, std::vector<TransferCost>(places));
     for (std::size_t a = 0; a < places; ++a) {
       for (std::size_t b = 0; b < places; ++b) {
         if (a == b) continue;
-        problem_.transfers[a][b] = {to_host[a].latency_ns + to_host[b].latency_ns,
-                                    to_host[a].ns_per_byte + to_host[b].ns_per_byte};
+        problem_.transfers[a][b] = {to_host[a].latency_ns + from_host[b].latency_ns,
+                                    to_host[a].ns_per_byte + from_host[b].ns_per_byte};
       }
     }
   }
@@ -127,7 +131,8 @@ class Scheduling {
       if (!support.is_supported) continue;
       const auto time = profile_.find(keys_[number], key_of(op->get()));
       if (time) {
-        task.cost_ns[number] = *time;
+        // Measured by itself, it had a launch, which it shares with its neighbours here.
+        task.cost_ns[number] = std::max(0.0, *time - problem_.devices[number].launch_ns);
       } else {
         missing_[number].push_back(operation.describe());
       }

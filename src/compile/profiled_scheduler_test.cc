@@ -68,7 +68,7 @@ std::shared_ptr<OperatorProfile> made_up(const TimeOf& time_of, TransferCost ref
   for (const char* name : {"cpu", "reference"}) {
     const auto backend = both_backends().find(name).value();
     DeviceProfile& device = profile->devices[device_key(*backend, 2)];
-    if (backend->name() == "reference") device.transfer = reference_copy;
+    if (backend->name() == "reference") device.to_device = device.from_device = reference_copy;
     const ir::Subgraph& main = executable.graph.main();
     for (const ir::OperationId id : main.order()) {
       const auto op = backend::Op::create({executable.graph, main, main.operation(id)}).value();
@@ -76,6 +76,10 @@ std::shared_ptr<OperatorProfile> made_up(const TimeOf& time_of, TransferCost ref
     }
   }
   return profile;
+}
+
+DeviceProfile& profile_of(const std::string& backend, OperatorProfile& profile) {
+  return profile.devices.at(device_key(*both_backends().find(backend).value(), 2));
 }
 
 double cpu_is_slow_at_softmax(const std::string& backend, const std::string& kind) {
@@ -103,6 +107,33 @@ TEST(ProfiledScheduler, CopiesThatCostMoreThanTheyGainKeepOperationsTogether) {
               {.latency_ns = 5000});
   EXPECT_THAT(scheduled_backends(schedule(slow_cpu, {"CumSum=reference"})),
               ElementsAre("reference", "reference", "reference"));
+}
+
+TEST(ProfiledScheduler, EachDirectionOfACopyHasItsCost) {
+  // The host's cpu computes all but the Softmax: in and back are a copy each.
+  auto profile = made_up(cpu_is_slow_at_softmax);
+  DeviceProfile& device = profile_of("reference", *profile);
+  device.to_device = {.latency_ns = 500};
+  device.from_device = {.latency_ns = 300};
+  EXPECT_THAT(scheduled_backends(schedule(profile)), ElementsAre("cpu", "reference", "cpu"));
+  device.from_device = {.latency_ns = 500};
+  EXPECT_THAT(scheduled_backends(schedule(profile)), ElementsAre("cpu", "cpu", "cpu"));
+}
+
+TEST(ProfiledScheduler, LaunchCountsOncePerHandOver) {
+  // Alone, each operation takes 1000 on cpu and 800 on the reference, of which 700 are its launch.
+  const auto time_of = [](const std::string& backend, const std::string&) {
+    return backend == "cpu" ? 1000.0 : 800.0;
+  };
+  auto profile = made_up(time_of);
+  DeviceProfile& device = profile_of("reference", *profile);
+  device.launch_ns = 700;
+  EXPECT_THAT(scheduled_backends(schedule(profile)),
+              ElementsAre("reference", "reference", "reference"));
+  // Alone on the reference, the Softmax costs 800 and a second launch of cpu, else 700.
+  profile_of("cpu", *profile).launch_ns = 300;
+  EXPECT_THAT(scheduled_backends(schedule(profile, {"Exp=cpu", "CumSum=cpu"})),
+              ElementsAre("cpu", "cpu", "cpu"));
 }
 
 TEST(ProfiledScheduler, RuleExcludesABackendThatIsFaster) {
@@ -147,6 +178,17 @@ TEST(OperatorProfile, FileGivesBackWhatWasWritten) {
   EXPECT_EQ(read.devices.size(), 2U);
 }
 
+TEST(OperatorProfile, FileOfVersion1HasOneTransferForBothDirections) {
+  const auto profile = parse_operator_profile(
+      R"({"format": "sluice operator profile", "version": 1, "devices": {"far 1 x1":
+         {"transfer": {"latency_ns": 5, "ns_per_byte": 0.5}, "times_ns": {"a": 1}}}})");
+  ASSERT_TRUE(profile.is_ok()) << profile.status().to_string();
+  const DeviceProfile& device = profile->devices.at("far 1 x1");
+  EXPECT_EQ(device.to_device.latency_ns, 5);
+  EXPECT_EQ(device.from_device.ns_per_byte, 0.5);
+  EXPECT_EQ(device.launch_ns, 0);
+}
+
 TEST(OperatorProfile, MergeReplacesTimesAndKeepsOthers) {
   OperatorProfile profile;
   profile.devices["cpu 1 x1"].times_ns = {{"a", 1}, {"b", 2}};
@@ -167,7 +209,8 @@ TEST(OperatorProfile, FaultyFilesAreRefusedNamingTheField) {
   EXPECT_THAT(message("[1"), HasSubstr("not a JSON object"));
   EXPECT_THAT(message("{}"), HasSubstr("\"format\""));
   const std::string head = R"({"format": "sluice operator profile", "version": )";
-  EXPECT_THAT(message(head + "2}"), HasSubstr("\"version\" is not 1"));
+  EXPECT_THAT(message(head + "3}"), HasSubstr("\"version\" is neither 1 nor 2"));
+  EXPECT_THAT(message(head + R"(2, "devices": {"cpu": {}}})"), HasSubstr("\"to_device\""));
   EXPECT_THAT(message(head + R"(1, "devices": {"cpu": {}}})"), HasSubstr("\"transfer\""));
   EXPECT_THAT(message(head + R"(1, "devices": {"cpu": {"transfer":
       {"latency_ns": 1, "ns_per_byte": 0}, "times_ns": {"Conv": -3}}}})"),

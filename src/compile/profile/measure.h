@@ -36,9 +36,16 @@ class OperationTimer {
   std::shared_ptr<const backend::Group> group_;
 };
 
-/// The time of copies between the host and device 0, measured; of a simulated device by its clock.
-/// Nothing for a device that computes in host memory.
-Result<TransferCost> host_transfer(const std::shared_ptr<const backend::Backend>& backend);
+struct HandOver {
+  TransferCost to_device;
+  TransferCost from_device;
+  double launch_ns = 0;  ///< of a list without operations
+};
+
+/// What it takes to hand work to device 0 and get it back, measured; of a simulated device by its
+/// clock. No copies for a device that computes in host memory.
+Result<HandOver> measure_hand_over(const std::shared_ptr<const backend::Backend>& backend,
+                                   int num_cores);
 
 /// Times every operation of the main subgraph, equal ones once, on each backend that takes it.
 /// Requires: types are inferred.

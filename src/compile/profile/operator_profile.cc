@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kFormat = "sluice operator profile";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 // A profile has a line of some 100 bytes per operation and device; more is no profile.
 constexpr std::int64_t kMaxFileBytes = std::int64_t{64} << 20;
 
@@ -37,15 +37,25 @@ Result<double> read_time(const json& object, const std::string& name, const std:
   return time;
 }
 
-Result<DeviceProfile> read_device(const json& value, const std::string& where) {
+Result<TransferCost> read_transfer(const json& device, const char* name, const std::string& where) {
+  const auto transfer = device.find(name);
+  if (transfer == device.end() || !transfer->is_object()) {
+    return invalid_argument("{}: \"{}\" is no object", where, name);
+  }
+  return TransferCost{SLUICE_TRY(read_time(*transfer, "latency_ns", where)),
+                      SLUICE_TRY(read_time(*transfer, "ns_per_byte", where))};
+}
+
+Result<DeviceProfile> read_device(const json& value, int version, const std::string& where) {
   DeviceProfile device;
   if (!value.is_object()) return invalid_argument("{}: not an object", where);
-  const auto transfer = value.find("transfer");
-  if (transfer == value.end() || !transfer->is_object()) {
-    return invalid_argument("{}: \"transfer\" is no object", where);
+  if (version == 1) {
+    device.to_device = device.from_device = SLUICE_TRY(read_transfer(value, "transfer", where));
+  } else {
+    device.to_device = SLUICE_TRY(read_transfer(value, "to_device", where));
+    device.from_device = SLUICE_TRY(read_transfer(value, "from_device", where));
+    device.launch_ns = SLUICE_TRY(read_time(value, "launch_ns", where));
   }
-  device.transfer.latency_ns = SLUICE_TRY(read_time(*transfer, "latency_ns", where));
-  device.transfer.ns_per_byte = SLUICE_TRY(read_time(*transfer, "ns_per_byte", where));
   const auto times = value.find("times_ns");
   if (times == value.end() || !times->is_object()) {
     return invalid_argument("{}: \"times_ns\" is no object", where);
@@ -71,7 +81,9 @@ void OperatorProfile::merge(const OperatorProfile& other) {
   for (const auto& [key, device] : other.devices) {
     DeviceProfile& own = devices[key];
     // The later measurement replaces the earlier one.
-    own.transfer = device.transfer;
+    own.to_device = device.to_device;
+    own.from_device = device.from_device;
+    own.launch_ns = device.launch_ns;
     for (const auto& [operation, time] : device.times_ns) own.times_ns[operation] = time;
   }
 }
@@ -99,11 +111,14 @@ std::optional<std::string> find_device_key(const OperatorProfile& profile,
 }
 
 std::string to_json(const OperatorProfile& profile) {
+  const auto transfer = [](const TransferCost& cost) {
+    return json{{"latency_ns", cost.latency_ns}, {"ns_per_byte", cost.ns_per_byte}};
+  };
   json devices = json::object();
   for (const auto& [key, device] : profile.devices) {
-    devices[key] = {{"transfer",
-                     {{"latency_ns", device.transfer.latency_ns},
-                      {"ns_per_byte", device.transfer.ns_per_byte}}},
+    devices[key] = {{"to_device", transfer(device.to_device)},
+                    {"from_device", transfer(device.from_device)},
+                    {"launch_ns", device.launch_ns},
                     {"times_ns", device.times_ns}};
   }
   const json root = {{"format", kFormat}, {"version", kVersion}, {"devices", std::move(devices)}};
@@ -119,8 +134,8 @@ Result<OperatorProfile> parse_operator_profile(std::string_view text) {
                             kFormat);
   }
   const auto version = root.find("version");
-  if (version == root.end() || *version != kVersion) {
-    return invalid_argument("\"version\" is not {}", kVersion);
+  if (version == root.end() || (*version != 1 && *version != kVersion)) {
+    return invalid_argument("\"version\" is neither 1 nor {}", kVersion);
   }
   const auto devices = root.find("devices");
   if (devices == root.end() || !devices->is_object()) {
@@ -130,7 +145,8 @@ Result<OperatorProfile> parse_operator_profile(std::string_view text) {
   for (const auto& [key, device] : devices->items()) {
     // An unknown device is kept: the profile may come from a machine with more plug-ins than this
     // one.
-    profile.devices[key] = SLUICE_TRY(read_device(device, "device \"" + key + "\""));
+    profile.devices[key] =
+        SLUICE_TRY(read_device(device, version->get<int>(), "device \"" + key + "\""));
   }
   return profile;
 }

@@ -13,12 +13,17 @@ namespace sluice::compile {
 
 /// Times of one backend in one version on one kind of machine.
 struct DeviceProfile {
-  TransferCost transfer;                   ///< between the device and the host, either way
+  TransferCost to_device;    ///< from the host
+  TransferCost from_device;  ///< to the host
+  /// Of a list without operations, from its submission to its end: what operations that follow one
+  /// another on the device share. In `times_ns` each has it.
+  double launch_ns = 0;
   std::map<std::string, double> times_ns;  ///< by key_of(operation)
 };
 
 /// The file is JSON: `to_json` shows its fields; docs/howto/place-operations.md tells how to make
-/// one.
+/// one. Files of version 1 had one "transfer" for both directions and no "launch_ns"; they are
+/// read.
 struct OperatorProfile {
   std::map<std::string, DeviceProfile> devices;  ///< by device_key
 

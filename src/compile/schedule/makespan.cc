@@ -120,12 +120,17 @@ double MakespanModel::makespan_ns(const Assignment& assignment) {
     if (problem_.tensors[i].producer < 0) at_ns_[i * places + problem_.host()] = 0;
   }
   double end_ns = 0;
+  int last = -1;  // device
   for (const int index : order_) {
     const Task& task = problem_.tasks[static_cast<std::size_t>(index)];
     const int chosen = assignment[static_cast<std::size_t>(index)];
     const auto device = chosen < 0 ? problem_.host() : static_cast<std::size_t>(chosen);
-    const double cost_ns = chosen < 0 ? 0 : task.cost_ns[device];
+    double cost_ns = chosen < 0 ? 0 : task.cost_ns[device];
     if (cost_ns == kCannotRun) return kCannotRun;
+    if (chosen >= 0) {
+      if (chosen != last) cost_ns += problem_.devices[device].launch_ns;
+      last = chosen;
+    }
     double start_ns = chosen < 0 ? 0 : device_free_ns_[device];
     // With side effects: ready_ns() plays the copy that brings the tensor to the device.
     for (const int tensor : task.inputs) start_ns = std::max(start_ns, ready_ns(tensor, device));

@@ -19,13 +19,16 @@ LABELS = (ROOT / "examples/digits/labels.txt").read_text().split()
 IMAGES = [line.split() for line in (ROOT / "examples/digits/expected.txt").read_text().splitlines()[:3]]
 
 
-def place_of(folder: Path, *kinds: str) -> dict[str, str]:
-    """The environment in which Sluice finds `far`, and the same by other names, built from the public headers alone."""
+def place_of(folder: Path, *kinds: str, end: str | None = None) -> dict[str, str]:
+    """The environment in which Sluice finds `far`, and the same by other names, built from the public headers alone.
+    `end` takes the place of the line that makes the plug-in."""
     plugins = folder / "plugins"
     plugins.mkdir()
     for kind in kinds:
         source = folder / f"{kind}.cc"
-        source.write_text((EXAMPLE / "far.cc").read_text().replace('"far"', f'"{kind}"'))
+        text = (EXAMPLE / "far.cc").read_text().replace('"far"', f'"{kind}"')
+        made = f'SLUICE_HOST_BACKEND(FarBackend, "{kind}", "1.0")'
+        source.write_text(text.replace(made, made if end is None else end))
         subprocess.run([sys.argv[2], "-std=c++20", "-O1", "-shared", "-fPIC", "-fvisibility=hidden",
                         f"-I{ROOT / 'include'}", f"-I{EXAMPLE}", str(source),
                         "-o", str(plugins / f"libsluice_backend_{kind}.so")], check=True)
@@ -125,13 +128,56 @@ def profile_of_the_device_places_operations(folder: Path) -> None:
     assert measured[softmax] > 0, measured
     for cost, backend in ((1e12, "cpu"), (0, "far")):
         measured[softmax] = cost
-        profile["devices"][key]["transfer"] = {"latency_ns": 0, "ns_per_byte": 0}
+        for part in ("to_device", "from_device"):
+            profile["devices"][key][part] = {"latency_ns": 0, "ns_per_byte": 0}
         times.write_text(json.dumps(profile))
         package = str(folder / f"{backend}.sluice")
         sluice.text("compile", str(DIGITS), "-o", package, "--backend", "cpu,far", "--shape", "image=1,1,8,8",
                     "--operator-times", str(times))
         placed = {one["operator"]: one["backend"] for one in sluice.json("inspect", package)["operations"]}
         same(placed["Softmax"], backend)
+
+
+#: The end of a source in which copies back take some milliseconds more, whatever their size.
+SLOW_BACK = """namespace {
+struct Slow : plugin::HostPlugin<FarBackend> {
+  static constexpr const char* kName = "slow";
+  static constexpr const char* kVersion = "1.0";
+  static plugin::Status submit(Stream& stream, CommandList& list, std::span<void* const> bindings) {
+    volatile std::uint64_t work = 0;
+    for (const auto& command : list.commands) {
+      const bool is_back = command.kernel == nullptr && (number(command.inputs[0].address) & kFar) != 0;
+      for (int i = 0; is_back && i < 30000000; ++i) work = work + 1;
+    }
+    return HostPlugin::submit(stream, list, bindings);
+  }
+};
+}  // namespace
+SLUICE_PLUGIN(Slow)
+"""
+
+
+def slow_copies_back_keep_operations_on_the_host(folder: Path) -> None:
+    placed = {}
+    for kind, end in (("far", None), ("slow", SLOW_BACK)):
+        (folder / kind).mkdir()
+        place = place_of(folder / kind, kind, end=end)
+        sluice, times = Sluice(environment=place), folder / kind / "times.json"
+        options = [str(DIGITS), "--backend", f"cpu,{kind}", "--shape", "image=1,1,8,8"]
+        holds(sluice.text("operator-times", *options, "-o", str(times)), "; copies back take ")
+        profile = json.loads(times.read_text())
+        [device] = [one for name, one in profile["devices"].items() if name.startswith(f"{kind} ")]
+        assert device["launch_ns"] > 0 and device["to_device"]["ns_per_byte"] > 0, device
+        # The device gains 2 ms, which a copy back of the one takes and one of the other does not.
+        for name, one in profile["devices"].items():
+            one["times_ns"] = {key: 2e6 if "Softmax" in key and name.startswith("cpu ") else 0 for key in one["times_ns"]}
+        times.write_text(json.dumps(profile))
+        package = str(folder / f"{kind}.sluice")
+        sluice.text("compile", *options, "-o", package, "--operator-times", str(times))
+        shown = sluice.json("inspect", package)
+        placed[kind] = [one["backend"] for one in shown["operations"] if one["operator"] == "Softmax"], \
+            len(shown["segments"])
+    same(placed, {"far": (["far"], 2), "slow": (["cpu"], 1)})
 
 
 if __name__ == "__main__":
@@ -141,4 +187,5 @@ if __name__ == "__main__":
         segment_of_a_second_kind_needs_a_device_of_this_daemon,
         functions_share_the_device_and_put_a_tensor,
         profile_of_the_device_places_operations,
+        slow_copies_back_keep_operations_on_the_host,
     ]))

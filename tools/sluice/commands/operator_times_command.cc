@@ -60,14 +60,19 @@ class OperatorTimesCommand : public Command {
       for (const auto& [operation, time_ns] : device.times_ns) sum_ns += time_ns;
       fmt::print("{}: {}, {:.3f} ms together", key,
                  counted(device.times_ns.size(), "different operation"), sum_ns / 1e6);
-      if (device.transfer.ns_per_byte > 0) {
-        fmt::print("; copies take {:.1f} us and {:.2f} GB/s", device.transfer.latency_ns / 1e3,
-                   1 / device.transfer.ns_per_byte);
-      }
+      fmt::print("; a launch takes {:.1f} us", device.launch_ns / 1e3);
+      print_copies("to the device", device.to_device);
+      print_copies("back", device.from_device);
       fmt::print("\n");
     }
     fmt::print("wrote {}; `sluice compile {} --backend {} --operator-times {}` chooses by it\n",
                output_, options_.path, fmt::join(options_.backends, ","), output_);
+  }
+
+  static void print_copies(const char* direction, const compile::TransferCost& cost) {
+    if (cost.latency_ns <= 0 && cost.ns_per_byte <= 0) return;  // a device in host memory
+    fmt::print("; copies {} take {:.1f} us and {:.3f} ms per MB", direction, cost.latency_ns / 1e3,
+               cost.ns_per_byte);
   }
 
   ModelOptions options_;
