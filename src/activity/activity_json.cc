@@ -68,6 +68,20 @@ ordered_json sensors_of(const terms::Sensors& from) {
   return all;
 }
 
+template <typename Struct>
+ordered_json fields_of(const Struct& from) {
+  ordered_json all = ordered_json::object();
+  Struct::visit_fields([&](const terms::Field& field, auto of) { all[field.name] = of(from); });
+  return all;
+}
+
+ordered_json pools_of(const terms::DevicePools& from) {
+  ordered_json all = fields_of(from);
+  all["left"] = ordered_json::array();
+  for (const auto& left : from.left) all["left"].push_back(fields_of(left));
+  return all;
+}
+
 ordered_json devices(const Snapshot& now, const Activity& activity) {
   ordered_json all = ordered_json::array();
   for (const terms::Device& device : now.server.devices) {
@@ -89,6 +103,7 @@ ordered_json devices(const Snapshot& now, const Activity& activity) {
     const bool is_known = it != now.statistics.devices.end();
     one["is_withdrawn"] = is_known && it->is_withdrawn;
     one["sensors"] = sensors_of(is_known ? it->sensors : terms::Sensors());
+    if (is_known && it->pools) one["pools"] = pools_of(*it->pools);
     all.push_back(std::move(one));
   }
   return all;

@@ -42,7 +42,8 @@ Result<std::shared_ptr<const ConstantStore::OnDevice>> ConstantStore::upload(
   const auto size_bytes = static_cast<std::int64_t>(bytes.size());
   auto copy = std::make_shared<OnDevice>();
   copy->original = bytes;
-  copy->memory = SLUICE_TRY(memory_.allocate(size_bytes, "constants", MemoryCategory::kConstants));
+  copy->memory =
+      SLUICE_TRY(memory_.allocate(size_bytes, kConstantsClient, MemoryCategory::kConstants));
   SharedTransfers::Batch batch(client_);
   const std::array<Copy, 1> copies = {{{bytes.data(), copy->memory.address(), size_bytes}}};
   SLUICE_TRY(batch.start(Direction::kToDevice, copies));

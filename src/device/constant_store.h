@@ -12,6 +12,9 @@
 
 namespace sluice::device {
 
+/// Who has the memory of constants in reports: they belong to no model.
+inline constexpr const char* kConstantsClient = "constants";
+
 /// The store of one device. Safe across threads; concurrent requests for the same bytes copy them
 /// once.
 class ConstantStore {

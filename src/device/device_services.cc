@@ -10,11 +10,12 @@ Result<std::shared_ptr<DeviceServices>> DeviceServiceTable::of(
   const std::lock_guard lock(mutex_);
   std::shared_ptr<DeviceServices>& services = services_[Key(backend->name(), device)];
   if (services != nullptr) return services;
-  auto transfers = SLUICE_TRY(SharedTransfers::create(backend, device, clock_, options_));
+  auto streams = std::make_shared<StreamLedger>();
+  auto transfers = SLUICE_TRY(SharedTransfers::create(backend, device, clock_, options_, streams));
   // No slack: memory that models free returns to the device at once, so that the usage it reports
   // is accurate.
   const auto memory = MemoryPool::of_device(backend, device, {.slack_bytes = 0});
-  services = std::make_shared<DeviceServices>(memory, transfers);
+  services = std::make_shared<DeviceServices>(memory, transfers, std::move(streams));
   return services;
 }
 
@@ -23,6 +24,50 @@ std::shared_ptr<DeviceServices> DeviceServiceTable::find(const std::string& back
   const std::lock_guard lock(mutex_);
   const auto it = services_.find(Key(backend, device));
   return it == services_.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<const void> DeviceServiceTable::enter(const std::string& name) {
+  {
+    const std::lock_guard lock(names_->mutex);
+    ++names_->count_of[name];
+  }
+  // Anything but null; the deleter is what counts.
+  return {names_.get(), [names = names_, name](const Names*) {
+            const std::lock_guard lock(names->mutex);
+            const auto found = names->count_of.find(name);
+            if (--found->second == 0) names->count_of.erase(found);
+          }};
+}
+
+std::set<std::string> DeviceServiceTable::Names::now() {
+  const std::lock_guard lock(mutex);
+  std::set<std::string> names;
+  for (const auto& [name, count] : count_of) names.insert(name);
+  return names;
+}
+
+std::vector<LeftBehind> DeviceServiceTable::left_on(const DeviceServices& device) const {
+  // Names before and behind: what comes or ends meanwhile left nothing.
+  std::set<std::string> here = names_->now();
+  const MemoryUsage memory = device.memory.usage();
+  const StreamUsage streams = device.streams->usage();
+  here.merge(names_->now());
+  std::map<std::string, LeftBehind> left;
+  for (const auto& [client, levels] : memory.by_client) {
+    const std::int64_t bytes = memory.bytes_of(client);
+    const bool is_left = client == kConstantsClient ? here.empty() : !here.contains(client);
+    if (bytes > 0 && is_left) left[client].memory_bytes = bytes;
+  }
+  for (const auto& [owner, count] : streams.in_use) {
+    const bool is_lane = owner == kToDevice || owner == kFromDevice;
+    if (!is_lane && !here.contains(owner)) left[owner].num_streams = count;
+  }
+  std::vector<LeftBehind> all;
+  for (auto& [client, one] : left) {
+    one.client = client;
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 }  // namespace sluice::device

@@ -4,23 +4,36 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "device/constant_store.h"
+#include "device/stream/stream_pool.h"
 
 namespace sluice::device {
 
 /// The services of one device with its own memory. Safe across threads.
 struct DeviceServices {
-  DeviceServices(const MemoryPool& pool, const std::shared_ptr<SharedTransfers>& shared)
+  DeviceServices(const MemoryPool& pool, const std::shared_ptr<SharedTransfers>& shared,
+                 std::shared_ptr<StreamLedger> ledger)
       : memory(pool),
+        streams(std::move(ledger)),
         transfers(shared),
-        constants(pool, SharedTransfers::add_client(shared, "constants")) {}
+        constants(pool, SharedTransfers::add_client(shared, kConstantsClient)) {}
 
   MemoryPool memory;
+  std::shared_ptr<StreamLedger> streams;  ///< of all pools of the device
   std::shared_ptr<SharedTransfers> transfers;
   ConstantStore constants;
+};
+
+/// What a client that has ended still has of a device.
+struct LeftBehind {
+  std::string client;
+  std::int64_t memory_bytes = 0;
+  std::int64_t num_streams = 0;
 };
 
 /// The services of all devices, created at their first use. Safe across threads.
@@ -38,11 +51,26 @@ class DeviceServiceTable {
   /// The services of a device, if they exist; null otherwise.
   std::shared_ptr<DeviceServices> find(const std::string& backend, int device) const;
 
+  /// From now on until the result goes, something of this name may have memory and streams of the
+  /// devices. Several may have one name.
+  std::shared_ptr<const void> enter(const std::string& name);
+  /// What names have that nothing has any more, and constants that nothing can read any more: a
+  /// defect of this program, or of a plug-in.
+  std::vector<LeftBehind> left_on(const DeviceServices& device) const;
+
  private:
+  struct Names {
+    std::mutex mutex;
+    std::map<std::string, int, std::less<>> count_of;
+
+    std::set<std::string> now();
+  };
+
   using Key = std::pair<std::string, int>;  // backend's name, its device
 
   const Clock& clock_;
   const TransferOptions options_;
+  const std::shared_ptr<Names> names_ = std::make_shared<Names>();
   mutable std::mutex mutex_;
   std::map<Key, std::shared_ptr<DeviceServices>> services_;
 };

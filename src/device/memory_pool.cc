@@ -17,7 +17,6 @@ struct MemoryPoolState {
   MemoryPoolOptions options;
   std::mutex mutex;
   MemoryUsage usage;
-  std::int64_t idle_bytes = 0;
   std::multimap<std::int64_t, std::unique_ptr<backend::DeviceMemory>> idle;  // by size
 
   std::unique_ptr<backend::DeviceMemory> take_idle(std::int64_t size_bytes);
@@ -46,7 +45,7 @@ std::unique_ptr<backend::DeviceMemory> MemoryPoolState::take_idle(std::int64_t s
   const bool is_close = it != idle.end() && it->first - size_bytes <= size_bytes / 4;
   if (!is_close) return nullptr;
   auto block = std::move(it->second);
-  idle_bytes -= it->first;
+  usage.idle_bytes -= it->first;
   idle.erase(it);
   return block;
 }
@@ -66,14 +65,16 @@ Result<std::unique_ptr<backend::DeviceMemory>> MemoryPoolState::grow(std::int64_
   }
   if (!block.is_ok()) return std::move(block).status();
   usage.held.change(size_bytes);
+  usage.grown_bytes += size_bytes;
   return std::make_unique<backend::DeviceMemory>(std::move(block).value());
 }
 
 void MemoryPoolState::shrink_to(std::int64_t max_idle_bytes) {
   // Largest first: few frees give back much, and small blocks are the ones most often reused.
-  while (idle_bytes > max_idle_bytes) {
+  while (usage.idle_bytes > max_idle_bytes) {
     const auto largest = std::prev(idle.end());
-    idle_bytes -= largest->first;
+    usage.idle_bytes -= largest->first;
+    usage.shrunk_bytes += largest->first;
     usage.held.change(-largest->first);
     idle.erase(largest);
   }
@@ -81,7 +82,7 @@ void MemoryPoolState::shrink_to(std::int64_t max_idle_bytes) {
 
 void MemoryPoolState::give_back(std::unique_ptr<backend::DeviceMemory> block) {
   const std::int64_t size_bytes = block->size_bytes();
-  idle_bytes += size_bytes;
+  usage.idle_bytes += size_bytes;
   idle.emplace(size_bytes, std::move(block));
   shrink_to(options.slack_bytes);
 }

@@ -63,8 +63,13 @@ TEST_F(MemoryPoolTest, ReleasesMemoryBeyondTheSlackAtOnce) {
     EXPECT_EQ(device_bytes(), 4 * kMiB);
   }
   EXPECT_EQ(device_bytes(), kMiB);
+  EXPECT_EQ(eager.usage().idle_bytes, kMiB);
+  EXPECT_EQ(eager.usage().grown_bytes, 4 * kMiB);
+  EXPECT_EQ(eager.usage().shrunk_bytes, 3 * kMiB);
   eager.release_idle();
   EXPECT_EQ(device_bytes(), 0);
+  EXPECT_EQ(eager.usage().idle_bytes, 0);
+  EXPECT_EQ(eager.usage().shrunk_bytes, 4 * kMiB);
 }
 
 TEST_F(MemoryPoolTest, ReleasesIdleBlocksBeforeRefusing) {

@@ -27,6 +27,9 @@ struct MemoryUsage {
   MemoryLevel used;  ///< given to clients
   MemoryLevel
       held;  ///< taken from the device: used, what sizes were rounded up by, and idle blocks
+  std::int64_t idle_bytes = 0;    ///< of `held`
+  std::int64_t grown_bytes = 0;   ///< taken from the device since the start
+  std::int64_t shrunk_bytes = 0;  ///< given back to it
   std::map<std::string, std::array<MemoryLevel, kNumMemoryCategories>, std::less<>> by_client;
 
   void change(std::string_view client, MemoryCategory category, std::int64_t by_bytes);

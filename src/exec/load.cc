@@ -5,9 +5,9 @@
 #include "backend/memory.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "device/device_services.h"
 #include "exec/constants/stop.h"
 #include "exec/constants/verification.h"
-#include "exec/device_constants.h"
 #include "exec/memory_scope.h"
 #include "exec/model_state.h"
 #include "ir/source.h"
@@ -255,11 +255,10 @@ void take_plans(ModelState& model, const ModelState& same) {
   }
 }
 
-/// Without a caller's own way to devices, constants travel through services of this model alone.
-void bring_constants(ModelState& model) {
-  if (model.options.bring_constant || !model.segments.needs_copies()) return;
-  model.options.bring_constant =
-      bring_to(std::make_shared<device::DeviceServiceTable>(system_clock()));
+/// Without the caller's, a device that reads its own memory alone has services of this model.
+void find_services(ModelState& model) {
+  if (model.options.devices != nullptr || !model.segments.needs_copies()) return;
+  model.options.devices = std::make_shared<device::DeviceServiceTable>(system_clock());
 }
 
 Result<ExecutorKind> executor_of(const package::Executable& executable,
@@ -297,7 +296,7 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   model->executor = SLUICE_TRY(executor_of(*owner, options));
   model->segments =
       SLUICE_TRY(map_segments(model->executable, model->backends, options, model->executor));
-  bring_constants(*model);
+  find_services(*model);
   model->packed = SLUICE_TRY(
       PackedStore::create(model->executable, model->backends, verification, stop, options.draft));
   model->own_bytes =
@@ -346,7 +345,7 @@ Result<LoadedModel> ReadyModel::place(const LoadOptions& options,
   model->executor = SLUICE_TRY(executor_of(model->executable, options));
   model->segments =
       SLUICE_TRY(map_segments(model->executable, model->backends, options, model->executor));
-  bring_constants(*model);
+  find_services(*model);
   model->packed = state_->packed;
   model->own_bytes = state_->own_bytes;
   model->own_charge = state_->own_charge;

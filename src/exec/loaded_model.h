@@ -24,6 +24,10 @@
 #include "package/draft.h"
 #include "package/executable.h"
 
+namespace sluice::device {
+class DeviceServiceTable;
+}
+
 namespace sluice::exec {
 
 /// Where a segment of the executable runs.
@@ -33,12 +37,6 @@ struct SegmentPlacement {
 
   bool operator==(const SegmentPlacement&) const = default;
 };
-
-/// Copies a constant to the memory that a group's kernels read fastest. The pointer returned owns
-/// the copy; null means that kernels read the constant in place. Fails with kCancelled once the
-/// token is asked to stop.
-using BringConstant = std::function<Result<std::shared_ptr<const void>>(
-    const backend::Group&, const Bytes&, const std::stop_token&)>;
 
 struct LoadOptions {
   /// One per segment of the executable (package::segments_of); segments with equal placements share
@@ -62,9 +60,13 @@ struct LoadOptions {
   /// plans included; and, counted apart, of the plans that the model keeps for all its contexts.
   /// The least recently used ones go. Those of a model of static shapes are not counted.
   std::int64_t max_recorded_bytes = std::int64_t{64} << 20;
-  /// Called when a context first records kernels that read the constant: for a model of static
-  /// shapes in create_context. Unset: kernels read all constants in the mapped file.
-  BringConstant bring_constant;
+  /// Services of devices with memory of their own: constants are brought there when a context first
+  /// records kernels that read them, for a model of static shapes in create_context, and contexts
+  /// take memory and streams there. Null: services of this load alone where a device cannot reach
+  /// host memory; else kernels read all constants in the mapped file.
+  std::shared_ptr<device::DeviceServiceTable> devices;
+  /// Who has, in the devices' reports, what contexts take there.
+  std::string owner = "a model";
   /// Of random operators. Loads with one source, such as replicas, never draw the same numbers.
   /// Null: a source of the load's own, with a seed from the system.
   std::shared_ptr<RandomSource> random;

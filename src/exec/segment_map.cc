@@ -6,6 +6,7 @@
 #include "backend/extensions/events.h"
 #include "base/system/processor.h"
 #include "base/text/plural.h"
+#include "device/device_services.h"
 #include "terms/device.h"
 
 namespace sluice::exec {
@@ -118,8 +119,7 @@ class Mapper {
     }
     map_.groups.push_back(
         SLUICE_TRY(backend::Group::create(backends_[backend], placement.device, placement.cores)));
-    map_.streams.push_back(
-        SLUICE_TRY(device::StreamPool::create(map_.groups.back(), kStreamOptions)));
+    SLUICE_TRY(add_streams());
     made_.emplace_back(backend, placement);
     return made_.size() - 1;
   }
@@ -138,6 +138,19 @@ class Mapper {
       const auto number = static_cast<std::size_t>(core);
       if (number < usable.size()) map_.cpus.push_back(usable[number]);
     }
+  }
+
+  /// Of the last group.
+  Status add_streams() {
+    const auto& group = map_.groups.back();
+    std::shared_ptr<device::StreamLedger> ledger;
+    if (options_.devices != nullptr) {
+      const auto services =
+          SLUICE_TRY(options_.devices->of(group->shared_backend(), group->device()));
+      if (services != nullptr) ledger = services->streams;
+    }
+    map_.streams.push_back(SLUICE_TRY(device::StreamPool::create(group, kStreamOptions, ledger)));
+    return ok_status();
   }
 
   /// A group whose device reads host memory runs lists on the thread that submits them. It gets a
@@ -175,8 +188,7 @@ class Mapper {
     for (std::size_t i = 0; i < num_lanes; ++i) {
       map_.lanes[group].push_back(static_cast<std::int32_t>(map_.groups.size()));
       map_.groups.push_back(std::move(made[i]));
-      map_.streams.push_back(
-          SLUICE_TRY(device::StreamPool::create(map_.groups.back(), kStreamOptions)));
+      SLUICE_TRY(add_streams());
       map_.thread_of_group.push_back(i);
     }
     return ok_status();

@@ -1,6 +1,7 @@
 // Reports of groups and devices.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "runtime/engine.h"
 #include "runtime/model/loader.h"
@@ -42,6 +43,27 @@ Items allocated(const device::MemoryUsage& usage) {
   }
   sort_items(items);
   return items;
+}
+
+terms::DevicePools pools_of(const device::DeviceServices& device,
+                            const device::DeviceServiceTable& table) {
+  const device::StreamUsage streams = device.streams->usage();
+  const device::MemoryUsage memory = device.memory.usage();
+  terms::DevicePools pools;
+  pools.streams_in_use = streams.num_in_use();
+  pools.streams_unused = streams.unused;
+  pools.streams_draining = streams.draining;
+  pools.streams_made = streams.made;
+  pools.streams_drained = streams.drained;
+  pools.reserved_bytes = memory.held.bytes;
+  pools.used_bytes = memory.used.bytes;
+  pools.idle_bytes = memory.idle_bytes;
+  pools.grown_bytes = memory.grown_bytes;
+  pools.shrunk_bytes = memory.shrunk_bytes;
+  for (device::LeftBehind& left : table.left_on(device)) {
+    pools.left.push_back({std::move(left.client), left.memory_bytes, left.num_streams});
+  }
+  return pools;
 }
 
 /// Bytes that models of these groups reserved.
@@ -113,6 +135,7 @@ DeviceReport Engine::report(const terms::Device& device) const {
   }
   const auto services = loader_->devices().find(device.backend, device.backend_index);
   report.memory = services != nullptr ? allocated(services->memory.usage()) : reserved(here);
+  if (services != nullptr) report.pools = pools_of(*services, loader_->devices());
   terms::DeviceCondition condition = groups_->condition_of(device.id);
   report.sensors = std::move(condition.sensors);
   report.is_placeable = condition.health.state != terms::HealthState::kFailed;

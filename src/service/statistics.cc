@@ -87,6 +87,7 @@ terms::ServerStatistics Service::all_statistics() const {
     terms::Usage usage = usage_of(static_cast<std::uint64_t>(report.id.value()), report);
     usage.num_reserved_cores = report.num_reserved_cores;
     usage.sensors = report.sensors;
+    usage.pools = report.pools;
     usage.is_withdrawn = !report.is_placeable;
     all.devices.push_back(std::move(usage));
   }

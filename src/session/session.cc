@@ -8,12 +8,14 @@
 #include "base/file.h"
 #include "device/device_services.h"
 #include "exec/constants/named_constants.h"
-#include "exec/device_constants.h"
 #include "package/npy.h"
 #include "runtime/pipeline/pipeline.h"
 
 namespace sluice::session {
 namespace {
+
+/// In reports of devices.
+constexpr const char* kOwner = "a session's model";
 
 constexpr std::size_t kSlot = 0;  // of the pipeline, which has one
 
@@ -221,11 +223,12 @@ Status Session::load(const backend::BackendRegistry& backends) {
   if (options_.devices == nullptr) {
     options_.devices = std::make_shared<device::DeviceServiceTable>(clock_);
   }
-  options_.load.bring_constant = exec::bring_to(options_.devices);
+  options_.load.devices = options_.devices;
+  options_.load.owner = kOwner;
   const auto loaded = SLUICE_TRY(exec::LoadedModel::load(executable_, backends, options_.load));
   first_segments_ = SLUICE_TRY(first_segments(executable_));
   pipeline_ = std::make_unique<runtime::Pipeline>(
-      SLUICE_TRY(runtime::Pipeline::create(loaded, 1, *options_.devices, "a session's model")));
+      SLUICE_TRY(runtime::Pipeline::create(loaded, 1, *options_.devices, kOwner)));
   return ok_status();
 }
 

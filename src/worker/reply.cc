@@ -76,8 +76,8 @@ runtime::RequestTimes ToldTimes::next(const ToldNumbers& numbers, std::int64_t t
     return std::clamp<std::int64_t>(numbers[i], 0, left_ns_);
   };
   const std::int64_t copy_ns = told(1);
-  const runtime::RequestTimes times = {told(0), copy_ns, told(2), total_ns,
-                                       std::min(told(5), copy_ns)};
+  const runtime::RequestTimes times = {
+      told(0), copy_ns, told(2), total_ns, std::min(told(5), copy_ns), copy_ns > 0};
   // Each of the three sums stays below the measured total plus the first allowance.
   left_ns_ -= std::max({times.queue_ns, times.copy_ns, times.compute_ns});
   return times;

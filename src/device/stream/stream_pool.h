@@ -1,8 +1,11 @@
 // Streams of a group, reused instead of created and destroyed.
 #pragma once
 
+#include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +40,38 @@ class PooledStream {
   std::optional<backend::Stream> stream_;
 };
 
+/// The streams of all pools of a device.
+struct StreamUsage {
+  std::map<std::string, std::int64_t, std::less<>> in_use;  ///< by owner
+  std::int64_t unused = 0;
+  std::int64_t draining = 0;  ///< returned, with work that has not ended
+  std::int64_t made = 0;      ///< since the start
+  std::int64_t drained = 0;   ///< how often a returned stream's work had ended
+
+  std::int64_t num_in_use() const;
+};
+
+/// Where the pools of a device say what they have. Safe across threads.
+class StreamLedger {
+ public:
+  StreamUsage usage() const;
+
+ private:
+  friend struct StreamPoolState;
+  /// What one pool has without those in use.
+  struct Entry {
+    std::int64_t unused = 0;
+    std::int64_t draining = 0;
+    std::int64_t made = 0;
+    std::int64_t drained = 0;
+  };
+  void replace(const Entry& before, const Entry& now);
+  void change_use(const std::string& owner, std::int64_t by);
+
+  mutable std::mutex mutex_;  ///< taken last, under that of a pool
+  StreamUsage usage_;
+};
+
 struct StreamPoolOptions {
   std::size_t made_ahead = 0;  ///< unused streams that `create` and `refill` leave, at least
   /// Unused streams that the pool keeps, at most; it destroys others when they are idle.
@@ -57,10 +92,12 @@ struct StreamUse {
 /// are cleared. Safe across threads.
 class StreamPool {
  public:
+  /// `ledger`: of the device; null: none.
   /// Fails: as the plug-in says of a new stream; kInvalidArgument if `made_ahead` is larger than
   /// `max_unused`.
   static Result<StreamPool> create(std::shared_ptr<const backend::Group> group,
-                                   const StreamPoolOptions& options = {});
+                                   const StreamPoolOptions& options = {},
+                                   std::shared_ptr<StreamLedger> ledger = nullptr);
 
   /// An idle stream; a new one if none is idle. Fails: as the plug-in says of a new stream.
   Result<PooledStream> take(std::string_view owner);

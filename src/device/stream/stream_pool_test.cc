@@ -68,6 +68,34 @@ TEST(StreamPool, ReusedStreamHasNoOldError) {
   EXPECT_TRUE(next->wait().is_ok());
 }
 
+TEST(StreamLedger, AddsUpThePoolsOfADevice) {
+  const TestDevice device = make_device();
+  const backend::DeviceMemory memory = device.allocate(100);
+  std::vector<char> bytes(100);
+  const backend::CommandList list = copy_list(device, 100);
+  const auto ledger = std::make_shared<StreamLedger>();
+  StreamPool first = StreamPool::create(device.group, {.made_ahead = 2}, ledger).value();
+  {
+    StreamPool second = StreamPool::create(device.group, {}, ledger).value();
+    const PooledStream idle = take(second);
+    PooledStream busy = take(first);
+    const std::array<void*, 2> bindings = {bytes.data(), memory.address()};
+    ASSERT_TRUE(busy->submit(list, bindings).is_ok());
+    EXPECT_EQ(ledger->usage().in_use.at("model"), 2);
+    EXPECT_EQ(ledger->usage().unused, 1);
+    EXPECT_EQ(ledger->usage().made, 3);
+  }
+  EXPECT_EQ(ledger->usage().num_in_use(), 0);
+  EXPECT_EQ(ledger->usage().draining, 1) << "it still copies";
+  EXPECT_EQ(ledger->usage().unused, 1) << "those of the second pool went with it";
+  device.sim.time->advance_by(100);
+  ASSERT_TRUE(first.refill().is_ok());
+  EXPECT_EQ(ledger->usage().draining, 0);
+  EXPECT_EQ(ledger->usage().unused, 2);
+  EXPECT_EQ(ledger->usage().drained, 2);
+  EXPECT_EQ(ledger->usage().made, 3);
+}
+
 TEST(StreamPool, StreamsAreMadeAheadAndAgainAfterARefill) {
   const TestDevice device = make_device();
   StreamPool pool = StreamPool::create(device.group, {.made_ahead = 3}).value();

@@ -12,9 +12,10 @@ constexpr std::int64_t kWaitSliceNs = 100'000;
 
 Result<std::shared_ptr<SharedTransfers>> SharedTransfers::create(
     const std::shared_ptr<const backend::Backend>& backend, int device, const Clock& clock,
-    const TransferOptions& options) {
+    const TransferOptions& options, std::shared_ptr<StreamLedger> ledger) {
   auto group = SLUICE_TRY(backend::Group::create(backend, device, {}));
-  auto service = SLUICE_TRY(TransferService::create(std::move(group), clock, options));
+  auto service =
+      SLUICE_TRY(TransferService::create(std::move(group), clock, options, std::move(ledger)));
   return std::shared_ptr<SharedTransfers>(new SharedTransfers(std::move(service)));
 }
 

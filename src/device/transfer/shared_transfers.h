@@ -27,7 +27,7 @@ class SharedTransfers {
   /// Fails: as TransferService::create, as the plug-in says of such a group.
   static Result<std::shared_ptr<SharedTransfers>> create(
       const std::shared_ptr<const backend::Backend>& backend, int device, const Clock& clock,
-      const TransferOptions& options = {});
+      const TransferOptions& options = {}, std::shared_ptr<StreamLedger> ledger = nullptr);
   SharedTransfers(const SharedTransfers&) = delete;
   SharedTransfers& operator=(const SharedTransfers&) = delete;
 

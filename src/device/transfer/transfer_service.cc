@@ -10,19 +10,20 @@ bool needs_transfers(const backend::DeviceInfo& device) {
 }
 
 Result<std::unique_ptr<TransferService>> TransferService::create(
-    std::shared_ptr<const backend::Group> group, const Clock& clock,
-    const TransferOptions& options) {
+    std::shared_ptr<const backend::Group> group, const Clock& clock, const TransferOptions& options,
+    std::shared_ptr<StreamLedger> ledger) {
   SLUICE_TRY(check(options));
   // A stream per block in flight: a stream runs its blocks one after another.
   const auto num_streams = static_cast<std::size_t>(options.blocks_in_flight);
-  StreamPool streams = SLUICE_TRY(StreamPool::create(group, {.made_ahead = 2 * num_streams}));
+  StreamPool streams =
+      SLUICE_TRY(StreamPool::create(group, {.made_ahead = 2 * num_streams}, std::move(ledger)));
   const auto lane = [&](const char* name) -> Result<TransferLane> {
     std::vector<PooledStream> taken;
     while (taken.size() < num_streams) taken.push_back(SLUICE_TRY(streams.take(name)));
     return TransferLane(group, std::move(taken), options);
   };
-  auto to_device = SLUICE_TRY(lane("to device"));
-  auto from_device = SLUICE_TRY(lane("from device"));
+  auto to_device = SLUICE_TRY(lane(kToDevice));
+  auto from_device = SLUICE_TRY(lane(kFromDevice));
   return std::unique_ptr<TransferService>(
       new TransferService(std::move(streams), std::move(to_device), std::move(from_device), clock));
 }

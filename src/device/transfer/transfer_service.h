@@ -10,6 +10,10 @@
 
 namespace sluice::device {
 
+/// Who has the streams of the lanes in reports.
+inline constexpr const char* kToDevice = "to device";
+inline constexpr const char* kFromDevice = "from device";
+
 /// Devices whose kernels work best on their own memory want transfers; others read and write the
 /// callers' memory where it lies.
 bool needs_transfers(const backend::DeviceInfo& device);
@@ -24,7 +28,7 @@ class TransferService {
   /// streams.
   static Result<std::unique_ptr<TransferService>> create(
       std::shared_ptr<const backend::Group> group, const Clock& clock,
-      const TransferOptions& options = {});
+      const TransferOptions& options = {}, std::shared_ptr<StreamLedger> ledger = nullptr);
   TransferService(const TransferService&) = delete;
   TransferService& operator=(const TransferService&) = delete;
   ~TransferService();

@@ -26,15 +26,14 @@ std::int64_t DeviceMirror::size_bytes() const {
   return total;
 }
 
-Status DeviceMirror::allocate(const backend::Group& group) {
+Status DeviceMirror::allocate(device::MemoryPool& memory, std::string_view owner) {
   std::int64_t total = 0;
   for (auto& [binding, region] : regions_) {
     region.offset_bytes = total;
     total += padded_bytes(region);
     region.begin -= region.begin % backend::kAlignment;
   }
-  memory_ =
-      SLUICE_TRY(backend::DeviceMemory::allocate(group.shared_backend(), group.device(), total));
+  memory_ = SLUICE_TRY(memory.allocate(total, owner, device::MemoryCategory::kArenas));
   return ok_status();
 }
 
@@ -44,7 +43,7 @@ sluice_argument DeviceMirror::argument(const plan::Place& place) const {
                                    place.offset_bytes);
   }
   const Region& region = regions_.at(place.binding);
-  return backend::fixed_argument(static_cast<const std::byte*>(memory_->address()) +
+  return backend::fixed_argument(static_cast<const std::byte*>(memory_.address()) +
                                  region.offset_bytes + place.offset_bytes - region.begin);
 }
 

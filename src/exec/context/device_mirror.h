@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
+#include <string_view>
 
 #include "backend/command_list.h"
-#include "backend/memory.h"
+#include "device/memory_pool.h"
 #include "plan/placement.h"
 
 namespace sluice::exec {
@@ -32,9 +32,9 @@ class DeviceMirror {
   void add(const plan::Place& place, std::int64_t size_bytes);
   /// Bytes of memory that all that was added needs.
   std::int64_t size_bytes() const;
-  /// Takes memory for all that was added.
-  /// Fails: kResourceExhausted, or as the plug-in says.
-  Status allocate(const backend::Group& group);
+  /// Takes memory of the device for all that was added; `owner` has it in reports.
+  /// Fails: as MemoryPool::allocate.
+  Status allocate(device::MemoryPool& memory, std::string_view owner);
 
   /// Where kernels find the tensor. Requires: it was added; allocated.
   sluice_argument argument(const plan::Place& place) const;
@@ -64,7 +64,7 @@ class DeviceMirror {
   std::map<std::int32_t, Region> regions_;  ///< by binding
   std::map<std::int32_t, void*> fixed_;     ///< by binding
   std::set<ir::OperandId> present_;         ///< owners of memory whose bytes the device has
-  std::optional<backend::DeviceMemory> memory_;
+  device::PooledMemory memory_;
 };
 
 }  // namespace sluice::exec

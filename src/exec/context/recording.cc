@@ -8,7 +8,7 @@
 
 #include "backend/extensions/list_memory.h"
 #include "base/log/work_counts.h"
-#include "device/memory_pool.h"
+#include "device/device_services.h"
 #include "exec/model_state.h"
 #include "exec/states/kept_states.h"
 #include "exec/states/state_group.h"
@@ -72,7 +72,8 @@ class Recorder {
       DeviceMirror mirror;
       // Strings are refused when the list is recorded, with a message; here they count nothing.
       if (fill_mirror(task_at(at), at, group, mirror).is_ok()) {
-        use.tensor_bytes += mirror.size_bytes();
+        const std::int64_t size = mirror.size_bytes();
+        use.tensor_bytes += device::MemoryPool::block_bytes(size).value_or(size);
       }
     }
     std::vector<LoadedModel::DeviceUse> all;
@@ -293,13 +294,20 @@ class Recorder {
     const void* here = code_.constant_data(id);
     const ir::Constant& constant = *code_.subgraph->find_constant(id);
     const bool is_text = constant.type.element() == ir::ElementType::kString;
-    if (!model_.options.bring_constant || is_text || ir::is_left_out(constant)) return here;
-    auto brought = model_.options.bring_constant(group, constant.data, stop_);
+    if (is_text || ir::is_left_out(constant)) return here;
+    const auto services = SLUICE_TRY(services_of(group));
+    if (services == nullptr) return here;
+    auto brought = services->constants.bring(constant.data, stop_);
     const std::string& name = code_.subgraph->operand(id).name;
     auto there = SLUICE_TRY(std::move(brought).with_context("constant \"" + name + "\""));
-    if (there == nullptr) return here;
     lists_.constants.push_back(std::move(there));
     return lists_.constants.back().get();
+  }
+
+  /// Null for a device whose kernels read host memory. Never for one that cannot reach it.
+  Result<std::shared_ptr<device::DeviceServices>> services_of(const backend::Group& group) const {
+    if (model_.options.devices == nullptr) return std::shared_ptr<device::DeviceServices>();
+    return model_.options.devices->of(group.shared_backend(), group.device());
   }
 
   const backend::Group& group_of(std::size_t task) const {
@@ -346,8 +354,11 @@ class Recorder {
     for (const StatePair& pair : states_->pairs()) {
       const std::optional<std::size_t> group = group_of_state(model_, code_, plan_, pair);
       if (!group) continue;
-      auto memory = SLUICE_TRY(states_->place(pair.input, *group, model_.segments.groups[*group],
-                                              bytes_of(code_.subgraph->inputs[pair.input])));
+      const auto& device = model_.segments.groups[*group];
+      const auto services = SLUICE_TRY(services_of(*device));
+      const KeptStates::Room room = {*group, device, &services->memory, model_.options.owner};
+      auto memory = SLUICE_TRY(
+          states_->place(pair.input, room, bytes_of(code_.subgraph->inputs[pair.input])));
       void* const address = memory->memory.address();
       address_of_state_[code_.numbers.input(pair.input)] = address;
       address_of_state_[code_.numbers.output(pair.output)] = address;
@@ -403,8 +414,10 @@ class Recorder {
     auto mirror = std::make_unique<DeviceMirror>();
     for (const auto& [binding, address] : address_of_state_) mirror->lie_at(binding, address);
     SLUICE_TRY(fill_mirror(task, first, group, *mirror));
-    SLUICE_TRY(mirror->allocate(group).with_context(code_.operation_at(first).describe() +
-                                                    " and the rest of its segment"));
+    const auto services = SLUICE_TRY(services_of(group));
+    const Status allocated = mirror->allocate(services->memory, model_.options.owner);
+    SLUICE_TRY(allocated.with_context(code_.operation_at(first).describe() +
+                                      " and the rest of its segment"));
     return mirror;
   }
 

@@ -64,20 +64,19 @@ void KeptStates::set_changed(std::size_t input) {
   if (State* const state = find(input)) state->at = nullptr;
 }
 
-Result<std::shared_ptr<StateMemory>> KeptStates::place(
-    std::size_t input, std::size_t group, const std::shared_ptr<const backend::Group>& device,
-    std::int64_t size_bytes) {
+Result<std::shared_ptr<StateMemory>> KeptStates::place(std::size_t input, const Room& room,
+                                                       std::int64_t size_bytes) {
   std::erase_if(places_, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<StateMemory>& known = places_[{input, group, size_bytes}];
+  std::weak_ptr<StateMemory>& known = places_[{input, room.group, size_bytes}];
   if (auto memory = known.lock()) return memory;
-  auto memory = SLUICE_TRY(
-      backend::DeviceMemory::allocate(device->shared_backend(), device->device(), size_bytes));
+  auto memory =
+      SLUICE_TRY(room.memory->allocate(size_bytes, room.owner, device::MemoryCategory::kTensors));
   const sluice_argument here = backend::bound_argument(0, 0);
   const sluice_argument there = backend::fixed_argument(memory.address());
-  auto in = SLUICE_TRY(make_copy(device, here, there, size_bytes));
-  auto out = SLUICE_TRY(make_copy(device, there, here, size_bytes));
+  auto in = SLUICE_TRY(make_copy(room.device, here, there, size_bytes));
+  auto out = SLUICE_TRY(make_copy(room.device, there, here, size_bytes));
   auto made = std::make_shared<StateMemory>(
-      StateMemory{group, std::move(memory), std::move(in), std::move(out)});
+      StateMemory{room.group, std::move(memory), std::move(in), std::move(out)});
   known = made;
   return made;
 }

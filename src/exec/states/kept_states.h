@@ -12,12 +12,13 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "backend/command_list.h"
-#include "backend/memory.h"
+#include "device/memory_pool.h"
 #include "device/stream/stream_pool.h"
 #include "exec/loaded_model.h"
 
@@ -27,7 +28,7 @@ namespace sluice::exec {
 /// caller's memory. Lists of kernels that name the memory keep it.
 struct StateMemory {
   std::size_t group = 0;  ///< into SegmentMap::groups
-  backend::DeviceMemory memory;
+  device::PooledMemory memory;
   backend::CommandList in, out;
 };
 
@@ -37,6 +38,14 @@ using StatePlace = std::pair<std::size_t, std::shared_ptr<StateMemory>>;  ///< i
 /// Used by one thread at a time, while no run of its context is under way or by that run.
 class KeptStates {
  public:
+  /// Where a state gets memory, which `owner` has in reports.
+  struct Room {
+    std::size_t group = 0;  ///< into SegmentMap::groups
+    const std::shared_ptr<const backend::Group>& device;
+    device::MemoryPool* memory = nullptr;
+    std::string_view owner;
+  };
+
   bool is_empty() const { return states_.empty(); }
   std::vector<StatePair> pairs() const;
   /// Null if there is none.
@@ -54,8 +63,7 @@ class KeptStates {
   /// Memory for the state on the device of a group, the same for all lists of its size.
   /// Requires: a pair has the input.
   /// Fails: kResourceExhausted, or as the plug-in says.
-  Result<std::shared_ptr<StateMemory>> place(std::size_t input, std::size_t group,
-                                             const std::shared_ptr<const backend::Group>& device,
+  Result<std::shared_ptr<StateMemory>> place(std::size_t input, const Room& room,
                                              std::int64_t size_bytes);
 
   /// Moves each value to where lists want it: the caller's memory for a state that has no entry.

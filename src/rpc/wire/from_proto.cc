@@ -60,6 +60,9 @@ terms::Usage usage_of(const v1::Usage& from) {
   for (const auto& one : from.memory()) to.memory.push_back({one.category(), one.bytes()});
   to.health = health_of(from.health(), from.reason(), from.action());
   read_fields(from.sensors(), to.sensors);
+  if (!from.has_pools()) return to;
+  read_fields(from.pools(), to.pools.emplace());
+  for (const auto& left : from.pools().left()) read_fields(left, to.pools->left.emplace_back());
   return to;
 }
 

@@ -40,6 +40,9 @@ void set_usage(const terms::Usage& from, v1::Usage& to) {
   to.set_health(std::string(terms::health_name(from.health.state)));
   write_fields(from.health, to);
   if (from.sensors != terms::Sensors()) write_fields(from.sensors, *to.mutable_sensors());
+  if (!from.pools) return;
+  write_fields(*from.pools, *to.mutable_pools());
+  for (const auto& left : from.pools->left) write_fields(left, *to.mutable_pools()->add_left());
 }
 
 }  // namespace

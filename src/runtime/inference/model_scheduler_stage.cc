@@ -73,6 +73,7 @@ void ModelScheduler::leave_stage(Running& running, std::int64_t end_ns) {
   const terms::StageKind kind = pipeline_->kind(running.stage);
   (kind == terms::StageKind::kCompute ? running.times.compute_ns : running.times.copy_ns) +=
       duration_ns;
+  running.times.has_copies |= kind != terms::StageKind::kCompute;
   if (kind == terms::StageKind::kCopyOut) running.times.copy_out_ns += duration_ns;
   running.times.total_ns = end_ns - running.pending.submitted_ns;
   const std::size_t lane = pipeline_->lane(running.stage);

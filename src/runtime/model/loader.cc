@@ -5,7 +5,6 @@
 
 #include "base/byte_budget.h"
 #include "base/utf8.h"
-#include "exec/device_constants.h"
 #include "exec/memory_scope.h"
 #include "runtime/model/in_place.h"
 #include "runtime/model/request_name.h"
@@ -42,20 +41,12 @@ Status too_large(const Status& status, const terms::Footprint& footprint) {
       RuntimeCode::kOutOfResources);
 }
 
-Result<std::vector<topology::MemoryLease>> lease(topology::MemoryBudget& budget,
-                                                 const terms::Footprint& footprint) {
-  // A failure returns the leases that were made before, as each gives its bytes back when it goes.
-  std::vector<topology::MemoryLease> leases;
-  const auto add = [&](std::string_view category, std::int64_t bytes) -> Status {
-    // A category without bytes would still be listed in messages.
-    if (bytes == 0) return ok_status();
-    leases.push_back(SLUICE_TRY(topology::MemoryLease::reserve(budget, category, bytes)));
-    return ok_status();
-  };
-  SLUICE_TRY(add("constants", footprint.constants_bytes));
-  SLUICE_TRY(add("packed constants", footprint.packed_bytes));
-  SLUICE_TRY(add("slots", footprint.context_bytes * footprint.depth));
-  return leases;
+Result<topology::MemoryLease> lease_slots(topology::MemoryBudget& budget,
+                                          const terms::Footprint& footprint) {
+  const std::int64_t bytes = footprint.context_bytes * footprint.depth;
+  // A category without bytes would still be listed in messages.
+  if (bytes == 0) return topology::MemoryLease();
+  return topology::MemoryLease::reserve(budget, "slots", bytes);
 }
 
 /// Of a segment; none for a model without operations, which has no segments.
@@ -239,7 +230,8 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   parts.plan = SLUICE_TRY(plan_load(targets.needs, group->group().cores,
                                     /*may_share=*/request.group.has_value() || group->is_shared()));
   exec::LoadOptions options = SLUICE_TRY(place_segments(targets, parts.plan, groups_.map()));
-  options.bring_constant = exec::bring_to(devices_);
+  options.devices = devices_;
+  options.owner = name_of(request);
   options.max_recorded_bytes = request.max_recorded_bytes.value_or(options.max_recorded_bytes);
   options.random = request.random;
   const bool is_shared_mode = parts.plan.mode == terms::LoadMode::kShared;
@@ -250,9 +242,13 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   const auto executable = SLUICE_TRY(package->executable());
   parts.info.footprint = estimate_footprint(*executable, num_slots);
   parts.info.in_place_inputs = find_in_place_inputs(executable->graph);
-  auto memory = lease(*group->group().budget, parts.info.footprint);
-  if (!memory.is_ok()) return too_large(memory.status(), parts.info.footprint);
-  parts.memory = std::move(*memory);
+  topology::MemoryBudget& budget = *group->group().budget;
+  auto shared = package->reserve(budget, parts.info.footprint);
+  if (!shared.is_ok()) return too_large(shared.status(), parts.info.footprint);
+  auto slots = lease_slots(budget, parts.info.footprint);
+  if (!slots.is_ok()) return too_large(slots.status(), parts.info.footprint);
+  parts.shared_memory = std::move(*shared);
+  parts.memory = std::move(*slots);
   auto placed = SLUICE_TRY(place(request, *package, backends_, options, stop));
   parts.placement = std::move(placed.model);
   parts.package = std::move(package);

@@ -102,7 +102,8 @@ void Model::unload(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns
   parts_.scheduler->replace(nullptr);
   parts_.placement = nullptr;
   parts_.package = nullptr;
-  parts_.memory.clear();
+  parts_.shared_memory = nullptr;
+  parts_.memory = {};
   const std::lock_guard lock(mutex_);
   phase_ = terms::ModelPhase::kUnloaded;
 }

@@ -28,7 +28,8 @@ class Model {
     std::shared_ptr<GroupScheduler> group;
     std::shared_ptr<ModelScheduler> scheduler;
     LoadPlan plan;
-    std::vector<topology::MemoryLease> memory;  ///< by category
+    std::shared_ptr<const CachedPackage::Leases> shared_memory;  ///< constants of the package
+    topology::MemoryLease memory;                                ///< of its slots
     std::shared_ptr<device::DeviceServiceTable> devices;
     terms::ModelInfo info;
   };

@@ -97,6 +97,28 @@ Result<CachedPackage::Placed> CachedPackage::place(const backend::BackendRegistr
   return Placed{std::move(shared), is_shared};
 }
 
+Result<std::shared_ptr<const CachedPackage::Leases>> CachedPackage::reserve(
+    topology::MemoryBudget& budget, const terms::Footprint& footprint) {
+  const std::lock_guard lock(lease_mutex_);
+  // Those of budgets that are gone have ended too, so that an address means one budget.
+  std::erase_if(leases_, [](const auto& entry) { return entry.second.expired(); });
+  if (const auto known = leases_.find(&budget); known != leases_.end()) {
+    if (auto leases = known->second.lock()) return leases;
+  }
+  auto made = std::make_shared<Leases>();
+  const auto add = [&](const char* category, std::int64_t bytes) -> Status {
+    // A category without bytes would still be listed in messages.
+    if (bytes == 0) return ok_status();
+    made->push_back(SLUICE_TRY(topology::MemoryLease::reserve(budget, category, bytes)));
+    return ok_status();
+  };
+  SLUICE_TRY(add("constants", footprint.constants_bytes));
+  SLUICE_TRY(add("packed constants", footprint.packed_bytes));
+  const std::shared_ptr<const Leases> leases = std::move(made);
+  leases_[&budget] = leases;
+  return leases;
+}
+
 Result<std::shared_ptr<CachedPackage>> PackageCache::open(const std::filesystem::path& path) {
   const std::string key = SLUICE_TRY(identity_of(path));
   const std::lock_guard lock(mutex_);

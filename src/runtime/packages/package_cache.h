@@ -12,6 +12,8 @@
 
 #include "exec/loaded_model.h"
 #include "runtime/packages/ready_models.h"
+#include "terms/model.h"
+#include "topology/cores/memory_budget.h"
 
 namespace sluice::runtime {
 
@@ -47,6 +49,13 @@ class CachedPackage {
   Result<Placed> place(const backend::BackendRegistry& backends, const exec::LoadOptions& options,
                        const std::stop_token& stop);
 
+  using Leases = std::vector<topology::MemoryLease>;
+  /// The bytes of constants and packed constants, which all models of the package in one budget
+  /// share: reserved by the first, released by the last. `budget` outlives the result.
+  /// Fails: as MemoryBudget::reserve.
+  Result<std::shared_ptr<const Leases>> reserve(topology::MemoryBudget& budget,
+                                                const terms::Footprint& footprint);
+
  private:
   const std::filesystem::path path_;
   const std::shared_ptr<ReadyModels> ready_models_;
@@ -58,6 +67,8 @@ class CachedPackage {
   bool keeps_ready_ = false;
   std::weak_ptr<const exec::ReadyModel> ready_;
   std::vector<std::weak_ptr<const exec::LoadedModel>> placed_;
+  std::mutex lease_mutex_;
+  std::map<const topology::MemoryBudget*, std::weak_ptr<const Leases>> leases_;
 };
 
 /// Keeps no package alive: a package without a loaded model is read again. Safe across threads.

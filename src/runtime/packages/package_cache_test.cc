@@ -50,6 +50,27 @@ TEST(PackageCache, WithoutAWishNothingOutlivesTheModels) {
   EXPECT_NE(&model->executable(), executable);
 }
 
+TEST(PackageCache, ModelsInOneBudgetReserveTheirConstantsOnce) {
+  PackageCache cache;
+  const auto package = cache.open(testing::aligned_add_relu());
+  topology::MemoryBudget budget("group 1", 1000);
+  topology::MemoryBudget other("group 2", 1000);
+  const terms::Footprint footprint = {.constants_bytes = 600, .packed_bytes = 100};
+  auto first = package->reserve(budget, footprint);
+  ASSERT_TRUE(first.is_ok());
+  auto second = package->reserve(budget, footprint);
+  ASSERT_TRUE(second.is_ok()) << second.status().to_string();
+  EXPECT_EQ(budget.used_bytes(), 700);
+  auto elsewhere = package->reserve(other, footprint);
+  EXPECT_EQ(other.used_bytes(), 700);
+  first.value() = nullptr;
+  EXPECT_EQ(budget.used_bytes(), 700) << "the second has them";
+  second.value() = nullptr;
+  EXPECT_EQ(budget.used_bytes(), 0);
+  EXPECT_FALSE(package->reserve(budget, {.constants_bytes = 900, .packed_bytes = 200}).is_ok());
+  EXPECT_EQ(budget.used_bytes(), 0);
+}
+
 TEST(ReadyModels, ModelKeptLeastRecentlyGoes) {
   const auto model = exec::LoadedModel::load(*testing::add_relu(), testing::registry(), {});
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();

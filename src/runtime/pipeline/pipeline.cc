@@ -59,6 +59,7 @@ Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots
                                   device::DeviceServiceTable& devices, const std::string& name,
                                   const std::stop_token& stop) {
   Pipeline pipeline(std::move(model));
+  pipeline.name_ = devices.enter(name);
   const exec::LoadedModel& loaded = pipeline.model_;
   DeviceEnd first;
   DeviceEnd last;

@@ -86,6 +86,7 @@ class Pipeline {
   bool is_last_compute(std::size_t stage) const;
   Status run_by_segments(Slot& slot, const std::function<Status(std::size_t)>& before_segment);
 
+  std::shared_ptr<const void> name_;  ///< in reports of devices, while anything below exists
   exec::LoadedModel model_;
   std::vector<Slot> slots_;
   std::vector<Stage> stages_;

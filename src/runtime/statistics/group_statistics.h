@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "runtime/statistics/health.h"
 #include "runtime/statistics/model_statistics.h"
+#include "terms/server/device_pools.h"
 #include "topology/cores/memory_budget.h"
 
 namespace sluice::runtime {
@@ -53,7 +55,8 @@ struct DeviceReport : UsageReport {
   std::int32_t num_groups = 0;
   std::int32_t num_reserved_cores = 0;  ///< of groups
   terms::Sensors sensors;
-  bool is_placeable = true;  ///< it gets new groups
+  bool is_placeable = true;                 ///< it gets new groups
+  std::optional<terms::DevicePools> pools;  ///< of a device with memory of its own, once it is used
 };
 
 }  // namespace sluice::runtime

@@ -97,7 +97,7 @@ std::size_t ModelStatistics::index_of(RuntimeCode code) {
 
 void ModelStatistics::record(const RequestTimes& times) {
   queue_.record(times.queue_ns);
-  copy_.record(times.copy_ns);
+  if (times.has_copies) copy_.record(times.copy_ns);
   compute_.record(times.compute_ns);
   total_.record(times.total_ns);
   add_alone(copy_out_ns_, times.copy_out_ns);

@@ -28,7 +28,7 @@ struct ModelStatisticsSnapshot {
   /// Kernel time multiplied by the cores of the segment.
   std::map<terms::DeviceId, std::int64_t> core_busy_ns;
   HistogramSnapshot queue;  ///< from submission to the first stage
-  HistogramSnapshot copy;   ///< in and out
+  HistogramSnapshot copy;   ///< in and out, of requests whose copies are stages of their own
   HistogramSnapshot compute;
   HistogramSnapshot total;                       ///< from submission to answer
   std::int64_t copy_out_ns = 0;                  ///< of `copy`, that of outputs
@@ -56,6 +56,7 @@ struct RequestTimes {
   std::int64_t compute_ns = 0;
   std::int64_t total_ns = 0;
   std::int64_t copy_out_ns = 0;  ///< of `copy_ns`, that of outputs
+  bool has_copies = false;       ///< as stages of their own, which alone can be timed
 };
 
 /// Cores on which a lane of a pipeline runs.

@@ -49,6 +49,15 @@ TEST(ModelStatistics, MergingAddsBothSides) {
   EXPECT_EQ(merged.compute.count(), 2);
 }
 
+TEST(ModelStatistics, RequestWithoutACopyStageHasNoTimeOfCopies) {
+  ModelStatistics statistics;
+  statistics.record({.compute_ns = 30});
+  EXPECT_EQ(statistics.snapshot().copy.count(), 0);
+  statistics.record({.copy_ns = 20, .has_copies = true});
+  EXPECT_EQ(statistics.snapshot().copy.count(), 1);
+  EXPECT_EQ(statistics.snapshot().compute.count(), 2);
+}
+
 TEST(ModelStatistics, CountsRunsByTheirRows) {
   ModelStatistics statistics;
   const RequestTimes times = {1, 20, 300, 400, 5};

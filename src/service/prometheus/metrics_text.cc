@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -272,6 +273,53 @@ void add_sensors(PrometheusText& text, const std::vector<runtime::DeviceReport>&
   for (const auto& device : devices) text.add(labels_of(device), device.is_placeable ? 1 : 0);
 }
 
+/// Of devices with memory of their own.
+void add_pools(PrometheusText& text, const std::vector<runtime::DeviceReport>& devices) {
+  using terms::DevicePools;
+  const auto add =
+      [&](const char* name, const char* type, const char* help, const char* label,
+          std::initializer_list<std::pair<const char*, std::int64_t DevicePools::*>> members) {
+        text.begin(name, type, help);
+        for (const auto& device : devices) {
+          if (!device.pools) continue;
+          for (const auto& [value, member] : members) {
+            Labels labels = labels_of(device);
+            if (*label != '\0') labels = with(std::move(labels), label, value);
+            text.add(labels, (*device.pools).*member);
+          }
+        }
+      };
+  add("device_streams", "gauge", "Streams of its pools.", "state",
+      {{"in_use", &DevicePools::streams_in_use},
+       {"unused", &DevicePools::streams_unused},
+       {"draining", &DevicePools::streams_draining}});
+  add("device_streams_made_total", "counter", "Streams made for its pools.", "",
+      {{"", &DevicePools::streams_made}});
+  add("device_streams_drained_total", "counter", "Returned streams whose work has ended.", "",
+      {{"", &DevicePools::streams_drained}});
+  add("device_pool_bytes", "gauge", "Memory of its pool.", "state",
+      {{"reserved", &DevicePools::reserved_bytes},
+       {"used", &DevicePools::used_bytes},
+       {"idle", &DevicePools::idle_bytes}});
+  add("device_pool_grown_bytes_total", "counter", "Memory that its pool took.", "",
+      {{"", &DevicePools::grown_bytes}});
+  add("device_pool_shrunk_bytes_total", "counter", "Memory that its pool gave back.", "",
+      {{"", &DevicePools::shrunk_bytes}});
+  const auto add_left = [&](const char* name, const char* help, auto member) {
+    text.begin(name, "gauge", help);
+    for (const auto& device : devices) {
+      if (!device.pools) continue;
+      std::int64_t sum = 0;
+      for (const DevicePools::Left& left : device.pools->left) sum += left.*member;
+      text.add(labels_of(device), sum);
+    }
+  };
+  add_left("device_left_bytes", "Memory that unloaded models still have.",
+           &DevicePools::Left::memory_bytes);
+  add_left("device_left_streams", "Streams that unloaded models still have.",
+           &DevicePools::Left::num_streams);
+}
+
 void add_devices(PrometheusText& text, const Metrics& metrics) {
   text.begin("device_info", "gauge", "Always 1; what the device is stands in the labels.");
   for (const terms::Device& device : metrics.server.devices) {
@@ -292,6 +340,7 @@ void add_devices(PrometheusText& text, const Metrics& metrics) {
   text.begin("device_groups", "gauge", "Groups with cores of the device.");
   for (const auto& device : metrics.devices) text.add(labels_of(device), device.num_groups);
   add_sensors(text, metrics.devices);
+  add_pools(text, metrics.devices);
 }
 
 /// Counts of all models of one name.

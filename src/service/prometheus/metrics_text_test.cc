@@ -23,7 +23,7 @@ runtime::ModelStatisticsSnapshot requests_of(std::vector<std::int64_t> durations
   for (const std::int64_t duration_ns : durations_ns) {
     statistics.count_accepted();
     statistics.count_answer(RuntimeCode::kOk);
-    const runtime::RequestTimes times = {1, 2'500'000, 3, duration_ns, 1'000'000};
+    const runtime::RequestTimes times = {1, 2'500'000, 3, duration_ns, 1'000'000, true};
     statistics.record(times);
     statistics.record_run(1, 1, times, 1);
   }
@@ -67,6 +67,12 @@ Metrics example() {
   used.requests = model.requests;
   used.sensors = {.temperature_c = 71.25, .power_w = 85, .num_corrected_errors = 3};
   used.is_placeable = false;
+  used.pools = {.streams_in_use = 3,
+                .streams_draining = 1,
+                .streams_made = 9,
+                .reserved_bytes = 4096,
+                .shrunk_bytes = 512,
+                .left = {{"resnet", 200, 2}, {"bert", 100, 0}}};
   metrics.devices = {used};
   metrics.workers = {{terms::CoreGroupId(1), {terms::Isolation::kProcess, 7, 3, "ready", ""}}};
   return metrics;
@@ -103,6 +109,13 @@ TEST(Metrics, ReportsEveryStatistic) {
            "sluice_device_power_watts{device=\"0\"} 85.0\n",
            "sluice_device_memory_errors_total{device=\"0\",kind=\"corrected\"} 3\n",
            "sluice_device_placeable{device=\"0\"} 0\n",
+           "sluice_device_streams{device=\"0\",state=\"in_use\"} 3\n",
+           "sluice_device_streams{device=\"0\",state=\"draining\"} 1\n",
+           "sluice_device_streams_made_total{device=\"0\"} 9\n",
+           "sluice_device_pool_bytes{device=\"0\",state=\"reserved\"} 4096\n",
+           "sluice_device_pool_shrunk_bytes_total{device=\"0\"} 512\n",
+           "sluice_device_left_bytes{device=\"0\"} 300\n",
+           "sluice_device_left_streams{device=\"0\"} 2\n",
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }

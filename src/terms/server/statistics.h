@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/status.h"
 #include "terms/field.h"
 #include "terms/group.h"
+#include "terms/server/device_pools.h"
 #include "terms/server/sensors.h"
 
 namespace sluice::terms {
@@ -110,6 +112,7 @@ struct Usage {
   Health health;
   Sensors sensors = {};       ///< of a device
   bool is_withdrawn = false;  ///< of a device: it gets no new group while its hardware is ill
+  std::optional<DevicePools> pools = {};  ///< of a device with memory of its own
 
   SLUICE_FIELDS(id, num_cores, num_reserved_cores, age_ns, core_busy_ns, is_withdrawn)
 };

@@ -71,12 +71,43 @@ def model_runs_on_cores_of_the_device_and_gives_its_memory_back(folder: Path) ->
         held = samples(get(daemon)[2])
         assert held[f'sluice_device_memory_bytes{{device="{far}",category="constants"}}'] > 0, held
         same(held[f'sluice_device_requests_answered_total{{device="{far}",code="ok"}}'], len(IMAGES))
-        same(held[f'sluice_device_copy_duration_seconds_count{{device="{far}"}}'], len(IMAGES))
+        same(held[f'sluice_device_copy_duration_seconds_count{{device="{far}"}}'], 0)  # within its segment
+        pools_are_shown(daemon, held, far)
         sluice.text("unload", "digits")
         after = samples(get(daemon)[2])
         same({name: value for name, value in after.items()
               if name.startswith(f'sluice_device_memory_bytes{{device="{far}"') and value > 0}, {})
         same(after[f'sluice_device_cores_reserved{{device="{far}"}}'], 0)
+        nothing_is_left(after, far)
+
+
+def pools_are_shown(daemon: Daemon, held: dict[str, float], far: int) -> None:
+    """A model is on the device."""
+    of = f'{{device="{far}"'
+    in_use = held[f'sluice_device_streams{of},state="in_use"}}']
+    unused = held[f'sluice_device_streams{of},state="unused"}}']
+    assert in_use > 0 and held[f"sluice_device_streams_made_total{of}}}"] >= in_use + unused, held
+    used, reserved = (held[f'sluice_device_pool_bytes{of},state="{state}"}}'] for state in ("used", "reserved"))
+    assert 0 < used <= reserved <= held[f"sluice_device_pool_grown_bytes_total{of}}}"], held
+    same(held[f"sluice_device_left_bytes{of}}}"], 0)
+    line = json.loads(at(daemon).text("monitor", "--interval", "0.05", "--count", "1"))
+    pools = line["devices"][far]["pools"]
+    same((pools["reserved_bytes"], pools["used_bytes"], pools["left"]), (reserved, used, []))
+    wide = Sluice("--address", daemon.socket, environment={"COLUMNS": "250"})
+    frame = wide.text("top", "--once", "--interval", "0.05")
+    for part in ("STREAMS", "POOL", f"{int(in_use)} of {int(in_use + unused)} "):
+        holds(frame, part)
+    holds(at(daemon).text("stats"), f"device {far}: streams: {int(in_use)} in use")
+
+
+def nothing_is_left(after: dict[str, float], far: int) -> None:
+    """No model is on the device: the streams of its transfers stay."""
+    of = f'{{device="{far}"'
+    for state in ("used", "reserved", "idle"):
+        same(after[f'sluice_device_pool_bytes{of},state="{state}"}}'], 0)
+    same(after[f"sluice_device_pool_grown_bytes_total{of}}}"], after[f"sluice_device_pool_shrunk_bytes_total{of}}}"])
+    assert after[f"sluice_device_streams_drained_total{of}}}"] > 0, after
+    same((after[f"sluice_device_left_bytes{of}}}"], after[f"sluice_device_left_streams{of}}}"]), (0, 0))
 
 
 def daemon_without_the_device_refuses_the_package(folder: Path) -> None:

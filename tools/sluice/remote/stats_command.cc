@@ -76,6 +76,7 @@ class StatsCommand : public Command {
     fmt::print("{}", text_table(rows));
     if (model == 0) {
       print_sensors(server);
+      print_pools(server);
       print_memory(server);
     }
     return 0;
@@ -87,6 +88,20 @@ class StatsCommand : public Command {
       if (device.sensors == terms::Sensors()) continue;
       fmt::print("device {}: {}, {}\n", device.id, terms::health_name(device.health.state),
                  printable(describe_sensors(device.sensors)));
+    }
+  }
+
+  static void print_pools(const terms::ServerStatistics& all) {
+    for (const terms::Usage& device : all.devices) {
+      if (!device.pools) continue;
+      const terms::DevicePools& pools = *device.pools;
+      fmt::print(
+          "device {}: streams: {} in use, {} unused, {} draining, {} made; pool: {}, {} "
+          "used, {} idle, {} taken and {} given back so far\n",
+          device.id, pools.streams_in_use, pools.streams_unused, pools.streams_draining,
+          pools.streams_made, format_bytes(pools.reserved_bytes), format_bytes(pools.used_bytes),
+          format_bytes(pools.idle_bytes), format_bytes(pools.grown_bytes),
+          format_bytes(pools.shrunk_bytes));
     }
   }
 

@@ -65,6 +65,22 @@ std::string core_bars(const terms::Device& device, const Snapshot& now, const Ac
   return text;
 }
 
+/// Streams in use, of all; "-" for a device without pools.
+std::string streams_text(const terms::Usage& usage) {
+  if (!usage.pools) return "-";
+  const terms::DevicePools& pools = *usage.pools;
+  return fmt::format("{} of {}", pools.streams_in_use,
+                     pools.streams_in_use + pools.streams_unused + pools.streams_draining);
+}
+
+/// Memory that the pool has, and how much of it is idle.
+std::string pool_text(const terms::Usage& usage) {
+  if (!usage.pools) return "-";
+  const std::string all = format_bytes(usage.pools->reserved_bytes);
+  if (usage.pools->idle_bytes == 0) return all;
+  return fmt::format("{}, {} idle", all, format_bytes(usage.pools->idle_bytes));
+}
+
 Section device_section(const Snapshot& now, const Activity& activity) {
   Section section = {{{"DEVICE", 9, true},
                       {"KIND", 3},
@@ -74,6 +90,8 @@ Section device_section(const Snapshot& now, const Activity& activity) {
                       {"BUSY", 7, true},
                       {"MEMORY", 5, true},
                       {"OF", 4, true},
+                      {"STREAMS", 0},
+                      {"POOL", 0},
                       {"SENSORS", 0},
                       {"HEALTH", 6}},
                      {}};
@@ -88,8 +106,8 @@ Section device_section(const Snapshot& now, const Activity& activity) {
           core_bars(device, now, activity),
           fmt::format("{} of {}", usage.num_reserved_cores, device.num_cores),
           describe_share(value_or_zero(activity.device_utilisation, id)), format_bytes(used_bytes),
-          format_bytes(device.memory_bytes), describe_sensors(usage.sensors),
-          std::string(terms::health_name(usage.health.state))},
+          format_bytes(device.memory_bytes), streams_text(usage), pool_text(usage),
+          describe_sensors(usage.sensors), std::string(terms::health_name(usage.health.state))},
          usage.health.state != terms::HealthState::kHealthy});
   }
   return section;

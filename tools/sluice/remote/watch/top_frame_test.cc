@@ -141,6 +141,19 @@ TEST(TopFrame, DevicesShowWhatTheirSensorsTell) {
             "3 memory errors corrected, 1 not corrected, GPU is lost");
 }
 
+TEST(TopFrame, DeviceWithMemoryOfItsOwnShowsItsPools) {
+  Snapshot now = example();
+  terms::Usage usage;
+  usage.pools = {
+      .streams_in_use = 3, .streams_unused = 1, .reserved_bytes = 4096, .idle_bytes = 1024};
+  now.statistics.devices = {usage};
+  EXPECT_THAT(frame_text(now, 180, 40), HasSubstr("3 of 4   4 KiB, 1 KiB idle"));
+  EXPECT_THAT(frame_text(now, 180, 40), Not(HasSubstr("WHAT TO DO")));
+  now.statistics.devices[0].pools->left = {{"resnet", 512, 1}};
+  EXPECT_THAT(frame_text(now, 180, 40),
+              HasSubstr("Device 0: resnet, which is unloaded, left 512 B and 1 stream"));
+}
+
 TEST(TopFrame, TroublesSayWhatToDo) {
   Snapshot now = example();
   EXPECT_THAT(frame_text(now, 160, 40), Not(HasSubstr("WHAT TO DO")));

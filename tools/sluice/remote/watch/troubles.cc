@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/plural.h"
 #include "sluice/cli/figures.h"
+#include "sluice/devices/device_table.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::tool {
@@ -55,6 +57,18 @@ void add_errors(const terms::ModelStatistics& model, std::vector<Trouble>& to) {
   }
 }
 
+void add_left(const terms::Usage& device, std::vector<Trouble>& to) {
+  if (!device.pools) return;
+  for (const terms::DevicePools::Left& left : device.pools->left) {
+    to.push_back(
+        {fmt::format("Device {}: {}, which is unloaded, left {} and {}", device.id, left.client,
+                     format_bytes(left.memory_bytes), counted(left.num_streams, "stream")),
+         "Report it: Sluice or a plug-in has a defect. A new start of the daemon frees "
+         "them.",
+         false});
+  }
+}
+
 }  // namespace
 
 std::vector<Trouble> troubles_of(const activity::Snapshot& now) {
@@ -65,6 +79,7 @@ std::vector<Trouble> troubles_of(const activity::Snapshot& now) {
   }
   for (const terms::Usage& device : now.statistics.devices) {
     add_health(fmt::format("Device {}", device.id), device.health, all);
+    add_left(device, all);
   }
   for (const terms::GroupEntry& group : now.groups) add_worker(group.info, all);
   for (const terms::ModelHealth& model : now.health.models) {
