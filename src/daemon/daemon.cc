@@ -22,6 +22,7 @@
 #include "rpc/client/fetch_tensor.h"
 #include "service/prometheus/metrics_text.h"
 #include "service/prometheus/text.h"
+#include "tls/context.h"
 
 namespace sluice::daemon {
 namespace {
@@ -35,7 +36,7 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 /// Between two looks at what nobody tells: connections that clients close, models that load.
 constexpr std::chrono::milliseconds kLook(10);
 
-rpc::server::TlsFiles tls_files(const Settings& settings) {
+tls::Files tls_files(const Settings& settings) {
   return {settings.tls_certificate, settings.tls_key, settings.tls_client_ca};
 }
 
@@ -137,7 +138,7 @@ Result<rpc::server::ServerOptions> server_options(const Settings& settings) {
   options.unix_socket.mode = static_cast<mode_t>(std::stoul(settings.socket_mode, nullptr, 8));
   options.unix_socket.group = settings.socket_group;
   options.unix_socket.users = SLUICE_TRY(users_of(settings.socket_users));
-  options.tls = tls_files(settings);
+  options.certificates = tls_files(settings);
   options.tokens = SLUICE_TRY(read_tokens(settings.token_file));
   options.max_message_bytes = settings.max_message_bytes;
   options.connections = settings.connections;
@@ -153,7 +154,7 @@ Result<std::string> read_own_token(const std::string& path) {
   return SLUICE_TRY(read_tokens(path)).front().secret;
 }
 
-rpc::server::TlsFiles exchange_tls_files(const Settings& settings) {
+tls::Files exchange_tls_files(const Settings& settings) {
   if (settings.exchange_ca.empty()) return {};
   return {settings.tls_certificate, settings.tls_key, settings.exchange_ca};
 }
@@ -293,7 +294,7 @@ Status Daemon::start_exchange(const rpc::server::ServerOptions& serving) {
   if (settings_.exchange_listen.empty()) return ok_status();
   rpc::server::PeerServerOptions options;
   options.address = SLUICE_TRY(rpc::wire::parse_address(settings_.exchange_listen));
-  options.tls = exchange_tls_files(settings_);
+  options.certificates = exchange_tls_files(settings_);
   options.tokens = serving.tokens;
   options.connections = serving.connections;
   options.connections_per_peer = serving.connections_per_peer;
@@ -405,6 +406,7 @@ Result<std::string> Daemon::metrics_body(const terms::Peer& peer, service::Metri
 }
 
 Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
+  const auto tls = SLUICE_TRY(tls::read_server(serving.certificates, tls::Protocols::kHttp1));
   const auto metrics = metrics_handler([this](const terms::Peer& peer, service::MetricsForm form) {
     return metrics_body(peer, form);
   });
@@ -415,7 +417,7 @@ Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
     if (!address.is_unix && serving.tokens.empty()) {
       handler = for_own_pages(settings_.http_hosts, std::move(handler));
     }
-    return HttpDoor::start(std::move(address), serving, options, std::move(handler), log_);
+    return HttpDoor::start(std::move(address), serving, options, std::move(handler), tls, log_);
   };
   // Before a door: the metrics have its counts.
   if (!settings_.http.empty()) {
@@ -465,15 +467,16 @@ Result<SettingsChange> Daemon::reload(const Settings& wanted) {
   SettingsChange change = take_over(wanted, next);
   auto options = SLUICE_TRY(service_options(next));
   auto tokens = SLUICE_TRY(read_tokens(next.token_file));
-  rpc::server::TlsContext tls;
-  if (!next.tls_certificate.empty()) tls = SLUICE_TRY(rpc::server::read_tls(tls_files(next)));
-  rpc::server::TlsContext exchange_tls;
-  if (!next.exchange_ca.empty()) {
-    exchange_tls = SLUICE_TRY(rpc::server::read_tls(exchange_tls_files(next)));
+  auto tls = SLUICE_TRY(tls::read_server(tls_files(next), tls::Protocols::kHttp2));
+  const auto http_tls = SLUICE_TRY(tls::read_server(tls_files(next), tls::Protocols::kHttp1));
+  auto peers_tls = SLUICE_TRY(tls::read_server(exchange_tls_files(next), tls::Protocols::kHttp2));
+  if (tls != nullptr) {
+    server_->set_tls(std::move(tls));
+    if (http_ != nullptr) http_->set_tls(http_tls);
+    if (metrics_ != nullptr) metrics_->set_tls(http_tls);
   }
-  if (tls != nullptr) server_->set_tls(std::move(tls));
   if (peers_ != nullptr) {
-    if (exchange_tls != nullptr) peers_->set_tls(std::move(exchange_tls));
+    if (peers_tls != nullptr) peers_->set_tls(std::move(peers_tls));
     peers_->set_tokens(tokens);
   }
   service_->set_options(std::move(options));

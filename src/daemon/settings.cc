@@ -37,7 +37,8 @@ constexpr std::array kSettings = {
     SettingInfo{"socket_group", 0, &Settings::socket_group, "Group that owns a Unix socket"},
     SettingInfo{"socket_users", 0, &Settings::socket_users,
                 "User that may connect over a Unix socket (default: users that its mode lets in)"},
-    SettingInfo{"tls_certificate", 0, &Settings::tls_certificate, "PEM file, for TCP"},
+    SettingInfo{"tls_certificate", 0, &Settings::tls_certificate,
+                "PEM file: TLS for listen, http and metrics over TCP"},
     SettingInfo{"tls_key", 0, &Settings::tls_key, "PEM file of the certificate's key"},
     SettingInfo{"tls_client_ca", 0, &Settings::tls_client_ca,
                 "PEM file; clients over TCP need a certificate of this authority"},
@@ -46,8 +47,9 @@ constexpr std::array kSettings = {
         "File with a line per token, SECRET ROLES NAME, the last two optional; clients over "
         "TCP need one of the tokens"},
     SettingInfo{"roles", 0, &Settings::roles,
-                "What clients may do: user:NAME=ROLES, group:NAME=ROLES, remote=ROLES or "
-                "others=ROLES, where ROLES are inference, control, monitor, or none, and perhaps "
+                "What clients may do: user:NAME=ROLES, group:NAME=ROLES, certificate:NAME=ROLES, "
+                "remote=ROLES or others=ROLES, where ROLES are inference, control, monitor, or "
+                "none, and perhaps "
                 "max_run=SECONDS, the limit of a run of their requests, and max_priority=NUMBER, "
                 "the highest priority of their requests and functions; may be repeated "
                 "(default: all may do everything)"},
@@ -213,11 +215,11 @@ constexpr std::array kSettings = {
     SettingInfo{"exchange_token_file", 0, &Settings::exchange_token_file,
                 "File with the token that this daemon sends to those it fetches from"},
     SettingInfo{"metrics", 0, &Settings::metrics,
-                "Serve /metrics for Prometheus there: unix:/PATH or localhost:PORT (default: not)"},
+                "Serve /metrics for Prometheus there: unix:/PATH or HOST:PORT (default: not)"},
     SettingInfo{
         "http", 0, &Settings::http,
         "Serve the Open Inference Protocol and OpenAI's completions over HTTP, and /metrics, "
-        "there: unix:/PATH or localhost:PORT (default: not)"},
+        "there: unix:/PATH or HOST:PORT (default: not)"},
     SettingInfo{"http_hosts", 0, &Settings::http_hosts,
                 "Name under which clients reach HTTP over TCP, besides localhost and addresses of "
                 "loopback; a daemon without tokens answers to no other. *: any; may be repeated"},
@@ -308,16 +310,16 @@ Status check_absolute(const std::string& folder, std::string_view key) {
   return invalid_argument("{}: \"{}\" is not an absolute path", key, folder);
 }
 
-/// Of a door without TLS.
-Status check_plain_address(const std::string& text, std::string_view key, bool is_plain_allowed) {
+/// Of a door for HTTP.
+Status check_http_address(const std::string& text, std::string_view key, const Settings& settings) {
   if (text.empty()) return ok_status();
   const rpc::wire::Address address = SLUICE_TRY(rpc::wire::parse_address(text).with_context(key));
-  if (address.is_unix || is_plain_allowed || rpc::wire::is_loopback(address.host)) {
-    return ok_status();
-  }
+  const bool may_be_plain =
+      address.is_unix || settings.listen_plain || rpc::wire::is_loopback(address.host);
+  if (may_be_plain || !settings.tls_certificate.empty()) return ok_status();
   return invalid_argument(
-      "{}: {}: other machines reach it, and it has no TLS; listen on localhost, with a proxy "
-      "before it, or on a private network set listen_plain",
+      "{}: {}: other machines reach it, and there is no TLS certificate; give tls_certificate and "
+      "tls_key, or listen on localhost, or on a private network set listen_plain",
       key, text);
 }
 
@@ -447,8 +449,8 @@ Status check_settings(const Settings& settings) {
   for (const std::string& address : settings.listen) {
     SLUICE_TRY(rpc::wire::parse_address(address).with_context("listen"));
   }
-  SLUICE_TRY(check_plain_address(settings.metrics, "metrics", settings.listen_plain));
-  SLUICE_TRY(check_plain_address(settings.http, "http", settings.listen_plain));
+  SLUICE_TRY(check_http_address(settings.metrics, "metrics", settings));
+  SLUICE_TRY(check_http_address(settings.http, "http", settings));
   if (!settings.agent_check.empty()) {
     SLUICE_TRY(check_peer_address(settings.agent_check, "agent_check"));
   }

@@ -70,7 +70,8 @@ TEST(Settings, ValuesThatDoNotGoTogetherAreRefused) {
   EXPECT_THAT(refusal([](auto& s) { s.roles = {"others=all"}; }), HasSubstr("no role"));
   EXPECT_THAT(refusal([](auto& s) { s.roles = {"alice"}; }), HasSubstr("roles"));
   EXPECT_THAT(refusal([](auto& s) { s.metrics = "9100"; }), HasSubstr("metrics"));
-  EXPECT_THAT(refusal([](auto& s) { s.metrics = "0.0.0.0:9100"; }), HasSubstr("it has no TLS"));
+  EXPECT_THAT(refusal([](auto& s) { s.metrics = "0.0.0.0:9100"; }),
+              HasSubstr("no TLS certificate"));
   EXPECT_THAT(refusal([](auto& s) { s.http = "0.0.0.0:8000"; }), HasSubstr("http: 0.0.0.0:8000"));
   EXPECT_THAT(refusal([](auto& s) { s.transfer_policy = "fifo"; }), HasSubstr("round-robin"));
   EXPECT_THAT(refusal([](auto& s) { s.kv_cache = "f64"; }), HasSubstr("expected f32 or f16"));
@@ -120,6 +121,9 @@ TEST(Settings, DoorsWithoutTlsNeedConsentBeyondThisMachine) {
   EXPECT_THAT(refused.message(), HasSubstr("listen_plain"));
   settings.listen_plain = true;
   settings.metrics = "[::]:9464";
+  EXPECT_TRUE(check_settings(settings).is_ok()) << check_settings(settings).to_string();
+  settings.listen_plain = false;
+  settings.tls_certificate = settings.tls_key = "/one.pem";
   EXPECT_TRUE(check_settings(settings).is_ok()) << check_settings(settings).to_string();
 }
 

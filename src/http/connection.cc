@@ -2,6 +2,7 @@
 
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/beast/core/detect_ssl.hpp>
 #include <boost/beast/http/read.hpp>
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "tls/peer.h"
 
 namespace sluice::http {
 namespace {
@@ -89,9 +91,11 @@ std::string head_of(const Reply& reply, std::string_view length, bool is_last) {
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<Shared> shared, int fd, int family, terms::Peer peer)
+Connection::Connection(std::shared_ptr<Shared> shared, int fd, int family, terms::Peer peer,
+                       tls::Context tls)
     : shared_(std::move(shared)),
       stream_(asio::make_strand(*shared_->io)),
+      tls_(std::move(tls)),
       peer_(std::move(peer)),
       buffer_(kMaxHeadBytes),
       idle_since_ns_(system_clock().now_ns()) {
@@ -101,7 +105,7 @@ Connection::Connection(std::shared_ptr<Shared> shared, int fd, int family, terms
 }
 
 void Connection::start() {
-  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read_head(); });
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->look(); });
 }
 
 void Connection::say_goodbye() {
@@ -119,15 +123,54 @@ void Connection::stop() {
   asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->close(); });
 }
 
+void Connection::look() {
+  const std::int64_t most_ns =
+      tls_ == nullptr ? shared_->options.head_ns : shared_->options.handshake_ns;
+  stream_.plain().expires_after(nanoseconds(most_ns));
+  beast::async_detect_ssl(stream_, buffer_,
+                          [self = shared_from_this()](beast::error_code error, bool is_tls) {
+                            self->take_first_bytes(error, is_tls);
+                          });
+}
+
+void Connection::take_first_bytes(beast::error_code error, bool is_tls) {
+  if (error) return close();
+  if (is_tls != (tls_ != nullptr)) {
+    is_waiting_ = false;
+    return refuse(400, tls_ == nullptr ? "this port has no TLS: ask by http://"
+                                       : "this port has TLS: ask by https://");
+  }
+  if (!is_tls) return read_head();
+  stream_.begin_tls(*tls_);  // the deadline stays
+  stream_.async_accept_tls(
+      buffer_.data(), [self = shared_from_this()](beast::error_code failure, std::size_t num_used) {
+        self->take_handshake(failure, num_used);
+      });
+}
+
+void Connection::take_handshake(beast::error_code error, std::size_t num_used) {
+  if (error) {  // OpenSSL has told the client, who may be late to read it
+    stream_.plain().expires_after(kDrainTime);
+    return end_writing();
+  }
+  // The client had to wait for the server's part, so that it has sent no more than was used.
+  buffer_.consume(num_used);
+  if (buffer_.size() > 0) return close();
+  peer_.certificate = tls::certificate_name(stream_.tls());
+  read_head();
+}
+
 void Connection::read_head() {
+  wants_head_ = is_watching_;
+  if (wants_head_) return;
   parser_.emplace();
   parser_->header_limit(kMaxHeadBytes);
   parser_->body_limit(static_cast<std::uint64_t>(shared_->options.max_body_bytes));
   body_ = nullptr;
   reply_ = {};
-  is_waiting_ = buffer_.size() == 0;
+  is_waiting_ = is_first_ || buffer_.size() == 0;
   idle_since_ns_ = system_clock().now_ns();
-  stream_.expires_after(nanoseconds(shared_->options.head_ns));
+  stream_.plain().expires_after(nanoseconds(shared_->options.head_ns));
   wire::async_read_header(stream_, buffer_, *parser_,
                           [self = shared_from_this()](beast::error_code error, std::size_t) {
                             self->take_head(error);
@@ -136,6 +179,7 @@ void Connection::read_head() {
 
 void Connection::take_head(beast::error_code error) {
   is_waiting_ = false;
+  is_first_ = false;
   idle_since_ns_ = 0;
   if (error) {
     refuse(error);
@@ -168,7 +212,7 @@ void Connection::take_head(beast::error_code error) {
   if (beast::iequals(head[wire::field::expect], "100-continue") && !parser_->is_done()) {
     static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
     unsent_ = {asio::buffer(kGoOn)};
-    stream_.expires_after(nanoseconds(shared_->options.idle_ns));
+    stream_.plain().expires_after(nanoseconds(shared_->options.idle_ns));
     stream_.async_write_some(
         unsent_, [self = shared_from_this()](beast::error_code failure, std::size_t num) {
           if (failure || num != kGoOn.size()) {
@@ -186,7 +230,7 @@ void Connection::take_head(beast::error_code error) {
 void Connection::expect_more() {
   const nanoseconds idle(shared_->options.idle_ns);
   const std::chrono::milliseconds earned(body_->size() / kLeastBytesPerMs);
-  stream_.expires_at(
+  stream_.plain().expires_at(
       std::min(std::chrono::steady_clock::now() + idle, body_began_ + idle + earned));
 }
 
@@ -282,7 +326,7 @@ void Connection::take_request() {
   std::string_view target = view_of(head.target());
   request.host = std::string(view_of(head[wire::field::host]));
   // RFC 9112, section 3.2.2: the absolute form is to be taken, and its host is the one that counts.
-  constexpr std::string_view kScheme = "http://";
+  const std::string_view kScheme = tls_ == nullptr ? "http://" : "https://";
   if (target.starts_with(kScheme)) {
     target.remove_prefix(kScheme.size());
     const std::size_t end = std::min(target.find_first_of("/?"), target.size());
@@ -306,7 +350,7 @@ void Connection::take_request() {
   request.body = std::move(body_);
   if (!parser_->keep_alive()) is_last_ = true;
   is_answered_ = false;
-  stream_.expires_never();
+  stream_.plain().expires_never();
   const auto answer = [weak = weak_from_this(), shared = shared_](Reply reply) {
     post(weak, *shared,
          [reply = std::move(reply)](Connection& self) mutable { self.answer(std::move(reply)); });
@@ -324,6 +368,7 @@ void Connection::take_request() {
 /// request stays unnoticed, because those bytes come before the end.
 void Connection::watch() {
   if (is_answered_ || buffer_.size() > 0) return;
+  if (stream_.has_tls()) return watch_tls();
   stream_.socket().async_wait(
       Socket::wait_read, [self = shared_from_this()](beast::error_code error) {
         if (error || self->is_answered_) return;
@@ -333,6 +378,19 @@ void Connection::watch() {
         const bool is_reset = num < 0 && errno != EAGAIN && errno != EINTR;
         if ((num == 0 || is_reset) && self->cancel_) self->cancel_();
       });
+}
+
+/// Only OpenSSL knows whether bytes of TLS are a request or the end, so that the first byte of the
+/// next request is read.
+void Connection::watch_tls() {
+  is_watching_ = true;
+  stream_.async_read_some(buffer_.prepare(1),
+                          [self = shared_from_this()](beast::error_code error, std::size_t num) {
+                            self->is_watching_ = false;
+                            self->buffer_.commit(num);
+                            if (error && !self->is_answered_ && self->cancel_) self->cancel_();
+                            if (self->wants_head_) self->read_head();
+                          });
 }
 
 void Connection::answer(Reply reply) {
@@ -381,7 +439,7 @@ void Connection::write_some() {
     return;
   }
   // For each part anew: a client may read slowly, but not stop.
-  stream_.expires_after(nanoseconds(shared_->options.idle_ns));
+  stream_.plain().expires_after(nanoseconds(shared_->options.idle_ns));
   stream_.async_write_some(unsent_,
                            [self = shared_from_this()](beast::error_code error, std::size_t num) {
                              if (error) {
@@ -414,7 +472,7 @@ void Connection::write_piece() {
     release_request();
     if (is_chunked_) unsent_ = {asio::buffer(kLastChunk)};
   } else {
-    stream_.expires_never();
+    stream_.plain().expires_never();
     reply_.stream->wait([weak = weak_from_this(), shared = shared_] {
       post(weak, *shared, [](Connection& self) { self.write_piece(); });
     });
@@ -425,7 +483,7 @@ void Connection::write_piece() {
 
 void Connection::end_reply() {
   reply_ = {};
-  if (is_refused_) {
+  if (is_refused_ || (is_last_ && stream_.has_tls())) {
     drain();
   } else if (is_last_) {
     close();
@@ -462,25 +520,37 @@ void Connection::refuse(const beast::error_code& error) {
 }
 
 void Connection::drain() {
+  stream_.plain().expires_after(kDrainTime);
+  if (!stream_.has_tls()) return end_writing();
+  // Without these words of TLS a client may take the reply for one that was cut off.
+  stream_.async_end_tls(
+      [self = shared_from_this()](beast::error_code /*ignored*/) { self->end_writing(); });
+}
+
+void Connection::end_writing() {
   beast::error_code ignored;
   stream_.socket().shutdown(Socket::shutdown_send, ignored);
-  if (num_drained_ == 0) stream_.expires_after(kDrainTime);
+  read_rest();
+}
+
+void Connection::read_rest() {
   buffer_.consume(buffer_.size());
-  stream_.async_read_some(buffer_.prepare(kFirstChunk),
-                          [self = shared_from_this()](beast::error_code error, std::size_t num) {
-                            self->num_drained_ += num;
-                            if (error || self->num_drained_ > kMaxDrainedBytes) {
-                              self->close();
-                            } else {
-                              self->drain();
-                            }
-                          });
+  stream_.plain().async_read_some(
+      buffer_.prepare(kFirstChunk),
+      [self = shared_from_this()](beast::error_code error, std::size_t num) {
+        self->num_drained_ += num;
+        if (error || self->num_drained_ > kMaxDrainedBytes) {
+          self->close();
+        } else {
+          self->read_rest();
+        }
+      });
 }
 
 void Connection::close() {
   if (cancel_) std::exchange(cancel_, nullptr)();
   self_ = nullptr;  // the caller holds this
-  stream_.close();
+  stream_.plain().close();
 }
 
 }  // namespace sluice::http

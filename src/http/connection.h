@@ -1,10 +1,7 @@
-// One connection over HTTP/1.1.
+// One connection over HTTP/1.1, with TLS or without.
 #pragma once
 
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/strand.hpp>
-#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -18,6 +15,7 @@
 #include <vector>
 
 #include "http/server.h"
+#include "tls/byte_stream.h"
 
 namespace sluice::http {
 
@@ -36,6 +34,10 @@ struct Shared {
 
 /// All but the constructor and what says otherwise runs on the connection's strand.
 ///
+///     looking --TLS--> shaking hands --+
+///        |                             v
+///        +--no TLS--------> reading the head --> reading the body ...
+///
 ///     reading the head --> reading the body --> answering --> writing --keep alive--> reading ...
 ///            |                   |                                |
 ///            |                   |                                +--last--> closed
@@ -43,13 +45,18 @@ struct Shared {
 ///
 /// A reply with a stream is written piece by piece, and its client is watched until its end.
 ///
+/// The first bytes say whether the client begins TLS. One that speaks otherwise than the port gets
+/// an error in plain HTTP.
+///
 /// Nothing of Asio's holds a connection while its request is computed, so it holds itself.
 ///
 /// Draining: closing a socket with unread bytes sends a reset, and the client may lose the reply;
 /// so what it still sends is read for a short time.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(std::shared_ptr<Shared> shared, int fd, int family, terms::Peer peer);
+  /// `tls`: null for a connection without TLS.
+  Connection(std::shared_ptr<Shared> shared, int fd, int family, terms::Peer peer,
+             tls::Context tls);
 
   /// Called once.
   void start();
@@ -64,11 +71,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::int64_t without_request_since_ns() const { return idle_since_ns_; }
 
  private:
-  using Socket = asio::generic::stream_protocol::socket;
-  using Stream = beast::basic_stream<asio::generic::stream_protocol,
-                                     asio::strand<asio::io_context::executor_type>>;
+  using Socket = tls::ByteStream::Socket;
   using Parser = beast::http::request_parser<beast::http::buffer_body>;
 
+  void look();
+  void take_first_bytes(beast::error_code error, bool is_tls);
+  void take_handshake(beast::error_code error, std::size_t num_used);
   void read_head();
   void take_head(beast::error_code error);
   void expect_more();
@@ -78,6 +86,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_chunks();
   void take_request();
   void watch();
+  void watch_tls();
   template <typename Work>
   static void post(const std::weak_ptr<Connection>& weak, Shared& shared, Work work);
   void answer(Reply reply);
@@ -89,11 +98,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void refuse(int status, std::string_view message);
   void refuse(const beast::error_code& error);
   void drain();
+  void end_writing();
+  void read_rest();
   void close();
 
   const std::shared_ptr<Shared> shared_;
-  Stream stream_;
-  const terms::Peer peer_;
+  tls::ByteStream stream_;
+  const tls::Context tls_;  ///< null: none
+  terms::Peer peer_;
   beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::shared_ptr<Body> body_;
@@ -105,7 +117,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Cancel cancel_;
   bool is_answered_ = false;                 ///< the request that was taken last
   std::atomic<std::int64_t> idle_since_ns_;  ///< waits for a head, or reads it
-  bool is_waiting_ = false;                  ///< for the first byte of a request
+  bool is_waiting_ = true;                   ///< for the first byte of a request
+  bool is_first_ = true;                     ///< no request has come yet
+  bool is_watching_ = false;                 ///< a read of TLS is pending beside the answer
+  bool wants_head_ = false;                  ///< once that read has ended
   bool is_last_ = false;                     ///< the connection closes after the reply
   bool is_leaving_ = false;                  ///< the next reply to begin is the last
   bool is_refused_ = false;                  ///< what came could not be read

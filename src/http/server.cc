@@ -44,7 +44,7 @@ class AsioServer final : public Server {
     return ok_status();
   }
 
-  void add(int fd, const terms::Peer& peer) override {
+  void add(int fd, const terms::Peer& peer, tls::Context tls) override {
     const std::lock_guard lock(mutex_);
     if (is_over_) {
       close(fd);
@@ -55,7 +55,8 @@ class AsioServer final : public Server {
       close(fd);
       return;
     }
-    const auto connection = std::make_shared<Connection>(shared_, fd, family_of(fd), peer);
+    const auto connection =
+        std::make_shared<Connection>(shared_, fd, family_of(fd), peer, std::move(tls));
     connections_.push_back(connection);
     connection->start();
   }

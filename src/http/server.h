@@ -7,6 +7,7 @@
 #include <string>
 
 #include "http/call.h"
+#include "tls/context.h"
 
 namespace sluice::http {
 
@@ -22,6 +23,8 @@ struct ServerOptions {
   /// For the head of a request, from its first byte or from the end of the one before. The
   /// connection of a client that takes longer ends.
   std::int64_t head_ns = 30'000'000'000;
+  /// For the handshake of TLS, from the beginning of the connection.
+  std::int64_t handshake_ns = 10'000'000'000;
   /// The connection of a client that neither sends nor reads for so long within a request or a
   /// reply ends.
   std::int64_t idle_ns = 30'000'000'000;
@@ -38,8 +41,9 @@ class Server {
   Server& operator=(const Server&) = delete;
   virtual ~Server() = default;
 
-  /// Serves a connected, non-blocking socket, and closes it in the end.
-  virtual void add(int fd, const terms::Peer& peer) = 0;
+  /// Serves a connected, non-blocking socket, and closes it in the end. `tls`: null for one without
+  /// TLS.
+  virtual void add(int fd, const terms::Peer& peer, tls::Context tls) = 0;
   /// Closes each connection after its next reply, which says so. Blocks not.
   virtual void say_goodbye() = 0;
   /// Connections that are open.

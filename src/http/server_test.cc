@@ -34,7 +34,7 @@ class Client {
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     fcntl(ends[1], F_SETFL, O_NONBLOCK);
     fd_ = ends[0];
-    server.add(ends[1], {"a test"});
+    server.add(ends[1], {"a test"}, nullptr);
   }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;

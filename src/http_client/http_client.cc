@@ -1,14 +1,12 @@
 #include "http_client/http_client.h"
 
 #include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
@@ -26,13 +24,15 @@
 #include <vector>
 
 #include "base/process/start_thread.h"
+#include "tls/byte_stream.h"
+#include "tls/peer.h"
 
 namespace sluice::http_client {
 namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-using Protocol = asio::generic::stream_protocol;
+using Protocol = tls::ByteStream::Protocol;
 using Tcp = asio::ip::tcp;
 
 /// Enough to keep a server on the same machine busy.
@@ -46,10 +46,13 @@ class Connection;
 
 /// What the connections share. Connections without a request wait here.
 struct Pool {
-  Pool(rpc::wire::Address server, std::int64_t timeout_ns)
-      : address(std::move(server)), timeout(std::min(timeout_ns, kMaxTimeoutNs)) {}
+  Pool(rpc::wire::Address server, std::int64_t timeout_ns, tls::Context tls_context)
+      : address(std::move(server)),
+        tls(std::move(tls_context)),
+        timeout(std::min(timeout_ns, kMaxTimeoutNs)) {}
 
   const rpc::wire::Address address;
+  const tls::Context tls;  ///< null: none
   const std::chrono::nanoseconds timeout;
   asio::io_context io;
   std::mutex mutex;
@@ -85,7 +88,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     asio::post(stream_.get_executor(), [self = shared_from_this()] {
       // One time for connecting, writing and reading together.
       self->deadline_ = Time::clock::now() + self->pool_.timeout;
-      self->stream_.expires_at(self->deadline_);
+      self->stream_.plain().expires_at(self->deadline_);
       self->is_kept_ ? self->write() : self->find_server();
     });
   }
@@ -117,8 +120,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void connect(std::size_t index) {
     const auto num_left = static_cast<std::int64_t>(servers_.size() - index);
     const Time now = Time::clock::now();
-    stream_.expires_at(now + (deadline_ - now) / num_left);
-    stream_.async_connect(servers_[index], [self = shared_from_this(), index](Error error) {
+    stream_.plain().expires_at(now + (deadline_ - now) / num_left);
+    stream_.plain().async_connect(servers_[index], [self = shared_from_this(), index](Error error) {
       if (!error) return self->connected(index);
       Error ignored;
       self->stream_.socket().close(ignored);  // the next address may be of another family
@@ -132,7 +135,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void connected(std::size_t index) {
-    stream_.expires_at(deadline_);
+    stream_.plain().expires_at(deadline_);
     // The next connection tries this address first.
     std::swap(servers_.front(), servers_[index]);
     {
@@ -146,7 +149,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
       // start.
       stream_.socket().set_option(Tcp::no_delay(true), ignored);
     }
-    write();
+    pool_.tls == nullptr ? write() : shake_hands();
+  }
+
+  void shake_hands() {
+    stream_.begin_tls(*pool_.tls);
+    if (Status status = tls::expect_host(stream_.tls(), pool_.address.host); !status.is_ok()) {
+      return std::exchange(done_, nullptr)(std::move(status));
+    }
+    stream_.async_connect_tls(
+        [self = shared_from_this()](Error error) { error ? self->fail(error) : self->write(); });
   }
 
   void write() {
@@ -192,7 +204,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   Pool& pool_;
-  beast::basic_stream<Protocol, asio::strand<asio::io_context::executor_type>> stream_;
+  tls::ByteStream stream_;
   asio::ip::basic_resolver<Tcp, asio::strand<asio::io_context::executor_type>> resolver_;
   std::vector<Protocol::endpoint> servers_;  ///< while it connects
   Time deadline_;                            ///< of the request
@@ -206,8 +218,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 class BeastClient final : public HttpClient {
  public:
   BeastClient(const rpc::wire::Address& address, std::vector<Protocol::endpoint> servers,
-              std::int64_t timeout_ns)
-      : pool_(address, timeout_ns), work_(asio::make_work_guard(pool_.io)) {
+              std::int64_t timeout_ns, tls::Context tls)
+      : pool_(address, timeout_ns, std::move(tls)), work_(asio::make_work_guard(pool_.io)) {
     pool_.servers = std::move(servers);
   }
   BeastClient(const BeastClient&) = delete;
@@ -269,9 +281,10 @@ struct Answer {
 }  // namespace
 
 Result<std::unique_ptr<HttpClient>> HttpClient::create(const rpc::wire::Address& server,
-                                                       std::int64_t timeout_ns) {
+                                                       std::int64_t timeout_ns, tls::Context tls) {
   auto servers = SLUICE_TRY(resolve(server));
-  auto client = std::make_unique<BeastClient>(server, std::move(servers), timeout_ns);
+  auto client =
+      std::make_unique<BeastClient>(server, std::move(servers), timeout_ns, std::move(tls));
   SLUICE_TRY(client->start());
   return std::unique_ptr<HttpClient>(std::move(client));
 }

@@ -1,4 +1,5 @@
-// Requests over kept connections of HTTP/1.1, as many at a time as the caller sends.
+// Requests over kept connections of HTTP/1.1, with TLS or without, as many at a time as the caller
+// sends.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "base/result.h"
 #include "rpc/wire/address.h"
+#include "tls/context.h"
 
 namespace sluice::http_client {
 
@@ -21,10 +23,12 @@ struct HttpReply {
 class HttpClient {
  public:
   /// Does not connect yet. Connections try all addresses of the host in turn, and resolve its name
-  /// anew once none of them was reached. `timeout_ns`: of each request.
+  /// anew once none of them was reached. `timeout_ns`: of each request. `tls`: null for plain HTTP;
+  /// the server's certificate must be of its host.
   /// Fails: kNotFound for a host that has no address; as start_thread.
   static Result<std::unique_ptr<HttpClient>> create(const rpc::wire::Address& server,
-                                                    std::int64_t timeout_ns);
+                                                    std::int64_t timeout_ns,
+                                                    tls::Context tls = nullptr);
   HttpClient() = default;
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;

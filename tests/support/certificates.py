@@ -20,13 +20,14 @@ class Authority:
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
                 "2", "-subj", f"/CN={name}", "-out", str(self.ca), "-keyout", str(self._key))
 
-    def sign(self, name: str) -> tuple[str, str]:
-        """Paths of a certificate for localhost, and of its key."""
+    def sign(self, name: str, days: int = 2) -> tuple[str, str]:
+        """Paths of a certificate for localhost, and of its key. `days`: it is valid from now on; -1: it was, until
+        yesterday."""
         request, certificate = self.folder / f"{name}.csr", self.folder / f"{name}.pem"
         key, extensions = self.folder / f"{name}.key", self.folder / f"{name}.ext"
         extensions.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
                 f"/CN={name}", "-out", str(request), "-keyout", str(key))
         openssl("x509", "-req", "-in", str(request), "-CA", str(self.ca), "-CAkey", str(self._key),
-                "-CAcreateserial", "-days", "2", "-extfile", str(extensions), "-out", str(certificate))
+                "-CAcreateserial", "-days", str(days), "-extfile", str(extensions), "-out", str(certificate))
         return str(certificate), str(key)

@@ -84,7 +84,7 @@ def configuration(nodes: Sequence[Node], *, http: str = "", grpc: str = "", rout
     _check(nodes, http, grpc, route, stateful, certificate, ca)
     text = _HEAD
     if http:
-        text += _http(http, certificate, [n for n in nodes if n.http], _BALANCE[route], stateful)
+        text += _http(http, certificate, [n for n in nodes if n.http], _BALANCE[route], stateful, ca)
     if grpc:
         text += _grpc(grpc, certificate, [n for n in nodes if n.grpc], _BALANCE[route], stateful, ca)
     return text
@@ -109,11 +109,13 @@ def _check(nodes: Sequence[Node], http: str, grpc: str, route: str, stateful: Se
             raise ValueError(f"{path!r}: expected an absolute path without spaces, quotes and #")
 
 
-def _http(address: str, certificate: str, nodes: Sequence[Node], balance: str, stateful: Sequence[str]) -> str:
+def _http(address: str, certificate: str, nodes: Sequence[Node], balance: str, stateful: Sequence[str],
+          ca: str) -> str:
     check = ("    option httpchk\n"
              "    http-check send meth GET uri /v2/health/ready ver HTTP/1.1 hdr Host localhost\n"
              "    http-check expect status 200\n")
-    servers = "".join(_server(i, node, node.http, "") for i, node in enumerate(nodes, 1))
+    tls = f" ssl verify required ca-file {ca}" if ca else ""
+    servers = "".join(_server(i, node, node.http, tls) for i, node in enumerate(nodes, 1))
     return f"""
 frontend sluice_http
     bind {address}{f" ssl crt {certificate}" if certificate else ""}
@@ -201,7 +203,7 @@ def add_to(engines: Any) -> None:
     parser.add_argument("--stateful", action="append", default=[], metavar="MODEL",
                         help="a model whose requests are never sent again; may be repeated")
     parser.add_argument("--certificate", default="", metavar="PEM", help="certificate and key of HAProxy, for clients")
-    parser.add_argument("--ca", default="", metavar="PEM", help="authority of the daemons' certificates, for gRPC")
+    parser.add_argument("--ca", default="", metavar="PEM", help="authority of the daemons' certificates (default: no TLS)")
     parser.set_defaults(write=_write)
 
 

@@ -166,6 +166,13 @@ def test_only_daemons_with_an_agent_are_asked_for_weights() -> None:
     assert ["agent-check" in line for line in lines] == [True, False] * 2
 
 
+def test_daemons_with_certificates_are_asked_by_tls_alone() -> None:
+    text = configuration([Node("a", grpc=1, http=2)], grpc=":1", http=":2", ca="/etc/ca.pem")
+    lines = [line for line in text.splitlines() if line.startswith("    server n")]
+    assert len(lines) == 4 and all(" ssl verify required ca-file /etc/ca.pem" in line for line in lines)
+    assert not any("ssl" in line for line in configuration([Node("a", http=2)], http=":2").splitlines())
+
+
 def test_the_health_check_is_what_a_grpc_client_sends(tmp_path: pathlib.Path) -> None:
     """The daemon answers the fixed bytes with SERVING."""
     with daemons.running(tmp_path, "-g", "localhost:0") as running:

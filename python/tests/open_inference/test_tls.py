@@ -1,4 +1,4 @@
-"""Triton's client over TLS: the gRPC door of a `sluiced`, with certificates of the server and of clients."""
+"""Triton's clients over TLS: both doors of a `sluiced`, with certificates of the server and of clients."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import contextlib
 import pathlib
 import queue
 import shutil
+import ssl
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import PATIENCE, running
+from conftest import PATIENCE, Daemon, running
 
 grpcclient = pytest.importorskip("tritonclient.grpc")
+httpclient = pytest.importorskip("tritonclient.http")
 from tritonclient.utils import InferenceServerException  # noqa: E402
 
 from certificates import Authority  # noqa: E402 - conftest names its folder
@@ -28,14 +30,18 @@ def authority(tmp_path: pathlib.Path) -> Authority:
 
 
 @contextlib.contextmanager
-def serving(folder: pathlib.Path, package: Package, authority: Authority, *flags: str) -> Iterator[str]:  # noqa: F811
-    """The address of a daemon with the model `m`, which triples, and a certificate of the authority."""
+def serving(folder: pathlib.Path, package: Package, authority: Authority, *flags: str) -> Iterator[Daemon]:  # noqa: F811
+    """A daemon with the model `m`, which triples, and a certificate of the authority."""
     certificate, key = authority.sign("server")
     Repository(folder / "models").put("m.sluice", package(3))
-    with running(folder, "-g", "localhost:0", "--tls-certificate", certificate, "--tls-key", key,
+    with running(folder, "-g", "localhost:0", "--http", "localhost:0", "--tls-certificate", certificate, "--tls-key", key,
                  "--repository", str(folder / "models"), *flags) as daemon:
-        (address,) = [one for one in daemon.addresses if not one.startswith("unix:")]
-        yield f"localhost:{address.rpartition(':')[2]}"
+        yield daemon
+
+
+def grpc_of(daemon: Daemon) -> str:
+    (address,) = [one for one in daemon.addresses if not one.startswith("unix:")]
+    return f"localhost:{address.rpartition(':')[2]}"
 
 
 def client_of(address: str, authority: Authority, own: tuple[str, str] | None = None) -> Any:
@@ -54,7 +60,8 @@ def is_refused(client: Any) -> bool:
 def test_clients_that_trust_the_authority_are_served(tmp_path: pathlib.Path, package: Package,  # noqa: F811
                                                      authority: Authority) -> None:
     stranger = Authority(tmp_path, "stranger")
-    with serving(tmp_path, package, authority) as address:
+    with serving(tmp_path, package, authority) as daemon:
+        address = grpc_of(daemon)
         with client_of(address, authority) as client:
             assert client.is_server_ready() and ask(client, "m") == 3
             answers: queue.Queue[tuple[Any, Any]] = queue.Queue()
@@ -73,8 +80,33 @@ def test_clients_that_trust_the_authority_are_served(tmp_path: pathlib.Path, pac
 def test_a_daemon_may_ask_clients_for_certificates(tmp_path: pathlib.Path, package: Package,  # noqa: F811
                                                    authority: Authority) -> None:
     stranger = Authority(tmp_path, "stranger")
-    with serving(tmp_path, package, authority, "--tls-client-ca", str(authority.ca)) as address:
+    with serving(tmp_path, package, authority, "--tls-client-ca", str(authority.ca)) as daemon:
+        address = grpc_of(daemon)
         with client_of(address, authority, authority.sign("client")) as client:
             assert ask(client, "m") == 3
         assert is_refused(client_of(address, authority))
         assert is_refused(client_of(address, authority, stranger.sign("other")))
+
+
+def test_http_has_the_same_certificates(tmp_path: pathlib.Path, package: Package,  # noqa: F811
+                                        authority: Authority) -> None:
+    own, stranger = authority.sign("client"), Authority(tmp_path, "stranger").sign("other")
+
+    def http_client(daemon: Daemon, certificate: tuple[str, str] | None) -> Any:
+        context = ssl.create_default_context(cafile=str(authority.ca))
+        if certificate is not None:
+            context.load_cert_chain(*certificate)
+        return httpclient.InferenceServerClient(f"localhost:{daemon.http.rpartition(':')[2]}", ssl=True,
+                                                ssl_context_factory=lambda: context, network_timeout=PATIENCE,
+                                                connection_timeout=PATIENCE)
+
+    with serving(tmp_path, package, authority, "--tls-client-ca", str(authority.ca)) as daemon:
+        with http_client(daemon, own) as client:
+            for count in (1, 1_000_000):  # of many records of TLS
+                given = httpclient.InferInput("x", [count, 2], "FP32")
+                given.set_data_from_numpy(np.ones((count, 2), np.float32))
+                answer = client.infer("m", [given]).as_numpy("y")
+                np.testing.assert_array_equal(answer, np.full((count, 2), 3, np.float32))
+        for wrong in (None, stranger):
+            with http_client(daemon, wrong) as client, pytest.raises(OSError):
+                client.is_server_live()

@@ -11,12 +11,15 @@ namespace sluice::daemon {
 Result<std::unique_ptr<HttpDoor>> HttpDoor::start(rpc::wire::Address address,
                                                   const rpc::server::ServerOptions& serving,
                                                   const http::ServerOptions& options,
-                                                  http::Handler handler, service::Log& log) {
+                                                  http::Handler handler, tls::Context tls,
+                                                  service::Log& log) {
   auto server = SLUICE_TRY(http::Server::start(options, std::move(handler)));
   std::unique_ptr<HttpDoor> door(
-      new HttpDoor(static_cast<std::size_t>(serving.connections_per_peer), std::move(server)));
+      new HttpDoor(static_cast<std::size_t>(serving.connections_per_peer), std::move(server),
+                   address.is_unix ? nullptr : std::move(tls)));
   const auto add = [&door = *door, &log](int fd, const terms::Peer& peer, const std::string& who) {
-    if (rpc::server::admit(door.limits_, fd, peer, who, log)) door.server_->add(fd, peer);
+    if (!rpc::server::admit(door.limits_, fd, peer, who, log)) return;
+    door.server_->add(fd, peer, door.tls_.get());
   };
   if (address.is_unix) {
     rpc::server::UnixSocketOptions unix_socket = serving.unix_socket;

@@ -17,6 +17,7 @@
 #include "rpc/server/server.h"
 #include "rpc/wire/address.h"
 #include "service/prometheus/text.h"
+#include "tls/context.h"
 
 namespace sluice::daemon {
 
@@ -24,19 +25,21 @@ namespace sluice::daemon {
 class HttpDoor {
  public:
   /// Of `serving` count the Unix socket's mode, group and users, the connections of one user or
-  /// host, and inherited sockets. `handler`: as http::Server::start. `log` outlives the door. There
-  /// is no TLS: the settings say which hosts it may have. Fails: as UnixListener::create and
-  /// TcpListener::create.
+  /// host, and inherited sockets; `tls`, of TCP: null for none. `handler`: as http::Server::start.
+  /// `log` outlives the door. Fails: as UnixListener::create and TcpListener::create.
   static Result<std::unique_ptr<HttpDoor>> start(rpc::wire::Address address,
                                                  const rpc::server::ServerOptions& serving,
                                                  const http::ServerOptions& options,
-                                                 http::Handler handler, service::Log& log);
+                                                 http::Handler handler, tls::Context tls,
+                                                 service::Log& log);
   HttpDoor(const HttpDoor&) = delete;
   HttpDoor& operator=(const HttpDoor&) = delete;
   ~HttpDoor() { shutdown(0); }
 
   /// The requested address, with the port that the system chose for port 0.
   const std::string& address() const { return address_; }
+  /// As rpc::server::Server::set_tls. Safe from any thread.
+  void set_tls(tls::Context tls) { tls_.set(std::move(tls)); }
   /// Adds the listening sockets and their locks, for the next process. `role`: what is served.
   void pass_on(std::string_view role, std::vector<PassedFd>& to) const;
   /// Leaves the sockets to the process that has them too: accepts no more connections, and closes
@@ -47,14 +50,17 @@ class HttpDoor {
   void shutdown(std::int64_t grace_ns);
 
  private:
-  HttpDoor(std::size_t connections_per_peer, std::unique_ptr<http::Server> server)
-      : limits_(kAnyNumber, connections_per_peer), server_(std::move(server)) {}
+  HttpDoor(std::size_t connections_per_peer, std::unique_ptr<http::Server> server, tls::Context tls)
+      : limits_(kAnyNumber, connections_per_peer),
+        tls_(std::move(tls)),
+        server_(std::move(server)) {}
 
   /// The server bounds the number in all: it knows which connection is silent.
   static constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 
   std::string address_;
   rpc::server::ConnectionLimits limits_;
+  tls::Current tls_;
   const std::unique_ptr<http::Server> server_;
   std::unique_ptr<rpc::server::TcpListener> tcp_;  ///< these two last: they hand to the server
   std::unique_ptr<rpc::server::UnixListener> unix_;

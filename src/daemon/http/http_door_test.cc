@@ -48,7 +48,7 @@ class HttpDoorTest : public ::testing::Test {
       return std::string(peer.is_local() ? "local 1\n" : "remote 1\n");
     };
     return HttpDoor::start(*rpc::wire::parse_address(address), serving_, {}, metrics_handler(text),
-                           log_);
+                           nullptr, log_);
   }
   static std::string answer_to(const HttpDoor& door, const std::string& line) {
     const int fd = connect_to(door.address());

@@ -8,6 +8,7 @@
 #include "http_client/http_client.h"
 #include "perf/clients/metadata.h"
 #include "perf/clients/served_model.h"
+#include "tls/context.h"
 
 namespace sluice::perf {
 namespace {
@@ -17,6 +18,8 @@ using http_client::HttpReply;
 using nlohmann::json;
 
 constexpr std::size_t kMaxShownBytes = 300;
+constexpr std::string_view kHttp = "http://";
+constexpr std::string_view kHttps = "https://";
 
 /// A part of a path, percent-encoded (RFC 3986, section 2.3).
 std::string encode(std::string_view text) {
@@ -118,12 +121,24 @@ class HttpTarget final : public Target {
 }  // namespace
 
 Result<std::unique_ptr<Target>> connect_http(const ServedModel& model) {
-  if (!model.server.ca.empty() || !model.server.certificate.empty()) {
-    return invalid_argument("--ca, --certificate: TLS is of gRPC alone");
+  ServedModel served = model;
+  rpc::client::ClientOptions& server = served.server;
+  bool has_tls = !server.ca.empty();
+  if (server.address.starts_with(kHttps)) {
+    has_tls = true;
+    server.address.erase(0, kHttps.size());
+  } else if (server.address.starts_with(kHttp)) {
+    if (has_tls) return invalid_argument("{}: --ca is for https://", server.address);
+    server.address.erase(0, kHttp.size());
   }
-  const auto address = SLUICE_TRY(rpc::wire::parse_address(model.server.address));
-  auto client = SLUICE_TRY(HttpClient::create(address, model.timeout_ns));
-  auto target = std::make_unique<HttpTarget>(model, std::move(client));
+  if (!has_tls && !(server.certificate.empty() && server.key.empty())) {
+    return invalid_argument("--certificate, --key: TLS needs https:// or --ca");
+  }
+  const auto address = SLUICE_TRY(rpc::wire::parse_address(server.address));
+  tls::Context tls;
+  if (has_tls) tls = SLUICE_TRY(tls::read_client({server.certificate, server.key, server.ca}));
+  auto client = SLUICE_TRY(HttpClient::create(address, served.timeout_ns, std::move(tls)));
+  auto target = std::make_unique<HttpTarget>(std::move(served), std::move(client));
   SLUICE_TRY(target->ask());
   return std::unique_ptr<Target>(std::move(target));
 }

@@ -16,7 +16,7 @@
 namespace sluice::perf {
 
 struct ServedModel {
-  rpc::client::ClientOptions server;  ///< address, TLS (gRPC alone), token
+  rpc::client::ClientOptions server;  ///< address, TLS, token
   std::string name;
   std::string version;                       ///< empty: the server's choice
   std::int64_t timeout_ns = 60'000'000'000;  ///< of a request
@@ -25,8 +25,9 @@ struct ServedModel {
 /// Each asks the server for the model's inputs and outputs.
 /// Fails: kUnavailable without a server; with the server's error.
 Result<std::unique_ptr<Target>> connect_grpc(const ServedModel& model);
-/// HTTP/1.1; a connection for each request in flight. Tensors travel in binary behind the JSON.
-/// Fails also: kInvalidArgument for TLS.
+/// HTTP/1.1; a connection for each request in flight. Tensors travel in binary behind the JSON. An
+/// address may begin with "http://" or "https://"; TLS without `ca` trusts the system's
+/// authorities. Fails also: as tls::read_client.
 Result<std::unique_ptr<Target>> connect_http(const ServedModel& model);
 
 /// A tensor as metadata of the protocol has it. A size of -1 becomes a symbol.

@@ -64,7 +64,7 @@ class GrpcServer final : public Server {
     handlers_.set_tokens(std::move(tokens));
   }
 
-  void set_tls(TlsContext context) override { door_->set_tls(std::move(context)); }
+  void set_tls(tls::Context context) override { door_->set_tls(std::move(context)); }
 
   void pass_on(std::vector<PassedFd>& to) const override {
     door_->pass_on(kRole, to);
@@ -110,8 +110,7 @@ class GrpcServer final : public Server {
     set_limits(builder, options.max_message_bytes,
                std::max(2 * options.max_message_bytes, kLeastConnectionBytes));
     SLUICE_TRY(check_addresses(options));
-    TlsContext tls;
-    if (!options.tls.certificate.empty()) tls = SLUICE_TRY(read_tls(options.tls));
+    auto tls = SLUICE_TRY(tls::read_server(options.certificates, tls::Protocols::kHttp2));
     const auto hand_over = [this](int fd, const terms::Peer& peer) { serve(fd, peer); };
     door_ = std::make_unique<TcpDoor>(hand_over, connections_, service_.log(), std::move(tls));
     server_ = builder.BuildAndStart();
@@ -120,7 +119,7 @@ class GrpcServer final : public Server {
   }
 
   static Status check_addresses(const ServerOptions& options) {
-    if (!options.tls.certificate.empty() || options.is_plain_allowed) return ok_status();
+    if (!options.certificates.certificate.empty() || options.is_plain_allowed) return ok_status();
     for (const wire::Address& address : options.addresses) {
       if (address.is_unix || wire::is_loopback(address.host)) continue;
       return invalid_argument(

@@ -8,11 +8,11 @@
 
 #include "base/process/inherited_fds.h"
 #include "repository/repository.h"
-#include "rpc/server/listen/tls.h"
 #include "rpc/server/listen/unix_listener.h"
 #include "rpc/wire/address.h"
 #include "service/clients/tokens.h"
 #include "service/service.h"
+#include "tls/context.h"
 
 namespace sluice::rpc::server {
 
@@ -23,7 +23,7 @@ struct ServerOptions {
   /// Has sockets that listen already; null: none. For Server::start alone.
   InheritedFds* inherited = nullptr;
   /// Of TCP. Without it only loopback addresses are listened on, or `is_plain_allowed`.
-  TlsFiles tls = {};
+  tls::Files certificates = {};
   /// A client over TCP sends one of these as metadata "authorization: Bearer TOKEN"; none: any may.
   std::vector<service::AccessToken> tokens = {};
   /// Longest request or answer.
@@ -43,7 +43,7 @@ class Server {
  public:
   /// `service` and `repository` outlive the server.
   /// Fails: as UnixListener::create; kUnavailable for a port; kInvalidArgument for a TCP address
-  ///        that others reach, without TLS; as read_tls.
+  ///        that others reach, without TLS; as tls::read_server.
   static Result<std::unique_ptr<Server>> start(service::Service& service,
                                                repository::Repository& repository,
                                                const ServerOptions& options);
@@ -57,7 +57,7 @@ class Server {
   /// As ServerOptions::tokens, from now on.
   virtual void set_tokens(std::vector<service::AccessToken> tokens) = 0;
   /// Of new connections from now on. Nothing happens where TLS is not served.
-  virtual void set_tls(TlsContext context) = 0;
+  virtual void set_tls(tls::Context context) = 0;
   /// Adds the listening sockets and their locks, for the next process.
   virtual void pass_on(std::vector<PassedFd>& to) const = 0;
   /// Leaves the sockets to the process that has them too: accepts no more connections, and asks

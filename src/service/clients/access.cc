@@ -16,7 +16,8 @@ namespace {
 using Who = RoleRule::Who;
 
 constexpr std::string_view kForms =
-    "user:NAME=ROLES, group:NAME=ROLES, remote=ROLES or others=ROLES";
+    "user:NAME=ROLES, group:NAME=ROLES, certificate:NAME=ROLES, remote=ROLES or others=ROLES";
+constexpr std::string_view kCertificate = "certificate:";
 
 /// A name of the system's, or a number.
 template <typename Find>
@@ -52,6 +53,7 @@ bool names(const RoleRule& rule, const terms::Peer& peer) {
     case Who::kGroup:
       return peer.group == rule.id ||
              std::ranges::find(peer.more_groups, rule.id) != peer.more_groups.end();
+    case Who::kCertificate: return peer.certificate == rule.name;
     case Who::kRemote: return !peer.is_local();
     case Who::kOthers: break;
   }
@@ -79,6 +81,10 @@ Result<RoleRule> parse_role_rule(std::string_view text) {
   } else if (who.starts_with(kGroup)) {
     rule.who = Who::kGroup;
     rule.id = SLUICE_TRY(id_of("group", std::string(who.substr(kGroup.size())), group_named));
+  } else if (who.starts_with(kCertificate) && who.size() > kCertificate.size()) {
+    rule.who = Who::kCertificate;
+    rule.name = who.substr(kCertificate.size());
+    SLUICE_TRY(check_name(rule.name, "roles"));
   } else if (who == "remote") {
     rule.who = Who::kRemote;
   } else if (who != "others") {
@@ -96,7 +102,6 @@ Result<std::vector<RoleRule>> parse_role_rules(std::span<const std::string> text
 }
 
 Result<std::vector<ExchangePeer>> parse_exchange_peers(std::span<const std::string> texts) {
-  constexpr std::string_view kCertificate = "certificate:";
   constexpr std::string_view kToken = "token:";
   std::vector<ExchangePeer> peers;
   for (const std::string& text : texts) {

@@ -14,15 +14,17 @@ namespace sluice::service {
 
 /// Gives roles to users of the Unix socket, or to clients over TCP without tokens.
 struct RoleRule {
-  enum class Who { kUser, kGroup, kRemote, kOthers };
+  enum class Who { kUser, kGroup, kCertificate, kRemote, kOthers };
   Who who = Who::kOthers;
   std::int64_t id = -1;  ///< of the user or group
+  std::string name;      ///< common name of the certificate
   terms::Roles roles;
 };
 
-/// "user:alice=inference,monitor", "group:ops=control", "remote=inference", "others=none". A user
-/// or group may be a number. Fails: kInvalidArgument for another form; kNotFound for a user or
-/// group that this system lacks.
+/// "user:alice=inference,monitor", "group:ops=control", "certificate:host-b=inference",
+/// "remote=inference", "others=none". A user or group may be a number; a certificate's name has no
+/// "=". Fails: kInvalidArgument for another form; kNotFound for a user or group that this system
+/// lacks.
 Result<RoleRule> parse_role_rule(std::string_view text);
 Result<std::vector<RoleRule>> parse_role_rules(std::span<const std::string> texts);
 

@@ -80,7 +80,8 @@ TEST(RoleRules, NameUsersGroupsAndOthers) {
   EXPECT_EQ(parse_role_rule("group:4000001=none")->who, RoleRule::Who::kGroup);
   for (const char* bad :
        {"", "alice", "alice=monitor", "user:=monitor", "user:-1=monitor", "user:4294967295=monitor",
-        "user:no such user=monitor", "remote", "others=everything"}) {
+        "user:no such user=monitor", "certificate:=monitor", "certificate:\n=monitor", "remote",
+        "others=everything"}) {
     EXPECT_FALSE(parse_role_rule(bad).is_ok()) << bad;
   }
 }
@@ -106,6 +107,16 @@ TEST(Access, OthersAreThoseThatNoRuleNames) {
   EXPECT_EQ(access.roles_of(terms::Peer{"127.0.0.1:5"}), roles("monitor"));
   EXPECT_EQ(access_with({"user:4000001=control"}).roles_of(user(kBob)), terms::Roles())
       << "rules without others leave them nothing";
+}
+
+TEST(Access, CertificateHasTheRolesOfItsRules) {
+  const Access access = access_with({"certificate:scraper=monitor", "remote=inference"});
+  terms::Peer peer = {"127.0.0.1:5"};
+  EXPECT_EQ(access.roles_of(peer), roles("inference"));
+  peer.certificate = "scraper2";
+  EXPECT_EQ(access.roles_of(peer), roles("inference"));
+  peer.certificate = "scraper";
+  EXPECT_EQ(access.roles_of(peer), roles("inference,monitor"));
 }
 
 TEST(Access, TokenHasItsOwnRoles) {

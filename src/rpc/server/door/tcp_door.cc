@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <mutex>
+
 #include "base/clock.h"
 #include "service/clients/allowance.h"
 #include "service/clients/refusals.h"
@@ -39,17 +41,8 @@ void TcpDoor::pass_on(std::string_view role, std::vector<PassedFd>& to) const {
   for (const auto& listener : listeners_) listener->pass_on(role, to);
 }
 
-void TcpDoor::set_tls(TlsContext tls) {
-  const std::lock_guard lock(tls_mutex_);
-  if (tls_ != nullptr) tls_ = std::move(tls);
-}
-
-std::unique_ptr<Transport> TcpDoor::transport_of(int fd) {
-  TlsContext tls;
-  {
-    const std::lock_guard lock(tls_mutex_);
-    tls = tls_;
-  }
+std::unique_ptr<Transport> TcpDoor::transport_of(int fd) const {
+  const tls::Context tls = tls_.get();
   return tls == nullptr ? make_plain_transport(fd) : make_tls_transport(fd, *tls);
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,8 +9,8 @@
 #include "rpc/server/guard/guard.h"
 #include "rpc/server/listen/connection_limits.h"
 #include "rpc/server/listen/tcp_listener.h"
-#include "rpc/server/listen/tls.h"
 #include "rpc/wire/address.h"
+#include "tls/context.h"
 
 namespace sluice::rpc::server {
 
@@ -21,7 +20,7 @@ class TcpDoor {
  public:
   /// `limits` and `log` outlive the door. `tls`: null for connections as they are. `relay_bytes`:
   /// as Guard::create.
-  TcpDoor(Guard::HandOver hand_over, ConnectionLimits& limits, service::Log& log, TlsContext tls,
+  TcpDoor(Guard::HandOver hand_over, ConnectionLimits& limits, service::Log& log, tls::Context tls,
           std::size_t relay_bytes = kRelayBytes)
       : hand_over_(std::move(hand_over)),
         limits_(limits),
@@ -46,7 +45,7 @@ class TcpDoor {
     guard_->add(make_plain_transport(fd), peer, who);
   }
   /// Of new connections from now on. Nothing happens where TLS is not served.
-  void set_tls(TlsContext tls);
+  void set_tls(tls::Context tls) { tls_.set(std::move(tls)); }
   /// Adds the listening sockets, for the next process.
   void pass_on(std::string_view role, std::vector<PassedFd>& to) const;
   /// Accepts no more connections.
@@ -61,14 +60,13 @@ class TcpDoor {
   }
 
  private:
-  std::unique_ptr<Transport> transport_of(int fd);
+  std::unique_ptr<Transport> transport_of(int fd) const;
 
   const Guard::HandOver hand_over_;
   ConnectionLimits& limits_;
   service::Log& log_;
   const std::size_t relay_bytes_;
-  std::mutex tls_mutex_;
-  TlsContext tls_;
+  tls::Current tls_;
   std::unique_ptr<Guard> guard_;
   std::vector<std::unique_ptr<TcpListener>> listeners_;  ///< last: they hand to the guard
 };

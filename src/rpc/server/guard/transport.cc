@@ -2,7 +2,6 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,8 +9,8 @@
 #include <cerrno>
 #include <limits>
 
-#include "base/utf8.h"
 #include "shm/fd_socket.h"
+#include "tls/peer.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -39,21 +38,6 @@ class PlainTransport final : public Transport {
   const shm::Fd fd_;
 };
 
-using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
-
-std::string common_name_of(const Certificate& certificate) {
-  const X509_NAME* subject = X509_get_subject_name(certificate.get());
-  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-  if (at < 0) return {};
-  unsigned char* text = nullptr;
-  const int size =
-      ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
-  if (size < 0) return {};
-  std::string name(reinterpret_cast<const char*>(text), static_cast<std::size_t>(size));
-  OPENSSL_free(text);
-  return check_name(name, "certificate").is_ok() ? name : std::string();
-}
-
 class TlsTransport final : public Transport {
  public:
   TlsTransport(int fd, SSL* ssl) : fd_(fd), ssl_(ssl, SSL_free) {}
@@ -68,10 +52,7 @@ class TlsTransport final : public Transport {
     ERR_clear_error();
     return moved(SSL_write(ssl_.get(), from.data(), fitting(from.size())));
   }
-  std::string certificate_name() const override {
-    const Certificate certificate(SSL_get1_peer_certificate(ssl_.get()), X509_free);
-    return certificate == nullptr ? std::string() : common_name_of(certificate);
-  }
+  std::string certificate_name() const override { return tls::certificate_name(*ssl_); }
 
  private:
   static int fitting(std::size_t size) {

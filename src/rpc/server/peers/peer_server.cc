@@ -20,7 +20,7 @@ constexpr std::int64_t kMemoryBytes = std::int64_t{64} << 20;
 
 class GrpcPeerServer final : public PeerServer {
  public:
-  GrpcPeerServer(service::Service& service, const PeerServerOptions& options, TlsContext tls)
+  GrpcPeerServer(service::Service& service, const PeerServerOptions& options, tls::Context tls)
       : service_(service),
         handler_(service, peers_, options.tokens),
         connections_(static_cast<std::size_t>(options.connections),
@@ -46,7 +46,7 @@ class GrpcPeerServer final : public PeerServer {
   void set_tokens(std::vector<service::AccessToken> tokens) override {
     handler_.set_tokens(std::move(tokens));
   }
-  void set_tls(TlsContext context) override { door_.set_tls(std::move(context)); }
+  void set_tls(tls::Context context) override { door_.set_tls(std::move(context)); }
 
   void pass_on(std::vector<PassedFd>& to) const override { door_.pass_on("exchange_listen", to); }
 
@@ -85,8 +85,7 @@ class GrpcPeerServer final : public PeerServer {
 
 Result<std::unique_ptr<PeerServer>> PeerServer::start(service::Service& service,
                                                       const PeerServerOptions& options) {
-  TlsContext tls;
-  if (!options.tls.certificate.empty()) tls = SLUICE_TRY(read_tls(options.tls));
+  auto tls = SLUICE_TRY(tls::read_server(options.certificates, tls::Protocols::kHttp2));
   auto server = std::make_unique<GrpcPeerServer>(service, options, std::move(tls));
   SLUICE_TRY(server->start(options.address, options.inherited));
   return std::unique_ptr<PeerServer>(std::move(server));

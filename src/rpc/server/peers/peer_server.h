@@ -6,17 +6,17 @@
 #include <vector>
 
 #include "base/process/inherited_fds.h"
-#include "rpc/server/listen/tls.h"
 #include "rpc/wire/address.h"
 #include "service/clients/tokens.h"
 #include "service/service.h"
+#include "tls/context.h"
 
 namespace sluice::rpc::server {
 
 struct PeerServerOptions {
   wire::Address address = {};  ///< over TCP
   /// The daemon's own certificate, and the authority of those of its peers; empty: no TLS.
-  TlsFiles tls = {};
+  tls::Files certificates = {};
   /// Peers may send one of these as metadata "authorization: Bearer TOKEN".
   std::vector<service::AccessToken> tokens = {};
   /// Open connections: of all peers together, and of one host among them.
@@ -31,7 +31,7 @@ struct PeerServerOptions {
 class PeerServer {
  public:
   /// `service` outlives the server.
-  /// Fails: kUnavailable for a port; as read_tls.
+  /// Fails: kUnavailable for a port; as tls::read_server.
   static Result<std::unique_ptr<PeerServer>> start(service::Service& service,
                                                    const PeerServerOptions& options);
   PeerServer() = default;
@@ -44,7 +44,7 @@ class PeerServer {
   /// From now on.
   virtual void set_tokens(std::vector<service::AccessToken> tokens) = 0;
   /// Of new connections from now on. Nothing happens where TLS is not served.
-  virtual void set_tls(TlsContext context) = 0;
+  virtual void set_tls(tls::Context context) = 0;
   /// As Server::pass_on.
   virtual void pass_on(std::vector<PassedFd>& to) const = 0;
   /// As Server::leave.

@@ -12,7 +12,8 @@ Option PerfTarget::add_grpc_to(Options& options) {
 }
 
 Option PerfTarget::add_http_to(Options& options, const Option& grpc_option) {
-  return options.add("--http", http, "Address of the server's HTTP, instead").excludes(grpc_option);
+  return options.add("--http", http, "The same of its HTTP, instead; https:// for TLS")
+      .excludes(grpc_option);
 }
 
 void PerfTarget::add_inputs_to(Options& options) {
