@@ -134,6 +134,7 @@ TEST_F(WaitingLineTest, FullLineRefusesAndSaysWhenToRetry) {
   load_and_hold();
   fill();
   EXPECT_EQ(engine_->statistics(model_)->waiting, kMaxWaiting);
+  EXPECT_TRUE(engine_->sink(model_).value()->is_full());
   const Status refused = submit(9).status();
   EXPECT_EQ(terms::runtime_code_of(refused), RuntimeCode::kQueueFull);
   EXPECT_THAT(refused.message(),

@@ -44,13 +44,10 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
       posted_replies_(std::make_shared<PostedReplies>()),
       sessions_(options_.quota, memory_),
       common_(options_.quota, memory_, started_ns_,
-              [this](const ClientSession& session) {
-                exchange_.add(session.owner(), session.memory().exchange);
-              }),
-      replies_(
-          options_.kept_reply_bytes == 0
-              ? nullptr
-              : std::make_shared<KeptReplies>(options_.kept_reply_bytes, ClientMemory::process())) {
+              [this](const ClientSession& session) { add_owner(session); }),
+      replies_(options_.kept_reply_bytes == 0
+                   ? nullptr
+                   : std::make_shared<KeptReplies>(options_.kept_reply_bytes)) {
   exchange_.add(std::weak_ptr<sandbox::ExchangeHolder>(posted_replies_));
   if (replies_ != nullptr) exchange_.add(std::weak_ptr<sandbox::ExchangeHolder>(replies_));
   hosts_.add(runtime::HandleKind::kEngine, engine_);
@@ -222,13 +219,17 @@ Status Service::check_control(const Owners& owners, std::uint64_t handle, const 
 
 // ---- sessions
 
+void Service::add_owner(const ClientSession& session) {
+  exchange_.add(session.owner(), session.memory().exchange);
+  if (replies_ != nullptr) replies_->add(session.owner(), session.memory());
+}
+
 Result<std::shared_ptr<ClientSession>> Service::open_session(std::string client, terms::Peer peer) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(terms::with_runtime_code(check_name(client, "client"), RuntimeCode::kInvalid));
   auto session =
       SLUICE_TRY(sessions_.open(std::move(client), std::move(peer), system_clock().now_ns()));
-  // Before the client has the token.
-  exchange_.add(session->owner(), session->memory().exchange);
+  add_owner(*session);  // before the client has the token
   posted_replies_->add(session->shared_posted(), exchange_);
   log_.add(LogLevel::kInfo, "session.open id={} process={} user={} address={} client={}",
            static_cast<std::uint64_t>(session->id()), session->peer().process, session->peer().user,

@@ -403,6 +403,7 @@ class Service {
   };
 
   Status check_ready() const;
+  void add_owner(const ClientSession& session);
   /// For calls that make, use or change something. Fails: kPermissionDenied without a session where
   /// one is required.
   Status check_session(const Caller& caller) const;

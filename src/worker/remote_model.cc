@@ -106,11 +106,21 @@ int RemoteModel::num_waiting() const {
   return std::max(static_cast<int>(flights_.size()) - static_cast<int>(parts_.info.num_slots), 0);
 }
 
+bool RemoteModel::is_full() const {
+  const std::lock_guard lock(mutex_);
+  return has_no_place();
+}
+
+/// Requires: mutex_ is held.
+bool RemoteModel::has_no_place() const {
+  return static_cast<int>(flights_.size()) >= depth() + parts_.info.queue_limit;
+}
+
 /// Its place among the requests in flight; `request` is left without its on_done.
 Result<std::uint64_t> RemoteModel::enter(runtime::Request& request) {
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(Status(refusal_));
-  if (static_cast<int>(flights_.size()) >= depth() + parts_.info.queue_limit) {
+  if (has_no_place()) {
     return runtime::queue_full(parts_.info.name, num_waiting(), parts_.info.queue_limit,
                                pace_.retry_after_ns(num_waiting()));
   }

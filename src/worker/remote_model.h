@@ -87,6 +87,7 @@ class RemoteModel final : public runtime::RequestSink,
   std::int64_t batch_rows() const override { return parts_.batch_rows; }
   Clock& clock() const override { return system_clock(); }
   Result<std::uint64_t> submit(runtime::Request& request) override;
+  bool is_full() const override;
   bool cancel(std::uint64_t id) override;
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
   void tell_waiters() override;
@@ -103,6 +104,7 @@ class RemoteModel final : public runtime::RequestSink,
 
   Status check(const runtime::Request& request) const;
   int num_waiting() const;
+  bool has_no_place() const;
   Result<std::uint64_t> enter(runtime::Request& request);
   Status send(std::uint64_t id, const runtime::Request& request);
   std::optional<Flight> leave(std::uint64_t id);

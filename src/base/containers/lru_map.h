@@ -1,6 +1,7 @@
 // Values by key, bounded by the bytes that they hold: the least recently used ones go.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -53,6 +54,20 @@ class LruMap {
       drop_last(trials_.size() > (is_on_trial ? 1U : 0U) ? trials_ : order_);
     }
     return order.front().value;
+  }
+
+  /// Of the values whose keys `goes` is true for, drops the one used least recently. False: there
+  /// is none. Looks at all of them.
+  template <typename Goes>
+  bool drop_oldest(const Goes& goes) {
+    for (Order* order : {&trials_, &order_}) {
+      const auto last = std::find_if(order->rbegin(), order->rend(),
+                                     [&](const Entry& entry) { return goes(entry.key); });
+      if (last == order->rend()) continue;
+      drop(*order, std::prev(last.base()));
+      return true;
+    }
+    return false;
   }
 
   /// Drops the value of each key for which `goes` is true.

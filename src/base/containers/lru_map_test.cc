@@ -31,6 +31,18 @@ TEST(LruMap, ErasesTheKeysThatACallerNames) {
   EXPECT_EQ(map.held_bytes(), 30);
 }
 
+TEST(LruMap, DropsTheOldestOfTheKeysThatACallerNames) {
+  LruMap<int, int> map(100);
+  for (const int key : {1, 2, 3, 4}) map.insert(key, key, 10);
+  map.find(2);
+  const auto is_even = [](int key) { return key % 2 == 0; };
+  EXPECT_TRUE(map.drop_oldest(is_even));
+  EXPECT_EQ(map.find(4), nullptr);
+  EXPECT_TRUE(map.drop_oldest(is_even));
+  EXPECT_FALSE(map.drop_oldest(is_even));
+  EXPECT_EQ(map.held_bytes(), 20);
+}
+
 TEST(LruMap, KeepsTheValueThatIsThere) {
   Map map(30);
   map.insert(1, "first", 10);

@@ -77,12 +77,20 @@ int ModelScheduler::num_waiting() const {
   return std::max(in_flight_ - static_cast<int>(num_running), 0);
 }
 
+bool ModelScheduler::is_full() const {
+  const std::lock_guard lock(mutex_);
+  return has_no_place();
+}
+
+/// Requires: mutex_ is held.
+bool ModelScheduler::has_no_place() const { return in_flight_ >= depth() + options_.queue_limit; }
+
 /// Requires: mutex_ is held.
 Result<std::uint64_t> ModelScheduler::enter(Request& request) {
   SLUICE_TRY(Status(refusal_));
   // Refused at once with the time to retry: a request that waits without a bound costs its inputs'
   // memory and helps no caller.
-  if (in_flight_ >= depth() + options_.queue_limit) {
+  if (has_no_place()) {
     return queue_full(options_.name, num_waiting(), options_.queue_limit,
                       forecast_.retry_after_ns(num_waiting()));
   }

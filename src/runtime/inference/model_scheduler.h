@@ -74,6 +74,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   }
   int depth() const override { return options_.depth * static_cast<int>(batch_rows()); }
   std::int64_t batch_rows() const override { return batch_rows_.load(std::memory_order_acquire); }
+  bool is_full() const override;
   Clock& clock() const override { return clock_; }
   std::shared_ptr<const package::Executable> executable() const override {
     return executable_.lock();
@@ -171,6 +172,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   Status check(const Request& request) const;
   Result<std::uint64_t> enter(Request& request);
   int num_waiting() const;
+  bool has_no_place() const;
   void answer(PendingRequest& pending, Reply reply);
   void answer_error(PendingRequest& pending, const Status& status);
   void release_one();

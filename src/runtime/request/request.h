@@ -74,6 +74,8 @@ class RequestSink {
   virtual int depth() const = 0;
   /// Rows of a joined run at most; 1: every request runs alone.
   virtual std::int64_t batch_rows() const { return 1; }
+  /// Whether `submit` would refuse with kQueueFull now, as far as the sink can tell at once.
+  virtual bool is_full() const { return false; }
   /// Joins waiting requests from now on, whoever sends them, and takes them with any number of
   /// rows: the signature and the depth may change. It stays so.
   /// Fails: kInvalid for a model whose requests cannot be joined, or are joined otherwise.

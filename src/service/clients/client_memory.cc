@@ -19,8 +19,12 @@ Budget budget(std::int64_t limit_bytes, Budget parent, Budget second_parent = nu
 
 AccountMemory kinds_of(const MemoryLimits& limits) {
   const Budget& process = exec::process_memory();
-  return {process, budget(kNoLimit, process), budget(kNoLimit, process),
-          budget(limits.exchange_bytes, process), budget(limits.answer_bytes, process)};
+  return {process,
+          budget(kNoLimit, process),
+          budget(kNoLimit, process),
+          budget(limits.exchange_bytes, process),
+          budget(limits.answer_bytes, process),
+          process};
 }
 
 }  // namespace
@@ -40,7 +44,7 @@ std::shared_ptr<const AccountMemory> ClientMemory::of(const std::string& account
   const auto part = [&](const Budget& kind) { return budget(kNoLimit, kind, all); };
   return std::make_shared<const AccountMemory>(
       AccountMemory{all, part(kinds_.models), part(kinds_.packages), part(kinds_.exchange),
-                    part(kinds_.answers)});
+                    part(kinds_.answers), part(kinds_.kept)});
 }
 
 std::vector<terms::MemoryItem> ClientMemory::by_kind() const {

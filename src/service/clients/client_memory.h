@@ -27,6 +27,7 @@ struct AccountMemory {
   std::shared_ptr<ByteBudget> packages;
   std::shared_ptr<ByteBudget> exchange;
   std::shared_ptr<ByteBudget> answers;
+  std::shared_ptr<ByteBudget> kept;  ///< answers for requests to come; bounded as one store
 };
 
 /// Safe across threads. What counts against a budget may outlive this.
@@ -36,7 +37,8 @@ class ClientMemory {
 
   /// All clients of an account share `all`, as long as one of them or of their things lives.
   std::shared_ptr<const AccountMemory> of(const std::string& account);
-  /// By kind: "models", "packages", "exchange", "answers", and "other", which no account made.
+  /// By kind: "models", "packages", "exchange", "answers", and "other": what no account made, and
+  /// kept answers.
   std::vector<terms::MemoryItem> by_kind() const;
   /// Of accounts that hold something.
   std::vector<terms::MemoryItem> by_account() const;

@@ -23,10 +23,32 @@ std::int64_t tensor_bytes(const std::vector<terms::OutputTensor>& outputs) {
 
 }  // namespace
 
+void KeptReplies::add(sandbox::OwnerId tenant, const AccountMemory& memory) {
+  const std::lock_guard lock(mutex_);
+  payers_[tenant] = {memory.kept, memory.all};
+}
+
 KeptReplies::Shared KeptReplies::find(const ReplyKey& key) {
   const std::lock_guard lock(mutex_);
   const Shared* found = replies_.find(key);
   return found == nullptr ? nullptr : *found;
+}
+
+/// Whom to charge; null where the reply is not kept.
+std::shared_ptr<ByteBudget> KeptReplies::make_room(sandbox::OwnerId tenant, std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto payer = payers_.find(tenant);
+  if (payer == payers_.end()) return nullptr;
+  const auto& [kept, all] = payer->second;
+  const std::int64_t most = all->limit_bytes() / 2;
+  if (bytes > most) return nullptr;
+  // Those of other sessions of the account are found by their own requests.
+  while (all->held_bytes() > most - bytes) {
+    const bool has_some = kept->held_bytes() > 0;
+    const auto goes = [&](const ReplyKey& key) { return key.owner == tenant; };
+    if (!has_some || !replies_.drop_oldest(goes)) return nullptr;
+  }
+  return kept;
 }
 
 void KeptReplies::insert(const ReplyKey& key, const std::vector<terms::OutputTensor>& outputs) {
@@ -34,7 +56,9 @@ void KeptReplies::insert(const ReplyKey& key, const std::vector<terms::OutputTen
   const std::int64_t bytes =
       data_bytes + kBytesBeside * (1 + static_cast<std::int64_t>(outputs.size()));
   if (bytes > replies_.limit_bytes()) return;  // it would drive out all others, and go next
-  auto charge = ByteCharge::take(memory_, bytes);
+  auto payer = make_room(key.owner, bytes);
+  if (payer == nullptr) return;
+  auto charge = ByteCharge::take(std::move(payer), bytes);
   if (!charge.is_ok()) return;
   auto kept = std::make_shared<KeptReply>();
   kept->charge = std::move(*charge);
@@ -50,6 +74,7 @@ void KeptReplies::insert(const ReplyKey& key, const std::vector<terms::OutputTen
     place += rounded_up(view.size_bytes);
   }
   const std::lock_guard lock(mutex_);
+  if (!payers_.contains(key.owner)) return;  // it has ended meanwhile
   replies_.insert(key, std::move(kept), bytes);
 }
 
@@ -60,6 +85,7 @@ void KeptReplies::erase(std::uint64_t model) {
 
 void KeptReplies::drop(sandbox::OwnerId owner) {
   const std::lock_guard lock(mutex_);
+  payers_.erase(owner);
   replies_.erase_if([&](const ReplyKey& key) { return key.owner == owner; });
 }
 

@@ -5,15 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "base/byte_budget.h"
 #include "base/clock.h"
 #include "base/containers/lru_map.h"
 #include "sandbox/exchange.h"
+#include "service/clients/client_memory.h"
 #include "terms/tensors/tensor.h"
 
 namespace sluice::service {
@@ -40,20 +41,24 @@ struct ReplyKeyHash {
 struct KeptReply {
   std::vector<terms::TensorView> outputs;  ///< all in `memory`
   std::shared_ptr<std::byte> memory;
-  ByteCharge charge;  ///< of the process's memory, as long as somebody reads the reply
+  ByteCharge charge;  ///< of the tenant's memory, as long as somebody reads the reply
 };
 
 /// Of all models of a daemon together: those used least recently go when there is no room. Nobody
-/// can ask for those of a tenant that has ended: the exchange tells of its end. One that is kept
-/// after that, for a request that was in flight, stays until there is no room. Safe across threads.
+/// can ask for those of a tenant that has ended: the exchange tells of its end, and none is kept
+/// after that.
+///
+/// Each is charged to its tenant, and takes no room that the tenant needs: it is kept while the
+/// account holds less than half of what it may, and those kept before go first. Safe across
+/// threads.
 class KeptReplies final : public sandbox::ExchangeHolder {
  public:
   using Shared = std::shared_ptr<const KeptReply>;
 
-  /// `memory`: what a reply is charged to, beside the limit.
-  KeptReplies(std::int64_t limit_bytes, std::shared_ptr<ByteBudget> memory)
-      : memory_(std::move(memory)), replies_(limit_bytes) {}
+  explicit KeptReplies(std::int64_t limit_bytes) : replies_(limit_bytes) {}
 
+  /// A tenant begins, until `drop`; `memory` is its account's. Before, none of its replies is kept.
+  void add(sandbox::OwnerId tenant, const AccountMemory& memory);
   /// Null: there is none.
   Shared find(const ReplyKey& key);
   /// Keeps copies of the outputs, if they have room. May throw for want of memory.
@@ -67,8 +72,14 @@ class KeptReplies final : public sandbox::ExchangeHolder {
   std::int64_t held_bytes() const;
 
  private:
-  const std::shared_ptr<ByteBudget> memory_;
+  struct Payer {
+    std::shared_ptr<ByteBudget> kept;
+    std::shared_ptr<ByteBudget> all;  ///< of the account
+  };
+  std::shared_ptr<ByteBudget> make_room(sandbox::OwnerId tenant, std::int64_t bytes);
+
   mutable std::mutex mutex_;
+  std::map<sandbox::OwnerId, Payer> payers_;
   LruMap<ReplyKey, Shared, ReplyKeyHash> replies_;
 };
 

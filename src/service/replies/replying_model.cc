@@ -101,7 +101,9 @@ std::optional<ReplyKey> ReplyingModel::key_of(const Request& request) const {
 
 Result<std::uint64_t> ReplyingModel::submit(Request& request) {
   const bool is_somebodys = request.exchange_owner != 0;
-  if (!is_replying_ || !is_somebodys || request.sequence != nullptr) {
+  // A request that the model will refuse is not worth the digest of its inputs. If there is room
+  // after all, its reply is not kept.
+  if (!is_replying_ || !is_somebodys || request.sequence != nullptr || model_->is_full()) {
     return model_->submit(request);
   }
   const std::int64_t start_ns = clock().now_ns();

@@ -19,7 +19,7 @@ namespace sluice::service {
 /// first is computed; the next ones get its reply on the thread that submits them, and cost the
 /// model and its line nothing. A failed request leaves no reply. Replies go with the model, and
 /// with their tenant. A request of nobody, such as one that warms the model up, passes through, as
-/// does a part of a sequence.
+/// does a part of a sequence. While the model's line is full nobody gets a kept reply.
 ///
 /// Safe from any thread. Always owned by a shared_ptr; requests in flight keep it alive.
 class ReplyingModel final : public runtime::RequestSink,
@@ -35,6 +35,7 @@ class ReplyingModel final : public runtime::RequestSink,
   int depth() const override { return model_->depth(); }
   std::int64_t batch_rows() const override { return model_->batch_rows(); }
   Status join(const terms::BatchOptions& options) override { return model_->join(options); }
+  bool is_full() const override { return model_->is_full(); }
   Clock& clock() const override { return model_->clock(); }
   std::shared_ptr<const package::Executable> executable() const override {
     return model_->executable();

@@ -51,6 +51,9 @@ class Counter final : public runtime::RequestSink {
     return is_done();
   }
   void tell_waiters() override { ++num_told; }
+  bool is_full() const override {
+    return terms::runtime_code_of(refusal) == RuntimeCode::kQueueFull;
+  }
 
   Status refusal;
   Status failure;
@@ -86,8 +89,21 @@ class ReplyingModelTest : public ::testing::Test {
   Result<std::uint64_t> ask(runtime::Request request) { return model_->submit(request); }
   Result<std::uint64_t> ask(float x, std::uint64_t owner = 1) { return ask(request_of(x, owner)); }
 
-  std::shared_ptr<ByteBudget> memory_ = std::make_shared<ByteBudget>(2 * kLimitBytes);
-  std::shared_ptr<KeptReplies> replies_ = std::make_shared<KeptReplies>(kLimitBytes, memory_);
+  /// Of tenants of one account, which may hold `account_bytes`.
+  static std::shared_ptr<KeptReplies> replies_of(std::int64_t limit_bytes,
+                                                 std::shared_ptr<ByteBudget> account) {
+    auto replies = std::make_shared<KeptReplies>(limit_bytes);
+    AccountMemory memory;
+    memory.all = account;
+    for (const std::uint64_t tenant : {1, 5, 6}) {
+      memory.kept = std::make_shared<ByteBudget>(2 * kLimitBytes, account);
+      replies->add(sandbox::OwnerId{tenant}, memory);
+    }
+    return replies;
+  }
+
+  std::shared_ptr<ByteBudget> memory_ = std::make_shared<ByteBudget>(4 * kLimitBytes);
+  std::shared_ptr<KeptReplies> replies_ = replies_of(kLimitBytes, memory_);
   std::shared_ptr<Counter> counter_ = std::make_shared<Counter>();
   std::shared_ptr<ReplyingModel> model_ = ReplyingModel::create(counter_, replies_);
   std::vector<std::string> answers_;
@@ -168,7 +184,7 @@ TEST_F(ReplyingModelTest, RepliesNeverHoldMoreThanTheLimit) {
 
 TEST_F(ReplyingModelTest, ReplyWithoutRoomIsGivenAndNotKept) {
   for (const auto& [limit, budget] : {std::pair(100, 1 << 20), std::pair(1 << 20, 100)}) {
-    replies_ = std::make_shared<KeptReplies>(limit, std::make_shared<ByteBudget>(budget));
+    replies_ = replies_of(limit, std::make_shared<ByteBudget>(budget));
     model_ = ReplyingModel::create(counter_, replies_);
     for (int i = 0; i < 2; ++i) {
       ASSERT_TRUE(ask(1).is_ok());
@@ -176,6 +192,51 @@ TEST_F(ReplyingModelTest, ReplyWithoutRoomIsGivenAndNotKept) {
     }
     EXPECT_EQ(replies_->held_bytes(), 0);
   }
+}
+
+TEST_F(ReplyingModelTest, RepliesLeaveTheirTenantHalfOfItsMemory) {
+  memory_ = std::make_shared<ByteBudget>(100'000);
+  replies_ = replies_of(kLimitBytes, memory_);
+  model_ = ReplyingModel::create(counter_, replies_);
+  for (int x = 0; x < 200; ++x) {
+    ASSERT_TRUE(ask(static_cast<float>(x)).is_ok());
+    ASSERT_LE(memory_->held_bytes(), 50'000);
+  }
+  EXPECT_GT(memory_->held_bytes(), 40'000);
+  ASSERT_TRUE(ask(199).is_ok());
+  EXPECT_TRUE(was_kept_);
+  ASSERT_TRUE(ask(0).is_ok());
+  EXPECT_FALSE(was_kept_) << "the least recently used of the tenant went";
+  auto other = ByteCharge::take(memory_, 49'000);  // such as a model
+  ASSERT_TRUE(other.is_ok());
+  ASSERT_TRUE(ask(300).is_ok());
+  EXPECT_LE(memory_->held_bytes(), 50'000) << "what is kept makes room for what is needed";
+  ASSERT_TRUE(other->resize(90'000).is_ok());
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(ask(301).is_ok());
+    EXPECT_FALSE(was_kept_);
+  }
+  EXPECT_EQ(replies_->held_bytes(), 0);
+}
+
+TEST_F(ReplyingModelTest, NothingIsKeptForATenantThatHasEnded) {
+  replies_->drop(sandbox::OwnerId{5});
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(ask(1, 5).is_ok());
+    EXPECT_FALSE(was_kept_);
+  }
+  EXPECT_EQ(memory_->held_bytes(), 0);
+}
+
+TEST_F(ReplyingModelTest, FullLineRefusesBeforeAnInputIsRead) {
+  ASSERT_TRUE(ask(1).is_ok());
+  counter_->refusal = terms::runtime_error(RuntimeCode::kQueueFull, "full");
+  auto request = request_of(1);
+  request.inputs[0].data = nullptr;  // whoever reads it ends the test
+  EXPECT_EQ(model_->submit(request).status().message(), "full");
+  counter_->refusal = ok_status();
+  ASSERT_TRUE(ask(1).is_ok());
+  EXPECT_TRUE(was_kept_);
 }
 
 TEST_F(ReplyingModelTest, ErrorIsNotKept) {
