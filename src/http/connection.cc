@@ -206,10 +206,17 @@ void Connection::take_head(beast::error_code error) {
     refuse(415, "Content-Encoding: the daemon takes gzip or deflate");
     return;
   }
+  // RFC 9110, section 10.1.1
+  const bool expects = head.version() >= 11 && head.find(wire::field::expect) != head.end();
+  const bool waits = expects && beast::iequals(head[wire::field::expect], "100-continue");
+  if (expects && !waits) {
+    refuse(417, "Expect: the daemon knows 100-continue alone");
+    return;
+  }
   body_ = std::make_shared<Body>(shared_->bodies, json_bytes_, shared_->options.max_body_bytes);
   body_bytes_ = static_cast<std::size_t>(parser_->content_length().value_or(0));
   body_began_ = std::chrono::steady_clock::now();
-  if (beast::iequals(head[wire::field::expect], "100-continue") && !parser_->is_done()) {
+  if (waits && !parser_->is_done()) {
     static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
     unsent_ = {asio::buffer(kGoOn)};
     stream_.plain().expires_after(nanoseconds(shared_->options.idle_ns));

@@ -255,6 +255,9 @@ TEST_F(HttpServerTest, ClientThatWaitsForItIsToldToGoOn) {
   EXPECT_EQ(client.read_reply(), "HTTP/1.1 100 Continue\r\n\r\n");
   client.write("ok");
   EXPECT_THAT(client.read_reply(), EndsWith("POST /p 2 ok"));
+  EXPECT_THAT(answer_to("POST /p HTTP/1.0\r\nExpect: foo\r\nContent-Length: 2\r\n\r\nok"),
+              EndsWith("POST /p 2 ok"))
+      << "HTTP/1.0 has no expectations";
 }
 
 TEST_F(HttpServerTest, HeadHasNoBody) {
@@ -302,6 +305,9 @@ TEST_F(HttpServerTest, WhatIsNoRequestGetsAnErrorAndTheEnd) {
       {head + "Content-Encoding: gzip, gzip\r\nContent-Length: 1\r\n\r\nx", "415"},
       {head + "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx",
        "415"},
+      {head + "Expect: foo\r\nContent-Length: 1\r\n\r\nx", "417"},
+      {"GET /a HTTP/1.1\r\nHost: a\r\nExpect: 100-continue, foo\r\n\r\n", "417"},
+      {"GET /a HTTP/1.1\r\nHost: a\r\nExpect:\r\n\r\n", "417"},
       {head + "Inference-Header-Content-Length: -5\r\nContent-Length: 1\r\n\r\nx", "400"},
       {"GET /a HTTP/1.1\r\nHost : a\r\n\r\n", "400"},
       {"GET /a HTTP/1.1\r\n\r\n", "400"},

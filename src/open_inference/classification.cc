@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "base/checked.h"
 #include "terms/runtime_code.h"
@@ -53,14 +54,10 @@ void add_row(std::span<const T> row, std::size_t count, std::vector<std::size_t>
 }
 
 template <typename T>
-Classes classify_rows(const terms::TensorView& view, std::int64_t num_classes,
+Classes classify_rows(const terms::TensorView& view, Classes classes, std::size_t width,
                       std::span<const std::string> labels) {
-  const auto width = static_cast<std::size_t>(view.dims.back());
-  const auto count = std::min(width, static_cast<std::size_t>(num_classes));
+  const auto count = static_cast<std::size_t>(classes.shape.back());
   const std::size_t total = static_cast<std::size_t>(view.size_bytes) / sizeof(T);
-  Classes classes;
-  classes.shape.assign(view.dims.begin(), view.dims.end() - 1);
-  classes.shape.push_back(static_cast<std::int64_t>(count));
   std::vector<T> row(width);
   std::vector<std::size_t> order;
   for (std::size_t begin = 0; begin < total; begin += width) {
@@ -72,29 +69,42 @@ Classes classify_rows(const terms::TensorView& view, std::int64_t num_classes,
 
 }  // namespace
 
-Result<Classes> classify(const terms::TensorView& view, std::int64_t num_classes,
+Result<Classes> classify(const terms::TensorView& view, bool has_rows, std::int64_t num_classes,
                          std::span<const std::string> labels) {
-  if (view.dims.empty()) {
-    return terms::runtime_error(RuntimeCode::kBadInput, "classes of a scalar: it has no axis");
-  }
-  const std::int64_t width = view.dims.back();
-  const std::int64_t num_rows = width == 0 ? 0 : checked_product(view.dims).value_or(0) / width;
-  if (num_rows > kMaxTexts / std::max<std::int64_t>(std::min(width, num_classes), 1)) {
+  has_rows = has_rows && !view.dims.empty();
+  const std::int64_t num_rows = has_rows ? view.dims.front() : 1;
+  const std::span<const std::int64_t> dims = view.dims;
+  // The tensor is there, so that its size is no overflow.
+  const std::int64_t width = checked_product(has_rows ? dims.subspan(1) : dims).value_or(0);
+  const std::int64_t count = std::min(width, num_classes);
+  if (num_rows > kMaxTexts / std::max<std::int64_t>(count, 1)) {
     return terms::runtime_error(RuntimeCode::kBadInput,
                                 "{} classes of each of {} rows: at most {} in all are given",
                                 num_classes, num_rows, kMaxTexts);
   }
+  Classes classes;
+  if (has_rows) classes.shape.push_back(num_rows);
+  classes.shape.push_back(count);
+  const auto size = static_cast<std::size_t>(width);
   switch (view.element) {
-    case ElementType::kF32: return classify_rows<float>(view, num_classes, labels);
-    case ElementType::kF64: return classify_rows<double>(view, num_classes, labels);
-    case ElementType::kU8: return classify_rows<std::uint8_t>(view, num_classes, labels);
-    case ElementType::kI8: return classify_rows<std::int8_t>(view, num_classes, labels);
-    case ElementType::kU16: return classify_rows<std::uint16_t>(view, num_classes, labels);
-    case ElementType::kI16: return classify_rows<std::int16_t>(view, num_classes, labels);
-    case ElementType::kU32: return classify_rows<std::uint32_t>(view, num_classes, labels);
-    case ElementType::kI32: return classify_rows<std::int32_t>(view, num_classes, labels);
-    case ElementType::kU64: return classify_rows<std::uint64_t>(view, num_classes, labels);
-    case ElementType::kI64: return classify_rows<std::int64_t>(view, num_classes, labels);
+    case ElementType::kF32: return classify_rows<float>(view, std::move(classes), size, labels);
+    case ElementType::kF64: return classify_rows<double>(view, std::move(classes), size, labels);
+    case ElementType::kU8:
+      return classify_rows<std::uint8_t>(view, std::move(classes), size, labels);
+    case ElementType::kI8:
+      return classify_rows<std::int8_t>(view, std::move(classes), size, labels);
+    case ElementType::kU16:
+      return classify_rows<std::uint16_t>(view, std::move(classes), size, labels);
+    case ElementType::kI16:
+      return classify_rows<std::int16_t>(view, std::move(classes), size, labels);
+    case ElementType::kU32:
+      return classify_rows<std::uint32_t>(view, std::move(classes), size, labels);
+    case ElementType::kI32:
+      return classify_rows<std::int32_t>(view, std::move(classes), size, labels);
+    case ElementType::kU64:
+      return classify_rows<std::uint64_t>(view, std::move(classes), size, labels);
+    case ElementType::kI64:
+      return classify_rows<std::int64_t>(view, std::move(classes), size, labels);
     default: break;
   }
   return terms::runtime_error(RuntimeCode::kBadInput, "classes of {}: ask for the tensor",

@@ -11,17 +11,18 @@
 
 namespace sluice::open_inference {
 
-/// For each row of the last axis the `num_classes` largest values, largest first, as "VALUE:INDEX"
-/// or "VALUE:INDEX:LABEL"; at most as many as the row has. NaN counts as less than all numbers.
+/// Of each row the `num_classes` largest values, largest first, as "VALUE:INDEX" or
+/// "VALUE:INDEX:LABEL"; at most as many as the row has. NaN counts as less than all numbers. An
+/// index counts all values of the row, as with Triton.
 struct Classes {
-  std::vector<std::int64_t> shape;  ///< the output's, but for the last dimension
+  std::vector<std::int64_t> shape;  ///< the number of rows, if there are rows, and that of classes
   std::vector<std::string> texts;
 };
 
-/// `labels`: of the classes, by index; may be short or empty, and a label may be empty.
-/// Requires: num_classes > 0. Fails: kBadInput for a scalar, for a type other than numbers of 8
-/// bits and more, and for more than 65,536 texts.
-Result<Classes> classify(const terms::TensorView& view, std::int64_t num_classes,
+/// `has_rows`: along the first axis; else the output is one row. `labels`: of the classes, by
+/// index; may be short or empty, and a label may be empty. Requires: num_classes > 0. Fails:
+/// kBadInput for a type other than numbers of 8 bits and more, and for more than 65,536 texts.
+Result<Classes> classify(const terms::TensorView& view, bool has_rows, std::int64_t num_classes,
                          std::span<const std::string> labels = {});
 
 }  // namespace sluice::open_inference

@@ -37,6 +37,14 @@ Status copy_texts(const InputTensor& from, terms::TensorView& view, Owners& owne
   return ok_status();
 }
 
+/// A larger request would be computed in several runs, but clients expect the error.
+Status check_rows(const InputTensor& input, const dispatch::ModelRef& model) {
+  const std::int64_t most = model.declared().max_batch_size;
+  if (most == 0 || input.shape.empty() || input.shape.front() <= most) return ok_status();
+  return bad_input(input.name, fmt::format("inference request batch-size must be <= {}, got {}",
+                                           most, input.shape.front()));
+}
+
 Result<terms::TensorView> view_of(const InputTensor& from, Owners& owners) {
   const auto element = find_datatype(from.datatype);
   if (!element) {
@@ -92,9 +100,15 @@ OutputTensor texts_output(std::vector<std::int64_t> shape, std::string texts) {
   return output;
 }
 
-Result<OutputTensor> classes_of(const terms::TensorView& view, std::int64_t num_classes,
-                                std::span<const std::string> labels) {
-  Classes classes = SLUICE_TRY(classify(view, num_classes, labels));
+/// Whether outputs have a row for each of a request: the configuration says so, or the model.
+bool has_rows(const terms::TensorSpec& output, const dispatch::ModelRef& model) {
+  return model.declared().max_batch_size > 0 || output.batch_axis == 0;
+}
+
+Result<OutputTensor> classes_of(const terms::TensorView& view, const terms::TensorSpec& spec,
+                                std::int64_t num_classes, const dispatch::ModelRef& model) {
+  Classes classes =
+      SLUICE_TRY(classify(view, has_rows(spec, model), num_classes, labels_of(model, spec.name)));
   const std::vector<std::string_view> texts(classes.texts.begin(), classes.texts.end());
   return texts_output(std::move(classes.shape), write_texts(texts));
 }
@@ -189,6 +203,7 @@ Result<runtime::Request> to_runtime(const InferRequest& from, const dispatch::Mo
   for (const InputTensor& input : from.inputs) {
     if (input.name.empty()) return bad_input("", "it has no name");
     if (input.name.size() > kMaxShownBytes) return bad_input(input.name, "no such input");
+    SLUICE_TRY(check_rows(input, model));
     terms::TensorView view = SLUICE_TRY(view_of(input, owners));
     named.push_back({std::string(input.name), std::move(view)});
   }
@@ -216,12 +231,11 @@ Result<std::vector<OutputTensor>> outputs_of(const runtime::Reply& reply, const 
   const terms::Signature& signature = model.signature();
   std::vector<OutputTensor> outputs;
   const auto add = [&](std::size_t index, std::int64_t num_classes) -> Status {
-    const std::string& name = signature.outputs[index].name;
+    const terms::TensorSpec& spec = signature.outputs[index];
     const terms::TensorView& view = reply.outputs[index].view;
-    auto made =
-        num_classes > 0 ? classes_of(view, num_classes, labels_of(model, name)) : output_of(view);
-    OutputTensor output = SLUICE_TRY(std::move(made).with_context(name));
-    output.name = name;
+    auto made = num_classes > 0 ? classes_of(view, spec, num_classes, model) : output_of(view);
+    OutputTensor output = SLUICE_TRY(std::move(made).with_context(spec.name));
+    output.name = spec.name;
     outputs.push_back(std::move(output));
     return ok_status();
   };

@@ -235,6 +235,15 @@ def test_rows_are_joined_as_the_configuration_says(tmp_path: pathlib.Path, packa
         assert list(config.input[0].dims) == [2]
         assert ask(client, "m") == 1
 
+        def send(rows: int) -> Any:
+            given = grpcclient.InferInput("x", [rows, 2], "FP32")
+            given.set_data_from_numpy(np.ones((rows, 2), np.float32))
+            return client.infer("m", [given]).as_numpy("y")
+
+        assert send(8).shape == (8, 2)
+        with pytest.raises(InferenceServerException, match="inference request batch-size must be <= 8"):
+            send(9)
+
 
 TEXTS = """
     max_batch_size: 4
