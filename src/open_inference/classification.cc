@@ -74,7 +74,7 @@ Result<Classes> classify(const terms::TensorView& view, bool has_rows, std::int6
   has_rows = has_rows && !view.dims.empty();
   const std::int64_t num_rows = has_rows ? view.dims.front() : 1;
   const std::span<const std::int64_t> dims = view.dims;
-  // The tensor is there, so that its size is no overflow.
+  // No overflow: the tensor is in memory.
   const std::int64_t width = checked_product(has_rows ? dims.subspan(1) : dims).value_or(0);
   const std::int64_t count = std::min(width, num_classes);
   if (num_rows > kMaxTexts / std::max<std::int64_t>(count, 1)) {

@@ -28,7 +28,7 @@ using ::testing::StartsWith;
 
 using Ssl = std::unique_ptr<SSL, decltype(&SSL_free)>;
 
-/// What a client sends first, but not all of it: a record of 512 bytes with a ClientHello.
+/// The first bytes of a ClientHello in a record of 512 bytes.
 constexpr std::string_view kHalfHello("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 half", 16);
 
 tls::Context server_context() {

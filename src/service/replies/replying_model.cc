@@ -101,8 +101,7 @@ std::optional<ReplyKey> ReplyingModel::key_of(const Request& request) const {
 
 Result<std::uint64_t> ReplyingModel::submit(Request& request) {
   const bool is_somebodys = request.exchange_owner != 0;
-  // A request that the model will refuse is not worth the digest of its inputs. If there is room
-  // after all, its reply is not kept.
+  // A full line refuses: the digest would be for nothing. Its reply is not kept if room appears.
   if (!is_replying_ || !is_somebodys || request.sequence != nullptr || model_->is_full()) {
     return model_->submit(request);
   }
