@@ -333,9 +333,9 @@ void Connection::take_request() {
   std::string_view target = view_of(head.target());
   request.host = std::string(view_of(head[wire::field::host]));
   // RFC 9112, section 3.2.2: the absolute form is to be taken, and its host is the one that counts.
-  const std::string_view kScheme = tls_ == nullptr ? "http://" : "https://";
-  if (target.starts_with(kScheme)) {
-    target.remove_prefix(kScheme.size());
+  const std::string_view scheme = tls_ == nullptr ? "http://" : "https://";
+  if (target.starts_with(scheme)) {
+    target.remove_prefix(scheme.size());
     const std::size_t end = std::min(target.find_first_of("/?"), target.size());
     if (end > 0) request.host = std::string(target.substr(0, end));
     target.remove_prefix(end);
