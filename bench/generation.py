@@ -129,7 +129,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", choices=SHAPES, default="1.1b")
     parser.add_argument("--weights", default="int8", metavar="W,W")
-    parser.add_argument("--kv-cache", default="f32", metavar="T,T", help="numbers of keys and values: f32, f16")
+    parser.add_argument("--kv-cache", default="f32", metavar="T,T", help="numbers of keys and values: f32, f16, int8")
     parser.add_argument("--threads", default="1,2", metavar="N,N")
     parser.add_argument("--prompt", type=int, default=128)
     parser.add_argument("--tokens", type=int, default=64)

@@ -27,7 +27,7 @@ class CompileOptions(TypedDict, total=False):
 
     shapes: Shapes
     weights: str  #: precision of constant matrices in products: "f32", "bf16" or "int8"
-    kv_cache: str  #: numbers of a language model's keys and values: "f32" or "f16"
+    kv_cache: str  #: numbers of a language model's keys and values: "f32", "f16" or "int8"
     backends: Sequence[str]  #: in order of preference
     places: Sequence[str]  #: PATTERN=BACKEND[,BACKEND]: where operations may run
     operator_times: Path  #: chooses backends by the times in this file

@@ -23,6 +23,12 @@ compile::WeightPrecision precision_of(std::string_view weights) {
   return compile::WeightPrecision::kF32;
 }
 
+ir::ElementType cache_of(std::string_view kv_cache) {
+  if (kv_cache == "f16") return ir::ElementType::kF16;
+  if (kv_cache == "int8") return ir::ElementType::kI8;
+  return ir::ElementType::kF32;
+}
+
 /// Weights of their own for a graph whose constants are slices of files.
 void take_out_of_files(ir::Subgraph& subgraph) {
   for (std::size_t i = 0; i < subgraph.num_operands(); ++i) {
@@ -35,8 +41,7 @@ Result<recipes::Model> import_by_recipe(const Source& source, const options::Com
                                         const Outcome& outcome) {
   if (!flags.shapes.empty())
     return invalid_argument("--shape is for ONNX files, not for language models");
-  const auto cache = flags.kv_cache == "f16" ? ir::ElementType::kF16 : ir::ElementType::kF32;
-  auto read = recipes::read_model(source.path, cache);
+  auto read = recipes::read_model(source.path, cache_of(flags.kv_cache));
   recipes::Model model = SLUICE_TRY(std::move(read).with_context(source.path.string()));
   if (outcome.draft == nullptr) take_out_of_files(model.graph.main());
   return model;

@@ -145,7 +145,8 @@ constexpr std::array kSettings = {
                 0, kMaxSettingBytes},
     SettingInfo{"kv_cache", 0, &Settings::kv_cache,
                 "Numbers in which language models that the daemon compiles keep keys and values: "
-                "f32, or f16, which takes half the bytes"},
+                "f32; f16, which takes half the bytes; or int8, which takes little more than a "
+                "quarter"},
     SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
                 "Time for requests in flight after SIGTERM", 0, 3600},
     SettingInfo{"drain_notice_seconds", 0, &Settings::drain_notice_seconds,
@@ -460,8 +461,8 @@ Status check_settings(const Settings& settings) {
     SLUICE_TRY(terms::parse_isolation(settings.isolation));
   }
   (void)SLUICE_TRY(parse_transfer_policy(settings.transfer_policy));
-  if (settings.kv_cache != "f32" && settings.kv_cache != "f16") {
-    return invalid_argument("kv_cache is \"{}\"; expected f32 or f16", settings.kv_cache);
+  if (settings.kv_cache != "f32" && settings.kv_cache != "f16" && settings.kv_cache != "int8") {
+    return invalid_argument("kv_cache is \"{}\"; expected f32, f16 or int8", settings.kv_cache);
   }
   if (settings.tls_certificate.empty() != settings.tls_key.empty()) {
     return invalid_argument("tls_certificate and tls_key belong together: give both or none");

@@ -74,7 +74,7 @@ TEST(Settings, ValuesThatDoNotGoTogetherAreRefused) {
               HasSubstr("no TLS certificate"));
   EXPECT_THAT(refusal([](auto& s) { s.http = "0.0.0.0:8000"; }), HasSubstr("http: 0.0.0.0:8000"));
   EXPECT_THAT(refusal([](auto& s) { s.transfer_policy = "fifo"; }), HasSubstr("round-robin"));
-  EXPECT_THAT(refusal([](auto& s) { s.kv_cache = "f64"; }), HasSubstr("expected f32 or f16"));
+  EXPECT_THAT(refusal([](auto& s) { s.kv_cache = "f64"; }), HasSubstr("expected f32, f16 or int8"));
   EXPECT_THAT(refusal([](auto& s) { s.model_folders = {"models"}; }), HasSubstr("absolute"));
 }
 

@@ -23,7 +23,7 @@ struct Model {
 bool has_recipe(const std::filesystem::path& path);
 
 /// The graph's constants are slices of mapped files, which must not change while they are used.
-/// `cache`: f32 or f16, in which a model that generates texts keeps keys and values.
+/// `cache`: f32, f16 or i8, in which a model that generates texts keeps keys and values.
 /// Fails: kNotFound         config.json or weights are missing
 ///        kInvalidArgument  a damaged file; a setting or weight that does not fit the others
 ///        kUnimplemented    a family, a setting or a weight that no recipe knows, by name

@@ -106,11 +106,15 @@ TEST(Recipe, MakesADecoderWithAStatePerLayer) {
 }
 
 TEST(Recipe, KeepsKeysAndValuesInTheNumbersAskedFor) {
-  const auto model = Folder(tiny_config(), tiny_weights()).read(ir::ElementType::kF16);
-  ASSERT_TRUE(model.is_ok()) << model.status().message();
-  EXPECT_EQ(type_of(model->graph, "state.keys.1"), "f16[P,2,32,2]");
-  EXPECT_EQ(type_of(model->graph, "state.values.1.next"), "f16[P,2,32,2]");
-  EXPECT_EQ(type_of(model->graph, "logits"), "f32[N,11]");
+  const std::pair<ir::ElementType, const char*> cases[] = {{ir::ElementType::kF16, "f16[P,2,32,2]"},
+                                                           {ir::ElementType::kI8, "i8[P,2,32,6]"}};
+  for (const auto& [cache, type] : cases) {
+    const auto model = Folder(tiny_config(), tiny_weights()).read(cache);
+    ASSERT_TRUE(model.is_ok()) << model.status().message();
+    EXPECT_EQ(type_of(model->graph, "state.keys.1"), type);
+    EXPECT_EQ(type_of(model->graph, "state.values.1.next"), type);
+    EXPECT_EQ(type_of(model->graph, "logits"), "f32[N,11]");
+  }
 }
 
 TEST(Recipe, MakesAnEncoderOfRows) {

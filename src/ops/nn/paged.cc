@@ -2,7 +2,8 @@
 //
 //   q [T, Hq * D], a row for each token; keys [P, Hk, L, D] and values [P, Hk, L, Dv], pools of P
 //   pages of L places, both of one type, which may have fewer bits than that of q; positions [T],
-//   sequences [T], tables [N, B].
+//   sequences [T], tables [N, B]. Rows of i8 are those of RoundRows: D numbers, then their scale in
+//   4 bytes.
 //
 // Row t is token positions[t] of sequence sequences[t]. Place p of sequence s lies in page
 // tables[s, p / L], at p % L. The row sees the places up to its own, so a length is a position and
@@ -17,6 +18,16 @@
 // how many rows there are and how large a table may be, and nothing about lengths. So one plan
 // serves sequences of all lengths. ScatterND writes new keys and values before, in place where a
 // backend can, and RotaryEmbedding turns the keys before that.
+//
+// RoundRows: rows of 8 bits, each with a scale of its own.
+//
+//   x [.., D] floats; y [.., D + 4] i8: the numbers of a row, then `scale`, an f32 whose bytes are
+//   in the order of the machine, the low one first.
+//
+//   scale = max |x| / 127 in f32; y = x / scale in f32, rounded to the nearest, ties to even, and
+//   bound to [-127, 127]. So a number differs from y * scale by half a scale at most, and by a part
+//   in 2^23 of itself. A row whose scale is below 2^-126 becomes zeros of scale 0. A row with an
+//   infinity or NaN becomes zeros of scale NaN: whoever reads it gets NaN, not a wrong number.
 #include "ops/families.h"
 #include "ops/inference.h"
 
@@ -24,6 +35,16 @@ namespace sluice::ops {
 namespace {
 
 constexpr std::size_t kRanks[] = {2, 4, 4, 1, 1, 2};
+
+constexpr TypeSet kPageTypes = kFloats | TypeSet{ir::ElementType::kI8};
+/// Bytes of a row's scale, behind its numbers of i8.
+constexpr std::int64_t kScaleBytes = 4;
+
+/// Numbers of a row of keys (input 1) or values (input 2), which is at least one.
+ir::Dim row_size(const InferenceContext& context, std::size_t input) {
+  const ir::Dim& row = context.shape(input)->back();
+  return context.element(input) == ir::ElementType::kI8 ? row - kScaleBytes : row;
+}
 
 bool differ(const ir::Dim& a, const ir::Dim& b) { return a.is_known() && b.is_known() && a != b; }
 
@@ -35,8 +56,11 @@ Status check_pools(const InferenceContext& context) {
     return context.error("keys {} and values {} do not fit", ir::shape_to_string(keys),
                          ir::shape_to_string(values));
   }
-  for (std::size_t axis = 1; axis < 4; ++axis) {
-    if (!keys[axis].is(0) && !values[axis].is(0)) continue;
+  const std::int64_t least = context.element(1) == ir::ElementType::kI8 ? kScaleBytes + 1 : 1;
+  for (const ir::Shape* pool : {&keys, &values}) {
+    const ir::Dim& row = pool->back();
+    const bool is_empty = row.is_known() && row.value() < least;
+    if (!(*pool)[1].is(0) && !(*pool)[2].is(0) && !is_empty) continue;
     return context.error("a page of keys {} or values {} is empty", ir::shape_to_string(keys),
                          ir::shape_to_string(values));
   }
@@ -47,7 +71,7 @@ Status check_pools(const InferenceContext& context) {
 Result<std::optional<std::int64_t>> query_heads(const InferenceContext& context) {
   const ir::Dim& width = (*context.shape(0))[1];
   const ir::Dim& heads = (*context.shape(1))[1];
-  const ir::Dim& size = (*context.shape(1))[3];
+  const ir::Dim size = row_size(context, 1);
   if (!width.is_known() || !heads.is_known() || !size.is_known()) {
     return std::optional<std::int64_t>();
   }
@@ -76,10 +100,23 @@ Status infer_paged_attention(InferenceContext& context) {
                          rows.value());
   }
   const auto heads = SLUICE_TRY(query_heads(context));
-  const ir::Dim& size = (*context.shape(2))[3];
+  const ir::Dim size = row_size(context, 2);
   context.set_output(
       0, context.element(0),
       ir::Shape{rows, heads && size.is_known() ? size * *heads : context.unknown_dim()});
+  return ok_status();
+}
+
+Status infer_round_rows(InferenceContext& context) {
+  const ir::Shape* x = context.shape(0);
+  if (x == nullptr) {
+    context.set_output(0, ir::ElementType::kI8, std::nullopt);
+    return ok_status();
+  }
+  if (x->empty()) return context.error("x has no rows");
+  ir::Shape y = *x;
+  y.back() = y.back() + kScaleBytes;
+  context.set_output(0, ir::ElementType::kI8, std::move(y));
   return ok_status();
 }
 
@@ -91,14 +128,22 @@ std::vector<OpSchema> paged_ops() {
            .versions = {1},
            .doc = "attention of tokens of many sequences over pages of keys and values",
            .inputs = {{"q", kFloats, "T"},
-                      {"keys", kFloats, "C"},
-                      {"values", kFloats, "C"},
+                      {"keys", kPageTypes, "C"},
+                      {"values", kPageTypes, "C"},
                       {"positions", kI64Only},
                       {"sequences", kI64Only},
                       {"tables", kI64Only}},
            .outputs = {{"y", kFloats, "T"}},
            .attributes = {{"scale", 0.0F}, {"softcap", 0.0F}, {"window", std::int64_t{0}}},
-           .infer = infer_paged_attention}};
+           .infer = infer_paged_attention},
+          {.domain = "sluice",
+           .name = "RoundRows",
+           .versions = {1},
+           .doc = "rows of 8 bits, each with its scale behind",
+           .inputs = {{"x", kFloats}},
+           .outputs = {{"y", {ir::ElementType::kI8}}},
+           .attributes = {},
+           .infer = infer_round_rows}};
 }
 
 }  // namespace sluice::ops

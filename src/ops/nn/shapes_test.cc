@@ -181,6 +181,13 @@ TEST(PagedAttentionShape, HasARowForEachToken) {
   EXPECT_NE(infer(given).find("element type"), std::string::npos);
   given.inputs[2] = "f16[P,2,32,6]";
   EXPECT_EQ(infer(given), "f32[S,36]") << "pages may have fewer bits";
+  given.inputs[1] = "i8[P,2,32,8]";
+  given.inputs[2] = "i8[P,2,32,10]";
+  EXPECT_EQ(infer(given), "f32[S,36]") << "a row of 8 bits ends in the 4 bytes of its scale";
+  given.inputs[1] = "i8[P,2,32,4]";
+  EXPECT_NE(infer(given).find("is empty"), std::string::npos);
+  given.inputs[1] = "f16[P,2,32,4]";
+  given.inputs[2] = "f16[P,2,32,6]";
   given.inputs[0] = "f32[5,20]";
   EXPECT_NE(infer(given).find("a multiple of 2 heads of 4"), std::string::npos);
   given.inputs[0] = "f32[5,24]";
@@ -191,6 +198,16 @@ TEST(PagedAttentionShape, HasARowForEachToken) {
   given.inputs[3] = "i64[5]";
   given.inputs[2] = "f16[P,2,16,6]";
   EXPECT_NE(infer(given).find("do not fit"), std::string::npos);
+}
+
+TEST(RoundRowsShape, PutsTheScaleBehindEachRow) {
+  const auto rounded = [](const char* x) {
+    return infer({.kind = "RoundRows", .inputs = {x}, .domain = "sluice"});
+  };
+  EXPECT_EQ(rounded("f32[S,2,64]"), "i8[S,2,68]");
+  EXPECT_EQ(rounded("bf16[S,D]"), "i8[S,D+4]");
+  EXPECT_NE(rounded("f32[]").find("x has no rows"), std::string::npos);
+  EXPECT_NE(rounded("i8[S,4]").find("element type"), std::string::npos);
 }
 
 TEST(RoutedMatMulShape, HasAProductForEachRoute) {

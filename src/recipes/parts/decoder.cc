@@ -13,6 +13,8 @@ using ir::ElementType;
 
 /// Of a page of keys and values (docs/decisions/0102-texts-share-a-run.md).
 constexpr std::int64_t kPagePlaces = 32;
+/// Of the scale that sluice::RoundRows puts behind a row of 8 bits.
+constexpr std::int64_t kScaleBytes = 4;
 
 /// How far the pairs of a head turn at each position.
 struct Turn {
@@ -82,11 +84,12 @@ class Decoder {
   }
 
   void make_states() {
+    const bool has_scales = shape_.cache == ElementType::kI8;
+    const ir::Dim row = shape_.head_size + (has_scales ? kScaleBytes : 0);
     for (std::int64_t i = 0; i < shape_.layers; ++i) {
       for (const char* kind : {"keys", "values"}) {
         const std::string name = fmt::format("state.{}.{}", kind, i);
-        const ir::Shape dims = {ir::Dim::symbol("P"), shape_.key_heads, kPagePlaces,
-                                shape_.head_size};
+        const ir::Shape dims = {ir::Dim::symbol("P"), shape_.key_heads, kPagePlaces, row};
         const OperandId now = build_.input(name, ir::Type::tensor(shape_.cache, dims));
         states_.push_back({name, now, {}});
       }
@@ -190,8 +193,11 @@ class Decoder {
 
   OperandId written(std::size_t state, OperandId rows) {
     State& at = states_[state];
-    if (shape_.cache != ElementType::kF32) rows = build_.cast(rows, shape_.cache);
-    at.next = build_.op("ScatterND", {at.now, rows_.places, split(rows, shape_.key_heads)});
+    const bool rounds = shape_.cache == ElementType::kI8;
+    if (!rounds && shape_.cache != ElementType::kF32) rows = build_.cast(rows, shape_.cache);
+    rows = split(rows, shape_.key_heads);
+    if (rounds) rows = build_.op("RoundRows", {rows}, {}, "sluice");
+    at.next = build_.op("ScatterND", {at.now, rows_.places, rows});
     return at.next;
   }
 

@@ -90,7 +90,7 @@ struct DecoderShape {
   bool has_norms_behind = false;     ///< the results of attention and product are normed, too
   bool has_mean_norms = false;       ///< norms subtract the mean first, and add a bias
   ExpertShape experts = {};
-  ir::ElementType cache = ir::ElementType::kF32;  ///< of keys and values: kF32 or kF16
+  ir::ElementType cache = ir::ElementType::kF32;  ///< of keys and values: kF32, kF16 or kI8
 };
 
 /// What a file of a family means where it says nothing, as the family's configuration class of
@@ -117,7 +117,8 @@ std::vector<bool> read_local_layers(Settings& settings, std::int64_t layers, std
 /// Inputs:  ids i64[S]; positions i64[S], in the sequence; sequences i64[S], rows of `tables`;
 ///          tables i64[N, B], the pages of each sequence in order; last i64[N], the tokens whose
 ///          logits are wanted; for each layer L `state.keys.L` and `state.values.L`,
-///          [P, key heads, 32, head size] of the shape's `cache`.
+///          [P, key heads, 32, head size] of the shape's `cache`; of kI8 the last is 4 longer, for
+///          the scale of each row (src/ops/nn/paged.cc).
 /// Outputs: logits f32[N, vocabulary]; the states with the new rows written at their places,
 ///          `state.keys.L.next` and so on. Where they are bound to the states' memory, a run writes
 ///          the new rows alone. If two rows have one place, the run writes one of the two.

@@ -3,29 +3,18 @@
 // summed in units of it; when a page has a larger one, the sums are scaled.
 //
 // Lines of neighbouring rows of one sequence that share a head of keys read each page together: a
-// number of a page is loaded, and widened if it has 16 bits, once for all of them, as far as there
-// are registers for their sums. A page that some of them see in part is read row by row, so nothing
-// that a row does not see is ever multiplied, not even by 0.
+// number of a page is loaded, and widened if it has 16 or 8 bits, once for all of them, as far as
+// there are registers for their sums. A page that some of them see in part is read row by row, so
+// nothing that a row does not see is ever multiplied, not even by 0.
 #include "kernels/sequence/paged_attention.h"
 
 #include "core/transpose_lanes.h"
 #include "kernels/matrix/gemm_pack.h"
 #include "kernels/matrix/gemm_tile.h"
 #include "kernels/matrix/tile_table.h"
+#include "kernels/sequence/page_numbers.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
-
-/// The first `n` numbers (0 <= n <= kLanes), widened, zeros behind; nothing past them is touched.
-/// Beside `load` for halves, where templates find it.
-SLUICE_CPU_INLINE Vec load_first(const Half* p, int n) {
-#if defined(__AVX512F__)
-  return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(static_cast<__mmask16>((1u << n) - 1u), p));
-#else
-  Half first[kLanes] = {};
-  __builtin_memcpy(first, p, static_cast<std::size_t>(n) * sizeof(Half));
-  return load(first);
-#endif
-}
 
 namespace {
 
@@ -61,13 +50,18 @@ SLUICE_CPU_INLINE void set_b(TileArgs& args, const Half* b) {
 
 /// Floats of the parts of the scratch.
 struct Rooms {
-  std::int64_t q, scores, sums, keys, lines;
+  std::int64_t q, scores, sums, keys, values, lines;
 };
 
 Rooms rooms(const PagedPlan& plan) {
   const std::int64_t lines = most_lines(plan);
-  return {lines * plan.head_size, lines * panel_row(plan.places),
-          lines * panel_row(plan.value_size), plan.head_size * panel_row(plan.places), lines};
+  const bool is_rounded = plan.storage == Storage::kI8;
+  return {lines * plan.head_size,
+          lines * panel_row(plan.places),
+          lines * panel_row(plan.value_size),
+          plan.head_size * panel_row(plan.places),
+          is_rounded ? plan.places * plan.value_size : 0,
+          lines};
 }
 
 /// Places that a row sees.
@@ -130,18 +124,19 @@ SLUICE_CPU_INLINE Vec sum_lanes(Vec* rows) {
 template <int kCount, typename Number, typename Between>
 SLUICE_CPU_INLINE void products(const float* q, const Number* keys, std::int64_t size,
                                 float* scores, std::int64_t scores_row, const Between& between) {
+  const std::int64_t row = size + kBehind<Number>;
   Vec parts[kCount][kLanes / 4];
   SLUICE_CPU_UNROLL
   for (int part = 0; part < kLanes / 4; ++part) {
     // The sums of a quarter's lanes are those of one key.
     Vec sums[kCount][4] = {};
-    const Number* four = keys + 4 * part * size;
+    const Number* four = keys + 4 * part * row;
     std::int64_t i = 0;
     for (; i + kLanes <= size; i += kLanes) {
       if (i % kSizeBetween == 0) between();
       SLUICE_CPU_UNROLL
       for (int j = 0; j < 4; ++j) {
-        const Vec key = load(four + j * size + i);
+        const Vec key = load(four + j * row + i);
         SLUICE_CPU_UNROLL
         for (int n = 0; n < kCount; ++n) {
           sums[n][j] = fmadd(load(q + n * size + i), key, sums[n][j]);
@@ -152,7 +147,7 @@ SLUICE_CPU_INLINE void products(const float* q, const Number* keys, std::int64_t
       const int left = static_cast<int>(size - i);
       SLUICE_CPU_UNROLL
       for (int j = 0; j < 4; ++j) {
-        const Vec key = load_first(four + j * size + i, left);
+        const Vec key = load_first(four + j * row + i, left);
         SLUICE_CPU_UNROLL
         for (int n = 0; n < kCount; ++n) {
           sums[n][j] = fmadd(load_first(q + n * size + i, left), key, sums[n][j]);
@@ -238,12 +233,15 @@ class Lines {
         args_(args),
         all_keys_(static_cast<const Number*>(args.keys)),
         all_values_(static_cast<const Number*>(args.values)),
+        key_row_(plan.head_size + kBehind<Number>),
+        value_row_(plan.value_size + kBehind<Number>),
         q_(reinterpret_cast<float*>(worker.scratch)) {
     const Rooms r = rooms(plan);
     scores_ = q_ + r.q;
     sums_ = scores_ + r.scores;
     keys_ = sums_ + r.sums;
-    largest_ = keys_ + r.keys;
+    values_ = keys_ + r.keys;
+    largest_ = values_ + r.values;
     weights_ = largest_ + r.lines;
   }
 
@@ -258,7 +256,7 @@ class Lines {
     end_ = all.end;
     look_ahead(all.begin / plan_.places);
     for (std::int64_t page = all.begin / plan_.places; page * plan_.places < all.end; ++page) {
-      fetch_ahead(plan_.places * plan_.head_size, plan_.places * plan_.value_size);
+      fetch_ahead(plan_.places * key_row_, plan_.places * value_row_);
       look_ahead(page + 1);
       read_page(page);
     }
@@ -334,12 +332,43 @@ class Lines {
                    std::int64_t count) {
     const std::int64_t place = first_place(block) + begin;
     const std::int64_t places = end - begin;
-    score(all_keys_ + place * plan_.head_size, places, line, count);
+    const Number* keys = all_keys_ + place * key_row_;
+    const Number* values = all_values_ + place * value_row_;
+    score(keys, places, line, count);
+    if constexpr (kBehind < Number >> 0) scale_by_keys(keys, places, line, count);
     for (std::int64_t i = line; i < line + count; ++i) {
       if (plan_.cap > 0) cap(i, places);
       weigh(i, places);
     }
-    sum(all_values_ + place * plan_.value_size, places, line, count);
+    if constexpr (kBehind < Number >> 0) {
+      widen(values, places);
+      sum(values_, plan_.value_size, places, line, count);
+    } else {
+      sum(values, value_row_, places, line, count);
+    }
+  }
+
+  /// Scores so far are sums of rounded keys: each is a factor short.
+  void scale_by_keys(const Number* keys, std::int64_t places, std::int64_t line,
+                     std::int64_t count) const {
+    for (std::int64_t j = 0; j < places; ++j) {
+      const float scale = scale_at(keys + j * key_row_ + plan_.head_size);
+      float* scores = scores_ + line * panel_row(plan_.places) + j;
+      for (std::int64_t i = 0; i < count; ++i) scores[i * panel_row(plan_.places)] *= scale;
+    }
+  }
+
+  void widen(const Number* values, std::int64_t places) const {
+    const std::int64_t size = plan_.value_size;
+    for (std::int64_t j = 0; j < places; ++j, values += value_row_) {
+      const Vec scale = broadcast(scale_at(values + size));
+      float* to = values_ + j * size;
+      std::int64_t i = 0;
+      for (; i + kLanes <= size; i += kLanes) store(to + i, load(values + i) * scale);
+      if (i == size) continue;
+      const int left = static_cast<int>(size - i);
+      store_first(to + i, load_first(values + i, left) * scale, left);
+    }
   }
 
   /// Of the page that is read next, if the lines see it.
@@ -347,8 +376,8 @@ class Lines {
     const std::int64_t places = smaller(plan_.places, end_ - block * plan_.places);
     if (places <= 0) return;
     const std::int64_t place = first_place(block);
-    next_keys_ = {all_keys_ + place * plan_.head_size, places * plan_.head_size};
-    next_values_ = {all_values_ + place * plan_.value_size, places * plan_.value_size};
+    next_keys_ = {all_keys_ + place * key_row_, places * key_row_};
+    next_values_ = {all_values_ + place * value_row_, places * value_row_};
   }
   void fetch_ahead(std::int64_t keys, std::int64_t values) {
     next_keys_.fetch(keys);
@@ -365,7 +394,7 @@ class Lines {
     const std::int64_t row = panel_row(plan_.places);
     const std::int64_t panel = plan_.head_size * kPanelWidth;
     for (std::int64_t i = 0; i < panel_count(places); ++i) {
-      pack_columns(keys + i * kPanelWidth * plan_.head_size, plan_.head_size, plan_.head_size,
+      pack_columns(keys + i * kPanelWidth * key_row_, key_row_, plan_.head_size,
                    panel_columns(places, i), 1, keys_ + i * panel);
     }
     TileArgs args{};
@@ -389,12 +418,12 @@ class Lines {
     const std::int64_t values = ahead * plan_.value_size / size;
     std::int64_t j = 0;
     for (; j + kLanes <= places; j += kLanes) {
-      products_of(count, q, keys + j * size, size, scores + j, row,
+      products_of(count, q, keys + j * key_row_, size, scores + j, row,
                   [&] { fetch_ahead(ahead, values); });
     }
     for (; j < places; ++j) {
       for (std::int64_t i = 0; i < count; ++i) {
-        scores[i * row + j] = product(q + i * size, keys + j * size, size);
+        scores[i * row + j] = product(q + i * size, keys + j * key_row_, size);
       }
     }
   }
@@ -442,12 +471,15 @@ class Lines {
     weights_[line] += reduce_add(sum);
   }
 
-  void sum(const Number* values, std::int64_t places, std::int64_t line, std::int64_t count) const {
+  /// Of values in rows that lie `value_row` numbers apart.
+  template <typename B>
+  void sum(const B* values, std::int64_t value_row, std::int64_t places, std::int64_t line,
+           std::int64_t count) const {
     const std::int64_t row = panel_row(plan_.value_size);
     if (plan_.value_size % kLanes != 0) {  // a tile reads whole vectors
       for (std::int64_t i = line; i < line + count; ++i) {
         for (std::int64_t j = 0; j < places; ++j) {
-          add_line(sums_ + i * row, values + j * plan_.value_size,
+          add_line(sums_ + i * row, values + j * value_row,
                    scores_[i * panel_row(plan_.places) + j], plan_.value_size);
         }
       }
@@ -458,7 +490,7 @@ class Lines {
     args.a = scores_ + line * panel_row(plan_.places);
     args.a_row = panel_row(plan_.places);
     args.a_step = 1;
-    args.b_row = plan_.value_size;
+    args.b_row = value_row;
     args.c = sums_ + line * row;
     args.c_row = row;
     args.accumulate = true;
@@ -478,12 +510,14 @@ class Lines {
   const PagedArgs& args_;
   const Number* all_keys_;
   const Number* all_values_;
-  float* q_;        ///< [lines][head_size]
-  float* scores_;   ///< [lines][panel_row(places)]
-  float* sums_;     ///< [lines][panel_row(value_size)]
-  float* keys_;     ///< panels of one page, in floats
-  float* largest_;  ///< score of each line so far
-  float* weights_;  ///< of each line, summed
+  std::int64_t key_row_, value_row_;  ///< from a place to the next, in numbers
+  float* q_;                          ///< [lines][head_size]
+  float* scores_;                     ///< [lines][panel_row(places)]
+  float* sums_;                       ///< [lines][panel_row(value_size)]
+  float* keys_;                       ///< panels of one page, in floats
+  float* values_;                     ///< of one page, in floats, where they are rounded
+  float* largest_;                    ///< score of each line so far
+  float* weights_;                    ///< of each line, summed
   std::int64_t first_row_ = 0;
   std::int64_t kv_head_ = 0;
   std::int64_t first_line_ = 0;
@@ -539,12 +573,13 @@ void run_share(const PagedPlan& plan, const PagedArgs& args, const Worker& worke
 
 std::int64_t paged_scratch_bytes(const PagedPlan& plan) {
   const Rooms r = rooms(plan);
-  return (r.q + r.scores + r.sums + r.keys + 2 * r.lines) *
+  return (r.q + r.scores + r.sums + r.keys + r.values + 2 * r.lines) *
          static_cast<std::int64_t>(sizeof(float));
 }
 
 void run_paged(const PagedPlan& plan, const PagedArgs& args, const Worker& worker) {
   if (plan.storage == Storage::kF16) return run_share<Half>(plan, args, worker);
+  if (plan.storage == Storage::kI8) return run_share<Rounded>(plan, args, worker);
   run_share<float>(plan, args, worker);
 }
 

@@ -22,13 +22,13 @@ struct PagedPlan {
   std::int64_t window = 0;     ///< places that a row sees; 0 for all up to its own
   float scale = 1;
   float cap = 0;                    ///< above 0: scores s become cap * tanh(s / cap)
-  Storage storage = Storage::kF32;  ///< of keys and values: kF32 or kF16
+  Storage storage = Storage::kF32;  ///< of keys and values: kF32, kF16, or kI8 with scales behind
 };
 
 struct PagedArgs {
   const float* q = nullptr;      ///< [rows, heads, head_size]
-  const void* keys = nullptr;    ///< [pages, kv_heads, places, head_size]
-  const void* values = nullptr;  ///< [pages, kv_heads, places, value_size]
+  const void* keys = nullptr;    ///< [pages, kv_heads, places] rows of head_size
+  const void* values = nullptr;  ///< [pages, kv_heads, places] rows of value_size
   const std::int64_t* positions = nullptr;
   const std::int64_t* sequences = nullptr;
   const std::int64_t* tables = nullptr;

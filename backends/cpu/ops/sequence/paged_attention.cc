@@ -1,5 +1,6 @@
-// sluice::PagedAttention of f32, over pages of f32 or f16: rows of many sequences over keys and
-// values in pages.
+// sluice::PagedAttention of f32, over pages of f32, f16 or rounded rows of i8: rows of many
+// sequences over keys and values in pages. sluice::RoundRows of row-major f32, which makes such
+// rows.
 
 #include "kernels/sequence/paged_attention.h"
 
@@ -8,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "kernels/sequence/round_rows.h"
 #include "ops/operands/checks.h"
 #include "plugin/registry.h"
 
@@ -30,8 +32,8 @@ constexpr std::int32_t kPagedRanks[] = {2, 4, 4, 1, 1, 2};
 Status check_paged(const sluice_op& op) {
   if (op.body != nullptr) return unimplemented("fused body");
   const sluice_element_type pages = op.inputs[kPagedKeys].tensor.element_type;
-  if (pages != plugin::kF32 && pages != plugin::kF16) {
-    return unimplemented("PagedAttention: pages not of f32 or f16");
+  if (pages != plugin::kF32 && pages != plugin::kF16 && pages != plugin::kI8) {
+    return unimplemented("PagedAttention: pages not of f32, f16 or i8");
   }
   for (int i = kPagedQ; i <= kPagedTables; ++i) {
     const sluice_tensor& tensor = op.inputs[i].tensor;
@@ -73,10 +75,9 @@ class PagedAttention : public Kernel {
 
   void extents(Extents& extents) const override {
     const std::int64_t places = plan_.kv_heads * plan_.places;
-    const std::int64_t number = storage_bytes(plan_.storage);
     extents.reads(kPagedQ, {plan_.rows, plan_.heads, plan_.head_size, sizeof(float)});
-    extents.reads(kPagedKeys, {plan_.pages, places, plan_.head_size, number});
-    extents.reads(kPagedValues, {plan_.pages, places, plan_.value_size, number});
+    extents.reads(kPagedKeys, {plan_.pages, places, row_bytes(plan_.head_size)});
+    extents.reads(kPagedValues, {plan_.pages, places, row_bytes(plan_.value_size)});
     extents.reads(kPagedPositions, {plan_.rows, sizeof(std::int64_t)});
     extents.reads(kPagedSequences, {plan_.rows, sizeof(std::int64_t)});
     extents.reads(kPagedTables, {plan_.sequences, plan_.blocks, sizeof(std::int64_t)});
@@ -92,6 +93,10 @@ class PagedAttention : public Kernel {
   }
 
  private:
+  std::int64_t row_bytes(std::int64_t size) const {
+    return size * storage_bytes(plan_.storage) + (plan_.storage == Storage::kI8 ? kScaleBytes : 0);
+  }
+
   Status check(const PagedArgs& args) const {
     std::int64_t checked = 0;  // blocks of the sequence of the row before
     for (std::int64_t row = 0; row < plan_.rows; ++row) {
@@ -130,23 +135,27 @@ std::optional<PagedPlan> paged_plan_of(const sluice_op& op) {
   const auto k = dims_of(op.inputs[kPagedKeys].tensor);
   const auto v = dims_of(op.inputs[kPagedValues].tensor);
   const auto tables = dims_of(op.inputs[kPagedTables].tensor);
+  const sluice_element_type pages = op.inputs[kPagedKeys].tensor.element_type;
+  const std::int64_t behind = pages == plugin::kI8 ? kScaleBytes : 0;
+  const std::int64_t size = k[3] - behind, value_size = v[3] - behind;
   const bool fits = k[0] == v[0] && k[1] == v[1] && k[2] == v[2] && k[1] > 0 && k[2] > 0 &&
-                    k[3] > 0 && v[3] > 0 && q[1] > 0 && q[1] % (k[1] * k[3]) == 0 &&
+                    size > 0 && value_size > 0 && q[1] > 0 && q[1] % (k[1] * size) == 0 &&
                     op.inputs[kPagedPositions].tensor.dims[0] == q[0] &&
                     op.inputs[kPagedSequences].tensor.dims[0] == q[0];
   if (!fits) return std::nullopt;
   const plugin::Attributes attributes(op);
   PagedPlan plan;
   plan.rows = q[0];
-  plan.heads = q[1] / k[3];
+  plan.heads = q[1] / size;
   plan.kv_heads = k[1];
-  plan.head_size = k[3];
-  plan.value_size = v[3];
+  plan.head_size = size;
+  plan.value_size = value_size;
   plan.pages = k[0];
   plan.places = k[2];
   plan.sequences = tables[0];
   plan.blocks = tables[1];
-  if (op.inputs[kPagedKeys].tensor.element_type == plugin::kF16) plan.storage = Storage::kF16;
+  if (pages == plugin::kF16) plan.storage = Storage::kF16;
+  if (pages == plugin::kI8) plan.storage = Storage::kI8;
   plan.window = attributes.get_int("window");
   plan.scale = attributes.get_float("scale");
   plan.cap = attributes.get_float("softcap");
@@ -161,6 +170,55 @@ Status make_paged(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel)
   return plugin::ok();
 }
 
+class RoundRows : public Kernel {
+ public:
+  RoundRows(const sluice_op& op, std::int64_t rows, std::int64_t size, Isa isa)
+      : Kernel(op), rows_(rows), size_(size), round_row_(SLUICE_CPU_PICK(isa, round_row)) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share share = share_of(rows_, 1, worker);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      round_row_(run.input<float>(0) + i * size_, size_,
+                 run.output<std::int8_t>(0) + i * (size_ + kScaleBytes));
+    }
+  }
+
+  void extents(Extents& extents) const override {
+    extents.reads(0, {rows_, size_, sizeof(float)});
+    extents.writes(0, {rows_, size_ + kScaleBytes});
+  }
+  double cost_ns() const override {
+    return static_cast<double>(rows_) * (8 + 0.1 * static_cast<double>(size_));
+  }
+
+ private:
+  std::int64_t rows_, size_;
+  decltype(&portable::round_row) round_row_;
+};
+
+Status check_round_rows(const sluice_op& op) {
+  if (op.body != nullptr) return unimplemented("fused body");
+  const sluice_tensor& x = op.inputs[0].tensor;
+  const sluice_tensor& y = op.outputs[0].tensor;
+  if (x.element_type != plugin::kF32 || x.layout != SLUICE_LAYOUT_ROW_MAJOR ||
+      y.element_type != plugin::kI8 || y.layout != SLUICE_LAYOUT_ROW_MAJOR) {
+    return unimplemented("RoundRows: not row-major f32 to i8");
+  }
+  return x.rank > 0 && x.rank == y.rank ? plugin::ok() : unimplemented("RoundRows: other ranks");
+}
+
+Status make_round_rows(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  const auto x = dims_of(op.inputs[0].tensor);
+  const auto y = dims_of(op.outputs[0].tensor);
+  const auto last = static_cast<std::int64_t>(x.size()) - 1;
+  const std::int64_t rows = product(x, 0, last);
+  if (rows < 0 || y.back() != x.back() + kScaleBytes || product(y, 0, last) != rows) {
+    return unimplemented("RoundRows: shapes that do not fit");
+  }
+  *kernel = std::make_unique<RoundRows>(op, rows, x.back(), isa);
+  return plugin::ok();
+}
+
 }  // namespace
 
 std::vector<OpEntry> paged_attention_entries() {
@@ -168,7 +226,11 @@ std::vector<OpEntry> paged_attention_entries() {
            .kind = "PagedAttention",
            .check = check_paged,
            .make = make_paged,
-           .num_required_inputs = 6}};
+           .num_required_inputs = 6},
+          {.domain = "sluice",
+           .kind = "RoundRows",
+           .check = check_round_rows,
+           .make = make_round_rows}};
 }
 
 }  // namespace sluice::cpu

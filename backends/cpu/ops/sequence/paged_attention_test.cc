@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/convert/convert.h"
+#include "kernels/sequence/round_rows.h"
 #include "testing/agreement.h"
 #include "testing/test_support.h"
 
@@ -26,7 +27,7 @@ struct Batch {
   std::int64_t shared_pages = 0;  ///< that the sequences have in common, at their start
   std::int64_t window = 0;
   float cap = 0;
-  bool is_half = false;  ///< pages of f16
+  Storage storage = Storage::kF32;  ///< of pages
 
   std::int64_t blocks() const {
     return (*std::ranges::max_element(lengths) + kPlaces - 1) / kPlaces + 1;
@@ -73,7 +74,16 @@ struct Batch {
   }
   void add_pool(TestOp& op, std::int64_t row, unsigned seed) const {
     const std::vector<float> values = pool(row, seed);
-    if (!is_half) return void(op.input({pages(), kv_heads, kPlaces, row}, values));
+    if (storage == Storage::kF32) return void(op.input({pages(), kv_heads, kPlaces, row}, values));
+    if (storage == Storage::kI8) {
+      const std::int64_t bytes = row + kScaleBytes;
+      std::vector<std::int8_t> rounded;
+      for (std::int64_t at = 0; at < std::ssize(values); at += row) {
+        rounded.resize(rounded.size() + static_cast<std::size_t>(bytes));
+        portable::round_row(values.data() + at, row, rounded.data() + rounded.size() - bytes);
+      }
+      return void(op.input({pages(), kv_heads, kPlaces, bytes}, rounded));
+    }
     std::vector<std::uint16_t> halves(values.size());
     portable::from_floats(Storage::kF16, values.data(), std::ssize(values), halves.data());
     op.input({pages(), kv_heads, kPlaces, row}, halves);
@@ -99,8 +109,8 @@ struct Batch {
 };
 
 void expect_paged(Batch batch) {
-  for (const bool is_half : {false, true}) {
-    batch.is_half = is_half;
+  for (const Storage storage : {Storage::kF32, Storage::kF16, Storage::kI8}) {
+    batch.storage = storage;
     expect_agreement([&](TestOp& op) { batch.fill(op); },
                      {.kind = "PagedAttention", .version = 1, .domain = "sluice"});
   }
@@ -192,6 +202,39 @@ TEST(CpuPagedAttention, LeavesNothingToDoWithoutRows) {
   op.input({0, 4}, {}).input({0, 1, 32, 4}, {}).input({0, 1, 32, 4}, {});
   op.input<std::int64_t>({0}, {}).input<std::int64_t>({0}, {}).input<std::int64_t>({0, 0}, {});
   EXPECT_TRUE(op.output({0, 4}).run(Backend(), 2).is_ok());
+}
+
+void expect_rounded(const Shape& dims, const std::vector<float>& values) {
+  Shape wider = dims;
+  wider.back() += kScaleBytes;
+  expect_agreement([&](TestOp& op) { op.input(dims, values).output<std::int8_t>(wider); },
+                   {.kind = "RoundRows", .version = 1, .domain = "sluice", .float_outputs = {}});
+}
+
+TEST(CpuRoundRows, AgreesInEveryByte) {
+  for (const std::int64_t size : {1, 7, 16, 40, 64, 128}) {
+    std::vector<float> values = random_floats(12 * size, 5);
+    for (std::size_t i = 0; i < values.size(); i += 3) values[i] *= 1000;
+    expect_rounded({3, 4, size}, values);
+  }
+}
+
+TEST(CpuRoundRows, AgreesAtTheEndsOfTheRange) {
+  const float most = std::numeric_limits<float>::max();
+  const float least = std::numeric_limits<float>::min();
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const float x : {0.0F, -0.0F, most, -most, least, 127 * least, 1e-42F, inf, -inf, NAN}) {
+    std::vector<float> values(3 * 33, 0.5F * least);
+    values[40] = x;
+    expect_rounded({3, 33}, values);
+  }
+}
+
+TEST(CpuRoundRows, AgreesForTies) {
+  std::vector<float> values;
+  for (int i = -127; i < 127; ++i) values.push_back(static_cast<float>(i) + 0.5F);
+  values.push_back(127);
+  expect_rounded({1, 255}, values);
 }
 
 }  // namespace

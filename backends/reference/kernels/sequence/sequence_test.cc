@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "reference/testing/test_tensors.h"
 
@@ -123,6 +124,59 @@ TEST(PagedAttentionKernel, RowsSeePlacesOfTheirSequencesUpToTheirOwn) {
   EXPECT_EQ(run({0, 0, 0, 4}, {0, 0, 1, 1}, 0), "index 2 is outside axis 1, which has 2");
   EXPECT_EQ(run({0, 0, 0, 0}, {0, 0, 1, 2}, 0), "index 2 is outside axis 0, which has 2");
   EXPECT_EQ(run({0, 0, 0, 2}, {0, 0, 1, 1}, 0), "index 99 is outside axis 0, which has 3");
+}
+
+/// Rows of `size` numbers of 8 bits with their scales, as RoundRows gives them.
+TestTensor rounded(const std::vector<std::int64_t>& dims, const Floats& values) {
+  std::vector<std::int64_t> wider = dims;
+  wider.back() += 4;
+  std::int64_t bytes = 1;
+  for (const std::int64_t dim : wider) bytes *= dim;
+  TestTensor y = {wider, std::vector<std::int8_t>(static_cast<std::size_t>(bytes))};
+  EXPECT_EQ(TestOp("RoundRows", "sluice").run({floats(dims, values)}, y), "");
+  return y;
+}
+
+float scale_at(const std::vector<std::int8_t>& bytes, std::size_t at) {
+  float scale = 0;
+  std::memcpy(&scale, &bytes[at], sizeof scale);
+  return scale;
+}
+
+TEST(RoundRowsKernel, RoundsEachRowInUnitsOfItsLargestNumber) {
+  const auto bytes = rounded({2, 3}, {-254, 127, 3, 1, 0.25F, -0.003F}).values<std::int8_t>();
+  EXPECT_EQ(std::vector(bytes.begin(), bytes.begin() + 3), (std::vector<std::int8_t>{-127, 64, 2}))
+      << "ties to even";
+  EXPECT_EQ(scale_at(bytes, 3), 2);
+  EXPECT_EQ(std::vector(bytes.begin() + 7, bytes.begin() + 10),
+            (std::vector<std::int8_t>{127, 32, 0}));
+  EXPECT_EQ(scale_at(bytes, 10), 1.0F / 127);
+}
+
+TEST(RoundRowsKernel, MakesRowsWithoutANumberOfTheRangeZeros) {
+  const auto bytes = rounded({4, 2}, {0, 0, 1e-40F, 0, 1, INFINITY, NAN, 1}).values<std::int8_t>();
+  for (const std::size_t row : {0U, 1U, 2U, 3U}) {
+    EXPECT_EQ(bytes[row * 6] | bytes[row * 6 + 1], 0) << row;
+    const float scale = scale_at(bytes, row * 6 + 2);
+    EXPECT_TRUE(row < 2 ? scale == 0 : std::isnan(scale)) << row;
+  }
+}
+
+TEST(PagedAttentionKernel, ReadsRowsOf8BitsByTheirScales) {
+  TestTensor y = floats({2, 1}, Floats(2));
+  const TestTensor keys = rounded({2, 1, 2, 1}, Floats(4, 0));
+  const TestTensor values = rounded({2, 1, 2, 1}, {1, 3, NAN, 11});
+  const TestTensor tables = {{1, 2}, Longs{0, 1}};
+  const auto run = [&](const Longs& positions) {
+    return TestOp("PagedAttention", "sluice")
+        .run({floats({2, 1}, {1, 1}), keys, values, {{2}, positions}, {{2}, Longs{0, 0}}, tables},
+             y);
+  };
+  EXPECT_EQ(run({0, 1}), "");
+  EXPECT_FLOAT_EQ(y.values<float>()[0], 1);
+  EXPECT_FLOAT_EQ(y.values<float>()[1], 2);
+  EXPECT_EQ(run({0, 2}), "");
+  EXPECT_TRUE(std::isnan(y.values<float>()[1])) << "not a wrong number";
 }
 
 TEST(FusedAttentionKernel, ZeroRowsNamesTheQueriesThatGetZeros) {

@@ -1,5 +1,5 @@
 // PagedAttention: a warp per row and head (text/attend.h), which finds its keys and values by the
-// table of its sequence.
+// table of its sequence. Rows of 8 bits, which RoundRows makes, are refused by name.
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,8 @@
 namespace sluice::cuda {
 namespace {
 
-constexpr const char* kKinds[] = {"sluice::PagedAttention", nullptr};
+constexpr const char* kRoundRows = "sluice::RoundRows";
+constexpr const char* kKinds[] = {"sluice::PagedAttention", kRoundRows, nullptr};
 
 enum Operand : int { kQuery, kKeys, kValues, kPositions, kSequences, kTables, kNumOperands };
 
@@ -26,6 +27,12 @@ struct Shape {
   std::int64_t rows = 0, heads = 0, kv_heads = 0, size = 0, value_size = 0;
   std::int64_t pages = 0, places = 0, sequences = 0, blocks = 0;
 };
+
+Status refuse_bytes(const sluice_op& op) {
+  return plugin::unimplemented(plugin::kind_of(op) +
+                               ": keys and values of 8 bits are for the CPU; compile with "
+                               "--kv-cache f16");
+}
 
 Status check_operands(const sluice_op& op) {
   if (op.body != nullptr) return plugin::unimplemented("PagedAttention: a fused body");
@@ -42,11 +49,13 @@ Status check_operands(const sluice_op& op) {
                                                     : plugin::kI64);
   }
   if (fits) return plugin::ok();
+  if (kept == plugin::kI8) return refuse_bytes(op);
   return plugin::unimplemented(
       "PagedAttention: operands must be row-major, f32, f16 or bf16, keys and values of one type");
 }
 
 Status check(const sluice_op& op) {
+  if (plugin::kind_of(op) == kRoundRows) return refuse_bytes(op);
   if (Status status = check_operands(op); !status.is_ok()) return status;
   const auto dims = [&](int input) { return plugin::dims_of(op.inputs[input].tensor); };
   const Dims q = dims(kQuery);
