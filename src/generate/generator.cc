@@ -1,10 +1,14 @@
 #include "generate/generator.h"
 
+#include "generate/logprobs.h"
+
 namespace sluice::generate {
 namespace {
 
 /// Tokens of a prompt that one run computes. Bounds the memory of a run.
 constexpr std::int64_t kChunkTokens = 512;
+/// Tokens whose logits one run gives. Bounds the memory of the logits.
+constexpr std::int64_t kScoredTokens = 64;
 
 }  // namespace
 
@@ -45,16 +49,49 @@ Status Generator::run(const Sequence::Piece& piece) {
   SLUICE_TRY(pages_.reserve(piece.end));
   batch_.clear();
   batch_.add(piece, pages_);
+  SLUICE_TRY(run_batch());
+  sequence_.take_piece(piece);
+  logits_ = logits_of(0);
+  return ok_status();
+}
+
+Status Generator::run_batch() {
   for (const auto& [input, view] : batch_.inputs()) {
     SLUICE_TRY(context_.set_input(input, view));
   }
   // Anew for each run: the generator may have moved.
   context_.set_checkpoint([this] { return sequence_.check_stop(); });
-  SLUICE_TRY(context_.run());
-  sequence_.take_piece(piece);
+  return context_.run();
+}
+
+std::span<const float> Generator::logits_of(std::int64_t row) const {
   const terms::TensorView& output = context_.output(ports_.logits);
-  logits_ = {static_cast<const float*>(output.data), static_cast<std::size_t>(vocabulary())};
-  return ok_status();
+  return {static_cast<const float*>(output.data) + row * vocabulary(),
+          static_cast<std::size_t>(vocabulary())};
+}
+
+Result<std::vector<float>> Generator::score(std::vector<std::int64_t> ids) {
+  SLUICE_TRY(start({.prompt = std::move(ids), .max_tokens = 0}));
+  sequence_.set_computed(0);  // the logits of all tokens are wanted, of the former sequence's, too
+  const std::span<const std::int64_t> tokens = sequence_.tokens();
+  std::vector<float> logprobs;
+  while (sequence_.num_missing() > 0) {
+    const Sequence::Piece piece = SLUICE_TRY(sequence_.next_piece(kScoredTokens));
+    SLUICE_TRY(pages_.reserve(piece.end));
+    batch_.clear();
+    // Logits are those of a sequence's last token: each token is a sequence on the same pages.
+    for (std::size_t i = 0; i < piece.ids.size(); ++i) {
+      batch_.add({piece.ids.subspan(i, 1), piece.positions.subspan(i, 1), piece.end}, pages_);
+    }
+    SLUICE_TRY(run_batch());
+    sequence_.take_piece(piece);
+    for (std::int64_t i = 0; i < std::ssize(piece.ids); ++i) {
+      const std::size_t next = logprobs.size() + 1;
+      if (next == tokens.size()) break;
+      logprobs.push_back(logprobs_of(logits_of(i), tokens[next], 0).chosen);
+    }
+  }
+  return logprobs;
 }
 
 }  // namespace sluice::generate

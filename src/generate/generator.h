@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "exec/loaded_model.h"
@@ -46,6 +47,11 @@ class Generator {
   Result<std::optional<std::int64_t>> next();
   Finish finish() const { return sequence_.finish(); }
 
+  /// How likely the model finds each token behind the first, given those before it: natural
+  /// logarithms of ids.size() - 1 probabilities. Takes the place of the sequence in the making.
+  /// Fails: as Sequence::start.
+  Result<std::vector<float>> score(std::vector<std::int64_t> ids);
+
   /// Logits of the last token, [vocabulary]; valid until the next call. Empty before the first.
   std::span<const float> logits() const { return logits_; }
 
@@ -58,6 +64,8 @@ class Generator {
         sequence_(std::move(sequence)) {}
 
   Status run(const Sequence::Piece& piece);
+  Status run_batch();
+  std::span<const float> logits_of(std::int64_t row) const;
 
   exec::Context context_;
   Pages pages_;

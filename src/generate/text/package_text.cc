@@ -57,6 +57,11 @@ Result<std::vector<std::int64_t>> encode_prompt(const text::Tokenizer& tokenizer
   return encode(tokenizer, prompt, /*adds_special_tokens=*/true);
 }
 
+Result<std::vector<std::int64_t>> encode_plain(const text::Tokenizer& tokenizer,
+                                               std::string_view text) {
+  return encode(tokenizer, text, /*adds_special_tokens=*/false);
+}
+
 Result<std::vector<std::int64_t>> encode_chat(const text::Tokenizer& tokenizer,
                                               const text::ChatTemplate& chat_template,
                                               const text::Chat& chat) {

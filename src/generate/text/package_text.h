@@ -27,6 +27,9 @@ Result<text::ChatTemplate> read_chat_template(const package::Executable& executa
 /// The tokens of a prompt, with the special ones that the model wants. Fails: as the tokenizer.
 Result<std::vector<std::int64_t>> encode_prompt(const text::Tokenizer& tokenizer,
                                                 std::string_view prompt);
+/// The tokens of a text alone. Fails: as the tokenizer.
+Result<std::vector<std::int64_t>> encode_plain(const text::Tokenizer& tokenizer,
+                                               std::string_view text);
 /// The tokens of a chat as the model reads it; its template writes the special ones.
 /// Fails: as the template and the tokenizer.
 Result<std::vector<std::int64_t>> encode_chat(const text::Tokenizer& tokenizer,

@@ -127,6 +127,35 @@ def samples(folder: Path) -> str:
     return ""
 
 
+def foretells(folder: Path) -> str:
+    """The perplexity of a text is that of numpy's probabilities, in windows that begin anew."""
+    tokenizer = small_tokenizer()
+    tiny = make("llama", seed=6, vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=40)
+    model, text = save(tiny, folder / "tiny"), folder / "text"
+    tokenizer.save(str(model / "tokenizer.json"))
+    text.write_text("the dog sat on the mat \u4e2d and saw the cat: " * 8)
+    ids = tokenizer.encode(text.read_text()).ids
+    windows = [ids[at : at + 40] for at in range(0, len(ids) - 1, 40)]
+    logs = []
+    for window in windows:
+        logits = logits_of(tiny, window)[:-1]
+        logits -= logits.max(-1, keepdims=True)
+        logs.extend((logits - np.log(np.exp(logits).sum(-1, keepdims=True)))[np.arange(len(window) - 1), window[1:]])
+    wanted = np.exp(-np.mean(logs))
+    for kept, off in (("f32", 1e-4), ("int8", 0.02)):
+        words = run_command("generate", model, "--perplexity", text, "--kv-cache", kept).split(" ", 2)
+        if words[2] != f"of {len(logs)} tokens in {len(windows)} windows of 40\n":
+            return f"{kept}: it says {words}"
+        if abs(float(words[1]) / wanted - 1) > off:
+            return f"{kept}: {words[1]}, expected {wanted:.4f}"
+    (folder / "short").write_text("t")
+    return first_wrong_refusal("generate", [
+        ((model, "--perplexity", folder / "short"), "short: the text has 1 token: none is foretold"),
+        ((model, "--perplexity", folder / "none"), "none"),
+        ((model, "text", "--perplexity", text), "--perplexity takes the text of its file, and no prompt"),
+    ])
+
+
 def keeps_files(folder: Path) -> str:
     """The tokenizer's files lie in the package as they are, and it runs as one without them does."""
     tiny = make("qwen2", seed=5)
@@ -144,12 +173,17 @@ def keeps_files(folder: Path) -> str:
     return "" if generate(package, PROMPT, "--max-tokens", "5") == greedy(tiny, PROMPT, 5) else "the tokens changed"
 
 
-def speaks(folder: Path) -> str:
-    """A prompt of text is answered by what the same tokens say, from the folder and from a package."""
+def small_tokenizer() -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     trainer = trainers.BpeTrainer(vocab_size=300, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
     tokenizer.train_from_iterator(["the cat sat on the mat, the dog saw the cat: \u00e9\u4e2d\u6587"] * 4, trainer)
+    return tokenizer
+
+
+def speaks(folder: Path) -> str:
+    """A prompt of text is answered by what the same tokens say, from the folder and from a package."""
+    tokenizer = small_tokenizer()
     tiny = make("llama", seed=6, vocab_size=tokenizer.get_vocab_size())
     model, package = save(tiny, folder / "tiny"), folder / "tiny.sluice"
     tokenizer.save(str(model / "tokenizer.json"))
@@ -195,7 +229,6 @@ def keeps_keys_in_fewer_bits(folder: Path) -> str:
     """No token is more than a rounding less likely than the best one; ONNX files have no such option."""
     tiny = make("llama", seed=9)
     prompt = np.random.default_rng(8).integers(0, 96, 70).tolist()
-    package = folder / "tiny.sluice"
     model = save(tiny, folder / "tiny")
     for kept, state in (("f16", "f16[P,2,32,16]"), ("int8", "i8[P,2,32,20]")):
         package = folder / f"{kept}.sluice"
@@ -232,6 +265,7 @@ def families_are_rounded(folder: Path) -> str:
 def an_interrupt_ends_a_long_prompt(folder: Path) -> str:
     """The prompt takes minutes; Ctrl-C ends it within the run of the model that it meets."""
     tiny = make("llama", seed=7, max_position_embeddings=200000)
+    package = folder / "tiny.sluice"
     run_command("compile", save(tiny, folder / "tiny"), "-o", package)
     prompt = ",".join(map(str, np.random.default_rng(1).integers(0, 10, 60000)))  # fits into one argument
     ids = ["--ids", prompt, "--threads", "1"]
@@ -291,7 +325,7 @@ def refuses(folder: Path) -> str:
 
 def main() -> int:
     cases = {name: (lambda folder, made=made: agrees(made(), folder)) for name, made in MODELS.items()}
-    return run_cases({**cases, "long prompts": long_prompts, "ends": ends, "samples": samples,
+    return run_cases({**cases, "long prompts": long_prompts, "ends": ends, "samples": samples, "foretells": foretells,
                       "keeps files": keeps_files, "speaks": speaks, "eight bits": eight_bits,
                       "keys in fewer bits": keeps_keys_in_fewer_bits, "families are rounded": families_are_rounded,
                       "Ctrl-C": an_interrupt_ends_a_long_prompt, "refuses": refuses})

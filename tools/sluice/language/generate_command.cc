@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <charconv>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -6,16 +9,21 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "generate/facts.h"
+#include "generate/generator.h"
 #include "generate/text/package_text.h"
 #include "generate/text/text_generator.h"
 #include "sluice/cli/command.h"
 #include "sluice/language/answer.h"
+#include "sluice/language/perplexity.h"
 #include "sluice/model/model_source.h"
 #include "text/tokenizer.h"
 
 namespace sluice::tool {
 namespace {
+
+constexpr std::int64_t kMaxTextBytes = std::int64_t{16} << 20;  ///< that a tokenizer takes
 
 class GenerateCommand : public Command {
  public:
@@ -32,11 +40,15 @@ class GenerateCommand : public Command {
     options
         .add("--ids", ids_, "The prompt as ids of tokens instead, 1,15043; the answer is ids, too")
         .separated_by_commas();
+    options.add("--perplexity", perplexity_path_,
+                "Say how well the model foretells the text of this file, instead of writing one: "
+                "the perplexity of its tokens in windows of 512");
     answer_.add_to(options);
     options.add_threads(loading_.num_threads, "Cores to use; 0 takes all");
   }
 
   Result<int> run() override {
+    if (!perplexity_path_.empty()) return print_perplexity();
     if (prompt_.empty() && ids_.empty())
       return invalid_argument("the prompt is empty: give the prompt as a text or by --ids");
     if (!prompt_.empty() && !ids_.empty())
@@ -61,6 +73,21 @@ class GenerateCommand : public Command {
   }
 
  private:
+  Result<int> print_perplexity() {
+    if (!prompt_.empty() || !ids_.empty())
+      return invalid_argument("--perplexity takes the text of its file, and no prompt");
+    const std::string text = SLUICE_TRY(read_text_file(perplexity_path_, kMaxTextBytes));
+    auto executable = SLUICE_TRY(open_model(options_));
+    SLUICE_TRY(generate::facts_of(executable.graph.metadata));
+    const auto tokenizer = SLUICE_TRY(generate::read_tokenizer(executable));
+    const auto model =
+        SLUICE_TRY(exec::LoadedModel::load(std::move(executable), backend_registry(), loading_));
+    auto generator = SLUICE_TRY(generate::Generator::create(model));
+    auto line = perplexity_line(generator, tokenizer, text);
+    fmt::print("{}\n", SLUICE_TRY(std::move(line).with_context(perplexity_path_)));
+    return 0;
+  }
+
   Result<std::vector<std::int64_t>> parse_ids() const {
     std::vector<std::int64_t> ids;
     for (const std::string& text : ids_) {
@@ -75,6 +102,7 @@ class GenerateCommand : public Command {
   }
 
   ModelOptions options_;
+  std::string perplexity_path_;
   std::string prompt_;
   std::vector<std::string> ids_;
   AnswerOptions answer_;
