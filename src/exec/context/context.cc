@@ -385,7 +385,7 @@ void Context::set_checkpoint(Checkpoint checkpoint) { state_->checkpoint = std::
 void Context::set_trace(RunTrace* trace) { state_->trace = trace; }
 
 Status Context::run() {
-  // Kernels for the host run on this thread. Outermost, so that it ends after all that may fail.
+  // Kernels for the host run on this thread. The scopes that may fail end before this one.
   const StayOn on_asked_cores(state_->model->segments.cpus);
   const MemoryScope scope(state_->memory);
   // An allocation beyond the budget throws std::bad_alloc, which becomes an error of this run.

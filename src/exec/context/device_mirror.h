@@ -30,9 +30,9 @@ class DeviceMirror {
   /// Declares that the segment uses `size_bytes` at `place`. Requires: an arena or binding place;
   /// not allocated.
   void add(const plan::Place& place, std::int64_t size_bytes);
-  /// Bytes of memory that all that was added needs.
+  /// Bytes that the added segments' tensors need.
   std::int64_t size_bytes() const;
-  /// Takes memory of the device for all that was added; `owner` has it in reports.
+  /// Takes memory of the device for the added tensors. Reports name `owner`.
   /// Fails: as MemoryPool::allocate.
   Status allocate(device::MemoryPool& memory, std::string_view owner);
 

@@ -49,6 +49,17 @@ Result<topology::MemoryLease> lease_slots(topology::MemoryBudget& budget,
   return topology::MemoryLease::reserve(budget, "slots", bytes);
 }
 
+/// Of the group's device, for the package and for the slots.
+Status lease_memory(CachedPackage& package, topology::MemoryBudget& budget, Model::Parts& parts) {
+  auto shared = package.reserve(budget, parts.info.footprint);
+  if (!shared.is_ok()) return too_large(shared.status(), parts.info.footprint);
+  auto slots = lease_slots(budget, parts.info.footprint);
+  if (!slots.is_ok()) return too_large(slots.status(), parts.info.footprint);
+  parts.shared_memory = std::move(*shared);
+  parts.memory = std::move(*slots);
+  return ok_status();
+}
+
 /// Of a segment; none for a model without operations, which has no segments.
 std::vector<terms::CoreRef> cores_of(const LoadPlan& plan, std::size_t segment) {
   return segment < plan.cores.size() ? plan.cores[segment] : std::vector<terms::CoreRef>();
@@ -242,13 +253,7 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   const auto executable = SLUICE_TRY(package->executable());
   parts.info.footprint = estimate_footprint(*executable, num_slots);
   parts.info.in_place_inputs = find_in_place_inputs(executable->graph);
-  topology::MemoryBudget& budget = *group->group().budget;
-  auto shared = package->reserve(budget, parts.info.footprint);
-  if (!shared.is_ok()) return too_large(shared.status(), parts.info.footprint);
-  auto slots = lease_slots(budget, parts.info.footprint);
-  if (!slots.is_ok()) return too_large(slots.status(), parts.info.footprint);
-  parts.shared_memory = std::move(*shared);
-  parts.memory = std::move(*slots);
+  SLUICE_TRY(lease_memory(*package, *group->group().budget, parts));
   auto placed = SLUICE_TRY(place(request, *package, backends_, options, stop));
   parts.placement = std::move(placed.model);
   parts.package = std::move(package);
