@@ -4,7 +4,7 @@
     scripts/checks/headers.py [--public]
 
 A header that some source includes before anything else, precompiled headers too, has shown it in the build,
-and is not tried again. With SLUICE_CHECK_SINCE="1 day ago", as in CI, only headers are tried that a commit since then
+and is not tried again. With SLUICE_CHECK_SINCE="6 hours ago", as in CI, only headers are tried that a commit since then
 changed, or whose own includes it changed. The public headers, which `--public` tries alone and without a build, compile with GCC and
 clang, as C++20 and the .h ones as C11, without a warning of -Wall -Wextra -Wpedantic -Wconversion. ccache, where it is
 installed, knows those that compiled in another clone.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """clang-tidy 14 over every source file but the tests, again only when what it reads has changed. With
-SLUICE_CHECK_SINCE="1 day ago", as in CI, only over sources that a commit changed since then.
+SLUICE_CHECK_SINCE="6 hours ago", as in CI, only over sources that a commit changed since then.
 
 Most of its time goes into headers, so sources are checked several at a time (units.py); if a unit has
 findings or does not compile, its sources are checked one by one.
