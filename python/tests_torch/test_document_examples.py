@@ -221,6 +221,8 @@ def test_the_module_examples_run(text: str, monkeypatch: pytest.MonkeyPatch, tmp
     names = run_example(text, monkeypatch, tmp_path)
     x = torch.rand(1, 1, 3, 3)
     assert_close(names["loaded"](x), names["model"](x).detach())
+    if text is WEIGHTS_APART:
+        assert names["loaded"]._loaded.opened["cores"] == [0], "the example moves it there"
 
 
 def test_the_note_on_separate_weights_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:

@@ -120,6 +120,21 @@ def test_limits_of_the_document_are_value_errors() -> None:
     sluice.torch.trace(model, X, partitioner_config=CONFIG(min_subgraph_size=3, max_subgraph_count=3))
 
 
+def test_the_smallest_part_decides_on_min_subgraph_size() -> None:
+    class Uneven(nn.Module):
+        """Three operators, one that stays in torch, and one more."""
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = (x + 1).relu() * 2
+            return torch.cdist(y, y).relu()
+
+    model = Uneven().eval()
+    assert parts_of(sluice.torch.trace(model, X, partitioner_config=CONFIG(min_subgraph_size=1))) == [
+        "sluice", "torch", "sluice"]
+    with pytest.raises(ValueError, match="a part in Sluice has 1 operators, less than min_subgraph_size 2"):
+        sluice.torch.trace(model, X, partitioner_config=CONFIG(min_subgraph_size=2))
+
+
 def test_half_of_the_operators_must_be_supported_by_default() -> None:
     class Distances(torch.nn.Module):
         """Five operators that stay in torch, and `supported` that do not."""

@@ -89,9 +89,10 @@ def test_all_mismatches_are_in_one_error() -> None:
 
 
 def test_inlined_weights_cannot_be_replaced() -> None:
-    traced = sluice.torch.trace(Normalized().eval(), X)
-    with pytest.raises(RuntimeError, match="trace with inline_weights=False"):
-        sluice.torch.replace_weights(traced, Normalized())
+    for trace in (sluice.torch.trace, sluice.torch.neuron.trace):
+        traced = trace(Normalized().eval(), X)
+        with pytest.raises(RuntimeError, match="trace with inline_weights=False"):
+            sluice.torch.replace_weights(traced, Normalized())
     with pytest.raises(ValueError, match='needs frontend="export"'):
         sluice.torch.trace(Normalized().eval(), X, inline_weights=False, frontend="torchscript")
 
