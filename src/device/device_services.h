@@ -54,8 +54,8 @@ class DeviceServiceTable {
   /// From now on until the result goes, something of this name may have memory and streams of the
   /// devices. Several may have one name.
   std::shared_ptr<const void> enter(const std::string& name);
-  /// Memory and streams under names that have all gone, and constants without a reader: a defect
-  /// of this program, or of a plug-in.
+  /// Memory and streams of names that nobody entered, and constants while no name is entered. Any
+  /// entry is a defect of this program or of a plug-in.
   std::vector<LeftBehind> left_on(const DeviceServices& device) const;
 
  private:

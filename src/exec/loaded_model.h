@@ -65,7 +65,7 @@ struct LoadOptions {
   /// take memory and streams there. Null: services of this load alone where a device cannot reach
   /// host memory; else kernels read all constants in the mapped file.
   std::shared_ptr<device::DeviceServiceTable> devices;
-  /// The name under which the devices' reports count memory and streams of contexts.
+  /// The name of the model in reports of the devices.
   std::string owner = "a model";
   /// Of random operators. Loads with one source, such as replicas, never draw the same numbers.
   /// Null: a source of the load's own, with a seed from the system.

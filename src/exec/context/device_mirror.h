@@ -32,7 +32,7 @@ class DeviceMirror {
   void add(const plan::Place& place, std::int64_t size_bytes);
   /// Bytes that the added segments' tensors need.
   std::int64_t size_bytes() const;
-  /// Takes memory of the device for the added tensors. Reports name `owner`.
+  /// Takes memory of the device for every region. Reports name `owner`.
   /// Fails: as MemoryPool::allocate.
   Status allocate(device::MemoryPool& memory, std::string_view owner);
 

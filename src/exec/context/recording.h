@@ -86,8 +86,8 @@ struct Recording {
 };
 
 /// Records the lists of a plan. `states`: those of the context, for its main subgraph; may be null.
-/// Fails: errors of the backends' command lists and of the devices' services; kResourceExhausted
-/// for a device that is too small; kUnimplemented for strings on a device without host memory.
+/// Fails: errors of the backends' lists and of the devices' services; kResourceExhausted for a
+///        device that is too small; kUnimplemented for strings on a device without host memory.
 Result<std::shared_ptr<RecordedLists>> record_lists(const ModelState& model,
                                                     const SubgraphCode& code,
                                                     std::shared_ptr<const RangePlan> plan,

@@ -41,22 +41,14 @@ Status too_large(const Status& status, const terms::Footprint& footprint) {
       RuntimeCode::kOutOfResources);
 }
 
-Result<topology::MemoryLease> lease_slots(topology::MemoryBudget& budget,
-                                          const terms::Footprint& footprint) {
+/// The memory of the model's footprint.
+Status reserve(topology::MemoryBudget& budget, CachedPackage& package, Model::Parts& parts) {
+  const terms::Footprint& footprint = parts.info.footprint;
+  parts.shared_memory = SLUICE_TRY(package.reserve(budget, footprint));
   const std::int64_t bytes = footprint.context_bytes * footprint.depth;
   // A category without bytes would still be listed in messages.
-  if (bytes == 0) return topology::MemoryLease();
-  return topology::MemoryLease::reserve(budget, "slots", bytes);
-}
-
-/// Of the group's device, for the package and for the slots.
-Status lease_memory(CachedPackage& package, topology::MemoryBudget& budget, Model::Parts& parts) {
-  auto shared = package.reserve(budget, parts.info.footprint);
-  if (!shared.is_ok()) return too_large(shared.status(), parts.info.footprint);
-  auto slots = lease_slots(budget, parts.info.footprint);
-  if (!slots.is_ok()) return too_large(slots.status(), parts.info.footprint);
-  parts.shared_memory = std::move(*shared);
-  parts.memory = std::move(*slots);
+  if (bytes == 0) return ok_status();
+  parts.memory = SLUICE_TRY(topology::MemoryLease::reserve(budget, "slots", bytes));
   return ok_status();
 }
 
@@ -253,7 +245,8 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   const auto executable = SLUICE_TRY(package->executable());
   parts.info.footprint = estimate_footprint(*executable, num_slots);
   parts.info.in_place_inputs = find_in_place_inputs(executable->graph);
-  SLUICE_TRY(lease_memory(*package, *group->group().budget, parts));
+  const Status reserved = reserve(*group->group().budget, *package, parts);
+  if (!reserved.is_ok()) return too_large(reserved, parts.info.footprint);
   auto placed = SLUICE_TRY(place(request, *package, backends_, options, stop));
   parts.placement = std::move(placed.model);
   parts.package = std::move(package);

@@ -100,7 +100,7 @@ Result<CachedPackage::Placed> CachedPackage::place(const backend::BackendRegistr
 Result<std::shared_ptr<const CachedPackage::Leases>> CachedPackage::reserve(
     topology::MemoryBudget& budget, const terms::Footprint& footprint) {
   const std::lock_guard lock(lease_mutex_);
-  // A budget outlives its leases, so that an address with a living lease means one budget.
+  // Leases end before their budget does, so that an address means one budget.
   std::erase_if(leases_, [](const auto& entry) { return entry.second.expired(); });
   if (const auto known = leases_.find(&budget); known != leases_.end()) {
     if (auto leases = known->second.lock()) return leases;

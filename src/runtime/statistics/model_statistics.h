@@ -56,7 +56,7 @@ struct RequestTimes {
   std::int64_t compute_ns = 0;
   std::int64_t total_ns = 0;
   std::int64_t copy_out_ns = 0;  ///< of `copy_ns`, that of outputs
-  bool has_copies = false;       ///< as stages of their own, which alone can be timed
+  bool has_copies = false;       ///< the request had a stage for copies
 };
 
 /// Cores on which a lane of a pipeline runs.
