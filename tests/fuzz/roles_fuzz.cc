@@ -183,7 +183,7 @@ class Play {
     using Who = service::RoleRule::Who;
     options.roles.clear();
     const auto add = [&](Who who, std::int64_t id, const std::optional<Bits>& bits_of_rule) {
-      if (bits_of_rule) options.roles.push_back({who, id, roles_of(*bits_of_rule)});
+      if (bits_of_rule) options.roles.push_back({who, id, {}, roles_of(*bits_of_rule)});
     };
     add(Who::kUser, kFirstUser, rules_.first_user);
     add(Who::kGroup, kGroup, rules_.second_group);
