@@ -108,9 +108,9 @@ ModelCounts count(const terms::ModelStatistics& statistics) {
   counts.success.count += kept.hits;
   counts.success.ns = statistics.total.sum_ns + kept.hit_ns;
   counts.queue = {statistics.queue.count, statistics.queue.sum_ns};
-  counts.copy_in = {statistics.copy.count, statistics.copy.sum_ns - statistics.copy_out_ns};
+  counts.copy_in = {statistics.compute.count, statistics.copy.sum_ns - statistics.copy_out_ns};
   counts.compute = {statistics.compute.count, statistics.compute.sum_ns};
-  counts.copy_out = {statistics.copy.count, statistics.copy_out_ns};
+  counts.copy_out = {statistics.compute.count, statistics.copy_out_ns};
   std::int64_t rows = 0;
   for (const terms::RunCount& run : statistics.runs) {
     counts.runs += run.count;
