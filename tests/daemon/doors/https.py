@@ -129,7 +129,8 @@ def expired_certificates_are_refused_on_both_sides(folder: Path) -> None:
 
 
 def certificates_of_clients_open_the_door_and_give_roles(folder: Path) -> None:
-    authority, stranger = Authority(folder, "ca"), Authority(folder, "stranger")
+    (folder / "strange").mkdir()  # a certificate of the same name is another file
+    authority, stranger = Authority(folder, "ca"), Authority(folder / "strange", "ca")
     with serving(folder, authority.sign("server"), "-g", "localhost:0", "--tls-client-ca", str(authority.ca), "--roles",
                  "certificate:scraper=monitor", "--roles", "certificate:sender=inference") as daemon:
         scraper, sender = authority.sign("scraper"), authority.sign("sender")

@@ -79,7 +79,7 @@ def errors_say_what_to_do(folder: Path) -> None:
             holds(sluice.refusal("perf", "nobody", door, address), "nobody")
     holds(sluice.refusal("perf", "digits", "--http", f"unix:{folder}/none"), "none: the server: No such file")
     holds(sluice.refusal("perf", "digits", "--concurrency", "0"), "1:16:5")
-    holds(sluice.refusal("perf", "digits", "--http", "localhost:1", "--ca", "x"), "TLS")
+    holds(sluice.refusal("perf", "digits", "--http", "localhost:1", "--ca", "x"), 'cannot open "x"')
 
 
 if __name__ == "__main__":
