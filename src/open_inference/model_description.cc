@@ -108,6 +108,7 @@ ModelCounts count(const terms::ModelStatistics& statistics) {
   counts.success.count += kept.hits;
   counts.success.ns = statistics.total.sum_ns + kept.hit_ns;
   counts.queue = {statistics.queue.count, statistics.queue.sum_ns};
+  // Every request has these for the protocol, also one without a stage for copies.
   counts.copy_in = {statistics.compute.count, statistics.copy.sum_ns - statistics.copy_out_ns};
   counts.compute = {statistics.compute.count, statistics.compute.sum_ns};
   counts.copy_out = {statistics.compute.count, statistics.copy_out_ns};
