@@ -130,6 +130,19 @@ def metrics_are_served_only_if_configured(folder: Path) -> None:
         holds(daemon.said(), "listening on")
 
 
+def functions_of_one_package_count_its_constants_once(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    with Daemon(folder / "d", "--metrics", "localhost:0") as daemon:
+        sluice, held = at(daemon), []
+        for name in ("one", "two"):
+            sluice.text("deploy", package, "--name", name)
+            sluice.text("infer", name, "--input", "image=zeros")
+            held.append({key: value for key, value in samples(get(daemon)[2]).items()
+                         if key.startswith("sluice_device_memory_bytes{") and "constants" in key})
+        assert sum(held[0].values()) > 0, held
+        same(held[1], held[0])
+
+
 if __name__ == "__main__":
     sys.exit(prove([
         requests_are_counted,
@@ -139,4 +152,5 @@ if __name__ == "__main__":
         other_paths_and_methods_are_refused,
         silent_client_does_not_block_shutdown,
         metrics_are_served_only_if_configured,
+        functions_of_one_package_count_its_constants_once,
     ]))
