@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import PATIENCE, Daemon, running
+from conftest import PATIENCE, Daemon, eventually, running
 
 grpcclient = pytest.importorskip("tritonclient.grpc")
 httpclient = pytest.importorskip("tritonclient.http")
@@ -63,7 +63,8 @@ def test_clients_that_trust_the_authority_are_served(tmp_path: pathlib.Path, pac
     with serving(tmp_path, package, authority) as daemon:
         address = grpc_of(daemon)
         with client_of(address, authority) as client:
-            assert client.is_server_ready() and ask(client, "m") == 3
+            eventually(client.is_server_ready)  # once the repository is read
+            assert ask(client, "m") == 3
             answers: queue.Queue[tuple[Any, Any]] = queue.Queue()
             client.start_stream(lambda result, error: answers.put((result, error)))
             given = grpcclient.InferInput("x", [200_000, 2], "FP32")  # more than a record of TLS
@@ -83,6 +84,7 @@ def test_a_daemon_may_ask_clients_for_certificates(tmp_path: pathlib.Path, packa
     with serving(tmp_path, package, authority, "--tls-client-ca", str(authority.ca)) as daemon:
         address = grpc_of(daemon)
         with client_of(address, authority, authority.sign("client")) as client:
+            eventually(client.is_server_ready)
             assert ask(client, "m") == 3
         assert is_refused(client_of(address, authority))
         assert is_refused(client_of(address, authority, stranger.sign("other")))
@@ -102,6 +104,7 @@ def test_http_has_the_same_certificates(tmp_path: pathlib.Path, package: Package
 
     with serving(tmp_path, package, authority, "--tls-client-ca", str(authority.ca)) as daemon:
         with http_client(daemon, own) as client:
+            eventually(client.is_server_ready)
             for count in (1, 1_000_000):  # of many records of TLS
                 given = httpclient.InferInput("x", [count, 2], "FP32")
                 given.set_data_from_numpy(np.ones((count, 2), np.float32))
