@@ -25,6 +25,7 @@ class ByteStream {
       boost::beast::basic_stream<Protocol,
                                  boost::asio::strand<boost::asio::io_context::executor_type>>;
   using Socket = Plain::socket_type;
+  // NOLINTNEXTLINE(readability-identifier-naming): Asio's name
   using executor_type = Plain::executor_type;
 
   explicit ByteStream(const executor_type& executor) : plain_(executor) {}

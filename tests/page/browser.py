@@ -96,6 +96,7 @@ class Browser:
 
     def __init__(self, width: int = 1280, height: int = 900) -> None:
         self.problems: list[str] = []
+        self._is_cut = False  # something was not loaded because of others
         self.asked: list[str] = []
         self._program = Chromium.shared()
         self._context = self._program.call("Target.createBrowserContext")["browserContextId"]
@@ -123,6 +124,8 @@ class Browser:
             self.problems.append(details.get("exception", {}).get("description", details["text"]))
         elif method == "Runtime.consoleAPICalled" and about["type"] in ("error", "warning", "assert"):
             self.problems.append(" ".join(str(one.get("value", one)) for one in about["args"]))
+        elif method == "Log.entryAdded" and "ERR_NETWORK_CHANGED" in about["entry"]["text"]:
+            self._is_cut = True
         elif method == "Log.entryAdded" and about["entry"]["level"] in ("error", "warning"):
             self.problems.append(f"{about['entry']['text']} {about['entry'].get('url', '')}")
         elif method == "Network.requestWillBeSent":
@@ -137,8 +140,12 @@ class Browser:
         self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def open(self, url: str) -> None:
-        self._call("Page.navigate", url=url)
-        self.wait_for("document.readyState === 'complete'")
+        """Again if another test added or removed a network interface meanwhile: Chromium then drops what it loads."""
+        self._is_cut = True
+        while self._is_cut:
+            self._is_cut = False
+            self._call("Page.navigate", url=url)
+            self.wait_for("document.readyState === 'complete'")
 
     def run(self, script: str):
         """The value of an expression in the page; of a promise, what it resolves to."""
