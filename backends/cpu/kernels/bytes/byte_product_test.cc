@@ -118,6 +118,28 @@ TEST(ByteProduct, IsTheSameOnEveryInstructionSet) {
   }
 }
 
+/// A row times the columns of a panel, all with scales of 1 and no corrections.
+template <typename Multiply>
+std::vector<float> product_of_row(const std::vector<std::uint8_t>& a,
+                                  const std::vector<std::int8_t>& b, Multiply multiply) {
+  const std::size_t width = b.size() / a.size();
+  const std::vector<float> ones(width, 1);
+  const std::vector<std::int32_t> zeros(width);
+  std::vector<float> result(width);
+  ByteTile tile;
+  tile.a = a.data();
+  tile.a_row = static_cast<std::int64_t>(a.size());
+  tile.b = b.data();
+  tile.groups = tile.a_row / kByteGroup;
+  tile.row_scales = ones.data();
+  tile.column_scales = ones.data();
+  tile.corrections = zeros.data();
+  tile.columns = static_cast<std::int64_t>(width);
+  tile.c = result.data();
+  multiply(tile);
+  return result;
+}
+
 TEST(ByteProduct, InstructionSetExtensionGivesEqualSums) {
   const ByteTileSet& fast = byte_tiles(active_isa());
   const ByteTileSet& plain = *SLUICE_CPU_PICK(active_isa(), kByteTiles);
@@ -129,23 +151,8 @@ TEST(ByteProduct, InstructionSetExtensionGivesEqualSums) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::uint8_t>(i % 3 == 0 ? 255 : i);
   for (std::size_t i = 0; i < b.size(); ++i)
     b[i] = static_cast<std::int8_t>(i % 5 == 0 ? -128 : i % 128);
-  const std::vector<float> ones(width, 1);
-  const std::vector<std::int32_t> zeros(width);
-  std::vector<float> results[2] = {std::vector<float>(width), std::vector<float>(width)};
-  ByteTile tile;
-  tile.a = a.data();
-  tile.a_row = kDepth;
-  tile.b = b.data();
-  tile.groups = kDepth / kByteGroup;
-  tile.row_scales = ones.data();
-  tile.column_scales = ones.data();
-  tile.corrections = zeros.data();
-  tile.columns = fast.width;
-  tile.c = results[0].data();
-  fast.find(1, fast.width, false)(tile);
-  tile.c = results[1].data();
-  plain.find(1, fast.width, false)(tile);
-  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(product_of_row(a, b, fast.find(1, fast.width, false)),
+            product_of_row(a, b, plain.find(1, fast.width, false)));
 }
 
 /// The sum of the products of one column.
@@ -172,20 +179,7 @@ TEST(ByteProduct, NarrowPanelsGiveExactSumsAtTheirLimit) {
     }
     const auto is_narrow = SLUICE_CPU_PICK(isa, is_narrow_panel);
     ASSERT_TRUE(is_narrow(b.data(), static_cast<std::int64_t>(b.size())));
-    const std::vector<float> ones(width, 1);
-    const std::vector<std::int32_t> zeros(width);
-    std::vector<float> result(width);
-    ByteTile tile;
-    tile.a = a.data();
-    tile.a_row = kDepth;
-    tile.b = b.data();
-    tile.groups = kDepth / kByteGroup;
-    tile.row_scales = ones.data();
-    tile.column_scales = ones.data();
-    tile.corrections = zeros.data();
-    tile.columns = set.width;
-    tile.c = result.data();
-    set.find(1, set.width, true)(tile);
+    const std::vector<float> result = product_of_row(a, b, set.find(1, set.width, true));
     for (std::size_t j = 0; j < width; ++j) {
       EXPECT_EQ(result[j], static_cast<float>(column_sum(a, b, width, j))) << isa_name(isa);
     }
