@@ -273,6 +273,16 @@ def of_best_process(systems: dict, is_joining: bool, options) -> tuple[float, st
     return rates["functions"]["rate"] / rates[best]["rate"], best
 
 
+def best_rates(curves: dict, options) -> load_plot.Rates:
+    """Of functions and a process each: the best rates one by one and joined, 0 where no request was in time."""
+    def rate(points: list[dict]) -> float:
+        best = best_rate(points, options)
+        return best["rate"] if best else 0.0
+
+    return {pattern: {name.removesuffix(", a process each"): (rate(systems[name]), rate(systems[f"{name}, joining"]))
+                      for name in ["functions", *PROCESSES]} for pattern, systems in curves.items()}
+
+
 def print_goals(results: dict, options) -> None:
     """The goals of functions, each against the best process, and what no function can get beyond."""
     print("\n| functions beside the best process each | goal | reached | limit |\n|---|--:|--:|---|")
@@ -335,7 +345,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))
     if options.plot and "throughput" in results:
-        load_plot.draw(results["throughput"], options.deadline_ms, options.plot)
+        load_plot.draw(best_rates(results["throughput"], options), options.plot)
 
 
 if __name__ == "__main__":

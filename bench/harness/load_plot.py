@@ -1,95 +1,76 @@
-"""Draws 99th percentiles over the rate of requests, a panel per trace, as SVG: panels share the axis of rates."""
+"""Draws the highest rates of several systems as SVG: a panel per trace, two bars per system, for requests one by one and joined."""
 
 from __future__ import annotations
 
-import math
-from operator import itemgetter
 from pathlib import Path
 
 # Two thirds of this size, which a phone's width leaves, keep the text readable.
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, GAP = 538, 190, 88, 24, 36, 34
-FONT, ROW, COLUMN = 14, 21, 298
-COLOURS = ["#2a78b5", "#7cb5dd", "#3b8a57", "#d1495b", "#8a5fb0", "#7a7a7a", "#e0902f", "#b5a642"]
-LOW_MS, HIGH_MS = 0.5, 2000
+LABELS, BARS, NUMBERS, MARGIN = 178, 390, 62, 10
+BAR, PAIR, HEAD, GAP, AXIS = 13, 36, 26, 14, 46
+FONT, SMALL = 14, 12
+OURS, THEIRS = ("#2a78b5", "#9cc7e6"), ("#6b7280", "#c3c8cf")  # one by one, joined
+STEPS = (1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
 
-
-def style_of(index: int) -> str:
-    """The style of the system with this number: colours come again as broken lines."""
-    dashes = ' stroke-dasharray="5 3"' if index >= len(COLOURS) else ""
-    return f'stroke="{COLOURS[index % len(COLOURS)]}" stroke-width="2"{dashes}'
-
-
-def line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {style}/>'
+Rates = dict[str, dict[str, tuple[float, float]]]
 
 
 def text(x: float, y: float, words: str, more: str = "") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" {more}>{words}</text>'
 
 
-class Axes:
-    """Logarithmic axes: rates from left to right, the same in all panels, milliseconds upwards from a panel's `top`."""
+def box(x: float, y: float, width: float, height: float, colour: str) -> str:
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>'
 
-    def __init__(self, rates: list[float]) -> None:
-        self.low, self.high = min(rates), max(rates)
+
+class Axis:
+    """Requests per second from left to right, from 0, the same in all panels."""
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+        self.step = next((step for step in STEPS if most / step <= 4), STEPS[-1])
 
     def x(self, rate: float) -> float:
-        return LEFT + WIDTH * math.log(rate / self.low) / max(math.log(self.high / self.low), 1e-9)
+        return LABELS + BARS * rate / self.most
 
-    def y(self, top: float, milliseconds: float) -> float:
-        value = min(max(milliseconds, LOW_MS), HIGH_MS)
-        return top + HEIGHT * (1 - math.log(value / LOW_MS) / math.log(HIGH_MS / LOW_MS))
-
-    def decades(self) -> range:
-        return range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
+    def ticks(self) -> range:
+        return range(0, int(self.most) + 1, self.step)
 
 
-def panel(axes: Axes, top: float, pattern: str, systems: dict, deadline_ms: float) -> list[str]:
-    middle = top + HEIGHT / 2
-    parts = [text(LEFT, top - 8, f"{pattern} trace", 'font-weight="bold"'),
-             text(0, 0, "99th percentile", f'text-anchor="middle" transform="translate(18 {middle:.1f}) rotate(-90)"')]
-    for tick in (1, 10, 100, 1000):
-        y = axes.y(top, tick)
-        parts += [line(LEFT, y, LEFT + WIDTH, y, 'stroke="#ddd"'),
-                  text(LEFT - 6, y + 5, f"{tick / 1000:g} s" if tick >= 1000 else f"{tick} ms", 'text-anchor="end"')]
-    parts += [line(axes.x(10**exponent), top, axes.x(10**exponent), top + HEIGHT, 'stroke="#ddd"')
-              for exponent in axes.decades()]
-    y = axes.y(top, deadline_ms)
-    parts += [line(LEFT, y, LEFT + WIDTH, y, 'stroke="#000" stroke-dasharray="4 3"'),
-              text(LEFT + 4, y - 5, f"deadline: {deadline_ms:g} ms")]
-    for index, points in enumerate(systems.values()):
-        places = " ".join(f"{axes.x(p['rate']):.1f},{axes.y(top, p['p99_ms']):.1f}"
-                          for p in sorted(points, key=itemgetter("rate")))
-        parts.append(f'<polyline points="{places}" fill="none" {style_of(index)}/>')
+def panel(axis: Axis, top: float, trace: str, systems: dict[str, tuple[float, float]]) -> list[str]:
+    bottom = top + HEAD + PAIR * len(systems)
+    parts = [text(MARGIN, top + FONT, f"{trace} trace", 'font-weight="bold"')]
+    parts += [f'<line x1="{axis.x(tick):.1f}" y1="{top + HEAD - 4:.1f}" x2="{axis.x(tick):.1f}" y2="{bottom - 4:.1f}" '
+              'stroke="#ddd"/>' for tick in axis.ticks()]
+    for row, (name, rates) in enumerate(systems.items()):
+        y = top + HEAD + PAIR * row
+        parts.append(text(LABELS - 8, y + BAR + 4, name, 'text-anchor="end"'))
+        for bar, rate in enumerate(rates):
+            place = y + bar * (BAR + 1)
+            parts += [box(LABELS, place, axis.x(rate) - LABELS, BAR, (OURS if row == 0 else THEIRS)[bar]),
+                      text(axis.x(rate) + 4, place + BAR - 2, f"{rate:,.0f}", f'font-size="{SMALL}"')]
     return parts
 
 
-def legend(y: float, names: list[str]) -> list[str]:
+def legend(y: float) -> list[str]:
     parts: list[str] = []
-    rows = (len(names) + 1) // 2
-    for index, name in enumerate(names):
-        x, row = 14 + COLUMN * (index // rows), y + ROW * (index % rows)
-        parts += [line(x, row - 5, x + 22, row - 5, style_of(index)), text(x + 28, row, name)]
+    for bar, (x, words) in enumerate(((LABELS, "one by one"), (LABELS + 130, "joined, up to 16 a run"))):
+        parts += [box(x, y - BAR + 2, BAR, BAR, OURS[bar]), box(x + BAR, y - BAR + 2, BAR, BAR, THEIRS[bar]),
+                  text(x + 2 * BAR + 6, y, words)]
     return parts
 
 
-def draw(curves: dict, deadline_ms: float, path: Path) -> None:
-    """`curves`: by trace and system, points with "rate" and "p99_ms". Leaves out systems that missed every deadline at
-    the lowest rate: one point makes no line."""
-    lines = [name for name in next(iter(curves.values())) if any(len(systems[name]) > 1 for systems in curves.values())]
-    curves = {pattern: {name: systems[name] for name in lines} for pattern, systems in curves.items()}
-    axes = Axes([point["rate"] for systems in curves.values() for points in systems.values() for point in points])
+def draw(rates: Rates, path: Path) -> None:
+    """`rates`: by trace and system, requests per second one by one and joined, 0 for a system that met no deadline. Every
+    trace has the same systems; the first one is ours."""
+    axis = Axis(max(max(pair) for systems in rates.values() for pair in systems.values()))
     parts: list[str] = []
-    bottom = 0.0
-    for number, (pattern, systems) in enumerate(curves.items()):
-        top = TOP + number * (HEIGHT + GAP)
-        parts += panel(axes, top, pattern, systems, deadline_ms)
-        bottom = top + HEIGHT
-    parts += [text(axes.x(10**exponent), bottom + 20, f"{10**exponent:,}", 'text-anchor="middle"')
-              for exponent in axes.decades()]
-    parts.append(text(LEFT + WIDTH / 2, bottom + 42, "requests per second", 'text-anchor="middle"'))
-    parts += legend(bottom + 76, lines)
-    width, height = LEFT + WIDTH + RIGHT, bottom + 76 + ROW * ((len(lines) + 1) // 2)
+    top = float(MARGIN)
+    for trace, systems in rates.items():
+        parts += panel(axis, top, trace, systems)
+        top += HEAD + PAIR * len(systems) + GAP
+    parts += [text(axis.x(tick), top, f"{tick:,}", f'text-anchor="middle" font-size="{SMALL}"') for tick in axis.ticks()]
+    parts += [text(LABELS + BARS / 2, top + 20, "requests per second", 'text-anchor="middle"'), *legend(top + AXIS)]
+    width, height = LABELS + BARS + NUMBERS, top + AXIS + MARGIN
     head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:.0f}" '
             f'viewBox="0 0 {width} {height:.0f}" font-family="system-ui, \'DejaVu Sans\', sans-serif" font-size="{FONT}">')
     path.write_text("\n".join([head, '<rect width="100%" height="100%" fill="white" rx="8"/>', *parts, "</svg>\n"]))
