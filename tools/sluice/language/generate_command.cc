@@ -1,7 +1,10 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,11 +46,15 @@ class GenerateCommand : public Command {
     options.add("--perplexity", perplexity_path_,
                 "Say how well the model foretells the text of this file, instead of writing one: "
                 "the perplexity of its tokens in windows of 512");
+    options.flag("--check", is_check_,
+                 "Compare tokens and likeliest answers with those of transformers, instead of "
+                 "writing a text; by python3, or the Python that SLUICE_PYTHON names");
     answer_.add_to(options);
     options.add_threads(loading_.num_threads, "Cores to use; 0 takes all");
   }
 
   Result<int> run() override {
+    if (is_check_) return become_check();
     if (!perplexity_path_.empty()) return print_perplexity();
     if (prompt_.empty() && ids_.empty())
       return invalid_argument("the prompt is empty: give the prompt as a text or by --ids");
@@ -73,6 +80,21 @@ class GenerateCommand : public Command {
   }
 
  private:
+  /// Becomes python/sluice/checks/language.py. Returns only if it cannot.
+  Result<int> become_check() {
+    if (!prompt_.empty() || !ids_.empty() || !perplexity_path_.empty())
+      return invalid_argument("--check has texts of its own, and takes no prompt");
+    const char* const named = std::getenv("SLUICE_PYTHON");  // NOLINT(concurrency-mt-unsafe)
+    std::string python = named != nullptr && *named != '\0' ? named : "python3";
+    std::string module = "sluice.checks.language";
+    char dash_m[] = "-m";
+    char* const words[] = {python.data(), dash_m, module.data(), options_.path.data(), nullptr};
+    execvp(words[0], words);
+    return make_error(Code::kUnavailable,
+                      "{}: {}; --check needs Python with sluice, torch and transformers", python,
+                      std::generic_category().message(errno));
+  }
+
   Result<int> print_perplexity() {
     if (!prompt_.empty() || !ids_.empty())
       return invalid_argument("--perplexity takes the text of its file, and no prompt");
@@ -103,6 +125,7 @@ class GenerateCommand : public Command {
 
   ModelOptions options_;
   std::string perplexity_path_;
+  bool is_check_ = false;
   std::string prompt_;
   std::vector<std::string> ids_;
   AnswerOptions answer_;
