@@ -274,7 +274,7 @@ def of_best_process(systems: dict, is_joining: bool, options) -> tuple[float, st
 
 
 def best_rates(curves: dict, options) -> load_plot.Rates:
-    """Of functions and a process each: the best rates one by one and joined, 0 where no request was in time."""
+    """The best rates of functions and of a process each, one by one and joined; 0 where no request was in time."""
     def rate(points: list[dict]) -> float:
         best = best_rate(points, options)
         return best["rate"] if best else 0.0

@@ -238,7 +238,7 @@ def with_children(processes: list[int]) -> set[int]:
 
 
 def pss_mib(processes: list[int]) -> float | None:
-    """None where the kernel does not tell."""
+    """None where the kernel has no figures for a process."""
     total = 0
     for process in with_children(processes):
         folder = Path(f"/proc/{process}")
@@ -308,7 +308,7 @@ def copies(machine: Machine) -> tuple[Report, list[str]]:
 
 
 def behind_a_fault(machine: Machine, kind: str) -> tuple[str, str]:
-    """What a guest is told of its fault, and what the next one says, once the proxy has made a new context."""
+    """The error of a guest that faults, and the answer of the next guest, in a new context of the proxy."""
     try:
         told = machine.guest.run(machine.measured, "fault", kind)
     except PartError as error:
