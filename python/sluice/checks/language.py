@@ -55,7 +55,7 @@ class Checked:
         self._ours: Model = load(folder)
 
     def texts(self) -> Iterator[tuple[str, str | None]]:
-        """Each check: what it is of, and the difference, if there is one."""
+        """The name of each check with the difference that it found, or None."""
         for text in TEXTS:
             ids = self._tokenizer(text)["input_ids"]
             yield f"ids of {shown(text)}", first_difference(self._ours.tokenizer.encode(text), ids, "id")
