@@ -1,3 +1,6 @@
+// Names and shapes of the objects are those that Triton gives its messages ModelMetadata,
+// ModelConfig and ModelStatistics in JSON: its clients read them by name.
+
 #include "http/open_inference/model_json.h"
 
 #include <nlohmann/json.hpp>
@@ -79,6 +82,7 @@ json control_json(const terms::SequenceControl& control) {
   json made = {{"kind", control.kind == Kind::kStart   ? "CONTROL_SEQUENCE_START"
                         : control.kind == Kind::kReady ? "CONTROL_SEQUENCE_READY"
                                                        : "CONTROL_SEQUENCE_END"}};
+  // Triton has a pair per type, and the false value first; exactly one pair may be present.
   if (control.element == ir::ElementType::kI32) {
     made["int32_false_true"] = {static_cast<std::int32_t>(control.false_value),
                                 static_cast<std::int32_t>(control.true_value)};
@@ -136,7 +140,7 @@ json steps_json(const std::vector<terms::EnsembleStep>& steps) {
   json list = json::array();
   for (const terms::EnsembleStep& step : steps) {
     list.push_back({{"model_name", step.model},
-                    {"model_version", step.version.value_or(-1)},
+                    {"model_version", step.version.value_or(-1)},  // -1: the policy's choice
                     {"input_map", map_json(step.inputs)},
                     {"output_map", map_json(step.outputs)}});
   }

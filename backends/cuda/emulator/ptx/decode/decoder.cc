@@ -1,3 +1,7 @@
+// The words behind an opcode are modifiers, mostly in any order. A decoder takes the ones that it
+// knows, and finish() refuses what is left: no modifier is passed over, because each may change
+// what the instruction does.
+
 #include "emulator/ptx/decode/decoder.h"
 
 #include <bit>
@@ -82,6 +86,7 @@ Place Decoder::number_source(const Operand& operand, Type type) {
     const auto single = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
     bits = std::bit_cast<std::uint64_t>(static_cast<double>(single));
   }
+  // A predicate has a bit per lane of the warp.
   if (type == Type::kPred) bits = bits != 0 ? 0xffffffffu : 0;
   return builder_.number(bits, is_wide(type));
 }
@@ -180,6 +185,8 @@ void Decoder::emit() {
     instruction.is_negated = statement_.is_guard_negated;
     instruction.guard = symbol->place;
   }
+  // Names are for error messages alone. Equal neighbours share one; a search through all would make
+  // decoding quadratic.
   if (program.opcodes.empty() || program.opcodes.back() != statement_.opcode) {
     program.opcodes.emplace_back(statement_.opcode);
   }

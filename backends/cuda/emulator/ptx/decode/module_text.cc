@@ -1,3 +1,7 @@
+// Reads the directives of a module; the statements of a kernel's body are split here and decoded
+// elsewhere. The text comes from a guest or a package and may be hostile: every count below is
+// bounded before anything grows with it.
+
 #include "emulator/ptx/decode/module_text.h"
 
 #include <bit>
@@ -81,6 +85,8 @@ void ModuleReader::read_target() {
     const Token token = lexer_.take();
     if (token.text.substr(0, 3) != "sm_") continue;
     module_.architecture = 0;
+    // Up to three digits: the letter of sm_90a says which features are used, and decoding meets
+    // those by name.
     for (const char c : token.text.substr(3, 3)) {
       if (c >= '0' && c <= '9') module_.architecture = module_.architecture * 10 + (c - '0');
     }
@@ -150,6 +156,7 @@ void ModuleReader::append(Variable* variable, Type type) {
     bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
   }
   if (is_negative) {
+    // Two's complement for integers; the sign bit of the type for floats, so that -0 stays.
     bits = number.kind == Number::Kind::kInteger
                ? 0 - bits
                : bits ^ std::uint64_t{1} << (8 * size_of(type) - 1);
