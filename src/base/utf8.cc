@@ -49,6 +49,12 @@ bool is_same_word(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
+std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  return text;
+}
+
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kSpaces = " \t";
   text.remove_prefix(std::min(text.find_first_not_of(kSpaces), text.size()));

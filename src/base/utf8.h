@@ -20,6 +20,8 @@ std::string shown(std::string_view text, std::size_t max_bytes = 64);
 
 /// Whether the texts differ at most in upper and lower case.
 bool is_same_word(std::string_view a, std::string_view b);
+/// A text without the byte order mark that editors of other systems write before it.
+std::string_view without_mark(std::string_view text);
 /// Without the spaces and tabs at its ends.
 std::string_view trimmed(std::string_view text);
 

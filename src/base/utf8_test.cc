@@ -44,5 +44,15 @@ TEST(Names, ArePrintableAndShort) {
   }
 }
 
+TEST(ByteOrderMark, IsLeftOutAtTheStartAlone) {
+  EXPECT_EQ(without_mark("\xEF\xBB\xBF"
+                         "a"),
+            "a");
+  EXPECT_EQ(without_mark("\xEF\xBB\xBF"), "");
+  EXPECT_EQ(without_mark("a\xEF\xBB\xBF"), "a\xEF\xBB\xBF");
+  EXPECT_EQ(without_mark("\xEF\xBB"), "\xEF\xBB");
+  EXPECT_EQ(without_mark(""), "");
+}
+
 }  // namespace
 }  // namespace sluice

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "fleet/service_times.h"
 #include "perf/arrival_times.h"
 #include "telemetry/traffic_file.h"
@@ -199,6 +200,7 @@ double Trace::seconds() const {
 }
 
 Result<Trace> parse_trace(std::string_view text) {
+  text = without_mark(text);
   const std::string_view head = take_line(text);
   const auto* const found = std::ranges::find(kHeads, head);
   if (found == std::end(kHeads)) {

@@ -19,8 +19,9 @@ using ::testing::HasSubstr;
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 TEST(Trace, LinesAreSortedByTheirTime) {
-  const auto trace =
-      parse_trace("arrival_s,model,rows,deadline_s\n1.5,b,2,0.1\r\n0,a,1,0\n\n1,b,3,1e-3");
+  const auto trace = parse_trace(
+      "\xEF\xBB\xBF"
+      "arrival_s,model,rows,deadline_s\n1.5,b,2,0.1\r\n0,a,1,0\n\n1,b,3,1e-3");
   ASSERT_TRUE(trace.is_ok()) << trace.status().to_string();
   EXPECT_THAT(trace->models, ElementsAre("b", "a"));
   ASSERT_EQ(trace->arrivals.size(), 3U);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "grammar/rules/scanner.h"
 #include "text/unicode/characters.h"
 
@@ -208,7 +209,7 @@ Result<Rules> read_gbnf(std::string_view text) {
                             kMaxGrammarBytes);
   }
   SLUICE_TRY(text::check_utf8(text));
-  return GbnfReader(text).read();
+  return GbnfReader(without_mark(text)).read();
 }
 
 }  // namespace sluice::grammar

@@ -36,6 +36,13 @@ TEST(Gbnf, ReadsTextsClassesGroupsAndRepetitions) {
   }
 }
 
+TEST(Gbnf, BeginsBehindAByteOrderMark) {
+  EXPECT_TRUE(
+      fits("\xEF\xBB\xBF"
+           "root ::= \"a\"",
+           "a"));
+}
+
 TEST(Gbnf, ReadsCharactersByTheirBytes) {
   const std::string grammar = R"(root ::= [^a-z\u00e9\U0001F600] . "\x41\t\"\\" [\]\-])";
   EXPECT_TRUE(fits(grammar,

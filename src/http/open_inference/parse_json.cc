@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/utf8.h"
 #include "http/open_inference/json_elements.h"
 
 namespace sluice::http {
@@ -68,8 +69,7 @@ bool has_no_number(std::string_view body) {
 
 Result<simdjson::dom::element> parse_json(simdjson::dom::parser& parser, std::string_view text) {
   // RFC 8259, 8.1: a reader may pass over a byte order mark.
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  text = without_mark(text);
   auto parsed = parser.parse(text.data(), text.size(), false);
   if (parsed.error() == simdjson::NUMBER_ERROR) {
     parsed = parser.parse(simdjson::padded_string(with_exponents(text)));

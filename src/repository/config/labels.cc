@@ -15,6 +15,7 @@ constexpr std::size_t kMaxLineBytes = 256;
 
 Result<std::vector<std::string>> parse_labels(std::string_view text) {
   std::vector<std::string> labels;
+  text = without_mark(text);
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);

@@ -13,6 +13,9 @@ TEST(Labels, AreTheLinesOfTheFile) {
               ElementsAre("tabby cat", "", "R\xc3\xb6hre"));
   EXPECT_THAT(*parse_labels("a\nb"), ElementsAre("a", "b"));
   EXPECT_THAT(*parse_labels(""), ElementsAre());
+  EXPECT_THAT(*parse_labels("\xEF\xBB\xBF"
+                            "a\nb"),
+              ElementsAre("a", "b"));
 }
 
 TEST(Labels, RefuseWhatNoAnswerCanCarry) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace sluice::repository {
 namespace {
 
@@ -195,7 +197,7 @@ class TextParser {
 }  // namespace
 
 Result<std::vector<TextField>> parse_text_format(std::string_view text) {
-  return TextParser(text).parse_fields('\0', 0);
+  return TextParser(without_mark(text)).parse_fields('\0', 0);
 }
 
 }  // namespace sluice::repository

@@ -49,6 +49,18 @@ TEST(TextFormat, ErrorsNameTheLine) {
   EXPECT_THAT(error_of("}"), HasSubstr("name is missing"));
 }
 
+TEST(TextFormat, BeginsBehindAByteOrderMark) {
+  EXPECT_EQ(error_of("\xEF\xBB\xBF"
+                     "name: \"a\""),
+            "");
+  EXPECT_NE(error_of("\xEF\xBB"
+                     "name: \"a\""),
+            "");
+  EXPECT_NE(error_of("name: \xEF\xBB\xBF"
+                     "\"a\""),
+            "");
+}
+
 TEST(TextFormat, RefusesDeepAndEndlessTexts) {
   std::string deep;
   for (int i = 0; i < 100'000; ++i) deep += "a{";
