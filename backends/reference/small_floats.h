@@ -19,8 +19,8 @@ struct SmallFloat {
   bool has_negative_zero = true;
   bool always_saturates = false;  ///< there is neither infinity nor NaN
 
-  /// Of the formats that OCP's "8-bit Floating Point Specification" (E4M3, E5M2, FNUZ variants)
-  /// and "Microscaling Formats" (E2M1) define; nullopt for other element types.
+  /// Formats that OCP's "8-bit Floating Point Specification" (E4M3, E5M2, FNUZ variants) and
+  /// "Microscaling Formats" (E2M1) define; nullopt for other element types.
   static std::optional<SmallFloat> of(sluice_element_type type);
 
   float decode(std::uint8_t bits) const;

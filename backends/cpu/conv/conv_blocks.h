@@ -15,7 +15,7 @@ enum class Division : std::uint8_t {
   kChannels,  ///< of the output, and with them the weights
 };
 
-/// Of a direct convolution.
+/// Blocks of a direct convolution.
 struct ConvBlocks {
   /// Bytes of input that a band may have, copied or in place: the panels' weights pass through L2
   /// beside it, once per band.
@@ -26,7 +26,7 @@ struct ConvBlocks {
   Division division = Division::kByCost;
 };
 
-/// Of a convolution by Winograd's method.
+/// Blocks of a convolution by Winograd's method.
 struct WinogradBlocks {
   /// Tiles of a band: enough that the weights of a position, read once per band, cost less than the
   /// products with them, and few enough that both transforms stay in L2.
@@ -35,7 +35,7 @@ struct WinogradBlocks {
   Division division = Division::kByCost;
 };
 
-/// Of a depthwise convolution.
+/// Blocks of a depthwise convolution.
 struct DepthwiseBlocks {
   /// Limits tiles to `1 / narrower` of their largest number of pixels.
   std::int64_t narrower = 1;
@@ -43,9 +43,9 @@ struct DepthwiseBlocks {
   bool plain = false;
 };
 
-/// Of a convolution in bytes.
+/// Blocks of a convolution in bytes.
 struct ByteConvBlocks {
-  /// Of the input, and of the table of offsets, per block of pixels: both stay in L2.
+  /// Bytes of input, and of the table of offsets, per block of pixels: both stay in L2.
   std::int64_t input_bytes = 384 << 10;
   std::int64_t table_bytes = 64 << 10;
   std::int64_t pixels = 1024;

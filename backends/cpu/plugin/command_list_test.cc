@@ -197,7 +197,7 @@ TEST_F(CommandListTest, RefusesTooFewBindingsAndLateAdditions) {
   EXPECT_EQ(list.run({}).code, SLUICE_INVALID_ARGUMENT);
 }
 
-/// Of ten additions, first of kernels so short that one worker runs them: the exchange plans
+/// Runs ten additions, first by kernels so short that one worker runs them: the exchange plans
 /// barriers.
 TEST_F(CommandListTest, ExchangedKernelsHaveTheirShapesAndBarriers) {
   TestOp small{"SlowAdd"};

@@ -11,7 +11,7 @@
 
 namespace sluice::cpu {
 
-/// Of a matrix product: C is m x n, A m x k.
+/// Sizes of a matrix product: C is m x n, A m x k.
 struct ProductShape {
   std::int64_t m;
   std::int64_t n;

@@ -146,7 +146,7 @@ class Backend {
   /// answers.
   bool is_faster(std::int32_t device, const Kernel& library, const Source& generated,
                  const sluice_kernel_code* code);
-  /// Of one of several runs on memory of its own; nothing if they fail.
+  /// The time of one of several runs on memory of its own; nothing if they fail.
   std::optional<float> time_kernel(std::int32_t device, const Kernel& kernel);
   Status call_library(Stream& stream, const plugin::detail::Command& command,
                       std::span<void* const> bindings) const;

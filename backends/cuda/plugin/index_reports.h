@@ -28,7 +28,7 @@ class ReportNumbers {
   std::unordered_map<unsigned, const sluice_op*> ops_;
 };
 
-/// Of one stream. Used by the thread that uses the stream. Takes memory when first needed.
+/// Reports of one stream. Used by the thread that uses the stream. Takes memory when first needed.
 class IndexReports {
  public:
   IndexReports() = default;

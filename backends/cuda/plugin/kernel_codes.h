@@ -5,8 +5,8 @@
 
 namespace sluice::cuda {
 
-/// Of devices, and of emulated devices, which compile for `cuda` too. They live as long as the
-/// library.
+/// Kernel codes of devices, and of emulated devices, which compile for `cuda` too. They live as
+/// long as the library.
 extern const sluice_kernel_codes kKernelCodes;
 extern const sluice_kernel_codes kEmulatedKernelCodes;
 

@@ -55,7 +55,7 @@ class ListGraphs {
  public:
   /// Lists of fewer commands gain nothing.
   static constexpr std::size_t kMinCommands = 3;
-  /// Of different streams and addresses. The least recently used graphs go first.
+  /// Limit of graphs for different streams and addresses. The least recently used graphs go first.
   static constexpr std::size_t kMaxVariants = 4;
 
   /// Runs a finished list, as Driver::graphs says. A list that cannot be captured runs without

@@ -66,7 +66,7 @@ void ByteConvPacking::pack(const std::int8_t* weights, void* packed) const {
     for (std::int64_t c = 0; c < shape.in_channels; ++c) {
       for (std::int64_t tap = 0; tap < taps; ++tap) {
         const std::int8_t w = weights[(m * shape.in_channels + c) * taps + tap];
-        // Of planes a row of taps is a run, else sixteen channels of a tap are a block.
+        // With planes, a row of taps is a run; otherwise sixteen channels of a tap are a block.
         const std::int64_t column = tap % shape.kernel.w;
         const std::int64_t byte =
             is_joined(shape) ? tap / shape.kernel.w * run_bytes() + column * shape.in_channels + c

@@ -70,7 +70,7 @@ struct ByteConvPlan {
   /// -input_zero times the sums of the weights, per channel.
   std::vector<std::int32_t> starts = {};
   std::vector<std::uint8_t> padding = {};  ///< a block of zero points
-  /// Of each panel, whether it is narrow; false where that makes no difference.
+  /// By panel: whether it is narrow; false where that makes no difference.
   std::vector<bool> narrow = {};
 
   std::int64_t scratch_bytes() const;

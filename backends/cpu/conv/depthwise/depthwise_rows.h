@@ -77,7 +77,7 @@ class DepthwiseRows {
   /// Rows of each worker in a tall image: with so many, few input rows are read by two workers.
   static constexpr std::int64_t kTall = 8;
 
-  /// Of the block, or of all blocks of the image, from row `begin` on.
+  /// Takes rows of the block, or of all blocks of the image, from row `begin` on.
   void take_rows(std::int64_t begin) {
     begin_ = y_ = begin;
     end_ = std::min(begin + left_, output_.h);

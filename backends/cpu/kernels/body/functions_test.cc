@@ -49,7 +49,7 @@ const std::vector<Function>& functions() {
   return all;
 }
 
-/// Of all sizes that are normal numbers, more of those around 1, and near multiples of pi/2.
+/// Arguments of all normal sizes, more of those around 1 and near multiples of pi/2.
 std::vector<float> arguments() {
   std::vector<float> x;
   for (float size = 1.2e-38F; size < 3e38F; size *= 1.0173F) x.push_back(size);

@@ -7,7 +7,7 @@ namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
 struct BytePixels {
-  /// Whose sums fit the registers.
+  /// Largest number of columns whose sums fit the registers.
   static constexpr int kMaxCols = kVectorRegisters == 32 ? 14 : 6;
   using Kernel = ByteDepthwiseTileKernel;
 

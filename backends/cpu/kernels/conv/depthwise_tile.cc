@@ -36,7 +36,7 @@ SLUICE_CPU_INLINE void fetch_output(const DepthwiseTile& t) {
 }
 
 struct FloatPixels {
-  /// Whose sums fit the registers.
+  /// Largest number of columns whose sums fit the registers.
   static constexpr int kMaxCols = kVectorRegisters == 32 ? 14 : 8;
   using Kernel = DepthwiseTileKernel;
 

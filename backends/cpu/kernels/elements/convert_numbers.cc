@@ -5,7 +5,7 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
-/// Of floats that no integer of 32 bits holds.
+/// Converts floats that no integer of 32 bits holds.
 template <typename From>
 SLUICE_CPU_INLINE std::int64_t saturated(From x) {
   if (x != x) return 0;

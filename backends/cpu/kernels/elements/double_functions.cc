@@ -75,7 +75,7 @@ SLUICE_CPU_INLINE Doubles tanh_of(Doubles x) {
   return with_sign(minus_one / (minus_one + 2.0), x);
 }
 
-/// Of normal, finite x > 0: x = 2^n * (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2). With
+/// The logarithm of normal, finite x > 0: x = 2^n * (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2). With
 /// s = f / (2 + f), log(1 + f) = 2 s + 2 s^3 / 3 + 2 s^5 / 5 ..., where 2 s = f - f^2/2 + s f^2/2.
 SLUICE_CPU_INLINE Doubles log_normal(Doubles x) {
   constexpr std::uint64_t kRootHalf = 0x3fe6a09e667f3bcdU;

@@ -35,7 +35,7 @@ const std::vector<Function>& functions() {
   return kAll;
 }
 
-/// Of all sizes that are normal numbers, more of those around 1, and the edges.
+/// Arguments of all sizes that are normal numbers, more of those around 1, and the edges.
 std::vector<double> arguments() {
   std::vector<double> x;
   for (double size = 2.3e-308; size < 1.7e308; size *= 1.0973) x.push_back(size);

@@ -22,7 +22,7 @@ struct GatherLine {
 /// are.
 using GatherLoop = std::int64_t (*)(const GatherLine& line);
 
-/// Of elements of 1, 2, 4 or 8 bytes and indices of 4 or 8; null for others.
+/// The loop for elements of 1, 2, 4 or 8 bytes and indices of 4 or 8; null for others.
 SLUICE_CPU_EACH_ISA(GatherLoop gather_loop(std::int64_t element_bytes, std::int64_t index_bytes);)
 
 }  // namespace sluice::cpu

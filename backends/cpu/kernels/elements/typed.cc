@@ -226,7 +226,7 @@ TypedLoop of_number(Number type) {
   return nullptr;
 }
 
-/// Of operations whose bits do not depend on the sign.
+/// The loop of an operation whose bits do not depend on the sign.
 template <TypedOp kOp>
 TypedLoop of_width(Number type) {
   switch (type) {

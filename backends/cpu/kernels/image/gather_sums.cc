@@ -14,8 +14,8 @@ SLUICE_CPU_INLINE float by_itself(float x) {
   return x;
 }
 
-/// Of planes side by side: an index and a weight are read once for all of them, and each has sums
-/// of its own, so that none waits for another.
+/// Sums of planes side by side: an index and a weight are read once for all planes. Each plane has
+/// sums of its own, so that none waits for another.
 template <int kPlanes>
 void sum_planes(const GatherSums& g, const GatherPlanes& p, const float* plane, float* output) {
   const std::int32_t* index = g.index;

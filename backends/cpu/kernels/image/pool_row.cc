@@ -114,7 +114,7 @@ SLUICE_CPU_INLINE Taps taps_within(const PoolRow& t, std::int64_t first, std::in
   return {from, to < from ? from : to};
 }
 
-/// Of output column `c` of an average.
+/// The divisor of output column `c` of an average.
 SLUICE_CPU_INLINE float divisor(const PoolRow& t, std::int64_t c) {
   return static_cast<float>(t.counted_rows) * t.counted_cols[c];
 }

@@ -29,7 +29,7 @@ struct PoolRow {
   std::int64_t stride = 1;
   std::int64_t dilation = 1;
   std::int64_t pad_begin = 0;
-  /// Of an average: places of a column that the divisor counts, and columns of each output that it
+  /// For an average: places of a column that the divisor counts, and columns of each output that it
   /// counts (count_columns).
   std::int64_t counted_rows = 0;
   const float* counted_cols = nullptr;

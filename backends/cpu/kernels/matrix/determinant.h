@@ -7,7 +7,7 @@
 namespace sluice::cpu {
 
 SLUICE_CPU_EACH_ISA(
-    /// Of a matrix [n, n], by elimination with partial pivoting, which overwrites it.
+    /// Determinant of a matrix [n, n]; elimination with partial pivoting overwrites the matrix.
     double determinant(double* a, std::int64_t n);)
 
 }  // namespace sluice::cpu

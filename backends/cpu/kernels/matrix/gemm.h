@@ -48,7 +48,7 @@ struct GemmBatch {
 /// C(i, j) = epilogue(scale * (bias(j) + sum over p of A(i, p) * B(p, j))), for every batch item.
 /// A(i, p) = a[i * a_row + p * a_step]; C(i, j) = c[i * c_row + j]. All strides in floats.
 struct GemmPlan {
-  /// Of whole matrices: A m x k, B packed, C m x n.
+  /// The plan of whole matrices: A m x k, B packed, C m x n.
   static GemmPlan of(std::int64_t m, std::int64_t n, std::int64_t k) {
     GemmPlan plan;
     plan.m = m;

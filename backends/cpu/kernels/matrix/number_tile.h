@@ -36,7 +36,7 @@ struct DoubleScaling {
 };
 
 SLUICE_CPU_EACH_ISA(template <typename T> void multiply_numbers(const NumberTile<T>& tile);
-                    /// Of the numbers of C that the tile describes.
+                    /// Scales the numbers of C that the tile describes.
                     void scale_doubles(const NumberTile<double>& tile,
                                        const DoubleScaling& scaling);)
 

@@ -26,7 +26,7 @@ struct LstmPlan {
   int phases() const { return static_cast<int>(steps) + 1; }
   /// Bytes of a hidden state in 8 bits.
   std::int64_t rounded_row() const { return (hidden + kByteGroup - 1) / kByteGroup * kByteGroup; }
-  /// Of each worker, where products are in 8 bits: the hidden states of a direction and their
+  /// Scratch of each worker for products in 8 bits: the hidden states of a direction and their
   /// scales.
   std::int64_t scratch_bytes() const {
     return batch * (rounded_row() + static_cast<std::int64_t>(sizeof(float)));

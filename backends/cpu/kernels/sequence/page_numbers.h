@@ -19,7 +19,7 @@ SLUICE_CPU_INLINE Vec load_first(const Half* p, int n) {
 #endif
 }
 
-/// Of a row of sluice::RoundRows, as in memory: in units of the row's scale. Widening is exact.
+/// A number of a row of sluice::RoundRows, in units of the row's scale. Widening is exact.
 struct Rounded {
   std::int8_t number;
 };
@@ -52,7 +52,7 @@ inline constexpr std::int64_t kBehind = 0;
 template <>
 inline constexpr std::int64_t kBehind<Rounded> = kScaleBytes;
 
-/// Of the row that ends before `behind`.
+/// The scale of the row that ends before `behind`.
 SLUICE_CPU_INLINE float scale_at(const Rounded* behind) {
   float scale = 0;
   __builtin_memcpy(&scale, behind, sizeof scale);

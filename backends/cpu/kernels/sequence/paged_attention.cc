@@ -163,7 +163,7 @@ SLUICE_CPU_INLINE void products(const float* q, const Number* keys, std::int64_t
   }
 }
 
-/// Of `count` lines, at most kLinesOfKeys.
+/// Products of `count` lines, at most kLinesOfKeys.
 template <typename Number, typename Between>
 SLUICE_CPU_INLINE void products_of(std::int64_t count, const float* q, const Number* keys,
                                    std::int64_t size, float* scores, std::int64_t row,
@@ -321,7 +321,7 @@ class Lines {
     }
   }
 
-  /// Of the head's part of a page, among the places of all pages and heads.
+  /// The first place of the head's part of a page, among the places of all pages and heads.
   std::int64_t first_place(std::int64_t block) const {
     const std::int64_t page = args_.tables[args_.sequences[first_row_] * plan_.blocks + block];
     return (page * plan_.kv_heads + kv_head_) * plan_.places;
@@ -371,7 +371,7 @@ class Lines {
     }
   }
 
-  /// Of the page that is read next, if the lines see it.
+  /// Notes where the page that is read next lies, if the lines see it.
   void look_ahead(std::int64_t block) {
     const std::int64_t places = smaller(plan_.places, end_ - block * plan_.places);
     if (places <= 0) return;
@@ -407,7 +407,7 @@ class Lines {
     multiply<float>(args, keys_, count, places, panel, true);
   }
 
-  /// Of `count` lines among `all` that read the page. The next page comes meanwhile.
+  /// Scores `count` lines among `all` that read the page. The next page comes meanwhile.
   void score_few(const Number* keys, std::int64_t places, std::int64_t line, std::int64_t count,
                  std::int64_t all) {
     const std::int64_t size = plan_.head_size;
@@ -471,7 +471,7 @@ class Lines {
     weights_[line] += reduce_add(sum);
   }
 
-  /// Of values in rows that lie `value_row` numbers apart.
+  /// Sums values in rows that lie `value_row` numbers apart.
   template <typename B>
   void sum(const B* values, std::int64_t value_row, std::int64_t places, std::int64_t line,
            std::int64_t count) const {

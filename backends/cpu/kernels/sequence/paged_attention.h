@@ -8,7 +8,7 @@
 
 namespace sluice::cpu {
 
-/// Of sluice::PagedAttention: rows of many sequences over keys and values in pages.
+/// A plan of sluice::PagedAttention: rows of many sequences over keys and values in pages.
 struct PagedPlan {
   std::int64_t rows = 0;
   std::int64_t heads = 0;

@@ -6,7 +6,7 @@
 
 namespace sluice::cpu {
 
-/// Of the scale behind a rounded row, an f32 at any address.
+/// Bytes of the scale behind a rounded row, an f32 at any address.
 inline constexpr std::int64_t kScaleBytes = sizeof(float);
 
 SLUICE_CPU_EACH_ISA(

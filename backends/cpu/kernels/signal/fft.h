@@ -17,8 +17,8 @@ struct FftStages {
   std::int64_t length = 1;
   int count = 0;
   int radix[kFftMaxStages] = {};
-  /// Of the stages that have it: cos and sin of -2 pi q r / n for each q < n / radix and 1 <= r <
-  /// radix.
+  /// By stage, for those that have it: cos and sin of -2 pi q r / n for each q < n / radix and 1 <=
+  /// r < radix.
   const double* twiddles[kFftMaxStages] = {};
   /// cos and sin of -2 pi j k / radix, for stages of a generic radix.
   const double* roots[kFftMaxStages] = {};

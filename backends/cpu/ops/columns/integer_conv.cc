@@ -38,7 +38,7 @@ class IntegerConv : public Kernel {
     }
   }
 
-  /// Of the rows of weights: sums [rows], zero points [rows], both in 32 bits, then the bytes.
+  /// For the rows of weights: sums [rows], zero points [rows], both in 32 bits, then their bytes.
   std::int64_t shared_bytes() const override { return rows_begin() + num_rows() * row_bytes(); }
   std::int64_t scratch_bytes() const override {
     return columns_begin() + panels_.k * panels_.width;

@@ -11,7 +11,7 @@ namespace {
 
 using Longs = std::vector<std::int64_t>;
 
-/// Of both signs, within `length` places.
+/// Indices of both signs, within `length` places.
 template <typename Index>
 std::vector<Index> some_indices(std::int64_t count, std::int64_t length) {
   std::vector<Index> indices;

@@ -24,7 +24,7 @@ class ElementwisePass {
   /// Writes this worker's tiles of `out`; the operation's own result is read from there.
   void run(const Run& run, void* out, const Worker& worker) const;
 
-  /// Of what is read from operands. The output's memory dimensions are its own.
+  /// Extents of what is read from operands. The output's memory dimensions are its own.
   void extents(Extents& extents) const;
 
   std::int64_t scratch_bytes() const;

@@ -234,7 +234,7 @@ class TypedFold : public TypedKernel {
   }
 
  private:
-  /// Of an operation without a second operand.
+  /// Copies elements, for an operation without a second operand.
   static void copy(const std::byte* from, std::int64_t step, std::byte* out, std::int64_t count,
                    std::int64_t bytes) {
     for (std::int64_t i = 0; step == 0 && i < count; ++i) {

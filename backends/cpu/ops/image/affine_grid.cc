@@ -69,7 +69,7 @@ class AffineGrid : public Kernel {
   }
 
  private:
-  /// Of all axes but the last, which the first number of `theta` multiplies, and of the constant.
+  /// The sum of the constant and of all axes but the last; `theta[0]` multiplies that one.
   double sum_of_row(const float* theta, std::int64_t row) const {
     double sum = 0;
     for (int d = rank_ - 1; d-- > 0;) {

@@ -229,7 +229,7 @@ class GridSample : public Kernel {
  private:
   std::int64_t pixels() const { return size_[0] * size_[1] * size_[2]; }
   std::int64_t blocks() const { return divide_up(channels_, kChannels); }
-  /// Of the whole input in c16; a number above kMostBlockBytes if it is larger.
+  /// Bytes of the whole input in c16; a number above kMostBlockBytes if it is larger.
   std::int64_t blocks_bytes() const {
     std::int64_t bytes = kChannels * static_cast<std::int64_t>(sizeof(float));
     for (const std::int64_t dim : {batch_, blocks(), pixels()}) {

@@ -44,7 +44,7 @@ class ResizeNeighbours {
   std::vector<double> exact_;
 };
 
-/// Of axis `dim` of a Resize, in every mode.
+/// The neighbours along axis `dim` of a Resize, in every mode.
 /// Requires: check_resize_attributes is ok, and neither input nor output is empty.
 ResizeNeighbours resize_neighbours(const sluice_op& op, int dim);
 

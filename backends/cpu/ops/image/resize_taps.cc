@@ -95,7 +95,7 @@ double resize_coordinate(const sluice_op& op, const ResizeAxis& axis, double i) 
   const std::string_view mode = coordinates_of(op);
   const auto in = static_cast<double>(axis.in);
   const double resized = axis.scale * in;
-  // Of one point the formula would divide by 0.
+  // For one point the formula would divide by 0.
   if (mode == "align_corners") return resized == 1 ? 0 : i * (in - 1) / (resized - 1);
   if (mode == "asymmetric") return i / axis.scale;
   // PyTorch reads the first element where the result has one: the place is clamped to 0.

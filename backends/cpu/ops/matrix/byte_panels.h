@@ -33,7 +33,7 @@ void pack_byte_panels(const BytePanels& panels, const float* b, std::int64_t ste
 void pack_bytes(const BytePanels& panels, const std::int8_t* b, std::int64_t step,
                 std::int64_t column, const float* scales, void* packed);
 
-/// Of each of `count` packed panels, 1 if it is narrow; 0 where that makes no difference.
+/// For each of `count` packed panels: 1 if it is narrow; 0 where that makes no difference.
 std::vector<std::uint8_t> find_narrow_panels(const BytePanels& panels, const void* packed,
                                              std::int64_t count, Isa isa);
 

@@ -74,7 +74,7 @@ class Planner {
       : terms_(terms),
         axes_{Axes(op.inputs[0].tensor, terms.a), Axes(op.inputs[1].tensor, terms.b),
               Axes(op.outputs[0].tensor, terms.output)} {
-    // Of the output's letters that are longer than 1, the last one's operand gives the columns.
+    // The operand of the output's last letter that is longer than 1 gives the columns.
     for (const char letter : terms.output) {
       if (axes_[kOfC].size(letter) != 1) is_swapped_ = !axes_[kOfB].has(letter);
     }

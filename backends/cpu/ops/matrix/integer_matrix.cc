@@ -99,7 +99,7 @@ bool has_constant_panels(const sluice_op& op) {
           (op.inputs[kBZero].is_constant != 0 && op.inputs[kBZero].tensor.data != nullptr));
 }
 
-/// Of a B that is known.
+/// The panels of a B that is known.
 BytePanels constant_panels(const sluice_op& op, Isa isa) {
   const auto b = dims_of(op.inputs[kB].tensor);
   return {b[0], b[1], byte_tiles(isa).width};

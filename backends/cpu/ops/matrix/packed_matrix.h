@@ -33,7 +33,7 @@ struct MatrixConstant {
 /// Whether input `b` of a product has its value, or its packed form, when the kernel is made.
 bool is_packable(const sluice_operand& b, std::int32_t rank = 2);
 
-/// Of all `count` together.
+/// Bytes of all `count` matrices together.
 std::int64_t packed_bytes(const MatrixConstant& matrix, Isa isa);
 sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa);
 void pack_matrix(const MatrixConstant& matrix, const void* data, Isa isa, void* packed);

@@ -168,7 +168,7 @@ class RoutedProduct : public Kernel, public LooksAtStop {
   }
 
  private:
-  /// Of a row in 8 bits with its scale, which begins a line of the cache.
+  /// Bytes of a row in 8 bits with its scale, which begins a line of the cache.
   std::int64_t rounded_bytes() const {
     return is_bytes_ ? 64 + (plan_.k + kByteGroup - 1) / kByteGroup * kByteGroup : 0;
   }

@@ -4,7 +4,7 @@
 
 namespace sluice::cpu {
 
-/// Of sluice::RoutedMatMul, which belongs to the family of sluice::NarrowMatMul.
+/// The entry of sluice::RoutedMatMul, which belongs to the family of sluice::NarrowMatMul.
 OpEntry routed_matrix_entry();
 
 }  // namespace sluice::cpu

@@ -44,8 +44,8 @@ struct TreeView : TreeFacts {
   std::span<const std::uint8_t> has_score;  ///< per target
   /// Columns of X that a node tests: a node names its feature by the place here.
   std::span<const std::int32_t> columns;
-  /// Of these, if X is f64: the splits in ascending order, one feature's behind the other's, and
-  /// where those of each end. Else empty.
+  /// If X is f64: the splits of these columns in ascending order, one feature's behind the other's,
+  /// and where those of each end. Else empty.
   std::span<const double> splits;
   std::span<const std::uint32_t> split_ends;
 

@@ -16,8 +16,8 @@ using plugin::unimplemented;
 constexpr std::int64_t kLanes = kTreeLanes;
 /// Rows that are walked through one tree before the next, so that its nodes are read once.
 constexpr std::int64_t kRowsAtOnce = 8 * kLanes;
-/// Of fewer rows than this each worker walks all, through its share of the trees: groups of kLanes
-/// rows through a tree at a time, the rows that are left one by one through several.
+/// With fewer rows than this, each worker walks all of them through its share of the trees: groups
+/// of kLanes rows through a tree at a time, the rows that are left one by one through several.
 constexpr std::int64_t kFewRows = 2 * kLanes;
 /// So many rows make a group: one by one they take longer than kLanes together.
 constexpr std::int64_t kGroupRows = kLanes - 1;

@@ -142,7 +142,7 @@ class Hardmax : public Kernel {
     y[place] = 1;
   }
 
-  /// Of each column the extreme first, which `y` holds until its place is found.
+  /// Finds the extreme of each column first, which `y` holds until its place is found.
   void mark_columns(const float* x, float* y) const {
     const std::int64_t n = view_.inner;
     run_reduce_({1, view_.axis, n, ReduceKind::kMax}, x, y, Worker{});
@@ -267,7 +267,7 @@ class TopK : public Kernel {
     }
   }
 
-  /// Of equal elements the first ones are kept, in their order: a later one must lead to enter.
+  /// Keeps the first of equal elements, in their order: a later one must lead to enter.
   template <bool kLargest>
   void select(const T* x, Candidate* kept) const {
     for (std::int64_t i = 0; i < k_; ++i) insert<kLargest>(x[i], i, i, kept);
@@ -340,7 +340,7 @@ class TopK : public Kernel {
     }
   }
 
-  /// Of equal elements the first ones are kept, in their order.
+  /// Keeps the first of equal elements, in their order.
   template <bool kLargest>
   void sort(Candidate* all) const {
     const auto goes_first = [](const Candidate& a, const Candidate& b) {

@@ -171,7 +171,7 @@ class Attention : public Kernel {
  private:
   bool joins() const { return has_output(op(), 1); }
 
-  /// Of what is broadcast to the scores.
+  /// Strides of an input that is broadcast to the scores.
   AttentionStrides strides_of(AttentionInput input) const {
     if (!has_input(op(), input)) return {};
     const std::int64_t scores[] = {plan_.batch, plan_.heads, plan_.queries, plan_.keys};
@@ -239,7 +239,7 @@ std::vector<std::string> list_tactics(const sluice_op& op, Isa isa, int /*worker
   plan.value_size = op.inputs[kV].tensor.dims[3];
   plan.keys = k[2] + (has_input(op, kPastK) ? op.inputs[kPastK].tensor.dims[2] : 0);
   if (plan.queries <= 0 || plan.keys <= 0) return {};
-  // Of two plans for the same sizes only the tiles of scores differ.
+  // Two plans for the same sizes differ only in the tiles of scores.
   return distinct_tactics(kTacticsOfRows, [&](const AttentionTactic& tactic) -> PlanNumbers {
     plan.block_rows = tactic.rows;
     return {{SLUICE_CPU_PICK(isa, attention_scratch_bytes)(plan)}};

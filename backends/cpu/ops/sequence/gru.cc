@@ -188,7 +188,7 @@ class Gru : public Kernel {
   }
 
  private:
-  /// Of one worker, roughly: cost_ns only decides what is worth dividing.
+  /// Rate of one worker, roughly: cost_ns only decides what is worth dividing.
   static constexpr double kMultiplyAddsPerNs = 15;
 
   void check_lengths(const Run& run, const std::int32_t* lengths) const {

@@ -72,13 +72,13 @@ bool has_byte_products(const sluice_op& op) {
   return plugin::Attributes(op).get_text("sluice_weights", "f32") == "int8";
 }
 
-/// Of W or of R, in 8 bits.
+/// The panels of W or of R, in 8 bits.
 BytePanels panels_of(const Sizes& s, int input, Isa isa) {
   const std::int64_t columns = SLUICE_CPU_PICK(isa, packed_lstm_bias_floats)(s.hidden);
   return {input == kW ? s.inputs : s.hidden, columns, byte_tiles(isa).width};
 }
 
-/// Of one direction.
+/// Bytes of one direction.
 std::int64_t packed_bytes(const sluice_op& op, int input, Isa isa) {
   const Sizes s(op);
   if (has_byte_products(op)) return panels_of(s, input, isa).bytes();
@@ -184,7 +184,7 @@ class Lstm : public Kernel {
   }
 
  private:
-  /// Of one worker, roughly: cost_ns only decides what is worth dividing.
+  /// Rate of one worker, roughly: cost_ns only decides what is worth dividing.
   static constexpr double kMultiplyAddsPerNs = 20;
   static constexpr std::int64_t kAlignment = 64;
 
@@ -203,7 +203,7 @@ class Lstm : public Kernel {
     return args;
   }
 
-  /// Of gates and states; behind them, where products are in 8 bits, lie the rounded inputs.
+  /// Bytes of gates and states; the rounded inputs of products in 8 bits lie behind them.
   std::int64_t state_bytes() const {
     const std::int64_t floats = SLUICE_CPU_PICK(isa_, lstm_shared_floats)(plan_);
     return divide_up(floats * static_cast<std::int64_t>(sizeof(float)), kAlignment) * kAlignment;
@@ -230,7 +230,7 @@ class Lstm : public Kernel {
     }
   }
 
-  /// Of the panels of all directions.
+  /// Finds the narrow panels of all directions.
   std::vector<std::uint8_t> find_narrow(int input, const float* packed) const {
     const BytePanels panels = panels_of(Sizes(op()), input, isa_);
     return find_narrow_panels(panels, packed, plan_.directions * panels.count(), isa_);

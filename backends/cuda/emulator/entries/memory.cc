@@ -96,7 +96,7 @@ CuResult pointer_get_attribute(void* value, CuPointerAttribute attribute, CuDevi
           found == nullptr ? CuMemoryType::kHost : CuMemoryType::kDevice;
       return CuResult::kSuccess;
     }
-    // Of pinned memory nobody asks for the rest.
+    // The other attributes of pinned memory are not supported.
     if (found == nullptr) return CuResult::kNotSupported;
     switch (attribute) {
       case CuPointerAttribute::kDeviceOrdinal:

@@ -55,7 +55,7 @@ Status check_constants(const sluice_op& op) {
                                    " is outside axis " + std::to_string(axis_of(op))};
 }
 
-/// Of GatherND: an index is a tuple of `depth` numbers, for the axes behind the batch.
+/// Index tuples of a GatherND: each has `depth` numbers, for the axes behind the batch.
 struct Tuples {
   std::size_t batch = 0, depth = 0;
 };

@@ -107,7 +107,7 @@ enum class DnnType : int { kF32 = 0, kF16 = 2, kBf16 = 9 };
 
 enum class DnnConvolution : int { kCrossCorrelation = 1 };
 enum class DnnPointwise : int { kAdd = 0, kRelu = 100 };
-/// Whose engines come first: the fastest by estimate, or those that take nearly everything.
+/// Order of engines: the fastest by estimate first, or those that take nearly everything.
 enum class DnnHeuristic : int { kFallback = 2, kEstimate = 3 };
 
 enum class DnnNumericalNote : int {

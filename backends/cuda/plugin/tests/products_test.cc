@@ -37,7 +37,7 @@ std::string name_of(const Case& c) {
          std::to_string(c.capability);
 }
 
-/// Of a row-major stack, the number of the operand's matrix that belongs to matrix `index`.
+/// The number of the operand's matrix that belongs to matrix `index` of a row-major stack.
 std::size_t stretched(std::size_t index, const std::vector<std::int64_t>& operand,
                       const std::vector<std::int64_t>& dims) {
   std::size_t found = 0;

@@ -13,7 +13,7 @@ struct CellRange {
   std::int64_t end = 0;
 };
 
-/// Of cell `i` of `cells` over a region of `length` that starts at `begin`, within [0, limit].
+/// Range of cell `i` of `cells` over a region of `length` from `begin` on, within [0, limit].
 /// Cells overlap where the region does not divide: floor and ceil widen each to whole elements.
 inline CellRange cell_range(double begin, double length, std::int64_t i, std::int64_t cells,
                             std::int64_t limit) {

@@ -75,7 +75,7 @@ Status read_wide(const Call& call, Wide* wide) {
   });
 }
 
-/// Of the integer towards zero; whoever packs it takes the low bits.
+/// The low bits of the number, cut to an integer towards zero.
 template <typename W>
 std::uint8_t low_byte(W value) {
   return static_cast<std::uint8_t>(convert<std::int64_t>(value));
@@ -210,7 +210,7 @@ Status check_cast(const sluice_op& op) {
   return is_known(to) ? plugin::ok() : unsupported_type(op, to);
 }
 
-/// Of a step in a fused body, whose elements are whole bytes and need no room for text.
+/// Target of a step in a fused body, whose elements are whole bytes and need no room for text.
 sluice_element_type target_type(const sluice_op& op) {
   const auto type = static_cast<sluice_element_type>(Attributes(op).get_int("to"));
   return plugin::element_bits(type) % 8 == 0 && type != plugin::kString ? type : plugin::kAbsent;

@@ -65,7 +65,7 @@ struct LogOfSum : Sum {
   }
 };
 
-/// Of no elements: NaN, or 0 for integers.
+/// The mean of no elements is NaN, or 0 for integers.
 struct Mean : Sum {
   template <typename A>
   static A finish(A sum, std::int64_t count) {

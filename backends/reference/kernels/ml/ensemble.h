@@ -28,7 +28,7 @@ struct TreeNode {
   std::int32_t on_true = 0, on_false = 0;  ///< places of nodes; unused by leaves
   TreeTest test = TreeTest::kLeaf;
   bool takes_missing = false;  ///< NaN counts as true
-  /// Of a leaf its weights, of a member test its members: a part of the list.
+  /// A part of a list: a leaf's weights, or the members of a member test.
   std::int32_t first = 0, count = 0;
 };
 

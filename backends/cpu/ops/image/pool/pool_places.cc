@@ -90,7 +90,7 @@ class PoolPlaces : public Kernel {
   }
 
  private:
-  /// Of a row of windows, and where each tap lies in the plane for window 0.
+  /// Scratch of a row of windows, and where each tap lies in the plane for window 0.
   struct Scratch {
     Scratch(std::byte* base, const ColumnWindow& w)
         : offsets(reinterpret_cast<std::int64_t*>(base)),

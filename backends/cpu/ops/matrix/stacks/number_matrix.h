@@ -11,7 +11,7 @@ namespace sluice::cpu {
 /// MatMul of integers of 32 or 64 bits.
 bool is_number_product(const sluice_op& op);
 
-/// Of MatMul with any stacks and vectors, and of Gemm.
+/// Checks MatMul with any stacks and vectors, and Gemm.
 Status check_number_product(const sluice_op& op);
 
 Status make_number_product(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel);

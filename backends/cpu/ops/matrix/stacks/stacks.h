@@ -20,7 +20,7 @@ struct MatrixStacks {
   std::int64_t matrices(const Dims& strides) const;
 };
 
-/// Of MatMul. A vector is a row on the left, a column on the right.
+/// Reads the stacks of a MatMul. A vector is a row on the left, a column on the right.
 /// Fails: kUnimplemented  the shapes do not fit, which the reference kernel reports
 Status read_stacks(const sluice_op& op, MatrixStacks* stacks);
 

@@ -10,7 +10,7 @@
 namespace sluice::cuda::ptx {
 namespace {
 
-// Of one kernel, with the functions that it calls.
+// Instructions of one kernel, with the functions that it calls.
 constexpr std::size_t kMaxInstructions = std::size_t{1} << 20;
 
 class BodyReader {

@@ -23,8 +23,8 @@ struct Symbol {
   Place place = 0;                ///< of kRegister; the first of a range
   std::uint32_t count = 0;        ///< of a range of registers: %r<count>; else 0
   Space space = Space::kGeneric;  ///< of kMemory
-  /// Of kMemory within its space; number of a kVariable or kModuleShared; a kDynamicShared's
-  /// alignment.
+  /// Offset of a kMemory within its space; number of a kVariable or kModuleShared; alignment of a
+  /// kDynamicShared.
   std::uint64_t offset_bytes = 0;
 };
 

@@ -48,7 +48,7 @@ std::byte* outside(Warp& warp, Space space, int lane, std::uint64_t address, std
   return refuse(warp, SLUICE_OUT_OF_RANGE, space, lane, address, bytes, why);
 }
 
-/// Of memory that begins at `begin` and has `size` bytes.
+/// The host address in memory that begins at `begin` and has `size` bytes.
 std::byte* within(Warp& warp, Space space, int lane, std::uint64_t address, std::uint32_t bytes,
                   std::byte* begin, std::size_t size) {
   if (address <= size && bytes <= size - address) return begin + address;
@@ -174,7 +174,7 @@ std::byte* reach_span(Warp& warp, const Addresses& addresses, const Extent& exte
 
 bool reach_all(Warp& warp, const Addresses& addresses, std::uint32_t bytes, Access access,
                std::byte* host[kLanes]) {
-  // Most warps access one allocation, or shared memory: one look instead of 32.
+  // A warp mostly accesses one allocation, or shared memory: one look instead of 32.
   const Extent extent(warp.mask, addresses);
   if (std::byte* begin = reach_span(warp, addresses, extent, bytes, access); begin != nullptr) {
     for (int lane = 0; lane < kLanes; ++lane) {

@@ -138,7 +138,7 @@ void decode_rounded(Decoder& d) {
   read(d, is_directed ? lanewise<&directed_function<F>> : float_step<Function<F>>(type), type);
 }
 
-/// Of halves too.
+/// Decodes a function that takes halves too.
 template <class F, class H>
 void decode_with_half(Decoder& d) {
   Decoder look = d;

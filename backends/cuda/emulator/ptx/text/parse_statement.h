@@ -6,7 +6,7 @@
 
 namespace sluice::cuda::ptx {
 
-/// Most operands of an instruction, and parts of a vector or of a call's list.
+/// Largest number of operands of an instruction, and of parts of a vector or of a call's list.
 inline constexpr std::size_t kMaxOperands = 64;
 
 /// Reads up to and with ";". `statement` is reused to keep its memory. Throws Refusal.

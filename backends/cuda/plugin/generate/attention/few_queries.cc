@@ -11,7 +11,7 @@ namespace {
 // The registers of a lane hold these rows of queries and of results.
 constexpr std::int64_t kMaxRows = 8;
 
-// Of 48 KiB, with room for what is less than the values.
+// Part of the 48 KiB of shared memory; the rest is for what is smaller than the values.
 constexpr std::int64_t kMaxShared = 40 * 1024;
 
 constexpr const char* kPart = R"(

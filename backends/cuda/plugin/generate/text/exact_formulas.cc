@@ -104,7 +104,7 @@ std::string write_clip(const Names& inputs) {
   return value;
 }
 
-/// Of two at a time. A NaN, of f64, remains.
+/// Compares two at a time. A NaN, of f64, remains.
 std::string write_extreme(bool is_max, const Names& inputs) {
   std::string value = inputs[0];
   for (const std::string& next : std::span(inputs).subspan(1)) {

@@ -27,8 +27,8 @@ enum class Along {
   kMixed,  ///< any
 };
 
-/// Of `run` neighbours in a tensor of `dims`, from a multiple of `run` on. Requires: `operand`
-/// broadcasts to `dims`.
+/// How an operand stands to `run` neighbours in a tensor of `dims`, from a multiple of `run` on.
+/// Requires: `operand` broadcasts to `dims`.
 Along along_run(Dims operand, Dims dims, int run);
 
 /// The most neighbours, a power of two up to `most`, that divide `unbroken`.

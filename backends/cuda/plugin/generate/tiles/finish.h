@@ -11,7 +11,7 @@ namespace sluice::cuda {
 
 /// The operation's own arithmetic on a sum.
 struct Finish {
-  /// Of `sum` and, at the same element, `added`.
+  /// An expression of `sum` and, at the same element, `added`.
   std::string value = "sum";
   int added = -1;  ///< an input that is stretched to the result; -1: none
   /// Instead: an input with an element for each row of the product; -1: none.

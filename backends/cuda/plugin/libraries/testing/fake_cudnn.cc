@@ -140,7 +140,7 @@ class Run {
     return reinterpret_cast<CuDevicePointer>(memory_.at(id));
   }
 
-  /// Of images of two axes.
+  /// Convolves images of two axes.
   void convolve(const Object& operation) {
     using enum DnnAttribute;
     const Object& how = operation.object(kForwardConvolution);

@@ -16,7 +16,7 @@ class LibraryConvolutions : public testing::FakeLibraries {
  protected:
   static testing::FakeCudnn& fake() { return testing::fake_cudnn(); }
 
-  /// Of images with 4 channels, with a bias.
+  /// Makes a convolution of images with 4 channels, with a bias.
   static void make_biased(TestOp& op) {
     op.input({2, 4, 7, 6}).input({6, 4, 3, 3}).input({6}).output({2, 6, 7, 6});
     op.set("pads", {1, 1, 1, 1});
