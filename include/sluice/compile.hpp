@@ -32,7 +32,7 @@ struct CompileOptions {
   std::function<void(std::string_view phase)> progress = {};
 };
 
-/// A compiled model. Movable; used by one thread at a time.
+/// A compiled model. Movable. Use it from one thread at a time.
 class Package {
  public:
   [[nodiscard]] std::optional<Error> save(const std::string& path) const {

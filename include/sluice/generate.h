@@ -76,7 +76,7 @@ SLUICE_API sluice_code sluice_tokenizer_apply_chat_template(const sluice_tokeniz
 
 /* ---- generators ----------------------------------------------------------------------------- */
 
-/* A text at a time. Used by one thread at a time: a call beside another fails with
+/* Writes a text at a time. Use a generator from one thread at a time; a concurrent call fails with
  * FAILED_PRECONDITION. Several generators of one model run in parallel. A generator keeps its model
  * alive. */
 typedef struct sluice_generator sluice_generator;
@@ -205,9 +205,9 @@ SLUICE_API int64_t sluice_generator_num_tokens(const sluice_generator* generator
 
 /* ---- embedders ------------------------------------------------------------------------------ */
 
-/* Vectors of texts, or scores of pairs of texts, by a model such as BERT. Used by one thread at a
- * time: a call beside another fails with FAILED_PRECONDITION. Several embedders of one model run in
- * parallel. An embedder keeps its model alive. */
+/* Vectors of texts, or scores of pairs of texts, by a model such as BERT. Use an embedder from one
+ * thread at a time; a concurrent call fails with FAILED_PRECONDITION. Several embedders of a model
+ * run in parallel. An embedder keeps its model alive. */
 typedef struct sluice_embedder sluice_embedder;
 
 /* Free with sluice_embedder_free. Fails: INVALID_ARGUMENT for a model that makes neither vectors

@@ -167,8 +167,8 @@ struct Piece {
   std::optional<Logprobs> logprobs;   ///< for a request with `top_logprobs`
 };
 
-/// Writes a text at a time. Movable; used by one thread at a time. Several generators of one model
-/// run in parallel. Keeps its model alive.
+/// Writes a text at a time. Movable. Use it from one thread at a time. Several generators of one
+/// model run in parallel. Keeps its model alive.
 class Generator {
  public:
   /// Fails: as sluice_generator_create.
@@ -271,8 +271,8 @@ class Generator {
       handle_;
 };
 
-/// Vectors of texts, or scores of pairs of texts. Movable; used by one thread at a time. Several
-/// embedders of one model run in parallel. Keeps its model alive.
+/// Vectors of texts, or scores of pairs of texts. Movable. Use it from one thread at a time.
+/// Several embedders of one model run in parallel. Keeps its model alive.
 class Embedder {
  public:
   /// Fails: as sluice_embedder_create.

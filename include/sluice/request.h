@@ -71,8 +71,8 @@ typedef struct sluice_request_options {
   const sluice_output_memory* outputs; /* outputs without memory here are in the reply's memory */
   sluice_reply_callback on_done;       /* sluice_runtime_submit only; null: poll or wait */
   void* user_data;                     /* for on_done */
-  /* Of a daemon, below: inputs that lie in its exchange, beside `inputs`, and names of outputs that
-   * stay there for ttl_ns nanoseconds; 0: the daemon's default. Null: none. */
+  /* Daemon only. `exchanged`: inputs read from its exchange, beside `inputs`; null: none. `kept`:
+   * names of outputs left in the exchange for ttl_ns nanoseconds; 0: the daemon's default. */
   int32_t num_exchanged; /* length of `exchanged` */
   int32_t num_kept;      /* length of `kept` */
   const sluice_exchanged_input* exchanged;

@@ -58,7 +58,7 @@ SLUICE_API sluice_code sluice_runtime_close_queues(sluice_runtime* runtime, uint
 
 /* ---- sessions ------------------------------------------------------------------------------- */
 
-/* Used by one thread at a time. */
+/* Use a session from one thread at a time. */
 typedef struct sluice_session sluice_session;
 
 enum {

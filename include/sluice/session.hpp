@@ -90,7 +90,7 @@ struct SessionOptions {
   std::optional<std::uint64_t> seed = {};                       ///< of random operators
 };
 
-/// A package with its programs load, main and save. Movable; used by one thread at a time.
+/// A package with its programs load, main and save. Movable. Use it from one thread at a time.
 class Session {
  public:
   /// Fills or reads a tensor during the call; an Error fails the program.

@@ -5,8 +5,8 @@
  *            `sluice_last_error()` returns the text of the calling thread's last failure. A null
  *            handle gives INVALID_ARGUMENT, or 0 and null from queries; the functions that free
  *            accept it.
- * Threads:   a model is immutable and usable from any thread. A context is used by one thread at a
- *            time, but for sluice_context_cancel: a call beside another fails with
+ * Threads:   a model is immutable and usable from any thread. Use a context from one thread at a
+ *            time (except sluice_context_cancel); a concurrent call fails with
  *            FAILED_PRECONDITION. Several contexts of one model run in parallel.
  * Ownership: the caller frees each handle with its close or free function. A context keeps its
  *            model alive, so their order does not matter.

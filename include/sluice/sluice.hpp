@@ -139,7 +139,7 @@ class OwnedOutput {
   std::unique_ptr<sluice_output, detail::Deleter<sluice_output, sluice_output_free>> handle_;
 };
 
-/// State for one run of a model at a time. Movable; used by one thread at a time.
+/// State for one run of a model at a time. Movable. Use it from one thread at a time.
 class Context {
  public:
   /// Sets an input of shape `dims`. The context borrows `values`: they must stay alive while runs

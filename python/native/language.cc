@@ -94,8 +94,8 @@ class NativeTokenizer {
   std::unique_ptr<sluice_tokenizer, Free> handle_;
 };
 
-/// Used by one thread at a time. In a forked child calls fail, and destruction leaks: the worker
-/// threads of the model do not exist.
+/// Use it from one thread at a time. In a forked child calls fail, and destruction leaks: the
+/// worker threads of the model do not exist.
 class NativeGenerator {
  public:
   explicit NativeGenerator(NativeModel& model) {
@@ -215,7 +215,7 @@ class NativeGenerator {
   std::unique_ptr<sluice_generator, Free> handle_;
 };
 
-/// Used by one thread at a time. In a forked child as NativeGenerator.
+/// Use it from one thread at a time. In a forked child as NativeGenerator.
 class NativeEmbedder {
  public:
   explicit NativeEmbedder(NativeModel& model) {

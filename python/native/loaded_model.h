@@ -54,7 +54,7 @@ class NativeLoadedModel {
   std::uint64_t submit(std::shared_ptr<Replies> replies, nb::object future, const nb::list& inputs,
                        std::int64_t timeout_ns, std::int32_t priority, std::vector<bool> kept,
                        std::int64_t ttl_ns, std::string traceparent) const;
-  // Of a daemon: requests that it keeps.
+  // For models of a daemon: requests that it keeps.
   std::uint64_t post(const nb::list& inputs, std::int64_t timeout_ns, std::int32_t priority,
                      std::vector<bool> kept, std::int64_t ttl_ns, std::string traceparent) const;
   nb::list take(std::uint64_t request, std::int64_t wait_ns) const;

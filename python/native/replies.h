@@ -62,7 +62,7 @@ class Replies {
     std::condition_variable changed;
     std::vector<std::unique_ptr<Pending>> ended;
     bool is_closed = false;
-    /// Of the thread in `wait`, with the GIL. A call that fails leaves them to the next.
+    /// Replies of the thread in `wait`, with the GIL. A call that fails leaves them to the next.
     std::vector<std::unique_ptr<Pending>> collected;
   };
 

@@ -38,7 +38,7 @@ class Options {
     texts_.push_back(std::make_unique<std::string>(text_of(given_[name], name)));
     field = texts_.back()->c_str();
   }
-  /// Of a load: "numbers" has them by their names in the C interface.
+  /// For a load: "numbers" has them by their names in the C interface.
   void set_numbers(sluice_load_options& options) const {
     if (!has("numbers")) return;
     for (const auto& [key, value] : cast<nb::dict>("numbers")) {

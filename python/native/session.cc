@@ -37,7 +37,7 @@ struct TensorFunction {
   PyObject* function;  // sluice.Session keeps it
 };
 
-/// Used by one thread at a time. The caller keeps arrays and functions that it binds.
+/// Use it from one thread at a time. The caller keeps arrays and functions that it binds.
 class NativeSession {
  public:
   NativeSession(const Path& path, std::int32_t num_threads, const Path& folder,

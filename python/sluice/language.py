@@ -87,7 +87,7 @@ class Generation(Iterator[str]):
     """A text in the making: an iterator over its pieces, which computes a token when the next piece is wanted.
 
     A piece is whole characters, at least one. Who leaves the loop ends the text. Ctrl-C ends it at once, also within
-    a long prompt. Used by one thread at a time.
+    a long prompt. Use it from one thread at a time.
     """
 
     def __init__(self, native: _native.Generator, give_back: Callable[[_native.Generator], None]) -> None:
@@ -177,7 +177,7 @@ class LanguageModel:
         self._tokenizer: Tokenizer | None = None
         self._idle: _native.Generator | None = None
         self._embedder: _native.Embedder | None = None
-        self._embedding = threading.Lock()  # an embedder is used by one thread at a time
+        self._embedding = threading.Lock()  # use the embedder from one thread at a time
         self._is_closed = False
 
     @property

@@ -252,7 +252,7 @@ class Model(SignedModel[_native.Model], Package):
 
 
 class Context:
-    """Inputs and outputs bound to a model once and run many times. Used by one thread at a time."""
+    """Inputs and outputs bound to a model once and run many times. Use it from one thread at a time."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

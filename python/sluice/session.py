@@ -33,7 +33,7 @@ def _tensor_of(described: tuple[str, str, int, int]) -> ProgramTensor:
 
 
 class Session:
-    """Reports tensors without a source or sink before a run. Used by one thread at a time; others wait.
+    """Reports tensors without a source or sink before a run. Use it from one thread at a time; others wait.
 
     `threads`: cores; 0 for all. `stored_folder`: NAME.npy files of tensor data; `binds_stored` says which of
     them are bound, by default all. `seed`: of random operators, as for sluice.load.

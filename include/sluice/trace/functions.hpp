@@ -91,7 +91,7 @@ inline Tensor layer_norm(const Operand& x, const Operand& scale, const Operand& 
                .attributes = {{"axis", -1}, {"epsilon", epsilon}}},
               x.line);
 }
-/// Of channels, with the statistics of the training.
+/// Normalizes channels with the statistics of the training.
 inline Tensor batch_norm(const Operand& x, const Operand& scale, const Operand& bias,
                          const Operand& mean, const Operand& variance, float epsilon = 1e-5F) {
   return call({.kind = "BatchNormalization",

@@ -49,7 +49,7 @@ class KeptContext {
   /// Holds `mutex_`, but in a forked child, where the thread that had it may not exist.
   std::unique_lock<std::mutex> lock();
   void bring_locked();
-  /// Of the pair that has the input; null without any.
+  /// The pair that has the input; null without any.
   const std::pair<std::size_t, std::size_t>* find_input(std::size_t index) const;
 
   const std::uint32_t generation_ = fork_generation();
