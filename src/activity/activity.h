@@ -27,12 +27,12 @@ struct Snapshot {
 std::int64_t num_answered(const std::vector<terms::CodeCount>& answered);
 std::int64_t num_errors(const std::vector<terms::CodeCount>& answered);
 
-/// Of the time between two snapshots.
+/// What happened between two snapshots.
 struct Activity {
   struct Rate {
     double requests_per_s = 0;
     double errors_per_s = 0;
-    /// Of what ended well meanwhile, within an eighth; 0 if nothing did.
+    /// Latencies of what ended well meanwhile, within an eighth; 0 if nothing did.
     std::int64_t p50_ns = 0;
     std::int64_t p99_ns = 0;
   };

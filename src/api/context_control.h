@@ -11,7 +11,7 @@
 
 namespace sluice::api {
 
-/// Of one context. Safe from any thread.
+/// Controls one context. Safe from any thread.
 class ContextControl {
  public:
   /// Ends the run under way before its next segment, step range or iteration.

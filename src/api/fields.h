@@ -10,7 +10,7 @@
 
 namespace sluice::api {
 
-/// Of options: 0 leaves the default; where 0 is another choice, a negative number stands for it.
+/// Takes options: 0 leaves the default; where 0 is another choice, a negative number stands for it.
 template <typename Given, typename Options>
 void take_fields(const Given& from, Options& to) {
   Options::visit_fields([&](const terms::Field& field, auto of) {

@@ -9,7 +9,7 @@
 
 namespace sluice::api {
 
-/// Of the calling thread; "" until something fails.
+/// The message of the calling thread's last failure; "" until something fails.
 const char* last_error();
 
 /// The Status of the calling thread's last failure; ok until something fails.

@@ -85,7 +85,7 @@ Status Placement::add_rule(const std::string& text, const backend::BackendRegist
 Result<std::int16_t> Placement::index_of(const std::string& name,
                                          const backend::BackendRegistry& registry) {
   if (name == kHost) {
-    // Of the backends of --backend only: a rule must not bring in one that the user did not name.
+    // Only backends of --backend count: a rule must not bring in one that the user did not name.
     const auto host = std::ranges::find_if(preferred_, [&](std::int16_t index) {
       return is_on_host(*backends_[static_cast<std::size_t>(index)]);
     });

@@ -14,7 +14,7 @@
 namespace sluice::compile {
 
 struct QuantizeOptions {
-  /// Of the quantized executable; `weights` too: kInt8 for products in 8 bits.
+  /// Options of the quantized executable; `weights` too: kInt8 for products in 8 bits.
   CompileOptions compiling;
   /// Names of convolutions that stay in f32.
   std::set<std::string> kept;

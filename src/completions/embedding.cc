@@ -12,7 +12,7 @@
 namespace sluice::completions {
 namespace {
 
-/// Of a joined run, as embed::plan_batches makes them at most.
+/// Rows of a joined run, as embed::plan_batches makes them at most.
 constexpr std::int64_t kJoinedRows = 32;
 
 std::size_t size_of(const embed::TextModel& model) {

@@ -71,7 +71,7 @@ class Embedding : public std::enable_shared_from_this<Embedding> {
   Shared& shared_;
   const dispatch::RequestLimits limits_;
 
-  // Of whoever has the run.
+  // The thread that has the run uses these members.
   std::vector<embed::Batch> batches_;
   std::size_t next_ = 0;  ///< batch
   std::vector<float> numbers_;

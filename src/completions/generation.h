@@ -77,7 +77,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   // For the scheduler, which has the turn.
   bool is_cancelled() const { return is_cancelled_; }
   std::int32_t priority() const { return priority_; }
-  /// Of a step; 0: no limit.
+  /// Limit of a step; 0: no limit.
   std::int64_t max_run_ns() const { return limits_.max_run_ns; }
   const std::shared_ptr<dispatch::ModelRef>& model() const { return model_; }
   Shared& shared() const { return shared_; }
@@ -123,7 +123,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   Shared& shared_;
   const dispatch::RequestLimits limits_;
 
-  // Of whoever has the turn.
+  // The thread that has the turn uses these members.
   generate::Sequence sequence_;
   generate::TextStream text_;
   std::shared_ptr<generate::Pages> pages_;

@@ -92,7 +92,7 @@ class Scheduler : public std::enable_shared_from_this<Scheduler> {
   const std::shared_ptr<generate::PrefixCache> prefixes_ =
       std::make_shared<generate::PrefixCache>();
 
-  // Of whoever runs.
+  // The thread that runs uses these members.
   std::weak_ptr<generate::PagePool> pool_;  ///< lives as long as texts or prefixes have pages
   std::vector<std::shared_ptr<Step>> steps_;
   Texts short_;                      ///< of flying_, those that wait for pages

@@ -55,7 +55,7 @@ Result<std::vector<fs::path>> canonical_folders(const std::vector<std::string>& 
   return all;
 }
 
-/// Of the compilation of one ONNX file. Kernels that serve go first.
+/// Limits of the compilation of one ONNX file. Kernels that serve go first.
 ChildLimits compile_limits(const Settings& settings) {
   constexpr int kNiceness = 10;
   const std::int64_t most_bytes = usable_memory_bytes() / 4 * 3;

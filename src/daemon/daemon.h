@@ -26,7 +26,7 @@
 
 namespace sluice::daemon {
 
-/// Of the process, if a computation outlives `hang_seconds`, or a look at the sensors its limit.
+/// Exit code if a computation outlives `hang_seconds`, or a look at the sensors its limit.
 inline constexpr int kHungExitCode = 3;
 
 /// Serves from `start` to `stop`. Calls from one thread.

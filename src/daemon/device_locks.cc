@@ -38,8 +38,8 @@ std::string file_name(const terms::Device& device) {
   return name + ".lock";
 }
 
-/// Of the machine. Processors are no devices that a second daemon could break, and simulated
-/// devices exist once for each daemon.
+/// Name of a device's lock for the machine. Processors are no devices that a second daemon could
+/// break, and simulated devices exist once for each daemon.
 std::string machine_name(const terms::Device& device) {
   const bool is_hardware = device.kind != "sim" && device.kind != "cpu";
   if (!is_hardware || device.bus_address.empty()) return "";

@@ -94,7 +94,7 @@ Status read_config(Invocation& invocation, bool is_named) {
 
 Result<Invocation> read_command_line(int argc, char** argv) {
   Invocation invocation;
-  // Of their own, because the file is read after the flags and must not overwrite them.
+  // Flags have settings of their own: the file is read after them and must not overwrite them.
   Settings flags;
   CLI::App app("Owns the devices of this machine and runs models on them for its clients.",
                "sluiced");

@@ -289,7 +289,7 @@ ordered_json value_of(const Settings& settings, const SettingInfo& info) {
   return std::visit([&](auto member) { return ordered_json(settings.*member); }, info.member);
 }
 
-/// Of use in a message: there are about sixty keys, and a search by eye finds the misspelt one.
+/// All keys, for a message: there are about sixty, and a search by eye finds the misspelt one.
 std::string known_keys() {
   std::string keys;
   for (const SettingInfo& info : kSettings) {
@@ -311,7 +311,7 @@ Status check_absolute(const std::string& folder, std::string_view key) {
   return invalid_argument("{}: \"{}\" is not an absolute path", key, folder);
 }
 
-/// Of a door for HTTP.
+/// Checks the address of a door for HTTP.
 Status check_http_address(const std::string& text, std::string_view key, const Settings& settings) {
   if (text.empty()) return ok_status();
   const rpc::wire::Address address = SLUICE_TRY(rpc::wire::parse_address(text).with_context(key));

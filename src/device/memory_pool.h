@@ -57,7 +57,7 @@ class MemoryPool {
   /// sizes. From eight alignments on at most an eighth is wasted. nullopt past 64 bits.
   static std::optional<std::int64_t> block_bytes(std::int64_t size_bytes);
 
-  /// Of one device of a backend.
+  /// A pool for one device of a backend.
   static MemoryPool of_device(std::shared_ptr<const backend::Backend> backend, int device,
                               const MemoryPoolOptions& options = {});
   MemoryPool(Source source, const MemoryPoolOptions& options);

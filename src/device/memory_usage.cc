@@ -14,8 +14,8 @@ std::string_view memory_category_name(MemoryCategory category) {
 
 void MemoryLevel::change(std::int64_t by_bytes) {
   bytes += by_bytes;
-  // Of this level alone: peaks of categories need not coincide, so they do not add up to the
-  // total's.
+  // The peak counts this level alone: peaks of categories need not coincide, so they do not add up
+  // to the total's.
   peak_bytes = std::max(peak_bytes, bytes);
 }
 

@@ -31,7 +31,7 @@ class RequestQuota {
   Status closed_;  ///< not ok: why
 };
 
-/// Of one request. Clients of several roles may share a quota, so that it has no limit of a run.
+/// Limits of one request. Clients of several roles may share a quota, so it has no limit of a run.
 struct RequestLimits {
   std::shared_ptr<RequestQuota> quota = nullptr;  ///< null for none
   std::int64_t max_run_ns = 0;                    ///< as runtime::Request; 0: no limit

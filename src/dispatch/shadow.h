@@ -13,9 +13,9 @@ namespace sluice::dispatch {
 /// nothing.
 class ShadowCopy {
  public:
-  /// Of a request to `model` that was not submitted yet. Empty for a model without a shadow; for a
-  /// request whose memory nobody keeps beyond its answer, or whose outputs go to memory of the
-  /// client's; while the shadow has enough copies; and if no memory is left for one.
+  /// Copies a request to `model` that was not submitted yet. Empty for a model without a shadow;
+  /// for a request whose memory nobody keeps beyond its answer, or whose outputs go to memory of
+  /// the client's; while the shadow has enough copies; and if no memory is left for one.
   ShadowCopy(const std::shared_ptr<ModelRef>& model, const runtime::Request& request);
   ShadowCopy(const ShadowCopy&) = delete;
   ShadowCopy& operator=(const ShadowCopy&) = delete;

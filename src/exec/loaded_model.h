@@ -67,8 +67,8 @@ struct LoadOptions {
   std::shared_ptr<device::DeviceServiceTable> devices;
   /// The name of the model in reports of the devices.
   std::string owner = "a model";
-  /// Of random operators. Loads with one source, such as replicas, never draw the same numbers.
-  /// Null: a source of the load's own, with a seed from the system.
+  /// Source of random operators. Loads with one source, such as replicas, never draw the same
+  /// numbers. Null: a source of the load's own, with a seed from the system.
   std::shared_ptr<RandomSource> random;
   /// Takes constants that the load packs, and their memory; null: the model keeps them. Must
   /// outlive the load. The executable has no packed constants then.
@@ -187,8 +187,8 @@ class LoadedModel {
   std::vector<StaticKernel> static_kernels() const;
 
   /// A context owns an arena and bindings. Contexts of one model run at the same time without
-  /// taking a lock; one context is used by one thread at a time. Its streams are from a pool per
-  /// group, where `owner` has them.
+  /// taking a lock; use each from one thread at a time. Its streams are from a pool per group,
+  /// where `owner` has them.
   /// Fails: what recording its command lists and bringing constants report; kCancelled.
   Result<Context> create_context(const std::stop_token& stop = {},
                                  std::string_view owner = "context") const;
@@ -301,10 +301,9 @@ class Context {
   /// Fails: kResourceExhausted for bound outputs that are too small.
   Status finish();
 
-  /// Of the last run that succeeded. Its memory stays valid until the next run.
+  /// Output of the last run that succeeded. Its memory stays valid until the next run.
   const terms::TensorView& output(std::size_t index) const;
-  /// Of the last run that succeeded, for outputs that are sequences or optionals; empty for
-  /// tensors.
+  /// Output of the last run that succeeded, if it is a sequence or an optional; empty for tensors.
   const Value& output_value(std::size_t index) const;
 
   /// Hands the memory of an output of the last run to the caller, without a copy. The context's

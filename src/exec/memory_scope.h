@@ -7,7 +7,7 @@
 
 namespace sluice::exec {
 
-/// Of all contexts of this process: three quarters of the memory that it may use.
+/// Budget of all contexts of this process: three quarters of the memory that it may use.
 const std::shared_ptr<ByteBudget>& process_memory();
 
 /// Charges the buffers that this thread allocates to a budget until the scope ends. Scopes nest;
@@ -23,7 +23,7 @@ class MemoryScope {
   MemoryScope(const MemoryScope&) = delete;
   MemoryScope& operator=(const MemoryScope&) = delete;
 
-  /// Of the innermost scope of this thread; null outside of scopes.
+  /// Budget of the innermost scope of this thread; null outside of scopes.
   static std::shared_ptr<ByteBudget> budget();
   /// The same; outside of scopes process_memory.
   static std::shared_ptr<ByteBudget> payer();

@@ -140,7 +140,7 @@ class Mapper {
     }
   }
 
-  /// Of the last group.
+  /// Adds the streams of the last group.
   Status add_streams() {
     const auto& group = map_.groups.back();
     std::shared_ptr<device::StreamLedger> ledger;

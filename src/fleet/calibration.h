@@ -11,7 +11,7 @@
 
 namespace sluice::fleet {
 
-/// Of one load, as its clients see it.
+/// Figures of one load, as its clients see it.
 struct Figures {
   std::int64_t p50_ns = 0;  ///< of answered requests
   std::int64_t p99_ns = 0;
@@ -54,7 +54,7 @@ struct CalibratedModel {
   std::int64_t load_ns = 0;  ///< from a request for a model that is not loaded to its start
   std::vector<CalibrationRun> runs = {};
 
-  /// Of all runs the largest; 1 without any.
+  /// The largest error of all runs; 1 without any.
   double error() const;
 };
 
@@ -65,7 +65,7 @@ inline constexpr std::size_t kMaxCalibrationBytes = std::size_t{16} << 20;
 std::string calibration_json(const std::vector<CalibratedModel>& models);
 /// Fails: kInvalidArgument naming the member.
 Result<std::vector<CalibratedModel>> parse_calibration(std::string_view text);
-/// Of a file. Fails: as reading and parse_calibration, with the path.
+/// Reads a file. Fails: as reading and parse_calibration, with the path.
 Result<std::vector<CalibratedModel>> read_calibration(const std::string& path);
 
 }  // namespace sluice::fleet

@@ -16,9 +16,9 @@
 namespace sluice::fleet {
 namespace {
 
-/// Of models on machines: each takes some kilobytes.
+/// Limit of models on machines: each copy takes some kilobytes.
 constexpr std::int64_t kMaxCopies = 1'000'000;
-/// Of a run: as many as a trace has requests, one after another, end before 2^63 nanoseconds.
+/// Limit of a run: as many as a trace has requests, one after another, end before 2^63 nanoseconds.
 constexpr std::int64_t kLongestRunNs = 200'000'000'000;
 constexpr std::int64_t kLongestDelayNs = 10'000'000'000'000'000;
 

@@ -40,8 +40,8 @@ void expect_all_ended(const Outcome& outcome, const Trace& trace) {
   EXPECT_LE(outcome.num_lost, outcome.window.num_failed);
 }
 
-/// Of runs that all take the same time, by Pollaczek's and Khinchine's formula: requests wait half
-/// as long as the runs of those that are ahead if arrivals are random.
+/// Pollaczek's and Khinchine's formula for runs that all take the same time: requests wait half as
+/// long as the runs of those that are ahead if arrivals are random.
 TEST(Simulation, OneMachineWaitsAsQueueingTheoryHasIt) {
   CalibratedModel facts = calibrated("m", 10 * kMs);
   facts.queue_limit = 65'536;

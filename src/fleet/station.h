@@ -51,7 +51,7 @@ class Station {
   /// A run ended; its slot is free. `is_stopped`: at its deadline.
   void complete(const Run& run, std::int64_t now_ns, bool is_stopped);
 
-  /// Of requests that wait or run.
+  /// Number of requests that wait or run.
   int num_in_flight() const { return num_in_flight_; }
   /// Forgets them all, with their runs; returns those that wait.
   std::vector<Query> clear();

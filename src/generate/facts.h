@@ -22,7 +22,7 @@ struct Facts {
 
 /// Fails: kInvalidArgument naming the field that is missing or wrong.
 Result<Facts> parse_facts(const std::string& text);
-/// Of a package's metadata. Fails: kInvalidArgument for a model that generates no text.
+/// Reads a package's metadata. Fails: kInvalidArgument for a model that generates no text.
 Result<Facts> facts_of(const std::map<std::string, std::string>& metadata);
 
 }  // namespace sluice::generate

@@ -18,7 +18,7 @@ struct Logprobs {
   std::vector<TokenLogprob> top;  ///< the likeliest first, of equal ones the lower id
 };
 
-/// Of the model's own distribution, softmax(logits), whatever the sampling made of it.
+/// Logprobs of the model's own distribution, softmax(logits), whatever the sampling made of it.
 /// `num_top`: at most so many of `top`. Requires: finite logits, or minus infinity for some;
 /// 0 <= token < logits.size().
 Logprobs logprobs_of(std::span<const float> logits, std::int64_t token, std::size_t num_top);

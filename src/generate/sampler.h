@@ -72,7 +72,7 @@ struct Past {
   std::span<const std::int64_t> text = {};
 };
 
-/// Of one sequence: equal settings and logits give equal tokens. Used by one thread at a time.
+/// Samples one sequence: equal settings and logits give equal tokens. Used by one thread at a time.
 class Sampler {
  public:
   /// Requires: `sampling.check()` succeeds.

@@ -19,11 +19,11 @@ struct Request {
   std::vector<std::int64_t> prompt;  ///< ids, at least one
   Sampling sampling = {};
   std::optional<std::int64_t> max_tokens = {};  ///< after the prompt; absent: up to the context
-  /// Of each token, and of so many of the likeliest ones; absent: none. For who shows the text.
+  /// Logprobs to report: of each token, and of so many of the likeliest ones; absent: none.
   std::optional<std::int64_t> top_logprobs = {};
   std::vector<std::int64_t> stops = {};  ///< ids that end the text besides the model's
-  /// That the text keeps to: it ends where the grammar may end, or as long as it may be. Null:
-  /// none.
+  /// Grammar that the text keeps to: it ends where the grammar may end, or as long as it may be.
+  /// Null: none.
   std::shared_ptr<grammar::TokenGrammar> grammar = {};
   /// Asked before each run of the model, and by runs every few milliseconds, on their thread: true
   /// ends the generation. May be empty.
@@ -53,7 +53,7 @@ class Sequence {
 
   const Facts& facts() const { return facts_; }
   std::int64_t vocabulary() const { return vocabulary_; }
-  /// Of the prompt and the text.
+  /// Tokens of the prompt and the text.
   std::span<const std::int64_t> tokens() const { return tokens_; }
 
   /// What the prompt shares with the former tokens is not computed again.

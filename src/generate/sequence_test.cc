@@ -86,7 +86,7 @@ TEST(Sequence, EndsAtATokenAtTheLimitAndAtTheContext) {
   EXPECT_EQ(sequence.finish(), Finish::kContext);
 }
 
-/// Of tokens "a", "b", "ab", and 3, which ends texts.
+/// A grammar over tokens "a", "b", "ab", and 3, which ends texts.
 std::shared_ptr<grammar::TokenGrammar> grammar_of(const std::string& gbnf) {
   const auto trie =
       std::make_shared<const grammar::TokenTrie>(std::vector<std::string>{"a", "b", "ab", ""});

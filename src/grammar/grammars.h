@@ -28,11 +28,11 @@ struct Source {
 /// Automaton::build.
 Result<Automaton> read_source(const Source& source);
 
-/// Of one tokenizer. The last grammars are kept with their masks. Safe across threads.
+/// Grammars of one tokenizer. The last ones are kept with their masks. Safe across threads.
 class Grammars {
  public:
   static constexpr std::size_t kMaxKept = 8;
-  /// Of the automata that are kept beside the last one.
+  /// Limit of the automata that are kept beside the last one.
   static constexpr std::size_t kMaxAutomataBytes = std::size_t{16} << 20U;
 
   explicit Grammars(text::Tokenizer tokenizer) : tokenizer_(std::move(tokenizer)) {}

@@ -110,7 +110,7 @@ class States {
   std::size_t visits_end_ = kMaxVisits;
   std::size_t bytes_end_ = kMaxNewBytes;
 
-  // Of one closure.
+  // State of one closure.
   std::unordered_set<std::uint64_t> seen_;
   std::vector<Place> fresh_;
   std::vector<Place> found_;

@@ -88,7 +88,7 @@ Status TokenGrammar::accept(Position& position, std::int64_t token) {
 
 bool TokenGrammar::is_over(const Position& position) const {
   const std::lock_guard lock(mutex_);
-  // Of an earlier epoch it is unknown; then the empty mask says it.
+  // A position of an earlier epoch gives false; then the empty mask says it.
   return position.epoch == epoch_ && states_->may_end(position.state) &&
          states_->places(position.state).empty();
 }

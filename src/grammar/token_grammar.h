@@ -40,9 +40,9 @@ class TokenGrammar {
   TokenGrammar& operator=(const TokenGrammar&) = delete;
 
   std::size_t num_nodes() const { return automaton_.num_nodes(); }
-  /// Of the automaton alone.
+  /// Bytes of the automaton alone.
   std::size_t automaton_bytes() const { return automaton_.size_bytes(); }
-  /// Of states and masks that are kept.
+  /// Bytes of states and masks that are kept.
   std::size_t kept_bytes() const;
 
  private:

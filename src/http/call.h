@@ -34,7 +34,7 @@ struct Request {
   std::string if_none_match = {};  ///< the same
   std::string host = {};           ///< the same; empty: absent
   std::string origin = {};         ///< the same
-  /// Of "Inference-Header-Content-Length": how much of the body is JSON; -1: all.
+  /// How much of the body is JSON, from "Inference-Header-Content-Length"; -1: all.
   std::int64_t json_bytes = -1;
   std::shared_ptr<const Body> body;   ///< never null
   Coding coding = Coding::kIdentity;  ///< of the body
@@ -65,7 +65,7 @@ struct Reply {
   /// Instead of the text and the parts: bytes that come later, in chunks.
   std::shared_ptr<ReplyStream> stream = nullptr;
 
-  /// Of the text and the parts, before their coding.
+  /// Bytes of the text and the parts, before their coding.
   std::size_t size_bytes() const;
 };
 

@@ -462,7 +462,7 @@ void Connection::write_some() {
                            });
 }
 
-/// Of a stream, what has come since the last piece. Between two pieces only the watch is pending.
+/// Writes what the stream has since the last piece. Between two pieces only the watch is pending.
 void Connection::write_piece() {
   static constexpr std::string_view kLastChunk = "0\r\n\r\n";
   static constexpr std::string_view kEndOfChunk = "\r\n";

@@ -26,7 +26,7 @@ class Fields {
   static constexpr std::int64_t kMaxCount = std::int64_t{1} << 40;
 
   explicit Fields(Json object) : object_(std::move(object)) {}
-  /// Of the body of a request.
+  /// Reads the body of a request.
   /// Fails: kInvalidArgument for what is no such JSON, more than kMaxBodyBytes, or too deep.
   static Result<Fields> read(std::string_view body);
 

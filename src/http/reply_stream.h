@@ -13,7 +13,7 @@ namespace sluice::http {
 /// Safe across threads: one pushes, another takes.
 class ReplyStream {
  public:
-  /// Of bytes that wait until the client reads. Whoever pushes stops there.
+  /// Limit of bytes that wait until the client reads. Whoever pushes stops there.
   static constexpr std::size_t kMostWaiting = std::size_t{64} << 10;
 
   /// `resume` is called once after one or several `push` that returned false, when the client has

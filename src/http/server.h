@@ -16,9 +16,9 @@ struct ServerOptions {
   /// A new connection beyond them takes the place of the one that has been without a request for
   /// the longest; if all have requests, it is closed.
   std::size_t max_connections = 4096;
-  /// Of one body.
+  /// Limit of one body.
   std::int64_t max_body_bytes = std::int64_t{64} << 20;
-  /// Of all bodies at a time.
+  /// Limit of all bodies at a time.
   std::int64_t all_body_bytes = std::int64_t{256} << 20;
   /// For the head of a request, from its first byte or from the end of the one before. The
   /// connection of a client that takes longer ends.

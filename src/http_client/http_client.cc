@@ -56,7 +56,7 @@ struct Pool {
   const std::chrono::nanoseconds timeout;
   asio::io_context io;
   std::mutex mutex;
-  /// Of `address`, as its name was last resolved; never empty.
+  /// Endpoints of `address`, as its name was last resolved; never empty.
   std::vector<Protocol::endpoint> servers;
   bool is_stale = false;  ///< none of `servers` took the last connection
   std::vector<std::shared_ptr<Connection>> free;

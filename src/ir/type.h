@@ -40,7 +40,7 @@ class Type {
   Layout layout() const { return layout_; }
   /// Requires: is_tensor(). Null when even the rank is unknown.
   const Shape* shape() const { return shape_ ? &*shape_ : nullptr; }
-  /// Of a sequence or an optional.
+  /// The item type of a sequence or an optional.
   const Type& item() const { return *item_; }
 
   Type with_shape(std::optional<Shape> shape) const;

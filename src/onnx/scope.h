@@ -30,7 +30,7 @@ struct Capture {
 /// Borrows the graph and the outer scope. Used by one thread.
 class Scope {
  public:
-  /// Of a GraphProto, whose names are kept. `outer` is null for the main graph.
+  /// The scope of a GraphProto, whose names are kept. `outer` is null for the main graph.
   Scope(ir::Graph& graph, ir::SubgraphId subgraph, Scope* outer);
   /// The scope of a function called from `caller`: names get `prefix`, except those in `renamed`.
   Scope(Scope& caller, std::string prefix, std::map<std::string, std::string> renamed);

@@ -17,7 +17,7 @@ namespace {
 
 using ir::ElementType;
 
-/// Of an answer: a text takes more memory than the number it stands for.
+/// Limit of an answer: a text takes more memory than the number it stands for.
 constexpr std::int64_t kMaxTexts = 1 << 16;
 
 template <typename T>

@@ -11,7 +11,7 @@
 
 namespace sluice::open_inference {
 
-/// Of each row the `num_classes` largest values, largest first, as "VALUE:INDEX" or
+/// The `num_classes` largest values of each row, largest first, as "VALUE:INDEX" or
 /// "VALUE:INDEX:LABEL"; at most as many as the row has. NaN counts as less than all numbers. An
 /// index counts all values of the row, as with Triton.
 struct Classes {

@@ -20,7 +20,7 @@ Result<std::shared_ptr<dispatch::ModelRef>> find_model(const service::Service& s
                                                        std::string_view name,
                                                        std::string_view version);
 
-/// Of a model of find_model; points into its signature.
+/// Describes a model of find_model; points into its signature.
 ModelDescription describe(const service::Service& service, const service::Caller& caller,
                           std::string_view name, const dispatch::ModelRef& model);
 

@@ -73,7 +73,7 @@ struct Wait {
 };
 inline constexpr std::string_view kWaitedFor = "sluice_waited_for";
 
-/// Of a reply to a request with `wants_detail`; other replies may lack the numbers.
+/// Times of a reply to a request with `wants_detail`; other replies may lack the numbers.
 Wait wait_of(const runtime::Reply& reply);
 
 /// The protocol counts priorities from 1, the highest; the runtime's higher numbers run first, and

@@ -57,7 +57,7 @@ class InferenceContext {
   const ir::Attributes& attributes() const { return operation_.attributes; }
   int version() const { return operation_.version; }
 
-  /// Of normalized operations, whose attributes are complete.
+  /// Attributes of normalized operations, which are complete.
   std::int64_t int_attribute(std::string_view name, std::int64_t fallback = 0) const;
   std::vector<std::int64_t> ints_attribute(std::string_view name) const;  ///< empty if absent
   std::string text_attribute(std::string_view name, std::string_view fallback = "") const;

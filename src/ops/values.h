@@ -11,7 +11,7 @@ namespace sluice::ops {
 
 /// What shape arithmetic needs, not whole tensors.
 inline constexpr std::int64_t kMaxFollowedValues = 1024;
-/// Of floats, which are scales, bounds and regions for each axis; longer ones are weights.
+/// The same for floats: scales, bounds and regions for each axis; longer ones are weights.
 inline constexpr std::int64_t kMaxFollowedFloats = 64;
 
 /// Output 0's elements are input 0's in the same order: Identity, Squeeze, Cast to a wide integer.

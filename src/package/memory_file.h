@@ -28,7 +28,7 @@ class MemoryFile {
   /// Requires: bytes.size() <= size().
   Status overwrite_start(std::span<const std::byte> bytes);
   std::int64_t size() const { return size_bytes_; }
-  /// Of the memory; as long as the file.
+  /// Descriptor of the memory; valid as long as the file.
   int fd() const { return fd_; }
   /// The contents; they outlive the file.
   Result<Bytes> map() const;

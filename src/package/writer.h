@@ -147,7 +147,7 @@ class Writer {
     return schema::Extent(start, bytes.size(), checksum.value());
   }
 
-  /// Of bytes that are about to be appended.
+  /// Extent of bytes that are about to be appended.
   schema::Extent extent_of(std::span<const std::byte> bytes) const {
     return {static_cast<std::uint64_t>(file_.size()), bytes.size(), checksum_of(bytes)};
   }

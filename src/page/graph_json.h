@@ -8,7 +8,7 @@
 
 namespace sluice::page {
 
-/// Of an operation beyond so many nothing is drawn.
+/// Limit of operations that are drawn.
 inline constexpr std::size_t kMaxDrawn = 4000;
 
 /// One JSON object: `num_operations`, and `operations` of the main subgraph in their order, at most

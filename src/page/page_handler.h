@@ -39,7 +39,7 @@ class PageHandler {
   Result<http::Reply> look(const http::Request& request);
   http::Reply state();
   Result<http::Cancel> ask_of_model(const http::Request& request, const http::Answer& answer);
-  /// Of one model, or of all.
+  /// Profiles one model, or all.
   Result<http::Cancel> profile(const http::Request& request,
                                std::optional<terms::ModelHandle> model, const http::Answer& answer);
   http::Cancel follow(const http::Request& request, const http::Answer& answer);

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPeriod = std::chrono::seconds(1);
-/// Of a text that is sent again. Less than the period, so that each second has its own.
+/// Age up to which a text is sent again. Less than the period, so that each second has its own.
 constexpr std::int64_t kFreshNs = 900'000'000;
 
 /// The text has no end of line.

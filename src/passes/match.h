@@ -28,11 +28,11 @@ class Matcher {
   /// and has no body; else null.
   const ir::Operation* find(ir::OperandId id, std::string_view kind) const;
 
-  /// Of a two-input operation: the other input, if one is `known`; else invalid.
+  /// The other input of a two-input operation, if one is `known`; else invalid.
   static ir::OperandId other_input(const ir::Operation& operation, ir::OperandId known);
 
-  /// Of a two-input operation with a number on the right, or on either side if it commutes: the
-  /// other input and the number.
+  /// The other input and the number of a two-input operation with a number on the right, or on
+  /// either side if it commutes.
   std::optional<std::pair<ir::OperandId, double>> with_number(const ir::Operation& operation) const;
 
   /// The other input of an operation of this kind that writes `id`, if the number is near `number`.

@@ -6,7 +6,7 @@
 
 namespace sluice::perf {
 
-/// Of an interval.
+/// What the threads of the process used in an interval.
 struct ProcessorUse {
   /// Share of the interval in which the busiest thread ran, or waited for a processor: 0 to 1.
   double busiest_thread = 0;

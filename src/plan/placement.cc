@@ -78,7 +78,7 @@ class Placer {
   }
 
  private:
-  /// Of an operand that the range touches.
+  /// What is known of an operand that the range touches.
   struct Operand {
     std::int32_t root;
     bool is_written = false;

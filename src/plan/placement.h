@@ -71,7 +71,7 @@ struct PlacementRequest {
   const ir::Subgraph* subgraph = nullptr;
   std::size_t begin = 0;  ///< positions in the order
   std::size_t end = 0;
-  /// Of an operand; static for every tensor that the range reads, or writes by kernels.
+  /// Type of an operand; static for every tensor that the range reads, or writes by kernels.
   std::function<const ir::Type&(ir::OperandId)> type_of;
   /// Whether to reserve room for an operand to grow by a quarter; null: for none.
   std::function<bool(ir::OperandId)> may_grow;

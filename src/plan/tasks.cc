@@ -233,8 +233,8 @@ class Divider {
       const auto start = [&](std::size_t lane) { return std::max(free[lane], ready); };
       std::size_t best = 0;
       for (std::size_t lane = 1; lane < lanes.size(); ++lane) {
-        // Of lanes that are free in time, the one that was idle for the shortest: mostly that of
-        // the task before.
+        // The lane that was idle for the shortest, if several are free in time: mostly that of the
+        // task before.
         const bool is_earlier = start(lane) < start(best);
         if (is_earlier || (start(lane) == start(best) && free[lane] > free[best])) best = lane;
       }

@@ -323,7 +323,7 @@ terms::ModelHandle Repository::served_of(Model& model, std::int64_t number) {
   return handle != terms::ModelHandle{} && is_served(handle) ? handle : terms::ModelHandle{};
 }
 
-/// Of the versions that were loaded.
+/// Handles of the versions that were loaded.
 std::vector<terms::ModelHandle> Repository::handles_of(const Model& model) const {
   std::vector<terms::ModelHandle> handles;
   const std::lock_guard lock(mutex_);

@@ -71,7 +71,7 @@ class CodedMessageTest : public testing::ServingTest<runtime::ThreadDrivers> {
     return done->get_future().get();
   }
 
-  /// Of all calls with one message each way: "/sluice.v1.Runtime/GetServer".
+  /// Names of all calls with one message each way: "/sluice.v1.Runtime/GetServer".
   static std::vector<std::string> unary_methods() {
     std::vector<std::string> methods;
     for (const char* name :

@@ -83,7 +83,7 @@ class PostedRequestTest : public testing::ServingTest<runtime::ManualDrivers> {
     std::optional<Record> record_;
   };
   using RecordedEnd = std::shared_ptr<Ended>;
-  /// Of the next requests.
+  /// Records the end of the next requests.
   RecordedEnd record() {
     auto end = std::make_shared<Ended>();
     service_.telemetry().set_access_sink([end](const auto& record) { end->set(*record); });

@@ -32,7 +32,7 @@ using ::testing::HasSubstr;
 constexpr std::uint64_t kHuge = ~std::uint64_t{0};
 const std::vector<float> kAnswer = {3, 0, 5, 0};  // of x = 2
 
-/// Of this process, which is client and server.
+/// Figures of this process, which is client and server.
 ProcessFigures figures() { return sluice::testing::figures_of(getpid()); }
 
 class SharedMemoryTest : public testing::ServingTest<runtime::ThreadDrivers> {

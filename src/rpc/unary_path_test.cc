@@ -85,7 +85,7 @@ class Serving final : public testing::ServingTest<runtime::ThreadDrivers> {
   std::uint64_t model_ = 0;
 };
 
-/// Of a request whose model has answered before, so that its latency is known.
+/// Traces a request whose model has answered before, so that its latency is known.
 Result<std::vector<testing::TraceStep>> trace_request(const terms::LoadOptions& options) {
   Serving* serving = nullptr;  // of the child, which ends without its destructor
   const auto prepare = [&] {

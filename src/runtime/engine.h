@@ -30,7 +30,7 @@ struct EngineOptions {
   topology::DeviceMap devices;
   /// A device counts as lost if a stage runs this long after its request was cancelled.
   std::int64_t hang_limit_ns = 10'000'000'000;
-  /// Of each device with memory of its own.
+  /// For each device with memory of its own.
   device::TransferOptions transfers = {};
 };
 
@@ -98,7 +98,7 @@ class Engine : public ModelHost {
   Result<terms::Health> health(terms::ModelHandle handle) const override;
   /// Fails: kInvalidHandle.
   Result<GroupReport> report(terms::CoreGroupId id) const;
-  /// Of every device, in the order of the map.
+  /// Reports of every device, in the order of the map.
   std::vector<DeviceReport> report_devices() const;
   /// Tells of a device's hardware. As GroupTable::set_condition.
   void set_condition(terms::DeviceId device, terms::DeviceCondition condition);

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using testing::load_of;
 using testing::request_of;
 
-/// Of two kernels.
+/// Time of two kernels.
 constexpr std::int64_t kRunNs = 40'000;
 constexpr const char* kLimitedMachine =
     R"({"devices": [{"cores": 4, "compute": {"kernel_ns": 20000}}]})";

@@ -252,7 +252,7 @@ bool Lane::cancel(std::uint64_t id) {
   return true;
 }
 
-/// Of one function; null: of all.
+/// Cancels requests of one function; null: of all.
 void Lane::cancel_all(const Function* function, const Status& why) {
   Turn waiting;
   std::vector<std::uint64_t> running;

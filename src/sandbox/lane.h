@@ -55,7 +55,7 @@ class Lane final : public runtime::Steppable {
   terms::FunctionState state(const Function& function) const;
   terms::ModelInfo info(const Function& function) const;
   runtime::ModelStatisticsSnapshot statistics(const Function& function) const;
-  /// Of its model in the host while it is warm, and of what it answered.
+  /// Health of its model in the host while it is warm, and of what it answered.
   terms::Health health(const Function& function) const;
 
   // As RequestSink says. A request whose inputs do not fit is accepted, and its reply is kBadInput.

@@ -36,7 +36,7 @@ class DyingCell final : public runtime::ModelHost {
             [this](terms::CoreGroupId) { return life(); },
             [this](terms::CoreGroupId) { return revive(); }};
   }
-  /// Of one order in so many; 0: the cell lives.
+  /// The cell dies at one order in so many; 0: it lives.
   void set_deaths(int one_in) {
     const std::lock_guard lock(mutex_);
     one_in_ = one_in;

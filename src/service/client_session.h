@@ -33,7 +33,7 @@ struct SessionQuota {
   std::int64_t max_in_flight = 4096;
   std::int32_t max_regions = 64;                          ///< of shared memory, rings included
   std::int64_t max_region_bytes = std::int64_t{1} << 30;  ///< all of them together
-  /// Of answers that wait until the client reads them.
+  /// Limit of answers that wait until the client reads them.
   std::int64_t max_answer_bytes = std::int64_t{1} << 30;
 };
 
@@ -58,7 +58,7 @@ class ClientSession {
         answers_(std::make_shared<ByteBudget>(quota.max_answer_bytes, memory_->answers)) {}
 
   terms::SessionId id() const { return id_; }
-  /// Of its tensors in the exchange.
+  /// Owner of its tensors in the exchange.
   sandbox::OwnerId owner() const { return owner_; }
   /// Requires: nobody uses it yet.
   void set_owner(sandbox::OwnerId owner) { owner_ = owner; }
@@ -107,7 +107,7 @@ class ClientSession {
   /// A ring of the session has brought a request.
   void count_ring_request() { ++num_ring_requests_; }
 
-  /// Of the session's requests in flight; refuses with kCancelled once the session is closed.
+  /// Quota of the session's requests in flight; refuses with kCancelled once the session is closed.
   const std::shared_ptr<dispatch::RequestQuota>& requests() const { return requests_; }
 
   /// Requests whose replies wait in the session.
@@ -191,7 +191,7 @@ class SessionTable {
   SessionTable(const SessionQuota& quota, ClientMemory& memory, std::size_t most = 4096)
       : most_(most), memory_(memory), quota_(quota) {}
 
-  /// Of sessions that open from now on.
+  /// Sets the quota of sessions that open from now on.
   void set_quota(const SessionQuota& quota);
   /// With a token of 128 random bits. Fails: kOutOfResources for too many of all or of the peer's
   /// account; kUnavailable once closed.
@@ -234,7 +234,7 @@ class CommonHoldings {
   std::shared_ptr<ClientSession> of(const std::string& account);
   /// The daemon's own: no quota bounds what its administrator lists in the settings.
   std::shared_ptr<ClientSession> of_daemon();
-  /// Of whichever account has it.
+  /// Removes the model from whichever account has it.
   void remove_model(terms::ModelHandle model);
   void remove_group(terms::CoreGroupId group);
 

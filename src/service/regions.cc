@@ -27,7 +27,7 @@ bool is_on_loopback(const terms::Peer& peer) {
          address.starts_with("[::ffff:127.");
 }
 
-/// Whose memory a user of the Unix socket may open: its own, and root any.
+/// The owner whose memory a user of the Unix socket may open: itself; nullopt, any, for root.
 std::optional<std::int64_t> owner_for(const terms::Peer& peer) {
   return peer.user == 0 ? std::nullopt : std::optional(peer.user);
 }

@@ -54,25 +54,25 @@ struct ServiceOptions {
   bool requires_session = false;
   /// Which clients may do what; none: all may do everything.
   std::vector<RoleRule> roles = {};
-  /// Most requests of one stream in flight, until their answers were sent. Requires: > 0.
+  /// Maximum requests of one stream in flight, until their answers were sent. Requires: > 0.
   std::int64_t stream_requests = 256;
-  /// Most bytes of answers of one stream that wait until its client reads them. A stream over its
-  /// limit computes nothing more until the client reads; a single answer may be larger.
+  /// Maximum bytes of answers of one stream that wait until its client reads them. A stream over
+  /// its limit computes nothing more until the client reads; a single answer may be larger.
   std::int64_t stream_answer_bytes = std::int64_t{256} << 20;
   MemoryLimits memory = {};
-  /// Of a stop or unload that asks for longer, and of the end of a session.
+  /// Limit of a stop or unload that asks for longer, and of the end of a session.
   std::int64_t drain_limit_ns = 30'000'000'000;
-  /// Of a run of a model or function whose load sets none; 0: no limit.
+  /// Limit of a run of a model or function whose load sets none; 0: no limit.
   std::int64_t max_run_ns = 0;
   /// How long a computation of the daemon's own process may outlive the drain of a stop or an
   /// unload, or that of the shutdown, until `on_hang` is told; 0: for ever.
   std::int64_t hang_limit_ns = 0;
   /// Models without a group share cores and take turns when all cores are in use.
   bool shares_cores = true;
-  /// Of replies that models with DeclaredModel::keeps_replies keep, all together; 0: none keeps
-  /// any.
+  /// Bytes of replies that models with DeclaredModel::keeps_replies keep, all together; 0: no model
+  /// keeps any.
   std::int64_t kept_reply_bytes = std::int64_t{64} << 20;
-  /// Of groups for which nobody says.
+  /// Isolation of core groups that name none.
   terms::Isolation isolation = terms::Isolation::kStream;
   /// Groups, models and functions of clients that are no administrators have workers by default.
   bool isolates_others = false;
@@ -82,8 +82,8 @@ struct ServiceOptions {
   std::vector<ExchangePeer> exchange_peers = {};
   /// Addresses of daemons from which clients may have tensors fetched.
   std::vector<std::string> exchange_sources = {};
-  /// Whose shared memory clients over loopback may register, who are no user to the system: a
-  /// user's number; -1: nobody's.
+  /// Number of the user whose shared memory clients over loopback may register, who are no user to
+  /// the system; -1: none.
   std::int64_t loopback_user = -1;
 };
 
@@ -261,7 +261,7 @@ class Service {
   /// For a daemon that starts again: as that client made it. Blocks. Fails: as load and
   /// deploy_graph.
   Result<terms::ModelEntry> deploy_again(const Deployment& deployment);
-  /// Of all clients.
+  /// Uploads of all clients.
   UploadedPackages& uploads() { return uploads_; }
   /// As load, but nothing is loaded. Blocks.
   Result<terms::Footprint> estimate(const terms::LoadOptions& options, const PackageFile& file,
@@ -339,7 +339,7 @@ class Service {
   /// model in a worker process, which has its package, and for a graph of functions.
   Result<std::shared_ptr<const package::Executable>> executable(const Caller& caller,
                                                                 terms::ModelHandle model) const;
-  /// Of the models with this name that the session may use; ascending.
+  /// Versions of the models with this name that the session may use; ascending.
   std::vector<std::int64_t> versions_of(terms::SessionId session, std::string_view name) const {
     return models_.versions(name, session);
   }
@@ -407,7 +407,7 @@ class Service {
   /// For calls that make, use or change something. Fails: kPermissionDenied without a session where
   /// one is required.
   Status check_session(const Caller& caller) const;
-  /// Of what the caller makes without saying.
+  /// Isolation of what the caller makes without naming one.
   terms::Isolation default_isolation(const Caller& caller) const;
   Result<runtime::ModelHost*> host_for(const terms::LoadOptions& options);
   Status check_workers() const;

@@ -20,7 +20,7 @@ struct ProgramTensor {
   std::string name;
   ir::Type type;
   TensorRole role = TensorRole::kInput;
-  /// Of an input that needs no source.
+  /// Value of an input that needs no source.
   std::shared_ptr<const ir::Constant> default_value = nullptr;
 
   /// The program that moves the tensor; `save` may move any tensor with a value.

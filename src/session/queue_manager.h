@@ -16,7 +16,7 @@
 namespace sluice::session {
 
 struct QueueOptions {
-  /// Of each queue; 0: twice the depth of the model.
+  /// Capacity of each queue; 0: twice the depth of the model.
   std::size_t capacity = 0;
 };
 

@@ -14,7 +14,7 @@
 #include "shm/fd_socket.h"
 
 #if defined(__SANITIZE_THREAD__)
-// Of the sanitizer's library; no header of its declares them.
+// Functions of the sanitizer's library; no header of its declares them.
 extern "C" {
 void AnnotateIgnoreReadsBegin(const char* file, int line);
 void AnnotateIgnoreReadsEnd(const char* file, int line);

@@ -40,7 +40,7 @@ class Region {
   virtual ~Region() = default;
 
   virtual std::uint64_t size_bytes() const = 0;
-  /// Of a POSIX name; else empty.
+  /// The POSIX name; empty for a region without one.
   virtual const std::string& name() const = 0;
   /// All of it; empty where it cannot be mapped.
   virtual std::span<std::byte> mapped() const = 0;

@@ -19,7 +19,7 @@ class RingClient {
   /// Requires: zeroed, at least ring_bytes(num_entries); a power of two, at most kMaxRingEntries.
   static void format(std::span<std::byte> memory, std::uint32_t num_entries);
 
-  /// Of a ring that was formatted so and not used yet. `memory` outlives the client.
+  /// For a ring that was formatted so and not used yet. `memory` outlives the client.
   RingClient(std::span<std::byte> memory, std::uint32_t num_entries)
       : memory_(memory), num_entries_(num_entries) {}
   RingClient(const RingClient&) = delete;

@@ -43,8 +43,8 @@ struct SubmissionHead {
   std::uint32_t num_inputs = 0;
   std::uint32_t num_outputs = 0;
   SubmissionKind kind = SubmissionKind::kRequest;
-  /// Of W3C's Trace Context; 1: sampled. A daemon before minor version 12 takes them for a part of
-  /// `kind`, and refuses all but 0.
+  /// Flags of W3C's Trace Context; 1: sampled. A daemon before minor version 12 takes them for a
+  /// part of `kind`, and refuses all but 0.
   std::uint16_t trace_flags = 0;
   /// The caller's span, in the order of traceparent; zeros: none. A daemon before minor version 12
   /// does not look.

@@ -80,7 +80,7 @@ TEST_F(RingTest, InFlightRequestsAreLimitedToTheNumberOfEntries) {
   EXPECT_TRUE(client_.submit(request(9)));
 }
 
-/// Of a client that does not keep to the number of entries itself.
+/// The client does not keep to the number of entries itself.
 TEST_F(RingTest, EntryIsTakenOnceItsCompletionHasRoom) {
   Submission taken;
   for (std::uint64_t id = 0; id < kEntries; ++id) {

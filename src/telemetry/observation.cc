@@ -8,7 +8,7 @@
 namespace sluice::telemetry {
 namespace {
 
-/// Of an error and of a call in a record: both hold what a client sent, as long as a message.
+/// Limit of an error and of a call in a record: both hold what a client sent, as long as a message.
 constexpr std::size_t kMaxTextBytes = 512;
 
 Code code_of(int http_status) {

@@ -35,7 +35,7 @@ class Observation {
     record_.model = std::move(name);
     record_.version = version;
   }
-  /// Of HTTP. Keeps the first 512 bytes: anybody may send a path of many KiB, without a token too.
+  /// For HTTP. Keeps the first 512 bytes: anybody may send a path of many KiB, without a token too.
   void set_call(std::string_view method_and_path);
   /// Bytes of bodies, which count where no model had tensors.
   void set_http_reply(int status, std::int64_t bytes_in, std::int64_t bytes_out);

@@ -75,7 +75,7 @@ class Telemetry : public std::enable_shared_from_this<Telemetry> {
   static constexpr std::size_t kMaxExemplars = 1024;
   Exemplars exemplars() const;
 
-  /// Of a request that a door just took. Null: nobody wants to know of it.
+  /// Begins to observe a request that a door just took. Null: nobody wants to know of it.
   std::shared_ptr<Observation> begin(const Origin& origin);
 
  private:

@@ -36,13 +36,13 @@ struct RecordedRequest {
 /// A reader takes a request with more for damaged.
 inline constexpr std::size_t kMaxRecordedInputs = 1024;
 inline constexpr std::size_t kMaxRecordedRank = 64;
-/// Of the inputs together: with names and dimensions they stay below 4 GiB.
+/// Limit of the inputs together: with names and dimensions they stay below 4 GiB.
 inline constexpr std::int64_t kMaxRecordedBytes = std::int64_t{2} << 30;
 
 /// As it stands in a file. Requires: it has no more than these.
 std::string to_bytes(const RecordedRequest& request);
 
-/// Of a whole file. Fails: kInvalidArgument for another file, and for a damaged request.
+/// Reads a whole file. Fails: kInvalidArgument for another file, and for a damaged request.
 Result<std::vector<RecordedRequest>> parse_traffic(std::string_view file);
 
 }  // namespace sluice::telemetry

@@ -14,7 +14,7 @@ inline constexpr std::int64_t kAnyNumber = std::numeric_limits<std::int64_t>::ma
 /// what returns the member of this name of any struct.
 struct Field {
   const char* name = "";  ///< in all forms; of nanoseconds it ends with "_ns"
-  // Of options.
+  // For fields of options.
   std::int64_t least = 0;
   std::int64_t most = kAnyNumber;
   const char* flag = "";  ///< of commands, which take seconds for nanoseconds

@@ -31,7 +31,7 @@ struct FunctionOptions {
   std::int32_t priority = 0;      ///< a function with a higher one runs first
   std::int64_t memory_bytes = 0;  ///< limit of constants and contexts together; 0: none
   std::int64_t keep_warm_ns = 60'000'000'000;  ///< time from the last request to the unload
-  /// Most rows of waiting requests that are joined to one run; 0: each request runs alone.
+  /// Maximum rows of waiting requests that are joined to one run; 0: each request runs alone.
   std::int32_t batch_rows = 0;
 
   /// Calls `visit` with each number (SLUICE_FIELD).

@@ -23,8 +23,8 @@ enum class NanPolicy : std::uint8_t {
   kFail,  ///< kNumericError, without outputs
 };
 
-/// Of a load, but for the package, which each caller names in its own way. A new number is a
-/// member, a line of `visit_fields`, and a field of the protocol, of C, of C++ and of Python.
+/// Options of a load, but for the package, which each caller names in its own way. A new number is
+/// a member, a line of `visit_fields`, and a field of the protocol, of C, of C++ and of Python.
 struct LoadOptions {
   std::string name;  ///< empty: the name of the file
   /// Explicit group. None: the load creates an implicit group and starts the model.
@@ -39,15 +39,15 @@ struct LoadOptions {
   int weight = 1;
   /// As exec::LoadOptions; none: the default.
   std::optional<std::int64_t> max_recorded_bytes;
-  /// Of one run, from the start of its first kernel: then it is stopped. None: the host's default;
-  /// 0: no limit.
+  /// Limit of one run, from the start of its first kernel: then it is stopped. None: the host's
+  /// default; 0: no limit.
   std::optional<std::int64_t> max_run_ns;
-  /// Of requests that bring no time limit of their own, from their arrival; 0: none.
+  /// Time limit of requests that bring none of their own, from their arrival; 0: none.
   std::int64_t request_timeout_ns = 0;
   /// None: every request runs alone.
   std::optional<BatchOptions> batching;
-  /// Of the group that the load makes; none: the host's default. Not with `group`. Of a function:
-  /// "process" is a cell.
+  /// Isolation of the group that the load makes; none: the host's default. Not with `group`. For a
+  /// function, "process" is a cell.
   std::optional<Isolation> isolation;
   /// Deploys a function. Not with a group.
   std::optional<FunctionOptions> function;

@@ -55,7 +55,7 @@ class ErrorList {
   void add(const Status& status);
   bool empty() const { return entries_.empty(); }
   std::span<const Entry> entries() const { return entries_; }
-  /// Of the first; kOk if there is none.
+  /// Code of the first; kOk if there is none.
   RuntimeCode code() const { return entries_.empty() ? RuntimeCode::kOk : entries_.front().code; }
   /// All in one: code of the first, messages joined with "; ".
   Status to_status() const;

@@ -23,7 +23,7 @@ struct Chat {
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();
   /// The text ends with the begin of the assistant's answer.
   bool adds_generation_prompt = true;
-  /// Of `strftime_now`, since 1970; absent: now.
+  /// Time of `strftime_now`, since 1970; absent: now.
   std::optional<std::int64_t> time_seconds = {};
 };
 

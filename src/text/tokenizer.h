@@ -46,7 +46,7 @@ class Tokenizer {
   ///        too many steps.
   Result<std::vector<TokenId>> encode(std::string_view text,
                                       const EncodeOptions& options = {}) const;
-  /// Of one text, or of two that a model compares; `second` is null for one. Fails: as above.
+  /// Encodes one text, or two that a model compares; `second` is null for one. Fails: as above.
   Result<Encoding> encode_pair(std::string_view first, const std::string_view* second,
                                const EncodeOptions& options = {}) const;
   /// The parts of `encode_pair`, for a text that stands in many pairs: a text's own tokens, without

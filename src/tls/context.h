@@ -15,8 +15,8 @@ namespace sluice::tls {
 struct Files {
   std::string certificate = {};
   std::string key = {};
-  /// Of a server: clients without a certificate of this authority are turned away. Of a client: who
-  /// signed the server's certificate; empty: an authority that this system trusts.
+  /// A server turns away clients without a certificate of this authority. For a client: who signed
+  /// the server's certificate; empty: an authority that this system trusts.
   std::string ca = {};
 };
 
@@ -32,7 +32,7 @@ enum class Protocols { kHttp1, kHttp2 };
 /// Fails: kInvalidArgument for text that is not PEM, or a key of another certificate; errors of
 /// reading.
 Result<Context> read_server(const Files& files, Protocols protocols);
-/// Of clients of HTTP/1.1.
+/// Reads the files of clients of HTTP/1.1.
 /// Fails: as read_server; kInvalidArgument for half of a pair.
 Result<Context> read_client(const Files& files);
 

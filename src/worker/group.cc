@@ -27,7 +27,7 @@ constexpr std::int64_t kFirstBackoffNs = 50'000'000;
 constexpr std::int64_t kMaxBackoffNs = 5'000'000'000;
 /// From here on a worker that does not answer is reported.
 constexpr std::int64_t kNotableSilenceNs = 1'000'000'000;
-/// Of a model, so that a load fits a message of the channel.
+/// Limit of a model's name, so that a load fits a message of the channel.
 constexpr std::size_t kMaxNameBytes = 200;
 
 }  // namespace

@@ -52,7 +52,7 @@ class WorkerGroup {
 
   const std::shared_ptr<LinkSlot>& slot() const { return slot_; }
   terms::WorkerInfo info() const;
-  /// Of the model that is started; empty if none is.
+  /// Name of the model that is started; empty if none is.
   std::string active_model() const;
   std::int64_t num_switches() const;
 

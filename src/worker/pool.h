@@ -51,7 +51,7 @@ class WorkerPool final : public runtime::ModelHost {
                                           bool has_spare = false);
   /// Blocks. Fails: as Engine::destroy_group.
   Status destroy_group(terms::CoreGroupId group);
-  /// Of a group of the pool; else of one without a worker.
+  /// The worker of a group of the pool; else the information of a group without one.
   terms::WorkerInfo worker_of(terms::CoreGroupId group) const;
   /// As WorkerGroup::revive; nothing for a group without worker.
   Status revive(terms::CoreGroupId group);

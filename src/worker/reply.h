@@ -26,7 +26,7 @@ using ToldNumbers = std::array<std::int64_t, 8>;  ///< of an answer, as protocol
 /// models overflows. One thread at a time.
 class ToldTimes {
  public:
-  /// Of an answer that ran, and took `total_ns` on the daemon's clock.
+  /// Times of an answer that ran, and took `total_ns` on the daemon's clock.
   runtime::RequestTimes next(const ToldNumbers& numbers, std::int64_t total_ns);
 
  private:

@@ -53,7 +53,7 @@ std::vector<const sluice_tensor_spec*> pointers_to(
 std::shared_ptr<DeviceList> describe(std::vector<terms::Device> devices) {
   auto list = std::make_shared<DeviceList>();
   list->devices = std::move(devices);
-  // Of the list's own devices: the items point to their texts.
+  // The items describe the list's own devices, because they point to their texts.
   for (const terms::Device& device : list->devices) list->items.push_back(item_of(device));
   point_to_items(*list);
   return list;

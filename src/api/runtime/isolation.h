@@ -6,7 +6,7 @@
 
 namespace sluice::api {
 
-/// Of SLUICE_ISOLATION_*; none: the default. Fails: kInvalidArgument.
+/// The isolation of a SLUICE_ISOLATION_* number; none: the default. Fails: kInvalidArgument.
 Result<std::optional<terms::Isolation>> isolation_of(std::int32_t number);
 
 }  // namespace sluice::api

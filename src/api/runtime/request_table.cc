@@ -56,7 +56,7 @@ Result<InferReply> RequestTable::poll(Runtime& runtime, std::uint64_t request) {
   if (!posted->is_done.load(std::memory_order_acquire)) {
     return terms::runtime_error(RuntimeCode::kPending, "the request is not done yet");
   }
-  // Of several concurrent callers, the one that removes the entry gets the reply.
+  // If several callers are concurrent, the one that removes the entry gets the reply.
   if (posted_.remove(request) == nullptr) return spent(request);
   return std::move(posted->reply);
 }

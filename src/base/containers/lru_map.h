@@ -56,8 +56,8 @@ class LruMap {
     return order.front().value;
   }
 
-  /// Of the values whose keys `goes` is true for, drops the one used least recently. False: there
-  /// is none. Looks at all of them.
+  /// Drops the least recently used of the values whose keys `goes` is true for. False: there is
+  /// none. Looks at all of them.
   template <typename Goes>
   bool drop_oldest(const Goes& goes) {
     for (Order* order : {&trials_, &order_}) {

@@ -34,7 +34,7 @@ struct PassedFd {
 inline constexpr std::string_view kPassedLock = "lock";
 inline constexpr std::string_view kManagedPrefix = "managed-";
 
-/// Of a listening socket: its role, or "managed-ROLE" if a service manager keeps it.
+/// Name of a listening socket: its role, or "managed-ROLE" if a service manager keeps it.
 std::string passed_name(std::string_view role, bool is_managed);
 
 /// Whoever needs a socket or a lock claims it here before it makes one of its own. Owns what nobody
@@ -63,7 +63,7 @@ class InheritedFds {
   Claimed claim_socket(const std::string& address);
   /// The open file that has this path now; -1 for none.
   int claim_file(const std::filesystem::path& path);
-  /// Of all sockets; to be set once the process before leaves them. Outlives this.
+  /// A flag for all sockets; to be set once the process before leaves them. Outlives this.
   std::shared_ptr<std::atomic<bool>> taken_over() const { return is_taken_over_; }
 
  private:
@@ -72,7 +72,7 @@ class InheritedFds {
   std::vector<int> files_;
 };
 
-/// Of no one where `inherited` is null.
+/// Claims nothing where `inherited` is null.
 InheritedFds::Claimed claim_socket(InheritedFds* inherited, const std::string& address);
 
 }  // namespace sluice

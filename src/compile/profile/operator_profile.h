@@ -15,8 +15,8 @@ namespace sluice::compile {
 struct DeviceProfile {
   TransferCost to_device;    ///< from the host
   TransferCost from_device;  ///< to the host
-  /// Of a list without operations, from its submission to its end: what operations that follow one
-  /// another on the device share. In `times_ns` each has it.
+  /// Time of a list without operations, from its submission to its end: what operations that follow
+  /// one another on the device share. In `times_ns` each has it.
   double launch_ns = 0;
   std::map<std::string, double> times_ns;  ///< by key_of(operation)
 };

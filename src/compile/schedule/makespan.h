@@ -24,7 +24,7 @@ class MakespanModel {
   /// Task indices in the order in which tasks start.
   const std::vector<int>& order() const { return order_; }
 
-  /// Most bytes that each device held in the last call of makespan_ns.
+  /// Peak of the bytes that each device held in the last call of makespan_ns.
   const std::vector<std::int64_t>& peak_bytes() const { return peak_bytes_; }
 
  private:

@@ -37,7 +37,7 @@ struct Task {
 
 struct ScheduleDevice {
   std::int64_t memory_bytes = 0;  ///< 0: no limit
-  /// Of a run of tasks that follow one another on the device, beside their own times.
+  /// Time of a run of tasks that follow one another on the device, beside their own times.
   double launch_ns = 0;
 };
 

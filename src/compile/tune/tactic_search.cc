@@ -18,7 +18,7 @@ constexpr double kCompared = 0.55;
 constexpr double kConfirmed = 0.75;
 /// Groups with a smaller share of the run time are not changed.
 constexpr double kLeastShare = 0.002;
-/// Of the whole run.
+/// The least gain, as a share of the whole run.
 constexpr double kLeastWholeGain = 0.005;
 /// The quantile that is compared. Interference makes times longer, never shorter, so the lower
 /// quartile separates tactics after fewer rounds than the median.

@@ -97,7 +97,7 @@ std::vector<TunableGroup> groups_of(const package::Executable& executable) {
   return std::move(groups).value();
 }
 
-/// Of the operation of that name in the order.
+/// Position in the order of the operation of that name.
 std::size_t position_of(const package::Executable& executable, std::string_view name) {
   const ir::Subgraph& main = executable.graph.main();
   for (std::size_t position = 0; position < main.order().size(); ++position) {

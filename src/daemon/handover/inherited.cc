@@ -24,7 +24,7 @@ int number_in(const char* name) {
   return error == std::errc() && stop == end ? number : -1;
 }
 
-/// Of the descriptors, as LISTEN_FDNAMES has them.
+/// Names of the descriptors, as LISTEN_FDNAMES has them.
 std::vector<std::string> names_of(int count) {
   const char* text = std::getenv("LISTEN_FDNAMES");
   std::vector<std::string> names;

@@ -27,7 +27,7 @@ struct Inheritance {
 /// The first descriptor that is passed on, by sd_listen_fds(3).
 inline constexpr int kFirstPassedFd = 3;
 
-/// Of the descriptor where a successor reports.
+/// Name of the descriptor where a successor reports.
 inline constexpr std::string_view kReportName = "report";
 
 /// Names the process that passes on its descriptors, which LISTEN_PID cannot before it has a child.

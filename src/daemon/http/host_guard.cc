@@ -24,7 +24,7 @@ std::string_view name_of(std::string_view field) {
   return name.ends_with('.') ? name.substr(0, name.size() - 1) : name;
 }
 
-/// Of "http://localhost:8000": "localhost:8000". Empty for what is no page's origin.
+/// The authority of an origin: "localhost:8000" of "http://localhost:8000". Empty for other texts.
 std::string_view authority_of(std::string_view origin) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (origin.starts_with(scheme)) return origin.substr(scheme.size());

@@ -24,8 +24,8 @@ namespace sluice::daemon {
 /// Listens until it is destroyed.
 class HttpDoor {
  public:
-  /// Of `serving` count the Unix socket's mode, group and users, the connections of one user or
-  /// host, and inherited sockets; `tls`, of TCP: null for none. `handler`: as http::Server::start.
+  /// `serving`: the Unix socket's mode, group and users, the connections of one user or host, and
+  /// inherited sockets count. `tls`: for TCP; null: none. `handler`: as http::Server::start.
   /// `log` outlives the door. Fails: as UnixListener::create and TcpListener::create.
   static Result<std::unique_ptr<HttpDoor>> start(rpc::wire::Address address,
                                                  const rpc::server::ServerOptions& serving,

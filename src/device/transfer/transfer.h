@@ -17,8 +17,8 @@ enum class TransferId : std::uint64_t {};
 
 enum class Direction : std::uint8_t { kToDevice, kFromDevice };
 
-/// Whose block is next. Under each policy the first block of a client that was idle comes early
-/// (TransferQueue).
+/// Order in which clients' blocks are copied. Under each policy the first block of a client that
+/// was idle comes early (TransferQueue).
 enum class TransferPolicy : std::uint8_t {
   kWeighted,    ///< the client that has had the fewest bytes for its weight
   kRoundRobin,  ///< clients in turns, a block each

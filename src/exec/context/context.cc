@@ -130,7 +130,7 @@ class Run {
     return check_bound_apart();
   }
 
-  /// Of two outputs in the same bytes one is lost. Sizes are known after the run.
+  /// Fails for two outputs in the same bytes: one would be lost. Sizes are known after the run.
   Status check_bound_apart() const {
     const std::vector<BoundOutput>& all = state_.outputs;
     for (std::size_t i = 0; i < all.size(); ++i) {

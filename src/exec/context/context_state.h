@@ -62,7 +62,7 @@ struct ContextState {
   std::int64_t copied_bytes = 0;               ///< see Context::copied_bytes
   std::int64_t list_bytes = 0;                 // of the lists of recordings
   std::vector<std::unique_ptr<Frame>> frames;  // by subgraph; made when first run
-  /// Of all frames, for shapes that only runs tell. A run holds those that it still needs.
+  /// Recordings of all frames, for shapes that only runs give. A run holds those it still needs.
   LruMap<RunKey, std::shared_ptr<const Recording>, RunKeyHash> recordings;
   /// Those of recordings, by the placement that they were recorded for and keep alive.
   std::unordered_map<const plan::Placement*, std::weak_ptr<RecordedLists>> lists;

@@ -113,7 +113,7 @@ Facts FrameRunner::first_facts() const {
   return facts;
 }
 
-/// Of an operand whose elements the next range wants.
+/// Facts of an operand whose elements the next range wants.
 Result<ops::OperandFacts> FrameRunner::learned_facts(const Recording& previous,
                                                      ir::OperandId id) const {
   ops::OperandFacts facts = read_facts(actual_type(previous, id), address_of(*previous.plan, id));

@@ -26,7 +26,7 @@ class FrameRunner {
   Status finish();
 
  private:
-  /// Of errors that name a node: where the program that made the model has it.
+  /// Adds to an error that names a node its place in the program that made the model.
   Status with_source(Status status) const;
   void number_run();
   /// Those of the context, if the frame is its main one; else null.
@@ -62,9 +62,9 @@ class FrameRunner {
   Status make_next_key(const Recording& recording, RunKey& key) const;
 
   const ir::Operation& last_operation(const Recording& recording) const;
-  /// Of an output of the last operation; empty without the output.
+  /// Largest dimensions of an output of the last operation; empty without the output.
   std::vector<std::int64_t> largest_dims(const Recording& recording, std::size_t output) const;
-  /// Of a tensor, after the range's last step.
+  /// Type of a tensor after the range's last step.
   ir::Type actual_type(const Recording& recording, ir::OperandId id) const;
   const void* address_of(const RangePlan& plan, ir::OperandId id) const;
 

@@ -381,7 +381,7 @@ class Recorder {
     return ok_status();
   }
 
-  /// Of the task that the step at `at` belongs to.
+  /// The group of the task that the step at `at` belongs to.
   std::size_t group_of_task(std::size_t at) const {
     if (!plan_.placement->tasks) return group_at(at);
     return static_cast<std::size_t>(plan_.placement->tasks->tasks[task_at(at)].lane);

@@ -31,7 +31,7 @@ struct RecordedLists {
   RecordedLists& operator=(const RecordedLists&) = delete;
 
   std::shared_ptr<const plan::Placement> placement;
-  /// Whose kernels the lists have; null after an exchange that failed.
+  /// The plan whose kernels the lists have; null after an exchange that failed.
   std::shared_ptr<const RangePlan> plan;
   std::vector<std::shared_ptr<const void>> constants;  ///< on their devices; outlive the lists
   /// By task: memory of its device; null on a device that reads host memory.
@@ -45,7 +45,7 @@ struct RecordedLists {
   };
   std::vector<CaptureList> captures;
   std::uint64_t captures_of = 0;
-  /// Of the context, that lie on a device before and after each run of the lists.
+  /// States of the context that lie on a device before and after each run of the lists.
   std::vector<std::pair<std::size_t, std::shared_ptr<StateMemory>>> states;
   std::vector<TaskList> tasks;  // destroyed before the memory that they name
   /// Where the last step writes its results' actual dimensions, one entry per output; empty unless

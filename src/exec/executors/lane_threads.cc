@@ -199,7 +199,7 @@ void LaneThreads::run_task(std::size_t index) {
 
 void LaneThreads::fail(std::size_t index, Status status) {
   const std::lock_guard lock(mutex_);
-  // Of several errors the one of the earliest list is told, as the linear executor would tell it.
+  // The error of the earliest list is reported, as the linear executor would report it.
   if (!error_.is_ok() && failed_ <= index) return;
   failed_ = index;
   error_ = std::move(status);

@@ -54,7 +54,7 @@ class LaneThreads {
   std::vector<std::int32_t> cpus_;  ///< for the threads; set once they start
   std::vector<int> pinned_to_;      ///< by started thread; -1 for nowhere
 
-  // Of the run under way; written before `calls_` wakes the threads, read after.
+  // Members of the run under way; written before `calls_` wakes the threads, read after.
   ListRun run_ = {};
   std::function<Status()> checkpoint_;  ///< of the run, one thread at a time
   std::mutex checkpoint_mutex_;

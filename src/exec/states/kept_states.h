@@ -51,7 +51,7 @@ class KeptStates {
   /// Null if there is none.
   const StatePair* find_input(std::size_t input) const;
   const StatePair* find_output(std::size_t output) const;
-  /// Of values that lie on devices.
+  /// Bytes of values that lie on devices.
   std::int64_t device_bytes() const;
 
   /// The value is in the caller's memory. Requires: no pair has the input or the output.

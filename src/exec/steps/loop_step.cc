@@ -119,7 +119,7 @@ class Loop {
     return ok_status();
   }
 
-  /// Of what the body would have returned.
+  /// Types of what the body would have returned.
   std::vector<ir::Type> unrun_types() const {
     const ir::Subgraph& subgraph = *body_.code.subgraph;
     std::vector<ops::OperandFacts> own;

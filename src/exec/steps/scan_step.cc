@@ -41,7 +41,7 @@ class Scan {
     return attribute(operands_.is_batched ? "directions" : "scan_input_directions", input) != 0;
   }
 
-  /// Of what the body returns as output `i` where it does not run.
+  /// Type of what the body returns as output `i` where it does not run.
   const ir::Type& unrun_type(std::size_t i) {
     // Inferred only when a scan of length 0 needs it.
     if (unrun_types_.empty()) unrun_types_ = call_.types_without_run(body_, body_inputs());

@@ -79,7 +79,7 @@ Result<std::vector<std::vector<std::int64_t>>> encode_bad_words(
   for (const std::string& word : words) {
     if (word.empty()) return invalid_argument("bad_words: a text is empty");
     all.push_back(SLUICE_TRY(encode(tokenizer, word, /*adds_special_tokens=*/false)));
-    // Most tokenizers have tokens for a word with the space before it.
+    // Many tokenizers have tokens for a word with the space before it.
     all.push_back(SLUICE_TRY(encode(tokenizer, " " + word, /*adds_special_tokens=*/false)));
   }
   return all;

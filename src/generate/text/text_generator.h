@@ -46,7 +46,7 @@ class TextGenerator {
   /// kNone while it goes on.
   Finish finish() const { return finish_; }
   std::int64_t num_prompt_tokens() const { return num_prompt_tokens_; }
-  /// Of the text so far.
+  /// Tokens of the text so far.
   std::int64_t num_tokens() const { return num_tokens_; }
   std::int64_t copied_bytes() const { return generator_.copied_bytes(); }
   std::int64_t kept_bytes() const { return generator_.kept_bytes(); }

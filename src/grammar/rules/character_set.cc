@@ -8,7 +8,7 @@ namespace {
 constexpr char32_t kMost = 0x10FFFF;
 constexpr CharacterRange kSurrogates = {0xD800, 0xDFFF};
 
-/// Of a character with `size` bytes.
+/// The bytes of a character that has `size` bytes.
 std::array<std::uint8_t, 4> encode(char32_t c, std::size_t size) {
   constexpr std::array<std::uint8_t, 5> kLead = {0, 0x00, 0xC0, 0xE0, 0xF0};
   std::array<std::uint8_t, 4> bytes = {};

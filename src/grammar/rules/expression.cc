@@ -7,7 +7,7 @@
 namespace sluice::grammar {
 namespace {
 
-/// Of a rule: a schema has many, and their paths may be long.
+/// Limit of a rule's name: a schema has many, and their paths may be long.
 constexpr std::size_t kMaxRuleNameBytes = 64;
 
 std::string end_of(std::string_view name) {

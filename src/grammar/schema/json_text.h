@@ -35,7 +35,7 @@ class JsonRules {
   Expression integer() { return find(integer_, "integer", &JsonRules::make_integer); }
   Expression object() { return find(object_, "object", &JsonRules::make_object); }
   Expression array() { return find(array_, "array", &JsonRules::make_array); }
-  /// Of any type.
+  /// A value of any type.
   Expression value() { return find(value_, "value", &JsonRules::make_value); }
 
   /// "name": value. `key` has its quotes.

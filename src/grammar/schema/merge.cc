@@ -105,7 +105,7 @@ std::size_t size_of(const Json& value) {
   return size;
 }
 
-/// Of merge_word: each value of one list, or name of one object, is looked for in the other.
+/// Work of merge_word: each value of one list, or name of one object, is looked for in the other.
 std::size_t work_of(const std::string& word, const Json& value, const Json& other) {
   const std::size_t num_both = value.size() + other.size();
   if (value.is_array() && other.is_array() && word != "allOf") return num_both * size_of(other);

@@ -13,7 +13,7 @@ namespace sluice::grammar {
 /// The merges of one text. Used by one thread at a time.
 class Merger {
  public:
-  /// Of all merges: values that are copied or compared, and the 64 bytes of texts.
+  /// Limit of all merges: values that are copied or compared, and the 64 bytes of texts.
   static constexpr std::size_t kMaxWork = std::size_t{1} << 22;
 
   /// What `schema` and `other` say together. Requires: both are objects without "$ref".

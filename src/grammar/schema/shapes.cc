@@ -10,7 +10,7 @@
 namespace sluice::grammar {
 namespace {
 
-/// Of names that a schema does not know.
+/// Limit of names that a schema does not know.
 constexpr std::int64_t kMaxNameCharacters = 64;
 
 /// The rest of a key, with the quote that ends it, that is none of `names`. Requires: names in

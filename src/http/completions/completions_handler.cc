@@ -106,7 +106,7 @@ Result<std::shared_ptr<const std::vector<std::string>>> read_endpoints(
   return std::shared_ptr<const std::vector<std::string>>(std::move(paths));
 }
 
-/// Of a chat, always empty.
+/// Text of the prompt that the answer repeats; always empty for a chat.
 Result<std::string> echo_of(const TextCall& call, std::size_t prompt,
                             const text::Tokenizer& tokenizer) {
   if (!call.echoes) return std::string();

@@ -7,7 +7,7 @@
 namespace sluice::http {
 namespace {
 
-/// Of one choice.
+/// An answer with one choice.
 class Generate final : public TextFormat {
  public:
   explicit Generate(GenerateFormat options) : options_(std::move(options)) {}

@@ -105,7 +105,7 @@ class OpenAi final : public TextFormat {
     int num_calls = 0;
   };
 
-  /// Of all choices; a prompt counts once, however many choices it has.
+  /// Usage of all choices; a prompt counts once, however many choices it has.
   Json usage_of(std::span<const Ending> endings) const {
     std::int64_t num_prompt_tokens = 0;
     std::int64_t num_cached_tokens = 0;
@@ -150,7 +150,7 @@ class OpenAi final : public TextFormat {
     }
     return calls;
   }
-  /// Of a chat: what may be shown, and the calls that are whole.
+  /// Chunks of a chat: what may be shown, and the calls that are whole.
   std::string chat_chunks(std::size_t choice, const std::string& shown) {
     std::string events;
     if (!shown.empty()) events += chunk(choice, {{"content", shown}}, nullptr);

@@ -17,9 +17,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxStops = 16;
 constexpr std::size_t kMaxBadWords = generate::Sampling::kMaxBadWords / 2;
-/// Of OpenAI, where a completion says nothing.
+/// OpenAI's default for a completion.
 constexpr std::int64_t kCompletionTokens = 16;
-/// Of OpenAI, for each token of a chat.
+/// OpenAI's limit for each token of a chat.
 constexpr std::int64_t kMaxTopLogprobs = 20;
 
 Result<std::vector<std::int64_t>> ids_of(const std::vector<Json>& items, const char* name) {
@@ -172,7 +172,7 @@ Status read_prompts(const Json& value, TextCall& call) {
 constexpr std::array<std::pair<std::string_view, const char*>, 4> kTextParts = {
     {{"text", "text"}, {"refusal", "refusal"}, {"input_text", "text"}, {"output_text", "text"}}};
 
-/// Of a part of a content.
+/// Text of a part of a content.
 Result<std::string> text_of(const Json& part) {
   if (part.is_string()) return part.get<std::string>();
   const auto kind = part.is_object() ? part.find("type") : part.end();

@@ -14,7 +14,7 @@
 
 namespace sluice::http {
 
-/// Of one answer, whose choices are texts, counted from 0. Used by one thread at a time.
+/// Form of one answer, whose choices are texts, counted from 0. Used by one thread at a time.
 class TextFormat {
  public:
   TextFormat() = default;

@@ -25,7 +25,7 @@ enum class ToolUse {
   kForced  ///< the answer is one call, and nothing else
 };
 
-/// Of one request.
+/// Tools of one request.
 struct Tools {
   nlohmann::ordered_json list;  ///< in OpenAI's form, for the chat's template; null: none
   ToolUse use = ToolUse::kNone;
@@ -35,8 +35,8 @@ struct Tools {
 /// The fields "tools" and "tool_choice". Fails: kInvalidArgument, kUnimplemented.
 Result<Tools> read_tools(nlohmann::ordered_json list, const nlohmann::ordered_json& choice);
 
-/// Of kForced: a schema of {"name": .., "arguments": ..} for the tools that may be called, and what
-/// each takes.
+/// For kForced: a schema of {"name": .., "arguments": ..} for the tools that may be called, and
+/// what each takes.
 nlohmann::ordered_json call_schema(const Tools& tools);
 /// Whether each of them says "strict": true.
 bool are_strict(const Tools& tools);

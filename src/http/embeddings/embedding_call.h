@@ -11,7 +11,7 @@
 
 namespace sluice::http {
 
-/// Of one call; a client sends longer lists in parts.
+/// Limit of one call; a client sends longer lists in parts.
 inline constexpr std::size_t kMaxTexts = 2048;
 
 struct EmbeddingCall {

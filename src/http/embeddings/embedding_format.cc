@@ -19,7 +19,7 @@ namespace {
 
 /// "-1.2345678e-38" and a comma.
 constexpr std::int64_t kNumberBytes = 16;
-/// Of what stands around a vector or a score.
+/// Bytes around a vector or a score.
 constexpr std::int64_t kEntryBytes = 128;
 
 void append_vector(std::string& text, std::span<const float> vector, bool is_base64) {

@@ -24,13 +24,13 @@ namespace {
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-/// Of lists in lists: deeper than any tensor that is taken.
+/// Depth of lists in lists: deeper than any tensor that is taken.
 constexpr std::size_t kMaxDepth = 80;
 /// Below that a coding saves less than a packet.
 constexpr std::size_t kLeastCodedBytes = 1024;
 
 /// A null is as good as no member: clients of typed languages write those that they leave out so.
-/// Of members with one name the last counts, as everywhere in the daemon.
+/// The last of several members with one name counts, as everywhere in the daemon.
 std::optional<element> find(const object& from, std::string_view name) {
   std::optional<element> found;
   for (const auto& member : from) {

@@ -85,7 +85,7 @@ Lowering::AttributeList attributes_of(const Lowering& op) {
   return {{"scale", op.float_of("scale")}, {"is_causal", op.int_of("unidirectional")}};
 }
 
-/// Of parts packed side by side before the last axis, [B, S, H, parts, D]: each as [B, H, S, D].
+/// Parts packed side by side before the last axis, [B, S, H, parts, D]: each as [B, H, S, D].
 Result<std::vector<OperandId>> unpack(Lowering& op, std::size_t index, std::int64_t heads,
                                       std::int64_t parts) {
   const auto shape = SLUICE_TRY(op.shape(index));
@@ -131,7 +131,7 @@ Result<Parts> split_parts(Lowering& op, std::int64_t heads) {
   return parts;
 }
 
-/// Of the forms that MultiHeadAttention takes: all packed, keys and values packed, none.
+/// Reads the forms that MultiHeadAttention takes: all packed, keys and values packed, none.
 Result<Parts> read_parts(Lowering& op, std::int64_t heads) {
   if (!op.has(1)) {
     const auto all = SLUICE_TRY(unpack(op, 0, heads, 3));

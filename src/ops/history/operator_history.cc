@@ -73,7 +73,7 @@ const Histories& histories() {
   return kHistories;
 }
 
-/// Of an attribute that other opsets have.
+/// Advice on an attribute that other opsets have.
 std::string advise_on_opset(const OperatorHistory& history, int opset, std::string_view attribute) {
   const AttributeHistory* past = nullptr;
   for (const AttributeHistory& known : history.attributes) {

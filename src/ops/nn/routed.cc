@@ -7,7 +7,7 @@
 // f32 and zeros [E, N, K / s] are those of blocks of `block_size` s places along K. Routes i64
 // [T, J] are checked in each run: at least 0 and below E.
 //
-// Of B the matrices alone are read that a row is routed to, so a mixture of experts costs what its
+// Only those matrices of B are read that a row is routed to, so a mixture of experts costs what its
 // chosen experts cost. If `sluice_weights` is "int8", a kernel may round rows of A to 8 bits.
 #include "ops/families.h"
 #include "ops/inference.h"

@@ -36,7 +36,7 @@ class RowContext {
 
   const InferenceContext& facts;
 
-  /// Of an absent input: none.
+  /// The rows of an input; an absent one has none.
   Rows rows(std::size_t input) const { return input < inputs_.size() ? inputs_[input] : Rows(); }
   std::size_t num_inputs() const { return inputs_.size(); }
   /// Requires: the input is there and its rank is known, which holds for inputs with rows.

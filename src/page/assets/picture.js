@@ -63,7 +63,7 @@ export function elements(canvas, layout, scale) {
   for (let channel = 0; channel < channels; channel += 1) {
     const convert = kScales[scale](channel);
     for (let i = 0; i < height * width; i += 1) {
-      // Of one channel: the luminance that television uses (ITU-R BT.601).
+      // A single channel is the luminance that television uses (ITU-R BT.601).
       const value = channels === 1 ? 0.299 * data[4 * i] + 0.587 * data[4 * i + 1] + 0.114 * data[4 * i + 2]
         : data[4 * i + channel];
       values[isFirst ? channel * height * width + i : i * channels + channel] = convert(value / 255);

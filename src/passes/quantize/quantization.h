@@ -49,7 +49,7 @@ struct Quantization {
   }
 };
 
-/// Of a QuantizeLinear or DequantizeLinear between f32 and bytes, with constant numbers; else none.
+/// The numbers of a QuantizeLinear or DequantizeLinear between f32 and bytes; none unless constant.
 std::optional<Quantization> quantization_of(const ir::Subgraph& subgraph,
                                             const ir::Operation& operation);
 

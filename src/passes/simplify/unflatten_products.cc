@@ -65,7 +65,7 @@ void replace(ir::Subgraph& subgraph, ir::OperationId at, const Flattened& found)
     const ir::Shape& shape = *stored.shape();
     const ir::OperandId turned =
         add_operand(subgraph, stored.with_shape(ir::Shape{shape[1], shape[0]}));
-    // Of a constant: `fold_constants` computes it at compile time.
+    // The weight is a constant: `fold_constants` computes this at compile time.
     ir::Attributes order;
     order.set("perm", std::vector<std::int64_t>{1, 0});
     subgraph.insert_operation(

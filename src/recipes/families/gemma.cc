@@ -52,7 +52,7 @@ DecoderShape read_with_windows(Settings& settings, std::int64_t pattern,
   }
   shape.attention_scale = 1 / std::sqrt(scalar);
   settings.require_flag("use_bidirectional_attention", false);
-  // Of how caches are made elsewhere.
+  // A setting of how caches are made elsewhere.
   settings.ignore({"cache_implementation"});
   return shape;
 }

@@ -49,7 +49,7 @@ DecoderShape read_gpt2(Settings& settings) {
   settings.require_flag("scale_attn_weights", true);
   settings.require_flag("scale_attn_by_inverse_layer_idx", false);
   settings.require_flag("add_cross_attention", false);
-  // Of training, of another head, and of how others compute.
+  // Settings of training, of another head, and of how others compute.
   settings.ignore({"attn_pdrop", "embd_pdrop", "gradient_checkpointing", "n_ctx",
                    "reorder_and_upcast_attn", "resid_pdrop", "summary_activation",
                    "summary_first_dropout", "summary_proj_to_labels", "summary_type",

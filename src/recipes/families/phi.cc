@@ -12,7 +12,7 @@ DecoderShape read_phi3(Settings& settings) {
   if (settings.has("sliding_window")) {
     shape.window = settings.whole("sliding_window", 1, kMostSize);
   }
-  // Of training, and of code that the hub keeps beside the weights.
+  // Settings of training, and of code that the hub keeps beside the weights.
   settings.ignore({"auto_map", "embd_pdrop", "full_attn_mod", "interpolate_factor", "lm_head_bias",
                    "mlp_bias", "resid_pdrop"});
   return shape;

@@ -88,7 +88,7 @@ void read_turning(Settings& settings, const weights::Weights& weights, nlohmann:
   }
 }
 
-/// Of Gemma: what llama.cpp's src/llama-model.cpp knows besides the keys.
+/// Adds what llama.cpp's src/llama-model.cpp knows of Gemma besides the keys.
 void read_gemma_keys(Settings& settings, const Architecture& architecture, nlohmann::json& config) {
   config.erase("hidden_act");
   config["hidden_activation"] = "gelu_pytorch_tanh";

@@ -18,7 +18,7 @@ struct WordCutter {
   bool adds_begin;              ///< the token of a begin stands before a text, unless the file says
 };
 
-/// Of "tokenizer.ggml.pre". The result lives as long as the program.
+/// The cutter that "tokenizer.ggml.pre" names. The result lives as long as the program.
 /// Fails: kUnimplemented for a way that is not known, or none.
 Result<const WordCutter*> word_cutter_of(const nlohmann::json& metadata);
 

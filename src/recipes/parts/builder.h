@@ -58,10 +58,10 @@ class Builder {
   OperandId product(OperandId x, const std::string& name, std::int64_t out, std::int64_t in,
                     Lies lies = Lies::kOutIn);
 
-  /// Of each row of x [S, in] or [S, J, in] the products with the J of `dims` = [count, out, in]
+  /// The products of each row of x [S, in] or [S, J, in] with the J of `dims` = [count, out, in]
   /// matrices that `routes` [S, J] names: [S, J, out]. `name` has a place {} for the number of a
-  /// matrix, "7."; a stack of all matrices has the name without number. The builder copies
-  /// single matrices into a stack.
+  /// matrix, "7."; a stack of all matrices has the name without number. The builder copies single
+  /// matrices into a stack.
   OperandId routed_product(OperandId x, OperandId routes, const std::string& name,
                            const Ints& dims);
 

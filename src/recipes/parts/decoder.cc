@@ -11,9 +11,9 @@ namespace {
 
 using ir::ElementType;
 
-/// Of a page of keys and values (docs/decisions/0102-texts-share-a-run.md).
+/// Places of a page of keys and values (docs/decisions/0102-texts-share-a-run.md).
 constexpr std::int64_t kPagePlaces = 32;
-/// Of the scale that sluice::RoundRows puts behind a row of 8 bits.
+/// Bytes of the scale that sluice::RoundRows puts behind a row of 8 bits.
 constexpr std::int64_t kScaleBytes = 4;
 
 /// How far the pairs of a head turn at each position.

@@ -77,7 +77,7 @@ struct DecoderShape {
   bool has_inner_bias = false;
   bool has_head_norms = false;         ///< of each head of queries and keys, before they turn
   std::optional<std::int64_t> window;  ///< positions that a position sees, itself included
-  /// Of each layer, whether it has the window, and turns by `local_rotation`; empty: all have it.
+  /// By layer: whether it has the window, and turns by `local_rotation`; empty: all have it.
   std::vector<bool> is_local = {};
   Rotation local_rotation = {};
   std::vector<bool> is_turned = {};  ///< of each layer, whether it turns at all; empty: all do

@@ -48,7 +48,7 @@ ExpertShape read_experts(Settings& settings) {
     settings.fail(
         invalid_argument("num_experts_per_tok: {} of {} experts", experts.used, experts.count));
   }
-  // Of training, and of what else a model may return.
+  // Settings of training, and of what else a model may return.
   settings.ignore({"num_experts", "num_local_experts", "output_router_logits",
                    "router_aux_loss_coef", "router_jitter_noise"});
   return experts;

@@ -18,9 +18,9 @@ struct Pooling {
   std::optional<std::int64_t> max_tokens = {};  ///< of a text, where it is less than the context
 };
 
-/// Of a folder's `modules.json`, `sentence_bert_config.json` and the settings of its modules. The
-/// mean of all tokens, not normalized, where there is no modules.json, as sentence-transformers has
-/// it.
+/// Reads a folder's `modules.json`, `sentence_bert_config.json` and the settings of its modules.
+/// Without modules.json the pooling is the mean of all tokens, not normalized, as in
+/// sentence-transformers.
 /// Fails: kInvalidArgument  a damaged file
 ///        kUnimplemented    a module or a way that is not known, by name
 Result<Pooling> read_pooling(const std::filesystem::path& folder);

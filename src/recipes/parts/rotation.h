@@ -28,8 +28,8 @@ struct Rotation {
 Rotation read_rotation(Settings& settings, std::int64_t head_size, std::int64_t context,
                        double theta = kUsualTheta);
 
-/// Of layers that see a window, from rope_parameters; without angles if it has no kinds of layers.
-/// Without a rope_theta they turn by kUsualTheta.
+/// The rotation of layers that see a window, from rope_parameters; without angles if it has no
+/// kinds of layers. Without a rope_theta they turn by kUsualTheta.
 Rotation read_local_rotation(Settings& settings, std::int64_t head_size, std::int64_t context);
 
 /// Without scaling. `theta` is above 0; `size`: numbers of a head that turn.

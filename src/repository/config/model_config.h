@@ -18,7 +18,7 @@ using terms::VersionPolicy;
 
 struct ModelConfig : terms::DeclaredModel {
   std::string name;  ///< empty: the folder's
-  /// Of all inputs, in their first dimension, where the model fixes that; 0: any.
+  /// Size of the first dimension of all inputs, where the model fixes it; 0: any.
   std::int64_t batch_size = 0;
   /// Depth, waiting line and joining of rows.
   terms::LoadOptions options;

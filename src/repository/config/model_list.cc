@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 9> kIgnored = {"target_device",
 constexpr std::array<std::string_view, 6> kUnserved = {"mean",      "scale",    "color_format",
                                                        "precision", "stateful", "layout"};
 
-/// Of a text such as "auto", "1:8" or "-1", or of a number: -1 stands for any size.
+/// Size from a text such as "auto", "1:8" or "-1", or from a number: -1 stands for any size.
 Result<std::int64_t> size_of(std::string_view text, const std::string& path) {
   text = trimmed(text);
   if (text == "auto" || text == "-1" || text.find(':') != std::string_view::npos) return -1;

@@ -11,7 +11,7 @@ using ::testing::IsEmpty;
 
 Result<ModelList> read(const std::string& text) { return read_model_list(text, "/models"); }
 
-/// Of a model with these fields beside its name and place.
+/// Reads a model with these fields beside its name and place.
 Result<ModelList> read_model(const std::string& fields) {
   return read(R"({"model_config_list": [{"config": {"name": "m", "base_path": "/m")" +
               (fields.empty() ? "" : ", " + fields) + "}}]}");

@@ -24,7 +24,7 @@ constexpr std::size_t kMaxEntries = 1 << 16;  // of one folder
 constexpr std::size_t kMaxVersions = 1024;    // of a model
 constexpr std::int64_t kMaxConfigBytes = 1 << 18;
 constexpr const char* kConfigName = "config.pbtxt";
-/// Of Hugging Face's hub: the model is the folder.
+/// Config file of Hugging Face's hub: the model is the folder.
 constexpr const char* kLanguageConfig = "config.json";
 
 /// What exporters lay beside the files of a language model.
@@ -81,7 +81,7 @@ Result<std::vector<fs::path>> with_weights(const fs::path& file) {
   return files;
 }
 
-/// Of a file beside its external data: of all files of the folder.
+/// A file beside its external data has the fingerprint of all files of the folder.
 std::string fingerprint_of(const std::vector<fs::path>& files) {
   std::string all;
   for (const fs::path& file : files) {
@@ -218,7 +218,7 @@ Result<ModelFolder> read_listed(const fs::path& file, const std::string& name, L
   ModelFolder model;
   model.config = listed->config;
   model.config_text = listed->text;
-  // Of the list as a whole: the first model's load logs them.
+  // The warnings belong to the list as a whole: the first model's load logs them.
   if (listed == list->models.begin()) {
     std::ranges::copy(list->warnings, std::back_inserter(model.config.warnings));
   }

@@ -24,8 +24,8 @@ namespace sluice::repository {
 /// A version that the policy of its model wants.
 struct VersionFile {
   std::int64_t number = 1;
-  /// Of the model, without links; the folder of a language model; or why there is none. Empty for
-  /// an ensemble.
+  /// Path of the model, without links; the folder of a language model; or why there is none. Empty
+  /// for an ensemble.
   Result<std::filesystem::path> file;
   /// Differs after a change of the configuration, or of a file in the version's folder.
   std::string fingerprint;

@@ -10,7 +10,7 @@
 
 namespace sluice::repository {
 
-/// Of all files of a model together.
+/// Limit of all files of a model together.
 inline constexpr std::int64_t kMaxFirstStateBytes = std::int64_t{256} << 20;
 
 /// Differs after a change of one of the files. Reads none of them.

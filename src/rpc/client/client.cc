@@ -31,7 +31,7 @@ namespace {
 constexpr std::uint32_t kRingSpans = 12, kPostedRequests = 13;
 // A chunk of an upload: it needs a daemon whose max_message_bytes is larger.
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-// Of models that a client remembers; a forgotten one is asked for again.
+// Limit of models that a client remembers; a forgotten one is asked for again.
 constexpr std::size_t kMaxKnownModels = 1024;
 
 using Stub = v1::Runtime::Stub;

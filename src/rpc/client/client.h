@@ -31,7 +31,7 @@ struct ClientOptions {
   std::string certificate = {};
   std::string key = {};
   std::string token = {};  ///< over TCP, where the daemon wants one
-  /// Of a session that another client has opened, and ends: all calls belong to it.
+  /// Token of a session that another client has opened, and ends: all calls belong to it.
   std::string session_token = {};
   /// Over a Unix socket, requests of a session go through a ring in shared memory where they can.
   bool uses_ring = true;

@@ -35,7 +35,7 @@ struct InferReply {
   std::shared_ptr<const void> owner;  ///< of the outputs' memory
 };
 
-/// Of one request of a stream; its id may be used again.
+/// Answer of one request of a stream; its id may be used again.
 struct StreamAnswer {
   std::uint64_t id = 0;
   Result<InferReply> reply;

@@ -37,7 +37,7 @@ class RingCaller : public std::enable_shared_from_this<RingCaller> {
                                           const std::vector<terms::NamedTensor>& inputs,
                                           const InferOptions& options, const SharedTable& shared);
 
-  /// Of no use any more.
+  /// Whether the ring is of no use any more.
   bool is_closed() const { return is_dead_.load() || ring_.is_closed(); }
 
  private:

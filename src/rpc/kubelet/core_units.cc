@@ -21,7 +21,7 @@ Place device_of(const CoreUnit* unit) { return {unit == nullptr ? -1 : unit->dev
 
 using Places = std::map<Place, std::vector<std::string>>;
 
-/// Of the places that are in use the fullest; else the smallest that has `count`, else the largest.
+/// The fullest place in use; without one the smallest that has `count`, else the largest.
 Places::iterator best_place(Places& places, const std::map<Place, int>& used, std::size_t count) {
   return std::ranges::min_element(places, {}, [&](const auto& place) {
     const auto found = used.find(place.first);

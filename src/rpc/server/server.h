@@ -22,7 +22,7 @@ struct ServerOptions {
   UnixSocketOptions unix_socket = {};
   /// Has sockets that listen already; null: none. For Server::start alone.
   InheritedFds* inherited = nullptr;
-  /// Of TCP. Without it only loopback addresses are listened on, or `is_plain_allowed`.
+  /// Files for TCP. Without them only loopback addresses are listened on, or `is_plain_allowed`.
   tls::Files certificates = {};
   /// A client over TCP sends one of these as metadata "authorization: Bearer TOKEN"; none: any may.
   std::vector<service::AccessToken> tokens = {};
@@ -56,7 +56,7 @@ class Server {
   virtual std::vector<std::string> addresses() const = 0;
   /// As ServerOptions::tokens, from now on.
   virtual void set_tokens(std::vector<service::AccessToken> tokens) = 0;
-  /// Of new connections from now on. Nothing happens where TLS is not served.
+  /// For new connections from now on. Nothing happens where TLS is not served.
   virtual void set_tls(tls::Context context) = 0;
   /// Adds the listening sockets and their locks, for the next process.
   virtual void pass_on(std::vector<PassedFd>& to) const = 0;

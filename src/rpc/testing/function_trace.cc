@@ -100,7 +100,7 @@ class Tracer {
   Tracer& operator=(const Tracer&) = delete;
   ~Tracer() {
     kill(child_, SIGKILL);
-    // Of every thread: the kernel reports the child's end only after that of its traced threads.
+    // Reaps every thread: the kernel reports the child's end only after that of traced threads.
     while (waitpid(-1, nullptr, __WALL) > 0) {
     }
   }

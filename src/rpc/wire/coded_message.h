@@ -29,9 +29,9 @@ grpc::Status read_message(grpc::ByteBuffer* buffer, google::protobuf::Message& m
 /// Whether the message came compressed, and is not inflated yet.
 bool is_coded(const google::protobuf::Message& message);
 
-/// Of a message that was read: what came compressed is inflated now, and parsed meanwhile, so that
-/// memory grows with the message alone. Others stay as they are. gRPC passes requests as const; no
-/// other thread may read this one.
+/// Inflates a message that was read and came compressed, and parses it meanwhile, so that memory
+/// grows with the message alone. Others stay as they are. gRPC passes requests as const; no other
+/// thread may read this one.
 /// Fails: kResourceExhausted over the limit, kInvalidArgument for what is no message.
 Status inflate(const google::protobuf::Message& message, std::int64_t limit_bytes = kMaxNamesBytes);
 

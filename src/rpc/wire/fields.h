@@ -24,7 +24,7 @@ void write_real(google::protobuf::Message& to, const char* name, double number);
 /// are cleaned.
 void write_text(google::protobuf::Message& to, const char* name, const std::string& text);
 
-/// Of options: what is absent keeps its value. Checks no range.
+/// Reads options: an absent one keeps its value. Checks no range.
 template <typename Options>
 void read_options(const google::protobuf::Message& from, Options& to) {
   Options::visit_fields([&](const terms::Field& field, auto of) {

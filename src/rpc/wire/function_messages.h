@@ -9,17 +9,17 @@
 namespace sluice::rpc::wire {
 
 void to_proto(const terms::FunctionOptions& from, v1::FunctionOptions& to);
-/// Of a client. Fails: as sandbox::check.
+/// Options that a client sent. Fails: as sandbox::check.
 Result<terms::FunctionOptions> from_proto(const v1::FunctionOptions& from);
 
 void to_proto(const terms::FunctionState& from, v1::FunctionState& to);
-/// Of the daemon.
+/// A state that the daemon sent.
 terms::FunctionState from_proto(const v1::FunctionState& from);
 
 void to_proto(const terms::GraphState& from, v1::GraphState& to);
 terms::GraphState from_proto(const v1::GraphState& from);
 void to_proto(const terms::GraphRequest& from, v1::DeployGraphRequest& to);
-/// Of a client; sandbox::plan_graph checks it.
+/// A graph that a client sent; sandbox::plan_graph checks it.
 terms::GraphRequest from_proto(const v1::DeployGraphRequest& from);
 
 }  // namespace sluice::rpc::wire

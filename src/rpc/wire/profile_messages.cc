@@ -15,7 +15,7 @@ using terms::SpanKind;
 using terms::StageKind;
 using Part = v1::StopProfileResponse;
 
-// Of one part: names are at most 160 bytes, spans some 30.
+// Limits of one part: names are at most 160 bytes, spans some 30.
 constexpr std::size_t kModelsOfPart = 64;
 constexpr std::size_t kNamesOfPart = 1024;
 constexpr std::size_t kSpansOfPart = 8192;

@@ -19,7 +19,7 @@ using google::protobuf::io::CodedOutputStream;
 /// The field `chunk` before its length: its number, and 2 for a field with a length.
 constexpr std::uint32_t kChunkTag = (v1::FetchTensorResponse::kChunkFieldNumber << 3U) | 2U;
 
-/// Of a head, which has at most 64 dimensions.
+/// Limit of a head, which has at most 64 dimensions.
 constexpr int kMaxHeadBytes = 4096;
 
 Status no_message() { return invalid_argument("a message of the tensor has another form"); }

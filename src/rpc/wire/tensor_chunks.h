@@ -12,7 +12,7 @@
 
 namespace sluice::rpc::wire {
 
-/// Of one message; a tensor takes as many as it needs.
+/// Limit of one message; a tensor takes as many as it needs.
 inline constexpr std::size_t kTensorChunkBytes = std::size_t{1} << 20;
 
 /// The message that begins it: type, shape and size of the tensor.

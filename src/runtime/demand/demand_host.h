@@ -40,7 +40,7 @@ class DemandHost final : public ModelHost {
 
   Result<terms::ModelInfo> info(terms::ModelHandle handle) const override;
   std::vector<terms::ModelInfo> list_models() const override;
-  // Of a model that is awake. Fail: kInvalidHandle while it sleeps.
+  // For a model that is awake. Fail: kInvalidHandle while it sleeps.
   Result<ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
   Result<terms::Health> health(terms::ModelHandle handle) const override;
   /// Wakes the model unless it is awake and serves; it stays so while the sink is held. Blocks
@@ -56,7 +56,7 @@ class DemandHost final : public ModelHost {
   /// The engine's handle of a model; a handle of another host as it is.
   /// Fails: kInvalidHandle, also for a model that sleeps.
   Result<terms::ModelHandle> awake(terms::ModelHandle handle) const;
-  /// Of the models that are awake.
+  /// Bytes of the models that are awake.
   std::int64_t loaded_bytes() const;
 
  private:

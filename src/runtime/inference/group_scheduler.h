@@ -37,7 +37,7 @@ class GroupScheduler final : public Steppable {
   /// is not started. Not from a callback of a request.
   void deactivate(const ModelScheduler& model);
   std::shared_ptr<ModelScheduler> active() const;
-  /// Of all models of the group, unloaded ones included.
+  /// Statistics of all models of the group, unloaded ones included.
   GroupStatistics& statistics() { return statistics_; }
   /// On the clock of the drivers.
   std::int64_t created_ns() const { return created_ns_; }

@@ -56,7 +56,7 @@ class GroupTable {
   /// The latest one; healthy and without sensors if there was none.
   terms::DeviceCondition condition_of(terms::DeviceId device) const;
 
-  /// Of all groups with cores of the device, destroyed ones included.
+  /// Statistics of all groups with cores of the device, destroyed ones included.
   ModelStatisticsSnapshot statistics_of(terms::DeviceId device) const;
 
  private:

@@ -150,7 +150,7 @@ class ThreadDriver final : public Driver {
   Clock& clock_;
   const std::vector<std::int32_t> cpus_;
   std::mutex token_;  ///< held by the thread that steps
-  /// Of the last stage; the first is taken for a long one. Written under the token.
+  /// Time of the last stage; the first is taken for a long one. Written under the token.
   std::atomic<std::int64_t> stage_ns_ = kWorthADriverNs;
   std::mutex mutex_;
   std::condition_variable work_;  ///< wakes the thread

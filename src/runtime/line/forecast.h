@@ -41,7 +41,7 @@ class Forecast {
   std::int64_t wait_ns(std::int64_t num_ahead, std::int64_t now_ns) const {
     return pace_.wait_ns(num_ahead, now_ns);
   }
-  /// Most likely the request is late if it waits so long before its run.
+  /// Whether the request is most likely late if it waits so long before its run.
   bool is_hopeless(const Request& request, std::int64_t wait_ns, std::int64_t now_ns) const;
   /// One of a hundred runs like this, started now, would be late, or more.
   bool is_risky(const Request& request, std::int64_t now_ns) const;

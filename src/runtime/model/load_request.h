@@ -48,7 +48,7 @@ struct LoadRequest : terms::LoadOptions {
   topology::WaitPolicy wait = topology::WaitPolicy::fail();
   /// What the model holds in host memory is charged to it, and to its parents. Null: the process's.
   std::shared_ptr<ByteBudget> payer;
-  /// Of random operators, for all loads of this request. Null: each load has its own.
+  /// Source of random operators, for all loads of this request. Null: each load has its own.
   std::shared_ptr<exec::RandomSource> random;
   /// Called at the start of each phase, on the loading thread.
   std::function<void(LoadPhase)> on_progress;

@@ -52,7 +52,7 @@ Status reserve(topology::MemoryBudget& budget, CachedPackage& package, Model::Pa
   return ok_status();
 }
 
-/// Of a segment; none for a model without operations, which has no segments.
+/// Cores of a segment; none for a model without operations, which has no segments.
 std::vector<terms::CoreRef> cores_of(const LoadPlan& plan, std::size_t segment) {
   return segment < plan.cores.size() ? plan.cores[segment] : std::vector<terms::CoreRef>();
 }

@@ -34,12 +34,12 @@ class Pipeline {
   std::size_t num_lanes() const { return num_lanes_; }
   terms::StageKind kind(std::size_t stage) const { return stages_[stage].kind; }
   std::size_t lane(std::size_t stage) const { return stages_[stage].lane; }
-  /// Of a compute stage. A model of dynamic shapes has one such stage, which reports its first
-  /// segment.
+  /// Segment of a compute stage. A model of dynamic shapes has one such stage, which reports its
+  /// first segment.
   std::size_t segment(std::size_t stage) const { return stages_[stage].segment; }
   /// Measured bytes of contexts and buffers.
   std::int64_t memory_bytes() const;
-  /// Of a slot that does not run: what its context keeps for shapes of earlier requests.
+  /// Bytes of a slot that does not run: what its context keeps for shapes of earlier requests.
   std::int64_t recorded_bytes(std::size_t slot) const {
     return slots_[slot].context.recorded_bytes();
   }

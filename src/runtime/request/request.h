@@ -47,8 +47,8 @@ struct Request {
   std::int64_t max_run_ns = 0;  ///< its client's limit of a run, beside the model's; 0: none
   std::int32_t priority = 0;    ///< a higher number runs first
   bool wants_detail = false;
-  /// Whose quota of the exchange counts the tensors that a graph of functions keeps for its later
-  /// functions, and a sequence for its later requests: a sandbox::OwnerId; 0: nobody's.
+  /// Owner, a sandbox::OwnerId, whose quota of the exchange counts the tensors that a graph of
+  /// functions keeps for its later functions, and a sequence for its later requests; 0: nobody's.
   std::uint64_t exchange_owner = 0;
   std::shared_ptr<const terms::SequencePart> sequence = nullptr;  ///< null: it is for itself
   /// The caller calls RequestSink::wait next and runs the request there: wake no driver thread.

@@ -74,7 +74,7 @@ void Turns::set_waiting(Id id, bool is_waiting) {
   move(id, member, is_waiting, std::max(member.virtual_ns, floor_ns));
 }
 
-/// Of equal ones the first added.
+/// The first added of equal ones.
 std::optional<Turns::Id> Turns::first_waiting() const {
   std::optional<Id> first;
   for (const auto& [priority, level] : levels_) {

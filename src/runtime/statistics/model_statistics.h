@@ -39,7 +39,7 @@ struct ModelStatisticsSnapshot {
   std::int64_t num_answered() const;
   std::int64_t num_errors() const;
   std::int64_t num_runs() const;
-  /// Of all runs together; at least one of each.
+  /// Rows of all runs together; at least one of each.
   std::int64_t num_rows() const;
   /// Accepted requests that neither wait nor have been answered. The counters are read one after
   /// another, so the figure may be off by those that move meanwhile; never negative.

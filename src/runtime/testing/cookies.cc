@@ -39,7 +39,7 @@ Reply CookieTable::poll(Cookie cookie) {
   if (!posted->is_done.load(std::memory_order_acquire)) {
     return failed_reply(terms::runtime_error(RuntimeCode::kPending, "the request is not done yet"));
   }
-  // Of several concurrent callers, the one that removes the entry gets the reply.
+  // If several callers are concurrent, the one that removes the entry gets the reply.
   if (posted_.remove(static_cast<std::uint64_t>(cookie)) == nullptr) {
     return failed_reply(stale(cookie));
   }

@@ -40,7 +40,7 @@ class ClientMemory {
   /// By kind: "models", "packages", "exchange", "answers", and "other": what no account made, and
   /// kept answers.
   std::vector<terms::MemoryItem> by_kind() const;
-  /// Of accounts that hold something.
+  /// Memory of accounts that hold something.
   std::vector<terms::MemoryItem> by_account() const;
   /// What all is charged to in the end.
   static const std::shared_ptr<ByteBudget>& process();

@@ -5,7 +5,7 @@
 
 namespace sluice::service {
 
-/// Of this process. The listeners count before there is a service. Safe from any thread.
+/// Counts for this process. The listeners count before there is a service. Safe from any thread.
 void count_refused_connection();
 /// Since the start.
 std::int64_t num_refused_connections();

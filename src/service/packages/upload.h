@@ -46,7 +46,7 @@ class Upload {
 
   /// Fails: kInvalid if more comes than was announced; kOutOfResources.
   Status append(std::span<const char> bytes);
-  /// Of the memory; as long as the upload.
+  /// Descriptor of the memory; valid as long as the upload.
   int fd() const { return file_.fd(); }
 
   /// The package, or an equal one that is in use; it keeps its memory. Once. Fails: kInvalid if

@@ -273,7 +273,7 @@ void add_sensors(PrometheusText& text, const std::vector<runtime::DeviceReport>&
   for (const auto& device : devices) text.add(labels_of(device), device.is_placeable ? 1 : 0);
 }
 
-/// Of devices with memory of their own.
+/// Adds the pools of devices with memory of their own.
 void add_pools(PrometheusText& text, const std::vector<runtime::DeviceReport>& devices) {
   using terms::DevicePools;
   const auto add =

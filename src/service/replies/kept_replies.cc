@@ -14,7 +14,7 @@ std::int64_t rounded_up(std::int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Of the tensors alone. Sizes of tensors that are there: the sum cannot overflow.
+/// Bytes of the tensors alone. Sizes of tensors that are there: the sum cannot overflow.
 std::int64_t tensor_bytes(const std::vector<terms::OutputTensor>& outputs) {
   std::int64_t total = 0;
   for (const terms::OutputTensor& output : outputs) total += rounded_up(output.view.size_bytes);

@@ -44,8 +44,8 @@ struct KeptReply {
   ByteCharge charge;  ///< of the tenant's memory, as long as somebody reads the reply
 };
 
-/// Of all models of a daemon together: those used least recently go when there is no room. Nobody
-/// can ask for those of a tenant that has ended: the exchange tells of its end, and none is kept
+/// Kept replies of all models of a daemon: the least recently used go when there is no room. Those
+/// of a tenant that has ended cannot be asked for: the exchange reports its end, and none is kept
 /// after that.
 ///
 /// Each is charged to its tenant, and takes no room that the tenant needs: it is kept while the

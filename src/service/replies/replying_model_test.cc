@@ -89,7 +89,7 @@ class ReplyingModelTest : public ::testing::Test {
   Result<std::uint64_t> ask(runtime::Request request) { return model_->submit(request); }
   Result<std::uint64_t> ask(float x, std::uint64_t owner = 1) { return ask(request_of(x, owner)); }
 
-  /// Of tenants of one account, which may hold `account_bytes`.
+  /// Replies of tenants of one account, which may hold `account_bytes`.
   static std::shared_ptr<KeptReplies> replies_of(std::int64_t limit_bytes,
                                                  std::shared_ptr<ByteBudget> account) {
     auto replies = std::make_shared<KeptReplies>(limit_bytes);

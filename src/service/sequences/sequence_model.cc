@@ -248,7 +248,7 @@ Result<std::uint64_t> SequenceModel::accept(Request& request) {
       turn->request.will_wait = false;  // another thread submits it
       if (turn->request.since_ns == 0) turn->request.since_ns = clock().now_ns();
     }
-    // Of a sequence that `enter` began, too, though it failed.
+    // A sequence that `enter` began counts too, though it failed.
     if (has_to_wait || !entered.is_ok()) look_ns = earlier_look_ns();
   }
   look_at(look_ns);

@@ -61,7 +61,7 @@ class Adder final : public runtime::RequestSink {
     return *static_cast<const T*>(request.inputs.at(input).data);
   }
 
-  /// Of the state's output.
+  /// Sets the type of the state's output.
   void set_output_type(const char* type) {
     signature_.outputs[0].type = ir::parse_type(type).value();
   }

@@ -21,7 +21,7 @@
 
 namespace sluice::service {
 
-/// Of a model from the end of its load to the end of its unload.
+/// A model from the end of its load to the end of its unload.
 struct ServedModel {
   std::string name;
   std::int64_t version = 1;  ///< as terms::ModelEntry
@@ -48,8 +48,8 @@ class ModelTable {
   std::optional<ServedModel> remove(terms::ModelHandle model);
   /// Fails: kInvalidHandle.
   Result<ServedModel> find(terms::ModelHandle model) const;
-  /// Of several models with this name that nobody or `session` owns, that of the highest version,
-  /// or of the one that is asked for; of equal ones the one that was added last.
+  /// Finds the highest version, or the one that is asked for, of the models with this name that
+  /// nobody or `session` owns; of equal ones the one that was added last.
   /// Fails: kInvalidHandle, with code kNotFound.
   Result<NamedModel> find(std::string_view name, const dispatch::VersionChoice& choice,
                           terms::SessionId session) const;
@@ -63,7 +63,7 @@ class ModelTable {
   /// Why the name, or a version of it, is not there: words that end the error of `find`. Empty:
   /// nothing is to be said.
   void set_absence(const std::string& name, std::string why);
-  /// Of the models with this name that nobody or `session` owns; ascending.
+  /// Versions of the models with this name that nobody or `session` owns; ascending.
   std::vector<std::int64_t> versions(std::string_view name, terms::SessionId session) const;
   /// Nothing happens for a model that is gone.
   void set_executable(terms::ModelHandle model,

@@ -21,7 +21,7 @@ struct VersionPolicy {
   std::vector<std::int64_t> versions;  ///< of kSpecific
 };
 
-/// Of an input or an output.
+/// Declares an input or an output.
 struct DeclaredTensor {
   std::string name;                                       ///< empty: of the only input
   ir::ElementType element = ir::ElementType::kUndefined;  ///< kUndefined: not said

@@ -11,7 +11,7 @@ namespace sluice::terms {
 
 /// The latest values of a device's sensors. Absent: the machine does not tell.
 struct Sensors {
-  /// Of the part that is nearest to its limit; of the hottest where none has a limit.
+  /// Temperature of the part nearest to its limit; of the hottest where none has a limit.
   std::optional<double> temperature_c = {};
   std::optional<double> temperature_limit_c = {};  ///< which the maker calls critical
   std::optional<double> power_w = {};              ///< of a processor: the mean since the last look

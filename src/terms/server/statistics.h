@@ -58,9 +58,8 @@ struct RunCount {
   std::int64_t copy_out_ns = 0;
 };
 
-/// Of a model since its load.
-/// Requests of a model that keeps its answers, and the time that it took to look for them. Requests
-/// that an answer was kept for are in no other number.
+/// Requests of a model that keeps its answers, since its load, and the time that it took to look
+/// for them. Requests that an answer was kept for are in no other number.
 struct KeptCounts {
   std::int64_t hits = 0;
   std::int64_t hit_ns = 0;
@@ -117,7 +116,7 @@ struct Usage {
   SLUICE_FIELDS(id, num_cores, num_reserved_cores, age_ns, core_busy_ns, is_withdrawn)
 };
 
-/// Of all that a daemon has.
+/// Statistics of all that a daemon has.
 struct ServerStatistics {
   std::vector<ModelStatistics> models;
   std::vector<Usage> groups;

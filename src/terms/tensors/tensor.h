@@ -23,8 +23,8 @@ struct TensorView {
 ir::Type type_of(const TensorView& view);
 /// As ir::storage_bytes of its type; allocates nothing.
 std::optional<std::int64_t> storage_bytes(const TensorView& view);
-/// Of a shape that a client sent. Fails: kBadInput for too many dimensions, and for a shape that is
-/// negative or too large.
+/// Checks a shape that a client sent. Fails: kBadInput for too many dimensions, and for a shape
+/// that is negative or too large.
 Status check_dims(std::span<const std::int64_t> dims);
 /// As check_dims. Fails: kBadInput, too, unless the bytes are as many as type and shape say; those
 /// of strings are not counted.

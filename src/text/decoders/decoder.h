@@ -11,7 +11,7 @@
 
 namespace sluice::text {
 
-/// Of one call.
+/// State of one call.
 struct Decoding {
   RegexBudget budget;
   bool keeps_bytes = false;  ///< that form no character, where U+FFFD would stand for them

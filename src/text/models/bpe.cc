@@ -1,4 +1,4 @@
-// Most words of a text are one token. Whether merges lead from a word's characters to the token
+// A word of a text is mostly one token. Whether merges lead from a word's characters to the token
 // that spells it does not change, so it is found once for a token and remembered: `shortcut_` is a
 // cache, written by any thread with the one value that any other would write.
 #include "text/models/bpe.h"

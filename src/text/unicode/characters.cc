@@ -22,7 +22,7 @@ bool is_ascii_punctuation(char32_t c) {
          (c >= 123 && c <= 126);
 }
 
-/// Of the characters that have property Other_Alphabetic, those that are neither letters nor marks.
+/// A character with property Other_Alphabetic that is neither a letter nor a mark.
 bool is_circled_letter(char32_t c) {
   return (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) ||
          (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);

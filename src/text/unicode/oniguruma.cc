@@ -90,7 +90,7 @@ class Translation {
     bool is_extended = false;
   };
 
-  /// Most of an expression means the same in both syntaxes and is copied.
+  /// Copies the next part: nearly all of an expression means the same in both syntaxes.
   Status step() {
     const char c = from_[at_];
     if (c == '\\') return escape();

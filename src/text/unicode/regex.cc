@@ -69,9 +69,9 @@ struct Regex::Search::State {
     return pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
                        options | PCRE2_NO_UTF_CHECK, data.get(), context.get());
   }
-  /// Of a match that begins at `from`, with as many steps as the budget has.
+  /// Matches at `from`, with as many steps as the budget has.
   int match_at(std::size_t from);
-  /// Of the first match that begins at `at` or behind it. May move `at`.
+  /// Finds the first match at `at` or behind it. May move `at`.
   int match_from_here();
   Match found() const {
     const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(data.get());

@@ -125,7 +125,7 @@ TEST(CoreAllocator, TakesTheShortestSufficientRange) {
 TEST(CoreAllocator, TakesAnEndOfTheRangeToKeepTheRestContiguous) {
   CoreAllocator allocator(make_chain(3, 4));
   reserve(allocator, kA, cores_from(2, 0, 0));
-  // Of the run of 2 + 4 + 4 the last device is an end and needs no second device.
+  // The last device of the run of 2 + 4 + 4 is an end and needs no second device.
   EXPECT_THAT(reserve(allocator, kB, {.num_cores = 4}),
               ElementsAre(at(2, 0), at(2, 1), at(2, 2), at(2, 3)));
   EXPECT_EQ(allocator.longest_free_range(), 6);

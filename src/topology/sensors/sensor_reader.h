@@ -26,7 +26,7 @@ class SensorReader {
   SensorReader(DeviceMap map, const SensorPlaces& places);
 
   const DeviceMap& map() const { return map_; }
-  /// Of each device, in the order of the map. Takes some milliseconds: drivers ask the hardware.
+  /// Reads each device, in the order of the map. Takes some milliseconds: drivers ask the hardware.
   /// `now_ns`: on one monotonic clock.
   std::vector<terms::Sensors> read(std::int64_t now_ns);
 

@@ -25,7 +25,7 @@ void keep_highest(std::optional<double>& kept, double value) {
   kept = kept ? std::max(*kept, value) : value;
 }
 
-/// Of counters. Absent if one of them cannot be read: the sum of the others would look like a
+/// A sum of counters. Absent if one of them cannot be read: the sum of the others would look like a
 /// counter that started anew, and that of all like new events at the next look.
 class Sum {
  public:
@@ -88,7 +88,7 @@ void add_temperatures(const fs::path& hwmon, terms::Sensors& to) {
   }
 }
 
-/// Of Intel's driver, which has a sensor per package and one per core.
+/// Adds the packages' temperatures. Intel's driver has a sensor per package and one per core.
 void add_package_temperatures(const fs::path& hwmon, const std::set<std::int64_t>& packages,
                               terms::Sensors& to) {
   for (const fs::path& file : entries(hwmon, "temp")) {

@@ -20,8 +20,8 @@ class SysfsSensors {
   /// `root`: where sysfs is, usually /sys. A folder that is absent has no sensors.
   explicit SysfsSensors(std::filesystem::path root) : root_(std::move(root)) {}
 
-  /// Of processors: the sensors of the packages that their cores are in, which other devices may
-  /// share. Of a device with a bus address: those that its driver offers.
+  /// For processors: the sensors of the packages that their cores are in, which other devices may
+  /// share. For a device with a bus address: those that its driver offers.
   /// `now_ns`: on one monotonic clock; powercap counts energy, so that the first look has no power.
   terms::Sensors read(const terms::Device& device, std::int64_t now_ns);
 

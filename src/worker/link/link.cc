@@ -21,7 +21,7 @@ constexpr std::int64_t kCancelTimeoutNs = 10'000'000'000;
 /// answer that counts as silence: a machine that was suspended must not end its workers.
 constexpr std::int64_t kBeatNs = 1'000'000'000;
 constexpr std::int64_t kMaxLookNs = 250'000'000;
-/// Of what a worker says when it ends itself.
+/// Limit of what a worker says when it ends itself.
 constexpr std::size_t kMaxWordBytes = 1500;
 
 /// Limited to a decade: adding the largest timeout to now would overflow.

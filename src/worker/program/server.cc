@@ -39,7 +39,7 @@ using terms::ModelHandle;
 
 // Below the largest number, so that sums of two fields do not overflow.
 constexpr std::int64_t kMaxInt64 = std::int64_t{1} << 62;
-/// Of the last words of a worker.
+/// Limit of the last words of a worker.
 constexpr std::size_t kMaxReasonBytes = 1500;
 
 /// Pins this thread and all threads that it starts.

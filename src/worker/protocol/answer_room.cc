@@ -12,7 +12,7 @@ constexpr std::int64_t kTableBytes = 8 << 10;
 constexpr std::int64_t kUnknownBytes = 64 << 10;
 /// A signature may name absurd sizes.
 constexpr std::int64_t kMaxOutputBytes = std::int64_t{1} << 30;
-/// Of each tensor in a Bundle.
+/// Alignment of each tensor in a Bundle.
 constexpr std::int64_t kAlignmentBytes = 64;
 
 /// Nullopt for strings, whose text lies elsewhere, and for shapes with symbols.

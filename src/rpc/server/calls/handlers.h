@@ -34,9 +34,9 @@ class Handlers final : public v1::Runtime::CallbackService {
   void set_tokens(std::vector<service::AccessToken> tokens) { tokens_.set(std::move(tokens)); }
   service::Service& service() { return service_; }
   service::CallThreads& threads() { return threads_; }
-  /// Of one answer; protobuf aborts the process above 2 GiB.
+  /// Limit of one answer; protobuf aborts the process above 2 GiB.
   std::int64_t max_answer_bytes() const { return max_answer_bytes_; }
-  /// Of the unary calls, which it outlives.
+  /// Flights of the unary calls, which the table outlives.
   dispatch::FlightTable& flights() { return flights_; }
   /// On whose behalf a call is made that needs `role`.
   /// Fails: as Service::caller_of; kUnauthenticated over TCP without one of the tokens.
@@ -45,9 +45,9 @@ class Handlers final : public v1::Runtime::CallbackService {
   /// Caller and model of a unary request. Fails: as caller_of and Service::find_model.
   Result<service::Admission> admit(const grpc::CallbackServerContext& context,
                                    terms::ModelHandle model) const;
-  /// Of a request that a call brings; null: nobody wants to know of it. `own`: its own traceparent
-  /// and tracestate, if its message has them, before those of the call's metadata. A unary call
-  /// gets its `x-request-id` back.
+  /// Observes a request that a call brings; null: nobody wants to know of it. `own`: its own
+  /// traceparent and tracestate, if its message has them, before those of the call's metadata. A
+  /// unary call gets its `x-request-id` back.
   std::shared_ptr<telemetry::Observation> observe(grpc::CallbackServerContext& context,
                                                   telemetry::Origin own) const;
   /// Bytes for an upload, until they are given back. Fails: kOutOfResources.
@@ -57,7 +57,7 @@ class Handlers final : public v1::Runtime::CallbackService {
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
 
-  /// Of a request that needs no token, which anybody may send compressed.
+  /// Limit of a request that needs no token, which anybody may send compressed.
   static constexpr std::int64_t kMaxProbeBytes = 4096;
   /// Answers a call for which no token is needed, because `work()` says only whether the daemon is
   /// ready.

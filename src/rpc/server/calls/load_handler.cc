@@ -12,7 +12,7 @@
 namespace sluice::rpc::server {
 namespace {
 
-/// Of an upload, that come before `upload_idle_seconds` are over.
+/// Bytes of an upload that must come before `upload_idle_seconds` are over.
 constexpr std::int64_t kBytesInTime = 1 << 20;
 
 ///     (start) --options: path--> loading --> done

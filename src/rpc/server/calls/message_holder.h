@@ -43,7 +43,7 @@ class MessageAllocator final
   }
 };
 
-/// Of a call whose messages such an allocator made.
+/// Messages of a call that such an allocator made.
 template <typename Messages>
 const std::shared_ptr<Messages>& messages_of(grpc::RpcAllocatorState* state) {
   return static_cast<MessageHolder<Messages>*>(state)->messages();

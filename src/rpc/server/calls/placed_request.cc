@@ -83,7 +83,7 @@ bool is_placed(const service::PlacedTensors& placed, std::size_t output) {
   return output < placed.outputs.size() && placed.outputs[output].region != nullptr;
 }
 
-/// Of the message. Every output has a name, a type and dimensions beside its bytes.
+/// Bytes of the message. Every output has a name, a type and dimensions beside its bytes.
 std::int64_t answer_bytes(const runtime::Reply& reply, const service::PlacedTensors& placed) {
   // Above what a name of at most 256 bytes, a type and dimensions take.
   constexpr std::int64_t kBytesBeside = 1024;
@@ -114,7 +114,7 @@ Status write_outputs(const runtime::Reply& reply, const terms::Signature& signat
   return ok_status();
 }
 
-/// Of an answer that fails: the client never learns their indices.
+/// Forgets the outputs of an answer that fails: the client never learns their indices.
 void forget_kept(const sandbox::KeptOutputs& kept, const v1::InferResponse& answer) {
   for (const v1::Tensor& tensor : answer.outputs()) {
     if (tensor.exchange() == 0) continue;

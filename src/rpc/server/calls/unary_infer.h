@@ -9,7 +9,7 @@
 
 namespace sluice::rpc::server {
 
-/// Of the call, on the engine's clock, which may be a simulation's.
+/// Deadline of the call, on the engine's clock, which may be a simulation's.
 std::int64_t deadline_of(const grpc::CallbackServerContext& context, const Clock& clock);
 
 /// Fills the call's response, whose memory it keeps alive.

@@ -44,7 +44,7 @@ class TcpDoor {
   void guard(int fd, const terms::Peer& peer, const std::string& who) {
     guard_->add(make_plain_transport(fd), peer, who);
   }
-  /// Of new connections from now on. Nothing happens where TLS is not served.
+  /// For new connections from now on. Nothing happens where TLS is not served.
   void set_tls(tls::Context tls) { tls_.set(std::move(tls)); }
   /// Adds the listening sockets, for the next process.
   void pass_on(std::string_view role, std::vector<PassedFd>& to) const;

@@ -12,11 +12,11 @@
 namespace sluice::rpc::server {
 
 struct FrameLimits {
-  /// Of a HEADERS frame and the CONTINUATION frames behind it. gRPC 1.51 buffers them without a
-  /// limit of its own.
+  /// Limits of a HEADERS frame and the CONTINUATION frames behind it. gRPC 1.51 buffers them
+  /// without a limit of its own.
   std::uint32_t header_block_bytes = 64 << 10;
   std::uint32_t header_block_frames = 16;
-  /// Of every frame but DATA, which flow control bounds.
+  /// Limit of every frame but DATA, which flow control bounds.
   std::uint32_t frame_bytes = 16 << 10;
   std::uint32_t settings_bytes = 1 << 10;
   /// PING, SETTINGS, PRIORITY, GOAWAY, unknown frames, DATA that carries nothing.

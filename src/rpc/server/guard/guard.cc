@@ -28,7 +28,7 @@ constexpr Rate kWarnings = {.burst = 20, .per_second = 1};
 /// limit a client that comes and goes makes it fall behind, at 20 KB each.
 constexpr int kMaxWorkForGrpc = 64;
 constexpr std::int64_t kStopNs = 500'000'000;
-/// Of a connection between guard and gRPC, each way.
+/// Buffer of a connection between guard and gRPC, each way.
 constexpr int kSocketBytes = 128 << 10;
 
 /// OpenSSL writes without MSG_NOSIGNAL.
@@ -134,7 +134,7 @@ void Guard::wait(int timeout_ms) {
   for (int i = 0; i < count; ++i) take_event(events[static_cast<std::size_t>(i)]);
 }
 
-/// Of a held connection only its end counts. A flood's clients give up soon.
+/// Only the end of a held connection counts. A flood's clients give up soon.
 void Guard::take_event(const epoll_event& event) {
   const auto it = relays_.find(event.data.u64);
   if (it == relays_.end() || !it->second.is_held) return set_ready(event.data.u64);

@@ -19,7 +19,7 @@ namespace {
 using Response = HealthHandlers::Response;
 using ServingStatus = Response::ServingStatus;
 
-/// Of one connection. Whoever watches models has a role, and may have many models.
+/// Limit of one connection. Whoever watches models has a role, and may have many models.
 constexpr std::size_t kMaxWatchesOfModels = 256;
 
 /// SERVICE_UNKNOWN for a model that is not loaded, or belongs to somebody else's session.

@@ -20,8 +20,8 @@ class RefusedStream final : public grpc::ServerWriteReactor<Message> {
   void OnDone() override { delete this; }
 };
 
-/// Of streams that cost their client nothing and that the daemon serves without a token: no client
-/// may take them all. Safe across threads.
+/// Counts streams that cost their client nothing and that the daemon serves without a token: no
+/// client may take them all. Safe across threads.
 class StreamCounts {
  public:
   static constexpr std::size_t kMaxOfAll = 1024;

@@ -49,7 +49,7 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
-/// Of the process that connected, besides its own one. None where the kernel does not tell.
+/// Further groups of the process that connected. None where the kernel does not report them.
 std::vector<std::int64_t> more_groups_of(int fd) {
   std::vector<gid_t> groups(NGROUPS_MAX);
   auto size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));

@@ -23,7 +23,7 @@ inference::DataType config_type(ir::ElementType type) {
   return number;
 }
 
-/// Of an input or an output.
+/// Describes an input or an output.
 template <typename Message>
 void configure(const TensorDescription& from, Message& to) {
   to.set_name(std::string(from.name));

@@ -13,7 +13,7 @@
 namespace sluice::rpc::server {
 namespace {
 
-/// Of all peers together. Each holds a tensor, which counts for its owner until the fetch ends.
+/// Limit of all peers together. A fetch holds a tensor, which counts for its owner until the end.
 constexpr int kMaxFetches = 256;
 
 Status too_many() {

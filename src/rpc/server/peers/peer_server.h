@@ -43,7 +43,7 @@ class PeerServer {
   virtual std::string address() const = 0;
   /// From now on.
   virtual void set_tokens(std::vector<service::AccessToken> tokens) = 0;
-  /// Of new connections from now on. Nothing happens where TLS is not served.
+  /// For new connections from now on. Nothing happens where TLS is not served.
   virtual void set_tls(tls::Context context) = 0;
   /// As Server::pass_on.
   virtual void pass_on(std::vector<PassedFd>& to) const = 0;

@@ -18,7 +18,7 @@ namespace {
 using google::protobuf::DescriptorPool;
 using google::protobuf::FileDescriptor;
 
-/// Of a request, which the answer repeats.
+/// Limit of a request, which the answer repeats.
 constexpr std::size_t kMaxRequestBytes = 4096;
 
 /// Those that GrpcServer registers.

@@ -11,7 +11,7 @@ namespace sluice::rpc::server {
 namespace reflection_v1 = grpc::reflection::v1;
 namespace reflection_alpha = grpc::reflection::v1alpha;
 
-/// Of the services that the daemon's main server has. Any client with a role may ask.
+/// Describes the services that the daemon's main server has. Any client with a role may ask.
 class ReflectionHandlers final : public reflection_v1::ServerReflection::CallbackService {
  public:
   /// `handlers` outlive this.

@@ -122,7 +122,7 @@ Result<Value> extreme(const Value& value, Call& call) {
   const Keyed* best = keyed.data();
   for (const Keyed& item : keyed) {
     const auto order = SLUICE_TRY(order_of(item.first, best->first, call.work));
-    // Of equal elements the first wins, for min and max alike.
+    // The first of equal elements wins, for min and max alike.
     if (is_largest ? order > 0 : order < 0) best = &item;
   }
   return best->second;

@@ -11,8 +11,8 @@
 
 namespace sluice::text::jinja {
 
-/// Of one turn. The method `changed` is not supported. `depth` is always 1, because recursive loops
-/// are not supported either.
+/// The variable `loop` in one turn. The method `changed` is not supported. `depth` is always 1,
+/// because recursive loops are not supported either.
 class Loop : public Object {
  public:
   Loop(ListPtr items, std::size_t index) : items_(std::move(items)), index_(index) {}

@@ -11,7 +11,7 @@
 namespace sluice::text::jinja {
 namespace {
 
-/// Of a tree, and of the parser itself, whose calls take stack as evaluation does.
+/// Limit of a tree, and of the parser itself, whose calls take stack as evaluation does.
 constexpr int kMaxNodeDepth = 150;
 
 template <typename Node>

@@ -13,7 +13,7 @@
 
 namespace sluice::text::jinja {
 
-/// Of expressions. Used by the parser of statements.
+/// Parses expressions. Used by the parser of statements.
 class ExpressionParser {
  public:
   explicit ExpressionParser(Tokens& tokens) : tokens_(tokens) {}

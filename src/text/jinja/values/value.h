@@ -63,7 +63,7 @@ class Value {
   const List* list() const;
   const Dict* dict() const;
   Object* object() const;
-  /// Of true and false, too: 1 and 0.
+  /// The whole number; true and false count as 1 and 0.
   std::optional<std::int64_t> whole() const;
   std::optional<double> number() const;
 

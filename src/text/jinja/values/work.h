@@ -15,7 +15,7 @@ class Work {
  public:
   static constexpr std::size_t kMaxUnits = std::size_t{1} << 27U;
   static constexpr std::size_t kStepUnits = 32;
-  /// Of an element of a list or dict, about its bytes.
+  /// Cost of an element of a list or dict, about its bytes.
   static constexpr std::size_t kElementUnits = 64;
   /// A text that a tokenizer would refuse is not made.
   static constexpr std::size_t kMaxTextBytes = std::size_t{1} << 24U;
@@ -38,7 +38,7 @@ class Work {
     SLUICE_TRY(check_text(bytes));
     return spend(bytes);
   }
-  /// Of a text that grows piece by piece, each of which is paid for.
+  /// Checks a text that grows piece by piece, each of which is paid for.
   static Status check_text(std::size_t bytes) {
     if (bytes <= kMaxTextBytes) return ok_status();
     return make_error(Code::kResourceExhausted, "the template makes a text of more than {} bytes",
