@@ -45,7 +45,7 @@ double rate(Engine& engine, ModelHandle model, const Network& network) {
   return static_cast<double>(count) * 1e9 / static_cast<double>(now - start);
 }
 
-/// Of `model`, while another core does nothing useful.
+/// Rate of `model`, while another core does nothing useful.
 double rate_beside_spinning(Engine& engine, ModelHandle model, const Network& network) {
   std::atomic<bool> is_over = false;
   std::thread spinner([&] {

@@ -43,7 +43,7 @@ void check(sluice_code code, const char* what) {
   std::exit(1);
 }
 
-/// Of ONNX's numbers; the networks of the benchmark have no others.
+/// Bytes of an element, by ONNX's numbers; the networks of the benchmark have no others.
 std::size_t size_of(std::int32_t element_type) {
   switch (element_type) {
     case 2:

@@ -89,7 +89,7 @@ class Inputs {
   std::vector<std::vector<std::byte>> bytes_;
 };
 
-/// Of the load: when it was under way, and how it ended.
+/// A request of the load: when it was sent and answered, and how it ended.
 struct Sent {
   std::size_t cell = 0;
   std::int64_t sent_ns = 0;
@@ -203,7 +203,7 @@ class Test {
     }
   }
 
-  /// Of two functions: the first passes its output to the second where their types allow it.
+  /// Deploys a graph of two functions: the first passes its output on where types allow it.
   terms::ModelEntry deploy_graph(Client& client, std::uint64_t first, std::uint64_t second) const {
     terms::GraphRequest graph;
     graph.name = "graph";

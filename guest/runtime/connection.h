@@ -35,7 +35,7 @@ class Connection {
   Error ask_into(CallKind kind, const Body& body, std::span<std::byte> to);
   /// Does not wait. The error is an earlier one.
   Error post(CallKind kind, const Body& body, std::span<const std::byte> payload = {});
-  /// Of calls without reply since the last time.
+  /// The error of calls without reply since the last time.
   Error take_latched();
 
  private:

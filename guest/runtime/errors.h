@@ -68,5 +68,5 @@ Error last_error(bool is_taken);
 
 }  // namespace sluice::guest
 
-/// Of the functions that programs call; their names and parameters are the vendor's.
+/// Marks the functions that programs call; their names and parameters are the vendor's.
 #define SLUICE_GUEST_EXPORT extern "C" __attribute__((visibility("default")))

@@ -68,7 +68,7 @@ class CallSender {
             std::uint32_t sequence);
   /// Waits for the reply. None: the proxy is gone.
   std::optional<Reply> receive(std::uint32_t sequence);
-  /// Of the last reply, until the next call.
+  /// Payload of the last reply, until the next call.
   std::span<const std::byte> reply_payload(const Reply& reply) const;
   /// The first error of calls without a reply since the last time; 0: none.
   std::uint32_t take_latched();

@@ -16,11 +16,11 @@ namespace sluice::guest {
 inline constexpr std::uint32_t kWireVersion = 2;
 inline constexpr const char* kSocketVariable = "SLUICE_GUEST_SOCKET";
 
-/// Most bytes behind one call or one reply. Longer copies are several calls.
+/// Maximum bytes behind one call or one reply. Longer copies are several calls.
 inline constexpr std::uint32_t kMaxPayloadBytes = 256 * 1024;
 /// Longest device code; it comes in pieces.
 inline constexpr std::uint64_t kMaxCodeBytes = std::uint64_t{512} << 20;
-/// Most bytes of a kernel's parameters, as CUDA 12.1 and later allow.
+/// Maximum bytes of a kernel's parameters, as CUDA 12.1 and later allow.
 inline constexpr std::uint32_t kMaxParameterBytes = 32764;
 inline constexpr std::size_t kMaxParameters = 4096;
 

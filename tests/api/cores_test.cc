@@ -177,7 +177,7 @@ TEST_F(Cores, CallersOfSeveralModelsComputeAtOnceEachOnItsCore) {
   std::vector<std::jthread> callers;
   for (std::size_t i = 0; i < 6; ++i) {
     callers.emplace_back([&, core = i % 2] {
-      // Of the three callers of a model one comes from the other core.
+      // One of the three callers of a model comes from the other core.
       const Processors own = i < 2 ? Processors{processor(1 - core)} : usable_;
       EXPECT_FALSE(run_on(own, models[core], core));
     });

@@ -31,7 +31,7 @@ class Parity : public TwoPlaces {
     alignas(64) std::array<float, 10> memory = {};
     return infer({.outputs = {{"probabilities", std::as_writable_bytes(std::span(memory))}}});
   }
-  /// Of a group, and of a load without one, while a group has all cores.
+  /// Codes of a group, and of a load without one, while a group has all cores.
   Codes wait_for_cores() {
     const auto all = runtime_.create_group();
     EXPECT_TRUE(all) << all.error().message;

@@ -20,7 +20,7 @@ class OpMaker {
  public:
   explicit OpMaker(std::string kind, int version = 13, std::string domain = "");
 
-  /// Of the node; "node" without it.
+  /// Name of the node; "node" without it.
   OpMaker& name(std::string name);
   OpMaker& input(const ir::Type& type);
   OpMaker& constant(ir::Constant constant);

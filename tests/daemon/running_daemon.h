@@ -24,7 +24,7 @@ struct DaemonSetup {
   /// Description of the simulated machine; empty: the devices of this one.
   std::string sim = kChain;
   std::vector<std::string> flags = {};
-  /// Of the socket and the locks; where several daemons share one.
+  /// Name of the socket and the locks; where several daemons share one.
   std::string name = "sluice";
 };
 

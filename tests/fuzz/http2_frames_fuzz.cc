@@ -15,7 +15,7 @@ using sluice::rpc::server::FrameRules;
 constexpr std::size_t kPrefaceBytes = 24;
 constexpr std::size_t kHeadBytes = 9;
 
-/// Of what the rules let pass: gRPC holds no more of a header block than the limit.
+/// Checks what the rules let pass: gRPC holds no more of a header block than the limit.
 void check_passed(std::span<const std::uint8_t> bytes) {
   const FrameLimits limits;
   std::size_t block_bytes = 0;

@@ -11,8 +11,8 @@
 
 namespace sluice::testing {
 
-/// Of one moment: a test waits until they are what it expects (`eventually`), because a process
-/// closes descriptors and unmaps memory behind its answers.
+/// Figures of one moment: a test waits until they are what it expects (`eventually`), because a
+/// process closes descriptors and unmaps memory behind its answers.
 struct ProcessFigures {
   std::int64_t num_fds = 0;
   std::int64_t num_mappings = 0;

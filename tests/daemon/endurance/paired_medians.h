@@ -37,7 +37,7 @@ class PairedMedians {
   std::int64_t num_seconds() const { return static_cast<std::int64_t>(ratios_.size()); }
   /// The median of all seconds; 0 if there are none.
   double ratio() const;
-  /// Of all seconds so far.
+  /// Durations of all seconds so far.
   const Durations& all_requests() const { return all_requests_; }
 
  private:

@@ -15,7 +15,7 @@ namespace sluice::tool {
 /// "tokenizer.json", "tokenizer_config.json", .. as a folder of Hugging Face has them.
 using TextFiles = std::map<std::string, Bytes>;
 
-/// Of a folder, a GGUF file, a .sluice file, or of what is else a tokenizer.json. Reads no weights.
+/// Reads a folder, a GGUF file, a .sluice file, or else a tokenizer.json. Reads no weights.
 /// Fails: kNotFound, kInvalidArgument, kUnimplemented; kDataLoss for a package whose bytes changed.
 Result<TextFiles> read_text_files(const std::filesystem::path& path);
 

@@ -8,7 +8,7 @@
 
 namespace sluice::tool {
 
-/// Of one f32 output.
+/// Agreement of one f32 output.
 class Agreement {
  public:
   /// Requires: two tensors of f32, of one shape.

@@ -94,7 +94,7 @@ void fill_random(ir::ElementType element, std::vector<std::byte>& data) {
       return fill_with(data, [&] { return static_cast<std::uint8_t>(126U + random() % 3U); });
     default: break;
   }
-  // Of elements that share a byte only the first may be 1.
+  // Only the first of elements that share a byte may be 1.
   const std::size_t width =
       std::max<std::size_t>(1, static_cast<std::size_t>(ir::element_bits(element)) / 8);
   for (std::size_t at = 0; at < data.size(); at += width) {

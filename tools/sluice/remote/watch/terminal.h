@@ -18,8 +18,8 @@ struct TerminalSize {
   std::size_t height = 24;
 };
 
-/// Of the terminal on stdout; 80 x 24, or what COLUMNS and LINES say, where that is none. At least
-/// as large as draw_frame requires.
+/// Size of the terminal on stdout; 80 x 24, or what COLUMNS and LINES say, where stdout is none. At
+/// least as large as draw_frame requires.
 TerminalSize terminal_size();
 
 /// Shows frames on a screen of its own and reads keys; restores the terminal on every end that a

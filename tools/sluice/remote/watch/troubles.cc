@@ -27,7 +27,7 @@ std::string sentence(std::string text) {
   return text + '.';
 }
 
-/// Of a worker that died, is silent, or did not start. A reason may have "; " and what comes next.
+/// Adds a worker that died, is silent, or did not start. Its reason may go on behind "; ".
 void add_worker(const terms::GroupInfo& group, std::vector<Trouble>& to) {
   const terms::WorkerInfo& worker = group.worker;
   if (worker.reason.empty()) return;
