@@ -108,7 +108,7 @@ def image_name(text: bytes) -> str:
 
 
 def is_read(source: str) -> list[bool]:
-    """Of each tensor of a kernel, by its text, whether the kernel only reads it."""
+    """By tensor of a kernel, from its text: whether the kernel only reads it."""
     parameters = re.search(r"sluice_kernel\(([^)]*)\)", source)
     assert parameters is not None, "a text without its kernel"
     return [parameter.strip().startswith("const ") for parameter in parameters[1].split(",")]

@@ -84,7 +84,7 @@ def halved(value: torch.Tensor) -> torch.Tensor:
 
 
 def export(module: nn.Module, example: torch.Tensor, path: Path) -> None:
-    """Of any batch. `example` has two, because an exporter takes one for a constant."""
+    """Exports a module for any batch. `example` has two, because an exporter takes one for a constant."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
         warnings.simplefilter("ignore")
         torch.onnx.export(module, (example,), path, input_names=["x"], output_names=["y"], dynamo=True,

@@ -39,7 +39,7 @@ class Function:
         return arrays
 
     def answers(self, payloads: list[bytes]) -> list[bytes]:
-        """Of one run. Several payloads have a row each."""
+        """The answers of one run. Several payloads have a row each."""
         requests = [self.split(payload) for payload in payloads]
         if len(requests) == 1:
             return [b"".join(np.ascontiguousarray(one).tobytes() for one in self.compute(requests[0]))]

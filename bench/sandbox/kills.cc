@@ -3,8 +3,8 @@
 //     kills PACKAGE [KILLS [CELLS [STOPS]]]
 //
 // Each cell has four functions, two of which join requests where the package allows it, and two
-// graphs of two of them. Of 100 kills 70 hit a cell, 29 a guest (a client with a session, a
-// function and tensors of its own) and one the daemon, the cells' supervisor. About STOPS of those
+// graphs of two of them. A hundred kills hit 70 cells, 29 guests (a client with a session, a
+// function and tensors of its own) and once the daemon, the cells' supervisor. About STOPS of those
 // that hit a cell (one in ten) stop it (SIGSTOP) instead. The program fails if a request is not
 // answered exactly once, if a request fails whose cell was not hit meanwhile, if a function or a
 // graph does not answer again, or if something is left.

@@ -49,7 +49,7 @@ typedef struct sluice_shared_memory {
 /* Zeroed memory that a daemon maps, too: tensors inside it, at offsets that are multiples of 64,
  * travel in no message. Each tensor of a request may lie in such memory or not. The daemon reads
  * inputs in place where the model only computes with them, and copies outputs to it once;
- * sluice_runtime_submit gets outputs in messages. Of a local runtime it is ordinary memory, used in
+ * sluice_runtime_submit gets outputs in messages. In a local runtime it is ordinary memory, used in
  * place. No request may use the memory when sluice_release frees it. Blocks.
  * Fails: INVALID_ARGUMENT for a size that is not positive; RESOURCE_EXHAUSTED without
  * memory or over the daemon's limit; FAILED_PRECONDITION over TCP and without a session. */

@@ -139,7 +139,7 @@ enum {
 
 /* Reserves cores for models that are loaded on the group later. `options` may be null. Blocks.
  * Fails: RESOURCE_EXHAUSTED, runtime code NOT_ENOUGH_CORES: the message lists free and owned cores;
- * DEADLINE_EXCEEDED; NOT_FOUND for an unknown device. Of a daemon the cores are asked for again and
+ * DEADLINE_EXCEEDED; NOT_FOUND for an unknown device. A daemon is asked for the cores again and
  * again, so that its clients get them in no certain order. */
 SLUICE_API sluice_code sluice_runtime_create_group(sluice_runtime* runtime,
                                                    const sluice_group_options* options,

@@ -88,7 +88,7 @@ def _source(model: Any) -> Iterator[str | bytes]:
 
 
 def _dims(dims: Iterable[int] | int) -> list[int]:
-    """Of one dimension, or of all of an input."""
+    """The values of one dimension, or of all dimensions of an input."""
     try:
         return [whole(dim, "shapes") for dim in dims]  # type: ignore[union-attr]
     except TypeError:

@@ -28,7 +28,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def whole_lines(path: pathlib.Path) -> list[str]:
-    """Of a file that is being written: without the last line while it has no end."""
+    """The lines of a file that is being written: without the last one while it has no end."""
     return path.read_text().split("\n")[:-1]
 
 

@@ -190,7 +190,7 @@ def weighted_model() -> Any:
 
 
 def answers(path: pathlib.Path, **values: Any) -> list[Any]:
-    """Of onnxruntime and of the shim, with initializers in place of the model's."""
+    """The answers of onnxruntime and of the shim, with initializers in place of the model's."""
     results = []
     for engine in (onnxruntime, ort):
         options = engine.SessionOptions()
@@ -278,7 +278,7 @@ def test_allocators_keep_their_settings() -> None:
 
 
 def damaged_models() -> dict[str, bytes]:
-    """Of a few bytes, and what reads until it ends takes minutes."""
+    """Models of a few bytes; a reader that goes on to the end takes minutes."""
     many = b"\xff" * 2_000_000
     return {"a key": many,
             "a number": b"\x08" + many,

@@ -168,7 +168,7 @@ def test_a_result_that_somebody_else_sets_ends_no_collector(runtime: sluice.Runt
 
 
 class ScriptedReplies:
-    """`wait` fails as often as it is told, then returns one end, then says that all is collected."""
+    """`wait` raises each of `failures`, then returns one end, then reports that all is collected."""
 
     def __init__(self, failures: list[Exception], request: sluice.requests.Request) -> None:
         self._turns: list[Any] = [*failures, [(request, 0, "", [7], 0)], []]

@@ -34,7 +34,7 @@ def stub_signatures() -> Signatures:
 
 
 def parameters(function: Any) -> list[str]:
-    """Of the first signature that nanobind keeps: "def run(self, inputs: list) -> list"."""
+    """Parameters of the first signature that nanobind keeps: "def run(self, inputs: list) -> list"."""
     text: str = function.__nb_signature__[0][0]
     inside = text[text.index("(") + 1 : text.rindex(")", 0, text.rindex("->"))]
     depth, words, word = 0, [], ""

@@ -90,7 +90,7 @@ def includes(path, known):
 
 
 def graphs(paths):
-    """Of folders, and of Python modules: what each includes or imports, each with one such line as text."""
+    """Graphs of folders, and of Python modules: what each includes or imports, each with one such line as text."""
     known, folders, modules = set(paths), defaultdict(dict), defaultdict(dict)
     for path in paths:
         if path.suffix == ".py":

@@ -14,7 +14,10 @@ count, because plain sentences have as many. A name in backticks and a word of c
 
 Users read documents, public headers, examples, the Python package, tools beside it, and string literals: help
 and errors. There a sentence has a subject (`Of groups that have a limit.` has none), names what is
-valid (not `is none of X`), and has the field's words (not `tell` and `nobody`). prose.toml lists the words.
+valid (not `is none of X`), and has the field's words (not `tell` and `nobody`).
+
+Every sentence of a comment or docstring names its subject: `Of one request.` and `Whose sums fit.` leave it
+to the name below. None is allowed. prose.toml lists the words.
 """
 
 import re
@@ -27,6 +30,7 @@ import prose_text
 LIMIT = 0.005        # of the sentences of an area; it may only shrink
 SHARE = 0.6          # of a sentence's words
 MIN_WORDS = 9        # shorter sentences are labels
+OPENINGS = "openings"  # an area of its own: how sentences of comments begin, in all folders
 READ_BY_ENGINEERS = ("src", "backends", "guest", "tools", "tests", "decisions")
 READ_BY_USERS = ("docs", "include", "examples", "python", "bench", "scripts", "deploy", "literals")
 TESTS = re.compile(r"(^|/)(tests|tests_torch|testing)/|_test\.|_testing\.")
@@ -35,6 +39,8 @@ WORDS = tomllib.loads((project.pathlib.Path(__file__).parent / "prose.toml").rea
 FUNCTION_WORDS = frozenset(" ".join(WORDS["function_words"].values()).split())
 NO_SUBJECT = re.compile("|".join(WORDS["users"]["no_subject"]))
 HOUSE_WORDS = re.compile("|".join(WORDS["users"]["house_words"]), re.I)
+NO_OPENING = re.compile("|".join(WORDS["comments"]["no_opening"]))
+NO_FIRST_WORD = re.compile("|".join(WORDS["comments"]["no_first_word"]))
 
 CODE_SPAN = re.compile(r"`[^`]*`")
 LINK_TARGET = re.compile(r"\]\([^)]*\)")
@@ -57,6 +63,11 @@ def has_house_words(sentence):
     """Whether a sentence has no subject, or one of the house words."""
     text = CODE_SPAN.sub("`x`", sentence)
     return bool(NO_SUBJECT.search(text) and len(words_of(text)) > 3 or HOUSE_WORDS.search(text))
+
+
+def hides_subject(sentence, is_first):
+    """Whether a sentence of a comment begins as if the name below were its subject."""
+    return bool(NO_OPENING.search(sentence) or is_first and NO_FIRST_WORD.search(sentence))
 
 
 def area_of(path):
@@ -83,22 +94,26 @@ def examine(path):
     """Area to (number of sentences, riddles as "file:line: sentence") of a file."""
     found = {}
     text = (project.ROOT / path).read_text(errors="replace")
+
+    def count(area, counts, is_wrong, riddle):
+        total, riddles = found.get(area, (0, []))
+        found[area] = total + (is_wrong or counts), riddles + [riddle] * is_wrong
+
     for area, block in blocks_by_area(path, text):
         if LEGAL.search(" ".join(part for _, part in block)):
             continue
-        total, riddles = found.get(area, (0, []))
-        for line, sentence in prose_text.sentences(block):
+        for number, (line, sentence) in enumerate(prose_text.sentences(block)):
+            riddle = f"{path}:{line}: {sentence}"
             is_wrong = is_riddle(sentence) or area in READ_BY_USERS and has_house_words(sentence)
-            total += is_wrong or len(words_of(sentence)) >= MIN_WORDS
-            if is_wrong:
-                riddles.append(f"{path}:{line}: {sentence}")
-        found[area] = total, riddles
+            count(area, len(words_of(sentence)) >= MIN_WORDS, is_wrong, riddle)
+            if area != "literals" and path.suffix != ".md":
+                count(OPENINGS, True, hides_subject(sentence, number == 0), riddle)
     return found
 
 
 def examine_all():
     """The same of all files."""
-    found = dict.fromkeys(READ_BY_ENGINEERS + READ_BY_USERS, (0, []))
+    found = dict.fromkeys((*READ_BY_ENGINEERS, *READ_BY_USERS, OPENINGS), (0, []))
     for path in project.files():
         if area_of(path):
             for area, (total, riddles) in examine(path).items():
@@ -114,9 +129,10 @@ def main():
     problems, shares = [], []
     for area, (total, riddles) in examine_all().items():
         shares.append(f"{area} {len(riddles)} of {total}")
-        if len(riddles) > LIMIT * total:
+        limit = 0 if area == OPENINGS else LIMIT
+        if len(riddles) > limit * total:
             problems += riddles + [f"{area}: {len(riddles)} of {total} sentences, {100 * len(riddles) / total:.1f} %, "
-                                   f"are riddles; {100 * LIMIT} % may be"]
+                                   f"are riddles; {100 * limit} % may be"]
         elif "--list" in sys.argv:
             print("\n".join(riddles))
     return project.report(problems, f"prose: riddles: {', '.join(shares)}")

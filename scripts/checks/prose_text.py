@@ -9,6 +9,7 @@ import tokenize
 import project
 
 CPP_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"([^(\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
+JS_TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|(["'`])(?:\\.|(?!\1)[^\\])*\1""", re.S)
 HASH_COMMENT = re.compile(r"^\s*#(?!!)[#]*\s?(.*)$")
 FENCE = re.compile(r"^\s*(```|~~~)")
 NEW_BLOCK = re.compile(r"^\s*([-*+>]|\d+\.|#+)\s+")
@@ -18,9 +19,9 @@ BREAK = re.compile(r"(?:\\n|\\t|\n|\t)+")
 
 
 @functools.lru_cache(1)
-def cpp_tokens(text):
+def tokens_of(text, pattern=CPP_TOKEN):
     """(token, begin, end) of each comment and literal."""
-    return [(match.group(0), match.start(), match.end()) for match in CPP_TOKEN.finditer(text)]
+    return [(match.group(0), match.start(), match.end()) for match in pattern.finditer(text)]
 
 
 @functools.lru_cache(1)
@@ -28,10 +29,10 @@ def python_tree(text):
     return ast.parse(text)
 
 
-def cpp_comments(text):
+def cpp_comments(text, pattern=CPP_TOKEN):
     """Blocks of comment lines, each a list of (line, text); a comment behind code is a block."""
     block, last = [], 0
-    for comment, begin, _ in cpp_tokens(text):
+    for comment, begin, _ in tokens_of(text, pattern):
         if comment[:2] not in ("//", "/*"):
             continue
         line = text.count("\n", 0, begin) + 1
@@ -49,7 +50,7 @@ def cpp_comments(text):
 def cpp_literals(text):
     """Blocks of one (line, text) for each string literal; adjacent ones are one literal."""
     whole, first, last = "", 0, 0
-    for token, begin, end in cpp_tokens(text):
+    for token, begin, end in tokens_of(text):
         if token[0] not in '"R':
             continue
         if whole and text[last:begin].strip():
@@ -108,8 +109,13 @@ def python_comments(text):
     """Comments, and the docstrings of a module, its classes and functions."""
     lines = {}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and not token.string.startswith("#!"):
-            lines[token.start[0]] = token.string.lstrip("# ")
+        if token.type != tokenize.COMMENT or token.string.startswith("#!"):
+            continue
+        line, content = token.start[0], token.string.lstrip("#: ")
+        if token.line[:token.start[1]].strip():
+            yield [(line, content)]  # a comment behind code is a block
+        else:
+            lines[line] = content
     yield from consecutive(lines)
     for node in ast.walk(python_tree(text)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -156,6 +162,8 @@ def markdown_blocks(text):
 def blocks_of(path, text):
     if path.suffix in project.CPP:
         return cpp_comments(text)
+    if path.suffix == ".js":
+        return cpp_comments(text, JS_TOKEN)
     if path.suffix == ".md":
         return markdown_blocks(text)
     if path.suffix == ".py" or text.startswith("#!/usr/bin/env python3"):

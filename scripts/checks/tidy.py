@@ -2,7 +2,7 @@
 """clang-tidy 14 over every source file but the tests, again only when what it reads has changed. With
 SLUICE_CHECK_SINCE="6 hours ago", as in CI, only over sources that a commit changed since then.
 
-Most of its time goes into headers, so sources are checked several at a time (units.py); if a unit has
+Its time goes mostly into headers, so sources are checked several at a time (units.py); if a unit has
 findings or does not compile, its sources are checked one by one.
 Needs a configured and built build folder (generated headers): build/release, or --build.
 """

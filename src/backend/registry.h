@@ -52,8 +52,8 @@ class BackendRegistry {
   BackendRegistry() : BackendRegistry(Discovery()) {}
 
   /// Looks into `discovery.paths`, then the ':'-separated files and folders of the environment
-  /// variable SLUICE_BACKEND_PATH, then the folders of `default_folders`. Of plug-ins with one name
-  /// the first that loads wins. A missing file of the first two is listed as such.
+  /// variable SLUICE_BACKEND_PATH, then the folders of `default_folders`. The first of several
+  /// plug-ins with one name wins. A missing file of the first two is listed as such.
   static BackendRegistry discover(const Discovery& discovery = {});
 
   /// In the order found. Loads all plug-ins that are not loaded yet.

@@ -1,4 +1,4 @@
-// In which layout each operand of the main subgraph lies.
+// The layout in which each operand of the main subgraph lies.
 #pragma once
 
 #include "compile/placement.h"

@@ -1,4 +1,4 @@
-// By what a compiled model is found again.
+// The key by which a compiled model is found again.
 #pragma once
 
 #include <string>

@@ -63,8 +63,7 @@ struct TextModel {
   Result<text::Encoding> encode(std::string_view text, Length length = {}) const;
   /// A query's own tokens: it is read once, for all its documents. Fails: as `encode`.
   Result<std::vector<text::TokenId>> read_query(std::string_view query) const;
-  /// The tokens of a pair; `query`: of `read_query`. Of the two the document is cut. Fails: as
-  /// `encode`.
+  /// The tokens of a pair; `query`: of `read_query`. Only the document is cut. Fails: as `encode`.
   Result<text::Encoding> encode_pair(const std::vector<text::TokenId>& query,
                                      std::string_view document, Length length = {}) const;
   /// Tokens that the caller made. Fails: as `encode`; kInvalidArgument for none, or an id that is

@@ -5,10 +5,10 @@
 
 namespace sluice::ir {
 
-/// The dimension that is not 1. Of a number other than 1 and a symbol, the number, which
-/// broadcasting demands. Of two symbols "broadcast(M,N)", since either may turn out to be 1. Order
-/// and repetition do not matter: broadcast(broadcast(N,M),N) is "broadcast(M,N)". Two different
-/// numbers other than 1 give Dim::overflow().
+/// The dimension that is not 1. A number other than 1 wins over a symbol, as broadcasting demands.
+/// Two symbols give "broadcast(M,N)", since either may turn out to be 1. Order and repetition do
+/// not matter: broadcast(broadcast(N,M),N) is "broadcast(M,N)". Two different numbers other than 1
+/// give Dim::overflow().
 Dim broadcast(const Dim& a, const Dim& b);
 
 /// Whether `part` is 1 or equal to `whole` for all values of their symbols with which the

@@ -9,8 +9,8 @@
 namespace sluice::options {
 
 /// The word with the fewest insertions, deletions, replacements and swaps of neighbouring letters
-/// between it and `typed`. Nullopt if that takes more than a third of the letters of `typed`, or
-/// one for short words. Of equally near words the first.
+/// between it and `typed`; the first of equally near ones. Nullopt if that takes more than a third
+/// of the letters of `typed`, or one for short words.
 std::optional<std::string> find_nearest(std::string_view typed,
                                         const std::vector<std::string>& words);
 

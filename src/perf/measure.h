@@ -34,10 +34,10 @@ struct Measurement {
 Result<Measurement> measure(Target& target, const LoadForm& form, const MeasureOptions& options,
                             Clock& clock = system_clock());
 
-/// As Measurement::limit. Of `num_processors` that this process may use. A generator is at its
+/// As Measurement::limit. `num_processors`: those that this process may use. A generator is at its
 /// limit if a thread of it was busy nine tenths of the time, if it used nine tenths of the
-/// processors, or if requests of an open loop left so late that a tenth of the mean latency is
-/// the generator's.
+/// processors, or if requests of an open loop left so late that a tenth of the mean latency is the
+/// generator's.
 std::string generator_limit(const Window& figures, const LoadForm& form, bool is_in_process,
                             int num_processors);
 

@@ -27,7 +27,7 @@ void add_unique(std::vector<std::int32_t>& list, std::int32_t value) {
   if (std::ranges::find(list, value) == list.end()) list.push_back(value);
 }
 
-/// By step: the steps that it must follow directly. Of a memory, the last writer and all readers
+/// By step: the steps that it must follow directly. The last writer of a memory and all readers
 /// since then are known.
 std::vector<std::vector<std::int32_t>> find_dependencies(std::span<const Step> steps,
                                                          const StorageAssignment& storage,

@@ -93,7 +93,7 @@ class Repository {
   struct Model {
     std::mutex changing;  ///< held for a load or an unload; taken before mutex_
     std::string tried;    ///< fingerprint of the last load. Guarded by `changing`
-    std::string seen;     ///< the same, of the last look. Of the repository's thread
+    std::string seen;     ///< the same, of the last look. For the repository's thread
     std::string error;    ///< of the model as a whole; this and the rest: guarded by mutex_
     std::map<std::int64_t, Version> versions;
     std::set<std::string> steps;         ///< models that the versions of an ensemble run

@@ -87,7 +87,7 @@ struct ServiceOptions {
   std::int64_t loopback_user = -1;
 };
 
-/// On whose behalf a call is made.
+/// The client on whose behalf a call is made.
 struct Caller {
   std::shared_ptr<ClientSession> session;  ///< never null; kNobody's for a call without a token
   terms::Peer peer;

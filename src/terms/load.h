@@ -29,7 +29,7 @@ struct LoadOptions {
   std::string name;  ///< empty: the name of the file
   /// Explicit group. None: the load creates an implicit group and starts the model.
   std::optional<CoreGroupId> group;
-  /// Contexts. 0: cores + host segments + 1 in normal mode, 1 in shared mode. Of a function: the
+  /// Contexts. 0: cores + host segments + 1 in normal mode, 1 in shared mode. For a function: the
   /// runs at a time.
   int depth = 0;
   /// Requests that may wait beyond `depth`; 0 refuses them. None: kWaitingPerSlot x depth.

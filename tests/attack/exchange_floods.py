@@ -151,7 +151,7 @@ def a_lease_ends_with_its_peer(folder: Path) -> None:
         same(daemon.stop(), 0)
 
 
-# Of each: who answers, and a part of what the client is told.
+# By name: who answers, and a part of the client's error.
 ONE = head_of([1], 4)
 HOSTILE = {
     "a size that contradicts the shape": (lambda: Source(answer_of(head_of([4], 17))), "17"),

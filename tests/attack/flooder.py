@@ -23,7 +23,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 GREETING = PREFACE + frame(4, 0, 0)
 
-# Of each: what a connection sends first, and then over and over. It closes at once if that is nothing.
+# By name: what a connection sends first, and then over and over. It closes at once if that is nothing.
 FLOODS = {
     # A string of 2 GiB is announced in a header block that never ends.
     "continuation": (GREETING + frame(1, 0, 1, b"\x00\x7f\xff\xff\xff\x07"), frame(9, 0, 1, b"h" * 16384)),

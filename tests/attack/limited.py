@@ -73,7 +73,7 @@ def npy(value: int) -> bytes:
 
 
 class ControlGroup:
-    """Of 1 GiB, version 1 or 2, below that of this process."""
+    """A control group of 1 GiB, version 1 or 2, below that of this process."""
 
     def __init__(self) -> None:
         lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]

@@ -32,7 +32,7 @@ MOST_BUSY = 0.1  # of the processors' time
 
 
 def processor_seconds() -> tuple[float, float]:
-    """Of all processors since the start: busy, and in all."""
+    """Seconds of all processors since the start: busy, and in all."""
     words = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
     idle = words[3] + words[4]
     return sum(words) - idle, sum(words)

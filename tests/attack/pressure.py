@@ -33,7 +33,7 @@ def heap_kib(daemon: Watched) -> int:
     return int(samples(get(daemon)[2])["sluice_heap_bytes"]) >> 10
 
 
-#: Of the daemon's own pools, which may still grow a little; an attack has more connections than this.
+#: Room of the daemon's own pools, which may still grow a little; an attack has more connections than this.
 SPARE_FDS, SPARE_KIB = 8, 1024
 
 

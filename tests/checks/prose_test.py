@@ -79,6 +79,38 @@ class ProseTest(unittest.TestCase):
                          "`it was told` by another.", "Of course."):
             self.assertEqual(self.riddles("docs/a.md", sentence), [], sentence)
 
+    def test_sentences_of_comments_name_their_subject(self):
+        for sentence in ("Of one request.", "Whose sums fit the registers.", "Most bytes of a call.", "Of `model`, while it runs.",
+                         "After which an upload ends.", "Waits for an answer. Of two, the first."):
+            for name, text in (("src/a.h", f"/// {sentence}\n"), ("src/a.cc", f"int a;  // {sentence}\n"),
+                               ("include/a.h", f"/* {sentence} */\n"), ("src/page/a.js", f"/** {sentence} */\n"),
+                               ("python/a.py", f'def f():\n    """{sentence}"""\n'), ("python/b.py", f"a = 1  #: {sentence}\n"),
+                               ("tests/a.py", f"# {sentence}\n"), ("src/CMakeLists.txt", f"# {sentence}\n")):
+                self.assertEqual(len(self.riddles(name, text, prose.OPENINGS)), 1, (name, sentence))
+
+    def test_plain_beginnings_of_comments_pass(self):
+        for sentence in ("Controls one request.", "The largest of them. Most models have one.", "What a model holds.",
+                         "Offers two of each."):
+            self.assertEqual(self.riddles("src/a.h", f"/// {sentence}\n", prose.OPENINGS), [], sentence)
+        self.assertEqual(self.riddles("src/a.cc", 'f("Of one request.");\n', prose.OPENINGS), [])
+        self.assertEqual(self.riddles("docs/a.md", "Of these groups, one has a limit.\n", prose.OPENINGS), [])
+
+    def test_no_beginning_without_a_subject_is_allowed(self):
+        self.write("src/a.h", f"// {PLAIN}\n" * 1000 + "\n// Of one request.\n")
+        status, output = self.run_check()
+        self.assertEqual(status, 1)
+        self.assertIn("src/a.h:1002: Of one request.", output)
+        self.assertIn("openings: 1 of 1001 sentences", output)
+
+    def test_comments_behind_neighbouring_lines_of_code_are_not_joined(self):
+        text = "a = 1  #: streams of it that are\nb = 2  #: what came of those\n"
+        self.assertEqual(self.riddles("tests/a.py", text), [])
+
+    def test_strings_of_scripts_in_a_page_are_no_comments(self):
+        text = f"const a = '' + 'http://x';  // {PLAIN}\nconst b = `// Of ${{a}}\n/* Of it */`;\n"
+        self.assertEqual(self.riddles("src/page/a.js", text), [])
+        self.assertEqual(len(self.riddles("src/page/b.js", text + f"// {RIDDLE}\n")), 1)
+
     def test_a_sentence_is_reported_at_its_first_line(self):
         text = f"int a;\n\n/// {PLAIN}\n/// What it was told of goes\n/// where the others are.\nint b;\n"
         self.assertEqual(self.riddles("src/a.h", text), [f"src/a.h:4: {RIDDLE}"])

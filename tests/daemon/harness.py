@@ -130,7 +130,7 @@ class Sluice:
 
 
 def set_sensors(sysfs: Path, address: str, **values: int) -> None:
-    """Of a device on the bus, in a made-up tree: temp1_input=71_400. A reader sees the old file or the new one."""
+    """Sets a device on the bus, in a made-up tree: temp1_input=71_400. A reader sees the old file or the new one."""
     hwmon = sysfs / "bus/pci/devices" / address / "hwmon/hwmon0"
     hwmon.mkdir(parents=True, exist_ok=True)
     for name, value in values.items():

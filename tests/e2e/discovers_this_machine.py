@@ -23,7 +23,7 @@ ACCELERATORS = 0x12
 
 
 def numbers(text: str) -> set[int]:
-    """Of a list such as "0-3,8"."""
+    """The numbers of a list such as "0-3,8"."""
     found: set[int] = set()
     for part in filter(None, text.strip().split(",")):
         first, _, last = part.partition("-")

@@ -1,5 +1,5 @@
 // Reads any bytes as HTTP/2 frames of a client. A plain reader of whole frames, written for this,
-// agrees with what passed; and bytes that come one by one are judged as all at once are.
+// agrees with what passed. The rules judge single bytes as they judge the whole stream.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -39,7 +39,7 @@ Result<GoldenCase> read_case(const std::filesystem::path& path);
 /// The graph before the passes, with default attributes and inferred types.
 Status complete(ir::Graph& graph);
 
-/// Accepts all operations, except those of these kinds and those with a body that has one of them.
+/// Accepts all operations except those of these kinds and those whose body contains such a kind.
 passes::Acceptance refuse(const std::set<std::string>& kinds);
 
 /// Names of the files, without their ending.

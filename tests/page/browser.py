@@ -180,7 +180,7 @@ class Browser:
         return self._call("Accessibility.getFullAXTree")["nodes"]
 
     def screenshot(self, path: Path, *, scale: float = 1) -> None:
-        """Of the whole page."""
+        """Writes a picture of the whole page."""
         size = self._call("Page.getLayoutMetrics")["cssContentSize"]
         data = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
                           clip={**size, "scale": scale})["data"]

@@ -18,7 +18,7 @@ def core_sets(*cores: int) -> list[frozenset[int]]:
 
 
 def _affinities() -> set[frozenset[int]]:
-    """Of Python's threads, now."""
+    """The affinities of Python's threads, now."""
     found = set()
     for thread in threading.enumerate():
         if thread.native_id is not None:

@@ -15,7 +15,7 @@ INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+) *(.*)$")
 KERNEL = re.compile(r"::(avx2|avx512|avx512vnni)::.*(tile|Pixels::run|run_units)")
 MULTIPLY_ADDS = ("vfmadd", "vpdpbusd", "vpmaddwd")
 MIN_FMAS = 4
-# Of depthwise convolutions: needs 17 of 16 registers; a narrower tile would load its weights once more often.
+# A tile of depthwise convolutions: needs 17 of 16 registers; a narrower tile would load its weights once more often.
 KNOWN = re.compile(r"avx2::.*Pixels::run<7, 1, 8>")
 
 

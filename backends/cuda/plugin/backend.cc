@@ -211,7 +211,7 @@ Status Backend::locate(const void* address, bool* is_on_device) const {
       if (*is_on_device) return plugin::ok();
     }
   }
-  // Others of the process allocate too, such as torch. Of the host's memory the driver knows what
+  // Others of the process allocate too, such as torch. The driver knows which of the host's memory
   // is pinned. A device that failed answers nothing: its memory must not pass for the host's.
   CuMemoryType type = CuMemoryType::kHost;
   const CuResult result =

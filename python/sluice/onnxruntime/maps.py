@@ -22,7 +22,7 @@ _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)")
 
 
 class Keys(NamedTuple):
-    """Of a map, in the order of the columns."""
+    """The keys of a map, in the order of the columns."""
 
     keys: tuple[Any, ...]  #: all int or all str
     is_list: bool  #: an output, which has a map per row

@@ -18,7 +18,7 @@ from ..errors import InvalidArgument
 #: Ray's custom resource: a group of cores that the node's daemon can still give to a model.
 RESOURCE = "sluice_core_group"
 
-#: Of the supervisors' names, so that programs of one cluster share them.
+#: Namespace of the supervisors' names, so that programs of one cluster share them.
 NAMESPACE = "sluice"
 
 

@@ -51,7 +51,7 @@ class _Plain(nn.Module):
 
 
 def name_of(module: nn.Module) -> str:
-    """Of the class, or of the function that `as_module` wrapped."""
+    """The name of the class, or of the function that `as_module` wrapped."""
     named = module._function if isinstance(module, _Plain) else type(module)
     return getattr(named, "__name__", type(named).__name__)
 

@@ -72,7 +72,7 @@ class Apart:
 
     @property
     def options(self) -> list[str]:
-        """Of the compiler."""
+        """The options of the compiler."""
         return list(self._kept["options"])
 
     def filled(self, given: Mapping[str, Weight], raw: Callable[[str], bytes],

@@ -27,7 +27,7 @@ def _ip(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
 
 
 def _ip_or_skip(*words: str) -> None:
-    """For what a kernel or a container may not have."""
+    """Runs `ip`; skips the test where a kernel or a container has no such thing."""
     done = _ip(*words, check=False)
     if done.returncode != 0:
         pytest.skip(f"ip {' '.join(words)}: {done.stderr.strip()}")

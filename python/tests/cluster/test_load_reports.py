@@ -91,7 +91,7 @@ def test_the_stream_tells_the_rate_of_requests_without_a_token(loaded: daemons.D
 
 
 def test_one_connection_takes_not_all_streams(tmp_path: pathlib.Path, api: Protos) -> None:
-    """Of reports and of the daemon's health, for which no token is needed."""
+    """Streams of reports and of the daemon's health, which need no token."""
     wanted = api.message("xds.service.orca.v3.OrcaLoadReportRequest")(report_interval={"seconds": 3600})
     own = [("grpc.use_local_subchannel_pool", 1)]  # channels share connections otherwise
     with daemons.running(tmp_path) as running, grpc.insecure_channel(running.address, options=own) as greedy, \

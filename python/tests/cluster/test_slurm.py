@@ -14,7 +14,7 @@ from sluice.commands import program
 
 
 def document(*cores: int) -> dict[str, Any]:
-    """Of a node with a GPU before its processors."""
+    """The document of a node with a GPU before its processors."""
     devices = [{"kind": "gpu", "num_cores": 132}, *({"kind": "cpu", "num_cores": count} for count in cores)]
     return {"devices": [{"device": i, **device} for i, device in enumerate(devices)]}
 

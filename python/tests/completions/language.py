@@ -57,7 +57,7 @@ class Language:
         return self.tokenizer.decode(self.tokens(prompt, count))
 
     def logprobs(self, prompt: str, tokens: list[int]) -> Any:
-        """Of the whole vocabulary, at the place of each of the tokens behind the prompt."""
+        """Logprobs of the whole vocabulary, at the place of each of the tokens behind the prompt."""
         ids = self.tokenizer.encode(prompt).ids
         logits = logits_of(self.tiny, ids + tokens)[len(ids) - 1:-1]
         logits = logits - logits.max(-1, keepdims=True)

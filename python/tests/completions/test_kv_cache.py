@@ -17,7 +17,7 @@ from language import Language, language  # noqa: F401 - a fixture
 
 PROMPT = "the mat saw the dog " * 24
 ROWS = 3 * 2 * 2 * 32  # layers, keys and values, heads, places
-#: Of each word: the numbers of a state, the bytes of a row of 16 numbers, and how far a log probability may be off.
+#: By word: the numbers of a state, the bytes of a row of 16 numbers, and how far a log probability may be off.
 #: A row of 8 bits ends in 4 bytes of its scale. Its numbers are off by 1/440 of the largest in the mean of squares,
 #: about 25 times as much as those of f16. Measured: 0.008 and 0.21 at most, of log probabilities down to -20.
 KEPT = {"f16": ("float16", 16 * 2, 0.02), "int8": ("int8", 16 + 4, 0.3)}

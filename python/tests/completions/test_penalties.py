@@ -77,7 +77,7 @@ def test_texts_of_one_run_have_their_own_settings(client: Any, language: Languag
 
 def test_bad_words_do_not_come(model: sluice.Model, curl: Curl, language: Language) -> None:
     tokens = language.tokens(PROMPT, COUNT)
-    # Of one token, and of two that the tokenizer makes of their text, too.
+    # Pieces of one token, and of two that the tokenizer makes of their text, too.
     pieces = [language.tokenizer.decode(run) for size in (1, 2) for run in zip(*(tokens[i:] for i in range(size)), strict=False)
               if language.tokenizer.encode(language.tokenizer.decode(run)).ids == list(run)]
     assert pieces

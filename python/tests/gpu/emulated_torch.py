@@ -86,7 +86,7 @@ class Stream:
 
 
 class Tensor:
-    """Of a GPU. Its memory is freed by `free` alone."""
+    """A tensor of a GPU. Only `free` frees its memory."""
 
     def __init__(self, shape: tuple[int, ...], dtype: DType, device: Device, *, shift: int = 0) -> None:
         self.shape, self.dtype, self.device = shape, dtype, device

@@ -23,7 +23,7 @@ from onnx import TensorProto, helper
 
 OTHER = os.environ.get("SLUICE_OTHER_SERVER", "").split()
 
-#: Of the protocol, and ONNX's of the same.
+#: Names of the protocol, and ONNX's types of the same.
 DATATYPES = {"BOOL": TensorProto.BOOL, "UINT8": TensorProto.UINT8, "UINT16": TensorProto.UINT16,
              "UINT32": TensorProto.UINT32, "UINT64": TensorProto.UINT64, "INT8": TensorProto.INT8,
              "INT16": TensorProto.INT16, "INT32": TensorProto.INT32, "INT64": TensorProto.INT64,

@@ -10,7 +10,7 @@
 
 namespace sluice::compile {
 
-/// Runs operations one at a time on cores of device 0 of a backend, on made-up inputs. Of a
+/// Runs operations one at a time on cores of device 0 of a backend, on made-up inputs. On a
 /// simulated device it takes the backend's own estimate, which is what its clock would show.
 ///
 /// Owns the cores while it lives. Used by one thread.

@@ -36,8 +36,8 @@ Result<std::string> KeptPackages::take(std::int64_t number,
       return known;
     }
   }
-  // Without the lock, which others wait for: a package may have gigabytes. Of equal ones at the
-  // same time each gets a file.
+  // Without the lock, which others wait for: a package may have gigabytes. Each of equal ones at
+  // the same time gets a file.
   const Status written = write(name, package_fd);
   if (!written.is_ok()) return terms::with_runtime_code(written, RuntimeCode::kOutOfResources);
   add(name, package);

@@ -79,7 +79,7 @@ struct ContextState {
 
 // What becomes of kept states when the caller binds memory.
 
-/// For an input that is about to be set. Of a kept state it is the new value, if it lies in the
+/// For an input that is about to be set. It becomes the new value of a kept state if it lies in the
 /// lent memory; else the state ends.
 /// Fails: as `end_state`.
 Status take_state(ContextState& state, std::size_t input, const terms::TensorView& tensor);

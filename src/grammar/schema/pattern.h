@@ -19,7 +19,7 @@ struct Pattern {
   std::optional<Expression> repeated = {};
 };
 
-/// The content of a JSON string that the pattern is found in. Of ECMA 262: characters, classes,
+/// The content of a JSON string that the pattern is found in. ECMA 262's characters, classes,
 /// groups, alternatives, repetitions, and ^ and $ at the ends of the whole pattern's alternatives.
 /// Fails: kInvalidArgument, with the place, for what is no pattern; kUnimplemented, naming it, for
 ///        what needs more than a grammar (a look ahead, a group's text again), and for categories

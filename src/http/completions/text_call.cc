@@ -63,7 +63,7 @@ using Form = grammar::Source::Form;
 
 /// {"type": "json_schema", "json_schema": {"schema": .., "strict": ..}}; other servers' form of it
 /// is {"type": "json_object", "schema": ..}. As OpenAI has it, a schema that is not strict is a
-/// wish as far as it cannot be kept. Of kAny: none.
+/// wish as far as it cannot be kept. A source of kAny has no schema.
 Result<grammar::Source> schema_of(Json format) {
   Fields fields(std::move(format));
   const std::string type = SLUICE_TRY(fields.text("type")).value_or("");

@@ -55,7 +55,7 @@ bool knows_tools(const text::ChatTemplate& chat_template, const text::Chat& chat
 void tell_tools(nlohmann::ordered_json& messages, const nlohmann::ordered_json& tools);
 
 /// Finds calls in a text as it comes: `<tool_call>{"name": .., "arguments": {..}}</tool_call>`, the
-/// form of Qwen's, Hermes' and other families. Of kForced, the whole text is one, without marks.
+/// form of Qwen's, Hermes' and other families. With kForced the whole text is one, without marks.
 /// What is no call stays text. Used by one thread at a time.
 class ToolCallReader {
  public:

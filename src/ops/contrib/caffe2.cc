@@ -1,6 +1,6 @@
 // The part of ONNX's experimental set that came from Caffe2: ConstantFill, DynamicSlice, FC,
-// GivenTensorFill, GRUUnit and LoopIndexTensor; and ConstantLike, which PyTorch 1.0 wrote. Of that
-// set, contrib/experimental.cc has the rest; ATen alone is refused: it names a function of PyTorch.
+// GivenTensorFill, GRUUnit and LoopIndexTensor; and ConstantLike, which PyTorch 1.0 wrote. The rest
+// of the set is in contrib/experimental.cc; only ATen is refused: it names a function of PyTorch.
 // Where ONNX's text leaves a result open, Caffe2's operator of the name decides.
 #include "ops/lowering/lower_operations.h"
 

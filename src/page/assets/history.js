@@ -23,7 +23,7 @@ function empty() {
   return {rate: new Series(), errors: new Series(), p50: new Series(), p99: new Series(), waiting: new Series()};
 }
 
-/** Of the whole daemon, and of each model by handle. */
+/** Figures of the whole daemon, and of each model by handle. */
 export class History {
   constructor() {
     this.all = empty();

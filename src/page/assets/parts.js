@@ -165,7 +165,7 @@ export function describeErrors(model) {
   }));
 }
 
-/** Of a group whose worker died, is silent, or did not start. A reason may end with "; " and what comes next. */
+/** Describes a worker that died, is silent, or did not start. Its reason may go on behind "; ". */
 export function describeWorker(group) {
   if (!group.worker_reason) return [];
   const [cause, ...next] = group.worker_reason.split('; ');

@@ -197,7 +197,7 @@ std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// Without what a load does not depend on.
+/// Text of the fields that a load depends on.
 std::string load_text_of(const json& fields) {
   json kept = json::object();
   for (const auto& [name, value] : fields.items()) {

@@ -62,7 +62,7 @@ class Client {
 
   /// Opens a session for all later calls, which ends with the client. `name` appears in lists.
   virtual Result<terms::SessionId> open_session(const std::string& name) = 0;
-  /// With which another client joins the session; empty without one.
+  /// Token with which another client joins the session; empty without one.
   virtual const std::string& session_token() const = 0;
 
   virtual Result<terms::ServerInfo> server() = 0;

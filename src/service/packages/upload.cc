@@ -18,8 +18,7 @@ Result<std::shared_ptr<const package::Executable>> UploadedPackages::parse(Bytes
     package = find_locked(checksum, file);
   }
   if (package == nullptr) {
-    // Without the lock. Of equal uploads at the same time each is parsed, which costs no more than
-    // time.
+    // Without the lock. Equal uploads at the same time are each parsed, which costs only time.
     auto executable = SLUICE_TRY(package::parse_package(file));
     executable.code.clear();  // clients are not trusted to bring code: devices compile their own
     package = std::make_shared<const Package>(

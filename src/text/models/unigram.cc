@@ -77,7 +77,7 @@ Status Unigram::read_pieces(const Field& field) {
   return ok_status();
 }
 
-/// Viterbi, from left to right. nodes[i]: the best way to byte i. Of equal ways the first found
+/// Viterbi, from left to right. nodes[i]: the best way to byte i. The first found of equal ways
 /// stays.
 Status Unigram::find_best(std::string_view word, std::vector<Node>& nodes) const {
   nodes.assign(word.size() + 1, Node{});

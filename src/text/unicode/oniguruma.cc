@@ -58,7 +58,7 @@ std::string plain_name(std::string_view name) {
   return plain;
 }
 
-/// PCRE2 knows the scripts, so it is asked. Of another property, such as L, no.
+/// PCRE2 knows the scripts, so it is asked. False for another property, such as L.
 bool is_script(std::string_view name) {
   constexpr std::size_t kMaxNameBytes = 64;
   const bool is_name = std::ranges::all_of(

@@ -112,8 +112,8 @@ void read_processor_temperature(const fs::path& root, const terms::Device& devic
   }
 }
 
-/// Memory controllers belong to the package that their name has; those without one, to all. Whose
-/// errors a controller counts whose name cannot be read, nobody knows.
+/// Memory controllers belong to the package that their name has; those without one, to all. The
+/// errors of a controller whose name cannot be read stay unknown.
 void read_memory_errors(const fs::path& root, const std::set<std::int64_t>& packages,
                         terms::Sensors& to) {
   Sum corrected;

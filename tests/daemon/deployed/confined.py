@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from harness import BUILD, DIGITS, ROOT, Daemon, Sluice, at, eventually, holds, is_sanitized, prove, same  # noqa: E402
 
 UNIT = ROOT / "deploy/systemd/confined.conf"
-# Of <linux/seccomp.h> and <seccomp.h>.
+# Actions from <linux/seccomp.h> and <seccomp.h>.
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
 
 

@@ -31,7 +31,7 @@ def port_of(daemon: Daemon, door: str = "http") -> int:
 
 
 def trusting(authority: Authority, own: tuple[str, str] | None = None) -> ssl.SSLContext:
-    """Of a client that trusts the authority, perhaps with a certificate of its own."""
+    """The context of a client that trusts the authority, perhaps with a certificate of its own."""
     context = ssl.create_default_context(cafile=str(authority.ca))
     if own is not None:
         context.load_cert_chain(*own)

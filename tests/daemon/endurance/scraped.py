@@ -24,7 +24,7 @@ from ports import free_port  # noqa: E402
 
 SCRAPES = int(sys.argv[2]) if len(sys.argv) > 2 else 10
 PROMETHEUS = shutil.which("prometheus")
-#: Of a daemon with a model: what must have a value at every scrape.
+#: Metrics of a daemon with a model: what must have a value at every scrape.
 STEADY = ("sluice_ready", "sluice_cores_free", "sluice_model_requests_answered_total", "sluice_device_healthy",
           "sluice_model_request_duration_seconds", "sluice_group_core_busy_seconds_total")
 

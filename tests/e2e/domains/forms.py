@@ -126,7 +126,7 @@ def reductions() -> list[OneNode]:
 
 
 def data_dependent() -> list[OneNode]:
-    """Of no elements, but of sizes that a kernel finds."""
+    """Nodes without elements, whose sizes a kernel finds."""
     kept = np.array([True, False, True, False])
     return [OneNode("compress_of_nothing_" + "x".join(map(str, shape)), "Compress", "",
                     {"X": np.zeros(shape, np.float32), "C": kept}, attributes={"axis": shape.index(4)},

@@ -50,7 +50,7 @@ def shifts(kind: str) -> list[np.ndarray]:
 
 
 def powers(kind: str) -> list[np.ndarray]:
-    """Whose results fit the type."""
+    """Powers whose results fit the type."""
     ends = np.iinfo(kind)
     fits = [(x, e) for x in (0, 1, 2, 3, 7, 10, -1, -2, -3, -7) for e in range(64) if ends.min <= x**e <= ends.max]
     bases, exponents = zip(*[(x, e) for x, e in fits if x >= ends.min])

@@ -68,7 +68,7 @@ def plain(made: Callable[[], Tiny], folder: Path) -> str:
 
 
 def blocks(kind: str, folder: Path) -> str:
-    """Of all matrices, the table of the tokens too; once of Llama, whose rows lie in pairs, and once tied."""
+    """Blocks of all matrices, the table of the tokens too; once of Llama, whose rows lie in pairs, and once tied."""
     for family in ("llama", "qwen3"):
         tiny = make(family, tie_word_embeddings=family == "qwen3", **WIDE)
         file = gguf_files.save(tiny, folder / f"{family}.gguf", (kind, with_blocks(tiny, kind)))
@@ -134,7 +134,7 @@ def versions(folder: Path) -> str:
 
 
 def vocabulary_keys(tokenizer: Any) -> dict[str, Any]:
-    """Of a tokenizer of bytes, as llama.cpp's converter writes them."""
+    """The keys of a tokenizer of bytes, as llama.cpp's converter writes them."""
     written = json.loads(tokenizer.to_str())
     special = {token["id"] for token in written["added_tokens"] if token["special"]}
     pieces = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]

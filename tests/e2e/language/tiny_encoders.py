@@ -100,7 +100,7 @@ def save_encoder(tiny: Tiny, folder: Path, tokenizer: Any, *, pooling: str | Non
 
 
 def states_of(tiny: Tiny, ids: list[int], types: list[int]) -> np.ndarray:
-    """Of each token behind the last block: [tokens, width]."""
+    """The states of each token behind the last block: [tokens, width]."""
     family = tiny.config["model_type"]
     names = NAMES[family]
     weights = {name: values.astype(np.float64) for name, values in tiny.weights.items()}
@@ -145,7 +145,7 @@ def vector_of(tiny: Tiny, encoding: Any, pooling: str = "pooling_mode_mean_token
 
 
 def score_of(tiny: Tiny, encoding: Any, *, sigmoid: bool = True) -> float:
-    """Of a pair of texts."""
+    """The score of a pair of texts."""
     family = tiny.config["model_type"]
     dense, last = HEAD[family]
     weights = {name: values.astype(np.float64) for name, values in tiny.weights.items()}
@@ -157,7 +157,7 @@ def score_of(tiny: Tiny, encoding: Any, *, sigmoid: bool = True) -> float:
 
 
 def make_tokenizer(is_roberta: bool = False) -> Any:
-    """Of some hundred pieces, with special tokens around a text; padding and truncation as published models have."""
+    """A tokenizer of some hundred pieces, with special tokens around a text; padding and truncation as published models have."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))

@@ -226,7 +226,7 @@ def frequencies(tiny: Tiny) -> np.ndarray:
 
 
 def turn_scale(tiny: Tiny) -> float:
-    """Of sines and cosines: LongRoPE's is that of the ratio of both contexts."""
+    """The scale of sines and cosines: LongRoPE's is that of the ratio of both contexts."""
     trained = tiny.config.get("original_max_position_embeddings")
     if trained is None:
         return 1.0
@@ -246,7 +246,7 @@ def turned(x: np.ndarray, tiny: Tiny, local: bool = False) -> np.ndarray:
 
 
 def attended(q: np.ndarray, k: np.ndarray, v: np.ndarray, hidden: np.ndarray, scale: float, cap: float | None) -> np.ndarray:
-    """Of [tokens, heads, size] each: [tokens, heads * size]."""
+    """Attention of [tokens, heads, size] each: [tokens, heads * size]."""
     share = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, share, 1), np.repeat(v, share, 1)
     scores = capped(np.einsum("qhd,khd->hqk", q, k) / np.sqrt(scale), cap)
@@ -324,7 +324,7 @@ def layer_kinds(tiny: Tiny) -> list[str]:
 
 
 def logits_of(tiny: Tiny, ids: list[int]) -> np.ndarray:
-    """Of the token behind each of `ids`: [tokens, vocabulary]."""
+    """Logits of the token behind each of `ids`: [tokens, vocabulary]."""
     if tiny.family == "gpt2":
         return gpt2_logits(tiny, ids)
     config, weights = tiny.config, {name: values.astype(np.float64) for name, values in tiny.weights.items()}

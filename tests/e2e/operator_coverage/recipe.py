@@ -99,7 +99,7 @@ def collect() -> dict[str, list[Recipe]]:
 
 
 def schemas() -> dict[str, list[Schema]]:
-    """Of the default domain: each operator's form at opset 7 and all later ones."""
+    """Schemas of the default domain: each operator's form at opset 7 and all later ones."""
     versions: dict[str, dict[int, Schema]] = defaultdict(dict)
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain == "":

@@ -23,7 +23,7 @@ def tensor_of(array: np.ndarray, name: str) -> onnx.TensorProto:
 
 
 def typed(value: Value, has_shape: bool) -> onnx.ValueInfoProto:
-    """Of a body's inputs and outputs. A shape must hold in every iteration."""
+    """The type of a body's input or output. A shape must hold in every iteration."""
     return helper.make_tensor_value_info(value.name, element_type(value.data),
                                          value.shape if has_shape else None)
 

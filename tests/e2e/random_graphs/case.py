@@ -156,7 +156,7 @@ class Case:
         return self.value(both, **wanted)  # type: ignore[arg-type]
 
     def partner(self, value: Value) -> Value:
-        """Of the same type, and broadcastable with `value`."""
+        """A value of the same type, broadcastable with `value`."""
 
         def fits(other: Value) -> bool:
             try:
@@ -217,7 +217,7 @@ class Case:
         if not any(map(tolerance.is_float, floats)):
             return [Value(n, r, (r, r)) for n, r in zip(outputs, results)]
         of_largest = 1.0 if kinds & SPECTRA else 0.1 if kinds & ADDERS else 0.0
-        # Of many sizes: noise of one size would leave equal elements equal.
+        # Signs of many sizes: noise of one size would leave equal elements equal.
         signs = [self.rng.choice([-1.0, 1.0], r.shape) * self.rng.uniform(0.25, 1, r.shape)
                  for r in results]
         twins = []

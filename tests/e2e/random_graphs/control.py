@@ -19,7 +19,7 @@ def is_small(value: Value) -> bool:
 
 
 def recipes(case: Case) -> list:
-    """Of a body: small nodes, and bodies again."""
+    """The recipes of a body: small nodes, and bodies again."""
     inner = RECIPES + sequences.RECIPES if case.depth < DEEPEST else []
     return elementwise.RECIPES + movement.RECIPES + reduction.RECIPES + indexing.RECIPES + inner
 

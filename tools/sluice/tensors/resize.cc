@@ -82,7 +82,7 @@ Image resize_columns(const Image& image, int height) {
   return out;
 }
 
-/// Where that many pixels fewer begin. Of an odd number the half is rounded to the even one, as in
+/// Where that many pixels fewer begin. Half of an odd number is rounded to the even one, as in
 /// torchvision, which most image networks were trained and measured with.
 int border_of(int num_fewer) { return num_fewer / 2 + (num_fewer % 4 == 3 ? 1 : 0); }
 

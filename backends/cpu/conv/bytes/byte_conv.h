@@ -90,7 +90,7 @@ ByteConvPlan plan_byte_conv(const ConvShape& shape, ByteConvEpilogue epilogue,
 /// Whether workers divide panels of output channels, or else pixels.
 bool shares_panels(const ByteConvPlan& plan, int workers);
 
-/// The tensors of one run. Of each pair at most one is set. The output may be the residual.
+/// The tensors of one run. At most one of each pair is set. The output may be the residual.
 struct ByteConvArgs {
   const std::uint8_t* input = nullptr;
   const void* weights = nullptr;  ///< from ByteConvPacking::pack

@@ -47,7 +47,7 @@ struct FilledColumns {
   T padding = {};  ///< around the image
 };
 
-/// What the taps of windows [first, first + count) meet. Of floats and of bytes.
+/// What the taps of windows [first, first + count) meet, for floats and for bytes.
 template <typename T>
 void fill_columns(const ColumnWindow& window, std::int64_t first, std::int64_t count,
                   const FilledColumns<T>& filled);

@@ -7,7 +7,7 @@
 
 namespace sluice::cpu {
 
-// Convolution in 8 bits. Of bytes x without sign and w with sign,
+// Convolution in 8 bits. With bytes x without sign and w with sign,
 //
 //     v(pixel, c) = scale(c) * (start(c) + sum over runs of x * w) + bias(c) + residual(pixel, c)
 //

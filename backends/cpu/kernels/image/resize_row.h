@@ -15,8 +15,8 @@ struct ResizeTap {
 };
 
 /// Along one axis of a row-major image: output i is the sum over k < count of weight(k, i) *
-/// input[index[k * size + i]]. Of floats the indices of one k do not descend. An axis that does not
-/// change has no indices, and one of nearest neighbours has no weights.
+/// input[index[k * size + i]]. For floats the indices of one k do not descend. An axis that does
+/// not change has no indices, and one of nearest neighbours has no weights.
 struct ResizeWeights {
   const std::int32_t* index = nullptr;
   const float* weights = nullptr;

@@ -7,7 +7,7 @@
 namespace sluice::cpu {
 
 /// A constant B of 4 or 8 bits: B(p, j) = (number(j * k + p) - zero) * scale, where `block`
-/// neighbours along K share a scale and a zero point. Of two numbers in a byte the lower comes
+/// neighbours along K share a scale and a zero point. The lower of two numbers in a byte comes
 /// first.
 /// Requires: `block` is a power of two from 16 on, and k a multiple of it.
 struct BlockMatrix {

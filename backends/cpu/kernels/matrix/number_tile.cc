@@ -12,8 +12,8 @@ struct VectorOf {
 template <typename T>
 using Numbers = typename VectorOf<T>::Type;
 
-/// A vector of sums. Of registers, of which there are 16 or more, kRows x kVectors sums, one row of
-/// B and a number of A take most.
+/// A vector of sums. The sizes take most of the registers, of which there are 16 or more: for kRows
+/// x kVectors sums, one row of B and a number of A.
 template <typename T>
 struct Sum {
   static constexpr int kRows = 6;

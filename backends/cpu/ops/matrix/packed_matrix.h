@@ -10,7 +10,7 @@
 
 namespace sluice::cpu {
 
-/// In what form weights are kept: as f32, in 16 bits of either kind, or in 8 bits with a scale per
+/// Forms in which weights are kept: as f32, in 16 bits of either kind, or in 8 bits with a scale per
 /// column.
 enum class WeightType : std::uint8_t { kF32, kBf16, kF16, kInt8 };
 

@@ -32,7 +32,7 @@ std::int64_t num_characters(std::string_view text) {
   return std::ranges::count_if(text, [](char c) { return !is_continuation(c); });
 }
 
-/// Cuts texts as the attributes say. Of several matches at one place the longest counts.
+/// Cuts texts as the attributes say. The longest of several matches at one place counts.
 class Cutter {
  public:
   explicit Cutter(const plugin::Attributes& attributes)

@@ -38,7 +38,7 @@ class Handlers final : public v1::Runtime::CallbackService {
   std::int64_t max_answer_bytes() const { return max_answer_bytes_; }
   /// Flights of the unary calls, which the table outlives.
   dispatch::FlightTable& flights() { return flights_; }
-  /// On whose behalf a call is made that needs `role`.
+  /// The client on whose behalf a call is made that needs `role`.
   /// Fails: as Service::caller_of; kUnauthenticated over TCP without one of the tokens.
   Result<service::Caller> caller_of(const grpc::CallbackServerContext& context,
                                     terms::Role role) const;

@@ -48,8 +48,8 @@ class Scores {
   /// What is added to a query's number to get its place. Requires: `batch`.
   std::string before() const;
 
-  /// A condition: a query gets zeros. Of the Query `own` and the sum of its weights, NaN or 0 where
-  /// the softmax has no value.
+  /// A condition: a query gets zeros. `own`: the Query. `sum`: of its weights, NaN or 0 where the
+  /// softmax has no value.
   std::string is_zero(const std::string& own, const std::string& sum) const;
 
   /// All threads copy past and new keys or values to outputs that want them together. `thread` is
