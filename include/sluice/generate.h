@@ -128,7 +128,7 @@ typedef struct sluice_generate_request {
    * is called until the next sluice_generator_start, or the end of the generator. */
   int32_t (*is_stopped)(void* user_data);
   void* user_data;
-  int64_t top_logprobs; /* pieces tell of their token, and of so many of the likeliest ones */
+  int64_t top_logprobs; /* logprobs of each token, and of so many of the likeliest ones */
   /* What the text must be, and with the temperature's draws among what it may be: one of both, or
    * null. The text is cut where max_tokens or the context end before it. */
   const char* schema;  /* a JSON schema that the text, which is JSON, fits */

@@ -16,8 +16,8 @@ Users read documents, public headers, examples, the Python package, tools beside
 and errors. There a sentence has a subject (`Of groups that have a limit.` has none), names what is
 valid (not `is none of X`), and has the field's words (not `tell` and `nobody`).
 
-Every sentence of a comment or docstring names its subject: `Of one request.` and `Whose sums fit.` leave it
-to the name below. None is allowed. prose.toml lists the words.
+Every sentence of a comment, docstring or literal names its subject: `Of one request.` and `Whose sums fit.` leave
+it to the name below. None is allowed. prose.toml lists the words.
 """
 
 import re
@@ -30,7 +30,7 @@ import prose_text
 LIMIT = 0.005        # of the sentences of an area; it may only shrink
 SHARE = 0.6          # of a sentence's words
 MIN_WORDS = 9        # shorter sentences are labels
-OPENINGS = "openings"  # an area of its own: how sentences of comments begin, in all folders
+OPENINGS = "openings"  # an area of its own: how sentences begin, in all folders
 READ_BY_ENGINEERS = ("src", "backends", "guest", "tools", "tests", "decisions")
 READ_BY_USERS = ("docs", "include", "examples", "python", "bench", "scripts", "deploy", "literals")
 TESTS = re.compile(r"(^|/)(tests|tests_torch|testing)/|_test\.|_testing\.")
@@ -39,8 +39,8 @@ WORDS = tomllib.loads((project.pathlib.Path(__file__).parent / "prose.toml").rea
 FUNCTION_WORDS = frozenset(" ".join(WORDS["function_words"].values()).split())
 NO_SUBJECT = re.compile("|".join(WORDS["users"]["no_subject"]))
 HOUSE_WORDS = re.compile("|".join(WORDS["users"]["house_words"]), re.I)
-NO_OPENING = re.compile("|".join(WORDS["comments"]["no_opening"]))
-NO_FIRST_WORD = re.compile("|".join(WORDS["comments"]["no_first_word"]))
+NO_OPENING = re.compile("|".join(WORDS["openings"]["no_opening"]))
+NO_FIRST_WORD = re.compile("|".join(WORDS["openings"]["no_first_word"]))
 
 CODE_SPAN = re.compile(r"`[^`]*`")
 LINK_TARGET = re.compile(r"\]\([^)]*\)")
@@ -66,7 +66,7 @@ def has_house_words(sentence):
 
 
 def hides_subject(sentence, is_first):
-    """Whether a sentence of a comment begins as if the name below were its subject."""
+    """Whether a sentence begins as if the name below were its subject."""
     return bool(NO_OPENING.search(sentence) or is_first and NO_FIRST_WORD.search(sentence))
 
 
@@ -106,7 +106,7 @@ def examine(path):
             riddle = f"{path}:{line}: {sentence}"
             is_wrong = is_riddle(sentence) or area in READ_BY_USERS and has_house_words(sentence)
             count(area, len(words_of(sentence)) >= MIN_WORDS, is_wrong, riddle)
-            if area != "literals" and path.suffix != ".md":
+            if path.suffix != ".md":
                 count(OPENINGS, True, hides_subject(sentence, number == 0), riddle)
     return found
 

@@ -28,7 +28,7 @@ inline constexpr std::string_view kIsolateOthers = "others";
 
 struct Settings {
   std::vector<std::string> devices;  ///< bus addresses or logical ids; empty: all
-  /// Device map to read; empty: look now.
+  /// Device map to read; empty: discover now.
   std::string map = std::string(kBootMap);
   std::string sim;  ///< description of simulated devices
   std::vector<std::string> listen = {"unix:/run/sluice.sock"};

@@ -25,7 +25,7 @@ using std::chrono::nanoseconds;
 constexpr std::uint32_t kMaxHeadBytes = 16 << 10;
 /// What a body gets at first: one that is not larger is never moved.
 constexpr std::size_t kFirstBytes = 1 << 20;
-/// The same of one whose size nobody says.
+/// The same of one whose size is unknown.
 constexpr std::size_t kFirstChunk = 16 << 10;
 constexpr std::size_t kLeastBytesPerMs = 16;  // of a body, on average, after the first idle time
 constexpr nanoseconds kDrainTime = std::chrono::seconds(2);

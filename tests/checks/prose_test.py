@@ -85,14 +85,15 @@ class ProseTest(unittest.TestCase):
             for name, text in (("src/a.h", f"/// {sentence}\n"), ("src/a.cc", f"int a;  // {sentence}\n"),
                                ("include/a.h", f"/* {sentence} */\n"), ("src/page/a.js", f"/** {sentence} */\n"),
                                ("python/a.py", f'def f():\n    """{sentence}"""\n'), ("python/b.py", f"a = 1  #: {sentence}\n"),
-                               ("tests/a.py", f"# {sentence}\n"), ("src/CMakeLists.txt", f"# {sentence}\n")):
+                               ("tests/a.py", f"# {sentence}\n"), ("src/CMakeLists.txt", f"# {sentence}\n"),
+                               ("src/b.cc", f'add("{sentence}");\n')):
                 self.assertEqual(len(self.riddles(name, text, prose.OPENINGS)), 1, (name, sentence))
 
     def test_plain_beginnings_of_comments_pass(self):
         for sentence in ("Controls one request.", "The largest of them. Most models have one.", "What a model holds.",
                          "Offers two of each."):
             self.assertEqual(self.riddles("src/a.h", f"/// {sentence}\n", prose.OPENINGS), [], sentence)
-        self.assertEqual(self.riddles("src/a.cc", 'f("Of one request.");\n', prose.OPENINGS), [])
+        self.assertEqual(self.riddles("src/a_test.cc", 'f("Of one request.");\n', prose.OPENINGS), [])
         self.assertEqual(self.riddles("docs/a.md", "Of these groups, one has a limit.\n", prose.OPENINGS), [])
 
     def test_no_beginning_without_a_subject_is_allowed(self):

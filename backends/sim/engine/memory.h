@@ -18,7 +18,7 @@ class DeviceMemories {
 
   /// Fails: SLUICE_RESOURCE_EXHAUSTED, with the device's total and used bytes.
   Status allocate(int device, std::int64_t size_bytes, void** address);
-  /// Bytes that it had; -1 if `address` is none of ours.
+  /// Bytes that it had; -1 if `address` is not ours.
   std::int64_t free(void* address);
 
   std::int64_t used_bytes(int device) const { return used_[static_cast<std::size_t>(device)]; }

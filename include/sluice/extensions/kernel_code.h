@@ -40,8 +40,8 @@ typedef void (*sluice_code_receiver)(void* user_data, const sluice_kernel_code* 
 typedef struct sluice_kernel_codes {
   uint32_t struct_size;
   uint32_t reserved;
-  /* Null, or the name of another backend of the same code: this one compiles for it where that one
-   * has no device. */
+  /* Null, or the name of another backend of the same code: this backend compiles for the other
+   * where the other has no device. */
   const char* compiles_for;
   /* Compiles a kernel for the plug-in's portable target and for `targets`. `source`, if not null,
    * takes the place of the generated one. The receiver is not called for a kernel without code.

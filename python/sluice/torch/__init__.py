@@ -54,6 +54,6 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker knows by itself which names are missing
 
     def __getattr__(name):
-        """The error of a name that is missing; of one of PyTorch NeuronX it says where that is."""
+        """Raises the error of a missing name; for a name of PyTorch NeuronX it adds the place."""
         place = f"; it is sluice.torch.neuron.{name}" if name in neuron.__all__ else ""
         raise AttributeError(f"module {__name__!r} has no name {name!r}{place}", name=name)

@@ -2,7 +2,7 @@
 
     import sluice.torch.neuron as torch_neuronx
 
-Names that both have, such as `analyze`, are the same objects. docs/torch.md names what sluice.torch has instead of
+Names that both modules have, such as `analyze`, are the same objects. docs/torch.md names what sluice.torch has instead of
 the others.
 """
 

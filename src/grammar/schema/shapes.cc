@@ -13,7 +13,7 @@ namespace {
 /// Limit of names that a schema does not know.
 constexpr std::int64_t kMaxNameCharacters = 64;
 
-/// The rest of a key, with the quote that ends it, that is none of `names`. Requires: names in
+/// The rest of a key, with the quote that ends it, that is not in `names`. Requires: names in
 /// UTF-8, none twice.
 /// `end`: up to kMaxNameCharacters of any, and the quote.
 Expression other_key(const std::vector<std::string_view>& names, const Expression& end) {

@@ -37,7 +37,7 @@ nlohmann::ordered_json to_json(const GraphFile& file);
 
 /// The graph with the functions that are deployed: `models` has their handles and names. A handle
 /// is written as lists show it, 0x160000000, or decimal.
-/// Fails: kNotFound for a function that is none of `models`; kInvalidArgument for a name of
+/// Fails: kNotFound for a function that is not in `models`; kInvalidArgument for a name of
 /// several.
 Result<terms::GraphRequest> to_request(GraphFile file, std::string name,
                                        const std::vector<terms::ModelInfo>& models);

@@ -14,7 +14,8 @@ class LsCommand : public Command {
   const char* name() const override { return "ls"; }
 
   void add_options(Options& options) override {
-    Option map = options.add("map", map_, "A map that `sluice discover` wrote (default: look now)");
+    Option map =
+        options.add("map", map_, "A map that `sluice discover` wrote (default: discover now)");
     Option json = options.flag("-j,--json", is_json_, "Print the map as one JSON object");
     options.flag("-t,--topology", has_topology_, "Draw the links").excludes(json);
     options.flag("-w,--wide", is_wide_, "Show plug-ins, processors, caches and features, too")

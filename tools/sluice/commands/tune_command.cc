@@ -35,7 +35,7 @@ class TuneCommand : public Command {
                 "Dimensions that the model leaves open: name=1,3,224,224 or N=4");
     options.flag(
         "--all", prints_all_,
-        "Print the time of every tactic of every operation; * marks one that was faster twice");
+        "Print the time of every tactic of every operation; * marks tactics that won twice");
     options.add("--input", inputs_, "As for `sluice run`; other inputs are random (repeatable)")
         .repeatable();
   }

@@ -33,7 +33,7 @@ double nearest(std::string_view mode, double scale, double x) {
   return mode == "round_prefer_ceil" ? std::floor(x + 0.5) : std::ceil(x - 0.5);
 }
 
-/// The place of `dim` among the axes that scales are given for; -1 if it is none of them.
+/// The place of `dim` among the axes that scales are given for; -1 if it is not among them.
 std::int64_t place_among_axes(const sluice_op& op, std::int64_t dim) {
   const auto axes = plugin::Attributes(op).get_ints("axes");
   if (axes.empty()) return dim;

@@ -10,8 +10,8 @@
 
 namespace sluice::cpu {
 
-/// Forms in which weights are kept: as f32, in 16 bits of either kind, or in 8 bits with a scale per
-/// column.
+/// Forms in which weights are kept: as f32, in 16 bits of either kind, or in 8 bits with a scale
+/// per column.
 enum class WeightType : std::uint8_t { kF32, kBf16, kF16, kInt8 };
 
 /// A constant matrix B(p, j), p < k, j < n, on its way into the panels of

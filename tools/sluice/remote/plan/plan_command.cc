@@ -61,7 +61,8 @@ class PlanCommand : public Command {
     options.add("--models", load_.num_models, "With --rate: models like the first of the file")
         .between(1, fleet::kMaxTraceModels);
     options.add("--stand-in", stand_in_, "Calibrated model whose times others of the trace take");
-    options.add("--seconds", seconds_, "Of a rate (60), or of each load of --calibrate (20)")
+    options
+        .add("--seconds", seconds_, "Length of a --rate (60), or of each load of --calibrate (20)")
         .positive();
     options.add("--deadline", load_.deadline_ns, "Seconds that a request may take").takes_seconds();
     options.add("--seed", load_.seed, "Seed of all random numbers").shows_default();
@@ -82,7 +83,7 @@ class PlanCommand : public Command {
         .between(1, fleet::kMaxGroups);
     options
         .add("--memory", fleet_.memory_bytes,
-             "Of a machine, for models, such as 4GiB; others are unloaded for them (default: "
+             "Memory of a machine for models, such as 4GiB; others are unloaded for them (default: "
              "room for all)")
         .takes_size();
     options.add("--route", route_, "To the machine with the least requests, by model, or in turns")
@@ -141,7 +142,7 @@ class PlanCommand : public Command {
       return make_error(
           Code::kFailedPrecondition,
           "{}: the simulation was off by {:.0f} % of what was measured, more than {:.0f} %, so a "
-          "larger plan would tell nothing; calibrate again on a quiet machine, or add "
+          "larger plan would mean nothing; calibrate again on a quiet machine, or add "
           "--uncalibrated",
           file_, 100 * models.error(), 100 * fleet::kMostError);
     }
