@@ -86,7 +86,7 @@ Result<Shape> read_shape(const nlohmann::json& config, Shape (*read)(Settings& s
   return shape;
 }
 
-/// Makes a family that generates texts. `generation`: as generation_config.json has it.
+/// The graph of a family that generates texts. `generation`: as generation_config.json has it.
 Result<ir::Graph> make_generator(const nlohmann::json& config, const nlohmann::json& generation,
                                  const weights::Weights& weights, const Family& family,
                                  ir::ElementType cache) {
@@ -112,7 +112,7 @@ Result<ir::Graph> read_decoder_folder(const fs::path& folder, const nlohmann::js
   return make_generator(config, generation, weights, family, cache);
 }
 
-/// Reads a family that makes vectors of texts, or scores of pairs.
+/// The graph of a family that makes vectors of texts, or scores of pairs.
 Result<ir::Graph> read_encoder_folder(const fs::path& folder, const nlohmann::json& config,
                                       const Family& family) {
   auto read = read_shape(config, family.encoder);

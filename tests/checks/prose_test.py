@@ -80,13 +80,14 @@ class ProseTest(unittest.TestCase):
             self.assertEqual(self.riddles("docs/a.md", sentence), [], sentence)
 
     def test_sentences_of_comments_name_their_subject(self):
-        for sentence in ("Of one request.", "Whose sums fit the registers.", "Most bytes of a call.", "Of `model`, while it runs.",
-                         "After which an upload ends.", "Waits for an answer. Of two, the first."):
+        for sentence in ("Of one request.", "Whose sums fit the registers.", "Most bytes of a call.",
+                         "Of `model`, while it runs.", "After which an upload ends.",
+                         "Waits for an answer. Of two, the first."):
             for name, text in (("src/a.h", f"/// {sentence}\n"), ("src/a.cc", f"int a;  // {sentence}\n"),
                                ("include/a.h", f"/* {sentence} */\n"), ("src/page/a.js", f"/** {sentence} */\n"),
-                               ("python/a.py", f'def f():\n    """{sentence}"""\n'), ("python/b.py", f"a = 1  #: {sentence}\n"),
-                               ("tests/a.py", f"# {sentence}\n"), ("src/CMakeLists.txt", f"# {sentence}\n"),
-                               ("src/b.cc", f'add("{sentence}");\n')):
+                               ("python/a.py", f'def f():\n    """{sentence}"""\n'),
+                               ("python/b.py", f"a = 1  #: {sentence}\n"), ("tests/a.py", f"# {sentence}\n"),
+                               ("src/CMakeLists.txt", f"# {sentence}\n"), ("src/b.cc", f'add("{sentence}");\n')):
                 self.assertEqual(len(self.riddles(name, text, prose.OPENINGS)), 1, (name, sentence))
 
     def test_plain_beginnings_of_comments_pass(self):

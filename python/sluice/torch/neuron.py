@@ -2,8 +2,8 @@
 
     import sluice.torch.neuron as torch_neuronx
 
-Names that both modules have, such as `analyze`, are the same objects. docs/torch.md names what sluice.torch has instead of
-the others.
+Names that both modules have, such as `analyze`, are the same objects. docs/torch.md names what sluice.torch has
+instead of the others.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def score_of(tiny: Tiny, encoding: Any, *, sigmoid: bool = True) -> float:
 
 
 def make_tokenizer(is_roberta: bool = False) -> Any:
-    """A tokenizer of some hundred pieces, with special tokens around a text; padding and truncation as published models have."""
+    """A tokenizer of some hundred pieces, with special tokens around a text; it pads and cuts as published models do."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
