@@ -86,6 +86,8 @@ class Backend {
   const std::string& packing_key() const { return packing_key_; }
   /// In order of device index; never empty.
   std::span<const DeviceInfo> devices() const { return devices_; }
+  /// Whether command lists copy between memory of two of its devices.
+  bool copies_between_devices() const { return api_->abi_minor >= 1; }
   /// Between devices, as the plug-in's extension "sluice.topology/1" tells; empty without it.
   std::span<const Link> links() const { return links_; }
 

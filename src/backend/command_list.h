@@ -30,7 +30,8 @@ class CommandList {
   /// Requires: as many arguments as the operation has operands; not finished.
   Status add_kernel(std::shared_ptr<const Kernel> kernel, std::span<const sluice_argument> inputs,
                     std::span<const sluice_argument> outputs);
-  /// Between device and host, either way, or within the device.
+  /// Between device and host, either way, or within the device; to and from another device where
+  /// Backend::copies_between_devices.
   Status add_copy(const sluice_argument& source, const sluice_argument& target,
                   std::int64_t size_bytes);
   /// Once, before the first submission; nothing is added after it.

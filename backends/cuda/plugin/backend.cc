@@ -10,14 +10,6 @@
 #include "plugin/stream_wait.h"
 
 namespace sluice::cuda {
-namespace {
-
-CuDevicePointer device_pointer(const void* address) {
-  return reinterpret_cast<CuDevicePointer>(address);
-}
-
-}  // namespace
-
 Kernel::~Kernel() {
   if (report_number != 0) backend->report_numbers().remove(report_number);
 }
@@ -174,84 +166,6 @@ Status Backend::count_blocks(std::int32_t device, Kernel& kernel) const {
   return status;
 }
 
-Status Backend::allocate(std::int32_t device, std::int64_t size_bytes, void** address) {
-  if (size_bytes < 0) return plugin::invalid_argument("memory of a negative size");
-  if (Status status = enter(device); !status.is_ok()) return status;
-  CuDevicePointer pointer = 0;
-  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(size_bytes, 1));
-  Status status = check_call(
-      driver_, driver_.table.mem_alloc(&pointer, bytes),
-      "allocating " + std::to_string(size_bytes) + " bytes on device " + std::to_string(device));
-  if (status.code == SLUICE_RESOURCE_EXHAUSTED) {
-    status.text += "; load fewer models, or give it smaller inputs";
-  }
-  if (!status.is_ok()) return status;
-  *address = reinterpret_cast<void*>(pointer);
-  const std::lock_guard lock(mutex_);
-  allocations_.emplace(pointer, static_cast<std::int64_t>(bytes));
-  return plugin::ok();
-}
-
-void Backend::release(std::int32_t device, void* address) {
-  {
-    const std::lock_guard lock(mutex_);
-    allocations_.erase(device_pointer(address));
-  }
-  if (enter(device).is_ok()) driver_.table.mem_free(device_pointer(address));
-}
-
-Status Backend::locate(const void* address, bool* is_on_device) const {
-  const std::uintptr_t place = device_pointer(address);
-  {
-    const std::lock_guard lock(mutex_);
-    const auto after = allocations_.upper_bound(place);
-    if (after != allocations_.begin()) {
-      const auto& [start, bytes] = *std::prev(after);
-      *is_on_device = place - start < static_cast<std::uintptr_t>(bytes);
-      if (*is_on_device) return plugin::ok();
-    }
-  }
-  // Others of the process allocate too, such as torch. The driver knows which of the host's memory
-  // is pinned. A device that failed answers nothing: its memory must not pass for the host's.
-  CuMemoryType type = CuMemoryType::kHost;
-  const CuResult result =
-      driver_.table.pointer_get_attribute(&type, CuPointerAttribute::kMemoryType, place);
-  *is_on_device = result == CuResult::kSuccess && type == CuMemoryType::kDevice;
-  if (result == CuResult::kInvalidValue) return plugin::ok();
-  return check_call(driver_, result, "asking where memory lies");
-}
-
-Status Backend::check_memory(std::int32_t device, const void* address, std::int64_t size_bytes) {
-  if (Status status = enter(device); !status.is_ok()) return status;
-  bool is_on_device = false;
-  if (Status status = locate(address, &is_on_device); !status.is_ok()) return status;
-  const CuDevicePointer begin = device_pointer(address);
-  const auto refuse = [&](std::string_view reason) {
-    std::array<char, 2 + 16 + 1> place = {};
-    std::snprintf(place.data(), place.size(), "%#llx", static_cast<unsigned long long>(begin));
-    return plugin::invalid_argument(std::to_string(size_bytes) + " bytes at " + place.data() + " " +
-                                    std::string(reason));
-  };
-  if (!is_on_device) return refuse("are memory of no device, or were freed");
-  using enum CuPointerAttribute;
-  const DriverTable& cu = driver_.table;
-  int owner = device;
-  if (cu.pointer_get_attribute(&owner, kDeviceOrdinal, begin) == CuResult::kSuccess &&
-      owner != device) {
-    return refuse("are memory of device " + std::to_string(owner) + ", not of device " +
-                  std::to_string(device));
-  }
-  // The driver does not know the range of every kind of memory.
-  CuDevicePointer start = 0;
-  std::size_t bytes = 0;
-  if (cu.pointer_get_attribute(&start, kRangeStart, begin) == CuResult::kSuccess &&
-      cu.pointer_get_attribute(&bytes, kRangeSize, begin) == CuResult::kSuccess &&
-      (size_bytes < 0 || static_cast<std::size_t>(size_bytes) > bytes - (begin - start))) {
-    return refuse("pass the end of an allocation of " + std::to_string(bytes));
-  }
-  return plugin::ok();
-}
-
 Status Backend::make_stream(Group& group, std::unique_ptr<Stream>* stream) {
   if (Status status = enter(group.device); !status.is_ok()) return status;
   auto made = std::make_unique<Stream>();
@@ -345,33 +259,6 @@ Status Backend::launch(Stream& stream, const plugin::detail::Command& command,
       kernel.code->function(), kernel.num_blocks, grid[1], grid[2], block[0], block[1], block[2], 0,
       stream.handle, parameters.data(), nullptr);
   return plugin::at_node(*kernel.op, check_call(driver_, result, "launching a kernel"));
-}
-
-Status Backend::copy(Stream& stream, const plugin::detail::Command& command,
-                     std::span<void* const> bindings) {
-  void* const source = plugin::detail::address_of(command.inputs[0], bindings);
-  void* const target = plugin::detail::address_of(command.outputs[0], bindings);
-  const auto bytes = static_cast<std::size_t>(command.size_bytes);
-  if (bytes == 0) return plugin::ok();
-  bool is_from_device = false;
-  bool is_to_device = false;
-  Status status = locate(source, &is_from_device);
-  if (status.is_ok()) status = locate(target, &is_to_device);
-  if (!status.is_ok()) return status;
-  if (!is_to_device) {
-    if (!is_from_device) {
-      return plugin::invalid_argument("a copy from host to host; one side is memory of a device");
-    }
-    return stream.copies.to_host(driver_, stream.handle, command.outputs[0], bindings,
-                                 device_pointer(source), bytes);
-  }
-  if (!is_from_device) {
-    return stream.copies.to_device(driver_, stream.handle, device_pointer(target),
-                                   command.inputs[0], bindings, bytes);
-  }
-  const CuResult result = driver_.table.memcpy_dtod_async(
-      device_pointer(target), device_pointer(source), bytes, stream.handle);
-  return check_call(driver_, result, "copying " + std::to_string(bytes) + " bytes");
 }
 
 Status Backend::run_commands(Stream& stream, const CommandList& list, std::size_t begin,

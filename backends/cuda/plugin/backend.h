@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "plugin/device_code.h"
@@ -123,10 +124,12 @@ class Backend {
   /// Requires: the device's context is current.
   Status run_commands(Stream& stream, const CommandList& list, std::size_t begin, std::size_t end,
                       std::span<void* const> bindings);
-  /// Whether memory of a device is there, the plug-in's or another's in the process. Else it is the
-  /// host's. Requires: a context is current.
+  /// What `locate` finds for memory of no device.
+  static constexpr CuDevice kOfHost = -1;
+  /// The device whose memory is there, the plug-in's or another's in the process. Requires: a
+  /// context is current.
   /// Fails: as the driver, behind a fault of the device
-  Status locate(const void* address, bool* is_on_device) const;
+  Status locate(const void* address, CuDevice* device) const;
   void count_capture(const Status& captured);
 
  private:
@@ -157,6 +160,17 @@ class Backend {
                 std::span<void* const> bindings);
   Status copy(Stream& stream, const plugin::detail::Command& command,
               std::span<void* const> bindings);
+  struct DevicePlace {
+    CuDevicePointer address;
+    CuDevice device;
+  };
+  /// Over the link of the devices; without one, by way of the host. The driver does both.
+  Status copy_to_peer(Stream& stream, const DevicePlace& target, const DevicePlace& source,
+                      std::size_t bytes);
+  /// Lets the device read and write memory of the peer, where the machine can. Once for each pair:
+  /// access makes every allocation of the peer dearer, so devices get it with their first copy.
+  /// Requires: the device's context is current.
+  void reach_peer(CuDevice device, CuDevice peer);
 
   const Driver driver_;
   KernelStore store_;
@@ -168,7 +182,12 @@ class Backend {
   mutable std::mutex mutex_;  // guards what follows
   GraphCounts graph_counts_;
   std::map<std::pair<std::int32_t, std::string>, bool> measured_;  // by device and generated text
-  std::map<std::uintptr_t, std::int64_t> allocations_;             // sizes in bytes, by address
+  struct Allocation {
+    std::int64_t bytes;
+    std::int32_t device;
+  };
+  std::map<std::uintptr_t, Allocation> allocations_;  // by address
+  std::set<std::pair<CuDevice, CuDevice>> reached_;   // see reach_peer
 };
 
 }  // namespace sluice::cuda

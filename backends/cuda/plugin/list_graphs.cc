@@ -107,7 +107,11 @@ Status ListGraphs::run(Backend& backend, Stream& stream, const CommandList& list
     if (!found.is_ok()) return found;
     if (parts_.empty() || on_device != is_on_device_) {
       is_on_device_ = std::move(on_device);
-      divide(list);
+      found = divide(backend, list);
+      if (!found.is_ok()) {
+        parts_.clear();
+        return found;
+      }
     }
   }
   if (use == GraphUse::kNone || is_refused_ || !has_graphs_) {
@@ -139,27 +143,35 @@ Status ListGraphs::find_on_device(const Backend& backend, const CommandList& lis
                                   std::vector<bool>* on_device) const {
   on_device->resize(static_cast<std::size_t>(list.num_bindings));
   for (std::size_t i = 0; i < on_device->size(); ++i) {
-    bool is_on_device = false;
-    if (Status status = backend.locate(bindings[i], &is_on_device); !status.is_ok()) return status;
-    (*on_device)[i] = is_on_device;
+    CuDevice device = Backend::kOfHost;
+    if (Status status = backend.locate(bindings[i], &device); !status.is_ok()) return status;
+    (*on_device)[i] = device != Backend::kOfHost;
   }
   return plugin::ok();
 }
 
-bool ListGraphs::runs_alone(const CommandList& list, std::size_t command,
-                            std::size_t free_bytes) const {
-  const Command& copy = list.commands[command];
-  if (copy.kernel != nullptr) return false;
-  for (const sluice_argument& argument : {copy.inputs[0], copy.outputs[0]}) {
-    if (argument.binding >= 0 && is_on_device_[static_cast<std::size_t>(argument.binding)]) {
-      return true;
+Status ListGraphs::find_alone(const Backend& backend, const Command& command,
+                              std::size_t free_bytes, bool* is_alone) const {
+  *is_alone = false;
+  if (command.kernel != nullptr) return plugin::ok();
+  const std::size_t bytes = pinned_bytes(command);
+  *is_alone = bytes > kMaxStagedBytes || bytes > free_bytes;
+  CuDevice first = Backend::kOfHost;
+  for (const sluice_argument& argument : {command.inputs[0], command.outputs[0]}) {
+    CuDevice device = Backend::kOfHost;
+    if (argument.binding >= 0) {
+      *is_alone = *is_alone || is_on_device_[static_cast<std::size_t>(argument.binding)];
+    } else if (Status status = backend.locate(argument.address, &device); !status.is_ok()) {
+      return status;
     }
+    if (device == Backend::kOfHost) continue;
+    *is_alone = *is_alone || (first != Backend::kOfHost && first != device);
+    first = device;
   }
-  const std::size_t bytes = pinned_bytes(copy);
-  return bytes > kMaxStagedBytes || bytes > free_bytes;
+  return plugin::ok();
 }
 
-void ListGraphs::divide(const CommandList& list) {
+Status ListGraphs::divide(const Backend& backend, const CommandList& list) {
   variants_.clear();
   parts_.clear();
   std::size_t free_bytes = kPinnedBytes;
@@ -167,7 +179,9 @@ void ListGraphs::divide(const CommandList& list) {
   is_of_kernels_.assign(static_cast<std::size_t>(list.num_bindings), false);
   for (std::size_t i = 0; i < list.commands.size(); ++i) {
     const Command& command = list.commands[i];
-    const bool is_alone = runs_alone(list, i, free_bytes);
+    bool is_alone = false;
+    Status found = find_alone(backend, command, free_bytes, &is_alone);
+    if (!found.is_ok()) return found;
     if (!is_alone) free_bytes -= pinned_bytes(command);
     if (is_alone || was_alone) parts_.push_back({i, i, false});
     parts_.back().end = i + 1;
@@ -182,6 +196,7 @@ void ListGraphs::divide(const CommandList& list) {
     }
   }
   has_graphs_ = std::ranges::any_of(parts_, [](const Part& part) { return part.is_graph; });
+  return plugin::ok();
 }
 
 std::vector<void*> ListGraphs::addresses_of(std::span<void* const> bindings) const {

@@ -1,8 +1,9 @@
 // Command lists as CUDA graphs: one launch instead of one per kernel.
 //
 // A list that a stream runs again with the same addresses is captured, part by part. A part ends
-// before and behind a copy that runs alone: a large one of the host (see host_copies.h), and one of
-// the caller's memory on the device, which may be elsewhere in each run.
+// before and behind a copy that runs alone: a large one of the host (see host_copies.h), one of the
+// caller's memory on the device, which may be elsewhere in each run, and one between two devices: a
+// graph belongs to one, and a copy without a link passes through the host.
 //
 //     list    copy  kernel  kernel  copy   large copy   kernel  kernel  kernel  copy
 //     parts   |--------- graph --------|   |- alone -|  |---------- graph ---------|
@@ -78,10 +79,11 @@ class ListGraphs {
     std::vector<std::unique_ptr<LaunchGraph>> graphs = {};  // by part, null for others; or empty
   };
 
-  void divide(const CommandList& list);
+  Status divide(const Backend& backend, const CommandList& list);
   Status find_on_device(const Backend& backend, const CommandList& list,
                         std::span<void* const> bindings, std::vector<bool>* on_device) const;
-  bool runs_alone(const CommandList& list, std::size_t command, std::size_t free_bytes) const;
+  Status find_alone(const Backend& backend, const plugin::detail::Command& command,
+                    std::size_t free_bytes, bool* is_alone) const;
   std::vector<void*> addresses_of(std::span<void* const> bindings) const;
   Variant& find(std::uint64_t stream, std::vector<void*> addresses);
   Status capture(Backend& backend, Stream& stream, const CommandList& list,

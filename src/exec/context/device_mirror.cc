@@ -48,12 +48,15 @@ sluice_argument DeviceMirror::argument(const plan::Place& place) const {
 }
 
 Result<std::int64_t> DeviceMirror::copy_in(const plan::Place& place, std::int64_t size_bytes,
-                                           backend::CommandList& list) {
+                                           backend::CommandList& list,
+                                           const DeviceMirror* giver) {
   if (is_fixed(place) || !present_.insert(place.operand).second || size_bytes == 0) {
     return std::int64_t{0};
   }
-  SLUICE_TRY(list.add_copy(backend::bound_argument(place.binding, place.offset_bytes),
-                           argument(place), size_bytes));
+  const sluice_argument source = giver != nullptr
+                                     ? giver->argument(place)
+                                     : backend::bound_argument(place.binding, place.offset_bytes);
+  SLUICE_TRY(list.add_copy(source, argument(place), size_bytes));
   return size_bytes;
 }
 

@@ -1,4 +1,4 @@
-// Host tensors of one recorded segment in the memory of a device that cannot reach the host's.
+// Tensors of one recorded segment in the memory of a device that cannot reach the host's.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,14 @@ namespace sluice::exec {
 /// Keeps the layout of the host: a binding's bytes that the segment uses become one region, in
 /// which offsets keep their distances. So tensors that share bytes of the arena one after the other
 /// share bytes of the device too. A tensor is copied in before the first kernel that reads it, and
-/// copied out behind the kernel that writes it if anything outside the segment reads it.
+/// copied out behind the kernel that writes it if anything outside the segment reads it. Segments of
+/// one plug-in's devices hand it over without the host.
 ///
 ///     host    | input |      arena      | output |
 ///                | copy in       ^ copy out
 ///     device  | input |  arena, used part  |
+///                            | copy in from its writer
+///     device          |  arena, used part  |
 ///
 /// Used by one thread while a command list is recorded; the memory must outlive the list.
 class DeviceMirror {
@@ -38,10 +41,11 @@ class DeviceMirror {
 
   /// Where kernels find the tensor. Requires: it was added; allocated.
   sluice_argument argument(const plan::Place& place) const;
-  /// Records the copy from the host unless the device has the tensor. Returns the bytes of the
-  /// copy. Requires: as `argument`.
+  /// Records the copy from the memory of `giver`, else from the host, unless the device has the
+  /// tensor. Returns the bytes of the copy. Requires: as `argument`, for the giver too, which
+  /// outlives the list.
   Result<std::int64_t> copy_in(const plan::Place& place, std::int64_t size_bytes,
-                               backend::CommandList& list);
+                               backend::CommandList& list, const DeviceMirror* giver = nullptr);
   /// Records the copy to the host. Returns its bytes. Requires: as `argument`.
   Result<std::int64_t> copy_out(const plan::Place& place, std::int64_t size_bytes,
                                 backend::CommandList& list) const;

@@ -77,6 +77,59 @@ TEST(DeviceMirror, EverySplitEqualsTheWholeModel) {
   }
 }
 
+int count_of(const std::string& text, std::string_view part) {
+  int count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(DeviceMirror, TensorsGoBetweenDevicesOfAPlugInWithoutTheHost) {
+  auto sim = sluice::testing::make_sim(R"({"devices": [{"count": 2, "host_memory": false}],
+                                           "links": [{"a": 0, "b": 1}]})");
+  ASSERT_TRUE(sim.is_ok()) << sim.status().to_string();
+  package::Executable executable = split(kDiamond, {1, 2, 1, 2});
+  executable.backends.emplace_back("sim:1");
+  LoadOptions options;
+  options.num_threads = 1;
+  const auto model = LoadedModel::load(std::move(executable), sim->registry, options);
+  ASSERT_TRUE(model.is_ok()) << model.status().to_string();
+  Context context = model->create_context().value();
+  const std::string before = sim->time->log();
+  Aligned<float> x({1, 1, 1, 1});
+  ASSERT_TRUE(context.set_input(0, f32_view(x, {4})).is_ok());
+  const Status status = context.run();
+  ASSERT_TRUE(status.is_ok()) << status.to_string();
+  EXPECT_THAT(floats(context.output(0)), ElementsAre(0, -2, -8, -12));
+  EXPECT_THAT(floats(context.output(1)), ElementsAre(2, -1, 4, -3));
+  const std::string log = sim->time->log().substr(before.size());
+  EXPECT_EQ(count_of(log, "to_device bytes"), 1) << "x\n" << log;
+  EXPECT_EQ(count_of(log, "to_host bytes"), 2) << "a and y are outputs\n" << log;
+  EXPECT_EQ(count_of(log, "way=link0-1 bytes"), 2) << "a for b, and d for y\n" << log;
+  EXPECT_EQ(count_of(log, "within bytes"), 2) << "a for d, and b for y\n" << log;
+  EXPECT_EQ(context.copied_bytes(), 7 * 16);
+}
+
+TEST(DeviceMirror, TensorThatTheHostReadsTooIsCopiedThereOnce) {
+  const sluice::testing::Sim sim = own_memory_machine();
+  package::Executable executable = split(kDiamond, {1, 2, 0, 0});
+  executable.backends.emplace_back("sim:1");
+  LoadOptions options;
+  options.num_threads = 1;
+  const auto model = LoadedModel::load(std::move(executable), sim.registry, options);
+  ASSERT_TRUE(model.is_ok()) << model.status().to_string();
+  Context context = model->create_context().value();
+  for (const float value : {1.0F, 2.0F}) {
+    Aligned<float> x({value, value, value, value});
+    ASSERT_TRUE(context.set_input(0, f32_view(x, {4})).is_ok());
+    const std::int64_t before = context.copied_bytes();
+    const Status status = context.run();
+    ASSERT_TRUE(status.is_ok()) << status.to_string();
+    const float up = value - 1;
+    EXPECT_THAT(floats(context.output(1)), ElementsAre(2 + up, -1 + up, 4 + up, -3 + up));
+    EXPECT_EQ(context.copied_bytes() - before, 4 * 16) << "x, a twice, b";
+  }
+}
+
 TEST(DeviceMirror, DynamicShapesAreCopiedInTheirSize) {
   const sluice::testing::Sim sim = own_memory_machine();
   const auto model = LoadedModel::load(split(kMirrored, {1, 0}), sim.registry, {});
@@ -126,15 +179,7 @@ TEST(DeviceMirror, CapturedTensorsAreCopiedOnceForAllIterations) {
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   Context context = model->create_context().value();
   const auto copies_to_device = [&] {
-    const std::string log = sim.time->log();
-    int count = 0;
-    for (std::size_t at = log.find("copy_start"); at != std::string::npos;
-         at = log.find("copy_start", at + 1)) {
-      const std::string line = log.substr(at, log.find('\n', at) - at);
-      count += line.find("to_device") != std::string::npos &&
-               line.find("bytes=4000") != std::string::npos;
-    }
-    return count;
+    return count_of(sim.time->log(), "to_device bytes=4000");
   };
   for (const float value : {1.0F, 2.0F}) {
     const int before = copies_to_device();

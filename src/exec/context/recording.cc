@@ -146,6 +146,9 @@ class Recorder {
     SLUICE_TRY(list.add_kernel(plan_.kernels[at - plan_.range.begin], inputs_, outputs_));
     ++work_counts.recorded_kernels;
     add_accesses(operation, task);
+    for (const ir::OperandId id : operation.outputs) {
+      if (const plan::Place* place = find_memory(id)) writers_[place->operand] = task;
+    }
     return has_mirror ? copy_out(at, task) : ok_status();
   }
 
@@ -187,9 +190,22 @@ class Recorder {
       const plan::Place* place = find_memory(id);
       if (place == nullptr) continue;
       const CopyList to = SLUICE_TRY(list_for_copy(*place, task));
-      *to.copied_bytes += SLUICE_TRY(lists_.mirrors[task]->copy_in(*place, bytes_of(id), *to.list));
+      const auto writer = writers_.find(place->operand);
+      const bool is_given = writer != writers_.end() && hands_over(writer->second, task);
+      *to.copied_bytes += SLUICE_TRY(lists_.mirrors[task]->copy_in(
+          *place, bytes_of(id), *to.list,
+          is_given ? lists_.mirrors[writer->second].get() : nullptr));
     }
     return ok_status();
+  }
+
+  /// Whether a task copies tensors of an earlier one from the memory of its device.
+  bool hands_over(std::size_t from, std::size_t to) const {
+    if (lists_.mirrors[from] == nullptr || lists_.mirrors[to] == nullptr) return false;
+    const backend::Group& giver = group_of(from);
+    const backend::Group& taker = group_of(to);
+    if (&giver.backend() != &taker.backend()) return false;
+    return giver.device() == taker.device() || giver.backend().copies_between_devices();
   }
 
   /// A list and the count of what it copies.
@@ -232,12 +248,13 @@ class Recorder {
     return ok_status();
   }
 
-  /// Whether the memory of `owner` is an output of the subgraph, or a step that is no kernel of the
-  /// task reads it. Views of the memory count as the memory.
+  /// Whether the memory of `owner` is an output of the subgraph, or a step reads it that is neither
+  /// a kernel of the task nor of one to which the task hands it over. Views of the memory count as
+  /// the memory.
   bool is_read_outside(ir::OperandId owner, std::size_t task) const {
     const auto is_outside = [&](std::size_t at) {
       if (at >= plan_.range.end || is_executor_step(at)) return true;
-      return has_kernel(at) && task_at(at) != task;
+      return has_kernel(at) && task_at(at) != task && !hands_over(task, task_at(at));
     };
     const auto readers = readers_.find(owner);
     return readers != readers_.end() && std::ranges::any_of(readers->second, is_outside);
@@ -459,6 +476,7 @@ class Recorder {
   std::vector<std::int32_t> task_of_step_;  ///< by step of the range; -1 without a kernel
   std::vector<std::optional<std::size_t>> capture_list_of_;    ///< by task
   std::map<ir::OperandId, std::vector<std::size_t>> readers_;  ///< see find_readers
+  std::map<ir::OperandId, std::size_t> writers_;  ///< by owner of memory: the last task so far
 };
 
 /// Outputs of the subgraph that kernels of the range write.

@@ -59,7 +59,7 @@ struct RecordedLists {
   std::vector<Entry> entries;  ///< by step of the range
   bool is_exchangeable = false;
   std::int64_t bytes = 0;         ///< of all lists and mirrors
-  std::int64_t copied_bytes = 0;  ///< that `tasks` copy between host and devices
+  std::int64_t copied_bytes = 0;  ///< that `tasks` copy to and from devices
 
   /// Whether runs of another plan can use the lists: they contain no sizes but those in kernels.
   bool serves(const RangePlan& other) const;

@@ -318,7 +318,8 @@ def check_confined(name: str, package: Path, feeds: Arrays, outputs: list[str], 
 
 
 def check_two_devices(model: Path, feeds: Arrays, folder: Path, report: Report) -> None:
-    """Branches in turn on two devices: each executor gives the whole model's outputs in every order of work."""
+    """Branches in turn on two devices, with and without a link: each executor gives the whole model's outputs in every
+    order of work."""
     expected = run_model(compile_model(model, folder / "whole.sluice", "reference"), feeds, ["y"])
     names = [name for i in range(6) for name in (f"product{i}", f"pair{i}")]
     rules = [text for i, name in enumerate(names) for text in ("--place", f"{name}=cuda-emulated:{i % 2}")]
@@ -326,12 +327,13 @@ def check_two_devices(model: Path, feeds: Arrays, folder: Path, report: Report) 
     package = compile_model(model, folder / "two.sluice", TARGETS, rules)
     for executor in ("linear", "dataflow", "parallel"):
         for seed in SEEDS:
-            os.environ["SLUICE_CUDA_EMULATED"] = f"devices=2,seed={seed}"
+            peers = "yes" if seed % 2 else "no"
+            os.environ["SLUICE_CUDA_EMULATED"] = f"devices=2,seed={seed},peers={peers}"
 
             def error() -> float:
                 actual = run_model(package, feeds, ["y"], ("--executor", executor))
                 return relative_error(actual["y"], expected["y"])
-            report.case(f"two devices, {executor}, seed {seed}", error)
+            report.case(f"two devices, {executor}, seed {seed}, peers {peers}", error)
 
 
 def main() -> int:

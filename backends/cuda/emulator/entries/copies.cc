@@ -104,9 +104,23 @@ CuResult copy_on_device(Machine& machine, const std::shared_ptr<Stream>& stream,
   return submit(machine, stream, {.run = std::move(copy)});
 }
 
+/// The device whose memory is at an address; null for pinned memory of the host.
+const Device* owner_of(Machine& machine, CuDevicePointer address) {
+  const auto allocation = machine.memory.find(address);
+  return allocation == nullptr ? nullptr : machine.find_device(allocation->device);
+}
+
 CuResult memcpy_dtod_async(CuDevicePointer target, CuDevicePointer source, std::size_t bytes,
                            CuStream stream) {
   return call_in_context([&](Machine& machine, Context& context, Scheduler::Lock&) {
+    const Device* const to = owner_of(machine, target);
+    const Device* const from = owner_of(machine, source);
+    if (to != nullptr && from != nullptr && to != from) {
+      return explain(CuResult::kInvalidValue,
+                     "cuMemcpyDtoDAsync: from device " + std::to_string(from->ordinal) +
+                         " to device " + std::to_string(to->ordinal) +
+                         "; cuMemcpyPeerAsync copies between devices");
+    }
     return copy_on_device(machine, find_stream(machine, context, stream), target, source, bytes,
                           "cuMemcpyDtoDAsync");
   });
@@ -115,8 +129,18 @@ CuResult memcpy_dtod_async(CuDevicePointer target, CuDevicePointer source, std::
 CuResult memcpy_peer_async(CuDevicePointer target, CuContext target_context, CuDevicePointer source,
                            CuContext source_context, std::size_t bytes, CuStream stream) {
   return call_in_context([&](Machine& machine, Context& context, Scheduler::Lock&) {
-    for (const CuContext named : {target_context, source_context}) {
-      if (machine.contexts.find(named) == nullptr) return CuResult::kInvalidContext;
+    for (const auto& [address, named] :
+         {std::pair(target, target_context), std::pair(source, source_context)}) {
+      const auto found = machine.contexts.find(named);
+      if (found == nullptr) return CuResult::kInvalidContext;
+      // The stream may be of a third device.
+      if (!found->device->error.is_none()) return explain(found->device->error);
+      const Device* const owner = owner_of(machine, address);
+      if (owner == nullptr || owner == found->device) continue;
+      return explain(CuResult::kInvalidValue,
+                     "cuMemcpyPeerAsync: " + address_text(address) + " is memory of device " +
+                         std::to_string(owner->ordinal) + ", its context is of device " +
+                         std::to_string(found->device->ordinal));
     }
     return copy_on_device(machine, find_stream(machine, context, stream), target, source, bytes,
                           "cuMemcpyPeerAsync");

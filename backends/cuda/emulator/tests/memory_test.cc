@@ -214,6 +214,28 @@ TEST_F(PeersTest, CopyBetweenDevicesNeedsNoAccess) {
   EXPECT_EQ(read_int(mine), 1);
 }
 
+TEST_F(PeersTest, CopyBetweenDevicesNamesTheContextsOfItsMemory) {
+  start_two();
+  const CuDevicePointer mine = make_int(0);
+  EXPECT_EQ(cu_.memcpy_peer_async(mine, other_, number_, other_, 4, nullptr),
+            CuResult::kInvalidValue);
+  EXPECT_THAT(cu_.explain(), HasSubstr("is memory of device 0, its context is of device 1"));
+  EXPECT_EQ(cu_.memcpy_dtod_async(mine, number_, 4, nullptr), CuResult::kInvalidValue);
+  EXPECT_THAT(cu_.explain(), HasSubstr("from device 1 to device 0; cuMemcpyPeerAsync copies"));
+}
+
+TEST_F(PeersTest, CopyFromADeviceThatFailedTellsItsError) {
+  start_two();
+  const CuDevicePointer mine = make_int(0);
+  ASSERT_EQ(cu_.ctx_set_current(other_), CuResult::kSuccess);
+  EXPECT_EQ(launch("add", {16, 1}, nullptr), CuResult::kSuccess);
+  EXPECT_EQ(cu_.ctx_synchronize(), CuResult::kIllegalAddress);
+  ASSERT_EQ(cu_.ctx_set_current(context_), CuResult::kSuccess);
+  EXPECT_EQ(cu_.memcpy_peer_async(mine, context_, number_, other_, 4, nullptr),
+            CuResult::kIllegalAddress);
+  EXPECT_EQ(read_int(mine), 0);
+}
+
 TEST_F(PeersTest, ErrorOfOneDeviceLeavesTheOther) {
   start_two();
   EXPECT_EQ(launch("add", {16, 1}, nullptr), CuResult::kSuccess);

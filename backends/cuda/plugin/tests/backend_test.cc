@@ -18,19 +18,21 @@ using ::testing::HasSubstr;
 class BackendTest : public ::testing::Test {
  protected:
   void start(std::uint64_t seed = 1, std::int64_t memory_bytes = 1 << 20,
-             std::size_t num_devices = 1) {
+             std::size_t num_devices = 1, bool has_peer_access = true) {
     streams_.clear();
     backend_.reset();
     emulator::Description description;
     description.seed = seed;
     description.devices[0].memory_bytes = memory_bytes;
     description.devices.resize(num_devices, description.devices[0]);
+    description.has_peer_access = has_peer_access;
     std::unique_ptr<emulator::EmulatedDriver> emulated;
     ASSERT_EQ(emulator::EmulatedDriver::start(description, nullptr, &emulated).text, "");
     Driver driver = {emulated->table(), true, Confine::kNothing, nullptr};
     driver.owner = std::move(emulated);
     ASSERT_EQ(Backend::create(std::move(driver), "", &backend_).text, "");
     group_ = {backend_.get(), 0, {}, nullptr};
+    other_group_ = {backend_.get(), 1, {}, nullptr};
   }
   ~BackendTest() override { streams_.clear(); }
 
@@ -40,15 +42,16 @@ class BackendTest : public ::testing::Test {
       delete stream;
     }
   };
-  Stream& make_stream() {
+  Stream& make_stream() { return make_stream(group_); }
+  Stream& make_stream(Group& group) {
     std::unique_ptr<Stream> made;
-    EXPECT_EQ(backend_->make_stream(group_, &made).text, "");
+    EXPECT_EQ(backend_->make_stream(group, &made).text, "");
     streams_.emplace_back(made.release());
     return *streams_.back();
   }
-  void* allocate(std::int64_t bytes) {
+  void* allocate(std::int64_t bytes, int device = 0) {
     void* address = nullptr;
-    EXPECT_EQ(backend_->allocate(0, bytes, &address).text, "");
+    EXPECT_EQ(backend_->allocate(device, bytes, &address).text, "");
     return address;
   }
   /// Copies in a list of its own.
@@ -59,6 +62,16 @@ class BackendTest : public ::testing::Test {
     EXPECT_TRUE(plugin::detail::record_copy(list, source, target, bytes).is_ok());
     EXPECT_TRUE(plugin::detail::finish_list(list).is_ok());
     return backend_->submit(stream, list, {});
+  }
+  /// What the driver says to a second wish of device 1 for access to memory of device 0.
+  CuResult ask_for_access() {
+    const DriverTable& cu = backend_->driver().table;
+    CuContext context = nullptr;
+    EXPECT_EQ(cu.device_primary_ctx_retain(&context, 0), CuResult::kSuccess);
+    EXPECT_TRUE(backend_->enter(1).is_ok());
+    const CuResult result = cu.ctx_enable_peer_access(context, 0);
+    EXPECT_EQ(cu.device_primary_ctx_release(0), CuResult::kSuccess);
+    return result;
   }
   static sluice_stream* handle(Stream& stream) { return reinterpret_cast<sluice_stream*>(&stream); }
 
@@ -86,7 +99,8 @@ class BackendTest : public ::testing::Test {
   }
 
   std::unique_ptr<Backend> backend_;
-  Group group_;
+  Group group_;        // of device 0
+  Group other_group_;  // of device 1
   std::vector<std::unique_ptr<Stream, StreamEnd>> streams_;
 };
 
@@ -131,6 +145,62 @@ TEST_F(BackendTest, MemoryOfOthersOnTheDeviceIsCopiedThere) {
   EXPECT_TRUE(copy(stream, own, &received, 8).is_ok());
   EXPECT_EQ(backend_->wait(stream, -1).text, "");
   EXPECT_EQ(sent, received);
+}
+
+TEST_F(BackendTest, BytesGoFromDeviceToDeviceWithAndWithoutALink) {
+  for (const bool has_link : {true, false}) {
+    start(1, 1 << 20, 2, has_link);
+    Stream& stream = make_stream(other_group_);
+    const std::uint64_t sent = 123;
+    std::uint64_t received[2] = {};
+    void* const there = allocate(8, 0);
+    void* const here = allocate(8, 1);
+    void* const back = allocate(8, 0);
+    EXPECT_TRUE(copy(stream, const_cast<std::uint64_t*>(&sent), there, 8).is_ok());
+    EXPECT_TRUE(copy(stream, there, here, 8).is_ok());
+    EXPECT_TRUE(copy(stream, here, back, 8).is_ok());
+    EXPECT_TRUE(copy(stream, here, &received[0], 8).is_ok());
+    EXPECT_TRUE(copy(stream, back, &received[1], 8).is_ok());
+    EXPECT_EQ(backend_->wait(stream, -1).text, "");
+    EXPECT_THAT(received, ::testing::Each(sent));
+    EXPECT_EQ(ask_for_access(), has_link ? CuResult::kPeerAccessAlreadyEnabled
+                                         : CuResult::kPeerAccessUnsupported);
+  }
+}
+
+TEST_F(BackendTest, DevicesGetAccessWithTheirFirstCopyOnly) {
+  start(1, 1 << 20, 2);
+  Stream& stream = make_stream(other_group_);
+  int value = 7;
+  EXPECT_TRUE(copy(stream, &value, allocate(4, 1), 4).is_ok());
+  EXPECT_EQ(backend_->wait(stream, -1).text, "");
+  EXPECT_EQ(ask_for_access(), CuResult::kSuccess);
+}
+
+TEST_F(BackendTest, CopyFromALostDeviceNamesBothAndTheOtherGoesOn) {
+  start(1, 1 << 20, 2);
+  Stream& first = make_stream();
+  Stream& second = make_stream(other_group_);
+  void* const there = allocate(8, 0);
+  void* const here = allocate(8, 1);
+  const std::uint64_t sent = 123;
+  std::uint64_t received = 0;
+  const DriverTable& cu = backend_->driver().table;
+  EXPECT_TRUE(backend_->enter(0).is_ok());
+  void* const gone = allocate(64, 0);
+  EXPECT_EQ(cu.memset_d8_async(reinterpret_cast<CuDevicePointer>(gone), 0, 64, first.handle),
+            CuResult::kSuccess);
+  backend_->release(0, gone);  // before the fill has run
+  EXPECT_EQ(backend_->wait(first, -1).code, SLUICE_UNAVAILABLE);
+  EXPECT_TRUE(copy(second, there, here, 8).is_ok());
+  const Status status = backend_->wait(second, -1);
+  EXPECT_EQ(status.code, SLUICE_UNAVAILABLE);
+  EXPECT_THAT(status.text, HasSubstr("copying 8 bytes from device 0 to device 1"));
+  EXPECT_THAT(status.text, HasSubstr("start it anew"));
+  EXPECT_TRUE(copy(second, const_cast<std::uint64_t*>(&sent), here, 8).is_ok());
+  EXPECT_TRUE(copy(second, here, &received, 8).is_ok());
+  EXPECT_EQ(backend_->wait(second, -1).text, "");
+  EXPECT_EQ(received, sent);
 }
 
 TEST_F(BackendTest, MemoryIsTheDevicesFromItsFirstToItsLastByte) {

@@ -110,6 +110,32 @@ TEST_F(GraphsTest, CallersMemoryOnTheDeviceMayBeElsewhereInEachRun) {
   EXPECT_EQ(num_captured(), 2);
 }
 
+TEST_F(GraphsTest, CopyFromAnotherDeviceRunsBesideTheGraph) {
+  start({.num_devices = 2});
+  Stream& first = make_stream();
+  Stream& second = make_stream(make_group({}, 1));
+  void* const there = allocate();
+  void* const here = allocate(kBytes, 1);
+  const Kernel& kernel = make_add(1);
+  CommandList& fill = make_list();
+  copy(fill, bound(0), fixed(there));
+  finish(fill);
+  CommandList& list = make_list();
+  copy(list, fixed(there), fixed(here));
+  for (int i = 0; i < 3; ++i) add(list, kernel, fixed(here), fixed(here), fixed(here));
+  copy(list, fixed(here), bound(0));
+  finish(list);
+  for (int i = 0; i < 4; ++i) {
+    std::vector<float> x(kCount, static_cast<float>(i));
+    std::vector<float> y(kCount);
+    EXPECT_EQ(run(first, fill, {x.data()}).text, "");
+    EXPECT_EQ(run(second, list, {y.data()}).text, "");
+    EXPECT_THAT(y, Each(8 * x[0]));
+  }
+  EXPECT_EQ(num_captured(), 1);
+  EXPECT_EQ(backend_->graph_counts().num_refused, 0);
+}
+
 TEST_F(GraphsTest, EachStreamHasItsOwn) {
   Group& group = make_group();
   Stream& one = make_stream(group);
