@@ -127,10 +127,29 @@ Status Backend::load(std::int32_t device, const std::string& text, const sluice_
       attribute(kComputeCapabilityMajor, device) * 10 + attribute(kComputeCapabilityMinor, device);
   const std::span images(code->images, static_cast<std::size_t>(code->num_images));
   const sluice_code_image* const image = choose_image(images, capability, driver_.is_emulated);
-  if (image == nullptr) return store_.load(device, text, kernel);
-  const std::string bytes(static_cast<const char*>(image->data),
-                          static_cast<std::size_t>(image->size_bytes));
-  return store_.load_image(device, bytes, kernel);
+  std::string fit;
+  if (!driver_.is_emulated) fit = describe_fit(images, image, device, capability);
+  Status status =
+      image == nullptr
+          ? store_.load(device, text, kernel)
+          : store_.load_image(device, {static_cast<const char*>(image->data),
+                                       static_cast<std::size_t>(image->size_bytes)},
+                              kernel);
+  if (fit.empty()) return status;
+  if (status.is_ok()) {
+    tell_fit(device, fit);
+  } else if (status.code == SLUICE_UNIMPLEMENTED || status.code == SLUICE_UNAVAILABLE) {
+    status.text += "; " + fit;
+  }
+  return status;
+}
+
+void Backend::tell_fit(std::int32_t device, const std::string& fit) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!told_.insert(device).second) return;
+  }
+  std::fprintf(stderr, "sluice: %s\n", fit.c_str());
 }
 
 Status Backend::make_kernel(std::int32_t device, const sluice_op& op,

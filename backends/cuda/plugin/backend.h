@@ -141,6 +141,8 @@ class Backend {
   Status retain_all();
   Status load(std::int32_t device, const std::string& text, const sluice_kernel_code* code,
               std::shared_ptr<const LoadedKernel>* kernel);
+  /// Says on standard error that a package has no machine code for a device; once for each.
+  void tell_fit(std::int32_t device, const std::string& fit);
   /// False where no library computes the operation and its tail cannot be compiled.
   /// False too for `code` that a person edited. Requires: kernel.source is the generated one.
   bool use_library(std::int32_t device, const sluice_op& op, const sluice_kernel_code* code,
@@ -188,6 +190,7 @@ class Backend {
   };
   std::map<std::uintptr_t, Allocation> allocations_;  // by address
   std::set<std::pair<CuDevice, CuDevice>> reached_;   // see reach_peer
+  std::set<std::int32_t> told_;                       // see tell_fit
 };
 
 }  // namespace sluice::cuda

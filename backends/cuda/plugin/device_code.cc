@@ -13,6 +13,8 @@ constexpr std::size_t kMaxKept = 4096;
 // The latest PTX that the emulator was tried with; later compilers may use instructions it lacks.
 constexpr int kMaxEmulated = 90;
 
+bool is_ptx(std::string_view target) { return target.starts_with("compute_"); }
+
 }  // namespace
 
 Status check_call(const Driver& driver, CuResult result, std::string_view what) {
@@ -31,7 +33,6 @@ const sluice_code_image* choose_image(std::span<const sluice_code_image> images,
   int best_rank = -1;
   for (const sluice_code_image& image : images) {
     const std::string_view target = image.target;
-    const bool is_ptx = target.starts_with("compute_");
     int number = 0;
     const char* const first = target.data() + std::min(target.find('_') + 1, target.size());
     const auto [end, error] = std::from_chars(first, target.data() + target.size(), number);
@@ -39,12 +40,29 @@ const sluice_code_image* choose_image(std::span<const sluice_code_image> images,
     const bool is_exact = number == capability;
     const bool is_plain = error == std::errc() && end == target.data() + target.size();
     const bool runs =
-        is_exact || (is_plain && number < capability && (is_ptx || number / 10 == capability / 10));
-    if (!runs || (is_emulated && !is_ptx)) continue;
-    const int rank = number + (is_ptx ? 0 : 1000);
+        is_exact ||
+        (is_plain && number < capability && (is_ptx(target) || number / 10 == capability / 10));
+    if (!runs || (is_emulated && !is_ptx(target))) continue;
+    const int rank = number + (is_ptx(target) ? 0 : 1000);
     if (rank > best_rank) std::tie(best, best_rank) = std::pair(&image, rank);
   }
   return best;
+}
+
+std::string describe_fit(std::span<const sluice_code_image> images, const sluice_code_image* chosen,
+                         CuDevice device, int capability) {
+  if (chosen != nullptr && !is_ptx(chosen->target)) return "";
+  std::string names;
+  for (const sluice_code_image& image : images) {
+    if (!is_ptx(image.target)) names += (names.empty() ? "" : ", ") + std::string(image.target);
+  }
+  const std::string own = "sm_" + std::to_string(capability);
+  const std::string way = chosen != nullptr
+                              ? "the driver translates PTX (" + std::string(chosen->target) + ")"
+                              : "its kernels are compiled at the load";
+  return "the package has " + (names.empty() ? "no machine code" : "machine code for " + names) +
+         ", device " + std::to_string(device) + " is of " + own + ": " + way +
+         "; compile the model with --arch " + own;
 }
 
 bool depends_on_architecture(std::string_view text) {

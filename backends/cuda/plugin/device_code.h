@@ -71,6 +71,13 @@ std::string choose_target(int capability, std::span<const int> architectures, bo
 const sluice_code_image* choose_image(std::span<const sluice_code_image> images, int capability,
                                       bool is_emulated);
 
+/// Which of the images the device runs at once, or how it comes by code else, and what to do:
+///   the package has machine code for sm_120, device 0 is of sm_90: the driver translates PTX
+///   (compute_75); compile the model with --arch sm_90
+/// "" if `chosen`, the result of choose_image, is machine code.
+std::string describe_fit(std::span<const sluice_code_image> images, const sluice_code_image* chosen,
+                         CuDevice device, int capability);
+
 /// Compiles and loads kernels; equal texts are compiled and loaded once while one is in use. Safe
 /// from several threads.
 class KernelStore {

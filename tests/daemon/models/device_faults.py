@@ -20,15 +20,16 @@ DRIVER = BUILD / "lib/libsluice_cuda_emulated_libcuda.so"
 FOR_GPU = ("--shape", "N=1", "--backend", "cuda", "--arch", "sm_120")
 
 
-def packages(folder: Path) -> tuple[Path, Path]:
-    """The digits, and the same with a kernel that writes elsewhere when it meets large numbers."""
+def packages(folder: Path, fault: str = "x0[0] > 1e4f || x0[0] < -1e4f") -> tuple[Path, Path]:
+    """The digits, and the same with a kernel that writes elsewhere where `fault` holds: when it meets large numbers."""
+    folder.mkdir(exist_ok=True)
     sound, faulty, kernels = folder / "digits.sluice", folder / "faulty.sluice", folder / "kernels"
     Sluice().text("compile", str(DIGITS), "-o", str(sound), *FOR_GPU, "--emit", f"cuda={kernels}")
     source = next(kernels.glob("Softmax*.cu"))
     begin = "sluice_kernel(const float* x0, float* y) {"
     text = source.read_text()
     assert begin in text, text
-    source.write_text(text.replace(begin, f"{begin}\n  if (x0[0] > 1e4f || x0[0] < -1e4f) y += 1 << 24;"))
+    source.write_text(text.replace(begin, f"{begin}\n  if ({fault}) y += 1 << 24;"))
     Sluice().text("compile", str(DIGITS), "-o", str(faulty), *FOR_GPU, "--code", str(kernels))
     (folder / "large.json").write_text(json.dumps({"type": "f32", "shape": [1, 1, 8, 8], "data": [1e8] * 64}))
     return sound, faulty
@@ -72,6 +73,46 @@ def a_worker_ends_with_its_gpu_and_is_replaced(folder: Path) -> None:
         assert after["faulty"]["worker_process"] != before["faulty"]["worker_process"], after
 
 
+def a_fault_while_a_model_is_warmed_up_costs_its_worker_alone(folder: Path) -> None:
+    """Models of the repository have a first request before the daemon serves them."""
+    packages(folder / "models", "x0[0] == x0[0]")
+    with Daemon(folder / "d", "--repository", str(folder / "models"), "--isolation", "process", is_simulated=False,
+                environment=machine(folder)) as daemon:
+        sluice = at(daemon)
+        eventually(lambda: "probabilities" in sluice.run("infer", "digits", "--input", "image=zeros").stdout, why=daemon.said)
+        eventually(lambda: workers(sluice)["faulty"]["num_worker_restarts"] > 0, why=daemon.said)
+        same(workers(sluice)["digits"]["num_worker_restarts"], 0)
+        holds(daemon.said(), "CUDA_ERROR_ILLEGAL_ADDRESS")
+
+
+def gpus(sluice: Sluice) -> list[int]:
+    return [number for number, one in enumerate(sluice.json("capacity")["devices"]) if one["kind"] == "gpu"]
+
+
+def a_fault_in_the_daemon_leaves_the_other_gpu_and_says_what_helps(folder: Path) -> None:
+    sound, faulty = packages(folder)
+    with Daemon(folder / "d", is_simulated=False, environment=machine(folder)) as daemon:
+        sluice = at(daemon)
+        first, second = (str(sluice.json("groups", "--create", "2", "--device", str(gpu))["group"]) for gpu in gpus(sluice))
+        sluice.text("load", str(faulty), "--group", first)
+        sluice.text("load", str(sound), "--group", second)
+        expected = sluice.text("infer", "digits", "--input", "image=zeros")
+        anew = "this process reaches the device no more, start it anew"
+        holds(sluice.refusal("infer", "faulty", "--input", f"image={folder / 'large.json'}"), anew)
+        holds(sluice.refusal("infer", "faulty", "--input", "image=zeros"), "out of service since its device failed")
+        same(sluice.text("infer", "digits", "--input", "image=zeros"), expected)
+        sluice.text("reset", "faulty")
+        started = sluice.run("start", "faulty")
+        if started.returncode == 0:  # with what the device had before
+            started = sluice.run("infer", "faulty", "--input", "image=zeros")
+        holds(started.stderr, anew)
+        late = sluice.run("load", str(sound), "--group", first, "--name", "late")
+        if late.returncode == 0:
+            late = sluice.run("infer", "late", "--input", "image=zeros")
+        holds(late.stderr, anew)
+        same(sluice.text("infer", "digits", "--input", "image=zeros"), expected)
+
+
 def a_process_learns_that_it_must_start_anew(folder: Path) -> None:
     _, faulty = packages(folder)
     sluice = Sluice(environment=machine(folder))
@@ -95,5 +136,6 @@ if __name__ == "__main__":
     if lacks_a_compiler():
         print("skipped: no compiler for CUDA")
         sys.exit(77)
-    sys.exit(prove([a_worker_ends_with_its_gpu_and_is_replaced, a_process_learns_that_it_must_start_anew,
-                    a_device_without_a_reset_says_what_helps]))
+    sys.exit(prove([a_worker_ends_with_its_gpu_and_is_replaced, a_fault_while_a_model_is_warmed_up_costs_its_worker_alone,
+                    a_fault_in_the_daemon_leaves_the_other_gpu_and_says_what_helps,
+                    a_process_learns_that_it_must_start_anew, a_device_without_a_reset_says_what_helps]))

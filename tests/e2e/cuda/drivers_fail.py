@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -38,19 +39,15 @@ def error_of(*arguments: str | Path) -> str:
     return ""
 
 
-def run_with_driver(folder: Path, driver: Path, **variables: str) -> str:
-    """The error of a run on the backend `cuda`, with a driver of ours. The package has code for a GPU of another
-    architecture, and PTX."""
+def run_with_driver(folder: Path, driver: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A run on the backend `cuda` with a driver of ours. The package has code for a GPU of another architecture, and
+    PTX."""
     package = folder / "model.sluice"
     run_command("compile", model(folder, operator="Exp"), "-o", package, "--backend", "cuda", "--arch", "sm_120")
     (folder / "libcuda.so.1").symlink_to(driver)
-    before = dict(os.environ)
-    os.environ.update({"LD_LIBRARY_PATH": str(folder), **variables})
-    try:
-        return error_of("run", package, "--input", "x=random")
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(folder), **variables}
+    return subprocess.run([binary(), "run", package, "--input", "x=random"], env=environment, capture_output=True,
+                          text=True)
 
 
 def lacking(text: str, *parts: str) -> str:
@@ -60,22 +57,26 @@ def lacking(text: str, *parts: str) -> str:
 
 def missing_driver_is_named_with_the_remedy(folder: Path) -> str:
     (folder / "empty").touch()
-    return lacking(run_with_driver(folder, folder / "empty"), "no CUDA driver", "libcuda.so.1", "install NVIDIA's driver")
+    return lacking(run_with_driver(folder, folder / "empty").stderr, "no CUDA driver", "libcuda.so.1", "install NVIDIA's driver")
 
 
 def old_driver_is_named_with_the_remedy(folder: Path) -> str:
-    error = run_with_driver(folder, LIBRARIES / "libsluice_cuda_fake_libcuda.so", SLUICE_FAKE_CUDA_VERSION="11040")
-    return lacking(error, "supports CUDA 11.4", "needs 12.5 or later", "install an NVIDIA driver")
+    ran = run_with_driver(folder, LIBRARIES / "libsluice_cuda_fake_libcuda.so", SLUICE_FAKE_CUDA_VERSION="11040")
+    return lacking(ran.stderr, "supports CUDA 11.4", "needs 12.5 or later", "install an NVIDIA driver")
 
 
 def driver_without_a_gpu_is_named(folder: Path) -> str:
-    error = run_with_driver(folder, LIBRARIES / "libsluice_cuda_fake_libcuda.so")
-    return lacking(error, 'backend "cuda"', "there is no GPU")
+    ran = run_with_driver(folder, LIBRARIES / "libsluice_cuda_fake_libcuda.so")
+    return lacking(ran.stderr, 'backend "cuda"', "there is no GPU")
 
 
-def package_for_another_gpu_runs_by_its_ptx(folder: Path) -> str:
+def package_for_another_gpu_runs_by_its_ptx_and_says_so(folder: Path) -> str:
     machine = {"SLUICE_CUDA_EMULATED": "capability=9.0"}
-    return run_with_driver(folder, LIBRARIES / "libsluice_cuda_emulated_libcuda.so", **machine)
+    ran = run_with_driver(folder, LIBRARIES / "libsluice_cuda_emulated_libcuda.so", **machine)
+    if ran.returncode:
+        return ran.stderr
+    return lacking(ran.stderr, "sluice: the package has machine code for sm_120, device 0 is of sm_90",
+                   "the driver translates PTX (compute_75)", "compile the model with --arch sm_90")
 
 
 def operator_without_a_kernel_names_node_and_remedy(folder: Path) -> str:
@@ -91,7 +92,7 @@ def operator_without_a_kernel_names_node_and_remedy(folder: Path) -> str:
 
 
 CASES = (missing_driver_is_named_with_the_remedy, old_driver_is_named_with_the_remedy, driver_without_a_gpu_is_named,
-         package_for_another_gpu_runs_by_its_ptx, operator_without_a_kernel_names_node_and_remedy)
+         package_for_another_gpu_runs_by_its_ptx_and_says_so, operator_without_a_kernel_names_node_and_remedy)
 
 
 if __name__ == "__main__":

@@ -75,9 +75,12 @@ def compiles_for_gpus_without_one(folder: Path) -> str:
     package = folder / "gpu.sluice"
     run_command("compile", model, "-o", package, "--backend", "cuda", "--arch", "sm_75,sm_90", "--emit",
                 f"cuda={kernels}")
-    backends = {entry["backend"] for entry in json.loads(run_command("inspect", package, "--json"))["operations"]}
+    inspected = json.loads(run_command("inspect", package, "--json"))
+    backends = {entry["backend"] for entry in inspected["operations"]}
     if backends - {"-"} != {"cuda"}:
         return f"backends are {backends}"
+    if not {"compute_75", "sm_75", "sm_90"} <= set(inspected["targets"]):
+        return f"targets are {inspected['targets']}"
     schedule = json.loads((kernels / "schedule.json").read_text())
     names = {kernel["name"] for kernel in schedule["kernels"]}
     stored = {tensor["name"] for tensor in schedule["storage"]}

@@ -102,12 +102,12 @@ void print_sources(const ir::Graph& graph) {
 }
 
 /// Targets of compiled kernels.
-std::string targets_text(const package::Executable& executable) {
+std::set<std::string> targets_of(const package::Executable& executable) {
   std::set<std::string> targets;
   for (const package::OperationCode& entry : executable.code) {
     for (const auto& image : entry.code.images) targets.insert(image.target);
   }
-  return fmt::format("{}", fmt::join(targets, ", "));
+  return targets;
 }
 
 /// Whether waiting requests may be joined (--batch-rows), or what mixes their rows.
@@ -173,6 +173,7 @@ class InspectCommand : public Command {
                            {"ways", nlohmann::json::array()},
                            {"sections", nlohmann::json::array()},
                            {"segments", nlohmann::json::array()},
+                           {"targets", targets_of(executable)},
                            {"facts", executable.graph.metadata},
                            {"constant_bytes", constant_bytes(executable.graph)},
                            {"arena_bytes", nullptr},
@@ -233,8 +234,9 @@ class InspectCommand : public Command {
     } else {
       fmt::print("arena      planned per shape: some dimensions are only known at run time\n");
     }
-    const std::string targets = targets_text(executable);
-    if (!targets.empty()) fmt::print("kernels    {} for {}\n", executable.code.size(), targets);
+    if (const std::set<std::string> targets = targets_of(executable); !targets.empty()) {
+      fmt::print("kernels    {} for {}\n", executable.code.size(), fmt::join(targets, ", "));
+    }
     const auto parts = sections();
     if (!parts.empty()) fmt::print("\n{:<10} {:>12} {:>12}\n", "section", "offset", "bytes");
     for (const package::SectionInfo& section : parts) {
