@@ -129,12 +129,12 @@ Status Backend::load(std::int32_t device, const std::string& text, const sluice_
   const sluice_code_image* const image = choose_image(images, capability, driver_.is_emulated);
   std::string fit;
   if (!driver_.is_emulated) fit = describe_fit(images, image, device, capability);
-  Status status =
-      image == nullptr
-          ? store_.load(device, text, kernel)
-          : store_.load_image(device, {static_cast<const char*>(image->data),
-                                       static_cast<std::size_t>(image->size_bytes)},
-                              kernel);
+  Status status = image == nullptr
+                      ? store_.load(device, text, kernel)
+                      : store_.load_image(device,
+                                          {static_cast<const char*>(image->data),
+                                           static_cast<std::size_t>(image->size_bytes)},
+                                          kernel);
   if (fit.empty()) return status;
   if (status.is_ok()) {
     tell_fit(device, fit);

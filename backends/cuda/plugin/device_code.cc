@@ -39,9 +39,8 @@ const sluice_code_image* choose_image(std::span<const sluice_code_image> images,
     // Code for `sm_90a` runs on 9.0 alone.
     const bool is_exact = number == capability;
     const bool is_plain = error == std::errc() && end == target.data() + target.size();
-    const bool runs =
-        is_exact ||
-        (is_plain && number < capability && (is_ptx(target) || number / 10 == capability / 10));
+    const bool runs = is_exact || (is_plain && number < capability &&
+                                   (is_ptx(target) || number / 10 == capability / 10));
     if (!runs || (is_emulated && !is_ptx(target))) continue;
     const int rank = number + (is_ptx(target) ? 0 : 1000);
     if (rank > best_rank) std::tie(best, best_rank) = std::pair(&image, rank);

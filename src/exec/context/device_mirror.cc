@@ -48,8 +48,7 @@ sluice_argument DeviceMirror::argument(const plan::Place& place) const {
 }
 
 Result<std::int64_t> DeviceMirror::copy_in(const plan::Place& place, std::int64_t size_bytes,
-                                           backend::CommandList& list,
-                                           const DeviceMirror* giver) {
+                                           backend::CommandList& list, const DeviceMirror* giver) {
   if (is_fixed(place) || !present_.insert(place.operand).second || size_bytes == 0) {
     return std::int64_t{0};
   }

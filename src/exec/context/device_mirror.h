@@ -15,8 +15,8 @@ namespace sluice::exec {
 /// Keeps the layout of the host: a binding's bytes that the segment uses become one region, in
 /// which offsets keep their distances. So tensors that share bytes of the arena one after the other
 /// share bytes of the device too. A tensor is copied in before the first kernel that reads it, and
-/// copied out behind the kernel that writes it if anything outside the segment reads it. Segments of
-/// one plug-in's devices hand it over without the host.
+/// copied out behind the kernel that writes it if anything outside the segment reads it. Segments
+/// of one plug-in's devices hand it over without the host.
 ///
 ///     host    | input |      arena      | output |
 ///                | copy in       ^ copy out

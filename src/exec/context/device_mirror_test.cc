@@ -178,9 +178,7 @@ TEST(DeviceMirror, CapturedTensorsAreCopiedOnceForAllIterations) {
   const auto model = LoadedModel::load(std::move(executable), sim.registry, {});
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   Context context = model->create_context().value();
-  const auto copies_to_device = [&] {
-    return count_of(sim.time->log(), "to_device bytes=4000");
-  };
+  const auto copies_to_device = [&] { return count_of(sim.time->log(), "to_device bytes=4000"); };
   for (const float value : {1.0F, 2.0F}) {
     const int before = copies_to_device();
     const std::int64_t bytes_before = context.copied_bytes();

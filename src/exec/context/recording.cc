@@ -192,9 +192,9 @@ class Recorder {
       const CopyList to = SLUICE_TRY(list_for_copy(*place, task));
       const auto writer = writers_.find(place->operand);
       const bool is_given = writer != writers_.end() && hands_over(writer->second, task);
-      *to.copied_bytes += SLUICE_TRY(lists_.mirrors[task]->copy_in(
-          *place, bytes_of(id), *to.list,
-          is_given ? lists_.mirrors[writer->second].get() : nullptr));
+      *to.copied_bytes += SLUICE_TRY(
+          lists_.mirrors[task]->copy_in(*place, bytes_of(id), *to.list,
+                                        is_given ? lists_.mirrors[writer->second].get() : nullptr));
     }
     return ok_status();
   }

@@ -116,10 +116,10 @@ CuResult memcpy_dtod_async(CuDevicePointer target, CuDevicePointer source, std::
     const Device* const to = owner_of(machine, target);
     const Device* const from = owner_of(machine, source);
     if (to != nullptr && from != nullptr && to != from) {
-      return explain(CuResult::kInvalidValue,
-                     "cuMemcpyDtoDAsync: from device " + std::to_string(from->ordinal) +
-                         " to device " + std::to_string(to->ordinal) +
-                         "; cuMemcpyPeerAsync copies between devices");
+      return explain(CuResult::kInvalidValue, "cuMemcpyDtoDAsync: from device " +
+                                                  std::to_string(from->ordinal) + " to device " +
+                                                  std::to_string(to->ordinal) +
+                                                  "; cuMemcpyPeerAsync copies between devices");
     }
     return copy_on_device(machine, find_stream(machine, context, stream), target, source, bytes,
                           "cuMemcpyDtoDAsync");

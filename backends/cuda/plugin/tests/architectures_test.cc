@@ -1,4 +1,5 @@
-// Code of packages for other architectures than the device's: which image it takes, and what is said.
+// Code of packages for other architectures than the device's: which image it takes, and what is
+// said.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

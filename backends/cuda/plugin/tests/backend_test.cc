@@ -163,8 +163,8 @@ TEST_F(BackendTest, BytesGoFromDeviceToDeviceWithAndWithoutALink) {
     EXPECT_TRUE(copy(stream, back, &received[1], 8).is_ok());
     EXPECT_EQ(backend_->wait(stream, -1).text, "");
     EXPECT_THAT(received, ::testing::Each(sent));
-    EXPECT_EQ(ask_for_access(), has_link ? CuResult::kPeerAccessAlreadyEnabled
-                                         : CuResult::kPeerAccessUnsupported);
+    EXPECT_EQ(ask_for_access(),
+              has_link ? CuResult::kPeerAccessAlreadyEnabled : CuResult::kPeerAccessUnsupported);
   }
 }
 
