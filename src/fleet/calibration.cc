@@ -18,12 +18,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr const char* kFormat = "sluice.plan.1";
+constexpr const char* kFormat = "sluice.plan.2";
 // As many requests as a trace may have, one after another, end before 2^63 nanoseconds.
 constexpr std::int64_t kLongestNs = 100'000'000'000;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 constexpr std::int64_t kMostRequests = std::int64_t{1} << 40;
 constexpr std::int64_t kMostRows = 1 << 20;
+constexpr std::size_t kMaxRowTimes = 100;
 constexpr std::size_t kMaxRuns = 100;
 constexpr double kMillion = 1e6;
 
@@ -47,13 +48,18 @@ ordered_json to_json(const CalibratedModel& from) {
   for (const auto& [bound_ns, count] : from.compute) {
     compute.push_back({{"from_ns", bound_ns}, {"count", count}});
   }
+  ordered_json row_times = ordered_json::array();
+  for (const auto& [rows, compute_ns] : from.row_times) {
+    row_times.push_back({{"rows", rows}, {"compute_ns", compute_ns}});
+  }
   ordered_json runs = ordered_json::array();
   for (const CalibrationRun& run : from.runs) runs.push_back(to_json(run));
   return {{"name", from.name},
           {"compute", std::move(compute)},
           {"compute_ns", from.compute_ns},
-          {"row_ns", from.row_ns},
+          {"row_times", std::move(row_times)},
           {"gap_ns", from.gap_ns},
+          {"request_ns", from.request_ns},
           {"overhead_ns", from.overhead_ns},
           {"depth", from.depth},
           {"queue_limit", from.queue_limit},
@@ -107,6 +113,18 @@ Result<std::vector<terms::Latency::Bucket>> buckets_of(const JsonValue& from) {
   return buckets;
 }
 
+Result<std::vector<RowTime>> row_times_of(const JsonValue& from, std::int32_t batch_rows) {
+  std::vector<RowTime> times;
+  std::int64_t least = 1;
+  for (const JsonValue& one : SLUICE_TRY(from.items_or_none("row_times", kMaxRowTimes))) {
+    const std::int64_t rows = SLUICE_TRY(number(one, "rows", least, batch_rows - 1));
+    const std::int64_t compute_ns = SLUICE_TRY(number(one, "compute_ns", 1, kLongestNs));
+    times.push_back({static_cast<std::int32_t>(rows), compute_ns});
+    least = rows + 1;
+  }
+  return times;
+}
+
 Result<CalibratedModel> model_of(const JsonValue& from) {
   CalibratedModel model;
   model.name = SLUICE_TRY(SLUICE_TRY(from.field("name")).as_text());
@@ -114,8 +132,8 @@ Result<CalibratedModel> model_of(const JsonValue& from) {
   model.compute_ns = SLUICE_TRY(number(from, "compute_ns", 1, kLongestNs));
   const auto times = ServiceTimes::create(model.compute, model.compute_ns);
   if (!times.is_ok()) return times.status().with_context(from.path() + ".compute");
-  model.row_ns = SLUICE_TRY(duration(from, "row_ns"));
   model.gap_ns = SLUICE_TRY(duration(from, "gap_ns"));
+  model.request_ns = SLUICE_TRY(duration(from, "request_ns"));
   model.overhead_ns = SLUICE_TRY(duration(from, "overhead_ns"));
   const auto small = [&](const char* name, std::int64_t least, std::int64_t most) {
     return number(from, name, least, most);
@@ -124,6 +142,7 @@ Result<CalibratedModel> model_of(const JsonValue& from) {
   model.queue_limit =
       static_cast<std::int32_t>(SLUICE_TRY(small("queue_limit", 0, terms::kMaxWaiting)));
   model.batch_rows = static_cast<std::int32_t>(SLUICE_TRY(small("batch_rows", 1, kMostRows)));
+  model.row_times = SLUICE_TRY(row_times_of(from, model.batch_rows));
   model.max_delay_ns = SLUICE_TRY(duration(from, "max_delay_ns"));
   model.memory_bytes = SLUICE_TRY(number(from, "memory_bytes", 0, kMostBytes));
   model.load_ns = SLUICE_TRY(duration(from, "load_ns"));
@@ -154,6 +173,25 @@ double CalibratedModel::error() const {
   double most = runs.empty() ? 1 : 0;
   for (const CalibrationRun& run : runs) most = std::max(most, run.error());
   return most;
+}
+
+double CalibratedModel::run_ns(std::int64_t rows) const {
+  if (batch_rows == 1 || row_times.empty()) return static_cast<double>(compute_ns);
+  const auto full = static_cast<double>(compute_ns);
+  if (rows >= batch_rows) return full * static_cast<double>(rows) / batch_rows;
+  const auto above = std::ranges::upper_bound(row_times, rows, {}, &RowTime::rows);
+  const auto& [low_rows, low_ns] = above == row_times.begin() ? *above : *(above - 1);
+  const auto [high_rows, high_ns] =
+      above == row_times.end() ? RowTime{batch_rows, compute_ns} : *above;
+  const auto at_low = static_cast<double>(low_ns);
+  if (rows <= low_rows) return at_low;
+  const double share = static_cast<double>(rows - low_rows) / (high_rows - low_rows);
+  return at_low + share * (static_cast<double>(high_ns) - at_low);
+}
+
+double CalibratedModel::gap_after_ns(std::int64_t num_requests) const {
+  return static_cast<double>(gap_ns) +
+         static_cast<double>(request_ns) * static_cast<double>(num_requests - 1);
 }
 
 std::string calibration_json(const std::vector<CalibratedModel>& models) {

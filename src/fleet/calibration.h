@@ -37,14 +37,22 @@ inline constexpr double kLeastShed = 0.05;
 /// Larger plans are refused beyond it.
 inline constexpr double kMostError = 0.15;
 
+/// Of a joined run of so many rows.
+struct RowTime {
+  std::int32_t rows = 1;
+  std::int64_t compute_ns = 0;  ///< the mean
+};
+
 /// A model on one group of cores of a machine.
 struct CalibratedModel {
   std::string name;
-  /// Times of runs of one row, as the daemon's histogram has them.
+  /// Times of runs of `batch_rows` rows, as the daemon's histogram has them.
   std::vector<terms::Latency::Bucket> compute = {};
-  std::int64_t compute_ns = 0;    ///< their mean
-  std::int64_t row_ns = 0;        ///< that each further row of a run adds
+  std::int64_t compute_ns = 0;  ///< their mean
+  /// Of runs of fewer rows, in ascending order. Times between two of them lie on a line.
+  std::vector<RowTime> row_times = {};
   std::int64_t gap_ns = 0;        ///< between two runs of a busy group
+  std::int64_t request_ns = 0;    ///< that each further request of a joined run adds to the gap
   std::int64_t overhead_ns = 0;   ///< of protocol and client, both ways
   std::int32_t depth = 1;         ///< slots
   std::int32_t queue_limit = 0;   ///< requests that wait beyond the slots
@@ -56,6 +64,11 @@ struct CalibratedModel {
 
   /// The largest error of all runs; 1 without any.
   double error() const;
+  /// Mean time of a run of so many rows. A model that joins nothing takes the same for any number.
+  /// More than `batch_rows` rows take as many passes. Requires: rows > 0.
+  double run_ns(std::int64_t rows) const;
+  /// Mean gap behind a run of so many requests. Requires: num_requests > 0.
+  double gap_after_ns(std::int64_t num_requests) const;
 };
 
 inline constexpr std::size_t kMaxCalibratedModels = 1000;

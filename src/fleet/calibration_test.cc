@@ -15,7 +15,9 @@ using testing::kMs;
 
 TEST(Calibration, FileIsReadAsItWasWritten) {
   CalibratedModel model = calibrated("digits", 10 * kMs);
-  model.row_ns = 3;
+  model.batch_rows = 8;
+  model.row_times = {{1, 3}, {4, 5}};
+  model.request_ns = 7;
   model.memory_bytes = 1 << 30;
   model.runs.front().measured.shed = 0.125;
   const std::string text = calibration_json({model, calibrated("other", 5 * kMs)});
@@ -47,7 +49,7 @@ TEST(Calibration, DamagedFilesNameTheMember) {
     damaged.replace(damaged.find(from), from.size(), to);
     return parse_calibration(damaged).status().to_string();
   };
-  EXPECT_THAT(refusal("sluice.plan.1", "sluice.plan.9"), HasSubstr("--calibrate"));
+  EXPECT_THAT(refusal("sluice.plan.2", "sluice.plan.9"), HasSubstr("--calibrate"));
   EXPECT_THAT(refusal("\"depth\": 2", "\"depth\": 0"),
               HasSubstr("models[0].depth: 0 is not between"));
   EXPECT_THAT(refusal("\"depth\": 2", "\"depth\": \"2\""), HasSubstr("models[0].depth: expected"));
@@ -58,6 +60,35 @@ TEST(Calibration, DamagedFilesNameTheMember) {
   EXPECT_THAT(parse_calibration("{").status().to_string(), HasSubstr("not JSON"));
   EXPECT_THAT(parse_calibration(std::string(100, '[')).status().to_string(),
               HasSubstr("within each other"));
+}
+
+TEST(Calibration, RowTimesAscendBelowTheLargestRun) {
+  CalibratedModel model = calibrated("m", 10 * kMs);
+  model.batch_rows = 8;
+  const auto refusal = [&](const std::vector<RowTime>& times) {
+    model.row_times = times;
+    return parse_calibration(calibration_json({model})).status().to_string();
+  };
+  EXPECT_EQ(refusal({{1, 10}, {7, 10}}), ok_status().to_string());
+  EXPECT_THAT(refusal({{8, 10}}), HasSubstr("row_times[0].rows: 8 is not between 1 and 7"));
+  EXPECT_THAT(refusal({{2, 10}, {2, 10}}), HasSubstr("row_times[1].rows: 2 is not between 3"));
+  EXPECT_THAT(refusal({{1, 0}}), HasSubstr("row_times[0].compute_ns: 0 is not between 1"));
+}
+
+TEST(Calibration, TimesOfRowsLieOnLinesBetweenMeasuredOnes) {
+  CalibratedModel model = calibrated("m", 10 * kMs);
+  EXPECT_EQ(model.run_ns(5), model.compute_ns) << "nothing is joined";
+  model.batch_rows = 8;
+  EXPECT_EQ(model.run_ns(5), model.compute_ns) << "nothing is known of fewer rows";
+  model.compute_ns = 1000;
+  model.row_times = {{2, 100}, {4, 200}};
+  EXPECT_EQ(model.run_ns(1), 100);
+  EXPECT_EQ(model.run_ns(2), 100);
+  EXPECT_EQ(model.run_ns(3), 150);
+  EXPECT_EQ(model.run_ns(4), 200);
+  EXPECT_EQ(model.run_ns(6), 600);
+  EXPECT_EQ(model.run_ns(8), 1000);
+  EXPECT_EQ(model.run_ns(16), 2000) << "two passes";
 }
 
 TEST(Calibration, ModelMayNotComeTwice) {

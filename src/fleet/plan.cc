@@ -30,9 +30,10 @@ double full_machines(const ModelsOfTrace& models, const Trace& trace, const Flee
   double busy_ns = 0;
   for (const Arrival& arrival : trace.arrivals) {
     const SimulatedModel& model = *models.by_number()[arrival.model];
-    const double joined = std::max(model.facts.batch_rows / arrival.rows, 1);
-    busy_ns += (model.times.mean_ns() + static_cast<double>(model.facts.gap_ns)) / joined +
-               static_cast<double>(model.facts.row_ns) * arrival.rows;
+    const CalibratedModel& facts = model.facts;
+    const std::int64_t joined = std::max(facts.batch_rows / arrival.rows, 1);
+    busy_ns += (facts.run_ns(joined * arrival.rows) + facts.gap_after_ns(joined)) /
+               static_cast<double>(joined);
   }
   return busy_ns / (std::max(trace.seconds(), 1e-3) * 1e9) / fleet.num_groups;
 }

@@ -328,11 +328,11 @@ void Simulation::fill_slots(std::uint32_t machine, Copy& copy) {
 
 std::int64_t Simulation::duration_ns(const Run& run) {
   const SimulatedModel& model = *models_[run.queries.front().model];
-  const double rows_ns =
-      static_cast<double>(run.rows - 1) * static_cast<double>(model.facts.row_ns);
-  const auto more_ns =
-      static_cast<std::int64_t>(std::min(rows_ns, static_cast<double>(kLongestRunNs)));
-  return std::min(model.times.draw_ns(random_) + model.facts.gap_ns + more_ns, kLongestRunNs);
+  const CalibratedModel& facts = model.facts;
+  const double scale = facts.run_ns(run.rows) / static_cast<double>(facts.compute_ns);
+  const double drawn_ns = scale * static_cast<double>(model.times.draw_ns(random_));
+  const double gap_ns = facts.gap_after_ns(std::ssize(run.queries));
+  return static_cast<std::int64_t>(std::min(drawn_ns + gap_ns, static_cast<double>(kLongestRunNs)));
 }
 
 void Simulation::start_run(std::uint32_t machine, std::size_t number) {
@@ -340,10 +340,9 @@ void Simulation::start_run(std::uint32_t machine, std::size_t number) {
   if (group.running || group.waiting.empty()) return;
   Started started = std::move(group.waiting.front());
   group.waiting.pop_front();
-  const bool is_joined = started.run.queries.size() > 1;
+  // A run goes on until the last of its requests is late.
   const std::int64_t deadline_ns =
-      is_joined ? kNoDeadline : started.run.queries.front().deadline_ns;
-  // A run of one request is stopped at its deadline; one of several goes on for the others.
+      std::ranges::max(started.run.queries, {}, &Query::deadline_ns).deadline_ns;
   const std::int64_t end_ns = now_ns_ + duration_ns(started.run);
   started.is_stopped = end_ns > deadline_ns;
   group.since_ns = now_ns_;

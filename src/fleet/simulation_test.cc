@@ -116,7 +116,7 @@ TEST(Simulation, LinkAndOverheadAddToEachLatency) {
 TEST(Simulation, WaitingRequestsRunTogether) {
   CalibratedModel facts = calibrated("m", 10 * kMs);
   facts.batch_rows = 8;
-  facts.row_ns = kMs / 2;
+  facts.request_ns = kMs / 2;
   const Trace trace = poisson(400, 30);
   const Outcome outcome = outcome_of(facts, trace, {});
   expect_all_ended(outcome, trace);
@@ -128,6 +128,43 @@ TEST(Simulation, WaitingRequestsRunTogether) {
   const Outcome rare = outcome_of(slow, poisson(1, 100), {});
   EXPECT_NEAR(static_cast<double>(rare.window.latency_ns(0.5)) / kMs, 50, 0.5)
       << "a request waits for others";
+}
+
+TEST(Simulation, RowsTakeTheTimesThatWereMeasured) {
+  CalibratedModel facts = calibrated("m", 10 * kMs);
+  facts.gap_ns = 0;
+  facts.batch_rows = 8;
+  facts.max_delay_ns = 2 * kMs;
+  facts.row_times = {{1, facts.compute_ns / 10}, {2, facts.compute_ns}};
+  const Outcome rare = outcome_of(facts, poisson(1, 100), {});
+  EXPECT_NEAR(static_cast<double>(rare.window.latency_ns(0.5)) / kMs, 2.11, 0.02)
+      << "one row takes a tenth";
+  facts.request_ns = 4 * kMs;
+  Trace pairs;
+  pairs.models = {"m"};
+  for (std::int64_t i = 0; i < 100; ++i) {
+    pairs.arrivals.insert(pairs.arrivals.end(), 2, Arrival{.time_ns = i * 100 * kMs});
+  }
+  const Outcome joined = outcome_of(facts, pairs, {});
+  EXPECT_NEAR(static_cast<double>(joined.window.latency_ns(0.5)) / kMs, 7.1, 0.1)
+      << "two requests take the time of two rows, and the second adds its own";
+}
+
+/// A run goes on for those that are still in time.
+TEST(Simulation, JoinedRunIsStoppedWhenAllItsRequestsAreLate) {
+  CalibratedModel facts = calibrated("m", 50 * kMs);
+  facts.batch_rows = 8;
+  facts.max_delay_ns = kMs;
+  Trace trace;
+  trace.models = {"m"};
+  trace.arrivals = {{0, 0, 1, 10 * kMs}, {0, 0, 1, 20 * kMs}};
+  const Outcome late = outcome_of(facts, trace, {});
+  EXPECT_EQ(late.window.num_failed, 2);
+  EXPECT_LT(late.window.duration_ns, 30 * kMs);
+  trace.arrivals[1].deadline_ns = 100 * kMs;
+  const Outcome one = outcome_of(facts, trace, {});
+  EXPECT_EQ(one.window.num_failed, 1);
+  EXPECT_NEAR(static_cast<double>(one.window.latency_ns(1)) / kMs, 51, 0.2);
 }
 
 TEST(Simulation, RequestsOfALostMachineGoToAnother) {

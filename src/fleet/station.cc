@@ -1,6 +1,7 @@
 // Follows model_scheduler.cc, model_scheduler_step.cc and model_scheduler_join.cc.
 #include "fleet/station.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::fleet {
@@ -86,10 +87,17 @@ std::optional<Run> Station::take_run(std::int64_t now_ns, std::vector<Query>& dr
 
 void Station::complete(const Run& run, std::int64_t now_ns, bool is_stopped) {
   const auto run_class = runtime::Forecast::class_of(request_of(run.queries.front().rows, 0));
-  if (is_stopped) {
-    forecast_.note_stopped(run_class, run.start_ns, now_ns);
-  } else {
-    forecast_.complete(now_ns, std::ssize(run.queries));
+  std::int64_t num_answered = 0;
+  for (const Query& query : run.queries) {
+    const bool is_late = is_stopped || query.deadline_ns < now_ns;
+    if (is_late) {
+      forecast_.note_stopped(run_class, run.start_ns, std::min(query.deadline_ns, now_ns));
+    } else {
+      ++num_answered;
+    }
+  }
+  if (num_answered > 0) {
+    forecast_.complete(now_ns, num_answered);
     forecast_.note_run(run_class, run.start_ns, now_ns);
   }
   ++num_free_slots_;

@@ -48,7 +48,8 @@ class Station {
   std::optional<Run> take_run(std::int64_t now_ns, std::vector<Query>& dropped);
   /// When a run is due although nothing else happens; kNoDeadline: never.
   std::int64_t join_due_ns() const;
-  /// A run ended; its slot is free. `is_stopped`: at its deadline.
+  /// A run ended; its slot is free. `is_stopped`: when the last of its requests was late. The
+  /// forecast hears of each late one at its deadline, as from the daemon.
   void complete(const Run& run, std::int64_t now_ns, bool is_stopped);
 
   /// Number of requests that wait or run.

@@ -15,9 +15,9 @@ from harness import Daemon, Sluice, at, compile_digits, holds, prove, same  # no
 MS = 1_000_000
 #: A run takes 10 ms, and what was simulated is what was measured.
 FIGURES = {"p50_ns": 10 * MS, "p99_ns": 20 * MS, "shed_per_million": 0}
-MODEL = {"name": "m", "compute": [{"from_ns": 1 << 23, "count": 100}], "compute_ns": 9 * MS, "row_ns": 0, "gap_ns": MS,
-         "overhead_ns": 0, "depth": 2, "queue_limit": 128, "batch_rows": 1, "max_delay_ns": 0, "memory_bytes": 1 << 20,
-         "load_ns": 500 * MS,
+MODEL = {"name": "m", "compute": [{"from_ns": 1 << 23, "count": 100}], "compute_ns": 9 * MS, "row_times": [],
+         "gap_ns": MS, "request_ns": 0, "overhead_ns": 0, "depth": 2, "queue_limit": 128, "batch_rows": 1, "max_delay_ns": 0,
+         "memory_bytes": 1 << 20, "load_ns": 500 * MS,
          "runs": [{"requests_per_million_seconds": 10**7, "deadline_ns": 0, "num_requests": 100, "seed": 1,
                    "measured": FIGURES, "simulated": FIGURES}]}
 
@@ -29,7 +29,7 @@ def hold(text: str, *parts: str) -> None:
 
 def calibration(folder: Path, **changes: object) -> str:
     path = folder / "m.plan"
-    path.write_text(json.dumps({"format": "sluice.plan.1", "models": [{**MODEL, **changes}]}))
+    path.write_text(json.dumps({"format": "sluice.plan.2", "models": [{**MODEL, **changes}]}))
     return str(path)
 
 
@@ -55,6 +55,37 @@ def model_of_a_daemon_is_calibrated(folder: Path) -> None:
         hold(at(daemon).refusal("plan", str(file), "--calibrate", "nobody"), "nobody")
     rows = plan(str(file), "--rate", "100", "--seconds", "2", "--machines", "1,2", "--uncalibrated")["rows"]
     same([row["machines"] for row in rows], [1, 2])
+
+
+def calibrated(daemon: Daemon, file: Path, model: str, *options: str) -> dict:
+    """A quick look, of loads that any machine bears; what it wrote of the model."""
+    done = at(daemon).run("plan", str(file), "--calibrate", model, "--seconds", "0.9", "--loads", "0.2", *options)
+    assert done.returncode in (0, 1) and done.stdout, done
+    [found] = [one for one in json.loads(file.read_text())["models"] if one["name"] == model]
+    return found
+
+
+def joined_rows_and_another_door_are_calibrated(folder: Path) -> None:
+    """Both in one file, from which both are planned."""
+    package = str(compile_digits(folder))
+    file = folder / "digits.plan"
+    with Daemon(folder / "d", "--http", "localhost:0") as daemon:
+        at(daemon).text("load", package, "--name", "alone")
+        at(daemon).text("load", package, "--name", "joined", "--batch-rows", "6", "--max-delay", "0.002")
+        http = ["--http", daemon.door("http")]
+        alone = calibrated(daemon, file, "alone", *http)
+        same((alone["batch_rows"], alone["row_times"], alone["request_ns"]), (1, [], 0))
+        for door in ([], http):
+            joined = calibrated(daemon, file, "joined", "--batch-rows", "6", "--max-delay", "0.002", *door)
+            same([time["rows"] for time in joined["row_times"]], [1, 2, 4])
+            same((joined["batch_rows"], joined["max_delay_ns"]), (6, 2 * MS))
+        hold(at(daemon).refusal("plan", str(file), "--calibrate", "alone", "--seconds", "0.9", "--batch-rows", "6"),
+             "joined no requests")
+        hold(at(daemon).refusal("plan", str(file), "--calibrate", "joined", "--seconds", "0.9"), "add --batch-rows")
+    trace = folder / "requests.csv"
+    trace.write_text("arrival_s,model\n" + "".join(f"{i / 50},{name}\n" for i in range(20) for name in ("alone", "joined")))
+    [row] = plan(str(file), "--trace", str(trace), "--machines", "1", "--uncalibrated")["rows"]
+    same(row["answered"] + row["failed"], 40)
 
 
 def fewest_machines_are_found(folder: Path) -> None:
@@ -102,7 +133,7 @@ def plan_is_drawn(folder: Path) -> None:
 def bad_files_are_named(folder: Path) -> None:
     sluice = Sluice()
     hold(sluice.refusal("plan", str(folder / "none"), "--rate", "1"), "none")
-    (folder / "cut").write_text('{"format": "sluice.plan.1", "models": [')
+    (folder / "cut").write_text('{"format": "sluice.plan.2", "models": [')
     hold(sluice.refusal("plan", str(folder / "cut"), "--rate", "1"), "cut", "not JSON")
     hold(sluice.refusal("plan", calibration(folder, depth=-1), "--rate", "1"), "models[0].depth")
     (folder / "trace").write_text("arrival_s,model\n0,m\nx,m\n")
@@ -113,5 +144,6 @@ def bad_files_are_named(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(prove([model_of_a_daemon_is_calibrated, fewest_machines_are_found, uncalibrated_model_is_refused,
-                    requests_of_a_trace_are_simulated, failures_and_memory_count, plan_is_drawn, bad_files_are_named]))
+    sys.exit(prove([model_of_a_daemon_is_calibrated, joined_rows_and_another_door_are_calibrated, fewest_machines_are_found,
+                    uncalibrated_model_is_refused, requests_of_a_trace_are_simulated, failures_and_memory_count, plan_is_drawn,
+                    bad_files_are_named]))

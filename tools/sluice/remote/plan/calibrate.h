@@ -22,12 +22,14 @@ struct CalibrationPlan {
 };
 
 /// Puts load on the model and asks `client`, of the same daemon, for its histogram before and
-/// behind. First one request at a time, which tells what protocol and client take. Then in turns a
-/// part of each load, and as many requests as keep the model busy: the simulation draws from the
-/// run times of these, so nothing of the loads themselves goes into it. Blocks for about half a
-/// load longer than all loads. Fails: kNotFound without such a model; kFailedPrecondition for a
-/// daemon that tells no histogram, and for a model that failed a request without a deadline; as the
-/// calls.
+/// behind. In turns come a part of each load and probes: one request at a time, which tells what
+/// protocol and client take, and as many requests as keep the model busy. The simulation draws
+/// from the run times of these, so nothing of the loads themselves goes into it. For a model that
+/// joins requests, probes of 1, 2, 4 ... rows tell how long runs of so many rows take, and requests
+/// that fill a run each tell what every request of a joined run adds.
+/// Blocks for about a load longer than all loads. Fails: kNotFound without such a model;
+/// kFailedPrecondition for a daemon that tells no histogram, for a model that failed a request
+/// without a deadline, and if `batch_rows` is not as the model was loaded; as the calls.
 Result<fleet::CalibratedModel> calibrate(rpc::client::Client& client, const PerfTarget& to,
                                          const CalibrationPlan& plan);
 

@@ -28,6 +28,16 @@ std::string describe(const fleet::Goal& goal) {
   return fmt::format("{}shed up to {}", p99, percent(goal.shed));
 }
 
+std::string describe_runs(const fleet::CalibratedModel& model) {
+  std::string text = fmt::format("a run takes {}", describe_duration(model.compute_ns));
+  if (model.batch_rows == 1) return text;
+  text += fmt::format(" with {}", describe_count(model.batch_rows, "row"));
+  for (const fleet::RowTime& time : model.row_times) {
+    text += fmt::format(", {} with {}", describe_duration(time.compute_ns), time.rows);
+  }
+  return text + fmt::format(", {} for each request", describe_duration(model.request_ns));
+}
+
 }  // namespace
 
 std::string PlanOrigin::to_string() const {
@@ -92,8 +102,8 @@ std::string calibration_table(const fleet::CalibratedModel& model) {
     add("measured", run.measured);
     add("simulated", run.simulated).push_back(percent(run.error()));
   }
-  return fmt::format("{}{}: a run takes {}, {} between runs, {} outside; calibration error {}\n",
-                     text_table(lines), printable(model.name), describe_duration(model.compute_ns),
+  return fmt::format("{}{}: {}, {} between runs, {} outside; calibration error {}\n",
+                     text_table(lines), printable(model.name), describe_runs(model),
                      describe_duration(model.gap_ns), describe_duration(model.overhead_ns),
                      percent(model.error()));
 }
