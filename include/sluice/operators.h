@@ -3,7 +3,7 @@
  * A program registers its operators, then compiles and opens models that use them. The compiler
  * writes their place into the package; a process that opens the package registers the same
  * operators first. They run on the host, in the process that registered them: a daemon or a worker
- * process refuses such a package.
+ * process refuses such a package, unless it carries a module of operators that the daemon allows.
  *
  * Errors:    as in sluice/sluice.h. What a shape function or a kernel writes to its message reaches
  *            the caller of the compiler or of the run, with the name of the node.
@@ -98,6 +98,24 @@ SLUICE_API sluice_code sluice_operator_register(const sluice_operator* op);
  * live until the process ends. Null if the index is out of range. */
 SLUICE_API size_t sluice_num_operators(void);
 SLUICE_API const sluice_operator* sluice_operator_at(size_t index);
+
+/* A module of operators is a shared library that a package carries: `sluice compile --operators`.
+ * It exports one function of this name, which returns what lives as long as the process. It is
+ * called once, and calls no function of Sluice. */
+#define SLUICE_OPERATOR_MODULE_ENTRY "sluice_operator_module_1"
+typedef struct sluice_operator_module {
+  uint32_t struct_size; /* sizeof(sluice_operator_module) */
+  uint32_t reserved;
+  const sluice_operator* const* operators; /* [num_operators] */
+  size_t num_operators;
+} sluice_operator_module;
+typedef const sluice_operator_module* (*sluice_operator_module_entry)(void);
+
+/* Lets this process run the code of the module with this SHA-256 when it opens or loads a package
+ * that carries it, for the rest of the process's life. A module that was not allowed is never
+ * opened: PERMISSION_DENIED. `sha256`: 64 hexadecimal digits, as `sha256sum` prints them.
+ * Fails: INVALID_ARGUMENT for another text; RESOURCE_EXHAUSTED beyond 256 modules. */
+SLUICE_API sluice_code sluice_operator_allow(const char* sha256);
 
 #ifdef __cplusplus
 }

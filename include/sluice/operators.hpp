@@ -24,6 +24,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sluice/host_backend.hpp"
 #include "sluice/operators.h"
@@ -110,29 +111,69 @@ inline sluice_code run_operator(void* user_data, const sluice_operator_call* cal
                           {call->actual_dims, num_outputs}, call->texts);
   return report(static_cast<const Operator*>(user_data)->run(view), message);
 }
+/// In C; borrows `op`.
+inline sluice_operator describe(Operator& op) {
+  sluice_operator described = {};
+  described.struct_size = sizeof(described);
+  described.flags = (op.has_effects ? SLUICE_OPERATOR_HAS_EFFECTS : 0U) |
+                    (op.is_data_dependent ? SLUICE_OPERATOR_DATA_DEPENDENT : 0U);
+  described.domain = op.domain.c_str();
+  described.name = op.name.c_str();
+  described.version = op.version;
+  described.min_inputs = op.min_inputs;
+  described.max_inputs = op.max_inputs;
+  described.min_outputs = op.min_outputs;
+  described.max_outputs = op.max_outputs;
+  if (op.infer) described.infer = infer_operator;
+  if (op.run) described.run = run_operator;
+  described.user_data = &op;
+  return described;
+}
 }  // namespace detail
 
 /// Registers an operator in this process, for the rest of its life. Fails: as
 /// sluice_operator_register.
 [[nodiscard]] inline std::optional<Error> register_operator(Operator given) {
   auto kept = std::make_unique<Operator>(std::move(given));
-  sluice_operator op = {};
-  op.struct_size = sizeof(op);
-  op.flags = (kept->has_effects ? SLUICE_OPERATOR_HAS_EFFECTS : 0U) |
-             (kept->is_data_dependent ? SLUICE_OPERATOR_DATA_DEPENDENT : 0U);
-  op.domain = kept->domain.c_str();
-  op.name = kept->name.c_str();
-  op.version = kept->version;
-  op.min_inputs = kept->min_inputs;
-  op.max_inputs = kept->max_inputs;
-  op.min_outputs = kept->min_outputs;
-  op.max_outputs = kept->max_outputs;
-  if (kept->infer) op.infer = detail::infer_operator;
-  if (kept->run) op.run = detail::run_operator;
-  op.user_data = kept.get();
+  const sluice_operator op = detail::describe(*kept);
   if (auto error = detail::check(sluice_operator_register(&op))) return error;
   kept.release();  // NOLINT(bugprone-unused-return-value): the library keeps it
   return std::nullopt;
 }
+
+/// Lets this process run the code of the module of operators with this SHA-256. Fails: as
+/// sluice_operator_allow.
+[[nodiscard]] inline std::optional<Error> allow_operators(const std::string& sha256) {
+  return detail::check(sluice_operator_allow(sha256.c_str()));
+}
+
+/// The operators of a module, which lives as long as the process:
+///
+///   extern "C" SLUICE_PLUGIN_EXPORT const sluice_operator_module* sluice_operator_module_1() {
+///     static sluice::OperatorModule module({scale()});
+///     return module.table();
+///   }
+///
+/// A module needs no library of Sluice.
+class OperatorModule {
+ public:
+  explicit OperatorModule(std::vector<Operator> operators) : operators_(std::move(operators)) {
+    described_.reserve(operators_.size());  // `listed_` has addresses
+    for (Operator& op : operators_) {
+      listed_.push_back(&described_.emplace_back(detail::describe(op)));
+    }
+    table_ = {sizeof(table_), 0, listed_.data(), listed_.size()};
+  }
+  OperatorModule(const OperatorModule&) = delete;
+  OperatorModule& operator=(const OperatorModule&) = delete;
+
+  const sluice_operator_module* table() const { return &table_; }
+
+ private:
+  std::vector<Operator> operators_;
+  std::vector<sluice_operator> described_;
+  std::vector<const sluice_operator*> listed_;
+  sluice_operator_module table_ = {};
+};
 
 }  // namespace sluice

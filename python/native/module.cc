@@ -1,6 +1,7 @@
 // The extension sluice._native: libsluice and libsluice_compiler for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <sluice/operators.hpp>
 #include <sluice/sluice.h>
 
 #include "callable_model.h"
@@ -33,6 +34,12 @@ nb::object aligned_bytes(std::int64_t size_bytes) {
   return sluice::python::to_python(std::move(output));
 }
 
+void allow_operators(const std::string& sha256) {
+  if (const auto error = sluice::allow_operators(sha256)) {
+    throw sluice::python::Failure(error->code, error->message);
+  }
+}
+
 }  // namespace
 
 NB_MODULE(_native, module) {
@@ -53,6 +60,9 @@ NB_MODULE(_native, module) {
   sluice::python::bind_session(module);
   module.def("version", &sluice_version);
   module.def("aligned_bytes", &aligned_bytes, nb::arg("size_bytes"));
+  module.def("allow_operators", &allow_operators, nb::arg("sha256"),
+             "Lets this process run the code of the module of operators with this SHA-256, 64 "
+             "hexadecimal digits, when it opens or loads a package that carries it.");
   module.def("end_calls", &sluice::python::end_calls, nb::call_guard<nb::gil_scoped_release>(),
              "Refuses calls from now on and waits for those under way.");
 }

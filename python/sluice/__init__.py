@@ -12,7 +12,7 @@ from __future__ import annotations
 import atexit
 
 from . import _native
-from ._native import Cancellation
+from ._native import Cancellation, allow_operators
 from .arrays import empty
 from .commands import bench, doctor, explain, inspect, quantize, tune
 from .errors import (
@@ -81,6 +81,7 @@ __all__ = [
     "Tokenizer",
     "Unavailable",
     "Unimplemented",
+    "allow_operators",
     "bench",
     "compile",
     "doctor",

@@ -19,7 +19,8 @@ _LISTS = {"backends": "--backend", "overridable": "--overridable", "cuts": "--cu
           "arch": "--arch"}
 _VALUES = {"weights": "--weights", "kv_cache": "--kv-cache", "operator_times": "--operator-times", "executor": "--executor",
            "min_segment": "--min-segment", "max_segments": "--max-segments", "min_share": "--min-share",
-           "strassen": "--strassen", "graphs": "--graphs", "emit": "--emit", "code": "--code"}
+           "strassen": "--strassen", "graphs": "--graphs", "emit": "--emit", "code": "--code",
+           "operators": "--operators"}
 
 
 class CompileOptions(TypedDict, total=False):
@@ -47,6 +48,7 @@ class CompileOptions(TypedDict, total=False):
     arch: Sequence[str]  #: devices that compiled kernels are for, "sm_80"
     emit: str  #: BACKEND=DIR: writes the sources of kernels there
     code: Path  #: folder of edited sources, which take the place of generated ones
+    operators: Path  #: module of operators that the package carries
 
 
 def compile_package(model: Any, output: Path | None = None, *, options: Sequence[str] = (),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import _native
 from .cache import with_package
 from .compiler import CompileOptions, Progress, as_flags, compile_package
 from .errors import InvalidArgument, NotFound
@@ -48,6 +50,7 @@ def load(
         if compiling:
             raise InvalidArgument(f"{next(iter(compiling))}: the package is compiled already; give the model that it was compiled from")
         return open_package(source, **opening)
+    _allow_named(compiling)
     return load_cached(source, as_flags(compiling), opening)
 
 
@@ -82,7 +85,14 @@ def compile(
     """
     check_threads(threads)
     check_seed(seed)
+    _allow_named(compiling)
     package = compile_package(model, output, options=[*as_flags(compiling), *options], progress=progress, folder=folder)
     return open_package(package, threads=threads, seed=seed)
 
 
+def _allow_named(compiling: CompileOptions) -> None:
+    """Who names a module of operators to the compiler, which runs it, may run it in the package, too."""
+    module = compiling.get("operators")
+    if module is not None and os.path.isfile(module):
+        with open(module, "rb") as file:
+            _native.allow_operators(hashlib.sha256(file.read()).hexdigest())

@@ -18,8 +18,8 @@ PROGRAM = re.compile(r"^\| `(\w+)` \| \[([\w.]+)\]\(\2\) \| (.+?) \| `(\S+)` \| 
 ROW = re.compile(r"^\| ([A-Z]\d+) \| (.+?) \| (.*?) \|$", re.M)
 NAME = re.compile(r"`(\w+)`")
 RUN = ("here", "daemon", "here, daemon")
-# Run by python_tests and out_of_tree_plugin.
-RUN_ELSEWHERE = ("python", "plug-in")
+# Run by python_tests, out_of_tree_plugin and daemon_operator_modules.
+RUN_ELSEWHERE = ("python", "plug-in", "command")
 # What stands beside the programs of tests/installed.
 NOT_PROGRAMS = {"README.md", "CMakeLists.txt", "installed_test.py", "run_all", "show.hpp", "show.sh", "layers.hpp"}
 

@@ -75,13 +75,13 @@ std::string environment_text() {
 std::string flags_text(const options::CompileFlags& flags) {
   const auto& [shapes, backends, overridable, optimize, places, operator_times, min_segment,
                max_segments, min_share, cuts, cores, executor, winograd, strassen, weights,
-               kv_cache, graphs, architectures, code, emit, pack, packed_only] = flags;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", shapes,
-                     backends, overridable, optimize, places,
+               kv_cache, graphs, architectures, code, emit, operators, pack, packed_only] = flags;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n",
+                     shapes, backends, overridable, optimize, places,
                      operator_times.empty() ? "" : file_text(operator_times), min_segment,
                      max_segments, min_share, cuts, cores, executor, winograd, strassen, weights,
                      kv_cache, graphs, architectures, code.empty() ? "" : code + tree_text(code),
-                     emit, pack, packed_only);
+                     emit, operators.empty() ? "" : file_text(operators), pack, packed_only);
 }
 
 std::string external_text(const Source& source, std::span<const std::byte> model) {

@@ -10,6 +10,7 @@
 #include "compiler/graph_files.h"
 #include "compiler/provenance.h"
 #include "onnx/import.h"
+#include "operators/module.h"
 #include "options/shapes.h"
 #include "recipes/recipe.h"
 
@@ -140,6 +141,23 @@ Result<package::Executable> compile_and_emit(ir::Graph graph, const options::Com
   return executable;
 }
 
+/// The module that `--operators` names, opened; before the import, which asks for its operators.
+Result<std::optional<operators::Module>> open_module(const options::CompileFlags& flags,
+                                                     Outcome& outcome) {
+  if (flags.operators.empty()) return std::nullopt;
+  auto module = SLUICE_TRY(operators::open_module(flags.operators).with_context("--operators"));
+  outcome.facts.insert_or_assign(operators::kModuleFact, module.name);
+  outcome.facts.insert_or_assign(operators::kModuleDigestFact, module.sha256);
+  return module;
+}
+
+/// The files that the package carries: those of the model, and the module.
+std::map<std::string, Bytes> with_module(std::map<std::string, Bytes> files,
+                                         const std::optional<operators::Module>& module) {
+  if (module) files.insert_or_assign(operators::kModuleFile, module->data);
+  return files;
+}
+
 /// The shapes of a linked model's inputs, without its name.
 std::vector<std::string> shapes_of(const std::string& model,
                                    const std::vector<std::string>& shapes) {
@@ -155,13 +173,14 @@ std::vector<std::string> shapes_of(const std::string& model,
 Result<package::Executable> compile_model(const Source& source, const options::CompileFlags& flags,
                                           const backend::BackendRegistry& backends,
                                           Outcome outcome) {
+  const auto module = SLUICE_TRY(open_module(flags, outcome));
   if (outcome.progress) outcome.progress("import");
   recipes::Model model = SLUICE_TRY(import(source, flags, outcome));
   compile::CompileOptions compiling = SLUICE_TRY(options_of(flags, std::move(outcome)));
   SLUICE_TRY(observe_graphs(flags.graphs, model.graph, compiling));
   auto executable =
       SLUICE_TRY(compile_and_emit(std::move(model.graph), flags, backends, compiling));
-  executable.files = std::move(model.files);
+  executable.files = with_module(std::move(model.files), module);
   return executable;
 }
 
@@ -176,6 +195,7 @@ Result<package::Executable> compile_linked(std::span<const NamedSource> sources,
   for (const std::string& port : links.kept) {
     request.outputs.push_back(SLUICE_TRY(compile::ModelPort::parse(port)));
   }
+  const auto module = SLUICE_TRY(open_module(flags, outcome));
   if (outcome.progress) outcome.progress("import");
   for (const NamedSource& named : sources) {
     // No overridable initializers: inputs of the whole are those of models without an edge.
@@ -188,7 +208,9 @@ Result<package::Executable> compile_linked(std::span<const NamedSource> sources,
   compile::CompileOptions compiling = SLUICE_TRY(options_of(flags, std::move(outcome)));
   ir::Graph graph = SLUICE_TRY(compile::link_graphs(std::move(request)));
   SLUICE_TRY(observe_graphs(flags.graphs, graph, compiling));
-  return compile_and_emit(std::move(graph), flags, backends, compiling);
+  auto executable = SLUICE_TRY(compile_and_emit(std::move(graph), flags, backends, compiling));
+  executable.files = with_module({}, module);
+  return executable;
 }
 
 }  // namespace sluice::compiler

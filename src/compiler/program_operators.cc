@@ -1,6 +1,6 @@
 #include "compiler/program_operators.h"
 
-#include "api/operators/registered_operator.h"
+#include "operators/registered_operator.h"
 
 namespace sluice::compiler {
 
@@ -10,7 +10,7 @@ Status register_operators(const sluice_operator* const* operators, std::size_t n
   }
   for (std::size_t i = 0; i < num_operators; ++i) {
     if (operators[i] == nullptr) return invalid_argument("operator {} is null", i);
-    SLUICE_TRY(api::register_operator(*operators[i], /*may_repeat=*/true)
+    SLUICE_TRY(operators::register_operator(*operators[i], /*may_repeat=*/true)
                    .with_context(fmt::format("operator {}", i)));
   }
   return ok_status();

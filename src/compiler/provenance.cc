@@ -87,7 +87,7 @@ std::string words_of(const options::CompileFlags& flags) {
   const options::CompileFlags usual;
   const auto& [shapes, backends, overridable, optimize, places, operator_times, min_segment,
                max_segments, min_share, cuts, cores, executor, winograd, strassen, weights,
-               kv_cache, graphs, architectures, code, emit, pack, packed_only] = flags;
+               kv_cache, graphs, architectures, code, emit, operators, pack, packed_only] = flags;
   Words words;
   // Always there, so that no package has an empty text.
   words.add_each("--backend", {fmt::format("{}", fmt::join(backends, ","))});
@@ -108,6 +108,7 @@ std::string words_of(const options::CompileFlags& flags) {
   words.add("--kv-cache", kv_cache, usual.kv_cache);
   words.add("--arch", architectures, usual.architectures);
   words.add_if(!code.empty(), "--code FOLDER");
+  words.add_if(!operators.empty(), "--operators FILE");
   words.add_if(!pack, "--no-pack");
   words.add_if(packed_only, "--packed-only");
   // What they write lies beside the package, which is the same without them.

@@ -19,6 +19,7 @@
 #include "daemon/balance/agent_line.h"
 #include "daemon/http/host_guard.h"
 #include "daemon/telemetry/span_sender.h"
+#include "operators/module.h"
 #include "rpc/client/fetch_tensor.h"
 #include "service/prometheus/metrics_text.h"
 #include "service/prometheus/text.h"
@@ -222,6 +223,9 @@ Status Daemon::start_all(InheritedFds inherited, bool is_successor) {
       [this](const std::string& what) { exit_hung(what, settings_.hang_seconds * kNsPerSecond); });
   SLUICE_TRY(start_telemetry());
   SLUICE_TRY(start_workers());
+  for (const std::string& sha256 : settings_.allow_operators) {
+    SLUICE_TRY(operators::allow_module(sha256).with_context("allow_operators"));
+  }
   SLUICE_TRY(load_models());
   SLUICE_TRY(open_repository());
   if (!is_successor) {

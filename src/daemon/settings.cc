@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/digest/sha256.h"
 #include "base/json/json_reader.h"
 #include "daemon/telemetry/span_sender.h"
 #include "rpc/wire/address.h"
@@ -195,6 +196,9 @@ constexpr std::array kSettings = {
     SettingInfo{"worker_silence", 0, &Settings::worker_silence,
                 "Seconds after which a worker that answers nothing is ended and replaced", 1,
                 86400},
+    SettingInfo{"allow_operators", 0, &Settings::allow_operators,
+                "SHA-256 of a module of operators whose code the daemon runs if a package carries "
+                "it; workers run none; may be repeated (default: none)"},
     SettingInfo{"worker_user", 0, &Settings::worker_user,
                 "User that workers run as if the daemon is root; empty: root"},
     SettingInfo{"worker_unfiltered", 0, &Settings::worker_unfiltered,
@@ -475,6 +479,11 @@ Status check_settings(const Settings& settings) {
     SLUICE_TRY(check_absolute(folder, "model_folders"));
   }
   if (!settings.repository.empty()) SLUICE_TRY(check_absolute(settings.repository, "repository"));
+  for (const std::string& sha256 : settings.allow_operators) {
+    if (!is_sha256(sha256)) {
+      return invalid_argument("allow_operators: \"{}\" is no SHA-256 in 64 small digits", sha256);
+    }
+  }
   if (settings.log_format != "text" && settings.log_format != "json") {
     return invalid_argument("log_format is \"{}\"; expected text or json", settings.log_format);
   }

@@ -84,9 +84,10 @@ struct Settings {
   std::string transfer_policy = "weighted";  ///< of devices with memory of their own
   std::int64_t transfer_block_bytes = std::int64_t{2} << 20;
   std::int64_t transfer_blocks_in_flight = 2;
-  std::int64_t worker_restarts = 5;    ///< of one worker within a minute
-  std::int64_t worker_silence = 10;    ///< seconds
-  std::string worker_user = "nobody";  ///< user of the workers if the daemon runs as root
+  std::int64_t worker_restarts = 5;          ///< of one worker within a minute
+  std::int64_t worker_silence = 10;          ///< seconds
+  std::vector<std::string> allow_operators;  ///< SHA-256 of modules that packages may carry
+  std::string worker_user = "nobody";        ///< user of the workers if the daemon runs as root
   bool worker_unfiltered = false;
   std::string exchange_listen;  ///< where daemons of other hosts fetch tensors; empty: nowhere
   std::vector<std::string> exchange_peers;    ///< which of them may, as service::ExchangePeer

@@ -11,6 +11,7 @@
 #include "exec/memory_scope.h"
 #include "exec/model_state.h"
 #include "ir/source.h"
+#include "operators/module.h"
 #include "ops/control/structure.h"
 
 namespace sluice::exec {
@@ -282,6 +283,7 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   // index. `verify_and_plan` joins the background work; no kernel reads packed bytes before that.
   Verification verification(*owner, options.num_threads, stop);
   verification.read_ahead(packed_for(*owner));
+  SLUICE_TRY(operators::open_module_of(*owner));
   SLUICE_TRY(check_operations(owner->graph));
   for (const std::string& name : owner->backends) {
     model->backends.push_back(SLUICE_TRY(backends.find(name)));

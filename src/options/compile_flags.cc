@@ -118,6 +118,10 @@ void CompileFlags::add_rest(Options& options) {
               "Write the graph as text to this folder: as imported, after each pass that changes "
               "it, and as compiled");
   add_kernels(options);
+  options.add("--operators", operators,
+              "Let the package carry this module, a shared library with operators that the model "
+              "uses. The compiler runs its code; a process that loads the package runs it only if "
+              "its SHA-256 is allowed");
   options.flag("!--no-pack", pack, "Store constants only in their portable form");
   options.flag("--packed-only", packed_only,
                "Leave out the portable form of constants that kernels read packed: the package is "

@@ -32,6 +32,7 @@ struct CompileFlags {
   std::vector<std::string> architectures;  ///< "sm_80": of GPUs, for compiled kernels
   std::string code;                        ///< folder of edited sources of kernels; empty: none
   std::string emit;          ///< "cuda=DIR", "torch-extension=DIR": where kernels are written too
+  std::string operators;     ///< module of operators that the package carries; empty: none
   bool pack = true;          ///< keep packed constants in the package
   bool packed_only = false;  ///< leave out the portable form of packed constants
 

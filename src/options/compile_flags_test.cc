@@ -16,7 +16,7 @@ Result<CompileFlags> parse(const std::vector<std::string>& arguments) {
 TEST(CompileFlags, TakeValuesInOrder) {
   const auto flags =
       parse({"--shape", "x=1,3", "--shape=y=2", "--backend", "cpu,reference", "--no-pack",
-             "--weights", "bf16", "--kv-cache", "f16", "--strassen", "1"});
+             "--weights", "bf16", "--kv-cache", "f16", "--strassen", "1", "--operators", "ops.so"});
   ASSERT_TRUE(flags.is_ok()) << flags.status().to_string();
   EXPECT_THAT(flags->shapes, ElementsAre("x=1,3", "y=2"));
   EXPECT_THAT(flags->backends, ElementsAre("cpu", "reference"));
@@ -24,6 +24,7 @@ TEST(CompileFlags, TakeValuesInOrder) {
   EXPECT_EQ(flags->weights, "bf16");
   EXPECT_EQ(flags->kv_cache, "f16");
   EXPECT_EQ(flags->strassen, 1);
+  EXPECT_EQ(flags->operators, "ops.so");
 }
 
 TEST(CompileFlags, PlacesKeepCommasAndAreRepeatable) {

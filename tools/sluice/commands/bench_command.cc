@@ -86,6 +86,7 @@ class BenchCommand : public Command {
 
   void add_options(Options& options) override {
     options_.add_to(options);
+    options_.add_allowed(options);
     options.add("--input", inputs_, "As for `sluice run`; other inputs are random (repeatable)")
         .repeatable();
     options

@@ -50,6 +50,7 @@ class RunCommand : public Command {
 
   void add_options(Options& options) override {
     options_.add_to(options);
+    options_.add_allowed(options);
     options
         .add("--input", inputs_,
              "name=x.npy, x.json, x.png or x.jpg, name=random or name=zeros; the only input of a "

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "operators/module.h"
 #include "package/package.h"
 
 namespace sluice::tool {
@@ -20,6 +21,14 @@ void ModelOptions::add_to(Options& options, const char* what) {
   add_common(options);
 }
 
+void ModelOptions::add_allowed(Options& options) {
+  options
+      .add("--allow-operators", allowed_operators,
+           "SHA-256 of a module of operators whose code may run if the package carries it, as "
+           "`sluice inspect` prints it (repeatable)")
+      .repeatable();
+}
+
 void print_warnings(const std::string& path, const ir::Graph& graph) {
   const auto found = graph.metadata.find("warnings");
   if (found != graph.metadata.end()) {
@@ -33,6 +42,9 @@ const backend::BackendRegistry& backend_registry() {
 }
 
 Result<package::Executable> open_model(const ModelOptions& options, const Progress& progress) {
+  for (const std::string& sha256 : options.allowed_operators) {
+    SLUICE_TRY(operators::allow_module(sha256).with_context("--allow-operators"));
+  }
   std::error_code error;
   if (std::filesystem::is_directory(options.path, error)) return compile_once(options, progress);
   const Bytes file = SLUICE_TRY(map_file(options.path));

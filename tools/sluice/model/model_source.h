@@ -21,10 +21,13 @@ using options::parse_shapes;
 /// Options that every command with a model shares, and where the model is.
 struct ModelOptions : options::CompileFlags {
   std::string path;
+  std::vector<std::string> allowed_operators;  ///< SHA-256 of modules that a package may carry
 
   /// `what`: the help's words for the model.
   void add_to(Options& options,
               const char* what = "An ONNX file, or a .sluice file made by `sluice compile`");
+  /// Declares --allow-operators, of commands that run packages; `open_model` allows them.
+  void add_allowed(Options& options);
 };
 
 /// The plug-ins of this process, found once.

@@ -1,4 +1,4 @@
-#include "api/operators/infer_types.h"
+#include "operators/infer_types.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "backend/op_storage.h"
 
-namespace sluice::api {
+namespace sluice::operators {
 namespace {
 
 /// Numbers of dimensions that are not known. They are far apart, so that a function that computes
@@ -155,4 +155,4 @@ Status infer_types(const sluice_operator& op, ops::InferenceContext& context) {
   return types.write_outputs((op.flags & SLUICE_OPERATOR_DATA_DEPENDENT) != 0);
 }
 
-}  // namespace sluice::api
+}  // namespace sluice::operators

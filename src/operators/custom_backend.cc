@@ -1,14 +1,14 @@
-#include "api/operators/custom_backend.h"
+#include "operators/custom_backend.h"
 
 #include <array>
 #include <memory>
 #include <string>
 
-#include "api/operators/registered_operator.h"
 #include "backend/registry.h"
+#include "operators/registered_operator.h"
 #include "sluice/host_backend.hpp"
 
-namespace sluice::api {
+namespace sluice::operators {
 namespace {
 
 std::string node_of(const sluice_op& op) {
@@ -92,4 +92,4 @@ Status add_custom_backend() {
   return kAdded;
 }
 
-}  // namespace sluice::api
+}  // namespace sluice::operators

@@ -1,4 +1,4 @@
-#include "api/operators/registered_operator.h"
+#include "operators/registered_operator.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,12 +7,12 @@
 #include <shared_mutex>
 #include <string>
 
-#include "api/operators/custom_backend.h"
-#include "api/operators/infer_types.h"
-#include "api/read_options.h"
+#include "operators/custom_backend.h"
+#include "operators/infer_types.h"
 #include "ops/custom.h"
+#include "terms/read_options.h"
 
-namespace sluice::api {
+namespace sluice::operators {
 namespace {
 
 constexpr std::size_t kMaxOperators = 4096;
@@ -81,7 +81,7 @@ Result<RegisteredOperator> read_operator(const sluice_operator& given) {
     return invalid_argument("struct_size is {}", given.struct_size);
   }
   RegisteredOperator entry;
-  entry.op = read_options(&given);
+  entry.op = terms::read_options(&given);
   entry.domain = SLUICE_TRY(checked_text(entry.op.domain, "domain"));
   entry.name = SLUICE_TRY(checked_text(entry.op.name, "name"));
   if (entry.domain == "sluice" || entry.domain == "ai.onnx") {
@@ -163,4 +163,4 @@ const sluice_operator* find_registered_operator(std::string_view domain, std::st
   return find_in(list, domain, name);
 }
 
-}  // namespace sluice::api
+}  // namespace sluice::operators

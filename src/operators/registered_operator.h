@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "sluice/operators.h"
 
-namespace sluice::api {
+namespace sluice::operators {
 
 /// Copies the struct and its texts, and makes the operator known to shape inference and to the
 /// backend "custom". Safe from any thread.
@@ -20,4 +20,4 @@ std::size_t num_registered_operators();
 const sluice_operator* registered_operator(std::size_t index);
 const sluice_operator* find_registered_operator(std::string_view domain, std::string_view name);
 
-}  // namespace sluice::api
+}  // namespace sluice::operators

@@ -3,9 +3,9 @@
 
 #include "base/status.h"
 
-namespace sluice::api {
+namespace sluice::operators {
 
 /// Adds the backend "custom" to the process, at the first call. Safe from any thread.
 Status add_custom_backend();
 
-}  // namespace sluice::api
+}  // namespace sluice::operators

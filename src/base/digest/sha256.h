@@ -1,0 +1,17 @@
+// SHA-256, as FIPS 180-4 defines it: a name for bytes that nobody can give to others.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+/// The digest of `bytes` as 64 hexadecimal digits in small letters, as `sha256sum` prints it.
+std::string sha256_of(std::span<const std::byte> bytes);
+
+/// Whether `text` has the form of such a digest.
+bool is_sha256(std::string_view text);
+
+}  // namespace sluice
