@@ -119,6 +119,21 @@ def test_parameters_that_get_other_memory_are_seen() -> None:
         assert_close(compiled(x), eager(x))
 
 
+@pytest.mark.parametrize("size", [3, 300])
+def test_parameters_that_change_through_data_are_seen(size: int, packages: list[Any]) -> None:
+    eager = nn.Linear(size, size).eval()
+    compiled = torch.compile(eager, backend="sluice")
+    x = torch.rand(1, size)
+    with torch.no_grad():
+        assert_close(compiled(x), eager(x))
+        eager.weight.data.mul_(2)
+        assert_close(compiled(x), eager(x))
+        eager.bias.data[-1] = 5  # 300 floats are few enough to be compared whole
+        assert_close(compiled(x), eager(x))
+        assert_close(compiled(x), eager(x))
+    assert len(packages) == 3, "an unchanged model is not compiled again"
+
+
 @pytest.mark.parametrize("where", ["made", "called", "both"])
 def test_inference_mode_compiles_once_and_sees_changes(where: str, packages: list[Any]) -> None:
     with torch.inference_mode(where != "called"):

@@ -103,3 +103,12 @@ def test_inputs_of_other_kinds_are_refused() -> None:
         sluice.torch.trace(lambda x: x, ({1},))
     with pytest.raises(TypeError, match="no module and no function"):
         sluice.torch.trace(3, torch.rand(1))
+
+
+def test_a_traced_model_does_not_move_to_another_device(conv: nn.Module) -> None:
+    traced = sluice.torch.trace(conv, torch.rand(1, 1, 5, 5))
+    assert traced.cpu() is traced and traced.to("cpu", torch.float32) is traced
+    with pytest.raises(sluice.InvalidArgument, match="cannot move to meta; trace the original with device="):
+        traced.to("meta")
+    with pytest.raises(sluice.InvalidArgument, match="cannot move to meta"):
+        nn.Sequential(traced).to("meta")

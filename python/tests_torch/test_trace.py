@@ -254,3 +254,42 @@ def test_numbers_read_from_tensors_are_divided_down() -> None:
     traced = sluice.torch.trace(halves, (torch.ones(2), torch.tensor(4)))
     for n in (5, 4, 0, -1, -4, -5, 2**40 + 1, -2**40 - 1):
         assert_close(traced(torch.ones(2), torch.tensor(n)), halves(torch.ones(2), torch.tensor(n)))
+
+
+def test_arguments_by_keyword_are_traced_and_called_by_keyword(tmp_path: pathlib.Path) -> None:
+    def weighted(x: torch.Tensor, scale: float = 2.0, mask: torch.Tensor | None = None, *,
+                 extra: torch.Tensor | None = None) -> torch.Tensor:
+        return x * scale if mask is None else x * scale * mask
+
+    x, mask = torch.rand(3), torch.tensor([1.0, 0.0, 1.0])
+    traced = sluice.torch.trace(weighted, x, example_kwarg_inputs={"mask": mask})
+    assert [spec.name for spec in traced.inputs] == ["x", "mask"]
+    traced.save(tmp_path / "weighted.sluice")
+    for model in (traced, sluice.torch.load(tmp_path / "weighted.sluice")):
+        for got in (model(x, mask=mask), model(x, 2.0, mask), model(mask=mask, x=x), model(x, mask=mask, scale=2.0)):
+            assert_close(got, weighted(x, mask=mask))
+    for kwargs, says in (({}, "arguments are"), ({"masks": mask}, "is unknown: masks"), ({"x": x}, "is given twice: x"),
+                         ({"scale": 2.0}, '"mask" is missing'), ({"mask": mask, "scale": 3.0}, "is fixed")):
+        with pytest.raises(sluice.InvalidArgument, match=says):
+            traced(x, **kwargs)
+    with pytest.raises(sluice.InvalidArgument, match='"extra" has no place'):
+        sluice.torch.trace(weighted, x, example_kwarg_inputs={"extra": mask})
+    with pytest.raises(sluice.InvalidArgument, match="unexpected keyword argument"):
+        sluice.torch.trace(weighted, x, example_kwarg_inputs={"y": mask})
+
+
+def test_arguments_may_come_by_keyword_alone() -> None:
+    class Joined(nn.Module):
+        def forward(self, parts: dict[str, torch.Tensor], last: torch.Tensor) -> torch.Tensor:
+            return torch.cat([*parts.values(), last])
+
+    parts, last = {"a": torch.rand(2), "b": torch.rand(1)}, torch.rand(2)
+    traced = sluice.torch.trace(Joined().eval(), (), example_kwarg_inputs={"last": last, "parts": parts})
+    assert_close(traced(parts=parts, last=last), torch.cat([*parts.values(), last]))
+
+
+def test_a_trace_takes_the_threads_of_its_model(conv: nn.Module) -> None:
+    x = torch.rand(1, 1, 5, 5)
+    assert_close(sluice.torch.trace(conv, x, threads=1)(x), conv(x))
+    with pytest.raises(sluice.InvalidArgument, match="threads"):
+        sluice.torch.trace(conv, x, threads=-1)

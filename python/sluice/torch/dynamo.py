@@ -24,8 +24,8 @@ def backend(graph: fx.GraphModule, example_inputs: Sequence[Any], *,
             options: dict[str, Any] | None = None) -> Callable[..., Any]:
     """A backend of torch.compile, for inference. `options`: {"compiler_args": ...}, as for sluice.torch.trace.
 
-    Parameters become constants of the package; one that changes later is seen, unless by way of `tensor.data`, and
-    the graph is compiled again.
+    Parameters become constants of the package. One that changes later is seen, as Watched says, and the graph is
+    compiled again.
     A graph that Sluice cannot run stays in torch, with a warning of the logger "sluice.torch".
     Raises FailedPrecondition where gradients would be recorded, TypeError for unknown options.
     """

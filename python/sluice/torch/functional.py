@@ -37,6 +37,7 @@ class Call(NamedTuple):
     result_tensors: list[torch.Tensor]
     output_names: list[str]
     states: list[StateTensor]
+    parameters: list[str]  #: names of the arguments; fewer if the function has none for them
 
 
 class _Plain(nn.Module):
@@ -102,7 +103,8 @@ def example_call(function: Any, example_inputs: Any,
     output_names = _apart(tensor_names(result, [], "output"), input_names)
     found = {name: before[name][1] for name in changed}
     states = _states(module, tensors, input_names, result_tensors, aliases, found, written)
-    return Call(module, arguments, tensors, input_names, results, result_tensors, output_names, states)
+    return Call(module, arguments, tensors, input_names, results, result_tensors, output_names, states,
+                parameter_names(function)[:len(args)])
 
 
 def _distinct(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -140,7 +140,7 @@ def _assemble(call: Call, divided: Cut, steps: list[Step], examples: Mapping[str
     results += [state.output for state in states]
     metadata = {"metadata." + TRACE_KEY: record.encode(
         call.arguments, call.results, sorted(hidden), sorted(aliased),  # type: ignore[type-var]
-        {"torch": torch.__version__, "frontend": "export"})}
+        {"torch": torch.__version__, "frontend": "export", "parameters": call.parameters})}
     if states:
         metadata["metadata." + STATES_KEY] = json.dumps([state._asdict() for state in states])
     inputs = [(name, value, _spec(name, examples[value])) for name, value in zip(names, divided.inputs)]

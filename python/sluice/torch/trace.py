@@ -21,6 +21,7 @@ from ..tracing.compiling import as_options, compile_model, make_workdir
 from ..tracing.size_buckets import Buckets, Observed, merge_sizes
 from . import devices, exporting, record, shapes
 from .functional import Call, Functional, example_call, name_of, parameter_names
+from .keywords import by_place
 from .partition import PartitionerConfig, partitioned
 from .traced import TracedModel, placed
 from .weights import keep_apart
@@ -39,6 +40,8 @@ def trace(
     buckets: Buckets | None = None,
     frontend: str = "export",
     device: str | None = None,
+    example_kwarg_inputs: Mapping[str, Any] | None = None,
+    threads: int = 0,
 ) -> TracedModel:
     """Traces a function or module with example inputs and compiles it.
 
@@ -49,7 +52,8 @@ def trace(
     `partitioner_config`: leaves operators that Sluice cannot run to torch. `inline_weights`: False keeps the names of the weights, for replace_weights.
     `dynamic_shapes`: dimensions that vary, as for torch.export; strings name them too. `buckets`: the sizes that
     they are traced at. `frontend`: "export" or "torchscript". `device`: "cuda" compiles for a GPU; calls then take and
-    give tensors there. The model and the example inputs may be there, too.
+    give tensors there. The model and the example inputs may be there, too. `example_kwarg_inputs`: more arguments, by
+    name; the traced model takes them by name, too. `threads`: number of cores; 0 takes all that the process may use.
     Raises InvalidArgument for wrong arguments, Unimplemented for what cannot be traced.
     """
     if frontend not in exporting.FRONTENDS:
@@ -62,6 +66,9 @@ def trace(
         "input_output_aliases": input_output_aliases, "partitioner_config": partitioner_config, "buckets": buckets,
         "dynamic_shapes": dynamic_shapes, "inline_weights=False": not inline_weights})
     options = devices.options_for(device, as_options(compiler_args))
+    if example_kwarg_inputs:
+        args = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
+        example_inputs = by_place(func, args, example_kwarg_inputs)
     if device == "cuda":
         func, example_inputs = devices.to_processor(func, example_inputs)
     workdir = make_workdir(compiler_workdir)
@@ -69,7 +76,7 @@ def trace(
     if partitioner_config is not None:
         parts = partitioned(call, partitioner_config, workdir, trace)
         if parts is not None:
-            return parts
+            return parts.reopen(threads=threads) if threads else parts
     args = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
     flat_shapes = shapes.flatten_shapes(args, parameter_names(func), dynamic_shapes)
     if buckets is not None:
@@ -79,7 +86,7 @@ def trace(
         model = to_model(call, flat_shapes, frontend, workdir, optimize=inline_weights)
     if not inline_weights:
         keep_apart(model, call, options)
-    return TracedModel(placed(devices.checked(compile_model(model, options, workdir), device)))
+    return TracedModel(placed(devices.checked(compile_model(model, options, workdir, threads), device)))
 
 
 def _to_bucket_model(func: Any, example: Call, flat_shapes: Sequence[Any] | None, buckets: Buckets, frontend: str,
@@ -134,7 +141,7 @@ def to_model(call: Call, flat_shapes: Sequence[Any] | None, frontend: str, workd
     match_types(model.graph, [arrays.number_of_torch(tensor.dtype) for tensor in (*results, *initials)])
     model.graph.name = name_of(call.module)
     metadata.write(model, metadata.KEY, record.encode(call.arguments, call.results, sorted(hidden), sorted(aliased), {
-        "torch": torch.__version__, "frontend": frontend}))
+        "torch": torch.__version__, "frontend": frontend, "parameters": call.parameters}))
     if specs:
         metadata.write(model, STATES_KEY, json.dumps([spec._asdict() for spec in specs]))
     return model

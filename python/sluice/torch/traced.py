@@ -22,6 +22,7 @@ from ..tracing.batching import Batching
 from ..tracing.size_buckets import SizeCheck
 from . import bucket_runner, record, run_operator
 from .bucket_runner import BucketRunner
+from .keywords import call_by_place
 from .partition_runner import MAGIC, PartitionRunner, load_parts
 
 Runner = Model | BucketRunner | PartitionRunner
@@ -90,7 +91,10 @@ class TracedModel(nn.Module):
         loaded = self._loaded
         return loaded.state if isinstance(loaded, (StatefulModel, BucketRunner)) else State([], ())
 
-    def forward(self, *args: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """`kwargs`: arguments by the names that the traced function has for them."""
+        if kwargs:
+            args = call_by_place(self._record.get("parameters", ()), self._arguments, args, kwargs)
         if torch.compiler.is_compiling() and self._package is not None and self.batching is None:
             outputs = torch.ops.sluice.run(self._package, self._signature, self.flatten(args))
             return self.unflatten(outputs)
@@ -145,13 +149,24 @@ class TracedModel(nn.Module):
         return super().train(False)
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: Any, **kwargs: Any) -> TracedModel:
-        """What .half(), .to() and their like call. Raises InvalidArgument if they would change a tensor's type."""
+        """What .half(), .to() and their like call. Raises InvalidArgument if they would change a tensor's type, or take a
+        model of the processors elsewhere."""
+        target = fn(torch.empty(0)).device.type
+        if target != "cpu" and not self._is_for_gpu():
+            raise InvalidArgument(f"a traced model stays where it was compiled for, on the processors: it cannot move to {target}; "
+                                  'trace the original with device="cuda"')
         for spec in (*self.inputs, *self.outputs):
             dtype = getattr(torch, dtypes.BY_NUMBER[spec.element_type].numpy.lstrip("."), None) if spec.is_tensor else None
             if isinstance(dtype, torch.dtype) and fn(torch.empty(0, dtype=dtype)).dtype != dtype:
                 raise InvalidArgument(f'a traced model keeps the types of its trace, and "{spec.name}" is {spec.type}: '
                                       "convert the original and trace it again")
         return self
+
+    def _is_for_gpu(self) -> bool:
+        """Whether the compiler was to use a GPU, by the facts of the package."""
+        words = self.metadata.get("options", "").split()
+        backends = words[words.index("--backend") + 1] if "--backend" in words else ""
+        return GPU in backends.split(",")
 
     def __reduce__(self) -> Any:
         with tempfile.TemporaryDirectory(prefix="sluice-") as folder:

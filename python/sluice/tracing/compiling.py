@@ -19,14 +19,14 @@ def as_options(compiler_args: str | Sequence[str] | None) -> list[str]:
     return shlex.split(compiler_args) if isinstance(compiler_args, str) else list(compiler_args or ())
 
 
-def compile_model(model: onnx.ModelProto, options: Sequence[str], workdir: pathlib.Path | None) -> Model:
+def compile_model(model: onnx.ModelProto, options: Sequence[str], workdir: pathlib.Path | None, threads: int = 0) -> Model:
     """Compiles and loads a model; `workdir` gets it, the package and a report."""
     if workdir is not None:
         onnx_files.write(model, workdir / "model.onnx")
         _write_report(model, options, workdir / "report.json")
         return loading.compile(workdir / "model.onnx", workdir / "model.sluice",
-                               options=["--graphs", str(workdir / "graphs"), *options])
-    return loading.compile(model, options=options)
+                               options=["--graphs", str(workdir / "graphs"), *options], threads=threads)
+    return loading.compile(model, options=options, threads=threads)
 
 
 def make_workdir(folder: str | pathlib.Path | None) -> pathlib.Path | None:
