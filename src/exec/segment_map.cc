@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backend/extensions/events.h"
+#include "base/process/cpu_quota.h"
 #include "base/system/processor.h"
 #include "base/text/plural.h"
 #include "device/device_services.h"
@@ -26,7 +27,9 @@ SegmentPlacement place_on(const backend::Backend& backend, int device, const Loa
   if (!options.cores.empty()) return {device, options.cores};
   const auto& info = backend.devices()[static_cast<std::size_t>(device)];
   const int num_cores = std::max(1, info.num_cores);
-  const int wanted = options.num_threads > 0 ? options.num_threads : num_cores;
+  // Of a processor, as many as the process has time for.
+  const int usual = info.kind == terms::kCpuKind ? cores_within_quota(num_cores) : num_cores;
+  const int wanted = options.num_threads > 0 ? options.num_threads : usual;
   SegmentPlacement placement;
   placement.device = device;
   placement.cores.resize(static_cast<std::size_t>(std::clamp(wanted, 1, num_cores)));

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/process/cpu_quota.h"
 #include "base/system/processor.h"
 #include "exec/constants/stop.h"
 
@@ -57,9 +58,10 @@ void Verification::Reading::finish() {
 Verification::Verification(const package::Executable& executable, int num_threads,
                            std::stop_token stop)
     : executable_(executable),
-      max_threads_(std::max<std::size_t>(num_threads > 0 ? static_cast<std::size_t>(num_threads)
-                                                         : std::thread::hardware_concurrency(),
-                                         1)),
+      max_threads_(static_cast<std::size_t>(num_threads > 0
+                                                ? num_threads
+                                                : cores_within_quota(static_cast<std::int32_t>(
+                                                      std::thread::hardware_concurrency())))),
       stop_(std::move(stop)) {}
 
 void Verification::read_ahead(std::vector<Bytes> data) {

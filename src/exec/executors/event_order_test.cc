@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "device/device_services.h"
 #include "exec/testing/exec_testing.h"
 #include "support/sim.h"
 
@@ -96,6 +97,19 @@ TEST_F(EventOrder, ContextsTakeTheirStreamsFromThePoolOfTheGroup) {
   }
   ASSERT_EQ(model_->stream_uses(0).size(), 1U);
   EXPECT_EQ(model_->stream_uses(0)[0].owner, "resnet");
+}
+
+TEST(StreamsOfALoad, FirstContextFindsItsStreamMade) {
+  const auto sim = sluice::testing::make_sim().value();
+  LoadOptions options;
+  options.devices = std::make_shared<device::DeviceServiceTable>(*sim.time);
+  const auto services = options.devices->of(sim.backend, 0).value();
+  const std::int64_t of_transfers = services->streams->usage().made;
+  const auto model =
+      LoadedModel::load(testing::executable_of(kTwoArms, "sim"), sim.registry, options).value();
+  EXPECT_EQ(services->streams->usage().made, of_transfers + 1);
+  const Context context = model.create_context().value();
+  EXPECT_EQ(services->streams->usage().made, of_transfers + 1);
 }
 
 }  // namespace
