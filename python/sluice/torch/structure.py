@@ -1,21 +1,26 @@
 """The structure of arguments and results: nested tuples, lists and dictionaries, flattened to tensors.
 
-Torch's pytree module flattens; leaves that are no tensors are constants of the trace.
+Torch's pytree module flattens; leaves that are no tensors are constants of the trace. Arguments have places; a keyword
+names one.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..errors import InvalidArgument
 
 _TENSOR = "tensor"
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_MISSING = object()
 
 
 class Structure(NamedTuple):
@@ -105,6 +110,52 @@ def tensor_names(tree: Any, first: Sequence[str], default: str) -> list[str]:
             name += "_"
         names.append(name)
     return names
+
+
+def by_place(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a call of `function` by their places; the function's defaults fill the gaps.
+
+    Raises InvalidArgument for arguments that the function does not take, or takes by keyword alone.
+    """
+    signature = inspect.signature(function.forward if isinstance(function, nn.Module) else function)
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError as error:
+        raise InvalidArgument(f"example_kwarg_inputs: {error}") from error
+    values: list[Any] = []
+    between: list[Any] = []
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            values += given.get(name, ())
+        elif parameter.kind not in _POSITIONAL:
+            if name in given:
+                raise InvalidArgument(f'example_kwarg_inputs: "{name}" has no place among the arguments; trace a function '
+                                      "that passes it on")
+        elif name in given:
+            values += [*between, given[name]]
+            between = []
+        else:
+            between.append(parameter.default)
+    return tuple(values)
+
+
+def call_by_place(names: Sequence[str], arguments: Structure, args: tuple[Any, ...],
+                  kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a call of a traced model by their places; constants of the trace fill the gaps. `names`: of its
+    arguments.
+
+    Raises InvalidArgument for unknown names and tensors that are missing.
+    """
+    unknown = [name for name in kwargs if name not in names[len(args):]]
+    if unknown:
+        what = f"is given twice: {unknown[0]}" if unknown[0] in names else f"is unknown: {unknown[0]}"
+        raise InvalidArgument(f"an argument {what}; the model was traced with {', '.join(names) or 'none that has a name'}")
+    constants = arguments.unflatten([_MISSING] * len(arguments.leaves))
+    values = [*args, *(kwargs.get(name, constants[i]) for i, name in enumerate(names) if i >= len(args))]
+    for name, value in zip(names, values):
+        if value is _MISSING:
+            raise InvalidArgument(f'the argument "{name}" is missing')
+    return tuple(values)
 
 
 def _describe(tree: Any) -> str:

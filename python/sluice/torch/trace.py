@@ -21,8 +21,8 @@ from ..tracing.compiling import as_options, compile_model, make_workdir
 from ..tracing.size_buckets import Buckets, Observed, merge_sizes
 from . import devices, exporting, record, shapes
 from .functional import Call, Functional, example_call, name_of, parameter_names
-from .keywords import by_place
 from .partition import PartitionerConfig, partitioned
+from .structure import by_place
 from .traced import TracedModel, placed
 from .weights import keep_apart
 

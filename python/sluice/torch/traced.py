@@ -22,8 +22,8 @@ from ..tracing.batching import Batching
 from ..tracing.size_buckets import SizeCheck
 from . import bucket_runner, record, run_operator
 from .bucket_runner import BucketRunner
-from .keywords import call_by_place
 from .partition_runner import MAGIC, PartitionRunner, load_parts
+from .structure import call_by_place
 
 Runner = Model | BucketRunner | PartitionRunner
 

@@ -45,7 +45,7 @@ def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _sample_of(tensor: torch.Tensor) -> np.ndarray[Any, Any] | None:
-    """Some elements as bytes, where they lie; None for a tensor that cannot be looked at so."""
+    """Some elements as bytes in the tensor's memory; None for tensors of devices, and of other forms than rows."""
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided:
         return None
     is_in_another_form = tensor.is_quantized or tensor.is_conj() or tensor.is_neg() or not tensor.is_contiguous()
