@@ -410,7 +410,7 @@ Result<std::string> Daemon::metrics_body(const terms::Peer& peer, service::Metri
 }
 
 Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
-  const auto tls = SLUICE_TRY(tls::read_server(serving.certificates, tls::Protocols::kHttp1));
+  const auto tls = SLUICE_TRY(tls::read_server(serving.certificates, tls::Protocols::kHttp));
   const auto metrics = metrics_handler([this](const terms::Peer& peer, service::MetricsForm form) {
     return metrics_body(peer, form);
   });
@@ -472,7 +472,7 @@ Result<SettingsChange> Daemon::reload(const Settings& wanted) {
   auto options = SLUICE_TRY(service_options(next));
   auto tokens = SLUICE_TRY(read_tokens(next.token_file));
   auto tls = SLUICE_TRY(tls::read_server(tls_files(next), tls::Protocols::kHttp2));
-  const auto http_tls = SLUICE_TRY(tls::read_server(tls_files(next), tls::Protocols::kHttp1));
+  const auto http_tls = SLUICE_TRY(tls::read_server(tls_files(next), tls::Protocols::kHttp));
   auto peers_tls = SLUICE_TRY(tls::read_server(exchange_tls_files(next), tls::Protocols::kHttp2));
   if (tls != nullptr) {
     server_->set_tls(std::move(tls));

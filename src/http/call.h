@@ -26,6 +26,9 @@ inline constexpr std::string_view kBinary = "application/octet-stream";
 /// without a charset for Latin-1.
 inline constexpr std::string_view kEvents = "text/event-stream; charset=utf-8";
 
+/// The field that says how much of a body is JSON.
+inline constexpr std::string_view kJsonBytes = "Inference-Header-Content-Length";
+
 struct Request {
   std::string method;  ///< "GET", "POST", ...
   std::string path;    ///< as it came, percent signs too; without the query
@@ -34,7 +37,7 @@ struct Request {
   std::string if_none_match = {};  ///< the same
   std::string host = {};           ///< the same; empty: absent
   std::string origin = {};         ///< the same
-  /// How much of the body is JSON, from "Inference-Header-Content-Length"; -1: all.
+  /// How much of the body is JSON, from kJsonBytes; -1: all.
   std::int64_t json_bytes = -1;
   std::shared_ptr<const Body> body;   ///< never null
   Coding coding = Coding::kIdentity;  ///< of the body
@@ -58,7 +61,7 @@ struct Reply {
   /// Sent in this coding if that makes it smaller.
   Coding coding = Coding::kIdentity;
   std::string coded = {};  ///< text and parts in their coding; empty: not coded yet
-  /// Sends "Inference-Header-Content-Length" with the size of the text.
+  /// Sends kJsonBytes with the size of the text.
   bool has_json_head = false;
   std::string allow = {};   ///< methods, of a 405
   std::string fields = {};  ///< more of the head, each with its end of line

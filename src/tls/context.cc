@@ -16,9 +16,11 @@ using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 
 /// As ALPN writes them: a length, then a name; the best first.
-constexpr std::string_view kHttp2 = "\x02h2";
-constexpr std::string_view kHttp1 = "\x08http/1.1\x08http/1.0";
-constexpr std::string_view kHttp11 = kHttp1.substr(0, 9);
+constexpr std::string_view kHttp =
+    "\x02h2"
+    "\x08http/1.1\x08http/1.0";
+constexpr std::string_view kHttp2 = kHttp.substr(0, 3);
+constexpr std::string_view kHttp11 = kHttp.substr(3, 9);
 
 struct FileTexts {
   std::string certificate;
@@ -92,7 +94,7 @@ void set_rules(SSL_CTX& context) {
 
 void set_server_protocols(SSL_CTX& context, Protocols protocols) {
   // The callback's data is not const, but it is only read.
-  const std::string_view& known = protocols == Protocols::kHttp2 ? kHttp2 : kHttp1;
+  const std::string_view& known = protocols == Protocols::kHttp2 ? kHttp2 : kHttp;
   SSL_CTX_set_alpn_select_cb(&context, choose_protocol, const_cast<std::string_view*>(&known));
 }
 

@@ -26,7 +26,8 @@ using Context = std::shared_ptr<SSL_CTX>;
 
 /// What a server agrees on by ALPN (RFC 7301). A client that offers nothing of it is turned away.
 /// A client that offers nothing at all is served.
-enum class Protocols { kHttp1, kHttp2 };
+/// kHttp: HTTP/2 or HTTP/1.1. kHttp2: what gRPC speaks.
+enum class Protocols { kHttp, kHttp2 };
 
 /// Null where no certificate is named: no TLS. Requires: its key is named, too.
 /// Fails: kInvalidArgument for text that is not PEM, or a key of another certificate; errors of

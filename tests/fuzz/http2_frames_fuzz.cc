@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <span>
 
-#include "rpc/server/guard/frame_rules.h"
+#include "http2/frame_rules.h"
 
 namespace {
 
-using sluice::rpc::server::FrameLimits;
-using sluice::rpc::server::FrameRules;
+using sluice::http2::FrameLimits;
+using sluice::http2::FrameRules;
 
 constexpr std::size_t kPrefaceBytes = 24;
 constexpr std::size_t kHeadBytes = 9;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/process/inherited_fds.h"
-#include "http/server.h"
+#include "http/connections/server.h"
 #include "rpc/server/listen/connection_limits.h"
 #include "rpc/server/listen/tcp_listener.h"
 #include "rpc/server/listen/unix_listener.h"

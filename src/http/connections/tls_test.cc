@@ -14,7 +14,7 @@
 #include <mutex>
 #include <vector>
 
-#include "http/server.h"
+#include "http/connections/server.h"
 #include "support/eventually.h"
 
 namespace sluice::http {

@@ -4,14 +4,14 @@
 #include <cstring>
 #include <limits>
 
-#include "rpc/server/guard/frames.h"
+#include "http2/frames.h"
 
 namespace sluice::rpc::server {
 namespace {
 
 /// Eight bytes, of stream 0: the last stream is 2^31 - 1, the error none.
-constexpr std::array<std::uint8_t, 17> kFrame = {0,    0,    8,    kGoAway, 0, 0, 0, 0, 0,
-                                                 0x7F, 0xFF, 0xFF, 0xFF,    0, 0, 0, 0};
+constexpr std::array<std::uint8_t, 17> kFrame = {0,    0,    8,    http2::kGoAway, 0, 0, 0, 0, 0,
+                                                 0x7F, 0xFF, 0xFF, 0xFF,           0, 0, 0, 0};
 
 constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 
@@ -48,8 +48,9 @@ std::size_t Goodbye::follow(std::span<const std::byte> bytes) {
     }
     if (payload_left_ > 0) continue;
     const auto type = std::to_integer<std::uint8_t>(head_[3]);
-    const bool is_of_headers = type == kHeaders || type == kPushPromise || type == kContinuation;
-    const bool ends = (std::to_integer<std::uint8_t>(head_[4]) & kEndHeaders) != 0;
+    const bool is_of_headers =
+        type == http2::kHeaders || type == http2::kPushPromise || type == http2::kContinuation;
+    const bool ends = (std::to_integer<std::uint8_t>(head_[4]) & http2::kEndHeaders) != 0;
     is_in_headers_ = is_of_headers && !ends;
     is_first_ = false;
     num_head_ = 0;

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "rpc/server/guard/frames.h"
+#include "http2/frames.h"
 
 namespace sluice::rpc::server {
 
@@ -27,7 +27,7 @@ class Goodbye {
   std::size_t follow(std::span<const std::byte> bytes);
   bool is_between_frames() const { return num_head_ == 0 && !is_first_ && !is_in_headers_; }
 
-  std::array<std::byte, kFrameHeadBytes> head_ = {};
+  std::array<std::byte, http2::kFrameHeadBytes> head_ = {};
   std::size_t num_head_ = 0;  ///< bytes of it that came; 0: between two frames
   std::uint32_t payload_left_ = 0;
   bool is_first_ = true;        ///< SETTINGS, which no other frame may precede

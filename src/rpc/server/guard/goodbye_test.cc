@@ -8,10 +8,16 @@
 #include <string_view>
 #include <vector>
 
-#include "rpc/server/guard/frames.h"
+#include "http2/frames.h"
 
 namespace sluice::rpc::server {
 namespace {
+
+using http2::kContinuation;
+using http2::kData;
+using http2::kEndHeaders;
+using http2::kHeaders;
+using http2::kSettings;
 
 const std::string kGoodbye("\0\0\x8\x7\0\0\0\0\0\x7F\xFF\xFF\xFF\0\0\0\0", 17);
 

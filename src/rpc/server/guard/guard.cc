@@ -41,14 +41,15 @@ void block_sigpipe() {
 
 }  // namespace
 
-Guard::Guard(HandOver hand_over, service::Log& log, const FrameLimits& limits)
+Guard::Guard(HandOver hand_over, service::Log& log, const http2::FrameLimits& limits)
     : hand_over_(std::move(hand_over)),
       log_(log),
       limits_(limits),
       warnings_(kWarnings, system_clock().now_ns()) {}
 
 Result<std::unique_ptr<Guard>> Guard::create(HandOver hand_over, service::Log& log,
-                                             const FrameLimits& limits, std::size_t relay_bytes) {
+                                             const http2::FrameLimits& limits,
+                                             std::size_t relay_bytes) {
   std::unique_ptr<Guard> guard(new Guard(std::move(hand_over), log, limits));
   guard->epoll_ = shm::Fd(epoll_create1(EPOLL_CLOEXEC));
   guard->wake_ = shm::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -32,7 +32,7 @@ class Guard {
   /// `log` outlives the guard. `relay_bytes`: of one read, and the most that waits for one end of a
   /// connection. Fails: kResourceExhausted without descriptors.
   static Result<std::unique_ptr<Guard>> create(HandOver hand_over, service::Log& log,
-                                               const FrameLimits& limits = {},
+                                               const http2::FrameLimits& limits = {},
                                                std::size_t relay_bytes = kRelayBytes);
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
@@ -56,7 +56,7 @@ class Guard {
     bool is_held = false;   ///< in `held_`
   };
 
-  Guard(HandOver hand_over, service::Log& log, const FrameLimits& limits);
+  Guard(HandOver hand_over, service::Log& log, const http2::FrameLimits& limits);
   void loop();
   void wait(int timeout_ms);
   void take_event(const epoll_event& event);
@@ -76,7 +76,7 @@ class Guard {
 
   const HandOver hand_over_;
   service::Log& log_;
-  const FrameLimits limits_;
+  const http2::FrameLimits limits_;
   shm::Fd epoll_;
   shm::Fd wake_;
   std::mutex mutex_;

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "rpc/server/guard/frame_rules.h"
+#include "http2/frame_rules.h"
 #include "rpc/server/guard/goodbye.h"
 #include "rpc/server/guard/transport.h"
 #include "shm/fd_socket.h"
@@ -29,7 +29,7 @@ class Relay {
   /// Makes the connection to gRPC and returns the relay's end of it; an invalid one: not yet.
   using OpenInner = std::function<Result<shm::Fd>(const terms::Peer& peer)>;
 
-  Relay(std::unique_ptr<Transport> client, terms::Peer peer, const FrameLimits& limits,
+  Relay(std::unique_ptr<Transport> client, terms::Peer peer, const http2::FrameLimits& limits,
         std::int64_t now_ns)
       : client_(std::move(client)), peer_(std::move(peer)), rules_(limits, now_ns) {}
 
@@ -40,7 +40,7 @@ class Relay {
     kOver,    ///< of the client; or, once that has left, of gRPC
   };
   /// Moves what is there, up to a few reads' worth: others have their turn. `scratch` has at least
-  /// kRelayBytes. Fails: as FrameRules::take and `open_inner`; then it is over, too.
+  /// kRelayBytes. Fails: as http2::FrameRules::take and `open_inner`; then it is over, too.
   Result<State> pump(std::span<std::byte> scratch, const OpenInner& open_inner,
                      std::int64_t now_ns);
 
@@ -53,7 +53,7 @@ class Relay {
     return inner_ != nullptr && (!has_answered_ || client_ == nullptr);
   }
 
-  /// As FrameRules::check_time.
+  /// As http2::FrameRules::check_time.
   Status check_time(std::int64_t now_ns) const {
     return client_ == nullptr ? ok_status() : rules_.check_time(now_ns);
   }
@@ -78,7 +78,7 @@ class Relay {
 
   std::unique_ptr<Transport> client_;  ///< null once it has left
   terms::Peer peer_;
-  FrameRules rules_;
+  http2::FrameRules rules_;
   std::unique_ptr<Transport> inner_;  ///< to gRPC; null before the greeting
   bool has_answered_ = false;         ///< gRPC
   Goodbye goodbye_;

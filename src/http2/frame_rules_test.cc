@@ -1,11 +1,11 @@
-#include "rpc/server/guard/frame_rules.h"
+#include "http2/frame_rules.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
-namespace sluice::rpc::server {
+namespace sluice::http2 {
 namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
@@ -124,4 +124,4 @@ TEST_F(FrameRulesTest, TimeIsBounded) {
 }
 
 }  // namespace
-}  // namespace sluice::rpc::server
+}  // namespace sluice::http2

@@ -1,16 +1,13 @@
-#include "rpc/server/guard/frame_rules.h"
+#include "http2/frame_rules.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 
-#include "rpc/server/guard/frames.h"
+#include "http2/frames.h"
 
-namespace sluice::rpc::server {
+namespace sluice::http2 {
 namespace {
-
-// RFC 9113, section 3.4.
-constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 Status not_http2(std::string_view what) { return invalid_argument("not HTTP/2: {}", what); }
 
@@ -155,4 +152,4 @@ Status FrameRules::check_time(std::int64_t now_ns) const {
   return ok_status();
 }
 
-}  // namespace sluice::rpc::server
+}  // namespace sluice::http2

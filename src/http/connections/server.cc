@@ -1,4 +1,4 @@
-#include "http/server.h"
+#include "http/connections/server.h"
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/process/start_thread.h"
-#include "http/connection.h"
+#include "http/connections/connection.h"
 
 namespace sluice::http {
 namespace {

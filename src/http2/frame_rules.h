@@ -1,4 +1,4 @@
-// The rules that a client's HTTP/2 frames must keep before gRPC sees them.
+// The rules that a client's HTTP/2 frames must keep before gRPC or nghttp2 sees them.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "service/clients/allowance.h"
 
-namespace sluice::rpc::server {
+namespace sluice::http2 {
 
 struct FrameLimits {
   /// Limits of a HEADERS frame and the CONTINUATION frames behind it. gRPC 1.51 buffers them
@@ -84,4 +84,4 @@ class FrameRules {
   bool has_called_ = false;
 };
 
-}  // namespace sluice::rpc::server
+}  // namespace sluice::http2

@@ -1,5 +1,5 @@
 // Connections as clients have them: what comes in pieces, at once, slowly, too much, or is no HTTP.
-#include "http/server.h"
+#include "http/connections/server.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
