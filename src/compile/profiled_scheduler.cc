@@ -65,7 +65,7 @@ class Scheduling {
       from_host[i] = profiled->second.to_device;
       to_host[i] = profiled->second.from_device;
     }
-    // Tensors between two devices go through the host.
+    // As if tensors between two devices went through the host: a shorter way is not measured.
     problem_.transfers.assign(places, std::vector<TransferCost>(places));
     for (std::size_t a = 0; a < places; ++a) {
       for (std::size_t b = 0; b < places; ++b) {
