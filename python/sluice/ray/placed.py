@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ import ray
 
 from ..cluster.lost import LOST, is_there
 from ..runtime import Client, Source
+from ..signature import TensorSpecs
 from .supervisor import RESOURCE, supervisor
 
 
@@ -58,6 +58,10 @@ class PlacedModel:
         [output] = self.infer(inputs).values()
         return output
 
+    def signature(self) -> tuple[TensorSpecs, TensorSpecs]:
+        """Its inputs and its outputs."""
+        return self._model.inputs, self._model.outputs
+
     def place(self) -> dict[str, Any]:
         """Ray's node, the daemon's process, and the group there."""
         return {"node": ray.get_runtime_context().get_node_id(),
@@ -75,24 +79,3 @@ def place(package: Source, *, cores: int = 1, kind: str = "cpu", flags: Sequence
     made = ray.remote(PlacedModel).options(num_cpus=0, resources={RESOURCE: 1}, max_restarts=-1, max_task_retries=1,
                                            scheduling_strategy=scheduling_strategy)
     return made.remote(package, cores, flags, kind, **options)
-
-
-def deployment(package: Source, *, cores: int = 1, kind: str = "cpu", flags: Sequence[str] = (),
-               load: Mapping[str, Any] | None = None, **serve_options: Any) -> Any:
-    """A deployment of Ray Serve, bound to the package: each replica is a model on a group of its own.
-
-    A call of its handle takes inputs by name and gives outputs by name. `load`: options of Runtime.load.
-    `serve_options`: those of serve.deployment, such as `num_replicas` or `autoscaling_config`, with which Serve adds
-    replicas by the length of its queue.
-    """
-    from ray import serve
-
-    class SluiceReplica:
-        def __init__(self) -> None:
-            self._placed = PlacedModel(package, cores, flags, kind, **dict(load or {}))
-
-        async def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-            return await asyncio.to_thread(self._placed.infer, inputs)
-
-    actor = {"num_cpus": 0, "resources": {RESOURCE: 1}, **serve_options.pop("ray_actor_options", {})}
-    return serve.deployment(SluiceReplica, ray_actor_options=actor, **serve_options).bind()

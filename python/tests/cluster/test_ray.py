@@ -15,34 +15,19 @@ import numpy as np
 import pytest
 
 ray = pytest.importorskip("ray")
-cluster_utils = pytest.importorskip("ray.cluster_utils")
 
 import sluice  # noqa: E402
-from conftest import DIGITS, PATIENCE, eventually  # noqa: E402
+from conftest import PATIENCE, eventually  # noqa: E402
+from ray_cluster import FLAGS, package, started  # noqa: E402, F401 - package is a fixture
 from sluice import ray as on_ray  # noqa: E402
 from sluice.ray import __main__ as command  # noqa: E402
 from sluice.ray import placed  # noqa: E402
 
-FLAGS = ("--map", "", "--drain-seconds", "1")
-
-
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def cluster() -> Iterator[Any]:
     """A head without groups, and two nodes with one each."""
-    made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    nodes = [made.add_node(num_cpus=1, resources={on_ray.RESOURCE: 1}) for _ in range(2)]
-    ray.init(address=made.address, log_to_driver=False)
-    made.nodes_with_groups = nodes
-    yield made
-    ray.shutdown()
-    made.shutdown()
-
-
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    path = tmp_path_factory.mktemp("models") / "digits.sluice"
-    sluice.compile(DIGITS).save(path)
-    return path
+    with started(nodes=2, groups=1) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
