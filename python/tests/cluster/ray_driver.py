@@ -1,0 +1,122 @@
+"""What a program does on a Ray cluster of three hosts with two groups each: see test_ray_hosts.py. Not a test itself.
+
+    ray_driver.py PACKAGE HEAD:PORT
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import pathlib
+import signal
+import sys
+from typing import Any
+
+import numpy as np
+import ray
+import sluice
+from sluice import ray as on_ray
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from eventually import HANG_S, eventually  # noqa: E402
+
+FLAGS = ("--map", "", "--drain-seconds", "1")
+REQUESTS = 50
+
+
+def nodes() -> dict[str, str]:
+    """Addresses of the nodes that live, by their ids."""
+    return {node["NodeID"]: node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
+
+
+def places_of(models: list[Any]) -> list[dict[str, Any]]:
+    return list(ray.get([model.place.remote() for model in models], timeout=HANG_S))
+
+
+def lives(process: int) -> bool:
+    return pathlib.Path(f"/proc/{process}").exists()
+
+
+def raylet_at(address: str) -> int:
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_text(errors="replace").split("\0")
+        except OSError:
+            continue
+        if pathlib.Path(words[0]).name == "raylet" and f"--node_ip_address={address}" in words:
+            return int(folder.name)
+    raise AssertionError(f"no raylet at {address}")
+
+
+def same_answers(requests: list[Any], expected: Any) -> None:
+    for answer in ray.get(requests, timeout=HANG_S):
+        np.testing.assert_allclose(answer, expected, rtol=1e-5, atol=1e-6)
+
+
+def six_groups(package: str) -> tuple[list[Any], list[dict[str, Any]]]:
+    models = [on_ray.place(package, flags=FLAGS) for _ in range(6)]
+    places = places_of(models)
+    assert sorted(collections.Counter(place["node"] for place in places).values()) == [2, 2, 2], places
+    return models, places
+
+
+def a_tensor_crosses_hosts(models: list[Any], places: list[dict[str, Any]], image: Any, expected: Any) -> None:
+    """Made on one host, read on another: the reference alone goes through this program."""
+    other = next(i for i, place in enumerate(places) if place["node"] != places[0]["node"])
+
+    @ray.remote(num_cpus=0, scheduling_strategy=ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+        places[0]["node"], soft=False))
+    def make() -> Any:
+        return np.concatenate([image] * 4096)  # 1 MiB: beyond what travels within a message
+
+    reference = make.remote()
+    answer = ray.get(models[other].infer_one.remote({"image": reference}), timeout=HANG_S)
+    np.testing.assert_allclose(answer[-1:], expected, rtol=1e-5, atol=1e-6)
+
+
+def a_killed_daemon(models: list[Any], places: list[dict[str, Any]], image: Any, expected: Any) -> None:
+    process = places[-1]["process"]
+    requests = [model.infer_one.remote({"image": image}) for model in models for _ in range(REQUESTS // len(models))]
+    os.kill(process, signal.SIGKILL)
+    same_answers(requests, expected)
+    eventually(lambda: not lives(process))
+
+
+def a_killed_raylet(models: list[Any], image: Any, expected: Any, head: str) -> None:
+    """Of a host without the head. Two groups elsewhere are free for its models."""
+    places = places_of(models)
+    of_head = next(node for node, address in nodes().items() if address == head)
+    lost = next(place["node"] for place in places if place["node"] != of_head)
+    spare = [i for i, place in enumerate(places) if place["node"] not in (lost, of_head)]
+    for i in spare:
+        ray.kill(models[i])
+    kept = [model for i, model in enumerate(models) if i not in spare]
+    daemons = {place["process"] for place in places if place["node"] == lost}
+    requests = [model.infer_one.remote({"image": image}) for model in kept for _ in range(REQUESTS // len(kept))]
+    os.kill(raylet_at(nodes()[lost]), signal.SIGKILL)
+    same_answers(requests, expected)
+    eventually(lambda: not any(map(lives, daemons)), why="a daemon outlived its raylet")
+    assert lost not in {place["node"] for place in places_of(kept)}
+    same_answers([model.infer_one.remote({"image": image}) for model in kept], expected)
+
+
+def main() -> None:
+    package, head = sys.argv[1:]
+    ray.init(address=head, log_to_driver=False)
+    eventually(lambda: len(nodes()) == 3)
+    image = np.random.default_rng(1).random((1, 1, 8, 8), np.float32)
+    expected = sluice.load(package)(image)
+    models, places = six_groups(package)
+    same_answers([model.infer_one.remote({"image": image}) for model in models], expected)
+    print("six groups: two on each host")
+    a_tensor_crosses_hosts(models, places, image, expected)
+    print("a tensor crossed hosts")
+    a_killed_daemon(models, places, image, expected)
+    print("a killed daemon cost no request")
+    a_killed_raylet(models, image, expected, head.partition(":")[0])
+    print("a killed raylet cost no request and left no daemon")
+
+
+if __name__ == "__main__":
+    main()
