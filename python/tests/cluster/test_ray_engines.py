@@ -110,7 +110,7 @@ def proxies(cluster: Any) -> Iterator[dict[str, str]]:
     from ray import serve
 
     ports = {"http": free_port(), "grpc": free_port()}
-    serve.start(http_options={"host": "127.0.0.1", "port": ports["http"]},
+    serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": ports["http"]},
                 grpc_options={"port": ports["grpc"], "grpc_servicer_functions": [on_ray.GRPC_SERVICE]})
     yield {name: f"127.0.0.1:{port}" for name, port in ports.items()}
     serve.shutdown()
