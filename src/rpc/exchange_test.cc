@@ -190,11 +190,23 @@ TEST(TensorChunks, MessagesOfAnotherFormAreRefused) {
 
 TEST(TensorChunks, HeadWhoseSizeContradictsItsShapeIsRefused) {
   terms::TensorView view = {nullptr, 16, ir::ElementType::kF32, {4}};
-  auto good = wire::write_tensor_head(view);
-  EXPECT_EQ(wire::read_tensor_head(good)->size_bytes, 16);
+  auto good = wire::write_tensor_head({view});
+  EXPECT_EQ(wire::read_tensor_head(good)->view.size_bytes, 16);
   view.size_bytes = 17;
-  auto bad = wire::write_tensor_head(view);
+  auto bad = wire::write_tensor_head({view});
   EXPECT_FALSE(wire::read_tensor_head(bad).is_ok());
+}
+
+TEST(TensorChunks, HeadSaysWhereTheChunksBegin) {
+  const terms::TensorView view = {nullptr, 16, ir::ElementType::kF32, {4}};
+  for (const std::int64_t offset : {0, 5, 16}) {
+    auto head = wire::write_tensor_head({view, offset});
+    EXPECT_EQ(wire::read_tensor_head(head)->offset_bytes, offset);
+  }
+  for (const std::int64_t offset : {-1, 17}) {
+    auto head = wire::write_tensor_head({view, offset});
+    EXPECT_FALSE(wire::read_tensor_head(head).is_ok()) << offset;
+  }
 }
 
 }  // namespace

@@ -101,10 +101,11 @@ class FetchCall final : public grpc::ClientBidiReactor<Buffer, Buffer> {
   std::optional<grpc::Status> status_;
 };
 
-Buffer request_of(std::uint64_t exchange, const std::string& key) {
+Buffer request_of(std::uint64_t exchange, const std::string& key, std::size_t offset) {
   v1::FetchTensorRequest request;
   request.set_exchange(exchange);
   request.set_key(key);
+  request.set_offset(static_cast<std::int64_t>(offset));
   const grpc::Slice slice(request.SerializeAsString());
   return {&slice, 1};
 }
@@ -142,32 +143,86 @@ Status ended_early(FetchCall& call) {
   return said.is_ok() ? make_error(Code::kInternal, "the answer ends too early") : said;
 }
 
-Result<terms::OutputTensor> read_tensor(FetchCall& call, const terms::TakeRoom& take_room,
-                                        std::chrono::nanoseconds idle,
-                                        const std::stop_token& stop) {
-  Buffer* message = SLUICE_TRY(call.next(idle, stop));
-  if (message == nullptr) return ended_early(call);
-  terms::OutputTensor tensor;
-  tensor.view = SLUICE_TRY(wire::read_tensor_head(*message));
-  const auto size = static_cast<std::size_t>(tensor.view.size_bytes);
-  SLUICE_TRY(take_room(tensor.view.size_bytes));
-  const auto memory = allocate_aligned(size);
-  if (memory == nullptr) {
-    return make_error(Code::kResourceExhausted, "no memory for a tensor of {} bytes", size);
+/// A tensor, over as many connections as it takes.
+class Fetch {
+ public:
+  Fetch(const ClientOptions& peer, std::uint64_t exchange, const std::string& key,
+        const terms::TakeRoom& take_room, std::int64_t idle_ns, const std::stop_token& stop)
+      : peer_(peer),
+        exchange_(exchange),
+        key_(key),
+        take_room_(take_room),
+        idle_(idle_ns),
+        stop_(stop) {}
+
+  Result<terms::OutputTensor> run() {
+    Status status = make_error(Code::kUnavailable, "not asked yet");
+    // A connection that was lost after it brought bytes is worth another one.
+    for (bool is_worth = true; is_worth;) {
+      const std::size_t before = got_;
+      status = read();
+      is_worth = status.code() == Code::kUnavailable && got_ > before;
+    }
+    if (!status.is_ok()) return status;
+    tensor_.view.data = memory_.get();
+    tensor_.owner = memory_;
+    return std::move(tensor_);
   }
-  for (std::span<std::byte> rest(memory.get(), size); !rest.empty();) {
-    message = SLUICE_TRY(call.next(idle, stop));
+
+ private:
+  Status read() {
+    const auto channel = SLUICE_TRY(connect(peer_));
+    grpc::GenericStub stub(channel);
+    grpc::ClientContext context;
+    if (!peer_.token.empty()) context.AddMetadata("authorization", "Bearer " + peer_.token);
+    FetchCall call(stub, context, request_of(exchange_, key_, got_));
+    Buffer* message = SLUICE_TRY(call.next(idle_, stop_));
     if (message == nullptr) return ended_early(call);
-    rest = rest.subspan(SLUICE_TRY(wire::read_tensor_chunk(*message, rest)));
+    SLUICE_TRY(take_head(*message));
+    while (got_ < size()) {
+      message = SLUICE_TRY(call.next(idle_, stop_));
+      if (message == nullptr) return ended_early(call);
+      const std::span<std::byte> rest(memory_.get() + got_, size() - got_);
+      got_ += SLUICE_TRY(wire::read_tensor_chunk(*message, rest));
+    }
+    if (SLUICE_TRY(call.next(idle_, stop_)) != nullptr) {
+      return make_error(Code::kInternal, "the answer is longer than its tensor");
+    }
+    return wire::from_grpc(call.finish());
   }
-  if (SLUICE_TRY(call.next(idle, stop)) != nullptr) {
-    return make_error(Code::kInternal, "the answer is longer than its tensor");
+
+  Status take_head(Buffer& message) {
+    wire::TensorHead head = SLUICE_TRY(wire::read_tensor_head(message));
+    const auto offset = static_cast<std::size_t>(head.offset_bytes);
+    if (memory_ == nullptr) {
+      SLUICE_TRY(take_room_(head.view.size_bytes));
+      tensor_.view = std::move(head.view);
+      memory_ = allocate_aligned(size());
+      if (memory_ == nullptr) {
+        return make_error(Code::kResourceExhausted, "no memory for a tensor of {} bytes", size());
+      }
+    } else if (head.view.element != tensor_.view.element || head.view.dims != tensor_.view.dims) {
+      return make_error(Code::kInternal, "the tensor has another type or shape than before");
+    }
+    if (offset != 0 && offset != got_) {
+      return make_error(Code::kInternal, "the answer begins at another place than asked for");
+    }
+    got_ = offset;
+    return ok_status();
   }
-  SLUICE_TRY(wire::from_grpc(call.finish()));
-  tensor.view.data = memory.get();
-  tensor.owner = memory;
-  return tensor;
-}
+
+  std::size_t size() const { return static_cast<std::size_t>(tensor_.view.size_bytes); }
+
+  const ClientOptions& peer_;
+  const std::uint64_t exchange_;
+  const std::string& key_;
+  const terms::TakeRoom& take_room_;
+  const std::chrono::nanoseconds idle_;
+  const std::stop_token& stop_;
+  terms::OutputTensor tensor_;
+  std::shared_ptr<std::byte> memory_;  ///< null before the first head
+  std::size_t got_ = 0;                ///< bytes of it, from its front
+};
 
 }  // namespace
 
@@ -175,12 +230,7 @@ Result<terms::OutputTensor> fetch_tensor(const ClientOptions& peer, std::uint64_
                                          const std::string& key, const terms::TakeRoom& take_room,
                                          std::int64_t idle_ns, const std::stop_token& stop) {
   keep_window_in_heap();
-  const auto channel = SLUICE_TRY(connect(peer));
-  grpc::GenericStub stub(channel);
-  grpc::ClientContext context;
-  if (!peer.token.empty()) context.AddMetadata("authorization", "Bearer " + peer.token);
-  FetchCall call(stub, context, request_of(exchange, key));
-  auto tensor = read_tensor(call, take_room, std::chrono::nanoseconds(idle_ns), stop);
+  auto tensor = Fetch(peer, exchange, key, take_room, idle_ns, stop).run();
   if (!tensor.is_ok()) return from_peer(peer, tensor.status());
   return tensor;
 }

@@ -8,7 +8,8 @@
 namespace sluice::rpc::client {
 
 /// Over a connection of its own to `peer.address`, with the certificates and the token of `peer`.
-/// Calls `take_room` with the size in bytes before it allocates. Blocks; ends soon after a stop is
+/// If the connection is lost after it brought bytes, the next one goes on behind them. Calls
+/// `take_room` with the size in bytes before it allocates. Blocks; ends soon after a stop is
 /// requested, and when nothing has come for `idle_ns`. Safe from any thread.
 /// Fails: kUnavailable if nobody answers there in time; what the other daemon says; what
 /// `take_room` says; kCancelled; kDeadlineExceeded; kInternal for an answer that is none.

@@ -26,27 +26,27 @@ Status no_message() { return invalid_argument("a message of the tensor has anoth
 
 }  // namespace
 
-grpc::ByteBuffer write_tensor_head(const terms::TensorView& view) {
+grpc::ByteBuffer write_tensor_head(const TensorHead& from) {
   v1::FetchTensorResponse head;
-  head.mutable_tensor()->set_element_type(static_cast<std::int32_t>(view.element));
-  for (const std::int64_t dim : view.dims) head.mutable_tensor()->add_shape(dim);
-  head.set_bytes(view.size_bytes);
+  head.mutable_tensor()->set_element_type(static_cast<std::int32_t>(from.view.element));
+  for (const std::int64_t dim : from.view.dims) head.mutable_tensor()->add_shape(dim);
+  head.set_bytes(from.view.size_bytes);
+  head.set_offset(from.offset_bytes);
   const grpc::Slice slice(head.SerializeAsString());
   return {&slice, 1};
 }
 
-Result<terms::TensorView> read_tensor_head(grpc::ByteBuffer& message) {
+Result<TensorHead> read_tensor_head(grpc::ByteBuffer& message) {
   if (message.Length() > static_cast<std::size_t>(kMaxHeadBytes)) return no_message();
   grpc::ProtoBufferReader bytes(&message);
   v1::FetchTensorResponse head;
   if (!bytes.status().ok() || !head.ParseFromZeroCopyStream(&bytes)) return no_message();
-  if (head.bytes() < 0 || !head.chunk().empty() || !head.tensor().data().empty()) {
-    return no_message();
-  }
+  const bool is_within = head.offset() >= 0 && head.offset() <= head.bytes();
+  if (!is_within || !head.chunk().empty() || !head.tensor().data().empty()) return no_message();
   // Bytes that are elsewhere are what a place says; it checks them against type and shape.
   head.mutable_tensor()->set_exchange(0);
   head.mutable_tensor()->mutable_place()->set_bytes(static_cast<std::uint64_t>(head.bytes()));
-  return view_of(head.tensor());
+  return TensorHead{SLUICE_TRY(view_of(head.tensor())), head.offset()};
 }
 
 // As protobuf would write the message, but the bytes are a slice of the tensor, not a copy:

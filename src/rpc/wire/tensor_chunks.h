@@ -15,11 +15,16 @@ namespace sluice::rpc::wire {
 /// Limit of one message; a tensor takes as many as it needs.
 inline constexpr std::size_t kTensorChunkBytes = std::size_t{1} << 20;
 
-/// The message that begins it: type, shape and size of the tensor.
-grpc::ByteBuffer write_tensor_head(const terms::TensorView& view);
-/// A view without data.
-/// Fails: kInvalidArgument for no such message, or a size that type and shape contradict.
-Result<terms::TensorView> read_tensor_head(grpc::ByteBuffer& message);
+struct TensorHead {
+  terms::TensorView view;         ///< type, shape and size, without data
+  std::int64_t offset_bytes = 0;  ///< where the chunks begin: 0 to the size
+};
+
+/// The message that begins it.
+grpc::ByteBuffer write_tensor_head(const TensorHead& head);
+/// Fails: kInvalidArgument for no such message, a size that type and shape contradict, or an offset
+/// beyond the size.
+Result<TensorHead> read_tensor_head(grpc::ByteBuffer& message);
 
 /// A message with these bytes of the tensor, where they lie: it holds the tensor for as long as
 /// gRPC holds the message.

@@ -28,16 +28,17 @@ Status too_many() {
 ///     head --> chunk --> ... --> chunk --> done
 class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  FetchCall(grpc::CallbackServerContext& context, Result<sandbox::ExchangeTable::Lease> tensor,
+  FetchCall(grpc::CallbackServerContext& context, Result<Wanted> wanted,
             std::atomic<int>& num_fetches, std::int64_t idle_limit_ns)
       : turn_(num_fetches, kMaxFetches), idle_(idle_limit_ns, [&context] { context.TryCancel(); }) {
-    if (tensor.is_ok() && !turn_.is_free()) tensor = too_many();
-    if (!tensor.is_ok()) {
-      Finish(wire::to_grpc(tensor.status()));
+    if (wanted.is_ok() && !turn_.is_free()) wanted = too_many();
+    if (!wanted.is_ok()) {
+      Finish(wire::to_grpc(wanted.status()));
       return;
     }
-    tensor_ = std::move(*tensor);
-    message_ = wire::write_tensor_head(tensor_->view);
+    tensor_ = std::move(wanted->tensor);
+    sent_ = static_cast<std::size_t>(wanted->offset_bytes);
+    message_ = wire::write_tensor_head({tensor_->view, wanted->offset_bytes});
     StartWrite(&message_);
   }
 
@@ -62,7 +63,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  private:
   const dispatch::Turn turn_;
   sandbox::ExchangeTable::Lease tensor_;
-  std::size_t sent_ = 0;
+  std::size_t sent_ = 0;  ///< bytes that the peer has, from this call or an earlier one
   grpc::ByteBuffer message_;
   IdleLimit idle_;
 };
@@ -75,8 +76,8 @@ FetchHandler::FetchHandler(service::Service& service, const PeerTable& peers,
   tokens_.set(std::move(tokens));
 }
 
-Result<sandbox::ExchangeTable::Lease> FetchHandler::find(const grpc::CallbackServerContext& context,
-                                                         const grpc::ByteBuffer& request) const {
+Result<Wanted> FetchHandler::find(const grpc::CallbackServerContext& context,
+                                  const grpc::ByteBuffer& request) const {
   terms::Peer peer = peers_.find(context.peer());
   auto token = tokens_.find(service::bearer_secret(metadata_of(context, "authorization")));
   if (token) peer.token = std::move(token->name);
@@ -87,7 +88,13 @@ Result<sandbox::ExchangeTable::Lease> FetchHandler::find(const grpc::CallbackSer
     return terms::runtime_error(RuntimeCode::kInvalid, "the request is no FetchTensorRequest");
   }
   SLUICE_TRY(wire::inflate(wanted));
-  return service_.get_offered(peer, terms::TensorIndex{wanted.exchange()}, wanted.key());
+  auto tensor =
+      SLUICE_TRY(service_.get_offered(peer, terms::TensorIndex{wanted.exchange()}, wanted.key()));
+  if (wanted.offset() < 0 || wanted.offset() > tensor->view.size_bytes) {
+    return terms::runtime_error(RuntimeCode::kInvalid, "offset {} of a tensor of {} bytes",
+                                wanted.offset(), tensor->view.size_bytes);
+  }
+  return Wanted{std::move(tensor), wanted.offset()};
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* FetchHandler::FetchTensor(

@@ -11,6 +11,12 @@
 
 namespace sluice::rpc::server {
 
+/// A tensor, and where what is to be sent of it begins: 0 to its size.
+struct Wanted {
+  sandbox::ExchangeTable::Lease tensor;
+  std::int64_t offset_bytes = 0;
+};
+
 /// Sends tensors from where they lie: a chunk is the tensor's own memory until gRPC has written it.
 class FetchHandler final
     : public v1::Exchange::WithRawCallbackMethod_FetchTensor<v1::Exchange::Service> {
@@ -26,8 +32,8 @@ class FetchHandler final
                                                           const grpc::ByteBuffer* request) override;
 
  private:
-  Result<sandbox::ExchangeTable::Lease> find(const grpc::CallbackServerContext& context,
-                                             const grpc::ByteBuffer& request) const;
+  Result<Wanted> find(const grpc::CallbackServerContext& context,
+                      const grpc::ByteBuffer& request) const;
 
   service::Service& service_;
   const PeerTable& peers_;

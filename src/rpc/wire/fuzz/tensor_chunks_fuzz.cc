@@ -13,8 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const grpc::Slice slice(data + 1, size - 1);
   grpc::ByteBuffer message(&slice, 1);
   if (data[0] == 0) {
-    const auto view = read_tensor_head(message);
-    if (view.is_ok() && view->size_bytes < 0) std::abort();
+    const auto head = read_tensor_head(message);
+    if (!head.is_ok()) return 0;
+    if (head->offset_bytes < 0 || head->offset_bytes > head->view.size_bytes) std::abort();
     return 0;
   }
   std::vector<std::byte> room(data[0]);  // a sanitizer sees a byte beyond it
