@@ -43,7 +43,7 @@ class Case:
         return f"{'joined' if self.rows > 1 else 'alone'}-{'http' if self.over_http else 'grpc'}"
 
     def joining(self) -> list[str]:
-        """Of `sluice load` and of `sluice plan` alike."""
+        """Options of `sluice load` and of `sluice plan`."""
         return ["--batch-rows", str(self.rows), "--max-delay", str(self.delay_s)] if self.rows > 1 else []
 
 

@@ -118,7 +118,7 @@ def balanced(places: Sequence[Host], folder: Path) -> Iterator[str]:
 
 
 def processor_times() -> tuple[int, int]:
-    """Of all processors since the start of the machine: idle, and in all."""
+    """Idle time and all time of the processors, since the start of the machine."""
     times = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     return times[3] + times[4], sum(times)
 

@@ -1,7 +1,7 @@
 """Requests and answers of the Open Inference Protocol as arrays, for engines that call a model in Python.
 
-JSON is that of HTTP, without the extension of binary data; messages are those of gRPC, of any package that has them.
-Tensors are numbers: of strings there are none. Every error is one of sluice.
+The JSON is HTTP's without the extension of binary data, and the messages are gRPC's, for example from the package
+tritonclient. Tensors hold numbers, no strings. Wrong requests raise InvalidArgument.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Request(NamedTuple):
 
 
 def status_of(error: Error) -> int:
-    """Of an answer over HTTP."""
+    """HTTP's status of an answer."""
     return _STATUSES.get(error.code, 500)
 
 
@@ -104,7 +104,7 @@ def _input_of_json(one: Any) -> tuple[str, Array]:
 
 
 def request_of_json(body: bytes) -> Request:
-    """Of a body of `POST /v2/models/NAME/infer`."""
+    """Reads a body of `POST /v2/models/NAME/infer`."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -134,7 +134,7 @@ def metadata_of(model: str, inputs: Sequence[TensorSpec], outputs: Sequence[Tens
 
 
 def request_of_message(message: Any) -> Request:
-    """Of a ModelInferRequest. Its tensors lie in `raw_input_contents`, or each in its `contents`."""
+    """Reads a ModelInferRequest. Its tensors lie in `raw_input_contents`, or each in its `contents`."""
     raw = list(message.raw_input_contents)
     if raw and len(raw) != len(message.inputs):
         raise InvalidArgument(f"{len(raw)} raw contents for {len(message.inputs)} inputs")
