@@ -24,7 +24,7 @@ class ServedModel:
     Its threads wait for the daemon. Methods with names of the protocol's calls are those of gRPC.
     """
 
-    def __init__(self, name: str, *arguments: Any, **options: Any) -> None:
+    def __init__(self, name: str, /, *arguments: Any, **options: Any) -> None:
         self._name = name
         self._placed = PlacedModel(*arguments, **options)
 
