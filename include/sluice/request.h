@@ -182,6 +182,15 @@ SLUICE_API sluice_code sluice_runtime_get_tensor(sluice_runtime* runtime, uint64
 /* Requests that read it keep it until they end. */
 SLUICE_API sluice_code sluice_runtime_remove_tensor(sluice_runtime* runtime, uint64_t exchange);
 
+/* Copies the tensor to a device of the daemon that has memory of its own. Requests of models on
+ * that device then read it there, as often as they like, until it leaves the exchange; the bytes of
+ * the host stay. `*from`: the device that the copy came from over a link, or `device` if it had it;
+ * SLUICE_TENSOR_OF_HOST if it came from the host. Fails: INVALID_ARGUMENT for no such device, one
+ * that works on the host's memory, and for strings; RESOURCE_EXHAUSTED without memory there. */
+#define SLUICE_TENSOR_OF_HOST (-1)
+SLUICE_API sluice_code sluice_runtime_bring_tensor(sluice_runtime* runtime, uint64_t exchange,
+                                                   int32_t device, int32_t* from);
+
 /* What a daemon of another host needs to fetch a tensor. */
 typedef struct sluice_tensor_offer {
   uint64_t exchange;

@@ -411,6 +411,15 @@ inline std::optional<Error> Runtime::remove_tensor(std::uint64_t exchange) const
   return detail::check(sluice_runtime_remove_tensor(get(), exchange));
 }
 
+inline Expected<std::optional<int>> Runtime::bring_tensor(std::uint64_t exchange,
+                                                          int device) const {
+  std::int32_t from = SLUICE_TENSOR_OF_HOST;
+  if (auto error = detail::check(sluice_runtime_bring_tensor(get(), exchange, device, &from))) {
+    return *error;
+  }
+  return from == SLUICE_TENSOR_OF_HOST ? std::optional<int>() : std::optional<int>(from);
+}
+
 inline Expected<TensorOffer> Runtime::offer_tensor(std::uint64_t exchange) const {
   const sluice_tensor_offer* offer = nullptr;
   if (auto error = detail::check(sluice_runtime_offer_tensor(get(), exchange, &offer))) {

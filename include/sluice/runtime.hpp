@@ -402,6 +402,9 @@ class Runtime {
   /// The tensor is the reply's only output.
   Expected<Reply> get_tensor(std::uint64_t exchange) const;
   [[nodiscard]] std::optional<Error> remove_tensor(std::uint64_t exchange) const;
+  /// Copies it to a device of own memory, where requests read it from then on. Returns the device
+  /// that it came from over a link, or that had it; nullopt: it came from the host.
+  Expected<std::optional<int>> bring_tensor(std::uint64_t exchange, int device) const;
   /// Lets daemons of other hosts fetch it.
   Expected<TensorOffer> offer_tensor(std::uint64_t exchange) const;
   /// Has the daemon fetch what one at HOST:PORT offers. Returns the index of the copy.

@@ -1,5 +1,6 @@
 #include "runtime.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <sluice/request.h>
@@ -287,6 +288,12 @@ void NativeRuntime::remove_tensor(std::uint64_t exchange) {
   without_gil([&] { check(sluice_runtime_remove_tensor(handle_, exchange)); });
 }
 
+std::optional<int> NativeRuntime::bring_tensor(std::uint64_t exchange, int device) {
+  std::int32_t from = SLUICE_TENSOR_OF_HOST;
+  without_gil([&] { check(sluice_runtime_bring_tensor(handle_, exchange, device, &from)); });
+  return from == SLUICE_TENSOR_OF_HOST ? std::optional<int>() : from;
+}
+
 std::string NativeRuntime::offer_tensor(std::uint64_t exchange) {
   return snapshot<sluice_tensor_offer>([&](const sluice_tensor_offer** made) {
            return sluice_runtime_offer_tensor(handle_, exchange, made);
@@ -346,6 +353,7 @@ void bind_runtime(nb::module_& module) {
       .def("put_tensor", &Native::put_tensor, nb::arg("array"), nb::arg("ttl_ns"))
       .def("get_tensor", &Native::get_tensor, nb::arg("exchange"))
       .def("remove_tensor", &Native::remove_tensor, nb::arg("exchange"))
+      .def("bring_tensor", &Native::bring_tensor, nb::arg("exchange"), nb::arg("device"))
       .def("offer_tensor", &Native::offer_tensor, nb::arg("exchange"))
       .def("fetch_tensor", &Native::fetch_tensor, nb::arg("source"), nb::arg("exchange"),
            nb::arg("key"), nb::arg("ttl_ns"), nb::arg("timeout_ns"))

@@ -5,6 +5,7 @@
 #include <sluice/runtime.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "loaded_model.h"
@@ -49,6 +50,7 @@ class NativeRuntime {
   std::uint64_t put_tensor(const nb::object& array, std::int64_t ttl_ns);
   nb::object get_tensor(std::uint64_t exchange);
   void remove_tensor(std::uint64_t exchange);
+  std::optional<int> bring_tensor(std::uint64_t exchange, int device);
   std::string offer_tensor(std::uint64_t exchange);
   std::uint64_t fetch_tensor(const std::string& source, std::uint64_t exchange,
                              const std::string& key, std::int64_t ttl_ns, std::int64_t timeout_ns);

@@ -39,6 +39,14 @@ class ExchangedTensor:
         array: Array = decode(self._native.get_tensor(self.index))
         return array
 
+    def bring(self, device: int) -> int | None:
+        """Copies the tensor to a device with memory of its own, where requests read it from then on.
+
+        Returns the device that the copy came from over a link, or `device` if it had it; None: it came from the host.
+        Raises InvalidArgument for a device that works on the host's memory, ResourceExhausted without memory there.
+        """
+        return self._native.bring_tensor(self.index, device)
+
     def offer(self) -> Offer:
         """Lets daemons that `exchange_peers` of this one lists fetch the tensor; the same offer each time."""
         return Offer(self.index, self._native.offer_tensor(self.index))

@@ -194,6 +194,10 @@ class RemoteRuntime final : public api::Runtime {
     return reply_of(client_->get_tensor(exchange), {}, {}, /*has_detail=*/false);
   }
   Status remove_tensor(std::uint64_t exchange) override { return client_->remove_tensor(exchange); }
+  Result<std::optional<terms::DeviceId>> bring_tensor(std::uint64_t exchange,
+                                                      terms::DeviceId device) override {
+    return client_->bring_tensor(exchange, device);
+  }
   Result<std::string> offer_tensor(std::uint64_t exchange) override {
     return client_->offer_tensor(exchange);
   }

@@ -9,20 +9,31 @@ namespace sluice::device {
 
 namespace {
 
-std::string key_of(const Bytes& bytes) {
+std::string key_of(const void* data, std::size_t size_bytes) {
   // By address: models of one mapped package have the same bytes there. The copy keeps them mapped,
   // so the address is not given to others.
-  return fmt::format("{} {}", static_cast<const void*>(bytes.data()), bytes.size());
+  return fmt::format("{} {}", data, size_bytes);
 }
+
+std::string key_of(const Bytes& bytes) { return key_of(bytes.data(), bytes.size()); }
 
 }  // namespace
 
 Result<std::shared_ptr<const void>> ConstantStore::bring(const Bytes& bytes,
-                                                         const std::stop_token& stop) {
-  auto copy = SLUICE_TRY(copies_.find_or_make(key_of(bytes), [&] { return upload(bytes, stop); }));
+                                                         const std::stop_token& stop,
+                                                         const ConstantStore* linked) {
+  auto copy =
+      SLUICE_TRY(copies_.find_or_make(key_of(bytes), [&] { return upload(bytes, stop, linked); }));
   const void* address = copy->memory.address();
   // The pointer is to device memory and owns the copy.
   return std::shared_ptr<const void>(std::move(copy), address);
+}
+
+std::shared_ptr<const void> ConstantStore::find(const void* data, std::int64_t size_bytes) const {
+  auto copy = copies_.find(key_of(data, static_cast<std::size_t>(size_bytes)));
+  if (copy == nullptr) return nullptr;
+  const void* address = copy->memory.address();
+  return {std::move(copy), address};
 }
 
 Result<std::optional<Bytes>> ConstantStore::read_back(const Bytes& bytes) const {
@@ -38,14 +49,17 @@ Result<std::optional<Bytes>> ConstantStore::read_back(const Bytes& bytes) const 
 }
 
 Result<std::shared_ptr<const ConstantStore::OnDevice>> ConstantStore::upload(
-    const Bytes& bytes, const std::stop_token& stop) {
+    const Bytes& bytes, const std::stop_token& stop, const ConstantStore* linked) {
   const auto size_bytes = static_cast<std::int64_t>(bytes.size());
   auto copy = std::make_shared<OnDevice>();
   copy->original = bytes;
   copy->memory =
       SLUICE_TRY(memory_.allocate(size_bytes, kConstantsClient, MemoryCategory::kConstants));
+  // Kept until the copy is done.
+  const auto there = linked == nullptr ? nullptr : linked->find(bytes.data(), size_bytes);
+  const void* source = there == nullptr ? bytes.data() : there.get();
   SharedTransfers::Batch batch(client_);
-  const std::array<Copy, 1> copies = {{{bytes.data(), copy->memory.address(), size_bytes}}};
+  const std::array<Copy, 1> copies = {{{source, copy->memory.address(), size_bytes}}};
   SLUICE_TRY(batch.start(Direction::kToDevice, copies));
   SLUICE_TRY(batch.wait(stop));
   return std::shared_ptr<const OnDevice>(std::move(copy));

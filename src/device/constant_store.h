@@ -16,7 +16,7 @@ namespace sluice::device {
 inline constexpr const char* kConstantsClient = "constants";
 
 /// The store of one device. Safe across threads; concurrent requests for the same bytes copy them
-/// once.
+/// once. Also of tensors of an exchange, which nobody changes either.
 class ConstantStore {
  public:
   /// `memory` and `client` are those of the same device.
@@ -25,10 +25,15 @@ class ConstantStore {
 
   /// Returns the device's copy of `bytes`; the copy lives as long as its users. The key is the host
   /// address and size. The copy keeps the original's owner alive, so that the address cannot be
-  /// reused for other bytes.
+  /// reused for other bytes. `linked`: of a device whose memory this one reads over a link; what it
+  /// has comes from there instead of the host.
   /// Fails: kResourceExhausted naming who uses the device's memory; kCancelled; what copying
   ///        reports.
-  Result<std::shared_ptr<const void>> bring(const Bytes& bytes, const std::stop_token& stop = {});
+  Result<std::shared_ptr<const void>> bring(const Bytes& bytes, const std::stop_token& stop = {},
+                                            const ConstantStore* linked = nullptr);
+
+  /// The device's copy of these bytes of the host; null if it has none.
+  std::shared_ptr<const void> find(const void* data, std::int64_t size_bytes) const;
 
   /// Reads the device's copy of `bytes` into memory of the host; none if the device has no copy.
   /// Fails: what copying reports.
@@ -42,7 +47,8 @@ class ConstantStore {
     Bytes original;
     PooledMemory memory;
   };
-  Result<std::shared_ptr<const OnDevice>> upload(const Bytes& bytes, const std::stop_token& stop);
+  Result<std::shared_ptr<const OnDevice>> upload(const Bytes& bytes, const std::stop_token& stop,
+                                                 const ConstantStore* linked);
 
   MemoryPool memory_;
   std::shared_ptr<SharedTransfers::Client> client_;

@@ -26,6 +26,44 @@ std::shared_ptr<DeviceServices> DeviceServiceTable::find(const std::string& back
   return it == services_.end() ? nullptr : it->second;
 }
 
+std::optional<int> DeviceServiceTable::find_linked(const Bytes& bytes,
+                                                   const backend::Backend& backend,
+                                                   int device) const {
+  for (const backend::Link& link : backend.links()) {
+    if (link.device_a != device && link.device_b != device) continue;
+    const int other = link.device_a == device ? link.device_b : link.device_a;
+    const auto services = find(backend.name(), other);
+    if (services == nullptr) continue;
+    const auto size_bytes = static_cast<std::int64_t>(bytes.size());
+    if (services->constants.find(bytes.data(), size_bytes) != nullptr) return other;
+  }
+  return std::nullopt;
+}
+
+Result<BroughtBytes> DeviceServiceTable::bring(
+    const Bytes& bytes, const std::shared_ptr<const backend::Backend>& backend, int device) {
+  const auto services = SLUICE_TRY(of(backend, device));
+  if (services == nullptr) {
+    return make_error(Code::kFailedPrecondition,
+                      "device {} of {} works on the host's memory, where the bytes are", device,
+                      backend->name());
+  }
+  struct Held {
+    std::shared_ptr<const void> name;  ///< goes last
+    std::shared_ptr<const void> copy;
+  };
+  const auto held = std::make_shared<Held>(Held{enter(kExchangeClient), nullptr});
+  BroughtBytes brought;
+  const auto size_bytes = static_cast<std::int64_t>(bytes.size());
+  const bool is_there = services->constants.find(bytes.data(), size_bytes) != nullptr;
+  brought.from = is_there ? std::optional(device) : find_linked(bytes, *backend, device);
+  const auto linked = brought.from && !is_there ? find(backend->name(), *brought.from) : nullptr;
+  held->copy = SLUICE_TRY(
+      services->constants.bring(bytes, {}, linked == nullptr ? nullptr : &linked->constants));
+  brought.copy = std::shared_ptr<const void>(held, held->copy.get());
+  return brought;
+}
+
 std::shared_ptr<const void> DeviceServiceTable::enter(const std::string& name) {
   {
     const std::lock_guard lock(names_->mutex);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -36,6 +37,16 @@ struct LeftBehind {
   std::int64_t num_streams = 0;
 };
 
+/// A copy of bytes of the host in the memory of a device.
+struct BroughtBytes {
+  std::shared_ptr<const void> copy;  ///< keeps it there; its address on the device
+  /// Of the same backend: where the bytes came from, or this device if it had them. None: the host.
+  std::optional<int> from;
+};
+
+/// Who has, in reports, what `bring` brought.
+inline constexpr const char* kExchangeClient = "exchange";
+
 /// The services of all devices, created at their first use. Safe across threads.
 class DeviceServiceTable {
  public:
@@ -51,6 +62,13 @@ class DeviceServiceTable {
   /// The services of a device, if they exist; null otherwise.
   std::shared_ptr<DeviceServices> find(const std::string& backend, int device) const;
 
+  /// Copies bytes that nobody changes to a device of own memory. They come from a device that a
+  /// link of the backend joins to it, if one has them, else from the host. Blocks.
+  /// Requires: as `of`. Fails: kFailedPrecondition for a device that works on the host's memory; as
+  /// ConstantStore::bring.
+  Result<BroughtBytes> bring(const Bytes& bytes,
+                             const std::shared_ptr<const backend::Backend>& backend, int device);
+
   /// From now on until the result goes, something of this name may have memory and streams of the
   /// devices. Several may have one name.
   std::shared_ptr<const void> enter(const std::string& name);
@@ -65,6 +83,10 @@ class DeviceServiceTable {
 
     std::set<std::string> now();
   };
+
+  /// A device that a link joins to this one, and that has the bytes.
+  std::optional<int> find_linked(const Bytes& bytes, const backend::Backend& backend,
+                                 int device) const;
 
   using Key = std::pair<std::string, int>;  // backend's name, its device
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -59,6 +60,61 @@ TEST_F(DeviceServicesTest, ConstantsAreLeftWhereNoModelIs) {
   EXPECT_TRUE(table_.left_on(*services_).empty());
   model = nullptr;
   EXPECT_EQ(table_.left_on(*services_).size(), 1U);
+}
+
+/// Three devices; a link joins the first two. Bytes pass it four times as fast as those of the
+/// host.
+class BroughtBytesTest : public ::testing::Test {
+ protected:
+  BroughtBytes bring(int device) {
+    auto brought = table_.bring(bytes_, sim_.backend, device);
+    EXPECT_TRUE(brought.is_ok()) << brought.status().to_string();
+    return std::move(brought).value();
+  }
+
+  sluice::testing::Sim sim_ = sluice::testing::make_sim(R"({
+      "devices": [{"count": 3, "copy": {"to_device": {"bytes_per_s": 1e9, "latency_ns": 0},
+                                        "to_host": {"bytes_per_s": 1e9, "latency_ns": 0}}}],
+      "links": [{"a": 0, "b": 1, "bytes_per_s": 4e9, "latency_ns": 0}]})")
+                                  .value();
+  DeviceServiceTable table_{*sim_.time};
+  Bytes bytes_ = Bytes::own(std::vector<std::byte>(4000, std::byte{7}));
+};
+
+TEST_F(BroughtBytesTest, ComeOverTheLinkOfADeviceThatHasThem) {
+  const BroughtBytes first = bring(0);
+  EXPECT_EQ(first.from, std::nullopt);
+  EXPECT_EQ(sim_.time->now_ns(), 4000);
+  const BroughtBytes second = bring(1);
+  EXPECT_EQ(second.from, 0);
+  EXPECT_EQ(sim_.time->now_ns(), 5000);
+  EXPECT_EQ(std::memcmp(second.copy.get(), bytes_.data(), bytes_.size()), 0);
+  const BroughtBytes third = bring(2);
+  EXPECT_EQ(third.from, std::nullopt) << "no link leads there";
+  EXPECT_EQ(sim_.time->now_ns(), 9000);
+  const BroughtBytes again = bring(1);
+  EXPECT_EQ(again.from, 1);
+  EXPECT_EQ(again.copy.get(), second.copy.get());
+  EXPECT_EQ(sim_.time->now_ns(), 9000);
+}
+
+TEST_F(BroughtBytesTest, AreFoundByTheirPlaceInTheHostUntilTheyGo) {
+  std::optional<BroughtBytes> brought = bring(0);
+  const auto services = table_.find("sim", 0);
+  EXPECT_EQ(services->constants.find(bytes_.data(), 4000), brought->copy);
+  EXPECT_EQ(services->constants.find(bytes_.data(), 3999), nullptr);
+  EXPECT_TRUE(table_.left_on(*services).empty());
+  brought.reset();
+  EXPECT_EQ(services->constants.find(bytes_.data(), 4000), nullptr);
+  EXPECT_EQ(sim_.time->memory_used_bytes(0), 0);
+  EXPECT_EQ(bring(1).from, std::nullopt) << "the first device has them no longer";
+}
+
+TEST(BroughtBytesOfTheHost, AreNotCopiedForItsProcessors) {
+  const auto sim = sluice::testing::make_sim(R"({"devices": [{"own_memory": false}]})").value();
+  DeviceServiceTable table(*sim.time);
+  const Bytes bytes = Bytes::own(std::vector<std::byte>(64));
+  EXPECT_EQ(table.bring(bytes, sim.backend, 0).status().code(), Code::kFailedPrecondition);
 }
 
 }  // namespace

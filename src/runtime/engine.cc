@@ -166,6 +166,33 @@ Status Engine::reset_device(terms::DeviceId device) {
       .with_context(topology::describe(*found));
 }
 
+Result<BroughtTensor> Engine::bring(const Bytes& bytes, terms::DeviceId device) {
+  const terms::Device* found = topology::find_device(options_.devices, device);
+  if (found == nullptr) {
+    return terms::runtime_error(RuntimeCode::kInvalid, "there is no device {}", device.value());
+  }
+  if (found->backend.empty()) {
+    return terms::runtime_error(RuntimeCode::kInvalid,
+                                "{} works on the host's memory, where the tensor is",
+                                topology::describe(*found));
+  }
+  const auto backend = SLUICE_TRY(backends_.find(found->backend));
+  const auto brought = loader_->devices().bring(bytes, backend, found->backend_index);
+  if (!brought.is_ok()) {
+    const Code code = brought.status().code();
+    const RuntimeCode meaning = code == Code::kFailedPrecondition  ? RuntimeCode::kInvalid
+                                : code == Code::kResourceExhausted ? RuntimeCode::kOutOfResources
+                                                                   : RuntimeCode::kDeviceError;
+    return terms::with_runtime_code(brought.status(), meaning)
+        .with_context(topology::describe(*found));
+  }
+  BroughtTensor tensor = {brought->copy, std::nullopt};
+  for (const terms::Device& one : options_.devices.devices) {
+    if (one.backend == found->backend && one.backend_index == brought->from) tensor.from = one.id;
+  }
+  return tensor;
+}
+
 Status Engine::unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) {
   // The handle is invalid before the model drains: no request can arrive any more, and a second
   // unload finds nothing.

@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <vector>
 
 #include "backend/registry.h"
+#include "base/bytes.h"
 #include "device/transfer/transfer.h"
 #include "runtime/handle_table.h"
 #include "runtime/inference/driver.h"
@@ -24,6 +26,13 @@ class Loader;
 class Model;
 struct DeviceReport;
 struct GroupReport;
+
+/// A copy in the memory of a device.
+struct BroughtTensor {
+  std::shared_ptr<const void> copy;  ///< keeps it there
+  /// Over a link from this device, or this was the device that had it. None: from the host.
+  std::optional<terms::DeviceId> from;
+};
 
 struct EngineOptions {
   /// Devices of this engine. Requires: the plug-ins that drive them are in the registry.
@@ -100,6 +109,11 @@ class Engine : public ModelHost {
   Result<GroupReport> report(terms::CoreGroupId id) const;
   /// Reports of every device, in the order of the map.
   std::vector<DeviceReport> report_devices() const;
+  /// A copy of bytes that nobody changes on a device of own memory, where later requests that take
+  /// them as an input read it. Blocks.
+  /// Fails: kInvalid for no such device, or one without memory of its own; kOutOfResources;
+  ///        kDeviceError.
+  Result<BroughtTensor> bring(const Bytes& bytes, terms::DeviceId device);
   /// Tells of a device's hardware. As GroupTable::set_condition.
   void set_condition(terms::DeviceId device, terms::DeviceCondition condition);
 

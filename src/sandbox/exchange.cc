@@ -124,6 +124,12 @@ Status Exchange::remove(OwnerId owner, terms::TensorIndex index) {
   return table_.remove(owner, index);
 }
 
+Status Exchange::keep_copy(OwnerId owner, terms::TensorIndex index,
+                           std::shared_ptr<const void> copy) {
+  const std::lock_guard lock(mutex_);
+  return table_.keep_copy(owner, index, std::move(copy));
+}
+
 void Exchange::drop(OwnerId owner) {
   std::unique_lock lock(mutex_);
   table_.drop(owner);

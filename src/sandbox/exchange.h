@@ -60,6 +60,7 @@ class Exchange {
   /// The tensor where it lies. Fails: as ExchangeTable::get.
   Result<ExchangeTable::Lease> get(OwnerId owner, terms::TensorIndex index) const;
   Status remove(OwnerId owner, terms::TensorIndex index);
+  Status keep_copy(OwnerId owner, terms::TensorIndex index, std::shared_ptr<const void> copy);
   /// For other hosts. Fails: as in ExchangeTable.
   Result<std::string> offer(OwnerId owner, terms::TensorIndex index);
   Result<ExchangeTable::Lease> get_offered(terms::TensorIndex index, std::string_view key) const;

@@ -102,6 +102,13 @@ Status ExchangeTable::remove(OwnerId owner, terms::TensorIndex index) {
   return ok_status();
 }
 
+Status ExchangeTable::keep_copy(OwnerId owner, terms::TensorIndex index,
+                                std::shared_ptr<const void> copy) {
+  (void)SLUICE_TRY(find(owner, index));
+  entries_.at(index).copies.insert(std::move(copy));
+  return ok_status();
+}
+
 Result<std::string> ExchangeTable::offer(OwnerId owner, terms::TensorIndex index) {
   (void)SLUICE_TRY(find(owner, index));
   std::string& key = entries_.at(index).key;

@@ -67,6 +67,9 @@ class ExchangeTable {
   Result<Lease> get(OwnerId owner, terms::TensorIndex index) const;
   /// Fails: as `get`.
   Status remove(OwnerId owner, terms::TensorIndex index);
+  /// Keeps a copy of the tensor in the memory of a device until the tensor leaves the table. The
+  /// same copy counts once. Fails: as `get`.
+  Status keep_copy(OwnerId owner, terms::TensorIndex index, std::shared_ptr<const void> copy);
   /// Other hosts may read the tensor from now on, if they say the key, which is a secret of this
   /// tensor: an index alone means another tensor once the daemon was started again. The same key
   /// each time. Fails: as `get`; kUnavailable as make_secret.
@@ -95,7 +98,8 @@ class ExchangeTable {
     OwnerId owner = {};
     std::int64_t expires_ns = 0;
     Lease tensor;
-    std::string key = {};  ///< empty: not offered
+    std::string key = {};                               ///< empty: not offered
+    std::set<std::shared_ptr<const void>> copies = {};  ///< on devices
   };
   using Entries = std::map<terms::TensorIndex, Entry>;
 

@@ -63,6 +63,21 @@ TEST(ExchangeTable, OtherOwnersNeitherGetNorRemove) {
   EXPECT_EQ(code_of(table.get(kFirst, *index).status()), RuntimeCode::kInvalidHandle);
 }
 
+TEST(ExchangeTable, CopyOnADeviceStaysUntilTheTensorLeaves) {
+  ExchangeTable table = table_of_two();
+  const auto index = table.put(kFirst, table_tensor(8), 100, kLimits).value();
+  auto copy = std::make_shared<const int>(1);
+  const std::weak_ptr<const int> watched = copy;
+  EXPECT_EQ(code_of(table.keep_copy(kOther, index, copy)), RuntimeCode::kInvalidHandle);
+  EXPECT_TRUE(table.keep_copy(kFirst, index, copy).is_ok());
+  EXPECT_TRUE(table.keep_copy(kFirst, index, copy).is_ok());
+  EXPECT_EQ(copy.use_count(), 2) << "the same copy is kept once";
+  copy = nullptr;
+  EXPECT_FALSE(watched.expired());
+  table.expire(100);
+  EXPECT_TRUE(watched.expired());
+}
+
 TEST(ExchangeTable, OfferedTensorIsFoundByItsKeyUntilItLeaves) {
   ExchangeTable table = table_of_two();
   const auto index = table.put(kFirst, table_tensor(8), 100, kLimits).value();

@@ -37,6 +37,29 @@ Result<terms::TensorIndex> Service::put_tensor(const Caller& caller, const terms
   return exchange_.put(caller.session->owner(), std::move(tensor), std::move(room), ttl_ns);
 }
 
+Result<std::optional<terms::DeviceId>> Service::bring_tensor(const Caller& caller,
+                                                             terms::TensorIndex index,
+                                                             terms::DeviceId device) {
+  SLUICE_TRY(check_ready());
+  SLUICE_TRY(check_session(caller));
+  const ClientSession::Load load = SLUICE_TRY(caller.session->enter_load());
+  const sandbox::OwnerId owner = caller.session->owner();
+  const auto lease = SLUICE_TRY(exchange_.get(owner, index));
+  const terms::TensorView& view = lease->view;
+  if (view.element == ir::ElementType::kString) {
+    return terms::runtime_error(RuntimeCode::kInvalid, "strings stay in the host's memory");
+  }
+  const Bytes bytes(lease->owner, {static_cast<const std::byte*>(view.data),
+                                   static_cast<std::size_t>(view.size_bytes)});
+  auto brought = SLUICE_TRY(engine_.bring(bytes, device));
+  SLUICE_TRY(exchange_.keep_copy(owner, index, std::move(brought.copy)));
+  log_.add(LogLevel::kInfo, "exchange.bring exchange={} bytes={} device={} from={} by={}",
+           static_cast<std::uint64_t>(index), view.size_bytes, device.value(),
+           brought.from ? fmt::format("device {}", brought.from->value()) : "host",
+           in_quotes(account_of(caller.peer)));
+  return brought.from;
+}
+
 Result<std::string> Service::offer_tensor(const Caller& caller, terms::TensorIndex index) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));

@@ -363,6 +363,14 @@ class Service {
   Result<terms::TensorIndex> put_tensor(const Caller& caller, const terms::TensorView& view,
                                         std::int64_t ttl_ns);
 
+  /// Copies a tensor to a device of own memory, where requests that take it as an input read it
+  /// until it leaves the exchange. Returns the device that it came from over a link, or that had
+  /// it; none: it came from the host. Blocks. Fails: as Exchange::get and Engine::bring; kInvalid
+  /// for strings.
+  Result<std::optional<terms::DeviceId>> bring_tensor(const Caller& caller,
+                                                      terms::TensorIndex index,
+                                                      terms::DeviceId device);
+
   /// Lets daemons of other hosts fetch the tensor; they say index and key.
   /// Fails: as Exchange::offer; kFailed where no daemon may.
   Result<std::string> offer_tensor(const Caller& caller, terms::TensorIndex index);

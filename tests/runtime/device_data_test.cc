@@ -92,6 +92,44 @@ TEST_F(DeviceConstants, CancelledLoadLeavesNoConstants) {
   EXPECT_EQ(machine_.engine().num_free_cores(), 8);
 }
 
+TEST(BroughtInput, IsReadOnItsDeviceAndNotCopiedWithTheRequest) {
+  SimEngine machine(R"({"devices": [{"count": 2, "cores": 4}], "links": [{"a": 0, "b": 1}]})");
+  LoadRequest request = load_of(add_relu("sim"));
+  request.where.devices = {terms::DeviceId(1)};
+  const terms::ModelHandle model = machine.load(request);
+  const std::vector<float> ones(4, 1.0F);
+  const Bytes x = MutableBytes::copy_of(std::as_bytes(std::span(ones))).freeze();
+  const auto infer = [&] {
+    Request run = request_of(0);
+    run.inputs[0].data = const_cast<std::byte*>(x.data());  // NOLINT: inputs are only read
+    const Reply reply = machine.engine().infer(model, std::move(run));
+    ASSERT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
+    EXPECT_THAT(floats(reply.outputs.at(0)), ElementsAre(2, 0, 4, 0));
+  };
+  const auto first = machine.engine().bring(x, terms::DeviceId(0));
+  ASSERT_TRUE(first.is_ok()) << first.status().to_string();
+  EXPECT_EQ(first->from, std::nullopt);
+  auto second = machine.engine().bring(x, terms::DeviceId(1));
+  ASSERT_TRUE(second.is_ok()) << second.status().to_string();
+  EXPECT_EQ(second->from, terms::DeviceId(0));
+  const std::int64_t before = count_of(machine.time().log(), "to_device");
+  infer();
+  infer();
+  EXPECT_EQ(count_of(machine.time().log(), "to_device"), before);
+  second->copy = nullptr;
+  infer();
+  EXPECT_EQ(count_of(machine.time().log(), "to_device"), before + 1) << "from the host again";
+}
+
+TEST(BroughtInput, NeedsADeviceWithMemoryOfItsOwn) {
+  SimEngine machine(R"({"devices": [{"own_memory": false}]})");
+  const Bytes x = Bytes::own(std::vector<std::byte>(16));
+  for (const int device : {0, 7}) {
+    const Status status = machine.engine().bring(x, terms::DeviceId(device)).status();
+    EXPECT_EQ(terms::runtime_code_of(status), RuntimeCode::kInvalid) << status.to_string();
+  }
+}
+
 TEST(DeviceSession, MovesItsTensorsThroughTheDevicesTransfers) {
   auto sim = sluice::testing::make_sim("{}").value();
   const std::vector<float> hundred(4, 100.0F);

@@ -178,6 +178,11 @@ class Runtime {
     return reply;
   }
   virtual Status remove_tensor(std::uint64_t /*exchange*/) { return no_exchange(); }
+  /// As rpc::client::Client::bring_tensor.
+  virtual Result<std::optional<terms::DeviceId>> bring_tensor(std::uint64_t /*exchange*/,
+                                                              terms::DeviceId /*device*/) {
+    return no_exchange();
+  }
   /// The key for other daemons.
   virtual Result<std::string> offer_tensor(std::uint64_t /*exchange*/) { return no_exchange(); }
   virtual Result<std::uint64_t> fetch_tensor(const FetchSettings& /*settings*/) {

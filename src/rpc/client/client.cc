@@ -20,6 +20,7 @@
 #include "rpc/client/side_client.h"
 #include "rpc/wire/convert.h"
 #include "rpc/wire/error.h"
+#include "rpc/wire/exchange_messages.h"
 #include "rpc/wire/function_messages.h"
 #include "rpc/wire/profile_messages.h"
 #include "rpc/wire/times.h"
@@ -277,18 +278,16 @@ class GrpcClient final : public Client {
     return response.key();
   }
 
+  Result<std::optional<terms::DeviceId>> bring_tensor(std::uint64_t exchange,
+                                                      terms::DeviceId device) override {
+    const v1::BringTensorRequest request = wire::bring_request(exchange, device);
+    return wire::brought_from(SLUICE_TRY(call(&Stub::BringTensor, request)));
+  }
+
   Result<terms::PulledTensor> pull_tensor(const terms::OfferedTensor& wanted, std::int64_t ttl_ns,
                                           std::int64_t timeout_ns) override {
-    v1::PullTensorRequest request;
-    request.set_from(wanted.address);
-    request.set_exchange(wanted.exchange);
-    request.set_key(wanted.key);
-    request.set_ttl_ns(ttl_ns);
-    auto response = SLUICE_TRY(call(&Stub::PullTensor, request, timeout_ns));
-    // With an index view_of() expects no bytes: the tensor stays in the daemon.
-    response.mutable_tensor()->set_exchange(response.exchange());
-    return terms::PulledTensor{terms::TensorIndex{response.exchange()},
-                               SLUICE_TRY(wire::view_of(response.tensor()))};
+    const v1::PullTensorRequest request = wire::pull_request(wanted, ttl_ns);
+    return wire::pulled_tensor(SLUICE_TRY(call(&Stub::PullTensor, request, timeout_ns)));
   }
 
   Result<InferReply> infer(std::uint64_t model, const std::vector<terms::NamedTensor>& inputs,

@@ -126,6 +126,10 @@ class Client {
   /// A reply with one output without a name.
   virtual Result<InferReply> get_tensor(std::uint64_t exchange) = 0;
   virtual Status remove_tensor(std::uint64_t exchange) = 0;
+  /// Copies the tensor to a device of own memory, where requests read it until it leaves the
+  /// exchange. Returns the device that it came from, or that had it; none: it came from the host.
+  virtual Result<std::optional<terms::DeviceId>> bring_tensor(std::uint64_t exchange,
+                                                              terms::DeviceId device) = 0;
   /// Lets daemons of other hosts fetch the tensor: they need its index and this key.
   virtual Result<std::string> offer_tensor(std::uint64_t exchange) = 0;
   /// Has the daemon fetch a tensor that another one offers, and keep the copy for `ttl_ns` (0: the

@@ -28,6 +28,7 @@ class Loader {
         devices_(std::make_shared<device::DeviceServiceTable>(clock, transfers)) {}
 
   const device::DeviceServiceTable& devices() const { return *devices_; }
+  device::DeviceServiceTable& devices() { return *devices_; }
 
   /// The package of a load, which all loads of it share. Fails: kInvalid for no package.
   Result<std::shared_ptr<CachedPackage>> open(const LoadRequest& request);

@@ -40,6 +40,7 @@ Status DeviceIo::start_copy_in(std::span<void* const> sources, const device::Urg
   // Keeps its capacity, so that only the first request allocates here.
   copies_.clear();
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (sources[i] == inputs_[i].address()) continue;
     copies_.push_back({sources[i], inputs_[i].address(), inputs_[i].size_bytes()});
   }
   return in_.start(device::Direction::kToDevice, copies_, urgency);

@@ -64,6 +64,8 @@ Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots
   DeviceEnd first;
   DeviceEnd last;
   if (pipeline.runs_in_parts()) {
+    const backend::Group& group = *loaded.group_of(0);
+    pipeline.first_ = SLUICE_TRY(devices.of(group.shared_backend(), group.device()));
     first = SLUICE_TRY(find_end(loaded, 0, devices, name));
     last = SLUICE_TRY(find_end(loaded, loaded.num_segments() - 1, devices, name));
   }
@@ -123,17 +125,41 @@ std::int64_t Pipeline::memory_bytes() const {
 Status Pipeline::prepare(std::size_t index, const Request& request, exec::Checkpoint checkpoint) {
   Slot& slot = slots_[index];
   slot.context.set_checkpoint(std::move(checkpoint));
+  slot.sources.clear();
+  slot.copies.clear();
   for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    terms::TensorView view = request.inputs[i];
-    if (slot.device != nullptr) view.data = slot.device->input(i);
-    const Status status = slot.context.set_input(i, view);
+    slot.sources.push_back(request.inputs[i].data);
+    const Status status = set_input(slot, i, request.inputs[i]);
     // Whatever a context refuses here is the request's fault, not the model's.
     if (!status.is_ok()) return terms::with_runtime_code(status, RuntimeCode::kBadInput);
   }
   slot.urgency = {request.deadline_ns, request.priority};
-  slot.sources.clear();
-  for (const terms::TensorView& input : request.inputs) slot.sources.push_back(input.data);
   return bind_outputs(slot, request);
+}
+
+/// A tensor of the exchange that was brought to the device is read there, if the model can.
+Status Pipeline::set_input(Slot& slot, std::size_t index, const terms::TensorView& view) const {
+  terms::TensorView there = view;
+  auto copy = first_ == nullptr ? nullptr : first_->constants.find(view.data, view.size_bytes);
+  if (copy != nullptr) there.data = const_cast<void*>(copy.get());  // NOLINT: inputs are only read
+  if (slot.device != nullptr) {
+    if (copy == nullptr) {
+      there.data = slot.device->input(index);
+    } else {
+      slot.sources[index] = slot.device->input(index);  // nothing is to be copied
+      slot.copies.push_back(std::move(copy));
+    }
+    return slot.context.set_input(index, there);
+  }
+  if (copy != nullptr) {
+    const backend::Group& group = *model_.group_of(0);
+    const exec::DeviceName device = {group.backend().name(), group.device()};
+    if (slot.context.set_device_input(index, there, device).is_ok()) {
+      slot.copies.push_back(std::move(copy));
+      return ok_status();
+    }
+  }
+  return slot.context.set_input(index, view);
 }
 
 Status Pipeline::bind_outputs(Slot& slot, const Request& request) {

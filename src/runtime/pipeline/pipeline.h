@@ -70,11 +70,12 @@ class Pipeline {
   };
   struct Slot {
     exec::Context context;
-    std::unique_ptr<DeviceIo> device;           // null without copy stages
-    std::vector<void*> sources;                 // the request's inputs
-    std::vector<std::shared_ptr<void>> owners;  // of outputs without memory of the caller
-    std::vector<terms::OutputMemory> targets;   // memory of the outputs
-    device::Urgency urgency;                    // of the request's copies
+    std::unique_ptr<DeviceIo> device;                 // null without copy stages
+    std::vector<void*> sources;                       // the request's inputs
+    std::vector<std::shared_ptr<const void>> copies;  // of inputs, that the device has
+    std::vector<std::shared_ptr<void>> owners;        // of outputs without memory of the caller
+    std::vector<terms::OutputMemory> targets;         // memory of the outputs
+    device::Urgency urgency;                          // of the request's copies
   };
 
   explicit Pipeline(exec::LoadedModel model) : model_(std::move(model)) {}
@@ -82,10 +83,13 @@ class Pipeline {
   bool runs_in_parts() const;
   void add_stages(bool has_copies);
   Status bind_outputs(Slot& slot, const Request& request);
+  Status set_input(Slot& slot, std::size_t index, const terms::TensorView& view) const;
   static Status start_copy_out(Slot& slot);
   bool is_last_compute(std::size_t stage) const;
   Status run_by_segments(Slot& slot, const std::function<Status(std::size_t)>& before_segment);
 
+  /// Of the device that runs the first segment, if it has memory of its own; null otherwise.
+  std::shared_ptr<device::DeviceServices> first_;
   std::shared_ptr<const void> name_;  ///< in reports of devices, while anything below exists
   exec::LoadedModel model_;
   std::vector<Slot> slots_;

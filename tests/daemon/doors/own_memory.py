@@ -213,6 +213,117 @@ def slow_copies_back_keep_operations_on_the_host(folder: Path) -> None:
     same(placed, {"far": (["far"], 2), "slow": (["cpu"], 1)})
 
 
+#: The end of a source with two linked devices. It writes a letter per copy to the file $FAR_COPIES: u for one to a
+#: device, b for one back, a for one across.
+LINKED = """#include <cstdlib>
+#include <fstream>
+#include "sluice/extensions/foreign_memory.h"
+#include "sluice/extensions/topology.h"
+namespace {
+struct Linked : plugin::HostPlugin<FarBackend> {
+  using Host = plugin::HostPlugin<FarBackend>;
+  static constexpr const char* kName = "far";
+  static constexpr const char* kVersion = "1.0";
+  static std::int32_t num_devices(Backend&) { return 2; }
+  static plugin::Status describe(Backend& backend, std::int32_t, sluice_device_info& info) {
+    return Host::describe(backend, 0, info);
+  }
+  static plugin::Status make_kernel(Backend& backend, std::int32_t, const sluice_op& op, Kernel** kernel,
+                                    sluice_kernel_info& info) {
+    return Host::make_kernel(backend, 0, op, kernel, info);
+  }
+  static plugin::Status allocate(Backend& backend, std::int32_t, std::int64_t size, void** address) {
+    return Host::allocate(backend, 0, size, address);
+  }
+  static plugin::Status make_group(Backend& backend, std::int32_t, std::span<const std::int32_t> cores, Group** group) {
+    return Host::make_group(backend, 0, cores, group);
+  }
+  static bool is_far(const sluice_argument& end, std::span<void* const> bindings) {
+    void* const base = end.binding < 0 ? end.address : bindings[static_cast<std::size_t>(end.binding)];
+    return (number(base) & kFar) != 0;
+  }
+  static plugin::Status submit(Stream& stream, CommandList& list, std::span<void* const> bindings) {
+    std::ofstream copies(std::getenv("FAR_COPIES"), std::ios::app);
+    for (const auto& command : list.commands) {
+      if (command.kernel != nullptr) continue;
+      const bool from = is_far(command.inputs[0], bindings), to = is_far(command.outputs[0], bindings);
+      copies << (from && to ? 'a' : to ? 'u' : 'b');
+    }
+    return Host::submit(stream, list, bindings);
+  }
+  static std::int32_t link_count(sluice_backend*) { return 1; }
+  static sluice_code describe_link(sluice_backend*, std::int32_t, sluice_link* link, sluice_message*) {
+    link->device_a = 0;
+    link->device_b = 1;
+    link->bytes_per_s = 1000000000;
+    return SLUICE_OK;
+  }
+  static sluice_code check(sluice_backend*, std::int32_t, const void* address, std::int64_t, sluice_message*) {
+    return (reinterpret_cast<std::uintptr_t>(address) & kFar) != 0 ? SLUICE_OK : SLUICE_INVALID_ARGUMENT;
+  }
+  static const void* find_extension(Backend&, const char* name) {
+    static const sluice_topology topology = {sizeof(topology), link_count, describe_link};
+    static const sluice_foreign_memory memory = {sizeof(memory), 0, check};
+    if (std::string_view(name) == SLUICE_TOPOLOGY) return &topology;
+    return std::string_view(name) == SLUICE_FOREIGN_MEMORY ? &memory : nullptr;
+  }
+};
+}  // namespace
+SLUICE_PLUGIN(Linked)
+"""
+
+
+def softmax_model(folder: Path) -> Path:
+    """An ONNX file of one Softmax from x to y, f32[1,10]: fields of protobuf, by their numbers."""
+    def part(number: int, content: bytes | str | int) -> bytes:
+        if isinstance(content, int):
+            return bytes([number << 3, content])
+        data = content.encode() if isinstance(content, str) else content
+        return bytes([number << 3 | 2, len(data)]) + data
+
+    def value(name: str) -> bytes:
+        shape = b"".join(part(1, part(1, dim)) for dim in (1, 10))
+        return part(1, name) + part(2, part(1, part(1, 1) + part(2, shape)))
+
+    node = part(1, "x") + part(2, "y") + part(4, "Softmax")
+    graph = part(1, node) + part(2, "softmax") + part(11, value("x")) + part(12, value("y"))
+    path = folder / "softmax.onnx"
+    path.write_bytes(part(1, 8) + part(8, part(2, 17)) + part(7, graph))
+    return path
+
+
+def tensor_crosses_the_link_and_is_read_where_it_is(folder: Path) -> None:
+    copies = folder / "copies"
+    place = {**place_of(folder, "far", end=LINKED), "FAR_COPIES": str(copies)}
+    package, softmax = str(folder / "digits.sluice"), str(folder / "softmax.sluice")
+    Sluice(environment=place).text("compile", str(DIGITS), "-o", package)
+    Sluice(environment=place).text("compile", str(softmax_model(folder)), "-o", softmax, "--backend", "far")
+    with Daemon(folder / "d", environment=place, is_simulated=False) as daemon:
+        sluice = at(daemon)
+        first, second = [number for number, one in enumerate(sluice.json("capacity")["devices"]) if one["kind"] == "far"]
+        sluice.text("load", package)
+        group = sluice.json("groups", "--create", "1", "--kind", "far", "--device", str(second))["group"]
+        sluice.text("load", softmax, "--group", str(group))
+        sluice.text("start", "softmax")
+        tensor = next(word for word in sluice.text("infer", "digits", "--input", "image=zeros", "--put",
+                                                   "probabilities").split() if word.startswith("exchange:"))
+
+        def copied(*command: str) -> str:
+            before = len(copies.read_text()) if copies.exists() else 0
+            sluice.text(*command)
+            return copies.read_text()[before:]
+
+        infer = ("infer", "softmax", "--input", f"x={tensor}")
+        same(copied(*infer), "ub")
+        same(sluice.json("fetch", tensor, "--device", str(first))["from"], None)
+        same(sluice.json("fetch", tensor, "--device", str(second))["from"], first)
+        assert copies.read_text().endswith("ua"), copies.read_text()
+        same(copied(*infer), "b")
+        same(copied("fetch", tensor, "--device", str(second)), "")
+        holds(sluice.refusal("fetch", tensor, "--device", "0"), "works on the host's memory")
+        holds(sluice.refusal("fetch", tensor), "give --from HOST:PORT, or --device NUMBER")
+        holds(sluice.refusal("fetch", "exchange:999", "--device", str(first)), "no tensor 0x3e7 of this session")
+
 if __name__ == "__main__":
     sys.exit(prove([
         model_runs_on_cores_of_the_device_and_gives_its_memory_back,
@@ -221,4 +332,5 @@ if __name__ == "__main__":
         functions_share_the_device_and_put_a_tensor,
         profile_of_the_device_places_operations,
         slow_copies_back_keep_operations_on_the_host,
+        tensor_crosses_the_link_and_is_read_where_it_is,
     ]))

@@ -145,9 +145,10 @@ constexpr std::array kCommands = {
                 "sluice guest run --socket /run/user/1000/gpu ./program"},
     CommandInfo{"offer", kFunctions, kRemote, "Let other hosts fetch a tensor of the exchange",
                 "sluice offer exchange:1"},
-    CommandInfo{"fetch", kFunctions, kRemote, "Fetch a tensor that another host offers",
+    CommandInfo{"fetch", kFunctions, kRemote, "Bring a tensor from another host, or to a device",
                 "sluice fetch exchange:1@KEY --from host:9001\n"
-                "sluice fetch exchange:1@KEY --from host:9001 --output-dir results"},
+                "sluice fetch exchange:1@KEY --from host:9001 --output-dir results\n"
+                "sluice fetch exchange:1 --device 0"},
 };
 
 }  // namespace

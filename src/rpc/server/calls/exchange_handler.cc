@@ -102,6 +102,18 @@ Handlers::Unary* Handlers::OfferTensor(Context* context, const v1::OfferTensorRe
   });
 }
 
+Handlers::Unary* Handlers::BringTensor(Context* context, const v1::BringTensorRequest* request,
+                                       v1::BringTensorResponse* response) {
+  return later(
+      context, request, Role::kInference,
+      [this, request, response](const service::Caller& caller) -> Status {
+        const auto from = SLUICE_TRY(service_.bring_tensor(
+            caller, terms::TensorIndex{request->exchange()}, terms::DeviceId(request->device())));
+        if (from) response->set_from(from->value());
+        return ok_status();
+      });
+}
+
 Handlers::Unary* Handlers::PullTensor(Context* context, const v1::PullTensorRequest* request,
                                       v1::PullTensorResponse* response) {
   return new PullCall(*this, *context, *request, *response);

@@ -126,6 +126,8 @@ class Handlers final : public v1::Runtime::CallbackService {
                       v1::RemoveTensorResponse* response) override;
   Unary* OfferTensor(Context* context, const v1::OfferTensorRequest* request,
                      v1::OfferTensorResponse* response) override;
+  Unary* BringTensor(Context* context, const v1::BringTensorRequest* request,
+                     v1::BringTensorResponse* response) override;
   Unary* PullTensor(Context* context, const v1::PullTensorRequest* request,
                     v1::PullTensorResponse* response) override;
   Unary* Infer(Context* context, const v1::InferRequest* request,

@@ -16,9 +16,17 @@ class FetchCommand : public Command {
   void add_options(Options& options) override {
     options
         .add("tensor", tensor_,
-             "exchange:INDEX@KEY, as `sluice offer` printed it on the other host")
+             "exchange:INDEX@KEY, as `sluice offer` printed it on the other host; with --device "
+             "exchange:INDEX of this daemon")
         .required();
-    options.add("--from", from_, "HOST:PORT of the other daemon's exchange_listen").required();
+    const Option from =
+        options.add("--from", from_, "HOST:PORT of the other daemon's exchange_listen");
+    options
+        .add("--device", device_,
+             "Bring the tensor to this device, which has memory of its own and reads it there from "
+             "then on; over a link, if a linked device has it")
+        .at_least(0)
+        .excludes(from);
     options
         .add("--ttl", ttl_seconds_, "Seconds for which this daemon keeps the tensor (default: 60)")
         .positive();
@@ -30,6 +38,8 @@ class FetchCommand : public Command {
   }
 
   Result<int> run() override {
+    if (device_) return bring();
+    if (from_.empty()) return invalid_argument("give --from HOST:PORT, or --device NUMBER");
     const OfferText offer = SLUICE_TRY(parse_offer(tensor_));
     // First: what cannot be saved need not be fetched.
     SLUICE_TRY(make_output_folder(output_dir_));
@@ -52,6 +62,21 @@ class FetchCommand : public Command {
   }
 
  private:
+  Result<int> bring() const {
+    const std::uint64_t exchange = SLUICE_TRY(parse_exchange(tensor_));
+    const auto client = SLUICE_TRY(remote_.connect());
+    const auto from = SLUICE_TRY(client->bring_tensor(exchange, terms::DeviceId(*device_)));
+    const std::string source = from ? fmt::format("device {}", from->value()) : "the host";
+    if (remote_.is_json) {
+      nlohmann::json said = {{"exchange", exchange}, {"device", *device_}, {"from", nullptr}};
+      if (from) said["from"] = from->value();
+      fmt::print("{}\n", said.dump());
+    } else {
+      fmt::print("exchange:{} on device {}, from {}\n", exchange, *device_, source);
+    }
+    return 0;
+  }
+
   /// The file's path; empty if none is wanted.
   Result<std::string> save(rpc::client::Client& client, std::uint64_t index) const {
     if (output_dir_.empty()) return std::string();
@@ -66,6 +91,7 @@ class FetchCommand : public Command {
   std::string tensor_;
   std::string from_;
   std::string output_dir_;
+  std::optional<std::int32_t> device_;
   double ttl_seconds_ = 0;
   double timeout_seconds_ = 0;
 };
