@@ -20,7 +20,6 @@
 #include "rpc/client/side_client.h"
 #include "rpc/wire/convert.h"
 #include "rpc/wire/error.h"
-#include "rpc/wire/exchange_messages.h"
 #include "rpc/wire/function_messages.h"
 #include "rpc/wire/profile_messages.h"
 #include "rpc/wire/times.h"

@@ -1,10 +1,17 @@
-// Messages about functions to plain data and back.
+// Messages about functions, and about tensors that they exchange, to plain data and back.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "proto/sluice/v1/exchange.pb.h"
 #include "proto/sluice/v1/function.pb.h"
 #include "proto/sluice/v1/graph.pb.h"
+#include "terms/device.h"
 #include "terms/function.h"
 #include "terms/graph.h"
+#include "terms/tensors/exchange.h"
 
 namespace sluice::rpc::wire {
 
@@ -21,5 +28,13 @@ terms::GraphState from_proto(const v1::GraphState& from);
 void to_proto(const terms::GraphRequest& from, v1::DeployGraphRequest& to);
 /// A graph that a client sent; sandbox::plan_graph checks it.
 terms::GraphRequest from_proto(const v1::DeployGraphRequest& from);
+
+v1::BringTensorRequest bring_request(std::uint64_t exchange, terms::DeviceId device);
+/// The device that the copy came from; none: the host.
+std::optional<terms::DeviceId> brought_from(const v1::BringTensorResponse& response);
+
+v1::PullTensorRequest pull_request(const terms::OfferedTensor& wanted, std::int64_t ttl_ns);
+/// Fails: as view_of.
+Result<terms::PulledTensor> pulled_tensor(v1::PullTensorResponse response);
 
 }  // namespace sluice::rpc::wire
