@@ -273,8 +273,8 @@ SLUICE_PLUGIN(Linked)
 """
 
 
-def softmax_model(folder: Path) -> Path:
-    """An ONNX file of one Softmax from x to y, f32[1,10]: fields of protobuf, by their numbers."""
+def softmax_model(folder: Path, *dims: int) -> Path:
+    """An ONNX file of one Softmax from x to y, floats: fields of protobuf, by their numbers. Dimensions under 128."""
     def part(number: int, content: bytes | str | int) -> bytes:
         if isinstance(content, int):
             return bytes([number << 3, content])
@@ -282,7 +282,7 @@ def softmax_model(folder: Path) -> Path:
         return bytes([number << 3 | 2, len(data)]) + data
 
     def value(name: str) -> bytes:
-        shape = b"".join(part(1, part(1, dim)) for dim in (1, 10))
+        shape = b"".join(part(1, part(1, dim)) for dim in dims)
         return part(1, name) + part(2, part(1, part(1, 1) + part(2, shape)))
 
     node = part(1, "x") + part(2, "y") + part(4, "Softmax")
@@ -297,7 +297,7 @@ def tensor_crosses_the_link_and_is_read_where_it_is(folder: Path) -> None:
     place = {**place_of(folder, "far", end=LINKED), "FAR_COPIES": str(copies)}
     package, softmax = str(folder / "digits.sluice"), str(folder / "softmax.sluice")
     Sluice(environment=place).text("compile", str(DIGITS), "-o", package)
-    Sluice(environment=place).text("compile", str(softmax_model(folder)), "-o", softmax, "--backend", "far")
+    Sluice(environment=place).text("compile", str(softmax_model(folder, 1, 10)), "-o", softmax, "--backend", "far")
     with Daemon(folder / "d", environment=place, is_simulated=False) as daemon:
         sluice = at(daemon)
         first, second = [number for number, one in enumerate(sluice.json("capacity")["devices"]) if one["kind"] == "far"]
@@ -324,6 +324,22 @@ def tensor_crosses_the_link_and_is_read_where_it_is(folder: Path) -> None:
         holds(sluice.refusal("fetch", tensor), "give --from HOST:PORT, or --device NUMBER")
         holds(sluice.refusal("fetch", "exchange:999", "--device", str(first)), "no tensor 0x3e7 of this session")
 
+def copies_to_a_device_come_in_blocks(folder: Path) -> None:
+    copies = folder / "copies"
+    place = {**place_of(folder, "far", end=LINKED), "FAR_COPIES": str(copies)}
+    package = str(folder / "softmax.sluice")
+    Sluice(environment=place).text("compile", str(softmax_model(folder, 100, 100)), "-o", package)
+    with Daemon(folder / "d", "--transfer-block-bytes", "4096", environment=place, is_simulated=False) as daemon:
+        sluice = at(daemon)
+        far = [number for number, one in enumerate(sluice.json("capacity")["devices"]) if one["kind"] == "far"]
+        sluice.text("load", package)
+        tensor = next(word for word in sluice.text("infer", "softmax", "--input", "x=zeros", "--put", "y").split()
+                      if word.startswith("exchange:"))
+        for device in far:
+            sluice.text("fetch", tensor, "--device", str(device))
+        same(copies.read_text(), 10 * "u" + 10 * "a")  # 40,000 bytes
+
+
 if __name__ == "__main__":
     sys.exit(prove([
         model_runs_on_cores_of_the_device_and_gives_its_memory_back,
@@ -333,4 +349,5 @@ if __name__ == "__main__":
         profile_of_the_device_places_operations,
         slow_copies_back_keep_operations_on_the_host,
         tensor_crosses_the_link_and_is_read_where_it_is,
+        copies_to_a_device_come_in_blocks,
     ]))
