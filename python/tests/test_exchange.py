@@ -36,6 +36,23 @@ def test_tensor_that_is_put_is_an_input_and_is_read_back(client: sluice.Client, 
         client.put(image, ttl=1e6)
 
 
+def test_tensor_is_brought_over_the_link_of_two_devices(tmp_path: pathlib.Path) -> None:
+    machine = tmp_path / "machine.json"
+    machine.write_text('{"devices": [{"count": 2}], "links": [{"a": 0, "b": 1}]}')
+    with running(tmp_path, "--sim", str(machine)) as daemon, sluice.Client(daemon.address) as client:
+        tensor = client.put(np.arange(3, dtype=np.float32))
+        assert [tensor.bring(device) for device in (0, 1, 1)] == [None, 0, 1]
+        with pytest.raises(sluice.InvalidArgument, match="there is no device 7"):
+            tensor.bring(7)
+        with pytest.raises(sluice.InvalidArgument, match="strings stay in the host's memory"):
+            client.put(np.array(["a"], object)).bring(0)
+
+
+def test_processors_read_tensors_where_they_are(client: sluice.Client) -> None:
+    with pytest.raises(sluice.InvalidArgument, match="works on the host's memory"):
+        client.put(np.zeros(3, np.float32)).bring(0)
+
+
 def test_strings_and_small_types_stay_what_they_are(client: sluice.Client) -> None:
     import ml_dtypes
     words = np.array([["a", "bc"], ["", "def"]], object)

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/backend.h"
@@ -110,6 +112,35 @@ TEST_P(ExchangeIn, WrongTensorsAndTimesAreRefused) {
   EXPECT_EQ(sluice_runtime_put_tensor(runtime_.get(), nullptr, 0, &index), SLUICE_INVALID_ARGUMENT);
   EXPECT_EQ(sluice_runtime_fetch_tensor(runtime_.get(), nullptr, &index), SLUICE_INVALID_ARGUMENT);
   EXPECT_EQ(sluice_runtime_offer_tensor(runtime_.get(), 1, nullptr), SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(sluice_runtime_bring_tensor(runtime_.get(), 1, 0, nullptr), SLUICE_INVALID_ARGUMENT);
+}
+
+TEST_P(ExchangeIn, ProcessorsReadTensorsWhereTheyAre) {
+  const auto index = runtime_.put_tensor(tensor<float>("", x_, {3}));
+  ASSERT_TRUE(index) << index.error().message;
+  const auto brought = runtime_.bring_tensor(*index, 0);
+  ASSERT_FALSE(brought);
+  EXPECT_EQ(brought.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(brought.error().message, HasSubstr("works on the host's memory"));
+  EXPECT_THAT(runtime_.bring_tensor(*index, 99).error().message, HasSubstr("no device 99"));
+}
+
+TEST(BroughtTensor, ComesOverTheLinkOfTwoDevices) {
+  const TempDir folder;
+  std::ofstream(folder / "machine.json")
+      << R"({"devices": [{"count": 2}], "links": [{"a": 0, "b": 1}]})";
+  const DaemonProcess daemon(folder, {"--sim", (folder / "machine.json").string()});
+  const auto runtime = Runtime::connect(daemon.address());
+  ASSERT_TRUE(runtime) << runtime.error().message << daemon.output();
+  const std::vector<float> x = {1, 2, 3};
+  const auto index = runtime->put_tensor(tensor<float>("", x, {3}));
+  ASSERT_TRUE(index) << index.error().message;
+  const std::vector<std::pair<int, std::optional<int>>> devices = {{0, {}}, {1, 0}, {1, 1}};
+  for (const auto& [device, from] : devices) {
+    const auto brought = runtime->bring_tensor(*index, device);
+    ASSERT_TRUE(brought) << brought.error().message;
+    EXPECT_EQ(*brought, from);
+  }
 }
 
 TEST(Exchange, LocalRuntimesHaveNoExchange) {
@@ -120,6 +151,7 @@ TEST(Exchange, LocalRuntimesHaveNoExchange) {
   EXPECT_EQ(runtime->put_tensor(image()[0]).error().code, Code::kUnimplemented);
   EXPECT_EQ(runtime->get_tensor(1).error().code, Code::kUnimplemented);
   EXPECT_EQ(runtime->remove_tensor(1)->code, Code::kUnimplemented);
+  EXPECT_EQ(runtime->bring_tensor(1, 0).error().code, Code::kUnimplemented);
   EXPECT_EQ(runtime->offer_tensor(1).error().code, Code::kUnimplemented);
   EXPECT_EQ(runtime->fetch_tensor("host:1", {1, "key"}).error().code, Code::kUnimplemented);
   EXPECT_EQ(model->infer({exchanged("image", 1)}).error().code, Code::kUnimplemented);
