@@ -144,10 +144,11 @@ Result<package::Executable> compile_and_emit(ir::Graph graph, const options::Com
 /// The module that `--operators` names, opened; before the import, which asks for its operators.
 Result<std::optional<operators::Module>> open_module(const options::CompileFlags& flags,
                                                      Outcome& outcome) {
-  if (flags.operators.empty()) return std::nullopt;
-  auto module = SLUICE_TRY(operators::open_module(flags.operators).with_context("--operators"));
-  outcome.facts.insert_or_assign(operators::kModuleFact, module.name);
-  outcome.facts.insert_or_assign(operators::kModuleDigestFact, module.sha256);
+  std::optional<operators::Module> module;
+  if (flags.operators.empty()) return module;
+  module = SLUICE_TRY(operators::open_module(flags.operators).with_context("--operators"));
+  outcome.facts.insert_or_assign(operators::kModuleFact, module->name);
+  outcome.facts.insert_or_assign(operators::kModuleDigestFact, module->sha256);
   return module;
 }
 

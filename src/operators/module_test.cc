@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "base/digest/sha256.h"
 #include "support/paths.h"
 
@@ -81,7 +83,11 @@ TEST(OperatorModule, OnlyADigestCanBeAllowed) {
 
 TEST(OperatorModule, FileThatIsMissingOrNoLibraryIsRefused) {
   const testing::TempDir folder;
-  EXPECT_EQ(open_module(folder.path() / "missing.so").status().code(), Code::kNotFound);
+  EXPECT_EQ(open_module(folder / "missing.so").status().code(), Code::kNotFound);
+  std::ofstream(folder / "text.so") << "no shared library";
+  const Status status = open_module(folder / "text.so").status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("text.so: cannot open library"));
 }
 
 }  // namespace

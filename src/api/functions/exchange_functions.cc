@@ -64,13 +64,11 @@ int32_t sluice_runtime_remove_tensor(sluice_runtime* runtime, uint64_t exchange)
 
 int32_t sluice_runtime_bring_tensor(sluice_runtime* runtime, uint64_t exchange, int32_t device,
                                     int32_t* from) {
-  return sluice::api::guard([&]() -> sluice::Status {
-    if (from == nullptr) return sluice::api::null_argument("from");
-    *from = SLUICE_TENSOR_OF_HOST;
-    const auto call = SLUICE_TRY(enter(runtime));
+  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
+    if (from == nullptr) return null_result();
     const auto source = SLUICE_TRY(call->bring_tensor(exchange, sluice::terms::DeviceId(device)));
-    if (source) *from = source->value();
-    return sluice::ok_status();
+    *from = source ? source->value() : SLUICE_TENSOR_OF_HOST;
+    return ok_status();
   });
 }
 
