@@ -150,7 +150,8 @@ Status allow_module(std::string_view sha256) {
   }
   ModuleTable& table = module_table();
   const std::lock_guard lock(table.mutex);
-  if (table.allowed.size() >= kMaxModules && !table.allowed.contains(sha256)) {
+  if (table.allowed.contains(sha256)) return ok_status();
+  if (table.allowed.size() >= kMaxModules) {
     return make_error(Code::kResourceExhausted, "{} modules of operators are allowed already",
                       kMaxModules);
   }
