@@ -44,7 +44,7 @@ struct BroughtBytes {
   std::optional<int> from;
 };
 
-/// Who has, in reports, what `bring` brought.
+/// What is entered while a device has what `bring` brought. The memory counts as constants.
 inline constexpr const char* kExchangeClient = "exchange";
 
 /// The services of all devices, created at their first use. Safe across threads.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/system/processor.h"
+#include "operators/module.h"
 #include "terms/runtime_code.h"
 #include "topology/cores/plugin_cores.h"
 
@@ -43,6 +44,9 @@ std::int32_t SegmentTargets::num_host_segments() const {
 
 Result<SegmentTargets> find_targets(const package::Executable& executable,
                                     const backend::BackendRegistry& backends) {
+  // First: the backend of the package's own operators comes with its module.
+  const Status opened = operators::open_module_of(executable);
+  if (!opened.is_ok()) return terms::with_runtime_code(opened, RuntimeCode::kInvalid);
   const auto specs = package::segments_of(executable);
   if (!specs.is_ok()) return terms::with_runtime_code(specs.status(), RuntimeCode::kInvalid);
   SegmentTargets targets = {std::string(terms::kCpuKind), {}, {}};
