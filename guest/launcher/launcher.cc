@@ -52,7 +52,6 @@ Result<shm::Fd> listen_at(const std::string& path) {
   return make_error(Code::kUnavailable, "socket {}: {}", path, strerror(errno));
 }
 
-/// The environment, with the proxy's socket and the guest library in front of others.
 std::vector<std::string> guest_environment(const std::string& socket_path) {
   constexpr std::string_view kPath = "LD_LIBRARY_PATH=";
   const std::string socket = fmt::format("{}={}", kSocketVariable, socket_path);
@@ -105,14 +104,20 @@ int Proxy::wait() {
   return status;
 }
 
-Result<int> run_guest(const std::string& socket_path, std::vector<std::string> words) {
-  if (std::error_code error; std::filesystem::is_regular_file(words.front(), error)) {
-    const Bytes file = SLUICE_TRY(map_file(words.front()));
-    SLUICE_TRY(check_program(file.view()).with_context(words.front()));
+Result<std::vector<std::string>> prepare_guest(const std::string& socket_path,
+                                               const std::string& program) {
+  if (std::error_code error; std::filesystem::is_regular_file(program, error)) {
+    const Bytes file = SLUICE_TRY(map_file(program));
+    SLUICE_TRY(check_program(file.view()).with_context(program));
   }
   SLUICE_TRY(check_proxy(socket_path));
+  return guest_environment(socket_path);
+}
+
+Result<int> run_guest(const std::string& socket_path, std::vector<std::string> words) {
+  auto variables = SLUICE_TRY(prepare_guest(socket_path, words.front()));
   const SpawnPlan plan(SpawnPlan::Terminal::kOurs);
-  return take_end(SLUICE_TRY(plan.start(words.front(), words, guest_environment(socket_path))));
+  return take_end(SLUICE_TRY(plan.start(words.front(), words, std::move(variables))));
 }
 
 }  // namespace sluice::guest

@@ -41,6 +41,12 @@ class Proxy {
   std::string path_;
 };
 
+/// Looks at a program that is to be a guest of the proxy at `socket_path`, and gives its
+/// environment: this process's, with the proxy's socket and the guest library in front of others.
+/// Waits for the proxy. Fails: kUnavailable where no proxy answers; as check_program.
+Result<std::vector<std::string>> prepare_guest(const std::string& socket_path,
+                                               const std::string& program);
+
 /// Runs `words` (a program and its arguments) as a guest of the proxy at `socket_path`, with the
 /// caller's files, and waits for its end; the status as wait(2) has it. Fails: kNotFound,
 /// kUnavailable where it does not start, or no proxy answers; as check_program.

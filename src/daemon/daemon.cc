@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -48,10 +49,11 @@ Result<fs::path> canonical_folder(const std::string& folder, std::string_view ke
   return make_error(Code::kNotFound, "{}: \"{}\" is not a folder", key, folder);
 }
 
-Result<std::vector<fs::path>> canonical_folders(const std::vector<std::string>& folders) {
+Result<std::vector<fs::path>> canonical_folders(const std::vector<std::string>& folders,
+                                                std::string_view key) {
   std::vector<fs::path> all;
   for (const std::string& folder : folders) {
-    all.push_back(SLUICE_TRY(canonical_folder(folder, "model_folders")));
+    all.push_back(SLUICE_TRY(canonical_folder(folder, key)));
   }
   return all;
 }
@@ -77,6 +79,34 @@ Result<std::vector<uid_t>> users_of(const std::vector<std::string>& names) {
   return users;
 }
 
+/// Number and group of `worker_user`; nothing if workers stay who the daemon is.
+Result<std::optional<std::pair<uid_t, gid_t>>> worker_user(const Settings& settings) {
+  if (geteuid() != 0 || settings.worker_user.empty()) return std::nullopt;
+  const passwd* user = getpwnam(settings.worker_user.c_str());
+  if (user == nullptr) {
+    return make_error(Code::kNotFound, "worker_user: there is no user \"{}\"",
+                      settings.worker_user);
+  }
+  return std::pair(user->pw_uid, user->pw_gid);
+}
+
+/// Both kinds of processes start through one file. The proxy stays who the daemon is, because the
+/// device is the daemon's.
+sandbox::ProgramHostOptions program_options(
+    const Settings& settings, const std::optional<std::pair<uid_t, gid_t>>& user) {
+  const std::string starter = program_beside("sluice-guest-program").string();
+  const std::string number = user ? std::to_string(user->first) : "-1";
+  const std::string group = user ? std::to_string(user->second) : "-1";
+  sandbox::ProgramHostOptions options;
+  options.launcher = {starter, "guest", number, group, std::to_string(settings.program_bytes)};
+  options.proxy = {starter,       "proxy",     program_beside("sluice").string(),
+                   "guest",       "serve",     "--backend",
+                   settings.program_backend};
+  options.user = user ? user->first : geteuid();
+  options.group = user ? user->second : getegid();
+  return options;
+}
+
 Result<std::vector<service::AccessToken>> read_tokens(const std::string& path) {
   if (path.empty()) return std::vector<service::AccessToken>();
   const std::string text = SLUICE_TRY(read_text_file(path, std::int64_t{1} << 20));
@@ -92,7 +122,9 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.quota.max_in_flight = settings.session_requests;
   options.quota.max_regions = static_cast<std::int32_t>(settings.session_regions);
   options.quota.max_region_bytes = settings.session_region_bytes;
-  options.model_folders = SLUICE_TRY(canonical_folders(settings.model_folders));
+  options.model_folders = SLUICE_TRY(canonical_folders(settings.model_folders, "model_folders"));
+  options.program_folders =
+      SLUICE_TRY(canonical_folders(settings.program_folders, "program_folders"));
   options.max_upload_bytes = settings.max_upload_bytes;
   options.upload_idle_ns = settings.upload_idle_seconds * kNsPerSecond;
   options.requires_session = settings.require_session;
@@ -351,20 +383,19 @@ Status Daemon::start_workers() {
   options.max_restarts = settings_.worker_restarts;
   options.silence_limit_ns = settings_.worker_silence * std::int64_t{1'000'000'000};
   options.is_filtered = !settings_.worker_unfiltered;
-  if (geteuid() == 0 && !settings_.worker_user.empty()) {
-    const passwd* user = getpwnam(settings_.worker_user.c_str());
-    if (user == nullptr) {
-      return make_error(Code::kNotFound, "worker_user: there is no user \"{}\"",
-                        settings_.worker_user);
-    }
-    options.user = user->pw_uid;
-    options.group = user->pw_gid;
+  const auto user = SLUICE_TRY(worker_user(settings_));
+  if (user) {
+    options.user = user->first;
+    options.group = user->second;
   }
   options.on_event = [this](const std::string& event) {
     log_.add(service::LogLevel::kWarning, "worker.event reason={}", service::in_quotes(event));
   };
   workers_ = std::make_unique<worker::WorkerPool>(*engine_, std::move(options));
   service_->set_workers(workers_.get());
+  programs_ = std::make_unique<sandbox::ProgramHost>(program_options(settings_, user),
+                                                     engine_->clock());
+  service_->set_programs(*programs_);
   return ok_status();
 }
 

@@ -20,6 +20,7 @@
 #include "repository/repository.h"
 #include "rpc/server/peers/peer_server.h"
 #include "rpc/server/server.h"
+#include "sandbox/programs/program_host.h"
 #include "service/call_threads.h"
 #include "telemetry/span_exporter.h"
 #include "worker/pool.h"
@@ -102,6 +103,7 @@ class Daemon {
   std::unique_ptr<runtime::Engine> engine_;
   std::unique_ptr<SensorWatch> sensors_;  ///< null: nobody looks
   std::unique_ptr<worker::WorkerPool> workers_;
+  std::unique_ptr<sandbox::ProgramHost> programs_;
   std::unique_ptr<service::Service> service_;
   std::unique_ptr<repository::Repository> repository_;
   std::unique_ptr<rpc::server::Server> server_;

@@ -9,7 +9,7 @@ namespace sluice::daemon {
 namespace {
 
 /// Settings that devices and sockets were created from are not reloadable.
-constexpr std::array<std::string_view, 26> kReloadable = {
+constexpr std::array<std::string_view, 27> kReloadable = {
     "token_file",           "model_folders",   "max_upload_bytes",
     "sessions_per_user",    "session_models",  "session_cores",
     "session_requests",     "stream_requests", "drain_seconds",
@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 26> kReloadable = {
     "upload_idle_seconds",  "require_session", "session_answer_bytes",
     "stream_answer_bytes",  "exclusive_cores", "exchange_peers",
     "exchange_sources",     "roles",           "max_run_seconds",
-    "trace_rate",           "trace_slower_ms"};
+    "trace_rate",           "trace_slower_ms", "program_folders"};
 
 /// Ports are made with TLS or without, and with an authority of clients or without.
 template <typename Value>

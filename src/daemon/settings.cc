@@ -56,6 +56,13 @@ constexpr std::array kSettings = {
                 "(default: all may do everything)"},
     SettingInfo{"model_folders", 0, &Settings::model_folders,
                 "Folder of packages that clients may load by path"},
+    SettingInfo{"program_folders", 0, &Settings::program_folders,
+                "Folder of CUDA programs that clients may deploy as functions; they run as "
+                "worker_user (default: none may)"},
+    SettingInfo{"program_backend", 0, &Settings::program_backend,
+                "Backend whose device such programs use: cuda or cuda-emulated"},
+    SettingInfo{"program_bytes", 0, &Settings::program_bytes,
+                "Address space of each of their processes; 0: no limit", 0, kMaxSettingBytes},
     SettingInfo{"models", 0, &Settings::models,
                 "Package to load at start, for all clients; may be repeated"},
     SettingInfo{"repository", 0, &Settings::repository,
@@ -477,6 +484,13 @@ Status check_settings(const Settings& settings) {
   }
   for (const std::string& folder : settings.model_folders) {
     SLUICE_TRY(check_absolute(folder, "model_folders"));
+  }
+  for (const std::string& folder : settings.program_folders) {
+    SLUICE_TRY(check_absolute(folder, "program_folders"));
+  }
+  if (settings.program_backend != "cuda" && settings.program_backend != "cuda-emulated") {
+    return invalid_argument("program_backend is \"{}\"; expected cuda or cuda-emulated",
+                            settings.program_backend);
   }
   if (!settings.repository.empty()) SLUICE_TRY(check_absolute(settings.repository, "repository"));
   for (const std::string& sha256 : settings.allow_operators) {

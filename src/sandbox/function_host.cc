@@ -13,6 +13,7 @@
 #include "runtime/model/request_name.h"
 #include "runtime/packages/package_cache.h"
 #include "sandbox/function_sink.h"
+#include "sandbox/programs/program_model.h"
 
 namespace sluice::sandbox {
 
@@ -85,6 +86,30 @@ Result<std::shared_ptr<FunctionSink>> FunctionHost::find(ModelHandle handle) con
 }
 
 /// Maps the package and checks it against the options.
+Status FunctionHost::open_package(Function& function, const LoadRequest& request,
+                                  terms::Isolation isolation) {
+  // Opened once: every later start uses this mapping, whatever happens to the file's name.
+  function.load.package = SLUICE_TRY(engine_.open(request));
+  const auto executable = SLUICE_TRY(function.load.package->executable());
+  if (isolation == terms::Isolation::kProcess) {
+    SLUICE_TRY(keep_file(function));  // a cell's process prepares it
+  } else {
+    function.load.package->keep_ready();
+  }
+  // From here on the function is its mapped package; a path could name another file by now.
+  function.load.path.clear();
+  function.signature = package::signature_of(executable->graph);
+  if (function.options.batch_rows > 1) {
+    // No delay: only requests that wait for a turn anyway are joined.
+    function.load.batching = terms::BatchOptions{function.options.batch_rows, 0};
+    function.joining = SLUICE_TRY(runtime::join_rule(
+        fmt::format("function \"{}\"", function.name), *executable, *function.load.batching));
+    function.signature = function.joining->signature;
+  }
+  function.footprint = SLUICE_TRY(engine_.estimate(function.load));
+  return check_footprint(function);
+}
+
 Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
                                                      const terms::FunctionOptions& options,
                                                      terms::Isolation isolation) {
@@ -100,34 +125,25 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   function->queue_limit =
       request.queue_limit.value_or(terms::kWaitingPerSlot * function->load.depth);
   function->load.queue_limit = 0;  // requests wait in the lane
-  // Opened once: every later start uses this mapping, whatever happens to the file's name.
-  function->load.package = SLUICE_TRY(engine_.open(request));
-  const auto executable = SLUICE_TRY(function->load.package->executable());
-  if (isolation == terms::Isolation::kProcess) {
-    SLUICE_TRY(keep_file(*function));  // a cell's process prepares it
+  if (options.program) {
+    function->signature = program_signature();
   } else {
-    function->load.package->keep_ready();
+    SLUICE_TRY(open_package(*function, request, isolation));
   }
-  // From here on the function is its mapped package; a path could name another file by now.
-  function->load.path.clear();
-  function->signature = package::signature_of(executable->graph);
-  if (options.batch_rows > 1) {
-    // No delay: only requests that wait for a turn anyway are joined.
-    function->load.batching = terms::BatchOptions{options.batch_rows, 0};
-    function->joining = SLUICE_TRY(runtime::join_rule(
-        fmt::format("function \"{}\"", function->name), *executable, *function->load.batching));
-    function->signature = function->joining->signature;
-  }
-  function->footprint = SLUICE_TRY(engine_.estimate(function->load));
-  SLUICE_TRY(check_footprint(*function));
   return function;
 }
 
 /// A new lane while there are fewer of its kind than the options allow, else the one with the
 /// least expected load.
-Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(terms::Isolation isolation) {
-  const bool is_cell = isolation == terms::Isolation::kProcess;
-  const LaneHost& host = is_cell ? cells_ : daemons_;
+Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(const Function& function,
+                                                        terms::Isolation isolation) {
+  const bool is_program = function.options.program.has_value();
+  const bool is_cell = !is_program && isolation == terms::Isolation::kProcess;
+  const LaneHost& packages = is_cell ? cells_ : daemons_;
+  const LaneHost& host = is_program ? programs_ : packages;
+  if (host.models == nullptr && is_program) {
+    return runtime_error(RuntimeCode::kInvalid, "programs cannot be deployed here");
+  }
   if (host.models == nullptr) {
     return runtime_error(RuntimeCode::kInvalid, "isolation: there are no cells here; leave it out");
   }
@@ -169,7 +185,7 @@ Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request,
                          kMaxFunctions);
   }
   auto function = SLUICE_TRY(open(request, options, isolation));
-  const std::shared_ptr<Lane> lane = SLUICE_TRY(choose_lane(isolation));
+  const std::shared_ptr<Lane> lane = SLUICE_TRY(choose_lane(*function, isolation));
   function->load.group = lane->group();
   // Added before it is warmed: the lane's memory and turns then count it.
   lane->add(function);

@@ -40,14 +40,17 @@ class FunctionHost final : public runtime::ModelHost {
   /// Allows functions in cells. Called before all other functions; `cells.models` outlives the
   /// host.
   void set_cells(LaneHost cells) { cells_ = std::move(cells); }
+  /// Allows programs, on lanes of this host. As set_cells.
+  void set_programs(LaneHost programs) { programs_ = std::move(programs); }
 
   Clock& clock() override;
 
   /// Deploys the package of `request` and leaves the function warm. `request.depth` (0: 1)
   /// is the number of its requests in one turn. The name, not necessarily unique,
-  /// defaults to the file's. With isolation "process" it runs in a cell. Blocks.
+  /// defaults to the file's. With isolation "process" it runs in a cell. A program, which
+  /// `request.path` names, has a process of its own in any case. Blocks.
   /// Fails: as Engine::load; kInvalid for options out of range, a request with a group, or a cell
-  ///        where there are none;
+  ///        or a program where there are none;
   ///        kOutOfResources for a package over its quota; kNotEnoughCores for the first lane.
   Result<terms::ModelHandle> deploy(const runtime::LoadRequest& request,
                                     const terms::FunctionOptions& options,
@@ -84,13 +87,16 @@ class FunctionHost final : public runtime::ModelHost {
   Result<std::shared_ptr<Function>> open(const runtime::LoadRequest& request,
                                          const terms::FunctionOptions& options,
                                          terms::Isolation isolation);
-  Result<std::shared_ptr<Lane>> choose_lane(terms::Isolation isolation);
+  Status open_package(Function& function, const runtime::LoadRequest& request,
+                      terms::Isolation isolation);
+  Result<std::shared_ptr<Lane>> choose_lane(const Function& function, terms::Isolation isolation);
   void drop_lane_if_empty(const std::shared_ptr<Lane>& lane);
 
   runtime::Engine& engine_;
   const FunctionHostOptions options_;
   const LaneHost daemons_;          ///< lanes of this process
   LaneHost cells_;                  ///< without models: there are none
+  LaneHost programs_;               ///< the same
   std::mutex change_mutex_;         ///< held during a deployment and a removal
   mutable std::mutex lanes_mutex_;  ///< guards the next two
   std::vector<std::shared_ptr<Lane>> lanes_;

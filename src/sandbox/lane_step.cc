@@ -252,7 +252,7 @@ void Lane::recover(Function& function) {
   const Status reset = host_.models->reset(*function.model);
   (void)reset;  // without success the load fails and says why
   unload(function);
-  function.load.package->forget_ready();
+  if (function.load.package != nullptr) function.load.package->forget_ready();
 }
 
 Status Lane::load(Function& function) {

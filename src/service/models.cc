@@ -33,14 +33,23 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
   return left == folder.end() && right != path.end();
 }
 
+/// Where files may lie that a client names by path.
+struct AllowedFolders {
+  const std::vector<fs::path>& folders;
+  std::string_view contents;  ///< "models are loaded by path"
+  std::string_view folder;    ///< "model folder"
+  std::string_view remedy;
+};
+
 /// The file itself, without links. Fails: kPermissionDenied, kNotFound.
-Result<fs::path> check_path(const fs::path& path, const std::vector<fs::path>& folders) {
+Result<fs::path> check_path(const fs::path& path, const AllowedFolders& allowed) {
+  const std::vector<fs::path>& folders = allowed.folders;
   const auto denied = [&](std::string_view why) {
     std::string list;
     for (const fs::path& folder : folders) list += (list.empty() ? "" : ", ") + folder.string();
     return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalid),
-                  fmt::format("\"{}\" {}; models are loaded by path from {}; upload this one",
-                              path.string(), why, list.empty() ? "nowhere" : list));
+                  fmt::format("\"{}\" {}; {} from {}; {}", path.string(), why, allowed.contents,
+                              list.empty() ? "nowhere" : list, allowed.remedy));
   };
   if (!path.is_absolute()) return denied("is not an absolute path");
   if (path.native().find('\0') != std::string::npos) return denied("holds a zero byte");
@@ -49,14 +58,14 @@ Result<fs::path> check_path(const fs::path& path, const std::vector<fs::path>& f
   const auto is_allowed = [&](const fs::path& candidate) {
     return std::ranges::any_of(folders, [&](const fs::path& f) { return is_inside(candidate, f); });
   };
-  if (!is_allowed(path.lexically_normal())) return denied("is in no model folder");
+  if (!is_allowed(path.lexically_normal())) return denied(fmt::format("is in no {}", allowed.folder));
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
   if (error) {
     return Status(Code::kNotFound, static_cast<std::int32_t>(RuntimeCode::kInvalid),
                   fmt::format("\"{}\": {}", path.string(), error.message()));
   }
-  if (!is_allowed(real)) return denied("leads out of the model folders");
+  if (!is_allowed(real)) return denied(fmt::format("leads out of the {}s", allowed.folder));
   return real;
 }
 
@@ -104,8 +113,20 @@ Result<runtime::LoadRequest> Service::load_request(
     const terms::LoadOptions& options, const PackageFile& file,
     std::shared_ptr<const package::Executable> executable) const {
   runtime::LoadRequest request = load_request(options);
+  const ServiceOptions service = this->options();
+  if (options.function && options.function->program) {
+    if (executable != nullptr) {
+      return terms::runtime_error(RuntimeCode::kInvalid,
+                                  "a program is not uploaded; name one of the daemon's");
+    }
+    request.path = SLUICE_TRY(
+        check_path(file.path, {service.program_folders, "programs are deployed", "program folder",
+                               "the operator's setting program_folders says where"}));
+    return request;
+  }
   if (executable == nullptr) {
-    request.path = SLUICE_TRY(check_path(file.path, this->options().model_folders));
+    request.path = SLUICE_TRY(check_path(file.path, {service.model_folders, "models are loaded by path",
+                                                     "model folder", "upload this one"}));
     if (!file.version.empty() && file_version(request.path) != file.version) {
       return make_error(Code::kNotFound,
                         "\"{}\" is another file for the daemon than for the client: upload it",
@@ -270,6 +291,7 @@ Result<terms::ModelEntry> Service::load(const Caller& caller, const terms::LoadO
 
 /// Its host keeps the package open, so this opens nothing again.
 void Service::remember_executable(ModelHandle model, const runtime::LoadRequest& request) {
+  if (request.function && request.function->program) return;  // it has no package
   const auto package = engine_.open(request);
   if (!package.is_ok()) return;  // the file is another one by now
   const auto executable = (*package)->executable();

@@ -135,6 +135,15 @@ void Service::set_workers(worker::WorkerPool* workers) {
        [workers](terms::CoreGroupId group) { return workers->revive(group); }});
 }
 
+/// Lanes of programs have core groups of the engine, as other lanes do.
+void Service::set_programs(sandbox::ProgramHost& programs) {
+  functions_->set_programs(
+      {&programs, [this](const auto& request) { return engine_.create_group(request); },
+       [this](terms::CoreGroupId group) { return engine_.destroy_group(group); },
+       [](terms::CoreGroupId /*group*/) { return sandbox::HostLife(); },
+       [](terms::CoreGroupId /*group*/) { return ok_status(); }});
+}
+
 std::int64_t Service::version_of(terms::ModelHandle model) const {
   const auto served = models_.find(model);
   return served.is_ok() ? served->version : 1;

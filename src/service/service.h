@@ -15,6 +15,7 @@
 #include "sandbox/exchange.h"
 #include "sandbox/function_host.h"
 #include "sandbox/graph/graph_host.h"
+#include "sandbox/programs/program_host.h"
 #include "service/balance/load_meter.h"
 #include "service/client_session.h"
 #include "service/clients/access.h"
@@ -47,6 +48,8 @@ struct ServiceOptions {
   /// Packages may be loaded by path from these folders and below. Requires: canonical paths of
   /// folders that only trusted people write to.
   std::vector<std::filesystem::path> model_folders;
+  /// Of programs that clients may deploy, which run as the workers do; none: nobody may.
+  std::vector<std::filesystem::path> program_folders = {};
   std::int64_t max_upload_bytes = std::int64_t{4} << 30;
   /// An upload whose client sends nothing for so long ends.
   std::int64_t upload_idle_ns = 30'000'000'000;
@@ -173,6 +176,8 @@ class Service {
   /// refuses such groups and functions. Called before all other functions; the pool outlives the
   /// service.
   void set_workers(worker::WorkerPool* workers);
+  /// Sets the host of programs that serve functions, as set_workers.
+  void set_programs(sandbox::ProgramHost& programs);
 
   /// Told from another thread what does not end. Before clients call.
   void set_on_hang(std::function<void(const std::string& what)> on_hang) {

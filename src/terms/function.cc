@@ -13,6 +13,22 @@ Status check(const BatchOptions& options) {
   return runtime_error(RuntimeCode::kInvalid, "max_delay: {} ns is negative", options.max_delay_ns);
 }
 
+Status check(const ProgramOptions& options) {
+  constexpr std::size_t kMaxArguments = 1024;
+  constexpr std::size_t kMaxBytes = 64 * 1024;
+  std::size_t bytes = 0;
+  for (const std::string& argument : options.arguments) {
+    if (argument.find('\0') != std::string::npos) {
+      return runtime_error(RuntimeCode::kInvalid, "an argument of the program holds a zero byte");
+    }
+    bytes += argument.size() + 1;
+  }
+  if (options.arguments.size() <= kMaxArguments && bytes <= kMaxBytes) return ok_status();
+  return runtime_error(RuntimeCode::kInvalid,
+                       "a program takes {} arguments of {} bytes together at most", kMaxArguments,
+                       kMaxBytes);
+}
+
 Status check(const FunctionOptions& options) {
   if (options.share < 1 || options.share > kMaxWeight) {
     return runtime_error(RuntimeCode::kInvalid, "a share of {} is not between 1 and {}",
@@ -25,6 +41,13 @@ Status check(const FunctionOptions& options) {
   if (options.keep_warm_ns < 0) {
     return runtime_error(RuntimeCode::kInvalid, "a keep-warm time of {} ns is negative",
                          options.keep_warm_ns);
+  }
+  if (options.program) {
+    SLUICE_TRY(check(*options.program));
+    if (options.batch_rows > 0) {
+      return runtime_error(RuntimeCode::kInvalid,
+                           "batch_rows: requests of a program are not joined; leave it out");
+    }
   }
   return check(BatchOptions{options.batch_rows, 0});
 }

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "terms/field.h"
@@ -26,6 +29,15 @@ Status check(const BatchOptions& options);
 /// A function with this `keep_warm_ns` is unloaded only to make room for another.
 inline constexpr std::int64_t kAlwaysWarm = std::numeric_limits<std::int64_t>::max();
 
+/// A program that serves the requests of a function, in place of a package.
+struct ProgramOptions {
+  std::vector<std::string> arguments;  ///< behind the program's own name
+  /// One process takes request after request; else each request has a process of its own.
+  bool stays = false;
+};
+/// Fails: kInvalid for arguments that are too many or too long.
+Status check(const ProgramOptions& options);
+
 struct FunctionOptions {
   std::int32_t share = 1;         ///< of its lane's time, against functions of the same priority
   std::int32_t priority = 0;      ///< a function with a higher one runs first
@@ -33,6 +45,7 @@ struct FunctionOptions {
   std::int64_t keep_warm_ns = 60'000'000'000;  ///< time from the last request to the unload
   /// Maximum rows of waiting requests that are joined to one run; 0: each request runs alone.
   std::int32_t batch_rows = 0;
+  std::optional<ProgramOptions> program = {};  ///< none: the function has a package
 
   /// Calls `visit` with each number (SLUICE_FIELD).
   template <typename Visit>
@@ -53,7 +66,8 @@ void FunctionOptions::visit_fields(Visit&& visit) {
                      "Maximum number of rows of waiting requests that run as one, for a model with "
                      "a symbolic first dimension and independent rows; 0 runs each request alone"));
   visit(SLUICE_FIELD(memory_bytes, 0, kAnyNumber, "--memory",
-                     "Quota for the function's constants and contexts: 64m, 2GiB; 0 sets none"));
+                     "Quota for the function's constants and contexts, or for the device memory of "
+                     "its program: 64m, 2GiB; 0 sets none"));
   visit(SLUICE_FIELD(keep_warm_ns, 0, kAnyNumber, "--keep-warm",
                      "Seconds after the last request until the function gives its memory back"));
 }

@@ -23,6 +23,39 @@ Status read_fields(const JsonValue& value, Options& options) {
   return status;
 }
 
+nlohmann::ordered_json json_of(const ProgramOptions& program) {
+  // The list is there even if it is empty.
+  nlohmann::ordered_json arguments = nlohmann::ordered_json::array();
+  for (const std::string& argument : program.arguments) arguments.push_back(argument);
+  return {{"arguments", std::move(arguments)}, {"stays", int{program.stays}}};
+}
+
+Result<ProgramOptions> program_from_json(const JsonValue& value) {
+  ProgramOptions program;
+  const JsonValue arguments = SLUICE_TRY(value.field("arguments"));
+  constexpr std::size_t kMost = 1 << 16;
+  for (const JsonValue& argument : SLUICE_TRY(arguments.as_items(kMost))) {
+    program.arguments.push_back(SLUICE_TRY(argument.as_text()));
+  }
+  program.stays = SLUICE_TRY(value.int_or("stays", 0, 0, 1)) == 1;
+  SLUICE_TRY(check(program));
+  return program;
+}
+
+nlohmann::ordered_json json_of(const FunctionOptions& function) {
+  nlohmann::ordered_json json;
+  write_fields(function, json);
+  if (function.program) json["program"] = json_of(*function.program);
+  return json;
+}
+
+Status read_function(const JsonValue& value, FunctionOptions& function) {
+  SLUICE_TRY(read_fields(value, function));
+  if (!value.has("program")) return ok_status();
+  function.program = SLUICE_TRY(program_from_json(SLUICE_TRY(value.field("program"))));
+  return ok_status();
+}
+
 }  // namespace
 
 nlohmann::ordered_json to_json(const LoadOptions& options) {
@@ -35,7 +68,7 @@ nlohmann::ordered_json to_json(const LoadOptions& options) {
   }
   if (options.seed) json["seed"] = static_cast<std::int64_t>(*options.seed);  // its bits
   if (options.isolation) json["isolation"] = isolation_name(*options.isolation);
-  if (options.function) write_fields(*options.function, json["function"]);
+  if (options.function) json["function"] = json_of(*options.function);
   return json;
 }
 
@@ -57,7 +90,7 @@ Result<LoadOptions> load_options_from_json(const JsonValue& value) {
   const std::string isolation = SLUICE_TRY(value.text_or("isolation", ""));
   if (!isolation.empty()) options.isolation = SLUICE_TRY(parse_isolation(isolation));
   if (value.has("function")) {
-    SLUICE_TRY(read_fields(SLUICE_TRY(value.field("function")), options.function.emplace()));
+    SLUICE_TRY(read_function(SLUICE_TRY(value.field("function")), options.function.emplace()));
   }
   return options;
 }

@@ -15,26 +15,13 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/process/pipe.h"
 #include "base/process/spawn_plan.h"
 
 namespace sluice {
 namespace {
 
 constexpr int kLookMs = 50;  ///< between two looks at the stop token
-
-struct Pipe {
-  FileDescriptor read;
-  FileDescriptor write;
-
-  static Result<Pipe> create() {
-    std::array<int, 2> ends = {-1, -1};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-      return make_error(Code::kUnavailable, "no pipe to a program: {}", strerror(errno));
-    }
-    return Pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
-  }
-};
 
 /// What a pipe brings, until its end.
 struct Stream {

@@ -1,5 +1,6 @@
 #include "rpc/wire/function_messages.h"
 
+#include "base/utf8.h"
 #include "rpc/wire/convert.h"
 #include "rpc/wire/fields.h"
 
@@ -22,15 +23,30 @@ void to_proto(const terms::GraphPort& from, v1::GraphPort& to) {
 
 terms::GraphPort port_of(const v1::GraphPort& from) { return {from.node(), from.tensor()}; }
 
+void to_proto(const terms::ProgramOptions& from, v1::Program& to) {
+  for (const std::string& argument : from.arguments) to.add_arguments(valid_utf8(argument));
+  to.set_stays(from.stays);
+}
+
+terms::ProgramOptions program_of(const v1::Program& from) {
+  return {{from.arguments().begin(), from.arguments().end()}, from.stays()};
+}
+
+void read(const v1::FunctionOptions& from, terms::FunctionOptions& to) {
+  read_options(from, to);
+  if (from.has_program()) to.program = program_of(from.program());
+}
+
 }  // namespace
 
 void to_proto(const terms::FunctionOptions& from, v1::FunctionOptions& to) {
   write_fields(from, to);
+  if (from.program) to_proto(*from.program, *to.mutable_program());
 }
 
 Result<terms::FunctionOptions> from_proto(const v1::FunctionOptions& from) {
   terms::FunctionOptions options;
-  read_options(from, options);
+  read(from, options);
   SLUICE_TRY(terms::check(options));
   return options;
 }
@@ -43,7 +59,7 @@ void to_proto(const terms::FunctionState& from, v1::FunctionState& to) {
 
 terms::FunctionState from_proto(const v1::FunctionState& from) {
   terms::FunctionState to;
-  read_options(from.options(), to.options);
+  read(from.options(), to.options);
   to.phase = terms::parse_function_phase(from.phase());
   read_fields(from, to);
   return to;

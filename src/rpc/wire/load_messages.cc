@@ -58,7 +58,7 @@ Result<LoadSettings> from_proto(const v1::LoadOptions& from, std::int64_t max_up
 
 std::optional<std::string_view> newer_option(const terms::LoadOptions& options,
                                              std::uint32_t minor) {
-  constexpr std::uint32_t kSeeds = 8, kBatches = 9, kFailingNan = 11;
+  constexpr std::uint32_t kSeeds = 8, kBatches = 9, kFailingNan = 11, kPrograms = 15;
   const terms::LoadOptions standard;
   std::optional<std::string_view> newer;
   const auto add = [&](bool is_given, std::uint32_t since, std::string_view name) {
@@ -72,6 +72,7 @@ std::optional<std::string_view> newer_option(const terms::LoadOptions& options,
   add(options.nan_policy == terms::NanPolicy::kFail, kFailingNan, "nan_policy \"fail\"");
   add(options.batching.has_value(), kBatches, "batch_rows");
   add(options.seed.has_value(), kSeeds, "seed");
+  add(options.function && options.function->program, kPrograms, "program");
   return newer;
 }
 

@@ -1,13 +1,10 @@
 #include "worker/program/confine.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -147,35 +144,7 @@ Program assemble(const std::vector<Rule>& allowed) {
   return program;
 }
 
-Status system_error(Code code, std::string_view what) {
-  return make_error(code, "confining a worker: {}: {}", what, std::strerror(errno));
-}
-
-/// Drops the capabilities of this thread and of threads that it starts.
-Status drop_capabilities() {
-  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, 2> none = {};
-  if (syscall(SYS_capset, &header, none.data()) == 0) return ok_status();
-  return system_error(Code::kPermissionDenied, "capset");
-}
-
 }  // namespace
-
-Status drop_privileges(std::int64_t user, std::int64_t group) {
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    return system_error(Code::kPermissionDenied, "no_new_privs");
-  }
-  if (user >= 0) {
-    const auto gid = static_cast<gid_t>(group);
-    const auto uid = static_cast<uid_t>(user);
-    if (setgroups(0, nullptr) != 0 || setresgid(gid, gid, gid) != 0 ||
-        setresuid(uid, uid, uid) != 0) {
-      return system_error(Code::kPermissionDenied, "becoming another user");
-    }
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // which the change of user took away
-  }
-  return drop_capabilities();
-}
 
 Status filter_system_calls() {
   if (kArchitecture == 0) {
@@ -188,7 +157,8 @@ Status filter_system_calls() {
       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
   if (result == 0) return ok_status();
   if (result > 0) errno = EBUSY;  // a thread that has a filter of its own
-  return system_error(Code::kUnimplemented, "seccomp");
+  return make_error(Code::kUnimplemented, "confining a worker: seccomp: {}",
+                    std::strerror(errno));
 }
 
 }  // namespace sluice::worker

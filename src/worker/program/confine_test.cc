@@ -17,6 +17,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/process/privileges.h"
 #include "support/eventually.h"
 
 namespace sluice::worker {

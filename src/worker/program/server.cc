@@ -16,6 +16,7 @@
 #include "backend/extensions/device_reset.h"
 #include "backend/registry.h"
 #include "base/process/memory_limit.h"
+#include "base/process/privileges.h"
 #include "base/process/start_thread.h"
 #include "exec/random/random_source.h"
 #include "runtime/engine.h"

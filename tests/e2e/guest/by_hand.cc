@@ -1,6 +1,7 @@
 // A CUDA program without a CUDA toolkit: it declares what it calls of the runtime, and registers a
 // fat binary that it makes itself, as nvcc would.
 //   by_hand MODE
+//   by_hand reply|stay NUMBER    as a function
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -375,9 +376,51 @@ bool finds_no_device() {
   return is_error("the count", cudaGetDeviceCount(&count), "cudaErrorNoDevice") && count == 0;
 }
 
+std::string read_input(std::size_t most) {
+  std::string text(most, '\0');
+  text.resize(std::fread(text.data(), 1, most, stdin));
+  return text;
+}
+
+/// Adds `n`, on the device, to the words of `text`, at most 64.
+bool add_to(std::string& text, unsigned n) {
+  const auto count = static_cast<unsigned>(text.size() / 4);
+  if (count == 0 || count > 64) return false;
+  void* const memory = allocate(text.size());
+  return memory != nullptr && cudaMemcpy(memory, text.data(), text.size(), kToDevice) == 0 &&
+         launch_add(memory, n, count) == 0 &&
+         cudaMemcpy(text.data(), memory, text.size(), kToHost) == 0 && cudaFree(memory) == 0;
+}
+
+/// Its input is a request, its output the reply.
+bool replies(unsigned n) {
+  std::string text = read_input(1 << 20);
+  return add_to(text, n) && std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+}
+
+/// Requests and replies stand behind their lengths. Each adds one more than the one before.
+bool stays(unsigned n) {
+  std::uint64_t length = 0;
+  while (std::fread(&length, 1, sizeof(length), stdin) == sizeof(length)) {
+    std::string text = read_input(length);
+    if (text.size() != length || !add_to(text, n++)) return false;
+    std::fwrite(&length, 1, sizeof(length), stdout);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+  return true;
+}
+
+/// Prints nothing else: the output is the function's.
+bool serve(const std::string& mode, unsigned n) {
+  register_code();
+  return mode == "stay" ? stays(n) : mode == "reply" && replies(n);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 3) return serve(argv[1], static_cast<unsigned>(std::atoi(argv[2]))) ? 0 : 1;
   const std::map<std::string, std::function<bool()>> modes = {
       {"adds", adds},
       {"copies", copies},

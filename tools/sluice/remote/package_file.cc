@@ -38,6 +38,8 @@ void PackageOptions::add_to(Options& options) {
                "The daemon reads the file itself, from one of its model folders");
 }
 
+std::string PackageOptions::path() const { return fs::absolute(path_).string(); }
+
 std::string PackageOptions::stem() const { return fs::path(path_).stem().string(); }
 
 Result<PackageOptions::File> PackageOptions::find(const std::string& path) {
@@ -49,7 +51,7 @@ Result<PackageOptions::File> PackageOptions::find(const std::string& path) {
 Result<PackageOptions::File> PackageOptions::find() const {
   const fs::path ending = fs::path(path_).extension();
   if (ending != ".onnx" && ending != ".gguf") {
-    return File{is_by_path_ ? fs::absolute(path_).string() : path_, nullptr};
+    return File{is_by_path_ ? path() : path_, nullptr};
   }
   if (is_by_path_) {
     return invalid_argument(

@@ -17,6 +17,8 @@ class PackageOptions {
   void add_to(Options& options);
   /// Whether the daemon reads the file itself.
   bool is_by_path() const { return is_by_path_; }
+  /// As the daemon may know the file; absolute.
+  std::string path() const;
   /// The file's name without its ending.
   std::string stem() const;
 

@@ -14,6 +14,16 @@ class DeployCommand : public Command {
     // A function's concurrency is not derived from cores, which it shares.
     load_.depth = 1;
     package_.add_to(options);
+    options.add("arguments", program_.arguments,
+                "Of a program; -- before the file if one has a dash");
+    options.flag("--program", is_program_,
+                 "The file is a CUDA program, in one of the daemon's program folders: its input is "
+                 "a request's bytes, its output the reply's");
+    options
+        .flag("--stays", program_.stays,
+              "The program takes request after request, each behind its length of 8 bytes, the "
+              "lowest first, and answers in the same way")
+        .needs(options.find("--program"));
     options.add("--name", load_.name, "Name of the function in lists (default: the file's name)");
     options
         .add("--depth", load_.depth,
@@ -39,9 +49,7 @@ class DeployCommand : public Command {
     if (is_in_cell_) load_.isolation = terms::Isolation::kProcess;
     if (load_.name.empty()) load_.name = package_.stem();
     const auto client = SLUICE_TRY(remote_.connect());
-    const auto file = SLUICE_TRY(package_.find());
-    const auto model = SLUICE_TRY(package_.is_by_path() ? client->load(load_, file.path)
-                                                        : client->upload(load_, file.path));
+    const auto model = SLUICE_TRY(is_program_ ? deploy_program(*client) : deploy(*client));
     if (remote_.is_json) {
       print_json(model);
     } else {
@@ -53,12 +61,29 @@ class DeployCommand : public Command {
   }
 
  private:
+  Result<terms::ModelEntry> deploy(rpc::client::Client& client) {
+    if (!program_.arguments.empty()) {
+      return invalid_argument("\"{}\": arguments belong to a program; add --program",
+                              program_.arguments.front());
+    }
+    const auto file = SLUICE_TRY(package_.find());
+    return package_.is_by_path() ? client.load(load_, file.path)
+                                 : client.upload(load_, file.path);
+  }
+
+  Result<terms::ModelEntry> deploy_program(rpc::client::Client& client) {
+    load_.function->program = program_;
+    return client.load(load_, package_.path());
+  }
+
   RemoteOptions remote_;
   PackageOptions package_;
   terms::LoadOptions load_;
   terms::FunctionOptions function_;
   bool is_always_warm_ = false;
   bool is_in_cell_ = false;
+  bool is_program_ = false;
+  terms::ProgramOptions program_;
 };
 
 }  // namespace
