@@ -80,4 +80,12 @@ Status open_driver(const std::string& library, DriverTable* table) {
   return plugin::ok();
 }
 
+bool exports_functions(const std::string& library) {
+  void* const opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (opened == nullptr) return false;
+  const bool has_one = dlsym(opened, "cuInit") != nullptr;
+  dlclose(opened);  // open_driver keeps it open
+  return has_one;
+}
+
 }  // namespace sluice::cuda

@@ -38,6 +38,10 @@ Status bind_driver(GetProcAddress find, DriverTable* table);
 /// Fails: as bind_driver; UNAVAILABLE where no driver is installed, or it finds no GPU.
 Status open_driver(const std::string& library, DriverTable* table);
 
+/// Whether an open driver has its functions by their names, too, as NVIDIA's libraries look for
+/// them. They call without a check what they do not find, as in an emulated driver.
+bool exports_functions(const std::string& library);
+
 inline constexpr const char* kDriverLibrary = "libcuda.so.1";
 
 }  // namespace sluice::cuda

@@ -12,6 +12,7 @@ struct InstalledDriver {
     std::string library = kDriverLibrary;
     std::string_view confine = usual_confine();
     std::string_view libraries = usual_libraries();
+    bool is_library_wanted = false;
     std::string_view graphs = usual_graph_use();
     for (const sluice_option& option : options) {
       const std::string_view name = option.name;
@@ -25,6 +26,7 @@ struct InstalledDriver {
         library = option.value;
       } else if (name == "libraries") {
         libraries = option.value;
+        is_library_wanted = libraries != "none";
       } else if (name == "cublaslt") {
         driver->libraries.cublaslt = option.value;
       } else if (name == "cudnn") {
@@ -42,7 +44,15 @@ struct InstalledDriver {
     // A handle of cuDNN takes no stream of a green context, and kernels of libraries know no masks.
     driver->libraries.convolve = driver->confine == Confine::kNothing;
     if (driver->confine == Confine::kMasks) driver->libraries.are_used = false;
-    return open_driver(library, &driver->table);
+    status = open_driver(library, &driver->table);
+    if (!status.is_ok() || exports_functions(library)) return status;
+    if (is_library_wanted) {
+      return {SLUICE_FAILED_PRECONDITION,
+              "libraries: NVIDIA's libraries find no functions in the driver " + library +
+                  ", which is emulated; give libraries=none"};
+    }
+    driver->libraries.are_used = false;
+    return status;
   }
 };
 

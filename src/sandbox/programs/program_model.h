@@ -21,13 +21,13 @@ namespace sluice::sandbox {
 const terms::Signature& program_signature();
 
 struct ProgramModelOptions {
-  std::string name;
-  std::vector<std::string> words;        ///< as ProgramProcess::start
-  std::shared_ptr<const void> lives_on;  ///< what the processes need
-  bool stays = false;                    ///< as ProgramProcess
-  int depth = 1;                         ///< requests at a time, each in a process
-  std::int64_t max_run_ns = 0;           ///< of one request; 0: none
-  terms::CoreGroupId group = {};         ///< for lists and replies
+  std::string name = {};
+  std::vector<std::string> words = {};             ///< as ProgramProcess::start
+  std::shared_ptr<const void> lives_on = nullptr;  ///< what the processes need
+  bool stays = false;                              ///< as ProgramProcess
+  int depth = 1;                                   ///< requests at a time, each in a process
+  std::int64_t max_run_ns = 0;                     ///< of one request; 0: none
+  terms::CoreGroupId group = {};                   ///< for lists and replies
 };
 
 /// Threads, `depth` of them, take the requests; each waits for the process of its request. While it

@@ -40,9 +40,7 @@ def machine(folder: Path) -> dict[str, str]:
     drivers = folder / "drivers"
     drivers.mkdir()
     (drivers / "libcuda.so.1").symlink_to(DRIVER)
-    # The vendor's libraries would ask this driver for what it lacks.
-    return {"LD_LIBRARY_PATH": str(drivers), "SLUICE_CUDA_EMULATED": "devices=2,capability=9.0",
-            "SLUICE_CUDA_LIBRARIES": "none"}
+    return {"LD_LIBRARY_PATH": str(drivers), "SLUICE_CUDA_EMULATED": "devices=2,capability=9.0"}
 
 
 def workers(sluice: Sluice) -> dict[str, dict]:
