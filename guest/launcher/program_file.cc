@@ -2,9 +2,12 @@
 
 #include <elf.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
-#include <optional>
 #include <string_view>
+
+#include "base/utf8.h"
 
 namespace sluice::guest {
 namespace {
@@ -12,6 +15,11 @@ namespace {
 using File = std::span<const std::byte>;
 
 constexpr std::string_view kRuntime = "libcudart.so.13";
+/// Libraries whose calls the guest library does not see, by the start of their names. Over streams
+/// and addresses of a proxy they would fault.
+constexpr std::array<std::string_view, 8> kDriverUsers = {
+    "libcublasLt.so", "libcuda.so",   "libcudnn",       "libcufft",
+    "libcurand.so",   "libcusolver",  "libcusparse.so", "libnccl.so"};
 
 /// The bytes [offset, offset + size) of the file.
 Result<File> part(File file, std::uint64_t offset, std::uint64_t size) {
@@ -48,14 +56,24 @@ Result<File> strings_of(File file, const Sections& sections, std::size_t index) 
   return part(file, header.sh_offset, header.sh_size);
 }
 
+/// Whether the CUDA runtime is among the needed libraries. Fails: as check_program.
 Result<bool> needs_runtime(File file, const Sections& sections, const Elf64_Shdr& dynamic) {
   const File entries = SLUICE_TRY(part(file, dynamic.sh_offset, dynamic.sh_size));
   const File names = SLUICE_TRY(strings_of(file, sections, dynamic.sh_link));
+  bool has_runtime = false;
   for (std::size_t i = 0; i < entries.size() / sizeof(Elf64_Dyn); ++i) {
     const auto entry = read_at<Elf64_Dyn>(entries, i);
-    if (entry.d_tag == DT_NEEDED && text_at(names, entry.d_un.d_val) == kRuntime) return true;
+    if (entry.d_tag != DT_NEEDED) continue;
+    const std::string_view name = text_at(names, entry.d_un.d_val);
+    has_runtime = has_runtime || name == kRuntime;
+    if (std::ranges::any_of(kDriverUsers, [&](auto start) { return name.starts_with(start); })) {
+      return make_error(Code::kFailedPrecondition,
+                        "the program needs {}, which calls the driver itself, so its calls cannot "
+                        "be forwarded: a guest has the CUDA runtime, and products of cuBLAS",
+                        shown(name));
+    }
   }
-  return false;
+  return has_runtime;
 }
 
 }  // namespace

@@ -63,6 +63,14 @@ TEST(ProgramFile, RefusesDeviceCodeWithoutTheSharedRuntime) {
   }
 }
 
+TEST(ProgramFile, RefusesLibrariesThatCallTheDriverThemselves) {
+  for (const char* needed : {"libcudnn.so.9", "libcublasLt.so.13", "libcuda.so.1"}) {
+    const Status status = check_program(ElfFile(needed).bytes);
+    EXPECT_EQ(status.code(), Code::kFailedPrecondition) << needed;
+    EXPECT_THAT(status.message(), HasSubstr(needed));
+  }
+}
+
 TEST(ProgramFile, PassesProgramsWithoutDeviceCodeAndScripts) {
   const auto self = map_file("/proc/self/exe");
   ASSERT_TRUE(self.is_ok());

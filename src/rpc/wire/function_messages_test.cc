@@ -116,6 +116,51 @@ TEST(FunctionMessages, CarryOptionsAndCountersThereAndBack) {
   EXPECT_EQ(back.busy_ns, 7000);
 }
 
+TEST(FunctionMessages, CarryAProgramThereAndBackInMessagesAndJson) {
+  terms::LoadOptions options;
+  options.function.emplace().program = {{"--size", "5", ""}, true};
+  v1::LoadOptions message;
+  message.set_path("/programs/a");
+  to_proto(options, message);
+  const auto received = from_proto(message, 0);
+  ASSERT_TRUE(received.is_ok()) << received.status().to_string();
+  const auto read =
+      terms::load_options_from_json(JsonValue(nlohmann::json(terms::to_json(options)), ""));
+  ASSERT_TRUE(read.is_ok()) << read.status().to_string();
+  for (const auto& back : {received->options, *read}) {
+    ASSERT_TRUE(back.function->program.has_value());
+    EXPECT_EQ(back.function->program->arguments, options.function->program->arguments);
+    EXPECT_TRUE(back.function->program->stays);
+  }
+  EXPECT_EQ(newer_option(options, 14), "program");
+  EXPECT_EQ(newer_option(options, 15), std::nullopt);
+}
+
+TEST(FunctionMessages, RefuseProgramsThatNoProcessCouldHave) {
+  const auto refusal_of = [](auto set) {
+    v1::FunctionOptions message;
+    set(message);
+    return from_proto(message).status().message();
+  };
+  EXPECT_THAT(refusal_of([](auto& function) {
+                function.mutable_program()->add_arguments(std::string("a\0b", 3));
+              }),
+              HasSubstr("zero byte"));
+  EXPECT_THAT(refusal_of([](auto& function) {
+                for (int i = 0; i < 1025; ++i) function.mutable_program()->add_arguments("a");
+              }),
+              HasSubstr("1024 arguments"));
+  EXPECT_THAT(refusal_of([](auto& function) {
+                function.mutable_program()->add_arguments(std::string(1 << 16, 'a'));
+              }),
+              HasSubstr("65536 bytes"));
+  EXPECT_THAT(refusal_of([](auto& function) {
+                function.mutable_program();
+                function.set_batch_rows(4);
+              }),
+              HasSubstr("batch_rows"));
+}
+
 TEST(FunctionMessages, AbsentOptionsAreTheDefaults) {
   const auto options = from_proto(v1::FunctionOptions());
   ASSERT_TRUE(options.is_ok());

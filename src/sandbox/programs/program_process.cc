@@ -7,14 +7,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/process/child.h"
 #include "base/process/spawn_plan.h"
 #include "base/utf8.h"
+#include "sandbox/programs/reply_bytes.h"
 
 namespace sluice::sandbox {
 namespace {
@@ -23,10 +22,6 @@ constexpr int kStatusFd = 3;
 constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
 constexpr std::size_t kKeptErrorBytes = 2000;
 constexpr int kLookMs = 20;  ///< between two looks at the stop token
-constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
-static_assert(std::endian::native == std::endian::little);
-
-using LengthBytes = std::array<std::byte, kLengthBytes>;
 
 void make_non_blocking(const FileDescriptor& file) { fcntl(file.get(), F_SETFL, O_NONBLOCK); }
 
@@ -52,13 +47,11 @@ Status check_wanted(std::int64_t deadline_ns, const std::stop_token& stop) {
 
 /// A request on its way, and its reply.
 struct ProgramProcess::Talk {
-  bool stays = false;
+  explicit Talk(bool stays_on) : stays(stays_on), reply(stays_on) {}
+
+  const bool stays;
   std::vector<std::span<const std::byte>> unsent;
-  LengthBytes length = {};         ///< of the reply, as it comes
-  std::size_t num_length_bytes = 0;
-  std::vector<std::byte> reply;
-  std::size_t wanted_bytes = 0;    ///< of the reply, once the length has come
-  bool is_complete = false;
+  ReplyBytes reply;
   bool has_output_ended = false;
 };
 
@@ -156,38 +149,16 @@ Status ProgramProcess::read_some(Talk& talk) {
   std::array<std::byte, kPieceBytes> piece;
   const ssize_t size = read(output_.get(), piece.data(), piece.size());
   if (size < 0 && (errno == EINTR || errno == EAGAIN)) return ok_status();
-  if (size <= 0) {
-    talk.has_output_ended = true;
-    return ok_status();
-  }
-  auto came = std::span<const std::byte>(piece).first(static_cast<std::size_t>(size));
-  if (talk.stays && talk.num_length_bytes < kLengthBytes) {
-    const std::size_t taken = std::min(came.size(), kLengthBytes - talk.num_length_bytes);
-    std::memcpy(talk.length.data() + talk.num_length_bytes, came.data(), taken);
-    talk.num_length_bytes += taken;
-    came = came.subspan(taken);
-    if (talk.num_length_bytes == kLengthBytes) {
-      const auto length = std::bit_cast<std::uint64_t>(talk.length);
-      if (length > kMaxReplyBytes) return failure("announces a reply that is too long");
-      talk.wanted_bytes = static_cast<std::size_t>(length);
-    }
-  }
-  if (talk.reply.size() + came.size() > kMaxReplyBytes) {
-    return make_error(Code::kResourceExhausted, "the program's reply is longer than {} bytes",
-                      kMaxReplyBytes);
-  }
-  talk.reply.insert(talk.reply.end(), came.begin(), came.end());
-  if (!talk.stays || talk.num_length_bytes < kLengthBytes) return ok_status();
-  if (talk.reply.size() > talk.wanted_bytes) return failure("wrote more than its reply");
-  talk.is_complete = talk.reply.size() == talk.wanted_bytes;
-  return ok_status();
+  talk.has_output_ended = size <= 0;
+  if (talk.has_output_ended) return ok_status();
+  return talk.reply.take(std::span<const std::byte>(piece).first(static_cast<std::size_t>(size)));
 }
 
 /// Writes and reads in turn: a program may answer before it has read all.
 Status ProgramProcess::move_bytes(Talk& talk, std::int64_t deadline_ns,
                                   const std::stop_token& stop) {
   bool is_sending = true;
-  while (!talk.is_complete && !talk.has_output_ended) {
+  while (!talk.reply.is_complete() && !talk.has_output_ended) {
     SLUICE_TRY(check_wanted(deadline_ns, stop));
     std::array<pollfd, 3> waiting = {pollfd{output_.get(), POLLIN, 0},
                                      pollfd{errors_.get(), POLLIN, 0},
@@ -219,20 +190,19 @@ Status ProgramProcess::wait_for_end(std::int64_t deadline_ns, const std::stop_to
 Result<std::vector<std::byte>> ProgramProcess::ask(std::span<const std::byte> request, bool stays,
                                                    std::int64_t deadline_ns,
                                                    const std::stop_token& stop) {
-  Talk talk;
-  talk.stays = stays;
-  const auto length = std::bit_cast<LengthBytes>(std::uint64_t{request.size()});
+  Talk talk(stays);
+  const LengthBytes length = length_bytes(request.size());
   if (stays) talk.unsent.emplace_back(length);
   talk.unsent.push_back(request);
   SLUICE_TRY(move_bytes(talk, deadline_ns, stop));
   if (stays) {
-    if (!talk.is_complete) return failure("ended before its reply did");
-    return std::move(talk.reply);
+    if (!talk.reply.is_complete()) return failure("ended before its reply did");
+    return std::move(talk.reply.bytes());
   }
   SLUICE_TRY(wait_for_end(deadline_ns, stop));
   siginfo_t info = {};
   waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT);
-  if (info.si_code == CLD_EXITED && info.si_status == 0) return std::move(talk.reply);
+  if (info.si_code == CLD_EXITED && info.si_status == 0) return std::move(talk.reply.bytes());
   const int status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
   return failure(fmt::format("ended with {}", describe_end(status)));
 }

@@ -30,9 +30,6 @@ namespace sluice::sandbox {
 /// it. Used by one thread at a time, which has SIGPIPE blocked or ignored.
 class ProgramProcess {
  public:
-  /// Longest reply.
-  static constexpr std::size_t kMaxReplyBytes = std::size_t{256} << 20;
-
   /// Starts the file `words[0]` with the words as its argv. The file writes to its descriptor 3 why
   /// it cannot serve, and closes it once it can; it starts a session of its own. Blocks until then.
   /// Fails: kNotFound, kUnavailable.
@@ -44,7 +41,7 @@ class ProgramProcess {
   /// Another request may follow after a success, and only if the program stays.
   /// Fails: kDeadlineExceeded, kCancelled
   ///        kInternal           it ended with an error, or wrote what is no reply
-  ///        kResourceExhausted  the reply is longer than kMaxReplyBytes
+  ///        kResourceExhausted  the reply is longer than ReplyBytes::kMost
   Result<std::vector<std::byte>> ask(std::span<const std::byte> request, bool stays,
                                      std::int64_t deadline_ns, const std::stop_token& stop);
 

@@ -104,6 +104,7 @@ def program_answers_requests_and_is_listed(folder: Path) -> None:
         same(ask(sluice, folder, "adder", words(10)), words(15))
         state = function(sluice, "adder")
         same((state["phase"], state["share"], state["num_requests"], state["num_starts"]), ("warm", 3, 2, 1))
+        same(state["program"], {"arguments": ["reply", "5"], "stays": False})
         holds(sluice.text("functions"), "adder")
 
 
@@ -146,7 +147,7 @@ def failure_of_a_program_is_the_requests_alone(folder: Path) -> None:
         holds(said, "no luck")
         liar = script(place, "liar", "printf 'ffffffffffff'")
         deploy(sluice, liar, "--stays")
-        holds(refusal(sluice, folder, "liar"), "too long")
+        holds(refusal(sluice, folder, "liar"), "longer than")
         deploy(sluice, place / "by_hand", "--name", "faulty", "fault")
         deploy(sluice, place / "by_hand", "reply", "1")
         for _ in range(2):

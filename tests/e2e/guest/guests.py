@@ -209,6 +209,7 @@ def main() -> int:
         "variables beyond the quota": by_hand("variables", "--memory", "4m"),
         "a fault of a kernel": by_hand("fault"),
         "a fork": by_hand("fork"),
+        "products of matrices": lambda folder: problem_of(run(*ON_BACKEND, "--", PROGRAMS / "products"), "right"),
         "many guests at once": serves_many_at_once,
         "killed guests": takes_back_what_killed_guests_held,
         "a flood and a stopped guest": serves_beside_a_flood_and_a_stopped_guest,

@@ -35,7 +35,13 @@ json to_json(const terms::Footprint& from) {
 }
 
 json to_json(const terms::FunctionState& from) {
-  return with_fields(from.options, with_fields(from, {{"phase", terms::phase_name(from.phase)}}));
+  json all =
+      with_fields(from.options, with_fields(from, {{"phase", terms::phase_name(from.phase)}}));
+  if (from.options.program) {
+    all["program"] = {{"arguments", from.options.program->arguments},
+                      {"stays", from.options.program->stays}};
+  }
+  return all;
 }
 
 json to_json(const terms::GraphState& from) {

@@ -1,0 +1,121 @@
+// Handles of cuBLAS: a stream, and modes that change nothing about sums of f32.
+#include <cstddef>
+#include <new>
+
+#include "guest/blas/blas.h"
+
+namespace sluice::guest::blas {
+namespace {
+
+/// What the function does with a handle that is one.
+template <typename Use>
+int with(void* handle, const Use& use) {
+  if (handle == nullptr) return static_cast<int>(Result::kNotInitialized);
+  return static_cast<int>(use(*static_cast<Handle*>(handle)));
+}
+
+template <typename T>
+Result give(const T& value, T* to) {
+  if (to == nullptr) return Result::kInvalidValue;
+  *to = value;
+  return Result::kSuccess;
+}
+
+const char* name_of(int result) {
+  switch (static_cast<Result>(result)) {
+    case Result::kSuccess: return "CUBLAS_STATUS_SUCCESS";
+    case Result::kNotInitialized: return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case Result::kAllocationFailed: return "CUBLAS_STATUS_ALLOC_FAILED";
+    case Result::kInvalidValue: return "CUBLAS_STATUS_INVALID_VALUE";
+    case Result::kExecutionFailed: return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case Result::kInternalError: return "CUBLAS_STATUS_INTERNAL_ERROR";
+    case Result::kNotSupported: return "CUBLAS_STATUS_NOT_SUPPORTED";
+  }
+  return "unknown cuBLAS status";
+}
+
+const char* meaning_of(int result) {
+  switch (static_cast<Result>(result)) {
+    case Result::kSuccess: return "no error";
+    case Result::kNotInitialized: return "there is no handle, or no device";
+    case Result::kAllocationFailed: return "too little memory";
+    case Result::kInvalidValue: return "an argument is wrong";
+    case Result::kExecutionFailed: return "the kernel of a product was not launched";
+    case Result::kInternalError: return "an internal error";
+    case Result::kNotSupported: return "the guest library does not support this";
+  }
+  return "unknown cuBLAS status";
+}
+
+}  // namespace
+}  // namespace sluice::guest::blas
+
+using sluice::guest::blas::Handle;
+using sluice::guest::blas::PointerMode;
+using sluice::guest::blas::Result;
+
+extern "C" int cudaGetDeviceCount(int* count);
+
+SLUICE_GUEST_BLAS_EXPORT int cublasCreate_v2(void** handle) {
+  if (handle == nullptr) return static_cast<int>(Result::kInvalidValue);
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != 0 || count == 0) {
+    return static_cast<int>(Result::kNotInitialized);
+  }
+  *handle = new (std::nothrow) Handle;
+  return static_cast<int>(*handle != nullptr ? Result::kSuccess : Result::kAllocationFailed);
+}
+SLUICE_GUEST_BLAS_EXPORT int cublasDestroy_v2(void* handle) {
+  return sluice::guest::blas::with(handle, [](Handle& one) {
+    delete &one;
+    return Result::kSuccess;
+  });
+}
+SLUICE_GUEST_BLAS_EXPORT int cublasGetVersion_v2(void* handle, int* version) {
+  return sluice::guest::blas::with(handle, [version](Handle& /*one*/) {
+    return sluice::guest::blas::give(sluice::guest::blas::kVersion, version);
+  });
+}
+SLUICE_GUEST_BLAS_EXPORT int cublasSetStream_v2(void* handle, void* stream) {
+  return sluice::guest::blas::with(handle, [stream](Handle& one) {
+    one.stream = stream;
+    return Result::kSuccess;
+  });
+}
+SLUICE_GUEST_BLAS_EXPORT int cublasGetStream_v2(void* handle, void** stream) {
+  return sluice::guest::blas::with(
+      handle, [stream](Handle& one) { return sluice::guest::blas::give(one.stream, stream); });
+}
+/// Products need none.
+SLUICE_GUEST_BLAS_EXPORT int cublasSetWorkspace_v2(void* handle, void* /*memory*/,
+                                                   std::size_t /*bytes*/) {
+  return sluice::guest::blas::with(handle, [](Handle& /*one*/) { return Result::kSuccess; });
+}
+SLUICE_GUEST_BLAS_EXPORT int cublasSetMathMode(void* handle, int mode) {
+  return sluice::guest::blas::with(handle, [mode](Handle& one) {
+    one.math_mode = mode;
+    return Result::kSuccess;
+  });
+}
+SLUICE_GUEST_BLAS_EXPORT int cublasGetMathMode(void* handle, int* mode) {
+  return sluice::guest::blas::with(
+      handle, [mode](Handle& one) { return sluice::guest::blas::give(one.math_mode, mode); });
+}
+SLUICE_GUEST_BLAS_EXPORT int cublasSetPointerMode_v2(void* handle, int mode) {
+  return sluice::guest::blas::with(handle, [mode](Handle& one) {
+    if (mode != 0 && mode != 1) return Result::kInvalidValue;
+    one.pointer_mode = static_cast<PointerMode>(mode);
+    return Result::kSuccess;
+  });
+}
+SLUICE_GUEST_BLAS_EXPORT int cublasGetPointerMode_v2(void* handle, int* mode) {
+  return sluice::guest::blas::with(handle, [mode](Handle& one) {
+    return sluice::guest::blas::give(static_cast<int>(one.pointer_mode), mode);
+  });
+}
+SLUICE_GUEST_BLAS_EXPORT const char* cublasGetStatusName(int status) {
+  return sluice::guest::blas::name_of(status);
+}
+SLUICE_GUEST_BLAS_EXPORT const char* cublasGetStatusString(int status) {
+  return sluice::guest::blas::meaning_of(status);
+}
