@@ -7,7 +7,7 @@
 namespace sluice::guest::blas {
 namespace {
 
-/// What the function does with a handle that is one.
+/// Calls `use` with the handle. Fails: kNotInitialized for null.
 template <typename Use>
 int with(void* handle, const Use& use) {
   if (handle == nullptr) return static_cast<int>(Result::kNotInitialized);

@@ -124,8 +124,8 @@ TEST(FunctionMessages, CarryAProgramThereAndBackInMessagesAndJson) {
   to_proto(options, message);
   const auto received = from_proto(message, 0);
   ASSERT_TRUE(received.is_ok()) << received.status().to_string();
-  const auto read =
-      terms::load_options_from_json(JsonValue(nlohmann::json(terms::to_json(options)), ""));
+  const nlohmann::json json = terms::to_json(options);
+  const auto read = terms::load_options_from_json(JsonValue(json, ""));
   ASSERT_TRUE(read.is_ok()) << read.status().to_string();
   for (const auto& back : {received->options, *read}) {
     ASSERT_TRUE(back.function->program.has_value());

@@ -87,8 +87,7 @@ def is_alive(process: int) -> bool:
 
 
 def descendants(process: int) -> list[int]:
-    listed = Path(f"/proc/{process}/task").glob("*/children")
-    children = [int(child) for task in listed for child in task.read_text().split()]
+    children = [int(line) for line in os.popen(f"pgrep -P {process}")]
     return children + [one for child in children for one in descendants(child)]
 
 
