@@ -104,6 +104,7 @@ void ProgramProcess::read_errors() {
   while (true) {
     const ssize_t size = read(errors_.get(), piece.data(), piece.size());
     if (size < 0 && errno == EINTR) continue;
+    have_errors_ended_ = size == 0;
     if (size <= 0) return;
     last_errors_.append(piece.data(), static_cast<std::size_t>(size));
     if (last_errors_.size() > kKeptErrorBytes) {
@@ -161,7 +162,7 @@ Status ProgramProcess::move_bytes(Talk& talk, std::int64_t deadline_ns,
   while (!talk.reply.is_complete() && !talk.has_output_ended) {
     SLUICE_TRY(check_wanted(deadline_ns, stop));
     std::array<pollfd, 3> waiting = {pollfd{output_.get(), POLLIN, 0},
-                                     pollfd{errors_.get(), POLLIN, 0},
+                                     pollfd{have_errors_ended_ ? -1 : errors_.get(), POLLIN, 0},
                                      pollfd{is_sending ? input_->get() : -1, POLLOUT, 0}};
     if (poll(waiting.data(), waiting.size(), kLookMs) <= 0) continue;
     if (waiting[2].revents != 0) {
@@ -170,10 +171,6 @@ Status ProgramProcess::move_bytes(Talk& talk, std::int64_t deadline_ns,
     }
     if (waiting[1].revents != 0) read_errors();
     if (waiting[0].revents != 0) SLUICE_TRY(read_some(talk));
-    // A pipe whose writer is gone is always ready: no wait would pass the time.
-    if ((waiting[1].revents & (POLLHUP | POLLIN)) == POLLHUP && waiting[0].revents == 0) {
-      poll(waiting.data(), 1, kLookMs);
-    }
   }
   return ok_status();
 }
@@ -197,6 +194,8 @@ Result<std::vector<std::byte>> ProgramProcess::ask(std::span<const std::byte> re
   SLUICE_TRY(move_bytes(talk, deadline_ns, stop));
   if (stays) {
     if (!talk.reply.is_complete()) return failure("ended before its reply did");
+    // The rest would be taken for the next request.
+    if (!talk.unsent.empty()) return failure("answered before it had read the request");
     return std::move(talk.reply.bytes());
   }
   SLUICE_TRY(wait_for_end(deadline_ns, stop));

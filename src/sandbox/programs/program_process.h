@@ -65,6 +65,7 @@ class ProgramProcess {
   FileDescriptor output_;
   FileDescriptor errors_;
   std::string last_errors_;
+  bool have_errors_ended_ = false;
 };
 
 }  // namespace sluice::sandbox

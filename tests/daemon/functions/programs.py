@@ -56,8 +56,9 @@ def script(place: Path, name: str, text: str) -> str:
     return str(path)
 
 
-def deploy(sluice: Sluice, program: Path | str, *options: str) -> None:
-    sluice.text("deploy", "--program", *options, str(program))
+def deploy(sluice: Sluice, program: Path | str, *options: str, to: str = "") -> None:
+    """`to`: the program's arguments."""
+    sluice.text("deploy", "--program", *options, str(program), *to.split())
 
 
 def request_file(folder: Path, payload: bytes) -> str:
@@ -98,7 +99,7 @@ def is_open_to_all(path: Path) -> bool:
 def program_answers_requests_and_is_listed(folder: Path) -> None:
     with programs(folder) as (daemon, place):
         sluice = at(daemon)
-        deploy(sluice, place / "by_hand", "--name", "adder", "--share", "3", "reply", "5")
+        deploy(sluice, place / "by_hand", "--name", "adder", "--share", "3", to="reply 5")
         same(ask(sluice, folder, "adder", words(1, 2, 3)), words(6, 7, 8))
         same(ask(sluice, folder, "adder", words(10)), words(15))
         state = function(sluice, "adder")
@@ -110,7 +111,7 @@ def program_answers_requests_and_is_listed(folder: Path) -> None:
 def program_that_stays_keeps_its_process_between_requests(folder: Path) -> None:
     with programs(folder) as (daemon, place):
         sluice = at(daemon)
-        deploy(sluice, place / "by_hand", "--stays", "stay", "1")
+        deploy(sluice, place / "by_hand", "--stays", to="stay 1")
         same([ask(sluice, folder, "by_hand", words(1)) for _ in range(3)], [words(2), words(3), words(4)])
         sluice.text("stop", "by_hand")
         same(function(sluice, "by_hand")["phase"], "cold")
@@ -121,7 +122,7 @@ def program_that_stays_keeps_its_process_between_requests(folder: Path) -> None:
 def idle_program_sleeps_and_a_request_wakes_it(folder: Path) -> None:
     with programs(folder) as (daemon, place):
         sluice = at(daemon)
-        deploy(sluice, place / "by_hand", "--keep-warm", "0", "reply", "1")
+        deploy(sluice, place / "by_hand", "--keep-warm", "0", to="reply 1")
         for number in (1, 2):
             same(ask(sluice, folder, "by_hand", words(number)), words(number + 1))
             eventually(lambda: function(sluice, "by_hand")["phase"] == "cold", why="it sleeps")
@@ -132,7 +133,7 @@ def quota_is_the_memory_that_a_program_sees(folder: Path) -> None:
     with programs(folder) as (daemon, place):
         sluice = at(daemon)
         for name, mib in (("small", 24), ("large", 48)):
-            deploy(sluice, place / "by_hand", "--name", name, "--memory", f"{mib}m", "free")
+            deploy(sluice, place / "by_hand", "--name", name, "--memory", f"{mib}m", to="free")
             holds(ask(sluice, folder, name, b"").decode(), f"free {mib << 20} of {mib << 20}")
 
 
@@ -147,8 +148,8 @@ def failure_of_a_program_is_the_requests_alone(folder: Path) -> None:
         liar = script(place, "liar", "printf 'ffffffffffff'")
         deploy(sluice, liar, "--stays")
         holds(refusal(sluice, folder, "liar"), "longer than")
-        deploy(sluice, place / "by_hand", "--name", "faulty", "fault")
-        deploy(sluice, place / "by_hand", "reply", "1")
+        deploy(sluice, place / "by_hand", "--name", "faulty", to="fault")
+        deploy(sluice, place / "by_hand", to="reply 1")
         for _ in range(2):
             same(ask(sluice, folder, "faulty", b""), b"right\n")
             same(ask(sluice, folder, "by_hand", words(1)), words(2))
@@ -189,7 +190,7 @@ def processes_end_with_their_function_and_with_the_daemon(folder: Path) -> None:
 def deployment_comes_back_with_the_daemon(folder: Path) -> None:
     with programs(folder) as (daemon, place):
         sluice = at(daemon)
-        deploy(sluice, place / "by_hand", "--stays", "stay", "7")
+        deploy(sluice, place / "by_hand", "--stays", to="stay 7")
         daemon.stop()
         daemon.start()
         same(ask(sluice, folder, "by_hand", words(1)), words(8))
@@ -226,7 +227,7 @@ def program_runs_as_worker_user(folder: Path) -> None:
         if not is_open_to_all(BUILD / "lib/sluice/guest/libcudart.so.13"):
             print("skipped: nobody cannot read the guest library in the folder of the build")
             return
-        deploy(sluice, place / "by_hand", "free")
+        deploy(sluice, place / "by_hand", to="free")
         holds(ask(sluice, folder, "by_hand", b"").decode(), "free")
 
 
