@@ -101,13 +101,13 @@ unsigned blocks_for(std::int64_t size) {
 
 /// A part of a product that fits in one grid.
 Result launch(const Handle& handle, const char* kernel, ProductArguments& of, std::int64_t batch) {
-  std::array<void*, 16> places = {&of.a,        &of.b,        &of.c,     &of.a_row,
+  std::array<void*, 16> places = {&of.a,        &of.b,        &of.c,        &of.a_row,
                                   &of.a_column, &of.b_row,    &of.b_column, &of.c_column,
                                   &of.a_stride, &of.b_stride, &of.c_stride, &of.m,
-                                  &of.n,        &of.k,        &of.alpha, &of.beta};
-  const int error = cudaLaunchKernel(
-      kernel, {blocks_for(of.m), blocks_for(of.n), static_cast<unsigned>(batch)},
-      {kBlockEdge, kBlockEdge, 1}, places.data(), 0, handle.stream);
+                                  &of.n,        &of.k,        &of.alpha,    &of.beta};
+  const int error =
+      cudaLaunchKernel(kernel, {blocks_for(of.m), blocks_for(of.n), static_cast<unsigned>(batch)},
+                       {kBlockEdge, kBlockEdge, 1}, places.data(), 0, handle.stream);
   if (error == 0) return Result::kSuccess;
   cudaGetLastError();  // the status of the product says it
   return Result::kExecutionFailed;
@@ -201,9 +201,9 @@ using sluice::guest::blas::Product;
 using sluice::guest::blas::Result;
 
 SLUICE_GUEST_BLAS_EXPORT int cublasSgemmStridedBatched(
-    void* handle, int turns_a, int turns_b, int m, int n, int k, const float* alpha,
-    const float* a, int leading_a, long long stride_a, const float* b, int leading_b,
-    long long stride_b, const float* beta, float* c, int leading_c, long long stride_c, int batch) {
+    void* handle, int turns_a, int turns_b, int m, int n, int k, const float* alpha, const float* a,
+    int leading_a, long long stride_a, const float* b, int leading_b, long long stride_b,
+    const float* beta, float* c, int leading_c, long long stride_c, int batch) {
   Product product = sluice::guest::blas::sizes_of(turns_a, turns_b, m, n, k, batch);
   product.a = matrix(a, 0, leading_a, stride_a);
   product.b = matrix(b, 0, leading_b, stride_b);

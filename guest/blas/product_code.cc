@@ -89,12 +89,13 @@ std::string load(Element element, const char* to, const char* address) {
   const std::string in = std::string("[") + address + "]";
   switch (element) {
     case Element::kF32: return "  ld.global.f32 " + std::string(to) + ", " + in + ";\n";
-    case Element::kF16:
-      return "  ld.global.b16 %h1, " + in + ";\n  cvt.f32.f16 " + to + ", %h1;\n";
+    case Element::kF16: return "  ld.global.b16 %h1, " + in + ";\n  cvt.f32.f16 " + to + ", %h1;\n";
     case Element::kBf16: break;
   }
-  return "  ld.global.u16 %h1, " + in + ";\n  cvt.u32.u16 %r14, %h1;\n  shl.b32 %r14, %r14, 16;\n"
-         "  mov.b32 " + std::string(to) + ", %r14;\n";
+  return "  ld.global.u16 %h1, " + in +
+         ";\n  cvt.u32.u16 %r14, %h1;\n  shl.b32 %r14, %r14, 16;\n"
+         "  mov.b32 " +
+         std::string(to) + ", %r14;\n";
 }
 
 /// The bf16 nearest to %f5, of two the even one; NaN stays NaN. Devices before 8.0 have no

@@ -18,8 +18,8 @@ constexpr std::string_view kRuntime = "libcudart.so.13";
 /// Libraries whose calls the guest library does not see, by the start of their names. Over streams
 /// and addresses of a proxy they would fault.
 constexpr std::array<std::string_view, 8> kDriverUsers = {
-    "libcublasLt.so", "libcuda.so",   "libcudnn",       "libcufft",
-    "libcurand.so",   "libcusolver",  "libcusparse.so", "libnccl.so"};
+    "libcublasLt.so", "libcuda.so",  "libcudnn",       "libcufft",
+    "libcurand.so",   "libcusolver", "libcusparse.so", "libnccl.so"};
 
 /// The bytes [offset, offset + size) of the file.
 Result<File> part(File file, std::uint64_t offset, std::uint64_t size) {

@@ -92,16 +92,15 @@ Result<std::optional<std::pair<uid_t, gid_t>>> worker_user(const Settings& setti
 
 /// Both kinds of processes start through one file. The proxy stays who the daemon is, because the
 /// device is the daemon's.
-sandbox::ProgramHostOptions program_options(
-    const Settings& settings, const std::optional<std::pair<uid_t, gid_t>>& user) {
+sandbox::ProgramHostOptions program_options(const Settings& settings,
+                                            const std::optional<std::pair<uid_t, gid_t>>& user) {
   const std::string starter = program_beside("sluice-guest-program").string();
   const std::string number = user ? std::to_string(user->first) : "-1";
   const std::string group = user ? std::to_string(user->second) : "-1";
   sandbox::ProgramHostOptions options;
   options.launcher = {starter, "guest", number, group, std::to_string(settings.program_bytes)};
-  options.proxy = {starter,       "proxy",     program_beside("sluice").string(),
-                   "guest",       "serve",     "--backend",
-                   settings.program_backend};
+  options.proxy = {starter, "proxy",     program_beside("sluice").string(), "guest",
+                   "serve", "--backend", settings.program_backend};
   options.user = user ? user->first : geteuid();
   options.group = user ? user->second : getegid();
   return options;
@@ -393,8 +392,8 @@ Status Daemon::start_workers() {
   };
   workers_ = std::make_unique<worker::WorkerPool>(*engine_, std::move(options));
   service_->set_workers(workers_.get());
-  programs_ = std::make_unique<sandbox::ProgramHost>(program_options(settings_, user),
-                                                     engine_->clock());
+  programs_ =
+      std::make_unique<sandbox::ProgramHost>(program_options(settings_, user), engine_->clock());
   service_->set_programs(*programs_);
   return ok_status();
 }

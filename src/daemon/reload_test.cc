@@ -35,7 +35,7 @@ TEST(Reload, EqualSettingsChangeNothing) {
 TEST(Reload, EveryReloadableKeyIsASetting) {
   std::size_t count = 0;
   for (const SettingInfo& info : setting_infos()) count += is_reloadable(info.key) ? 1 : 0;
-  EXPECT_EQ(count, 26U);
+  EXPECT_EQ(count, 27U);
 }
 
 TEST(Reload, CertificatesAreReloadedButTlsStaysOnOrOff) {

@@ -230,7 +230,8 @@ constexpr std::array kSettings = {
     SettingInfo{"metrics", 0, &Settings::metrics,
                 "Serve /metrics for Prometheus there: unix:/PATH or HOST:PORT (default: not)"},
     SettingInfo{
-        "http", 0, &Settings::http,
+        "http",
+        0, &Settings::http,
         "Serve the Open Inference Protocol and OpenAI's completions over HTTP, and /metrics, "
         "there: unix:/PATH or HOST:PORT (default: not)"},
     SettingInfo{"http_hosts", 0, &Settings::http_hosts,

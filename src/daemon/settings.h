@@ -41,10 +41,10 @@ struct Settings {
   std::string token_file;
   std::vector<std::string> roles;  ///< rules as service::RoleRule; empty: all may do everything
   std::vector<std::string> model_folders;
-  std::vector<std::string> program_folders;   ///< of programs that clients may deploy
-  std::string program_backend = "cuda";       ///< whose device they use
+  std::vector<std::string> program_folders;            ///< of programs that clients may deploy
+  std::string program_backend = "cuda";                ///< whose device they use
   std::int64_t program_bytes = std::int64_t{4} << 30;  ///< host memory of each process; 0: any
-  std::vector<std::string> models;           ///< packages to load at start
+  std::vector<std::string> models;                     ///< packages to load at start
   std::string repository;                    ///< folder of models with versions; empty: none
   std::int64_t repository_poll_seconds = 0;  ///< between two looks at it; 0: none
   std::int64_t compile_seconds = 600;        ///< of an ONNX file of the repository

@@ -102,8 +102,8 @@ Status FunctionHost::open_package(Function& function, const LoadRequest& request
   if (function.options.batch_rows > 1) {
     // No delay: only requests that wait for a turn anyway are joined.
     function.load.batching = terms::BatchOptions{function.options.batch_rows, 0};
-    function.joining = SLUICE_TRY(runtime::join_rule(
-        fmt::format("function \"{}\"", function.name), *executable, *function.load.batching));
+    function.joining = SLUICE_TRY(runtime::join_rule(fmt::format("function \"{}\"", function.name),
+                                                     *executable, *function.load.batching));
     function.signature = function.joining->signature;
   }
   function.footprint = SLUICE_TRY(engine_.estimate(function.load));

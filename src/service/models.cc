@@ -58,7 +58,8 @@ Result<fs::path> check_path(const fs::path& path, const AllowedFolders& allowed)
   const auto is_allowed = [&](const fs::path& candidate) {
     return std::ranges::any_of(folders, [&](const fs::path& f) { return is_inside(candidate, f); });
   };
-  if (!is_allowed(path.lexically_normal())) return denied(fmt::format("is in no {}", allowed.folder));
+  if (!is_allowed(path.lexically_normal()))
+    return denied(fmt::format("is in no {}", allowed.folder));
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
   if (error) {
@@ -125,8 +126,9 @@ Result<runtime::LoadRequest> Service::load_request(
     return request;
   }
   if (executable == nullptr) {
-    request.path = SLUICE_TRY(check_path(file.path, {service.model_folders, "models are loaded by path",
-                                                     "model folder", "upload this one"}));
+    request.path =
+        SLUICE_TRY(check_path(file.path, {service.model_folders, "models are loaded by path",
+                                          "model folder", "upload this one"}));
     if (!file.version.empty() && file_version(request.path) != file.version) {
       return make_error(Code::kNotFound,
                         "\"{}\" is another file for the daemon than for the client: upload it",

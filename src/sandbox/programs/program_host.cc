@@ -80,8 +80,8 @@ Result<std::shared_ptr<DeviceProxy>> ProgramHost::proxy_with(std::int64_t quota_
   static std::atomic<std::uint64_t> last_number = 0;
   start.socket = SLUICE_TRY(folder()) / std::to_string(++last_number);
   start.words = options_.proxy;
-  start.words.insert(start.words.end(), {"--socket", start.socket.string(), "--memory",
-                                         std::to_string(quota_bytes)});
+  start.words.insert(start.words.end(),
+                     {"--socket", start.socket.string(), "--memory", std::to_string(quota_bytes)});
   start.user = options_.user;
   start.group = options_.group;
   auto proxy = SLUICE_TRY(DeviceProxy::start(std::move(start)));

@@ -66,7 +66,7 @@ class ProgramHost final : public runtime::ModelHost {
 
   const ProgramHostOptions options_;
   Clock& clock_;
-  std::mutex proxies_mutex_;  ///< guards the next two; held while a proxy starts
+  std::mutex proxies_mutex_;      ///< guards the next two; held while a proxy starts
   std::filesystem::path folder_;  ///< of sockets; empty before the first
   std::map<std::int64_t, std::weak_ptr<DeviceProxy>> proxies_;  ///< by quota
   runtime::HandleTable<ProgramModel> models_;

@@ -72,8 +72,8 @@ Result<terms::OutputTensor> output_of(std::vector<std::byte> bytes, const Reques
 }  // namespace
 
 const terms::Signature& program_signature() {
-  static const terms::Signature kSignature = {
-      .inputs = {bytes_named("request", "N")}, .outputs = {bytes_named("reply", "M")}};
+  static const terms::Signature kSignature = {.inputs = {bytes_named("request", "N")},
+                                              .outputs = {bytes_named("reply", "M")}};
   return kSignature;
 }
 
@@ -228,9 +228,8 @@ Result<std::vector<std::byte>> ProgramModel::ask(Task& task) {
   const terms::TensorView& input = task.request.inputs.front();
   const std::span bytes(static_cast<const std::byte*>(input.data),
                         static_cast<std::size_t>(input.size_bytes));
-  auto reply = SLUICE_TRY(process->ask(bytes, options_.stays,
-                                       deadline_after(system_clock(), left_ns),
-                                       task.stop.get_token()));
+  auto reply = SLUICE_TRY(process->ask(
+      bytes, options_.stays, deadline_after(system_clock(), left_ns), task.stop.get_token()));
   if (options_.stays) {
     const std::lock_guard lock(mutex_);
     ready_.push_back(std::move(process));

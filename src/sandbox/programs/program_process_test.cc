@@ -38,7 +38,8 @@ TEST_F(Programs, ReadARequestUntilItEndsAndWriteTheReply) {
 
 TEST_F(Programs, TakeRequestsAndRepliesLongerThanPipes) {
   std::string request(5'000'000, 'x');
-  for (std::size_t i = 0; i < request.size(); i += 4096) request[i] = static_cast<char>('a' + i % 7);
+  for (std::size_t i = 0; i < request.size(); i += 4096)
+    request[i] = static_cast<char>('a' + i % 7);
   EXPECT_EQ(ask("cat", request).value(), request);
 }
 

@@ -157,8 +157,7 @@ Status filter_system_calls() {
       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
   if (result == 0) return ok_status();
   if (result > 0) errno = EBUSY;  // a thread that has a filter of its own
-  return make_error(Code::kUnimplemented, "confining a worker: seccomp: {}",
-                    std::strerror(errno));
+  return make_error(Code::kUnimplemented, "confining a worker: seccomp: {}", std::strerror(errno));
 }
 
 }  // namespace sluice::worker

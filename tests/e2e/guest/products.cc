@@ -118,8 +118,10 @@ struct Case {
 };
 
 bool agrees(void* handle, const Case& of) {
-  Matrix a(of.factors, (of.turns_a != 0 ? of.k : of.m) + 1, of.turns_a != 0 ? of.m : of.k, of.batch);
-  Matrix b(of.factors, (of.turns_b != 0 ? of.n : of.k) + 2, of.turns_b != 0 ? of.k : of.n, of.batch);
+  Matrix a(of.factors, (of.turns_a != 0 ? of.k : of.m) + 1, of.turns_a != 0 ? of.m : of.k,
+           of.batch);
+  Matrix b(of.factors, (of.turns_b != 0 ? of.n : of.k) + 2, of.turns_b != 0 ? of.k : of.n,
+           of.batch);
   Matrix c(of.result, of.m + 3, of.n, of.batch);
   a.fill(1);
   b.fill(2);
@@ -171,10 +173,14 @@ bool meets_errors(void* handle) {
   constexpr int kSumsF16 = 64;
   bool is_right =
       is_status("no handle", sgemm(nullptr, 0, 4, 4, &one), "CUBLAS_STATUS_NOT_INITIALIZED");
-  is_right &= is_status("short columns", sgemm(handle, 0, 4, 3, &one), "CUBLAS_STATUS_INVALID_VALUE");
-  is_right &= is_status("a wrong turn", sgemm(handle, 7, 4, 4, &one), "CUBLAS_STATUS_INVALID_VALUE");
-  is_right &= is_status("negative rows", sgemm(handle, 0, -1, 4, &one), "CUBLAS_STATUS_INVALID_VALUE");
-  is_right &= is_status("no factor", sgemm(handle, 0, 4, 4, nullptr), "CUBLAS_STATUS_INVALID_VALUE");
+  is_right &=
+      is_status("short columns", sgemm(handle, 0, 4, 3, &one), "CUBLAS_STATUS_INVALID_VALUE");
+  is_right &=
+      is_status("a wrong turn", sgemm(handle, 7, 4, 4, &one), "CUBLAS_STATUS_INVALID_VALUE");
+  is_right &=
+      is_status("negative rows", sgemm(handle, 0, -1, 4, &one), "CUBLAS_STATUS_INVALID_VALUE");
+  is_right &=
+      is_status("no factor", sgemm(handle, 0, 4, 4, nullptr), "CUBLAS_STATUS_INVALID_VALUE");
   is_right &= is_status("f64", of_type(kF64, kSumsF32), "CUBLAS_STATUS_NOT_SUPPORTED");
   is_right &= is_status("sums of f16", of_type(kF16, kSumsF16), "CUBLAS_STATUS_NOT_SUPPORTED");
   is_right &= is_status("no rows", sgemm(handle, 0, 0, 4, &one), "CUBLAS_STATUS_SUCCESS");

@@ -67,8 +67,7 @@ class DeployCommand : public Command {
                               program_.arguments.front());
     }
     const auto file = SLUICE_TRY(package_.find());
-    return package_.is_by_path() ? client.load(load_, file.path)
-                                 : client.upload(load_, file.path);
+    return package_.is_by_path() ? client.load(load_, file.path) : client.upload(load_, file.path);
   }
 
   Result<terms::ModelEntry> deploy_program(rpc::client::Client& client) {
