@@ -13,6 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
@@ -20,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/process/privileges.h"
@@ -53,6 +56,16 @@ Status become(Words words, std::vector<std::string> variables) {
   return make_error(Code::kUnavailable, "{} does not start: {}", words.front(), strerror(errno));
 }
 
+/// What a program may know of the daemon's variables, of which others may hold secrets.
+std::vector<std::string> for_programs(std::vector<std::string> variables) {
+  std::erase_if(variables, [](const std::string& variable) {
+    constexpr std::array<std::string_view, 6> kKept = {
+        "PATH=", "LANG=", "LC_", "TZ=", "LD_LIBRARY_PATH=", "SLUICE_GUEST_SOCKET="};
+    return std::ranges::none_of(kKept, [&](auto start) { return variable.starts_with(start); });
+  });
+  return variables;
+}
+
 Status limit_memory(std::int64_t bytes) {
   if (bytes == 0) return ok_status();
   const rlimit limit = {static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
@@ -72,7 +85,7 @@ Status become_guest(Words words) {
   alarm(0);
   SLUICE_TRY(drop_privileges(user, group));
   SLUICE_TRY(limit_memory(bytes));
-  return become(program, std::move(variables));
+  return become(program, for_programs(std::move(variables)));
 }
 
 Status start(Words words) {

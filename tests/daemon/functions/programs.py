@@ -187,6 +187,16 @@ def processes_end_with_their_function_and_with_the_daemon(folder: Path) -> None:
         eventually(lambda: not any(is_alive(one) for one in others), why="all end with the daemon")
 
 
+def program_sees_no_secrets_of_the_daemons_variables(folder: Path) -> None:
+    os.environ["SLUICE_TEST_SECRET"] = "hidden"
+    with programs(folder) as (daemon, place):
+        sluice = at(daemon)
+        deploy(sluice, script(place, "variables", "env"))
+        said = ask(sluice, folder, "variables", b"").decode()
+        holds(said, "SLUICE_GUEST_SOCKET=")
+        assert "hidden" not in said, said
+
+
 def deployment_comes_back_with_the_daemon(folder: Path) -> None:
     with programs(folder) as (daemon, place):
         sluice = at(daemon)
@@ -240,6 +250,7 @@ if __name__ == "__main__":
         failure_of_a_program_is_the_requests_alone,
         program_beyond_its_time_is_ended_with_its_children,
         processes_end_with_their_function_and_with_the_daemon,
+        program_sees_no_secrets_of_the_daemons_variables,
         deployment_comes_back_with_the_daemon,
         daemon_refuses_programs_that_its_operator_did_not_allow,
         program_runs_as_worker_user,
