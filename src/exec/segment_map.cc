@@ -27,7 +27,7 @@ SegmentPlacement place_on(const backend::Backend& backend, int device, const Loa
   if (!options.cores.empty()) return {device, options.cores};
   const auto& info = backend.devices()[static_cast<std::size_t>(device)];
   const int num_cores = std::max(1, info.num_cores);
-  // Of a processor, as many as the process has time for.
+  // A processor has the cores for which the process gets time.
   const int usual = info.kind == terms::kCpuKind ? cores_within_quota(num_cores) : num_cores;
   const int wanted = options.num_threads > 0 ? options.num_threads : usual;
   SegmentPlacement placement;

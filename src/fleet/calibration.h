@@ -37,7 +37,7 @@ inline constexpr double kLeastShed = 0.05;
 /// Larger plans are refused beyond it.
 inline constexpr double kMostError = 0.15;
 
-/// Of a joined run of so many rows.
+/// Time of a joined run with so many rows.
 struct RowTime {
   std::int32_t rows = 1;
   std::int64_t compute_ns = 0;  ///< the mean

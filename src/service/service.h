@@ -48,7 +48,8 @@ struct ServiceOptions {
   /// Packages may be loaded by path from these folders and below. Requires: canonical paths of
   /// folders that only trusted people write to.
   std::vector<std::filesystem::path> model_folders;
-  /// Of programs that clients may deploy, which run as the workers do; none: nobody may.
+  /// Folders of programs that clients may deploy, which run as the workers do; empty: no client
+  /// may.
   std::vector<std::filesystem::path> program_folders = {};
   std::int64_t max_upload_bytes = std::int64_t{4} << 30;
   /// An upload whose client sends nothing for so long ends.

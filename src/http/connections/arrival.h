@@ -23,7 +23,7 @@ class Arrival {
  public:
   explicit Arrival(terms::Peer peer) { request_.peer = std::move(peer); }
 
-  /// A field of the head; its name has any case. Of repeated ones the first counts, where two are
+  /// A field of the head; its name has any case. The first of repeated fields counts, where two are
   /// no fault. Returns why the request is refused.
   std::optional<Refusal> take_field(std::string_view name, std::string_view value);
   bool has_host() const { return has_host_; }
@@ -36,7 +36,7 @@ class Arrival {
                   std::int64_t limit_bytes, std::int64_t now_ns);
   bool has_body() const { return body_ != nullptr; }
   Body& body() { return *body_; }
-  /// Of what was announced, what has yet to come.
+  /// Announced bytes that have yet to come.
   std::size_t left_bytes() const { return announced_bytes_ - body_->size(); }
   /// Room for more of the body, if there is none. It grows with what has come, because the head may
   /// lie. Fails: as Body::reserve.

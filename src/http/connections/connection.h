@@ -20,9 +20,9 @@ namespace sluice::http {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 
-/// Of a request's head.
+/// Limit of a request's head.
 inline constexpr std::uint32_t kMaxHeadBytes = 16 << 10;
-/// Of a connection that ends: how long, and how much, of what its client still sends is read.
+/// A connection that ends still reads for so long, and so much, what its client sends.
 inline constexpr std::int64_t kDrainNs = 2'000'000'000;
 inline constexpr std::size_t kMaxDrainedBytes = 1 << 20;
 

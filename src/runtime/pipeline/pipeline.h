@@ -88,7 +88,8 @@ class Pipeline {
   bool is_last_compute(std::size_t stage) const;
   Status run_by_segments(Slot& slot, const std::function<Status(std::size_t)>& before_segment);
 
-  /// Of the device that runs the first segment, if it has memory of its own; null otherwise.
+  /// Services of the device that runs the first segment, if it has memory of its own; null
+  /// otherwise.
   std::shared_ptr<device::DeviceServices> first_;
   std::shared_ptr<const void> name_;  ///< in reports of devices, while anything below exists
   exec::LoadedModel model_;

@@ -17,7 +17,7 @@
 
 namespace sluice::sandbox {
 
-/// Of every program: the input "request" and the output "reply" are bytes, u8[N].
+/// Every program has the input "request" and the output "reply"; both are bytes, u8[N].
 const terms::Signature& program_signature();
 
 struct ProgramModelOptions {

@@ -42,7 +42,7 @@ constexpr int kSumsF32 = 68;
 
 std::size_t bytes_of(int type) { return type == kF32 ? 4 : 2; }
 
-/// Of a small whole number, which all types have.
+/// Bits of a small whole number, which all types have.
 std::uint32_t bits_of(float value, int type) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof(bits));

@@ -15,7 +15,7 @@ class DeployCommand : public Command {
     load_.depth = 1;
     package_.add_to(options);
     options.add("arguments", program_.arguments,
-                "Of a program; -- before the file if one has a dash");
+                "Arguments of a program; -- before the file if one has a dash");
     options.flag("--program", is_program_,
                  "The file is a CUDA program, in one of the daemon's program folders: its input is "
                  "a request's bytes, its output the reply's");
