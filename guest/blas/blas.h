@@ -67,5 +67,5 @@ Result multiply(const Handle& handle, const Product& product);
 
 }  // namespace sluice::guest::blas
 
-/// Of the functions that programs call; their names and parameters are the vendor's.
+/// Stands before the functions that programs call; their names and parameters are the vendor's.
 #define SLUICE_GUEST_BLAS_EXPORT extern "C" __attribute__((visibility("default")))

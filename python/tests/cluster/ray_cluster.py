@@ -16,7 +16,7 @@ import sluice  # noqa: E402
 from conftest import DIGITS  # noqa: E402
 from sluice import ray as on_ray  # noqa: E402
 
-#: Of the daemons.
+#: Flags of the daemons.
 FLAGS = ("--map", "", "--drain-seconds", "1")
 
 

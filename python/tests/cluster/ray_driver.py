@@ -84,7 +84,7 @@ def a_killed_daemon(models: list[Any], places: list[dict[str, Any]], image: Any,
 
 
 def a_killed_raylet(models: list[Any], image: Any, expected: Any, head: str) -> None:
-    """Of a host without the head. Two groups elsewhere are free for its models."""
+    """The raylet of a host without the head is killed. Two groups elsewhere are free for its models."""
     places = places_of(models)
     of_head = next(node for node, address in nodes().items() if address == head)
     lost = next(place["node"] for place in places if place["node"] != of_head)

@@ -90,7 +90,7 @@ def test_wrong_messages_are_refused(made: Any) -> None:
 
 
 def test_damaged_bodies_are_refused_or_read() -> None:
-    """Of any bytes comes a request or an error of sluice."""
+    """Any bytes become a request or an error of sluice."""
     whole = json.dumps(body()).encode()
     chance = random.Random(1)
     for _ in range(2000):
