@@ -45,7 +45,7 @@ class Fields {
   Status merge(const char* name);
   /// Refuses values other than those that change nothing. Fails: kUnimplemented.
   Status check_unused(const char* name, std::initializer_list<Json> harmless);
-  /// Refuses what nobody read, but for what changes no answer, such as "user".
+  /// Refuses members that were not read, except those that change no answer, such as "user".
   Status check_all_read();
 
   static Result<std::int64_t> count_of(const Json& value, const char* name, std::int64_t least,

@@ -29,7 +29,7 @@ class FrameRulesTest : public ::testing::Test {
     return rules_.take(std::as_bytes(std::span(text)), now_ns_);
   }
   void greet() { ASSERT_TRUE(take(std::string(kGreeting) + kSettingsFrame).is_ok()); }
-  /// How many of these are taken before one is refused; at most `most`.
+  /// Number of frames that are taken before one is refused, up to `most`.
   int count(const std::string& text, int most) {
     int taken = 0;
     while (taken < most && take(text).is_ok()) ++taken;

@@ -1,4 +1,4 @@
-// SHA-256, as FIPS 180-4 defines it: a name for bytes that nobody can give to others.
+// SHA-256, as FIPS 180-4 defines it: a digest that names bytes.
 #pragma once
 
 #include <cstddef>

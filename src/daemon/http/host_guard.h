@@ -18,7 +18,7 @@ bool is_own_host(std::string_view field, const std::vector<std::string>& names);
 /// Whether a page of `origin` (RFC 6454: "http://localhost:8000") may send requests: its host is
 /// loopback's or of `names` without "*"; or it is where the request goes to, `host`. True without
 /// an origin: browsers send it with every request that another site's page makes by POST. "null",
-/// of pages that hide theirs, is not our own.
+/// the origin of pages that hide theirs, is refused.
 bool is_own_origin(std::string_view origin, std::string_view host,
                    const std::vector<std::string>& names);
 

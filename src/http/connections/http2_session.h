@@ -68,7 +68,7 @@ class Http2Session {
 
   /// Since when it has had no request; 0: it has one.
   std::int64_t idle_since_ns() const { return streams_.empty() ? idle_since_ns_ : 0; }
-  /// Nothing is to be read, and nothing to be sent.
+  /// The session has ended: it neither reads nor sends.
   bool is_over() const;
   /// Too much waits to be sent: nothing should be read until that has gone.
   bool is_full() const;

@@ -19,7 +19,7 @@ std::optional<Refusal> Http2Stream::take_field(std::string_view name, std::strin
   } else if (name == ":authority") {
     return arrival.take_field("host", value);
   } else if (name == "host" && arrival.has_host() && value == request.host) {
-    // RFC 9113, section 8.3.1: both may be there if they say the same.
+    // RFC 9113, section 8.3.1 allows both with one value.
   } else if (name == "content-length") {
     // nghttp2 has checked that it is a count, and compares it with what comes.
     std::size_t count = 0;

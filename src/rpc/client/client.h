@@ -127,7 +127,7 @@ class Client {
   virtual Result<InferReply> get_tensor(std::uint64_t exchange) = 0;
   virtual Status remove_tensor(std::uint64_t exchange) = 0;
   /// Copies the tensor to a device of own memory, where requests read it until it leaves the
-  /// exchange. Returns the device that it came from, or that had it; none: it came from the host.
+  /// exchange. Returns the device that had the tensor; none: the host had it.
   virtual Result<std::optional<terms::DeviceId>> bring_tensor(std::uint64_t exchange,
                                                               terms::DeviceId device) = 0;
   /// Lets daemons of other hosts fetch the tensor: they need its index and this key.

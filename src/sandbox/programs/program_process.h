@@ -46,7 +46,7 @@ class ProgramProcess {
                                      std::int64_t deadline_ns, const std::stop_token& stop);
 
   bool has_ended() const;
-  /// The end of what it has written to its stderr. Does not block.
+  /// The last bytes that the program wrote to stderr. Does not block.
   std::string errors();
 
  private:

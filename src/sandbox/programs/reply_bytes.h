@@ -20,8 +20,8 @@ class ReplyBytes {
   /// Longest reply.
   static constexpr std::size_t kMost = std::size_t{256} << 20;
 
-  /// `has_length`: it stands behind its length, and is complete by itself. Otherwise it goes on
-  /// until the output of its program ends.
+  /// `has_length`: the reply follows its length. Otherwise the reply is all that the program writes
+  /// until its output ends.
   explicit ReplyBytes(bool has_length) : has_length_(has_length) {}
 
   /// Allocates as much as has come, whatever a length announces.
