@@ -72,7 +72,7 @@ Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots
   // Copies are stages of their own only where both ends have services that copy.
   const bool has_copies = first.services != nullptr && last.services != nullptr;
   for (std::size_t i = 0; i < num_slots; ++i) {
-    Slot slot = {SLUICE_TRY(loaded.create_context(stop, name)), nullptr, {}, {}, {}, {}};
+    Slot slot = {SLUICE_TRY(loaded.create_context(stop, name)), nullptr, {}, {}, {}, {}, {}};
     if (has_copies) {
       slot.device = SLUICE_TRY(DeviceIo::create(loaded.signature(), first, last, name));
     }
