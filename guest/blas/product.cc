@@ -154,7 +154,7 @@ struct Scaling {
   const void* beta;
 };
 
-int multiply(void* handle, Product product, Scaling scaling) {
+int multiply_scaled(void* handle, Product product, Scaling scaling) {
   if (handle == nullptr) return static_cast<int>(Result::kNotInitialized);
   const Handle& used = *static_cast<const Handle*>(handle);
   if (scaling.alpha == nullptr || scaling.beta == nullptr) {
@@ -208,7 +208,7 @@ SLUICE_GUEST_BLAS_EXPORT int cublasSgemmStridedBatched(
   product.a = matrix(a, 0, leading_a, stride_a);
   product.b = matrix(b, 0, leading_b, stride_b);
   product.c = matrix(c, 0, leading_c, stride_c);
-  return sluice::guest::blas::multiply(handle, product, {alpha, beta});
+  return sluice::guest::blas::multiply_scaled(handle, product, {alpha, beta});
 }
 SLUICE_GUEST_BLAS_EXPORT int cublasSgemm_v2(void* handle, int turns_a, int turns_b, int m, int n,
                                             int k, const float* alpha, const float* a,
@@ -227,7 +227,7 @@ SLUICE_GUEST_BLAS_EXPORT int cublasGemmStridedBatchedEx(
   product.a = matrix(a, type_a, leading_a, stride_a);
   product.b = matrix(b, type_b, leading_b, stride_b);
   product.c = matrix(c, type_c, leading_c, stride_c);
-  return sluice::guest::blas::multiply(handle, product, {alpha, beta});
+  return sluice::guest::blas::multiply_scaled(handle, product, {alpha, beta});
 }
 SLUICE_GUEST_BLAS_EXPORT int cublasGemmEx(void* handle, int turns_a, int turns_b, int m, int n,
                                           int k, const void* alpha, const void* a, int type_a,
