@@ -63,6 +63,7 @@ class ArchitecturesTest : public ::testing::Test {
     backend_.reset();
     emulator::Description description;
     description.devices[0].major = 8;
+    description.devices[0].minor = 0;
     std::unique_ptr<emulator::EmulatedDriver> emulated;
     ASSERT_EQ(emulator::EmulatedDriver::start(description, emulator::load_ptx, &emulated).text, "");
     Driver driver = {emulated->table(), false, Confine::kNothing, nullptr};
