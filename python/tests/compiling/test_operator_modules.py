@@ -46,7 +46,7 @@ def test_a_process_that_allows_the_module_runs_it(package: pathlib.Path) -> None
     sha256 = hashlib.sha256(MODULE.read_bytes()).hexdigest()
     assert opened(package, sha256).stdout == "(1, 10) 1.0\n"
     refused = opened(package)
-    assert refused.returncode != 0 and "sluice.errors.PermissionDenied" in refused.stderr
+    assert refused.returncode != 0 and "PermissionDenied" in refused.stderr
     assert f"allow its SHA-256 {sha256}" in refused.stderr
 
 
