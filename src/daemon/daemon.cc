@@ -268,7 +268,12 @@ Status Daemon::start_all(InheritedFds inherited, bool is_successor) {
   return start_doors(serving);
 }
 
-Status Daemon::start_doors(const rpc::server::ServerOptions& serving) {
+Status Daemon::start_doors(rpc::server::ServerOptions serving) {
+  // Before a door: all of them have texts made here, and the metrics have its counts.
+  inference_ = std::make_unique<http::InferenceHandler>(*service_, *repository_, call_threads_,
+                                                        serving.tokens, serving.max_message_bytes,
+                                                        settings_.text_cache_bytes);
+  serving.texts = &inference_->texts();
   server_ = SLUICE_TRY(rpc::server::Server::start(*service_, *repository_, serving));
   SLUICE_TRY(start_exchange(serving));
   SLUICE_TRY(start_http(serving));
@@ -453,17 +458,11 @@ Status Daemon::start_http(const rpc::server::ServerOptions& serving) {
     }
     return HttpDoor::start(std::move(address), serving, options, std::move(handler), tls, log_);
   };
-  // Before a door: the metrics have its counts.
-  if (!settings_.http.empty()) {
-    inference_ = std::make_unique<http::InferenceHandler>(*service_, *repository_, call_threads_,
-                                                          serving.tokens, serving.max_message_bytes,
-                                                          settings_.text_cache_bytes);
-  }
   if (!settings_.metrics.empty()) {
     metrics_ =
         SLUICE_TRY(open(settings_.metrics, kMetricsOptions, metrics).with_context("metrics"));
   }
-  if (inference_ == nullptr) return ok_status();
+  if (settings_.http.empty()) return ok_status();
   if (settings_.page) {
     page_ = std::make_unique<page::PageHandler>(
         *service_, call_threads_, [this](const http::Request& request, terms::Role role) {

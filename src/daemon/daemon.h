@@ -78,7 +78,7 @@ class Daemon {
   Daemon(Settings settings, service::Log& log)
       : settings_(std::move(settings)), log_(log), kept_models_(settings_.state_file, log) {}
   Status start_all(InheritedFds inherited, bool is_successor);
-  Status start_doors(const rpc::server::ServerOptions& serving);
+  Status start_doors(rpc::server::ServerOptions serving);
   Status reserve_huge_pages();
   [[noreturn]] void exit_hung(const std::string& what, std::int64_t hang_ns);
   Status start_sensors();
@@ -110,7 +110,7 @@ class Daemon {
   std::unique_ptr<rpc::server::PeerServer> peers_;  ///< null: other daemons fetch nothing
   service::CallThreads call_threads_{8, 256,
                                      log_};  ///< of loads over HTTP: most of them, and waiting
-  std::unique_ptr<http::InferenceHandler> inference_;
+  std::unique_ptr<http::InferenceHandler> inference_;  ///< makes texts of gRPC's clients, too
   std::unique_ptr<page::PageHandler> page_;  ///< null: there is none
   std::unique_ptr<HttpDoor> http_;
   std::unique_ptr<HttpDoor> metrics_;  ///< the last two, destroyed first: they read the service

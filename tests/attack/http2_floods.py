@@ -70,6 +70,26 @@ def floods_take_nothing(folder: Path) -> None:
         same(daemon.stop(), 0)
 
 
+def floods_of_the_http_door_take_nothing(folder: Path) -> None:
+    with Watched(folder / "d", "--http", "localhost:0", level="4") as daemon:
+        port = int(daemon.door("http").rpartition(":")[2])
+        neighbour = Neighbour(daemon, folder)
+        for name in FLOODS:  # tables grow to their bounds
+            with Flood(daemon, name, port=port):
+                pause_for(SECONDS)
+        neighbour.p99_us(20_000)  # statistics have their size
+        fds, kib = descriptors(daemon), heap_kib(daemon)
+        for name in FLOODS:
+            measured_flood(daemon, neighbour, name, port=port)
+        with socket.create_connection(("localhost", port)) as one:
+            one.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            same(one.recv(12), b"HTTP/1.1 200")
+        refused = at(daemon).json("server")["health"]["num_refused_connections"]
+        assert refused > 0, "no connection was ended"
+        comes_back(daemon, fds, kib)
+        same(daemon.stop(), 0)
+
+
 def floods_over_tls_take_nothing(folder: Path) -> None:
     if shutil.which("openssl") is None:
         print("     skipped: no openssl")
@@ -128,5 +148,5 @@ def slow_clients_end(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(prove([floods_take_nothing, floods_over_tls_take_nothing, floods_of_another_user_take_nothing,
-                    slow_clients_end]))
+    sys.exit(prove([floods_take_nothing, floods_of_the_http_door_take_nothing, floods_over_tls_take_nothing,
+                    floods_of_another_user_take_nothing, slow_clients_end]))

@@ -1,6 +1,8 @@
 // Reads any bytes as a request of the Open Inference Protocol and takes it as the daemon does, up
 // to the model; then answers it with what came. Every view lies in the message or in memory that
-// the request keeps.
+// the request keeps. Reads it as a request for a text, too.
+#include <nlohmann/json.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +10,7 @@
 #include "open_inference/request.h"
 #include "open_inference/testing/no_model.h"
 #include "rpc/server/open_inference/infer_request.h"
+#include "rpc/server/open_inference/text_request.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace sluice;
@@ -16,6 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!message.ParseFromArray(data, static_cast<int>(size))) return 0;
   rpc::server::OpenInferCall call;
   if (!rpc::server::read_request(message, call).is_ok()) return 0;
+  const auto text = rpc::server::read_text_body(message, call.plain);
+  if (text.is_ok() && !nlohmann::json::accept(text->json)) std::abort();
   const auto request = open_inference::to_runtime(call.plain, model, kNoDeadline, call.owners);
   if (!request.is_ok()) return 0;
   const runtime::Reply reply = open_inference::testing::echo(*request);

@@ -145,9 +145,15 @@ struct CompletionsHandler::Job {
 };
 
 /// Generations that have not started, and what stands before their texts.
-struct CompletionsHandler::Prepared {
+struct CompletionsHandler::Made {
   std::vector<std::shared_ptr<completions::Generation>> generations;
   std::vector<std::string> echoed;
+  std::size_t num_prompts = 0;
+};
+
+/// The same, and how their texts are written.
+struct CompletionsHandler::Prepared {
+  Made texts;
   std::unique_ptr<TextFormat> format;
   bool is_streamed = false;
 };
@@ -302,8 +308,25 @@ Result<CompletionsHandler::Prepared> CompletionsHandler::prepare(const Job& job)
   if (job.request.observation != nullptr) {
     job.request.observation->set_model(model->name(), model->version());
   }
-  const auto language = SLUICE_TRY(
-      languages_.find(model).with_context(fmt::format("model \"{}\"", name.substr(0, 64))));
+  Prepared prepared;
+  prepared.texts = SLUICE_TRY(
+      make(call, model, service::account_of(job.caller.peer), service_.limits_of(job.caller)));
+  prepared.is_streamed = call.is_streamed || job.is_streamed;
+  if (job.protocol == Protocol::kGenerate) {
+    prepared.format = make_generate_format({name, std::to_string(model->version()), call.id});
+  } else {
+    prepared.format = make_openai_format(
+        {name, job.protocol == Protocol::kChat, call.includes_usage, prepared.texts.num_prompts,
+         static_cast<std::size_t>(call.num_choices), call.tools.use});
+  }
+  return prepared;
+}
+
+Result<CompletionsHandler::Made> CompletionsHandler::make(
+    TextCall& call, const std::shared_ptr<dispatch::ModelRef>& model, const std::string& account,
+    const dispatch::RequestLimits& limits) {
+  const auto language = SLUICE_TRY(languages_.find(model).with_context(
+      fmt::format("model \"{}\"", model->name().substr(0, 64))));
   // An unload frees the pages of its texts though nobody asks for texts any more.
   SLUICE_TRY(texts_.retries.repeat([this] { languages_.forget_unloaded(); }));
   completions::TextRequest wanted;
@@ -314,30 +337,54 @@ Result<CompletionsHandler::Prepared> CompletionsHandler::prepare(const Job& job)
   wanted.stops = call.stops;
   wanted.deadline_ns = open_inference::deadline_of(call.timeout_us, kNoDeadline, model->clock());
   wanted.priority = open_inference::priority_of(call.priority);
-  wanted.account = accounts_.number_of(service::account_of(job.caller.peer));
+  wanted.account = accounts_.number_of(account);
   call.sampling.bad_words =
       SLUICE_TRY(generate::encode_bad_words(language->tokenizer, call.bad_words));
   const auto prompts = SLUICE_TRY(ids_of(call, *language));
-  Prepared prepared;
-  prepared.is_streamed = call.is_streamed || job.is_streamed;
+  Made made;
+  made.num_prompts = prompts.size();
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     const std::string echoed = SLUICE_TRY(echo_of(call, i, language->tokenizer));
     for (std::int64_t choice = 0; choice < call.num_choices; ++choice) {
       wanted.tokens.prompt = prompts[i];
       wanted.tokens.sampling = sampling_of(call.sampling, language->facts.sampling, choice);
-      prepared.echoed.push_back(echoed);
-      prepared.generations.push_back(SLUICE_TRY(completions::Generation::create(
-          model, language, wanted, texts_, service_.limits_of(job.caller))));
+      made.echoed.push_back(echoed);
+      made.generations.push_back(
+          SLUICE_TRY(completions::Generation::create(model, language, wanted, texts_, limits)));
     }
   }
-  if (job.protocol == Protocol::kGenerate) {
-    prepared.format = make_generate_format({name, std::to_string(model->version()), call.id});
-  } else {
-    prepared.format = make_openai_format(
-        {name, job.protocol == Protocol::kChat, call.includes_usage, prompts.size(),
-         static_cast<std::size_t>(call.num_choices), call.tools.use});
+  return made;
+}
+
+void CompletionsHandler::start_text(completions::GenerateCall call,
+                                    std::shared_ptr<completions::StartedText> text,
+                                    std::shared_ptr<completions::TextSink> sink) {
+  const auto end = [sink](const Status& status) {
+    completions::Ending ending;
+    ending.status = status;
+    sink->end(ending);
+  };
+  const auto shared = std::make_shared<const completions::GenerateCall>(std::move(call));
+  const auto work = [this, shared, text = std::move(text), sink = std::move(sink), end] {
+    const Status done = catch_no_memory([&] { return run_text(*shared, *text, sink); });
+    if (!done.is_ok()) end(done);
+  };
+  if (const Status status = threads_.run(shared->account, work); !status.is_ok()) end(status);
+}
+
+/// Not ok: the sink has yet to learn of it.
+Status CompletionsHandler::run_text(const completions::GenerateCall& call,
+                                    completions::StartedText& text,
+                                    const std::shared_ptr<completions::TextSink>& sink) {
+  if (texts_.is_draining) {
+    return make_error(Code::kUnavailable, "the daemon is shutting down");
   }
-  return prepared;
+  TextCall wanted = SLUICE_TRY(read_generate(call.body));
+  const Made made = SLUICE_TRY(make(wanted, call.model, call.account, call.limits));
+  const auto& generation = made.generations.front();
+  text.set(generation);
+  if (!made.echoed.front().empty()) sink->take({made.echoed.front()});
+  return generation->start(sink);
 }
 
 /// Not ok: the caller answers, and cancels what has started.
@@ -355,18 +402,19 @@ Status CompletionsHandler::run(const std::shared_ptr<Job>& job) {
   if (prepared.is_streamed) {
     events.emplace();
     events->type = kEvents;
-    events->stream = std::make_shared<ReplyStream>(resume_all(prepared.generations));
-    sinks = make_stream_sinks(std::move(prepared.format), prepared.echoed, events->stream, fail);
+    events->stream = std::make_shared<ReplyStream>(resume_all(prepared.texts.generations));
+    sinks =
+        make_stream_sinks(std::move(prepared.format), prepared.texts.echoed, events->stream, fail);
   } else {
     sinks = make_whole_sinks(
-        std::move(prepared.format), std::move(prepared.echoed),
+        std::move(prepared.format), std::move(prepared.texts.echoed),
         [job](Reply reply) { job->answer(std::move(reply)); },
         [job](const Status& status) { return job->error(status); }, fail);
   }
-  job->cancel.set([generations = prepared.generations] {
+  job->cancel.set([generations = prepared.texts.generations] {
     for (const auto& generation : generations) generation->cancel();
   });
-  SLUICE_TRY(start_texts(prepared.generations, std::move(sinks), job->has_failed));
+  SLUICE_TRY(start_texts(prepared.texts.generations, std::move(sinks), job->has_failed));
   if (events) job->answer(std::move(*events));
   return ok_status();
 }

@@ -12,6 +12,7 @@
 #include "completions/generation.h"
 #include "completions/language_model.h"
 #include "completions/per_model.h"
+#include "completions/text_starter.h"
 #include "http/account_threads.h"
 #include "http/call.h"
 #include "http/embeddings/embeddings_handler.h"
@@ -20,14 +21,14 @@
 
 namespace sluice::http {
 
+struct TextCall;
+
 /// Safe from any thread.
-class CompletionsHandler {
+class CompletionsHandler final : public completions::TextStarter {
  public:
   /// `service` outlives the handler. `cache_bytes`: of the caches of all texts in the making.
   CompletionsHandler(service::Service& service, Identify identify, std::int64_t cache_bytes);
-  ~CompletionsHandler();
-  CompletionsHandler(const CompletionsHandler&) = delete;
-  CompletionsHandler& operator=(const CompletionsHandler&) = delete;
+  ~CompletionsHandler() override;
 
   /// Paths under /v1, and others of /v1/rerank.
   static bool takes(std::string_view path);
@@ -36,6 +37,9 @@ class CompletionsHandler {
   /// /v2/models/NAME/generate, or generate_stream. `version`: as open_inference::find_model.
   Cancel generate(const Request& request, const std::string& name, const std::string& version,
                   bool is_streamed, const Answer& answer);
+  /// For another door.
+  void start_text(completions::GenerateCall call, std::shared_ptr<completions::StartedText> text,
+                  std::shared_ptr<completions::TextSink> sink) override;
   /// Refuses requests for texts from now on, and waits for those that are being written, at most
   /// until `deadline_ns` on the system's clock.
   void drain(std::int64_t deadline_ns);
@@ -45,12 +49,17 @@ class CompletionsHandler {
  private:
   struct Job;
   struct Prepared;
+  struct Made;
 
   Reply look(const Request& request, std::string_view path);
   Result<std::string> list_models(const Request& request, std::string_view name);
   Cancel start(const std::shared_ptr<Job>& job);
   Status run(const std::shared_ptr<Job>& job);
   Result<Prepared> prepare(const Job& job);
+  Status run_text(const completions::GenerateCall& call, completions::StartedText& text,
+                  const std::shared_ptr<completions::TextSink>& sink);
+  Result<Made> make(TextCall& call, const std::shared_ptr<dispatch::ModelRef>& model,
+                    const std::string& account, const dispatch::RequestLimits& limits);
 
   service::Service& service_;
   const Identify identify_;

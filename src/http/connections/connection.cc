@@ -21,8 +21,6 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr std::size_t kReadBytes = 16 << 10;
-
 bool has_agreed_on_http2(const SSL& ssl) {
   const unsigned char* name = nullptr;
   unsigned size = 0;

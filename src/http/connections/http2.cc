@@ -13,7 +13,6 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr std::size_t kReadBytes = 16 << 10;
 /// How often a look finds clients that are too slow.
 constexpr std::int64_t kMostLookNs = 1'000'000'000;
 

@@ -38,6 +38,8 @@ class InferenceHandler {
   /// As CompletionsHandler::drain: a text is many requests to its model, which takes none while it
   /// drains.
   void drain(std::int64_t deadline_ns) { completions_.drain(deadline_ns); }
+  /// Texts for another door. Lives as long as this.
+  completions::TextStarter& texts() { return completions_; }
   /// Adds the metrics of the completions.
   void add_metrics(service::PrometheusText& to) const { completions_.add_metrics(to); }
 

@@ -32,7 +32,8 @@ class GrpcServer final : public Server {
              const ServerOptions& options)
       : service_(service),
         threads_(kMaxCallThreads, kMaxWaitingCalls, service.log()),
-        handlers_(service, peers_, threads_, options.tokens, options.max_message_bytes),
+        handlers_(service, peers_, threads_, options.tokens, options.max_message_bytes,
+                  options.texts),
         inference_handlers_(handlers_, repository),
         health_handlers_(handlers_),
         load_handlers_(service),

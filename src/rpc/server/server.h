@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/process/inherited_fds.h"
+#include "completions/text_starter.h"
 #include "repository/repository.h"
 #include "rpc/server/listen/unix_listener.h"
 #include "rpc/wire/address.h"
@@ -36,6 +37,8 @@ struct ServerOptions {
   std::int64_t connection_age_ns = 0;
   /// Listens where other machines reach it without TLS, too.
   bool is_plain_allowed = false;
+  /// Makes texts that clients stream; outlives the server. Null: none are made.
+  completions::TextStarter* texts = nullptr;
 };
 
 /// Listens until it is shut down. Safe from any thread.

@@ -80,9 +80,37 @@ def pages_metrics_and_calls_come_over_tls(folder: Path) -> None:
             url = f"https://localhost:{port_of(daemon)}/v2/health/ready"
             good = curl("--cacert", str(authority.ca), "--write-out", "%{http_code} %{http_version}", "-o",
                         str(folder / "body"), url)
-            same((good.returncode, good.stdout), (0, "200 1.1"))
+            same((good.returncode, good.stdout), (0, "200 2"))
             same(curl("--cacert", str(stranger.ca), url).returncode, 60)
             same(curl(url).returncode, 60)
+
+
+def both_protocols_serve_the_same_calls(folder: Path) -> None:
+    if shutil.which("curl") is None:
+        print("     skipped: no curl")
+        return
+    authority = Authority(folder, "ca")
+    with serving(folder / "tls", authority.sign("server")) as tls, Daemon(folder / "plain", "--http", "localhost:0",
+                                                                          "--metrics", "localhost:0") as plain:
+        for daemon, scheme, ways in (
+                (tls, "https", {"2": ["--http2"], "1.1": ["--http1.1"]}),
+                (plain, "http", {"2": ["--http2-prior-knowledge"], "1.1": ["--http2"]})):  # the last asks to upgrade
+            at(daemon).text("load", str(compile_digits(folder)), "--name", "digits")
+            body = json.dumps({"inputs": [{"name": "image", "shape": [1, 1, 8, 8], "datatype": "FP32",
+                                           "data": [0.5] * 64}]})
+            answers = set()
+            for version, flags in ways.items():
+                for door, path, data in (("http", "/v2/models/digits/infer", ["--data", body]), ("metrics", "/metrics", [])):
+                    done = curl("--cacert", str(authority.ca), *flags, "--write-out", "\n%{http_code} %{http_version}", *data,
+                                f"{scheme}://localhost:{port_of(daemon, door)}{path}")
+                    text, _, verdict = done.stdout.rpartition("\n")
+                    same((done.returncode, verdict), (0, f"200 {version}"))
+                    if door == "http":
+                        answers.add(text)
+            same(len(answers), 1)
+            many = curl("--cacert", str(authority.ca), *ways["2"], "--parallel", "--write-out", "\n%{http_code}\n",
+                        *[f"{scheme}://localhost:{port_of(daemon)}/v2/health/ready"] * 20)
+            same(many.stdout.split("\n").count("200"), 20)
 
 
 def protocols_are_agreed_on(folder: Path) -> None:
@@ -94,10 +122,11 @@ def protocols_are_agreed_on(folder: Path) -> None:
             with connected(port_of(daemon)) as plain, context.wrap_socket(plain, server_hostname="localhost") as client:
                 return client.selected_alpn_protocol()
 
-        same(agreed("h2", "http/1.1"), "http/1.1")
+        same(agreed("http/1.1", "h2"), "h2")
+        same(agreed("http/1.1"), "http/1.1")
         same(agreed("http/1.0"), "http/1.0")
         try:
-            raise AssertionError(agreed("h2"))
+            raise AssertionError(agreed("h3"))
         except ssl.SSLError as error:
             holds(str(error).upper().replace(" ", "_"), "NO_APPLICATION_PROTOCOL")
         for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
@@ -232,6 +261,7 @@ if __name__ == "__main__":
         sys.exit(77)
     sys.exit(prove([
         pages_metrics_and_calls_come_over_tls,
+        both_protocols_serve_the_same_calls,
         protocols_are_agreed_on,
         renegotiation_is_refused,
         expired_certificates_are_refused_on_both_sides,

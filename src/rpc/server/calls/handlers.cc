@@ -27,8 +27,13 @@ std::string_view metadata_of(const grpc::CallbackServerContext& context, const c
 }
 
 Handlers::Handlers(service::Service& service, const PeerTable& peers, service::CallThreads& threads,
-                   std::vector<service::AccessToken> tokens, std::int64_t max_answer_bytes)
-    : service_(service), peers_(peers), threads_(threads), max_answer_bytes_(max_answer_bytes) {
+                   std::vector<service::AccessToken> tokens, std::int64_t max_answer_bytes,
+                   completions::TextStarter* texts)
+    : service_(service),
+      peers_(peers),
+      threads_(threads),
+      max_answer_bytes_(max_answer_bytes),
+      texts_(texts) {
   tokens_.set(std::move(tokens));
   // Messages of Infer live in holders that keep tensors in place until the reply is written.
   SetMessageAllocatorFor_Infer(&infer_allocator_);

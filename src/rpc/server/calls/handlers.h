@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/no_memory.h"
+#include "completions/text_starter.h"
 #include "dispatch/flight_table.h"
 #include "proto/sluice/v1/runtime.grpc.pb.h"
 #include "rpc/server/calls/infer_messages.h"
@@ -26,14 +27,17 @@ std::string_view metadata_of(const grpc::CallbackServerContext& context, const c
 
 class Handlers final : public v1::Runtime::CallbackService {
  public:
-  /// All outlive the handlers.
+  /// All outlive the handlers. `texts`: null: none are made.
   Handlers(service::Service& service, const PeerTable& peers, service::CallThreads& threads,
-           std::vector<service::AccessToken> tokens, std::int64_t max_answer_bytes);
+           std::vector<service::AccessToken> tokens, std::int64_t max_answer_bytes,
+           completions::TextStarter* texts);
 
   /// From now on. None: any client may call.
   void set_tokens(std::vector<service::AccessToken> tokens) { tokens_.set(std::move(tokens)); }
   service::Service& service() { return service_; }
   service::CallThreads& threads() { return threads_; }
+  /// Null: no texts are made.
+  completions::TextStarter* texts() const { return texts_; }
   /// Limit of one answer; protobuf aborts the process above 2 GiB.
   std::int64_t max_answer_bytes() const { return max_answer_bytes_; }
   /// Flights of the unary calls, which the table outlives.
@@ -147,6 +151,7 @@ class Handlers final : public v1::Runtime::CallbackService {
   service::CallThreads& threads_;
   service::TokenTable tokens_;
   const std::int64_t max_answer_bytes_;
+  completions::TextStarter* const texts_;
   MessageAllocator<InferMessages> infer_allocator_;
   dispatch::FlightTable flights_;
   std::mutex upload_mutex_;

@@ -7,8 +7,10 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/no_memory.h"
+#include "completions/text_starter.h"
 #include "rpc/server/calls/handlers.h"
 #include "rpc/wire/error.h"
 #include "service/clients/peer.h"
@@ -21,12 +23,17 @@ std::int64_t least_answer_bytes(const terms::Signature& signature);
 /// What a message of a stream asks for.
 enum class StreamAsk : std::uint8_t { kRequest, kCancel, kNothing };
 
-/// Requests of one client, answered as they finish. A request is *held* from reading its message
-/// until sending its reply. At the limit of held requests, or of bytes of answers, the call reads
-/// at most one more message and parks it, so a client within the limits can always cancel. The
-/// bytes of an answer are charged before its request is computed, as far as they are known: those
-/// of static outputs, and the largest answer so far. So a client that does not read stops its own
-/// models.
+/// Bytes that the answers of a text take which wait to be sent.
+inline constexpr std::int64_t kTextAnswerBytes = std::int64_t{64} << 10;
+/// Answers of a text that wait to be sent. The text pauses there until they are sent.
+inline constexpr int kMostUnsentPieces = 32;
+
+/// Requests of one client, answered as they finish; those for texts have an answer for each piece.
+/// A request is *held* from reading its message until sending its reply. At the limit of held
+/// requests, or of bytes of answers, the call reads at most one more message and parks it, so a
+/// client within the limits can always cancel. The bytes of an answer are charged before its
+/// request is computed, as far as they are known: those of static outputs, and the largest answer
+/// so far. So a client that does not read stops its own models.
 ///
 ///     reading --(limit)--> parked --(an answer was sent)--> reading
 ///        |
@@ -51,12 +58,21 @@ enum class StreamAsk : std::uint8_t { kRequest, kCancel, kNothing };
 ///     Status write(const runtime::Reply&, const dispatch::ModelRef&, limit_bytes, ByteCharge&,
 ///                  Work&, Response&)
 ///     void write_error(const Status& or ErrorList&, const Request&, Response&)
+///
+/// and, if it has the struct `Texts`, what texts need:
+///
+///     bool asks_for_text(const dispatch::ModelRef&, const Request&)
+///     Result<std::string> text_body(const service::Caller&, Work&)   as GenerateCall::body
+///     bool write_piece(const std::string&, const dispatch::ModelRef&, Work&, Response&)
+///                                                 false: the piece waits for the end
+///     void write_end(const dispatch::ModelRef&, Work&, Response&)
 template <typename Protocol>
 class StreamCall final
     : public grpc::ServerBidiReactor<typename Protocol::Request, typename Protocol::Response> {
  public:
   StreamCall(Handlers& handlers, const grpc::CallbackServerContext& context)
       : service_(handlers.service()),
+        texts_(handlers.texts()),
         max_held_(service_.options().stream_requests),
         max_held_bytes_(service_.options().stream_answer_bytes),
         max_answer_bytes_(handlers.max_answer_bytes()) {
@@ -86,13 +102,20 @@ class StreamCall final
 
   void OnWriteDone(bool is_ok) override {
     Message parked;
+    std::shared_ptr<completions::StartedText> resumed;
     {
       const std::lock_guard lock(mutex_);
       is_writing_ = false;
+      const std::shared_ptr<Work> piece_of = writing_.piece_of;
       writing_ = {};
-      --num_held_;
-      std::swap(parked, parked_);
+      if (piece_of == nullptr) {
+        --num_held_;
+        std::swap(parked, parked_);
+      } else if (--piece_of->num_unsent == 0 && std::exchange(piece_of->is_paused, false)) {
+        resumed = piece_of->text;
+      }
     }
+    if (resumed != nullptr) resumed->resume();
     if (!is_ok) end(make_error(Code::kCancelled, "the client is gone"));
     if (parked != nullptr) take(std::move(parked));
     std::unique_lock lock(mutex_);
@@ -106,16 +129,37 @@ class StreamCall final
   using Request = typename Protocol::Request;
   using Response = typename Protocol::Response;
   using Message = std::shared_ptr<Request>;
+  struct Work;
   struct Answer {
     std::unique_ptr<Response> message;
     ByteCharge charge;
     std::shared_ptr<telemetry::Observation> observation = {};  ///< ends when it was sent
+    std::shared_ptr<Work> piece_of = {};  ///< others of this request follow; null: none does
+    bool is_of_text = false;
   };
   struct Work : Protocol::Work {  ///< with the request's `message`
     std::uint64_t id = 0;
     std::shared_ptr<dispatch::ModelRef> model;
     ByteCharge charge;  ///< of the answer to come
     std::shared_ptr<telemetry::Observation> observation;
+    std::shared_ptr<completions::StartedText> text;  ///< null: it asks for no text
+    int num_unsent = 0;  ///< pieces of it; guarded by mutex_, as the next
+    bool is_paused = false;
+  };
+
+  /// Brings a text to the call, which lives until its end.
+  class TextAnswers final : public completions::TextSink {
+   public:
+    TextAnswers(StreamCall& call, std::shared_ptr<Work> work)
+        : call_(call), work_(std::move(work)) {}
+    bool take(const completions::Piece& piece) override {
+      return call_.send_piece(work_, piece.text);
+    }
+    void end(const completions::Ending& ending) override { call_.end_text(*work_, ending.status); }
+
+   private:
+    StreamCall& call_;
+    const std::shared_ptr<Work> work_;
   };
 
   void read_next() {
@@ -146,12 +190,16 @@ class StreamCall final
   /// Whether to read on.
   bool take_request(Message message) {
     auto model = catch_no_memory([&] { return protocol_.find_model(service_, caller_, *message); });
-    const std::int64_t known_bytes = model.is_ok() ? least_answer_bytes((*model)->signature()) : 0;
+    const bool is_text = model.is_ok() && asks_for_text(**model, *message);
+    const std::int64_t known_bytes = is_text         ? kTextAnswerBytes
+                                     : model.is_ok() ? least_answer_bytes((*model)->signature())
+                                                     : 0;
     Result<ByteCharge> charge = ByteCharge();
     {
       const std::lock_guard lock(mutex_);
       if (!verdict_.is_ok()) return false;
-      const std::int64_t expected_bytes = std::max(known_bytes, largest_answer_bytes_);
+      const std::int64_t expected_bytes =
+          is_text ? known_bytes : std::max(known_bytes, largest_answer_bytes_);
       charge = charge_for(expected_bytes);
       // The first answer of an unknown size tells what others may take: until then one at a time.
       const bool is_known = expected_bytes > 0 || !model.is_ok();
@@ -176,7 +224,7 @@ class StreamCall final
     if (taken.is_ok()) {
       work->model = std::move(*model);
       work->charge = std::move(*charge);
-      taken = catch_no_memory([&] { return submit(work); });
+      taken = catch_no_memory([&] { return is_text ? start_text(work) : submit(work); });
     }
     if (!taken.is_ok()) {
       Answer answer = {std::make_unique<Response>(), {}, work->observation};
@@ -235,6 +283,76 @@ class StreamCall final
     return !verdict_.is_ok();
   }
 
+  // ---- texts
+
+  bool asks_for_text(const dispatch::ModelRef& model, const Request& message) const {
+    if constexpr (requires { typename Protocol::Texts; }) {
+      return texts_ != nullptr && Protocol::asks_for_text(model, message);
+    }
+    return false;
+  }
+
+  Status start_text(const std::shared_ptr<Work>& work) {
+    if constexpr (requires { typename Protocol::Texts; }) {
+      std::string body = SLUICE_TRY(protocol_.text_body(caller_, *work));
+      if (work->observation != nullptr) {
+        work->observation->set_model(work->model->name(), work->model->version());
+      }
+      work->text = std::make_shared<completions::StartedText>();
+      const std::shared_ptr<completions::StartedText> text = work->text;
+      {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(started_, [](const auto& one) { return one.expired(); });
+        started_.push_back(text);
+        if (!verdict_.is_ok()) return verdict_;  // `end` has cancelled the others
+      }
+      texts_->start_text({work->model, service::account_of(caller_.peer),
+                          service_.limits_of(caller_), std::move(body)},
+                         text, std::make_shared<TextAnswers>(*this, work));
+    }
+    return ok_status();
+  }
+
+  /// False: enough waits.
+  bool send_piece(const std::shared_ptr<Work>& work, const std::string& text) {
+    if constexpr (requires { typename Protocol::Texts; }) {
+      Answer answer = {std::make_unique<Response>(), {}, {}, work};
+      if (!Protocol::write_piece(text, *work->model, *work, *answer.message)) return true;
+      std::unique_lock lock(mutex_);
+      if (!verdict_.is_ok()) return true;  // it is being cancelled
+      answers_.push_back(std::move(answer));
+      const bool has_room = ++work->num_unsent < kMostUnsentPieces;
+      work->is_paused = !has_room;
+      go_on(lock);
+      return has_room;
+    }
+    return true;
+  }
+
+  void end_text(Work& work, const Status& status) {
+    if constexpr (requires { typename Protocol::Texts; }) {
+      Answer answer = {std::make_unique<Response>(), {}, work.observation};
+      if (status.is_ok()) {
+        Protocol::write_end(*work.model, work, *answer.message);
+      } else {
+        Protocol::write_error(telemetry::failed(work.observation, status), *work.message,
+                              *answer.message);
+      }
+      answer.charge = std::move(work.charge);
+      answer.is_of_text = true;
+      work.observation = nullptr;
+      send(std::move(answer));
+    }
+  }
+
+  std::vector<std::shared_ptr<completions::StartedText>> started() {
+    std::vector<std::shared_ptr<completions::StartedText>> texts;
+    const std::lock_guard lock(mutex_);
+    for (const auto& one : started_) texts.push_back(one.lock());
+    std::erase(texts, nullptr);
+    return texts;
+  }
+
   /// Nothing of the answer stays in `work`, which a shadow or a device may keep for longer.
   Answer answer_of(const runtime::Reply& reply, Work& work) const {
     Answer answer = {std::make_unique<Response>(), std::move(work.charge),
@@ -258,7 +376,9 @@ class StreamCall final
   void send(Answer answer) {
     std::unique_lock lock(mutex_);
     --num_unanswered_;
-    largest_answer_bytes_ = std::max(largest_answer_bytes_, answer.charge.bytes());
+    if (!answer.is_of_text) {
+      largest_answer_bytes_ = std::max(largest_answer_bytes_, answer.charge.bytes());
+    }
     answers_.push_back(std::move(answer));
     go_on(lock);
   }
@@ -272,6 +392,7 @@ class StreamCall final
       parked_ = nullptr;
     }
     flights_.cancel_all();
+    for (const auto& text : started()) text->cancel();
     std::unique_lock lock(mutex_);
     go_on(lock);
   }
@@ -296,6 +417,7 @@ class StreamCall final
   }
 
   service::Service& service_;
+  completions::TextStarter* const texts_;  ///< null: no texts are served
   Protocol protocol_;
   const std::int64_t max_held_;
   const std::int64_t max_held_bytes_;
@@ -311,6 +433,7 @@ class StreamCall final
   std::int64_t num_unanswered_ = 0;
   std::int64_t largest_answer_bytes_ = 0;
   std::shared_ptr<ByteBudget> answer_bytes_;  ///< of the stream, below the session's
+  std::vector<std::weak_ptr<completions::StartedText>> started_;
   Message parked_;
   std::deque<Answer> answers_;
   Answer writing_;

@@ -1,6 +1,7 @@
 #include "open_inference/models.h"
 #include "rpc/server/calls/infer_stream_call.h"
 #include "rpc/server/open_inference/inference_handlers.h"
+#include "rpc/server/open_inference/text_request.h"
 #include "rpc/wire/coded_message.h"
 
 namespace sluice::rpc::server {
@@ -18,6 +19,8 @@ class OpenMessages {
   struct Work {
     std::shared_ptr<Request> message;
     OpenInferCall call;
+    bool is_streamed = false;  ///< of a text
+    std::string whole;         ///< of a text that is not streamed, what has come
   };
 
   static Result<StreamAsk> ask_of(const Request& /*message*/) { return StreamAsk::kRequest; }
@@ -51,6 +54,41 @@ class OpenMessages {
                               *to.mutable_infer_response()));
     set_final(*to.mutable_infer_response());
     return ok_status();
+  }
+
+  // Of a text that is streamed each piece is an answer. The last answer is marked.
+
+  struct Texts {};
+
+  static bool asks_for_text(const dispatch::ModelRef& model, const Request& message) {
+    return server::asks_for_text(model, message);
+  }
+
+  static Result<std::string> text_body(const service::Caller& caller, Work& work) {
+    SLUICE_TRY(read_request(*work.message, work.call));
+    SLUICE_TRY(open_inference::open_regions(*caller.session, work.call.plain, work.call.owners));
+    TextBody body = SLUICE_TRY(read_text_body(*work.message, work.call.plain));
+    work.is_streamed = body.is_streamed;
+    return std::move(body.json);
+  }
+
+  static bool write_piece(const std::string& text, const dispatch::ModelRef& model, Work& work,
+                          Response& to) {
+    if (!work.is_streamed) {
+      work.whole += text;
+      return false;
+    }
+    write_text(text, /*is_final=*/false, model, *work.message, *to.mutable_infer_response());
+    return true;
+  }
+
+  static void write_end(const dispatch::ModelRef& model, const Work& work, Response& to) {
+    inference::ModelInferResponse& response = *to.mutable_infer_response();
+    if (work.is_streamed) {
+      write_text_end(model, *work.message, response);
+    } else {
+      write_text(work.whole, /*is_final=*/true, model, *work.message, response);
+    }
   }
 
   static void write_error(const terms::ErrorList& errors, const Request& message, Response& to) {
