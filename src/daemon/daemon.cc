@@ -81,13 +81,14 @@ Result<std::vector<uid_t>> users_of(const std::vector<std::string>& names) {
 
 /// Number and group of `worker_user`; nothing if workers stay who the daemon is.
 Result<std::optional<std::pair<uid_t, gid_t>>> worker_user(const Settings& settings) {
-  if (geteuid() != 0 || settings.worker_user.empty()) return std::nullopt;
+  using User = std::optional<std::pair<uid_t, gid_t>>;
+  if (geteuid() != 0 || settings.worker_user.empty()) return User();
   const passwd* user = getpwnam(settings.worker_user.c_str());
   if (user == nullptr) {
     return make_error(Code::kNotFound, "worker_user: there is no user \"{}\"",
                       settings.worker_user);
   }
-  return std::pair(user->pw_uid, user->pw_gid);
+  return User(std::pair(user->pw_uid, user->pw_gid));
 }
 
 /// Both kinds of processes start through one file. The proxy stays who the daemon is, because the
