@@ -64,6 +64,8 @@ class DriverSource {
   virtual Clock& clock() = 0;
   /// `machine` outlives the driver. `cpus`: affinity of the driver's thread; empty: no affinity.
   virtual std::unique_ptr<Driver> drive(Steppable& machine, std::vector<std::int32_t> cpus) = 0;
+  /// A driver without a thread: the machine moves only while a caller waits.
+  virtual std::unique_ptr<Driver> drive_by_callers(Steppable& machine) = 0;
 };
 
 }  // namespace sluice::runtime

@@ -18,6 +18,9 @@ class ManualDrivers final : public DriverSource {
 
   Clock& clock() override { return clock_; }
   std::unique_ptr<Driver> drive(Steppable& machine, std::vector<std::int32_t> cpus) override;
+  std::unique_ptr<Driver> drive_by_callers(Steppable& machine) override {
+    return drive(machine, {});
+  }
 
   /// Steps every group once, without waiting.
   StepResult step_all();

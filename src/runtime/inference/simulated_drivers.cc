@@ -26,9 +26,11 @@ class Advancing final : public Steppable {
 
 class SimulatedDriver final : public Driver {
  public:
+  /// `drive` makes the driver of a machine in real time.
+  template <typename Drive>
   SimulatedDriver(Steppable& machine, std::shared_ptr<backend::VirtualTime> time,
-                  ThreadDrivers& threads, std::vector<std::int32_t> cpus)
-      : machine_(machine, std::move(time)), driver_(threads.drive(machine_, std::move(cpus))) {}
+                  const Drive& drive)
+      : machine_(machine, std::move(time)), driver_(drive(machine_)) {}
 
   void notify() override { driver_->notify(); }
   void announce() override { driver_->announce(); }
@@ -45,7 +47,14 @@ class SimulatedDriver final : public Driver {
 
 std::unique_ptr<Driver> SimulatedDrivers::drive(Steppable& machine,
                                                 std::vector<std::int32_t> cpus) {
-  return std::make_unique<SimulatedDriver>(machine, time_, threads_, std::move(cpus));
+  return std::make_unique<SimulatedDriver>(machine, time_, [&](Steppable& advancing) {
+    return threads_.drive(advancing, std::move(cpus));
+  });
+}
+
+std::unique_ptr<Driver> SimulatedDrivers::drive_by_callers(Steppable& machine) {
+  return std::make_unique<SimulatedDriver>(
+      machine, time_, [&](Steppable& advancing) { return threads_.drive_by_callers(advancing); });
 }
 
 }  // namespace sluice::runtime

@@ -17,6 +17,7 @@ class SimulatedDrivers final : public DriverSource {
 
   Clock& clock() override { return threads_.clock(); }
   std::unique_ptr<Driver> drive(Steppable& machine, std::vector<std::int32_t> cpus) override;
+  std::unique_ptr<Driver> drive_by_callers(Steppable& machine) override;
 
  private:
   std::shared_ptr<backend::VirtualTime> time_;

@@ -75,5 +75,30 @@ TEST_F(ThreadDriverTest, ThreadStepsAtADeadlineThatACallerMadeEarlier) {
   }
 }
 
+/// Each of its two steps waits for the other one to begin.
+class PairOfSteps final : public Steppable {
+ public:
+  StepResult step(std::int64_t /*now_ns*/) override {
+    StepResult result;
+    result.has_moved = num_begun.fetch_add(1) < 2;
+    if (!result.has_moved) return result;
+    EXPECT_TRUE(eventually([this] { return num_begun >= 2; }));
+    ++num_ended;
+    return result;
+  }
+
+  std::atomic<int> num_begun = 0;
+  std::atomic<int> num_ended = 0;
+};
+
+TEST(ThreadDrivers, MachineWithTwoPlacesIsSteppedByTwoThreadsAtATime) {
+  ThreadDrivers drivers;
+  PairOfSteps machine;
+  const auto driver = drivers.drive(machine, {}, 2);
+  driver->notify();
+  driver->notify();
+  EXPECT_TRUE(eventually([&] { return machine.num_ended == 2; }));
+}
+
 }  // namespace
 }  // namespace sluice::runtime
