@@ -139,6 +139,7 @@ class Engine : public ModelHost {
   Status check_open() const;
   void unload(const std::shared_ptr<Model>& model, std::int64_t drain_deadline_ns);
   DeviceReport report(const terms::Device& device) const;
+  bool has_failed(const GroupScheduler& group) const;
   std::int64_t hang_deadline_ns(std::int64_t drain_deadline_ns) const;
 
   const backend::BackendRegistry& backends_;

@@ -14,11 +14,6 @@ namespace {
 
 using Items = std::vector<terms::MemoryItem>;
 
-bool has_failed(const GroupScheduler& group) {
-  const auto active = group.active();
-  return active != nullptr && active->has_failed();
-}
-
 std::int64_t busy_on(const ModelStatisticsSnapshot& requests, terms::DeviceId device) {
   const auto found = requests.core_busy_ns.find(device);
   return found == requests.core_busy_ns.end() ? 0 : found->second;
@@ -79,6 +74,18 @@ Items reserved(const std::vector<std::shared_ptr<GroupScheduler>>& groups) {
 }
 
 }  // namespace
+
+/// Whether a model lost its device: the active one of the group, or one that runs beside others.
+bool Engine::has_failed(const GroupScheduler& group) const {
+  const auto active = group.active();
+  if (active != nullptr && active->has_failed()) return true;
+  const auto models = models_.all();
+  return std::ranges::any_of(models, [&](const auto& entry) {
+    const Model& model = *entry.second;
+    return model.group().get() == &group && model.runs_beside_others() &&
+           model.scheduler()->has_failed();
+  });
+}
 
 std::int64_t Engine::overdue_ns() const {
   std::int64_t longest_ns = 0;

@@ -7,12 +7,13 @@
 namespace sluice::runtime {
 
 GroupScheduler::GroupScheduler(std::shared_ptr<const topology::CoreGroup> group,
-                               DriverSource& drivers, bool is_shared)
+                               DriverSource& drivers, GroupUse use)
     : group_(std::move(group)),
-      is_shared_(is_shared),
+      use_(use),
       created_ns_(drivers.clock().now_ns()),
       turns_(TurnOptions{}),
-      driver_(drivers.drive(*this, group_->cpus)) {}
+      driver_(use == GroupUse::kBesideOthers ? drivers.drive_by_callers(*this)
+                                             : drivers.drive(*this, group_->cpus)) {}
 
 GroupScheduler::~GroupScheduler() { driver_.reset(); }
 
@@ -35,7 +36,7 @@ class GroupScheduler::Change {
 
 Status GroupScheduler::activate(const std::shared_ptr<ModelScheduler>& model) {
   const Change change(*this);
-  if (!is_shared_) {
+  if (!is_shared()) {
     // A lost device leaves its model started; it answers with its failure and gives way.
     while (!started_.empty() && started_.front().model->has_failed()) remove(started_.front());
     if (!started_.empty()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -14,19 +15,25 @@
 
 namespace sluice::runtime {
 
-/// At most one model of a group is started; of a shared group any number, and they take turns
-/// (Turns). The *active* model is the started one, or the one whose turn it is. Safe from any
-/// thread.
+/// Whose models a scheduler steps.
+enum class GroupUse : std::uint8_t {
+  kOneModel,      ///< the group's; at most one is started
+  kTurns,         ///< the group's; any number is started, and they take turns (Turns)
+  kBesideOthers,  ///< one model, beside the group's others, on the threads that wait for it
+};
+
+/// The *active* model is the started one, or the one whose turn it is. Safe from any thread.
 ///
 /// Lock order: `step_mutex_`, then `mutex_` or the lock of a model.
 class GroupScheduler final : public Steppable {
  public:
   GroupScheduler(std::shared_ptr<const topology::CoreGroup> group, DriverSource& drivers,
-                 bool is_shared = false);
+                 GroupUse use = GroupUse::kOneModel);
   ~GroupScheduler() override;
 
   const topology::CoreGroup& group() const { return *group_; }
-  bool is_shared() const { return is_shared_; }
+  const std::shared_ptr<const topology::CoreGroup>& shared_group() const { return group_; }
+  bool is_shared() const { return use_ == GroupUse::kTurns; }
   Driver& driver() { return *driver_; }
 
   /// Starts stepping a model, in turn with others if the group is shared; else replaces an active
@@ -64,7 +71,7 @@ class GroupScheduler final : public Steppable {
   void set_active(const std::shared_ptr<ModelScheduler>& model);
 
   const std::shared_ptr<const topology::CoreGroup> group_;
-  const bool is_shared_;
+  const GroupUse use_;
   const std::int64_t created_ns_;
   GroupStatistics statistics_;
   std::atomic<int> num_changes_ = 0;  ///< threads that wait to change started_

@@ -47,7 +47,8 @@ Result<std::shared_ptr<GroupScheduler>> GroupTable::make(const terms::CoreReques
   // Without mutex_: acquire may wait for cores until a deadline.
   if (!group.is_ok()) return group_error(group.status());
   const terms::CoreGroupId id = (*group)->id;
-  auto scheduler = std::make_shared<GroupScheduler>(std::move(*group), drivers_, is_shared);
+  const GroupUse use = is_shared ? GroupUse::kTurns : GroupUse::kOneModel;
+  auto scheduler = std::make_shared<GroupScheduler>(std::move(*group), drivers_, use);
   const std::lock_guard lock(mutex_);
   schedulers_[id] = scheduler;
   return scheduler;
@@ -149,6 +150,10 @@ std::shared_ptr<GroupScheduler> GroupTable::join(const terms::CoreRequest& reque
     if (groups_.share(group->id).is_ok()) return scheduler;  // else its last model just left
   }
   return nullptr;
+}
+
+std::shared_ptr<GroupScheduler> GroupTable::make_beside(const GroupScheduler& group) {
+  return std::make_shared<GroupScheduler>(group.shared_group(), drivers_, GroupUse::kBesideOthers);
 }
 
 void GroupTable::leave(terms::CoreGroupId id) {

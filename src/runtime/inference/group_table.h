@@ -44,6 +44,8 @@ class GroupTable {
                                                        std::int32_t min_cores,
                                                        const topology::WaitPolicy& wait,
                                                        const std::stop_token& stop);
+  /// For one model that runs beside the others of the group.
+  std::shared_ptr<GroupScheduler> make_beside(const GroupScheduler& group);
   void leave(terms::CoreGroupId id);
   /// Ends all waits for cores with kFailed; later requests fail, too.
   void close() { manager_.close(); }

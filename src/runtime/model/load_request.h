@@ -41,6 +41,10 @@ struct LoadRequest : terms::LoadOptions {
   /// Eligible devices of the implicit group. The model determines their kind and the number of
   /// cores.
   terms::CoreRequest where;
+  /// Above 0, with a group: the model takes so many cores of the group and runs beside the group's
+  /// other models: started by its load, on the threads that wait for its requests. Whoever loads it
+  /// bounds how many of them run at a time.
+  std::int32_t cores_beside_others = 0;
   /// Without a group: if all eligible cores belong to other groups, the model joins a group that
   /// such a load made, and takes turns with its models. Without eligible groups `wait` decides.
   bool may_share = false;

@@ -1,6 +1,7 @@
 #include "runtime/model/loader.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/byte_budget.h"
@@ -32,6 +33,18 @@ Status check_limits(const LoadRequest& request) {
       terms::with_runtime_code(check_name(name_of(request), "model"), RuntimeCode::kInvalid));
   // Limits of what one client may ask: each slot has an arena, each waiting request its inputs.
   return terms::check(request);
+}
+
+bool runs_beside_others(const LoadRequest& request) {
+  return request.group && request.cores_beside_others > 0;
+}
+
+/// The cores of its group that a model may take.
+std::span<const terms::CoreRef> cores_for(const LoadRequest& request,
+                                          std::span<const terms::CoreRef> cores) {
+  if (!runs_beside_others(request)) return cores;
+  const auto most = static_cast<std::size_t>(request.cores_beside_others);
+  return cores.first(std::min(most, cores.size()));
 }
 
 /// Adds the footprint to the error of a group without enough memory.
@@ -208,8 +221,8 @@ Result<std::shared_ptr<Model>> Loader::load(const LoadRequest& request,
   const auto group = SLUICE_TRY(find_group(request, targets, stop));
   auto model = load_on(request, targets, std::move(package), group, stop);
   // A group made for this load has no other model to start; on a given group the caller chooses
-  // which.
-  if (model.is_ok() && !request.group) {
+  // which, unless models run beside each other.
+  if (model.is_ok() && (!request.group || runs_beside_others(request))) {
     const Status status = (*model)->start();
     if (!status.is_ok()) model = status;
   }
@@ -230,7 +243,8 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   };
   Model::Parts parts;
   parts.group = group;
-  parts.plan = SLUICE_TRY(plan_load(targets.needs, group->group().cores,
+  parts.stepper = runs_beside_others(request) ? groups_.make_beside(*group) : group;
+  parts.plan = SLUICE_TRY(plan_load(targets.needs, cores_for(request, group->group().cores),
                                     /*may_share=*/request.group.has_value() || group->is_shared()));
   exec::LoadOptions options = SLUICE_TRY(place_segments(targets, parts.plan, groups_.map()));
   options.devices = devices_;
@@ -273,7 +287,7 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   parts.scheduler =
       std::make_shared<ModelScheduler>(std::move(pipeline), std::move(scheduling), clock_);
   if (request.batching) SLUICE_TRY(parts.scheduler->join(*request.batching));
-  parts.scheduler->set_driver(std::shared_ptr<Driver>(group, &group->driver()));
+  parts.scheduler->set_driver(std::shared_ptr<Driver>(parts.stepper, &parts.stepper->driver()));
   SLUICE_TRY(report(LoadPhase::kDone));
   group->statistics().add(parts.scheduler->shared_statistics());
   return std::make_shared<Model>(std::move(parts));

@@ -31,7 +31,7 @@ Result<terms::ModelPhase> Model::check(ModelAction action) const {
 Status Model::start() {
   const std::lock_guard change(change_mutex_);
   const terms::ModelPhase next = SLUICE_TRY(check(ModelAction::kStart));
-  SLUICE_TRY(parts_.group->activate(parts_.scheduler));
+  SLUICE_TRY(parts_.stepper->activate(parts_.scheduler));
   {
     const std::lock_guard lock(mutex_);
     phase_ = next;
@@ -63,7 +63,7 @@ bool Model::drain(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns)
       terms::runtime_error(RuntimeCode::kFailed, "model \"{}\" is stopped; start it first", name));
   const bool may_drain = drain_deadline_ns > scheduler.clock().now_ns();
   // An idle model has nothing to cancel, and its driver's thread sleeps on: functions that take
-  // turns on a lane are stopped so each time.
+  // turns in a cell are stopped so each time.
   const bool is_drained = is_idle() || (may_drain && scheduler.wait(is_idle, drain_deadline_ns));
   if (!is_drained) {
     scheduler.cancel_all(fmt::format("model \"{}\": cancelled, the model is being stopped", name));
@@ -73,14 +73,14 @@ bool Model::drain(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns)
       scheduler.wait(is_idle, kNoDeadline);
     }
   }
-  parts_.group->deactivate(scheduler);
+  parts_.stepper->deactivate(scheduler);
   return !scheduler.has_failed();
 }
 
 Status Model::reset() {
   const std::lock_guard change(change_mutex_);
   const terms::ModelPhase next = SLUICE_TRY(check(ModelAction::kReset));
-  parts_.group->deactivate(*parts_.scheduler);
+  parts_.stepper->deactivate(*parts_.scheduler);
   auto pipeline = SLUICE_TRY(Pipeline::create(*parts_.placement, parts_.info.num_slots,
                                               *parts_.devices, parts_.info.name));
   parts_.scheduler->replace(std::make_unique<Pipeline>(std::move(pipeline)));

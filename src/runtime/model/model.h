@@ -26,6 +26,7 @@ class Model {
     std::shared_ptr<CachedPackage> package;
     std::shared_ptr<const exec::LoadedModel> placement;
     std::shared_ptr<GroupScheduler> group;
+    std::shared_ptr<GroupScheduler> stepper;  ///< `group`, or the model's own (kBesideOthers)
     std::shared_ptr<ModelScheduler> scheduler;
     LoadPlan plan;
     std::shared_ptr<const CachedPackage::Leases> shared_memory;  ///< constants of the package
@@ -38,6 +39,7 @@ class Model {
 
   const std::shared_ptr<ModelScheduler>& scheduler() const { return parts_.scheduler; }
   const std::shared_ptr<GroupScheduler>& group() const { return parts_.group; }
+  bool runs_beside_others() const { return parts_.stepper != parts_.group; }
   terms::ModelPhase phase() const;
   terms::ModelInfo info() const;
 
