@@ -181,15 +181,15 @@ constexpr std::array kSettings = {
         "group's own, or others: process for groups, models and functions of users other than root "
         "and the daemon's"},
     SettingInfo{"function_lanes", 0, &Settings::function_lanes,
-                "Maximum number of core groups that functions share; a group is reserved while it "
-                "has functions",
+                "Maximum number of functions that run at a time in the daemon; their cores are "
+                "reserved while there are functions",
                 1, 1 << 10},
     SettingInfo{"function_cells", 0, &Settings::function_cells,
                 "Maximum number of cells: core groups of functions with isolation process, each "
                 "with a worker",
                 1, 1 << 10},
     SettingInfo{"function_lane_cores", 0, &Settings::function_lane_cores,
-                "Cores of each of these groups", 1, 1 << 10},
+                "Cores of a function that runs, and of a cell", 1, 1 << 10},
     SettingInfo{"transfer_policy", 0, &Settings::transfer_policy,
                 "Order in which a device serves its clients' transfers: weighted, round-robin, "
                 "deadline or strict"},

@@ -81,8 +81,8 @@ struct Settings {
   std::int64_t max_run_seconds = 60;  ///< of a run whose model's load sets no limit
   std::int64_t huge_pages = 0;        ///< of 2 MiB, reserved per device
   std::string isolation = "stream";   ///< default isolation of core groups, or kIsolateOthers
-  std::int64_t function_lanes = 1;    ///< core groups that functions share
-  std::int64_t function_cells = 1;    ///< such groups in processes of their own
+  std::int64_t function_lanes = 1;    ///< functions that run at a time
+  std::int64_t function_cells = 1;    ///< core groups of functions in processes of their own
   std::int64_t function_lane_cores = 1;
   std::string transfer_policy = "weighted";  ///< of devices with memory of their own
   std::int64_t transfer_block_bytes = std::int64_t{2} << 20;

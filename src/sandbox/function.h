@@ -9,7 +9,7 @@
 #include "runtime/line/forecast.h"
 #include "runtime/model_host.h"
 #include "runtime/request/joined_rows.h"
-#include "runtime/sharing/turns.h"
+#include "runtime/sharing/shares.h"
 
 namespace sluice::sandbox {
 
@@ -27,12 +27,14 @@ struct Function {
   std::shared_ptr<const void> package_file;  ///< owns `load.package_fd`, of a function in a cell
 
   // The lane's mutex guards these.
-  runtime::Turns::Id id = {};  ///< given by the lane
+  runtime::Shares::Id id = {};  ///< given by the lane
   enum class Order : std::uint8_t { kNone, kWarm, kCool, kRemove };
   Order order = Order::kNone;  ///< for the lane's next step, which resets it
   Status order_status;
   bool is_removed = false;
-  bool is_running = false;
+  /// What a step does with it. One step at a time has a function.
+  enum class Work : std::uint8_t { kNone, kTurn, kChange };
+  Work work = Work::kNone;
   runtime::WaitingLine<std::uint64_t> line;    ///< ids of the requests that wait for a turn
   runtime::Forecast forecast;                  ///< of warm turns
   std::optional<terms::ModelHandle> model;     ///< while warm
@@ -44,7 +46,8 @@ struct Function {
   runtime::ModelStatisticsSnapshot retired;  ///< of earlier models
 };
 
-/// When a warm function is to be unloaded if no request comes; kNoDeadline while requests wait.
+/// When a warm function is to be unloaded if no request comes; kNoDeadline while requests wait or a
+/// step has it.
 /// Requires: its lane's mutex is held.
 std::int64_t cools_at_ns(const Function& function);
 

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "runtime/engine.h"
+#include "runtime/inference/group_scheduler.h"
 #include "runtime/model/request_name.h"
 #include "runtime/packages/package_cache.h"
 #include "sandbox/function_sink.h"
@@ -133,8 +134,28 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   return function;
 }
 
-/// A new lane while there are fewer of its kind than the options allow, else the one with the
-/// least expected load.
+/// With `most` places, or fewer where fewer cores are free. A function of one core of the host runs
+/// on any place of a lane. Places of several cores, of other devices and of cells are lanes of
+/// their own, where a function stays.
+Result<std::shared_ptr<Lane>> FunctionHost::make_lane(const LaneHost& host, std::int32_t most) {
+  const terms::CoreRequest one_place = {.num_cores = options_.lane_cores};
+  if (host.models != &engine_) {
+    return std::make_shared<Lane>(host, SLUICE_TRY(host.create_group(one_place)));
+  }
+  const std::int32_t num_free = std::max(engine_.num_free_cores(), 1);
+  std::int32_t count = options_.lane_cores == 1 ? std::min(most, num_free) : 1;
+  const auto reserve = [&] {
+    const terms::CoreRequest places = {.num_cores = count, .kind = std::string(terms::kCpuKind)};
+    return engine_.create_group(count > 1 ? places : one_place);
+  };
+  auto group = reserve();
+  for (; !group.is_ok() && count > 1; group = reserve()) --count;
+  const terms::CoreGroupId id = SLUICE_TRY(std::move(group));
+  return std::make_shared<Lane>(host, id, LanePlaces{count, engine_.find_group(id)->group().cpus});
+}
+
+/// A new lane while there are fewer places of its kind than the options allow, else the one with
+/// the least expected load.
 Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(const Function& function,
                                                         terms::Isolation isolation) {
   const bool is_program = function.options.program.has_value();
@@ -147,7 +168,6 @@ Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(const Function& function
   if (host.models == nullptr) {
     return runtime_error(RuntimeCode::kInvalid, "isolation: there are no cells here; leave it out");
   }
-  const std::int32_t num_lanes = is_cell ? options_.num_cells : options_.num_lanes;
   std::vector<std::shared_ptr<Lane>> lanes;
   {
     const std::lock_guard lock(lanes_mutex_);
@@ -159,15 +179,17 @@ Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(const Function& function
     std::ranges::copy_if(lanes_, std::back_inserter(lanes),
                          [&](const auto& lane) { return lane->host() == host.models; });
   }
-  if (std::ssize(lanes) < num_lanes) {
+  std::int32_t most = is_cell ? options_.num_cells : options_.num_lanes;
+  for (const auto& lane : lanes) most -= lane->num_places();
+  if (most > 0) {
     // Without lanes_mutex_: a cell's group starts a process. change_mutex_ of the caller keeps a
     // second deployment out.
-    const auto group = host.create_group({.num_cores = options_.lane_cores});
-    if (group.is_ok()) {
+    auto made = make_lane(host, most);
+    if (made.is_ok()) {
       const std::lock_guard lock(lanes_mutex_);
-      return lanes_.emplace_back(std::make_shared<Lane>(host, *group));
+      return lanes_.emplace_back(std::move(*made));
     }
-    if (lanes.empty()) return group.status().with_context("cores for functions");
+    if (lanes.empty()) return made.status().with_context("cores for functions");
   }
   return *std::ranges::min_element(lanes, {},
                                    [](const auto& lane) { return lane->expected_load(); });
@@ -187,6 +209,8 @@ Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request,
   auto function = SLUICE_TRY(open(request, options, isolation));
   const std::shared_ptr<Lane> lane = SLUICE_TRY(choose_lane(*function, isolation));
   function->load.group = lane->group();
+  // In this process the lane's turns replace those of the group.
+  if (lane->host() == &engine_) function->load.cores_beside_others = options_.lane_cores;
   // Added before it is warmed: the lane's memory and turns then count it.
   lane->add(function);
   // A deployment that cannot start is refused at once, not at its first request.

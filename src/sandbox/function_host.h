@@ -22,9 +22,11 @@ class FunctionSink;
 class Lane;
 
 struct FunctionHostOptions {
-  std::int32_t num_lanes = 1;   ///< most lanes; each is made when a function first needs it
+  /// Functions that run at a time in this process, each on `lane_cores`. Their cores are reserved
+  /// while there are functions; fewer run where fewer are free.
+  std::int32_t num_lanes = 1;
   std::int32_t num_cells = 1;   ///< most lanes whose functions run in a process of their own
-  std::int32_t lane_cores = 1;  ///< cores of a lane, reserved while it has functions
+  std::int32_t lane_cores = 1;  ///< cores of a function that runs
 };
 
 /// A model host whose models are functions. Safe from any thread. Every Status has a RuntimeCode.
@@ -90,6 +92,7 @@ class FunctionHost final : public runtime::ModelHost {
   Status open_package(Function& function, const runtime::LoadRequest& request,
                       terms::Isolation isolation);
   Result<std::shared_ptr<Lane>> choose_lane(const Function& function, terms::Isolation isolation);
+  Result<std::shared_ptr<Lane>> make_lane(const LaneHost& host, std::int32_t most);
   void drop_lane_if_empty(const std::shared_ptr<Lane>& lane);
 
   runtime::Engine& engine_;

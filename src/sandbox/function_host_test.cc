@@ -8,7 +8,10 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_testing.h"
@@ -19,6 +22,7 @@ namespace {
 
 using runtime::Reply;
 using runtime::testing::add_relu;
+using runtime::testing::add_relu_in;
 using runtime::testing::floats;
 using runtime::testing::load_of;
 using runtime::testing::request_of;
@@ -390,6 +394,118 @@ TEST_F(FunctionHostTest, ShutdownAnswersWhatWaitsAndRefusesTheRest) {
   EXPECT_FALSE(sink->submit(request).is_ok());
   EXPECT_FALSE(host_.deploy(load_of(executable_, "g"), {}).is_ok());
   EXPECT_EQ(engine_.num_free_cores(), 4);
+}
+
+/// Two places, which more functions share.
+class FunctionPlacesTest : public FunctionHostTest {
+ protected:
+  FunctionPlacesTest() {
+    for (int i = 0; i < 3; ++i) {
+      const auto load = load_of(executable_, fmt::format("f{}", i));
+      handles_.push_back(places_.deploy(load, {.keep_warm_ns = terms::kAlwaysWarm}).value());
+      sinks_.push_back(places_.sink(handles_.back()).value());
+    }
+  }
+  ~FunctionPlacesTest() override { places_.shutdown(kNoDeadline); }
+
+  /// `on_done` is a part of the turn.
+  void ask(std::size_t function, std::function<void()> on_done) {
+    runtime::Request request = request_of(1);
+    request.on_done = [on_done = std::move(on_done)](const Reply& reply) {
+      EXPECT_EQ(reply.code, RuntimeCode::kOk);
+      on_done();
+    };
+    EXPECT_TRUE(sinks_[function]->submit(request).is_ok());
+  }
+
+  FunctionHost places_{engine_, {.num_lanes = 2}};
+  std::vector<ModelHandle> handles_;
+  std::vector<std::shared_ptr<runtime::RequestSink>> sinks_;
+};
+
+TEST_F(FunctionPlacesTest, AnyTwoFunctionsRunAtTheSameTime) {
+  EXPECT_EQ(engine_.num_free_cores(), 2);
+  for (const auto& [one, other] : {std::pair(0, 1), std::pair(0, 2), std::pair(1, 2)}) {
+    std::atomic<int> num_begun = 0;
+    std::atomic<int> num_ended = 0;
+    const auto meet = [&] {
+      ++num_begun;
+      EXPECT_TRUE(eventually([&] { return num_begun == 2; }));
+      ++num_ended;
+    };
+    ask(static_cast<std::size_t>(one), meet);
+    ask(static_cast<std::size_t>(other), meet);
+    EXPECT_TRUE(eventually([&] { return num_ended == 2; }));
+  }
+}
+
+TEST_F(FunctionPlacesTest, TurnsOfOneFunctionDoNotOverlap) {
+  constexpr int kRequests = 40;
+  std::atomic<int> num_running = 0;
+  std::atomic<int> num_done = 0;
+  for (int round = 0; round < 20; ++round) {
+    num_done = 0;
+    for (int i = 0; i < kRequests; ++i) {
+      ask(1, [&] {
+        EXPECT_EQ(++num_running, 1);
+        std::this_thread::yield();
+        --num_running;
+        ++num_done;
+      });
+    }
+    EXPECT_TRUE(eventually([&] { return num_done == kRequests; }));
+  }
+}
+
+TEST_F(FunctionPlacesTest, OtherFunctionsComeAndGoDuringATurn) {
+  std::atomic<bool> may_go_on = false;
+  std::atomic<bool> is_held = false;
+  ask(0, [&] {
+    is_held = true;
+    EXPECT_TRUE(eventually([&] { return may_go_on.load(); }));
+  });
+  EXPECT_TRUE(eventually([&] { return is_held.load(); }));
+  EXPECT_TRUE(places_.stop(handles_[1], 0).is_ok());
+  EXPECT_TRUE(places_.start(handles_[1]).is_ok());
+  EXPECT_TRUE(places_.deploy(load_of(executable_, "new"), {}).is_ok());
+  EXPECT_TRUE(places_.unload(handles_[2], 0).is_ok());
+  EXPECT_EQ(places_.state(handles_[0])->phase, terms::FunctionPhase::kRunning);
+  may_go_on = true;
+  EXPECT_TRUE(
+      eventually([&] { return places_.state(handles_[0])->phase == terms::FunctionPhase::kWarm; }));
+}
+
+/// The thread that this request wakes finds the function in its turn, and may sleep before that
+/// ends.
+TEST_F(FunctionPlacesTest, RequestThatComesDuringATurnIsAnsweredAlthoughACallerRunsTheTurn) {
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int> num_answers = 0;
+    runtime::Request request = request_of(1);
+    request.will_wait = true;
+    std::atomic<bool> is_done = false;
+    request.on_done = [&](const Reply& /*reply*/) {
+      ask(0, [&] { ++num_answers; });
+      ask(1, [&] { ++num_answers; });
+      EXPECT_TRUE(eventually([&] { return num_answers == 1; }));
+      is_done = true;
+    };
+    EXPECT_TRUE(sinks_[0]->submit(request).is_ok());
+    EXPECT_TRUE(sinks_[0]->wait([&] { return is_done.load(); }, kNoDeadline));
+    EXPECT_TRUE(eventually([&] { return num_answers == 2; })) << round;
+  }
+}
+
+TEST_F(FunctionPlacesTest, FunctionsOfSeveralCoresOrMoreLanesThanCoresShareWhatThereIs) {
+  FunctionHost more(engine_, {.num_lanes = 9});
+  ASSERT_TRUE(more.deploy(load_of(executable_, "f"), {}).is_ok());
+  EXPECT_EQ(engine_.num_free_cores(), 0) << "two of nine";
+  more.shutdown(0);
+  FunctionHost wide(engine_, {.num_lanes = 9, .lane_cores = 2});
+  EXPECT_TRUE(wide.deploy(load_of(add_relu_in({2}), "two cores"), {}).is_ok());
+  EXPECT_EQ(engine_.num_free_cores(), 0);
+  EXPECT_TRUE(wide.deploy(load_of(executable_, "another"), {}).is_ok());
+  EXPECT_FALSE(places_.deploy(load_of(add_relu_in({2}), "two cores"), {}).is_ok())
+      << "a place has one core";
 }
 
 }  // namespace

@@ -26,12 +26,13 @@ Status Lane::closed() {
                 "the lane of the function is shut down");
 }
 
-Lane::Lane(LaneHost host, terms::CoreGroupId group)
+Lane::Lane(LaneHost host, terms::CoreGroupId group, LanePlaces places)
     : host_(std::move(host)),
       clock_(host_.models->clock()),
       group_(group),
+      num_places_(places.count),
       drivers_(clock_),
-      driver_(drivers_.drive(*this, {})) {}
+      driver_(drivers_.drive(*this, std::move(places.cpus), places.count)) {}
 
 Lane::~Lane() { shutdown(0); }
 
@@ -52,7 +53,7 @@ bool Lane::is_empty() const {
 
 void Lane::add(const std::shared_ptr<Function>& function) {
   const std::lock_guard lock(mutex_);
-  function->id = turns_.add(function->options.share, function->options.priority);
+  function->id = shares_.add(function->options.share, function->options.priority);
   functions_.emplace(function->id, function);
 }
 
@@ -70,9 +71,10 @@ Status Lane::ask(const std::shared_ptr<Function>& function, Function::Order orde
     // After the wait: the function may have been removed meanwhile.
     if (function->is_removed && order != Function::Order::kRemove) return removed(function->name);
     // The step, on whichever thread drives the lane, fulfils the order: loads and unloads never
-    // overlap a turn.
+    // overlap a turn of the function, which gets no other turn before.
     function->order = order;
     ++num_orders_;
+    note_waiting(*function);
     is_made = true;
   }
   wait(is_free, kNoDeadline);
@@ -106,7 +108,7 @@ terms::FunctionState Lane::state(const Function& function) const {
   terms::FunctionState state = function.state;
   state.options = function.options;
   state.num_joined = num_joined;
-  if (function.is_running) {
+  if (function.work == Function::Work::kTurn) {
     state.phase = terms::FunctionPhase::kRunning;
   } else {
     state.phase = function.model ? terms::FunctionPhase::kWarm : terms::FunctionPhase::kCold;
@@ -183,7 +185,7 @@ Status Lane::check(const Function& function, const Request& request) const {
     return runtime::queue_full(function.name, num_waiting, function.queue_limit,
                                function.forecast.retry_after_ns(num_waiting));
   }
-  const bool is_busy = num_waiting > 0 || function.is_running;
+  const bool is_busy = num_waiting > 0 || function.work == Function::Work::kTurn;
   const std::int64_t wait_ns =
       is_busy ? function.forecast.wait_ns(function.line.num_ahead(request), now_ns) : 0;
   if (!function.forecast.is_hopeless(request, wait_ns, now_ns)) return ok_status();
@@ -200,7 +202,8 @@ Result<std::uint64_t> Lane::submit(const std::shared_ptr<Function>& function, Re
     pending->id = next_id_++;
     pending->function = function;
     const std::int64_t now_ns = clock_.now_ns();
-    if (function->line.empty() && !function->is_running) function->forecast.resume(now_ns);
+    const bool is_running = function->work == Function::Work::kTurn;
+    if (function->line.empty() && !is_running) function->forecast.resume(now_ns);
     pending->request = std::move(request);
     if (pending->request.since_ns == 0) pending->request.since_ns = now_ns;
     pending->on_done = std::move(pending->request.on_done);
@@ -208,7 +211,7 @@ Result<std::uint64_t> Lane::submit(const std::shared_ptr<Function>& function, Re
     next_deadline_ns_ = std::min(next_deadline_ns_, pending->request.deadline_ns);
     pending_.emplace(pending->id, pending);
     ++function->state.num_requests;
-    turns_.set_waiting(function->id, true);
+    note_waiting(*function);
   }
   // A caller who waits drives the lane itself; waking the thread would cost a switch.
   if (!will_wait) driver_->notify();
@@ -221,8 +224,15 @@ void Lane::leave_line(Pending& pending) {
   static_cast<void>(function.line.take(pending.id));
   pending.is_waiting = false;
   if (!function.line.empty()) return;
-  turns_.set_waiting(function.id, false);
+  note_waiting(function);
   note_cooling(function);
+}
+
+/// Whether the function could have a turn. Requires: `mutex_` is held.
+void Lane::note_waiting(const Function& function) {
+  const bool is_free =
+      function.work == Function::Work::kNone && function.order == Function::Order::kNone;
+  shares_.set_waiting(function.id, is_free && !function.line.empty());
 }
 
 /// Requires: `mutex_` is held.
@@ -314,7 +324,7 @@ void Lane::shutdown(std::int64_t drain_deadline_ns) {
   tell_waiters();
   const auto is_still = [this] {
     const std::lock_guard lock(mutex_);
-    return !is_stepping_;
+    return num_stepping_ == 0;
   };
   // A step that has begun may still touch functions and their models.
   wait(is_still, kNoDeadline);

@@ -15,15 +15,26 @@
 
 namespace sluice::sandbox {
 
-/// Runs one function at a time. A step takes as many requests of the function whose turn it is as
-/// its model runs at the same time, loads the function if it is cold, makes it the active model of
-/// the group, and runs them. Functions are loaded side by side: making another one active costs
-/// microseconds. Steps run on the driver's thread, or on that of a caller who waits for a short
-/// request.
+/// Where the turns of a lane run.
+struct LanePlaces {
+  std::int32_t count = 1;               ///< turns at a time
+  std::vector<std::int32_t> cpus = {};  ///< processors of their threads; empty: any
+};
+
+/// Runs one function on each of its places, whichever has waited for its turn: no place is idle
+/// while a function that does not run has requests. A step takes as many requests of the function
+/// whose turn it is as its model runs at the same time, loads the function if it is cold, and runs
+/// them. Functions are loaded side by side. Steps run on the driver's threads, or on that of a
+/// caller who waits for a short request.
+///
+/// In a cell the functions' models are those of a group with one active model, and a turn makes
+/// its function's the active one, which costs microseconds.
 ///
 /// Invariants:
 /// - An accepted request is in `pending_` until its reply; whoever removes it answers it.
-/// - Only a step loads, starts, stops and unloads models of the group.
+/// - Only a step loads, starts, stops and unloads models of the group. `Function::work` says that
+///   it has the function; no other step touches that one.
+/// - A lane with several places has a host with one life.
 /// - `active_` holds for one life of the host. In the next one a step asks the host for the phases.
 /// - `mutex_` is not held while a callback, the host or the driver is called: the driver evaluates
 ///   conditions that take it.
@@ -32,12 +43,13 @@ namespace sluice::sandbox {
 class Lane final : public runtime::Steppable {
  public:
   /// `group` is one that `host` created; the lane destroys it in `shutdown`.
-  Lane(LaneHost host, terms::CoreGroupId group);
+  Lane(LaneHost host, terms::CoreGroupId group, LanePlaces places = {});
   ~Lane() override;
 
   terms::CoreGroupId group() const { return group_; }
   Clock& clock() const { return clock_; }
   const runtime::ModelHost* host() const { return host_.models; }
+  std::int32_t num_places() const { return num_places_; }
   /// Grows with the shares of the lane's functions, and with the bytes that their requests read.
   double expected_load() const;
   bool is_empty() const;
@@ -92,6 +104,7 @@ class Lane final : public runtime::Steppable {
   Status ask(const std::shared_ptr<Function>& function, Function::Order order);
   Status check(const Function& function, const runtime::Request& request) const;
   void leave_line(Pending& pending);
+  void note_waiting(const Function& function);
   void note_cooling(const Function& function);
   static std::string subject(const Function& function);
   static Status cancelled(const Function& function);
@@ -105,12 +118,15 @@ class Lane final : public runtime::Steppable {
   void cancel_all(const Function* function, const Status& why);
 
   // Steps (lane_step.cc).
+  void hold(Function& function, Function::Work work);
+  void release(Function& function);
   bool expire(Lock& lock);
   bool drop_late(Function& function, Lock& lock);
+  std::shared_ptr<Function> next_to_obey() const;
   bool obey(Lock& lock);
   bool cool_idle(Lock& lock);
   std::int64_t next_event_ns() const;
-  std::shared_ptr<Function> next_function();
+  std::shared_ptr<Function> next_function() const;
   bool take_turn(Lock& lock);
   Status in_some_life(const std::function<Status()>& action);
   Result<HostLife> await_host();
@@ -135,26 +151,28 @@ class Lane final : public runtime::Steppable {
   const LaneHost host_;
   Clock& clock_;
   const terms::CoreGroupId group_;
+  const std::int32_t num_places_;
 
   mutable std::mutex mutex_;      ///< guards the members up to `is_over_`
   std::condition_variable ends_;  ///< `is_over_` was set
-  runtime::Turns turns_{{.min_residency_ns = 0, .max_residency_ns = 0}};
-  std::map<runtime::Turns::Id, std::shared_ptr<Function>> functions_;
+  runtime::Shares shares_;
+  std::map<runtime::Shares::Id, std::shared_ptr<Function>> functions_;
   std::map<std::uint64_t, std::shared_ptr<Pending>> pending_;
   int num_orders_ = 0;
   std::int64_t next_deadline_ns_ = kNoDeadline;  ///< of no waiting request before
   std::int64_t next_cooling_ns_ = kNoDeadline;   ///< no function is to be unloaded before
   std::uint64_t next_id_ = 1;
   bool is_closed_ = false;
-  bool is_stepping_ = false;
+  int num_stepping_ = 0;
   bool is_over_ = false;  ///< steps do nothing any more
 
-  Function* active_ = nullptr;  ///< of the step in progress: the group's active model, in
+  // Of the step in progress, in a cell, which has one place.
+  Function* active_ = nullptr;  ///< the group's active model, in
   std::int64_t life_ = 0;       ///< this life of the host
   std::mutex shutdown_mutex_;
   bool is_shut_down_ = false;  ///< guarded by shutdown_mutex_
   runtime::ThreadDrivers drivers_;
-  std::unique_ptr<runtime::Driver> driver_;  ///< last: its thread uses the members above
+  std::unique_ptr<runtime::Driver> driver_;  ///< last: its threads use the members above
 };
 
 }  // namespace sluice::sandbox

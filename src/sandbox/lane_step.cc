@@ -1,6 +1,7 @@
 // The steps of a Lane.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "runtime/packages/package_cache.h"
 #include "sandbox/lane.h"
@@ -25,15 +26,32 @@ runtime::StepResult Lane::step(std::int64_t now_ns) {
   {
     Lock lock(mutex_);
     if (is_over_) return result;
-    is_stepping_ = true;
+    ++num_stepping_;
     result.has_moved = expire(lock) || obey(lock) || cool_idle(lock) || take_turn(lock);
     result.next_deadline_ns = next_event_ns();
-    is_stepping_ = false;
+    // Another thread may have found no work here while this one had its function, and sleep.
+    result.is_running = shares_.next() || next_to_obey() != nullptr;
+    --num_stepping_;
     is_over = is_over_;
   }
   if (result.has_moved) result.longest_stage_ns = clock_.now_ns() - now_ns;
   if (result.has_moved || is_over) tell_waiters();
   return result;
+}
+
+/// This step has the function until `release`. Requires, here and there: `mutex_` is held.
+void Lane::hold(Function& function, Function::Work work) {
+  function.work = work;
+  if (work == Function::Work::kTurn) shares_.begin_run(function.id);
+  note_waiting(function);
+}
+
+void Lane::release(Function& function) {
+  const auto work = std::exchange(function.work, Function::Work::kNone);
+  note_waiting(function);
+  // Last: a function that runs keeps what its share is behind.
+  if (work == Function::Work::kTurn) shares_.end_run(function.id);
+  note_cooling(function);
 }
 
 /// Answers waiting requests whose deadline has passed. Whether there was one.
@@ -59,14 +77,22 @@ bool Lane::expire(Lock& lock) {
   return !late.empty();
 }
 
+/// The first function with an order that no step has; null: there is none.
+std::shared_ptr<Function> Lane::next_to_obey() const {
+  if (num_orders_ == 0) return nullptr;
+  const auto it = std::ranges::find_if(functions_, [](const auto& entry) {
+    return entry.second->order != Function::Order::kNone &&
+           entry.second->work == Function::Work::kNone;
+  });
+  return it == functions_.end() ? nullptr : it->second;
+}
+
 /// Does what another thread waits for. Whether there was such an order.
 bool Lane::obey(Lock& lock) {
-  if (num_orders_ == 0) return false;
-  const auto it = std::ranges::find_if(
-      functions_, [](const auto& entry) { return entry.second->order != Function::Order::kNone; });
-  if (it == functions_.end()) return false;
-  const std::shared_ptr<Function> function = it->second;
+  const std::shared_ptr<Function> function = next_to_obey();
+  if (function == nullptr) return false;
   const Function::Order order = function->order;
+  hold(*function, Function::Work::kChange);
   lock.unlock();
   Status status = ok_status();
   if (order == Function::Order::kWarm) {
@@ -76,14 +102,14 @@ bool Lane::obey(Lock& lock) {
   }
   lock.lock();
   function->last_used_ns = clock_.now_ns();
-  note_cooling(*function);
-  if (order == Function::Order::kRemove) {
-    turns_.remove(function->id);
-    functions_.erase(function->id);
-  }
   function->order_status = status;
   function->order = Function::Order::kNone;
   --num_orders_;
+  release(*function);
+  if (order == Function::Order::kRemove) {
+    shares_.remove(function->id);
+    functions_.erase(function->id);
+  }
   return true;
 }
 
@@ -99,21 +125,21 @@ bool Lane::cool_idle(Lock& lock) {
     return false;
   }
   const std::shared_ptr<Function> function = it->second;
+  hold(*function, Function::Work::kChange);
   lock.unlock();
   unload(*function);
   lock.lock();
+  release(*function);
   return true;
 }
 
 std::int64_t Lane::next_event_ns() const { return std::min(next_cooling_ns_, next_deadline_ns_); }
 
-/// The holder of the turn, if it has requests. Shared: a removal by another thread waits for this
-/// one to obey, but the map may not change under a reference.
-std::shared_ptr<Function> Lane::next_function() {
-  turns_.update(clock_.now_ns(), /*is_occupied=*/false);
-  if (!turns_.holder()) return nullptr;
-  const std::shared_ptr<Function>& function = functions_.at(*turns_.holder());
-  return function->line.empty() ? nullptr : function;
+/// The function that gets the next turn; null: none has requests. Shared: a removal by another
+/// thread waits for this one, but the map may not change under a reference.
+std::shared_ptr<Function> Lane::next_function() const {
+  const auto next = shares_.next();
+  return next ? functions_.at(*next) : nullptr;
 }
 
 /// Answers waiting requests of the function that have too little time left. Whether there was one.
@@ -143,8 +169,8 @@ bool Lane::take_turn(Lock& lock) {
   if (next == nullptr) return false;
   Function& function = *next;
   if (drop_late(function, lock)) return true;
+  hold(function, Function::Work::kTurn);
   const Turn turn = take(function);
-  function.is_running = true;
   lock.unlock();
   const std::int64_t start_ns = clock_.now_ns();
   const Status ready = in_some_life([&] { return make_active(function); });
@@ -156,12 +182,11 @@ bool Lane::take_turn(Lock& lock) {
   }
   const std::int64_t end_ns = clock_.now_ns();
   lock.lock();
-  function.is_running = false;
   function.is_suspect = is_suspect;
   function.last_used_ns = end_ns;
-  note_cooling(function);
   function.state.busy_ns += end_ns - start_ns;
-  turns_.charge(end_ns - start_ns, 1);
+  shares_.charge(function.id, end_ns - start_ns);
+  release(function);
   return true;
 }
 
@@ -170,8 +195,10 @@ Status Lane::in_some_life(const std::function<Status()>& action) {
   Status status = ok_status();
   for (int i = 0; i < kMaxLives; ++i) {
     const HostLife life = SLUICE_TRY(await_host());
-    if (life_ != life.number) learn_phases();
-    life_ = life.number;
+    if (life_ != life.number) {
+      learn_phases();
+      life_ = life.number;
+    }
     status = action();
     const HostLife now = host_.life(group_);
     if (status.is_ok() || (now.state == HostLife::State::kServes && now.number == life.number)) {
@@ -219,10 +246,10 @@ Status Lane::make_warm(Function& function) {
   return function.model ? ok_status() : load(function);
 }
 
-/// The function's model is the active one of the group.
+/// The function's model is the active one of the group, or runs beside others.
 Status Lane::make_active(Function& function) {
   SLUICE_TRY(make_warm(function));
-  if (active_ == &function) return ok_status();
+  if (function.load.cores_beside_others > 0 || active_ == &function) return ok_status();
   if (active_ != nullptr) {
     // The turn of the active one is over: nothing is left to cancel.
     const Status stopped = host_.models->stop(*active_->model, 0);
@@ -294,18 +321,22 @@ Status Lane::check_quota(const Function& function, const terms::ModelInfo& info)
                        function.name, held, quota);
 }
 
-/// Unloads the least recently used warm function. False if there is none.
+/// Unloads the least recently used warm function that no step has. False if there is none.
 bool Lane::make_room() {
   std::shared_ptr<Function> victim;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, function] : functions_) {
-      if (!function->model || function->is_running) continue;
+      if (!function->model || function->work != Function::Work::kNone) continue;
       if (victim == nullptr || function->last_used_ns < victim->last_used_ns) victim = function;
     }
+    if (victim == nullptr) return false;
+    hold(*victim, Function::Work::kChange);
   }
-  if (victim != nullptr) unload(*victim);
-  return victim != nullptr;
+  unload(*victim);
+  const std::lock_guard lock(mutex_);
+  release(*victim);
+  return true;
 }
 
 void Lane::unload(Function& function) {
