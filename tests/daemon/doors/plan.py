@@ -66,7 +66,7 @@ def calibrated(daemon: Daemon, file: Path, model: str, *options: str) -> dict:
 
 
 def joined_rows_and_another_door_are_calibrated(folder: Path) -> None:
-    """Both in one file, from which both are planned."""
+    """One file has both models, and one plan serves them."""
     package = str(compile_digits(folder))
     file = folder / "digits.plan"
     with Daemon(folder / "d", "--http", "localhost:0") as daemon:
