@@ -111,7 +111,7 @@ class Daemon {
   service::CallThreads call_threads_{8, 256,
                                      log_};  ///< of loads over HTTP: most of them, and waiting
   std::unique_ptr<http::InferenceHandler> inference_;  ///< makes texts of gRPC's clients, too
-  std::unique_ptr<page::PageHandler> page_;  ///< null: there is none
+  std::unique_ptr<page::PageHandler> page_;            ///< null: there is none
   std::unique_ptr<HttpDoor> http_;
   std::unique_ptr<HttpDoor> metrics_;  ///< the last two, destroyed first: they read the service
   std::unique_ptr<AgentDoor> agent_;

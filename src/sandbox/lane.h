@@ -166,7 +166,7 @@ class Lane final : public runtime::Steppable {
   int num_stepping_ = 0;
   bool is_over_ = false;  ///< steps do nothing any more
 
-  // Of the step in progress, in a cell, which has one place.
+  // State of the step in progress in a cell, which has one place.
   Function* active_ = nullptr;  ///< the group's active model, in
   std::int64_t life_ = 0;       ///< this life of the host
   std::mutex shutdown_mutex_;

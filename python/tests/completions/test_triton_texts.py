@@ -40,7 +40,7 @@ class Streaming:
         return self._came.get(timeout=PATIENCE)
 
     def pieces(self, num_requests: int = 1) -> dict[str, list[str]]:
-        """Of each request, until the last answer of all."""
+        """The texts of each request, until all have their last answer."""
         texts: dict[str, list[str]] = {}
         while num_requests > 0:
             result, error = self.next()

@@ -15,7 +15,7 @@
 
 namespace sluice::runtime {
 
-/// Whose models a scheduler steps.
+/// The models that a scheduler steps.
 enum class GroupUse : std::uint8_t {
   kOneModel,      ///< the group's; at most one is started
   kTurns,         ///< the group's; any number is started, and they take turns (Turns)

@@ -32,8 +32,8 @@ class Shares {
   /// Whether the member has something to run.
   void set_waiting(Id id, bool is_waiting);
 
-  /// Of equal members the first added. A member that runs is no exception: its owner says whether
-  /// it waits.
+  /// The member to run next; the first added of equal ones. A member that runs is no exception: its
+  /// owner says whether it waits.
   std::optional<Id> next() const;
   /// The member runs, until `end_run`. Requires: it does not.
   void begin_run(Id id);

@@ -56,7 +56,7 @@ class OpenMessages {
     return ok_status();
   }
 
-  // Of a text that is streamed each piece is an answer. The last answer is marked.
+  // Each piece of a streamed text is an answer. The last answer is marked.
 
   struct Texts {};
 

@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 5> kTexts = {"text_input", "stop", "stop_
                                                     "id"};
 constexpr std::size_t kMostLiteralBytes = 32;
 constexpr int kMaxDepth = 8;
-/// Of one input: as much as a request for a text may have in all, and lists of a few words.
+/// Limits of one input: as much as a request for a text may have in all, and lists of a few words.
 constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 constexpr std::int64_t kMostElements = 4096;
 
