@@ -94,8 +94,8 @@ typedef struct sluice_operator {
  * names; ALREADY_EXISTS for an operator that the domain has already. */
 SLUICE_API sluice_code sluice_operator_register(const sluice_operator* op);
 
-/* The registered operators in the order of registration, such as for sluice_compile_request. They
- * live until the process ends. Null if the index is out of range. */
+/* The registered operators in the order of registration, without those of modules, such as for
+ * sluice_compile_request. They live until the process ends. Null if the index is out of range. */
 SLUICE_API size_t sluice_num_operators(void);
 SLUICE_API const sluice_operator* sluice_operator_at(size_t index);
 

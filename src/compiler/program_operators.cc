@@ -10,7 +10,7 @@ Status register_operators(const sluice_operator* const* operators, std::size_t n
   }
   for (std::size_t i = 0; i < num_operators; ++i) {
     if (operators[i] == nullptr) return invalid_argument("operator {} is null", i);
-    SLUICE_TRY(operators::register_operator(*operators[i], /*may_repeat=*/true)
+    SLUICE_TRY(operators::register_operator(*operators[i], operators::OperatorOrigin::kLibrary)
                    .with_context(fmt::format("operator {}", i)));
   }
   return ok_status();

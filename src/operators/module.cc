@@ -60,7 +60,8 @@ Status register_all(const sluice_operator_module& module) {
   for (std::size_t i = 0; i < module.num_operators; ++i) {
     const sluice_operator* op = module.operators[i];
     if (op == nullptr) return invalid_argument("operator {} is null", i);
-    SLUICE_TRY(register_operator(*op).with_context(fmt::format("operator {}", i)));
+    SLUICE_TRY(register_operator(*op, OperatorOrigin::kModule)
+                   .with_context(fmt::format("operator {}", i)));
   }
   return ok_status();
 }

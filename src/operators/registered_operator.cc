@@ -6,6 +6,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <vector>
 
 #include "operators/custom_backend.h"
 #include "operators/infer_types.h"
@@ -31,6 +32,7 @@ struct OperatorList {
   std::shared_mutex mutex;
   // A deque, and nothing is ever removed: kernels keep references to its elements.
   std::deque<RegisteredOperator> all;
+  std::vector<const sluice_operator*> shown;  // without those of modules
 };
 
 OperatorList& operator_list() {
@@ -124,11 +126,12 @@ Status add_schema(const sluice_operator& op) {
 
 }  // namespace
 
-Status register_operator(const sluice_operator& op, bool may_repeat) {
+Status register_operator(const sluice_operator& op, OperatorOrigin origin) {
   RegisteredOperator entry = SLUICE_TRY(read_operator(op));
   OperatorList& list = operator_list();
   const std::scoped_lock lock(list.mutex);
   const sluice_operator* known = find_in(list, entry.domain, entry.name);
+  const bool may_repeat = origin == OperatorOrigin::kLibrary;
   if (may_repeat && known != nullptr && is_same(*known, entry.op)) return ok_status();
   if (list.all.size() >= kMaxOperators) {
     return make_error(Code::kResourceExhausted, "the process has {} operators already",
@@ -141,20 +144,24 @@ Status register_operator(const sluice_operator& op, bool may_repeat) {
   kept.op.name = kept.name.c_str();
   Status added = add_schema(kept.op);
   // No other thread has seen the entry, as the lock is still held.
-  if (!added.is_ok()) list.all.pop_back();
+  if (!added.is_ok()) {
+    list.all.pop_back();
+  } else if (origin != OperatorOrigin::kModule) {
+    list.shown.push_back(&kept.op);
+  }
   return added;
 }
 
 std::size_t num_registered_operators() {
   OperatorList& list = operator_list();
   const std::shared_lock lock(list.mutex);
-  return list.all.size();
+  return list.shown.size();
 }
 
 const sluice_operator* registered_operator(std::size_t index) {
   OperatorList& list = operator_list();
   const std::shared_lock lock(list.mutex);
-  return index < list.all.size() ? &list.all[index].op : nullptr;
+  return index < list.shown.size() ? list.shown[index] : nullptr;
 }
 
 const sluice_operator* find_registered_operator(std::string_view domain, std::string_view name) {
