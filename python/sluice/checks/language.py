@@ -9,6 +9,7 @@ transformers, which hold the weights in 32 bits beside Sluice's. Prints a line p
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -45,9 +46,8 @@ class Checked:
     """What both made of the same texts."""
 
     def __init__(self, folder: str) -> None:
-        import torch
-        import transformers
-
+        torch: Any = importlib.import_module("torch")  # types are checked without both
+        transformers: Any = importlib.import_module("transformers")
         self._torch = torch
         self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         self._theirs = transformers.AutoModelForCausalLM.from_pretrained(
