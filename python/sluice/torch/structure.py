@@ -153,7 +153,7 @@ def call_by_place(names: Sequence[str], arguments: Structure, args: tuple[Any, .
     constants = arguments.unflatten([_MISSING] * len(arguments.leaves))
     values = [*args, *(kwargs.get(name, constants[i]) for i, name in enumerate(names) if i >= len(args))]
     for name, value in zip(names, values):
-        if value is _MISSING:
+        if any(leaf is _MISSING for leaf in pytree.tree_flatten(value)[0]):
             raise InvalidArgument(f'the argument "{name}" is missing')
     return tuple(values)
 
