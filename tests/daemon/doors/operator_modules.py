@@ -80,6 +80,7 @@ def daemon_runs_what_its_administrator_allows(folder: Path) -> None:
         sluice.json("load", package, "--name", "custom")
         reply = sluice.json("infer", "custom", "--input", INPUT)
         same((reply["code"], "custom" in reply["backends"]), (0, True))
+        sluice.text("unload", "custom")  # its cores are for the worker
         holds(sluice.refusal("load", package, "--name", "worker", "--isolation", "process"),
               "worker processes run no code of packages")
 

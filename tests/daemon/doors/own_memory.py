@@ -335,7 +335,7 @@ def copies_to_a_device_come_in_blocks(folder: Path) -> None:
         sluice.text("load", package)
         tensor = next(word for word in sluice.text("infer", "softmax", "--input", "x=zeros", "--put", "y").split()
                       if word.startswith("exchange:"))
-        before = len(copies.read_text())
+        before = len(copies.read_text()) if copies.exists() else 0
         for device in far:
             sluice.text("fetch", tensor, "--device", str(device))
         same(copies.read_text()[before:], 10 * "u" + 10 * "d")  # 40,000 bytes
