@@ -37,7 +37,8 @@ constexpr std::string_view kParameters = R"((
   .reg .b64 %rd<32>;
 )";
 
-/// Row %r4 and column %r8 of the result; %rd1, %rd2 and %rd3 point at the first factors and at it.
+/// Row %r4 and column %r8 of the result. %rd1 and %rd2 point at the first factors, %rd3 at the
+/// column.
 constexpr std::string_view kPlaces = R"(
   mov.u32 %r1, %ctaid.x;
   mov.u32 %r2, %ntid.x;
@@ -112,6 +113,12 @@ constexpr std::string_view kRoundToBf16 = R"(  mov.b32 %r14, %f5;
   st.global.u16 [%rd3], %h1;
 )";
 
+/// Moves %rd3 from the column to the row within it.
+std::string find_row(Element result) {
+  const char* const shift = result == Element::kF32 ? "2" : "1";
+  return std::string("  shl.b64 %rd9, %rd4, ") + shift + ";\n  add.u64 %rd3, %rd3, %rd9;\n";
+}
+
 std::string store(Element element) {
   switch (element) {
     case Element::kF32: return "  st.global.f32 [%rd3], %f5;\n";
@@ -125,6 +132,7 @@ std::string kernel(const KernelKind& kind) {
   std::string text = std::string(".visible .entry ") + kind.name;
   text += kParameters;
   text += kPlaces;
+  text += find_row(kind.result);
   text += "LOOP:\n  setp.ge.u32 %p1, %r13, %r11;\n  @%p1 bra SUM;\n";
   text += load(kind.factors, "%f2", "%rd1") + load(kind.factors, "%f3", "%rd2");
   text +=

@@ -210,6 +210,9 @@ int main() {
     is_right &= agrees(handle, {1, 0, 3, 2, 6, 2, 1, 0, kBf16, kF32});
     is_right &= agrees(handle, {0, 0, 4, 4, 0, 1, 1, 2, kF32, kF32});
   }
+  // More columns, and more products, than a grid has blocks for.
+  is_right &= agrees(handle, {0, 0, 1, 65535 * 16 + 1, 1, 1, 1, 1, kF32, kF32});
+  is_right &= agrees(handle, {0, 0, 1, 1, 1, 65535 + 1, 1, 1, kF32, kF32});
   cublasDestroy_v2(handle);
   std::printf(is_right ? "right\n" : "wrong\n");
   return is_right ? 0 : 1;
