@@ -38,11 +38,11 @@ def package(folder: Path) -> Path:
 
 
 def answer(model: Path, what: str, seed: int) -> str:
-    """What the program prints, on a machine with two GPUs."""
+    """What the program prints, on a machine with two GPUs; with its messages if it fails."""
     machine = f"devices=2,capability=9.0,seed={seed}"
-    done = subprocess.run([PROGRAM, model, what], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    done = subprocess.run([PROGRAM, model, what], text=True, capture_output=True, check=False,
                           env={**os.environ, "SLUICE_CUDA_EMULATED": machine, "LD_LIBRARY_PATH": str(model.parent)})
-    return done.stdout.strip() if done.returncode in (0, 1) else f"ended with {done.returncode}: {done.stdout}"
+    return done.stdout.strip() if done.returncode == 0 else f"ended with {done.returncode}: {done.stdout}{done.stderr}"
 
 
 def first_problem(folder: Path, what: str) -> str:
