@@ -44,10 +44,11 @@ def machine(folder: Path) -> dict[str, str]:
 
 
 def workers(sluice: Sluice) -> dict[str, dict]:
-    """What is known of the worker of each model, by the model's name."""
+    """What is known of the worker of each model, by the model's name. Models may come meanwhile, their groups before them."""
+    models = sluice.json("models")
     groups = {group["group"]: {name: group[name] for name in ("worker_process", "num_worker_restarts")}
               for group in sluice.json("groups")}
-    return {model["name"]: groups[model["group"]] for model in sluice.json("models")}
+    return {model["name"]: groups[model["group"]] for model in models}
 
 
 def a_worker_ends_with_its_gpu_and_is_replaced(folder: Path) -> None:
@@ -96,20 +97,21 @@ def said_by(sluice: Sluice, *commands: tuple[str, ...]) -> str:
 
 
 def a_fault_in_the_daemon_leaves_the_other_gpu_and_says_what_helps(folder: Path) -> None:
+    """The packages keep their kernels: the daemon reads them from its own folder, because uploads lose theirs."""
     sound, faulty = packages(folder)
     zeros, large = ("--input", "image=zeros"), ("--input", f"image={folder / 'large.json'}")
-    with Daemon(folder / "d", is_simulated=False, environment=machine(folder)) as daemon:
+    with Daemon(folder / "d", "--model-folders", str(folder), is_simulated=False, environment=machine(folder)) as daemon:
         sluice = at(daemon)
         first, second = (str(sluice.json("groups", "--create", "2", "--device", str(gpu))["group"]) for gpu in gpus(sluice))
         for package, group in ((faulty, first), (sound, second)):
-            sluice.text("load", str(package), "--group", group)
+            sluice.text("load", str(package), "--by-path", "--group", group)
             sluice.text("start", package.stem)
         expected = sluice.text("infer", "digits", *zeros)
         anew = "this process reaches the device no more, start it anew"
         holds(sluice.refusal("infer", "faulty", *large), anew)
         holds(sluice.refusal("infer", "faulty", *zeros), "out of service since its device failed")
         holds(said_by(sluice, ("reset", "faulty"), ("start", "faulty"), ("infer", "faulty", *zeros)), anew)
-        holds(said_by(sluice, ("load", str(sound), "--group", first, "--name", "late"), ("start", "late"),
+        holds(said_by(sluice, ("load", str(sound), "--by-path", "--group", first, "--name", "late"), ("start", "late"),
                       ("infer", "late", *zeros)), anew)
         same(sluice.text("infer", "digits", *zeros), expected)
 
