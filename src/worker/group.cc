@@ -170,7 +170,8 @@ void WorkerGroup::restore(WorkerLink& link) {
 Status WorkerGroup::restore(WorkerLink& link, RemoteModel& model) {
   const RemoteModel::Parts& parts = model.parts();
   model.set_worker_model(0);  // of nobody, should this fail
-  const json loaded = SLUICE_TRY(link.call(load_message(parts.load), parts.package.get(), kNever));
+  const json loaded = SLUICE_TRY(
+      link.call(load_message(parts.load, parts.keeps_code), parts.package.get(), kNever));
   const auto number =
       SLUICE_TRY(JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
   model.set_worker_model(static_cast<std::uint64_t>(number));
@@ -259,8 +260,9 @@ std::string WorkerGroup::active_model() const {
 
 std::int64_t WorkerGroup::num_switches() const { return num_switches_; }
 
-json WorkerGroup::load_message(const terms::LoadOptions& load) {
+json WorkerGroup::load_message(const terms::LoadOptions& load, bool keeps_code) {
   json message = terms::to_json(load);
+  message["keeps_code"] = keeps_code;
   message["op"] = "load";
   message["name"] = load.name.substr(0, kMaxNameBytes);
   return message;
@@ -280,10 +282,10 @@ Status WorkerGroup::ask_about(const RemoteModel& model, const char* op, std::int
 }
 
 Result<std::shared_ptr<RemoteModel>> WorkerGroup::load(
-    const terms::LoadOptions& load, int package, const std::stop_token& stop,
+    const terms::LoadOptions& load, int package, bool keeps_code, const std::stop_token& stop,
     const std::function<std::shared_ptr<RemoteModel>(const json&)>& make) {
   const std::lock_guard change(change_mutex_);
-  const json loaded = SLUICE_TRY(ask(load_message(load), package, kNever, stop));
+  const json loaded = SLUICE_TRY(ask(load_message(load, keeps_code), package, kNever, stop));
   const auto number =
       SLUICE_TRY(JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
   auto model = make(loaded);

@@ -56,10 +56,11 @@ class WorkerGroup {
   std::string active_model() const;
   std::int64_t num_switches() const;
 
-  /// Makes the worker load `package`; `make` creates the model from the worker's reply. Blocks.
-  /// Fails: the worker's error; kUnavailable without a worker.
+  /// Makes the worker load `package`, with the code of devices in it if `keeps_code`; `make`
+  /// creates the model from the worker's reply. Blocks. Fails: the worker's error; kUnavailable
+  /// without a worker.
   Result<std::shared_ptr<RemoteModel>> load(
-      const terms::LoadOptions& load, int package, const std::stop_token& stop,
+      const terms::LoadOptions& load, int package, bool keeps_code, const std::stop_token& stop,
       const std::function<std::shared_ptr<RemoteModel>(const nlohmann::json&)>& make);
   Status start(RemoteModel& model);
   Status stop(RemoteModel& model, std::int64_t drain_ns);
@@ -112,7 +113,7 @@ class WorkerGroup {
   Result<nlohmann::json> ask(nlohmann::json message, int fd, std::int64_t timeout_ns,
                              const std::stop_token& stop = {});
   Status ask_about(const RemoteModel& model, const char* op, std::int64_t drain_ns);
-  static nlohmann::json load_message(const terms::LoadOptions& load);
+  static nlohmann::json load_message(const terms::LoadOptions& load, bool keeps_code);
 
   const GroupOptions options_;
   const std::shared_ptr<LinkSlot> slot_ = std::make_shared<LinkSlot>();

@@ -55,7 +55,8 @@ class RemoteModel final : public runtime::RequestSink,
     terms::ModelInfo info;  ///< without handle and phase
     terms::Signature signature;
     std::int64_t batch_rows = 1;            ///< of a joined run
-    shm::Fd package;                        ///< for loading it again, and
+    shm::Fd package;                        ///< for loading it again,
+    bool keeps_code = false;                ///< with the code of devices that it holds, and
     terms::LoadOptions load;                ///< how
     terms::ReplyDetail where;               ///< group and cores
     std::vector<runtime::LaneCores> cores;  ///< of the group, which a request keeps busy

@@ -217,7 +217,8 @@ class Server {
 
   Result<json> load(const JsonValue& body, int fd, const std::stop_token& stop) {
     runtime::LoadRequest request(SLUICE_TRY(terms::load_options_from_json(body)));
-    request.executable = SLUICE_TRY(map_package(fd));
+    const bool keeps_code = SLUICE_TRY(SLUICE_TRY(body.field("keeps_code")).as_bool());
+    request.executable = SLUICE_TRY(map_package(fd, keeps_code));
     request.group = group_;
     if (request.seed) request.random = exec::RandomSource::create(request.seed);
     const bool is_lost_for_good = SLUICE_TRY(needs_devices_without_reset(*request.executable));

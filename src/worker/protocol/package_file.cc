@@ -14,7 +14,7 @@
 
 namespace sluice::worker {
 
-Result<std::shared_ptr<const package::Executable>> map_package(int fd) {
+Result<std::shared_ptr<const package::Executable>> map_package(int fd, bool keeps_code) {
   struct stat info = {};
   if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size <= 0) {
     return terms::runtime_error(RuntimeCode::kInvalid, "the package is no file, or an empty one");
@@ -29,6 +29,7 @@ Result<std::shared_ptr<const package::Executable>> map_package(int fd) {
   auto executable =
       package::parse_package(Bytes(owner, {static_cast<const std::byte*>(data), size}));
   if (executable.is_ok()) {
+    if (!keeps_code) executable->code.clear();
     return std::make_shared<const package::Executable>(std::move(*executable));
   }
   const bool is_version = executable.status().code() == Code::kUnimplemented;

@@ -9,9 +9,10 @@
 
 namespace sluice::worker {
 
-/// Maps all of the file, whose descriptor may be closed afterwards.
-/// Fails: kInvalid, kUnsupportedVersion; kOutOfResources.
-Result<std::shared_ptr<const package::Executable>> map_package(int fd);
+/// Maps all of the file, whose descriptor may be closed afterwards. Code of devices that the
+/// package holds is left out unless `keeps_code`. Fails: kInvalid, kUnsupportedVersion;
+/// kOutOfResources.
+Result<std::shared_ptr<const package::Executable>> map_package(int fd, bool keeps_code);
 
 /// For reading. Fails: kInvalid.
 Result<shm::Fd> open_package(const std::filesystem::path& path);

@@ -53,10 +53,10 @@ def workers(sluice: Sluice) -> dict[str, dict]:
 
 def a_worker_ends_with_its_gpu_and_is_replaced(folder: Path) -> None:
     sound, faulty = packages(folder)
-    with Daemon(folder / "d", is_simulated=False, environment=machine(folder)) as daemon:
+    with Daemon(folder / "d", "--model-folders", str(folder), is_simulated=False, environment=machine(folder)) as daemon:
         sluice = at(daemon)
         for package in (sound, faulty):
-            sluice.text("load", str(package), "--isolation", "process")
+            sluice.text("load", str(package), "--by-path", "--isolation", "process")
         before = workers(sluice)
         expected = sluice.text("infer", "faulty", "--input", "image=zeros")
         for death in range(1, 3):
@@ -70,6 +70,14 @@ def a_worker_ends_with_its_gpu_and_is_replaced(folder: Path) -> None:
             same(after["faulty"]["num_worker_restarts"], death)
         same(after["digits"], before["digits"])
         assert after["faulty"]["worker_process"] != before["faulty"]["worker_process"], after
+
+
+def code_of_an_upload_is_not_run(folder: Path) -> None:
+    """The package has PTX that the emulated GPU runs. What the daemon compiles instead, that GPU refuses."""
+    sound, _ = packages(folder)
+    with Daemon(folder / "d", is_simulated=False, environment=machine(folder)) as daemon:
+        for isolation in ("stream", "process"):
+            holds(at(daemon).refusal("load", str(sound), "--isolation", isolation), "the code is for another architecture")
 
 
 def a_fault_while_a_model_is_warmed_up_costs_its_worker_alone(folder: Path) -> None:
@@ -140,5 +148,6 @@ if __name__ == "__main__":
         print("skipped: no compiler for CUDA")
         sys.exit(77)
     sys.exit(prove([a_worker_ends_with_its_gpu_and_is_replaced, a_fault_while_a_model_is_warmed_up_costs_its_worker_alone,
+                    code_of_an_upload_is_not_run,
                     a_fault_in_the_daemon_leaves_the_other_gpu_and_says_what_helps,
                     a_process_learns_that_it_must_start_anew, a_device_without_a_reset_says_what_helps]))
