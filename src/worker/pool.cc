@@ -234,9 +234,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     return terms::runtime_error(RuntimeCode::kInvalidHandle, "group {} was destroyed", id.value());
   }
   const int package_fd = package.get();
-  // The daemon took the code out of what a client uploaded; the file, which the worker maps, has
-  // it.
-  const bool keeps_code = !executable.code.empty();
+  const bool has_code = !executable.code.empty();  // the daemon took it out of uploads
   const terms::LoadOptions load = load_of(request);
   std::optional<runtime::JoinRule> rule;
   if (load.batching) {
@@ -253,7 +251,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     // `submit` copies all inputs to the worker, so a client cannot change them during the run.
     parts.info.in_place_inputs.assign(parts.signature.inputs.size(), true);
     parts.package = std::move(package);
-    parts.keeps_code = keeps_code;
+    parts.keeps_code = has_code;
     if (rule) {
       // Clients of a padded model may send any number of rows; the worker checks and pads them.
       parts.signature = rule->signature;
@@ -267,7 +265,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     parts.link = group->slot();
     return std::make_shared<RemoteModel>(std::move(parts));
   };
-  const auto model = SLUICE_TRY(group->load(load, package_fd, keeps_code, stop, make));
+  const auto model = SLUICE_TRY(group->load(load, package_fd, has_code, stop, make));
   auto charge = charge_of(request, model->info().footprint);
   Status status = charge.status();
   if (status.is_ok() && !request.group) status = group->start(*model);
