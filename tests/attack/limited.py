@@ -242,10 +242,10 @@ def nothing_is_killed_for_its_memory(folder: Path) -> None:
 
 
 def ask(sluice: Sluice, function: str) -> int:
-    """The answers; none if the daemon refuses the client for lack of memory."""
+    """The answers; none if the daemon, or gRPC near its limit, refuses the client for lack of memory."""
     done = sluice.run("infer", function, "--input", "image=random", "--repeat", "200", "--json")
     if done.returncode != 0:
-        holds(done.stderr, "resource exhausted")
+        assert "resource exhausted" in done.stderr or "GOAWAY received" in done.stderr, done.stderr
         return 0
     figures = json.loads(done.stdout)
     same(figures["failed"], 0)
