@@ -63,6 +63,10 @@ Status check_readable(const KeptModel& model) {
 
 Status KeptModels::restore(service::Service& service) {
   if (path_.empty()) return ok_status();
+  // systemd makes the folder of the installed settings; a daemon that starts without systemd has
+  // none. Where it cannot be made, the first deployment says so.
+  std::error_code ignored;
+  std::filesystem::create_directories(path_.parent_path(), ignored);
   const auto text = read_text_file(path_, kMaxListBytes);
   if (text.is_ok()) {
     auto models = SLUICE_TRY(parse_kept_models(*text).with_context(fmt::format(

@@ -78,7 +78,7 @@ class KeptDeployments : public ::testing::Test {
 
   TempDir folder_;
   const std::string small_ = write_model(folder_, "small", {1});
-  const fs::path state_ = folder_ / "state.json";
+  fs::path state_ = folder_ / "state.json";
   const fs::path packages_ = folder_ / "state.json.packages";
 };
 
@@ -213,6 +213,15 @@ TEST_F(KeptDeployments, DeploymentThatCannotBeWrittenIsRefusedAndLeavesNothing) 
   EXPECT_EQ(num_packages(), 0U);
   fs::remove(state_);
   EXPECT_TRUE(client->load(function("by-path"), small_).is_ok());
+}
+
+TEST_F(KeptDeployments, FolderOfTheFileIsMadeAtTheStart) {
+  state_ = folder_ / "lib/sluice/state.json";
+  const auto daemon = start_again();
+  ASSERT_NE(daemon, nullptr);
+  const auto uploaded = daemon->client()->upload(named("model"), small_);
+  ASSERT_TRUE(uploaded.is_ok()) << uploaded.status().to_string();
+  EXPECT_THAT(state(), HasSubstr("\"model\""));
 }
 
 TEST_F(KeptDeployments, NobodyElseReadsTheFile) {
