@@ -245,7 +245,8 @@ def ask(sluice: Sluice, function: str) -> int:
     """The answers; none if the daemon, or gRPC near its limit, refuses the client for lack of memory."""
     done = sluice.run("infer", function, "--input", "image=random", "--repeat", "200", "--json")
     if done.returncode != 0:
-        assert "resource exhausted" in done.stderr or "GOAWAY received" in done.stderr, done.stderr
+        # gRPC closes connections, or ends them with GOAWAY, while what all of them hold is near its limit.
+        assert "resource exhausted" in done.stderr or "unavailable" in done.stderr, done.stderr
         return 0
     figures = json.loads(done.stdout)
     same(figures["failed"], 0)
