@@ -17,6 +17,8 @@ foreach(library ${parts_dir}/lib/libsluice_python.so.0 ${library_dir}/libsluice_
   get_filename_component(name ${library} NAME)
   install(FILES ${file} DESTINATION sluice/lib RENAME ${name})
 endforeach()
+# Guests need a proxy, which is a part of the daemon; auditwheel would add a library of NVIDIA's for their cuBLAS.
 install(DIRECTORY ${library_dir}/sluice/ DESTINATION sluice/lib/sluice
-        PATTERN "*_sim.so" EXCLUDE)
+        PATTERN "*_sim.so" EXCLUDE
+        PATTERN guest EXCLUDE)
 install(PROGRAMS ${parts_dir}/bin/sluice-of-wheel DESTINATION sluice/bin RENAME sluice)

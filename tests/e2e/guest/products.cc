@@ -8,6 +8,7 @@
 #include <vector>
 
 extern "C" {  // names and arguments of CUDA 13
+// NOLINTBEGIN(readability-identifier-naming)
 int cudaMalloc(void** address, std::size_t bytes);
 int cudaFree(void* address);
 int cudaMemcpy(void* to, const void* from, std::size_t bytes, int kind);
@@ -29,6 +30,7 @@ int cublasGemmStridedBatchedEx(void* handle, int turns_a, int turns_b, int m, in
                                long long stride_b, const void* beta, void* c, int type_c,
                                int leading_c, long long stride_c, int batch, int compute,
                                int algorithm);
+// NOLINTEND(readability-identifier-naming)
 }
 
 namespace {
