@@ -232,7 +232,8 @@ def nothing_is_killed_for_its_memory(folder: Path) -> None:
                         answered += ask(sluice, "lane")
                     for one in under_way:
                         one.result()
-                eventually(lambda: ask(sluice, "lane") > 0, why=daemon.said)
+                refusals: list[str] = []
+                eventually(lambda: ask(sluice, "lane", refusals) > 0, why=lambda: f"{refusals[-1:]} {daemon.said()}")
                 same((daemon.process.poll(), group.num_killed()), (None, 0))
                 print(f"     round {i + 1}: {answered} answers of the neighbour, peak {group.peak_mib()} MiB", flush=True)
             holds(sluice.text("server"), "ready")
@@ -241,12 +242,14 @@ def nothing_is_killed_for_its_memory(folder: Path) -> None:
         eventually(group.is_removed, why="processes are left in the control group")
 
 
-def ask(sluice: Sluice, function: str) -> int:
-    """The answers; none if the daemon, or gRPC near its limit, refuses the client for lack of memory."""
+def ask(sluice: Sluice, function: str, refusals: list[str] | None = None) -> int:
+    """The answers; none if the daemon, or gRPC near its limit, refuses the client for lack of memory: `refusals` has why."""
     done = sluice.run("infer", function, "--input", "image=random", "--repeat", "200", "--json")
     if done.returncode != 0:
         # gRPC closes connections, or ends them with GOAWAY, while what all of them hold is near its limit.
         assert "resource exhausted" in done.stderr or "unavailable" in done.stderr, done.stderr
+        if refusals is not None:
+            refusals.append(done.stderr.strip())
         return 0
     figures = json.loads(done.stdout)
     same(figures["failed"], 0)
