@@ -67,7 +67,7 @@ class Lane final : public runtime::Steppable {
   terms::FunctionState state(const Function& function) const;
   terms::ModelInfo info(const Function& function) const;
   runtime::ModelStatisticsSnapshot statistics(const Function& function) const;
-  /// Health of its model in the host while it is warm, and of what it answered.
+  /// The health of its model in the host while it is warm, with what it has answered.
   terms::Health health(const Function& function) const;
 
   // As RequestSink says. A request whose inputs do not fit is accepted, and its reply is kBadInput.

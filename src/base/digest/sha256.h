@@ -1,4 +1,6 @@
-// SHA-256, as FIPS 180-4 defines it: a digest that names bytes.
+// SHA-256, as FIPS 180-4 defines it: a digest that names bytes. For a file now and then: the
+// library links no OpenSSL. The daemon, which does, computes digests of requests with it
+// (service/replies), by instructions of the processor.
 #pragma once
 
 #include <cstddef>
