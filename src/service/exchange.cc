@@ -5,6 +5,7 @@
 
 #include "base/system/aligned_memory.h"
 #include "dispatch/turn.h"
+#include "runtime/engine.h"
 #include "service/region_slices.h"
 #include "service/service.h"
 
