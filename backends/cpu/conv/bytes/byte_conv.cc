@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/divide.h"
+#include "kernels/bytes/wide_bytes.h"
 
 namespace sluice::cpu {
 namespace {
@@ -81,23 +82,50 @@ void ByteConvPacking::pack(const std::int8_t* weights, void* packed) const {
 
 // ---- plan ---------------------------------------------------------------------------------------
 
-// The table ends at a multiple of 64 bytes: the strip lies behind it.
+namespace {
+
+constexpr std::int64_t kLine = 64;
+
+std::int64_t to_lines(std::int64_t bytes) { return divide_up(bytes, kLine) * kLine; }
+
+/// Input rows under so many output rows.
+std::int64_t rows_under(const ConvShape& s, std::int64_t rows) {
+  return (rows - 1) * s.stride.h + (s.kernel.h - 1) * s.dilation.h + 1;
+}
+
+}  // namespace
+
+// Parts of a worker's scratch lie behind each other: the table, the strip, and what is widened.
+// Each ends at a multiple of 64 bytes.
 std::int64_t ByteConvPlan::table_bytes() const {
   const std::int64_t rows = byte_conv_tiles(isa).pixels;
   const std::int64_t tiles = divide_up(block_pixels, rows);
-  return divide_up(tiles * packing.runs * rows * 4, 64) * 64;
+  return to_lines(tiles * packing.runs * rows * 4);
 }
 
 std::int64_t ByteConvPlan::strip_bytes() const {
   if (strip_row == 0) return 0;
-  const std::int64_t rows = divide_up(block_pixels, output.w);
-  const std::int64_t kept =
-      (rows - 1) * shape.stride.h + (shape.kernel.h - 1) * shape.dilation.h + 1;
+  const std::int64_t kept = rows_under(shape, divide_up(block_pixels, output.w));
   // The last group of a run may end behind the last pixel, where weights are zero.
-  return kept * strip_row + kByteGroup;
+  return to_lines(kept * strip_row + kByteGroup);
 }
 
-std::int64_t ByteConvPlan::scratch_bytes() const { return table_bytes() + strip_bytes(); }
+std::int64_t ByteConvPlan::wide_input_bytes() const {
+  if (!is_wide) return 0;
+  if (strip_row > 0) return strip_bytes() * 2;
+  // A block may begin and end inside a row.
+  const std::int64_t touched = std::min(divide_up(block_pixels - 1, output.w) + 1, output.h);
+  const std::int64_t kept = std::min(rows_under(shape, touched), shape.input.h);
+  return to_lines(kept * shape.input.w * packing.blocks * kBlock * 2);
+}
+
+std::int64_t ByteConvPlan::wide_panel_bytes() const {
+  return is_wide ? to_lines(packing.matrix_bytes() * 2) : 0;
+}
+
+std::int64_t ByteConvPlan::scratch_bytes() const {
+  return table_bytes() + strip_bytes() + wide_input_bytes() + wide_panel_bytes();
+}
 
 ByteConvPlan divide_byte_conv(const ConvShape& shape, Isa isa, const ByteConvBlocks& blocks) {
   ByteConvPlan plan = {.shape = shape,
@@ -118,7 +146,9 @@ ByteConvPlan divide_byte_conv(const ConvShape& shape, Isa isa, const ByteConvBlo
     plan.grain = plan.output.w;
   } else {
     plan.input_image = packing.blocks * kBlock * image;
-    const std::int64_t per_pixel = packing.blocks * kBlock * shape.stride.h * shape.stride.w;
+    const std::int64_t number = byte_conv_tiles(isa).knows_narrow ? 2 : 1;  // bytes, widened
+    const std::int64_t per_pixel =
+        packing.blocks * kBlock * number * shape.stride.h * shape.stride.w;
     most = std::min(most, blocks.input_bytes / per_pixel);
     plan.grain = byte_conv_tiles(isa).pixels;
   }
@@ -150,10 +180,12 @@ ByteConvPlan plan_byte_conv(const ConvShape& shape, ByteConvEpilogue epilogue,
     const auto* panel = static_cast<const std::int8_t*>(packed) + j * packing.panel_bytes();
     plan.narrow.push_back(knows_narrow &&
                           SLUICE_CPU_PICK(isa, is_narrow_panel)(panel, packing.matrix_bytes()));
+    plan.is_wide = plan.is_wide || (knows_narrow && !plan.narrow.back());
   }
   plan.epilogue.scales.resize(plan.starts.size());
   plan.epilogue.biases.resize(plan.starts.size());
   plan.padding.assign(static_cast<std::size_t>(packing.groups * kByteGroup), input_zero);
+  plan.wide_padding.assign(plan.padding.size(), input_zero);
   return plan;
 }
 
@@ -175,10 +207,15 @@ class ByteConvRun {
         args_(args),
         set_(byte_conv_tiles(plan.isa)),
         table_(reinterpret_cast<std::int32_t*>(scratch)),
-        strip_(reinterpret_cast<std::uint8_t*>(scratch + plan.table_bytes())) {}
+        strip_(reinterpret_cast<std::uint8_t*>(scratch + plan.table_bytes())),
+        wide_input_(reinterpret_cast<std::uint16_t*>(strip_ + plan.strip_bytes())),
+        wide_panel_(reinterpret_cast<std::int16_t*>(strip_ + plan.strip_bytes() +
+                                                    plan.wide_input_bytes())) {}
 
   void run(const PixelBlock& block, Share panels) {
+    find_rows(block);
     if (plan_.strip_row > 0) join_rows(block);
+    if (plan_.is_wide) widen_rows(block);
     const std::int64_t tiles = divide_up(block.end - block.begin, set_.pixels);
     fill_table(block, tiles);
     for (std::int64_t j = panels.begin; j < panels.end; ++j) run_panel(block, tiles, j);
@@ -194,11 +231,36 @@ class ByteConvRun {
     return pixel / plan_.output.w * plan_.shape.stride.h - plan_.shape.pad_begin.h;
   }
 
+  /// The input row behind the last one under a pixel's window.
+  std::int64_t end_row(std::int64_t pixel) const {
+    return first_row(pixel) + rows_under(plan_.shape, 1);
+  }
+
+  /// The rows of the image under the block, those in the padding left out.
+  void find_rows(const PixelBlock& block) {
+    const std::int64_t h = plan_.shape.input.h;
+    rows_.begin = std::clamp(first_row(block.begin), std::int64_t{0}, h);
+    rows_.end = std::clamp(end_row(block.end - 1), rows_.begin, h);
+  }
+
+  /// Widens the strip, or the rows of each block of channels.
+  void widen_rows(const PixelBlock& block) {
+    const auto widen = SLUICE_CPU_PICK(plan_.isa, widen_left);
+    if (plan_.strip_row > 0) return widen(strip_, plan_.strip_bytes(), wide_input_);
+    const ConvShape& s = plan_.shape;
+    const std::int64_t row = s.input.w * kBlock;
+    const std::int64_t count = (rows_.end - rows_.begin) * row;
+    const std::uint8_t* image = args_.input + block.image * plan_.input_image;
+    for (std::int64_t c = 0; c < plan_.packing.blocks; ++c) {
+      widen(image + (c * s.input.h + rows_.begin) * row, count, wide_input_ + c * count);
+    }
+  }
+
   /// Copies the rows under the block, padded, channels side by side. Requires: it begins a row.
   void join_rows(const PixelBlock& block) {
     const ConvShape& s = plan_.shape;
     const std::int64_t begin = first_row(block.begin);
-    const std::int64_t end = first_row(block.end - 1) + (s.kernel.h - 1) * s.dilation.h + 1;
+    const std::int64_t end = end_row(block.end - 1);
     const std::int64_t plane = s.input.h * s.input.w;
     const std::uint8_t* image = args_.input + block.image * plan_.input_image;
     std::uint8_t* row = strip_;
@@ -248,7 +310,8 @@ class ByteConvRun {
   }
 
   void place_in_image(std::int64_t pixel, std::int32_t* offsets) const {
-    // An image in blocks is read in place: no byte is copied, and pixels outside read `padding`.
+    // Offsets count from the first row under the block, in place or widened. Pixels outside read
+    // the padding.
     const ConvShape& s = plan_.shape;
     const std::int64_t top = first_row(pixel);
     const std::int64_t left = pixel % plan_.output.w * s.stride.w - s.pad_begin.w;
@@ -258,9 +321,30 @@ class ByteConvRun {
       for (std::int64_t j = 0; j < s.kernel.w; ++j, offsets += set_.pixels) {
         const std::int64_t x = left + j * s.dilation.w;
         const bool is_inside = is_row && x >= 0 && x < s.input.w;
-        *offsets = is_inside ? static_cast<std::int32_t>((y * s.input.w + x) * kBlock) : kPadding;
+        *offsets = is_inside
+                       ? static_cast<std::int32_t>(((y - rows_.begin) * s.input.w + x) * kBlock)
+                       : kPadding;
       }
     }
+  }
+
+  /// Where a tile reads input, padding and weights: as they are, or widened.
+  void place_factors(const PixelBlock& block, const std::int8_t* panel, bool is_wide,
+                     ByteConvTile* tile) const {
+    const std::int64_t row = plan_.shape.input.w * kBlock;
+    if (is_wide) {
+      SLUICE_CPU_PICK(plan_.isa, widen_panel)(panel, plan_.packing.matrix_bytes(), wide_panel_);
+      tile->weights = reinterpret_cast<const std::int8_t*>(wide_panel_);
+      tile->input = reinterpret_cast<const std::uint8_t*>(wide_input_);
+      tile->padding = reinterpret_cast<const std::uint8_t*>(plan_.wide_padding.data());
+      tile->block_step = (rows_.end - rows_.begin) * row;
+      return;
+    }
+    const std::int64_t first = block.image * plan_.input_image + rows_.begin * row;
+    tile->weights = panel;
+    tile->input = plan_.strip_row > 0 ? strip_ : args_.input + first;
+    tile->padding = plan_.padding.data();
+    tile->block_step = plan_.shape.input.h * row;
   }
 
   void run_panel(const PixelBlock& block, std::int64_t tiles, std::int64_t j) const {
@@ -275,14 +359,11 @@ class ByteConvRun {
         static_cast<int>(std::min<std::int64_t>(set_.blocks, channel_blocks - first_block));
     const bool is_narrow = plan_.narrow[static_cast<std::size_t>(j)];
     ByteConvTile tile;
-    tile.input = plan_.strip_row > 0 ? strip_ : args_.input + block.image * plan_.input_image;
+    place_factors(block, panel, plan_.is_wide && !is_narrow, &tile);
     tile.offset_row = set_.pixels;
-    tile.padding = plan_.padding.data();
     tile.runs = packing.runs;
     tile.blocks = packing.blocks;
-    tile.block_step = plan_.shape.input.h * plan_.shape.input.w * kBlock;
     tile.groups = packing.groups;
-    tile.weights = panel;
     tile.starts = plan_.starts.data() + channel;
     tile.scales = epilogue.scales.data() + channel;
     tile.biases = epilogue.biases.data() + channel;
@@ -312,6 +393,9 @@ class ByteConvRun {
   const ByteConvTileSet& set_;
   std::int32_t* table_;
   std::uint8_t* strip_;
+  std::uint16_t* wide_input_;
+  std::int16_t* wide_panel_;
+  Share rows_ = {};  ///< of the image, under the block
 };
 
 }  // namespace

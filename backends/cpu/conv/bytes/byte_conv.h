@@ -69,13 +69,19 @@ struct ByteConvPlan {
   Division division = Division::kByCost;
   /// -input_zero times the sums of the weights, per channel.
   std::vector<std::int32_t> starts = {};
-  std::vector<std::uint8_t> padding = {};  ///< a block of zero points
+  std::vector<std::uint8_t> padding = {};        ///< a block of zero points
+  std::vector<std::uint16_t> wide_padding = {};  ///< as many in 16 bits
   /// By panel: whether it is narrow; false where that makes no difference.
   std::vector<bool> narrow = {};
+  /// Whether a panel needs input and weights in 16 bits (kernels/bytes/wide_bytes.h). A worker
+  /// widens the rows under a block of pixels once, and a panel once per block.
+  bool is_wide = false;
 
   std::int64_t scratch_bytes() const;
   std::int64_t table_bytes() const;
   std::int64_t strip_bytes() const;
+  std::int64_t wide_input_bytes() const;
+  std::int64_t wide_panel_bytes() const;
 };
 
 /// The part of a plan that divides the work. Requires: the conditions below for the shape.

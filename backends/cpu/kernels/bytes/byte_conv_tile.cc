@@ -12,7 +12,7 @@ namespace {
 //     AVX-512  5 * 4 sums + 4 * 2 weights + 2 halves   = 30 of 32
 //     AVX2     4 * 2 sums + 2 * 2 weights + 2 halves   = 14 of 16
 //
-// Without VNNI four bytes are two vectors of 16-bit numbers, see four_bytes.h.
+// Without VNNI four bytes that are not narrow are two vectors of 16-bit numbers, see four_bytes.h.
 #if defined(__AVX512VNNI__)
 constexpr int kPixels = 6;
 #elif defined(__AVX512F__)
@@ -55,6 +55,7 @@ void conv_tile(const ByteConvTile& t) {
     SLUICE_CPU_UNROLL
     for (int i = 0; i < kCount; ++i) sums[i][v] = start;
   }
+  constexpr int kGroupBytes = kByteGroup * Products::kBytes;
   const std::int8_t* w = t.weights;
   for (std::int64_t run = 0; run < t.runs; ++run) {
     const std::uint8_t* x[kCount];
@@ -63,19 +64,19 @@ void conv_tile(const ByteConvTile& t) {
     for (int i = 0; i < kCount; ++i) {
       const std::int32_t offset = t.offsets[run * t.offset_row + i];
       // All blocks of a pixel in the padding are the same block of zero points.
-      x[i] = offset == kPadding ? t.padding : t.input + offset;
-      steps[i] = offset == kPadding ? 0 : t.block_step;
+      x[i] = offset == kPadding ? t.padding : t.input + std::int64_t{offset} * Products::kBytes;
+      steps[i] = offset == kPadding ? 0 : t.block_step * Products::kBytes;
     }
     for (std::int64_t block = 0; block < t.blocks; ++block) {
-      for (std::int64_t g = 0; g < t.groups; ++g, w += kWidth * kByteGroup) {
+      for (std::int64_t g = 0; g < t.groups; ++g, w += kWidth * kGroupBytes) {
         typename Products::Bytes weights[kUsed];
         SLUICE_CPU_UNROLL
         for (int v = 0; v < kUsed; ++v) {
-          weights[v] = Products::right(load_int(w + v * kLanes * kByteGroup));
+          weights[v] = Products::right(w + v * kLanes * kGroupBytes);
         }
         SLUICE_CPU_UNROLL
         for (int i = 0; i < kCount; ++i) {
-          const auto pixel = Products::left(broadcast_four(x[i] + g * kByteGroup));
+          const auto pixel = Products::left(x[i] + g * kGroupBytes);
           SLUICE_CPU_UNROLL
           for (int v = 0; v < kUsed; ++v) sums[i][v] = Products::add(sums[i][v], pixel, weights[v]);
         }
@@ -124,7 +125,7 @@ SLUICE_CPU_INLINE void join(const std::uint8_t* planes, std::int64_t plane, std:
 }
 
 ByteConvTileKernel find(int pixels, int blocks, bool is_narrow) {
-  return is_narrow ? find_of<NarrowBytes>(pixels, blocks) : find_of<AnyBytes>(pixels, blocks);
+  return is_narrow ? find_of<NarrowBytes>(pixels, blocks) : find_of<WideBytes>(pixels, blocks);
 }
 
 }  // namespace

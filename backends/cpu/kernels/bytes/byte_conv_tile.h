@@ -38,12 +38,12 @@ struct ByteFinish {
 /// example the blocks of 16 channels under a tap; it has `groups` groups of four bytes.
 struct ByteConvTile : ByteFinish {
   const std::uint8_t* input = nullptr;
-  const std::int32_t* offsets = nullptr;  ///< [runs][offset_row]: bytes, or kPadding
+  const std::int32_t* offsets = nullptr;  ///< [runs][offset_row]: numbers, or kPadding
   std::int64_t offset_row = 0;
   const std::uint8_t* padding = nullptr;  ///< [groups * 4] zero points
   std::int64_t runs = 0;
   std::int64_t blocks = 0;               ///< per run
-  std::int64_t block_step = 0;           ///< bytes of the input from a block to the next
+  std::int64_t block_step = 0;           ///< numbers of the input from a block to the next
   std::int64_t groups = 0;               ///< per block
   const std::int8_t* weights = nullptr;  ///< [runs][blocks][groups][width][4]
   const std::int32_t* starts = nullptr;  ///< [width], as are the next two
@@ -62,7 +62,8 @@ struct ByteConvTileSet {
   /// Requires: 1 <= pixels, blocks <= the limits above. The weights are a narrow panel
   /// (kernels/bytes/byte_product.h) if `is_narrow`.
   ByteConvTileKernel (*find)(int pixels, int blocks, bool is_narrow) = nullptr;
-  /// Whether kernels of narrow panels are others.
+  /// Whether kernels of narrow panels are others. Then those of other panels read input, padding
+  /// and weights in the form of kernels/bytes/wide_bytes.h.
   bool knows_narrow = false;
 };
 

@@ -46,11 +46,11 @@ void byte_tile(const ByteTile& t) {
     for (int v = 0; v < kUsed; ++v) {
       const std::int8_t* at = b + v * kLanes * kByteGroup;
       if constexpr (kCount <= kStreamRows) prefetch(at + ahead);
-      columns[v] = Products::right(load_int(at));
+      columns[v] = Products::right(at);
     }
     SLUICE_CPU_UNROLL
     for (int i = 0; i < kCount; ++i) {
-      const auto row = Products::left(broadcast_four(a + i * t.a_row));
+      const auto row = Products::left(a + i * t.a_row);
       SLUICE_CPU_UNROLL
       for (int v = 0; v < kUsed; ++v) sums[i][v] = Products::add(sums[i][v], row, columns[v]);
     }

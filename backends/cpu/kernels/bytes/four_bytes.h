@@ -71,42 +71,6 @@ SLUICE_CPU_INLINE VecI multiply_add(VecI sum, Four a, Four b) {
 
 #endif
 
-/// Any bytes by any.
-struct AnyBytes {
-  using Bytes = Four;
-  __attribute__((always_inline)) static Four left(VecI x) { return unsigned_bytes(x); }
-  __attribute__((always_inline)) static Four right(VecI x) { return signed_bytes(x); }
-  __attribute__((always_inline)) static VecI add(VecI sum, const Four& a, const Four& b) {
-    return multiply_add(sum, a, b);
-  }
-};
-
-#if defined(__AVX2__) && !defined(__AVX512VNNI__)
-
-/// Bytes by narrow ones (kMostOfNarrowPair): a pair of products fits 16 bits, so one instruction
-/// multiplies all bytes as they are, and another one adds two pairs.
-struct NarrowBytes {
-  using Bytes = VecI;
-  __attribute__((always_inline)) static VecI left(VecI x) { return x; }
-  __attribute__((always_inline)) static VecI right(VecI x) { return x; }
-  __attribute__((always_inline)) static VecI add(VecI sum, VecI a, VecI b) {
-#if defined(__AVX512F__)
-    const VecI pairs = (VecI)_mm512_maddubs_epi16((__m512i)a, (__m512i)b);
-#else
-    const VecI pairs = (VecI)_mm256_maddubs_epi16((__m256i)a, (__m256i)b);
-#endif
-    return sum + products(pairs, broadcast_int(0x00010001));
-  }
-};
-inline constexpr bool kNarrowIsFaster = true;
-
-#else
-
-using NarrowBytes = AnyBytes;
-inline constexpr bool kNarrowIsFaster = false;
-
-#endif
-
 SLUICE_CPU_INLINE VecI load_int(const void* p) {
   VecI v;
   __builtin_memcpy(&v, p, sizeof v);
@@ -128,5 +92,68 @@ SLUICE_CPU_INLINE VecI broadcast_four(const std::uint8_t* bytes) {
   return broadcast_int(four);
 #endif
 }
+
+// How a kernel reads and multiplies groups of four: `left` spreads one group over all lanes,
+// `right` loads a group of each of kLanes columns. `kBytes` is the size of a number in memory.
+
+/// Any bytes by any.
+struct AnyBytes {
+  using Bytes = Four;
+  static constexpr int kBytes = 1;
+  __attribute__((always_inline)) static Four left(const std::uint8_t* p) {
+    return unsigned_bytes(broadcast_four(p));
+  }
+  __attribute__((always_inline)) static Four right(const std::int8_t* p) {
+    return signed_bytes(load_int(p));
+  }
+  __attribute__((always_inline)) static VecI add(VecI sum, const Four& a, const Four& b) {
+    return multiply_add(sum, a, b);
+  }
+};
+
+#if defined(__AVX2__) && !defined(__AVX512VNNI__)
+
+/// Bytes by narrow ones (kMostOfNarrowPair): a pair of products fits 16 bits, so one instruction
+/// multiplies all bytes as they are, and another one adds two pairs.
+struct NarrowBytes {
+  using Bytes = VecI;
+  static constexpr int kBytes = 1;
+  __attribute__((always_inline)) static VecI left(const std::uint8_t* p) {
+    return broadcast_four(p);
+  }
+  __attribute__((always_inline)) static VecI right(const std::int8_t* p) { return load_int(p); }
+  __attribute__((always_inline)) static VecI add(VecI sum, VecI a, VecI b) {
+#if defined(__AVX512F__)
+    const VecI pairs = (VecI)_mm512_maddubs_epi16((__m512i)a, (__m512i)b);
+#else
+    const VecI pairs = (VecI)_mm256_maddubs_epi16((__m256i)a, (__m256i)b);
+#endif
+    return sum + products(pairs, broadcast_int(0x00010001));
+  }
+};
+
+/// Any bytes by any, both widened before (kernels/bytes/wide_bytes.h).
+struct WideBytes {
+  using Bytes = Four;
+  static constexpr int kBytes = 2;
+  __attribute__((always_inline)) static Four left(const std::uint8_t* p) {
+    return {broadcast_four(p), broadcast_four(p + 4)};
+  }
+  __attribute__((always_inline)) static Four right(const std::int8_t* p) {
+    return {load_int(p), load_int(p + sizeof(VecI))};
+  }
+  __attribute__((always_inline)) static VecI add(VecI sum, const Four& a, const Four& b) {
+    return multiply_add(sum, a, b);
+  }
+};
+inline constexpr bool kNarrowIsFaster = true;
+
+#else
+
+using NarrowBytes = AnyBytes;
+using WideBytes = AnyBytes;
+inline constexpr bool kNarrowIsFaster = false;
+
+#endif
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA
