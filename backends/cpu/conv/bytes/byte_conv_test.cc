@@ -175,12 +175,8 @@ Output run(const Case& c, Isa isa, int workers, bool writes_bytes) {
 }
 
 /// Every instruction set and 1 to 3 workers give what arithmetic on numbers gives.
-/// A `largest` above 0 cuts the weights to that magnitude.
-void expect_right(const ConvShape& shape, Residual kind = Residual::kNone, int largest = 0) {
-  Case c(shape, kind);
-  for (std::int8_t& w : c.w) {
-    if (largest > 0) w = static_cast<std::int8_t>(w % (largest + 1));
-  }
+void expect_right(const Case& c) {
+  const ConvShape& shape = c.shape;
   const Extent out = shape.output();
   const std::int64_t pixels = out.h * out.w;
   for (const Isa isa : isas_to_test()) {
@@ -201,6 +197,15 @@ void expect_right(const ConvShape& shape, Residual kind = Residual::kNone, int l
       }
     }
   }
+}
+
+/// A `largest` above 0 cuts the weights to that magnitude.
+void expect_right(const ConvShape& shape, Residual kind = Residual::kNone, int largest = 0) {
+  Case c(shape, kind);
+  for (std::int8_t& w : c.w) {
+    if (largest > 0) w = static_cast<std::int8_t>(w % (largest + 1));
+  }
+  expect_right(c);
 }
 
 ConvShape shape_of(std::int64_t in, std::int64_t out, Extent input, Extent kernel) {
@@ -269,6 +274,31 @@ TEST(ByteConv, NarrowWeightsAreRight) {
   ConvShape planes = padded(shape_of(3, 20, {13, 11}, {5, 3}), {2, 2});
   planes.in_layout = Layout::kPlanes;
   expect_right(planes, Residual::kNone, 64);
+}
+
+TEST(ByteConv, NarrowPanelsBesideOthersAreRight) {
+  ConvShape planes = padded(shape_of(3, 150, {13, 11}, {5, 3}), {2, 2});
+  planes.in_layout = Layout::kPlanes;
+  for (const ConvShape& shape : {padded(shape_of(20, 150, {16, 70}, {3, 3})), planes}) {
+    Case c(shape, Residual::kNone);
+    // Panels have 16 or 64 channels: the first and the last one are narrow.
+    for (std::int64_t m = 0; m < shape.out_channels; ++m) {
+      for (std::int64_t i = 0; i < c.depth && (m < 64 || m >= 128); ++i) {
+        c.w[static_cast<std::size_t>(m * c.depth + i)] %= 65;
+      }
+    }
+    expect_right(c);
+  }
+}
+
+TEST(ByteConv, LargestProductsDoNotSaturate) {
+  for (const int weight : {-128, 127}) {
+    Case c(padded(shape_of(36, 20, {7, 6}, {3, 3})), Residual::kNone);
+    std::fill(c.x.begin(), c.x.end(), std::uint8_t{255});
+    std::fill(c.w.begin(), c.w.end(), static_cast<std::int8_t>(weight));
+    for (float& scale : c.scales) scale /= 1000;
+    expect_right(c);
+  }
 }
 
 TEST(ByteConv, FewPlanesAreJoined) {
