@@ -62,10 +62,12 @@ struct Sum<std::uint64_t> {
 
 #endif
 
-template <typename T, int kRows>
+template <typename T>
+inline constexpr int kLanesOfNumbers = SLUICE_CPU_VECTOR_BYTES / static_cast<int>(sizeof(T));
+
+template <typename T, int kRows, int kVectors>
 void multiply(const NumberTile<T>& t, std::int64_t row, std::int64_t column) {
-  constexpr int kVectors = Sum<T>::kVectors;
-  constexpr int kLanesOf = SLUICE_CPU_VECTOR_BYTES / static_cast<int>(sizeof(T));
+  constexpr int kLanesOf = kLanesOfNumbers<T>;
   constexpr int kColumns = kVectors * kLanesOf;
   Sum<T> sums[kRows][kVectors] = {};
   const T* a = t.a + row * t.a_row;
@@ -112,17 +114,28 @@ void multiply(const NumberTile<T>& t, std::int64_t row, std::int64_t column) {
   }
 }
 
+template <typename T, int kVectors>
+void multiply_columns(const NumberTile<T>& tile, std::int64_t column) {
+  constexpr int kRows = Sum<T>::kRows;
+  std::int64_t row = 0;
+  for (; row + kRows <= tile.rows; row += kRows) multiply<T, kRows, kVectors>(tile, row, column);
+  for (; row + 2 <= tile.rows; row += 2) multiply<T, 2, kVectors>(tile, row, column);
+  if (row < tile.rows) multiply<T, 1, kVectors>(tile, row, column);
+}
+
 }  // namespace
 
 template <typename T>
 void multiply_numbers(const NumberTile<T>& tile) {
-  constexpr int kRows = Sum<T>::kRows;
-  constexpr int kColumns = Sum<T>::kVectors * SLUICE_CPU_VECTOR_BYTES / static_cast<int>(sizeof(T));
+  constexpr int kVectors = Sum<T>::kVectors;
+  constexpr int kColumns = kVectors * kLanesOfNumbers<T>;
   for (std::int64_t column = 0; column < tile.columns; column += kColumns) {
-    std::int64_t row = 0;
-    for (; row + kRows <= tile.rows; row += kRows) multiply<T, kRows>(tile, row, column);
-    for (; row + 2 <= tile.rows; row += 2) multiply<T, 2>(tile, row, column);
-    if (row < tile.rows) multiply<T, 1>(tile, row, column);
+    // Columns that one vector holds take one.
+    if (kVectors > 1 && tile.columns - column <= kLanesOfNumbers<T>) {
+      multiply_columns<T, 1>(tile, column);
+    } else {
+      multiply_columns<T, kVectors>(tile, column);
+    }
   }
 }
 
