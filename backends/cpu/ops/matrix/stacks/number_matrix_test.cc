@@ -50,6 +50,10 @@ TEST(CpuDoubleMatMul, AgreesForStacksAndVectors) {
   expect_product({5}, {5}, {});
 }
 
+TEST(CpuDoubleMatMul, AgreesForEveryRestOfAPanel) {
+  for (std::int64_t n = 1; n <= 18; ++n) expect_product({9, 7}, {7, n}, {9, n});
+}
+
 TEST(CpuDoubleMatMul, SpreadsNanInItsRow) {
   expect_agreement(
       [](TestOp& op) {
@@ -115,6 +119,13 @@ TEST(CpuIntegerMatMul, WrapsInEveryTypeAndShape) {
     expect_integer_product<std::int32_t>(plugin::kU32, a, b, y);
     expect_integer_product<std::int64_t>(plugin::kI64, a, b, y);
     expect_integer_product<std::int64_t>(plugin::kU64, a, b, y);
+  }
+}
+
+TEST(CpuIntegerMatMul, WrapsInEveryRestOfAPanel) {
+  for (std::int64_t n = 1; n <= 34; ++n) {
+    expect_integer_product<std::int32_t>(plugin::kI32, {9, 7}, {7, n}, {9, n});
+    expect_integer_product<std::int64_t>(plugin::kI64, {9, 7}, {7, n}, {9, n});
   }
 }
 
