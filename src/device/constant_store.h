@@ -35,9 +35,18 @@ class ConstantStore {
   /// The device's copy of these bytes of the host; null if it has none.
   std::shared_ptr<const void> find(const void* data, std::int64_t size_bytes) const;
 
+  /// Memory for bytes that a run writes on the device. Fails: kResourceExhausted, as `bring`.
+  Result<PooledMemory> reserve(std::int64_t size_bytes);
+  /// From now on `memory`, which a run has written, is the device's copy of `bytes`, as if it had
+  /// been brought. The host's memory need not hold the bytes yet.
+  /// Requires: `memory` is of `reserve` for their size, and the device has no copy of them.
+  Result<std::shared_ptr<const void>> adopt(const Bytes& bytes, PooledMemory memory);
+
   /// Reads the device's copy of `bytes` into memory of the host; none if the device has no copy.
   /// Fails: what copying reports.
   Result<std::optional<Bytes>> read_back(const Bytes& bytes) const;
+  /// The same into `target`, which has their size. False if the device has no copy.
+  Result<bool> read_back(const Bytes& bytes, void* target) const;
 
   /// Number of constants in use.
   std::size_t num_living() const { return copies_.num_living(); }

@@ -41,7 +41,8 @@ std::optional<int> DeviceServiceTable::find_linked(const Bytes& bytes,
 }
 
 Result<BroughtBytes> DeviceServiceTable::bring(
-    const Bytes& bytes, const std::shared_ptr<const backend::Backend>& backend, int device) {
+    const Bytes& bytes, const std::shared_ptr<const backend::Backend>& backend, int device,
+    const std::function<Status()>& fetch) {
   const auto services = SLUICE_TRY(of(backend, device));
   if (services == nullptr) {
     return make_error(Code::kFailedPrecondition,
@@ -58,6 +59,7 @@ Result<BroughtBytes> DeviceServiceTable::bring(
   const bool is_there = services->constants.find(bytes.data(), size_bytes) != nullptr;
   brought.from = is_there ? std::optional(device) : find_linked(bytes, *backend, device);
   const auto linked = brought.from && !is_there ? find(backend->name(), *brought.from) : nullptr;
+  if (!brought.from && fetch) SLUICE_TRY(fetch());
   held->copy = SLUICE_TRY(
       services->constants.bring(bytes, {}, linked == nullptr ? nullptr : &linked->constants));
   brought.copy = std::shared_ptr<const void>(held, held->copy.get());

@@ -1,6 +1,7 @@
 // Services that all users of a device share: memory, copies and constants.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -63,11 +64,13 @@ class DeviceServiceTable {
   std::shared_ptr<DeviceServices> find(const std::string& backend, int device) const;
 
   /// Copies bytes that nobody changes to a device of own memory. They come from a device that a
-  /// link of the backend joins to it, if one has them, else from the host. Blocks.
+  /// link of the backend joins to it, if one has them, else from the host, which gets them by
+  /// `fetch` first, if that is given. Blocks.
   /// Requires: as `of`. Fails: kFailedPrecondition for a device that works on the host's memory; as
-  /// ConstantStore::bring.
+  /// ConstantStore::bring and `fetch`.
   Result<BroughtBytes> bring(const Bytes& bytes,
-                             const std::shared_ptr<const backend::Backend>& backend, int device);
+                             const std::shared_ptr<const backend::Backend>& backend, int device,
+                             const std::function<Status()>& fetch = {});
 
   /// From now on until the result goes, something of this name may have memory and streams of the
   /// devices. Several may have one name.

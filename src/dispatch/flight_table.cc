@@ -107,6 +107,7 @@ void FlightTable::observe(Flight& flight, runtime::Request& request) {
   request.wants_detail = true;
   flight.observation_->set_model(flight.model_->name(), flight.model_->version());
   flight.observation_->submitted(bytes_in, flight.model_->clock().now_ns());
+  if (!flight.observation_->keeps_inputs() || !request.fetch_inputs().is_ok()) return;
   flight.observation_->keep_inputs(flight.model_->signature(), request.inputs, request.priority);
 }
 

@@ -10,6 +10,9 @@ namespace sluice::dispatch {
 ShadowCopy::ShadowCopy(const std::shared_ptr<ModelRef>& model, const runtime::Request& request) {
   auto shadow = model->shadow();
   if (shadow == nullptr || request.memory_owner == nullptr || !request.outputs.empty()) return;
+  // The bytes of inputs may lie on the model's device alone.
+  const bool is_left = !request.left_inputs.empty();
+  if (is_left && shadow->sink().left_on() != model->sink().left_on()) return;
   if (!shadow->take_copy()) return;
   const Status copied = catch_no_memory([&] {
     // Whatever ends the request gives the place back: an answer, a refusal, or a lack of memory.
@@ -19,6 +22,7 @@ ShadowCopy::ShadowCopy(const std::shared_ptr<ModelRef>& model, const runtime::Re
       place = nullptr;
     };
     request_.inputs = request.inputs;
+    request_.left_inputs = request.left_inputs;
     request_.memory_owner =
         std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<ModelRef>>>(
             request.memory_owner, model);

@@ -166,7 +166,8 @@ Status Engine::reset_device(terms::DeviceId device) {
       .with_context(topology::describe(*found));
 }
 
-Result<BroughtTensor> Engine::bring(const Bytes& bytes, terms::DeviceId device) {
+Result<BroughtTensor> Engine::bring(const Bytes& bytes, terms::DeviceId device,
+                                    const std::function<Status()>& fetch) {
   const terms::Device* found = topology::find_device(options_.devices, device);
   if (found == nullptr) {
     return terms::runtime_error(RuntimeCode::kInvalid, "there is no device {}", device.value());
@@ -177,7 +178,7 @@ Result<BroughtTensor> Engine::bring(const Bytes& bytes, terms::DeviceId device) 
                                 topology::describe(*found));
   }
   const auto backend = SLUICE_TRY(backends_.find(found->backend));
-  const auto brought = loader_->devices().bring(bytes, backend, found->backend_index);
+  const auto brought = loader_->devices().bring(bytes, backend, found->backend_index, fetch);
   if (!brought.is_ok()) {
     const Code code = brought.status().code();
     const RuntimeCode meaning = code == Code::kFailedPrecondition  ? RuntimeCode::kInvalid

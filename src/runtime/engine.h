@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <shared_mutex>
@@ -110,10 +111,12 @@ class Engine : public ModelHost {
   /// Reports of every device, in the order of the map.
   std::vector<DeviceReport> report_devices() const;
   /// A copy of bytes that nobody changes on a device of own memory, where later requests that take
-  /// them as an input read it. Blocks.
+  /// them as an input read it. `fetch`: of LeftBytes; empty: the bytes are in the host's memory.
+  /// Blocks.
   /// Fails: kInvalid for no such device, or one without memory of its own; kOutOfResources;
   ///        kDeviceError.
-  Result<BroughtTensor> bring(const Bytes& bytes, terms::DeviceId device);
+  Result<BroughtTensor> bring(const Bytes& bytes, terms::DeviceId device,
+                              const std::function<Status()>& fetch = {});
   /// Tells of a device's hardware. As GroupTable::set_condition.
   void set_condition(terms::DeviceId device, terms::DeviceCondition condition);
 

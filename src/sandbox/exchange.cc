@@ -5,6 +5,16 @@
 
 namespace sluice::sandbox {
 
+namespace {
+
+/// Waits for the device that has the bytes. Requires: no lock is held.
+Result<ExchangeTable::Lease> in_host(ExchangeTable::Lease lease) {
+  if (lease->left != nullptr) SLUICE_TRY(lease->left->fetch());
+  return lease;
+}
+
+}  // namespace
+
 Exchange::Exchange(Clock& clock, const ExchangeOptions& options)
     : clock_(clock), options_(options), thread_([this] { run(); }) {}
 
@@ -110,11 +120,17 @@ Result<std::string> Exchange::offer(OwnerId owner, terms::TensorIndex index) {
 
 Result<ExchangeTable::Lease> Exchange::get_offered(terms::TensorIndex index,
                                                    std::string_view key) const {
-  const std::lock_guard lock(mutex_);
-  return table_.get_offered(index, key);
+  std::unique_lock lock(mutex_);
+  auto lease = SLUICE_TRY(table_.get_offered(index, key));
+  lock.unlock();
+  return in_host(std::move(lease));
 }
 
 Result<ExchangeTable::Lease> Exchange::get(OwnerId owner, terms::TensorIndex index) const {
+  return in_host(SLUICE_TRY(find(owner, index)));
+}
+
+Result<ExchangeTable::Lease> Exchange::find(OwnerId owner, terms::TensorIndex index) const {
   const std::lock_guard lock(mutex_);
   return table_.get(owner, index);
 }

@@ -57,11 +57,14 @@ class Exchange {
                                       RoomKind kind = RoomKind::kTensor);
   Result<terms::TensorIndex> put(OwnerId owner, terms::OutputTensor tensor,
                                  ExchangeTable::Room room, std::int64_t ttl_ns);
-  /// The tensor where it lies. Fails: as ExchangeTable::get.
+  /// The tensor in the host's memory. Blocks while the bytes come from a device that they were left
+  /// on. Fails: as ExchangeTable::get and LeftBytes::fetch.
   Result<ExchangeTable::Lease> get(OwnerId owner, terms::TensorIndex index) const;
+  /// The tensor where it lies, which may be a device. Fails: as ExchangeTable::get.
+  Result<ExchangeTable::Lease> find(OwnerId owner, terms::TensorIndex index) const;
   Status remove(OwnerId owner, terms::TensorIndex index);
   Status keep_copy(OwnerId owner, terms::TensorIndex index, std::shared_ptr<const void> copy);
-  /// For other hosts. Fails: as in ExchangeTable.
+  /// For other hosts. Fails: as in ExchangeTable and `get`.
   Result<std::string> offer(OwnerId owner, terms::TensorIndex index);
   Result<ExchangeTable::Lease> get_offered(terms::TensorIndex index, std::string_view key) const;
   /// Tells the holders, too.

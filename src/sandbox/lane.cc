@@ -240,6 +240,11 @@ void Lane::note_cooling(const Function& function) {
   next_cooling_ns_ = std::min(next_cooling_ns_, cools_at_ns(function));
 }
 
+const void* Lane::left_on(const Function& function) const {
+  const std::lock_guard lock(mutex_);
+  return function.sink == nullptr ? nullptr : function.sink->left_on();
+}
+
 bool Lane::cancel(std::uint64_t id) {
   std::shared_ptr<Pending> pending;
   std::shared_ptr<runtime::RequestSink> sink;

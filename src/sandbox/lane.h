@@ -73,6 +73,7 @@ class Lane final : public runtime::Steppable {
   // As RequestSink says. A request whose inputs do not fit is accepted, and its reply is kBadInput.
   Result<std::uint64_t> submit(const std::shared_ptr<Function>& function,
                                runtime::Request& request);
+  const void* left_on(const Function& function) const;  ///< null for a cold function
   bool cancel(std::uint64_t id);
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
     return driver_->wait(is_done, deadline_ns);

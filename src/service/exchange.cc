@@ -45,14 +45,15 @@ Result<std::optional<terms::DeviceId>> Service::bring_tensor(const Caller& calle
   SLUICE_TRY(check_session(caller));
   const ClientSession::Load load = SLUICE_TRY(caller.session->enter_load());
   const sandbox::OwnerId owner = caller.session->owner();
-  const auto lease = SLUICE_TRY(exchange_.get(owner, index));
+  const auto lease = SLUICE_TRY(exchange_.find(owner, index));
   const terms::TensorView& view = lease->view;
   if (view.element == ir::ElementType::kString) {
     return terms::runtime_error(RuntimeCode::kInvalid, "strings stay in the host's memory");
   }
   const Bytes bytes(lease->owner, {static_cast<const std::byte*>(view.data),
                                    static_cast<std::size_t>(view.size_bytes)});
-  auto brought = SLUICE_TRY(engine_.bring(bytes, device));
+  auto brought = SLUICE_TRY(engine_.bring(
+      bytes, device, lease->left == nullptr ? std::function<Status()>() : lease->left->fetch));
   SLUICE_TRY(exchange_.keep_copy(owner, index, std::move(brought.copy)));
   log_.add(LogLevel::kInfo, "exchange.bring exchange={} bytes={} device={} from={} by={}",
            static_cast<std::uint64_t>(index), view.size_bytes, device.value(),

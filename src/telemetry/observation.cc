@@ -73,9 +73,11 @@ void Observation::submitted(std::int64_t bytes_in, std::int64_t engine_now_ns) {
   record_.engine_offset_ns = record_.submitted_ns - engine_now_ns;
 }
 
+bool Observation::keeps_inputs() const { return telemetry_->traffic_sink_ != nullptr; }
+
 void Observation::keep_inputs(const terms::Signature& signature,
                               std::span<const terms::TensorView> inputs, std::int32_t priority) {
-  if (telemetry_->traffic_sink_ == nullptr || !is_recordable(inputs)) return;
+  if (!keeps_inputs() || !is_recordable(inputs)) return;
   record_.priority = priority;
   const Status copied = catch_no_memory([&]() -> Status {
     record_.inputs_charge = SLUICE_TRY(telemetry_->traffic_room_(record_.bytes_in));

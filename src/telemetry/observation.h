@@ -42,6 +42,8 @@ class Observation {
 
   /// The model has the request from now on. `engine_now_ns`: on the clock of the engine.
   void submitted(std::int64_t bytes_in, std::int64_t engine_now_ns);
+  /// Whether somebody records traffic.
+  bool keeps_inputs() const;
   /// Keeps copies of the inputs, by the names of `signature`, if somebody records traffic and there
   /// is memory for them.
   void keep_inputs(const terms::Signature& signature, std::span<const terms::TensorView> inputs,

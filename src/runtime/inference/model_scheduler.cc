@@ -17,7 +17,8 @@ ModelScheduler::ModelScheduler(std::unique_ptr<Pipeline> pipeline, SchedulerOpti
       options_(std::move(options)),
       clock_(clock),
       statistics_(std::make_shared<ModelStatistics>(options_.lanes)),
-      num_slots_(pipeline_->num_slots()) {
+      num_slots_(pipeline_->num_slots()),
+      left_on_(options_.nan_policy == terms::NanPolicy::kPass ? pipeline_->left_on() : nullptr) {
   refusal_ = terms::runtime_error(RuntimeCode::kFailed,
                                   "model \"{}\" is not started; start it first", options_.name);
   open_slots();

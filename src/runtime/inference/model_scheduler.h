@@ -76,6 +76,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   std::int64_t batch_rows() const override { return batch_rows_.load(std::memory_order_acquire); }
   bool is_full() const override;
   Clock& clock() const override { return clock_; }
+  const void* left_on() const override { return batch_rows() > 1 ? nullptr : left_on_; }
   std::shared_ptr<const package::Executable> executable() const override {
     return executable_.lock();
   }
@@ -237,6 +238,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   std::optional<PendingRequest> take_part(Running& running, std::uint64_t id);
   std::vector<PendingRequest> take_parts(Running& running, std::int64_t deadline_ns);
   bool expire_parts(Running& running, std::int64_t now_ns);
+  static Status fetch_rows(const Running& running);
   void complete_joined(Running& running, const Reply& reply);
   void complete_pass(Running& running, const Reply& reply);
   Status lacks_rows() const;
@@ -253,6 +255,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   std::shared_ptr<Driver> driver_;
   const std::shared_ptr<ModelStatistics> statistics_;  ///< shared with the group
   const std::size_t num_slots_;
+  const void* const left_on_;  ///< of every pipeline of the model; null: outputs are looked at
 
   mutable std::mutex mutex_;                 ///< guards the members below, up to running_by_id_
   WaitingLine<> line_;                       ///< requests without a slot

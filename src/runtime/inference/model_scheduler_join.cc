@@ -97,6 +97,18 @@ bool ModelScheduler::take_run(Running& running, std::int64_t now_ns) {
   return true;
 }
 
+/// Rows are copied in the host's memory. Only requests that came before `join` left inputs
+/// elsewhere.
+Status ModelScheduler::fetch_rows(const Running& running) {
+  Status status = running.pending.request.fetch_inputs();
+  // Without the lock: nobody removes a part before `is_copied`.
+  for (const Part& part : running.parts) {
+    if (status.is_ok()) status = part.pending.request.fetch_inputs();
+  }
+  // The device that failed need not be the model's.
+  return status.is_ok() ? status : terms::with_runtime_code(status, RuntimeCode::kBadInput);
+}
+
 Status ModelScheduler::copy_parts(Running& running) {
   std::vector<const Request*> requests;
   // Without the lock: nobody removes a part before `is_copied`.

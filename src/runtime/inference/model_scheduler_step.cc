@@ -237,6 +237,7 @@ bool ModelScheduler::fill_slots(std::int64_t now_ns) {
 }
 
 Status ModelScheduler::prepare(Running& running) {
+  if (running.is_joined || takes_passes(running)) SLUICE_TRY(fetch_rows(running));
   if (running.is_joined) SLUICE_TRY(copy_parts(running));
   if (takes_passes(running)) return prepare_pass(running);
   return pipeline_->prepare(running.slot, running.pending.request, checkpoint_of(running));

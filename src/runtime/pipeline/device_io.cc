@@ -49,6 +49,7 @@ Status DeviceIo::start_copy_in(std::span<void* const> sources, const device::Urg
 Status DeviceIo::start_copy_out(std::span<void* const> targets, const device::Urgency& urgency) {
   copies_.clear();
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (targets[i] == outputs_[i].address()) continue;
     copies_.push_back({outputs_[i].address(), targets[i], outputs_[i].size_bytes()});
   }
   return out_.start(device::Direction::kFromDevice, copies_, urgency);

@@ -30,8 +30,8 @@ class DeviceIo {
   void* output(std::size_t index) const { return outputs_[index].address(); }
   std::int64_t memory_bytes() const;
 
-  /// By signature index, of the signature's sizes; `input(i)` as source i copies nothing. The
-  /// memory stays valid until the copy is done.
+  /// By signature index, of the signature's sizes; `input(i)` as source i, and `output(i)` as
+  /// target i, copy nothing. The memory stays valid until the copy is done.
   Status start_copy_in(std::span<void* const> sources, const device::Urgency& urgency);
   Status start_copy_out(std::span<void* const> targets, const device::Urgency& urgency);
   Result<bool> poll_copy_in() { return in_.poll(); }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "exec/aligned_buffer.h"
+#include "runtime/pipeline/left_output.h"
 
 namespace sluice::runtime {
 namespace {
@@ -68,16 +69,19 @@ Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots
     pipeline.first_ = SLUICE_TRY(devices.of(group.shared_backend(), group.device()));
     first = SLUICE_TRY(find_end(loaded, 0, devices, name));
     last = SLUICE_TRY(find_end(loaded, loaded.num_segments() - 1, devices, name));
+    if (pipeline.is_on_one_device()) pipeline.left_on_ = pipeline.first_;
   }
+  if (pipeline.left_on_ != nullptr) pipeline.left_name_ = devices.enter(device::kExchangeClient);
   // Copies are stages of their own only where both ends have services that copy.
   const bool has_copies = first.services != nullptr && last.services != nullptr;
   for (std::size_t i = 0; i < num_slots; ++i) {
-    Slot slot = {SLUICE_TRY(loaded.create_context(stop, name)), nullptr, {}, {}, {}, {}, {}};
+    Slot slot = {SLUICE_TRY(loaded.create_context(stop, name)), nullptr, {}, {}, {}, {}, {}, {}};
     if (has_copies) {
       slot.device = SLUICE_TRY(DeviceIo::create(loaded.signature(), first, last, name));
     }
     slot.owners.resize(loaded.signature().outputs.size());
     slot.targets.resize(loaded.signature().outputs.size());
+    slot.left.resize(loaded.signature().outputs.size());
     pipeline.slots_.push_back(std::move(slot));
   }
   pipeline.add_stages(has_copies);
@@ -89,6 +93,21 @@ bool Pipeline::runs_in_parts() const {
   // none, but a run gives its outputs.
   return model_.num_segments() > 0 && model_.has_static_shapes() &&
          model_.executor() == exec::ExecutorKind::kLinear;
+}
+
+bool Pipeline::is_on_one_device() const {
+  const backend::Group& first = *model_.group_of(0);
+  for (std::size_t i = 1; i < model_.num_segments(); ++i) {
+    const backend::Group& group = *model_.group_of(i);
+    const bool is_same = &group.backend() == &first.backend() && group.device() == first.device();
+    if (!is_same) return false;
+  }
+  return true;
+}
+
+exec::DeviceName Pipeline::device_name() const {
+  const backend::Group& group = *model_.group_of(0);
+  return {group.backend().name(), group.device()};
 }
 
 void Pipeline::add_stages(bool has_copies) {
@@ -129,7 +148,7 @@ Status Pipeline::prepare(std::size_t index, const Request& request, exec::Checkp
   slot.copies.clear();
   for (std::size_t i = 0; i < request.inputs.size(); ++i) {
     slot.sources.push_back(request.inputs[i].data);
-    const Status status = set_input(slot, i, request.inputs[i]);
+    const Status status = set_input(slot, i, request);
     // Whatever a context refuses here is the request's fault, not the model's.
     if (!status.is_ok()) return terms::with_runtime_code(status, RuntimeCode::kBadInput);
   }
@@ -137,39 +156,43 @@ Status Pipeline::prepare(std::size_t index, const Request& request, exec::Checkp
   return bind_outputs(slot, request);
 }
 
-/// A tensor of the exchange that was brought to the device is read there, if the model can.
-Status Pipeline::set_input(Slot& slot, std::size_t index, const terms::TensorView& view) const {
+/// A tensor of the exchange that is on the device is read there, if the model can.
+Status Pipeline::set_input(Slot& slot, std::size_t index, const Request& request) const {
+  const terms::TensorView& view = request.inputs[index];
   terms::TensorView there = view;
   auto copy = first_ == nullptr ? nullptr : first_->constants.find(view.data, view.size_bytes);
   if (copy != nullptr) there.data = const_cast<void*>(copy.get());  // NOLINT: inputs are only read
-  if (slot.device != nullptr) {
-    if (copy == nullptr) {
-      there.data = slot.device->input(index);
-    } else {
-      slot.sources[index] = slot.device->input(index);  // nothing is to be copied
-      slot.copies.push_back(std::move(copy));
-    }
+  if (copy != nullptr && slot.device != nullptr) {
+    slot.sources[index] = slot.device->input(index);  // nothing is to be copied
+    slot.copies.push_back(std::move(copy));
     return slot.context.set_input(index, there);
   }
-  if (copy != nullptr) {
-    const backend::Group& group = *model_.group_of(0);
-    const exec::DeviceName device = {group.backend().name(), group.device()};
-    if (slot.context.set_device_input(index, there, device).is_ok()) {
-      slot.copies.push_back(std::move(copy));
-      return ok_status();
-    }
+  if (copy != nullptr && slot.context.set_device_input(index, there, device_name()).is_ok()) {
+    slot.copies.push_back(std::move(copy));
+    return ok_status();
   }
-  return slot.context.set_input(index, view);
+  SLUICE_TRY(request.fetch_input(index));
+  there.data = slot.device != nullptr ? slot.device->input(index) : view.data;
+  return slot.context.set_input(index, there);
 }
 
 Status Pipeline::bind_outputs(Slot& slot, const Request& request) {
   const auto& specs = model_.signature().outputs;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     slot.owners[i] = nullptr;
+    slot.left[i] = {};
     slot.targets[i] = i < request.outputs.size() ? request.outputs[i] : terms::OutputMemory{};
     const auto size = ir::storage_bytes(specs[i].type);
     // An output of dynamic shape gets memory of the context until take_outputs.
     if (slot.targets[i].data == nullptr && size) {
+      const bool stays = i < request.left_outputs.size() && request.left_outputs[i];
+      if (stays && left_on_ != nullptr && *size > 0) {
+        // Without room on the device the output goes to the host.
+        if (auto memory = left_on_->constants.reserve(*size); memory.is_ok()) {
+          slot.left[i] = std::move(*memory);
+        }
+      }
+      // The place of an output that stays: its pages are used when the bytes come.
       OwnedMemory memory = SLUICE_TRY(allocate(*size));
       slot.owners[i] = std::move(memory.owner);
       slot.targets[i] = {memory.data, *size};
@@ -180,11 +203,26 @@ Status Pipeline::bind_outputs(Slot& slot, const Request& request) {
                                   "output \"{}\" has {} bytes, its memory {}", specs[i].name, *size,
                                   slot.targets[i].capacity_bytes);
     }
-    terms::OutputMemory bound = slot.targets[i];
-    if (slot.device != nullptr) bound = {slot.device->output(i), *size};
-    SLUICE_TRY(slot.context.bind_output(i, bound.data, bound.capacity_bytes));
+    SLUICE_TRY(bind_output(slot, i, size.value_or(0)));
   }
   return ok_status();
+}
+
+/// Requires: `size_bytes` are those of the output, where stages copy.
+Status Pipeline::bind_output(Slot& slot, std::size_t index, std::int64_t size_bytes) const {
+  device::PooledMemory& left = slot.left[index];
+  if (slot.device != nullptr) {
+    void* there = left.address() != nullptr ? left.address() : slot.device->output(index);
+    return slot.context.bind_output(index, there, size_bytes);
+  }
+  if (left.address() != nullptr) {
+    const Status bound =
+        slot.context.bind_device_output(index, left.address(), size_bytes, device_name());
+    if (bound.is_ok()) return ok_status();
+    left = {};  // the model writes to the host's memory alone
+  }
+  return slot.context.bind_output(index, slot.targets[index].data,
+                                  slot.targets[index].capacity_bytes);
 }
 
 bool Pipeline::is_last_compute(std::size_t stage) const {
@@ -206,7 +244,10 @@ Status Pipeline::start(std::size_t index, std::size_t number) {
 
 Status Pipeline::start_copy_out(Slot& slot) {
   std::vector<void*> targets;
-  for (const terms::OutputMemory& target : slot.targets) targets.push_back(target.data);
+  for (std::size_t i = 0; i < slot.targets.size(); ++i) {
+    const bool stays = slot.left[i].address() != nullptr;
+    targets.push_back(stays ? slot.device->output(i) : slot.targets[i].data);
+  }
   return slot.device->start_copy_out(targets, slot.urgency);
 }
 
@@ -259,18 +300,25 @@ Result<bool> Pipeline::poll(std::size_t index, std::size_t number) {
 
 Result<std::vector<terms::OutputTensor>> Pipeline::take_outputs(std::size_t index) {
   Slot& slot = slots_[index];
+  slot.copies.clear();  // a tensor that has left the exchange leaves the device, too
   std::vector<terms::OutputTensor> outputs;
   for (std::size_t i = 0; i < slot.targets.size(); ++i) {
-    if (slot.targets[i].data == nullptr) {
-      outputs.push_back(SLUICE_TRY(take_dynamic(slot.context, i)));
-      continue;
-    }
-    terms::OutputTensor output = {slot.context.output(i), std::move(slot.owners[i])};
-    // The context's view is of device memory; the copy out has brought the bytes here.
-    if (slot.device != nullptr) output.view.data = slot.targets[i].data;
-    outputs.push_back(std::move(output));
+    outputs.push_back(SLUICE_TRY(take_output(slot, i)));
   }
   return outputs;
+}
+
+Result<terms::OutputTensor> Pipeline::take_output(Slot& slot, std::size_t index) const {
+  if (slot.targets[index].data == nullptr) return take_dynamic(slot.context, index);
+  terms::OutputTensor output = {slot.context.output(index), std::move(slot.owners[index])};
+  const bool stays = slot.left[index].address() != nullptr;
+  // The context's view is of device memory: the copy out has brought the bytes here, or will.
+  if (slot.device != nullptr || stays) output.view.data = slot.targets[index].data;
+  if (!stays) return output;
+  const Bytes host(output.owner, {static_cast<const std::byte*>(output.view.data),
+                                  static_cast<std::size_t>(output.view.size_bytes)});
+  output.left = SLUICE_TRY(leave_on(left_on_, left_name_, host, std::move(slot.left[index])));
+  return output;
 }
 
 }  // namespace sluice::runtime

@@ -37,6 +37,9 @@ class Pipeline {
   /// Segment of a compute stage. A model of dynamic shapes has one such stage, which reports its
   /// first segment.
   std::size_t segment(std::size_t stage) const { return stages_[stage].segment; }
+  /// The device that runs the whole model, if it has memory of its own, as LeftBytes::device: it
+  /// leaves outputs there, and reads inputs that others left. Null otherwise.
+  const void* left_on() const { return left_on_.get(); }
   /// Measured bytes of contexts and buffers.
   std::int64_t memory_bytes() const;
   /// Bytes of a slot that does not run: what its context keeps for shapes of earlier requests.
@@ -75,6 +78,7 @@ class Pipeline {
     std::vector<std::shared_ptr<const void>> copies;  // of inputs, that the device has
     std::vector<std::shared_ptr<void>> owners;        // of outputs without memory of the caller
     std::vector<terms::OutputMemory> targets;         // memory of the outputs
+    std::vector<device::PooledMemory> left;           // of outputs that stay on the device
     device::Urgency urgency;                          // of the request's copies
   };
 
@@ -82,8 +86,13 @@ class Pipeline {
   /// False: Context::run does a request in one stage, with dynamic shapes or by an executor.
   bool runs_in_parts() const;
   void add_stages(bool has_copies);
+  /// False: a segment runs on another device than the first.
+  bool is_on_one_device() const;
+  exec::DeviceName device_name() const;
   Status bind_outputs(Slot& slot, const Request& request);
-  Status set_input(Slot& slot, std::size_t index, const terms::TensorView& view) const;
+  Status bind_output(Slot& slot, std::size_t index, std::int64_t size_bytes) const;
+  Status set_input(Slot& slot, std::size_t index, const Request& request) const;
+  Result<terms::OutputTensor> take_output(Slot& slot, std::size_t index) const;
   static Status start_copy_out(Slot& slot);
   bool is_last_compute(std::size_t stage) const;
   Status run_by_segments(Slot& slot, const std::function<Status(std::size_t)>& before_segment);
@@ -91,7 +100,9 @@ class Pipeline {
   /// Services of the device that runs the first segment, if it has memory of its own; null
   /// otherwise.
   std::shared_ptr<device::DeviceServices> first_;
+  std::shared_ptr<device::DeviceServices> left_on_;
   std::shared_ptr<const void> name_;  ///< in reports of devices, while anything below exists
+  std::shared_ptr<const void> left_name_;  ///< of outputs on the device; null without `left_on_`
   exec::LoadedModel model_;
   std::vector<Slot> slots_;
   std::vector<Stage> stages_;

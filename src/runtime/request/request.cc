@@ -13,6 +13,16 @@ void Request::limit(const Clock& clock, std::int64_t timeout_ns) {
   if (deadline_ns == kNoDeadline && timeout_ns > 0) deadline_ns = deadline_after(clock, timeout_ns);
 }
 
+Status Request::fetch_input(std::size_t index) const {
+  const bool is_left = index < left_inputs.size() && left_inputs[index] != nullptr;
+  return is_left ? left_inputs[index]->fetch() : ok_status();
+}
+
+Status Request::fetch_inputs() const {
+  for (std::size_t i = 0; i < left_inputs.size(); ++i) SLUICE_TRY(fetch_input(i));
+  return ok_status();
+}
+
 Status RequestSink::join(const terms::BatchOptions& /*options*/) {
   return terms::runtime_error(RuntimeCode::kInvalid,
                               "requests are joined where the model runs: load it with batch_rows");

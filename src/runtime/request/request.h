@@ -37,6 +37,12 @@ Reply failed_reply(const Status& status);
 struct Request {
   std::vector<terms::TensorView> inputs;     ///< all, by signature index
   std::vector<terms::OutputMemory> outputs;  ///< by signature index; may be shorter
+  /// By signature index, may be shorter: of inputs whose bytes may lie on a device alone.
+  /// Requires: RequestSink::left_on is that device.
+  std::vector<std::shared_ptr<const terms::LeftBytes>> left_inputs = {};
+  /// By signature index, may be shorter: outputs that stay in the memory of the model's device, if
+  /// they can; OutputTensor::left says so. Requires: RequestSink::left_on is a device.
+  std::vector<bool> left_outputs = {};
   /// Keeps the memory of inputs and outputs alive, which a device may use after the reply: an
   /// expired or cancelled request is answered at once. Null: the caller keeps the memory until the
   /// reply, and the reply waits for the running stage.
@@ -59,6 +65,10 @@ struct Request {
 
   /// Gives a request without a deadline one `timeout_ns` from now; 0: none.
   void limit(const Clock& clock, std::int64_t timeout_ns);
+  /// Brings the bytes of an input, or of all, to the host's memory. Blocks.
+  /// Fails: as LeftBytes::fetch.
+  Status fetch_input(std::size_t index) const;
+  Status fetch_inputs() const;
 };
 
 /// Accepts requests: a started model, a replica set. Safe from any thread.
@@ -81,6 +91,9 @@ class RequestSink {
   /// Fails: kInvalid for a model whose requests cannot be joined, or are joined otherwise.
   virtual Status join(const terms::BatchOptions& options);
   virtual Clock& clock() const = 0;
+  /// The device in whose memory the model leaves outputs and reads inputs by address, as
+  /// LeftBytes::device. Null: it does not, or somebody reads the bytes of requests on their way.
+  virtual const void* left_on() const { return nullptr; }
   /// The model's package, with its facts and files; null where this process does not run the model,
   /// or frees its memory.
   virtual std::shared_ptr<const package::Executable> executable() const { return nullptr; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,11 +37,20 @@ struct OutputMemory {
   std::int64_t capacity_bytes = 0;
 };
 
+/// The bytes of a tensor that a model left in the memory of its device.
+struct LeftBytes {
+  const void* device = nullptr;  ///< stands for that device; compared alone
+  /// Copies the bytes to the tensor's memory in the host, which nobody reads before; once, however
+  /// often it is called. Blocks. Safe from any thread. Fails: kDeviceError, for a lost device.
+  std::function<Status()> fetch;
+};
+
 /// An output of a reply. `owner` keeps the runtime's memory alive; null if the caller owns the
 /// memory.
 struct OutputTensor {
   TensorView view;
   std::shared_ptr<const void> owner;
+  std::shared_ptr<const LeftBytes> left = nullptr;  ///< null: the bytes are in the host's memory
 };
 
 }  // namespace sluice::terms

@@ -28,8 +28,8 @@ Result<runtime::Request> request_of(Handlers& handlers, const grpc::CallbackServ
   const v1::InferRequest& wanted = messages->request;
   const dispatch::ModelRef& model = *admission.model;
   runtime::Request request;
-  request.inputs = SLUICE_TRY(
-      open_request(handlers.service(), *admission.caller.session, wanted, model, messages->placed));
+  SLUICE_TRY(open_request(handlers.service(), *admission.caller.session, wanted, model,
+                          messages->placed, request));
   request.memory_owner = messages;
   request.deadline_ns = deadline_of(context, model.clock());
   request.priority = wanted.priority();

@@ -46,7 +46,7 @@ struct SluiceMessages {
                                   "a request of a stream is not posted: post it with Infer");
     }
     runtime::Request request;
-    request.inputs = SLUICE_TRY(open_request(service, *caller.session, wanted, model, work.placed));
+    SLUICE_TRY(open_request(service, *caller.session, wanted, model, work.placed, request));
     request.deadline_ns = SLUICE_TRY(deadline_of(work.message->timeout_ns(), model.clock()));
     request.priority = wanted.priority();
     request.wants_detail = wanted.wants_detail();

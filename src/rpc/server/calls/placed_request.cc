@@ -125,11 +125,14 @@ void forget_kept(const sandbox::KeptOutputs& kept, const v1::InferResponse& answ
 
 }  // namespace
 
-Result<std::vector<terms::TensorView>> open_request(service::Service& service,
-                                                    const service::ClientSession& session,
-                                                    const v1::InferRequest& wanted,
-                                                    const dispatch::ModelRef& model,
-                                                    service::PlacedTensors& placed) {
+Status open_request(service::Service& service, const service::ClientSession& session,
+                    const v1::InferRequest& wanted, const dispatch::ModelRef& model,
+                    service::PlacedTensors& placed, runtime::Request& request) {
+  const bool uses_exchange =
+      !wanted.kept_outputs().empty() ||
+      std::ranges::any_of(wanted.inputs(), [](const auto& one) { return one.exchange() != 0; });
+  const void* device = uses_exchange ? model.sink().left_on() : nullptr;
+  std::vector<sandbox::ExchangeTable::Lease> left;  // on the model's device
   const auto open = [&](std::size_t i, const terms::RegionSlice& place) -> Result<void*> {
     auto input = SLUICE_TRY(service::open_input(session, place, model.reads_in_place(i)));
     // The region stays mapped until the answer, even if the client unregisters it.
@@ -137,15 +140,27 @@ Result<std::vector<terms::TensorView>> open_request(service::Service& service,
     return input.data;
   };
   const auto find = [&](std::uint64_t index) -> Result<terms::TensorView> {
-    auto lease = SLUICE_TRY(service.exchange().get(session.owner(), terms::TensorIndex{index}));
+    auto lease = SLUICE_TRY(service.exchange().find(session.owner(), terms::TensorIndex{index}));
+    if (lease->left != nullptr && device == lease->left->device) {
+      left.push_back(lease);
+    } else if (lease->left != nullptr) {
+      SLUICE_TRY(lease->left->fetch());
+    }
     const terms::TensorView view = lease->view;  // read only, where it lies
     placed.owners.push_back(std::move(lease));
     return view;
   };
-  auto inputs = SLUICE_TRY(wire::inputs_of(wanted, model.signature(), open, find));
+  request.inputs = SLUICE_TRY(wire::inputs_of(wanted, model.signature(), open, find));
+  if (!left.empty()) request.left_inputs.resize(request.inputs.size());
+  for (const auto& lease : left) {
+    for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+      if (request.inputs[i].data == lease->view.data) request.left_inputs[i] = lease->left;
+    }
+  }
   placed.kept = SLUICE_TRY(kept_outputs(service, session, wanted, model.signature()));
   placed.outputs = SLUICE_TRY(open_outputs(wanted, model.signature(), session));
-  return inputs;
+  if (device != nullptr) request.left_outputs = placed.kept.is_kept;
+  return ok_status();
 }
 
 Status write_answer(const runtime::Reply& reply, const terms::Signature& signature,

@@ -14,14 +14,13 @@
 
 namespace sluice::rpc::server {
 
-/// Inputs by signature index, borrowed from `wanted` and from `placed`, which is filled.
+/// Fills the tensors of `request`: inputs by signature index, borrowed from `wanted` and from
+/// `placed`, which is filled, too. Blocks while an input comes from another device than the model's.
 /// Fails: kBadInput naming the input that is missing, unknown or there twice, or an output that is
 ///        unknown; as view_of; as service::open_input and Exchange::get.
-Result<std::vector<terms::TensorView>> open_request(service::Service& service,
-                                                    const service::ClientSession& session,
-                                                    const v1::InferRequest& wanted,
-                                                    const dispatch::ModelRef& model,
-                                                    service::PlacedTensors& placed);
+Status open_request(service::Service& service, const service::ClientSession& session,
+                    const v1::InferRequest& wanted, const dispatch::ModelRef& model,
+                    service::PlacedTensors& placed, runtime::Request& request);
 
 /// Writes a reply with any number of outputs: each into the message, into the client's region
 /// slice, or into the exchange. The message is charged before it is made: `charge` grows to its
