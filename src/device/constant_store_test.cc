@@ -76,6 +76,26 @@ TEST_F(ConstantStoreTest, FullDeviceErrorListsMemoryUse) {
   EXPECT_THAT(status.message(), HasSubstr("3000 bytes of constants"));
 }
 
+TEST_F(ConstantStoreTest, AdoptedMemoryIsTheCopyOfBytesThatTheHostLacks) {
+  const Bytes host = bytes_of(3000, '\0');
+  auto memory = store().reserve(3000);
+  ASSERT_TRUE(memory.is_ok()) << memory.status().to_string();
+  const void* address = memory->address();
+  std::memset(memory->address(), 'r', 3000);  // a run; the simulation lets the host reach it
+  {
+    const auto copy = store().adopt(host, std::move(*memory));
+    ASSERT_TRUE(copy.is_ok()) << copy.status().to_string();
+    EXPECT_EQ(copy->get(), address);
+    EXPECT_EQ(store().find(host.data(), 3000).get(), address);
+    EXPECT_EQ(device_.now_ns(), 0) << "nothing was copied";
+    const auto read = store().read_back(host);
+    ASSERT_TRUE(read.is_ok() && read->has_value());
+    EXPECT_EQ((*read)->data()[2999], std::byte{'r'});
+  }
+  EXPECT_EQ(store().find(host.data(), 3000), nullptr);
+  EXPECT_EQ(device_.sim.time->memory_used_bytes(0), 0);
+}
+
 TEST_F(ConstantStoreTest, TableHasOneSetOfServicesPerDevice) {
   EXPECT_EQ(table_.of(device_.sim.backend, 0).value(), services_);
   EXPECT_EQ(table_.find(device_.sim.backend->name(), 0), services_);

@@ -35,6 +35,34 @@ TEST(Exchange, FreesATensorWhenItsTimeToLiveIsOverWithoutAnotherCall) {
   EXPECT_TRUE(eventually([&] { return exchange.usage(kMine).bytes == 0; }));
 }
 
+TEST(Exchange, BytesOnADeviceComeToTheHostWhenTheyAreRead) {
+  ManualClock clock;
+  Exchange exchange(clock, {});
+  exchange.add(kMine);
+  int num_fetches = 0;
+  Status answer = ok_status();
+  terms::OutputTensor tensor = tensor_of(8);
+  tensor.left = std::make_shared<const terms::LeftBytes>(terms::LeftBytes{nullptr, [&] {
+                                                                            ++num_fetches;
+                                                                            return answer;
+                                                                          }});
+  const auto index = exchange.put(kMine, tensor);
+  ASSERT_TRUE(index.is_ok());
+  EXPECT_TRUE(exchange.find(kMine, *index).is_ok());
+  const auto key = exchange.offer(kMine, *index);
+  ASSERT_TRUE(key.is_ok());
+  EXPECT_EQ(num_fetches, 0);
+  EXPECT_TRUE(exchange.get(kMine, *index).is_ok());
+  EXPECT_EQ(num_fetches, 1);
+  EXPECT_TRUE(exchange.get_offered(*index, *key).is_ok());
+  EXPECT_EQ(num_fetches, 2);
+  answer = terms::runtime_error(RuntimeCode::kDeviceError, "lost");
+  for (const Status& status :
+       {exchange.get(kMine, *index).status(), exchange.get_offered(*index, *key).status()}) {
+    EXPECT_EQ(terms::runtime_code_of(status), RuntimeCode::kDeviceError);
+  }
+}
+
 /// Has one thing that ends at its time.
 class TestHolder final : public ExchangeHolder {
  public:

@@ -130,6 +130,87 @@ TEST(BroughtInput, NeedsADeviceWithMemoryOfItsOwn) {
   }
 }
 
+class LeftOutput : public ::testing::Test {
+ protected:
+  Reply leave() {
+    Request request = request_of(1);
+    request.left_outputs = {true};
+    Reply reply = machine_.engine().infer(model_, std::move(request));
+    EXPECT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
+    return reply;
+  }
+  std::int64_t num_copies(const char* direction) {
+    return count_of(machine_.time().log(), direction);
+  }
+  const void* left_on(terms::ModelHandle model) {
+    return machine_.engine().sink(model).value()->left_on();
+  }
+
+  SimEngine machine_{R"({"devices": [{"cores": 4}]})"};
+  terms::ModelHandle model_ = machine_.load(load_of(add_relu("sim")));
+};
+
+TEST_F(LeftOutput, IsReadByAddressAndComesToTheHostWhenAsked) {
+  const std::int64_t used_bytes = machine_.time().memory_used_bytes(0);
+  Reply made = leave();
+  const terms::OutputTensor& y = made.outputs.at(0);
+  ASSERT_NE(y.left, nullptr);
+  EXPECT_EQ(y.left->device, left_on(model_));
+  EXPECT_EQ(num_copies("to_host"), 0);
+  EXPECT_GT(machine_.time().memory_used_bytes(0), used_bytes);
+
+  const std::int64_t num_before = num_copies("to_device");
+  Request next;
+  next.inputs = {y.view};
+  next.left_inputs = {y.left};
+  next.memory_owner = y.owner;
+  const Reply read = machine_.engine().infer(model_, std::move(next));
+  ASSERT_EQ(read.code, RuntimeCode::kOk) << read.errors.to_status().to_string();
+  EXPECT_THAT(floats(read.outputs.at(0)), ElementsAre(3, 0, 7, 0));
+  EXPECT_EQ(num_copies("to_device"), num_before) << "the input was there";
+  EXPECT_EQ(num_copies("to_host"), 1) << "the output of the second alone";
+
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(y.left->fetch().is_ok());
+    EXPECT_THAT(floats(y), ElementsAre(2, 0, 4, 0));
+    EXPECT_EQ(num_copies("to_host"), 2);
+  }
+  made.outputs.clear();
+  EXPECT_EQ(machine_.time().memory_used_bytes(0), used_bytes);
+}
+
+TEST_F(LeftOutput, OutlivesItsModel) {
+  Reply made = leave();
+  ASSERT_TRUE(machine_.engine().unload(model_).is_ok());
+  ASSERT_NE(made.outputs.at(0).left, nullptr);
+  ASSERT_TRUE(made.outputs.at(0).left->fetch().is_ok());
+  EXPECT_THAT(floats(made.outputs.at(0)), ElementsAre(2, 0, 4, 0));
+  made.outputs.clear();
+  EXPECT_EQ(machine_.time().memory_used_bytes(0), 0);
+}
+
+TEST_F(LeftOutput, OfALostDeviceIsATypedError) {
+  const Reply made = leave();
+  ASSERT_TRUE(machine_.time().inject_fault(R"({"kind": "lost_device", "device": 0})").is_ok());
+  ASSERT_NE(made.outputs.at(0).left, nullptr);
+  const Status status = made.outputs.at(0).left->fetch();
+  EXPECT_EQ(terms::runtime_code_of(status), RuntimeCode::kDeviceError) << status.to_string();
+}
+
+TEST_F(LeftOutput, GoesToTheHostWhereTheDeviceIsFull) {
+  ASSERT_TRUE(machine_.time().inject_fault(R"({"kind": "memory_exhausted", "count": 0})").is_ok());
+  const Reply made = leave();
+  EXPECT_EQ(made.outputs.at(0).left, nullptr);
+  EXPECT_THAT(floats(made.outputs.at(0)), ElementsAre(2, 0, 4, 0));
+}
+
+TEST_F(LeftOutput, IsNotOfModelsWhoseOutputsAreSearchedForNan) {
+  LoadRequest request = load_of(add_relu("sim"), "searched");
+  request.nan_policy = terms::NanPolicy::kFlag;
+  EXPECT_EQ(left_on(machine_.load(request)), nullptr);
+  EXPECT_NE(left_on(model_), nullptr);
+}
+
 TEST(DeviceSession, MovesItsTensorsThroughTheDevicesTransfers) {
   auto sim = sluice::testing::make_sim("{}").value();
   const std::vector<float> hundred(4, 100.0F);

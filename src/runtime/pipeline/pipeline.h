@@ -101,7 +101,7 @@ class Pipeline {
   /// otherwise.
   std::shared_ptr<device::DeviceServices> first_;
   std::shared_ptr<device::DeviceServices> left_on_;
-  std::shared_ptr<const void> name_;  ///< in reports of devices, while anything below exists
+  std::shared_ptr<const void> name_;       ///< in reports of devices, while anything below exists
   std::shared_ptr<const void> left_name_;  ///< of outputs on the device; null without `left_on_`
   exec::LoadedModel model_;
   std::vector<Slot> slots_;

@@ -324,6 +324,65 @@ def tensor_crosses_the_link_and_is_read_where_it_is(folder: Path) -> None:
         holds(sluice.refusal("fetch", tensor), "give --from HOST:PORT, or --device NUMBER")
         holds(sluice.refusal("fetch", "exchange:999", "--device", str(first)), "no tensor 0x3e7 of this session")
 
+
+#: The same devices, whose kernels reach memory of the host, too: Sluice copies then by transfers of its own, not in lists.
+REACHING = LINKED.replace("    return Host::describe(backend, 0, info);\n", """    plugin::Status status = Host::describe(backend, 0, info);
+    info.flags |= SLUICE_DEVICE_HOST_MEMORY;
+    return status;
+""")
+
+
+def kept_output_stays_on_its_device(folder: Path) -> None:
+    """Functions on one device pass a tensor by address."""
+    assert REACHING != LINKED
+    shown = {}
+    for kind, end in (("lists", LINKED), ("transfers", REACHING)):
+        (folder / kind).mkdir()
+        copies = folder / kind / "copies"
+        place = {**place_of(folder / kind, "far", end=end), "FAR_COPIES": str(copies)}
+        package = str(folder / kind / "softmax.sluice")
+        Sluice(environment=place).text("compile", str(softmax_model(folder / kind, 1, 10)), "-o", package, "--backend", "far")
+        with Daemon(folder / kind / "all", environment=place, is_simulated=False) as daemon:
+            far = min(number for number, one in enumerate(at(daemon).json("capacity")["devices"]) if one["kind"] == "far")
+        with Daemon(folder / kind / "d", "-t", str(far), "--metrics", "localhost:0", environment=place,
+                    is_simulated=False) as daemon:
+            shown[kind] = copies_of_two_functions(daemon, package, far, copies, folder / kind)
+    # Lists copy within the device; the transfers copy nothing but what comes from a client or goes to one.
+    same(shown, {"lists": ["ud", "dd", "", "db"], "transfers": ["u", "", "", "b"]})
+
+
+def copies_of_two_functions(daemon: Daemon, package: str, far: int, copies: Path, folder: Path) -> list[str]:
+    """Copies of a first request, of a second one that reads what the first left, of a call that brings that, and of a
+    request whose output the client gets."""
+    sluice = at(daemon)
+    for name in ("first", "second"):
+        sluice.text("deploy", package, "--name", name)
+        sluice.text("infer", name, "--input", "x=zeros")  # warm from now on
+
+    def copied(*command: str) -> tuple[str, str]:
+        before = len(copies.read_text())
+        said = sluice.text(*command)
+        return copies.read_text()[before:], said
+
+    def tensor_of(said: str) -> str:
+        return next(word for word in said.split() if word.startswith("exchange:"))
+
+    def held() -> float:
+        return samples(get(daemon)[2])[f'sluice_device_memory_bytes{{device="{far}",category="constants"}}']
+
+    before = held()
+    first, said = copied("infer", "first", "--input", "x=zeros", "--put", "y")
+    tensor = tensor_of(said)
+    assert held() > before, "the tensor is on the device"
+    second, _ = copied("infer", "second", "--input", f"x={tensor}", "--put", "y")
+    brought, said_brought = copied("fetch", tensor, "--device", str(far), "--json")
+    same(json.loads(said_brought)["from"], far)
+    read, _ = copied("infer", "second", "--input", f"x={tensor}", "--output-dir", str(folder / "out"))
+    numbers = memoryview((folder / "out/y.npy").read_bytes()[-40:]).cast("f").tolist()
+    assert all(abs(number - 0.1) < 1e-6 for number in numbers), numbers
+    return [first, second, brought, read]
+
+
 def copies_to_a_device_come_in_blocks(folder: Path) -> None:
     copies = folder / "copies"
     place = {**place_of(folder, "far", end=LINKED), "FAR_COPIES": str(copies)}
@@ -350,5 +409,6 @@ if __name__ == "__main__":
         profile_of_the_device_places_operations,
         slow_copies_back_keep_operations_on_the_host,
         tensor_crosses_the_link_and_is_read_where_it_is,
+        kept_output_stays_on_its_device,
         copies_to_a_device_come_in_blocks,
     ]))
