@@ -93,6 +93,22 @@ subgraph @0 "main" {
   EXPECT_EQ(pages_->num_taken(), 0);
 }
 
+TEST_F(HugePageClaims, LoadTakesTheMemoryOfItsSlotsFromThem) {
+  LoadRequest request = load_of(model_of(R"(
+subgraph @0 "main" {
+  input %x : f32[1048576]
+  [%s : f32[1048576]] = Softmax.13[%x] {axis = 0}
+  [%y : f32[1048576]] = Softmax.13[%s] {axis = 0}
+  output [%y]
+}
+)"));
+  request.depth = 2;
+  const terms::ModelHandle model = load(request);
+  EXPECT_GE(pages_->num_taken(), 4) << "two slots with a tensor of 4 MiB each";
+  ASSERT_TRUE(engine_->unload(model).is_ok());
+  EXPECT_EQ(pages_->num_taken(), 0);
+}
+
 TEST_F(LoadingClaims, UnloadingAStartedModelOfAnExplicitGroupKeepsTheCores) {
   const terms::ModelHandle model = load_on(group_of(3), "m");
   ASSERT_TRUE(engine_->start(model).is_ok());
