@@ -134,6 +134,23 @@ def test_parameters_that_change_through_data_are_seen(size: int, packages: list[
     assert len(packages) == 3, "an unchanged model is not compiled again"
 
 
+def test_one_element_that_changes_through_data_is_seen_within_a_call_per_block(packages: list[Any]) -> None:
+    eager = nn.Linear(300, 300).eval()
+    compiled = torch.compile(eager, backend="sluice")
+    x = torch.rand(1, 300)
+    num_blocks = 6  # of 64 KiB, of 360,000 bytes
+    with torch.no_grad():
+        for _ in range(2 * num_blocks):
+            assert_close(compiled(x), eager(x))
+        assert len(packages) == 1, "an unchanged model is not compiled again"
+        for element in (1, 70_001):  # none of the sample's
+            eager.weight.data.view(-1)[element] = 5
+            for _ in range(num_blocks):
+                last = compiled(x)
+            assert_close(last, eager(x))
+    assert len(packages) == 3
+
+
 @pytest.mark.parametrize("where", ["made", "called", "both"])
 def test_inference_mode_compiles_once_and_sees_changes(where: str, packages: list[Any]) -> None:
     with torch.inference_mode(where != "called"):

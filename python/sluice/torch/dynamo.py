@@ -15,7 +15,7 @@ import torch
 from torch import fx
 
 from ..errors import Error, FailedPrecondition, Unimplemented
-from .watched import Watched
+from .watched import Patrol, Watched
 
 _logger = logging.getLogger("sluice.torch")
 
@@ -25,7 +25,8 @@ def backend(graph: fx.GraphModule, example_inputs: Sequence[Any], *,
     """A backend of torch.compile, for inference. `options`: {"compiler_args": ...}, as for sluice.torch.trace.
 
     Parameters become constants of the package. One that changes later is seen, as Watched says, and the graph is
-    compiled again.
+    compiled again. What Watched misses, a call in which few elements of a large parameter change through
+    `tensor.data`, is seen some calls later: within one call per 64 KiB of parameters.
     A graph that Sluice cannot run stays in torch, with a warning of the logger "sluice.torch".
     Raises FailedPrecondition where gradients would be recorded, TypeError for unknown options.
     """
@@ -42,10 +43,12 @@ class _Made(NamedTuple):
     """What runs a captured graph while its parameters are unchanged."""
 
     parameters: dict[int, Watched]  #: by the number of the argument
+    patrol: Patrol  #: of the parameters
     run: Callable[[Sequence[Any]], Any]
 
     def is_stale(self, args: Sequence[Any]) -> bool:
-        return any(args[i] is not each.tensor or each.is_changed() for i, each in self.parameters.items())
+        is_other = any(args[i] is not each.tensor or each.is_changed() for i, each in self.parameters.items())
+        return is_other or self.patrol.is_changed()
 
 
 class _Compiled:
@@ -70,11 +73,12 @@ class _Compiled:
     def _make(self, args: Sequence[Any]) -> _Made:
         parameters = {i: Watched(each) for i, each in enumerate(args) if isinstance(each, torch.nn.Parameter)}
         try:
-            return _Made(parameters, _Graph(self._graph, self._placeholders, args, set(parameters),
-                                            self._compiler_args))
+            patrol = Patrol(parameters.values())  # before the parameters are read
+            return _Made(parameters, patrol, _Graph(self._graph, self._placeholders, args, set(parameters),
+                                                    self._compiler_args))
         except (Error, Unimplemented) as error:
             _logger.warning("a graph stays in torch: %s", error)
-            return _Made({}, lambda values: self._graph(*values))
+            return _Made({}, Patrol(()), lambda values: self._graph(*values))
 
 
 class _Graph:

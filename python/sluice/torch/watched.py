@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import zlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,6 +12,7 @@ import torch
 
 _WHOLE_BYTES = 4096  #: of tensors that are compared whole
 _SAMPLES = 64  #: elements of larger ones
+_BLOCK_BYTES = 65536  #: of tensors, that a patrol compares in one look: some 50 us
 
 
 class Watched:
@@ -16,14 +20,15 @@ class Watched:
 
     Torch counts the changes of a tensor. It does not count those of an inference tensor, which is compared with a
     copy instead, and those through `tensor.data`. Those are found in memory of the host: in any element of a tensor of
-    up to 4 KiB, and in larger ones if they change one of 64 elements that lie at equal distances.
+    up to 4 KiB, and in larger ones if they change one of 64 elements that lie at equal distances. Patrol finds the rest.
     """
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
         self._mark = _mark_of(tensor)
         self._copy = tensor.detach().clone() if tensor.is_inference() else None
-        self._sample = _sample_of(tensor)  #: shares the tensor's memory
+        self._memory = _memory_of(tensor)
+        self._sample = None if self._memory is None else _sample_of(self._memory)
         self._sampled = None if self._sample is None else self._sample.tobytes()
 
     def is_changed(self) -> bool:
@@ -32,6 +37,34 @@ class Watched:
                 return True
             return self._sample is not None and self._sample.tobytes() != self._sampled
         return not torch.equal(_bytes_of(self.tensor), _bytes_of(self._copy))  # so that NaN equals itself
+
+
+    def blocks(self) -> list[np.ndarray[Any, Any]]:
+        """The memory of a tensor of which `is_changed` compares a sample, in parts of 64 KiB at most."""
+        if self._memory is None or self._memory.nbytes <= _WHOLE_BYTES:
+            return []
+        rows = self._memory.reshape(-1)
+        return [rows[at:at + _BLOCK_BYTES] for at in range(0, rows.nbytes, _BLOCK_BYTES)]
+
+
+class Patrol:
+    """Finds what a sample misses: each look compares one more block of all tensors together, by its checksum.
+
+    A change is found at the latest when as many looks have passed as there are blocks. Safe from any thread.
+    """
+
+    def __init__(self, tensors: Iterable[Watched]) -> None:
+        blocks = [block for each in tensors for block in each.blocks()]
+        self._blocks = [(block, zlib.crc32(block)) for block in blocks]
+        self._turns = itertools.count()
+        self._has_found = False
+
+    def is_changed(self) -> bool:
+        """Looks at the next block. Once true, it stays so."""
+        if self._blocks and not self._has_found:
+            block, checksum = self._blocks[next(self._turns) % len(self._blocks)]
+            self._has_found = zlib.crc32(block) != checksum
+        return self._has_found
 
 
 def _mark_of(tensor: torch.Tensor) -> tuple[object, ...]:
@@ -44,12 +77,16 @@ def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().reshape(-1).view(torch.uint8)
 
 
-def _sample_of(tensor: torch.Tensor) -> np.ndarray[Any, Any] | None:
-    """Some elements as bytes in the tensor's memory; None for tensors of devices, and of other forms than rows."""
+def _memory_of(tensor: torch.Tensor) -> np.ndarray[Any, Any] | None:
+    """The tensor's memory, a row of bytes per element; None for tensors of devices, and of other forms than rows."""
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided:
         return None
     is_in_another_form = tensor.is_quantized or tensor.is_conj() or tensor.is_neg() or not tensor.is_contiguous()
     if tensor.device.type != "cpu" or is_in_another_form or tensor.is_inference() or tensor.numel() == 0:
         return None
     elements: np.ndarray[Any, Any] = _bytes_of(tensor).numpy().reshape(tensor.numel(), -1)
-    return elements if elements.nbytes <= _WHOLE_BYTES else elements[::max(1, tensor.numel() // _SAMPLES)]
+    return elements
+
+
+def _sample_of(elements: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return elements if elements.nbytes <= _WHOLE_BYTES else elements[::max(1, len(elements) // _SAMPLES)]
