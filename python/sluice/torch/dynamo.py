@@ -25,8 +25,8 @@ def backend(graph: fx.GraphModule, example_inputs: Sequence[Any], *,
     """A backend of torch.compile, for inference. `options`: {"compiler_args": ...}, as for sluice.torch.trace.
 
     Parameters become constants of the package. One that changes later is seen, as Watched says, and the graph is
-    compiled again. What Watched misses, a call in which few elements of a large parameter change through
-    `tensor.data`, is seen some calls later: within one call per 64 KiB of parameters.
+    compiled again. What Watched misses, such as one element of a large parameter that changes through `tensor.data`,
+    is seen some calls later: within as many calls as the parameters have blocks of 64 KiB.
     A graph that Sluice cannot run stays in torch, with a warning of the logger "sluice.torch".
     Raises FailedPrecondition where gradients would be recorded, TypeError for unknown options.
     """
