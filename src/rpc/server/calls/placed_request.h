@@ -15,9 +15,8 @@
 namespace sluice::rpc::server {
 
 /// Fills the tensors of `request`: inputs by signature index, borrowed from `wanted` and from
-/// `placed`, which is filled, too. Blocks while an input comes from another device than the
-/// model's. Fails: kBadInput naming the input that is missing, unknown or there twice, or an output
-/// that is
+/// `placed`, which is filled, too. Blocks while an input comes from another device.
+/// Fails: kBadInput naming the input that is missing, unknown or there twice, or an output that is
 ///        unknown; as view_of; as service::open_input and Exchange::get.
 Status open_request(service::Service& service, const service::ClientSession& session,
                     const v1::InferRequest& wanted, const dispatch::ModelRef& model,
