@@ -189,7 +189,7 @@ TEST_F(LeftOutput, OutlivesItsModel) {
   EXPECT_EQ(machine_.time().memory_used_bytes(0), 0);
 }
 
-TEST_F(LeftOutput, OfALostDeviceIsATypedError) {
+TEST_F(LeftOutput, LostWithItsDeviceIsADeviceError) {
   const Reply made = leave();
   ASSERT_TRUE(machine_.time().inject_fault(R"({"kind": "lost_device", "device": 0})").is_ok());
   ASSERT_NE(made.outputs.at(0).left, nullptr);
