@@ -7,6 +7,7 @@
 #include "driver/content_key.h"
 #include "plugin/confine/masked_kernel.h"
 #include "plugin/generate/generate.h"
+#include "plugin/step_times.h"
 #include "plugin/stream_wait.h"
 
 namespace sluice::cuda {
@@ -161,7 +162,7 @@ Status Backend::make_kernel(std::int32_t device, const sluice_op& op,
   made->backend = this;
   Status status = generate(op, &made->source);
   const bool computes = status.is_ok() && made->source.grid[0] > 0;
-  if (computes && !use_library(device, op, code, *made)) {
+  if (computes && (made->source.is_chosen || !use_library(device, op, code, *made))) {
     if (driver_.confine == Confine::kMasks) status = mask_kernel(&made->source);
     if (status.is_ok()) status = load(device, made->source.text, code, &made->code);
     if (status.is_ok()) status = count_blocks(device, *made);
@@ -316,7 +317,10 @@ Status Backend::submit(Stream& stream, CommandList& list, std::span<void* const>
   }
   Status ran = enter(stream.group->device);
   if (ran.is_ok()) ran = libraries_.prepare(stream.handle, list.needs, &stream.scratch);
-  if (ran.is_ok()) ran = list.graphs.run(*this, stream, list, bindings);
+  if (ran.is_ok()) {
+    ran = are_steps_observed() ? run_observed(*this, stream, list, bindings)
+                               : list.graphs.run(*this, stream, list, bindings);
+  }
   Status copied = stream.reports.copy_back(driver_, stream.handle);
   if (ran.is_ok()) ran = std::move(copied);
   // As the table asks: an error of the work is told by the next wait.

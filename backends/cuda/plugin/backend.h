@@ -103,6 +103,9 @@ class Backend {
   Status make_kernel(std::int32_t device, const sluice_op& op, const sluice_kernel_code* code,
                      std::unique_ptr<Kernel>* kernel);
 
+  /// As sluice_variants::list, for device 0.
+  Status list_tactics(const sluice_op& op, std::vector<std::string>* names);
+
   Status allocate(std::int32_t device, std::int64_t size_bytes, void** address);
   void release(std::int32_t device, void* address);
   /// Fails: INVALID_ARGUMENT  the bytes are not all memory of the device
@@ -120,7 +123,7 @@ class Backend {
 
   // ---- for ListGraphs ----
 
-  /// Submits commands `begin` to `end` of a list, one by one.
+  /// Submits commands `begin` to `end` of a list, one by one. Also for run_observed.
   /// Requires: the device's context is current.
   Status run_commands(Stream& stream, const CommandList& list, std::size_t begin, std::size_t end,
                       std::span<void* const> bindings);

@@ -72,9 +72,23 @@ sluice_code check_memory(sluice_backend* backend, std::int32_t device, const voi
   });
 }
 
+sluice_code list_variants(sluice_backend* backend, const sluice_op* op, std::int32_t /*num_cores*/,
+                          sluice_variant_visitor visit, void* user, sluice_message* message) {
+  return plugin::guard(message, [&] {
+    std::vector<std::string> names;
+    Status status = reinterpret_cast<Backend*>(backend)->list_tactics(*op, &names);
+    for (const std::string& name : names) visit(user, name.c_str());
+    return status;
+  });
+}
+
+/// Lists never adapt to what else the processor does.
+void run_steadily(sluice_backend* /*backend*/, std::int32_t /*steady*/) {}
+
 }  // namespace
 
 const sluice_events kEvents = {sizeof(sluice_events), create, destroy, record, wait};
 const sluice_foreign_memory kForeignMemory = {sizeof(sluice_foreign_memory), 0, check_memory};
+const sluice_variants kVariants = {sizeof(sluice_variants), 0, list_variants, run_steadily};
 
 }  // namespace sluice::cuda

@@ -14,14 +14,10 @@ Status compile_for(const Kernel& kernel, const Source& generated, const std::str
                    std::span<const char* const> targets, sluice_code_receiver receive,
                    void* user_data) {
   std::vector<std::string> names = {kPortableTarget};
-  const auto is_asked = [&](std::string_view name) {
-    return std::ranges::find(targets, name, [](const char* t) { return std::string_view(t); }) !=
-           targets.end();
-  };
-  if (depends_on_architecture(text) && !is_asked(kAsynchronousTarget)) {
-    names.emplace_back(kAsynchronousTarget);
+  if (depends_on_architecture(text)) names.emplace_back(kAsynchronousTarget);
+  for (const std::string_view target : targets) {
+    if (std::ranges::find(names, target) == names.end()) names.emplace_back(target);
   }
-  names.insert(names.end(), targets.begin(), targets.end());
   std::vector<std::string> images(names.size());
   std::vector<sluice_code_image> views;
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -5,6 +5,7 @@
 
 #include "driver/content_key.h"
 #include "plugin/backend.h"
+#include "plugin/generate/tactics.h"
 #include "plugin/libraries/tail.h"
 
 namespace sluice::cuda {
@@ -95,6 +96,15 @@ bool Backend::use_library(std::int32_t device, const sluice_op& op, const sluice
   kernel.source = std::move(generated);
   kernel.code = nullptr;
   return false;
+}
+
+Status Backend::list_tactics(const sluice_op& op, std::vector<std::string>* names) {
+  if (Status status = enter(0); !status.is_ok()) return status;
+  int num_steps = 0;
+  std::unique_ptr<const LibraryCall> call;
+  const bool has_library = libraries_.plan(0, op, &num_steps, &call).is_ok();
+  *names = cuda::list_tactics(op, has_library);
+  return plugin::ok();
 }
 
 bool Backend::is_faster(std::int32_t device, const Kernel& library, const Source& generated,

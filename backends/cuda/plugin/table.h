@@ -5,6 +5,7 @@
 #include "plugin/extensions.h"
 #include "plugin/generate/generate.h"
 #include "plugin/kernel_codes.h"
+#include "plugin/step_times.h"
 
 namespace sluice::cuda {
 
@@ -39,6 +40,8 @@ struct CudaPlugin : plugin::PluginDefaults {
   static const void* find_extension(Backend& backend, const char* name) {
     if (std::string_view(name) == SLUICE_EVENTS) return &kEvents;
     if (std::string_view(name) == SLUICE_FOREIGN_MEMORY) return &kForeignMemory;
+    if (std::string_view(name) == SLUICE_STEP_TIMES) return &kStepTimes;
+    if (std::string_view(name) == SLUICE_VARIANTS) return &kVariants;
     if (std::string_view(name) != SLUICE_KERNEL_CODE) return nullptr;
     return backend.driver().is_emulated ? &kEmulatedKernelCodes : &kKernelCodes;
   }

@@ -76,7 +76,8 @@ Result<std::vector<TunableGroup>> find_tunable(const package::Executable& execut
       const auto [number, is_new] = numbers.emplace(key, groups.size());
       if (is_new) {
         const auto& backend = *backends[static_cast<std::size_t>(backend_of[position])];
-        auto offered = SLUICE_TRY(backend::list_variants(backend, *op, num_cores));
+        const int cores = std::min(num_cores, std::max(1, backend.devices()[0].num_cores));
+        auto offered = SLUICE_TRY(backend::list_variants(backend, *op, cores));
         groups.push_back({text_of(op->get()), {}, tactics_of(operation, std::move(offered))});
       }
       groups[number->second].members.push_back({s, position});

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "base/text/plural.h"
+#include "compile/code/compile_kernels.h"
 #include "compile/optimize.h"
 #include "compile/tune/trial_model.h"
 #include "exec/loaded_model.h"
@@ -49,8 +51,37 @@ std::string machine_of(Backends backends, int num_cores) {
   return fmt::format("{}; {}", text, counted(num_cores, "core"));
 }
 
-/// Packs constants again whose operations now need another form.
-Status repack(const backend::BackendRegistry& registry, package::Executable& executable) {
+bool is_simulated(Backends backends) {
+  return std::ranges::any_of(
+      backends, [](const auto& backend) { return backend->devices()[0].is_simulated; });
+}
+
+/// Compiles kernels anew, for the targets of those that the executable had. Kernels that stayed as
+/// they were keep their code, which a person may have edited.
+Status recompile(const exec::LoadedModel& model, package::Executable& executable) {
+  if (executable.code.empty()) return ok_status();
+  CodeOptions options;
+  const auto place_of = [](const package::OperationCode& of) {
+    return std::tie(of.backend, of.subgraph, of.operation);
+  };
+  for (const package::OperationCode& old : executable.code) {
+    for (const ir::KernelCode::Image& image : old.code.images) {
+      const bool is_known = std::ranges::find(options.targets, image.target) != options.targets.end();
+      if (!is_known) options.targets.push_back(image.target);
+    }
+  }
+  std::vector<package::OperationCode> compiled = SLUICE_TRY(compile_kernels(model, options));
+  for (package::OperationCode& made : compiled) {
+    for (const package::OperationCode& old : executable.code) {
+      if (place_of(old) == place_of(made) && old.code.key == made.code.key) made.code = old.code;
+    }
+  }
+  executable.code = std::move(compiled);
+  return ok_status();
+}
+
+/// Prepares again what depends on tactics: packed constants, the plan, compiled kernels.
+Status prepare(const backend::BackendRegistry& registry, package::Executable& executable) {
   exec::LoadOptions loading;
   // The tuned graph still has the packed forms of its old tactics. The loader uses those that fit
   // the new ones and packs the rest.
@@ -60,7 +91,7 @@ Status repack(const backend::BackendRegistry& registry, package::Executable& exe
   exec::LoadedModel::Preparation preparation = model.preparation();
   if (is_packed) executable.packed = std::move(preparation.packed);
   executable.plan = std::move(preparation.plan);
-  return ok_status();
+  return recompile(model, executable);
 }
 
 /// What changed, the greatest saving first.
@@ -108,6 +139,7 @@ Result<Tuning> tune(package::Executable executable, std::span<const terms::Tenso
 
   TuneReport report;
   report.machine = machine_of(backends, num_cores);
+  report.is_simulated = is_simulated(backends);
   report.num_groups = groups.size();
   report.rounds = outcome.rounds;
   report.changed = changes(groups, outcome);
@@ -124,7 +156,7 @@ Result<Tuning> tune(package::Executable executable, std::span<const terms::Tenso
     for (const GroupOutcome& group : outcome.groups) choice.push_back(group.tactic);
     apply_tactics(groups, choice, executable.graph);
     executable.graph.metadata.insert_or_assign(std::string(kTunedFor), report.machine);
-    SLUICE_TRY(repack(registry, executable));
+    SLUICE_TRY(prepare(registry, executable));
   }
   return Tuning{std::move(executable), std::move(report)};
 }

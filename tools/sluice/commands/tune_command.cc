@@ -85,6 +85,9 @@ class TuneCommand : public Command {
   void print(const compile::TuneReport& report) const {
     fmt::print("{}: {} kinds of operations with a choice, {} rounds on {}\n",
                output_.empty() ? path_ : output_, report.num_groups, report.rounds, report.machine);
+    if (report.is_simulated) {
+      fmt::print("a device is simulated: figures count its work, and are no times of a device\n");
+    }
     if (report.changed.empty()) {
       if (report.before_ns > 0) {
         fmt::print(

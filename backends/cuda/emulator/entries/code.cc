@@ -270,6 +270,7 @@ Operation launch(Machine& machine, const std::shared_ptr<const Kernel>& kernel,
     DeviceMemory memory(machine, device, peers);
     ptx::Counts counts;
     Fault fault = kernel->kernel->run(prepared->launch, memory, counts);
+    machine.scheduler.count_instructions(counts.warp_instructions);
     machine.counts.add({kernel->image, kernel->name}, prepared->launch, counts);
     if (!fault.is_none() && fault.text.find(kernel->name) == std::string::npos) {
       fault.text = "kernel " + kernel->name + ": " + fault.text;

@@ -1,4 +1,4 @@
-// Events. Their times are of an emulated clock that counts pieces of work, a microsecond each.
+// Events. Their times are of an emulated clock that counts work (Scheduler::now_ns).
 
 #include "emulator/entries/entries.h"
 #include "emulator/machine/capture.h"
@@ -77,8 +77,8 @@ CuResult event_elapsed_time(float* milliseconds, CuEvent start_handle, CuEvent e
       return CuResult::kInvalidHandle;
     }
     if (!start->last->is_reached || !end->last->is_reached) return CuResult::kNotReady;
-    const auto pieces = static_cast<std::int64_t>(end->last->time - start->last->time);
-    *milliseconds = static_cast<float>(pieces) * 1e-3F;
+    const auto ns = static_cast<std::int64_t>(end->last->time_ns - start->last->time_ns);
+    *milliseconds = static_cast<float>(static_cast<double>(ns) * 1e-6);
     return CuResult::kSuccess;
   });
 }

@@ -73,7 +73,7 @@ Fault Scheduler::run(Lock& lock, const Operation& operation) {
   Fault fault = operation();
   lock.lock();
   --num_running_;
-  ++time_;
+  ++num_pieces_;
   return fault;
 }
 
@@ -108,7 +108,7 @@ void Scheduler::finish_graph(Stream& stream, GraphRun& graph, std::size_t node,
 void Scheduler::finish_first(Stream& stream, const Fault& fault) {
   Completion& reached = *stream.work.front().completes;
   reached.is_reached = true;
-  reached.time = time_;
+  reached.time_ns = now_ns();
   stream.work.pop_front();
   if (stream.work.empty()) {
     std::erase_if(active_, [&](const auto& active) { return active.get() == &stream; });

@@ -1,6 +1,7 @@
 // Runs the work of streams in a random legal order.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <random>
@@ -45,7 +46,10 @@ class Scheduler {
   bool is_busy(const Context& context) const;
 
   std::uint64_t random() { return random_(); }
-  std::uint64_t num_pieces() const { return time_; }
+  /// Adds to the clock while a piece runs. Takes no lock.
+  void count_instructions(std::uint64_t count) { num_instructions_ += count; }
+  /// The emulated clock: a microsecond for each piece, a nanosecond for each instruction of a warp.
+  std::uint64_t now_ns() const { return num_pieces_ * 1000 + num_instructions_; }
 
  private:
   struct Piece {
@@ -66,7 +70,8 @@ class Scheduler {
   std::mt19937_64 random_;
   int num_running_ = 0;
   std::uint64_t tickets_ = 0;
-  std::uint64_t time_ = 0;
+  std::uint64_t num_pieces_ = 0;
+  std::atomic<std::uint64_t> num_instructions_ = 0;
 };
 
 }  // namespace sluice::cuda::emulator

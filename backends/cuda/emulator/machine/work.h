@@ -18,7 +18,7 @@ struct Stream;
 /// A point that the work of a stream reaches.
 struct Completion {
   bool is_reached = false;
-  std::uint64_t time = 0;  // of the emulated clock
+  std::uint64_t time_ns = 0;  // of the emulated clock
 };
 
 /// Runs without the machine's lock, perhaps beside work of other streams.

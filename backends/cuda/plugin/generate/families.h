@@ -9,8 +9,14 @@ struct Family {
   /// Null-terminated names of operators; a name of the domain "sluice" has the prefix "sluice::".
   const char* const* kinds;
   Status (*check)(const sluice_op& op);
+  /// Follows the tactic that the operation names, where it fits, and sets Source::is_chosen then.
   Status (*write)(const sluice_op& op, Source* source);
+  /// Names to try for an operation of known dimensions; null: the family has one tactic.
+  std::vector<std::string> (*tactics)(const sluice_op& op) = nullptr;
 };
+
+/// The family that computes the operation; null if there is none.
+const Family* find_family(const sluice_op& op);
 
 extern const Family kArgExtremeFamily;
 extern const Family kAttentionFamily;

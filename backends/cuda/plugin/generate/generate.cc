@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "plugin/generate/families.h"
+#include "plugin/generate/tactics.h"
 #include "plugin/generate/text/text.h"
 
 namespace sluice::cuda {
-namespace {
-
 const Family* find_family(const sluice_op& op) {
   const std::string kind = plugin::kind_of(op);
   for (const Family* family :
@@ -23,8 +22,6 @@ const Family* find_family(const sluice_op& op) {
   return nullptr;
 }
 
-}  // namespace
-
 Status check_op(const sluice_op& op) {
   const Family* const family = find_family(op);
   if (family != nullptr) return family->check(op);
@@ -38,6 +35,7 @@ Status generate(const sluice_op& op, Source* source) {
     return plugin::num_elements(output.tensor) == 0;
   };
   if (std::ranges::all_of(plugin::outputs_of(op), is_empty)) return plugin::ok();
+  source->is_chosen = tactic_of(op) == kGenerated;
   return find_family(op)->write(op, source);
 }
 

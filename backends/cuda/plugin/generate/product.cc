@@ -125,6 +125,6 @@ Status write(const sluice_op& op, Source* source) {
 
 }  // namespace
 
-const Family kProductFamily = {kKinds, check, write};
+const Family kProductFamily = {kKinds, check, write, product_tactics};
 
 }  // namespace sluice::cuda

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "plugin/generate/families.h"
+#include "plugin/generate/tactics.h"
 #include "plugin/generate/text/body.h"
 #include "plugin/generate/tiles/convolution.h"
 #include "plugin/generate/tiles/tile_kernel.h"
@@ -15,6 +16,9 @@ namespace {
 constexpr unsigned kThreads = 128;
 
 constexpr const char* kKinds[] = {"AveragePool", "Conv", "MaxPool", nullptr};
+
+// The tactic of a convolution without tiles.
+constexpr const char* kByElements = "thread-per-element";
 
 // Coordinates of a window are 32-bit numbers in the kernel: limits keep them, and its loops, small.
 constexpr std::int64_t kMaxStep = std::int64_t{1} << 20;
@@ -203,7 +207,9 @@ Status write(const sluice_op& op, Source* source) {
   const std::vector<Axis> axes = axes_of(op);
   Product product;
   Finish finish;
-  if (is_conv(op) && convolution_product(op, axes, &product, &finish)) {
+  const bool is_chosen = is_conv(op) && tactic_of(op) == kByElements;
+  source->is_chosen = source->is_chosen || is_chosen;
+  if (is_conv(op) && !is_chosen && convolution_product(op, axes, &product, &finish)) {
     return write_product(op, product, finish, source);
   }
   Parameters parameters(op);
@@ -213,8 +219,15 @@ Status write(const sluice_op& op, Source* source) {
   return write_kernel(op, std::move(parameters), {"sum", sum, kThreads, largest}, source);
 }
 
+std::vector<std::string> tactics(const sluice_op& op) {
+  if (!is_conv(op)) return {};
+  std::vector<std::string> names = product_tactics(op);
+  names.emplace_back(kByElements);
+  return names;
+}
+
 }  // namespace
 
-const Family kWindowFamily = {kKinds, check, write};
+const Family kWindowFamily = {kKinds, check, write, tactics};
 
 }  // namespace sluice::cuda

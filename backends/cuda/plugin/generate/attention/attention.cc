@@ -8,6 +8,7 @@
 #include "plugin/generate/attention/matrix_tiles.h"
 #include "plugin/generate/attention/scores.h"
 #include "plugin/generate/families.h"
+#include "plugin/generate/tactics.h"
 #include "plugin/generate/text/attend.h"
 #include "plugin/generate/text/types.h"
 #include "plugin/generate/text/warp_rows.h"
@@ -16,6 +17,10 @@ namespace sluice::cuda {
 namespace {
 
 constexpr const char* kKinds[] = {"Attention", "sluice::Attention", nullptr};
+
+// Tactics beside the default.
+constexpr const char* kMatrixTiles = "matrix-tiles";
+constexpr const char* kByWarp = "warp-per-query";
 
 /// The weights, for output 3.
 std::string show_weights(const Scores& scores) {
@@ -67,13 +72,21 @@ Status write_by_warp(const sluice_op& op, const Problem& problem, Source* source
 Status write(const sluice_op& op, Source* source) {
   Problem problem;
   if (!find_problem(op, &problem)) return shapes_disagree(op);
-  if (fits_few_queries(op, problem)) return write_few_queries(op, problem, source);
-  if (fits_matrix_tiles(op, problem)) return write_matrix_tiles(op, problem, source);
+  const bool few_fit = fits_few_queries(op, problem);
+  const bool tiles_fit = fits_matrix_tiles(op, problem);
+  const std::string_view tactic = tactic_of(op);
+  const bool takes_tiles = tiles_fit && tactic == kMatrixTiles;
+  const bool takes_warps = tactic == kByWarp;
+  source->is_chosen = source->is_chosen || takes_tiles || takes_warps;
+  if (few_fit && !takes_tiles && !takes_warps) return write_few_queries(op, problem, source);
+  if (tiles_fit && !takes_warps) return write_matrix_tiles(op, problem, source);
   return write_by_warp(op, problem, source);
 }
 
+std::vector<std::string> tactics(const sluice_op& /*op*/) { return {kMatrixTiles, kByWarp}; }
+
 }  // namespace
 
-const Family kAttentionFamily = {kKinds, check_attention, write};
+const Family kAttentionFamily = {kKinds, check_attention, write, tactics};
 
 }  // namespace sluice::cuda

@@ -26,6 +26,7 @@ struct Source {
   std::vector<int> operands;
   /// Two parameters follow the operands: the words of an IndexReport, and the number of the launch.
   bool reports_indices = false;
+  bool is_chosen = false;  ///< the text is of the tactic that the operation names (tactics.h)
   bool is_masked = false;  ///< as mask_kernel rewrites it (confine/masked_kernel.h)
 };
 

@@ -72,6 +72,10 @@ Tile fastest(const Product& product, std::span<const Candidate> candidates) {
 
 }  // namespace
 
+std::string Tile::name() const {
+  return "tile-" + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
+}
+
 Tile choose_half_tile(const Product& product) {
   if (product.m <= kFewRows.m) {
     return tiles_of(product, kFewRows) >= kMultiprocessors ? kFewRows : kFewRowsAndColumns;

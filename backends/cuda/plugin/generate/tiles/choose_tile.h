@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "plugin/generate/tiles/product.h"
@@ -15,6 +16,8 @@ struct Tile {
   int warps_m, warps_n, warps_k;
   int stages;  ///< steps that shared memory holds
 
+  /// "tile-128x64x32", the name of the tactic.
+  std::string name() const;
   constexpr int threads() const { return 32 * warps_m * warps_n * warps_k; }
   /// At most 48 KiB, less the word of a masked kernel: kernels have no dynamic shared memory.
   constexpr int shared_bytes(int element_bytes) const {
@@ -27,7 +30,7 @@ Tile choose_half_tile(const Product& product);
 /// For f32, on the multiply-add units.
 Tile choose_float_tile(const Product& product);
 
-/// All tiles that these choose from, for tests.
+/// All tiles that these choose from: tactics of products.
 std::vector<Tile> half_tiles();
 std::vector<Tile> float_tiles();
 

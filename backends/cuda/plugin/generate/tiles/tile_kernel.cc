@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plugin/generate/tactics.h"
 #include "plugin/generate/text/body.h"
 #include "plugin/generate/text/types.h"
 #include "plugin/generate/tiles/choose_tile.h"
@@ -107,7 +108,17 @@ Status write_parts(const sluice_op& op, const Product& product, const Finish& fi
   return set_grid(parts.blocks, 1, source) ? plugin::ok() : too_large(op);
 }
 
+std::vector<Tile> tiles_for(const sluice_op& op) {
+  return is_float(op) ? float_tiles() : half_tiles();
+}
+
 }  // namespace
+
+std::vector<std::string> product_tactics(const sluice_op& op) {
+  std::vector<std::string> names;
+  for (const Tile& tile : tiles_for(op)) names.push_back(tile.name());
+  return names;
+}
 
 Status write_tiles(const sluice_op& op, const Product& product, const Finish& finish,
                    const Tile& tile, Source* source) {
@@ -116,6 +127,12 @@ Status write_tiles(const sluice_op& op, const Product& product, const Finish& fi
 
 Status write_product(const sluice_op& op, const Product& product, const Finish& finish,
                      Source* source) {
+  const std::string_view tactic = tactic_of(op);
+  for (const Tile& tile : tiles_for(op)) {
+    if (tile.name() != tactic) continue;
+    source->is_chosen = true;
+    return write_tiles(op, product, finish, tile, source);
+  }
   const int bytes = static_cast<int>(plugin::element_bits(op.outputs[0].tensor.element_type) / 8);
   const bool is_stored = product.gathering.taps == 0 && product.column_offset.empty();
   if (is_stored && product.m <= max_vector_rows(bytes)) {

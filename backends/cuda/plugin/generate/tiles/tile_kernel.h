@@ -8,13 +8,16 @@
 
 namespace sluice::cuda {
 
-/// Writes the kernel of `product`, whose factors are inputs of `op`.
+/// Writes the kernel of `product`, whose factors are inputs of `op`, by the tactic that `op` names.
 /// Requires: check_floats was ok, every dimension is known, and none is 0, besides perhaps k.
 /// Fails: UNIMPLEMENTED  a launch has too few blocks
 Status write_product(const sluice_op& op, const Product& product, const Finish& finish,
                      Source* source);
 
-/// As above, with tiles of a given size.
+/// The names of its tactics: products by tiles of every size.
+std::vector<std::string> product_tactics(const sluice_op& op);
+
+/// As write_product, with tiles of a given size.
 Status write_tiles(const sluice_op& op, const Product& product, const Finish& finish,
                    const Tile& tile, Source* source);
 
