@@ -65,15 +65,27 @@ class Scheduling {
       from_host[i] = profiled->second.to_device;
       to_host[i] = profiled->second.from_device;
     }
-    // As if tensors between two devices went through the host: a shorter way is not measured.
+    // By way of the host, where no link was measured.
     problem_.transfers.assign(places, std::vector<TransferCost>(places));
     for (std::size_t a = 0; a < places; ++a) {
       for (std::size_t b = 0; b < places; ++b) {
         if (a == b) continue;
         problem_.transfers[a][b] = {to_host[a].latency_ns + from_host[b].latency_ns,
                                     to_host[a].ns_per_byte + from_host[b].ns_per_byte};
+        if (const TransferCost* link = find_link(a, b)) problem_.transfers[a][b] = *link;
       }
     }
+  }
+
+  /// The measured cost of a copy between devices of one backend; null if it is unknown, or a place
+  /// is another backend's or the host.
+  const TransferCost* find_link(std::size_t from, std::size_t to) const {
+    const Backends backends = placement_.backends();
+    if (from >= backends.size() || to >= backends.size()) return nullptr;
+    if (backends[from] != backends[to]) return nullptr;
+    const auto profiled = profile_.devices.find(keys_[from]);
+    if (profiled == profile_.devices.end() || !profiled->second.between_devices) return nullptr;
+    return &*profiled->second.between_devices;
   }
 
   int tensor_of(ir::OperandId id, int producer) {

@@ -10,6 +10,7 @@
 #include "compile/profile/measure.h"
 #include "compile/profile/operation_key.h"
 #include "ir/text/graph_text.h"
+#include "support/sim.h"
 
 namespace sluice::compile {
 namespace {
@@ -171,8 +172,66 @@ TEST(MeasureOperators, TimesOfEveryBackendScheduleTheModel) {
   EXPECT_EQ(scheduled_backends(schedule(std::make_shared<OperatorProfile>(profile))).size(), 3U);
 }
 
+/// Two devices with memory of their own, 1 ns a byte from the host.
+sluice::testing::Sim two_devices(const char* links) {
+  auto sim = sluice::testing::make_sim(fmt::format(
+      R"({{"devices": [{{"count": 2, "host_memory": false, "copy": {{
+           "to_device": {{"bytes_per_s": 1e9, "latency_ns": 5000}},
+           "to_host": {{"bytes_per_s": 1e9, "latency_ns": 5000}}}}}}]{}}})",
+      links));
+  EXPECT_TRUE(sim.is_ok()) << sim.status().to_string();
+  return std::move(sim).value();
+}
+
+constexpr const char* kFastLink =
+    R"(, "links": [{"a": 0, "b": 1, "bytes_per_s": 1e11, "latency_ns": 100}])";
+
+TEST(MeasureHandOver, CopyBetweenDevicesCostsWhatTheirLinkDoes) {
+  const auto sim = two_devices(kFastLink);
+  const HandOver linked = measure_hand_over(sim.backend, 1).value();
+  EXPECT_NEAR(linked.to_device.ns_per_byte, 1, 1e-3);
+  ASSERT_TRUE(linked.between_devices);
+  EXPECT_NEAR(linked.between_devices->ns_per_byte, 0.01, 1e-3);
+  EXPECT_LT(linked.between_devices->latency_ns, linked.to_device.latency_ns);
+}
+
+TEST(MeasureHandOver, DeviceOfTheHostsMemoryHasNoCopies) {
+  const auto cpu = measure_hand_over(both_backends().find("cpu").value(), 1).value();
+  EXPECT_FALSE(cpu.between_devices);
+  EXPECT_EQ(cpu.to_device.ns_per_byte, 0);
+}
+
+/// Where the scheduler puts the Softmax between two operations of the first device: on the second,
+/// or on the processor.
+std::string place_of_softmax(const sluice::testing::Sim& sim,
+                             std::optional<TransferCost> between_devices) {
+  CompileOptions options;
+  options.backends = {"sim", "sim:1", "cpu"};
+  options.places = {"exp=sim", "softmax=sim:1,cpu", "sum=sim"};
+  const auto plain = compile(three_operations("64"), sim.registry, options).value();
+  auto profile = std::make_shared<OperatorProfile>();
+  DeviceProfile& device = profile->devices[device_key(*sim.backend, 1)];
+  device.to_device = device.from_device = {.latency_ns = 5000};
+  device.between_devices = between_devices;
+  DeviceProfile& cpu = profile->devices[device_key(*sim.registry.find("cpu").value(), 1)];
+  const ir::Subgraph& main = plain.graph.main();
+  for (const ir::OperationId id : main.order()) {
+    const auto op = backend::Op::create({plain.graph, main, main.operation(id)}).value();
+    device.times_ns[key_of(op.get())] = cpu.times_ns[key_of(op.get())] = 1000;
+  }
+  options.profile = std::move(profile);
+  return scheduled_backends(compile(three_operations("64"), sim.registry, options)).at(1);
+}
+
+TEST(ProfiledScheduler, LinkBetweenDevicesMakesTheSecondNearerThanTheHost) {
+  const auto sim = two_devices(kFastLink);
+  EXPECT_EQ(place_of_softmax(sim, std::nullopt), "cpu") << "four copies of the host against two";
+  EXPECT_EQ(place_of_softmax(sim, TransferCost{.latency_ns = 100}), "sim:1");
+}
+
 TEST(OperatorProfile, FileGivesBackWhatWasWritten) {
-  const auto profile = made_up(cpu_is_slow_at_softmax, {.latency_ns = 12.5, .ns_per_byte = 0.25});
+  auto profile = made_up(cpu_is_slow_at_softmax, {.latency_ns = 12.5, .ns_per_byte = 0.25});
+  profile_of("cpu", *profile).between_devices = {.latency_ns = 3, .ns_per_byte = 0.5};
   const auto read = parse_operator_profile(to_json(*profile)).value();
   EXPECT_EQ(to_json(read), to_json(*profile));
   EXPECT_EQ(read.devices.size(), 2U);

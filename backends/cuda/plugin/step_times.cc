@@ -1,6 +1,7 @@
 #include "plugin/step_times.h"
 
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,7 @@ class Marks {
     float milliseconds = 0;
     const CuResult result =
         driver_.table.event_elapsed_time(&milliseconds, events_[index], events_[index + 1]);
-    *ns = static_cast<std::int64_t>(double{milliseconds} * 1e6);
+    *ns = std::llround(double{milliseconds} * 1e6);
     return check_call(driver_, result, "reading a time of a stream");
   }
 

@@ -17,33 +17,49 @@ constexpr std::int64_t kSmallBytes = 4096;
 constexpr std::int64_t kLargeBytes = std::int64_t{4} << 20;
 constexpr int kRuns = 5;
 
+enum class Direction { kToDevice, kFromDevice, kFromPeer };
+
+bool has_peers(const backend::Backend& backend) {
+  const auto devices = backend.devices();
+  return devices.size() > 1 && !devices[0].has_host_memory && !devices[1].has_host_memory &&
+         backend.copies_between_devices();
+}
+
 /// Lists on a group, by the clock of its device.
 class ListTimer {
  public:
   static Result<ListTimer> create(const std::shared_ptr<const backend::Backend>& backend,
-                                  int num_cores) {
+                                  int device, int num_cores) {
+    const backend::DeviceInfo& info = backend->devices()[static_cast<std::size_t>(device)];
     std::shared_ptr<const Clock> simulated;
-    if (backend->devices()[0].is_simulated) {
+    if (info.is_simulated) {
       simulated = SLUICE_TRY(backend::VirtualTime::of(backend));
     }
     std::vector<std::int32_t> cores(static_cast<std::size_t>(
-        std::clamp(num_cores, 1, std::max(1, backend->devices()[0].num_cores))));
+        std::clamp(num_cores, 1, std::max(1, info.num_cores))));
     std::iota(cores.begin(), cores.end(), 0);
-    auto group = SLUICE_TRY(backend::Group::create(backend, 0, cores));
+    auto group = SLUICE_TRY(backend::Group::create(backend, device, cores));
     auto stream = SLUICE_TRY(backend::Stream::create(group));
     return ListTimer(std::move(group), std::move(stream), std::move(simulated));
   }
 
-  /// The least of a few copies: an interrupt or a neighbour lengthens single ones.
-  Result<double> copy_ns(std::int64_t size_bytes, bool is_to_device) {
+  /// The least of a few copies: an interrupt or a neighbour lengthens single ones. A peer is
+  /// device 0, whose memory the list of the group reads, as in a run.
+  Result<double> copy_ns(std::int64_t size_bytes, Direction direction) {
     MutableBytes host(static_cast<std::size_t>(size_bytes));
     std::ranges::fill(host.view(), std::byte{1});
-    const auto memory =
-        SLUICE_TRY(backend::DeviceMemory::allocate(group_->shared_backend(), 0, size_bytes));
-    const sluice_argument here = backend::bound_argument(0, 0);
-    const sluice_argument there = backend::fixed_argument(memory.address());
+    const auto& backend = group_->shared_backend();
+    const auto own = SLUICE_TRY(
+        backend::DeviceMemory::allocate(backend, group_->device(), size_bytes));
+    const auto peer = SLUICE_TRY(backend::DeviceMemory::allocate(
+        backend, 0, direction == Direction::kFromPeer ? size_bytes : 0));
+    const sluice_argument there = backend::fixed_argument(own.address());
+    const sluice_argument here = direction == Direction::kFromPeer
+                                     ? backend::fixed_argument(peer.address())
+                                     : backend::bound_argument(0, 0);
+    const bool is_in = direction != Direction::kFromDevice;
     auto list = SLUICE_TRY(backend::CommandList::create(group_));
-    SLUICE_TRY(list.add_copy(is_to_device ? here : there, is_to_device ? there : here, size_bytes));
+    SLUICE_TRY(list.add_copy(is_in ? here : there, is_in ? there : here, size_bytes));
     SLUICE_TRY(list.finish());
     return least_ns(list, host.view().data());
   }
@@ -54,13 +70,15 @@ class ListTimer {
     return least_ns(list, nullptr);
   }
 
-  /// A line through a small and a large copy.
-  Result<TransferCost> transfer(bool is_to_device) {
-    const double small_ns = SLUICE_TRY(copy_ns(kSmallBytes, is_to_device));
-    const double large_ns = SLUICE_TRY(copy_ns(kLargeBytes, is_to_device));
+  /// A line through a small and a large copy. A copy is within the list of its segment, whose
+  /// launch counts by itself.
+  Result<TransferCost> transfer(Direction direction, double launch_ns) {
+    const double small_ns = SLUICE_TRY(copy_ns(kSmallBytes, direction));
+    const double large_ns = SLUICE_TRY(copy_ns(kLargeBytes, direction));
     const double ns_per_byte =
         std::max(0.0, large_ns - small_ns) / static_cast<double>(kLargeBytes - kSmallBytes);
-    return TransferCost{std::max(0.0, small_ns - ns_per_byte * kSmallBytes), ns_per_byte};
+    return TransferCost{std::max(0.0, small_ns - ns_per_byte * kSmallBytes - launch_ns),
+                        ns_per_byte};
   }
 
  private:
@@ -91,16 +109,16 @@ class ListTimer {
 
 Result<HandOver> measure_hand_over(const std::shared_ptr<const backend::Backend>& backend,
                                    int num_cores) {
-  auto timer = SLUICE_TRY(ListTimer::create(backend, num_cores));
+  auto timer = SLUICE_TRY(ListTimer::create(backend, 0, num_cores));
   HandOver hand_over;
   hand_over.launch_ns = SLUICE_TRY(timer.empty_ns());
   if (backend->devices()[0].has_host_memory) return hand_over;
-  hand_over.to_device = SLUICE_TRY(timer.transfer(true));
-  hand_over.from_device = SLUICE_TRY(timer.transfer(false));
-  // A copy is within the list of its segment, whose launch counts by itself.
-  for (TransferCost* cost : {&hand_over.to_device, &hand_over.from_device}) {
-    cost->latency_ns = std::max(0.0, cost->latency_ns - hand_over.launch_ns);
-  }
+  const double launch_ns = hand_over.launch_ns;
+  hand_over.to_device = SLUICE_TRY(timer.transfer(Direction::kToDevice, launch_ns));
+  hand_over.from_device = SLUICE_TRY(timer.transfer(Direction::kFromDevice, launch_ns));
+  if (!has_peers(*backend)) return hand_over;
+  auto taker = SLUICE_TRY(ListTimer::create(backend, 1, num_cores));
+  hand_over.between_devices = SLUICE_TRY(taker.transfer(Direction::kFromPeer, launch_ns));
   return hand_over;
 }
 

@@ -214,6 +214,7 @@ Result<OperatorProfile> measure_operators(
     const HandOver hand_over = SLUICE_TRY(measure_hand_over(backend, num_cores));
     device.to_device = hand_over.to_device;
     device.from_device = hand_over.from_device;
+    device.between_devices = hand_over.between_devices;
     device.launch_ns = hand_over.launch_ns;
     for (const ir::OperationId id : graph.main().order()) {
       const ir::Operation& operation = graph.main().operation(id);

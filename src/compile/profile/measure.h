@@ -39,7 +39,8 @@ class OperationTimer {
 struct HandOver {
   TransferCost to_device;
   TransferCost from_device;
-  double launch_ns = 0;  ///< of a list without operations
+  std::optional<TransferCost> between_devices;  ///< see DeviceProfile
+  double launch_ns = 0;                         ///< of a list without operations
 };
 
 /// What it takes to hand work to device 0 and get it back, measured; of a simulated device by its

@@ -55,6 +55,9 @@ Result<DeviceProfile> read_device(const json& value, int version, const std::str
     device.to_device = SLUICE_TRY(read_transfer(value, "to_device", where));
     device.from_device = SLUICE_TRY(read_transfer(value, "from_device", where));
     device.launch_ns = SLUICE_TRY(read_time(value, "launch_ns", where));
+    if (value.contains("between_devices")) {
+      device.between_devices = SLUICE_TRY(read_transfer(value, "between_devices", where));
+    }
   }
   const auto times = value.find("times_ns");
   if (times == value.end() || !times->is_object()) {
@@ -83,6 +86,7 @@ void OperatorProfile::merge(const OperatorProfile& other) {
     // The later measurement replaces the earlier one.
     own.to_device = device.to_device;
     own.from_device = device.from_device;
+    own.between_devices = device.between_devices;
     own.launch_ns = device.launch_ns;
     for (const auto& [operation, time] : device.times_ns) own.times_ns[operation] = time;
   }
@@ -120,6 +124,7 @@ std::string to_json(const OperatorProfile& profile) {
                     {"from_device", transfer(device.from_device)},
                     {"launch_ns", device.launch_ns},
                     {"times_ns", device.times_ns}};
+    if (device.between_devices) devices[key]["between_devices"] = transfer(*device.between_devices);
   }
   const json root = {{"format", kFormat}, {"version", kVersion}, {"devices", std::move(devices)}};
   return root.dump(1, ' ', false, json::error_handler_t::replace) + "\n";

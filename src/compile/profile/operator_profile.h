@@ -15,6 +15,9 @@ namespace sluice::compile {
 struct DeviceProfile {
   TransferCost to_device;    ///< from the host
   TransferCost from_device;  ///< to the host
+  /// From the first to the second device of the backend, which stands for every two. Absent where
+  /// there is one device, or the host passes tensors on.
+  std::optional<TransferCost> between_devices;
   /// Time of a list without operations, from its submission to its end: what operations that follow
   /// one another on the device share. In `times_ns` each has it.
   double launch_ns = 0;

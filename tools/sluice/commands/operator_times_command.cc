@@ -63,6 +63,7 @@ class OperatorTimesCommand : public Command {
       fmt::print("; a launch takes {:.1f} us", device.launch_ns / 1e3);
       print_copies("to the device", device.to_device);
       print_copies("back", device.from_device);
+      if (device.between_devices) print_copies("between devices", *device.between_devices);
       fmt::print("\n");
     }
     fmt::print("wrote {}; `sluice compile {} --backend {} --operator-times {}` chooses by it\n",

@@ -55,6 +55,12 @@ class TestOp {
     return set({name, SLUICE_ATTRIBUTE_INTS, static_cast<std::int64_t>(kept.size()), kept.data(),
                 nullptr, nullptr, nullptr});
   }
+  TestOp& set_text(const char* name, const std::string& value) {
+    const auto& kept = texts_.emplace_back(value);
+    const auto& text =
+        views_.emplace_back(sluice_text{kept.data(), static_cast<std::int64_t>(kept.size())});
+    return set({name, SLUICE_ATTRIBUTE_TEXT, 1, nullptr, nullptr, &text, nullptr});
+  }
   TestOp& set_float(const char* name, float value) {
     const auto& kept = floats_.emplace_back(value);
     return set({name, SLUICE_ATTRIBUTE_FLOAT, 1, nullptr, &kept, nullptr, nullptr});
@@ -103,6 +109,8 @@ class TestOp {
   std::deque<std::vector<std::int32_t>> registers_;
   std::deque<std::vector<std::int64_t>> ints_;
   std::deque<float> floats_;
+  std::deque<std::string> texts_;
+  std::deque<sluice_text> views_;
   std::vector<sluice_operand> inputs_, outputs_, body_inputs_;
   std::vector<sluice_attribute> attributes_;
   std::vector<sluice_body_step> steps_;

@@ -199,6 +199,21 @@ TEST_F(LibraryProducts, MeasuredChoiceIsMadeOnce) {
   EXPECT_LE(fake().num_products, num_products + 2) << "the trial, and the run itself";
 }
 
+TEST_F(LibraryProducts, NamedTacticTakesTheirPlace) {
+  SLUICE_NEEDS_COMPILER();
+  TestOp op("MatMul", plugin::kF32);
+  op.input({9, 33}).input({33, 21}).output({9, 21});
+  EXPECT_NE(compare(op).library, "");
+  std::vector<std::string> tactics;
+  EXPECT_EQ(backend_->list_tactics(op.get(), &tactics).text, "");
+  EXPECT_THAT(tactics, ::testing::IsSupersetOf({"generated", "tile-64x64x16"}));
+  op.set_text("sluice_variant", "generated");
+  EXPECT_EQ(compare(op).library, "");
+  TestOp other("MatMul", plugin::kF32);
+  other.input({9, 33}).input({33, 21}).output({9, 21}).set_text("sluice_variant", "unknown");
+  EXPECT_NE(compare(other).library, "");
+}
+
 TEST_F(LibraryProducts, KernelThatAPersonEditedComesFirst) {
   SLUICE_NEEDS_COMPILER();
   start(with_library());
