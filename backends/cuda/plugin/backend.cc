@@ -7,7 +7,7 @@
 #include "driver/content_key.h"
 #include "plugin/confine/masked_kernel.h"
 #include "plugin/generate/generate.h"
-#include "plugin/step_times.h"
+#include "plugin/steps/step_times.h"
 #include "plugin/stream_wait.h"
 
 namespace sluice::cuda {
@@ -292,6 +292,20 @@ Status Backend::run_commands(Stream& stream, const CommandList& list, std::size_
   return plugin::ok();
 }
 
+Status Backend::run_observed(Stream& stream, const CommandList& list,
+                             std::span<void* const> bindings) {
+  StepMarks marks(driver_.table);
+  const auto timed = [&](CuResult result) {
+    return check_call(driver_, result, "timing the steps of a list");
+  };
+  Status status = timed(marks.add(stream.handle));
+  for (std::size_t i = 0; i < list.commands.size() && status.is_ok(); ++i) {
+    status = run_commands(stream, list, i, i + 1, bindings);
+    if (status.is_ok()) status = timed(marks.add(stream.handle));
+  }
+  return status.is_ok() ? timed(marks.tell(stream.handle, list.commands)) : status;
+}
+
 GraphCounts Backend::graph_counts() const {
   const std::lock_guard lock(mutex_);
   return graph_counts_;
@@ -318,7 +332,7 @@ Status Backend::submit(Stream& stream, CommandList& list, std::span<void* const>
   Status ran = enter(stream.group->device);
   if (ran.is_ok()) ran = libraries_.prepare(stream.handle, list.needs, &stream.scratch);
   if (ran.is_ok()) {
-    ran = are_steps_observed() ? run_observed(*this, stream, list, bindings)
+    ran = are_steps_observed() ? run_observed(stream, list, bindings)
                                : list.graphs.run(*this, stream, list, bindings);
   }
   Status copied = stream.reports.copy_back(driver_, stream.handle);

@@ -123,7 +123,7 @@ class Backend {
 
   // ---- for ListGraphs ----
 
-  /// Submits commands `begin` to `end` of a list, one by one. Also for run_observed.
+  /// Submits commands `begin` to `end` of a list, one by one.
   /// Requires: the device's context is current.
   Status run_commands(Stream& stream, const CommandList& list, std::size_t begin, std::size_t end,
                       std::span<void* const> bindings);
@@ -158,6 +158,9 @@ class Backend {
   std::optional<float> time_kernel(std::int32_t device, const Kernel& kernel);
   Status call_library(Stream& stream, const plugin::detail::Command& command,
                       std::span<void* const> bindings) const;
+  /// Runs a list without graphs, waits for it, and tells the thread's observer the time of each
+  /// command. Requires: are_steps_observed().
+  Status run_observed(Stream& stream, const CommandList& list, std::span<void* const> bindings);
   int attribute(CuDeviceAttribute attribute, CuDevice device) const;
   Status make_mask(Stream& stream);
   Status count_blocks(std::int32_t device, Kernel& kernel) const;

@@ -5,7 +5,7 @@
 #include "plugin/extensions.h"
 #include "plugin/generate/generate.h"
 #include "plugin/kernel_codes.h"
-#include "plugin/step_times.h"
+#include "plugin/steps/step_times.h"
 
 namespace sluice::cuda {
 

@@ -35,8 +35,8 @@ class ListTimer {
     if (info.is_simulated) {
       simulated = SLUICE_TRY(backend::VirtualTime::of(backend));
     }
-    std::vector<std::int32_t> cores(static_cast<std::size_t>(
-        std::clamp(num_cores, 1, std::max(1, info.num_cores))));
+    std::vector<std::int32_t> cores(
+        static_cast<std::size_t>(std::clamp(num_cores, 1, std::max(1, info.num_cores))));
     std::iota(cores.begin(), cores.end(), 0);
     auto group = SLUICE_TRY(backend::Group::create(backend, device, cores));
     auto stream = SLUICE_TRY(backend::Stream::create(group));
@@ -49,8 +49,8 @@ class ListTimer {
     MutableBytes host(static_cast<std::size_t>(size_bytes));
     std::ranges::fill(host.view(), std::byte{1});
     const auto& backend = group_->shared_backend();
-    const auto own = SLUICE_TRY(
-        backend::DeviceMemory::allocate(backend, group_->device(), size_bytes));
+    const auto own =
+        SLUICE_TRY(backend::DeviceMemory::allocate(backend, group_->device(), size_bytes));
     const auto peer = SLUICE_TRY(backend::DeviceMemory::allocate(
         backend, 0, direction == Direction::kFromPeer ? size_bytes : 0));
     const sluice_argument there = backend::fixed_argument(own.address());

@@ -27,9 +27,9 @@ struct TunableGroup {
   std::vector<std::string> tactics;
 };
 
-/// The groups with more than one tactic for `num_cores` cores, or all of a device that has fewer. `graph` is the executable's, with
-/// all types inferred from inputs of known shapes; operations of unknown shapes are skipped.
-/// `backends[i]` runs the operations with `executable.backend_of` == i.
+/// The groups with more than one tactic for `num_cores` cores, or all of a device that has fewer.
+/// `graph` is the executable's, with all types inferred from inputs of known shapes; operations of
+/// unknown shapes are skipped. `backends[i]` runs the operations with `executable.backend_of` == i.
 /// Fails: what backends report.
 Result<std::vector<TunableGroup>> find_tunable(const package::Executable& executable,
                                                const ir::Graph& graph, Backends backends,

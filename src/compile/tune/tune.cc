@@ -66,7 +66,8 @@ Status recompile(const exec::LoadedModel& model, package::Executable& executable
   };
   for (const package::OperationCode& old : executable.code) {
     for (const ir::KernelCode::Image& image : old.code.images) {
-      const bool is_known = std::ranges::find(options.targets, image.target) != options.targets.end();
+      const bool is_known =
+          std::ranges::find(options.targets, image.target) != options.targets.end();
       if (!is_known) options.targets.push_back(image.target);
     }
   }

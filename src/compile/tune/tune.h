@@ -45,7 +45,7 @@ struct MeasuredGroup {
 
 struct TuneReport {
   std::string machine;
-  /// Of a device that is a simulation: its figures count work, and are no times.
+  /// A device is a simulation, whose figures count work and are no times.
   bool is_simulated = false;
   std::size_t num_groups = 0;  ///< of operations with more than one tactic
   int rounds = 0;
@@ -63,8 +63,8 @@ struct Tuning {
 /// Measures the tactics that backends offer (sluice/extensions/variants.h) within the model, as
 /// search_tactics says, on `inputs`, one for each of the model's; puts the winners on the
 /// operations as their attribute `sluice_variant`, and packs constants anew where they want another
-/// form, if the executable had any packed; so it does with compiled kernels. If no tactic gains, the executable is returned
-/// unchanged.
+/// form, if the executable had any packed; so it does with compiled kernels. If no tactic gains,
+/// the executable is returned unchanged.
 ///
 /// On other machines the results are the same up to rounding: a backend that does not know a
 /// tactic, or has another instruction set, uses its default.

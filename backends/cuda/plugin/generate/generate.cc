@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "plugin/generate/families.h"
-#include "plugin/generate/tactics.h"
+#include "plugin/generate/text/tactic.h"
 #include "plugin/generate/text/text.h"
 
 namespace sluice::cuda {

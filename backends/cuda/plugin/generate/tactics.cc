@@ -5,7 +5,7 @@
 
 #include "plugin/generate/families.h"
 #include "plugin/generate/generate.h"
-#include "sluice/extensions/variants.h"
+#include "plugin/generate/text/tactic.h"
 
 namespace sluice::cuda {
 namespace {
@@ -21,8 +21,8 @@ Source source_with(const sluice_op& op, std::string_view tactic) {
   }
   const sluice_text text = {tactic.data(), static_cast<std::int64_t>(tactic.size())};
   if (!tactic.empty()) {
-    attributes.push_back({SLUICE_VARIANT_ATTRIBUTE, SLUICE_ATTRIBUTE_TEXT, 1, nullptr, nullptr,
-                          &text, nullptr});
+    attributes.push_back(
+        {SLUICE_VARIANT_ATTRIBUTE, SLUICE_ATTRIBUTE_TEXT, 1, nullptr, nullptr, &text, nullptr});
   }
   sluice_op changed = op;
   changed.attributes = attributes.data();
@@ -33,10 +33,6 @@ Source source_with(const sluice_op& op, std::string_view tactic) {
 }
 
 }  // namespace
-
-std::string_view tactic_of(const sluice_op& op) {
-  return plugin::Attributes(op).get_text(SLUICE_VARIANT_ATTRIBUTE);
-}
 
 std::vector<std::string> list_tactics(const sluice_op& op, bool has_library) {
   const Family* const family = find_family(op);

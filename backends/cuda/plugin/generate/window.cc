@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "plugin/generate/families.h"
-#include "plugin/generate/tactics.h"
 #include "plugin/generate/text/body.h"
+#include "plugin/generate/text/tactic.h"
 #include "plugin/generate/tiles/convolution.h"
 #include "plugin/generate/tiles/tile_kernel.h"
 

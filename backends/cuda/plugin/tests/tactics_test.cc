@@ -10,8 +10,8 @@
 #include "plugin/generate/generate.h"
 #include "plugin/libraries/testing/emulated_device.h"
 #include "plugin/libraries/testing/test_op.h"
+#include "plugin/steps/step_times.h"
 #include "plugin/testing/device_lists.h"
-#include "plugin/step_times.h"
 #include "sluice/extensions/variants.h"
 
 namespace sluice::cuda {
@@ -62,8 +62,7 @@ TEST(CudaTactics, AllTacticsAgreeWithTheDefault) {
   if (!device.has_compiler()) GTEST_SKIP() << "no compiler for CUDA";
   for (const Case& c : kCases) {
     const auto inputs = testing::some_inputs(make(c)->get());
-    const auto usual =
-        testing::run_op(*device.backend, *device.group, make(c)->get(), inputs);
+    const auto usual = testing::run_op(*device.backend, *device.group, make(c)->get(), inputs);
     const std::vector<double> expected(usual.output.begin(), usual.output.end());
     const std::vector<std::string> tactics = tactics_of(c);
     EXPECT_FALSE(tactics.empty()) << c.kind;

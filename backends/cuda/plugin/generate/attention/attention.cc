@@ -8,8 +8,8 @@
 #include "plugin/generate/attention/matrix_tiles.h"
 #include "plugin/generate/attention/scores.h"
 #include "plugin/generate/families.h"
-#include "plugin/generate/tactics.h"
 #include "plugin/generate/text/attend.h"
+#include "plugin/generate/text/tactic.h"
 #include "plugin/generate/text/types.h"
 #include "plugin/generate/text/warp_rows.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "plugin/generate/tactics.h"
 #include "plugin/generate/text/body.h"
+#include "plugin/generate/text/tactic.h"
 #include "plugin/generate/text/types.h"
 #include "plugin/generate/tiles/choose_tile.h"
 #include "plugin/generate/tiles/copies.h"
