@@ -255,7 +255,9 @@ TEST_F(FunctionHostTest, FullLineRefusesAndSaysSo) {
     request.on_done = [&](const Reply&) { ++num_answers; };
     return sink->submit(request);
   };
+  EXPECT_FALSE(sink->is_full());
   EXPECT_TRUE(submit().is_ok()) << "the place of the next turn";
+  EXPECT_TRUE(sink->is_full());
   const auto refused = submit();
   EXPECT_EQ(terms::runtime_code_of(refused.status()), RuntimeCode::kQueueFull);
   may_go_on = true;

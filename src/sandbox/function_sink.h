@@ -19,6 +19,7 @@ class FunctionSink final : public runtime::RequestSink {
 
   const terms::Signature& signature() const override { return function_->signature; }
   int depth() const override { return function_->load.depth; }
+  bool is_full() const override { return lane_->is_full(*function_); }
   Clock& clock() const override { return lane_->clock(); }
   const void* left_on() const override { return lane_->left_on(*function_); }
   Result<std::uint64_t> submit(runtime::Request& request) override {

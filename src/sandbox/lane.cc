@@ -172,6 +172,16 @@ Status Lane::cancelled(const Function& function) {
                        function.name);
 }
 
+/// Requires: `mutex_` is held.
+bool Lane::has_no_place(const Function& function) {
+  return static_cast<int>(function.line.size()) >= function.queue_limit + function.load.depth;
+}
+
+bool Lane::is_full(const Function& function) const {
+  const std::lock_guard lock(mutex_);
+  return has_no_place(function);
+}
+
 Status Lane::check(const Function& function, const Request& request) const {
   if (function.is_removed) return removed(function.name);
   if (is_closed_) return closed();
@@ -181,7 +191,7 @@ Status Lane::check(const Function& function, const Request& request) const {
                          function.name);
   }
   const int num_waiting = static_cast<int>(function.line.size());
-  if (num_waiting >= function.queue_limit + function.load.depth) {
+  if (has_no_place(function)) {
     return runtime::queue_full(function.name, num_waiting, function.queue_limit,
                                function.forecast.retry_after_ns(num_waiting));
   }

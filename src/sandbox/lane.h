@@ -74,6 +74,7 @@ class Lane final : public runtime::Steppable {
   Result<std::uint64_t> submit(const std::shared_ptr<Function>& function,
                                runtime::Request& request);
   const void* left_on(const Function& function) const;  ///< null for a cold function
+  bool is_full(const Function& function) const;
   bool cancel(std::uint64_t id);
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
     return driver_->wait(is_done, deadline_ns);
@@ -103,6 +104,7 @@ class Lane final : public runtime::Steppable {
   using Lock = std::unique_lock<std::mutex>;
 
   Status ask(const std::shared_ptr<Function>& function, Function::Order order);
+  static bool has_no_place(const Function& function);
   Status check(const Function& function, const runtime::Request& request) const;
   void leave_line(Pending& pending);
   void note_waiting(const Function& function);

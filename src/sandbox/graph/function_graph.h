@@ -38,6 +38,8 @@ class FunctionGraph final : public runtime::RequestSink,
   const terms::Signature& signature() const override { return plan_.signature; }
   /// As the function with the smallest one.
   int depth() const override;
+  /// As the first function, whose refusal is the graph's.
+  bool is_full() const override { return plan_.steps.front().sink->is_full(); }
   Clock& clock() const override { return clock_; }
   Result<std::uint64_t> submit(runtime::Request& request) override;
   bool cancel(std::uint64_t id) override;

@@ -49,7 +49,10 @@ class Told final : public runtime::RequestSink {
   }
   void tell_waiters() override {}
 
+  bool is_full() const override { return has_no_place; }
+
   bool is_kept = false;
+  bool has_no_place = false;
 
  private:
   terms::Signature signature_;
@@ -166,6 +169,21 @@ TEST_F(GraphHostTest, ReplyIsAKeptOneIfThoseOfAllStepsAre) {
       EXPECT_EQ(reply.is_kept, is_first && is_second);
     }
   }
+}
+
+TEST_F(GraphHostTest, GraphIsFullWhileItsFirstFunctionIs) {
+  const auto a = std::make_shared<Told>();
+  const auto b = std::make_shared<Told>();
+  terms::GraphRequest request;
+  request.name = "g";
+  request.nodes = {{"a", {}}, {"b", {}}};
+  request.edges.push_back(terms::GraphEdge::parse("a.y=b.x").value());
+  const ModelHandle graph = graphs_.add(request, plan_graph(request, {a, b}).value()).value();
+  const auto sink = graphs_.sink(graph).value();
+  b->has_no_place = true;
+  EXPECT_FALSE(sink->is_full()) << "the second answers for itself";
+  a->has_no_place = true;
+  EXPECT_TRUE(sink->is_full());
 }
 
 TEST_F(GraphHostTest, CallersMemoryHasTheOutputs) {
