@@ -27,4 +27,11 @@ bool is_language_model(const dispatch::ModelRef& model) {
   return executable != nullptr && executable->graph.metadata.contains(generate::kFact);
 }
 
+Status text_needs_stream(const dispatch::ModelRef& model) {
+  return unimplemented(
+      "model {} writes texts in several answers: ask for one over ModelStreamInfer, or with POST "
+      "/v2/models/{}/generate",
+      model.name(), model.name());
+}
+
 }  // namespace sluice::completions

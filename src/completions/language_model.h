@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "base/result.h"
 #include "completions/scheduler.h"
@@ -24,8 +25,14 @@ struct LanguageModel {
   std::shared_ptr<grammar::Grammars> grammars;
 };
 
+/// The input by which clients of Triton's text models ask for a text.
+inline constexpr std::string_view kTextInput = "text_input";
+
 /// Whether the package says that the model generates texts.
 bool is_language_model(const dispatch::ModelRef& model);
+
+/// Why a request with one answer gets no text, as with Triton's decoupled models.
+Status text_needs_stream(const dispatch::ModelRef& model);
 
 /// For PerModel. Takes up to a second for the tokenizer of a large vocabulary.
 /// Fails: kInvalidArgument for a model that generates no text, or runs in a worker process;

@@ -123,6 +123,21 @@ def test_what_is_no_text_is_refused_and_the_stream_goes_on(stream: Streaming, la
     assert stream.pieces() == {"1": [language.text(PROMPT, COUNT)]}
 
 
+def test_one_answer_for_a_text_is_refused_and_the_config_says_so(served: daemons.Daemon, curl: Curl) -> None:
+    inputs = [tensor("text_input", np.array([PROMPT.encode()], object)), tensor("max_tokens", np.array([COUNT], np.int32))]
+    with grpcclient.InferenceServerClient(served.address) as client:
+        with pytest.raises(InferenceServerException, match="ModelStreamInfer, or with POST /v2/models/tiny/generate") as raised:
+            client.infer("tiny", inputs)
+        assert raised.value.status() == "StatusCode.UNIMPLEMENTED"
+        assert client.get_model_config("tiny").config.model_transaction_policy.decoupled
+        assert not client.get_model_config("digits").config.model_transaction_policy.decoupled
+    body = {"inputs": [{"name": "text_input", "shape": [1], "datatype": "BYTES", "data": [PROMPT]}]}
+    status, answer = curl("POST", "/v2/models/tiny/infer", body)
+    assert status == 501 and "ModelStreamInfer, or with POST /v2/models/tiny/generate" in answer["error"]
+    assert curl("GET", "/v2/models/tiny/config")[1]["model_transaction_policy"] == {"decoupled": True}
+    assert curl("GET", "/v2/models/digits/config")[1]["model_transaction_policy"] == {"decoupled": False}
+
+
 def test_client_that_goes_ends_its_text(served: daemons.Daemon, curl: Curl) -> None:
     # On a busy machine a short text may end before its client has gone, but not each time.
     most = CONTEXT - 50

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/no_memory.h"
+#include "completions/language_model.h"
 #include "dispatch/later_cancel.h"
 #include "http/json_text.h"
 #include "http/open_inference/infer_call.h"
@@ -69,6 +70,11 @@ Result<bool> read_control(bool loads, std::string_view body) {
     }
   }
   return unloads_dependents;
+}
+
+bool asks_for_text(const dispatch::ModelRef& model, const open_inference::InferRequest& request) {
+  const auto is_text = [](const auto& input) { return input.name == completions::kTextInput; };
+  return std::ranges::any_of(request.inputs, is_text) && completions::is_language_model(model);
 }
 
 /// What comes out of such a body, and the coding of such a reply, take a few milliseconds.
@@ -285,7 +291,8 @@ Result<Reply> InferenceHandler::look_at_model(const Request& request, const Segm
   if (!what.empty() && what != "config") return no_such_path();
   const auto caller = SLUICE_TRY(caller_of(request, Role::kInference));
   const auto model = SLUICE_TRY(open_inference::find_model(service_, caller, name, version));
-  const auto description = open_inference::describe(service_, caller, name, *model);
+  auto description = open_inference::describe(service_, caller, name, *model);
+  description.is_decoupled = completions::is_language_model(*model);
   return json_reply(what.empty() ? metadata_json(description, name)
                                  : config_json(description, name));
 }
@@ -384,6 +391,9 @@ Cancel InferenceHandler::infer(const Request& request, const std::string& name,
     call->version = admission.model->version();
     call->charge = SLUICE_TRY(ByteCharge::take(admission.caller.session->answers(), 0));
     SLUICE_TRY(read_request(request.json_bytes, admission.model->signature(), *call));
+    if (asks_for_text(*admission.model, call->plain)) {
+      return completions::text_needs_stream(*admission.model);
+    }
     SLUICE_TRY(open_inference::open_regions(*admission.caller.session, call->plain, call->owners));
     auto made = SLUICE_TRY(
         open_inference::to_runtime(call->plain, *admission.model, kNoDeadline, call->owners));

@@ -173,7 +173,7 @@ std::string config_json(const open_inference::ModelDescription& model, const std
                  {"output", configure_outputs(model.outputs)},
                  {"default_model_filename", model.declared->file_name},
                  {"parameters", parameters_json(model.declared->parameters)},
-                 {"model_transaction_policy", {{"decoupled", false}}}};
+                 {"model_transaction_policy", {{"decoupled", model.is_decoupled}}}};
   if (model.declared->steps.empty()) {  // the slots of an ensemble are its models'
     config["instance_group"] = {{{"name", name}, {"count", model.depth}, {"kind", "KIND_CPU"}}};
   } else {

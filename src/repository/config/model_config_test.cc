@@ -107,9 +107,15 @@ TEST(ModelConfig, EnsembleLeavesItsAnswersToItsModels) {
 
 TEST(ModelConfig, RefusesWhatWouldChangeAnswers) {
   EXPECT_THAT(error_of("backend: \"python\""), HasSubstr("\"python\" is not served"));
-  EXPECT_THAT(error_of("model_transaction_policy { decoupled: true }"), HasSubstr("one answer"));
   EXPECT_THAT(error_of("input { reshape { shape: [ 1 ] } }"), HasSubstr("the model's shapes"));
   EXPECT_THAT(error_of("input { allow_ragged_batch: true }"), HasSubstr("ragged"));
+}
+
+TEST(ModelConfig, DecoupledModelKeepsItsOneAnswer) {
+  const auto config = read_model_config("model_transaction_policy { decoupled: true }");
+  ASSERT_TRUE(config.is_ok()) << config.status().to_string();
+  EXPECT_THAT(config->warnings,
+              ElementsAre("line 1: decoupled: models of texts alone have several answers"));
 }
 
 TEST(ModelConfig, RefusesNumbersOutOfRange) {

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "base/no_memory.h"
+#include "completions/language_model.h"
 #include "open_inference/models.h"
 #include "rpc/server/calls/unary_infer.h"
 #include "rpc/server/load_report/load_trailer.h"
 #include "rpc/server/open_inference/model_messages.h"
+#include "rpc/server/open_inference/text_request.h"
 #include "rpc/wire/coded_message.h"
 #include "rpc/wire/error.h"
 
@@ -103,8 +105,11 @@ InferenceHandlers::Unary* InferenceHandlers::ModelConfig(
       context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
         const auto model = SLUICE_TRY(
             open_inference::find_model(service(), caller, request->name(), request->version()));
-        to_proto(open_inference::describe(service(), caller, request->name(), *model),
-                 request->name(), *response->mutable_config());
+        auto description =
+            open_inference::describe(service(), caller, request->name(), *model);
+        description.is_decoupled =
+            handlers_.texts() != nullptr && completions::is_language_model(*model);
+        to_proto(description, request->name(), *response->mutable_config());
         return ok_status();
       });
 }
@@ -187,6 +192,9 @@ grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext&
     admission.model = SLUICE_TRY(open_inference::find_model(handlers.service(), admission.caller,
                                                             messages->request.model_name(),
                                                             messages->request.model_version()));
+    if (asks_for_text(*admission.model, messages->request)) {
+      return completions::text_needs_stream(*admission.model);
+    }
     // Taken with 0 bytes now: the size of the answer is known when it is written, and then the
     // budget of the session pays.
     messages->charge = SLUICE_TRY(ByteCharge::take(admission.caller.session->answers(), 0));

@@ -166,7 +166,7 @@ void to_proto(const open_inference::ModelDescription& from, const std::string& n
     group.set_count(from.depth);
     group.set_kind(inference::ModelInstanceGroup::KIND_CPU);
   }
-  to.mutable_model_transaction_policy()->set_decoupled(false);
+  to.mutable_model_transaction_policy()->set_decoupled(from.is_decoupled);
   if (from.declared->keeps_replies) to.mutable_response_cache()->set_enable(true);
 }
 

@@ -23,7 +23,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using ir::ElementType;
 
-constexpr std::string_view kTextInput = "text_input";
 constexpr const char* kTextOutput = "text_output";
 constexpr std::string_view kSampling = "sampling_parameters";
 constexpr const char* kFinal = "triton_final_response";
@@ -151,7 +150,7 @@ void write_head(bool is_final, const dispatch::ModelRef& model,
 }  // namespace
 
 bool asks_for_text(const dispatch::ModelRef& model, const inference::ModelInferRequest& message) {
-  const auto is_text = [](const auto& input) { return input.name() == kTextInput; };
+  const auto is_text = [](const auto& input) { return input.name() == completions::kTextInput; };
   return std::ranges::any_of(message.inputs(), is_text) && completions::is_language_model(model);
 }
 
