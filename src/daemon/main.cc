@@ -34,6 +34,7 @@
 #include "daemon/inherited_addresses.h"
 #include "daemon/logs.h"
 #include "daemon/systemd/notify.h"
+#include "rpc/wire/lock_checks.h"
 
 namespace sluice::daemon {
 namespace {
@@ -316,6 +317,7 @@ Result<int> run(int argc, char** argv) {
 }  // namespace sluice::daemon
 
 int main(int argc, char** argv) {
+  sluice::rpc::wire::skip_lock_checks();
   try {
     const auto code = sluice::daemon::run(argc, argv);
     if (code.is_ok()) return *code;

@@ -31,6 +31,12 @@ constexpr std::int64_t kStopNs = 500'000'000;
 /// Buffer of a connection between guard and gRPC, each way.
 constexpr int kSocketBytes = 128 << 10;
 
+/// Edges: a pump goes on until nothing moves.
+constexpr std::uint32_t kClientEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+/// A Unix socket tells of room whenever its other end has read, so a thread that asks for that
+/// would wake once more for each request.
+constexpr std::uint32_t kInnerEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
+
 /// OpenSSL writes without MSG_NOSIGNAL.
 void block_sigpipe() {
   sigset_t signals;
@@ -54,7 +60,7 @@ Result<std::unique_ptr<Guard>> Guard::create(HandOver hand_over, service::Log& l
   guard->epoll_ = shm::Fd(epoll_create1(EPOLL_CLOEXEC));
   guard->wake_ = shm::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const bool is_whole = guard->epoll_.is_valid() && guard->wake_.is_valid();
-  if (!is_whole || !guard->watch(guard->wake_.get(), 0)) {
+  if (!is_whole || !guard->watch(guard->wake_.get(), 0, EPOLLIN)) {
     return make_error(Code::kResourceExhausted, "no descriptor left to guard connections");
   }
   guard->scratch_.resize(relay_bytes);
@@ -164,7 +170,7 @@ void Guard::take_arrived() {
     one.is_held = offenders_.contains(one.host);
     const bool is_held = one.is_held;
     relays_.emplace(id, std::move(one));
-    if (!watch(fd, id)) {
+    if (!watch(fd, id, kClientEvents)) {
       end(id, make_error(Code::kResourceExhausted, "epoll: {}", std::strerror(errno)));
     } else if (is_held) {
       held_.push_back(id);
@@ -222,7 +228,7 @@ void Guard::pump(Id id, Entry& entry) {
   work_for_grpc_ += (entry.relay.is_work_for_grpc() ? 1 : 0) - before;
   const int inner = entry.relay.inner_fd();
   const bool is_new = inner != inner_before;
-  if (is_new && !watch(inner, id)) {
+  if (is_new && !watch(inner, id, kInnerEvents)) {
     end(id, make_error(Code::kResourceExhausted, "epoll: {}", std::strerror(errno)));
   } else if (!state.is_ok()) {
     end(id, state.status());
@@ -230,9 +236,20 @@ void Guard::pump(Id id, Entry& entry) {
     end(id, ok_status());
   } else if (*state == Relay::State::kTurn) {
     wait_for_turn_.push_back(id);
-  } else if (*state == Relay::State::kGoesOn || is_new) {
-    set_ready(id);
+  } else {
+    if (*state == Relay::State::kGoesOn || is_new) set_ready(id);
+    watch_room(id, entry);
   }
+}
+
+/// Asks for room at gRPC's end while bytes wait for it, and no longer.
+void Guard::watch_room(Id id, Entry& entry) const {
+  const bool waits = entry.relay.has_bytes_for_grpc();
+  if (waits == std::exchange(entry.waits_for_room, waits)) return;
+  epoll_event event = {};
+  event.events = waits ? kInnerEvents | EPOLLOUT : kInnerEvents;
+  event.data.u64 = id;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, entry.relay.inner_fd(), &event);
 }
 
 void Guard::give_turns() {
@@ -287,11 +304,9 @@ void Guard::unwatch(int fd) const {
   if (fd >= 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
-/// Edges, of both directions: a pump goes on until nothing moves.
-bool Guard::watch(int fd, Id id) const {
+bool Guard::watch(int fd, Id id, std::uint32_t events) const {
   epoll_event event = {};
-  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-  if (id == 0) event.events = EPOLLIN;
+  event.events = events;
   event.data.u64 = id;
   return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }

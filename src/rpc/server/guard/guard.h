@@ -52,8 +52,9 @@ class Guard {
   struct Entry {
     Relay relay;
     std::string host;
-    bool is_ready = false;  ///< in `ready_`
-    bool is_held = false;   ///< in `held_`
+    bool is_ready = false;        ///< in `ready_`
+    bool is_held = false;         ///< in `held_`
+    bool waits_for_room = false;  ///< at gRPC's end; epoll tells of it
   };
 
   Guard(HandOver hand_over, service::Log& log, const http2::FrameLimits& limits);
@@ -69,7 +70,8 @@ class Guard {
   void end_slow(std::int64_t now_ns);
   void end(Id id, const Status& reason);
   void set_ready(Id id);
-  bool watch(int fd, Id id) const;
+  bool watch(int fd, Id id, std::uint32_t events) const;
+  void watch_room(Id id, Entry& entry) const;
   void unwatch(int fd) const;
   void wake() const;
   Result<shm::Fd> open_inner(const terms::Peer& peer) const;

@@ -53,6 +53,9 @@ class Relay {
     return inner_ != nullptr && (!has_answered_ || client_ == nullptr);
   }
 
+  /// It has read bytes that gRPC's end does not take now.
+  bool has_bytes_for_grpc() const { return inner_ != nullptr && !to_inner_.empty(); }
+
   /// As http2::FrameRules::check_time.
   Status check_time(std::int64_t now_ns) const {
     return client_ == nullptr ? ok_status() : rules_.check_time(now_ns);
