@@ -34,7 +34,7 @@
 #include "daemon/inherited_addresses.h"
 #include "daemon/logs.h"
 #include "daemon/systemd/notify.h"
-#include "rpc/wire/lock_checks.h"
+#include "rpc/wire/locks/lock_checks.h"
 
 namespace sluice::daemon {
 namespace {

@@ -1,5 +1,5 @@
 // `sluice-remote`: the subcommands of `sluice` that speak to a daemon. `sluice` starts it.
-#include "rpc/wire/lock_checks.h"
+#include "rpc/wire/locks/lock_checks.h"
 #include "sluice/cli/run_commands.h"
 #include "sluice/remote/commands.h"
 

@@ -105,8 +105,7 @@ InferenceHandlers::Unary* InferenceHandlers::ModelConfig(
       context, request, Role::kInference, [&](const service::Caller& caller) -> Status {
         const auto model = SLUICE_TRY(
             open_inference::find_model(service(), caller, request->name(), request->version()));
-        auto description =
-            open_inference::describe(service(), caller, request->name(), *model);
+        auto description = open_inference::describe(service(), caller, request->name(), *model);
         description.is_decoupled =
             handlers_.texts() != nullptr && completions::is_language_model(*model);
         to_proto(description, request->name(), *response->mutable_config());

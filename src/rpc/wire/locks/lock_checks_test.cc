@@ -1,4 +1,4 @@
-#include "rpc/wire/lock_checks.h"
+#include "rpc/wire/locks/lock_checks.h"
 
 #include <absl/synchronization/mutex.h>
 #include <gtest/gtest.h>
