@@ -9,6 +9,7 @@ from typing import Any
 import ray
 
 from ..cluster.lost import LOST, is_there
+from ..errors import Unavailable
 from ..runtime import Client, Source
 from ..signature import TensorSpecs
 from .supervisor import RESOURCE, supervisor
@@ -39,8 +40,11 @@ class PlacedModel:
         self._model.start()
 
     def infer(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Outputs by name. References among the values of `inputs` are fetched, by this node alone."""
-        known = {name: ray.get(value) if isinstance(value, ray.ObjectRef) else value for name, value in inputs.items()}
+        """Outputs by name. References among the values of `inputs` are fetched, by this node alone.
+
+        Unavailable if a reference's value is lost, for example with the process that made it.
+        """
+        known = {name: _fetched(name, value) for name, value in inputs.items()}
         model = self._model
         try:
             return dict(model.run(known))
@@ -66,6 +70,16 @@ class PlacedModel:
         """Ray's node, the daemon's process, and the group there."""
         return {"node": ray.get_runtime_context().get_node_id(),
                 "process": ray.get(self._supervisor.process.remote()), "group": self._group.id}
+
+
+def _fetched(name: str, value: Any) -> Any:
+    """The value of a reference; other values as they are."""
+    if not isinstance(value, ray.ObjectRef):
+        return value
+    try:
+        return ray.get(value)
+    except ray.exceptions.ObjectLostError as error:
+        raise Unavailable(f'input "{name}": its value is lost; compute it again ({type(error).__name__})') from None
 
 
 def place(package: Source, *, cores: int = 1, kind: str = "cpu", flags: Sequence[str] = (),

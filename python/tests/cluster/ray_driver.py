@@ -1,6 +1,6 @@
 """What a program does on a Ray cluster of three hosts with two groups each: see test_ray_hosts.py. Not a test itself.
 
-    ray_driver.py PACKAGE HEAD:PORT
+    ray_driver.py PACKAGE SLOW_PACKAGE HEAD:PORT
 """
 
 from __future__ import annotations
@@ -20,6 +20,15 @@ from sluice import ray as on_ray
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from eventually import HANG_S, eventually  # noqa: E402
+from ray_steps import (  # noqa: E402
+    ROWS,
+    follows_its_queue,
+    kill_process,
+    lives,
+    many,
+    owned_references,
+    queue_rule,
+)
 
 FLAGS = ("--map", "", "--drain-seconds", "1")
 REQUESTS = 50
@@ -32,10 +41,6 @@ def nodes() -> dict[str, str]:
 
 def places_of(models: list[Any]) -> list[dict[str, Any]]:
     return list(ray.get([model.place.remote() for model in models], timeout=HANG_S))
-
-
-def lives(process: int) -> bool:
-    return pathlib.Path(f"/proc/{process}").exists()
 
 
 def raylet_at(address: str) -> int:
@@ -61,18 +66,43 @@ def six_groups(package: str) -> tuple[list[Any], list[dict[str, Any]]]:
     return models, places
 
 
+def an_elastic_deployment(package: str) -> None:
+    """Three replicas are one on each host."""
+    from ray import serve
+
+    serve.start(proxy_location="Disabled")
+    app = on_ray.deployment(package, name="slow", flags=FLAGS, autoscaling_config=queue_rule(1, 3), max_replicas_per_node=1)
+    follows_its_queue(serve.run(app, name="slow", route_prefix=None), "slow", 1, 3)
+    serve.shutdown()
+    eventually(lambda: ray.available_resources().get(on_ray.RESOURCE, 0) == 6)
+
+
+def of_other_host(models: list[Any], places: list[dict[str, Any]]) -> Any:
+    """A model that is not on the first one's host."""
+    return next(model for model, place in zip(models, places, strict=True) if place["node"] != places[0]["node"])
+
+
 def a_tensor_crosses_hosts(models: list[Any], places: list[dict[str, Any]], image: Any, expected: Any) -> None:
     """Made on one host, read on another: the reference alone goes through this program."""
-    other = next(i for i, place in enumerate(places) if place["node"] != places[0]["node"])
-
-    @ray.remote(num_cpus=0, scheduling_strategy=ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-        places[0]["node"], soft=False))
-    def make() -> Any:
-        return np.concatenate([image] * 4096)  # 1 MiB: beyond what travels within a message
-
-    reference = make.remote()
-    answer = ray.get(models[other].infer_one.remote({"image": reference}), timeout=HANG_S)
+    make = ray.remote(many).options(num_cpus=0, scheduling_strategy=ray.util.scheduling_strategies
+                                    .NodeAffinitySchedulingStrategy(places[0]["node"], soft=False))
+    reading = of_other_host(models, places).infer_one.remote({"image": make.remote(image)})
+    answer = ray.get(reading, timeout=HANG_S)
+    assert len(answer) == ROWS
     np.testing.assert_allclose(answer[-1:], expected, rtol=1e-5, atol=1e-6)
+
+
+def a_dead_owner(models: list[Any], places: list[dict[str, Any]], image: Any, expected: Any) -> None:
+    reader = of_other_host(models, places)
+    owner, [kept, lost] = owned_references(image, 2, places[0]["node"])
+    assert len(ray.get(reader.infer_one.remote({"image": kept}), timeout=HANG_S)) == ROWS
+    kill_process(owner)
+    try:
+        ray.get(reader.infer_one.remote({"image": lost}), timeout=HANG_S)
+        raise AssertionError("a value outlived its owner")
+    except sluice.Unavailable as error:
+        assert 'input "image"' in str(error), error
+    same_answers([reader.infer_one.remote({"image": image})], expected)
 
 
 def a_killed_daemon(models: list[Any], places: list[dict[str, Any]], image: Any, expected: Any) -> None:
@@ -102,16 +132,20 @@ def a_killed_raylet(models: list[Any], image: Any, expected: Any, head: str) -> 
 
 
 def main() -> None:
-    package, head = sys.argv[1:]
+    package, slow_package, head = sys.argv[1:]
     ray.init(address=head, log_to_driver=False)
     eventually(lambda: len(nodes()) == 3)
     image = np.random.default_rng(1).random((1, 1, 8, 8), np.float32)
     expected = sluice.load(package)(image)
+    an_elastic_deployment(slow_package)
+    print("one replica, three on three hosts, and one")
     models, places = six_groups(package)
     same_answers([model.infer_one.remote({"image": image}) for model in models], expected)
     print("six groups: two on each host")
     a_tensor_crosses_hosts(models, places, image, expected)
     print("a tensor crossed hosts")
+    a_dead_owner(models, places, image, expected)
+    print("a dead owner is an error of the input")
     a_killed_daemon(models, places, image, expected)
     print("a killed daemon cost no request")
     a_killed_raylet(models, image, expected, head.partition(":")[0])

@@ -15,6 +15,9 @@ from sluice import ray as on_ray
 
 PORT = 6379
 
+#: Else `ray start` would ask programs for a token where the home folder has one.
+_ENVIRONMENT = {"RAY_DISABLE_DOCKER_CPU_WARNING": "1", "RAY_AUTH_MODE": "disabled"}
+
 #: Ray keeps one session of a machine below /tmp/ray, and its objects in /dev/shm: a host has its own.
 _OWN_FILES = ('mkdir -p "$1" /tmp/ray; mount --bind "$1" /tmp/ray; mount -t tmpfs -o size=512m none /dev/shm; shift; '
               'exec "$@"')
@@ -36,7 +39,7 @@ class RayHost:
     def start(self) -> None:
         own = ["unshare", "--mount", "sh", "-ec", _OWN_FILES, "sh", str(self._folder / f"{self.host.namespace}-ray")]
         self._process = subprocess.Popen(self.host.words(*own, *self._command), stdout=self._log, stderr=subprocess.STDOUT,
-                                         env={**os.environ, "RAY_DISABLE_DOCKER_CPU_WARNING": "1"}, start_new_session=True)
+                                         env={**os.environ, **_ENVIRONMENT}, start_new_session=True)
         eventually(lambda: self.raylet() or self._process.poll() is not None, PATIENCE, self.said)
         assert self._process.poll() is None, self.said()
 

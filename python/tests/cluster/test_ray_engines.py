@@ -9,7 +9,6 @@ import collections
 import http.client
 import json
 import pathlib
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +23,7 @@ from ports import free_port  # noqa: E402
 from ray.util.placement_group import placement_group, remove_placement_group  # noqa: E402
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy  # noqa: E402
 from ray_cluster import FLAGS, package, started  # noqa: E402, F401 - package is a fixture
+from ray_steps import ROWS, SLOW_INPUTS, follows_its_queue, kill_process, owned_references, queue_rule  # noqa: E402
 from sluice import ray as on_ray  # noqa: E402
 from sluice.cluster.cut import cut  # noqa: E402
 
@@ -88,6 +88,17 @@ def test_a_graph_of_two_stages_passes_a_reference(cluster: Any, tmp_path: pathli
     answer = ray.get(stages[1].infer_one.remote({EDGE: edge}), timeout=PATIENCE)
     np.testing.assert_allclose(answer, sluice.compile(DIGITS)(images), rtol=1e-5, atol=1e-6)
     let_go(*stages)
+
+
+def test_reference_whose_owner_died_is_an_error_of_its_input(cluster: Any, package: pathlib.Path, images: Any) -> None:
+    model = on_ray.place(str(package), flags=FLAGS)
+    owner, [kept, lost] = owned_references(images[:1], 2)
+    assert len(ray.get(model.infer_one.remote({"image": kept}), timeout=PATIENCE)) == ROWS
+    kill_process(owner)
+    with pytest.raises(sluice.Unavailable, match='input "image"'):
+        ray.get(model.infer_one.remote({"image": lost}), timeout=PATIENCE)
+    assert len(ray.get(model.infer_one.remote({"image": images}), timeout=PATIENCE)) == len(images)
+    let_go(model)
 
 
 def test_a_dataset_is_inferred_in_batches(cluster: Any, package: pathlib.Path, images: Any) -> None:
@@ -157,45 +168,15 @@ def test_serves_proxies_speak_the_open_inference_protocol(proxies: dict[str, str
     serve.delete("digits")
 
 
-def num_replicas(name: str) -> int:
-    from ray import serve
-
-    states = serve.status().applications[name].deployments[name].replica_states
-    return int(states.get("RUNNING", 0))
-
-
 def test_a_deployment_follows_its_queue_from_none_to_three_and_back(proxies: dict[str, str], slow: sluice.Model,
                                                                     tmp_path: pathlib.Path) -> None:
     from ray import serve
 
     path = tmp_path / "slow.sluice"
     slow.save(path)
-    inputs = {"n": np.array(2000, np.int64), "x": np.zeros(64, np.float32)}
-    rule = {"min_replicas": 0, "max_replicas": 3, "target_ongoing_requests": 1, "upscale_delay_s": 0.1,
-            "downscale_delay_s": 1, "look_back_period_s": 1, "metrics_interval_s": 0.2}
-    handle = serve.run(on_ray.deployment(str(path), name="slow", flags=FLAGS, autoscaling_config=rule), name="slow",
-                       route_prefix=None)
-    assert num_replicas("slow") == 0
-    is_over = threading.Event()
-    failed: list[BaseException] = []
-
-    def ask() -> None:
-        try:
-            while not is_over.is_set():
-                handle.remote(inputs).result(timeout_s=PATIENCE)
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=ask) for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    try:
-        eventually(lambda: num_replicas("slow") == 3 or failed, PATIENCE)
-    finally:
-        is_over.set()
-        for thread in threads:
-            thread.join()
-    assert not failed, failed[0]
-    eventually(lambda: num_replicas("slow") == 0 and free_groups() == 6, PATIENCE)
-    assert handle.remote(inputs).result(timeout_s=PATIENCE)["y"].shape == (64,)
+    handle = serve.run(on_ray.deployment(str(path), name="slow", flags=FLAGS, autoscaling_config=queue_rule(0, 3)),
+                       name="slow", route_prefix=None)
+    follows_its_queue(handle, "slow", 0, 3)
+    eventually(lambda: free_groups() == 6, PATIENCE)
+    assert handle.remote(SLOW_INPUTS).result(timeout_s=PATIENCE)["y"].shape == (64,)
     serve.delete("slow")
