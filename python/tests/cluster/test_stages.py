@@ -114,6 +114,21 @@ def test_a_killed_daemon_costs_its_requests_and_comes_back(two: list[Node], part
             eventually(answers, PATIENCE)
 
 
+def test_tensor_of_a_dead_daemon_is_an_error_and_not_found_after_its_restart(two: list[Node]) -> None:
+    values = np.arange(4096, dtype=np.float32)
+    with sluice.Client(two[0].address, **TOKEN) as there, sluice.Client(two[1].address, **TOKEN) as here:
+        offer = there.put(values).offer()
+        np.testing.assert_array_equal(here.fetch(offer, two[0].exchange, timeout=PATIENCE).numpy(), values)
+        two[0].daemon.kill()
+        with pytest.raises(sluice.Unavailable, match=two[0].exchange):
+            here.fetch(offer, two[0].exchange, timeout=PATIENCE)
+        two[0].start()
+        with sluice.Client(two[0].address, **TOKEN) as again:
+            assert again.put(values).offer().exchange == offer.exchange, "the new daemon counts from the same number"
+            with pytest.raises(sluice.NotFound):
+                here.fetch(offer, two[0].exchange, timeout=PATIENCE)
+
+
 def test_a_cut_link_holds_a_request_no_longer_than_its_time(two: list[Node], parts: list[onnx.ModelProto],
                                                             image: Any) -> None:
     with Pipeline([node.stage(part) for node, part in zip(two, parts, strict=True)]) as pipeline:
