@@ -1,7 +1,11 @@
-"""The manifests of deploy/kubernetes fit the daemon and each other. No cluster runs them here."""
+"""The manifests of deploy/kubernetes fit the daemon, each other and Kubernetes' schemas. No cluster runs them here.
+
+    pip install kubernetes-validate; scripts/test-python BUILD -k manifests     with the schemas
+"""
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
 import pathlib
@@ -60,6 +64,19 @@ def test_documents_are_of_known_kinds(name: str) -> None:
 
 def test_every_kind_is_there() -> None:
     assert {document["kind"] for document in every()} == set(KINDS)
+
+
+@pytest.mark.parametrize("version", ["1.28", "1.31", "1.34"])
+def test_documents_fit_the_schemas_of_kubernetes(version: str) -> None:
+    """Strictly: an unknown field is an error. Kinds of KServe and KEDA have no schema there."""
+    schemas = pytest.importorskip("kubernetes_validate")
+    own = [document for document in every() if not document["apiVersion"].startswith(("keda.sh/", "serving.kserve.io/"))]
+    for document in own:
+        schemas.validate(document, version, strict=True)
+    workload = copy.deepcopy(of_kind("Deployment"))
+    workload["spec"]["template"]["spec"]["containers"][0]["redinessProbe"] = {}
+    with pytest.raises(schemas.ValidationError):
+        schemas.validate(workload, version, strict=True)
 
 
 @pytest.mark.parametrize(("kind", "name"), DAEMONS)
