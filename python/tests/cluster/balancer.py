@@ -43,14 +43,15 @@ def port_of(address: str) -> int:
 class Balancer:
     """HAProxy before three daemons; the daemons are made again on the ports that they had.
 
-    `places`: the hosts that the daemons run on, by default all on this one.
+    `places`: the hosts that the daemons run on, by default all on this one. `doors`: of the daemons.
     """
 
-    def __init__(self, folder: pathlib.Path, *options: str, places: Sequence[Host] = ()) -> None:
+    def __init__(self, folder: pathlib.Path, *options: str, places: Sequence[Host] = (),
+                 doors: Sequence[str] = ("grpc", "http", "agent")) -> None:
         self.folder = folder
         self.places = places
         self.http, self.grpc = (f"127.0.0.1:{free_port()}" for _ in range(2))
-        self.ports = [{door: free_port() for door in ("grpc", "http", "agent")} for _ in range(3)]
+        self.ports = [{door: free_port() for door in doors} for _ in range(3)]
         self.nodes: list[daemons.Daemon] = []
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
@@ -61,8 +62,8 @@ class Balancer:
         folder.mkdir(exist_ok=True)
         host = self.places[number].address if self.places else "localhost"
         node = daemons.Daemon(folder, "-g", f"{host}:{ports['grpc']}", "--http", f"{host}:{ports['http']}",
-                              "--agent-check", f"{host}:{ports['agent']}", "--drain-notice-seconds", "5",
-                              "--models", str(self.folder / "m.sluice"),
+                              *(["--agent-check", f"{host}:{ports['agent']}"] if "agent" in ports else []),
+                              "--drain-notice-seconds", "5", "--models", str(self.folder / "m.sluice"),
                               *(["--listen-plain", "--http-hosts", "*"] if self.places else []),
                               before=self.places[number].words() if self.places else ())
         self.nodes[number:number + 1] = [node]

@@ -51,6 +51,20 @@ def test_load_is_spread_and_a_killed_daemon_costs_no_stateless_request(balancer:
     eventually(lambda: balancer.states("http_stateless") == ["UP"] * 3, PATIENCE)
 
 
+def test_requests_are_shared_within_a_tenth_where_daemons_say_no_weight(tmp_path: pathlib.Path) -> None:
+    """One client: the machine's other work makes no daemon busier than another."""
+    haproxy()
+    balancer = Balancer(tmp_path, doors=("grpc", "http"))
+    try:
+        balancer.start()
+        for send, door in ((send_http, "http"), (send_grpc, "grpc")):
+            assert send(getattr(balancer, door), REQUESTS // 4) == []
+            totals = balancer.totals(f"{door}_stateless")
+            assert sum(totals) >= REQUESTS // 4 and max(totals) - min(totals) <= sum(totals) / 30, totals
+    finally:
+        balancer.close()
+
+
 @pytest.mark.parametrize(("send", "door", "backend"), [(send_http, "http", "http_stateless"),
                                                        (send_grpc, "grpc", "grpc_stateless")])
 def test_a_drain_costs_no_request(balancer: Balancer, send: Callable[[str, int], list[str]], door: str,
