@@ -18,7 +18,7 @@ ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers do no
 
 ROWS = 4096  #: of references' values: with rows of 256 bytes 1 MiB, beyond what Ray sends within a message
 
-#: Of the model `slow`: some tenths of a second.
+#: Inputs of the model `slow`, which computes for some tenths of a second.
 SLOW_INPUTS = {"n": np.array(2000, np.int64), "x": np.zeros(64, np.float32)}
 
 
