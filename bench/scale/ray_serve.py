@@ -177,7 +177,7 @@ def main() -> int:
     parser.add_argument("--build", type=lambda path: Path(path).resolve(), default=ROOT / "build/release")
     options = parser.parse_args()
     os.environ["SLUICE_PROGRAM"] = str(options.build / "bin/sluice")
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         for _ in range(NODES):
             cluster.add_node(num_cpus=1, resources={on_ray.RESOURCE: 1})

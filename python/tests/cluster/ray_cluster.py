@@ -26,7 +26,7 @@ def started(nodes: int, groups: int) -> Iterator[Any]:
 
     Each node has a daemon of its own, which sees all processors of this machine.
     """
-    made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         made.nodes_with_groups = [made.add_node(num_cpus=1, resources={on_ray.RESOURCE: groups}) for _ in range(nodes)]
         ray.init(address=made.address, log_to_driver=False)
