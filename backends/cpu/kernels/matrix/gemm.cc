@@ -288,7 +288,7 @@ class Multiplication {
     args.a_row = plan_.a_row;
     args.a_step = plan_.a_step;
     args.b = panel.b;
-    args.half_b = panel.half_b;
+    args.narrow_b = panel.half_b;
     args.b_row = panel.b_row;
     args.c = item.c + tile.begin * plan_.c_row + panel.column;
     args.c_row = plan_.c_row;

@@ -30,7 +30,7 @@ struct TileArgs {
   std::int64_t a_row;
   std::int64_t a_step;
   const float* b;
-  const std::uint16_t* half_b;  ///< in the place of `b`, for tiles that read a B of 16 bits
+  const void* narrow_b;  ///< in the place of `b`, for tiles that read a B of fewer than 32 bits
   std::int64_t b_row;
   float* c;
   std::int64_t c_row;
@@ -46,10 +46,10 @@ using TileFunction = void (*)(const TileArgs&);
 
 template <typename B>
 SLUICE_CPU_INLINE const B* b_of(const TileArgs& t) {
-  if constexpr (sizeof(B) == sizeof(std::uint16_t)) {
-    return reinterpret_cast<const B*>(t.half_b);
-  } else {
+  if constexpr (std::is_same_v<B, float>) {
     return t.b;
+  } else {
+    return static_cast<const B*>(t.narrow_b);
   }
 }
 

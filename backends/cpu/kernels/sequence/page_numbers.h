@@ -41,9 +41,14 @@ SLUICE_CPU_INLINE Vec load(const Rounded* p) {
 
 /// The first `n` numbers (0 <= n <= kLanes), widened, zeros behind; nothing past them is touched.
 SLUICE_CPU_INLINE Vec load_first(const Rounded* p, int n) {
+#if defined(__AVX512F__)
+  const auto mask = static_cast<__mmask16>((1u << n) - 1u);
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(mask, p)));
+#else
   Rounded first[kLanes] = {};
   __builtin_memcpy(first, p, static_cast<std::size_t>(n));
   return load(first);
+#endif
 }
 
 /// What stands behind the numbers of a row, counted in them.

@@ -44,23 +44,21 @@ SLUICE_CPU_INLINE std::int64_t most_lines(const PagedPlan& plan) {
 }
 
 SLUICE_CPU_INLINE void set_b(TileArgs& args, const float* b) { args.b = b; }
-SLUICE_CPU_INLINE void set_b(TileArgs& args, const Half* b) {
-  args.half_b = reinterpret_cast<const std::uint16_t*>(b);
-}
+SLUICE_CPU_INLINE void set_b(TileArgs& args, const Half* b) { args.narrow_b = b; }
+SLUICE_CPU_INLINE void set_b(TileArgs& args, const Rounded* b) { args.narrow_b = b; }
 
 /// Floats of the parts of the scratch.
 struct Rooms {
-  std::int64_t q, scores, sums, keys, values, lines;
+  std::int64_t q, scores, sums, keys, scales, lines;
 };
 
 Rooms rooms(const PagedPlan& plan) {
   const std::int64_t lines = most_lines(plan);
-  const bool is_rounded = plan.storage == Storage::kI8;
   return {lines * plan.head_size,
           lines * panel_row(plan.places),
           lines * panel_row(plan.value_size),
           plan.head_size * panel_row(plan.places),
-          is_rounded ? plan.places * plan.value_size : 0,
+          panel_row(plan.places),
           lines};
 }
 
@@ -240,8 +238,8 @@ class Lines {
     scores_ = q_ + r.q;
     sums_ = scores_ + r.scores;
     keys_ = sums_ + r.sums;
-    values_ = keys_ + r.keys;
-    largest_ = values_ + r.values;
+    scales_ = keys_ + r.keys;
+    largest_ = scales_ + r.scales;
     weights_ = largest_ + r.lines;
   }
 
@@ -335,39 +333,27 @@ class Lines {
     const Number* keys = all_keys_ + place * key_row_;
     const Number* values = all_values_ + place * value_row_;
     score(keys, places, line, count);
-    if constexpr (kBehind < Number >> 0) scale_by_keys(keys, places, line, count);
+    scale_places(keys + plan_.head_size, key_row_, places, line, count);
     for (std::int64_t i = line; i < line + count; ++i) {
       if (plan_.cap > 0) cap(i, places);
       weigh(i, places);
     }
+    scale_places(values + plan_.value_size, value_row_, places, line, count);
+    sum(values, places, line, count);
+  }
+
+  /// What lines have for places is short of the scales of rounded rows, of which the first one's
+  /// stands at `behind`: scores before the softmax, weights of values after it.
+  void scale_places(const Number* behind, std::int64_t row, std::int64_t places, std::int64_t line,
+                    std::int64_t count) const {
     if constexpr (kBehind < Number >> 0) {
-      widen(values, places);
-      sum(values_, plan_.value_size, places, line, count);
-    } else {
-      sum(values, value_row_, places, line, count);
-    }
-  }
-
-  /// Scores so far are sums of rounded keys: each is a factor short.
-  void scale_by_keys(const Number* keys, std::int64_t places, std::int64_t line,
-                     std::int64_t count) const {
-    for (std::int64_t j = 0; j < places; ++j) {
-      const float scale = scale_at(keys + j * key_row_ + plan_.head_size);
-      float* scores = scores_ + line * panel_row(plan_.places) + j;
-      for (std::int64_t i = 0; i < count; ++i) scores[i * panel_row(plan_.places)] *= scale;
-    }
-  }
-
-  void widen(const Number* values, std::int64_t places) const {
-    const std::int64_t size = plan_.value_size;
-    for (std::int64_t j = 0; j < places; ++j, values += value_row_) {
-      const Vec scale = broadcast(scale_at(values + size));
-      float* to = values_ + j * size;
-      std::int64_t i = 0;
-      for (; i + kLanes <= size; i += kLanes) store(to + i, load(values + i) * scale);
-      if (i == size) continue;
-      const int left = static_cast<int>(size - i);
-      store_first(to + i, load_first(values + i, left) * scale, left);
+      for (std::int64_t j = 0; j < places; ++j) scales_[j] = scale_at(behind + j * row);
+      for (std::int64_t i = line; i < line + count; ++i) {
+        float* of_line = scores_ + i * panel_row(plan_.places);
+        for (std::int64_t j = 0; j < places; j += kLanes) {  // lines and scales end with a vector
+          store(of_line + j, load(of_line + j) * load(scales_ + j));
+        }
+      }
     }
   }
 
@@ -471,15 +457,12 @@ class Lines {
     weights_[line] += reduce_add(sum);
   }
 
-  /// Sums values in rows that lie `value_row` numbers apart.
-  template <typename B>
-  void sum(const B* values, std::int64_t value_row, std::int64_t places, std::int64_t line,
-           std::int64_t count) const {
+  void sum(const Number* values, std::int64_t places, std::int64_t line, std::int64_t count) const {
     const std::int64_t row = panel_row(plan_.value_size);
     if (plan_.value_size % kLanes != 0) {  // a tile reads whole vectors
       for (std::int64_t i = line; i < line + count; ++i) {
         for (std::int64_t j = 0; j < places; ++j) {
-          add_line(sums_ + i * row, values + j * value_row,
+          add_line(sums_ + i * row, values + j * value_row_,
                    scores_[i * panel_row(plan_.places) + j], plan_.value_size);
         }
       }
@@ -490,7 +473,7 @@ class Lines {
     args.a = scores_ + line * panel_row(plan_.places);
     args.a_row = panel_row(plan_.places);
     args.a_step = 1;
-    args.b_row = value_row;
+    args.b_row = value_row_;
     args.c = sums_ + line * row;
     args.c_row = row;
     args.accumulate = true;
@@ -515,7 +498,7 @@ class Lines {
   float* scores_;                     ///< [lines][panel_row(places)]
   float* sums_;                       ///< [lines][panel_row(value_size)]
   float* keys_;                       ///< panels of one page, in floats
-  float* values_;                     ///< of one page, in floats, where they are rounded
+  float* scales_;                     ///< [panel_row(places)], of rounded rows
   float* largest_;                    ///< score of each line so far
   float* weights_;                    ///< of each line, summed
   std::int64_t first_row_ = 0;
@@ -573,7 +556,7 @@ void run_share(const PagedPlan& plan, const PagedArgs& args, const Worker& worke
 
 std::int64_t paged_scratch_bytes(const PagedPlan& plan) {
   const Rooms r = rooms(plan);
-  return (r.q + r.scores + r.sums + r.keys + r.values + 2 * r.lines) *
+  return (r.q + r.scores + r.sums + r.keys + r.scales + 2 * r.lines) *
          static_cast<std::int64_t>(sizeof(float));
 }
 

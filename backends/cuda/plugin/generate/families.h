@@ -31,6 +31,8 @@ extern const Family kProductFamily;
 extern const Family kReductionFamily;
 extern const Family kResizeFamily;
 extern const Family kRotaryFamily;
+extern const Family kRoundRowsFamily;
+extern const Family kRoutedProductFamily;
 extern const Family kScatterFamily;
 extern const Family kSliceFamily;
 extern const Family kSoftmaxFamily;

@@ -13,8 +13,9 @@ const Family* find_family(const sluice_op& op) {
        {&kArgExtremeFamily,     &kAttentionFamily,     &kConcatFamily,        &kElementwiseFamily,
         &kGatherFamily,         &kNarrowProductFamily, &kNormalizationFamily, &kPadFamily,
         &kPagedAttentionFamily, &kProductFamily,       &kReductionFamily,     &kResizeFamily,
-        &kRotaryFamily,         &kScatterFamily,       &kSliceFamily,         &kSoftmaxFamily,
-        &kSplitFamily,          &kTransposeFamily,     &kTriluFamily,         &kWindowFamily}) {
+        &kRotaryFamily,         &kRoundRowsFamily,     &kRoutedProductFamily, &kScatterFamily,
+        &kSliceFamily,          &kSoftmaxFamily,       &kSplitFamily,         &kTransposeFamily,
+        &kTriluFamily,          &kWindowFamily}) {
     for (const char* const* name = family->kinds; *name != nullptr; ++name) {
       if (kind == *name) return family;
     }

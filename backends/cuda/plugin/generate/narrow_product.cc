@@ -9,7 +9,7 @@
 
 #include "plugin/generate/families.h"
 #include "plugin/generate/text/body.h"
-#include "plugin/generate/text/types.h"
+#include "plugin/generate/text/narrow_numbers.h"
 #include "plugin/generate/text/warp_rows.h"
 #include "sluice/element_types.hpp"
 
@@ -32,10 +32,6 @@ struct Problem {
 
   std::int64_t blocks() const { return block > 0 ? (places + block - 1) / block : 0; }
 };
-
-bool has_zeros(const sluice_op& op) {
-  return op.num_inputs > kZeros && !plugin::is_absent(op.inputs[kZeros].tensor);
-}
 
 /// False where the shapes contradict each other.
 bool find_problem(const sluice_op& op, Problem* problem) {
@@ -60,19 +56,14 @@ bool find_problem(const sluice_op& op, Problem* problem) {
   }
   const std::int64_t num_scales = p.blocks() * p.n;
   const auto count = [&](int input) { return plugin::num_elements(op.inputs[input].tensor); };
-  const bool has_scales = op.num_inputs > kScales && !plugin::is_absent(op.inputs[kScales].tensor);
+  const bool has_scales = has_operand(op, kScales);
   if (has_scales != (p.block > 0) || (has_scales && count(kScales) != num_scales)) return false;
-  return !has_zeros(op) || count(kZeros) == 1 || count(kZeros) == num_scales;
-}
-
-bool is_weight(sluice_element_type type) {
-  return type == plugin::kF16 || type == plugin::kBf16 || type == plugin::kU8 ||
-         type == plugin::kI8 || type == plugin::kU4 || type == plugin::kI4;
+  return !has_operand(op, kZeros) || count(kZeros) == 1 || count(kZeros) == num_scales;
 }
 
 Status check(const sluice_op& op) {
   if (Status status = check_floats(op, 1); !status.is_ok()) return status;
-  bool fits = op.num_inputs > kB && is_weight(op.inputs[kB].tensor.element_type) &&
+  bool fits = op.num_inputs > kB && is_narrow(op.inputs[kB].tensor.element_type) &&
               op.inputs[kA].tensor.element_type == plugin::kF32;
   for (int i = kB; i < op.num_inputs; ++i) {
     fits = fits && op.inputs[i].tensor.layout == SLUICE_LAYOUT_ROW_MAJOR;
@@ -83,43 +74,6 @@ Status check(const sluice_op& op) {
   Problem problem;
   return find_problem(op, &problem) ? plugin::ok() : shapes_disagree(op);
 }
-
-/// Elements that one load takes: 16 bytes' worth, or fewer where a line's length needs it.
-std::int64_t vector_of(std::int64_t neighbours, int bits) {
-  std::int64_t vector = 128 / bits;
-  while (vector > 1 && neighbours % vector != 0) vector /= 2;
-  return vector;
-}
-
-/// Functions `weights<kCount>(b, at, w)`, which reads kCount neighbours from element `at` on, and
-/// `number(values, at)`, one element of zeros.
-constexpr const char* kReadText = R"(
-template <typename E, int kBits>
-static __device__ __forceinline__ float number(const E* values, Index at) {
-  if constexpr (kBits != 4) {
-    return float(values[at]);
-  } else {
-    const int two = reinterpret_cast<const unsigned char*>(values)[at / 2];
-    const int four = at % 2 != 0 ? two >> 4 : two & 15;
-    return float(E(-1) < E(0) ? (four ^ 8) - 8 : four);
-  }
-}
-template <int kCount, typename E, int kBits>
-static __device__ __forceinline__ void weights(const E* b, Index at, float (&w)[kCount]) {
-  constexpr int kBytes = kCount * kBits / 8;
-  if constexpr (kBytes == 0) {
-    w[0] = number<E, kBits>(b, at);
-  } else {
-    struct alignas(kBytes) Load {
-      unsigned char bytes[kBytes];
-    };
-    const char* const from = reinterpret_cast<const char*>(b) + at * kBits / 8;
-    const Load load = *reinterpret_cast<const Load*>(from);
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) w[i] = number<E, kBits>(reinterpret_cast<const E*>(&load), i);
-  }
-}
-)";
 
 // What `$0` in the texts below stands for, where weights have scales.
 constexpr const char* kScaleAlong = R"(#pragma unroll
@@ -196,43 +150,25 @@ std::string constant(const char* name, std::int64_t value) {
   return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n  ";
 }
 
-std::string type_of(const sluice_tensor& tensor) {
-  switch (tensor.element_type) {
-    case plugin::kU4: return "unsigned char";
-    case plugin::kI4: return "signed char";
-    default: return std::string(type_name(tensor.element_type));
-  }
-}
-
-/// The statement that makes `zero(at)` the zero point of block `at`.
-std::string zero_text(const sluice_op& op, Parameters* parameters) {
-  if (!has_zeros(op)) return "const auto zero = [](Index) { return 0.0f; };\n";
-  const sluice_tensor& zeros = op.inputs[kZeros].tensor;
-  const std::string at = plugin::num_elements(zeros) == 1 ? "0" : "at";
-  return "const auto zero = [&](Index at) { return number<" + type_of(zeros) + ", " +
-         std::to_string(plugin::element_bits(zeros.element_type)) + ">(" + parameters->add(kZeros) +
-         ", " + at + "); };\n";
-}
-
 Status write(const sluice_op& op, Source* source) {
   Problem p;
   if (!find_problem(op, &p)) return shapes_disagree(op);
   const sluice_tensor& b = op.inputs[kB].tensor;
   const int bits = plugin::element_bits(b.element_type);
-  const std::int64_t vector = std::min<std::int64_t>(vector_of(p.places, bits), bits == 4 ? 8 : 16);
+  const std::int64_t vector = numbers_of_a_load(p.places, bits);
   const std::int64_t rows = std::min(p.m, kMostRows);
   const std::int64_t chunks = (p.m + rows - 1) / rows;
   Parameters parameters(op);
   std::string body =
       "  const float* const a = " + parameters.add(kA) + ";\n  const auto* const b = ";
-  body += "reinterpret_cast<const " + type_of(b) + "*>(" + parameters.add(kB) + ");\n  ";
-  body += "typedef " + type_of(b) + " B;\n  ";
+  body += "reinterpret_cast<const " + narrow_type_name(b.element_type) + "*>(" + parameters.add(kB) + ");\n  ";
+  body += "typedef " + narrow_type_name(b.element_type) + " B;\n  ";
   if (p.block > 0) body += "const float* const scales = " + parameters.add(kScales) + ";\n  ";
   body += constant("kM", p.m) + constant("kN", p.n) + constant("kK", p.k) +
           constant("kPlaces", p.places) + constant("kBits", bits) + constant("kBlock", p.block) +
           constant("kBlocks", p.blocks()) + constant("kVector", vector) + constant("kRows", rows) +
           constant("kChunks", chunks) + constant("kWarps", kWarps) + constant("kColumns", kColumns);
-  if (p.block > 0) body += zero_text(op, &parameters);
+  if (p.block > 0) body += zero_text(op, kZeros, &parameters);
   add_body_inputs(op, &parameters);
   const char* const scale = p.is_along_k ? kScaleAlong : kScaleAcross;
   body += fill(p.is_along_k ? kAlongText : kAcrossText, {p.block > 0 ? scale : ""});
@@ -242,7 +178,7 @@ Status write(const sluice_op& op, Source* source) {
   source->text = std::string(warp_function("sum_of_warp", "a + b")) + constants_text(op) +
                  kernel_head(parameters, largest) + body;
   const std::size_t head = source->text.find("\nextern \"C\"");
-  source->text.insert(head, kReadText);
+  source->text.insert(head, narrow_functions());
   source->operands = parameters.operands();
   source->block = {32 * kWarps, 1, 1};
   const std::int64_t columns = p.is_along_k ? std::int64_t{kWarps} * kColumns : 32;
