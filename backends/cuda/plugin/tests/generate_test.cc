@@ -100,14 +100,6 @@ TEST(Types, OperandsOfDifferentTypesAreRefused) {
   EXPECT_EQ(check_op(VectorOp("Equal", {plugin::kI32, plugin::kI32}, plugin::kBool).op).text, "");
 }
 
-TEST(Types, KeysAndValuesOf8BitsAreRefusedWithWhatToDo) {
-  VectorOp rounds("RoundRows", {plugin::kF32}, plugin::kI8);
-  rounds.op.domain = "sluice";
-  const Status status = check_op(rounds.op);
-  EXPECT_EQ(status.code, SLUICE_UNIMPLEMENTED);
-  EXPECT_THAT(status.text, HasSubstr("8 bits are for the CPU; compile with --kv-cache f16"));
-}
-
 TEST(Types, DivisorOfIntegersMustBeKnownAndNotZero) {
   VectorOp divide("Div", {plugin::kI32, plugin::kI32}, plugin::kI32);
   EXPECT_EQ(check_op(divide.op).code, SLUICE_UNIMPLEMENTED);

@@ -18,14 +18,30 @@ std::uint16_t narrow(float value) {
   return half.bits;
 }
 
+/// Numbers of 4 bits, two in a byte, the low half first.
+std::vector<std::byte> encode_nibbles(const std::vector<float>& values) {
+  std::vector<std::byte> bytes((values.size() + 1) / 2);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto four = static_cast<unsigned>(static_cast<int>(values[i])) & 15U;
+    bytes[i / 2] |= static_cast<std::byte>(i % 2 == 0 ? four : four << 4);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::vector<std::byte> encode(sluice_element_type type, const std::vector<float>& values) {
+  if (plugin::element_bits(type) == 4) return encode_nibbles(values);
   const auto size = static_cast<std::size_t>(plugin::element_bits(type)) / 8;
   std::vector<std::byte> bytes(values.size() * size);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (type == plugin::kBool) {
       bytes[i] = std::byte{values[i] != 0};
+      continue;
+    }
+    if (type == plugin::kI8 || type == plugin::kU8 || type == plugin::kI64) {
+      const auto whole = static_cast<std::int64_t>(values[i]);
+      std::memcpy(bytes.data() + i * size, &whole, size);  // the low bytes come first
       continue;
     }
     const std::uint16_t half =
@@ -45,6 +61,7 @@ std::vector<float> decode(sluice_element_type type, const std::vector<std::byte>
     std::memcpy(to, bytes.data() + i * size, size);
     if (type == plugin::kF16) values[i] = widen<ptx::Half>(half);
     if (type == plugin::kBf16) values[i] = widen<ptx::Brain>(half);
+    if (type == plugin::kI8) values[i] = static_cast<signed char>(bytes[i]);
     if (type == plugin::kBool) values[i] = bytes[i] == std::byte{0} ? 0 : 1;
   }
   return values;

@@ -8,7 +8,8 @@
 
 namespace sluice::cuda::testing {
 
-/// The elements of a tensor of f32, f16, bf16 or bool as floats, and back.
+/// The elements of a tensor of f32, f16, bf16, bool or i8 as floats, and back; floats also as u8,
+/// i64, u4 and i4.
 std::vector<std::byte> encode(sluice_element_type type, const std::vector<float>& values);
 std::vector<float> decode(sluice_element_type type, const std::vector<std::byte>& bytes);
 

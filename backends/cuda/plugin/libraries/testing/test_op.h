@@ -38,6 +38,9 @@ class TestOp {
     return *this;
   }
   TestOp& output(const Shape& shape) { return add(shape, &outputs_); }
+  TestOp& output(const Shape& shape, sluice_element_type type) {
+    return add(shape, &outputs_, type);
+  }
   TestOp& body_input(const Shape& shape) { return add(shape, &body_inputs_); }
   /// Registers are numbered as sluice_body has it; there are no constants.
   TestOp& step(const char* kind, const std::vector<std::int32_t>& registers) {
