@@ -161,7 +161,8 @@ Status write(const sluice_op& op, Source* source) {
   Parameters parameters(op);
   std::string body =
       "  const float* const a = " + parameters.add(kA) + ";\n  const auto* const b = ";
-  body += "reinterpret_cast<const " + narrow_type_name(b.element_type) + "*>(" + parameters.add(kB) + ");\n  ";
+  body += "reinterpret_cast<const " + narrow_type_name(b.element_type) + "*>(" +
+          parameters.add(kB) + ");\n  ";
   body += "typedef " + narrow_type_name(b.element_type) + " B;\n  ";
   if (p.block > 0) body += "const float* const scales = " + parameters.add(kScales) + ";\n  ";
   body += constant("kM", p.m) + constant("kN", p.n) + constant("kK", p.k) +

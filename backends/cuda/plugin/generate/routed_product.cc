@@ -51,8 +51,8 @@ bool find_problem(const sluice_op& op, Problem* problem) {
   }
   if (p.block > 0 && p.k >= 0 && p.k % p.block != 0) return false;
   return agree(a[0], p.tokens) && (!p.has_own_rows || agree(a[1], p.each)) &&
-         agree(a.back(), p.k) && agree(y[0], p.tokens) && agree(y[1], p.each) &&
-         agree(y[2], p.n) && fits_blocks(op, kScales, p) && fits_blocks(op, kZeros, p);
+         agree(a.back(), p.k) && agree(y[0], p.tokens) && agree(y[1], p.each) && agree(y[2], p.n) &&
+         fits_blocks(op, kScales, p) && fits_blocks(op, kZeros, p);
 }
 
 Status check(const sluice_op& op) {
@@ -60,7 +60,8 @@ Status check(const sluice_op& op) {
   if (op.num_inputs != kNumOperands || op.num_outputs != 1) return shapes_disagree(op);
   const auto tensor = [&](int input) { return op.inputs[input].tensor; };
   const sluice_element_type type = tensor(kB).element_type;
-  bool fits = tensor(kA).element_type == plugin::kF32 && tensor(kRoutes).element_type == plugin::kI64 &&
+  bool fits = tensor(kA).element_type == plugin::kF32 &&
+              tensor(kRoutes).element_type == plugin::kI64 &&
               op.outputs[0].tensor.element_type == plugin::kF32 &&
               (type == plugin::kF32 || is_narrow(type)) &&
               op.outputs[0].tensor.layout == SLUICE_LAYOUT_ROW_MAJOR;
@@ -151,8 +152,7 @@ Status write(const sluice_op& op, Source* source) {
   body += fill(kText, {check_place(p.matrices, p.matrices, 0), p.block > 0 ? kScaleText : ""});
   const std::int64_t largest =
       std::max({p.matrices * p.n * p.k, pairs * p.k, pairs * p.n}) + 32 * vector;
-  source->text =
-      warp_function("sum_of_warp", "a + b") + kernel_head(parameters, largest) + body;
+  source->text = warp_function("sum_of_warp", "a + b") + kernel_head(parameters, largest) + body;
   source->text.insert(source->text.find("\nextern \"C\""), narrow_functions());
   source->operands = parameters.operands();
   source->reports_indices = true;

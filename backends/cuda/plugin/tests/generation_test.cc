@@ -214,12 +214,12 @@ std::vector<double> routed(const Routed& c, const std::vector<Values>& inputs) {
 TEST(GenerationKernels, RowsAreMultipliedWithTheMatricesTheyAreRoutedTo) {
   const testing::EmulatedDevice device(80);
   if (!device.has_compiler()) GTEST_SKIP() << "no compiler for CUDA";
-  for (const Routed& c : {Routed{}, Routed{.has_own_rows = true}, Routed{.type = plugin::kF16},
-                          Routed{.type = plugin::kBf16, .n = 5, .k = 31},
-                          Routed{.type = plugin::kI8, .block = 32},
-                          Routed{.type = plugin::kU8, .block = 16, .has_zeros = true},
-                          Routed{.type = plugin::kI4, .block = 32, .has_own_rows = true},
-                          Routed{.type = plugin::kU4, .block = 32, .has_zeros = true}}) {
+  for (const Routed& c :
+       {Routed{}, Routed{.has_own_rows = true}, Routed{.type = plugin::kF16},
+        Routed{.type = plugin::kBf16, .n = 5, .k = 31}, Routed{.type = plugin::kI8, .block = 32},
+        Routed{.type = plugin::kU8, .block = 16, .has_zeros = true},
+        Routed{.type = plugin::kI4, .block = 32, .has_own_rows = true},
+        Routed{.type = plugin::kU4, .block = 32, .has_zeros = true}}) {
     TestOp op("RoutedMatMul", plugin::kF32);
     describe(c, op);
     const std::vector<Values> inputs = numbers_of(c, op.get());

@@ -44,7 +44,8 @@ Status check_operands(const sluice_op& op) {
   if (op.num_inputs != kNumOperands || op.num_outputs != 1) return shapes_disagree(op);
   const sluice_element_type type = op.inputs[kQuery].tensor.element_type;
   const sluice_element_type kept = op.inputs[kKeys].tensor.element_type;  // pages may have halves
-  bool fits = is_real(type) && (is_real(kept) || kept == plugin::kI8) && op.outputs[0].tensor.element_type == type;
+  bool fits = is_real(type) && (is_real(kept) || kept == plugin::kI8) &&
+              op.outputs[0].tensor.element_type == type;
   for (int i = 0; i < kNumOperands; ++i) {
     const sluice_tensor& tensor = op.inputs[i].tensor;
     if (tensor.rank != kRanks[i]) return shapes_disagree(op);
@@ -84,7 +85,7 @@ Shape shape_of(const sluice_op& op) {
   const Dims k = plugin::dims_of(op.inputs[kKeys].tensor);
   const Dims tables = plugin::dims_of(op.inputs[kTables].tensor);
   const std::int64_t size = row_size(op, kKeys);
-  return {q[0], q[1] / size, k[1],      size,      row_size(op, kValues), bytes_behind(op),
+  return {q[0], q[1] / size, k[1],      size,     row_size(op, kValues), bytes_behind(op),
           k[0], k[2],        tables[0], tables[1]};
 }
 
@@ -154,9 +155,8 @@ Status write(const sluice_op& op, Source* source) {
   largest = std::max(largest, plugin::num_elements(op.outputs[0].tensor));
   const std::string head_row = "(token * " + std::to_string(shape.heads) + " + head) * ";
   source->text = attend_functions() + (shape.behind > 0 ? kRoundedRow : "") +
-                 kernel_head(parameters, largest) + find_row(rows) +
-                 find_sight(op, shape) + "  const auto* q = x0 + " + head_row +
-                 std::to_string(shape.size) +
+                 kernel_head(parameters, largest) + find_row(rows) + find_sight(op, shape) +
+                 "  const auto* q = x0 + " + head_row + std::to_string(shape.size) +
                  ";\n  const auto score = [&](Index j, bool) -> float {\n" +
                  point("k", "x1", "j", shape, shape.size) +
                  "    float s = 0.0f;\n    for (int d = 0; d < " + std::to_string(shape.size) +

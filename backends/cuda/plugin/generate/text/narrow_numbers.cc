@@ -68,8 +68,8 @@ std::string zero_text(const sluice_op& op, int zeros, Parameters* parameters) {
   const std::string at = plugin::num_elements(tensor) == 1 ? "0" : "at";
   return "const auto zero = [&](Index at) { return number<" +
          narrow_type_name(tensor.element_type) + ", " +
-         std::to_string(plugin::element_bits(tensor.element_type)) + ">(" +
-         parameters->add(zeros) + ", " + at + "); };\n";
+         std::to_string(plugin::element_bits(tensor.element_type)) + ">(" + parameters->add(zeros) +
+         ", " + at + "); };\n";
 }
 
 }  // namespace sluice::cuda
