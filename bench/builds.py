@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Speed of this build of Sluice beside an older one, on the benchmark networks.
+"""Speed of this build of Sluice beside an older one, on the benchmark networks or at the doors.
 
     .venv/bin/python bench/builds.py ../older/build/release resnet50 bert_base
+    .venv/bin/python bench/builds.py ../older/build/release --doors rpc,functions,zipf,queue
 
 Each build compiles each network into its own package. The processes take turns as in compare.py. A ratio is the median
-over the rounds of the older build's time over this build's in the same round: above 1, this build is faster.
+over the rounds of the older build's time over this build's in the same round: above 1, this build is faster. With --doors
+the benchmarks of requests take turns instead, each with the daemon and the client of its build (ninja -C build/release
+bench_rpc bench_zipf bench_queue bench_request_cost bench_function_load); half of the rounds begin with the older build.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent / "models"))
 
 import make  # noqa: E402
-from harness import sluice_cli, workers  # noqa: E402
+from harness import doors, sluice_cli, workers  # noqa: E402
 from networks import DEFAULT_NAMES, NETWORKS  # noqa: E402
 
 
@@ -50,6 +53,21 @@ def measure(name: str, threads: int, arguments: argparse.Namespace) -> tuple[flo
     return statistics.median(new for _, new in turns) / 1000, statistics.median(old / new for old, new in turns)
 
 
+def compare_door(name: str, arguments: argparse.Namespace) -> None:
+    """Prints both builds' medians of each figure, and the ratio."""
+    turns: dict[str, list[tuple[float, float]]] = {}
+    builds = {"older": arguments.older, "this": arguments.build}
+    for round_number in range(arguments.rounds):
+        order = list(builds) if round_number % 2 == 0 else list(builds)[::-1]
+        figures = {side: doors.DOORS[name](builds[side], arguments.build) for side in order}
+        for row, older in figures["older"].items():
+            turns.setdefault(row, []).append((older, figures["this"][row]))
+    for row, pairs in turns.items():
+        older, newer = (statistics.median(side) for side in zip(*pairs))
+        ratio = statistics.median(doors.speed(row, *pair) for pair in pairs)
+        print(f"{row:46} {older:12.2f} {newer:12.2f} {ratio:13.3f}x", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("older", type=Path, help="the older build's folder")
@@ -59,7 +77,13 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.1)
     parser.add_argument("--folder", type=Path, default=sluice_cli.ROOT / "build/bench")
+    parser.add_argument("--doors", metavar="NAME,...", help=f"some of {','.join(doors.DOORS)}, in place of networks")
     arguments = parser.parse_args()
+    if arguments.doors:
+        print(f"{'':46} {'older':>12} {'this':>12} {'times as fast':>14}", flush=True)
+        for name in arguments.doors.split(","):
+            compare_door(name, arguments)
+        return 0
     print("network            threads  this ms   older / this", flush=True)
     for threads in map(int, arguments.threads.split(",")):
         ratios = []

@@ -69,11 +69,10 @@ def write_of_any_rows(onnx_file: Path, to: Path) -> None:
     onnx.save(model, to)
 
 
-def build_models(build: Path) -> dict[str, tuple[Path, Path]]:
+def build_models(build: Path, folder: Path) -> dict[str, tuple[Path, Path]]:
     """ONNX file and package of each kind, with one row and, as KIND.rows, with any number of rows."""
     import make
 
-    folder = build / "bench-functions"
     folder.mkdir(exist_ok=True)
     files = {}
     for kind in KINDS:
@@ -97,9 +96,11 @@ def build_models(build: Path) -> dict[str, tuple[Path, Path]]:
 
 
 class Bench:
-    def __init__(self, build: Path) -> None:
+    def __init__(self, build: Path, compiler: Path | None = None) -> None:
+        """`compiler`: the build that compiles the networks; this one by default."""
         self.build = build
-        self.models = build_models(build)
+        self.packages = (compiler or build) / "bench-functions"
+        self.models = build_models(compiler or build, self.packages)
         self.folder = Path(tempfile.mkdtemp(prefix="sluice-functions-"))
         self.environment = {"PYTHONPATH": str(build / "python")} | os.environ
 
@@ -115,15 +116,15 @@ class Bench:
     def daemon(self) -> Daemon:
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         return Daemon(self.build, folder, "-x", "--function-lanes", 2, "--stream-requests", 65536, "--session-requests", 65536,
-                      "--session-models", 1000, "--model-folders", self.build / "bench-functions",
+                      "--session-models", 1000, "--model-folders", self.packages,
                       "--model-folders", ROOT / "examples/digits")
 
     def command(self, count: int, target: str, *flags: object) -> list[str]:
-        server = ROOT / "bench" / "harness" / "function_process.py"
         suffix = ".rows" if "--batch-rows" in flags else ""
-        words = [self.build / "bench" / "function_load", self.functions(count, suffix), target,
-                 "--python", sys.executable, "--server", server,
-                 "--program", self.build / "bench" / "function_process", *flags]  # fmt: skip
+        words = [self.build / "bench" / "function_load", self.functions(count, suffix), target, *flags]
+        if "process" in target:
+            words += ["--python", sys.executable, "--server", ROOT / "bench/harness/function_process.py",
+                      "--program", self.build / "bench" / "function_process"]  # fmt: skip
         return [str(word) for word in words]
 
     def load(self, count: int, target: str, *flags: object) -> list[dict]:

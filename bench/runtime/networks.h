@@ -83,8 +83,11 @@ class Caller {
     return request;
   }
 
+  void infer(runtime::RequestSink& model) {
+    check(runtime::infer(model, request()).errors.to_status());
+  }
   void infer(runtime::Engine& engine, terms::ModelHandle model) {
-    check(runtime::infer(*value_of(engine.sink(model)), request()).errors.to_status());
+    infer(*value_of(engine.sink(model)));
   }
 
  private:

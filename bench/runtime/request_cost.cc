@@ -1,4 +1,5 @@
-// What the runtime adds to a run of a small model, and what of that is statistics.
+// What the runtime adds to a run of a small model, what of that is statistics, and what a function
+// without neighbours costs.
 #include <algorithm>
 #include <vector>
 
@@ -6,6 +7,7 @@
 #include "networks.h"
 #include "runtime/inference/thread_driver.h"
 #include "runtime/statistics/model_statistics.h"
+#include "sandbox/function_host.h"
 
 namespace sluice::bench {
 namespace {
@@ -24,6 +26,14 @@ double best_ns(Clock& clock, const Call& call) {
   return best;
 }
 
+/// A request of a warm function that shares its lane with no other.
+double through_function(runtime::Engine& engine, const runtime::LoadRequest& request) {
+  sandbox::FunctionHost functions(engine, {});
+  const auto sink = value_of(functions.sink(value_of(functions.deploy(request, {}))));
+  Caller caller(kWidth);
+  return best_ns(engine.clock(), [&] { caller.infer(*sink); });
+}
+
 void run() {
   const auto registry = backend::BackendRegistry::discover();
   runtime::ThreadDrivers drivers;
@@ -33,6 +43,8 @@ void run() {
   const auto handle = value_of(engine.load(request));
   Caller caller(kWidth);
   const double through = best_ns(engine.clock(), [&] { caller.infer(engine, handle); });
+  check(engine.unload(handle, 0));
+  const double alone = through_function(engine, request);
 
   exec::LoadOptions options;
   options.cores = {0};
@@ -58,6 +70,7 @@ void run() {
   });
   fmt::print("direct run {:8.0f} ns\nthrough the engine {:8.0f} ns: {:.2f} us more\n", direct,
              through, (through - direct) / 1e3);
+  fmt::print("a function alone {:8.0f} ns: {:.2f} us more\n", alone, (alone - direct) / 1e3);
   fmt::print("statistics {:8.0f} ns: {:.1f} % of such a small request, {:.2f} % of one of 100 us\n",
              counting, 100 * counting / through, 100 * counting / 1e5);
 }
