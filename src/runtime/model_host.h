@@ -27,7 +27,7 @@ class ModelHost {
                                           const std::stop_token& stop) = 0;
   virtual Status start(terms::ModelHandle handle) = 0;
   virtual Status stop(terms::ModelHandle handle, std::int64_t drain_deadline_ns) = 0;
-  virtual Status reset(terms::ModelHandle handle) = 0;
+  virtual Status reset(terms::ModelHandle handle) { return stop(handle, 0); }
   virtual Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) = 0;
   virtual Result<terms::ModelInfo> info(terms::ModelHandle handle) const = 0;
   virtual std::vector<terms::ModelInfo> list_models() const = 0;

@@ -67,7 +67,10 @@ Status keep_file(Function& function) {
 }  // namespace
 
 FunctionHost::FunctionHost(runtime::Engine& engine, const FunctionHostOptions& options)
-    : engine_(engine), options_(options), daemons_(host_of(engine)) {}
+    : TableHost(runtime::HandleKind::kFunction, "function", "no longer"),
+      engine_(engine),
+      options_(options),
+      daemons_(host_of(engine)) {}
 
 Clock& FunctionHost::clock() { return engine_.clock(); }
 
@@ -76,14 +79,6 @@ LaneHost FunctionHost::host_of(runtime::Engine& engine) {
           [&engine](terms::CoreGroupId group) { return engine.destroy_group(group); },
           [](terms::CoreGroupId /*group*/) { return HostLife(); },
           [](terms::CoreGroupId /*group*/) { return ok_status(); }};
-}
-
-Result<std::shared_ptr<FunctionSink>> FunctionHost::find(ModelHandle handle) const {
-  const auto number = static_cast<std::uint64_t>(handle);
-  auto sink = functions_.find(number);
-  if (sink != nullptr) return sink;
-  return runtime_error(RuntimeCode::kInvalidHandle, "no function has handle {:#x}, or no longer",
-                       number);
 }
 
 /// Maps the package and checks it against the options.
@@ -201,7 +196,7 @@ Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request,
   // Serialises deployments and removals, so that a lane that is empty now is still empty when it is
   // dropped. Lock order: change_mutex_, then lanes_mutex_.
   const std::lock_guard change(change_mutex_);
-  if (functions_.all().size() >= kMaxFunctions) {
+  if (models_.all().size() >= kMaxFunctions) {
     return runtime_error(RuntimeCode::kOutOfResources,
                          "{} functions are deployed, which is the limit; remove one",
                          kMaxFunctions);
@@ -220,7 +215,7 @@ Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request,
     drop_lane_if_empty(lane);
     return status.with_context(fmt::format("deploying function \"{}\"", function->name));
   }
-  return ModelHandle(functions_.insert(std::make_shared<FunctionSink>(lane, function)));
+  return ModelHandle(models_.insert(std::make_shared<FunctionSink>(lane, function)));
 }
 
 Result<ModelHandle> FunctionHost::load(const LoadRequest& request, const std::stop_token& stop) {
@@ -259,7 +254,7 @@ Status FunctionHost::stop(ModelHandle handle, std::int64_t /*drain_deadline_ns*/
 Status FunctionHost::unload(ModelHandle handle, std::int64_t /*drain_deadline_ns*/) {
   const std::lock_guard change(change_mutex_);
   SLUICE_TRY(find(handle));
-  const auto sink = functions_.remove(static_cast<std::uint64_t>(handle));
+  const auto sink = models_.remove(static_cast<std::uint64_t>(handle));
   if (sink == nullptr) return find(handle).status();
   sink->lane()->remove(sink->function());
   drop_lane_if_empty(sink->lane());
@@ -273,20 +268,10 @@ void FunctionHost::drop_lane_if_empty(const std::shared_ptr<Lane>& lane) {
   std::erase(lanes_, lane);
 }
 
-Result<terms::ModelInfo> FunctionHost::info(ModelHandle handle) const {
-  const auto sink = SLUICE_TRY(find(handle));
-  terms::ModelInfo info = sink->lane()->info(*sink->function());
-  info.handle = static_cast<std::uint64_t>(handle);
+terms::ModelInfo FunctionHost::describe(std::uint64_t handle, const FunctionSink& sink) const {
+  terms::ModelInfo info = sink.lane()->info(*sink.function());
+  info.handle = handle;
   return info;
-}
-
-std::vector<terms::ModelInfo> FunctionHost::list_models() const {
-  std::vector<terms::ModelInfo> infos;
-  for (const auto& [handle, sink] : functions_.all()) {
-    infos.push_back(sink->lane()->info(*sink->function()));
-    infos.back().handle = handle;
-  }
-  return infos;
 }
 
 Result<runtime::ModelStatisticsSnapshot> FunctionHost::statistics(ModelHandle handle) const {

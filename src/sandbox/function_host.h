@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/handle_table.h"
-#include "runtime/model_host.h"
+#include "runtime/table_host.h"
 #include "sandbox/lane_host.h"
 
 namespace sluice::runtime {
@@ -30,7 +29,7 @@ struct FunctionHostOptions {
 };
 
 /// A model host whose models are functions. Safe from any thread. Every Status has a RuntimeCode.
-class FunctionHost final : public runtime::ModelHost {
+class FunctionHost final : public runtime::TableHost<FunctionSink> {
  public:
   static constexpr std::size_t kMaxFunctions = 65536;
 
@@ -69,12 +68,9 @@ class FunctionHost final : public runtime::ModelHost {
   Status start(terms::ModelHandle handle) override;
   /// Makes the function cold after its current turn. It still takes requests.
   Status stop(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
-  Status reset(terms::ModelHandle handle) override { return stop(handle, 0); }
   /// Removes the function and cancels its requests; a lane without functions gives its cores back.
   Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
 
-  Result<terms::ModelInfo> info(terms::ModelHandle handle) const override;
-  std::vector<terms::ModelInfo> list_models() const override;
   Result<runtime::ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
   Result<terms::Health> health(terms::ModelHandle handle) const override;
   Result<std::shared_ptr<runtime::RequestSink>> sink(terms::ModelHandle handle) const override;
@@ -85,7 +81,7 @@ class FunctionHost final : public runtime::ModelHost {
 
  private:
   static LaneHost host_of(runtime::Engine& engine);
-  Result<std::shared_ptr<FunctionSink>> find(terms::ModelHandle handle) const;
+  terms::ModelInfo describe(std::uint64_t handle, const FunctionSink& sink) const override;
   Result<std::shared_ptr<Function>> open(const runtime::LoadRequest& request,
                                          const terms::FunctionOptions& options,
                                          terms::Isolation isolation);
@@ -104,7 +100,6 @@ class FunctionHost final : public runtime::ModelHost {
   mutable std::mutex lanes_mutex_;  ///< guards the next two
   std::vector<std::shared_ptr<Lane>> lanes_;
   bool is_open_ = true;
-  runtime::HandleTable<FunctionSink> functions_{runtime::HandleKind::kFunction};
 };
 
 }  // namespace sluice::sandbox

@@ -3,20 +3,22 @@
 
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "runtime/handle_table.h"
-#include "runtime/model_host.h"
+#include "runtime/table_host.h"
 #include "session/replica_set.h"
 
 namespace sluice::session {
 
+struct CombinedModel {
+  std::string name;
+  std::shared_ptr<ReplicaSet> set;
+};
+
 /// A model host whose models are replica sets of the models of other hosts. Safe from any thread.
 /// Every Status has a RuntimeCode.
-class CombinedHost final : public runtime::ModelHost {
+class CombinedHost final : public runtime::TableHost<CombinedModel> {
  public:
-  explicit CombinedHost(Clock& clock) : clock_(clock) {}
+  explicit CombinedHost(Clock& clock) : TableHost(runtime::HandleKind::kCombined), clock_(clock) {}
   ~CombinedHost() override { shutdown(0); }
 
   /// Takes requests from now on. A replica that is unloaded refuses its requests.
@@ -31,12 +33,9 @@ class CombinedHost final : public runtime::ModelHost {
   // A combined model is always started, and holds no memory. These fail: kFailed.
   Status start(terms::ModelHandle handle) override;
   Status stop(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
-  Status reset(terms::ModelHandle handle) override;
   /// Cancels the requests that no replica has yet, and waits for the others. Its models stay.
   Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
 
-  Result<terms::ModelInfo> info(terms::ModelHandle handle) const override;
-  std::vector<terms::ModelInfo> list_models() const override;
   // Its models have them. These fail: kInvalidHandle.
   Result<runtime::ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
   Result<terms::Health> health(terms::ModelHandle handle) const override;
@@ -46,12 +45,9 @@ class CombinedHost final : public runtime::ModelHost {
   void shutdown(std::int64_t drain_deadline_ns) override;
 
  private:
-  using Combined = std::pair<std::string, std::shared_ptr<ReplicaSet>>;
-
-  Result<std::shared_ptr<Combined>> find(terms::ModelHandle handle) const;
+  terms::ModelInfo describe(std::uint64_t handle, const CombinedModel& combined) const override;
 
   Clock& clock_;
-  runtime::HandleTable<Combined> combined_{runtime::HandleKind::kCombined};
 };
 
 }  // namespace sluice::session

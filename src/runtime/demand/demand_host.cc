@@ -16,19 +16,10 @@ namespace sluice::runtime {
 using terms::ModelHandle;
 using terms::runtime_error;
 
-namespace {
-
-Status unknown(std::uint64_t handle) {
-  return runtime_error(RuntimeCode::kInvalidHandle, "no model has handle {:#x}, or it was unloaded",
-                       handle);
-}
-
-}  // namespace
-
 /// States; only the thread that sets kChanging ends it:
 ///
 ///     kAsleep -- wake --> kChanging --> kAwake -- put_to_sleep --> kChanging --> kAsleep
-struct DemandHost::Model {
+struct DemandModel {
   enum class State : std::uint8_t { kAsleep, kChanging, kAwake };
 
   LoadRequest request;
@@ -66,12 +57,6 @@ Result<ModelHandle> DemandHost::load(const LoadRequest& request, const std::stop
   return ModelHandle(models_.insert(std::move(model)));
 }
 
-Result<std::shared_ptr<DemandHost::Model>> DemandHost::find(ModelHandle handle) const {
-  auto model = models_.find(static_cast<std::uint64_t>(handle));
-  if (model == nullptr) return unknown(static_cast<std::uint64_t>(handle));
-  return model;
-}
-
 Result<ModelHandle> DemandHost::awake(ModelHandle handle) const {
   if (kind_of(static_cast<std::uint64_t>(handle)) != HandleKind::kOnDemand) return handle;
   const auto model = SLUICE_TRY(find(handle));
@@ -92,12 +77,10 @@ Status DemandHost::stop(ModelHandle handle, std::int64_t /*drain_deadline_ns*/) 
   return start(handle);
 }
 
-Status DemandHost::reset(ModelHandle handle) { return start(handle); }
-
 Status DemandHost::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
   // First: from here on no request can wake the model again.
   const auto model = models_.remove(static_cast<std::uint64_t>(handle));
-  if (model == nullptr) return unknown(static_cast<std::uint64_t>(handle));
+  if (model == nullptr) return unknown(handle);
   Lock lock(mutex_);
   model->is_removed = true;
   changed_.wait(lock, [&] { return model->state != Model::State::kChanging; });
@@ -112,7 +95,8 @@ terms::ModelInfo DemandHost::describe(std::uint64_t handle, const Model& model) 
     if (model.state == Model::State::kAwake) loaded = model.loaded;
   }
   terms::ModelInfo info;
-  auto now = loaded ? engine_.info(*loaded) : Result<terms::ModelInfo>(unknown(handle));
+  auto now =
+      loaded ? engine_.info(*loaded) : Result<terms::ModelInfo>(unknown(ModelHandle(handle)));
   if (now.is_ok()) {
     info = std::move(*now);
   } else {
@@ -122,16 +106,6 @@ terms::ModelInfo DemandHost::describe(std::uint64_t handle, const Model& model) 
   }
   info.handle = handle;
   return info;
-}
-
-Result<terms::ModelInfo> DemandHost::info(ModelHandle handle) const {
-  return describe(static_cast<std::uint64_t>(handle), *SLUICE_TRY(find(handle)));
-}
-
-std::vector<terms::ModelInfo> DemandHost::list_models() const {
-  std::vector<terms::ModelInfo> infos;
-  for (const auto& [handle, model] : models_.all()) infos.push_back(describe(handle, *model));
-  return infos;
 }
 
 Result<ModelStatisticsSnapshot> DemandHost::statistics(ModelHandle handle) const {
@@ -166,7 +140,7 @@ Result<std::shared_ptr<RequestSink>> DemandHost::sink(ModelHandle handle) const 
   Lock lock(mutex_);
   // Ends: every load and unload ends, with or without success, and notifies.
   changed_.wait(lock, [&] { return model->state != Model::State::kChanging; });
-  if (model->is_removed) return unknown(static_cast<std::uint64_t>(handle));
+  if (model->is_removed) return unknown(handle);
   if (model->state == Model::State::kAwake && !is_serving(*model)) {
     model->request.package->forget_ready();  // its device may have been lost
     put_to_sleep(*model, lock);

@@ -9,20 +9,21 @@
 #include <vector>
 
 #include "runtime/engine.h"
-#include "runtime/handle_table.h"
-#include "runtime/model_host.h"
+#include "runtime/table_host.h"
 
 namespace sluice::runtime {
+
+struct DemandModel;
 
 /// A model host whose models sleep: the first use of one loads it to the engine, on a group of its
 /// own. To keep the byte budget, and to free cores and memory, the host unloads the least recently
 /// used model that is neither pinned nor in use. Safe from any thread; different models load
 /// concurrently. Every Status has a RuntimeCode.
-class DemandHost final : public ModelHost {
+class DemandHost final : public TableHost<DemandModel> {
  public:
   /// `budget_bytes`: of all models that are awake. `engine` outlives the host.
   DemandHost(Engine& engine, std::int64_t budget_bytes)
-      : engine_(engine), budget_bytes_(budget_bytes) {}
+      : TableHost(HandleKind::kOnDemand), engine_(engine), budget_bytes_(budget_bytes) {}
 
   Clock& clock() override { return engine_.clock(); }
 
@@ -34,12 +35,9 @@ class DemandHost final : public ModelHost {
   // Its requests start and stop a model. These fail: kFailed.
   Status start(terms::ModelHandle handle) override;
   Status stop(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
-  Status reset(terms::ModelHandle handle) override;
   /// Forgets the model at once, waits for the end of its load, and unloads it, in use or not.
   Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
 
-  Result<terms::ModelInfo> info(terms::ModelHandle handle) const override;
-  std::vector<terms::ModelInfo> list_models() const override;
   // For a model that is awake. Fail: kInvalidHandle while it sleeps.
   Result<ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
   Result<terms::Health> health(terms::ModelHandle handle) const override;
@@ -60,11 +58,10 @@ class DemandHost final : public ModelHost {
   std::int64_t loaded_bytes() const;
 
  private:
-  struct Model;
+  using Model = DemandModel;
   using Lock = std::unique_lock<std::mutex>;
 
-  Result<std::shared_ptr<Model>> find(terms::ModelHandle handle) const;
-  terms::ModelInfo describe(std::uint64_t handle, const Model& model) const;
+  terms::ModelInfo describe(std::uint64_t handle, const Model& model) const override;
   Status wake(Model& model, Lock& lock) const;
   Result<terms::ModelHandle> load_making_room(const Model& model, Lock& lock) const;
   Status make_room(const Model& model, Lock& lock) const;
@@ -75,7 +72,6 @@ class DemandHost final : public ModelHost {
 
   Engine& engine_;
   const std::int64_t budget_bytes_;
-  HandleTable<Model> models_{HandleKind::kOnDemand};
   mutable std::mutex mutex_;  ///< guards the models' states and what follows
   // Which models are awake changes in calls that only look, such as `sink`.
   mutable std::condition_variable changed_;

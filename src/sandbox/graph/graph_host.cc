@@ -12,7 +12,15 @@ using terms::runtime_error;
 
 namespace {
 
-terms::ModelInfo info_of(std::uint64_t handle, const FunctionGraph& graph) {
+Status no_phases() {
+  return runtime_error(RuntimeCode::kFailed,
+                       "a graph holds no memory and is always started; start or stop its "
+                       "functions");
+}
+
+}  // namespace
+
+terms::ModelInfo GraphHost::describe(std::uint64_t handle, const FunctionGraph& graph) const {
   terms::ModelInfo info;
   info.handle = handle;
   info.name = graph.name();
@@ -23,24 +31,8 @@ terms::ModelInfo info_of(std::uint64_t handle, const FunctionGraph& graph) {
   return info;
 }
 
-Status no_phases() {
-  return runtime_error(RuntimeCode::kFailed,
-                       "a graph holds no memory and is always started; start or stop its "
-                       "functions");
-}
-
-}  // namespace
-
-Result<std::shared_ptr<FunctionGraph>> GraphHost::find(ModelHandle handle) const {
-  const auto number = static_cast<std::uint64_t>(handle);
-  auto graph = graphs_.find(number);
-  if (graph != nullptr) return graph;
-  return runtime_error(RuntimeCode::kInvalidHandle, "no graph has handle {:#x}, or no longer",
-                       number);
-}
-
 Status GraphHost::check_room() const {
-  if (graphs_.all().size() < kMaxGraphs) return ok_status();
+  if (models_.all().size() < kMaxGraphs) return ok_status();
   return runtime_error(RuntimeCode::kOutOfResources,
                        "{} graphs are deployed, which is the limit; remove one", kMaxGraphs);
 }
@@ -55,14 +47,14 @@ Result<ModelHandle> GraphHost::deploy(terms::GraphRequest request) {
     sinks.push_back(SLUICE_TRY(functions_.sink(node.function).with_context(node.name)));
   }
   GraphPlan plan = SLUICE_TRY(plan_graph(request, std::move(sinks)));
-  return ModelHandle(graphs_.insert(std::make_shared<FunctionGraph>(
+  return ModelHandle(models_.insert(std::make_shared<FunctionGraph>(
       std::move(request), std::move(plan), exchange_, functions_.clock())));
 }
 
 Result<ModelHandle> GraphHost::add(terms::GraphRequest request, GraphPlan plan) {
   const std::lock_guard change(change_mutex_);
   SLUICE_TRY(check_room());
-  return ModelHandle(graphs_.insert(std::make_shared<FunctionGraph>(
+  return ModelHandle(models_.insert(std::make_shared<FunctionGraph>(
       std::move(request), std::move(plan), exchange_, functions_.clock())));
 }
 
@@ -71,7 +63,7 @@ Result<terms::GraphState> GraphHost::state(ModelHandle handle) const {
 }
 
 Status GraphHost::check_unused(ModelHandle function) const {
-  for (const auto& [handle, graph] : graphs_.all()) {
+  for (const auto& [handle, graph] : models_.all()) {
     const auto node = std::ranges::find(graph->nodes(), function, &terms::GraphNode::function);
     if (node == graph->nodes().end()) continue;
     return runtime_error(RuntimeCode::kFailed,
@@ -95,28 +87,14 @@ Status GraphHost::stop(ModelHandle handle, std::int64_t /*drain_deadline_ns*/) {
   return start(handle);
 }
 
-Status GraphHost::reset(ModelHandle handle) { return start(handle); }
-
 Status GraphHost::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
   const auto graph = SLUICE_TRY(find(handle));
   // Drained before the removal, so that the handle serves requests under way.
   graph->shutdown(drain_deadline_ns);
-  if (graphs_.remove(static_cast<std::uint64_t>(handle)) != nullptr) {
+  if (models_.remove(static_cast<std::uint64_t>(handle)) != nullptr) {
     return ok_status();
   }
   return find(handle).status();  // another thread was first
-}
-
-Result<terms::ModelInfo> GraphHost::info(ModelHandle handle) const {
-  return info_of(static_cast<std::uint64_t>(handle), *SLUICE_TRY(find(handle)));
-}
-
-std::vector<terms::ModelInfo> GraphHost::list_models() const {
-  std::vector<terms::ModelInfo> infos;
-  for (const auto& [handle, graph] : graphs_.all()) {
-    infos.push_back(info_of(handle, *graph));
-  }
-  return infos;
 }
 
 Result<runtime::ModelStatisticsSnapshot> GraphHost::statistics(ModelHandle handle) const {
@@ -132,7 +110,7 @@ Result<std::shared_ptr<runtime::RequestSink>> GraphHost::sink(ModelHandle handle
 }
 
 void GraphHost::shutdown(std::int64_t drain_deadline_ns) {
-  for (const auto& [handle, graph] : graphs_.all()) graph->shutdown(drain_deadline_ns);
+  for (const auto& [handle, graph] : models_.all()) graph->shutdown(drain_deadline_ns);
 }
 
 }  // namespace sluice::sandbox

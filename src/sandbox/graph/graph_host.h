@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/handle_table.h"
+#include "runtime/table_host.h"
 #include "sandbox/function_host.h"
 #include "sandbox/graph/function_graph.h"
 
@@ -14,14 +14,16 @@ namespace sluice::sandbox {
 
 /// A model host whose models are graphs of the functions of another host. Safe from any thread.
 /// Every Status has a RuntimeCode.
-class GraphHost final : public runtime::ModelHost {
+class GraphHost final : public runtime::TableHost<FunctionGraph> {
  public:
   static constexpr std::size_t kMaxGraphs = 4096;
 
   /// `functions` and `exchange`, which counts the tensors between functions, outlive the host.
   /// Null: nothing counts them.
   GraphHost(FunctionHost& functions, Exchange* exchange)
-      : functions_(functions), exchange_(exchange) {}
+      : TableHost(runtime::HandleKind::kGraph, "graph", "no longer"),
+        functions_(functions),
+        exchange_(exchange) {}
   ~GraphHost() override { shutdown(0); }
 
   /// Checks the graph and takes requests from now on.
@@ -42,13 +44,10 @@ class GraphHost final : public runtime::ModelHost {
   // A graph is always started, and holds no memory. These fail: kFailed.
   Status start(terms::ModelHandle handle) override;
   Status stop(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
-  Status reset(terms::ModelHandle handle) override;
   /// Removes the graph; its functions stay. Blocks until its requests are answered, which are
   /// cancelled at the deadline.
   Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
 
-  Result<terms::ModelInfo> info(terms::ModelHandle handle) const override;
-  std::vector<terms::ModelInfo> list_models() const override;
   Result<runtime::ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
   Result<terms::Health> health(terms::ModelHandle handle) const override;
   Result<std::shared_ptr<runtime::RequestSink>> sink(terms::ModelHandle handle) const override;
@@ -57,13 +56,12 @@ class GraphHost final : public runtime::ModelHost {
   void shutdown(std::int64_t drain_deadline_ns) override;
 
  private:
+  terms::ModelInfo describe(std::uint64_t handle, const FunctionGraph& graph) const override;
   Status check_room() const;
-  Result<std::shared_ptr<FunctionGraph>> find(terms::ModelHandle handle) const;
 
   FunctionHost& functions_;
   Exchange* const exchange_;
   std::mutex change_mutex_;  ///< held during a deployment
-  runtime::HandleTable<FunctionGraph> graphs_{runtime::HandleKind::kGraph};
 };
 
 }  // namespace sluice::sandbox

@@ -23,17 +23,6 @@ namespace {
 
 constexpr int kMaxProcesses = 64;
 
-terms::ModelInfo info_of(std::uint64_t handle, const ProgramModel& model) {
-  terms::ModelInfo info;
-  info.handle = handle;
-  info.name = model.name();
-  info.phase = terms::ModelPhase::kStarted;
-  info.group = model.group();
-  info.depth = model.depth();
-  info.num_slots = static_cast<std::size_t>(model.depth());
-  return info;
-}
-
 /// Nothing here lacks memory that the unload of another function would give.
 Status as_failed(const Status& status) {
   return terms::with_runtime_code(status, RuntimeCode::kFailed);
@@ -47,12 +36,15 @@ ProgramHost::~ProgramHost() {
   if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }
 
-Result<std::shared_ptr<ProgramModel>> ProgramHost::find(ModelHandle handle) const {
-  const auto number = static_cast<std::uint64_t>(handle);
-  auto model = models_.find(number);
-  if (model != nullptr) return model;
-  return runtime_error(RuntimeCode::kInvalidHandle, "no program has handle {:#x}, or no longer",
-                       number);
+terms::ModelInfo ProgramHost::describe(std::uint64_t handle, const ProgramModel& model) const {
+  terms::ModelInfo info;
+  info.handle = handle;
+  info.name = model.name();
+  info.phase = terms::ModelPhase::kStarted;
+  info.group = model.group();
+  info.depth = model.depth();
+  info.num_slots = static_cast<std::size_t>(model.depth());
+  return info;
 }
 
 /// Others can pass through the folder, and a socket is its user's alone.
@@ -132,16 +124,6 @@ Status ProgramHost::unload(ModelHandle handle, std::int64_t /*drain_deadline_ns*
   if (model == nullptr) return find(handle).status();
   model->close();
   return ok_status();
-}
-
-Result<terms::ModelInfo> ProgramHost::info(ModelHandle handle) const {
-  return info_of(static_cast<std::uint64_t>(handle), *SLUICE_TRY(find(handle)));
-}
-
-std::vector<terms::ModelInfo> ProgramHost::list_models() const {
-  std::vector<terms::ModelInfo> infos;
-  for (const auto& [handle, model] : models_.all()) infos.push_back(info_of(handle, *model));
-  return infos;
 }
 
 Result<runtime::ModelStatisticsSnapshot> ProgramHost::statistics(ModelHandle handle) const {

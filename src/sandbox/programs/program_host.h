@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/handle_table.h"
-#include "runtime/model_host.h"
+#include "runtime/table_host.h"
 #include "sandbox/programs/device_proxy.h"
 #include "sandbox/programs/program_model.h"
 
@@ -33,10 +32,12 @@ struct ProgramHostOptions {
 /// which the first of them starts and the last one ends.
 ///
 /// A model host for lanes (LaneHost). Safe from any thread. Every Status has a RuntimeCode.
-class ProgramHost final : public runtime::ModelHost {
+class ProgramHost final : public runtime::TableHost<ProgramModel> {
  public:
   ProgramHost(ProgramHostOptions options, Clock& clock)
-      : options_(std::move(options)), clock_(clock) {}
+      : TableHost(runtime::HandleKind::kEngine, "program", "no longer"),
+        options_(std::move(options)),
+        clock_(clock) {}
   ~ProgramHost() override;
 
   Clock& clock() override { return clock_; }
@@ -48,18 +49,15 @@ class ProgramHost final : public runtime::ModelHost {
   Status stop(terms::ModelHandle handle, std::int64_t /*drain_deadline_ns*/) override {
     return find(handle).status();
   }
-  Status reset(terms::ModelHandle handle) override { return find(handle).status(); }
   Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
 
-  Result<terms::ModelInfo> info(terms::ModelHandle handle) const override;
-  std::vector<terms::ModelInfo> list_models() const override;
   Result<runtime::ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
   Result<terms::Health> health(terms::ModelHandle handle) const override;
   Result<std::shared_ptr<runtime::RequestSink>> sink(terms::ModelHandle handle) const override;
   void shutdown(std::int64_t drain_deadline_ns) override;
 
  private:
-  Result<std::shared_ptr<ProgramModel>> find(terms::ModelHandle handle) const;
+  terms::ModelInfo describe(std::uint64_t handle, const ProgramModel& model) const override;
   Result<std::shared_ptr<DeviceProxy>> proxy_with(std::int64_t quota_bytes);
   Result<std::shared_ptr<ProgramModel>> start_model(const runtime::LoadRequest& request);
   Result<std::filesystem::path> folder();
@@ -69,7 +67,6 @@ class ProgramHost final : public runtime::ModelHost {
   std::mutex proxies_mutex_;      ///< guards the next two; held while a proxy starts
   std::filesystem::path folder_;  ///< of sockets; empty before the first
   std::map<std::int64_t, std::weak_ptr<DeviceProxy>> proxies_;  ///< by quota
-  runtime::HandleTable<ProgramModel> models_;
 };
 
 }  // namespace sluice::sandbox
