@@ -1,6 +1,5 @@
 // Handles of cuBLAS: a stream, and modes that change nothing about sums of f32.
 #include <cstddef>
-#include <new>
 
 #include "guest/blas/blas.h"
 
@@ -21,32 +20,6 @@ Result give(const T& value, T* to) {
   return Result::kSuccess;
 }
 
-const char* name_of(int result) {
-  switch (static_cast<Result>(result)) {
-    case Result::kSuccess: return "CUBLAS_STATUS_SUCCESS";
-    case Result::kNotInitialized: return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case Result::kAllocationFailed: return "CUBLAS_STATUS_ALLOC_FAILED";
-    case Result::kInvalidValue: return "CUBLAS_STATUS_INVALID_VALUE";
-    case Result::kExecutionFailed: return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case Result::kInternalError: return "CUBLAS_STATUS_INTERNAL_ERROR";
-    case Result::kNotSupported: return "CUBLAS_STATUS_NOT_SUPPORTED";
-  }
-  return "unknown cuBLAS status";
-}
-
-const char* meaning_of(int result) {
-  switch (static_cast<Result>(result)) {
-    case Result::kSuccess: return "no error";
-    case Result::kNotInitialized: return "there is no handle, or no device";
-    case Result::kAllocationFailed: return "too little memory";
-    case Result::kInvalidValue: return "an argument is wrong";
-    case Result::kExecutionFailed: return "the kernel of a product was not launched";
-    case Result::kInternalError: return "an internal error";
-    case Result::kNotSupported: return "the guest library does not support this";
-  }
-  return "unknown cuBLAS status";
-}
-
 }  // namespace
 }  // namespace sluice::guest::blas
 
@@ -54,16 +27,8 @@ using sluice::guest::blas::Handle;
 using sluice::guest::blas::PointerMode;
 using sluice::guest::blas::Result;
 
-extern "C" int cudaGetDeviceCount(int* count);
-
 SLUICE_GUEST_BLAS_EXPORT int cublasCreate_v2(void** handle) {
-  if (handle == nullptr) return static_cast<int>(Result::kInvalidValue);
-  int count = 0;
-  if (cudaGetDeviceCount(&count) != 0 || count == 0) {
-    return static_cast<int>(Result::kNotInitialized);
-  }
-  *handle = new (std::nothrow) Handle;
-  return static_cast<int>(*handle != nullptr ? Result::kSuccess : Result::kAllocationFailed);
+  return static_cast<int>(sluice::guest::blas::create_handle(handle));
 }
 SLUICE_GUEST_BLAS_EXPORT int cublasDestroy_v2(void* handle) {
   return sluice::guest::blas::with(handle, [](Handle& one) {

@@ -15,13 +15,17 @@ inline constexpr unsigned kBlockEdge = 16;
 struct ProductArguments {
   const void* a = nullptr;
   const void* b = nullptr;
-  void* c = nullptr;
+  const void* c = nullptr;
+  void* d = nullptr;
+  const void* bias = nullptr;
   std::int64_t a_row = 0, a_column = 0;  ///< step to the next row, and column, of op(a)
   std::int64_t b_row = 0, b_column = 0;  ///< of op(b)
-  std::int64_t c_column = 0;             ///< of c, whose rows lie behind each other
-  std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;
+  std::int64_t c_row = 0, c_column = 0;
+  std::int64_t d_row = 0, d_column = 0;
+  std::int64_t a_stride = 0, b_stride = 0, c_stride = 0, d_stride = 0;
   std::uint32_t m = 0, n = 0, k = 0;
   float alpha = 0, beta = 0;
+  std::uint32_t activation = 0;
 };
 
 /// "product_f16_f32": of the factors and the result. Null if there is no such kernel.

@@ -17,9 +17,9 @@ using File = std::span<const std::byte>;
 constexpr std::string_view kRuntime = "libcudart.so.13";
 /// Libraries whose calls the guest library does not see, by the start of their names. Over streams
 /// and addresses of a proxy they would fault.
-constexpr std::array<std::string_view, 8> kDriverUsers = {
-    "libcublasLt.so", "libcuda.so",  "libcudnn",       "libcufft",
-    "libcurand.so",   "libcusolver", "libcusparse.so", "libnccl.so"};
+constexpr std::array<std::string_view, 7> kDriverUsers = {
+    "libcuda.so",  "libcudnn",       "libcufft",  "libcurand.so",
+    "libcusolver", "libcusparse.so", "libnccl.so"};
 
 /// The bytes [offset, offset + size) of the file.
 Result<File> part(File file, std::uint64_t offset, std::uint64_t size) {
@@ -69,7 +69,8 @@ Result<bool> needs_runtime(File file, const Sections& sections, const Elf64_Shdr
     if (std::ranges::any_of(kDriverUsers, [&](auto start) { return name.starts_with(start); })) {
       return make_error(Code::kFailedPrecondition,
                         "the program needs {}, which calls the driver itself, so its calls cannot "
-                        "be forwarded: a guest has the CUDA runtime, and products of cuBLAS",
+                        "be forwarded: a guest has the CUDA runtime, and products of cuBLAS "
+                        "and cuBLASLt",
                         shown(name));
     }
   }

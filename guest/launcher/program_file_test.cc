@@ -64,7 +64,7 @@ TEST(ProgramFile, RefusesDeviceCodeWithoutTheSharedRuntime) {
 }
 
 TEST(ProgramFile, RefusesLibrariesThatCallTheDriverThemselves) {
-  for (const char* needed : {"libcudnn.so.9", "libcublasLt.so.13", "libcuda.so.1"}) {
+  for (const char* needed : {"libcudnn.so.9", "libcusolver.so.12", "libcuda.so.1"}) {
     const Status status = check_program(ElfFile(needed).bytes);
     EXPECT_EQ(status.code(), Code::kFailedPrecondition) << needed;
     EXPECT_THAT(status.message(), HasSubstr(needed));

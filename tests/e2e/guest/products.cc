@@ -1,17 +1,13 @@
 // Products of matrices by cuBLAS's interface, without a CUDA toolkit. Factors are small whole
 // numbers, so results are exact and equal the host's in every type.
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <vector>
+
+#include "tests/e2e/guest/matrices.h"
 
 extern "C" {  // names and arguments of CUDA 13
 // NOLINTBEGIN(readability-identifier-naming)
-int cudaMalloc(void** address, std::size_t bytes);
-int cudaFree(void* address);
-int cudaMemcpy(void* to, const void* from, std::size_t bytes, int kind);
 int cudaStreamCreate(void** stream);
 int cudaStreamSynchronize(void* stream);
 int cublasCreate_v2(void** handle);
@@ -35,83 +31,12 @@ int cublasGemmStridedBatchedEx(void* handle, int turns_a, int turns_b, int m, in
 
 namespace {
 
-constexpr int kToDevice = 1;
-constexpr int kToHost = 2;
-constexpr int kF32 = 0;
-constexpr int kF16 = 2;
-constexpr int kBf16 = 14;
+using sluice::guest::kBf16;
+using sluice::guest::kF16;
+using sluice::guest::kF32;
+using sluice::guest::Matrix;
+
 constexpr int kSumsF32 = 68;
-
-std::size_t bytes_of(int type) { return type == kF32 ? 4 : 2; }
-
-/// Bits of a small whole number, which all types have.
-std::uint32_t bits_of(float value, int type) {
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(bits));
-  if (type == kF32) return bits;
-  if (type == kBf16) return bits >> 16U;
-  if (value == 0) return 0;
-  const std::uint32_t exponent = ((bits >> 23U) & 0xffU) - 127 + 15;
-  return (bits >> 31U) << 15U | exponent << 10U | ((bits >> 13U) & 0x3ffU);
-}
-
-/// A matrix of a batch, column by column, in host memory as numbers and on the device.
-class Matrix {
- public:
-  Matrix(int type, int leading, int columns, int batch)
-      : type_(type), leading_(leading), stride_(leading * columns) {
-    values_.resize(static_cast<std::size_t>(stride_) * static_cast<std::size_t>(batch));
-  }
-  Matrix(const Matrix&) = delete;
-  Matrix& operator=(const Matrix&) = delete;
-  ~Matrix() { cudaFree(device_); }
-
-  void fill(unsigned seed) {
-    for (float& value : values_) {
-      seed = seed * 1664525U + 1013904223U;
-      value = static_cast<float>(static_cast<int>(seed >> 24U) % 7 - 3);
-    }
-  }
-  bool upload() {
-    const std::size_t width = bytes_of(type_);
-    std::vector<std::byte> bytes(values_.size() * width);
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      const std::uint32_t bits = bits_of(values_[i], type_);
-      std::memcpy(bytes.data() + i * width, &bits, width);
-    }
-    return cudaMalloc(&device_, bytes.size()) == 0 &&
-           cudaMemcpy(device_, bytes.data(), bytes.size(), kToDevice) == 0;
-  }
-  /// Whether the device has what the host has.
-  bool is_equal() const {
-    const std::size_t width = bytes_of(type_);
-    std::vector<std::byte> bytes(values_.size() * width);
-    if (cudaMemcpy(bytes.data(), device_, bytes.size(), kToHost) != 0) return false;
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      std::uint32_t bits = 0;
-      std::memcpy(&bits, bytes.data() + i * width, width);
-      // Zeros of both signs are equal.
-      if (bits == bits_of(values_[i], type_)) continue;
-      if (values_[i] == 0 && (bits << (width == 4 ? 1U : 17U)) == 0) continue;
-      std::printf("element %zu is %x, not %g\n", i, bits, static_cast<double>(values_[i]));
-      return false;
-    }
-    return true;
-  }
-  float& at(int row, int column, int item) {
-    return values_[static_cast<std::size_t>(item * stride_ + column * leading_ + row)];
-  }
-
-  int type() const { return type_; }
-  int leading() const { return leading_; }
-  int stride() const { return stride_; }
-  void* device() const { return device_; }
-
- private:
-  const int type_, leading_, stride_;
-  std::vector<float> values_;
-  void* device_ = nullptr;
-};
 
 struct Case {
   int turns_a, turns_b, m, n, k, batch;
@@ -171,6 +96,11 @@ bool meets_errors(void* handle) {
     return cublasGemmStridedBatchedEx(handle, 0, 0, 4, 4, 4, &one, nullptr, type, 4, 16, nullptr,
                                       type, 4, 16, &one, nullptr, type, 4, 16, 1, compute, -1);
   };
+  const auto far = [&] {
+    return cublasGemmStridedBatchedEx(handle, 0, 0, 4, 4, 4, &one, nullptr, kF32, 4, 1LL << 61,
+                                      nullptr, kF32, 4, 16, &one, nullptr, kF32, 4, 16, 65537,
+                                      kSumsF32, -1);
+  };
   constexpr int kF64 = 1;
   constexpr int kSumsF16 = 64;
   bool is_right =
@@ -183,6 +113,7 @@ bool meets_errors(void* handle) {
       is_status("negative rows", sgemm(handle, 0, -1, 4, &one), "CUBLAS_STATUS_INVALID_VALUE");
   is_right &=
       is_status("no factor", sgemm(handle, 0, 4, 4, nullptr), "CUBLAS_STATUS_INVALID_VALUE");
+  is_right &= is_status("a stride beyond every memory", far(), "CUBLAS_STATUS_INVALID_VALUE");
   is_right &= is_status("f64", of_type(kF64, kSumsF32), "CUBLAS_STATUS_NOT_SUPPORTED");
   is_right &= is_status("sums of f16", of_type(kF16, kSumsF16), "CUBLAS_STATUS_NOT_SUPPORTED");
   is_right &= is_status("no rows", sgemm(handle, 0, 0, 4, &one), "CUBLAS_STATUS_SUCCESS");
