@@ -118,18 +118,24 @@ function(sluice_bench name)
   add_dependencies(benches bench_${name})
 endfunction()
 
-# sluice_nvcc_program(<output> <source> [runtime]): a CUDA program as a user builds it, with machine code and PTX. Its
-# CUDA runtime is shared unless `runtime` says static. Requires SLUICE_NVCC_COMPILES.
+# sluice_nvcc_program(<output> <source> [RUNTIME static] [GUEST_LIBRARY target]): a CUDA program as a user builds it, with
+# machine code and PTX. Its CUDA runtime is shared unless RUNTIME says static; it may link a library of guests.
+# Requires SLUICE_NVCC_COMPILES.
 function(sluice_nvcc_program output source)
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "RUNTIME;GUEST_LIBRARY" "")
   set(runtime shared)
-  if(ARGC GREATER 2)
-    set(runtime ${ARGV2})
+  if(ARG_RUNTIME)
+    set(runtime ${ARG_RUNTIME})
+  endif()
+  set(libraries)
+  if(ARG_GUEST_LIBRARY)
+    set(libraries $<TARGET_LINKER_FILE:${ARG_GUEST_LIBRARY}>)
   endif()
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/e2e/guest/programs/*.cuh)
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${SLUICE_NVCC} -O2 -cudart ${runtime} -gencode arch=compute_90,code=sm_90 -gencode
-            arch=compute_75,code=compute_75 -I${CMAKE_SOURCE_DIR}/tests/e2e/guest/programs ${source} -o ${output}
-    DEPENDS ${source} ${headers}
+            arch=compute_75,code=compute_75 -I${CMAKE_SOURCE_DIR}/tests/e2e/guest/programs ${source} ${libraries} -o ${output}
+    DEPENDS ${source} ${headers} ${ARG_GUEST_LIBRARY}
     VERBATIM)
 endfunction()

@@ -38,8 +38,8 @@ enum class PointerMode : int { kHost = 0, kDevice = 1 };
 
 inline constexpr int kVersion = 130000;
 
-/// What a program holds as cublasHandle_t or cublasLtHandle_t: programs use the first as the second.
-/// As in cuBLAS, one thread at a time uses a handle. cuBLASLt reads nothing of it.
+/// What a program holds as cublasHandle_t or cublasLtHandle_t: programs use the first as the
+/// second. As in cuBLAS, one thread at a time uses a handle. cuBLASLt reads nothing of it.
 struct Handle {
   void* stream = nullptr;
   int math_mode = 0;

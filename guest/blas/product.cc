@@ -114,12 +114,11 @@ unsigned blocks_for(std::int64_t size) {
 
 /// A part of a product that fits in one grid.
 Result launch(void* stream, const char* kernel, ProductArguments& of, std::int64_t batch) {
-  std::array<void*, 23> places = {&of.a,        &of.b,        &of.c,        &of.d,
-                                  &of.bias,     &of.a_row,    &of.a_column, &of.b_row,
-                                  &of.b_column, &of.c_row,    &of.c_column, &of.d_row,
-                                  &of.d_column, &of.a_stride, &of.b_stride, &of.c_stride,
-                                  &of.d_stride, &of.m,        &of.n,        &of.k,
-                                  &of.alpha,    &of.beta,     &of.activation};
+  std::array<void*, 23> places = {
+      &of.a,        &of.b,        &of.c,        &of.d,        &of.bias,      &of.a_row,
+      &of.a_column, &of.b_row,    &of.b_column, &of.c_row,    &of.c_column,  &of.d_row,
+      &of.d_column, &of.a_stride, &of.b_stride, &of.c_stride, &of.d_stride,  &of.m,
+      &of.n,        &of.k,        &of.alpha,    &of.beta,     &of.activation};
   const int error =
       cudaLaunchKernel(kernel, {blocks_for(of.m), blocks_for(of.n), static_cast<unsigned>(batch)},
                        {kBlockEdge, kBlockEdge, 1}, places.data(), 0, stream);

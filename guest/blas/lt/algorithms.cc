@@ -11,10 +11,11 @@ SLUICE_GUEST_BLAS_EXPORT int cublasLtMatmulAlgoInit(void* /*handle*/, int /*comp
                                                     blas::Algorithm* /*algorithm*/) {
   return static_cast<int>(blas::refuse("cublasLtMatmulAlgoInit"));
 }
-SLUICE_GUEST_BLAS_EXPORT int cublasLtMatmulAlgoCheck(
-    void* /*handle*/, const void* /*operation*/, const void* /*a*/, const void* /*b*/,
-    const void* /*c*/, const void* /*d*/, const blas::Algorithm* /*algorithm*/,
-    blas::Heuristic* /*result*/) {
+SLUICE_GUEST_BLAS_EXPORT int cublasLtMatmulAlgoCheck(void* /*handle*/, const void* /*operation*/,
+                                                     const void* /*a*/, const void* /*b*/,
+                                                     const void* /*c*/, const void* /*d*/,
+                                                     const blas::Algorithm* /*algorithm*/,
+                                                     blas::Heuristic* /*result*/) {
   return static_cast<int>(blas::refuse("cublasLtMatmulAlgoCheck"));
 }
 SLUICE_GUEST_BLAS_EXPORT int cublasLtMatmulAlgoConfigSetAttribute(blas::Algorithm* /*algorithm*/,

@@ -102,14 +102,12 @@ SLUICE_GUEST_BLAS_EXPORT int cublasLtMatmulDescDestroy(void* operation) {
 }
 SLUICE_GUEST_BLAS_EXPORT int cublasLtMatmulDescSetAttribute(void* operation, int attribute,
                                                             const void* value, std::size_t bytes) {
-  return static_cast<int>(
-      blas::set(blas::kOperation, operation, attribute, value, bytes));
+  return static_cast<int>(blas::set(blas::kOperation, operation, attribute, value, bytes));
 }
 SLUICE_GUEST_BLAS_EXPORT int cublasLtMatmulDescGetAttribute(const void* operation, int attribute,
                                                             void* value, std::size_t bytes,
                                                             std::size_t* size) {
-  return static_cast<int>(
-      blas::get(blas::kOperation, operation, attribute, value, bytes, size));
+  return static_cast<int>(blas::get(blas::kOperation, operation, attribute, value, bytes, size));
 }
 
 SLUICE_GUEST_BLAS_EXPORT int cublasLtMatrixLayoutCreate(void** layout, int type, std::uint64_t rows,
@@ -133,8 +131,7 @@ SLUICE_GUEST_BLAS_EXPORT int cublasLtMatrixLayoutSetAttribute(void* layout, int 
 SLUICE_GUEST_BLAS_EXPORT int cublasLtMatrixLayoutGetAttribute(const void* layout, int attribute,
                                                               void* value, std::size_t bytes,
                                                               std::size_t* size) {
-  return static_cast<int>(
-      blas::get(blas::kLayout, layout, attribute, value, bytes, size));
+  return static_cast<int>(blas::get(blas::kLayout, layout, attribute, value, bytes, size));
 }
 
 SLUICE_GUEST_BLAS_EXPORT int cublasLtMatmulPreferenceCreate(void** preference) {
@@ -146,13 +143,11 @@ SLUICE_GUEST_BLAS_EXPORT int cublasLtMatmulPreferenceDestroy(void* preference) {
 SLUICE_GUEST_BLAS_EXPORT int cublasLtMatmulPreferenceSetAttribute(void* preference, int attribute,
                                                                   const void* value,
                                                                   std::size_t bytes) {
-  return static_cast<int>(
-      blas::set(blas::kPreference, preference, attribute, value, bytes));
+  return static_cast<int>(blas::set(blas::kPreference, preference, attribute, value, bytes));
 }
 SLUICE_GUEST_BLAS_EXPORT int cublasLtMatmulPreferenceGetAttribute(const void* preference,
                                                                   int attribute, void* value,
                                                                   std::size_t bytes,
                                                                   std::size_t* size) {
-  return static_cast<int>(
-      blas::get(blas::kPreference, preference, attribute, value, bytes, size));
+  return static_cast<int>(blas::get(blas::kPreference, preference, attribute, value, bytes, size));
 }

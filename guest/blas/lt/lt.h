@@ -61,7 +61,8 @@ struct Preference {
   std::uint64_t kinds = ~std::uint64_t{0};
 };
 
-// Attributes of the three: has(name in the vendor's interface, number, member) or lacks(name, number).
+// Attributes of the three: has(name in the vendor's interface, number, member) or lacks(name,
+// number).
 // clang-format off
 #define SLUICE_GUEST_OPERATION_ATTRIBUTES(has, lacks) \
   has(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 0, compute) \

@@ -172,9 +172,9 @@ bool agrees(void* handle, void* stream, const Case& of) {
   cublasLtMatmulPreferenceCreate(&preference);
   Found found = {};
   int num_found = 0;
-  const int status = cublasLtMatmulAlgoGetHeuristic(handle, operation, on.a.layout, on.b.layout,
-                                                    on.c.layout, on.d.layout, preference, 1, &found,
-                                                    &num_found);
+  const int status =
+      cublasLtMatmulAlgoGetHeuristic(handle, operation, on.a.layout, on.b.layout, on.c.layout,
+                                     on.d.layout, preference, 1, &found, &num_found);
   cublasLtMatmulPreferenceDestroy(preference);
   bool is_right = is_status("heuristic", status, "CUBLAS_STATUS_SUCCESS") && num_found == 1;
   is_right &= is_status(
@@ -196,10 +196,10 @@ int status_with(void* handle, const Change& change, const Found* algorithm = nul
   if (!on.upload()) return -1;
   void* const operation = describe(plain, nullptr);
   change(operation, on);
-  const int status = cublasLtMatmul(
-      handle, operation, &plain.alpha, on.a.matrix.device(), on.a.layout, on.b.matrix.device(),
-      on.b.layout, &plain.beta, nullptr, on.c.layout, on.d.matrix.device(), on.d.layout,
-      algorithm, nullptr, 0, nullptr);
+  const int status =
+      cublasLtMatmul(handle, operation, &plain.alpha, on.a.matrix.device(), on.a.layout,
+                     on.b.matrix.device(), on.b.layout, &plain.beta, nullptr, on.c.layout,
+                     on.d.matrix.device(), on.d.layout, algorithm, nullptr, 0, nullptr);
   cublasLtMatmulDescDestroy(operation);
   return status;
 }
@@ -222,21 +222,21 @@ bool meets_wrong_values(void* handle) {
   const Found of_others = {};
   bool is_right =
       is_status("nothing changed", status_with(handle, nothing), "CUBLAS_STATUS_SUCCESS");
-  is_right &= is_status("another epilogue", sets(kEpilogue, kGeluWithAux),
-                        "CUBLAS_STATUS_NOT_SUPPORTED");
+  is_right &=
+      is_status("another epilogue", sets(kEpilogue, kGeluWithAux), "CUBLAS_STATUS_NOT_SUPPORTED");
   is_right &= is_status("a triangle", sets(kFill, std::int32_t{1}), "CUBLAS_STATUS_NOT_SUPPORTED");
-  is_right &= is_status("a bias without memory", sets(kEpilogue, kAddsBias),
-                        "CUBLAS_STATUS_INVALID_VALUE");
-  is_right &= is_status("a wrong turn", sets(kTurnsA, std::int32_t{7}),
-                        "CUBLAS_STATUS_INVALID_VALUE");
+  is_right &=
+      is_status("a bias without memory", sets(kEpilogue, kAddsBias), "CUBLAS_STATUS_INVALID_VALUE");
+  is_right &=
+      is_status("a wrong turn", sets(kTurnsA, std::int32_t{7}), "CUBLAS_STATUS_INVALID_VALUE");
   is_right &= is_status("blocks", lays(kOrder, kByBlocks), "CUBLAS_STATUS_NOT_SUPPORTED");
   is_right &= is_status("f64", lays(0, std::uint32_t{1}), "CUBLAS_STATUS_NOT_SUPPORTED");
   is_right &= is_status("another depth", lays(kRowsAttribute, std::uint64_t{3}),
                         "CUBLAS_STATUS_INVALID_VALUE");
   is_right &= is_status("more rows than numbers", lays(kRowsAttribute, ~std::uint64_t{0}),
                         "CUBLAS_STATUS_INVALID_VALUE");
-  is_right &= is_status("another batch", lays(kBatch, std::int32_t{2}),
-                        "CUBLAS_STATUS_INVALID_VALUE");
+  is_right &=
+      is_status("another batch", lays(kBatch, std::int32_t{2}), "CUBLAS_STATUS_INVALID_VALUE");
   is_right &= is_status("a stride beyond every memory", lays(kStride, std::int64_t{1} << 61),
                         "CUBLAS_STATUS_INVALID_VALUE");
   is_right &= is_status("an algorithm of others", status_with(handle, nothing, &of_others),
@@ -256,8 +256,8 @@ bool meets_wrong_attributes() {
   const std::uint32_t epilogue = kRelu;
   is_right &= is_status("no description", set(nullptr, kEpilogue, &epilogue, 4),
                         "CUBLAS_STATUS_INVALID_VALUE");
-  is_right &= is_status("no value", set(operation, kEpilogue, nullptr, 4),
-                        "CUBLAS_STATUS_INVALID_VALUE");
+  is_right &=
+      is_status("no value", set(operation, kEpilogue, nullptr, 4), "CUBLAS_STATUS_INVALID_VALUE");
   is_right &= is_status("short value", set(operation, kEpilogue, &epilogue, 2),
                         "CUBLAS_STATUS_INVALID_VALUE");
   is_right &= is_status("unknown attribute", set(operation, 999, &epilogue, 4),
@@ -270,9 +270,9 @@ bool meets_wrong_attributes() {
   std::size_t size = 0;
   cublasLtMatmulDescGetAttribute(operation, kEpilogue, &got, sizeof(got), &size);
   is_right &= got == kRelu && size == sizeof(got);
-  is_right &= is_status("short room",
-                        cublasLtMatmulDescGetAttribute(operation, kEpilogue, &got, 2, &size),
-                        "CUBLAS_STATUS_INVALID_VALUE");
+  is_right &=
+      is_status("short room", cublasLtMatmulDescGetAttribute(operation, kEpilogue, &got, 2, &size),
+                "CUBLAS_STATUS_INVALID_VALUE");
   cublasLtMatmulDescDestroy(operation);
   return is_right;
 }
@@ -296,8 +296,8 @@ bool meets_wrong_questions(void* handle) {
   is_right &= num_found == 0;
   is_right &= is_status("no operation", ask(handle, nullptr, on.a.layout, 1),
                         "CUBLAS_STATUS_INVALID_VALUE");
-  is_right &= is_status("no layout", ask(handle, operation, nullptr, 1),
-                        "CUBLAS_STATUS_INVALID_VALUE");
+  is_right &=
+      is_status("no layout", ask(handle, operation, nullptr, 1), "CUBLAS_STATUS_INVALID_VALUE");
   cublasLtMatmulPreferenceDestroy(preference);
   cublasLtMatmulDescDestroy(operation);
   return is_right;
@@ -305,14 +305,14 @@ bool meets_wrong_questions(void* handle) {
 
 bool computes_rightly(void* handle, void* stream) {
   bool is_right = true;
-  for (const std::uint32_t epilogue : {1U, kRelu, kAddsBias, kRelu | kAddsBias, kGelu,
-                                       kGelu | kAddsBias}) {
-    is_right &= agrees(handle, stream,
-                       {true, false, 17, 18, 5, 2, 1, 0, kF32, kF32, epilogue, 0});
+  for (const std::uint32_t epilogue :
+       {1U, kRelu, kAddsBias, kRelu | kAddsBias, kGelu, kGelu | kAddsBias}) {
+    is_right &= agrees(handle, stream, {true, false, 17, 18, 5, 2, 1, 0, kF32, kF32, epilogue, 0});
   }
   for (unsigned by_rows = 0; by_rows < 16; ++by_rows) {
-    is_right &= agrees(handle, stream, {(by_rows & 1U) != 0, (by_rows & 2U) == 0, 3, 5, 4, 2, 2, -1,
-                                        kF16, kF16, kRelu | kAddsBias, by_rows});
+    is_right &= agrees(handle, stream,
+                       {(by_rows & 1U) != 0, (by_rows & 2U) == 0, 3, 5, 4, 2, 2, -1, kF16, kF16,
+                        kRelu | kAddsBias, by_rows});
   }
   is_right &= agrees(handle, stream, {false, true, 6, 3, 4, 1, 1, 1, kBf16, kBf16, kAddsBias, 0});
   is_right &= agrees(handle, stream, {true, false, 6, 3, 4, 3, 1, 1, kBf16, kF32, kRelu, 8});

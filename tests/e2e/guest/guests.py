@@ -53,6 +53,16 @@ def by_hand(mode: str, *options: str) -> Callable[[Path], str]:
     return lambda folder: problem_of(run(*ON_BACKEND, *options, "--", BY_HAND, mode), "right")
 
 
+def is_right(program: str) -> Callable[[Path], str]:
+    return lambda folder: problem_of(run(*ON_BACKEND, "--", PROGRAMS / program), "right")
+
+
+def names_what_is_missing(folder: Path) -> str:
+    said = run(*ON_BACKEND, "--", PROGRAMS / "described_products").stderr
+    names = ("CUBLASLT_MATMUL_DESC_EPILOGUE 160", "CUBLASLT_MATRIX_LAYOUT_ORDER 2")
+    return "" if all(said.count(name + "\n") == 1 for name in names) else said
+
+
 def accepts(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX) as asked:
         return asked.connect_ex(str(path)) == 0
@@ -110,16 +120,19 @@ def guest_environment(at: Path) -> dict[str, str]:
     return {**os.environ, "SLUICE_GUEST_SOCKET": str(at), "LD_LIBRARY_PATH": str(library)}
 
 
-def serves_many_at_once(folder: Path) -> str:
-    with proxy(folder) as (at, _):
-        words = command("--socket", at, "--", BY_HAND, "adds")
-        guests = [
-            subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for _ in range(NUM_AT_ONCE)
-        ]
-        ended = [(guest.communicate(timeout=HANG_S), guest.returncode) for guest in guests]
-        wrong = [end for end in ended if end[1] != 0]
-        return str(wrong) if wrong else everything_is_back(at)
+def serves_many_at_once(*program: str | Path) -> Callable[[Path], str]:
+    def served(folder: Path) -> str:
+        with proxy(folder) as (at, _):
+            words = command("--socket", at, "--", *program)
+            guests = [
+                subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                for _ in range(NUM_AT_ONCE)
+            ]
+            ended = [(guest.communicate(timeout=HANG_S), guest.returncode) for guest in guests]
+            wrong = [end for end in ended if end[1] != 0]
+            return str(wrong) if wrong else everything_is_back(at)
+
+    return served
 
 
 def takes_back_what_killed_guests_held(folder: Path) -> str:
@@ -209,8 +222,11 @@ def main() -> int:
         "variables beyond the quota": by_hand("variables", "--memory", "4m"),
         "a fault of a kernel": by_hand("fault"),
         "a fork": by_hand("fork"),
-        "products of matrices": lambda folder: problem_of(run(*ON_BACKEND, "--", PROGRAMS / "products"), "right"),
-        "many guests at once": serves_many_at_once,
+        "products of matrices": is_right("products"),
+        "described products": is_right("described_products"),
+        "names of what cuBLASLt lacks": names_what_is_missing,
+        "many guests at once": serves_many_at_once(BY_HAND, "adds"),
+        "products of many guests": serves_many_at_once(PROGRAMS / "described_products"),
         "killed guests": takes_back_what_killed_guests_held,
         "a flood and a stopped guest": serves_beside_a_flood_and_a_stopped_guest,
         "guests behind a fault": starts_anew_behind_a_fault,
