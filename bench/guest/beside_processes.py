@@ -7,7 +7,7 @@ Parts:
     programs    those of tests/e2e/guest/programs give the host's results on both sides
     calls       time of a call by kind
     start       from asking for a program to its first kernel's result, and to its end
-    memory      of the device and of the host, for 20 programs
+    memory      of the device and of the host, for 20 programs or --programs
     copies      a small copy beside a large one
     fault       a kernel's fault ends the context of all guests; guests behind it find a new one
 All parts run if none is named. Prints tables in Markdown; FOLDER gets them as guests.md, and guests.json. Ends with 1 if a
@@ -100,8 +100,9 @@ def finish(started: subprocess.Popen[str], last_input: str = "") -> str:
 class Machine:
     """A build, and the proxy whose guests are measured."""
 
-    def __init__(self, build: Path, folder: Path, is_emulated: bool) -> None:
+    def __init__(self, build: Path, folder: Path, is_emulated: bool, num_held: int | None) -> None:
         self.is_emulated = is_emulated
+        self.num_held = num_held or (4 if is_emulated else 20)
         self.sluice = str(build / "bin/sluice")
         self.programs = sorted(path for path in (build / "test/guest").glob("*.nvcc") if path.stem != "static")
         self.measured = build / "bench/measured.nvcc"
@@ -257,14 +258,13 @@ def memory_of(side: Side, measured: Path, count: int, proxy: int | None) -> Repo
 
 def memory(machine: Machine) -> tuple[Report, list[str]]:
     """Starts and ends its own proxy, so that the device is otherwise empty."""
-    count = 4 if machine.is_emulated else 20
     report: Report = {"nothing": {"programs": 0, "device_mib": device_mib(), "host_pss_mib": None}}
     report["processes, 1"] = memory_of(machine.process, machine.measured, 1, None)
-    report[f"processes, {count}"] = memory_of(machine.process, machine.measured, count, None)
+    report[f"processes, {machine.num_held}"] = memory_of(machine.process, machine.measured, machine.num_held, None)
     with machine.proxy() as proxy:
         report["guests, 0"] = memory_of(machine.guest, machine.measured, 0, proxy)
         report["guests, 1"] = memory_of(machine.guest, machine.measured, 1, proxy)
-        report[f"guests, {count}"] = memory_of(machine.guest, machine.measured, count, proxy)
+        report[f"guests, {machine.num_held}"] = memory_of(machine.guest, machine.measured, machine.num_held, proxy)
     lines = ["| what runs, each with 1 MiB of the device | device, MiB | host PSS, MiB |", "|---|---|---|"]
     for name, figures in report.items():
         pss = figures["host_pss_mib"]
@@ -366,13 +366,14 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--emulated", action="store_true")
+    parser.add_argument("--programs", type=int, help="how many hold memory at once; 20, or 4 with --emulated")
     arguments = parser.parse_args()
     if unknown := set(arguments.parts) - set(PARTS):
         parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     report: Report = {"date": time.strftime("%Y-%m-%d"), "emulated": arguments.emulated}
     text = f"# Guests of one proxy beside processes, {report['date']}{', emulated' if arguments.emulated else ''}\n"
     with tempfile.TemporaryDirectory(prefix="guests-") as folder:
-        machine = Machine(arguments.build.resolve(), Path(folder), arguments.emulated)
+        machine = Machine(arguments.build.resolve(), Path(folder), arguments.emulated, arguments.programs)
         for name in arguments.parts or PARTS:
             report[name], said = run_part(name, machine)
             print(said, flush=True)

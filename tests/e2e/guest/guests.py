@@ -2,12 +2,14 @@
 """CUDA programs as guests of a proxy: their results, their errors, their ends.
 
     guests.py FOLDER [BACKEND]    programs of nvcc and by_hand, as CMake built them; cuda-emulated by default
+    guests.py FOLDER --at-once 200 --kills 1000    as many guests of one proxy, as many killed ones
 
 The cases that need programs of nvcc are skipped where it is not installed.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import signal
@@ -24,13 +26,22 @@ from report import run_cases  # noqa: E402
 
 from support.eventually import HANG_S, eventually  # noqa: E402
 
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("backend", nargs="?", default="cuda-emulated")
+    parser.add_argument("--at-once", type=int, default=24)
+    parser.add_argument("--kills", type=int, default=40)
+    return parser.parse_args()
+
+
 SLUICE = os.environ["SLUICE"]
-PROGRAMS = Path(sys.argv[1])
+ARGUMENTS = parse_arguments()
+PROGRAMS = ARGUMENTS.folder
 BY_HAND = PROGRAMS / "by_hand"
-BACKEND = sys.argv[2] if len(sys.argv) > 2 else "cuda-emulated"
+BACKEND = ARGUMENTS.backend
 ON_BACKEND = ("--backend", BACKEND)
-NUM_KILLS = 40
-NUM_AT_ONCE = 24
 
 
 def command(*options: str | Path) -> list[str]:
@@ -126,7 +137,7 @@ def serves_many_at_once(*program: str | Path) -> Callable[[Path], str]:
             words = command("--socket", at, "--", *program)
             guests = [
                 subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                for _ in range(NUM_AT_ONCE)
+                for _ in range(ARGUMENTS.at_once)
             ]
             ended = [(guest.communicate(timeout=HANG_S), guest.returncode) for guest in guests]
             wrong = [end for end in ended if end[1] != 0]
@@ -137,7 +148,7 @@ def serves_many_at_once(*program: str | Path) -> Callable[[Path], str]:
 
 def takes_back_what_killed_guests_held(folder: Path) -> str:
     with proxy(folder) as (at, _):
-        for number in range(NUM_KILLS):
+        for number in range(ARGUMENTS.kills):
             with holding(at, "flood" if number % 4 == 3 else "hold"):
                 pass
         neighbour = problem_of(run("--socket", at, "--", BY_HAND, "adds"), "right")
