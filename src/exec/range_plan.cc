@@ -7,6 +7,7 @@
 #include "base/log/work_counts.h"
 #include "exec/executors/step_work.h"
 #include "exec/in_place_outputs.h"
+#include "exec/memory_scope.h"
 #include "exec/model_state.h"
 
 namespace sluice::exec {
@@ -89,10 +90,26 @@ class KernelMaker {
       plan_.traits.push_back({is_view, 0, is_executor, is_state});
       return ok_status();
     }
+    if (!finds_sizes) SLUICE_TRY(check_results(operation));
     auto kernel = SLUICE_TRY(make(at, operation));
     ++work_counts.kernels;
     plan_.traits.push_back({false, in_place_inputs(*kernel, operation), false});
     plan_.kernels.push_back(std::move(kernel));
+    return ok_status();
+  }
+
+  /// A kernel may make tables of the size of its results, or loop over them, when it is made.
+  Status check_results(const ir::Operation& operation) const {
+    const std::int64_t limit =
+        std::min(model_.options.max_memory_bytes, process_memory()->limit_bytes());
+    for (const ir::OperandId output : operation.outputs) {
+      if (!output.is_valid()) continue;
+      const auto bytes = ir::run_bytes(plan_.facts.type_of(output));
+      if (!bytes || *bytes <= limit) continue;  // the plan of the arena refuses sizes past 2^63
+      return make_error(Code::kResourceExhausted,
+                        "{}: its result has {} bytes, and the model's runs may use {}",
+                        operation.describe(), *bytes, limit);
+    }
     return ok_status();
   }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend/registry.h"
+#include "base/process/memory_limit.h"
 #include "fuzz/operators/guarded_memory.h"
 #include "fuzz/operators/mutate.h"
 #include "fuzz/operators/prepare.h"
@@ -30,8 +31,10 @@ using namespace sluice;  // NOLINT(google-build-using-namespace): a program of o
 // holds them once RE2 is unloaded.
 
 const backend::BackendRegistry& registry() {
-  static const auto& discovered =
-      *new backend::BackendRegistry(backend::BackendRegistry::discover());
+  static const auto& discovered = *new backend::BackendRegistry([] {
+    limit_usable_memory(1 << 30);  // larger results are refused before there are kernels for them
+    return backend::BackendRegistry::discover();
+  }());
   return discovered;
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/log/work_counts.h"
 #include "exec/testing/exec_testing.h"
 
 namespace sluice::exec {
@@ -85,6 +86,27 @@ TEST(Context, OutputOfTheInputsSizeStaysWithinTheLimit) {
   ASSERT_TRUE(context.set_input(0, testing::i64_view(given, {1})).is_ok());
   run_limited(context);
   EXPECT_EQ(context.output(0).size_bytes, 4000);
+}
+
+/// Padding asks for an output of 4 GiB; the kernel would count the windows of each of its rows.
+constexpr std::string_view kLargeWindows = R"(
+subgraph @0 "main" {
+  input %x : f32[1,1,4,4]
+  [%y : f32[1,1,268435456,4]] = MaxPool.12[%x] {kernel_shape = [5, 1], pads = [134217728, 0, 134217728, 0]}
+  output [%y]
+}
+)";
+
+TEST(Context, ResultAboveTheLimitIsRefusedBeforeItsKernelIsMade) {
+  LoadOptions options;
+  options.max_memory_bytes = 1 << 20;
+  const std::int64_t kernels = work_counts.kernels;
+  const auto model =
+      LoadedModel::load(testing::executable_of(kLargeWindows), testing::registry(), options);
+  EXPECT_EQ(model.status().code(), Code::kResourceExhausted);
+  EXPECT_THAT(model.status().message(),
+              HasSubstr("its result has 4294967296 bytes, and the model's runs may use 1048576"));
+  EXPECT_EQ(work_counts.kernels, kernels);
 }
 
 }  // namespace

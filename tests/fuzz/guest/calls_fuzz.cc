@@ -29,6 +29,7 @@ std::unique_ptr<SharedDevice> make_device() {
   std::unique_ptr<EmulatedDriver> driver;
   sluice::cuda::emulator::Description description;
   description.devices.front().memory_bytes = std::int64_t{64} << 20;
+  description.max_instructions = 1 << 16;  // an endless kernel of a guest ends soon
   if (!EmulatedDriver::start(std::move(description), sluice::cuda::emulator::load_ptx, &driver)
            .is_ok())
     std::abort();

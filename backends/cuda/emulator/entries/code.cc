@@ -259,6 +259,7 @@ CuResult pack_parameters(const Kernel& kernel, void** values, std::vector<std::b
 Operation launch(Machine& machine, const std::shared_ptr<const Kernel>& kernel,
                  const Context& context, std::shared_ptr<Prepared> prepared) {
   prepared->launch.parameters = prepared->parameters;
+  prepared->launch.max_instructions = machine.description.max_instructions;
   prepared->launch.multiprocessors = prepared->multiprocessors;
   prepared->launch.multiprocessor_count = static_cast<std::uint32_t>(
       machine.description.devices[static_cast<std::size_t>(context.device->ordinal)]

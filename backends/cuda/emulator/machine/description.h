@@ -17,9 +17,10 @@ struct DeviceDescription {
 
 struct Description {
   std::vector<DeviceDescription> devices = {DeviceDescription{}};
-  std::uint64_t seed = 1;       // of the order in which ready work runs
-  bool has_peer_access = true;  // devices may reach each other's memory
-  std::string count_file;       // gets what each launch did (CountFile); empty: none does
+  std::uint64_t seed = 1;                                   // of the order in which ready work runs
+  std::uint64_t max_instructions = std::uint64_t{1} << 32;  // of warps, in a launch
+  bool has_peer_access = true;                              // devices may reach each other's memory
+  std::string count_file;  // gets what each launch did (CountFile); empty: none does
 };
 
 }  // namespace sluice::cuda::emulator

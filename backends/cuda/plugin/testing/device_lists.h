@@ -19,8 +19,8 @@ inline constexpr std::int64_t kCount = 64;
 inline constexpr std::int64_t kBytes = kCount * 4;
 
 /// An operation, and the memory that it refers to.
-struct TestOp {
-  TestOp(const char* kind, int version, const char* name, std::vector<int> input_types)
+struct SmallOp {
+  SmallOp(const char* kind, int version, const char* name, std::vector<int> input_types)
       : dims(kCount) {
     for (const int type : input_types) {
       sluice_operand operand = {};
@@ -38,8 +38,8 @@ struct TestOp {
     op.inputs = inputs.data();
     op.outputs = &output;
   }
-  TestOp(const TestOp&) = delete;
-  TestOp& operator=(const TestOp&) = delete;
+  SmallOp(const SmallOp&) = delete;
+  SmallOp& operator=(const SmallOp&) = delete;
 
   std::int64_t dims;
   std::vector<sluice_operand> inputs;
@@ -115,7 +115,7 @@ class DeviceListsTest : public ::testing::Test {
 
   const Kernel& make_kernel(const char* kind, int version, const char* name,
                             const std::vector<int>& types, int device = 0) {
-    ops_.push_back(std::make_unique<TestOp>(kind, version, name, types));
+    ops_.push_back(std::make_unique<SmallOp>(kind, version, name, types));
     std::unique_ptr<Kernel> made;
     EXPECT_EQ(backend_->make_kernel(device, ops_.back()->op, nullptr, &made).text, "");
     kernels_.push_back(std::move(made));
@@ -175,7 +175,7 @@ class DeviceListsTest : public ::testing::Test {
   std::int64_t num_captured() const { return backend_->graph_counts().num_captured; }
 
   std::unique_ptr<Backend> backend_;
-  std::vector<std::unique_ptr<TestOp>> ops_;
+  std::vector<std::unique_ptr<SmallOp>> ops_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<std::unique_ptr<Stream, StreamEnd>> streams_;

@@ -83,7 +83,7 @@ class ArchitecturesTest : public ::testing::Test {
     return backend_->make_kernel(0, op_.op, &code, &kernel_);
   }
 
-  TestOp op_{"Add", 14, "sum", {kFloat, kFloat}};
+  SmallOp op_{"Add", 14, "sum", {kFloat, kFloat}};
   Source source_;
   std::string key_;
   std::unique_ptr<Backend> backend_;
