@@ -22,6 +22,8 @@ void check(const sluice::Status& status) {
 
 void read_decoder(const nlohmann::json& config, DecoderShape (*read)(Settings& settings)) {
   Settings settings(config);
+  settings.ignore({"bos_token_id", "do_sample", "eos_token_id", "min_p", "model_type",
+                   "repetition_penalty", "temperature", "top_k", "top_p"});
   const DecoderShape shape = read(settings);
   check(settings.finish());
   if (!settings.finish().is_ok()) return;
