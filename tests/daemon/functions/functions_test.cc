@@ -154,7 +154,9 @@ TEST_F(FunctionsTest, FunctionsPassATensorThroughTheExchangeWithoutItsBytes) {
     const std::uint64_t second = deploy(*client, "second")->info.handle;
     std::vector<float> x(4, 2);
     // A warm function leaves its output on the device, a cold one does not.
-    if (!session.empty()) ASSERT_TRUE(client->infer(first, {input(x)}).is_ok());
+    if (!session.empty()) {
+      ASSERT_TRUE(client->infer(first, {input(x)}).is_ok());
+    }
     const auto kept = client->infer(first, {input(x)}, {.kept_outputs = {"y"}});
     ASSERT_TRUE(kept.is_ok()) << kept.status().to_string();
     EXPECT_EQ(kept->outputs.at(0).view.data, nullptr) << "the bytes stay in the daemon";
