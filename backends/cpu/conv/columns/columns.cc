@@ -205,14 +205,31 @@ class NeighbourAdder {
       const std::int64_t d = block_.slice * w_.stride[0] + kd * w_.dilation[0] - w_.pad[0];
       if (d < 0 || d >= w_.image[0]) continue;
       const std::int64_t end = std::min(last + 1, w_.image[1]);
-      for (std::int64_t h = std::max<std::int64_t>(first, 0); h < end; ++h) add_row(kd, d, h);
+      for (std::int64_t h = std::max<std::int64_t>(first, 0); h < end;) {
+        const std::int64_t rows = std::min(rows_alike(h), end - h);
+        add_to(kd, d, h, rows);
+        h += rows;
+      }
     }
   }
 
  private:
-  static constexpr std::int64_t kMostRows = 32;
+  static constexpr std::int64_t kMostRows = kMostShiftedRows;
 
-  void add_row(std::int64_t kd, std::int64_t d, std::int64_t h) {
+  /// Rows of the image from `h` on that meet windows with the same kernel rows.
+  std::int64_t rows_alike(std::int64_t h) const {
+    if (w_.stride[1] != 1) return 1;
+    std::int64_t rows = w_.image[1];
+    for (std::int64_t kh = 0; kh < w_.kernel[1]; ++kh) {
+      const std::int64_t window = h + w_.pad[1] - kh * w_.dilation[1];
+      if (window < block_.rows.begin) rows = std::min(rows, block_.rows.begin - window);
+      if (window >= block_.rows.begin && window < block_.rows.end)
+        rows = std::min(rows, block_.rows.end - window);
+    }
+    return rows;
+  }
+
+  void add_to(std::int64_t kd, std::int64_t d, std::int64_t h, std::int64_t rows) {
     float* to = added_.plane + (d * w_.image[1] + h) * w_.image[2];
     for (std::int64_t kh = 0; kh < w_.kernel[1]; ++kh) {
       const std::int64_t above = h + w_.pad[1] - kh * w_.dilation[1];
@@ -220,20 +237,20 @@ class NeighbourAdder {
       if (above < 0 || (!is_next && above % w_.stride[1] != 0)) continue;
       const std::int64_t window = is_next ? above : above / w_.stride[1];
       if (window < block_.rows.begin || window >= block_.rows.end) continue;
-      collect_taps((kd * w_.kernel[1] + kh) * w_.kernel[2], window, to);
+      collect_taps((kd * w_.kernel[1] + kh) * w_.kernel[2], window, rows, to);
     }
-    flush(to);
+    flush(rows, to);
   }
 
   /// The taps of one kernel row, which begin at `tap`.
-  void collect_taps(std::int64_t tap, std::int64_t window, float* to) {
+  void collect_taps(std::int64_t tap, std::int64_t window, std::int64_t rows, float* to) {
     const float* line = added_.columns + tap * added_.row + block_.at +
                         (window - block_.rows.begin) * w_.windows[2] - block_.columns.begin;
     for (std::int64_t kw = 0; kw < w_.kernel[2]; ++kw, line += added_.row) {
       const Shifted one = kw < kMostRows ? shifted_[kw] : shifted(kw);
       if (one.begin >= one.end) continue;
-      rows_[count_++] = {line - one.shift, one.begin, one.end};
-      if (count_ == kMostRows) flush(to);
+      added_rows_[count_++] = {line - one.shift, one.begin, one.end};
+      if (count_ == kMostRows) flush(rows, to);
     }
   }
 
@@ -247,8 +264,10 @@ class NeighbourAdder {
             std::min(block_.columns.end + shift, w_.image[2])};
   }
 
-  void flush(float* to) {
-    if (count_ > 0) add_(rows_, count_, w_.image[2], to);
+  void flush(std::int64_t rows, float* to) {
+    if (count_ > 0) {
+      add_({added_rows_, count_, w_.windows[2], to, w_.image[2], rows, w_.image[2]});
+    }
     count_ = 0;
   }
 
@@ -257,7 +276,7 @@ class NeighbourAdder {
   const WindowBlock& block_;
   decltype(&portable::add_shifted_rows) add_;
   Shifted shifted_[kMostRows];
-  ShiftedRow rows_[kMostRows];
+  ShiftedRow added_rows_[kMostRows];
   std::int64_t count_ = 0;
 };
 

@@ -16,25 +16,38 @@ SLUICE_CPU_INLINE void put_first(float* to, Vec x, std::int64_t count) {
   store_first(to, load_first(to, static_cast<int>(count)) + x, static_cast<int>(count));
 }
 
-/// Lanes [begin, end) of `p`, zeros around them; nothing else is touched.
-SLUICE_CPU_INLINE Vec load_between(const float* p, int begin, int end) {
+/// Some neighbouring lanes, and how to load them with zeros around: nothing else is touched.
 #if defined(__AVX512F__)
-  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << end) - (1U << begin)), p);
-#elif defined(__AVX2__)
-  // Lanes before `end` and from `begin` on, each one load from here.
-  static constexpr std::int32_t kMasks[] = {-1, -1, -1, -1, -1, -1, -1, -1, 0,  0,  0,  0,
-                                            0,  0,  0,  0,  -1, -1, -1, -1, -1, -1, -1, -1};
-  const auto mask_at = [](int at) {
-    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMasks + at));
-  };
-  return _mm256_maskload_ps(p,
-                            _mm256_and_si256(mask_at(kLanes - end), mask_at(2 * kLanes - begin)));
-#else
-  Vec v{};
-  for (int i = begin; i < end; ++i) v[i] = p[i];
-  return v;
-#endif
+using Lanes = __mmask16;
+
+SLUICE_CPU_INLINE Lanes lanes_between(int begin, int end) {
+  return static_cast<Lanes>((1U << end) - (1U << begin));
 }
+SLUICE_CPU_INLINE Vec load_lanes(const float* p, Lanes lanes) {
+  return _mm512_maskz_loadu_ps(lanes, p);
+}
+#elif defined(__AVX2__)
+using Lanes = VecI;
+
+SLUICE_CPU_INLINE Lanes lanes_between(int begin, int end) {
+  return (Lanes)_mm256_andnot_si256(first_mask(begin), first_mask(end));
+}
+SLUICE_CPU_INLINE Vec load_lanes(const float* p, Lanes lanes) {
+  return _mm256_maskload_ps(p, (__m256i)lanes);
+}
+#else
+struct Lanes {
+  int begin;
+  int end;
+};
+
+SLUICE_CPU_INLINE Lanes lanes_between(int begin, int end) { return {begin, end}; }
+SLUICE_CPU_INLINE Vec load_lanes(const float* p, Lanes lanes) {
+  Vec v{};
+  for (int i = lanes.begin; i < lanes.end; ++i) v[i] = p[i];
+  return v;
+}
+#endif
 
 /// To every second place. The places between get a zero added.
 SLUICE_CPU_INLINE void add_apart(const float* from, std::int64_t count, float* to) {
@@ -92,36 +105,76 @@ SLUICE_CPU_INLINE void replace_row(const AddedRows& rows, const float* from, con
   for (std::int64_t i = 0; i < rows.count; ++i) to[i * rows.to_step] = from[i] + rows.bias;
 }
 
+/// Neighbouring vectors of a row, for which the lanes of everything added are found once.
+constexpr int kStrip = 4;
+
+/// Of a strip that begins at column `first`.
+struct StripLanes {
+  Lanes of[kStrip][kMostShiftedRows];
+};
+
+SLUICE_CPU_INLINE int within(std::int64_t column) {
+  return static_cast<int>(column < 0 ? 0 : column < kLanes ? column : kLanes);
+}
+
+SLUICE_CPU_INLINE void find_lanes(const ShiftedRows& s, std::int64_t first, int vectors,
+                                  StripLanes* lanes) {
+  for (int v = 0; v < vectors; ++v) {
+    const std::int64_t column = first + v * kLanes;
+    for (std::int64_t i = 0; i < s.count; ++i) {
+      const int begin = within(s.added[i].begin - column);
+      const int end = within(s.added[i].end - column);
+      lanes->of[v][i] = lanes_between(begin < end ? begin : end, end);
+    }
+  }
+}
+
+/// Vectors of which everything added has all lanes.
+SLUICE_CPU_INLINE void add_whole(const ShiftedRows& s, std::int64_t first, int vectors) {
+  for (std::int64_t r = 0; r < s.rows; ++r) {
+    for (int v = 0; v < vectors; ++v) {
+      const std::int64_t column = first + v * kLanes;
+      float* to = s.to + r * s.to_row + column;
+      const std::int64_t from = r * s.from_row + column;
+      Vec sum = load(to);
+      for (std::int64_t i = 0; i < s.count; ++i) sum += load(s.added[i].from + from);
+      store(to, sum);
+    }
+  }
+}
+
+SLUICE_CPU_INLINE void add_parts(const ShiftedRows& s, std::int64_t first, int vectors) {
+  StripLanes lanes;
+  find_lanes(s, first, vectors, &lanes);
+  for (std::int64_t r = 0; r < s.rows; ++r) {
+    for (int v = 0; v < vectors; ++v) {
+      const std::int64_t column = first + v * kLanes;
+      float* to = s.to + r * s.to_row + column;
+      const std::int64_t from = r * s.from_row + column;
+      const int some = within(s.width - column);
+      Vec sum = some == kLanes ? load(to) : load_first(to, some);
+      for (std::int64_t i = 0; i < s.count; ++i) {
+        sum += load_lanes(s.added[i].from + from, lanes.of[v][i]);
+      }
+      some == kLanes ? store(to, sum) : store_first(to, sum, some);
+    }
+  }
+}
+
 }  // namespace
 
-void add_shifted_rows(const ShiftedRow* rows, std::int64_t count, std::int64_t width, float* to) {
-  std::int64_t all_begin = 0;  // of the columns that every row has
-  std::int64_t all_end = width;
-  for (std::int64_t r = 0; r < count; ++r) {
-    if (rows[r].begin > all_begin) all_begin = rows[r].begin;
-    if (rows[r].end < all_end) all_end = rows[r].end;
+void add_shifted_rows(const ShiftedRows& s) {
+  std::int64_t all_begin = 0;  // of the columns that everything added has
+  std::int64_t all_end = s.width;
+  for (std::int64_t i = 0; i < s.count; ++i) {
+    if (s.added[i].begin > all_begin) all_begin = s.added[i].begin;
+    if (s.added[i].end < all_end) all_end = s.added[i].end;
   }
-  for (std::int64_t i = 0; i < width; i += kLanes) {
-    if (i >= all_begin && i + kLanes <= all_end) {
-      Vec sum = load(to + i);
-      for (std::int64_t r = 0; r < count; ++r) sum += load(rows[r].from + i);
-      store(to + i, sum);
-      continue;
-    }
-    const std::int64_t left = width - i;
-    const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
-    Vec sum = lanes == kLanes ? load(to + i) : load_first(to + i, lanes);
-    for (std::int64_t r = 0; r < count; ++r) {
-      const std::int64_t begin = rows[r].begin - i;
-      const std::int64_t end = rows[r].end - i;
-      if (begin <= 0 && end >= kLanes) {
-        sum += load(rows[r].from + i);
-      } else if (begin < kLanes && end > 0) {
-        sum += load_between(rows[r].from + i, static_cast<int>(begin < 0 ? 0 : begin),
-                            static_cast<int>(end < kLanes ? end : kLanes));
-      }
-    }
-    lanes == kLanes ? store(to + i, sum) : store_first(to + i, sum, lanes);
+  for (std::int64_t first = 0; first < s.width; first += kStrip * kLanes) {
+    const std::int64_t left = (s.width - first + kLanes - 1) / kLanes;
+    const int vectors = static_cast<int>(left < kStrip ? left : kStrip);
+    const bool is_whole = first >= all_begin && first + vectors * kLanes <= all_end;
+    is_whole ? add_whole(s, first, vectors) : add_parts(s, first, vectors);
   }
 }
 

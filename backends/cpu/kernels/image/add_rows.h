@@ -28,11 +28,22 @@ struct ShiftedRow {
   std::int64_t end = 0;
 };
 
+/// What is added to each of some rows of an image, one below the other. Distances in floats.
+struct ShiftedRows {
+  const ShiftedRow* added = nullptr;  ///< to the first row
+  std::int64_t count = 0;             ///< at most kMostShiftedRows
+  std::int64_t from_row = 0;          ///< from what is added to one row to the same of the next
+  float* to = nullptr;
+  std::int64_t to_row = 0;
+  std::int64_t rows = 0;
+  std::int64_t width = 0;
+};
+inline constexpr std::int64_t kMostShiftedRows = 32;
+
 SLUICE_CPU_EACH_ISA(
-    /// to[i] += from[i] of each row that has column i < width, in their order. All sums of a column
-    /// are made in a register.
-    void add_shifted_rows(const ShiftedRow* rows, std::int64_t count, std::int64_t width,
-                          float* to);
+    /// to[r * to_row + i] += from[r * from_row + i] of all that have column i < width, in their
+    /// order. All sums of a column are made in a register.
+    void add_shifted_rows(const ShiftedRows& shifted);
     /// to[r * to_row + i * to_step] += from[r * from_row + i], and likewise `from_between` one
     /// place further; or the same with = and the bias. The kernel may write the elements between as
     /// they were: no other worker may write the image meanwhile.

@@ -151,7 +151,7 @@ TEST(CpuColumns, AddsColumnsToImages) {
 TEST(CpuColumns, AddsColumnsOfEveryStep) {
   for (const std::int64_t step : {1, 2, 3}) {
     for (const std::int64_t dilation : {1, 2}) {
-      for (const std::int64_t width : {5, 18, 37}) {
+      for (const std::int64_t width : {5, 18, 37, 150}) {
         const std::int64_t rows = (9 + 2 - 2 * dilation - 1) / step + 1;
         const std::int64_t columns = (width + 1 - dilation - 1) / step + 1;
         expect_agreement(
