@@ -142,6 +142,8 @@ SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
   if constexpr (kOp == BodyOp::kSoftplus) {
     return max(x, zero) + log_one_plus(exp(-abs(x)));
   }
+  if constexpr (kOp == BodyOp::kSoftsign) return x / (one + abs(x));
+  if constexpr (kOp == BodyOp::kThreshold) return select(x > alpha, x, zero);
   if constexpr (kOp == BodyOp::kFloor) return floor(x);
   if constexpr (kOp == BodyOp::kCeil) return -floor(-x);
   if constexpr (kOp == BodyOp::kRound) {

@@ -48,6 +48,8 @@ enum class BodyOp : std::uint8_t {
   kHardSwish,    ///< x * min(1, max(0, x / 6 + 1/2))
   kClip,         ///< min(beta, max(alpha, x)): beta where alpha > beta, as ONNX has it
   kSoftplus,     ///< log(1 + exp x)
+  kSoftsign,     ///< x / (1 + |x|)
+  kThreshold,    ///< x > alpha ? x : 0
   kFloor,
   kCeil,
   kRound,

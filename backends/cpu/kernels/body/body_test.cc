@@ -65,6 +65,8 @@ std::vector<UnaryCase> unary_cases() {
       {BodyOp::kClip, -1, 2, [](double x) { return std::fmax(-1, std::fmin(2, x)); }},
       {BodyOp::kClip, 2, -1, [](double) { return -1.0; }},
       {BodyOp::kSoftplus, 0, 0, [](double x) { return std::log1p(std::exp(x)); }},
+      {BodyOp::kSoftsign, 0, 0, [](double x) { return x / (1 + std::fabs(x)); }},
+      {BodyOp::kThreshold, 0.75f, 0, [](double x) { return x > 0.75 ? x : 0; }},
       {BodyOp::kFloor, 0, 0, [](double x) { return std::floor(x); }},
       {BodyOp::kCeil, 0, 0, [](double x) { return std::ceil(x); }},
       {BodyOp::kRound, 0, 0, [](double x) { return std::nearbyint(x); }},
@@ -139,6 +141,11 @@ TEST(Body, EdgesOfRoundPowersAndGates) {
       {static_cast<float>(BodyOp::kSilu), -1e30f, 0},
       {static_cast<float>(BodyOp::kGeluTanh), -3e38f, 0},
       {static_cast<float>(BodyOp::kSoftplus), 3e38f, 3e38f},
+      {static_cast<float>(BodyOp::kSoftsign), 3e38f, 1},
+      {static_cast<float>(BodyOp::kSoftsign), -3e38f, -1},
+      {static_cast<float>(BodyOp::kThreshold), 1, 0},
+      {static_cast<float>(BodyOp::kThreshold), inf, inf},
+      {static_cast<float>(BodyOp::kThreshold), std::numeric_limits<float>::quiet_NaN(), 0},
   };
   for (const Isa isa : isas_to_test()) {
     for (const auto& [op, x, want] : cases) {

@@ -146,15 +146,8 @@ int mish(Translator& t, const Node& n) {
   return t.emit(BodyOp::kMul, n.inputs[0], gate);
 }
 
-int softsign(Translator& t, const Node& n) {
-  const int size = t.emit(BodyOp::kAdd, t.emit(BodyOp::kAbs, n.inputs[0]), t.number(1));
-  return t.emit(BodyOp::kDiv, n.inputs[0], size);
-}
-
 int thresholded_relu(Translator& t, const Node& n) {
-  const int threshold = t.number(n.attributes.get_float("alpha", 1));
-  const int passes = t.emit(BodyOp::kLess, threshold, n.inputs[0]);
-  return t.emit(BodyOp::kKeepWhere, n.inputs[0], passes);
+  return t.emit(BodyOp::kThreshold, n.inputs[0], kNone, n.attributes.get_float("alpha", 1));
 }
 
 int exclusive_or(Translator& t, const Node& n) {
@@ -314,7 +307,7 @@ const Operators& operators() {
       {"Sigmoid", {unary<BodyOp::kSigmoid>}},
       {"Sign", {unary<BodyOp::kSign>}},
       {"Softplus", {unary<BodyOp::kSoftplus>}},
-      {"Softsign", {softsign}},
+      {"Softsign", {unary<BodyOp::kSoftsign>}},
       {"Sqrt", {unary<BodyOp::kSqrt>}},
       {"Sub", {binary<BodyOp::kSub>}},
       {"Sum", {variadic<BodyOp::kAdd>}},
