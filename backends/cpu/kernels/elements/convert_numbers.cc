@@ -24,6 +24,7 @@ SLUICE_CPU_INLINE std::int32_t saturated_int(From x) {
 
 template <typename From, typename To>
 SLUICE_CPU_INLINE To saturated_to(From x) {
+  if constexpr (std::is_same_v<To, std::int32_t>) return saturated_int(x);
   return static_cast<To>(saturated(x));
 }
 
@@ -34,9 +35,8 @@ template <typename From, typename To>
 SLUICE_CPU_INLINE void cut(const From* from, To* to, std::int64_t count) {
   std::int32_t outside = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    const bool fits =
-        from[i] > static_cast<From>(-2147483648.0) && from[i] < static_cast<From>(2147483648.0);
-    outside |= fits ? 0 : 1;
+    const From size = from[i] < From{0} ? -from[i] : from[i];
+    outside |= size < static_cast<From>(2147483648.0) ? 0 : 1;
   }
   if (outside != 0) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = saturated_to<From, To>(from[i]);
@@ -76,9 +76,7 @@ template <typename From, typename To>
 void convert(const void* from_data, void* to_data, std::int64_t count) {
   const auto* from = static_cast<const From*>(from_data);
   auto* to = static_cast<To*>(to_data);
-  if constexpr (kIsFloat<From> && std::is_same_v<To, std::int32_t>) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = saturated_int(from[i]);
-  } else if constexpr (kIsFloat<From> && !kIsFloat<To>) {
+  if constexpr (kIsFloat<From> && !kIsFloat<To>) {
     each_block(from, to, count, cut<From, To>);
   } else if constexpr (!kIsFloat<From> && kIsFloat<To> && sizeof(From) == 8) {
     each_block(from, to, count, widen<From, To>);

@@ -330,7 +330,9 @@ TEST(CpuTyped, CastsBetweenAllTypes) {
     expect_casts(values);
     expect_casts(narrow);
     values[3] = std::numeric_limits<double>::quiet_NaN();
+    narrow[3] = std::numeric_limits<float>::quiet_NaN();
     expect_casts(values);
+    expect_casts(narrow);
   }
 }
 
