@@ -68,6 +68,24 @@ TEST(CpuAgreement, Pad) {
   }
 }
 
+TEST(CpuAgreement, PadOfOneAndOfFourAxes) {
+  for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
+    expect_agrees(
+        [&](TestOp& op) {
+          op.input({5}, random_floats(5, 1)).input<std::int64_t>({2}, {3, 4}, true);
+          op.output({12}).attribute("mode", mode);
+        },
+        "Pad");
+    expect_agrees(
+        [&](TestOp& op) {
+          op.input({2, 3, 4, 5}, random_floats(120, 1));
+          op.input<std::int64_t>({8}, {1, 0, 3, 2, 0, 2, 1, 3}, true).input({}, {7});
+          op.output({3, 5, 8, 10}).attribute("mode", mode);
+        },
+        "Pad");
+  }
+}
+
 TEST(CpuAgreement, PadOfSomeAxes) {
   expect_agrees(
       [](TestOp& op) {

@@ -82,19 +82,25 @@ class Pad : public Kernel {
     strides_ = broadcast_strides(in, in);
     rows_ = product(out, 0, static_cast<std::int64_t>(out.size()) - 1);
     cols_ = out.back();
+    if (out.size() > 1) height_ = out[out.size() - 2];
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
     const std::byte none[16] = {};
     const std::byte* value = has_input(op(), 2) ? run.input<std::byte>(2) : none;
     const Share share = share_of(rows_, 1, worker);
-    for (std::int64_t row = share.begin; row < share.end; ++row) {
-      std::byte* to = run.output<std::byte>(0) + row * cols_ * size_;
-      const std::int64_t from = source_row(row);
-      if (from == kNowhere) {
-        fill(to, value, cols_, size_);
-      } else {
-        copy_row(run.input<std::byte>(0) + from * size_, to, value);
+    for (std::int64_t row = share.begin; row < share.end;) {
+      const std::int64_t plane = row / height_;
+      const std::int64_t from = source_plane(plane);
+      const std::int64_t end = std::min(share.end, (plane + 1) * height_);
+      for (; row < end; ++row) {
+        std::byte* to = run.output<std::byte>(0) + row * cols_ * size_;
+        const std::int64_t line = line_source(row - plane * height_);
+        if (from == kNowhere || line == kNowhere) {
+          fill(to, value, cols_, size_);
+        } else {
+          copy_row(run.input<std::byte>(0) + (from + line) * size_, to, value);
+        }
       }
     }
   }
@@ -108,17 +114,26 @@ class Pad : public Kernel {
   }
 
  private:
-  /// Offset of the input row that an output row is made of, in elements.
-  std::int64_t source_row(std::int64_t row) const {
+  /// Offset of the plane of the input, the last two axes, that a plane of the output is made of, in
+  /// elements.
+  std::int64_t source_plane(std::int64_t plane) const {
     std::int64_t from = 0;
-    for (std::size_t d = axes_.size() - 1; d-- > 0;) {
+    for (std::size_t d = axes_.size() < 2 ? 0 : axes_.size() - 2; d-- > 0;) {
       const auto length = static_cast<std::int64_t>(axes_[d].source.size());
-      const std::int64_t index = axes_[d].source[static_cast<std::size_t>(row % length)];
-      row /= length;
+      const std::int64_t index = axes_[d].source[static_cast<std::size_t>(plane % length)];
+      plane /= length;
       if (index == kNowhere) return kNowhere;
       from += index * strides_[d];
     }
     return from;
+  }
+
+  /// Offset in its plane of the input row that row `row` of a plane is made of.
+  std::int64_t line_source(std::int64_t row) const {
+    if (axes_.size() < 2) return 0;
+    const std::size_t d = axes_.size() - 2;
+    const std::int64_t index = axes_[d].source[static_cast<std::size_t>(row)];
+    return index == kNowhere ? kNowhere : index * strides_[d];
   }
 
   /// Places [begin, end) of a row; `kSize` is 0 where the size of an element is unknown here.
@@ -157,6 +172,7 @@ class Pad : public Kernel {
   Dims strides_;
   std::int64_t size_;
   std::int64_t rows_ = 0;
+  std::int64_t height_ = 1;  ///< rows of a plane
   std::int64_t cols_ = 0;
 };
 
