@@ -6,12 +6,15 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "kernels/rows/reduce.h"
 #include "kernels/rows/top_k.h"
+#include "kernels/rows/typed_reduce.h"
+#include "ops/elementwise/numbers_of.h"
 #include "ops/rows/along_axis.h"
 #include "plugin/registry.h"
 
@@ -93,9 +96,55 @@ class ArgExtreme : public Kernel {
   bool takes_last_;
 };
 
+/// The same of integers, along the last axis: of each row the extreme, then its place.
+template <bool kLargest, typename T>
+class IntegerArgExtreme : public Kernel {
+ public:
+  IntegerArgExtreme(const sluice_op& op, const AlongAxis& view, Isa isa)
+      : Kernel(op),
+        reduce_(SLUICE_CPU_PICK(isa, run_typed_reduce)),
+        type_(*number_of(op.inputs[0].tensor.element_type)),
+        view_(view),
+        takes_last_(Attributes(op).get_int("select_last_index") != 0) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share share = share_of(view_.outer, 1, worker);
+    const ReducePlan plan = {1, view_.axis, 1, kLargest ? ReduceKind::kMax : ReduceKind::kMin};
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const std::span row(run.input<T>(0) + i * view_.axis, static_cast<std::size_t>(view_.axis));
+      T extreme = 0;
+      reduce_(plan, type_, row.data(), &extreme, Worker{});
+      const auto place = takes_last_ ? std::find(row.rbegin(), row.rend(), extreme).base() - 1
+                                     : std::ranges::find(row, extreme);
+      run.output<std::int64_t>(0)[i] = place - row.begin();
+    }
+  }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {view_.outer, view_.axis, sizeof(T)});
+    extents.writes(0, {view_.outer, sizeof(std::int64_t)});
+  }
+  double cost_ns() const override { return static_cast<double>(view_.elements()) * 0.3; }
+
+ private:
+  decltype(&portable::run_typed_reduce) reduce_;
+  Number type_;
+  AlongAxis view_;
+  bool takes_last_;
+};
+
+bool has_integer_form(sluice_element_type type) {
+  return type == plugin::kI64 || type == plugin::kI32 || type == plugin::kI8 || type == plugin::kU8;
+}
+
 Status check_arg(const sluice_op& op) {
   if (op.outputs[0].tensor.element_type != plugin::kI64) return plugin::unimplemented("not i64");
-  return check_f32_axis(op, Attributes(op).get_int("axis"));
+  const std::int64_t axis = Attributes(op).get_int("axis");
+  const sluice_tensor& x = op.inputs[0].tensor;
+  if (!has_integer_form(x.element_type)) return check_f32_axis(op, axis);
+  const Status status = check_axis(op, axis);
+  const bool is_last = status.is_ok() && from_front(axis, x.rank) == x.rank - 1;
+  return is_last || !status.is_ok() ? status
+                                    : plugin::unimplemented("integers along an inner axis");
 }
 
 template <bool kLargest>
@@ -103,7 +152,21 @@ Status make_arg(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const AlongAxis view = along_axis(op.inputs[0].tensor, Attributes(op).get_int("axis"));
   if (view.elements() == 0) return plugin::unimplemented("an extreme of nothing");
   if (view.axis > INT32_MAX) return plugin::unimplemented("so long an axis");
-  *kernel = std::make_unique<ArgExtreme<kLargest>>(op, isa);
+  switch (op.inputs[0].tensor.element_type) {
+    case plugin::kI64:
+      *kernel = std::make_unique<IntegerArgExtreme<kLargest, std::int64_t>>(op, view, isa);
+      break;
+    case plugin::kI32:
+      *kernel = std::make_unique<IntegerArgExtreme<kLargest, std::int32_t>>(op, view, isa);
+      break;
+    case plugin::kI8:
+      *kernel = std::make_unique<IntegerArgExtreme<kLargest, std::int8_t>>(op, view, isa);
+      break;
+    case plugin::kU8:
+      *kernel = std::make_unique<IntegerArgExtreme<kLargest, std::uint8_t>>(op, view, isa);
+      break;
+    default: *kernel = std::make_unique<ArgExtreme<kLargest>>(op, isa); break;
+  }
   return plugin::ok();
 }
 

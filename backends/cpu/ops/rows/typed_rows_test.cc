@@ -192,6 +192,30 @@ TEST(TopKOfTypes, AgreesForFewAndMany) {
   }
 }
 
+template <typename T>
+void find_extremes(std::int64_t columns) {
+  for (const char* kind : {"ArgMax", "ArgMin"}) {
+    for (const std::int64_t takes_last : {0, 1}) {
+      expect_agreement(
+          [&](TestOp& op) {
+            op.input<T>({3, columns}, numbers<T>(3 * columns)).template output<std::int64_t>({3});
+            op.attribute("axis", std::int64_t{-1}).attribute("keepdims", std::int64_t{0});
+            op.attribute("select_last_index", takes_last);
+          },
+          {.kind = kind, .version = 13, .float_outputs = {}});
+    }
+  }
+}
+
+TEST(ArgOfIntegers, FindsFirstAndLastExtremesOfEveryLength) {
+  for (const std::int64_t columns : {1, 2, 7, 23, 32, 65, 300}) {
+    find_extremes<std::int64_t>(columns);
+    find_extremes<std::int32_t>(columns);
+    find_extremes<std::int8_t>(columns);
+    find_extremes<std::uint8_t>(columns);
+  }
+}
+
 TEST(Hardmax, MarksTheFirstExtremeAlongEveryAxis) {
   for (const auto version : {11, 13}) {
     for (const std::int64_t axis : {0, 1, 2, -1}) {
