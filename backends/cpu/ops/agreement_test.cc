@@ -95,6 +95,20 @@ TEST(CpuAgreement, PadOfSomeAxes) {
       "Pad");
 }
 
+/// No two axes merge, so planes are small and lie at places of many axes.
+TEST(CpuAgreement, TransposeOfFiveAxes) {
+  for (const Longs& order : {Longs{4, 3, 2, 1, 0}, Longs{2, 0, 3, 1, 4}, Longs{1, 0, 4, 3, 2}}) {
+    const Shape dims = {2, 3, 4, 5, 7};
+    Shape out;
+    for (const std::int64_t axis : order) out.push_back(dims[static_cast<std::size_t>(axis)]);
+    expect_agrees(
+        [&](TestOp& op) {
+          op.input(dims, random_floats(840, 1)).output(out).attribute("perm", order);
+        },
+        "Transpose");
+  }
+}
+
 TEST(CpuAgreement, GatherElementsAndPoints) {
   expect_agrees(
       [](TestOp& op) {

@@ -30,9 +30,6 @@ class StridedCopy {
   Reach reach() const { return reach_of(walk_.dims, walk_.strides[0]); }
 
  private:
-  /// Rows [begin, end) of the plane whose element (0, 0) is at `from` and goes to `to`.
-  void copy_rows(const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t end) const;
-
   Walk walk_;  ///< strides: from, to
   std::int64_t element_bytes_;
   decltype(&portable::move_plane) move_;
