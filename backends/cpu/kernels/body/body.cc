@@ -139,9 +139,7 @@ SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
     return x * clip(fmadd(x, broadcast(1.0f / 6.0f), broadcast(0.5f)), zero, one);
   }
   if constexpr (kOp == BodyOp::kClip) return clip(x, alpha, beta);
-  if constexpr (kOp == BodyOp::kSoftplus) {
-    return max(x, zero) + log_one_plus(exp(-abs(x)));
-  }
+  if constexpr (kOp == BodyOp::kSoftplus) return max(x, zero) + log_one_plus(exp(-abs(x)));
   if constexpr (kOp == BodyOp::kSoftsign) return x / (one + abs(x));
   if constexpr (kOp == BodyOp::kThreshold) return select(x > alpha, x, zero);
   if constexpr (kOp == BodyOp::kFloor) return floor(x);
