@@ -108,7 +108,7 @@ SLUICE_CPU_INLINE void replace_row(const AddedRows& rows, const float* from, con
 /// Neighbouring vectors of a row, for which the lanes of everything added are found once.
 constexpr int kStrip = 4;
 
-/// Of a strip that begins at column `first`.
+/// The lanes of each vector of a strip.
 struct StripLanes {
   Lanes of[kStrip][kMostShiftedRows];
 };
