@@ -21,7 +21,8 @@ RUN = ("here", "daemon", "here, daemon")
 # Run by python_tests, out_of_tree_plugin and daemon_operator_modules.
 RUN_ELSEWHERE = ("python", "plug-in", "command")
 # What stands beside the programs of tests/installed.
-NOT_PROGRAMS = {"README.md", "CMakeLists.txt", "installed_test.py", "run_all", "show.hpp", "show.sh", "layers.hpp"}
+NOT_PROGRAMS = {"README.md", "CMakeLists.txt", "installed_test.py", "run_all", "show.hpp", "show.sh", "layers.hpp",
+                "named_digits.py"}
 
 
 def programs(text, runs=RUN):

@@ -31,7 +31,8 @@ def run(*command, cwd, **environment):
 def run_all(folder, prefix, table, binaries):
     """Runs the programs of a table with what was installed; returns how many passed."""
     output = run(folder / "tests/installed/run_all", table, binaries, cwd=folder,
-                 LD_LIBRARY_PATH=str(prefix / "lib"), PATH=f"{prefix / 'bin'}:{os.environ['PATH']}")
+                 LD_LIBRARY_PATH=str(prefix / "lib"), PATH=f"{prefix / 'bin'}:{os.environ['PATH']}",
+                 TRITON_PYTHON=str(SOURCES / ".venv/bin/python"))
     print(output)
     return int(output.splitlines()[-1].split()[0])
 
@@ -80,6 +81,8 @@ def copy(folder):
     """Copies the sources; ccache finds what an earlier run compiled in another folder."""
     for name in ("examples", "tests/installed"):
         shutil.copytree(SOURCES / name, folder / name)
+    (folder / "docs").mkdir()
+    shutil.copy(SOURCES / "docs/open-inference.md", folder / "docs")
     os.environ.update(CCACHE_BASEDIR=str(folder), CCACHE_NOHASHDIR="1")
 
 
