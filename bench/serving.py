@@ -3,7 +3,8 @@
 
     python3 -m venv TRITON && TRITON/bin/pip install nvidia-pytriton==0.7.0 onnxruntime
     python3 -m venv ML && ML/bin/pip install mlserver==1.7.1 onnxruntime
-    .venv/bin/python bench/serving.py --triton TRITON/bin/python --mlserver ML/bin/python    # 15 minutes
+    .venv/bin/python bench/serving.py --triton TRITON/bin/python --mlserver ML/bin/python --json FILE    # 15 minutes
+    .venv/bin/python bench/serving.py --from FILE --plot docs/serving.svg    # the table and a picture of stored figures
 
 The servers have the same files (identity, an MLP, MobileNetV2), one thread per run, and run all the time; `sluice perf` asks one
 after another, so a change of the machine's speed meets all of them. tritonserver is the one of PyTriton, with
@@ -35,6 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "models")]
 
 import make  # noqa: E402
+from harness import serving_plot  # noqa: E402
 
 NETWORKS = ("identity", "mlp", "mobilenetv2")
 WIDTH = 16  # of identity
@@ -199,14 +201,21 @@ def main() -> None:
     parser.add_argument("--concurrency", type=lambda text: [int(word) for word in text.split(",")], default=[1, 8, 64])
     parser.add_argument("--seconds", type=float, default=1, help="of each of three windows")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--from", dest="stored", type=Path, help="figures that --json stored, instead of a measurement")
+    parser.add_argument("--json", type=Path, help="where the figures are stored")
+    parser.add_argument("--plot", type=Path, help="where a picture of the figures is written, as SVG")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, servers(options, Path(folder)) as running:
-        rows = rows_of(options, running)
+    if options.stored:
+        rows = json.loads(options.stored.read_text())
+    else:
+        with tempfile.TemporaryDirectory() as folder, servers(options, Path(folder)) as running:
+            rows = rows_of(options, running)
     print(markdown(rows))
     print(summary(rows))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
+    if options.plot:
+        serving_plot.draw(rows, options.plot)
 
 
 if __name__ == "__main__":

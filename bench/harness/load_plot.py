@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-# Two thirds of this size, which a phone's width leaves, keep the text readable.
+from harness.svg import FONT, SMALL, box, text, write
+
 LABELS, BARS, NUMBERS, MARGIN = 178, 390, 62, 10
 BAR, PAIR, HEAD, GAP, AXIS = 13, 36, 26, 14, 46
-FONT, SMALL = 14, 12
 OURS, THEIRS = ("#2a78b5", "#9cc7e6"), ("#6b7280", "#c3c8cf")  # one by one, joined
 STEPS = (1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
 
 Rates = dict[str, dict[str, tuple[float, float]]]
-
-
-def text(x: float, y: float, words: str, more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" {more}>{words}</text>'
-
-
-def box(x: float, y: float, width: float, height: float, colour: str) -> str:
-    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>'
 
 
 class Axis:
@@ -70,7 +62,4 @@ def draw(rates: Rates, path: Path) -> None:
         top += HEAD + PAIR * len(systems) + GAP
     parts += [text(axis.x(tick), top, f"{tick:,}", f'text-anchor="middle" font-size="{SMALL}"') for tick in axis.ticks()]
     parts += [text(LABELS + BARS / 2, top + 20, "requests per second", 'text-anchor="middle"'), *legend(top + AXIS)]
-    width, height = LABELS + BARS + NUMBERS, top + AXIS + MARGIN
-    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:.0f}" '
-            f'viewBox="0 0 {width} {height:.0f}" font-family="system-ui, \'DejaVu Sans\', sans-serif" font-size="{FONT}">')
-    path.write_text("\n".join([head, '<rect width="100%" height="100%" fill="white" rx="8"/>', *parts, "</svg>\n"]))
+    write(path, LABELS + BARS + NUMBERS, top + AXIS + MARGIN, parts)

@@ -1,0 +1,40 @@
+"""`bench/serving.py` shows stored figures: as a table, and as bars."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+import pytest
+
+pytest.importorskip("onnx")
+
+BENCH = pathlib.Path(__file__).resolve().parents[3] / "bench" / "serving.py"
+OURS, THEIRS = "#2a78b5", "#6b7280"
+
+
+def figures(rate: float, p99_us: float) -> dict[str, float]:
+    return {"inferences_per_second": rate, "p50_us": p99_us / 2, "p99_us": p99_us}
+
+
+def test_stored_figures_are_a_table_and_bars(tmp_path: pathlib.Path) -> None:
+    rows = [{"network": "mlp", "protocol": protocol, "concurrency": 8,
+             "servers": {"Sluice": figures(2000, 500), "tritonserver": figures(rate, 1000)}}
+            for protocol, rate in (("gRPC", 1000), ("HTTP", 500))]
+    (tmp_path / "figures.json").write_text(json.dumps(rows))
+    command = [sys.executable, BENCH, "--from", tmp_path / "figures.json", "--plot", tmp_path / "figures.svg"]
+    text = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True).stdout
+    assert "| mlp | gRPC | 8 | 2,000 | 0.50 | 1,000 | 1.00 |" in text
+    assert "Sluice beside tritonserver: 2.83 times the requests (at least 2.00), 0.50 of the 99th" in text
+
+    picture = xml.parse(tmp_path / "figures.svg").getroot()
+    bars = [box for box in picture.iter("{http://www.w3.org/2000/svg}rect") if box.get("height") == "12.0"]
+    assert [box.get("fill") for box in bars] == [OURS, THEIRS] * 4
+    widths = [float(box.get("width", 0)) for box in bars]
+    ratios = [theirs / ours for ours, theirs in zip(widths[::2], widths[1::2])]
+    assert ratios == pytest.approx([0.5, 2, 0.25, 2], rel=0.01), "rate and percentile over gRPC, then over HTTP"
+    words = [str(one.text) for one in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"mlp", "Sluice", "tritonserver", "gRPC, 8", "HTTP, 8", "2,000", "0.50"} <= set(words)
