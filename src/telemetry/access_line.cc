@@ -30,10 +30,12 @@ std::string line_of(const RequestRecord& record, std::size_t most_text_bytes) {
   line["bytes_in"] = record.bytes_in;
   line["bytes_out"] = record.bytes_out;
   line["total_ns"] = record.end_ns - record.start_ns;
+  if (record.submitted_ns != 0) line["read_ns"] = record.submitted_ns - record.start_ns;
   if (record.answered_ns != 0) {
     line["queue_ns"] = record.detail.queue_ns;
     line["copy_ns"] = record.detail.copy_ns;
     line["compute_ns"] = record.detail.compute_ns;
+    line["reply_ns"] = record.end_ns - record.answered_ns;
   }
   // A name of a client may be no UTF-8, and so may a text that was cut: dump would throw on it.
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

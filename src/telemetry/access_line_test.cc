@@ -38,13 +38,16 @@ TEST(AccessLine, SaysWhoAskedWhatAndHowLongItTook) {
   EXPECT_EQ(json["status"], "ok");
   EXPECT_EQ(json["http_status"], 200);
   EXPECT_EQ(json["total_ns"], 4000);
+  EXPECT_EQ(json["read_ns"], 500);
   EXPECT_EQ(json["queue_ns"], 700);
+  EXPECT_EQ(json["reply_ns"], 1000);
 }
 
 TEST(AccessLine, LeavesOutWhatARefusedRequestLacks) {
   RequestRecord record = answered_line();
   record.user.clear();
   record.http_status = 0;
+  record.submitted_ns = 0;
   record.answered_ns = 0;
   record.code = Code::kUnauthenticated;
   record.message = "no token";
@@ -53,7 +56,7 @@ TEST(AccessLine, LeavesOutWhatARefusedRequestLacks) {
   EXPECT_EQ(json["error"], "no token");
   EXPECT_FALSE(json.contains("user"));
   EXPECT_FALSE(json.contains("http_status"));
-  EXPECT_FALSE(json.contains("queue_ns"));
+  for (const char* stage : {"read_ns", "queue_ns", "reply_ns"}) EXPECT_FALSE(json.contains(stage));
 }
 
 TEST(AccessLine, StaysOneLineWhateverAClientCallsItsModel) {
