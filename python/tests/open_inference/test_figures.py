@@ -1,8 +1,9 @@
-"""`bench/serving.py` shows stored figures: as a table, and as bars."""
+"""Figures of a server: `bench/serving.py` shows stored ones, and scripts of `bench/serving` measure a daemon."""
 
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -12,8 +13,17 @@ import pytest
 
 pytest.importorskip("onnx")
 
-BENCH = pathlib.Path(__file__).resolve().parents[3] / "bench" / "serving.py"
+BENCH = pathlib.Path(__file__).resolve().parents[3] / "bench"
 OURS, THEIRS = "#2a78b5", "#6b7280"
+
+
+def run(*words: object) -> str:
+    return subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, check=True).stdout
+
+
+def build() -> pathlib.Path:
+    """Whose programs are tested."""
+    return pathlib.Path(os.environ["SLUICE_PROGRAM"]).parents[1]
 
 
 def figures(rate: float, p99_us: float) -> dict[str, float]:
@@ -25,8 +35,7 @@ def test_stored_figures_are_a_table_and_bars(tmp_path: pathlib.Path) -> None:
              "servers": {"Sluice": figures(2000, 500), "tritonserver": figures(rate, 1000)}}
             for protocol, rate in (("gRPC", 1000), ("HTTP", 500))]
     (tmp_path / "figures.json").write_text(json.dumps(rows))
-    command = [sys.executable, BENCH, "--from", tmp_path / "figures.json", "--plot", tmp_path / "figures.svg"]
-    text = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True).stdout
+    text = run(BENCH / "serving.py", "--from", tmp_path / "figures.json", "--plot", tmp_path / "figures.svg")
     assert "| mlp | gRPC | 8 | 2,000 | 0.50 | 1,000 | 1.00 |" in text
     assert "Sluice beside tritonserver: 2.83 times the requests (at least 2.00), 0.50 of the 99th" in text
 
@@ -38,3 +47,13 @@ def test_stored_figures_are_a_table_and_bars(tmp_path: pathlib.Path) -> None:
     assert ratios == pytest.approx([0.5, 2, 0.25, 2], rel=0.01), "rate and percentile over gRPC, then over HTTP"
     words = [str(one.text) for one in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert {"mlp", "Sluice", "tritonserver", "gRPC, 8", "HTTP, 8", "2,000", "0.50"} <= set(words)
+
+
+def test_stages_of_requests_add_up() -> None:
+    head, *rows = run(BENCH / "serving" / "stages.py", "--build", build(), "--seconds", 0.9).splitlines()
+    names = head.split()[1:]
+    assert [row.split("  ")[0] for row in rows] == ["gRPC, median", "gRPC, 99th", "HTTP, median", "HTTP, 99th"]
+    for row in rows:
+        times = dict(zip(names, map(float, row.split()[2:]), strict=True))
+        assert all(times[name] > 0 for name in ("read", "queue", "compute", "reply", "own")), row
+        assert max(times[name] for name in names if name != "total") <= times["total"], row
