@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
@@ -12,6 +13,7 @@ import xml.etree.ElementTree as xml
 import pytest
 
 pytest.importorskip("onnx")
+pytest.importorskip("tritonclient.grpc")
 
 BENCH = pathlib.Path(__file__).resolve().parents[3] / "bench"
 OURS, THEIRS = "#2a78b5", "#6b7280"
@@ -57,3 +59,14 @@ def test_stages_of_requests_add_up() -> None:
         times = dict(zip(names, map(float, row.split()[2:]), strict=True))
         assert all(times[name] > 0 for name in ("read", "queue", "compute", "reply", "own")), row
         assert max(times[name] for name in names if name != "total") <= times["total"], row
+
+
+def test_loads_stand_beside_requests() -> None:
+    text = run(BENCH / "serving" / "beside_load.py", "--build", build(), "--mb", 8, "--rounds", 1, "--seconds", 0.6)
+    lines = [re.match(r"(gRPC|HTTP), 1 clients: 99th percentile (\d+) us alone, (\d+) us beside loads, ratio ([\d.]+); .*; "
+                      r"(\d+) loads of 8 MB, \d+ ms each$", line) for line in text.splitlines()]
+    assert [line and line[1] for line in lines] == ["gRPC", "HTTP"], text
+    for line in lines:
+        alone, beside, ratio, loads = (float(line[i]) for i in range(2, 6))
+        assert loads >= 1 and alone > 0, text
+        assert ratio == pytest.approx(beside / alone, abs=0.02 + 1 / alone), "of one round"
