@@ -24,7 +24,7 @@ def run(*words: object) -> str:
 
 
 def build() -> pathlib.Path:
-    """Whose programs are tested."""
+    """The build folder whose programs the tests run."""
     return pathlib.Path(os.environ["SLUICE_PROGRAM"]).parents[1]
 
 
