@@ -181,8 +181,8 @@ def test_polling_takes_changes(tmp_path: pathlib.Path, package: Package) -> None
         eventually(lambda: "3" in states(client, "m"))
         assert answers(2)
         repository.remove("m")
-        eventually(lambda: not client.is_model_ready("m"))
-        assert states(client, "m") == {}
+        eventually(lambda: states(client, "m") == {})
+        assert not client.is_model_ready("m")
 
 
 def test_bad_folders_say_why_and_the_others_go_on(tmp_path: pathlib.Path, package: Package) -> None:

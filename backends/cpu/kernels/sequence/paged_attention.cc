@@ -103,18 +103,15 @@ SLUICE_CPU_INLINE Vec every_other(Vec a, Vec b, int odd) {
 }
 
 /// Sums of neighbours among the lanes of `kCount` vectors, a power of two: each vector has kLanes /
-/// kCount sums, those of the first one come first. `rows` are overwritten.
+/// kCount sums, those of the first one come first.
 template <int kCount>
-SLUICE_CPU_INLINE Vec sum_lanes(Vec* rows) {
-  SLUICE_CPU_UNROLL
-  for (int count = kCount; count > 1; count /= 2) {
-    SLUICE_CPU_UNROLL
-    for (int i = 0; i < count / 2; ++i) {
-      const Vec a = rows[2 * i], b = rows[2 * i + 1];
-      rows[i] = every_other(a, b, 0) + every_other(a, b, 1);
-    }
+SLUICE_CPU_INLINE Vec sum_lanes(const Vec* rows) {
+  if constexpr (kCount == 1) {
+    return rows[0];
+  } else {
+    const Vec a = sum_lanes<kCount / 2>(rows), b = sum_lanes<kCount / 2>(rows + kCount / 2);
+    return every_other(a, b, 0) + every_other(a, b, 1);
   }
-  return rows[0];
 }
 
 /// Products of lines with the keys of kLanes neighbours. Each key is loaded once. `between` is
