@@ -217,7 +217,10 @@ class TestOp {
   template <typename T>
   sluice_operand operand(Shape dims, const std::vector<T>& values, bool constant) {
     storage_.emplace_back(values.size() * sizeof(T) / 64 + 1);
-    std::memcpy(storage_.back().data(), values.data(), values.size() * sizeof(T));
+    // The values may be none, in no memory.
+    if (!values.empty()) {
+      std::memcpy(storage_.back().data(), values.data(), values.size() * sizeof(T));
+    }
     shapes_.push_back(std::move(dims));
     sluice_operand made = {};
     made.tensor = {
