@@ -32,10 +32,12 @@ void copy_every(const ConvPlan& plan, float* to, const float* from, std::int64_t
 }
 
 /// True if the phases are the columns of a matrix [columns][kBlock] that the row is: a stride of 16
-/// without padding, as in the patch embedding of vision transformers.
+/// without padding, as in the patch embedding of vision transformers. The last row of a matrix
+/// with fewer columns may end behind the image.
 bool is_transpose(const ConvPlan& plan) {
   const std::vector<ConvPhase>& phases = plan.strip.phases;
-  if (plan.pixel != 1 || plan.shape.stride.w != kBlock) return false;
+  const bool is_full = phases.size() == static_cast<std::size_t>(kBlock);
+  if (plan.pixel != 1 || plan.shape.stride.w != kBlock || !is_full) return false;
   for (std::size_t p = 0; p < phases.size(); ++p) {
     const ConvPhase& phase = phases[p];
     const bool is_whole = phase.begin == 0 && phase.end == plan.strip.columns;
