@@ -147,11 +147,11 @@ TEST_F(Http2Test, GoodbyeLetsRequestsEndThatWereOnTheirWay) {
   const std::int32_t late = client.ask("/later");
   const auto answers = kept();
   server_->say_goodbye();
-  EXPECT_TRUE(client.read_until([&] { return client.num_goodbyes() > 0; }));
+  // The second one names the last request. The client's library takes it while a request is open.
+  EXPECT_TRUE(client.read_until([&] { return client.num_goodbyes() == 2; }));
   answers[0]({200, kText, "the last"});
   EXPECT_EQ(client.reply(late).body, "the last");
   EXPECT_FALSE(client.read_until([] { return false; })) << "the server ends it";
-  EXPECT_EQ(client.num_goodbyes(), 2);
 }
 
 TEST_F(Http2Test, ShutdownAnswersWhatItHasAndClosesTheRest) {
