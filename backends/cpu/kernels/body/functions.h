@@ -37,10 +37,12 @@ SLUICE_CPU_INLINE Vec where_outside(VecI mask, Vec x, Vec y, float (*f)(float)) 
 
 // ---- logarithms
 
-/// log(x) for normal, finite x > 0: x = 2^n * (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2).
+/// log(x) for normal, finite x > 0: x = 2^n * (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2). Lanes of
+/// others get any number.
 SLUICE_CPU_INLINE Vec log_normal(Vec x) {
+  using Bits = std::uint32_t __attribute__((vector_size(sizeof(VecI))));  // they may wrap
   const VecI root_half = broadcast_int(0x3f3504f3);
-  const VecI above = (VecI)x - root_half;
+  const auto above = (VecI)((Bits)x - (Bits)root_half);
   const Vec power = __builtin_convertvector(above >> 23, Vec);
   const Vec f = (Vec)((above & broadcast_int(0x007fffff)) + root_half) - broadcast(1.0f);
   Vec p = fmadd(f, broadcast(6.915368140e-02f), broadcast(-1.178980768e-01f));
