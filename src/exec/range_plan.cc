@@ -98,16 +98,17 @@ class KernelMaker {
     return ok_status();
   }
 
-  /// A kernel may make tables of the size of its results, or loop over them, when it is made.
+  /// A kernel may make tables of the size of its results, or loop over them, when it is made. Only
+  /// what no memory of the process holds is refused: an output may lie in memory of the caller,
+  /// which the limit of the context leaves out.
   Status check_results(const ir::Operation& operation) const {
-    const std::int64_t limit =
-        std::min(model_.options.max_memory_bytes, process_memory()->limit_bytes());
+    const std::int64_t limit = process_memory()->limit_bytes();
     for (const ir::OperandId output : operation.outputs) {
       if (!output.is_valid()) continue;
       const auto bytes = ir::run_bytes(plan_.facts.type_of(output));
       if (!bytes || *bytes <= limit) continue;  // the plan of the arena refuses sizes past 2^63
       return make_error(Code::kResourceExhausted,
-                        "{}: its result has {} bytes, and the model's runs may use {}",
+                        "{}: its result has {} bytes, and runs of this process may use {}",
                         operation.describe(), *bytes, limit);
     }
     return ok_status();
