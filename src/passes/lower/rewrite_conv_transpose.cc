@@ -72,6 +72,8 @@ Result<SubPixelConv> read_shape(const ops::Lowering& op) {
         axis.taps < 1) {
       return unimplemented("an empty or growing result");
     }
+    // Taps that exist are then at least half of the convolution's, along each axis.
+    if (axis.stride / 2 > axis.taps) return unimplemented("strides that skip most places");
     axis.kernel = (axis.taps + axis.stride - 1) / axis.stride;
     const std::int64_t inputs = (axis.cut_begin + axis.result + axis.stride - 1) / axis.stride;
     axis.pad_end = std::max<std::int64_t>(0, inputs - axis.length);
