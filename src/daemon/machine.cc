@@ -45,7 +45,7 @@ Result<terms::DeviceId> find_named(const topology::DeviceMap& map, const std::st
 
 /// Fails: kFailedPrecondition for a processor of the map that this process may not use.
 Status check_processors(const topology::DeviceMap& map) {
-  const std::vector<std::int32_t> usable = usable_cpus();
+  const std::vector<std::int32_t> usable = process_cpus();
   for (const terms::Device& device : map.devices) {
     for (const auto& threads : device.cpus) {
       for (const std::int32_t cpu : threads) {

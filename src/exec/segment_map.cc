@@ -127,7 +127,7 @@ class Mapper {
     return made_.size() - 1;
   }
 
-  /// A plug-in for the host numbers the processors that the thread may use; see
+  /// A plug-in for the host numbers the processors that its process may use; see
   /// topology/cores/plugin_cores.h.
   void add_cpus() {
     if (!options_.segments.empty() || options_.cores.empty()) return;
@@ -136,7 +136,7 @@ class Mapper {
       return backends_[made.first]->devices()[device].kind == terms::kCpuKind;
     });
     if (!is_on_cpu) return;
-    const std::vector<std::int32_t> usable = usable_cpus();
+    const std::vector<std::int32_t> usable = process_cpus();
     for (const std::int32_t core : options_.cores) {
       const auto number = static_cast<std::size_t>(core);
       if (number < usable.size()) map_.cpus.push_back(usable[number]);

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <thread>
+#include <vector>
 
+#include "base/system/processor.h"
 #include "exec/testing/exec_testing.h"
 #include "runtime/engine.h"
 #include "runtime/inference/thread_driver.h"
@@ -107,6 +110,16 @@ class RealProcessors : public RealThreads {
  protected:
   RealProcessors() : RealThreads(cpu_map(2)) {}
 };
+
+TEST_F(RealProcessors, ThreadThatInheritedACoreLoadsOnTheOthers) {
+  if (cpu_map(2).devices[0].num_cores < 2) GTEST_SKIP() << "needs two processors";
+  std::thread([this] {
+    stay_on(std::vector<std::int32_t>{process_cpus().front()});
+    std::thread([this] {
+      for (const float value : {1.0F, 2.0F}) expect_answer(post(load(slow_identity()), value), value);
+    }).join();
+  }).join();
+}
 
 TEST_F(RealThreads, PostReturnsWhileTheInferenceComputes) {
   const terms::ModelHandle model = load(slow_identity());

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <latch>
@@ -17,6 +18,22 @@ void keep_off_my_processor(pthread_t thread) {
   if (sched_getaffinity(0, sizeof others, &others) != 0) return;
   CPU_CLR(static_cast<std::size_t>(sched_getcpu()), &others);
   if (CPU_COUNT(&others) > 0) pthread_setaffinity_np(thread, sizeof others, &others);
+}
+
+/// Empty if the system does not tell.
+cpu_set_t affinity_of(pid_t thread) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(thread, sizeof set, &set) != 0) CPU_ZERO(&set);
+  return set;
+}
+
+std::vector<std::int32_t> numbers_of(const cpu_set_t& set) {
+  std::vector<std::int32_t> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) cpus.push_back(cpu);
+  }
+  return cpus;
 }
 
 cpu_set_t set_of(std::span<const std::int32_t> cpus) {
@@ -56,15 +73,15 @@ bool StayOn::move_to(std::span<const std::int32_t> cpus) {
 
 void StayOn::move_back() const { sched_setaffinity(0, sizeof before_, &before_); }
 
-std::vector<std::int32_t> usable_cpus() {
-  std::vector<std::int32_t> cpus;
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(static_cast<std::size_t>(cpu), &mask)) cpus.push_back(cpu);
-  }
-  return cpus;
+std::vector<std::int32_t> usable_cpus() { return numbers_of(affinity_of(0)); }
+
+std::vector<std::int32_t> process_cpus() {
+  // The first thread's number is the process's.
+  const cpu_set_t first = affinity_of(getpid());
+  const cpu_set_t own = affinity_of(0);
+  cpu_set_t both;
+  CPU_OR(&both, &first, &own);
+  return numbers_of(both);
 }
 
 }  // namespace sluice

@@ -77,7 +77,7 @@ Result<exec::LoadOptions> place_segments(const SegmentTargets& targets, const Lo
   // Several segments, and segments of devices, overlap those of other requests instead.
   const bool is_whole = targets.needs.size() == 1 && targets.kind == terms::kCpuKind;
   options.executor = is_whole ? exec::ExecutorKind::kAsCompiled : exec::ExecutorKind::kLinear;
-  const std::vector<std::int32_t> cpus = usable_cpus();
+  const std::vector<std::int32_t> cpus = process_cpus();
   for (std::size_t i = 0; i < targets.needs.size(); ++i) {
     if (!targets.needs[i].is_on_group) {
       options.segments.push_back(

@@ -23,7 +23,7 @@ struct PluginCores {
 /// Translates the cores `cores` of `map` to the numbers of the plug-in `backend` with the devices
 /// `devices`. A device that the plug-in drives uses the plug-in's own numbers. Those of kind "cpu"
 /// are looked up by processor in the plug-in's first device of that kind, whose core i is the i-th
-/// of `usable_cpus`; so the cores of several NUMA nodes come out as those of one device.
+/// of `process_cpus`; so the cores of several NUMA nodes come out as those of one device.
 /// Requires: cores of the map.
 /// Fails: kInvalidArgument     no cores, or on different devices of the plug-in
 ///        kFailedPrecondition  the plug-in does not drive the device, lost it, or may not use a
