@@ -139,6 +139,7 @@ def a_lease_ends_with_its_peer(folder: Path) -> None:
         def has_ended() -> bool:
             reader.grant(2 << 20)
             reader.read()
+            waiter.read()  # answers pings, without which the daemon would end the connection
             return not reader.open
 
         eventually(has_ended)

@@ -77,6 +77,14 @@ static sluice::Profile run(const sluice::Runtime& runtime, const sluice::LoadedM
   return profile;
 }
 
+/// Whether segments overlap in one of many runs: on a busy machine threads wait for each other by chance.
+static bool overlaps_once(const sluice::Runtime& runtime, const sluice::LoadedModel& model) {
+  for (int i = 0; i < 100; ++i) {
+    if (overlaps(run(runtime, model))) return true;
+  }
+  return false;
+}
+
 int main(int argc, char** argv) {
   const auto package = compile(argc > 1 ? argv[1] : "digits.onnx");
   show_file(package);
@@ -90,7 +98,7 @@ int main(int argc, char** argv) {
     const auto reply = must(model.infer(sevens(), {.wants_detail = true}));
     show(are_sevens(reply) && reply.detail()->num_segments == 2,
          "a request runs through both segments");
-    show(overlaps(run(runtime, model)), "segments of different requests run at the same time");
+    show(overlaps_once(runtime, model), "segments of different requests run at the same time");
   }
   auto group = must(runtime.create_group({.num_cores = 1}));
   auto model =
