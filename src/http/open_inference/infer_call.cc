@@ -4,18 +4,17 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <limits>
+#include <array>
 #include <optional>
-#include <span>
 
-#include "base/checked.h"
 #include "base/utf8.h"
+#include "http/form.h"
 #include "http/json_text.h"
 #include "http/open_inference/json_elements.h"
 #include "http/open_inference/parse_json.h"
+#include "http/open_inference/whole_input.h"
 #include "open_inference/datatypes.h"
 #include "open_inference/model_description.h"
-#include "open_inference/texts.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::http {
@@ -28,6 +27,9 @@ using simdjson::dom::object;
 constexpr std::size_t kMaxDepth = 80;
 /// Below that a coding saves less than a packet.
 constexpr std::size_t kLeastCodedBytes = 1024;
+/// Members of a request that a form may have as parts.
+constexpr std::array<std::string_view, 3> kMembers = {"inputs", "outputs", "parameters"};
+constexpr std::size_t kMaxMemberBytes = 1 << 20;
 
 /// A null is as good as no member: clients of typed languages write those that they leave out so.
 /// The last of several members with one name counts, as everywhere in the daemon.
@@ -119,16 +121,6 @@ Result<std::vector<std::int64_t>> shape_of(const object& from) {
   return shape;
 }
 
-/// Bytes that a kernel reads as numbers where they are, or a copy where they may not be.
-std::string_view aligned(std::string_view bytes, std::string_view datatype, InferCall& call) {
-  const auto type = open_inference::find_datatype(datatype);
-  const int bits = type ? ir::element_bits(*type) : 0;
-  const auto size = static_cast<std::uintptr_t>(std::max(bits / 8, 1));
-  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % size == 0) return bytes;
-  call.contents.emplace_back(bytes);
-  return call.contents.back();
-}
-
 /// The bytes of an input, from the front of `binary` or from its JSON.
 Result<std::string_view> bytes_of(const object& from, const Parameters& parameters,
                                   std::string_view datatype, std::string_view& binary,
@@ -197,62 +189,29 @@ Status read_parameters(const object& from, InferCall& call) {
   return ok_status();
 }
 
-/// The body is the only text of an input.
-Status read_raw_text(std::string_view body, const ir::Shape& shape, InferCall& call) {
-  for (const ir::Dim& dim : shape) {
-    if (dim.is_known() && dim.value() != 1) {
-      return bad_input("a body without JSON is one text, and the input has {} of them; send JSON",
-                       dim.value());
-    }
-  }
-  open_inference::InputTensor& input = call.plain.inputs.back();
-  input.shape.assign(shape.size(), 1);
-  call.contents.push_back(open_inference::write_texts(std::span(&body, 1)));
-  input.bytes = call.contents.back();
-  return ok_status();
-}
-
-/// The body is the only input; its shape follows from the size.
+/// The body is the only input.
 Status read_raw(std::string_view body, const terms::Signature& signature, InferCall& call) {
-  const terms::TensorSpec* spec = signature.inputs.empty() ? nullptr : signature.inputs.data();
-  const bool is_text = spec != nullptr && spec->type.element() == ir::ElementType::kString;
-  const auto element = spec == nullptr ? 0 : ir::element_bits(spec->type.element()) / 8;
-  const ir::Shape* shape = element == 0 && !is_text ? nullptr : spec->type.shape();
-  if (signature.inputs.size() != 1 || shape == nullptr) {
+  if (signature.inputs.size() != 1) {
     return bad_input("a body without JSON is for a model with one input");
   }
-  open_inference::InputTensor& input = call.plain.inputs.emplace_back();
-  input.name = spec->name;
-  input.datatype = open_inference::datatype_name(spec->type.element());
   call.wants_binary = true;
-  if (is_text) return read_raw_text(body, *shape, call);
-  std::int64_t known = element;
-  std::int64_t* unknown = nullptr;
-  input.shape.resize(shape->size(), -1);
-  for (std::size_t i = 0; i < shape->size(); ++i) {
-    const ir::Dim& dim = (*shape)[i];
-    if (dim.is_known()) {
-      input.shape[i] = dim.value();
-      known = checked_mul(known, dim.value()).value_or(0);
-    } else if (std::exchange(unknown, &input.shape[i]) != nullptr) {
-      return bad_input("two dimensions of the input are open; send JSON with its shape");
-    }
-  }
-  if (unknown != nullptr && known > 0) {
-    *unknown = static_cast<std::int64_t>(body.size()) / known;
-  }
-  input.bytes = body;
-  return ok_status();
+  return add_whole_input(body, signature.inputs.front(), call);
 }
 
-Status read_json(std::string_view json, std::string_view binary, InferCall& call) {
+/// Requires: simdjson's padding behind the text, which may hold anything. The call keeps what the
+/// object points into.
+Result<object> read_object(std::string_view json, InferCall& call) {
   const auto parser = std::make_shared<simdjson::dom::parser>();  // owns the texts
   call.owners.push_back(parser);
   if (parser->allocate(json.size(), kMaxDepth)) return bad_input("the JSON is too large");
-  // The body has room for what the parser reads behind its end.
   object all;
-  if (SLUICE_TRY(parse_json(*parser, json)).get(all))
+  if (SLUICE_TRY(parse_json(*parser, json)).get(all)) {
     return bad_input("the body is no JSON object");
+  }
+  return all;
+}
+
+Status read_members(const object& all, std::string_view binary, InferCall& call) {
   call.id = std::string(SLUICE_TRY(field_or(all, "id", std::string_view())));
   SLUICE_TRY(read_parameters(all, call));
   for (const object& input : SLUICE_TRY(objects_of(all, "inputs"))) {
@@ -265,6 +224,36 @@ Status read_json(std::string_view json, std::string_view binary, InferCall& call
     SLUICE_TRY(read_output(output, call));
   }
   return ok_status();
+}
+
+/// Parts named as inputs of the model are these. The others are members of the request's JSON.
+Status read_parts(std::string_view body, const terms::Signature& signature, InferCall& call) {
+  std::string json = "{";
+  std::size_t num_members = 0;
+  const std::size_t most = signature.inputs.size() + kMembers.size();
+  for (const FormPart& part : SLUICE_TRY(read_form(body, most))) {
+    const auto spec = std::ranges::find(signature.inputs, part.name, &terms::TensorSpec::name);
+    if (spec != signature.inputs.end()) {
+      SLUICE_TRY(
+          add_whole_input(part.bytes, *spec, call).with_context(fmt::format("part {}", part.name)));
+      continue;
+    }
+    if (std::ranges::find(kMembers, part.name) == kMembers.end()) {
+      return bad_input("part {}: the model has no such input, and a request has {} beside inputs",
+                       part.name, fmt::join(kMembers, ", "));
+    }
+    if (part.bytes.size() > kMaxMemberBytes) {
+      return bad_input("part {} has {} bytes, at most {} are read", part.name, part.bytes.size(),
+                       kMaxMemberBytes);
+    }
+    json += fmt::format("{}\"{}\":{}", num_members++ == 0 ? "" : ",", part.name, part.bytes);
+  }
+  json += '}';
+  const std::size_t size = json.size();
+  json.append(simdjson::SIMDJSON_PADDING, ' ');
+  const object all = SLUICE_TRY(read_object(std::string_view(json).substr(0, size), call));
+  if (all.size() != num_members) return bad_input("a part of the form is more than one JSON value");
+  return read_members(all, {}, call);
 }
 
 Status write_output(const open_inference::OutputTensor& output, bool is_binary, Reply& reply) {
@@ -307,8 +296,11 @@ Status read_request(std::int64_t json_bytes, const terms::Signature& signature, 
     return bad_input("Inference-Header-Content-Length is {}, and the body has {} bytes", json_bytes,
                      body.size());
   }
+  if (json_bytes < 0 && is_form(body)) return read_parts(body, signature, call);
   const std::size_t split = json_bytes < 0 ? body.size() : static_cast<std::size_t>(json_bytes);
-  return read_json(body.substr(0, split), body.substr(split), call);
+  // The body has room for what the parser reads behind its end.
+  const object all = SLUICE_TRY(read_object(body.substr(0, split), call));
+  return read_members(all, body.substr(split), call);
 }
 
 namespace {

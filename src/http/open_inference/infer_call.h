@@ -30,7 +30,8 @@ struct InferCall {
   ByteCharge charge;  ///< of the answer
 };
 
-/// `json_bytes`: as Request has it; 0 for the bytes of a model's only input.
+/// `json_bytes`: as Request has it; 0 for the bytes of a model's only input. A body that is a form
+/// has no such head: its parts are inputs by name, and may be members of the JSON.
 /// Fails: kBadInput, kInvalid.
 Status read_request(std::int64_t json_bytes, const terms::Signature& signature, InferCall& call);
 
