@@ -68,7 +68,7 @@ Result<std::vector<fs::path>> dropped_in(const fs::path& folder) {
     }
   }
   if (error && error != std::errc::no_such_file_or_directory) {
-    return errno_error(error.value(), "cannot read", folder);
+    return errno_error(error.value(), "read", folder);
   }
   std::ranges::sort(files);
   return files;

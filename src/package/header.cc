@@ -43,19 +43,19 @@ bool matches(std::span<const std::byte> bytes, std::uint64_t checksum) {
 #endif
 }
 
-Result<FileHeader> parse_header(const Bytes& file) {
+Result<FileHeader> read_header(std::span<const std::byte> start, std::uint64_t file_bytes) {
   FileHeader header = {};
   // First, so that a file of another kind is not called a damaged package.
-  if (file.size() >= kFileMagic.size() &&
-      std::memcmp(file.data(), kFileMagic.data(), kFileMagic.size()) != 0) {
+  if (start.size() >= kFileMagic.size() &&
+      std::memcmp(start.data(), kFileMagic.data(), kFileMagic.size()) != 0) {
     return invalid_argument("this is not a .sluice file; make one with `sluice compile`");
   }
-  if (file.size() < sizeof(header)) {
+  if (start.size() < sizeof(header)) {
     return make_error(Code::kDataLoss, "section \"header\" is truncated: the file has {} bytes",
-                      file.size());
+                      file_bytes);
   }
-  std::memcpy(&header, file.data(), sizeof(header));
-  if (!matches(file.view().first(offsetof(FileHeader, header_checksum)), header.header_checksum)) {
+  std::memcpy(&header, start.data(), sizeof(header));
+  if (!matches(start.first(offsetof(FileHeader, header_checksum)), header.header_checksum)) {
     // Before the version: a damaged number would send the user to another release.
     return make_error(Code::kDataLoss, "section \"header\" is damaged");
   }
@@ -64,10 +64,15 @@ Result<FileHeader> parse_header(const Bytes& file) {
         "the file has format {}.{}, this version of Sluice reads {}.x; compile the model again",
         header.format_major, header.format_minor, kFormatMajor);
   }
-  if (header.file_bytes != file.size()) {
-    return make_error(Code::kDataLoss, "the file is truncated: it has {} of {} bytes", file.size(),
+  if (header.file_bytes != file_bytes) {
+    return make_error(Code::kDataLoss, "the file is truncated: it has {} of {} bytes", file_bytes,
                       header.file_bytes);
   }
+  return header;
+}
+
+Result<FileHeader> parse_header(const Bytes& file) {
+  const FileHeader header = SLUICE_TRY(read_header(file.view(), file.size()));
   if (header.index_offset > file.size() || header.index_bytes > file.size() - header.index_offset ||
       header.index_offset % kDataAlignment != 0) {
     return make_error(Code::kDataLoss, "section \"index\" lies outside the file");

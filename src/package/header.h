@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <type_traits>
 
 #include "base/bytes.h"
@@ -41,7 +42,11 @@ class Checksum {
 /// checksums, and the parser must be safe without them.
 bool matches(std::span<const std::byte> bytes, std::uint64_t checksum);
 
-/// Checks everything the header says of itself and of the index.
+/// What the header says, once it fits itself and the file, which has `file_bytes` and begins with
+/// `start`. Fails: as read_package.
+Result<FileHeader> read_header(std::span<const std::byte> start, std::uint64_t file_bytes);
+
+/// As read_header, and checks the index.
 Result<FileHeader> parse_header(const Bytes& file);
 
 }  // namespace sluice::package

@@ -34,7 +34,8 @@ class PackageSource {
   /// or a folder of a language model becomes a package in a program of its own, one at a time,
   /// which keeps packages by content. Blocks; ends early when `stop` is requested.
   /// Fails: as parse_package; kNotFound; kInvalidArgument for a model that the compiler refuses;
-  ///        kUnavailable without a compiler; kDeadlineExceeded, kCancelled.
+  ///        kResourceExhausted for a package beyond the usable memory; kUnavailable without a
+  ///        compiler; kDeadlineExceeded, kCancelled.
   Result<ModelPackage> open(const std::filesystem::path& file, const std::stop_token& stop);
 
  private:
