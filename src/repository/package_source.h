@@ -30,9 +30,10 @@ class PackageSource {
   PackageSource(std::filesystem::path compiler, ChildLimits limits, std::string kv_cache)
       : compiler_(std::move(compiler)), limits_(limits), kv_cache_(std::move(kv_cache)) {}
 
-  /// A package is copied to memory: whoever changes the file later changes no model. An ONNX file
-  /// or a folder of a language model becomes a package in a program of its own, one at a time,
-  /// which keeps packages by content. Blocks; ends early when `stop` is requested.
+  /// `file` has no links in it. A package is copied to memory: whoever changes the file later
+  /// changes no model. An ONNX file or a folder of a language model becomes a package in a program
+  /// of its own, one at a time, which keeps packages by content. Blocks; ends early when `stop` is
+  /// requested.
   /// Fails: as parse_package; kNotFound; kInvalidArgument for a model that the compiler refuses;
   ///        kResourceExhausted for a package beyond the usable memory; kUnavailable without a
   ///        compiler; kDeadlineExceeded, kCancelled.

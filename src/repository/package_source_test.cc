@@ -45,6 +45,8 @@ TEST_F(PackageSourceTest, OtherFilesAreToldByTheirStart) {
   EXPECT_THAT(why(), HasSubstr("is not a regular file"));
   fs::remove(path_);
   EXPECT_THAT(why(), HasSubstr("cannot open"));
+  fs::create_symlink("/etc/passwd", path_);
+  EXPECT_THAT(why(), HasSubstr("cannot open"));
 }
 
 TEST_F(PackageSourceTest, CopyEndsWithTheDaemon) {

@@ -265,7 +265,16 @@ def test_whole_numbers_may_be_written_with_a_point(curl: Curl) -> None:
         tensor_["shape"] = [float(size) for size in tensor_["shape"]]
         if tensor_["datatype"] == "INT64":
             tensor_["data"] = [float(value) for value in np.ravel(tensor_["data"])]
+    body["parameters"] = {"priority": 1.0, "timeout": 6e8}
     assert curl("POST", "/v2/models/words/infer", body) == wanted
+    body["outputs"] = [{"name": "twice", "parameters": {"classification": 1.0}}]
+    status, answer = curl("POST", "/v2/models/words/infer", body)
+    assert status == 200 and json.loads(answer)["outputs"][0]["data"] == ["4:1"]
+    body["parameters"]["sequence_id"] = 3.0
+    assert b"no sequences" in curl("POST", "/v2/models/words/infer", body)[1]
+    for parameters in ({"priority": 0.5}, {"priority": -1.0}, {"timeout": 1e300}, {"sequence_id": 3.5}):
+        assert curl("POST", "/v2/models/words/infer", body | {"parameters": parameters})[0] == 400
+    del body["parameters"]
     body["inputs"][0]["shape"][0] = 1.5
     assert curl("POST", "/v2/models/words/infer", body)[0] == 400
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 from typing import Any
@@ -183,6 +186,41 @@ def test_polling_takes_changes(tmp_path: pathlib.Path, package: Package) -> None
         repository.remove("m")
         eventually(lambda: states(client, "m") == {})
         assert not client.is_model_ready("m")
+
+
+def test_versions_that_vanish_while_they_load_do_no_harm(tmp_path: pathlib.Path, package: Package) -> None:
+    """The folder, its versions, and what a link of its name leads to, come and go while clients load the model."""
+    with serving(tmp_path) as (_, repository, client):
+        contents = package(5)
+        (tmp_path / "secret.sluice").write_bytes(package(9))
+        repository.put("good/1/model.sluice", package(3))
+        client.load_model("good")
+        is_over = threading.Event()
+
+        def churn() -> None:
+            model = repository.folder / "m"
+            while not is_over.is_set():
+                for version in (1, 2, 3):
+                    repository.put(f"m/{version}/model.sluice", contents)
+                (model / "2/model.sluice").unlink()
+                (model / "2/model.sluice").symlink_to(tmp_path / "secret.sluice")
+                shutil.rmtree(model)
+
+        churning = threading.Thread(target=churn)
+        churning.start()
+        try:
+            for _ in range(200):
+                with contextlib.suppress(InferenceServerException):
+                    client.load_model("m")
+                if client.is_model_ready("m"):
+                    assert ask(client, "m") == 5
+                assert ask(client, "good") == 3
+        finally:
+            is_over.set()
+            churning.join()
+        repository.put("m/1/model.sluice", package(6))
+        client.load_model("m")
+        assert ask(client, "m") == 6
 
 
 def test_bad_folders_say_why_and_the_others_go_on(tmp_path: pathlib.Path, package: Package) -> None:

@@ -203,7 +203,8 @@ def test_clients_over_tcp_need_the_operators_word(tmp_path: pathlib.Path) -> Non
 
 @pytest.mark.parametrize("body", [
     "", "[]", "{}", '{"key": 1}', '{"key": "/a", "byte_size": -1}', '{"key": "/a", "byte_size": 1.5}',
-    '{"key": "/a", "offset": "0", "byte_size": 1}', "[" * 3000])
+    '{"key": "/a", "offset": "0", "byte_size": 1}', '{"key": "/a", "byte_size": 1e300}', '{"key": "/a", "offset": -1.0}',
+    "[" * 3000])
 def test_bodies_that_are_no_registration_are_refused(served: daemons.Daemon, body: str) -> None:
     connection = http.client.HTTPConnection(served.http)
     connection.request("POST", "/v2/systemsharedmemory/region/a/register", body)

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "base/utf8.h"
 #include "http/form.h"
@@ -47,8 +49,12 @@ Result<T> field_or(const object& from, const char* name, T fallback) {
   const auto found = find(from, name);
   if (!found) return fallback;
   T value{};
-  if (found->get(value)) return bad_input("\"{}\" is of the wrong kind", name);
-  return value;
+  if (!found->get(value)) return value;
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    const auto whole = whole_number(*found);
+    if (whole && std::in_range<T>(*whole)) return static_cast<T>(*whole);
+  }
+  return bad_input("\"{}\" is of the wrong kind", name);
 }
 
 /// None, or an empty list: none.
@@ -92,7 +98,9 @@ class Parameters {
     std::uint64_t number = 0;
     std::string_view text;
     if (id && id->get(number) && id->get(text)) {
-      return bad_input("\"sequence_id\" is neither a number from 0 nor a text");
+      const std::int64_t whole = whole_number(*id).value_or(-1);
+      if (whole < 0) return bad_input("\"sequence_id\" is neither a number from 0 nor a text");
+      number = static_cast<std::uint64_t>(whole);
     }
     const bool is_start = SLUICE_TRY(get_or("sequence_start", false));
     const bool is_end = SLUICE_TRY(get_or("sequence_end", false));

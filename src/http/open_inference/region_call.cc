@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <cstdint>
 
 #include "http/json_text.h"
@@ -16,9 +17,14 @@ using nlohmann::json;
 /// A count of bytes. Absent: the fallback. Fails: kInvalidArgument for what is none.
 Result<std::uint64_t> count_of(const json& from, const char* name, std::uint64_t fallback) {
   const auto found = from.find(name);
-  if (found == from.end()) return fallback;
-  if (!found->is_number_unsigned()) return invalid_argument("\"{}\" is no number of bytes", name);
-  return found->get<std::uint64_t>();
+  if (found == from.end() || found->is_null()) return fallback;
+  if (found->is_number_unsigned()) return found->get<std::uint64_t>();
+  // JSON has one kind of number: a client that computed one writes 4096.0.
+  const double given = found->is_number_float() ? found->get<double>() : -1;
+  if (given < 0 || given > 0x1p53 || given != std::trunc(given)) {
+    return invalid_argument("\"{}\" is no number of bytes", name);
+  }
+  return static_cast<std::uint64_t>(given);
 }
 
 Result<terms::NamedRegion> read_region(const std::string& name, std::string_view body) {
