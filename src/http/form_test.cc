@@ -73,7 +73,7 @@ TEST(Form, RefusesPartsByTheirHead) {
       {"Content-Disposition: form-data; name=a\r\nContent-Type: Multipart/mixed; boundary=c",
        "a form itself"},
       {"Content-Disposition: form-data; name=a\r\nContent-Transfer-Encoding: base64", "not binary"},
-      {"Content-Disposition: form-data;\r\n name=a", "is no field"},
+      {"Content-Disposition: form-data; name=a;\r\n filename=b", "is no field"},
       {"Content-Disposition : form-data; name=a", "is no field"},
       {"Content-Disposition: form-data; name=a\nX: y", "is no field"},
       {"name=a", "is no field"},
