@@ -8,12 +8,9 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
-/// A NaN of `b` is lost in a maximum without checks: who leaves them out has looked for one.
 template <PoolKind kKind, bool kChecks = true>
 SLUICE_CPU_INLINE Vec join(Vec a, Vec b) {
-  if constexpr (kKind != PoolKind::kMax) return a + b;
-  if constexpr (!kChecks) return max(b, a);
-  return select(b != b, b, max(b, a));  // `max` gives its second operand if either is NaN
+  return kKind == PoolKind::kMax ? larger<kChecks>(a, b) : a + b;
 }
 
 template <PoolKind kKind>

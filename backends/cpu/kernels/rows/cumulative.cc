@@ -2,6 +2,7 @@
 
 #include "core/simd.h"
 #include "kernels/elements/numbers.h"
+#include "kernels/rows/row_folds.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
@@ -11,48 +12,35 @@ constexpr std::int64_t kLines = 8;  ///< rows side by side, to hide the latency 
 template <typename T>
 using TotalOf = std::conditional_t<kIsFloat<T>, double, WrapOf<T>>;
 
-/// A vector of totals, and as many elements. (GCC takes no vectors of dependent types.)
+using Doubles = double __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));
+
+/// A vector of elements. (GCC takes no vectors of dependent types.)
 template <typename T>
-struct VectorsOf;
+struct VectorOf;
 template <>
-struct VectorsOf<float> {
-  using Totals = double __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));
-  using Part = float __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES / 2)));
+struct VectorOf<float> {
+  using Part = Vec;
 };
 template <>
-struct VectorsOf<double> {
-  using Totals = double __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));
-  using Part = Totals;
+struct VectorOf<double> {
+  using Part = Doubles;
 };
 template <>
-struct VectorsOf<std::uint32_t> {
-  using Totals = std::uint32_t __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));
-  using Part = Totals;
+struct VectorOf<std::uint32_t> {
+  using Part = std::uint32_t __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));
 };
 template <>
-struct VectorsOf<std::uint64_t> {
-  using Totals = std::uint64_t __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));
-  using Part = Totals;
+struct VectorOf<std::uint64_t> {
+  using Part = std::uint64_t __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));
 };
 
 /// Neighbouring columns whose totals fill half of the registers.
 template <typename T>
-struct Strip : VectorsOf<T> {
-  static constexpr std::int64_t kEach = SLUICE_CPU_VECTOR_BYTES / sizeof(TotalOf<T>);
+struct Strip : VectorOf<T> {
+  static constexpr std::int64_t kEach = SLUICE_CPU_VECTOR_BYTES / sizeof(T);
   static constexpr int kParts = kVectorRegisters / 2;
   static constexpr std::int64_t kColumns = kParts * kEach;
 };
-
-template <typename T>
-SLUICE_CPU_INLINE typename VectorsOf<T>::Totals widened(typename VectorsOf<T>::Part part) {
-  if constexpr (sizeof(T) == sizeof(TotalOf<T>)) return part;
-#if defined(__AVX512F__)  // the compiler widens halves of it and joins them
-  if constexpr (sizeof(T) < sizeof(TotalOf<T>)) return _mm512_cvtps_pd(part);
-#elif defined(__AVX2__)
-  if constexpr (sizeof(T) < sizeof(TotalOf<T>)) return _mm256_cvtps_pd(part);
-#endif
-  return __builtin_convertvector(part, typename VectorsOf<T>::Totals);
-}
 
 /// Rows that a strip asks for before it needs them: they are too far apart for the processor to
 /// expect them.
@@ -63,7 +51,7 @@ template <bool kIsExclusive, typename T>
 SLUICE_CPU_INLINE void sum_strip(const CumulativePlan& plan, const T* x, T* y) {
   const std::int64_t step = plan.is_reversed ? -plan.inner : plan.inner;
   std::int64_t at = plan.is_reversed ? (plan.axis - 1) * plan.inner : 0;
-  typename Strip<T>::Totals totals[Strip<T>::kParts] = {};
+  typename Strip<T>::Part totals[Strip<T>::kParts] = {};
   for (std::int64_t left = plan.axis; left > 0; --left, at += step) {
     if (left > kAhead) {
       constexpr std::int64_t kLine = 64 / sizeof(T);
@@ -75,29 +63,191 @@ SLUICE_CPU_INLINE void sum_strip(const CumulativePlan& plan, const T* x, T* y) {
       const std::int64_t place = at + p * Strip<T>::kEach;
       typename Strip<T>::Part part;
       __builtin_memcpy(&part, x + place, sizeof part);
-      const typename Strip<T>::Totals before = totals[p];
-      totals[p] = before + widened<T>(part);
-      const typename Strip<T>::Totals written = kIsExclusive ? before : totals[p];
-      part = __builtin_convertvector(written, typename Strip<T>::Part);
-      __builtin_memcpy(y + place, &part, sizeof part);
+      const typename Strip<T>::Part before = totals[p];
+      totals[p] = before + part;
+      __builtin_memcpy(y + place, kIsExclusive ? &before : &totals[p], sizeof part);
     }
   }
 }
 
-/// At most a strip's number of sums side by side: sum c is of x[k * step + c * next] for all k.
+/// Adds `rows` numbers to each of `count` totals: number k of total c is x[k * step + c * next].
+template <bool kIsExclusive, typename T>
+SLUICE_CPU_INLINE void add_lines(const T* x, T* y, std::int64_t rows, std::int64_t step,
+                                 std::int64_t next, std::int64_t count, TotalOf<T>* totals) {
+  for (std::int64_t k = 0; k < rows; ++k) {
+    for (std::int64_t c = 0; c < count; ++c) {
+      const std::int64_t at = k * step + c * next;
+      const TotalOf<T> before = totals[c];
+      totals[c] = before + static_cast<TotalOf<T>>(x[at]);
+      y[at] = static_cast<T>(kIsExclusive ? before : totals[c]);
+    }
+  }
+}
+
+/// At most a strip's number of sums side by side, of lines that are `next` apart.
 template <bool kIsExclusive, typename T>
 SLUICE_CPU_INLINE void sum_lines(const CumulativePlan& plan, const T* x, T* y, std::int64_t step,
                                  std::int64_t next, std::int64_t count) {
   TotalOf<T> totals[Strip<T>::kColumns] = {};
-  for (std::int64_t k = 0; k < plan.axis; ++k) {
-    const std::int64_t at = (plan.is_reversed ? plan.axis - 1 - k : k) * step;
-    for (std::int64_t c = 0; c < count; ++c) {
-      const TotalOf<T> before = totals[c];
-      totals[c] = before + static_cast<TotalOf<T>>(x[at + c * next]);
-      y[at + c * next] = static_cast<T>(kIsExclusive ? before : totals[c]);
+  const std::int64_t first = plan.is_reversed ? (plan.axis - 1) * step : 0;
+  add_lines<kIsExclusive>(x + first, y + first, plan.axis, plan.is_reversed ? -step : step, next,
+                          count, totals);
+}
+
+/// Along another axis than the last.
+template <bool kIsExclusive, typename T>
+void sum_all_strips(const CumulativePlan& plan, const T* x, T* y, const Worker& worker) {
+  constexpr std::int64_t kWidth = Strip<T>::kColumns;
+  const std::int64_t strips = (plan.inner + kWidth - 1) / kWidth;
+  const Share share = share_of(plan.outer * strips, 1, worker);
+  for (std::int64_t i = share.begin; i < share.end; ++i) {
+    const std::int64_t first = i % strips * kWidth;
+    const std::int64_t left = plan.inner - first;
+    const std::int64_t at = i / strips * plan.axis * plan.inner + first;
+    if (left >= kWidth) {
+      sum_strip<kIsExclusive>(plan, x + at, y + at);
+    } else {
+      sum_lines<kIsExclusive>(plan, x + at, y + at, plan.inner, 1, left);
     }
   }
 }
+
+// ---- floats along another axis than the last ----------------------------------------------------
+// Totals are doubles, but a conversion takes longer than several additions. So sums of a few rows
+// are made in floats, and are converted once per kRowsTogether.
+
+constexpr int kRowsTogether = 4;
+/// Columns whose totals lie in the nearest cache beside the rows.
+constexpr std::int64_t kMostColumns = 1024;
+
+struct WideTotals {
+  Doubles low;
+  Doubles high;
+};
+
+#if defined(__AVX512F__)
+SLUICE_CPU_INLINE WideTotals widened(Vec x) {
+  return {_mm512_cvtps_pd(_mm512_castps512_ps256(x)),
+          _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))};
+}
+SLUICE_CPU_INLINE Vec narrowed(const WideTotals& totals) {
+  const __m512 low = _mm512_castps256_ps512(_mm512_cvtpd_ps(totals.low));
+  return _mm512_insertf32x8(low, _mm512_cvtpd_ps(totals.high), 1);
+}
+#elif defined(__AVX2__)
+SLUICE_CPU_INLINE WideTotals widened(Vec x) {
+  return {_mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))};
+}
+SLUICE_CPU_INLINE Vec narrowed(const WideTotals& totals) {
+  return _mm256_set_m128(_mm256_cvtpd_ps(totals.high), _mm256_cvtpd_ps(totals.low));
+}
+#else
+constexpr int kDoubles = kLanes / 2;
+
+SLUICE_CPU_INLINE WideTotals widened(Vec x) {
+  WideTotals totals;
+  for (int i = 0; i < kDoubles; ++i) {
+    totals.low[i] = static_cast<double>(x[i]);
+    totals.high[i] = static_cast<double>(x[kDoubles + i]);
+  }
+  return totals;
+}
+SLUICE_CPU_INLINE Vec narrowed(const WideTotals& totals) {
+  Vec x;
+  for (int i = 0; i < kDoubles; ++i) {
+    x[i] = static_cast<float>(totals.low[i]);
+    x[kDoubles + i] = static_cast<float>(totals.high[i]);
+  }
+  return x;
+}
+#endif
+
+SLUICE_CPU_INLINE WideTotals load_totals(const double* totals) {
+  WideTotals wide;
+  __builtin_memcpy(&wide.low, totals, sizeof wide.low);
+  __builtin_memcpy(&wide.high, totals + kLanes / 2, sizeof wide.high);
+  return wide;
+}
+SLUICE_CPU_INLINE void store_totals(double* totals, const WideTotals& wide) {
+  __builtin_memcpy(totals, &wide.low, sizeof wide.low);
+  __builtin_memcpy(totals + kLanes / 2, &wide.high, sizeof wide.high);
+}
+
+/// kRows rows of a vector of columns, of which `lanes` exist. `totals` has room for all lanes.
+template <bool kIsExclusive, int kRows>
+SLUICE_CPU_INLINE void sum_columns(const float* x, float* y, std::int64_t step, int lanes,
+                                   double* totals) {
+  Vec sums[kRows];
+  Vec sum = {};
+  SLUICE_CPU_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    if (kIsExclusive) sums[r] = sum;
+    sum += lanes == kLanes ? load(x + r * step) : load_first(x + r * step, lanes);
+    if (!kIsExclusive) sums[r] = sum;
+  }
+  const WideTotals wide = load_totals(totals);
+  const Vec base = narrowed(wide);
+  if (any(~(is_finite(sum) &
+            is_finite(base)))) {  // a float leaves its range where a double does not
+    return add_lines<kIsExclusive>(x, y, kRows, step, 1, lanes, totals);
+  }
+  SLUICE_CPU_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    const Vec written = base + sums[r];
+    lanes == kLanes ? store(y + r * step, written) : store_first(y + r * step, written, lanes);
+  }
+  const WideTotals added = widened(sum);
+  store_totals(totals, {wide.low + added.low, wide.high + added.high});
+}
+
+template <bool kIsExclusive, int kRows>
+SLUICE_CPU_INLINE void sum_rows(const float* x, float* y, std::int64_t step, std::int64_t columns,
+                                double* totals) {
+  std::int64_t c = 0;
+  for (; c + kLanes <= columns; c += kLanes) {
+    sum_columns<kIsExclusive, kRows>(x + c, y + c, step, kLanes, totals + c);
+  }
+  if (c == columns) return;
+  const int lanes = static_cast<int>(columns - c);
+  sum_columns<kIsExclusive, kRows>(x + c, y + c, step, lanes, totals + c);
+}
+
+/// Sums of at most kMostColumns neighbouring columns.
+template <bool kIsExclusive>
+SLUICE_CPU_INLINE void sum_floats(const CumulativePlan& plan, const float* x, float* y,
+                                  std::int64_t columns) {
+  double totals[kMostColumns];
+  const std::int64_t used = (columns + kLanes - 1) / kLanes * kLanes;
+  for (std::int64_t c = 0; c < used; ++c) totals[c] = 0;
+  const std::int64_t step = plan.is_reversed ? -plan.inner : plan.inner;
+  std::int64_t at = plan.is_reversed ? (plan.axis - 1) * plan.inner : 0;
+  std::int64_t left = plan.axis;
+  for (; left >= kRowsTogether; left -= kRowsTogether, at += kRowsTogether * step) {
+    sum_rows<kIsExclusive, kRowsTogether>(x + at, y + at, step, columns, totals);
+  }
+  for (; left > 0; --left, at += step) {
+    sum_rows<kIsExclusive, 1>(x + at, y + at, step, columns, totals);
+  }
+}
+
+/// Columns of a strip where there are few tensors for the workers.
+constexpr std::int64_t kSharedColumns = 128;
+
+template <bool kIsExclusive>
+void sum_all_floats(const CumulativePlan& plan, const float* x, float* y, const Worker& worker) {
+  const bool is_shared = worker.count > 1 && plan.outer < 4 * worker.count;
+  const std::int64_t width = is_shared ? kSharedColumns : kMostColumns;
+  const std::int64_t strips = (plan.inner + width - 1) / width;
+  const Share share = share_of(plan.outer * strips, 1, worker);
+  for (std::int64_t i = share.begin; i < share.end; ++i) {
+    const std::int64_t first = i % strips * width;
+    const std::int64_t left = plan.inner - first;
+    const std::int64_t at = i / strips * plan.axis * plan.inner + first;
+    sum_floats<kIsExclusive>(plan, x + at, y + at, left < width ? left : width);
+  }
+}
+
+// ---- all of it ----------------------------------------------------------------------------------
 
 template <bool kIsExclusive, typename T>
 void sum_all(const CumulativePlan& plan, const T* x, T* y, const Worker& worker) {
@@ -113,18 +263,10 @@ void sum_all(const CumulativePlan& plan, const T* x, T* y, const Worker& worker)
     }
     return;
   }
-  constexpr std::int64_t kWidth = Strip<T>::kColumns;
-  const std::int64_t strips = (plan.inner + kWidth - 1) / kWidth;
-  const Share share = share_of(plan.outer * strips, 1, worker);
-  for (std::int64_t i = share.begin; i < share.end; ++i) {
-    const std::int64_t first = i % strips * kWidth;
-    const std::int64_t left = plan.inner - first;
-    const std::int64_t at = i / strips * plan.axis * plan.inner + first;
-    if (left >= kWidth) {
-      sum_strip<kIsExclusive>(plan, x + at, y + at);
-    } else {
-      sum_lines<kIsExclusive>(plan, x + at, y + at, plan.inner, 1, left);
-    }
+  if constexpr (std::is_same_v<T, float>) {
+    sum_all_floats<kIsExclusive>(plan, x, y, worker);
+  } else {
+    sum_all_strips<kIsExclusive>(plan, x, y, worker);
   }
 }
 

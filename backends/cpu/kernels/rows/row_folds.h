@@ -26,6 +26,14 @@ SLUICE_CPU_INLINE bool any(VecI mask) {
 /// Neither infinite nor NaN.
 SLUICE_CPU_INLINE VecI is_finite(Vec x) { return abs(x) < broadcast(__builtin_inff()); }
 
+/// The larger of two, or NaN if either is. Without checks a NaN of `b` is lost: who leaves them out
+/// has looked for one.
+template <bool kChecks = true>
+SLUICE_CPU_INLINE Vec larger(Vec a, Vec b) {
+  if constexpr (!kChecks) return max(b, a);
+  return select(b != b, b, max(b, a));  // `max` gives its second operand if either is NaN
+}
+
 inline constexpr int kFoldChains = 4;  ///< sums kept side by side, to hide the latency of one
 
 /// Lanes of `v` from `count` on become `filler`.

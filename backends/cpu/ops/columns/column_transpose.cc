@@ -15,7 +15,8 @@ using plugin::unimplemented;
 
 // ---- ConvTranspose: the window slides over the output, and there is one per input element
 
-/// Work is divided by image, group and block of output channels.
+/// Work is divided by image, group and block of output channels, and where no two windows meet a
+/// pixel, by piece of the windows.
 ///
 ///     columns [channels * taps][windows] = weights [channels * taps][inputs] * x [inputs][windows]
 ///
@@ -38,10 +39,17 @@ class ColumnTranspose : public Kernel {
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
-    const std::int64_t blocks = (channels_.outputs + block_ - 1) / block_;
-    const Share share = share_of(channels_.batch * channels_.groups * blocks, 1, worker);
+    const std::int64_t pieces = count_pieces();
+    const std::int64_t block = block_for(worker.count, pieces);
+    const std::int64_t blocks = divide_up(channels_.outputs, block);
+    const Share share = share_of(channels_.batch * channels_.groups * blocks * pieces, 1, worker);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
-      run_block(run, i / blocks, i % blocks * block_, worker.scratch);
+      const std::int64_t place = i % pieces * columns_;
+      const Share places = {
+          place, pieces == 1 ? window_.places() : std::min(place + columns_, window_.places())};
+      const std::int64_t first = i / pieces % blocks * block;
+      const Share outputs = {first, std::min(first + block, channels_.outputs)};
+      run_block(run, i / pieces / blocks, outputs, places, worker.scratch);
     }
   }
 
@@ -63,7 +71,7 @@ class ColumnTranspose : public Kernel {
   }
 
  private:
-  static constexpr std::int64_t kRows = 96;  ///< of a product, about
+  static constexpr std::int64_t kRows = 128;  ///< of a product, at most
 
   /// Windows whose columns stay in the cache until they are added: rows of them, if that is some.
   static std::int64_t columns_together(std::int64_t rows, const ColumnWindow& window) {
@@ -74,19 +82,35 @@ class ColumnTranspose : public Kernel {
     return std::min(window.places(), most < width ? most : most / width * width);
   }
 
+  /// Pieces of the windows that workers may take each for itself.
+  std::int64_t count_pieces() const {
+    return window_.is_tiling() && columns_ > 0 ? divide_up(window_.places(), columns_) : 1;
+  }
+
+  /// Output channels of a block, at most block_: blocks are alike, and there is one for each worker
+  /// if channels suffice.
+  std::int64_t block_for(int workers, std::int64_t pieces) const {
+    const std::int64_t parts = channels_.batch * channels_.groups * pieces;
+    const std::int64_t each = divide_up(workers, parts);
+    const std::int64_t least = divide_up(channels_.outputs, block_);
+    return divide_up(channels_.outputs, divide_up(least, each) * each);
+  }
+
   std::int64_t product_bytes() const {
     return (SLUICE_CPU_PICK(isa_, gemm_scratch_bytes)(plan_) + 63) / 64 * 64;
   }
 
-  void run_block(const Run& run, std::int64_t image_group, std::int64_t first,
-                 std::byte* scratch) const {
+  void run_block(const Run& run, std::int64_t image_group, const Share& outputs,
+                 const Share& places, std::byte* scratch) const {
     const std::int64_t group = image_group % channels_.groups;
-    const std::int64_t count = std::min(block_, channels_.outputs - first);
+    const std::int64_t count = outputs.end - outputs.begin;
     const std::int64_t taps = window_.taps();
+    const std::int64_t plane = image_group * channels_.outputs + outputs.begin;
     float* columns = reinterpret_cast<float*>(scratch + product_bytes());
-    float* y = run.output<float>(0) + (image_group * channels_.outputs + first) * window_.pixels();
-    const float* biases =
-        has_input(op(), 2) ? run.input<float>(2) + group * channels_.outputs + first : nullptr;
+    float* y = run.output<float>(0) + plane * window_.pixels();
+    const float* biases = has_input(op(), 2)
+                              ? run.input<float>(2) + group * channels_.outputs + outputs.begin
+                              : nullptr;
     // The image begins as its bias, because columns are added to it.
     for (std::int64_t m = 0; m < count && !window_.is_tiling(); ++m) {
       std::fill_n(y + m * window_.pixels(), window_.pixels(), biases == nullptr ? 0 : biases[m]);
@@ -94,10 +118,11 @@ class ColumnTranspose : public Kernel {
     GemmPlan plan = plan_;
     plan.m = count * taps;
     GemmArgs args;
-    args.a = run.input<float>(1) + (group * channels_.inputs * channels_.outputs + first) * taps;
+    args.a =
+        run.input<float>(1) + (group * channels_.inputs * channels_.outputs + outputs.begin) * taps;
     args.c = columns;
-    for (std::int64_t place = 0; place < window_.places(); place += columns_) {
-      plan.n = std::min(columns_, window_.places() - place);
+    for (std::int64_t place = places.begin; place < places.end; place += columns_) {
+      plan.n = std::min(columns_, places.end - place);
       plan.c_row = plan.n;
       args.b = run.input<float>(0) + image_group * channels_.inputs * window_.places() + place;
       SLUICE_CPU_PICK(isa_, run_gemm)(plan, args, Worker{0, 1, scratch});

@@ -99,6 +99,15 @@ TEST(CpuColumns, SpreadsElements) {
               kind);
   expect_conv({.x = {2, 3, 4, 21}, .w = {3, 5, 3, 3}, .y = {2, 5, 12, 63}, .strides = {3, 3}},
               kind);
+  // Few outputs, which workers share by pieces of the windows or one by one.
+  expect_conv({.x = {1, 40, 60, 41}, .w = {40, 1, 2, 2}, .y = {1, 1, 120, 82}, .strides = {2, 2}},
+              kind);
+  expect_conv({.x = {1, 3, 20, 20},
+               .w = {3, 5, 4, 4},
+               .y = {1, 5, 40, 40},
+               .strides = {2, 2},
+               .pads = {1, 1, 1, 1}},
+              kind);
   expect_conv({.x = {1, 2, 300}, .w = {2, 60, 2}, .y = {1, 60, 600}, .strides = {2}}, kind);
   expect_conv(
       {.x = {1, 2, 3, 4, 5}, .w = {2, 3, 2, 2, 2}, .y = {1, 3, 6, 8, 10}, .strides = {2, 2, 2}},

@@ -84,6 +84,57 @@ TEST(CpuPool, MaximaKeepWhatIsNoNumberInEveryRow) {
   }
 }
 
+struct PlaneCase {
+  Shape image;  ///< rows and columns
+  Shape kernel;
+  Shape dilations = {1, 1};
+  Shape pads = {0, 0, 0, 0};
+};
+
+/// Windows one pixel apart, with a NaN and an infinity in the first of three planes, or without.
+void expect_planes(const PlaneCase& c, bool has_nan) {
+  Shape out = {1, 3};
+  for (std::size_t i = 0; i < 2; ++i) {
+    out.push_back(c.image[i] + c.pads[i] + c.pads[i + 2] - (c.kernel[i] - 1) * c.dilations[i]);
+  }
+  const std::int64_t pixels = c.image[0] * c.image[1];
+  std::vector<float> x = testing::random_floats(3 * pixels, 1);
+  if (has_nan) x[static_cast<std::size_t>(pixels / 2)] = NAN;
+  if (has_nan) x[static_cast<std::size_t>(pixels - 1)] = -std::numeric_limits<float>::infinity();
+  expect_agreement(
+      [&](TestOp& op) {
+        op.input({1, 3, c.image[0], c.image[1]}, x).output(out);
+        op.attribute("kernel_shape", c.kernel).attribute("dilations", c.dilations);
+        op.attribute("pads", c.pads).attribute("ceil_mode", std::int64_t{1});
+      },
+      {.kind = "MaxPool", .version = 12, .tolerance = 0});
+}
+
+TEST(CpuPool, MaximaOfPlanesOfEveryWidthAgree) {
+  for (const bool has_nan : {false, true}) {
+    for (std::int64_t cols = 3; cols < 50; ++cols) {
+      expect_planes({{7, cols}, {3, 3}, {1, 1}, {1, 1, 1, 1}}, has_nan);
+      expect_planes({{6, cols}, {2, 3}, {2, 1}, {0, 2, 1, 0}}, has_nan);
+      expect_planes({{2, cols}, {1, 2}, {1, 2}, {0, 1, 0, 1}}, has_nan);
+    }
+    for (std::int64_t rows = 1; rows < 9; ++rows) {
+      expect_planes({{rows, 20}, {5, 5}, {1, 1}, {2, 2, 2, 2}}, has_nan);
+      expect_planes({{rows, 4}, {3, 3}, {4, 5}, {4, 5, 5, 5}}, has_nan);
+    }
+  }
+}
+
+TEST(CpuPool, MaximaOfPlanesInBandsAgree) {
+  expect_planes({{90, 70}, {5, 5}, {1, 1}, {2, 2, 2, 2}}, false);
+  expect_planes({{90, 70}, {5, 5}, {1, 1}, {2, 2, 2, 2}}, true);
+  expect_planes({{33, 600}, {3, 2}, {1, 3}, {1, 0, 1, 3}}, false);
+  // Too wide for a band, and windows that reach further down than a band.
+  expect_planes({{3, 7000}, {3, 3}, {1, 1}, {1, 1, 1, 1}}, false);
+  expect_planes({{70, 90}, {9, 3}, {4, 1}, {0, 1, 0, 1}}, false);
+  // Windows that lie in the padding alone.
+  expect_planes({{2, 3}, {3, 3}, {1, 1}, {2, 2, 2, 2}}, false);
+}
+
 TEST(CpuPool, NormsMatchTheReference) {
   for (const std::int64_t p : {1, 2}) {
     const auto norm = [=](TestOp& op) {

@@ -161,6 +161,26 @@ TEST(Cumulative, AgreesOnStripsOfManyRowsAndOnWhatIsNoNumber) {
   }
 }
 
+/// Floats are summed a few rows at a time, in vectors of columns.
+TEST(Cumulative, AgreesOnFloatsOfEveryWidthAndNumberOfRows) {
+  const auto expect_sums = [](const Shape& dims) {
+    const std::vector<float> x = testing::random_floats(dims[0] * dims[1] * dims[2], 4);
+    for (const std::int64_t flags : {0, 1, 2, 3}) {
+      expect_agreement(
+          [&](TestOp& op) {
+            op.input(dims, x).input<std::int64_t>({}, {1}, true).output(dims);
+            op.attribute("exclusive", flags & 1).attribute("reverse", flags >> 1);
+          },
+          {.kind = "CumSum", .version = 14});
+    }
+  };
+  for (std::int64_t columns = 2; columns < 40; ++columns) expect_sums({2, 19, columns});
+  for (std::int64_t rows = 1; rows < 20; ++rows) expect_sums({1, rows, 21});
+  expect_sums({1, 9, 1024});
+  expect_sums({9, 8, 1025});
+  expect_sums({13, 17, 2100});
+}
+
 template <typename T>
 void select_top(const Shape& dims, std::int64_t axis, std::int64_t k, std::int64_t largest) {
   std::int64_t count = 1;

@@ -4,6 +4,7 @@
 
 #include "kernels/bytes/bytes.h"
 #include "kernels/image/pool_row.h"
+#include "ops/image/pool/plane_pool.h"
 #include "ops/image/pool/pool_batch.h"
 #include "ops/image/pool/pool_places.h"
 #include "ops/image/pool/volume_pool.h"
@@ -259,9 +260,14 @@ template <PoolKind kKind>
 Status make_pool(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   if (gives_places(op)) return make_pool_places(op, isa, kernel);
   if (is_volume(op)) return make_volume_pool(op, kKind, isa, kernel);
-  if (Status status = check_extents(pool_window(op)); !status.is_ok()) return status;
+  const Window window = pool_window(op);
+  if (Status status = check_extents(window); !status.is_ok()) return status;
+  const PoolShape shape = pool_shape(op);
   if (is_bytes(op)) {
     *kernel = std::make_unique<BytePool>(op, isa);
+  } else if (kKind == PoolKind::kMax && shape.pixel == 1 &&
+             suits_plane_pool(window, shape.input, shape.output)) {
+    *kernel = make_plane_pool(op, window, isa);
   } else {
     *kernel = std::make_unique<Pool>(op, kKind, isa);
   }
