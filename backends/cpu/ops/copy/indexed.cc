@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/divide.h"
 #include "ops/elementwise/numbers_of.h"
 #include "ops/operands/broadcast.h"
 #include "ops/operands/checks.h"
@@ -41,20 +42,8 @@ class IndexReader {
     is_wide_ ? use(static_cast<const std::int64_t*>(data_) + i)
              : use(static_cast<const std::int32_t*>(data_) + i);
   }
-  /// The first of `count` that is outside of `length` places; `count` if there is none.
-  std::int64_t first_outside(std::int64_t count, std::int64_t length) const {
-    return is_wide_ ? first_outside(static_cast<const std::int64_t*>(data_), count, length)
-                    : first_outside(static_cast<const std::int32_t*>(data_), count, length);
-  }
 
  private:
-  template <typename Index>
-  static std::int64_t first_outside(const Index* indices, std::int64_t count, std::int64_t length) {
-    std::int64_t i = 0;
-    while (i < count && indices[i] < length && indices[i] >= -length) ++i;
-    return i;
-  }
-
   bool is_wide_;
   const void* data_;
 };
@@ -69,8 +58,6 @@ class IndexedPlaces {
   /// The offsets of parts [first, first + size) in elements; -1 where an index is outside.
   virtual void find(const IndexReader& indices, std::int64_t first, std::int64_t size,
                     std::int64_t* offsets) const = 0;
-  /// The first part of which an index is outside; `count` if there is none.
-  virtual std::int64_t first_outside(const IndexReader& indices) const = 0;
   /// The error of part `i`, an index of which is outside.
   virtual Status outside(const IndexReader& indices, std::int64_t i) const = 0;
 
@@ -108,9 +95,6 @@ class PlacesAlongAxis : public IndexedPlaces {
       });
       i += run;
     }
-  }
-  std::int64_t first_outside(const IndexReader& indices) const override {
-    return indices.first_outside(count, length_);
   }
   Status outside(const IndexReader& indices, std::int64_t i) const override {
     return plugin::index_outside(indices.raw(i), static_cast<std::int64_t>(axis_), length_);
@@ -157,22 +141,14 @@ class PlacesByPoint : public IndexedPlaces {
 
   void find(const IndexReader& indices, std::int64_t first, std::int64_t size,
             std::int64_t* offsets) const override {
-    for (std::int64_t i = 0; i < size; ++i) offsets[i] = at(indices, first + i);
-  }
-  std::int64_t first_outside(const IndexReader& indices) const override {
-    std::int64_t i = 0;
-    while (i < count && at(indices, i) >= 0) ++i;
-    return i;
-  }
-  std::int64_t at(const IndexReader& indices, std::int64_t i) const {
-    std::int64_t offset = batch_ == 0 ? 0 : i / per_batch_ * strides_[batch_ - 1];
-    for (std::int64_t k = 0; k < depth_; ++k) {
-      const std::size_t axis = batch_ + static_cast<std::size_t>(k);
-      const std::int64_t index = indices.at(i * depth_ + k, dims_[axis]);
-      if (index < 0) return -1;
-      offset += index * strides_[axis];
-    }
-    return offset;
+    indices.from(first * depth_, [&](const auto* given) {
+      switch (depth_) {
+        case 1: return find_points<1>(given, first, size, offsets);
+        case 2: return find_points<2>(given, first, size, offsets);
+        case 3: return find_points<3>(given, first, size, offsets);
+        default: find_points<0>(given, first, size, offsets);
+      }
+    });
   }
   Status outside(const IndexReader& indices, std::int64_t i) const override {
     std::int64_t k = 0;
@@ -182,6 +158,27 @@ class PlacesByPoint : public IndexedPlaces {
   }
 
  private:
+  /// Without branches on indices. kDepth: of that many coordinates; 0 for others.
+  template <int kDepth, typename Index>
+  void find_points(const Index* given, std::int64_t first, std::int64_t size,
+                   std::int64_t* offsets) const {
+    const std::int64_t depth = kDepth > 0 ? kDepth : depth_;
+    const std::int64_t* lengths = dims_.data() + batch_;
+    const std::int64_t* strides = strides_.data() + batch_;
+    for (std::int64_t i = 0; i < size; ++i, given += depth) {
+      std::int64_t offset = batch_ == 0 ? 0 : (first + i) / per_batch_ * strides_[batch_ - 1];
+      bool is_inside = true;
+      for (std::int64_t k = 0; k < depth; ++k) {
+        const std::int64_t index = given[k] + (given[k] < 0 ? lengths[k] : 0);
+        const bool is_found =
+            static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(lengths[k]);
+        offset += (is_found ? index : 0) * strides[k];
+        is_inside &= is_found;
+      }
+      offsets[i] = is_inside ? offset : -1;
+    }
+  }
+
   std::int64_t length(std::int64_t k) const { return dims_[batch_ + static_cast<std::size_t>(k)]; }
 
   Dims dims_, strides_;
@@ -190,6 +187,7 @@ class PlacesByPoint : public IndexedPlaces {
   std::int64_t per_batch_ = 0;
 };
 
+/// Some pieces of the work, each of which notes the first of its parts that is outside.
 class GatherPlaces : public Kernel {
  public:
   GatherPlaces(const sluice_op& op, std::unique_ptr<IndexedPlaces> places)
@@ -197,50 +195,78 @@ class GatherPlaces : public Kernel {
         places_(std::move(places)),
         bytes_(places_->elements * element_bytes(op.inputs[0].tensor)) {}
 
-  void run(const Run& run, int, const Worker& worker) const override {
+  int phases() const override { return 2; }
+
+  void run(const Run& run, int phase, const Worker& worker) const override {
     const IndexReader indices(op().inputs[1].tensor, run.input<void>(1));
-    if (worker.index == 0) check_all(run, indices);
-    const Share share = share_of(places_->count, 64, worker);
-    std::int64_t places[kFoundTogether];
-    for (std::int64_t i = share.begin; i < share.end; i += kFoundTogether) {
-      const std::int64_t size = std::min(kFoundTogether, share.end - i);
-      places_->find(indices, i, size, places);
-      const std::byte* from = run.input<std::byte>(0);
-      std::byte* to = run.output<std::byte>(0) + i * bytes_;
-      switch (bytes_) {
-        case 4: gather<4>(from, places, size, to); break;
-        case 8: gather<8>(from, places, size, to); break;
-        default: gather<0>(from, places, size, to);
-      }
+    auto* outside = reinterpret_cast<std::int64_t*>(run.shared());
+    if (phase == 1) {
+      if (worker.index == 0) report(run, indices, outside);
+      return;
+    }
+    const Share share = share_of(kPieces, 1, worker);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      outside[i] =
+          run_parts(run, indices, share_of(places_->count, 64, {static_cast<int>(i), kPieces}));
     }
   }
 
   void extents(Extents& extents) const override {
     extents.writes(0, {places_->count, bytes_});  // places are inside the data, or not used
   }
+  std::int64_t shared_bytes() const override { return kPieces * sizeof(std::int64_t); }
   double cost_ns() const override {
-    return static_cast<double>(places_->count) * (static_cast<double>(bytes_) * 0.1 + 10);
+    return static_cast<double>(places_->count) * (static_cast<double>(bytes_) * 0.1 + 5);
   }
 
  private:
+  static constexpr int kPieces = 64;
+
+  /// The first part that is outside; -1 if there is none.
+  std::int64_t run_parts(const Run& run, const IndexReader& indices, Share parts) const {
+    std::int64_t outside = -1;
+    std::int64_t places[kFoundTogether];
+    for (std::int64_t i = parts.begin; i < parts.end; i += kFoundTogether) {
+      const std::int64_t size = std::min(kFoundTogether, parts.end - i);
+      places_->find(indices, i, size, places);
+      const std::byte* from = run.input<std::byte>(0);
+      std::byte* to = run.output<std::byte>(0) + i * bytes_;
+      std::int64_t found = -1;
+      switch (bytes_) {
+        case 4: found = gather<4>(from, places, size, to); break;
+        case 8: found = gather<8>(from, places, size, to); break;
+        default: found = gather<0>(from, places, size, to);
+      }
+      if (found >= 0 && outside < 0) outside = i + found;
+    }
+    return outside;
+  }
+
+  /// The first part that is outside; -1 if there is none.
   /// kBytes: of parts of one element; 0 for others.
   template <int kBytes>
-  void gather(const std::byte* from, const std::int64_t* places, std::int64_t count,
-              std::byte* to) const {
+  std::int64_t gather(const std::byte* from, const std::int64_t* places, std::int64_t count,
+                      std::byte* to) const {
     const std::int64_t element = element_bytes(op().inputs[0].tensor);
+    std::int64_t outside = -1;
     for (std::int64_t i = 0; i < count; ++i) {
-      if (places[i] < 0) continue;
+      if (places[i] < 0) {
+        if (outside < 0) outside = i;
+        continue;
+      }
       if constexpr (kBytes > 0) {
         std::memcpy(to + i * kBytes, from + places[i] * element, kBytes);
       } else {
         std::memcpy(to + i * bytes_, from + places[i] * element, static_cast<std::size_t>(bytes_));
       }
     }
+    return outside;
   }
 
-  void check_all(const Run& run, const IndexReader& indices) const {
-    const std::int64_t i = places_->first_outside(indices);
-    if (i < places_->count) run.fail(places_->outside(indices, i));
+  void report(const Run& run, const IndexReader& indices, const std::int64_t* outside) const {
+    for (int i = 0; i < kPieces; ++i) {
+      if (outside[i] >= 0) return run.fail(places_->outside(indices, outside[i]));
+    }
   }
 
   std::unique_ptr<IndexedPlaces> places_;
@@ -260,7 +286,8 @@ TypedLoop scatter_loop(const sluice_op& op, Isa isa) {
   return SLUICE_CPU_PICK(isa, typed_loop)(op_of, *type);
 }
 
-/// The data is copied by all workers; then one writes the updates, of which later ones win.
+/// Each worker has a part of the result: it copies the data there, then writes the updates whose
+/// places are there, of which later ones win.
 class ScatterPlaces : public Kernel {
  public:
   ScatterPlaces(const sluice_op& op, std::unique_ptr<IndexedPlaces> places, Isa isa)
@@ -269,17 +296,19 @@ class ScatterPlaces : public Kernel {
         bytes_(places_->elements * element_bytes(op.inputs[0].tensor)),
         combine_(scatter_loop(op, isa)) {}
 
-  int phases() const override { return 2; }
-
-  void run(const Run& run, int phase, const Worker& worker) const override {
-    if (phase == 0) {
-      const Share share = share_of(op().inputs[0].tensor.size_bytes, 64, worker);
-      if (run.input<std::byte>(0) == run.output<std::byte>(0)) return;
-      std::memcpy(run.output<std::byte>(0) + share.begin, run.input<std::byte>(0) + share.begin,
-                  static_cast<std::size_t>(share.end - share.begin));
-    } else if (worker.index == 0) {
-      write_updates(run);
+  void run(const Run& run, int, const Worker& worker) const override {
+    // Cuts lie between parts, and about between lines of the cache.
+    constexpr std::int64_t kLine = 16;
+    const std::int64_t part = std::max<std::int64_t>(places_->elements, 1);
+    const std::int64_t elements = plugin::num_elements(op().inputs[0].tensor);
+    const Share own = share_of(elements, divide_up(kLine, part) * part, worker);
+    const std::int64_t bytes = element_bytes(op().inputs[0].tensor);
+    if (run.input<std::byte>(0) != run.output<std::byte>(0) && own.begin < own.end) {
+      std::memcpy(run.output<std::byte>(0) + own.begin * bytes,
+                  run.input<std::byte>(0) + own.begin * bytes,
+                  static_cast<std::size_t>((own.end - own.begin) * bytes));
     }
+    write_updates(run, own, worker.index == 0);
   }
 
   void extents(Extents& extents) const override {
@@ -293,7 +322,8 @@ class ScatterPlaces : public Kernel {
   std::uint32_t in_place_inputs() const override { return 1; }
 
  private:
-  void write_updates(const Run& run) const {
+  /// Those whose places are in `own`. All workers find an index that is outside; one reports it.
+  void write_updates(const Run& run, const Share& own, bool reports) const {
     const IndexReader indices(op().inputs[1].tensor, run.input<void>(1));
     const std::int64_t bytes = element_bytes(op().inputs[0].tensor);
     std::int64_t places[kFoundTogether];
@@ -301,7 +331,11 @@ class ScatterPlaces : public Kernel {
       const std::int64_t size = std::min(kFoundTogether, places_->count - i);
       places_->find(indices, i, size, places);
       for (std::int64_t k = 0; k < size; ++k) {
-        if (places[k] < 0) return run.fail(places_->outside(indices, i + k));
+        if (places[k] < 0) {
+          if (reports) run.fail(places_->outside(indices, i + k));
+          return;
+        }
+        if (places[k] < own.begin || places[k] >= own.end) continue;
         std::byte* to = run.output<std::byte>(0) + places[k] * bytes;
         const std::byte* from = run.input<std::byte>(2) + (i + k) * bytes_;
         if (combine_ != nullptr) {

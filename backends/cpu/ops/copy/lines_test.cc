@@ -217,6 +217,47 @@ TEST(CpuLines, ScattersWithEveryReduction) {
   }
 }
 
+/// Workers have parts of the result each, which parts of the updates do not cross.
+TEST(CpuLines, ScattersManyPointsByParts) {
+  Longs points;
+  for (std::int64_t i = 0; i < 900; ++i) points.push_back(i * i % 19 - (i % 2 == 0 ? 19 : 0));
+  for (const std::int64_t depth : {1, 2, 3}) {
+    const Shape data = {19, 19, 19};
+    Shape updates = {900 / depth};
+    for (std::size_t d = static_cast<std::size_t>(depth); d < 3; ++d) updates.push_back(19);
+    std::int64_t count = 1;
+    for (const std::int64_t dim : updates) count *= dim;
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input(data, random_floats(19 * 19 * 19, 1));
+          op.input<std::int64_t>({900 / depth, depth}, points);
+          op.input(updates, random_floats(count, 2)).output(data);
+        },
+        exactly("ScatterND", 18));
+    expect_agreement(
+        [&](TestOp& op) {
+          op.input(data, random_floats(19 * 19 * 19, 1));
+          op.input<std::int64_t>({900 / depth, depth}, points).output(updates);
+        },
+        exactly("GatherND", 13));
+  }
+}
+
+TEST(CpuLines, ScattersAndGathersRefusePointsOutside) {
+  const Backend backend;
+  for (const std::int64_t outside : {70, -71}) {
+    Longs points(500, 69);
+    points[321] = outside;
+    TestOp scatter("ScatterND", "", 18);
+    scatter.input({70}, random_floats(70, 1)).input<std::int64_t>({500, 1}, points);
+    scatter.input({500}, random_floats(500, 2)).output({70});
+    EXPECT_EQ(scatter.run(backend, 2).code, SLUICE_OUT_OF_RANGE);
+    TestOp gather("GatherND", "", 13);
+    gather.input({70}, random_floats(70, 1)).input<std::int64_t>({500, 1}, points).output({500});
+    EXPECT_EQ(gather.run(backend, 2).code, SLUICE_OUT_OF_RANGE);
+  }
+}
+
 TEST(CpuLines, GathersElementsOfEveryAxis) {
   for (const std::int64_t axis : {0, 1, 2}) {
     expect_agreement(

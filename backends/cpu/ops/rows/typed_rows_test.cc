@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "testing/agreement.h"
+#include "testing/test_support.h"
 
 namespace sluice::cpu {
 namespace {
@@ -164,7 +165,7 @@ TEST(Cumulative, AgreesOnStripsOfManyRowsAndOnWhatIsNoNumber) {
 /// Floats are summed a few rows at a time, in vectors of columns.
 TEST(Cumulative, AgreesOnFloatsOfEveryWidthAndNumberOfRows) {
   const auto expect_sums = [](const Shape& dims) {
-    const std::vector<float> x = testing::random_floats(dims[0] * dims[1] * dims[2], 4);
+    const std::vector<float> x = random_floats(dims[0] * dims[1] * dims[2], 4);
     for (const std::int64_t flags : {0, 1, 2, 3}) {
       expect_agreement(
           [&](TestOp& op) {
