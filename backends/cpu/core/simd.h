@@ -272,14 +272,6 @@ inline constexpr float kPowerMagic = 12582912.0f + 127.0f;  // 1.5 * 2^23 and th
 /// 2^n for magic_power = n + kPowerMagic, n integral in [-127, 128].
 SLUICE_CPU_INLINE Vec power_in(Vec magic_power) { return (Vec)((VecI)magic_power << 23); }
 
-/// exp(x) for x <= 0 or NaN, in fewer steps than exp: what would be denormal is 0.
-SLUICE_CPU_INLINE Vec exp_of_negative(Vec x) {
-  const Vec magic = broadcast(kPowerMagic);
-  const Vec shifted = fmadd(x, broadcast(1.44269504f), magic);
-  const Vec y = (exp_tail(x, shifted - magic) + broadcast(1.0f)) * power_in(shifted);
-  return select(x < broadcast(-87.3f), Vec{}, y);
-}
-
 /// 2^r for |r| <= 0.5.
 SLUICE_CPU_INLINE Vec power_of_rest(Vec r) {
   Vec p = fmadd(r, broadcast(0.00132647272f), broadcast(0.00967151283f));
@@ -288,6 +280,34 @@ SLUICE_CPU_INLINE Vec power_of_rest(Vec r) {
   p = fmadd(r, p, broadcast(0.693146978f));
   return fmadd(r, p, broadcast(1.0f));
 }
+
+/// exp(x) for x <= 0 or NaN, in fewer steps than exp: what would be denormal may be 0. Where
+/// multiply-adds round once it is 2^(n + r) with n + r = x log2(e); its relative error is at most
+/// 2^-22 + |x| 2^-26 then.
+#if defined(__FMA__)
+SLUICE_CPU_INLINE Vec exp_of_negative(Vec x) {
+  const Vec unit = broadcast(1.44269502f);
+  const Vec magic = broadcast(kPowerMagic);
+#if defined(__AVX512F__)
+  x = max(broadcast(-104.0f), x);
+#endif
+  const Vec shifted = fmadd(x, unit, magic);
+  const Vec power = shifted - magic;
+  const Vec y = power_of_rest(fmadd(x, unit, -power));
+#if defined(__AVX512F__)
+  return scale_by_power(y, power);
+#else
+  return select(x < broadcast(-87.3f), Vec{}, y * power_in(shifted));
+#endif
+}
+#else
+SLUICE_CPU_INLINE Vec exp_of_negative(Vec x) {
+  const Vec magic = broadcast(kPowerMagic);
+  const Vec shifted = fmadd(x, broadcast(1.44269504f), magic);
+  const Vec y = (exp_tail(x, shifted - magic) + broadcast(1.0f)) * power_in(shifted);
+  return select(x < broadcast(-87.3f), Vec{}, y);
+}
+#endif
 
 /// 2^x for x <= 127 or NaN: in fewer steps than exp, as the remainder needs no factor. What would
 /// be denormal may be 0.
