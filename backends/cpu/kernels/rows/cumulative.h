@@ -14,9 +14,9 @@ struct CumulativePlan {
   bool is_reversed = false;   ///< from the end
 };
 
-/// Totals of floats are doubles, of integers they wrap. Along another axis than the last, up to four
-/// floats are summed as floats before they join a total. `y` may be `x`. Requires: i32, i64, u32, u64, f32 or
-/// f64.
+/// Totals of floats are doubles; those of integers wrap. Along another axis than the last, up to
+/// four floats are summed as floats before they join a total. `y` may be `x`.
+/// Requires: i32, i64, u32, u64, f32 or f64.
 SLUICE_CPU_EACH_ISA(void run_cumulative(const CumulativePlan& plan, Number type, const void* x,
                                         void* y, const Worker& worker);)
 
