@@ -6,11 +6,12 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
-constexpr float kLeast = -__builtin_inff();
+/// What a window gives that lies in the padding alone.
+constexpr float kLeast = -kMostFinite;
 
-void write_padding(const PoolPlane& t) {
+void write_padding(const PoolPlane& t, float padding) {
   const std::int64_t floats = t.padded_floats();
-  for (std::int64_t i = 0; i < floats; ++i) t.padded[i] = kLeast;
+  for (std::int64_t i = 0; i < floats; ++i) t.padded[i] = padding;
 }
 
 /// Copies the rows into the scratch plane. Whether there is a NaN, or an infinity.
@@ -93,8 +94,12 @@ void join_all(const PoolPlane& t) {
 }  // namespace
 
 void pool_plane(const PoolPlane& plane) {
-  if (!plane.has_padding) write_padding(plane);
-  copy_rows(plane) ? join_all<true>(plane) : join_all<false>(plane);
+  if (!plane.has_padding) write_padding(plane, kLeast);
+  if (!copy_rows(plane)) return join_all<false>(plane);
+  write_padding(plane, -__builtin_inff());  // an infinity is less than kLeast
+  copy_rows(plane);
+  join_all<true>(plane);
+  write_padding(plane, kLeast);
 }
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -119,7 +119,6 @@ TEST(CpuPool, MaximaOfPlanesOfEveryWidthAgree) {
     }
     for (std::int64_t rows = 1; rows < 9; ++rows) {
       expect_planes({{rows, 20}, {5, 5}, {1, 1}, {2, 2, 2, 2}}, has_nan);
-      expect_planes({{rows, 4}, {3, 3}, {4, 5}, {4, 5, 5, 5}}, has_nan);
     }
   }
 }
@@ -132,7 +131,9 @@ TEST(CpuPool, MaximaOfPlanesInBandsAgree) {
   expect_planes({{3, 7000}, {3, 3}, {1, 1}, {1, 1, 1, 1}}, false);
   expect_planes({{70, 90}, {9, 3}, {4, 1}, {0, 1, 0, 1}}, false);
   // Windows that lie in the padding alone.
-  expect_planes({{2, 3}, {3, 3}, {1, 1}, {2, 2, 2, 2}}, false);
+  for (std::int64_t rows = 1; rows < 9; ++rows) {
+    expect_planes({{rows, 4}, {3, 3}, {4, 5}, {4, 5, 5, 5}}, false);
+  }
 }
 
 TEST(CpuPool, NormsMatchTheReference) {

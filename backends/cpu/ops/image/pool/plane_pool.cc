@@ -8,7 +8,7 @@
 namespace sluice::cpu {
 namespace {
 
-/// Of both scratch planes together.
+/// The size of both scratch planes together.
 constexpr std::int64_t kScratchFloats = 6 << 10;
 
 /// Rows and columns that a window reaches beyond its first.
