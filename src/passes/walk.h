@@ -2,13 +2,14 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
 #include "ops/control/structure.h"
 #include "ops/schema.h"
+#include "passes/match.h"
+#include "passes/pass.h"
 
 namespace sluice::passes {
 
@@ -33,9 +34,17 @@ bool has_trait(const ir::Operation& operation, ops::Trait trait);
 
 /// An operation of ONNX's default domain in the newest form, with default attributes filled in.
 /// `output` has its type already. Requires: the operator is in the table and takes these inputs.
-ir::Operation make_operation(ir::Subgraph& subgraph, std::string_view kind,
+ir::Operation make_operation(const ir::Subgraph& subgraph, std::string_view kind,
                              std::vector<ir::OperandId> inputs, ir::OperandId output,
                              ir::Attributes attributes = {});
+
+/// Makes the operation that a pattern with that root computes; nothing where there is none.
+using Fusion = std::function<std::optional<ir::Operation>(const Matcher&, const ir::Operation&)>;
+
+/// Replaces each root, an operation of this kind with two inputs and no body, by what `fusion`
+/// makes of it, if the type stays that of its first input and a backend accepts it.
+Result<int> fuse_roots(ir::Graph& graph, const PassContext& context, std::string_view kind,
+                       const Fusion& fusion);
 
 /// A new operand without a name.
 ir::OperandId add_operand(ir::Subgraph& subgraph, ir::Type type);

@@ -86,31 +86,19 @@ Gelu match_gelu(const Matcher& matcher, const ir::Operation& root) {
   return {};
 }
 
-Result<int> fuse_gelus(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
-  ir::Subgraph& subgraph = graph.subgraph(id);
-  const Matcher matcher(subgraph);
-  int num_found = 0;
-  for (const ir::OperationId at : subgraph.order()) {
-    const ir::Operation& root = subgraph.operation(at);
-    if (!root.is("Mul") || root.body || root.inputs.size() != 2) continue;
-    const Gelu gelu = match_gelu(matcher, root);
-    if (!gelu.x.is_valid() || !same_type(subgraph, gelu.x, root.outputs[0])) continue;
-    ir::Attributes attributes;
-    attributes.set("approximate", std::string(gelu.is_exact ? "none" : "tanh"));
-    ir::Operation fused =
-        make_operation(subgraph, "Gelu", {gelu.x}, root.outputs[0], std::move(attributes));
-    if (!context.is_accepted(graph, subgraph, fused)) continue;
-    subgraph.operation(at) = std::move(fused);
-    ++num_found;
-  }
-  return num_found;
-}
-
 }  // namespace
 
 Result<int> fuse_gelu(ir::Graph& graph, const PassContext& context) {
-  return rewrite_subgraphs(graph,
-                           [&](ir::SubgraphId id) { return fuse_gelus(graph, id, context); });
+  return fuse_roots(
+      graph, context, "Mul",
+      [](const Matcher& matcher, const ir::Operation& root) -> std::optional<ir::Operation> {
+        const Gelu gelu = match_gelu(matcher, root);
+        if (!gelu.x.is_valid()) return std::nullopt;
+        ir::Attributes attributes;
+        attributes.set("approximate", std::string(gelu.is_exact ? "none" : "tanh"));
+        return make_operation(matcher.subgraph(), "Gelu", {gelu.x}, root.outputs[0],
+                              std::move(attributes));
+      });
 }
 
 }  // namespace sluice::passes

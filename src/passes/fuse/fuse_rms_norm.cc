@@ -50,33 +50,20 @@ std::optional<RmsNorm> match_rms_norm(const Matcher& matcher, const ir::Operatio
   return std::nullopt;
 }
 
-Result<int> fuse_rms_norms(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
-  ir::Subgraph& subgraph = graph.subgraph(id);
-  const Matcher matcher(subgraph);
-  int num_found = 0;
-  for (const ir::OperationId at : subgraph.order()) {
-    const ir::Operation& root = subgraph.operation(at);
-    if (!root.is("Mul") || root.body || root.inputs.size() != 2) continue;
-    const auto norm = match_rms_norm(matcher, root);
-    if (!norm || !same_type(subgraph, norm->x, root.outputs[0])) continue;
-    ir::Attributes attributes;
-    attributes.set("axis", norm->axis);
-    attributes.set("epsilon", static_cast<float>(norm->epsilon));
-    ir::Operation fused = make_operation(subgraph, "RMSNormalization", {norm->x, norm->scale},
-                                         root.outputs[0], std::move(attributes));
-    if (!context.is_accepted(graph, subgraph, fused)) continue;
-    // The parts stay for other readers; `dead_code` removes those that have none.
-    subgraph.operation(at) = std::move(fused);
-    ++num_found;
-  }
-  return num_found;
-}
-
 }  // namespace
 
 Result<int> fuse_rms_norm(ir::Graph& graph, const PassContext& context) {
-  return rewrite_subgraphs(graph,
-                           [&](ir::SubgraphId id) { return fuse_rms_norms(graph, id, context); });
+  return fuse_roots(
+      graph, context, "Mul",
+      [](const Matcher& matcher, const ir::Operation& root) -> std::optional<ir::Operation> {
+        const auto norm = match_rms_norm(matcher, root);
+        if (!norm) return std::nullopt;
+        ir::Attributes attributes;
+        attributes.set("axis", norm->axis);
+        attributes.set("epsilon", static_cast<float>(norm->epsilon));
+        return make_operation(matcher.subgraph(), "RMSNormalization", {norm->x, norm->scale},
+                              root.outputs[0], std::move(attributes));
+      });
 }
 
 }  // namespace sluice::passes

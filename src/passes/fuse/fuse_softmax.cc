@@ -35,31 +35,19 @@ std::optional<Softmax> match_softmax(const Matcher& matcher, const ir::Operation
   return Softmax{less->inputs[0], *axis};
 }
 
-Result<int> fuse_softmaxes(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
-  ir::Subgraph& subgraph = graph.subgraph(id);
-  const Matcher matcher(subgraph);
-  int num_found = 0;
-  for (const ir::OperationId at : subgraph.order()) {
-    const ir::Operation& root = subgraph.operation(at);
-    if (!root.is("Div") || root.body || root.inputs.size() != 2) continue;
-    const auto softmax = match_softmax(matcher, root);
-    if (!softmax || !same_type(subgraph, softmax->x, root.outputs[0])) continue;
-    ir::Attributes attributes;
-    attributes.set("axis", softmax->axis);
-    ir::Operation fused =
-        make_operation(subgraph, "Softmax", {softmax->x}, root.outputs[0], std::move(attributes));
-    if (!context.is_accepted(graph, subgraph, fused)) continue;
-    subgraph.operation(at) = std::move(fused);
-    ++num_found;
-  }
-  return num_found;
-}
-
 }  // namespace
 
 Result<int> fuse_softmax(ir::Graph& graph, const PassContext& context) {
-  return rewrite_subgraphs(graph,
-                           [&](ir::SubgraphId id) { return fuse_softmaxes(graph, id, context); });
+  return fuse_roots(
+      graph, context, "Div",
+      [](const Matcher& matcher, const ir::Operation& root) -> std::optional<ir::Operation> {
+        const auto softmax = match_softmax(matcher, root);
+        if (!softmax) return std::nullopt;
+        ir::Attributes attributes;
+        attributes.set("axis", softmax->axis);
+        return make_operation(matcher.subgraph(), "Softmax", {softmax->x}, root.outputs[0],
+                              std::move(attributes));
+      });
 }
 
 }  // namespace sluice::passes
