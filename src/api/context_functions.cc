@@ -1,5 +1,4 @@
 // The functions of sluice/sluice.h that take a context.
-#include <limits>
 #include <span>
 #include <vector>
 

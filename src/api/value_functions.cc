@@ -1,5 +1,4 @@
 // The functions of sluice/sluice.h for outputs that the caller keeps, sequences and optionals.
-#include <string_view>
 #include <utility>
 
 #include "api/last_error.h"

@@ -1,8 +1,6 @@
 // Whether the calling thread is in a callback of the user, which must not block.
 #pragma once
 
-#include <string_view>
-
 #include "base/status.h"
 
 namespace sluice::api {

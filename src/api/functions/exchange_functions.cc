@@ -33,6 +33,7 @@ using sluice::ok_status;
 using sluice::Status;
 using sluice::api::Call;
 using sluice::api::null_result;
+using sluice::api::with_result_blocking;
 using sluice::api::with_runtime_blocking;
 
 int32_t sluice_runtime_put_tensor(sluice_runtime* runtime, const sluice_array* array,
@@ -51,9 +52,7 @@ int32_t sluice_runtime_put_tensor(sluice_runtime* runtime, const sluice_array* a
 
 int32_t sluice_runtime_get_tensor(sluice_runtime* runtime, uint64_t exchange,
                                   sluice_reply** reply) {
-  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
-    if (reply == nullptr) return null_result();
-    *reply = nullptr;
+  return with_result_blocking(runtime, reply, [&](Call& call) -> Status {
     return sluice::api::give(call->get_tensor(exchange), reply);
   });
 }
@@ -74,9 +73,7 @@ int32_t sluice_runtime_bring_tensor(sluice_runtime* runtime, uint64_t exchange, 
 
 int32_t sluice_runtime_offer_tensor(sluice_runtime* runtime, uint64_t exchange,
                                     const sluice_tensor_offer** offer) {
-  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
-    if (offer == nullptr) return null_result();
-    *offer = nullptr;
+  return with_result_blocking(runtime, offer, [&](Call& call) -> Status {
     auto made = std::make_shared<sluice::api::OfferPart>();
     made->key = SLUICE_TRY(call->offer_tensor(exchange));
     made->public_part = {exchange, made->key.c_str()};
@@ -87,9 +84,7 @@ int32_t sluice_runtime_offer_tensor(sluice_runtime* runtime, uint64_t exchange,
 
 int32_t sluice_runtime_fetch_tensor(sluice_runtime* runtime, const sluice_fetch_options* options,
                                     uint64_t* exchange) {
-  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
-    if (exchange == nullptr) return null_result();
-    *exchange = 0;
+  return with_result_blocking(runtime, exchange, [&](Call& call) -> Status {
     *exchange = SLUICE_TRY(call->fetch_tensor(SLUICE_TRY(sluice::api::fetch_settings(options))));
     return ok_status();
   });

@@ -1,6 +1,5 @@
 // The functions of sluice/generate.h for generators.
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <random>
 #include <string>

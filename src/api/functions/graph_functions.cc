@@ -42,9 +42,7 @@ Result<std::uint64_t> deploy(Runtime& runtime, const sluice_graph_options* given
 int32_t sluice_runtime_deploy_graph(sluice_runtime* runtime, const sluice_graph_options* options,
                                     uint64_t* graph) {
   using sluice::Status;
-  return sluice::api::with_runtime_blocking(runtime, [&](sluice::api::Call& call) -> Status {
-    if (graph == nullptr) return sluice::api::null_result();
-    *graph = 0;
+  return sluice::api::with_result_blocking(runtime, graph, [&](sluice::api::Call& call) -> Status {
     *graph = SLUICE_TRY(sluice::api::deploy(*call, options));
     return sluice::ok_status();
   });

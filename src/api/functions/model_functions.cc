@@ -165,6 +165,8 @@ using sluice::ok_status;
 using sluice::Status;
 using sluice::api::Call;
 using sluice::api::null_result;
+using sluice::api::with_result;
+using sluice::api::with_result_blocking;
 using sluice::api::with_runtime;
 using sluice::api::with_runtime_blocking;
 
@@ -178,9 +180,7 @@ int32_t sluice_set_load_option(sluice_load_options* options, const char* name, i
 
 int32_t sluice_runtime_load(sluice_runtime* runtime, const sluice_load_options* options,
                             uint64_t* model) {
-  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
-    if (model == nullptr) return null_result();
-    *model = 0;
+  return with_result_blocking(runtime, model, [&](Call& call) -> Status {
     *model = SLUICE_TRY(call->load(SLUICE_TRY(sluice::api::load_settings(options))));
     return ok_status();
   });
@@ -204,9 +204,7 @@ int32_t sluice_runtime_reset(sluice_runtime* runtime, uint64_t model) {
 
 int32_t sluice_runtime_combine(sluice_runtime* runtime, const uint64_t* models, size_t num_models,
                                const sluice_combine_options* options, uint64_t* model) {
-  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
-    if (model == nullptr) return null_result();
-    *model = 0;
+  return with_result_blocking(runtime, model, [&](Call& call) -> Status {
     const auto known = sluice::api::read_options(options);
     *model = SLUICE_TRY(
         call->combine(SLUICE_TRY(sluice::api::combine_settings(models, num_models, known))));
@@ -216,9 +214,7 @@ int32_t sluice_runtime_combine(sluice_runtime* runtime, const uint64_t* models, 
 
 int32_t sluice_runtime_estimate(sluice_runtime* runtime, const sluice_load_options* options,
                                 const sluice_footprint** footprint) {
-  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
-    if (footprint == nullptr) return null_result();
-    *footprint = nullptr;
+  return with_result_blocking(runtime, footprint, [&](Call& call) -> Status {
     auto copy = std::make_shared<sluice::api::FootprintCopy>();
     copy->public_part = sluice::api::describe(
         SLUICE_TRY(call->estimate(SLUICE_TRY(sluice::api::load_settings(options)))));
@@ -228,9 +224,7 @@ int32_t sluice_runtime_estimate(sluice_runtime* runtime, const sluice_load_optio
 }
 
 int32_t sluice_runtime_models(sluice_runtime* runtime, const sluice_loaded_model_list** models) {
-  return with_runtime(runtime, [&](Call& call) -> Status {
-    if (models == nullptr) return null_result();
-    *models = nullptr;
+  return with_result(runtime, models, [&](Call& call) -> Status {
     sluice::api::give_snapshot(sluice::api::describe(SLUICE_TRY(call->models(0))), models);
     return ok_status();
   });
@@ -238,9 +232,7 @@ int32_t sluice_runtime_models(sluice_runtime* runtime, const sluice_loaded_model
 
 int32_t sluice_runtime_model(sluice_runtime* runtime, uint64_t model,
                              const sluice_loaded_model** description) {
-  return with_runtime(runtime, [&](Call& call) -> Status {
-    if (description == nullptr) return null_result();
-    *description = nullptr;
+  return with_result(runtime, description, [&](Call& call) -> Status {
     if (model == 0) {
       return sluice::terms::runtime_error(sluice::RuntimeCode::kInvalidHandle,
                                           "0 is the handle of no model");

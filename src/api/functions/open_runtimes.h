@@ -51,6 +51,16 @@ Status close_runtime(sluice_runtime* handle, std::int64_t drain_ns);
 /// For a result that has no place.
 Status null_result();
 
+/// `function(Call&)` after `result` is cleared. Fails for null.
+template <typename T, typename Function>
+auto filling(T* result, Function function) {
+  return [result, function = std::move(function)](Call& call) -> Status {
+    if (result == nullptr) return null_result();
+    *result = T{};
+    return function(call);
+  };
+}
+
 /// Runs `function(Call&)`, which returns a Status.
 template <typename Function>
 std::int32_t with_runtime(sluice_runtime* handle, Function&& function) noexcept {
@@ -68,6 +78,18 @@ std::int32_t with_runtime_blocking(sluice_runtime* handle, Function&& function) 
     Call call = SLUICE_TRY(enter(handle));
     return std::forward<Function>(function)(call);
   });
+}
+
+/// As with_runtime, of a function that fills `result`: 0 or null until then. Refuses null for it.
+template <typename T, typename Function>
+std::int32_t with_result(sluice_runtime* handle, T* result, Function&& function) noexcept {
+  return with_runtime(handle, filling(result, std::forward<Function>(function)));
+}
+
+/// The same of with_runtime_blocking.
+template <typename T, typename Function>
+std::int32_t with_result_blocking(sluice_runtime* handle, T* result, Function&& function) noexcept {
+  return with_runtime_blocking(handle, filling(result, std::forward<Function>(function)));
 }
 
 }  // namespace sluice::api

@@ -82,16 +82,14 @@ Status enqueue(const Call& call, std::uint64_t queues, const Entry& entry,
 using sluice::ok_status;
 using sluice::Status;
 using sluice::api::Call;
-using sluice::api::null_result;
 using sluice::api::UserCallback;
+using sluice::api::with_result_blocking;
 using sluice::api::with_runtime;
 using sluice::api::with_runtime_blocking;
 
 int32_t sluice_runtime_open_queues(sluice_runtime* runtime, uint64_t model,
                                    const sluice_queue_options* options, uint64_t* queues) {
-  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
-    if (queues == nullptr) return null_result();
-    *queues = 0;
+  return with_result_blocking(runtime, queues, [&](Call& call) -> Status {
     const auto known = sluice::api::read_options(options);
     *queues = SLUICE_TRY(sluice::api::open_queues(call, model, known));
     return ok_status();

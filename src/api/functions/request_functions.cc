@@ -104,16 +104,14 @@ void call_back(const sluice_request_options& options, std::uint64_t request, Inf
 using sluice::ok_status;
 using sluice::Status;
 using sluice::api::Call;
-using sluice::api::null_result;
+using sluice::api::with_result;
+using sluice::api::with_result_blocking;
 using sluice::api::with_runtime;
-using sluice::api::with_runtime_blocking;
 
 int32_t sluice_runtime_infer(sluice_runtime* runtime, uint64_t model,
                              const sluice_named_array* inputs, size_t num_inputs,
                              const sluice_request_options* options, sluice_reply** reply) {
-  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
-    if (reply == nullptr) return null_result();
-    *reply = nullptr;
+  return with_result_blocking(runtime, reply, [&](Call& call) -> Status {
     const auto known = sluice::api::read_options(options);
     if (known.on_done != nullptr) {
       return sluice::invalid_argument("on_done is for sluice_runtime_submit");
@@ -126,9 +124,7 @@ int32_t sluice_runtime_infer(sluice_runtime* runtime, uint64_t model,
 int32_t sluice_runtime_submit(sluice_runtime* runtime, uint64_t model,
                               const sluice_named_array* inputs, size_t num_inputs,
                               const sluice_request_options* options, uint64_t* request) {
-  return with_runtime(runtime, [&](Call& call) -> Status {
-    if (request == nullptr) return null_result();
-    *request = 0;
+  return with_result(runtime, request, [&](Call& call) -> Status {
     const auto known = sluice::api::read_options(options);
     sluice::api::RequestTable::Callback callback;
     if (known.on_done != nullptr) {
@@ -152,9 +148,7 @@ int32_t sluice_runtime_submit(sluice_runtime* runtime, uint64_t model,
 }
 
 int32_t sluice_runtime_poll(sluice_runtime* runtime, uint64_t request, sluice_reply** reply) {
-  return with_runtime(runtime, [&](Call& call) -> Status {
-    if (reply == nullptr) return null_result();
-    *reply = nullptr;
+  return with_result(runtime, reply, [&](Call& call) -> Status {
     SLUICE_TRY(sluice::api::refuse_posted_in_callback(request));
     return sluice::api::give(SLUICE_TRY(call.requests().poll(*call, request)), reply);
   });
@@ -162,9 +156,7 @@ int32_t sluice_runtime_poll(sluice_runtime* runtime, uint64_t request, sluice_re
 
 int32_t sluice_runtime_wait(sluice_runtime* runtime, uint64_t request, int64_t timeout_ns,
                             sluice_reply** reply) {
-  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
-    if (reply == nullptr) return null_result();
-    *reply = nullptr;
+  return with_result_blocking(runtime, reply, [&](Call& call) -> Status {
     return sluice::api::give(SLUICE_TRY(call.requests().wait(*call, request, timeout_ns)), reply);
   });
 }
@@ -178,9 +170,7 @@ int32_t sluice_runtime_cancel(sluice_runtime* runtime, uint64_t request) {
 
 int32_t sluice_runtime_share(sluice_runtime* runtime, int64_t size_bytes,
                              const sluice_shared_memory** memory) {
-  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
-    if (memory == nullptr) return null_result();
-    *memory = nullptr;
+  return with_result_blocking(runtime, memory, [&](Call& call) -> Status {
     auto shared = std::make_shared<sluice::api::SharedPart>();
     shared->memory = SLUICE_TRY(call->share(size_bytes));
     // The C struct lies in the same object as the memory that it describes, and goes with it.

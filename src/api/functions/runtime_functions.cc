@@ -1,5 +1,4 @@
 // The functions of sluice/runtime.h for runtimes, devices and groups.
-#include <utility>
 
 #include "api/functions/describe.h"
 #include "api/functions/open_runtimes.h"
@@ -71,6 +70,8 @@ using sluice::Status;
 using sluice::api::Call;
 using sluice::api::guard;
 using sluice::api::null_result;
+using sluice::api::with_result;
+using sluice::api::with_result_blocking;
 using sluice::api::with_runtime;
 using sluice::api::with_runtime_blocking;
 
@@ -126,9 +127,7 @@ int32_t sluice_runtime_close(sluice_runtime* runtime, int64_t drain_ns) {
 }
 
 int32_t sluice_runtime_devices(sluice_runtime* runtime, const sluice_device_list** devices) {
-  return with_runtime(runtime, [&](Call& call) -> Status {
-    if (devices == nullptr) return null_result();
-    *devices = nullptr;
+  return with_result(runtime, devices, [&](Call& call) -> Status {
     sluice::api::give_snapshot(sluice::api::describe(SLUICE_TRY(call->devices())), devices);
     return ok_status();
   });
@@ -136,9 +135,7 @@ int32_t sluice_runtime_devices(sluice_runtime* runtime, const sluice_device_list
 
 int32_t sluice_runtime_create_group(sluice_runtime* runtime, const sluice_group_options* options,
                                     uint64_t* group) {
-  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
-    if (group == nullptr) return null_result();
-    *group = 0;
+  return with_result_blocking(runtime, group, [&](Call& call) -> Status {
     const auto settings =
         SLUICE_TRY(sluice::api::group_settings(sluice::api::read_options(options)));
     *group = SLUICE_TRY(call->create_group(settings));
@@ -151,9 +148,7 @@ int32_t sluice_runtime_destroy_group(sluice_runtime* runtime, uint64_t group) {
 }
 
 int32_t sluice_runtime_groups(sluice_runtime* runtime, const sluice_group_list** groups) {
-  return with_runtime(runtime, [&](Call& call) -> Status {
-    if (groups == nullptr) return null_result();
-    *groups = nullptr;
+  return with_result(runtime, groups, [&](Call& call) -> Status {
     sluice::api::give_snapshot(sluice::api::describe(SLUICE_TRY(call->groups())), groups);
     return ok_status();
   });

@@ -117,15 +117,12 @@ Result<terms::ProfileSettings> profile_settings(const sluice_profile_options& op
 using sluice::ok_status;
 using sluice::Status;
 using sluice::api::Call;
-using sluice::api::null_result;
-using sluice::api::with_runtime;
-using sluice::api::with_runtime_blocking;
+using sluice::api::with_result;
+using sluice::api::with_result_blocking;
 
 int32_t sluice_runtime_statistics(sluice_runtime* runtime, uint64_t model,
                                   const sluice_model_statistics** statistics) {
-  return with_runtime(runtime, [&](Call& call) -> Status {
-    if (statistics == nullptr) return null_result();
-    *statistics = nullptr;
+  return with_result(runtime, statistics, [&](Call& call) -> Status {
     const auto found = SLUICE_TRY(call->statistics(model));
     sluice::api::give_snapshot(sluice::api::copy_of(model, found), statistics);
     return ok_status();
@@ -134,9 +131,7 @@ int32_t sluice_runtime_statistics(sluice_runtime* runtime, uint64_t model,
 
 int32_t sluice_runtime_health(sluice_runtime* runtime, uint64_t model,
                               const sluice_health** health) {
-  return with_runtime(runtime, [&](Call& call) -> Status {
-    if (health == nullptr) return null_result();
-    *health = nullptr;
+  return with_result(runtime, health, [&](Call& call) -> Status {
     sluice::api::give_snapshot(sluice::api::copy_of(SLUICE_TRY(call->health(model))), health);
     return ok_status();
   });
@@ -144,9 +139,7 @@ int32_t sluice_runtime_health(sluice_runtime* runtime, uint64_t model,
 
 int32_t sluice_runtime_start_profile(sluice_runtime* runtime, const sluice_profile_options* options,
                                      uint64_t* profile) {
-  return with_runtime(runtime, [&](Call& call) -> Status {
-    if (profile == nullptr) return null_result();
-    *profile = 0;
+  return with_result(runtime, profile, [&](Call& call) -> Status {
     const auto settings =
         SLUICE_TRY(sluice::api::profile_settings(sluice::api::read_options(options)));
     *profile = SLUICE_TRY(call->start_profile(settings));
@@ -156,9 +149,7 @@ int32_t sluice_runtime_start_profile(sluice_runtime* runtime, const sluice_profi
 
 int32_t sluice_runtime_stop_profile(sluice_runtime* runtime, uint64_t id,
                                     const sluice_profile** profile) {
-  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
-    if (profile == nullptr) return null_result();
-    *profile = nullptr;
+  return with_result_blocking(runtime, profile, [&](Call& call) -> Status {
     sluice::api::give_snapshot(sluice::api::copy_of(SLUICE_TRY(call->stop_profile(id))), profile);
     return ok_status();
   });

@@ -1,5 +1,4 @@
 // The functions of sluice/session.h for sessions.
-#include <cstring>
 #include <deque>
 #include <memory>
 #include <string>
