@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
-
 #include "options/nearest.h"
 #include "options/renamed.h"
 

@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "options/seconds.h"
@@ -133,45 +132,24 @@ Option& Option::excludes(const Option& other) {
 
 bool Option::is_given() const { return option_ != nullptr && option_->count() > 0; }
 
-Option Options::add(const char* names, std::string& value, const char* help) {
+template <typename T>
+Option Options::add(const char* names, T& value, const char* help) {
   return Option(app_.add_option(names, value, help));
 }
-Option Options::add(const char* names, std::int32_t& value, const char* help) {
-  return Option(app_.add_option(names, value, help));
-}
-Option Options::add(const char* names, std::int64_t& value, const char* help) {
-  return Option(app_.add_option(names, value, help));
-}
-Option Options::add(const char* names, std::uint64_t& value, const char* help) {
-  return Option(app_.add_option(names, value, help));
-}
-Option Options::add(const char* names, std::optional<std::int32_t>& value, const char* help) {
-  return Option(app_.add_option(names, value, help));
-}
-Option Options::add(const char* names, std::optional<std::int64_t>& value, const char* help) {
-  return Option(app_.add_option(names, value, help));
-}
-Option Options::add(const char* names, std::optional<std::uint64_t>& value, const char* help) {
-  return Option(app_.add_option(names, value, help));
-}
-Option Options::add(const char* names, std::optional<float>& value, const char* help) {
-  return Option(app_.add_option(names, value, help));
-}
-Option Options::add(const char* names, float& value, const char* help) {
-  return Option(app_.add_option(names, value, help));
-}
-Option Options::add(const char* names, double& value, const char* help) {
-  return Option(app_.add_option(names, value, help));
-}
-Option Options::add(const char* names, std::vector<std::string>& values, const char* help) {
-  return Option(app_.add_option(names, values, help));
-}
-Option Options::add(const char* names, std::vector<std::int32_t>& values, const char* help) {
-  return Option(app_.add_option(names, values, help));
-}
-Option Options::add(const char* names, std::vector<float>& values, const char* help) {
-  return Option(app_.add_option(names, values, help));
-}
+template Option Options::add(const char*, std::string&, const char*);
+template Option Options::add(const char*, std::int32_t&, const char*);
+template Option Options::add(const char*, std::int64_t&, const char*);
+template Option Options::add(const char*, std::uint64_t&, const char*);
+template Option Options::add(const char*, std::optional<std::int32_t>&, const char*);
+template Option Options::add(const char*, std::optional<std::int64_t>&, const char*);
+template Option Options::add(const char*, std::optional<std::uint64_t>&, const char*);
+template Option Options::add(const char*, std::optional<float>&, const char*);
+template Option Options::add(const char*, float&, const char*);
+template Option Options::add(const char*, double&, const char*);
+template Option Options::add(const char*, std::vector<std::string>&, const char*);
+template Option Options::add(const char*, std::vector<std::int32_t>&, const char*);
+template Option Options::add(const char*, std::vector<float>&, const char*);
+
 Option Options::find(const char* name) const { return Option(app_.get_option(name)); }
 Option Options::flag(const char* names, bool& value, const char* help) {
   return Option(app_.add_flag(names, value, help));

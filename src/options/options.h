@@ -54,19 +54,10 @@ class Options {
   explicit Options(CLI::App& app) : app_(app) {}
 
   // `names`: "--seconds", "-o,--output", or "model" for an argument by position.
-  Option add(const char* names, std::string& value, const char* help);
-  Option add(const char* names, std::int32_t& value, const char* help);
-  Option add(const char* names, std::int64_t& value, const char* help);
-  Option add(const char* names, std::uint64_t& value, const char* help);
-  Option add(const char* names, std::optional<std::int32_t>& value, const char* help);
-  Option add(const char* names, std::optional<std::int64_t>& value, const char* help);
-  Option add(const char* names, std::optional<std::uint64_t>& value, const char* help);
-  Option add(const char* names, std::optional<float>& value, const char* help);
-  Option add(const char* names, float& value, const char* help);
-  Option add(const char* names, double& value, const char* help);
-  Option add(const char* names, std::vector<std::string>& values, const char* help);
-  Option add(const char* names, std::vector<std::int32_t>& values, const char* help);
-  Option add(const char* names, std::vector<float>& values, const char* help);
+  /// `T` is a text, a number, an optional number or a vector of texts or numbers: what options.cc
+  /// names.
+  template <typename T>
+  Option add(const char* names, T& value, const char* help);
   Option find(const char* name) const;  ///< one that was added
   /// True if given; a leading '!' in `names` means false if given.
   Option flag(const char* names, bool& value, const char* help);
