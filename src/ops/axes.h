@@ -1,7 +1,6 @@
 // Axes that an attribute lists.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "ops/inference.h"

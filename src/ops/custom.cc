@@ -87,7 +87,6 @@ Status add_custom_operator(CustomOperator custom) {
                   .doc = "an operator of the program",
                   .inputs = operands_of(entry.custom.inputs, entry.operand_names),
                   .outputs = operands_of(entry.custom.outputs, entry.operand_names),
-                  .attributes = {},
                   .infer = infer_custom,
                   .traits = entry.custom.traits | kCustom};
   return ok_status();

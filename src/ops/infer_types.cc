@@ -1,7 +1,6 @@
 // Type inference over a whole graph.
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "base/text/plural.h"
 #include "ops/inference.h"

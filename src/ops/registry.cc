@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 #include <tuple>
 
 #include "ops/custom.h"

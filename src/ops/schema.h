@@ -111,13 +111,13 @@ using InferFn = Status (*)(InferenceContext& context);
 using UpgradeFn = Status (*)(ir::Subgraph& subgraph, ir::Operation& operation);
 
 struct OpSchema {
-  std::string_view domain;  ///< "" for ONNX's default domain
+  std::string_view domain = "";  ///< "" for ONNX's default domain
   std::string_view name;
   std::vector<int> versions;  ///< since-versions that this entry covers, ascending
   std::string_view doc;       ///< one line
   std::vector<OperandSpec> inputs;
   std::vector<OperandSpec> outputs;
-  std::vector<AttributeSpec> attributes;
+  std::vector<AttributeSpec> attributes = {};
   InferFn infer = nullptr;
   std::uint32_t traits = kNoTraits;
   UpgradeFn upgrade = nullptr;

@@ -19,7 +19,6 @@ namespace {
 
 using ir::ElementType;
 using ir::OperandId;
-using Ints = std::vector<std::int64_t>;
 
 enum Input : std::size_t {
   kQuery,

@@ -1,5 +1,4 @@
 // DynamicQuantizeLSTM: ONNX's LSTM with the numbers that quantized weights stand for.
-#include <cstring>
 
 #include "ops/lowering/lower_operations.h"
 

@@ -24,8 +24,7 @@ std::vector<AttributeSpec> subgraphs(const std::vector<std::string_view>& names)
 }
 
 OpSchema make_if() {
-  return {.domain = "",
-          .name = "If",
+  return {.name = "If",
           .versions = {1, 11, 13, 16, 19, 21, 23, 24, 25},
           .doc = "runs one of two subgraphs, by a condition",
           .inputs = {{.name = "cond", .types = kBools}, any_number("captured")},
@@ -37,8 +36,7 @@ OpSchema make_if() {
 }
 
 OpSchema make_loop() {
-  return {.domain = "",
-          .name = "Loop",
+  return {.name = "Loop",
           .versions = {1, 11, 13, 16, 19, 21, 23, 24, 25},
           .doc = "runs a subgraph a given number of times or while a condition holds",
           .inputs = {{.name = "M", .types = kI64Only, .is_optional = true},
@@ -57,8 +55,7 @@ Status upgrade_scan(ir::Subgraph& subgraph, ir::Operation& operation) {
 }
 
 OpSchema make_scan() {
-  OpSchema scan = {.domain = "",
-                   .name = "Scan",
+  OpSchema scan = {.name = "Scan",
                    .versions = {8, 9, 11, 16, 19, 21, 23, 24, 25},
                    .doc = "runs a subgraph for each element of sequences, with carried states",
                    .inputs = {any_number("initial_state_and_scan_inputs")},

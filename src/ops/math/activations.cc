@@ -13,8 +13,7 @@ AttributeSpec constant(std::string_view name, float default_value) {
 
 OpSchema activation(std::string_view name, std::vector<int> versions, std::string_view doc,
                     std::vector<AttributeSpec> attributes = {}, TypeSet types = kFloats) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{.name = "X", .types = types, .variable = "T"}},

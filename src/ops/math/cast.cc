@@ -48,8 +48,7 @@ std::vector<AttributeSpec> rounding() {
 }
 
 OpSchema cast() {
-  OpSchema schema = {.domain = "",
-                     .name = "Cast",
+  OpSchema schema = {.name = "Cast",
                      .versions = {6, 9, 13, 19, 21, 23, 24, 25, 28},
                      .doc = "elements converted to the type named by an attribute",
                      .inputs = {{.name = "input", .types = kCastable}},
@@ -63,29 +62,25 @@ OpSchema cast() {
 }
 
 OpSchema cast_like() {
-  return {.domain = "",
-          .name = "CastLike",
+  return {.name = "CastLike",
           .versions = {15, 19, 21, 23, 24, 25},
           .doc = "elements converted to the type of another tensor",
           .inputs = {{.name = "input", .types = kCastable},
                      {.name = "target_type", .types = kCastable}},
           .outputs = {{.name = "output", .types = kCastable}},
           .attributes = rounding(),
-          .infer = infer_cast_like,
-          .traits = kNoTraits};
+          .infer = infer_cast_like};
 }
 
 OpSchema bit_cast() {
   constexpr TypeSet kTypes = kNumbers | kBools | kComplex | kEightBitFloats | kFourBits | kTwoBits;
-  return {.domain = "",
-          .name = "BitCast",
+  return {.name = "BitCast",
           .versions = {26},
           .doc = "the same bits read as another type of the same width",
           .inputs = {{.name = "input", .types = kTypes}},
           .outputs = {{.name = "output", .types = kTypes}},
           .attributes = {{.name = "to", .default_value = std::int64_t{0}, .is_required = true}},
-          .infer = infer_bit_cast,
-          .traits = kNoTraits};
+          .infer = infer_bit_cast};
 }
 
 }  // namespace

@@ -149,17 +149,14 @@ Status upgrade_split(ir::Subgraph& subgraph, ir::Operation& operation) {
 
 std::vector<OpSchema> concat_split_ops() {
   return {
-      {.domain = "",
-       .name = "Concat",
+      {.name = "Concat",
        .versions = {4, 11, 13},
        .doc = "tensors joined along an axis",
        .inputs = {{.name = "inputs", .types = kAllTensors, .variable = "T", .is_variadic = true}},
        .outputs = {{.name = "concat_result", .types = kAllTensors, .variable = "T"}},
        .attributes = {{.name = "axis", .default_value = std::int64_t{0}, .is_required = true}},
-       .infer = infer_concat,
-       .traits = kNoTraits},
-      {.domain = "",
-       .name = "Split",
+       .infer = infer_concat},
+      {.name = "Split",
        .versions = {2, 11, 13, 18},
        .doc = "a tensor cut along an axis",
        .inputs =
@@ -168,7 +165,6 @@ std::vector<OpSchema> concat_split_ops() {
        .outputs = {{.name = "outputs", .types = kAllTensors, .variable = "T", .is_variadic = true}},
        .attributes = {{.name = "axis", .default_value = std::int64_t{0}}},
        .infer = infer_split,
-       .traits = kNoTraits,
        .upgrade = upgrade_split},
   };
 }

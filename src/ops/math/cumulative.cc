@@ -6,8 +6,7 @@ namespace sluice::ops {
 namespace {
 
 OpSchema cumulative(std::string_view name, std::vector<int> versions, std::string_view doc) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{.name = "x", .types = kNumbers, .variable = "T"},
@@ -15,8 +14,7 @@ OpSchema cumulative(std::string_view name, std::vector<int> versions, std::strin
           .outputs = {{.name = "y", .types = kNumbers, .variable = "T"}},
           .attributes = {{.name = "exclusive", .default_value = std::int64_t{0}},
                          {.name = "reverse", .default_value = std::int64_t{0}}},
-          .infer = infer_same_as_input,
-          .traits = kNoTraits};
+          .infer = infer_same_as_input};
 }
 
 }  // namespace

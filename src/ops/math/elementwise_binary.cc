@@ -81,8 +81,7 @@ Status infer_comparison(InferenceContext& context) {
 OpSchema binary(std::string_view name, std::vector<int> versions, TypeSet types,
                 std::string_view doc, InferFn infer = infer_broadcast,
                 std::vector<AttributeSpec> attributes = {}) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{.name = "A", .types = types, .variable = "T"},

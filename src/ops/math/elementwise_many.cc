@@ -82,13 +82,11 @@ Status upgrade_clip(ir::Subgraph& subgraph, ir::Operation& operation) {
 
 OpSchema variadic(std::string_view name, std::vector<int> versions, TypeSet types,
                   std::string_view doc, InferFn infer = infer_broadcast) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{.name = "data", .types = types, .variable = "T", .is_variadic = true}},
           .outputs = {{.name = "result", .types = types, .variable = "T"}},
-          .attributes = {},
           .infer = infer,
           .traits = kElementwise};
 }
@@ -99,13 +97,11 @@ OpSchema clip() {
         .name = name, .types = kNumbers, .variable = "T", .is_optional = true, .is_single = true};
   };
   return {
-      .domain = "",
       .name = "Clip",
       .versions = {6, 11, 12, 13},
       .doc = "min(max(x, lower), upper)",
       .inputs = {{.name = "input", .types = kNumbers, .variable = "T"}, bound("min"), bound("max")},
       .outputs = {{.name = "output", .types = kNumbers, .variable = "T"}},
-      .attributes = {},
       .infer = infer_same_as_input,
       .traits = kElementwise,
       .upgrade = upgrade_clip};
@@ -113,29 +109,25 @@ OpSchema clip() {
 
 OpSchema prelu() {
   constexpr TypeSet kTypes = kFloats | kInts;
-  return {.domain = "",
-          .name = "PRelu",
+  return {.name = "PRelu",
           .versions = {6, 7, 9, 16},
           .doc = "x if x >= 0, else slope * x",
           .inputs = {{.name = "X", .types = kTypes, .variable = "T"},
                      {.name = "slope", .types = kTypes, .variable = "T"}},
           .outputs = {{.name = "Y", .types = kTypes, .variable = "T"}},
-          .attributes = {},
           .infer = infer_prelu,
           .traits = kElementwise,
           .upgrade = upgrade_prelu};
 }
 
 OpSchema where() {
-  return {.domain = "",
-          .name = "Where",
+  return {.name = "Where",
           .versions = {9, 16},
           .doc = "X where the condition holds, else Y",
           .inputs = {{.name = "condition", .types = kBools},
                      {.name = "X", .types = kAllTensors, .variable = "T"},
                      {.name = "Y", .types = kAllTensors, .variable = "T"}},
           .outputs = {{.name = "output", .types = kAllTensors, .variable = "T"}},
-          .attributes = {},
           .infer = infer_where,
           .traits = kElementwise};
 }

@@ -31,13 +31,11 @@ Status infer_predicate(InferenceContext& context) {
 
 OpSchema unary(std::string_view name, std::vector<int> versions, TypeSet types,
                std::string_view doc, InferFn infer = infer_same_as_input) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{.name = "X", .types = types, .variable = "T"}},
           .outputs = {{.name = "Y", .types = types, .variable = "T"}},
-          .attributes = {},
           .infer = infer,
           .traits = kElementwise};
 }

@@ -119,16 +119,13 @@ Status upgrade_pad(ir::Subgraph& subgraph, ir::Operation& operation) {
 /// `data` and an i64 vector that sizes the result.
 OpSchema extending(std::string_view name, std::vector<int> versions, std::string_view doc,
                    InferFn infer, std::string_view second) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{.name = "input", .types = kAllTensors, .variable = "T"},
                      {.name = second, .types = kI64Only, .is_shape_value = true}},
           .outputs = {{.name = "output", .types = kAllTensors, .variable = "T"}},
-          .attributes = {},
-          .infer = infer,
-          .traits = kNoTraits};
+          .infer = infer};
 }
 
 }  // namespace

@@ -88,16 +88,14 @@ Status infer_gather_nd(InferenceContext& context) {
 
 OpSchema gathering(std::string_view name, std::vector<int> versions, std::string_view doc,
                    InferFn infer, TypeSet index_types, std::string_view attribute) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{.name = "data", .types = kAllTensors, .variable = "T"},
                      {.name = "indices", .types = index_types}},
           .outputs = {{.name = "output", .types = kAllTensors, .variable = "T"}},
           .attributes = {{.name = attribute, .default_value = std::int64_t{0}}},
-          .infer = infer,
-          .traits = kNoTraits};
+          .infer = infer};
 }
 
 }  // namespace

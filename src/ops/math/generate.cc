@@ -157,15 +157,12 @@ Status infer_one_hot(InferenceContext& context) {
 
 OpSchema generator(std::string_view name, std::vector<int> versions, std::string_view doc,
                    InferFn infer, std::vector<OperandSpec> inputs, TypeSet types) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = std::move(inputs),
           .outputs = {{.name = "output", .types = types}},
-          .attributes = {},
-          .infer = infer,
-          .traits = kNoTraits};
+          .infer = infer};
 }
 
 OpSchema range() {

@@ -124,15 +124,13 @@ Status infer_trilu(InferenceContext& context) {
 
 OpSchema rearranging(std::string_view name, std::vector<int> versions, std::string_view doc,
                      InferFn infer, std::vector<AttributeSpec> attributes) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{.name = "input", .types = kAllTensors, .variable = "T"}},
           .outputs = {{.name = "output", .types = kAllTensors, .variable = "T"}},
           .attributes = std::move(attributes),
-          .infer = infer,
-          .traits = kNoTraits};
+          .infer = infer};
 }
 
 std::vector<AttributeSpec> block_attributes() {

@@ -111,7 +111,6 @@ Status upgrade_axes(ir::Subgraph& subgraph, ir::Operation& operation) {
 OpSchema reduce(std::string_view name, TypeSet types, std::string_view doc,
                 InferFn infer = infer_reduce) {
   return {
-      .domain = "",
       .name = name,
       .versions = {1, 11, 13, 18},
       .doc = doc,
@@ -121,7 +120,6 @@ OpSchema reduce(std::string_view name, TypeSet types, std::string_view doc,
       .attributes = {{.name = "keepdims", .default_value = std::int64_t{1}},
                      {.name = "noop_with_empty_axes", .default_value = std::int64_t{0}}},
       .infer = infer,
-      .traits = kNoTraits,
       .upgrade = upgrade_axes<18, 18>};
 }
 
@@ -140,8 +138,7 @@ OpSchema reduce_extreme(std::string_view name, std::string_view doc, InferFn inf
 }
 
 OpSchema arg_extreme(std::string_view name, std::string_view doc) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = {1, 11, 12, 13},
           .doc = doc,
           .inputs = {{.name = "data", .types = kNumbers}},
@@ -149,8 +146,7 @@ OpSchema arg_extreme(std::string_view name, std::string_view doc) {
           .attributes = {{.name = "axis", .default_value = std::int64_t{0}},
                          {.name = "keepdims", .default_value = std::int64_t{1}},
                          {.name = "select_last_index", .default_value = std::int64_t{0}}},
-          .infer = infer_arg,
-          .traits = kNoTraits};
+          .infer = infer_arg};
 }
 
 }  // namespace

@@ -219,13 +219,11 @@ Status upgrade_dropout(ir::Subgraph& subgraph, ir::Operation& operation) {
 /// A view of input 0; `second` names its shape-value input, if any.
 OpSchema view(std::string_view name, std::vector<int> versions, std::string_view doc, InferFn infer,
               std::string_view second = "") {
-  OpSchema schema = {.domain = "",
-                     .name = name,
+  OpSchema schema = {.name = name,
                      .versions = std::move(versions),
                      .doc = doc,
                      .inputs = {{.name = "data", .types = kAllTensors, .variable = "T"}},
                      .outputs = {{.name = "result", .types = kAllTensors, .variable = "T"}},
-                     .attributes = {},
                      .infer = infer,
                      .traits = kView};
   if (!second.empty()) {
@@ -244,7 +242,6 @@ OpSchema input_or_default() {
           .inputs = {{.name = "given", .types = kAllTensors, .variable = "T"},
                      {.name = "default_value", .types = kAllTensors, .variable = "T"}},
           .outputs = {{.name = "value", .types = kAllTensors, .variable = "T"}},
-          .attributes = {},
           .infer = infer_identity,
           .traits = kView};
 }
@@ -252,7 +249,6 @@ OpSchema input_or_default() {
 OpSchema dropout() {
   constexpr TypeSet kTypes = kFloats | kEightBitFloats;
   return {
-      .domain = "",
       .name = "Dropout",
       .versions = {7, 10, 12, 13, 22},
       .doc = "input 0 unchanged unless it trains; the mask of kept elements",
@@ -262,7 +258,6 @@ OpSchema dropout() {
                  random_state_input()},
       .outputs = {{.name = "output", .types = kTypes, .variable = "T"},
                   {.name = "mask", .types = kBools, .is_optional = true}},
-      .attributes = {},
       .infer = infer_dropout,
       .traits = kRandom,
       .upgrade = upgrade_dropout};

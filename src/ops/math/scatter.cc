@@ -102,8 +102,7 @@ Status infer_tensor_scatter(InferenceContext& context) {
 
 OpSchema scattering(std::string_view name, std::vector<int> versions, std::string_view doc,
                     InferFn infer, TypeSet index_types) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{.name = "data", .types = kAllTensors, .variable = "T"},
@@ -112,13 +111,11 @@ OpSchema scattering(std::string_view name, std::vector<int> versions, std::strin
           .outputs = {{.name = "output", .types = kAllTensors, .variable = "T"}},
           .attributes = {{.name = "axis", .default_value = std::int64_t{0}},
                          {.name = "reduction", .default_value = std::string("none")}},
-          .infer = infer,
-          .traits = kNoTraits};
+          .infer = infer};
 }
 
 OpSchema tensor_scatter() {
-  return {.domain = "",
-          .name = "TensorScatter",
+  return {.name = "TensorScatter",
           .versions = {24},
           .doc = "a cache with rows written at an index per batch entry",
           .inputs = {{.name = "past_cache", .types = kAllTensors, .variable = "T"},
@@ -127,8 +124,7 @@ OpSchema tensor_scatter() {
           .outputs = {{.name = "present_cache", .types = kAllTensors, .variable = "T"}},
           .attributes = {{.name = "axis", .default_value = std::int64_t{-2}},
                          {.name = "mode", .default_value = std::string("linear")}},
-          .infer = infer_tensor_scatter,
-          .traits = kNoTraits};
+          .infer = infer_tensor_scatter};
 }
 
 }  // namespace

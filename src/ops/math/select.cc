@@ -75,13 +75,11 @@ Status infer_unique(InferenceContext& context) {
 
 OpSchema selection(std::string_view name, std::vector<int> versions, std::string_view doc,
                    InferFn infer) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{.name = "input", .types = kAllTensors, .variable = "T"}},
           .outputs = {{.name = "output", .types = kAllTensors, .variable = "T"}},
-          .attributes = {},
           .infer = infer,
           .traits = kDataDependentShape};
 }

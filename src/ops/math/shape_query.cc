@@ -42,15 +42,12 @@ Status infer_size(InferenceContext& context) {
 
 OpSchema query(std::string_view name, std::vector<int> versions, std::string_view doc,
                InferFn infer) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{.name = "data", .types = kAllTensors}},
           .outputs = {{.name = "result", .types = kI64Only}},
-          .attributes = {},
-          .infer = infer,
-          .traits = kNoTraits};
+          .infer = infer};
 }
 
 }  // namespace

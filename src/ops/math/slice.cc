@@ -158,8 +158,7 @@ OperandSpec position(std::string_view name, bool is_optional) {
 }  // namespace
 
 std::vector<OpSchema> slice_ops() {
-  return {{.domain = "",
-           .name = "Slice",
+  return {{.name = "Slice",
            .versions = {1, 10, 11, 13},
            .doc = "a box cut from a tensor, with steps",
            .inputs = {{.name = "data", .types = kAllTensors, .variable = "T"},
@@ -168,9 +167,7 @@ std::vector<OpSchema> slice_ops() {
                       position("axes", true),
                       position("steps", true)},
            .outputs = {{.name = "output", .types = kAllTensors, .variable = "T"}},
-           .attributes = {},
            .infer = infer_slice,
-           .traits = kNoTraits,
            .upgrade = upgrade_slice}};
 }
 

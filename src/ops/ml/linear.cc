@@ -1,6 +1,4 @@
 // Linear models and support vector machines.
-#include <algorithm>
-#include <utility>
 
 #include "base/checked.h"
 #include "ops/families.h"

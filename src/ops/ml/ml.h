@@ -1,7 +1,6 @@
 // What the operators of the domain ai.onnx.ml share: rows of features, lists, labels of classes.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string_view>
 #include <variant>

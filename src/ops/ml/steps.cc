@@ -68,7 +68,6 @@ std::vector<OpSchema> ml_step_ops() {
        .doc = "squared Euclidean distances of all rows of A from all rows of B",
        .inputs = {{"A", kFloats, "T"}, {"B", kFloats, "T"}},
        .outputs = {{"Y", kFloats, "T"}},
-       .attributes = {},
        .infer = infer_distances},
       {.domain = "sluice",
        .name = "CouplePairs",

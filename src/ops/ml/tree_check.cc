@@ -1,7 +1,6 @@
 #include "ops/ml/tree_check.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "ops/ml/ml.h"

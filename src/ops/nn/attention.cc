@@ -1,5 +1,4 @@
 // Attention and what belongs to it: ONNX's Attention and RotaryEmbedding.
-#include <utility>
 
 #include "ops/families.h"
 #include "ops/inference.h"
@@ -81,8 +80,7 @@ Status infer_attention(InferenceContext& context) {
 }
 
 OpSchema attention() {
-  return {.domain = "",
-          .name = "Attention",
+  return {.name = "Attention",
           .versions = {23, 24, 25},
           .doc = "softmax(scale * Q * K^T + mask) * V per head, keys and values appended to a past",
           .inputs = {{"Q", kFloats, "T1"},
@@ -110,8 +108,7 @@ OpSchema attention() {
 }
 
 OpSchema rotary_embedding() {
-  return {.domain = "",
-          .name = "RotaryEmbedding",
+  return {.name = "RotaryEmbedding",
           .versions = {23},
           .doc = "turns pairs of elements by an angle that depends on their position",
           .inputs = {{"X", kFloats, "T"},

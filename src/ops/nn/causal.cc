@@ -123,8 +123,7 @@ Status infer_linear_attention(InferenceContext& context) {
 
 std::vector<OpSchema> causal_ops() {
   return {
-      {.domain = "",
-       .name = "CausalConvWithState",
+      {.name = "CausalConvWithState",
        .versions = {27},
        .doc = "causal convolution per channel; the last inputs become the next state",
        .inputs = {{"input", kShortFloats, "T"},
@@ -134,8 +133,7 @@ std::vector<OpSchema> causal_ops() {
        .outputs = {{"output", kShortFloats, "T"}, {"present_state", kShortFloats, "T", true}},
        .attributes = {{"activation", std::string("none")}},
        .infer = infer_causal_conv},
-      {.domain = "",
-       .name = "LinearAttention",
+      {.name = "LinearAttention",
        .versions = {27},
        .doc = "attention as a recurrence over a state of keys times values",
        .inputs = {{"query", kShortFloats, "T"},

@@ -162,8 +162,7 @@ AttributeSpec group() { return {"group", std::int64_t{1}}; }
 
 std::vector<OpSchema> float_convolutions() {
   return {
-      {.domain = "",
-       .name = "Conv",
+      {.name = "Conv",
        .versions = {1, 11, 22},
        .doc = "convolution of [N, C, spatial...] with weights [M, C/group, kernel...]",
        .inputs = {{"X", kFloats, "T"}, {"W", kFloats, "T"}, {"B", kFloats, "T", true}},
@@ -171,8 +170,7 @@ std::vector<OpSchema> float_convolutions() {
        .attributes = window_attributes({group()}),
        .infer = infer_conv,
        .upgrade = upgrade_unchanged},
-      {.domain = "",
-       .name = "ConvTranspose",
+      {.name = "ConvTranspose",
        .versions = {1, 11, 22},
        .doc = "transposed convolution of [N, C, spatial...] with weights [C, M/group, kernel...]",
        .inputs = {{"X", kFloats, "T"}, {"W", kFloats, "T"}, {"B", kFloats, "T", true}},
@@ -181,8 +179,7 @@ std::vector<OpSchema> float_convolutions() {
            {group(), {"output_padding", std::nullopt}, {"output_shape", std::nullopt}}),
        .infer = infer_conv_transpose,
        .upgrade = upgrade_unchanged},
-      {.domain = "",
-       .name = "DeformConv",
+      {.name = "DeformConv",
        .versions = {19, 22},
        .doc = "convolution whose taps are moved by offsets and weighted by a mask",
        .inputs = {{"X", kFloats, "T"},
@@ -201,8 +198,7 @@ std::vector<OpSchema> float_convolutions() {
 
 std::vector<OpSchema> conv_ops() {
   std::vector<OpSchema> ops = float_convolutions();
-  ops.push_back({.domain = "",
-                 .name = "ConvInteger",
+  ops.push_back({.name = "ConvInteger",
                  .versions = {10},
                  .doc = "convolution of integers less their zero points",
                  .inputs = {{"x", kBytes, "T1"},
@@ -212,8 +208,7 @@ std::vector<OpSchema> conv_ops() {
                  .outputs = {{"y", {ir::ElementType::kI32}}},
                  .attributes = window_attributes({group()}),
                  .infer = infer_conv_integer});
-  ops.push_back({.domain = "",
-                 .name = "QLinearConv",
+  ops.push_back({.name = "QLinearConv",
                  .versions = {10},
                  .doc = "convolution of quantized tensors, quantized again",
                  .inputs = {{"x", kBytes, "T1"},

@@ -103,8 +103,7 @@ Status upgrade_top_k(ir::Subgraph& subgraph, ir::Operation& operation) {
 }
 
 OpSchema roi_align() {
-  return {.domain = "",
-          .name = "RoiAlign",
+  return {.name = "RoiAlign",
           .versions = {10, 16, 22},
           .doc = "regions of images, pooled to one size with interpolation",
           .inputs = {{"X", kFloats, "T1"}, {"rois", kFloats, "T1"}, {"batch_indices", kI64Only}},
@@ -127,8 +126,7 @@ OpSchema non_max_suppression() {
                        .is_shape_value = is_shape_value,
                        .is_single = true};
   };
-  return {.domain = "",
-          .name = "NonMaxSuppression",
+  return {.name = "NonMaxSuppression",
           .versions = {10, 11},
           .doc = "boxes with the best scores, without those that overlap a better one",
           .inputs = {{"boxes", kF32Only},
@@ -148,8 +146,7 @@ OpSchema non_max_suppression() {
 std::vector<OpSchema> detection_ops() {
   return {
       roi_align(),
-      {.domain = "",
-       .name = "MaxRoiPool",
+      {.name = "MaxRoiPool",
        .versions = {1, 22},
        .doc = "largest elements of regions of images",
        .inputs = {{"X", kFloats, "T"}, {"rois", kFloats, "T"}},
@@ -158,8 +155,7 @@ std::vector<OpSchema> detection_ops() {
        .infer = infer_max_roi_pool,
        .upgrade = upgrade_unchanged},
       non_max_suppression(),
-      {.domain = "",
-       .name = "TopK",
+      {.name = "TopK",
        .versions = {1, 10, 11, 24},
        .doc = "largest or smallest K elements along an axis, and their indices",
        .inputs = {{"X", kNumbers, "T"},

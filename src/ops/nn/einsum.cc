@@ -144,8 +144,7 @@ Status infer_einsum(InferenceContext& context) {
 }  // namespace
 
 std::vector<OpSchema> einsum_ops() {
-  return {{.domain = "",
-           .name = "Einsum",
+  return {{.name = "Einsum",
            .versions = {12, 28},
            .doc = "sum of products over letters, as in \"bij,bjk->bik\"",
            .inputs = {{.name = "Inputs", .types = kNumbers, .variable = "T", .is_variadic = true}},

@@ -113,7 +113,6 @@ std::vector<OpSchema> fused_ops() {
        .doc = "a fused chain of element-wise operators",
        .inputs = {},
        .outputs = {{"Y", kAllTensors}},
-       .attributes = {},
        .infer = infer_body_inputs,
        .traits = kElementwise},
       {.domain = "sluice",

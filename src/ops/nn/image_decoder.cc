@@ -53,8 +53,7 @@ std::vector<OpSchema> image_decoder_ops() {
   const std::vector<OperandSpec> image = {{.name = "image", .types = {ir::ElementType::kU8}}};
   const std::vector<AttributeSpec> attributes = {{"pixel_format", std::string("RGB")}};
   return {
-      {.domain = "",
-       .name = "ImageDecoder",
+      {.name = "ImageDecoder",
        .versions = {20},
        .doc = "pixels [height, width, channels] of an image file",
        .inputs = {stream},

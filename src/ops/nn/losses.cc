@@ -44,8 +44,7 @@ Status infer_loss(InferenceContext& context) {
 }
 
 OpSchema loss(std::string_view name, std::vector<int> versions, std::string_view doc) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{"input", kFloats, "T"},

@@ -183,17 +183,14 @@ Status upgrade_gemm(ir::Subgraph& subgraph, ir::Operation& operation) {
 
 std::vector<OpSchema> float_products() {
   return {
-      {.domain = "",
-       .name = "MatMul",
+      {.name = "MatMul",
        .versions = {1, 9, 13},
        .doc = "matrix product over the last two axes, broadcast over the others",
        .inputs = {{"A", kProducts, "T"}, {"B", kProducts, "T"}},
        .outputs = {{"Y", kProducts, "T"}},
-       .attributes = {},
        .infer = infer_matmul,
        .upgrade = upgrade_unchanged},
-      {.domain = "",
-       .name = "Gemm",
+      {.name = "Gemm",
        .versions = {1, 6, 7, 9, 11, 13},
        .doc = "alpha * A * B + beta * C, A and B transposed on request",
        .inputs = {{"A", kProducts, "T"}, {"B", kProducts, "T"}, {"C", kProducts, "T", true}},
@@ -204,13 +201,11 @@ std::vector<OpSchema> float_products() {
                       {"transB", std::int64_t{0}}},
        .infer = infer_gemm,
        .upgrade = upgrade_gemm},
-      {.domain = "",
-       .name = "Det",
+      {.name = "Det",
        .versions = {11, 22},
        .doc = "determinant of square matrices",
        .inputs = {{"X", kFloats, "T"}},
        .outputs = {{"Y", kFloats, "T"}},
-       .attributes = {},
        .infer = infer_det,
        .upgrade = upgrade_unchanged},
   };
@@ -220,8 +215,7 @@ std::vector<OpSchema> float_products() {
 
 std::vector<OpSchema> matmul_ops() {
   std::vector<OpSchema> ops = float_products();
-  ops.push_back({.domain = "",
-                 .name = "MatMulInteger",
+  ops.push_back({.name = "MatMulInteger",
                  .versions = {10},
                  .doc = "matrix product of integers less their zero points",
                  .inputs = {{"A", kBytes, "T1"},
@@ -229,10 +223,8 @@ std::vector<OpSchema> matmul_ops() {
                             {"a_zero_point", kBytes, "T1", true},
                             {"b_zero_point", kBytes, "T2", true}},
                  .outputs = {{"Y", {ElementType::kI32}}},
-                 .attributes = {},
                  .infer = infer_matmul_integer});
-  ops.push_back({.domain = "",
-                 .name = "QLinearMatMul",
+  ops.push_back({.name = "QLinearMatMul",
                  .versions = {10, 21},
                  .doc = "matrix product of quantized tensors, quantized again",
                  .inputs = {{"a", kQuantized, "T1"},
@@ -244,7 +236,6 @@ std::vector<OpSchema> matmul_ops() {
                             {"y_scale", kScales, "TS"},
                             {"y_zero_point", kQuantized, "T3"}},
                  .outputs = {{"y", kQuantized, "T3"}},
-                 .attributes = {},
                  .infer = infer_qlinear_matmul,
                  .upgrade = upgrade_unchanged});
   constexpr TypeSet kFewBits = {ElementType::kU4, ElementType::kI4, ElementType::kU8,

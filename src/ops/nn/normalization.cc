@@ -176,8 +176,7 @@ Status infer_lrn(InferenceContext& context) {
 
 OpSchema normalization(std::string_view name, std::vector<int> versions, std::string_view doc,
                        InferFn infer, std::vector<AttributeSpec> attributes) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{"X", kFloats, "T"}},
@@ -194,8 +193,7 @@ OpSchema scaled(OpSchema schema, bool is_bias_optional = false) {
 }
 
 OpSchema batch_normalization() {
-  return {.domain = "",
-          .name = "BatchNormalization",
+  return {.name = "BatchNormalization",
           .versions = {1, 6, 7, 9, 14, 15},
           .doc = "(x - mean) / sqrt(var + epsilon) * scale + bias, per channel",
           .inputs = {{"X", kFloats, "T"},

@@ -142,7 +142,6 @@ std::vector<OpSchema> paged_ops() {
            .doc = "rows of 8 bits, each with its scale behind",
            .inputs = {{"x", kFloats}},
            .outputs = {{"y", {ir::ElementType::kI8}}},
-           .attributes = {},
            .infer = infer_round_rows}};
 }
 

@@ -99,8 +99,7 @@ std::vector<AttributeSpec> pool_attributes(std::vector<AttributeSpec> others) {
 
 OpSchema pool(std::string_view name, std::vector<int> versions, std::string_view doc,
               std::vector<AttributeSpec> attributes, UpgradeFn upgrade = upgrade_unchanged) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{"X", kFloats, "T"}},
@@ -119,13 +118,11 @@ OpSchema max_pool() {
 }
 
 OpSchema global_pool(std::string_view name, std::vector<int> versions, std::string_view doc) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{"X", kFloats, "T"}},
           .outputs = {{"Y", kFloats, "T"}},
-          .attributes = {},
           .infer = infer_global_pool,
           .upgrade = upgrade_unchanged};
 }
@@ -138,8 +135,7 @@ OpSchema global_lp_pool() {
 }
 
 OpSchema max_unpool() {
-  return {.domain = "",
-          .name = "MaxUnpool",
+  return {.name = "MaxUnpool",
           .versions = {9, 11, 22},
           .doc = "puts pooled elements back where MaxPool found them, zeros elsewhere",
           .inputs = {{"X", kFloats, "T1"},

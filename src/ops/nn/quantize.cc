@@ -1,5 +1,4 @@
 // QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
-#include <utility>
 
 #include "ops/families.h"
 #include "ops/inference.h"
@@ -125,8 +124,7 @@ const std::vector<int>& versions() {
 
 std::vector<OpSchema> quantize_ops() {
   return {
-      {.domain = "",
-       .name = "QuantizeLinear",
+      {.name = "QuantizeLinear",
        .versions = versions(),
        .doc = "saturate(round(x / scale) + zero point)",
        .inputs = {{"x", kSources, "T1"},
@@ -140,8 +138,7 @@ std::vector<OpSchema> quantize_ops() {
                       {"saturate", std::int64_t{1}}},
        .infer = infer_quantize,
        .upgrade = upgrade_unchanged},
-      {.domain = "",
-       .name = "DequantizeLinear",
+      {.name = "DequantizeLinear",
        .versions = versions(),
        .doc = "(x - zero point) * scale",
        .inputs = {{"x", kQuantizedTypes | TypeSet{ElementType::kI32}, "T1"},
@@ -153,15 +150,13 @@ std::vector<OpSchema> quantize_ops() {
                       {"output_dtype", std::int64_t{0}}},
        .infer = infer_dequantize,
        .upgrade = upgrade_unchanged},
-      {.domain = "",
-       .name = "DynamicQuantizeLinear",
+      {.name = "DynamicQuantizeLinear",
        .versions = {11},
        .doc = "quantizes to u8 with a scale and a zero point found from the data",
        .inputs = {{"x", {ElementType::kF32}}},
        .outputs = {{"y", {ElementType::kU8}},
                    {"y_scale", {ElementType::kF32}},
                    {"y_zero_point", {ElementType::kU8}}},
-       .attributes = {},
        .infer = infer_dynamic_quantize},
       {.domain = "sluice",
        .name = "ByteTable",
@@ -169,7 +164,6 @@ std::vector<OpSchema> quantize_ops() {
        .doc = "table[x]: an element-wise function of one byte",
        .inputs = {{"x", {ElementType::kU8}}, {"table", {ElementType::kU8}}},
        .outputs = {{"y", {ElementType::kU8}}},
-       .attributes = {},
        .infer = infer_byte_table},
   };
 }

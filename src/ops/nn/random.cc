@@ -56,8 +56,7 @@ OpSchema generator(std::string_view name, std::string_view doc,
   parameters.push_back({"dtype", std::int64_t{1}});
   parameters.push_back({"seed", std::nullopt});
   parameters.push_back({"shape", std::nullopt, true});
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = {1, 22},
           .doc = doc,
           .inputs = {random_state_input()},
@@ -72,8 +71,7 @@ OpSchema like(std::string_view name, std::string_view doc, TypeSet inputs, TypeS
               std::vector<int> versions, std::vector<AttributeSpec> parameters) {
   parameters.push_back({"dtype", std::nullopt});
   parameters.push_back({"seed", std::nullopt});
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{"input", inputs}, random_state_input()},
@@ -99,7 +97,6 @@ OpSchema random_state() {
       .doc = "seed, number of the run and of the iteration, for operators that draw random numbers",
       .inputs = {},
       .outputs = {{"state", {ElementType::kU64}}},
-      .attributes = {},
       .infer = infer_state,
       .traits = kRandom | kRunState};
 }

@@ -83,8 +83,7 @@ Status upgrade_recurrent(ir::Subgraph& subgraph, ir::Operation& operation) {
 
 OpSchema recurrent(std::string_view name, std::vector<int> versions, std::string_view doc,
                    InferFn infer) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = std::move(versions),
           .doc = doc,
           .inputs = {{"X", kFloats, "T"},

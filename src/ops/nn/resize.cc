@@ -172,8 +172,7 @@ std::vector<OpSchema> resize_ops() {
                                             .is_optional = true,
                                             .is_shape_value = true}};
   return {
-      {.domain = "",
-       .name = "Resize",
+      {.name = "Resize",
        .versions = {10, 11, 13, 18, 19},
        .doc = "interpolates to other sizes",
        .inputs =
@@ -193,8 +192,7 @@ std::vector<OpSchema> resize_ops() {
                       {"nearest_mode", std::string("round_prefer_floor")}},
        .infer = infer_resize,
        .upgrade = upgrade_resize},
-      {.domain = "",
-       .name = "Upsample",
+      {.name = "Upsample",
        .versions = {1, 7, 9, 10},
        .doc = "enlarges by scales; imported as Resize",
        .inputs = {{"X", kAll, "T"}, scales[0]},

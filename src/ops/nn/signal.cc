@@ -125,8 +125,7 @@ OperandSpec length_input(std::string_view name, TypeSet types, std::string_view 
 }
 
 OpSchema window(std::string_view name, std::string_view doc) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = {17},
           .doc = doc,
           .inputs = {length_input("size", kIndices)},
@@ -140,7 +139,6 @@ OpSchema mel_weight_matrix() {
     return OperandSpec{.name = name, .types = kFloats, .variable = "T2", .is_single = true};
   };
   return {
-      .domain = "",
       .name = "MelWeightMatrix",
       .versions = {17},
       .doc = "weights that turn a linear spectrum into one on the mel scale",
@@ -158,8 +156,7 @@ OpSchema mel_weight_matrix() {
 
 std::vector<OpSchema> signal_ops() {
   return {
-      {.domain = "",
-       .name = "DFT",
+      {.name = "DFT",
        .versions = {17, 20},
        .doc = "discrete Fourier transform along an axis",
        .inputs = {{"input", kFloats, "T1"},
@@ -169,8 +166,7 @@ std::vector<OpSchema> signal_ops() {
        .attributes = {{"inverse", std::int64_t{0}}, {"onesided", std::int64_t{0}}},
        .infer = infer_dft,
        .upgrade = upgrade_dft},
-      {.domain = "",
-       .name = "STFT",
+      {.name = "STFT",
        .versions = {17},
        .doc = "Fourier transforms of windows that move along a signal",
        .inputs = {{"signal", kFloats, "T1"},

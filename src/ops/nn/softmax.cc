@@ -1,5 +1,4 @@
 // Softmax, LogSoftmax, Hardmax.
-#include <utility>
 
 #include "ops/families.h"
 #include "ops/inference.h"
@@ -34,8 +33,7 @@ Status upgrade_softmax(ir::Subgraph& subgraph, ir::Operation& operation) {
 }
 
 OpSchema softmax(std::string_view name, std::string_view doc) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = {1, 11, 13},
           .doc = doc,
           .inputs = {{"input", kFloats, "T"}},

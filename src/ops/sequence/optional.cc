@@ -38,8 +38,7 @@ OperandSpec anything(std::string_view name, bool is_optional) {
 
 std::vector<OpSchema> optional_ops() {
   std::vector<OpSchema> schemas;
-  schemas.push_back({.domain = "",
-                     .name = "Optional",
+  schemas.push_back({.name = "Optional",
                      .versions = {15, 28},
                      .doc = "an optional with an element, or an empty one",
                      .inputs = {anything("input", true)},
@@ -48,23 +47,19 @@ std::vector<OpSchema> optional_ops() {
                      .infer = infer_optional,
                      .traits = kControlFlow,
                      .upgrade = upgrade_unchanged});
-  schemas.push_back({.domain = "",
-                     .name = "OptionalHasElement",
+  schemas.push_back({.name = "OptionalHasElement",
                      .versions = {15, 18, 28},
                      .doc = "whether an optional has an element",
                      .inputs = {anything("input", true)},
                      .outputs = {{.name = "output", .types = kBools}},
-                     .attributes = {},
                      .infer = infer_has_element,
                      .traits = kControlFlow,
                      .upgrade = upgrade_unchanged});
-  schemas.push_back({.domain = "",
-                     .name = "OptionalGetElement",
+  schemas.push_back({.name = "OptionalGetElement",
                      .versions = {15, 18, 28},
                      .doc = "the element of an optional",
                      .inputs = {anything("input", false)},
                      .outputs = {anything("output", false)},
-                     .attributes = {},
                      .infer = infer_get_element,
                      .traits = kControlFlow,
                      .upgrade = upgrade_unchanged});

@@ -117,13 +117,11 @@ OperandSpec position(bool is_optional) {
 
 OpSchema schema(std::string_view name, std::string_view doc, std::vector<OperandSpec> inputs,
                 OperandSpec output, InferFn infer) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .versions = {11},
           .doc = doc,
           .inputs = std::move(inputs),
           .outputs = {output},
-          .attributes = {},
           .infer = infer,
           .traits = kControlFlow};
 }

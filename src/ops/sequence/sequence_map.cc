@@ -38,8 +38,7 @@ Status infer_sequence_map(InferenceContext& context) {
 }  // namespace
 
 std::vector<OpSchema> sequence_map_ops() {
-  return {{.domain = "",
-           .name = "SequenceMap",
+  return {{.name = "SequenceMap",
            .versions = {17},
            .doc = "runs a subgraph for each item of sequences",
            .inputs = {{.name = "input_sequence", .types = kAllTensors, .takes_any_type = true},

@@ -77,8 +77,7 @@ std::vector<OpSchema> split_ops() {
   const std::vector<OperandSpec> outputs = {{.name = "Y", .types = kStrings},
                                             {.name = "Z", .types = kI64Only, .is_optional = true}};
   return {
-      {.domain = "",
-       .name = "StringSplit",
+      {.name = "StringSplit",
        .versions = {20},
        .doc = "each string cut at a delimiter or at white space, padded with empty ones",
        .inputs = {input},
@@ -111,25 +110,21 @@ std::vector<OpSchema> split_ops() {
 std::vector<OpSchema> string_ops() {
   std::vector<OpSchema> ops = split_ops();
   ops.push_back(
-      {.domain = "",
-       .name = "RegexFullMatch",
+      {.name = "RegexFullMatch",
        .versions = {20},
        .doc = "whether the whole string matches a regular expression, in RE2's syntax",
        .inputs = {{.name = "X", .types = kStrings}},
        .outputs = {{.name = "Y", .types = kBools}},
        .attributes = {{.name = "pattern", .default_value = std::string(), .is_required = true}},
        .infer = infer_match});
-  ops.push_back({.domain = "",
-                 .name = "StringConcat",
+  ops.push_back({.name = "StringConcat",
                  .versions = {20},
                  .doc = "X followed by Y",
                  .inputs = {{.name = "X", .types = kStrings}, {.name = "Y", .types = kStrings}},
                  .outputs = {{.name = "Z", .types = kStrings}},
-                 .attributes = {},
                  .infer = infer_broadcast});
   ops.push_back(
-      {.domain = "",
-       .name = "StringNormalizer",
+      {.name = "StringNormalizer",
        .versions = {10},
        .doc = "without stop words, in upper or lower case on request",
        .inputs = {{.name = "X", .types = kStrings}},

@@ -69,8 +69,7 @@ Status infer_tfidf(InferenceContext& context) {
 }  // namespace
 
 std::vector<OpSchema> tfidf_ops() {
-  return {{.domain = "",
-           .name = "TfIdfVectorizer",
+  return {{.name = "TfIdfVectorizer",
            .versions = {9},
            .doc = "counts of the n-grams of a pool, weighted on request",
            .inputs = {{.name = "X", .types = kStrings | kIndices}},
