@@ -1,6 +1,5 @@
 #include "backend/handshake.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

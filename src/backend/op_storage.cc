@@ -1,7 +1,6 @@
 #include "backend/op_storage.h"
 
 #include <string>
-#include <type_traits>
 
 #include "backend/texts.h"
 

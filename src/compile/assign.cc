@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include "base/text/plural.h"
 #include "compile/placement.h"

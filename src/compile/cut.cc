@@ -1,7 +1,6 @@
 #include "compile/cut.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/text/plural.h"
 #include "compile/link/link_graphs.h"

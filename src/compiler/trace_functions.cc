@@ -1,5 +1,4 @@
 // The functions of sluice/trace/trace.h.
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,7 +1,6 @@
 // Vectors and scores of texts that a client asked for, computed through the line of their model.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -5,7 +5,6 @@
 #include <syslog.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstdlib>
 #include <mutex>
 #include <utility>

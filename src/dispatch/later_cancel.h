@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <mutex>
-#include <utility>
 
 namespace sluice::dispatch {
 

@@ -1,7 +1,6 @@
 // Host memory of a context: arenas, outputs, staging.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 

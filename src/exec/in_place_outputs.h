@@ -6,7 +6,6 @@
 // otherwise to memory of its own, from which it copies the output after the last step.
 #pragma once
 
-#include <cstddef>
 #include <vector>
 
 #include "exec/range_plan.h"

@@ -1,7 +1,6 @@
 #include "exec/step_range.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "exec/subgraph_code.h"
 

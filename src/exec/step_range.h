@@ -6,8 +6,6 @@
 // values computed so far.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 

@@ -1,9 +1,7 @@
 // What an operand holds: a tensor, a sequence of tensors, or an optional of either.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "base/result.h"

@@ -1,7 +1,6 @@
 #include "fleet/machine.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace sluice::fleet {
 

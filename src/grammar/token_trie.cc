@@ -1,7 +1,6 @@
 #include "grammar/token_trie.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace sluice::grammar {
 namespace {

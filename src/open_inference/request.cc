@@ -1,7 +1,6 @@
 #include "open_inference/request.h"
 
 #include <algorithm>
-#include <limits>
 #include <span>
 
 #include "base/checked.h"

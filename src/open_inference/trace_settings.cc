@@ -1,8 +1,6 @@
 #include "open_inference/trace_settings.h"
 
 #include <charconv>
-#include <limits>
-#include <string_view>
 
 #include "base/utf8.h"
 #include "telemetry/telemetry.h"

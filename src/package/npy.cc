@@ -2,8 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <cstring>
-#include <optional>
 #include <utility>
 #include <vector>
 

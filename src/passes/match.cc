@@ -1,6 +1,5 @@
 #include "passes/match.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace sluice::passes {

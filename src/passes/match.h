@@ -1,7 +1,6 @@
 // Reading patterns off a subgraph, backwards from their last operation.
 #pragma once
 
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <utility>

@@ -1,7 +1,6 @@
 // A file of a repository as a package.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>

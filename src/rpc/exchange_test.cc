@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <array>
-#include <chrono>
 #include <thread>
 
 #include "base/system/huge_pages.h"

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "rpc/client/client.h"
 #include "rpc/testing/serving.h"
 #include "rpc/wire/profile_messages.h"

@@ -2,12 +2,10 @@
 // link the runtime.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <shared_mutex>
-#include <string>
 #include <vector>
 
 #include "backend/registry.h"

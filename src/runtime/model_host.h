@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <stop_token>
-#include <string>
 #include <vector>
 
 #include "runtime/model/load_request.h"

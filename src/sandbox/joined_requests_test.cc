@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstring>
 #include <deque>
-#include <mutex>
 #include <thread>
 
 #include "runtime/inference/thread_driver.h"

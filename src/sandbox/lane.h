@@ -1,7 +1,6 @@
 // A core group that functions share in turns.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>

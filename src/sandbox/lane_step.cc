@@ -1,6 +1,5 @@
 // The steps of a Lane.
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "runtime/packages/package_cache.h"

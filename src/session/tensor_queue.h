@@ -2,9 +2,7 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <mutex>
-#include <string>
 
 #include "base/ring.h"
 #include "runtime/request/request.h"

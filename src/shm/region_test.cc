@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstring>
 
 #include "shm/fd_socket.h"
 #include "shm/shared_memory.h"

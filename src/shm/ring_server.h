@@ -1,7 +1,6 @@
 // The daemon's side of a ring in shared memory.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>

@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <thread>
-#include <vector>
 
 #include "shm/ring_client.h"
 #include "shm/ring_server.h"

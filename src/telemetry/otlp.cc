@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <utility>
 
 #include "base/utf8.h"
 #include "telemetry/proto_writer.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 #include "base/bytes.h"
 #include "ir/element_type.h"

@@ -12,13 +12,6 @@ namespace sluice::worker {
 using runtime::Reply;
 using terms::ModelPhase;
 
-namespace {
-
-/// A worker may tell any number, and sums over models must not overflow.
-constexpr std::int64_t kMaxRecordedBytes = std::int64_t{1} << 50;
-
-}  // namespace
-
 RemoteModel::RemoteModel(Parts parts)
     : parts_(std::move(parts)),
       statistics_(std::make_shared<runtime::ModelStatistics>(

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <limits>
 #include <optional>
-#include <string>
 
 #include "base/process/control_groups.h"
 

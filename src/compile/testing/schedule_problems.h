@@ -1,7 +1,6 @@
 // Machines and task graphs on which schedulers are compared.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "compile/tune/trial_model.h"
 
 #include <charconv>
-#include <chrono>
 #include <list>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "compile/tune/tune.h"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 #include <utility>
 

@@ -6,8 +6,6 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "daemon/kept/kept_file.h"

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <string_view>
 
 #include "daemon/telemetry/append.h"

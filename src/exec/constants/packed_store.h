@@ -6,7 +6,6 @@
 #include <memory>
 #include <span>
 #include <stop_token>
-#include <utility>
 #include <vector>
 
 #include "backend/backend.h"

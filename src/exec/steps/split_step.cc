@@ -1,6 +1,5 @@
 // SplitToSequence and ConcatFromSequence: convert between a tensor and a sequence of its parts.
 #include <cstring>
-#include <numeric>
 
 #include "exec/context/step.h"
 #include "ops/inference.h"

@@ -1,8 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "exec/testing/exec_testing.h"
 
 namespace sluice::exec {

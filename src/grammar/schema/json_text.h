@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
-#include <string_view>
 
 #include "grammar/rules/character_set.h"
 #include "grammar/rules/expression.h"

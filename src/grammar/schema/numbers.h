@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/result.h"
 #include "grammar/rules/expression.h"

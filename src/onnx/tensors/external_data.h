@@ -1,7 +1,6 @@
 // Tensors whose bytes lie in files beside the model.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>

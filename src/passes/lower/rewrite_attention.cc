@@ -8,7 +8,6 @@ namespace sluice::passes {
 namespace {
 
 using ir::OperandId;
-using Ints = std::vector<std::int64_t>;
 
 enum AttentionOperand : std::size_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kLengths };
 

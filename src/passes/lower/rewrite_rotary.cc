@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "passes/lower/operator_rewrites.h"
 
@@ -6,7 +5,6 @@ namespace sluice::passes {
 namespace {
 
 using ir::OperandId;
-using Ints = std::vector<std::int64_t>;
 
 constexpr std::int64_t kLast = -1;
 

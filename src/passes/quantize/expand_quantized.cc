@@ -4,7 +4,6 @@
 // with which f32 neither overflows nor loses digits, and each of them along an axis of its factor
 // that the sum does not run over. Dynamic quantization may round each row for itself (rewrites.h).
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>

@@ -6,7 +6,6 @@
 // products is dropped, though never its clipping (`behind_rounding`, `ProductNarrower`).
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <utility>
 

@@ -1,9 +1,7 @@
 #include "recipes/gguf/gguf_text_files.h"
 
 #include <span>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "recipes/gguf/vocabulary.h"
 #include "recipes/gguf/word_cutters.h"

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <initializer_list>
 #include <limits>
 #include <optional>
 

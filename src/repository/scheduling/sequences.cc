@@ -1,6 +1,5 @@
 #include "repository/scheduling/sequences.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>

@@ -4,7 +4,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
-#include <cstdint>
 #include <memory>
 
 #include "base/status.h"

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <thread>
 #include <utility>
 
 #include "shm/region.h"

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
-#include <vector>
 
 #include "runtime/engine.h"
 #include "runtime/table_host.h"

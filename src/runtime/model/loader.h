@@ -1,9 +1,7 @@
 // Loads a package on a core group.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 
 #include "device/device_services.h"

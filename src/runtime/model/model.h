@@ -3,8 +3,6 @@
 
 #include <memory>
 #include <mutex>
-#include <string>
-#include <vector>
 
 #include "runtime/inference/group_scheduler.h"
 #include "runtime/model/footprint.h"

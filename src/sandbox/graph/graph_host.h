@@ -3,8 +3,6 @@
 
 #include <memory>
 #include <mutex>
-#include <string>
-#include <vector>
 
 #include "runtime/table_host.h"
 #include "sandbox/function_host.h"

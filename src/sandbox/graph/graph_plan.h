@@ -1,10 +1,8 @@
 // A graph of functions: what a client asks for, and in which order it runs.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/model_host.h"

@@ -1,7 +1,6 @@
 // One request of a graph of functions.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>

@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <condition_variable>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>

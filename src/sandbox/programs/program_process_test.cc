@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <cstring>
 #include <string>
 
 #include "sandbox/programs/testing/shell_program.h"

@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <utility>
 
 #include "runtime/request/request.h"
 #include "service/replies/kept_replies.h"

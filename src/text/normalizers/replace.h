@@ -1,7 +1,6 @@
 // Replaces each match of an expression by a text: as a normalizer, and for decoders.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "text/normalizers/normalizer.h"

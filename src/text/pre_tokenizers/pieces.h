@@ -1,7 +1,6 @@
 // A text and the pieces into which pre-tokenizers cut it.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

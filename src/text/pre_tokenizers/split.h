@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "text/pre_tokenizers/pre_tokenizer.h"
 #include "text/pre_tokenizers/split_behavior.h"

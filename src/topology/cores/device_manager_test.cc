@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <future>
-#include <optional>
 #include <thread>
 
 #include "support/eventually.h"

@@ -1,7 +1,6 @@
 #include "topology/map/logical_ids.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 namespace sluice::topology {

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <string_view>
 
 namespace sluice::topology::testing {

@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 
 #include "base/clock.h"
 #include "shm/ring_client.h"

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <initializer_list>
 
 #include "worker/program/server.h"
 

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <set>
 #include <stop_token>
-#include <thread>
 #include <utility>
 
 #include "backend/extensions/device_reset.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "compile/code/torch/constants_file.h"
 #include "compile/code/torch/launch_plan.h"

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "text/jinja/library/arithmetic.h"
 #include "text/jinja/library/methods.h"

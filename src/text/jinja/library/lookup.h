@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
 #include "text/jinja/values/strings.h"
 #include "text/jinja/values/value.h"

@@ -1,7 +1,6 @@
 #include "text/jinja/nodes/loop.h"
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "text/jinja/library/function.h"

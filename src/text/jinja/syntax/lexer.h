@@ -2,7 +2,6 @@
 // say, which chat templates are written for.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

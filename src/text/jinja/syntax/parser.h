@@ -2,10 +2,7 @@
 #pragma once
 
 #include <initializer_list>
-#include <memory>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "text/jinja/nodes/statements.h"

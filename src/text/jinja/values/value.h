@@ -1,7 +1,6 @@
 // Values of a template, which behave as Python's do.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
