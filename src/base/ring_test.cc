@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "support/eventually.h"
+#include "support/manual_clock.h"
 
 namespace sluice {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "dispatch/testing/keeping_sink.h"
 #include "runtime/handle_table.h"
+#include "support/manual_clock.h"
 
 namespace sluice::dispatch {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "perf/sweep.h"
 #include "support/eventually.h"
+#include "support/manual_clock.h"
 
 namespace sluice::perf {
 namespace {

@@ -5,6 +5,7 @@
 #include "rpc/wire/times.h"
 #include "runtime/inference/thread_driver.h"
 #include "support/eventually.h"
+#include "support/manual_clock.h"
 
 namespace sluice::rpc::server {
 namespace {

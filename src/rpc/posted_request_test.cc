@@ -8,7 +8,7 @@
 
 #include "rpc/client/client.h"
 #include "rpc/testing/serving.h"
-#include "runtime/inference/manual_driver.h"
+#include "runtime/testing/manual_driver.h"
 #include "support/eventually.h"
 
 namespace sluice::rpc {

@@ -12,6 +12,7 @@
 #include "rpc/wire/error.h"
 #include "rpc/wire/profile_messages.h"
 #include "runtime/profile/profiler.h"
+#include "support/manual_clock.h"
 
 namespace {
 

@@ -7,10 +7,11 @@
 #include <limits>
 #include <thread>
 
-#include "runtime/inference/manual_driver.h"
 #include "runtime/inference/thread_driver.h"
 #include "runtime/request/joined_rows.h"
 #include "runtime/testing/engine_testing.h"
+#include "runtime/testing/manual_driver.h"
+#include "support/manual_clock.h"
 
 namespace sluice::runtime {
 namespace {

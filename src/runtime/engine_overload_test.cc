@@ -1,8 +1,8 @@
 // More requests with deadlines than a model can compute, in virtual time: all exact.
 #include <gtest/gtest.h>
 
-#include "runtime/inference/manual_driver.h"
 #include "runtime/testing/engine_testing.h"
+#include "runtime/testing/manual_driver.h"
 #include "support/sim.h"
 
 namespace sluice::runtime {

@@ -8,10 +8,11 @@
 #include <thread>
 
 #include "package/executable.h"
-#include "runtime/inference/manual_driver.h"
 #include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_rules.h"
 #include "runtime/testing/engine_testing.h"
+#include "runtime/testing/manual_driver.h"
+#include "support/manual_clock.h"
 
 namespace sluice::runtime {
 namespace {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/inference/manual_driver.h"
 #include "runtime/testing/engine_testing.h"
+#include "runtime/testing/manual_driver.h"
 #include "support/sim.h"
 
 namespace sluice::runtime {

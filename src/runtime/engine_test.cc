@@ -6,9 +6,9 @@
 
 #include <thread>
 
-#include "runtime/inference/manual_driver.h"
 #include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_testing.h"
+#include "runtime/testing/manual_driver.h"
 
 namespace sluice::runtime {
 namespace {

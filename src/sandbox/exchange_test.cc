@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/eventually.h"
+#include "support/manual_clock.h"
 
 namespace sluice::sandbox {
 namespace {

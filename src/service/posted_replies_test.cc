@@ -4,6 +4,7 @@
 
 #include "dispatch/testing/keeping_sink.h"
 #include "support/eventually.h"
+#include "support/manual_clock.h"
 
 namespace sluice::service {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "session/testing/fake_model.h"
 #include "support/eventually.h"
+#include "support/manual_clock.h"
 
 namespace sluice::session {
 namespace {

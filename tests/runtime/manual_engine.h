@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "runtime/engine.h"
-#include "runtime/inference/manual_driver.h"
 #include "runtime/testing/engine_testing.h"
+#include "runtime/testing/manual_driver.h"
 
 namespace sluice::runtime::testing {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "runtime/engine.h"
-#include "runtime/inference/manual_driver.h"
 #include "runtime/testing/engine_testing.h"
+#include "runtime/testing/manual_driver.h"
 #include "support/sim.h"
 
 namespace sluice::runtime::testing {

@@ -7,6 +7,8 @@
 #include <random>
 #include <utility>
 
+#include "support/manual_clock.h"
+
 namespace sluice::compile {
 namespace {
 

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "completions/generation.h"
 #include "completions/scheduler.h"
+#include "support/manual_clock.h"
 #include "terms/runtime_code.h"
 
 namespace sluice::completions {

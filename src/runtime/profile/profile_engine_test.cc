@@ -3,9 +3,9 @@
 
 #include <map>
 
-#include "runtime/inference/manual_driver.h"
 #include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_testing.h"
+#include "runtime/testing/manual_driver.h"
 #include "support/sim.h"
 
 namespace sluice::runtime {

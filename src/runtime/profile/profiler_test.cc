@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/manual_clock.h"
+
 namespace sluice::runtime {
 namespace {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "runtime/inference/manual_driver.h"
 #include "runtime/testing/engine_testing.h"
+#include "runtime/testing/manual_driver.h"
 #include "service/service.h"
 #include "support/sim.h"
 

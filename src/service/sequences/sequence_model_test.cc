@@ -6,6 +6,7 @@
 #include <new>
 
 #include "support/eventually.h"
+#include "support/manual_clock.h"
 
 namespace sluice::service {
 namespace {

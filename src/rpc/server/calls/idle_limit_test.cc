@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "support/eventually.h"
+#include "support/manual_clock.h"
 
 namespace sluice::rpc::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/inference/manual_driver.h"
+#include "runtime/testing/manual_driver.h"
 
 #include <algorithm>
 
