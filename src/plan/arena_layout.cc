@@ -197,17 +197,6 @@ std::optional<std::size_t> find_misplaced_by_pairs(const PackRequest& request,
 
 }  // namespace
 
-const char* packer_name(Packer packer) {
-  switch (packer) {
-    case Packer::kBump: return "bump";
-    case Packer::kBestFit: return "best fit";
-    case Packer::kFirstFit: return "first fit";
-    case Packer::kColouring: return "colouring";
-    case Packer::kLongestFirst: return "longest first";
-  }
-  return "?";
-}
-
 Status arena_too_large(const PackRequest& request) {
   return make_error(Code::kResourceExhausted,
                     "intermediate tensors need more than the {} bytes allowed", request.max_bytes);

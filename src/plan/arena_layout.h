@@ -31,9 +31,6 @@ enum class Packer : std::uint8_t {
 inline constexpr std::array kReusingPackers = {Packer::kBestFit, Packer::kFirstFit,
                                                Packer::kColouring, Packer::kLongestFirst};
 
-/// "best fit".
-const char* packer_name(Packer packer);
-
 struct PackRequest {
   std::span<const Lifetime> lifetimes;
   std::int64_t alignment_bytes = 1;  ///< a power of two

@@ -39,9 +39,9 @@ TEST(PackArena, NoPackerOverlapsTheLiving) {
     for (const Packer packer : {Packer::kBump, Packer::kBestFit, Packer::kFirstFit,
                                 Packer::kColouring, Packer::kLongestFirst}) {
       const auto layout = pack_arena(request_of(lifetimes), packer);
-      ASSERT_TRUE(layout.is_ok()) << packer_name(packer);
-      EXPECT_TRUE(check_arena(request_of(lifetimes), *layout).is_ok()) << packer_name(packer);
-      EXPECT_GE(layout->arena_bytes, bound) << packer_name(packer);
+      ASSERT_TRUE(layout.is_ok()) << static_cast<int>(packer);
+      EXPECT_TRUE(check_arena(request_of(lifetimes), *layout).is_ok()) << static_cast<int>(packer);
+      EXPECT_GE(layout->arena_bytes, bound) << static_cast<int>(packer);
     }
   }
 }

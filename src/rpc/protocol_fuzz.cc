@@ -12,7 +12,6 @@
 #include "rpc/wire/error.h"
 #include "rpc/wire/profile_messages.h"
 #include "runtime/profile/profiler.h"
-#include "support/manual_clock.h"
 
 namespace {
 
@@ -124,11 +123,19 @@ void check(const v1::LoadOptions& from) {
   require(!settings->options.group || settings->options.group->value() > 0);
 }
 
+/// A profile does not reach the end of its time.
+class StillClock final : public Clock {
+ public:
+  std::int64_t now_ns() const override { return 0; }
+  void wait_until(std::unique_lock<std::mutex>& /*lock*/, std::condition_variable& /*condition*/,
+                  std::int64_t /*deadline_ns*/) override {}
+};
+
 /// Starts the profiler with the decoded settings, so that the fuzzer reaches the profiler's limits.
 void check(const v1::StartProfileRequest& from) {
   const auto settings = from_proto(from);
   if (!settings.is_ok()) return;
-  static ManualClock clock;
+  static StillClock clock;
   runtime::Profiler profiler(clock);
   runtime::ProfileOptions options;
   options.limit_ns = settings->limit_ns;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "conformance/fixture.h"
 #include "device/memory_pool.h"
+#include "device/testing/device_testing.h"
 #include "device/transfer/transfer_service.h"
 
 namespace sluice::conformance {
@@ -79,7 +80,7 @@ TEST_P(Services, TransfersOfAllSizesGoThereAndBack) {
     SLUICE_EXPECT_OK(last_.status);
     EXPECT_EQ(last_.copied_bytes, size);
     std::vector<char> back(bytes.size());
-    SLUICE_EXPECT_OK(device::transfer_and_wait(
+    SLUICE_EXPECT_OK(device::testing::transfer_and_wait(
         *transfers_,
         {client, Direction::kFromDevice, memory->address(), back.data(), size, {}, {}}));
     EXPECT_EQ(back, bytes);

@@ -14,8 +14,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/system/sanitizer.h"
 #include "support/eventually.h"
+#include "support/sanitizer.h"
 
 namespace sluice::testing {
 namespace {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <new>
 
-#include "base/system/sanitizer.h"
 #include "support/eventually.h"
+#include "support/sanitizer.h"
 
 namespace sluice::testing {
 namespace {

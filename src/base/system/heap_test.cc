@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/system/sanitizer.h"
+#include "support/sanitizer.h"
 
 namespace sluice {
 namespace {

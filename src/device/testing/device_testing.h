@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "backend/command_list.h"
 #include "backend/memory.h"
+#include "device/transfer/transfer_service.h"
 #include "support/sim.h"
 
 namespace sluice::device::testing {
@@ -51,6 +53,15 @@ inline backend::CommandList copy_list(const TestDevice& device, std::int64_t siz
           .is_ok());
   EXPECT_TRUE(list->finish().is_ok());
   return std::move(list).value();
+}
+
+/// Copies and waits, driving `service`; no other thread may drive it meanwhile.
+inline Status transfer_and_wait(TransferService& service, Transfer transfer) {
+  std::optional<Status> status;
+  transfer.on_done = [&](const TransferReport& report) { status = report.status; };
+  (void)SLUICE_TRY(service.submit(std::move(transfer)));
+  while (!status) service.wait(-1);
+  return *status;
 }
 
 }  // namespace sluice::device::testing

@@ -121,12 +121,4 @@ void TransferService::report(std::vector<FinishedTransfer>& finished) {
   }
 }
 
-Status transfer_and_wait(TransferService& service, Transfer transfer) {
-  std::optional<Status> status;
-  transfer.on_done = [&](const TransferReport& report) { status = report.status; };
-  (void)SLUICE_TRY(service.submit(std::move(transfer)));
-  while (!status) service.wait(-1);
-  return *status;
-}
-
 }  // namespace sluice::device

@@ -82,7 +82,4 @@ class TransferService {
   bool is_stopped_ = false;
 };
 
-/// Copies and waits, driving `service`; no other thread may drive it meanwhile.
-Status transfer_and_wait(TransferService& service, Transfer transfer);
-
 }  // namespace sluice::device

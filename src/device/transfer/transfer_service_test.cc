@@ -85,7 +85,7 @@ TEST_F(TransferServiceTest, CopiesBothWaysInBlocksAndTailsAlike) {
     EXPECT_EQ(up->report.copied_bytes, size);
     EXPECT_EQ(up->report.copy_ns, size);
     std::vector<char> back(up->bytes.size());
-    const Status status = transfer_and_wait(
+    const Status status = testing::transfer_and_wait(
         *service_,
         {client, Direction::kFromDevice, up->memory.address(), back.data(), size, {}, {}});
     EXPECT_TRUE(status.is_ok()) << status.to_string();
@@ -272,7 +272,7 @@ TEST_F(TransferServiceTest, UnderEveryPolicyASmallTransferWaitsForTheBlocksInFli
       run_until(device_.now_ns() + 15 * kMegabytes);
       const ClientId client = service_->add_client("input");
       const std::int64_t arrival_ns = device_.now_ns();
-      const Status status = transfer_and_wait(
+      const Status status = testing::transfer_and_wait(
           *service_,
           {client, Direction::kToDevice, bytes.get(), small_memory.address(), 4096, {}, {}});
       ASSERT_TRUE(status.is_ok()) << status.to_string();

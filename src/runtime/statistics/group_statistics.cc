@@ -23,9 +23,4 @@ ModelStatisticsSnapshot GroupStatistics::snapshot() const {
   return sum;
 }
 
-double UsageReport::utilisation() const {
-  const double available = static_cast<double>(age_ns) * num_cores;
-  return available > 0 ? static_cast<double>(core_busy_ns) / available : 0;
-}
-
 }  // namespace sluice::runtime

@@ -38,9 +38,6 @@ struct UsageReport {
   /// reserved.
   std::vector<terms::MemoryItem> memory;
   terms::Health health;
-
-  /// The share of the cores' time in kernels.
-  double utilisation() const;
 };
 
 struct GroupReport : UsageReport {

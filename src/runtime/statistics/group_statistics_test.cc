@@ -36,7 +36,6 @@ TEST(GroupStatistics, AddsUpItsModels) {
   second->add_lane_busy(1, 10);
   const ModelStatisticsSnapshot sum = group.snapshot();
   EXPECT_EQ(sum.num_answered(), 2);
-  EXPECT_EQ(sum.num_errors(), 1);
   EXPECT_EQ(sum.compute.count(), 1);
   EXPECT_EQ(sum.core_busy_ns.at(kFirst), 40);
 }
@@ -51,15 +50,6 @@ TEST(GroupStatistics, TotalsKeepTheNumbersOfUnloadedModels) {
   EXPECT_EQ(group.snapshot().num_answered(), 1);
   model->count_answer(RuntimeCode::kOk);
   EXPECT_EQ(group.snapshot().num_answered(), 1) << "what it does elsewhere is not the group's";
-}
-
-TEST(UsageReport, UtilisationIsTheShareOfTheCoresTime) {
-  UsageReport report;
-  EXPECT_EQ(report.utilisation(), 0);
-  report.num_cores = 4;
-  report.age_ns = 1000;
-  report.core_busy_ns = 1000;
-  EXPECT_EQ(report.utilisation(), 0.25);
 }
 
 }  // namespace

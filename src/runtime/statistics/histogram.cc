@@ -37,10 +37,6 @@ void HistogramSnapshot::merge(const HistogramSnapshot& other) {
   max_ns_ = std::max(max_ns_, other.max_ns_);
 }
 
-double HistogramSnapshot::mean_ns() const {
-  return count_ == 0 ? 0 : static_cast<double>(sum_ns_) / static_cast<double>(count_);
-}
-
 std::int64_t HistogramSnapshot::quantile_ns(double fraction) const {
   if (count_ == 0) return 0;
   const auto rank = std::max<std::int64_t>(

@@ -31,7 +31,6 @@ class HistogramSnapshot {
   std::int64_t count() const { return count_; }
   std::int64_t sum_ns() const { return sum_ns_; }
   std::int64_t max_ns() const { return max_ns_; }
-  double mean_ns() const;
   /// The middle of the bucket with the value of this rank; `max_ns` for 1; 0 if empty.
   /// Requires: 0 <= fraction <= 1.
   std::int64_t quantile_ns(double fraction) const;

@@ -60,11 +60,6 @@ std::int64_t ModelStatisticsSnapshot::num_answered() const {
   return total_count;
 }
 
-std::int64_t ModelStatisticsSnapshot::num_errors() const {
-  const auto ok = std::ranges::find(answered, RuntimeCode::kOk, &terms::CodeCount::code);
-  return num_answered() - (ok == answered.end() ? 0 : ok->count);
-}
-
 std::int64_t ModelStatisticsSnapshot::num_runs() const {
   std::int64_t total_count = 0;
   for (const auto& [rows, run] : runs) total_count += run.count;

@@ -36,7 +36,6 @@ struct ModelStatisticsSnapshot {
 
   void merge(const ModelStatisticsSnapshot& other);
   std::int64_t num_answered() const;
-  std::int64_t num_errors() const;
   std::int64_t num_runs() const;
   /// Rows of all runs together; at least one of each.
   std::int64_t num_rows() const;
