@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/clock.h"
 #include "proto/sluice/v1/stream.pb.h"
 #include "rpc/wire/convert.h"
 #include "rpc/wire/error.h"
