@@ -1,4 +1,3 @@
-
 #include "package/executable.h"
 
 namespace sluice::package {

@@ -193,13 +193,10 @@ void WorkerPool::describe(std::vector<terms::GroupInfo>& groups) const {
 
 // ---- models
 
-Result<std::shared_ptr<WorkerPool::Loaded>> WorkerPool::find(ModelHandle handle) const {
-  const auto number = static_cast<std::uint64_t>(handle);
-  auto loaded = models_.find(number);
-  if (loaded != nullptr) return loaded;
-  return terms::runtime_error(RuntimeCode::kInvalidHandle,
-                              "no model has handle {:#x}, or it was unloaded",
-                              static_cast<std::uint64_t>(handle));
+terms::ModelInfo WorkerPool::describe(std::uint64_t handle, const PoolModel& loaded) const {
+  terms::ModelInfo info = loaded.model->info();
+  info.handle = handle;
+  return info;
 }
 
 Result<ModelHandle> WorkerPool::load(const runtime::LoadRequest& request,
@@ -274,7 +271,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     return status;
   }
   cores->statistics().add(model->statistics());
-  auto loaded = std::make_shared<Loaded>(Loaded{model, group, std::move(*charge)});
+  auto loaded = std::make_shared<PoolModel>(PoolModel{model, group, std::move(*charge)});
   {
     const std::lock_guard lock(mutex_);
     if (is_open_) return ModelHandle(models_.insert(std::move(loaded)));
@@ -309,7 +306,7 @@ Status WorkerPool::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
   return ok_status();
 }
 
-void WorkerPool::unload(const Loaded& loaded, std::int64_t drain_deadline_ns) {
+void WorkerPool::unload(const PoolModel& loaded, std::int64_t drain_deadline_ns) {
   const terms::ModelInfo info = loaded.model->info();
   loaded.group->unload(loaded.model, drain_deadline_ns - clock().now_ns());
   if (const auto cores = engine_.find_group(info.group)) {
@@ -317,21 +314,6 @@ void WorkerPool::unload(const Loaded& loaded, std::int64_t drain_deadline_ns) {
   }
   if (info.is_implicit) end_worker(info.group);  // before another group gets the cores
   engine_.leave(info.group);
-}
-
-Result<terms::ModelInfo> WorkerPool::info(ModelHandle handle) const {
-  terms::ModelInfo info = SLUICE_TRY(find(handle))->model->info();
-  info.handle = static_cast<std::uint64_t>(handle);
-  return info;
-}
-
-std::vector<terms::ModelInfo> WorkerPool::list_models() const {
-  std::vector<terms::ModelInfo> infos;
-  for (const auto& [handle, loaded] : models_.all()) {
-    infos.push_back(loaded->model->info());
-    infos.back().handle = handle;
-  }
-  return infos;
 }
 
 Result<runtime::ModelStatisticsSnapshot> WorkerPool::statistics(ModelHandle handle) const {

@@ -11,6 +11,7 @@
 
 #include "base/byte_budget.h"
 #include "runtime/engine.h"
+#include "runtime/table_host.h"
 #include "topology/cores/device_manager.h"
 #include "worker/group.h"
 
@@ -31,16 +32,20 @@ struct PoolOptions {
 /// `sluice-worker` beside the program that runs.
 std::filesystem::path default_program();
 
+struct PoolModel {
+  std::shared_ptr<RemoteModel> model;
+  std::shared_ptr<WorkerGroup> group;
+  ByteCharge charge = {};  ///< for what the model was estimated to take in the worker
+};
+
 /// A second host of models beside an engine, which keeps the account of cores for both, and of what
 /// the models did. Safe from any thread.
-class WorkerPool final : public runtime::ModelHost {
+class WorkerPool final : public runtime::TableHost<PoolModel> {
  public:
   /// `engine` outlives the pool.
   WorkerPool(runtime::Engine& engine, PoolOptions options)
-      : engine_(engine), options_(std::move(options)) {}
+      : TableHost(runtime::HandleKind::kWorker), engine_(engine), options_(std::move(options)) {}
   ~WorkerPool() override { shutdown(0); }
-  WorkerPool(const WorkerPool&) = delete;
-  WorkerPool& operator=(const WorkerPool&) = delete;
 
   bool owns(terms::CoreGroupId group) const { return find(group) != nullptr; }
 
@@ -73,20 +78,12 @@ class WorkerPool final : public runtime::ModelHost {
   Status stop(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
   Status reset(terms::ModelHandle handle) override;
   Status unload(terms::ModelHandle handle, std::int64_t drain_deadline_ns) override;
-  Result<terms::ModelInfo> info(terms::ModelHandle handle) const override;
-  std::vector<terms::ModelInfo> list_models() const override;
   Result<runtime::ModelStatisticsSnapshot> statistics(terms::ModelHandle handle) const override;
   Result<terms::Health> health(terms::ModelHandle handle) const override;
   Result<std::shared_ptr<runtime::RequestSink>> sink(terms::ModelHandle handle) const override;
   void shutdown(std::int64_t drain_deadline_ns) override;
 
  private:
-  struct Loaded {
-    std::shared_ptr<RemoteModel> model;
-    std::shared_ptr<WorkerGroup> group;
-    ByteCharge charge = {};  ///< for what the model was estimated to take in the worker
-  };
-
   /// What the workers record of one profile.
   struct Profiling {
     terms::ProfileSettings settings;
@@ -97,8 +94,9 @@ class WorkerPool final : public runtime::ModelHost {
                      const RemoteModel* model = nullptr);
   void record_all(terms::CoreGroupId id, WorkerGroup& group);
 
+  terms::ModelInfo describe(std::uint64_t handle, const PoolModel& loaded) const override;
+  using TableHost::find;
   std::shared_ptr<WorkerGroup> find(terms::CoreGroupId group) const;
-  Result<std::shared_ptr<Loaded>> find(terms::ModelHandle handle) const;
   Result<std::shared_ptr<WorkerGroup>> make_worker(const topology::CoreGroup& cores,
                                                    bool has_spare = false);
   void end_worker(terms::CoreGroupId group);
@@ -106,7 +104,7 @@ class WorkerPool final : public runtime::ModelHost {
                                      const std::shared_ptr<runtime::GroupScheduler>& cores,
                                      const package::Executable& executable, shm::Fd package,
                                      const std::stop_token& stop);
-  void unload(const Loaded& loaded, std::int64_t drain_deadline_ns);
+  void unload(const PoolModel& loaded, std::int64_t drain_deadline_ns);
 
   runtime::Engine& engine_;
   const PoolOptions options_;
@@ -115,7 +113,6 @@ class WorkerPool final : public runtime::ModelHost {
   mutable std::mutex mutex_;
   bool is_open_ = true;
   std::map<terms::CoreGroupId, std::shared_ptr<WorkerGroup>> groups_;
-  runtime::HandleTable<Loaded> models_{runtime::HandleKind::kWorker};
 };
 
 }  // namespace sluice::worker

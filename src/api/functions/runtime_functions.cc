@@ -1,5 +1,4 @@
 // The functions of sluice/runtime.h for runtimes, devices and groups.
-
 #include "api/functions/describe.h"
 #include "api/functions/open_runtimes.h"
 #include "api/functions/snapshots.h"

@@ -1,5 +1,4 @@
 // DynamicQuantizeLSTM: ONNX's LSTM with the numbers that quantized weights stand for.
-
 #include "ops/lowering/lower_operations.h"
 
 namespace sluice::ops {

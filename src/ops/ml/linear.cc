@@ -1,5 +1,4 @@
 // Linear models and support vector machines.
-
 #include "base/checked.h"
 #include "ops/families.h"
 #include "ops/ml/ml.h"

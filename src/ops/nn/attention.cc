@@ -1,5 +1,4 @@
 // Attention and what belongs to it: ONNX's Attention and RotaryEmbedding.
-
 #include "ops/families.h"
 #include "ops/inference.h"
 

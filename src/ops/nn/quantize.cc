@@ -1,5 +1,4 @@
 // QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
-
 #include "ops/families.h"
 #include "ops/inference.h"
 

@@ -1,5 +1,4 @@
 // Softmax, LogSoftmax, Hardmax.
-
 #include "ops/families.h"
 #include "ops/inference.h"
 

@@ -1,5 +1,4 @@
 // Operators whose axis 0 is a batch: each of its entries is computed alone.
-
 #include "ops/rows/row_rule.h"
 
 namespace sluice::ops {

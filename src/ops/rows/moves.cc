@@ -1,5 +1,4 @@
 // Operators that move whole tensors: views, transposes, parts and copies.
-
 #include "ops/rows/row_rule.h"
 #include "ops/values.h"
 

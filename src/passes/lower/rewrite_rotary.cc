@@ -1,4 +1,3 @@
-
 #include "passes/lower/operator_rewrites.h"
 
 namespace sluice::passes {
