@@ -222,8 +222,6 @@ class BeastClient final : public HttpClient {
       : pool_(address, timeout_ns, std::move(tls)), work_(asio::make_work_guard(pool_.io)) {
     pool_.servers = std::move(servers);
   }
-  BeastClient(const BeastClient&) = delete;
-  BeastClient& operator=(const BeastClient&) = delete;
   ~BeastClient() override {
     // Handlers that have not run are destroyed with the context, and connections with them; the
     // pool's own references go last, when no thread is left.

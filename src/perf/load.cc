@@ -20,8 +20,6 @@ class ClosedLoop final : public Load {
  public:
   ClosedLoop(Target& target, int concurrency, Clock& clock)
       : Load(target, clock), num_parked_(concurrency), thread_([this] { run(); }) {}
-  ClosedLoop(const ClosedLoop&) = delete;
-  ClosedLoop& operator=(const ClosedLoop&) = delete;
   ~ClosedLoop() override {
     is_over_ = true;
     {
@@ -69,8 +67,6 @@ class OpenLoop final : public Load {
  public:
   OpenLoop(Target& target, const LoadForm& form, Clock& clock)
       : Load(target, clock), form_(form), times_(times_of(form)), thread_([this] { run(); }) {}
-  OpenLoop(const OpenLoop&) = delete;
-  OpenLoop& operator=(const OpenLoop&) = delete;
   ~OpenLoop() override {
     {
       const std::lock_guard lock(mutex_);

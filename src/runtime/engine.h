@@ -50,8 +50,6 @@ class Engine : public ModelHost {
   Engine(const backend::BackendRegistry& backends, DriverSource& drivers, EngineOptions options);
   /// Shuts down and cancels requests in flight.
   ~Engine() override;
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
 
   Clock& clock() override { return clock_; }
 

@@ -56,8 +56,6 @@ class MappedRegion final : public Region {
  public:
   explicit MappedRegion(std::span<std::byte> memory) : memory_(memory) {}
   ~MappedRegion() override { munmap(memory_.data(), memory_.size()); }
-  MappedRegion(const MappedRegion&) = delete;
-  MappedRegion& operator=(const MappedRegion&) = delete;
 
   std::uint64_t size_bytes() const override { return memory_.size(); }
   const std::string& name() const override { return name_; }

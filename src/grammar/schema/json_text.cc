@@ -1,7 +1,5 @@
 #include "grammar/schema/json_text.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 #include <vector>
 

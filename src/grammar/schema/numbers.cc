@@ -2,8 +2,6 @@
 // as those before equal those of a bound, the bound limits the next one ("tight").
 #include "grammar/schema/numbers.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,6 @@
 // its child instruction by instruction. Linux on x86-64, unsanitised builds.
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <string>
 #include <vector>

@@ -1,7 +1,5 @@
 #include "runtime/model/footprint.h"
 
-#include <fmt/format.h>
-
 #include <set>
 
 namespace sluice::runtime {

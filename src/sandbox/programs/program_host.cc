@@ -1,6 +1,5 @@
 #include "sandbox/programs/program_host.h"
 
-#include <fmt/format.h>
 #include <stdlib.h>  // NOLINT: mkdtemp
 #include <string.h>  // NOLINT: strerror
 #include <sys/stat.h>

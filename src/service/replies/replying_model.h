@@ -26,8 +26,6 @@ class ReplyingModel final : public runtime::RequestSink,
  public:
   static std::shared_ptr<ReplyingModel> create(std::shared_ptr<runtime::RequestSink> model,
                                                std::shared_ptr<KeptReplies> replies);
-  ReplyingModel(const ReplyingModel&) = delete;
-  ReplyingModel& operator=(const ReplyingModel&) = delete;
   ~ReplyingModel() override;
 
   const terms::Signature& signature() const override { return model_->signature(); }
