@@ -45,25 +45,20 @@ ir::Operation make_operation(const ir::Subgraph& subgraph, std::string_view kind
 
 Result<int> fuse_roots(ir::Graph& graph, const PassContext& context, std::string_view kind,
                        const Fusion& fusion) {
-  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
-    ir::Subgraph& subgraph = graph.subgraph(id);
-    const Matcher matcher(subgraph);
-    int num_found = 0;
-    for (const ir::OperationId at : subgraph.order()) {
-      const ir::Operation& root = subgraph.operation(at);
-      if (!root.is(kind) || root.body || root.inputs.size() != 2) continue;
-      auto fused = fusion(matcher, root);
-      // A scale or bias of higher rank would have broadcast the first input to another shape.
-      if (!fused || !same_type(subgraph, fused->inputs[0], root.outputs[0]) ||
-          !context.is_accepted(graph, subgraph, *fused)) {
-        continue;
-      }
-      // The parts stay for other readers; `dead_code` removes those that have none.
-      subgraph.operation(at) = std::move(*fused);
-      ++num_found;
-    }
-    return num_found;
-  });
+  return rewrite_operations(
+      graph, [&](ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
+        const ir::Operation& root = subgraph.operation(at);
+        if (!root.is(kind) || root.body || root.inputs.size() != 2) return false;
+        auto fused = fusion(matcher, root);
+        // A scale or bias of higher rank would have broadcast the first input to another shape.
+        if (!fused || !same_type(subgraph, fused->inputs[0], root.outputs[0]) ||
+            !context.is_accepted(graph, subgraph, *fused)) {
+          return false;
+        }
+        // The parts stay for other readers; `dead_code` removes those that have none.
+        subgraph.operation(at) = std::move(*fused);
+        return true;
+      });
 }
 
 ir::OperandId add_operand(ir::Subgraph& subgraph, ir::Type type) {

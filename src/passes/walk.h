@@ -22,6 +22,20 @@ Result<int> rewrite_subgraphs(ir::Graph& graph, const Rewrite& rewrite) {
   return total;
 }
 
+/// Calls `rewrite(ir::Subgraph&, const Matcher&, ir::OperationId) -> bool` on the operations that
+/// each runnable subgraph has before; gives how often it was true.
+template <typename Rewrite>
+Result<int> rewrite_operations(ir::Graph& graph, const Rewrite& rewrite) {
+  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
+    ir::Subgraph& subgraph = graph.subgraph(id);
+    const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
+    const Matcher matcher(subgraph);
+    int total = 0;
+    for (const ir::OperationId at : order) total += rewrite(subgraph, matcher, at) ? 1 : 0;
+    return total;
+  });
+}
+
 /// Drops operations and optional outputs that nothing reads; ids stay. Gives how many operations.
 int sweep(ir::Subgraph& subgraph);
 

@@ -325,22 +325,6 @@ bool fuse_half_norm(const ir::Graph& graph, ir::Subgraph& subgraph, const Matche
   return true;
 }
 
-Result<int> run(ir::Subgraph& subgraph) {
-  const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
-  const Matcher matcher(subgraph);
-  int num_found = 0;
-  for (const ir::OperationId at : order) {
-    const ir::Operation& operation = subgraph.operation(at);  // until a rewrite moves it
-    if (operation.body) continue;
-    if (operation.is("BatchNormalization")) {
-      num_found += fuse_norm(subgraph, matcher, at) ? 1 : 0;
-    } else if (operation.is("Mul") || operation.is("Add")) {
-      num_found += fuse_constant(subgraph, matcher, at) ? 1 : 0;
-    }
-  }
-  return num_found;
-}
-
 }  // namespace
 
 Result<int> fuse_half_norms(ir::Graph& graph, const PassContext& context) {
@@ -361,7 +345,13 @@ Result<int> fuse_half_norms(ir::Graph& graph, const PassContext& context) {
 }
 
 Result<int> fuse_batch_norm(ir::Graph& graph, const PassContext& /*context*/) {
-  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return run(graph.subgraph(id)); });
+  return rewrite_operations(
+      graph, [](ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
+        const ir::Operation& operation = subgraph.operation(at);  // until a rewrite moves it
+        if (operation.body) return false;
+        if (operation.is("BatchNormalization")) return fuse_norm(subgraph, matcher, at);
+        return (operation.is("Mul") || operation.is("Add")) && fuse_constant(subgraph, matcher, at);
+      });
 }
 
 }  // namespace sluice::passes

@@ -73,24 +73,17 @@ bool replace_by_reshape(ir::Subgraph& subgraph, ir::OperationId at) {
   return true;
 }
 
-Result<int> simplify_transposes(ir::Subgraph& subgraph) {
-  const Matcher matcher(subgraph);
-  int num_found = 0;
-  for (const ir::OperationId at : subgraph.order()) {
-    ir::Operation& transpose = subgraph.operation(at);
-    if (!transpose.is("Transpose") || transpose.body) continue;
-    const bool is_joined = join_with_producer(matcher, transpose);
-    // Both may apply: a joined transpose may turn out to move nothing.
-    if (replace_by_reshape(subgraph, at) || is_joined) ++num_found;
-  }
-  return num_found;
-}
-
 }  // namespace
 
 Result<int> simplify_transposes(ir::Graph& graph, const PassContext& /*context*/) {
-  return rewrite_subgraphs(
-      graph, [&](ir::SubgraphId id) { return simplify_transposes(graph.subgraph(id)); });
+  return rewrite_operations(graph,
+                            [](ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
+                              ir::Operation& transpose = subgraph.operation(at);
+                              if (!transpose.is("Transpose") || transpose.body) return false;
+                              const bool is_joined = join_with_producer(matcher, transpose);
+                              // Both may apply: a joined transpose may turn out to move nothing.
+                              return replace_by_reshape(subgraph, at) || is_joined;
+                            });
 }
 
 }  // namespace sluice::passes

@@ -131,12 +131,8 @@ bool trim(ir::Subgraph& subgraph, ir::OperationId at) {
 }  // namespace
 
 Result<int> trim_kernels(ir::Graph& graph, const PassContext& /*context*/) {
-  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
-    ir::Subgraph& subgraph = graph.subgraph(id);
-    int num_trimmed = 0;
-    for (const ir::OperationId at : subgraph.order()) num_trimmed += trim(subgraph, at) ? 1 : 0;
-    return num_trimmed;
-  });
+  return rewrite_operations(graph, [](ir::Subgraph& subgraph, const Matcher& /*matcher*/,
+                                      ir::OperationId at) { return trim(subgraph, at); });
 }
 
 }  // namespace sluice::passes

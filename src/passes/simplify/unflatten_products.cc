@@ -87,25 +87,17 @@ void replace(ir::Subgraph& subgraph, ir::OperationId at, const Flattened& found)
   subgraph.operation(at) = make_operation(subgraph, "Add", {product, found.bias}, result);
 }
 
-Result<int> run(ir::Subgraph& subgraph) {
-  const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
-  const Matcher matcher(subgraph);
-  int num_found = 0;
-  for (const ir::OperationId at : order) {
-    const ir::Operation& root = subgraph.operation(at);
-    if (!root.is("Reshape") || root.body) continue;
-    const auto found = match(matcher, root);
-    if (!found) continue;
-    replace(subgraph, at, *found);
-    ++num_found;
-  }
-  return num_found;
-}
-
 }  // namespace
 
 Result<int> unflatten_products(ir::Graph& graph, const PassContext& /*context*/) {
-  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return run(graph.subgraph(id)); });
+  return rewrite_operations(graph,
+                            [](ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
+                              const ir::Operation& root = subgraph.operation(at);
+                              if (!root.is("Reshape") || root.body) return false;
+                              const auto found = match(matcher, root);
+                              if (found) replace(subgraph, at, *found);
+                              return found.has_value();
+                            });
 }
 
 }  // namespace sluice::passes
