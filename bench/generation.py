@@ -1,165 +1,115 @@
 #!/usr/bin/env python3
-"""Tokens per second of `sluice generate` on a language model of random weights, beside the speed of memory.
+"""Tokens per second, load and memory of language models of random weights, beside the memory's speed and other engines.
 
-    .venv/bin/python bench/generation.py                          # Llama shape of 1.1B, int8, 1 and 2 threads
+    .venv/bin/python bench/generation.py                        # a Llama's shape of 1.1B, 4 and 8 bits, 1 and 2 threads
     .venv/bin/python bench/generation.py --shape 135m --weights f32,int8 --tokens 128
-    .venv/bin/python bench/generation.py --shape 135m --kv-cache f32,f16 --prompt 1024
-    .venv/bin/python bench/generation.py --shape mixture --weights f32,int8
+    .venv/bin/python bench/generation.py --shape mixture --weights f32,int8 --kv-cache int8 --prompts 1024
 
-Weights are bf16 in a folder of Hugging Face's form, which stays in `--folder` (2.2 GB for 1.1B). Each round runs every case
-once and measures what the same number of threads of numpy read of a large array. A case is a process: the prompt's figure has
-the planning of its shapes, the other one is that of the tokens behind the first.
+    pip download --no-deps --no-binary :all: llama-cpp-python   # llama.cpp, whole: unpack it as SDIST
+    cmake -S SDIST/vendor/llama.cpp -B LLAMA -DCMAKE_BUILD_TYPE=Release -DLLAMA_USE_PREBUILT_UI=OFF
+    cmake --build LLAMA --target llama-batched-bench llama-server
+    python3 -m venv GENAI && GENAI/bin/pip install openvino-genai==2026.4.1.0 onnxruntime-genai==0.18.0
+    scripts/torch-env --make                                    # for onnxruntime-genai's builder; prints TORCH
+    .venv/bin/python bench/generation.py --llama LLAMA/bin --genai GENAI/bin/python --torch TORCH --write
+
+`q4_0` and `q8_0` are blocks of 32 numbers with a scale in a GGUF file, which Sluice, llama.cpp and OpenVINO GenAI all read;
+other weights are of the folder. Files stay in `--folder` (8 GB for 1.1b). A round runs each
+engine with each number of threads once, in a new process on the first processors, one after another, and measures what
+numpy reads of large arrays before each.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
-import os
-import re
-import statistics
-import struct
-import subprocess
 import sys
-import threading
-import time
+from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
+from harness import document, sluice_cli
+from texts import engines, folder, speeds
 
-from harness import sluice_cli
-
-SHAPES = {
-    "1.1b": {"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 22, "num_attention_heads": 32,
-             "num_key_value_heads": 4, "vocab_size": 32000, "tie_word_embeddings": False},
-    "135m": {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30, "num_attention_heads": 9,
-             "num_key_value_heads": 3, "vocab_size": 49152, "tie_word_embeddings": True},
-    # 0.35 billion weights, of which a token reads 0.09: 4 of 32 experts in each layer.
-    "mixture": {"model_type": "mixtral", "hidden_size": 1024, "intermediate_size": 512, "num_hidden_layers": 6,
-                "num_attention_heads": 16, "num_key_value_heads": 4, "vocab_size": 32000, "tie_word_embeddings": True,
-                "num_local_experts": 32, "num_experts_per_tok": 4, "sliding_window": None},
-}
+#: With its scale: f16 for 32 numbers in GGUF, f32 for 32 of the builder's.
+BITS = {"q4_0": 4.5, "q8_0": 8.5, "int4": 5, "int8": 8, "bf16": 16, "f32": 32, "fp32": 32}
 
 
-def tensors_of(config: dict) -> dict[str, list[int]]:
-    width, inner, size = config["hidden_size"], config["intermediate_size"], config["hidden_size"] // config["num_attention_heads"]
-    keys, words = config["num_key_value_heads"] * size, config["vocab_size"]
-    tensors = {"model.embed_tokens.weight": [words, width], "model.norm.weight": [width]}
-    if not config["tie_word_embeddings"]:
-        tensors["lm_head.weight"] = [words, width]
-    for layer in range(config["num_hidden_layers"]):
-        at = f"model.layers.{layer}."
-        tensors |= {at + "self_attn.q_proj.weight": [width, width], at + "self_attn.k_proj.weight": [keys, width],
-                    at + "self_attn.v_proj.weight": [keys, width], at + "self_attn.o_proj.weight": [width, width],
-                    at + "input_layernorm.weight": [width], at + "post_attention_layernorm.weight": [width]}
-        for part, names in inner_parts(config, at):
-            gate, up, down = (f"{part}{name}.weight" for name in names)
-            tensors |= {gate: [inner, width], up: [inner, width], down: [width, inner]}
-        if "num_local_experts" in config:
-            tensors[at + "block_sparse_moe.gate.weight"] = [config["num_local_experts"], width]
-    return tensors
+def sluices(arguments: argparse.Namespace, source: Path) -> list[engines.Sluice]:
+    made = []
+    for weights in arguments.weights.split(","):
+        model = engines.gguf_of(source, weights) if weights in engines.gguf_file.ROUNDED else source
+        options = ["--packed-only", "--kv-cache", arguments.kv_cache, *(["--weights", weights] if model == source else [])]
+        path = source.with_name(f"{source.name}-{weights}-{arguments.kv_cache}.sluice")
+        made.append(engines.Sluice(weights, sluice_cli.compile_model(model, path, options=options)))
+    return made
 
 
-def inner_parts(config: dict, at: str) -> list[tuple[str, tuple[str, str, str]]]:
-    """Begins of names and names of gate, up and down: of the layer, or of each of its experts."""
-    if "num_local_experts" not in config:
-        return [(at + "mlp.", ("gate_proj", "up_proj", "down_proj"))]
-    return [(f"{at}block_sparse_moe.experts.{expert}.", ("w1", "w3", "w2")) for expert in range(config["num_local_experts"])]
+def peers(arguments: argparse.Namespace, source: Path) -> list[engines.Engine | engines.Llama]:
+    made: list[engines.Engine | engines.Llama] = []
+    if arguments.llama:
+        made += [engines.Llama(arguments.llama, kind, engines.gguf_of(source, kind)) for kind in ("q4_0", "q8_0")]
+    if arguments.genai:
+        made.append(engines.Engine("openvino", arguments.genai, "q4_0", engines.gguf_of(source, "q4_0")))
+    if arguments.genai and arguments.torch:
+        for precision in arguments.builder.split(","):
+            path = source.with_name(f"{source.name}-onnxruntime-{precision}")
+            made.append(engines.Engine("onnxruntime", arguments.genai, precision, engines.written_by_builder(
+                arguments.genai, arguments.torch, source, precision, path)))
+    return made
 
 
-def token_weights(config: dict) -> int:
-    """Weights that the products of one token read."""
-    used, experts = config.get("num_experts_per_tok", 1), config.get("num_local_experts", 1)
-    total = 0
-    for name, dims in tensors_of(config).items():
-        if len(dims) == 2 and (name != "model.embed_tokens.weight" or config["tie_word_embeddings"]):
-            total += int(np.prod(dims)) * used // experts if ".experts." in name else int(np.prod(dims))
-    return total
+def measure(arguments: argparse.Namespace, source: Path) -> list[speeds.Row]:
+    work = engines.Work(arguments.prompts, arguments.tokens, arguments.sequences)
+    weights = folder.token_weights(folder.SHAPES[arguments.shape])
+    crew = [*sluices(arguments, source), *peers(arguments, source)]
+    rows = [(engine, speeds.Row(engine.name, engine.weights, threads, weights * BITS[engine.weights] / 8e9))
+            for threads in arguments.threads for engine in crew]
+    for number in range(arguments.rounds):
+        for engine, row in rows:
+            row.reads.append(speeds.read_speed(row.threads))
+            row.rounds.append(engine.measure(row.threads, work))
+            print(f"round {number + 1}: {row.engine} {row.weights}, {row.threads} threads, memory {row.reads[-1]:.1f} GB/s: "
+                  f"{json.dumps(asdict(row.rounds[-1]))}", file=sys.stderr, flush=True)
+    return [row for _, row in rows]
 
 
-def make_folder(shape: str, folder: Path) -> Path:
-    config = {"model_type": "llama", "hidden_act": "silu", "max_position_embeddings": 2048, "rms_norm_eps": 1e-5,
-              "rope_theta": 10000.0, **SHAPES[shape]}
-    if (folder / "config.json").exists():
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
-    header, end = {}, 0
-    for name, dims in tensors_of(config).items():
-        header[name] = {"dtype": "BF16", "shape": dims, "data_offsets": [end, end + 2 * int(np.prod(dims))]}
-        end += 2 * int(np.prod(dims))
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    random = np.random.default_rng(1)
-    with (folder / "model.safetensors").open("wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for entry in header.values():
-            values = random.standard_normal(entry["shape"], np.float32) / np.float32(np.sqrt(entry["shape"][-1]))
-            if len(entry["shape"]) == 1:
-                values = np.ones(entry["shape"], np.float32)
-            file.write((values.view(np.uint32) >> 16).astype(np.uint16).tobytes())
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
+def parse_arguments() -> argparse.Namespace:
+    def numbers(text: str) -> list[int]:
+        return [int(word) for word in text.split(",")]
 
-
-def read_speed(threads: int, megabytes: int = 256) -> float:
-    """Bytes that sums of large arrays read in a nanosecond: GB/s."""
-    arrays = [np.ones(megabytes << 17, np.float64) for _ in range(threads)]
-    readers = [threading.Thread(target=array.sum) for array in arrays]
-    began = time.perf_counter()
-    for reader in readers:
-        reader.start()
-    for reader in readers:
-        reader.join()
-    return sum(array.nbytes for array in arrays) / (time.perf_counter() - began) / 1e9
-
-
-def run(package: Path, threads: int, arguments: argparse.Namespace) -> tuple[float, float]:
-    """Tokens per second of the prompt, and of the tokens behind it."""
-    ids = ",".join(str(3 + 7 * i % 1000) for i in range(arguments.prompt))
-    done = subprocess.run([str(sluice_cli.binary()), "generate", str(package), "--ids", ids, "--threads", str(threads),
-                           "--max-tokens", str(arguments.tokens)], capture_output=True, text=True, check=False)
-    rates = re.findall(r"\(([\d.]+)/s\)", done.stderr)
-    if done.returncode != 0 or len(rates) != 2:
-        raise sluice_cli.SluiceError(done.stderr)
-    return float(rates[0]), float(rates[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shape", choices=folder.SHAPES, default="1.1b")
+    parser.add_argument("--weights", default="q4_0,q8_0", metavar="W,W", help="Sluice's: q4_0, q8_0, int8, bf16, f32")
+    parser.add_argument("--kv-cache", default="f16", metavar="T", help="Sluice's keys and values: f32, f16, int8")
+    parser.add_argument("--threads", type=numbers, default=[1, 2], metavar="N,N")
+    parser.add_argument("--prompts", type=numbers, default=[128, 512], metavar="N,N", help="tokens are written behind the first")
+    parser.add_argument("--tokens", type=int, default=32)
+    parser.add_argument("--sequences", type=int, default=4, help="texts at once, besides one alone")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--llama", type=Path, metavar="FOLDER", help="has llama-batched-bench")
+    parser.add_argument("--genai", type=Path, metavar="PYTHON", help="has openvino-genai and onnxruntime-genai")
+    parser.add_argument("--torch", type=Path, metavar="FOLDER", help="of scripts/torch-env, for onnxruntime-genai's builder")
+    parser.add_argument("--builder", default="int4", metavar="P,P", help="precisions of onnxruntime-genai's files")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
+    parser.add_argument("--folder", type=Path, default=sluice_cli.ROOT / "build/bench")
+    return parser.parse_args()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shape", choices=SHAPES, default="1.1b")
-    parser.add_argument("--weights", default="int8", metavar="W,W")
-    parser.add_argument("--kv-cache", default="f32", metavar="T,T", help="numbers of keys and values: f32, f16, int8")
-    parser.add_argument("--threads", default="1,2", metavar="N,N")
-    parser.add_argument("--prompt", type=int, default=128)
-    parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--folder", type=Path, default=sluice_cli.ROOT / "build/bench")
-    arguments = parser.parse_args()
-    model = make_folder(arguments.shape, arguments.folder / f"llama-{arguments.shape}")
-    packages = {}
-    for weights, cache in itertools.product(arguments.weights.split(","), arguments.kv_cache.split(",")):
-        form = f"{weights}/{cache}"
-        packages[form] = arguments.folder / f"llama-{arguments.shape}-{weights}-{cache}.sluice"
-        if not packages[form].exists():
-            sluice_cli.run_command("compile", model, "-o", packages[form], "--weights", weights, "--kv-cache", cache,
-                                   "--packed-only")
-    cases = [(form, int(threads)) for form in packages for threads in arguments.threads.split(",")]
-    rates: dict = {case: [] for case in cases}
-    for _ in range(arguments.rounds):
-        for form, threads in cases:
-            rates[form, threads].append((*run(packages[form], threads, arguments), read_speed(threads)))
-    print(f"A token reads {token_weights(SHAPES[arguments.shape]) / 1e6:.0f} million weights.")
-    print("weights/cache threads  prompt/s  tokens/s   read GB/s  package MB")
-    for (form, threads), rounds in rates.items():
-        prompt, tokens, read = (statistics.median(column) for column in zip(*rounds))
-        size = os.path.getsize(packages[form]) / 1e6
-        print(f"{form:13} {threads:7} {prompt:9.1f} {tokens:9.1f} {read:11.1f} {size:11.0f}")
+    arguments = parse_arguments()
+    source = folder.make(arguments.shape, arguments.folder / f"texts-{arguments.shape}")
+    rows = measure(arguments, source)
+    found = speeds.markdown(rows, arguments.prompts)
+    if len({row.engine for row in rows}) > 1:
+        found += "\n" + speeds.ratios(rows, arguments.prompts)
+    found += f"\nMemory, GB/s: {speeds.reads(rows)}.\n"
+    print(found)
+    if arguments.write:
+        document.write_table(document.BENCHMARKS, "generation", found)
     return 0
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except sluice_cli.SluiceError as error:
+    except (sluice_cli.SluiceError, RuntimeError) as error:
         sys.exit(f"generation: {error}")

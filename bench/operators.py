@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "models"))
 
-from harness import agreement, sluice_cli, survey, workers  # noqa: E402
+from harness import agreement, document, sluice_cli, survey, workers  # noqa: E402
 from operators import CASES  # noqa: E402
 from operators.case import Case  # noqa: E402
 
@@ -106,9 +106,9 @@ def main() -> int:
     if arguments.json:
         arguments.json.write_text(json.dumps(survey.as_dictionaries(rows), indent=1), encoding="utf-8")
     if arguments.write:
-        document = sluice_cli.ROOT / "docs/benchmarks.md"
         is_whole = not arguments.operators and not arguments.sizes
-        survey.write_into(document, survey.markdown(rows if is_whole else survey.merged(survey.read_from(document), rows)))
+        whole = rows if is_whole else survey.merged(survey.read_from(document.BENCHMARKS), rows)
+        document.write_table(document.BENCHMARKS, survey.NAME, survey.markdown(whole))
     allowed = {case.name(): case.tolerance for case in CASES}
     wrong = [row.name for row in rows if not row.refusal and row.error > allowed[row.name]]
     if wrong:

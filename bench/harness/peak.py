@@ -14,10 +14,10 @@ from pathlib import Path
 _STARTER = """
 import json, resource, subprocess, sys, time
 start = time.perf_counter()
-done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+done = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
 seconds = time.perf_counter() - start
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-print(json.dumps([done.returncode, done.stderr, peak, seconds]))
+print(json.dumps([done.returncode, done.stderr, peak, seconds, done.stdout]))
 """
 
 
@@ -27,6 +27,7 @@ class Peak:
     errors: str  # what it wrote to stderr
     peak_bytes: int  # of resident memory, mapped pages of files included
     seconds: float
+    output: str  # what it wrote to stdout
 
 
 def run_for_peak(command: Sequence[str | Path]) -> Peak:

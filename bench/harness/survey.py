@@ -6,10 +6,10 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from harness.document import read_table
 from harness.table import geometric_mean
 
-BEGIN = "<!-- operators: begin -->"
-END = "<!-- operators: end -->"
+NAME = "operators"  # of the table
 
 
 @dataclass
@@ -67,10 +67,9 @@ def markdown(rows: list[Row]) -> str:
 
 
 def read_from(document: Path) -> list[Row]:
-    """The rows of the table between the two marks. What the table does not hold is 0."""
+    """The rows of the table. What it does not hold is 0."""
     rows = []
-    table = document.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
-    for line in table.splitlines():
+    for line in read_table(document, NAME).splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) != 5 or not cells[2].endswith(("x", "–")):
             continue
@@ -89,15 +88,6 @@ def merged(old: list[Row], new: list[Row]) -> list[Row]:
     rows = {(row.name, row.sizes): row for row in old}
     rows.update({(row.name, row.sizes): row for row in new})
     return list(rows.values())
-
-
-def write_into(document: Path, table: str) -> None:
-    """Replaces what stands between the two marks."""
-    text = document.read_text(encoding="utf-8")
-    if BEGIN not in text or END not in text:
-        raise RuntimeError(f"{document}: the marks of the operators' table are missing")
-    start, rest = text.split(BEGIN)
-    document.write_text(f"{start}{BEGIN}\n{table}{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
 def slug(name: str) -> str:

@@ -56,12 +56,14 @@ def write(path: Path, metadata: dict[str, Any], tensors: dict[str, tuple[int, tu
         metadata = metadata | {"general.alignment": alignment}
     head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata))
     head += b"".join(text(key) + value(of) for key, of in metadata.items())
-    data = b""
+    data = bytearray()
     for name, (kind, dims, content) in tensors.items():
         data += bytes(-len(data) % alignment)
         head += text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims[::-1], kind, len(data))
         data += content
-    path.write_bytes(head + bytes(-len(head) % alignment) + data)
+    with path.open("wb") as file:
+        file.write(head + bytes(-len(head) % alignment))
+        file.write(data)
     return path
 
 
