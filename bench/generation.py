@@ -29,15 +29,17 @@ from pathlib import Path
 from harness import document, sluice_cli
 from texts import engines, folder, speeds
 
-#: With its scale: f16 for 32 numbers in GGUF, f32 for 32 of the builder's.
+#: Bits that a weight takes in memory with its share of a scale: f16 for 32 numbers in GGUF, f32 in Sluice's packages and the builder's files.
 BITS = {"q4_0": 4.5, "q8_0": 8.5, "int4": 5, "int8": 8, "bf16": 16, "f32": 32, "fp32": 32}
+SLUICE_BITS = BITS | {"q4_0": 5, "q8_0": 9}
 
 
 def sluices(arguments: argparse.Namespace, source: Path) -> list[engines.Sluice]:
     made = []
     for weights in arguments.weights.split(","):
         model = engines.gguf_of(source, weights) if weights in engines.gguf_file.ROUNDED else source
-        options = ["--packed-only", "--kv-cache", arguments.kv_cache, *(["--weights", weights] if model == source else [])]
+        rounding = weights if model == source else "int8"  # of blocks: rows are rounded, too, as by the other engines
+        options = ["--packed-only", "--kv-cache", arguments.kv_cache, "--weights", rounding]
         path = source.with_name(f"{source.name}-{weights}-{arguments.kv_cache}.sluice")
         made.append(engines.Sluice(weights, sluice_cli.compile_model(model, path, options=options)))
     return made
@@ -57,11 +59,15 @@ def peers(arguments: argparse.Namespace, source: Path) -> list[engines.Engine | 
     return made
 
 
+def bits_of(engine: engines.Engine | engines.Llama) -> float:
+    return (SLUICE_BITS if isinstance(engine, engines.Sluice) else BITS)[engine.weights]
+
+
 def measure(arguments: argparse.Namespace, source: Path) -> list[speeds.Row]:
     work = engines.Work(arguments.prompts, arguments.tokens, arguments.sequences)
     weights = folder.token_weights(folder.SHAPES[arguments.shape])
     crew = [*sluices(arguments, source), *peers(arguments, source)]
-    rows = [(engine, speeds.Row(engine.name, engine.weights, threads, weights * BITS[engine.weights] / 8e9))
+    rows = [(engine, speeds.Row(engine.name, engine.weights, threads, weights * bits_of(engine) / 8e9))
             for threads in arguments.threads for engine in crew]
     for number in range(arguments.rounds):
         for engine, row in rows:

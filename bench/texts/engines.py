@@ -33,7 +33,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one process. Rates are tokens per second: of `prompts` by their length, of one text, of several at once."""
+    """Figures of a process. Rates are tokens per second: `prompts` by their length, one text, several texts at once."""
 
     load_s: float
     prompts: dict[int, float]

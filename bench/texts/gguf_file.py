@@ -37,7 +37,7 @@ ROUNDED = {"q4_0": rounded_q4_0, "q8_0": rounded_q8_0}
 
 
 def as_f32(numbers: np.ndarray) -> np.ndarray:
-    """Of bf16."""
+    """The f32 of bf16 numbers."""
     return (numbers.astype(np.uint32) << 16).view(np.float32)
 
 
@@ -49,7 +49,7 @@ def write(source: Path, path: Path, kind: str) -> Path:
     config = json.loads((source / "config.json").read_text())
     tokens, merges = folder.vocabulary(config["vocab_size"])
     texts = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.tokens": tokens,
-             "tokenizer.ggml.token_type": [1] * (len(tokens) - 1) + [3],
+             "tokenizer.ggml.token_type": [np.int32(1)] * (len(tokens) - 1) + [np.int32(3)],
              "tokenizer.ggml.merges": [" ".join(pair) for pair in merges], "tokenizer.ggml.bos_token_id": len(tokens) - 1,
              "tokenizer.ggml.add_bos_token": False, "tokenizer.chat_template": folder.TEMPLATE,
              "general.file_type": {"q4_0": 2, "q8_0": 7}[kind], "general.quantization_version": 2,

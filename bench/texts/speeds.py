@@ -30,7 +30,7 @@ class Row:
         return statistics.median(map(of, self.rounds))
 
     def share(self) -> float:
-        """Of the memory's speed, while a text is written."""
+        """Share of the memory's speed at which the engine reads weights while it writes one text."""
         return statistics.median(figures.one * self.token_gb / read for figures, read in zip(self.rounds, self.reads, strict=True))
 
 

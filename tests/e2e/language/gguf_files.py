@@ -34,6 +34,8 @@ def value(of: Any) -> bytes:
     """A value behind its type."""
     if isinstance(of, bool):
         return struct.pack("<IB", 7, of)
+    if isinstance(of, np.int32):
+        return struct.pack("<Ii", 5, of)
     if isinstance(of, int):
         return struct.pack("<II", 4, of)
     if isinstance(of, float):
