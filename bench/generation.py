@@ -90,7 +90,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--prompts", type=numbers, default=[128, 512], metavar="N,N", help="tokens are written behind the first")
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--sequences", type=int, default=4, help="texts at once, besides one alone")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3, help="0 only makes the files")
     parser.add_argument("--llama", type=Path, metavar="FOLDER", help="has llama-batched-bench")
     parser.add_argument("--genai", type=Path, metavar="PYTHON", help="has openvino-genai and onnxruntime-genai")
     parser.add_argument("--torch", type=Path, metavar="FOLDER", help="of scripts/torch-env, for onnxruntime-genai's builder")
@@ -104,6 +104,8 @@ def main() -> int:
     arguments = parse_arguments()
     source = folder.make(arguments.shape, arguments.folder / f"texts-{arguments.shape}")
     rows = measure(arguments, source)
+    if arguments.rounds == 0:
+        return 0
     found = speeds.markdown(rows, arguments.prompts)
     if len({row.engine for row in rows}) > 1:
         found += "\n" + speeds.ratios(rows, arguments.prompts)
