@@ -63,11 +63,16 @@ def bits_of(engine: engines.Engine | engines.Llama) -> float:
     return (SLUICE_BITS if isinstance(engine, engines.Sluice) else BITS)[engine.weights]
 
 
+def file_mb(model: Path) -> float:
+    """Megabytes of a file, or of all in a folder."""
+    return sum(path.stat().st_size for path in (model.iterdir() if model.is_dir() else [model])) / 1e6
+
+
 def measure(arguments: argparse.Namespace, source: Path) -> list[speeds.Row]:
     work = engines.Work(arguments.prompts, arguments.tokens, arguments.sequences)
     weights = folder.token_weights(folder.SHAPES[arguments.shape])
     crew = [*sluices(arguments, source), *peers(arguments, source)]
-    rows = [(engine, speeds.Row(engine.name, engine.weights, threads, weights * bits_of(engine) / 8e9))
+    rows = [(engine, speeds.Row(engine.name, engine.weights, threads, weights * bits_of(engine) / 8e9, file_mb(engine.model)))
             for threads in arguments.threads for engine in crew]
     for number in range(arguments.rounds):
         for engine, row in rows:

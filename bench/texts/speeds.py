@@ -23,6 +23,7 @@ class Row:
     weights: str
     threads: int
     token_gb: float  # that a token reads of weights and scales
+    file_mb: float
     rounds: list[Figures] = field(default_factory=list)
     reads: list[float] = field(default_factory=list)
 
@@ -62,12 +63,13 @@ def columns(prompts: list[int]) -> dict[str, Callable[[Figures], float]]:
 def markdown(rows: list[Row], prompts: list[int]) -> str:
     """A line per engine, weights and threads."""
     speeds = columns(prompts)
-    names = ["engine", "weights", "threads", *speeds, "at once/one", "share of reading", "load, s", "MB"]
+    names = ["engine", "weights", "threads", *speeds, "at once/one", "share of reading", "load, s", "peak, MB", "peak/file"]
     lines = [f"| {' | '.join(names)} |", "|---|---|" + "--:|" * (len(names) - 2)]
     for row in rows:
         cells = [f"{row.median(of):.1f}" for of in speeds.values()]
         cells += [f"{row.median(lambda figures: figures.many / figures.one):.2f}", f"{row.share():.2f}",
-                  f"{row.median(lambda figures: figures.load_s):.2f}", f"{row.median(lambda figures: figures.peak_mb):.0f}"]
+                  f"{row.median(lambda figures: figures.load_s):.2f}", f"{row.median(lambda figures: figures.peak_mb):.0f}",
+                  f"{row.median(lambda figures: figures.peak_mb) / row.file_mb:.2f}"]
         lines.append(f"| {row.engine} | {row.weights} | {row.threads} | {' | '.join(cells)} |".replace("nan", "–"))
     return "\n".join(lines) + "\n"
 
