@@ -26,7 +26,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from harness import document, sluice_cli
+from harness import document, machine, sluice_cli
 from texts import engines, folder, speeds
 
 #: Bits that a weight takes in memory with its share of a scale: f16 for 32 numbers in GGUF, f32 in Sluice's packages and the builder's files.
@@ -114,7 +114,8 @@ def main() -> int:
     found = speeds.markdown(rows, arguments.prompts)
     if len({row.engine for row in rows}) > 1:
         found += "\n" + speeds.ratios(rows, arguments.prompts)
-    found += f"\nMemory, GB/s: {speeds.reads(rows)}.\n"
+    found += (f"\nMemory, GB/s: {speeds.reads(rows)}. {arguments.rounds} rounds, {arguments.tokens} tokens, "
+              f"{arguments.sequences} texts at once. {machine.when_and_where()}.\n")
     print(found)
     if arguments.write:
         document.write_table(document.BENCHMARKS, "generation", found)

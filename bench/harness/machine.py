@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import platform
 from importlib import metadata
@@ -20,6 +21,11 @@ def version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "missing"
+
+
+def when_and_where() -> str:
+    """For a table in a document."""
+    return f"{datetime.date.today():%-d %B %Y}, {len(os.sched_getaffinity(0))} processors: {processor()}"
 
 
 def description() -> dict[str, object]:

@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench/models")]
 
 import make  # noqa: E402
-from harness import document, sluice_cli  # noqa: E402
+from harness import document, machine, sluice_cli  # noqa: E402
 from texts import at_once, engines, folder, speeds  # noqa: E402
 
 MODEL, IMAGES = "text", "mobilenetv2"
@@ -169,7 +169,8 @@ def measure(options: argparse.Namespace, servers: dict[str, str]) -> str:
     ratio = statistics.median(b / a for a, b in zip(alone, together, strict=True))
     lines.append(f"{IMAGES} in the same daemon, 99th percentile: {statistics.median(alone):.1f} ms alone, "
                  f"{statistics.median(together):.1f} ms beside the chats, ratio {ratio:.2f}.")
-    lines.append(f"Memory: {min(reads):.1f} to {max(reads):.1f} GB/s.")
+    lines.append(f"Memory: {min(reads):.1f} to {max(reads):.1f} GB/s. {options.rounds} rounds of {options.chats} chats. "
+                 f"{machine.when_and_where()}.")
     return "\n".join(lines) + "\n"
 
 

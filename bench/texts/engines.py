@@ -67,8 +67,8 @@ class Engine:
     def of_process(self, threads: int, work: Work, sequences: int) -> Figures:
         packages = sluice_cli.binary().parents[1] / "python" if self.engine == "sluice" else ""
         done = finished(run_for_peak(pinned(threads, [
-            "env", f"PYTHONPATH={packages}", self.python, HERE / "engine_process.py", self.engine, self.model, "--threads", threads, *work.flags(),
-            "--sequences", sequences])), f"{self.name}, {self.weights}")
+            "env", f"PYTHONPATH={packages}", self.python, HERE / "engine_process.py", self.engine, self.model, *work.flags(),
+            "--threads", threads, "--sequences", sequences])), f"{self.name}, {self.weights}")
         said = json.loads(done.output.splitlines()[-1])
         return Figures(said["load_s"], {int(length): rate for length, rate in said["prompts"].items()}, said["one"],
                        said.get("many", float("nan")), done.peak_bytes / 1e6)
