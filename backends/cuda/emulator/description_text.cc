@@ -66,12 +66,12 @@ Status split(std::string_view text, Settings* settings) {
     const std::size_t equals = entry.find('=');
     const std::string_view name = entry.substr(0, equals);
     const bool is_known = name == "devices" || name == "capability" || name == "multiprocessors" ||
-                          name == "memory" || name == "seed" || name == "peers" || name == "count";
+                          name == "memory" || name == "domain" || name == "seed" ||
+                          name == "peers" || name == "count";
     if (equals == std::string_view::npos || !is_known) {
       return plugin::invalid_argument("machine: \"" + std::string(entry) +
                                       "\": one of devices, capability, multiprocessors, memory, "
-                                      "seed, peers and count is expected, with "
-                                      "=VALUE");
+                                      "domain, seed, peers and count is expected, with =VALUE");
     }
     if (!settings->emplace(name, entry.substr(equals + 1)).second) {
       return plugin::invalid_argument("machine: " + std::string(name) + " is given twice");
@@ -96,6 +96,7 @@ Status parse_description(std::string_view text, Description* description) {
   if (status.is_ok()) {
     status = read_number(settings, "memory", {1 << 20, 1ULL << 40}, &device.memory_bytes);
   }
+  if (status.is_ok()) status = read_number(settings, "domain", {0, 0xffff}, &device.domain);
   if (status.is_ok()) status = read_number(settings, "seed", {0, UINT64_MAX}, &read.seed);
   if (status.is_ok()) status = read_peers(settings, &read.has_peer_access);
   if (const auto file = settings.find("count"); file != settings.end()) {

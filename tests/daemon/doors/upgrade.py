@@ -24,7 +24,8 @@ from service_manager import Manager  # noqa: E402
 
 GRPC_CLIENTS = 32
 HTTP_CLIENTS = 32
-READY = "sluiced: listening on"
+#: Suspends each successor of a daemon before its `main`.
+HOLD = {"LD_PRELOAD": str(BUILD / "test_plugins/libsluice_hold_successor.so")}
 
 
 class Serving(Daemon):
@@ -42,21 +43,14 @@ class Serving(Daemon):
         eventually(lambda: not is_running(leaver), why=self.said)
         return self.successors()[-1]
 
-    def held_successor(self, of: int) -> tuple[int, int]:
-        """A daemon, and its successor, suspended before it serves; tries again with one that was too quick."""
-        while True:
-            before, num_ready = len(self.successors()), self.said().count(READY)
-            os.kill(of, signal.SIGUSR2)
-            eventually(lambda: started_by(of) or len(self.successors()) > before, why=self.said)
-            for successor in started_by(of):
-                suspend(successor)
-                eventually(lambda: is_suspended(successor))  # a moment after the signal
-                # It says its addresses, and only then reports to the daemon before it.
-                if self.said().count(READY) == num_ready:
-                    return of, successor
-                os.kill(successor, signal.SIGCONT)
-            eventually(lambda: len(self.successors()) > before and not is_running(of), why=self.said)
-            of = self.successors()[-1]
+    def held_successor(self) -> int:
+        """A successor that is suspended before it has begun; its predecessor serves on. The daemon needs `HOLD`."""
+        leaver = self.process.pid
+        os.kill(leaver, signal.SIGUSR2)
+        eventually(lambda: any(map(is_suspended, started_by(leaver))), why=self.said)
+        [successor] = started_by(leaver)
+        suspend(successor)
+        return successor
 
     def __exit__(self, *arguments: object) -> None:
         for process in self.successors():
@@ -88,7 +82,6 @@ def is_running(process: int) -> bool:
 
 
 def is_suspended(process: int) -> bool:
-    """Its first thread, which says the addresses and reports, has stopped."""
     return "\nState:\tT" in Path(f"/proc/{process}/status").read_text()
 
 
@@ -232,8 +225,8 @@ def a_successor_that_cannot_serve_changes_nothing(folder: Path) -> None:
 
 
 def a_daemon_that_is_stopped_meanwhile_leaves_no_successor(folder: Path) -> None:
-    with Serving(folder / "d") as daemon:
-        process, successor = daemon.held_successor(daemon.process.pid)
+    with Serving(folder / "d", environment=HOLD) as daemon:
+        process, successor = daemon.process.pid, daemon.held_successor()
         os.kill(process, signal.SIGTERM)
         eventually(lambda: not is_running(process), why=daemon.said)
         os.kill(successor, signal.SIGCONT)  # its report comes too late
@@ -245,10 +238,10 @@ def a_daemon_that_is_stopped_meanwhile_leaves_no_successor(folder: Path) -> None
 def what_clients_removed_meanwhile_stays_away(folder: Path) -> None:
     package = str(compile_digits(folder))
     state = ("--state-file", str(folder / "state"))
-    with Serving(folder / "d", *state) as daemon:
+    with Serving(folder / "d", *state, environment=HOLD) as daemon:
         for name in ("kept", "gone"):
             at(daemon).json("load", package, "--name", name)
-        process, successor = daemon.held_successor(daemon.process.pid)
+        process, successor = daemon.process.pid, daemon.held_successor()
         at(daemon).text("unload", "gone")
         os.kill(successor, signal.SIGKILL)
         eventually(lambda: "daemon.successor_failed" in daemon.said(), why=daemon.said)

@@ -8,6 +8,7 @@ Skipped where no CUDA toolkit is installed to compile the kernels.
 """
 
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -36,11 +37,12 @@ def packages(folder: Path, fault: str = "x0[0] > 1e4f || x0[0] < -1e4f") -> tupl
 
 
 def machine(folder: Path) -> dict[str, str]:
-    """The variables of a process with two emulated GPUs."""
+    """The variables of a process with two emulated GPUs, at addresses that no other run of the test has: one daemon of a
+    machine serves an address."""
     drivers = folder / "drivers"
     drivers.mkdir()
     (drivers / "libcuda.so.1").symlink_to(DRIVER)
-    return {"LD_LIBRARY_PATH": str(drivers), "SLUICE_CUDA_EMULATED": "devices=2,capability=9.0"}
+    return {"LD_LIBRARY_PATH": str(drivers), "SLUICE_CUDA_EMULATED": f"devices=2,capability=9.0,domain={1 + os.getpid() % 0xffff}"}
 
 
 def workers(sluice: Sluice) -> dict[str, dict]:

@@ -103,8 +103,8 @@ int attribute_of(const DeviceDescription& what, CuDevice device, CuDeviceAttribu
     case kUnifiedAddressing:
     case kMemoryPoolsSupported: return 1;
     case kPciBus: return device + 1;
-    case kPciDevice:
-    case kPciDomain: return 0;
+    case kPciDevice: return 0;
+    case kPciDomain: return what.domain;
     case kMaxThreadsPerMultiprocessor: return what.major == 7 ? 1024 : is_small ? 1536 : 2048;
     case kAsyncEngineCount: return 2;
     case kComputeCapabilityMajor: return what.major;

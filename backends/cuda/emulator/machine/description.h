@@ -12,6 +12,7 @@ struct DeviceDescription {
   int major = 7;  // compute capability
   int minor = 5;
   int multiprocessors = 16;
+  int domain = 0;  // of the PCI address; the bus is the device's number plus 1
   std::int64_t memory_bytes = std::int64_t{4} << 30;
 };
 
