@@ -176,6 +176,8 @@ claim "an instance has settings of its own" an_instance_has_settings_of_its_own
 def reason_to_skip() -> str:
     if os.geteuid() != 0:
         return "needs root, for namespaces and mounts"
+    if len(os.sched_getaffinity(0)) < 2:
+        return "a model in a worker needs a core beside that of the model in the daemon"
     if not Path("/lib/systemd/systemd").exists():
         return "no systemd is installed"
     if is_sanitized():

@@ -110,6 +110,8 @@ def models_are_served_by_the_daemon_and_by_workers(folder: Path) -> None:
             model = sluice.json("load", package, "--name", isolation, "--isolation", isolation)
             same(model["phase"], "started")
             sluice.text("infer", isolation, "--input", "image=random", "--repeat", "200", "--in-flight", "4")
+            if isolation == "stream":
+                sluice.text("unload", isolation)  # its core is for the worker, if there is one alone
         status = Path(f"/proc/{daemon.process.pid}/status").read_text()
         for line in ("CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "Uid:\t65534\t65534\t65534\t65534"):
             holds(status, line)

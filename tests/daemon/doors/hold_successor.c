@@ -1,7 +1,9 @@
-// Preloaded into a daemon: its successors stop before `main`, until a signal continues them.
+// Preloaded into a daemon: a successor stops where it would set its alarm, as a process of its own
+// that serves nobody yet, until a signal continues it.
 #include <signal.h>
-#include <stdlib.h>
+#include <unistd.h>
 
-__attribute__((constructor)) static void hold_successor(void) {
-  if (getenv("SLUICED_PREDECESSOR") != NULL) raise(SIGSTOP);
+unsigned alarm(unsigned seconds) {
+  if (seconds > 0) raise(SIGSTOP);
+  return 0;
 }

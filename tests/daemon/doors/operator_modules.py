@@ -77,11 +77,15 @@ def daemon_runs_what_its_administrator_allows(folder: Path) -> None:
         holds(at(daemon).refusal("load", package), f"allow its SHA-256 {SHA256}")
     with Daemon(folder / "b", "--allow-operators", SHA256, is_simulated=False) as daemon:
         sluice = at(daemon)
-        sluice.json("load", package, "--name", "custom")
+        group = str(sluice.json("groups", "--create", "1")["group"])  # both parts on one core
+        sluice.text("load", package, "--name", "custom", "--group", group)
+        sluice.text("start", "custom")
         reply = sluice.json("infer", "custom", "--input", INPUT)
         same((reply["code"], "custom" in reply["backends"]), (0, True))
-        sluice.text("unload", "custom")  # its cores are for the worker
-        holds(sluice.refusal("load", package, "--name", "worker", "--isolation", "process"),
+        sluice.text("unload", "custom")
+        sluice.json("groups", "--destroy", group)  # its core is for the worker
+        worker = str(sluice.json("groups", "--create", "1", "--isolation", "process")["group"])
+        holds(sluice.refusal("load", package, "--name", "worker", "--group", worker),
               "worker processes run no code of packages")
 
 

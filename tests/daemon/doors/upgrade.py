@@ -24,7 +24,7 @@ from service_manager import Manager  # noqa: E402
 
 GRPC_CLIENTS = 32
 HTTP_CLIENTS = 32
-#: Suspends each successor of a daemon before its `main`.
+#: Suspends each successor of a daemon before it looks for devices.
 HOLD = {"LD_PRELOAD": str(BUILD / "test_plugins/libsluice_hold_successor.so")}
 
 
