@@ -25,7 +25,7 @@ Result refuse(const std::string& what) {
   static auto* const said = new std::set<std::string>;
   const std::lock_guard lock(mutex);
   if (said->size() < kMaxSaid && said->insert(what).second) {
-    std::fprintf(stderr, "sluice guest: its cuBLAS does not support %s\n", what.c_str());
+    std::fprintf(stderr, "sluice guest: its libraries do not support %s\n", what.c_str());
   }
   return Result::kNotSupported;
 }

@@ -1,5 +1,4 @@
-// Products of matrices by kernels of this library, which the program launches as if they were its
-// own.
+// Products of matrices by kernels of this library.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -7,22 +6,11 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "guest/blas/blas.h"
+#include "guest/blas/own_kernels.h"
 #include "guest/blas/product_code.h"
-#include "guest/runtime/abi.h"
-
-extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier): the vendor's names
-void** __cudaRegisterFatBinary(void* wrapper);
-void __cudaRegisterFunction(void** binary, const char* host, char* device, const char* name,
-                            int thread_limit, void* tid, void* bid, void* block, void* grid,
-                            int* warp);
-// NOLINTEND(bugprone-reserved-identifier)
-int cudaLaunchKernel(const void* host, sluice::guest::Dim3 grid, sluice::guest::Dim3 block,
-                     void** arguments, std::size_t shared_bytes, void* stream);
-int cudaGetLastError();
-}
 
 namespace sluice::guest::blas {
 namespace {
@@ -35,20 +23,17 @@ constexpr std::int64_t kMaxBlocks = 65535;
 
 std::int64_t bytes_of(Element element) { return element == Element::kF32 ? 4 : 2; }
 
-/// Registers the kernels; each goes by the address of its name.
 void register_kernels() {
   static std::once_flag once;
   std::call_once(once, [] {
-    static FatbinWrapper wrapper = {kWrapperMagic, 1, product_fatbin().data(), nullptr};
-    void** const binary = __cudaRegisterFatBinary(&wrapper);
+    std::vector<const char*> names;
     for (const Element factors : {Element::kF32, Element::kF16, Element::kBf16}) {
       for (const Element result : {Element::kF32, Element::kF16, Element::kBf16}) {
         const char* const name = kernel_name(factors, result);
-        if (name == nullptr) continue;
-        __cudaRegisterFunction(binary, name, nullptr, name, -1, nullptr, nullptr, nullptr, nullptr,
-                               nullptr);
+        if (name != nullptr) names.push_back(name);
       }
     }
+    register_own(product_fatbin(), names);
   });
 }
 
@@ -119,12 +104,9 @@ Result launch(void* stream, const char* kernel, ProductArguments& of, std::int64
       &of.a_column, &of.b_row,    &of.b_column, &of.c_row,    &of.c_column,  &of.d_row,
       &of.d_column, &of.a_stride, &of.b_stride, &of.c_stride, &of.d_stride,  &of.m,
       &of.n,        &of.k,        &of.alpha,    &of.beta,     &of.activation};
-  const int error =
-      cudaLaunchKernel(kernel, {blocks_for(of.m), blocks_for(of.n), static_cast<unsigned>(batch)},
-                       {kBlockEdge, kBlockEdge, 1}, places.data(), 0, stream);
-  if (error == 0) return Result::kSuccess;
-  cudaGetLastError();  // the status of the product says it
-  return Result::kExecutionFailed;
+  const Dim3 grid = {blocks_for(of.m), blocks_for(of.n), static_cast<unsigned>(batch)};
+  const bool is_launched = launch_own(kernel, grid, {kBlockEdge, kBlockEdge, 1}, places, stream);
+  return is_launched ? Result::kSuccess : Result::kExecutionFailed;
 }
 
 template <typename T>

@@ -15,6 +15,7 @@ namespace {
 using File = std::span<const std::byte>;
 
 constexpr std::string_view kRuntime = "libcudart.so.13";
+constexpr std::string_view kConvolutions = "libcudnn.so.9";
 /// Libraries whose calls the guest library does not see, by the start of their names. Over streams
 /// and addresses of a proxy they would fault.
 constexpr std::array<std::string_view, 7> kDriverUsers = {
@@ -66,11 +67,12 @@ Result<bool> needs_runtime(File file, const Sections& sections, const Elf64_Shdr
     if (entry.d_tag != DT_NEEDED) continue;
     const std::string_view name = text_at(names, entry.d_un.d_val);
     has_runtime = has_runtime || name == kRuntime;
+    if (name == kConvolutions) continue;
     if (std::ranges::any_of(kDriverUsers, [&](auto start) { return name.starts_with(start); })) {
       return make_error(Code::kFailedPrecondition,
                         "the program needs {}, which calls the driver itself, so its calls cannot "
-                        "be forwarded: a guest has the CUDA runtime, and products of cuBLAS "
-                        "and cuBLASLt",
+                        "be forwarded: a guest has the CUDA runtime, products of cuBLAS and "
+                        "cuBLASLt, and convolutions of cuDNN 9",
                         shown(name));
     }
   }

@@ -14,7 +14,7 @@ namespace sluice::guest {
 ///
 /// Format: ELF-64, little-endian; System V ABI, "Object Files" and "Dynamic Linking".
 /// Fails: kFailedPrecondition  device code, and no libcudart.so.13 among the needed libraries; or a
-///                             needed library that opens the driver itself, such as libcudnn.so.9
+///                             needed library that opens the driver itself, such as libcufft.so.12
 ///        kInvalidArgument     a damaged ELF file
 Status check_program(std::span<const std::byte> file);
 

@@ -64,11 +64,17 @@ TEST(ProgramFile, RefusesDeviceCodeWithoutTheSharedRuntime) {
 }
 
 TEST(ProgramFile, RefusesLibrariesThatCallTheDriverThemselves) {
-  for (const char* needed : {"libcudnn.so.9", "libcusolver.so.12", "libcuda.so.1"}) {
+  for (const char* needed :
+       {"libcudnn.so.8", "libcudnn_graph.so.9", "libcusolver.so.12", "libcuda.so.1"}) {
     const Status status = check_program(ElfFile(needed).bytes);
     EXPECT_EQ(status.code(), Code::kFailedPrecondition) << needed;
     EXPECT_THAT(status.message(), HasSubstr(needed));
   }
+}
+
+TEST(ProgramFile, PassesLibrariesThatGuestsHave) {
+  const Status status = check_program(ElfFile("libcudnn.so.9").bytes);
+  EXPECT_THAT(status.message(), HasSubstr("-cudart shared"));  // the runtime alone is missing
 }
 
 TEST(ProgramFile, PassesProgramsWithoutDeviceCodeAndScripts) {

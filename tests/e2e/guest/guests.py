@@ -68,10 +68,12 @@ def is_right(program: str) -> Callable[[Path], str]:
     return lambda folder: problem_of(run(*ON_BACKEND, "--", PROGRAMS / program), "right")
 
 
-def names_what_is_missing(folder: Path) -> str:
-    said = run(*ON_BACKEND, "--", PROGRAMS / "described_products").stderr
-    names = ("CUBLASLT_MATMUL_DESC_EPILOGUE 160", "CUBLASLT_MATRIX_LAYOUT_ORDER 2")
-    return "" if all(said.count(name + "\n") == 1 for name in names) else said
+def names_what_is_missing(program: str, *names: str) -> Callable[[Path], str]:
+    def named(folder: Path) -> str:
+        said = run(*ON_BACKEND, "--", PROGRAMS / program).stderr
+        return "" if all(said.count(name + "\n") == 1 for name in names) else said
+
+    return named
 
 
 def accepts(path: Path) -> bool:
@@ -235,7 +237,13 @@ def main() -> int:
         "a fork": by_hand("fork"),
         "products of matrices": is_right("products"),
         "described products": is_right("described_products"),
-        "names of what cuBLASLt lacks": names_what_is_missing,
+        "names of what cuBLASLt lacks": names_what_is_missing(
+            "described_products", "CUBLASLT_MATMUL_DESC_EPILOGUE 160", "CUBLASLT_MATRIX_LAYOUT_ORDER 2"
+        ),
+        "convolutions": is_right("convolutions"),
+        "names of what cuDNN lacks": names_what_is_missing(
+            "convolutions", "cudnnPoolingForward", "cudnnActivationMode_t 2", "cudnnTensorFormat_t 2"
+        ),
         "many guests at once": serves_many_at_once(BY_HAND, "adds"),
         "products of many guests": serves_many_at_once(PROGRAMS / "described_products"),
         "killed guests": takes_back_what_killed_guests_held,
