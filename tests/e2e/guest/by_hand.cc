@@ -369,6 +369,20 @@ bool works_until(const char* name) {
 
 bool outlives_its_proxy() { return works_until("cudaErrorDevicesUnavailable"); }
 
+/// Its memory of the calls is still mapped.
+bool closes_its_files() {
+  if (allocate(8 << 20) == nullptr) return false;
+  close_range(3, ~0U, 0);
+  return works_until("cudaErrorDevicesUnavailable");
+}
+
+/// Becomes another program, which is another guest.
+bool becomes_another() {
+  if (allocate(8 << 20) == nullptr) return false;
+  execl("/proc/self/exe", "by_hand", "adds", nullptr);
+  return false;
+}
+
 bool meets_the_fault_of_a_neighbour() { return works_until("cudaErrorIllegalAddress"); }
 
 bool finds_no_device() {
@@ -437,6 +451,8 @@ int main(int argc, char** argv) {
       {"neighbour", meets_the_fault_of_a_neighbour},
       {"outlive", outlives_its_proxy},
       {"no-device", finds_no_device},
+      {"close", closes_its_files},
+      {"exec", becomes_another},
   };
   const auto mode = modes.find(argc == 2 ? argv[1] : "");
   if (mode == modes.end()) return 2;

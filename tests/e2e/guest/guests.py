@@ -157,6 +157,14 @@ def takes_back_what_killed_guests_held(folder: Path) -> str:
         return neighbour or everything_is_back(at)
 
 
+def gives_everything_back(mode: str) -> Callable[[Path], str]:
+    def given(folder: Path) -> str:
+        with proxy(folder) as (at, _):
+            return problem_of(run("--socket", at, "--", BY_HAND, mode), "right") or everything_is_back(at)
+
+    return given
+
+
 def serves_beside_a_flood_and_a_stopped_guest(folder: Path) -> str:
     with proxy(folder) as (at, _), holding(at, "flood"), holding(at, "flood") as stopped:
         stopped.send_signal(signal.SIGSTOP)
@@ -247,6 +255,8 @@ def main() -> int:
         "many guests at once": serves_many_at_once(BY_HAND, "adds"),
         "products of many guests": serves_many_at_once(PROGRAMS / "described_products"),
         "killed guests": takes_back_what_killed_guests_held,
+        "a guest that closes its files": gives_everything_back("close"),
+        "a guest that becomes another program": gives_everything_back("exec"),
         "a flood and a stopped guest": serves_beside_a_flood_and_a_stopped_guest,
         "guests behind a fault": starts_anew_behind_a_fault,
         "neighbours of a fault": tells_neighbours_of_a_fault,
