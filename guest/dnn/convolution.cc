@@ -29,7 +29,7 @@ std::optional<blas::Element> element_of(int type) {
 
 std::int64_t bytes_of(int type) { return static_cast<Type>(type) == Type::kF32 ? 4 : 2; }
 
-/// Of a window's axes: those of rank 2 are rows and columns.
+/// The axes of a window. A window of rank 2 has rows and columns.
 Extent extent_of(const Sizes& sizes, int rank, std::int32_t absent) {
   const auto at = [&](int axis) {
     return axis < 0 ? absent : sizes[static_cast<std::size_t>(axis)];
