@@ -238,11 +238,13 @@ def with_children(processes: list[int]) -> set[int]:
     return found
 
 
-def pss_mib(processes: list[int]) -> float | None:
-    """None where the kernel has no figures for a process."""
+def pss_mib(processes: list[int], command: str) -> float | None:
+    """Without the commands that started them. None where the kernel has no figures for a process."""
     total = 0
     for process in with_children(processes):
         folder = Path(f"/proc/{process}")
+        if os.path.samefile(folder / "exe", command):
+            continue
         file = next((folder / name for name in ("smaps_rollup", "smaps") if (folder / name).exists()), None)
         if file is None:
             return None
@@ -250,21 +252,21 @@ def pss_mib(processes: list[int]) -> float | None:
     return total / 1024
 
 
-def memory_of(side: Side, measured: Path, count: int, proxy: int | None) -> Report:
-    with side.ready(count, measured, "hold", "1") as waiting:
+def memory_of(machine: Machine, side: Side, count: int, proxy: int | None) -> Report:
+    with side.ready(count, machine.measured, "hold", "1") as waiting:
         processes = [each.pid for each in waiting] + ([proxy] if proxy is not None else [])
-        return {"programs": count, "device_mib": device_mib(), "host_pss_mib": pss_mib(processes)}
+        return {"programs": count, "device_mib": device_mib(), "host_pss_mib": pss_mib(processes, machine.sluice)}
 
 
 def memory(machine: Machine) -> tuple[Report, list[str]]:
     """Starts and ends its own proxy, so that the device is otherwise empty."""
     report: Report = {"nothing": {"programs": 0, "device_mib": device_mib(), "host_pss_mib": None}}
-    report["processes, 1"] = memory_of(machine.process, machine.measured, 1, None)
-    report[f"processes, {machine.num_held}"] = memory_of(machine.process, machine.measured, machine.num_held, None)
+    report["processes, 1"] = memory_of(machine, machine.process, 1, None)
+    report[f"processes, {machine.num_held}"] = memory_of(machine, machine.process, machine.num_held, None)
     with machine.proxy() as proxy:
-        report["guests, 0"] = memory_of(machine.guest, machine.measured, 0, proxy)
-        report["guests, 1"] = memory_of(machine.guest, machine.measured, 1, proxy)
-        report[f"guests, {machine.num_held}"] = memory_of(machine.guest, machine.measured, machine.num_held, proxy)
+        report["guests, 0"] = memory_of(machine, machine.guest, 0, proxy)
+        report["guests, 1"] = memory_of(machine, machine.guest, 1, proxy)
+        report[f"guests, {machine.num_held}"] = memory_of(machine, machine.guest, machine.num_held, proxy)
     lines = ["| what runs, each with 1 MiB of the device | device, MiB | host PSS, MiB |", "|---|---|---|"]
     for name, figures in report.items():
         pss = figures["host_pss_mib"]
