@@ -75,8 +75,8 @@ def make_package(sluice: Path, folder: Path) -> Path:
     return package
 
 
-def calibrate(case: Case, build: Path, package: Path, seconds: float) -> dict:
-    """What `sluice plan --calibrate` wrote of the model."""
+def calibrate(case: Case, build: Path, package: Path, file: Path, seconds: float) -> None:
+    """`sluice plan --calibrate` writes the case to the file beside the others, as a model of its name."""
     sluice, place = build / "bin/sluice", package.parent / case.name
     os.sched_setaffinity(0, {0})  # the daemon's
     with Daemon(build, place, "--http", "localhost:0", "--model-folders", package.parent) as daemon:
@@ -85,13 +85,15 @@ def calibrate(case: Case, build: Path, package: Path, seconds: float) -> dict:
         subprocess.run([sluice, "load", package, "--name", case.name, *case.joining(), *at], check=True,
                        stdout=subprocess.DEVNULL)
         door = ["--http", http_of(place)] if case.over_http else []
-        file = package.parent / f"{case.name}.plan"
         subprocess.run([sluice, "plan", file, "--calibrate", case.name, "--seconds", str(seconds), *case.joining(), *door,
                         *at])
-        if not file.exists():
-            raise SystemExit(f"{case.name}: no calibration")
-    [model] = json.loads(file.read_text())["models"]
-    return model
+    if case.name not in models_of(file):
+        raise SystemExit(f"{case.name}: no calibration")
+
+
+def models_of(file: Path) -> dict[str, dict]:
+    """By their names."""
+    return {model["name"]: model for model in json.loads(file.read_text())["models"]} if file.exists() else {}
 
 
 def error_of(run: dict) -> float:
@@ -114,17 +116,19 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="of each load (default: %(default)s)")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     parser.add_argument("--case", action="append", choices=[case.name for case in CASES], help="default: all (repeatable)")
-    parser.add_argument("--json", type=Path, help="write what was measured to this file")
+    parser.add_argument("--keep", type=Path, help="write the calibration to this file, for `sluice plan`")
     options = parser.parse_args()
     if (os.cpu_count() or 1) < 2:
         parser.error("the daemon and the load generator need a processor each")
     cases = [case for case in CASES if options.case is None or case.name in options.case]
     with tempfile.TemporaryDirectory(prefix="sluice-planning-") as folder:
         build = options.build.resolve()
-        package = make_package(build / "bin/sluice", Path(folder))
-        models = {case.name: calibrate(case, build, package, options.seconds) for case in cases}
-    if options.json:
-        options.json.write_text(json.dumps(models, indent=1))
+        package, file = make_package(build / "bin/sluice", Path(folder)), Path(folder) / "cases.plan"
+        for case in cases:
+            calibrate(case, build, package, file, options.seconds)
+        models = models_of(file)
+        if options.keep:
+            options.keep.write_bytes(file.read_bytes())
     print("measured/simulated\n\n| case | load | p50, ms | p99, ms | shed, % | requests | deadline, ms | seed | error, % |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for case in cases:

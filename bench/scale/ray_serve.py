@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / path) for path in ("bench", "bench/models", "tests/support")]
+sys.path[:0] = [str(ROOT / path) for path in ("bench", "bench/models", "python/tests/cluster", "tests/support")]
 
 import make  # noqa: E402
 import ray  # noqa: E402
@@ -35,6 +35,7 @@ from harness import sluice_cli  # noqa: E402
 from ports import free_port  # noqa: E402
 from ray import serve  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
+from ray_nodes import agent_ports, be_patient  # noqa: E402
 from sluice import ray as on_ray  # noqa: E402
 from sluice.cluster import open_inference as protocol  # noqa: E402
 from sluice.ray.supervisor import NAMESPACE  # noqa: E402
@@ -177,10 +178,11 @@ def main() -> int:
     parser.add_argument("--build", type=lambda path: Path(path).resolve(), default=ROOT / "build/release")
     options = parser.parse_args()
     os.environ["SLUICE_PROGRAM"] = str(options.build / "bin/sluice")
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    be_patient()
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **agent_ports()})
     try:
         for _ in range(NODES):
-            cluster.add_node(num_cpus=1, resources={on_ray.RESOURCE: 1})
+            cluster.add_node(num_cpus=1, resources={on_ray.RESOURCE: 1}, **agent_ports())
         ray.init(address=cluster.address, log_to_driver=False)
         with tempfile.TemporaryDirectory(prefix="sluice-ray-serve-") as folder:
             rows = rows_of(options, Path(folder), cluster)

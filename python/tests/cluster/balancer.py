@@ -53,6 +53,7 @@ class Balancer:
         self.http, self.grpc = (f"127.0.0.1:{free_port()}" for _ in range(2))
         self.ports = [{door: free_port() for door in doors} for _ in range(3)]
         self.nodes: list[daemons.Daemon] = []
+        self.packages: dict[int, pathlib.Path] = {}  # of nodes that have another one than `start` makes
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -63,7 +64,7 @@ class Balancer:
         host = self.places[number].address if self.places else "localhost"
         node = daemons.Daemon(folder, "-g", f"{host}:{ports['grpc']}", "--http", f"{host}:{ports['http']}",
                               *(["--agent-check", f"{host}:{ports['agent']}"] if "agent" in ports else []),
-                              "--drain-notice-seconds", "5", "--models", str(self.folder / "m.sluice"),
+                              "--drain-notice-seconds", "5", "--models", str(self.packages.get(number, self.folder / "m.sluice")),
                               *(["--listen-plain", "--http-hosts", "*"] if self.places else []),
                               before=self.places[number].words() if self.places else ())
         self.nodes[number:number + 1] = [node]

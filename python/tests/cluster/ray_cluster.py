@@ -14,6 +14,7 @@ cluster_utils = pytest.importorskip("ray.cluster_utils")
 
 import sluice  # noqa: E402
 from conftest import DIGITS  # noqa: E402
+from ray_nodes import agent_ports, be_patient  # noqa: E402
 from sluice import ray as on_ray  # noqa: E402
 
 #: Flags of the daemons.
@@ -26,9 +27,12 @@ def started(nodes: int, groups: int) -> Iterator[Any]:
 
     Each node has a daemon of its own, which sees all processors of this machine.
     """
-    made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    be_patient()
+    made = cluster_utils.Cluster(initialize_head=True,
+                                 head_node_args={"num_cpus": 1, "include_dashboard": False, **agent_ports()})
     try:
-        made.nodes_with_groups = [made.add_node(num_cpus=1, resources={on_ray.RESOURCE: groups}) for _ in range(nodes)]
+        made.nodes_with_groups = [made.add_node(num_cpus=1, resources={on_ray.RESOURCE: groups}, **agent_ports())
+                                  for _ in range(nodes)]
         ray.init(address=made.address, log_to_driver=False)
         yield made
     finally:

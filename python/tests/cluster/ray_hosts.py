@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from conftest import PATIENCE, eventually
 from hosts import Host
+from ray_nodes import agent_ports
 from sluice import ray as on_ray
 
 PORT = 6379
@@ -31,7 +32,9 @@ class RayHost:
         self._folder = folder
         self._log = (folder / f"{host.namespace}.log").open("a")
         first = ["--head", f"--port={PORT}", "--include-dashboard=false"] if host == head else [f"--address={head.address}:{PORT}"]
-        self._command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *first,
+        ports = {name.replace("metrics_agent", "dashboard_agent_grpc"): port for name, port in agent_ports().items()}
+        self._command = [sys.executable, str(pathlib.Path(__file__).with_name("ray_nodes.py")), "start", "--block", *first,
+                         *(f"--{name.replace('_', '-')}={port}" for name, port in ports.items()),
                          f"--node-ip-address={host.address}", "--num-cpus=1", "--object-store-memory=100000000",
                          "--disable-usage-stats", f'--resources={{"{on_ray.RESOURCE}": {groups}}}']
         self.start()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import shutil
+import subprocess
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import daemon as daemons
@@ -28,8 +30,8 @@ TOKEN = {"token": "knock"}
 class Node:
     """A daemon that clients and daemons reach over the network, at ports that stay when it starts again."""
 
-    def __init__(self, folder: pathlib.Path, host: Host, *sources: str) -> None:
-        self.folder, self.host, self.sources = folder, host, sources
+    def __init__(self, folder: pathlib.Path, host: Host, *sources: str, before: Sequence[str] = ()) -> None:
+        self.folder, self.host, self.sources, self.before = folder, host, sources, before
         self.address, self.exchange = f"{host.address}:7000", f"{host.address}:7001"
         folder.mkdir()
         (folder / "tokens").write_text("knock inference,control,monitor peer\n")
@@ -41,19 +43,21 @@ class Node:
         self.daemon = daemons.Daemon(
             self.folder, "-g", self.address, "--listen-plain", "--token-file", str(self.folder / "tokens"),
             "--exchange-listen", self.exchange, "--exchange-plain", "--exchange-peers", "token:peer",
-            "--exchange-token-file", str(self.folder / "own"), "--exchange-bytes", str(1 << 20), *sources, before=self.host.words())
+            "--exchange-token-file", str(self.folder / "own"), "--exchange-bytes", str(1 << 20), *sources,
+            before=self.host.words(*self.before))
 
     def stage(self, package: Any) -> Stage:
         return Stage(self.address, package, self.exchange, TOKEN)
 
 
 @contextlib.contextmanager
-def nodes(folder: pathlib.Path, count: int) -> Iterator[list[Node]]:
+def nodes(folder: pathlib.Path, count: int, before: Mapping[int, Sequence[str]] | None = None) -> Iterator[list[Node]]:
+    """`before`: words of the command line of some."""
     with hosts(count) as places:
         made: list[Node] = []
         try:
             for i, place in enumerate(places):
-                made.append(Node(folder / f"n{i}", place, *(node.exchange for node in made)))
+                made.append(Node(folder / f"n{i}", place, *(node.exchange for node in made), before=(before or {}).get(i, ())))
             yield made
         finally:
             for node in made:
@@ -144,6 +148,23 @@ def test_a_cut_link_holds_a_request_no_longer_than_its_time(two: list[Node], par
             return False
 
         eventually(answers, PATIENCE)
+
+
+def test_hosts_whose_clocks_are_days_apart_keep_deadlines(tmp_path: pathlib.Path, parts: list[onnx.ModelProto], image: Any,
+                                                          slow: sluice.Model) -> None:
+    """The second host's clock for times between events is ahead of ours. Its clock of the day counts for logs alone."""
+    ahead = ["unshare", "--time", "--monotonic", str(10**6), "--boottime", str(10**6)]
+    if shutil.which("unshare") is None or subprocess.run([*ahead, "true"], capture_output=True).returncode != 0:
+        pytest.skip("the system gives no time namespaces")
+    with nodes(tmp_path, 2, {1: ahead}) as made, Pipeline(
+            [node.stage(part) for node, part in zip(made, parts, strict=True)]) as pipeline:
+        for _ in range(3):
+            assert pipeline.run({"image": image}, timeout=PATIENCE)
+        for node in made:
+            with sluice.Client(node.address, **TOKEN) as client, client.load(slow) as model:
+                asked = {"n": np.array(10**8, np.int64), "x": np.zeros(64, np.float32)}  # for hours
+                with pytest.raises(sluice.DeadlineExceeded):
+                    model.run(asked, timeout=1)
 
 
 def test_an_error_of_the_model_is_no_lost_host(two: list[Node], parts: list[onnx.ModelProto], image: Any) -> None:
