@@ -20,6 +20,7 @@ from sluice import ray as on_ray
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from eventually import HANG_S, eventually  # noqa: E402
+from ray_nodes import be_patient  # noqa: E402
 from ray_steps import (  # noqa: E402
     ROWS,
     follows_its_queue,
@@ -133,6 +134,7 @@ def a_killed_raylet(models: list[Any], image: Any, expected: Any, head: str) -> 
 
 def main() -> None:
     package, slow_package, head = sys.argv[1:]
+    be_patient()  # with Serve's router, which runs here
     ray.init(address=head, log_to_driver=False)
     eventually(lambda: len(nodes()) == 3)
     image = np.random.default_rng(1).random((1, 1, 8, 8), np.float32)

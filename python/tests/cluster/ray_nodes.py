@@ -17,10 +17,13 @@ from eventually import HANG_S  # noqa: E402
 from ports import free_port  # noqa: E402
 from ray._private import services  # noqa: E402
 
-#: Ray's limits for its programs to start; and its workers, and the daemons that these start, get their share of the
-#: processors beside other work. By Ray's default they are 15 nicer than the raylet, which is 30 times less.
-SETTINGS = {"RAY_agent_register_timeout_ms": f"{HANG_S * 1000:.0f}", "RAY_worker_register_timeout_seconds": f"{HANG_S:.0f}",
-            "RAY_gcs_server_port_wait_time_s": f"{HANG_S:.0f}", "RAY_worker_niceness": "0"}
+#: Ray's limits for its programs to start and to answer. Ray's workers, and the daemons that they start, get their share of
+#: the processors beside other work: by Ray's default they are 15 nicer than the raylet, which is 30 times less.
+SETTINGS = {"RAY_agent_register_timeout_ms": f"{HANG_S * 1000:.0f}", "RAY_worker_niceness": "0",
+            **{name: f"{HANG_S:.0f}" for name in (
+                "RAY_worker_register_timeout_seconds", "RAY_gcs_server_port_wait_time_s",
+                "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S",
+                "RAY_SERVE_MIN_HANDLE_METRICS_TIMEOUT_S", "RAY_SERVE_MAX_QUEUE_LENGTH_RESPONSE_DEADLINE_S")}}
 
 #: Ports of a node's agents, as Cluster.add_node calls them. A raylet that has to learn one ends itself after 15 seconds.
 PORTS = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port", "runtime_env_agent_port")
