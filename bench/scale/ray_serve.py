@@ -35,7 +35,7 @@ from harness import sluice_cli  # noqa: E402
 from ports import free_port  # noqa: E402
 from ray import serve  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
-from ray_nodes import agent_ports, be_patient  # noqa: E402
+from ray_nodes import agent_ports, be_patient, start_serve  # noqa: E402
 from sluice import ray as on_ray  # noqa: E402
 from sluice.cluster import open_inference as protocol  # noqa: E402
 from sluice.ray.supervisor import NAMESPACE  # noqa: E402
@@ -149,7 +149,7 @@ def rows_of(options: argparse.Namespace, folder: Path, cluster: Any) -> dict[str
     model, name = folder / f"{options.network}.onnx", options.network
     package = sluice_cli.compile_model(model, folder / f"{name}.sluice")
     port = free_port()
-    serve.start(proxy_location="HeadOnly", http_options={"port": free_port()},
+    start_serve(proxy_location="HeadOnly", http_options={"port": free_port()},
                 grpc_options={"port": port, "grpc_servicer_functions": [on_ray.GRPC_SERVICE]})
     ort = serve.deployment(OrtReplica, name=name, num_replicas=NODES, ray_actor_options={
         "num_cpus": 0, "resources": {on_ray.RESOURCE: 1}}).bind(str(model), name)

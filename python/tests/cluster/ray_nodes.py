@@ -19,7 +19,7 @@ from ray._private import services  # noqa: E402
 
 #: Ray's limits for its programs to start and to answer. Ray's workers, and the daemons that they start, get their share of
 #: the processors beside other work: by Ray's default they are 15 nicer than the raylet, which is 30 times less.
-SETTINGS = {"RAY_agent_register_timeout_ms": f"{HANG_S * 1000:.0f}", "RAY_worker_niceness": "0",
+SETTINGS = {"RAY_agent_register_timeout_ms": f"{HANG_S * 1000:.0f}", "RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0",
             **{name: f"{HANG_S:.0f}" for name in (
                 "RAY_worker_register_timeout_seconds", "RAY_gcs_server_port_wait_time_s",
                 "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S",
@@ -47,6 +47,15 @@ def be_patient() -> None:
 
 def agent_ports() -> dict[str, int]:
     return {name: free_port() for name in PORTS}
+
+
+def start_serve(**options: Any) -> None:
+    """Ray Serve, which by itself waits a minute for its proxies. `options`: of serve.start."""
+    from ray import serve
+    from ray.serve._private import api, client
+
+    api.HTTP_PROXY_TIMEOUT = client.HTTP_PROXY_TIMEOUT = HANG_S
+    serve.start(**options)
 
 
 if __name__ == "__main__":

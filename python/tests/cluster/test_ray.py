@@ -19,6 +19,7 @@ ray = pytest.importorskip("ray")
 import sluice  # noqa: E402
 from conftest import PATIENCE, eventually  # noqa: E402
 from ray_cluster import FLAGS, package, started  # noqa: E402, F401 - package is a fixture
+from ray_nodes import start_serve  # noqa: E402
 from sluice import ray as on_ray  # noqa: E402
 from sluice.ray import __main__ as command  # noqa: E402
 from sluice.ray import placed  # noqa: E402
@@ -155,6 +156,7 @@ def test_a_wrong_request_is_an_error_and_no_restart(cluster: Any, package: pathl
 
 def test_serve_calls_a_replica_with_a_group(cluster: Any, package: pathlib.Path, image: Any) -> None:
     serve = pytest.importorskip("ray.serve")
+    start_serve(proxy_location="Disabled")
     handle = serve.run(on_ray.deployment(str(package), flags=FLAGS, name="digits", num_replicas=2), name="digits",
                        route_prefix=None)
     expected = sluice.load(package)(image)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections
+import gc
 import http.client
 import json
 import pathlib
@@ -23,6 +24,7 @@ from ports import free_port  # noqa: E402
 from ray.util.placement_group import placement_group, remove_placement_group  # noqa: E402
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy  # noqa: E402
 from ray_cluster import FLAGS, package, started  # noqa: E402, F401 - package is a fixture
+from ray_nodes import start_serve  # noqa: E402
 from ray_steps import ROWS, SLOW_INPUTS, follows_its_queue, kill_process, owned_references, queue_rule  # noqa: E402
 from sluice import ray as on_ray  # noqa: E402
 from sluice.cluster.cut import cut  # noqa: E402
@@ -111,7 +113,12 @@ def test_a_dataset_is_inferred_in_batches(cluster: Any, package: pathlib.Path, i
     np.testing.assert_allclose([found[i] for i in range(len(images))], expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(Exception, match="no column"):
         on_ray.map_batches(rows, str(package), flags=FLAGS).take_all()
-    eventually(lambda: free_groups() == 6, PATIENCE)
+
+    def are_free() -> bool:
+        gc.collect()  # the error's frames, and with them the handles that keep Ray Data's actors
+        return free_groups() == 6
+
+    eventually(are_free, PATIENCE, lambda: str(ray.available_resources()))
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +128,7 @@ def proxies(cluster: Any) -> Iterator[dict[str, str]]:
     from ray import serve
 
     ports = {"http": free_port(), "grpc": free_port()}
-    serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": ports["http"]},
+    start_serve(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": ports["http"]},
                 grpc_options={"port": ports["grpc"], "grpc_servicer_functions": [on_ray.GRPC_SERVICE]})
     yield {name: f"127.0.0.1:{port}" for name, port in ports.items()}
     serve.shutdown()
